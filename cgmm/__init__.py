@@ -1,0 +1,21 @@
+"""Gaussian mixtures with side information: labels, chunklets, cannot-links and preferences.
+
+The modules are the rooms of the book: ``gaussian`` and ``network`` at the bottom, one engine a
+file in ``inference``, the loop in ``em``, thin scikit-learn estimators in ``estimators``.
+"""
+
+from cgmm.em import Posterior
+from cgmm.estimators import ConstrainedGaussianMixture
+from cgmm.gaussian import Parameters
+from cgmm.inference import ENGINES
+from cgmm.side_information import SideInformation
+
+__all__ = [
+    "ENGINES",
+    "ConstrainedGaussianMixture",
+    "Parameters",
+    "Posterior",
+    "SideInformation",
+]
+
+__version__ = "0.1.0"

@@ -1,0 +1,492 @@
+"""Gaussian components: densities, weighted moments, four poolings of one scatter, sampling.
+
+Letters, as in the book:
+
+=====  ====================================================================
+N, D   number of points x_i and of their dimensions
+K      number of components
+π_k    weights; μ_k means; Σ_k covariances, always as full (D, D) matrices
+r_ik   responsibility of component k for point i
+N_k    Σ_i r_ik, the expected count of component k
+S_k    Σ_i r_ik (x_i - μ_k)(x_i - μ_k)ᵀ, the weighted scatter
+=====  ====================================================================
+
+The density and the moments exist in two forms that agree to rounding. The *expanded* form writes
+both as one matrix product with the sufficient statistics φ(x) = (1, x, x xᵀ) of the exponential
+family; it is the faster one in few dimensions, and loses digits where a component is tiny beside
+the extent of the data. The *direct* form subtracts each mean first and never does. Which one runs
+is decided from the data: the expanded form only where it costs at most five of the sixteen digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from cgmm.numerics import blocks
+
+__all__ = [
+    "POOLINGS",
+    "Moments",
+    "Parameters",
+    "Pooling",
+    "log_density",
+    "log_joint",
+    "sample",
+    "weighted_moments",
+]
+
+# The expanded form is used while (extent of the data / smallest standard deviation)² stays below
+# this.
+SAFE_RATIO = 1e5
+# Above this dimension the products x xᵀ outweigh what the expanded form saves.
+MAX_EXPANDED_DIMENSION = 24
+# Below this expected count a component is dead: its moments would be quotients of denormal numbers.
+SMALLEST_COUNT = np.finfo(float).tiny / np.finfo(float).eps
+
+
+class Parameters(NamedTuple):
+    """θ, the parameters of a Gaussian mixture."""
+
+    weights: np.ndarray
+    """(K,) π_k ≥ 0, summing to one."""
+    means: np.ndarray
+    """(K, D) μ_k."""
+    covariances: np.ndarray
+    """(K, D, D) Σ_k, symmetric positive definite."""
+
+
+class Moments(NamedTuple):
+    """Weighted moments of the data, one row a component."""
+
+    counts: np.ndarray
+    """(K,) N_k = Σ_i r_ik."""
+    means: np.ndarray
+    """(K, D) m_k = Σ_i r_ik x_i / N_k."""
+    scatter: np.ndarray
+    """(K, D, D) S_k = Σ_i r_ik (x_i - m_k)(x_i - m_k)ᵀ."""
+
+    @property
+    def alive(self) -> np.ndarray:
+        """(K,) whether the component explains anything: N_k is above the smallest usable count."""
+        return self.counts > SMALLEST_COUNT
+
+
+# ---------------------------------------------------------------------------- density
+
+
+def log_density(X: np.ndarray, parameters: Parameters) -> np.ndarray:
+    """Log-density of every point under every component, without the weights.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    parameters : Parameters
+        θ; its weights are not used.
+
+    Returns
+    -------
+    (N, K) array
+        ``log N(x_i | μ_k, Σ_k)`` in nats, column-major.
+
+    Raises
+    ------
+    ValueError
+        If a covariance is not positive definite; the component is named.
+
+    Notes
+    -----
+    Computes ``-(D log 2π + log|Σ_k| + (x_i - μ_k)ᵀ Σ_k⁻¹ (x_i - μ_k)) / 2``, which schmidt2016 §3.2
+    prints with the opposite sign.
+
+    Examples
+    --------
+    >>> theta = Parameters(np.ones(1), np.zeros((1, 2)), np.eye(2)[None])
+    >>> log_density(np.array([[0.0, 0.0], [3.0, 4.0]]), theta).round(4)
+    array([[ -1.8379],
+           [-14.3379]])
+    """
+    return _log_densities(X, parameters, np.zeros(len(parameters.means)))
+
+
+def log_joint(X: np.ndarray, parameters: Parameters) -> np.ndarray:
+    """log p(x_i, z_i = k | θ) = log π_k + log N(x_i | μ_k, Σ_k).
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    parameters : Parameters
+        θ.
+
+    Returns
+    -------
+    (N, K) array
+        In nats, column-major; ``-inf`` where π_k = 0.
+
+    Raises
+    ------
+    ValueError
+        If a covariance is not positive definite; the component is named.
+
+    Examples
+    --------
+    >>> theta = Parameters(np.array([0.5, 0.5]), np.zeros((2, 1)), np.ones((2, 1, 1)))
+    >>> log_joint(np.zeros((1, 1)), theta).round(4)
+    array([[-1.6121, -1.6121]])
+    """
+    with np.errstate(divide="ignore"):
+        return _log_densities(X, parameters, np.log(parameters.weights))
+
+
+def _log_densities(X: np.ndarray, parameters: Parameters, offsets: np.ndarray) -> np.ndarray:
+    """Log-densities plus one offset a component, in the form that suits the data."""
+    whiteners, log_dets = _whiteners(parameters.covariances)
+    centre, radius2 = _extent(X)
+    means = parameters.means - centre
+    precisions = whiteners.transpose(0, 2, 1) @ whiteners
+    # [schmidt2016, §3.2]: the part that does not depend on the point
+    constants = offsets - 0.5 * (log_dets + X.shape[1] * np.log(2 * np.pi))
+    statistics = _statistics(X.shape[1], _is_diagonal(parameters.covariances))
+    # The trace bounds the largest eigenvalue of the precision from above.
+    reach = (radius2 + np.square(means).sum(axis=1)) * np.einsum("kdd->k", precisions)
+    if statistics is not None and reach.max() <= SAFE_RATIO:
+        return _expanded_densities(X, centre, means, precisions, constants, statistics)
+    return _direct_densities(X, centre, means, whiteners, constants)
+
+
+def _whiteners(covariances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """One triangular factor a component: W_k with W_k Σ_k W_kᵀ = I, and log|Σ_k|."""
+    try:
+        factors = np.linalg.cholesky(covariances)
+    except np.linalg.LinAlgError:
+        factors = None
+    if factors is None or not np.isfinite(factors).all():
+        raise ValueError(_name_singular(covariances))
+    diagonals = np.einsum("kdd->kd", factors)
+    return np.linalg.inv(factors), 2 * np.log(diagonals).sum(axis=1)
+
+
+def _name_singular(covariances: np.ndarray) -> str:
+    """Say which covariance has no Cholesky factor, and what helps."""
+    smallest = [
+        np.linalg.eigvalsh(covariance)[0] if np.isfinite(covariance).all() else np.nan
+        for covariance in covariances
+    ]
+    sizes = np.abs(covariances).max(axis=(1, 2))
+    k = int(np.argmin(np.nan_to_num(smallest, nan=-np.inf) / np.where(sizes > 0, sizes, 1)))
+    return (
+        f"the covariance of component {k} is not positive definite (smallest eigenvalue "
+        f"{smallest[k]:.3g}): the points that it explains lie in a subspace, or there are too few "
+        "of them. Increase reg_covar, use fewer components, or a covariance_type with fewer "
+        "parameters."
+    )
+
+
+def _is_diagonal(covariances: np.ndarray) -> bool:
+    """Whether every matrix is zero off its diagonal."""
+    off_diagonal = ~np.eye(covariances.shape[1], dtype=bool)
+    return not covariances[:, off_diagonal].any()
+
+
+def _extent(X: np.ndarray) -> tuple[np.ndarray, float]:
+    """From where to measure the data, and the largest squared distance from there.
+
+    The origin if it lies in the data's bounding box (nothing is to be subtracted then), else the
+    box's centre, so that a common offset costs no digits.
+    """
+    low, high = X.min(axis=0), X.max(axis=0)
+    inside = bool((low <= 0).all() and (high >= 0).all())
+    centre = np.zeros(X.shape[1]) if inside else low / 2 + high / 2
+    return centre, float(np.square(np.maximum(high - centre, centre - low)).sum())
+
+
+class _Statistics:
+    """φ(x) = (1, x, products x_a x_b): all pairs a ≤ b, or the squares alone."""
+
+    def __init__(self, n_dims: int, rows: np.ndarray, columns: np.ndarray):
+        self.n_dims, self.rows, self.columns = n_dims, rows, columns
+        self.size = 1 + n_dims + len(rows)
+        self.squares_only = len(rows) == n_dims
+        self._buffer = np.empty(0)
+
+    def blocks(self, n_points: int) -> Iterator[slice]:
+        """Slices whose φ fills a quarter of the cache; the rest is for its factors."""
+        return blocks(n_points, 4 * self.size, at_least=1024)
+
+    def of(self, x: np.ndarray) -> np.ndarray:
+        """φ of the columns of ``x`` (D, B): (size, B), overwritten by the next call."""
+        phi = self._rows(x.shape[1])
+        phi[0] = 1
+        phi[1 : self.n_dims + 1] = x
+        self.products(phi[1 : self.n_dims + 1])
+        return phi
+
+    def products(self, x: np.ndarray) -> np.ndarray:
+        """The products alone, (size - 1 - D, B), overwritten by the next call."""
+        products = self._rows(x.shape[1])[1 + self.n_dims :]
+        if self.squares_only:
+            return np.square(x, out=products)
+        start = 0
+        for a in range(self.n_dims):
+            stop = start + self.n_dims - a
+            np.multiply(x[a], x[a:], out=products[start:stop])
+            start = stop
+        return products
+
+    def _rows(self, width: int) -> np.ndarray:
+        """The buffer, (size, width)."""
+        if self._buffer.size < self.size * width:
+            self._buffer = np.empty(self.size * width)
+        return self._buffer[: self.size * width].reshape(self.size, width)
+
+    def unpack(self, products: np.ndarray) -> np.ndarray:
+        """Symmetric (K, D, D) matrices from the (K, size - 1 - D) sums of products."""
+        matrices = np.zeros((len(products), self.n_dims, self.n_dims))
+        matrices[:, self.rows, self.columns] = products
+        matrices[:, self.columns, self.rows] = products
+        return matrices
+
+    def pack(self, matrices: np.ndarray) -> np.ndarray:
+        """The entries of symmetric matrices that meet the products, off-diagonal ones doubled."""
+        twice = np.where(self.rows == self.columns, 1, 2)
+        return twice * matrices[:, self.rows, self.columns]
+
+
+def _from_centre(x: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    """The columns of ``x`` measured from ``centre``; ``x`` itself where that is the origin."""
+    return x - centre[:, None] if centre.any() else x
+
+
+def _statistics(n_dims: int, diagonal: bool) -> _Statistics | None:
+    """φ for D dimensions, or None where its products would cost more than they save."""
+    if diagonal:
+        return _Statistics(n_dims, np.arange(n_dims), np.arange(n_dims))
+    if n_dims <= MAX_EXPANDED_DIMENSION:
+        return _Statistics(n_dims, *np.triu_indices(n_dims))
+    return None
+
+
+def _expanded_densities(X, centre, means, precisions, constants, statistics) -> np.ndarray:
+    """-½ (x_i - μ_k)ᵀ Σ_k⁻¹ (x_i - μ_k) + c_k, one product φ(x_i) · η_k (natural parameters)."""
+    linear = np.einsum("kde,ke->kd", precisions, means)
+    constants = constants - 0.5 * np.einsum("kd,kd->k", linear, means)
+    natural = np.column_stack([constants, linear, -0.5 * statistics.pack(precisions)])
+    densities = np.empty((len(means), len(X)))
+    for part in statistics.blocks(len(X)):
+        phi = statistics.of(_from_centre(X[part].T, centre))
+        np.matmul(natural, phi, out=densities[:, part])
+    return densities.T
+
+
+def _direct_densities(X, centre, means, whiteners, constants) -> np.ndarray:
+    """The same from the squared length of the whitened difference W_k (x_i - μ_k)."""
+    n_components, n_dims = means.shape
+    stacked = whiteners.reshape(n_components * n_dims, n_dims)
+    origins = np.einsum("kde,ke->kd", whiteners, means).reshape(-1, 1)
+    densities = np.empty((n_components, len(X)))
+    for part in blocks(len(X), n_components * n_dims):
+        whitened = stacked @ _from_centre(X[part].T, centre)
+        whitened -= origins
+        whitened = whitened.reshape(n_components, n_dims, -1)
+        block = np.einsum("kdb,kdb->kb", whitened, whitened, out=densities[:, part])
+        block *= -0.5
+        block += constants[:, None]
+    return densities.T
+
+
+# ---------------------------------------------------------------------------- moments
+
+
+def weighted_moments(
+    X: np.ndarray, responsibilities: np.ndarray, *, diagonal: bool = False
+) -> Moments:
+    """Counts, means and scatter matrices of the data under given responsibilities.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    responsibilities : (N, K) array
+        r_ik ≥ 0.
+    diagonal : bool, default=False
+        Compute only the diagonals of the scatter matrices; the rest stays zero.
+
+    Returns
+    -------
+    Moments
+        Counts (K,), means (K, D) and scatter (K, D, D). A component without responsibility (see
+        ``Moments.alive``) has a zero scatter and the centre of the data for a mean.
+
+    Notes
+    -----
+    The weighted sums of [schmidt2016, §3.2] and of green's maximisation step.
+
+    Examples
+    --------
+    >>> X, r = np.array([[0.0], [2.0], [10.0]]), np.array([[1.0], [1.0], [0.0]])
+    >>> moments = weighted_moments(X, r)
+    >>> moments.counts, moments.means, moments.scatter
+    (array([2.]), array([[1.]]), array([[[2.]]]))
+    """
+    centre, radius2 = _extent(X)
+    statistics = _statistics(X.shape[1], diagonal)
+    if statistics is not None:
+        moments = _expanded_moments(X, centre, responsibilities, statistics)
+        if _is_safe(moments, radius2):
+            return moments._replace(means=moments.means + centre)
+    moments = _direct_moments(X, centre, responsibilities, diagonal)
+    return moments._replace(means=moments.means + centre)
+
+
+def _expanded_moments(X, centre, responsibilities, statistics) -> Moments:
+    """All sums at once, Σ_i r_ik φ(x_i - centre)."""
+    counts = responsibilities.sum(axis=0)
+    linear, products = 0.0, 0.0
+    for part in statistics.blocks(len(X)):
+        x, r = _from_centre(X[part].T, centre), responsibilities[part]
+        linear = linear + x @ r
+        products = products + statistics.products(x) @ r
+    means = _per_count(linear.T, counts)
+    # S_k = Σ_i r_ik x_i x_iᵀ - N_k m_k m_kᵀ
+    of_means = np.einsum("k,kd,ke->kde", counts, means, means)
+    of_means = of_means[:, statistics.rows, statistics.columns]
+    return Moments(counts, means, statistics.unpack(products.T - of_means))
+
+
+def _is_safe(moments: Moments, radius2: float) -> bool:
+    """Whether subtracting the means' part left every direction of every scatter its digits."""
+    alive = moments.alive
+    variances = moments.scatter[alive] / moments.counts[alive, None, None]
+    if _is_diagonal(variances):
+        smallest = np.einsum("kdd->kd", variances).min(initial=np.inf)
+    else:
+        smallest = np.linalg.eigvalsh(variances).min(initial=np.inf)
+    return bool(radius2 <= SAFE_RATIO * smallest)
+
+
+def _direct_moments(X, centre, responsibilities, diagonal: bool) -> Moments:
+    """The same in two passes: the means first, then the scatter about them."""
+    n_components, n_dims = responsibilities.shape[1], X.shape[1]
+    counts = responsibilities.sum(axis=0)
+    linear = np.zeros((n_components, n_dims))
+    for part in blocks(len(X), n_dims):
+        linear += (_from_centre(X[part].T, centre) @ responsibilities[part]).T
+    means = _per_count(linear, counts)
+    scatter = np.zeros((n_components, n_dims, n_dims))
+    for part in blocks(len(X), n_components * n_dims):
+        apart = _from_centre(X[part].T, centre) - means[:, :, None]
+        apart *= np.sqrt(responsibilities[part]).T[:, None]
+        if diagonal:
+            scatter[:, range(n_dims), range(n_dims)] += np.einsum("kdb,kdb->kd", apart, apart)
+        else:
+            scatter += apart @ apart.transpose(0, 2, 1)
+    return Moments(counts, means, scatter)
+
+
+def _per_count(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Σ_i r_ik x_i / N_k, and zero (the centre) for a dead component."""
+    alive = counts > SMALLEST_COUNT
+    return np.where(alive[:, None], sums, 0) / np.where(alive, counts, 1)[:, None]
+
+
+# ---------------------------------------------------------------------------- poolings
+
+
+class Pooling(NamedTuple):
+    """One way in which the components share a scatter: a covariance type.
+
+    ``combine(counts, scatter)`` gives the (K, D, D) covariances that maximise the expected
+    log-likelihood within the type; ``diagonal`` says that it reads only the diagonals of the
+    scatter; ``n_parameters(K, D)`` counts the free numbers in the covariances; ``expand(init, K,
+    D)`` turns scikit-learn's array for the type into (K, D, D).
+    """
+
+    combine: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    diagonal: bool
+    n_parameters: Callable[[int, int], int]
+    shape: Callable[[int, int], tuple[int, ...]]
+    expand: Callable[[np.ndarray, int, int], np.ndarray]
+
+
+def _full(counts, scatter):
+    return scatter / counts[:, None, None]
+
+
+def _tied(counts, scatter):
+    return np.repeat(scatter.sum(axis=0, keepdims=True) / counts.sum(), len(counts), axis=0)
+
+
+def _diag(counts, scatter):
+    return _full(counts, scatter) * np.eye(scatter.shape[1])
+
+
+def _spherical(counts, scatter):
+    n_dims = scatter.shape[1]
+    variances = np.einsum("kdd->k", scatter) / (n_dims * counts)
+    return variances[:, None, None] * np.eye(n_dims)
+
+
+POOLINGS: dict[str, Pooling] = {
+    "full": Pooling(
+        _full, False, lambda k, d: k * d * (d + 1) // 2,
+        lambda k, d: (k, d, d), lambda c, k, d: c,
+    ),
+    "tied": Pooling(
+        _tied, False, lambda k, d: d * (d + 1) // 2,
+        lambda k, d: (d, d), lambda c, k, d: np.repeat(c[None], k, axis=0),
+    ),
+    "diag": Pooling(
+        _diag, True, lambda k, d: k * d,
+        lambda k, d: (k, d), lambda c, k, d: c[:, :, None] * np.eye(d),
+    ),
+    "spherical": Pooling(
+        _spherical, True, lambda k, d: k,
+        lambda k, d: (k,), lambda c, k, d: c[:, None, None] * np.eye(d),
+    ),
+}  # fmt: skip
+
+
+# ---------------------------------------------------------------------------- sampling
+
+
+def sample(
+    parameters: Parameters, n_samples: int, rng: np.random.Generator | np.random.RandomState
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw points and their components from the mixture.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        θ.
+    n_samples : int
+        How many points to draw.
+    rng : numpy Generator or RandomState
+        Source of randomness.
+
+    Returns
+    -------
+    X : (n_samples, D) array
+        The points, grouped by component.
+    z : (n_samples,) int array
+        The component of each.
+
+    Examples
+    --------
+    >>> theta = Parameters(np.array([0.2, 0.8]), np.array([[-9.0], [9.0]]), np.ones((2, 1, 1)))
+    >>> X, z = sample(theta, 1000, np.random.default_rng(0))
+    >>> X.shape, bool(((X[:, 0] > 0) == (z == 1)).all())
+    ((1000, 1), True)
+    """
+    weights, means, covariances = parameters
+    counts = rng.multinomial(n_samples, weights / weights.sum())
+    z = np.repeat(np.arange(len(weights)), counts)
+    noise = rng.standard_normal((n_samples, means.shape[1]))
+    factors = np.linalg.cholesky(covariances)
+    parts = np.split(noise, np.cumsum(counts)[:-1])
+    return np.concatenate(
+        [mean + part @ factor.T for mean, factor, part in zip(means, factors, parts, strict=True)]
+    ), z

@@ -1,0 +1,86 @@
+"""Brute force: the sum over every joint assignment, written down. The public oracle."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from cgmm.network import Graph, Infer, Marginals
+from cgmm.numerics import log_normalise
+
+__all__ = ["enumerate_assignments"]
+
+MAX_ASSIGNMENTS = 2_000_000
+
+
+def enumerate_assignments(graph: Graph) -> Infer:
+    """Engine that visits all K**n_nodes joint assignments: for learning and for testing.
+
+    Parameters
+    ----------
+    graph : Graph
+        Any graph, small.
+
+    Returns
+    -------
+    callable
+        From unaries (n_nodes, K) to exact marginals and log Z, in O(K**n_nodes (n_nodes + E)).
+
+    Raises
+    ------
+    ValueError
+        When called: if there are more than two million assignments, or if none is possible.
+
+    Notes
+    -----
+    [shental2003, eq. 9] and [lu2007, eq. 2.12] as they stand, in logs.
+
+    Examples
+    --------
+    Two nodes that must differ:
+
+    >>> infer = enumerate_assignments(Graph(2, np.array([[0, 1]]), np.array([-np.inf])))
+    >>> marginals = infer(np.log([[0.9, 0.1], [0.5, 0.5]]))
+    >>> marginals.nodes
+    array([[0.9, 0.1],
+           [0.1, 0.9]])
+    >>> round(float(np.exp(marginals.log_z)), 12)
+    0.5
+    """
+
+    def infer(unary: np.ndarray) -> Marginals:
+        n_nodes, n_states = unary.shape
+        assignments = _all_assignments(n_nodes, n_states)
+        # [shental2003, eq. 9]
+        log_weights = unary[np.arange(n_nodes), assignments].sum(axis=1)
+        log_weights += _edge_terms(graph, assignments)
+        if log_weights.max(initial=-np.inf) == -np.inf:
+            raise ValueError(
+                "no joint assignment is possible: the forbidden pairs and the unaries of -inf "
+                f"exclude all {len(assignments)} of them; revise the relations or the evidence."
+            )
+        (p,), (log_z,) = log_normalise(log_weights[None])
+        taken = assignments[:, :, None] == np.arange(n_states)
+        return Marginals(np.einsum("a,ajk->jk", p, taken), float(log_z), exact=True)
+
+    return infer
+
+
+def _all_assignments(n_nodes: int, n_states: int) -> np.ndarray:
+    """(K**n_nodes, n_nodes): every z, in lexicographic order."""
+    total = n_states**n_nodes
+    if total > MAX_ASSIGNMENTS:
+        raise ValueError(
+            f"{n_states}**{n_nodes} = {total:.3g} joint assignments are too many to enumerate (at "
+            f"most {MAX_ASSIGNMENTS:,}); use another engine, or fewer nodes."
+        )
+    states = itertools.product(range(n_states), repeat=n_nodes)
+    return np.array(list(states), dtype=np.intp).reshape(total, n_nodes)
+
+
+def _edge_terms(graph: Graph, assignments: np.ndarray) -> np.ndarray:
+    """Σ_e w_e [z_a = z_b] of every assignment; an edge that does not act adds 0, also if -inf."""
+    a, b = graph.edges.T
+    equal = assignments[:, a] == assignments[:, b]
+    return np.where(equal, graph.weights, 0.0).sum(axis=1)
