@@ -41,6 +41,8 @@ __all__ = [
 # The expanded form is used while (extent of the data / smallest standard deviation)² stays below
 # this.
 SAFE_RATIO = 1e5
+# Points in a block, at least: fewer, and the calls cost more than the cache saves.
+AT_LEAST = 1024
 # Above this dimension the products x xᵀ outweigh what the expanded form saves.
 MAX_EXPANDED_DIMENSION = 24
 # Below this expected count a component is dead: its moments would be quotients of denormal numbers.
@@ -138,8 +140,11 @@ def log_joint(X: np.ndarray, parameters: Parameters) -> np.ndarray:
     >>> log_joint(np.zeros((1, 1)), theta).round(4)
     array([[-1.6121, -1.6121]])
     """
-    with np.errstate(divide="ignore"):
-        return _log_densities(X, parameters, np.log(parameters.weights))
+    possible = parameters.weights > 0
+    log_weights = np.log(np.where(possible, parameters.weights, 1))
+    log_values = _log_densities(X, parameters, log_weights)
+    log_values[:, ~possible] = -np.inf
+    return log_values
 
 
 def _log_densities(X: np.ndarray, parameters: Parameters, offsets: np.ndarray) -> np.ndarray:
@@ -201,7 +206,8 @@ def _extent(X: np.ndarray) -> tuple[np.ndarray, float]:
     low, high = X.min(axis=0), X.max(axis=0)
     inside = bool((low <= 0).all() and (high >= 0).all())
     centre = np.zeros(X.shape[1]) if inside else low / 2 + high / 2
-    return centre, float(np.square(np.maximum(high - centre, centre - low)).sum())
+    with np.errstate(over="ignore"):
+        return centre, float(np.square(np.maximum(high - centre, centre - low)).sum())
 
 
 class _Statistics:
@@ -215,7 +221,7 @@ class _Statistics:
 
     def blocks(self, n_points: int) -> Iterator[slice]:
         """Slices whose φ fills a quarter of the cache; the rest is for its factors."""
-        return blocks(n_points, 4 * self.size, at_least=1024)
+        return blocks(n_points, 4 * self.size, at_least=AT_LEAST)
 
     def of(self, x: np.ndarray) -> np.ndarray:
         """φ of the columns of ``x`` (D, B): (size, B), overwritten by the next call."""
@@ -284,15 +290,11 @@ def _expanded_densities(X, centre, means, precisions, constants, statistics) -> 
 
 def _direct_densities(X, centre, means, whiteners, constants) -> np.ndarray:
     """The same from the squared length of the whitened difference W_k (x_i - μ_k)."""
-    n_components, n_dims = means.shape
-    stacked = whiteners.reshape(n_components * n_dims, n_dims)
-    origins = np.einsum("kde,ke->kd", whiteners, means).reshape(-1, 1)
-    densities = np.empty((n_components, len(X)))
-    for part in blocks(len(X), n_components * n_dims):
-        whitened = stacked @ _from_centre(X[part].T, centre)
-        whitened -= origins
-        whitened = whitened.reshape(n_components, n_dims, -1)
-        block = np.einsum("kdb,kdb->kb", whitened, whitened, out=densities[:, part])
+    densities = np.empty((len(means), len(X)))
+    for part in blocks(len(X), 2 * means.size):
+        whitened = whiteners @ (_from_centre(X[part].T, centre) - means[:, :, None])
+        with np.errstate(over="ignore"):  # infinitely far: density zero
+            block = np.einsum("kdb,kdb->kb", whitened, whitened, out=densities[:, part])
         block *= -0.5
         block += constants[:, None]
     return densities.T
