@@ -31,7 +31,8 @@ def independent(graph: Graph) -> Infer:
 
     Notes
     -----
-    The sum over all K**N assignments factorises into N sums over K: [schmidt2016, eq. ***].
+    The sum over all ``K**N`` assignments factorises into N sums over K: the equation that
+    schmidt2016 marks with three asterisks in §2.3.
 
     Examples
     --------
