@@ -1,0 +1,214 @@
+"""Scores against brute force over every pair and every matching, and against scikit-learn."""
+
+from __future__ import annotations
+
+import time
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import rand_score
+from sklearn.metrics.cluster import pair_confusion_matrix
+
+from cgmm import metrics
+
+PAIR_SCORES = [metrics.pairwise_scores, metrics.rand_index, metrics.balanced_rand_index]
+SCORES = [metrics.matched_accuracy, *PAIR_SCORES]
+
+
+@st.composite
+def labellings(draw, max_size=12, max_labels=4):
+    """Two labellings of the same points, from -1 on, so that no code can lean on 0, 1, 2."""
+    n = draw(st.integers(2, max_size))
+    label = st.integers(-1, max_labels - 2)
+    return tuple(np.array(draw(st.lists(label, min_size=n, max_size=n))) for _ in range(2))
+
+
+def counts_by_hand(y_true, y_pred):
+    """B, T, Q and M, pair by pair."""
+    pairs = list(combinations(range(len(y_true)), 2))
+    same_class = [y_true[i] == y_true[j] for i, j in pairs]
+    same_cluster = [y_pred[i] == y_pred[j] for i, j in pairs]
+    both = sum(a and b for a, b in zip(same_class, same_cluster, strict=True))
+    return both, sum(same_class), sum(same_cluster), len(pairs)
+
+
+def accuracy_by_hand(y_true, y_pred):
+    """The best of all one-to-one namings of the clusters; None names a class that no point has."""
+    clusters, classes = sorted(set(y_pred.tolist())), sorted(set(y_true.tolist()))
+    names = classes + [None] * max(0, len(clusters) - len(classes))
+    namings = [dict(zip(clusters, p, strict=True)) for p in permutations(names, len(clusters))]
+    return max(np.mean([to[k] for k in y_pred.tolist()] == y_true) for to in namings)
+
+
+# ---------------------------------------------------------------------------- brute force
+
+
+@given(labellings())
+def test_rand_index_counts_agreements(labels):
+    both, same_class, same_cluster, total = counts_by_hand(*labels)
+    agreements = both + (total - same_class - same_cluster + both)
+    assert metrics.rand_index(*labels) == pytest.approx(agreements / total, abs=1e-14)
+
+
+@given(labellings())
+def test_pairwise_scores_count_retrieved_and_relevant_pairs(labels):
+    both, same_class, same_cluster, _ = counts_by_hand(*labels)
+    if not (same_class and same_cluster):
+        with pytest.raises(ValueError, match="no two points share"):
+            metrics.pairwise_scores(*labels)
+        return
+    scores = metrics.pairwise_scores(*labels)
+    p, r = both / same_cluster, both / same_class
+    assert scores[:2] == pytest.approx((p, r), abs=1e-14)
+    assert scores.f_half == pytest.approx(2 * p * r / (p + r) if both else 0.0, abs=1e-14)
+
+
+@given(labellings())
+def test_balanced_rand_index_is_the_mean_of_two_conditional_chances(labels):
+    y_true, y_pred = labels
+    agree = {True: [], False: []}
+    for i, j in combinations(range(len(y_true)), 2):
+        together = bool(y_true[i] == y_true[j])
+        agree[together].append((y_pred[i] == y_pred[j]) == together)
+    if not (agree[True] and agree[False]):
+        with pytest.raises(ValueError, match="nothing to keep"):
+            metrics.balanced_rand_index(*labels)
+        return
+    expected = (np.mean(agree[True]) + np.mean(agree[False])) / 2
+    assert metrics.balanced_rand_index(*labels) == pytest.approx(expected, abs=1e-14)
+
+
+@settings(deadline=None)
+@given(labellings(max_size=9))
+def test_matched_accuracy_is_the_best_of_all_matchings(labels):
+    assert metrics.matched_accuracy(*labels) == pytest.approx(accuracy_by_hand(*labels), abs=1e-14)
+
+
+@given(labellings())
+def test_renaming_by_match_labels_attains_the_matched_accuracy(labels):
+    y_true, y_pred = labels
+    names = metrics.match_labels(y_true, y_pred)
+    assert list(names) == sorted(set(y_pred.tolist()))
+    assert len(set(names.values())) == len(names), "two clusters share a name"
+    renamed = np.array([names[k] for k in y_pred.tolist()])
+    assert np.mean(renamed == y_true) == metrics.matched_accuracy(y_true, y_pred)
+    unmatched = set(names.values()) - set(y_true.tolist())
+    assert all(name > y_true.max() for name in unmatched)
+
+
+# ---------------------------------------------------------------------------- scikit-learn
+
+
+@given(labellings(max_size=40, max_labels=8))
+def test_against_scikit_learn(labels):
+    (apart, false_pos), (false_neg, both) = pair_confusion_matrix(*labels) // 2
+    assert metrics.rand_index(*labels) == pytest.approx(rand_score(*labels), abs=1e-14)
+    if both + false_neg and both + false_pos:
+        scores = metrics.pairwise_scores(*labels)
+        assert scores.precision == pytest.approx(both / (both + false_pos), abs=1e-14)
+        assert scores.recall == pytest.approx(both / (both + false_neg), abs=1e-14)
+    if both + false_neg and apart + false_pos:
+        expected = (both / (both + false_neg) + apart / (apart + false_pos)) / 2
+        assert metrics.balanced_rand_index(*labels) == pytest.approx(expected, abs=1e-14)
+
+
+# ---------------------------------------------------------------------------- properties
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_names_of_clusters_and_order_of_points_play_no_part(score):
+    rng = np.random.RandomState(0)
+    y_true, y_pred = rng.randint(4, size=60), rng.randint(5, size=60)
+    value = score(y_true, y_pred)
+    order = rng.permutation(60)
+    renamed = np.array([40, -7, 3, 1000, 2])[y_pred]
+    assert score(y_true[order], renamed[order]) == value
+    assert score(y_true.tolist(), tuple(y_pred)) == value
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_a_perfect_clustering_scores_one(score):
+    y = np.repeat([0, 1, 2], [3, 4, 5])
+    assert np.all(np.array(score(y, 10 - y)) == 1)
+
+
+def test_swapping_the_arguments_swaps_precision_and_recall():
+    y_true, y_pred = [0, 0, 0, 1, 1, 2], [0, 0, 1, 1, 1, 1]
+    forward = metrics.pairwise_scores(y_true, y_pred)
+    backward = metrics.pairwise_scores(y_pred, y_true)
+    assert forward.precision == backward.recall != forward.recall
+    assert forward.f_half == backward.f_half
+
+
+def test_many_classes_inflate_the_rand_index_but_not_the_balanced_one():
+    """[barhillel2005, sect. 8.3, note 8]: why the index is balanced."""
+    rng = np.random.RandomState(0)
+    y_true, nonsense = rng.randint(20, size=2000), rng.randint(20, size=2000)
+    assert metrics.rand_index(y_true, nonsense) > 0.9
+    assert metrics.balanced_rand_index(y_true, nonsense) == pytest.approx(0.5, abs=0.01)
+
+
+def test_two_balanced_classes_never_match_below_one_half():
+    y_true = np.repeat([0, 1], 50)
+    rng = np.random.RandomState(0)
+    assert all(metrics.matched_accuracy(y_true, rng.permutation(y_true)) >= 0.5 for _ in range(100))
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_a_million_points_take_well_under_a_second(score):
+    """A pass over the pairs would take hours: there are 5 · 10¹¹ of them."""
+    rng = np.random.RandomState(0)
+    y_true, y_pred = rng.randint(10, size=10**6), rng.randint(12, size=10**6)
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        score(y_true, y_pred)
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 0.8
+
+
+def test_pairs_of_a_million_clusters_of_one_need_no_square_table():
+    y = np.arange(10**6)
+    assert metrics.rand_index(y, y[::-1]) == 1.0
+
+
+# ---------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize("score", [*SCORES, metrics.match_labels])
+@pytest.mark.parametrize(
+    ("y_true", "y_pred", "message"),
+    [
+        ([0, 1, 1], [0, 1], "y_true has 3 labels and y_pred 2"),
+        ([], [], r"y_true has shape \(0,\)"),
+        ([0, 1], [[0, 1]], r"y_pred has shape \(1, 2\)"),
+        ([0.0, 1.0], [0, 1], "y_true is of type float64; labels must be integers"),
+        ([0, 1], ["a", "b"], "y_pred is of type <U1; labels must be integers"),
+    ],
+)
+def test_bad_labels_are_named(score, y_true, y_pred, message):
+    with pytest.raises(ValueError, match=message):
+        score(y_true, y_pred)
+
+
+@pytest.mark.parametrize(
+    ("score", "y_true", "y_pred", "message"),
+    [
+        (metrics.rand_index, [3], [3], "a single point makes no pair"),
+        (metrics.pairwise_scores, [0, 1], [0, 0], "recall is undefined"),
+        (metrics.pairwise_scores, [0, 0], [0, 1], "precision is undefined"),
+        (metrics.balanced_rand_index, [0, 1], [0, 0], "nothing to keep together"),
+        (metrics.balanced_rand_index, [0, 0], [0, 1], "nothing to keep apart"),
+    ],
+)
+def test_a_score_without_meaning_is_refused(score, y_true, y_pred, message):
+    with pytest.raises(ValueError, match=message):
+        score(y_true, y_pred)
+
+
+def test_a_single_point_can_be_matched():
+    assert metrics.matched_accuracy([3], [8]) == 1.0
+    assert metrics.match_labels([3], [8]) == {8: 3}
