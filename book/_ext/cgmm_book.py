@@ -1,0 +1,76 @@
+"""Make every page of the book complete by itself, and put the general index among the chapters."""
+
+from __future__ import annotations
+
+import shutil
+from importlib.metadata import distribution
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.addnodes import toctree
+from sphinx.application import Sphinx
+
+# The distribution carries all of MathJax 3, 16 MB. A page needs the combined component, its fonts,
+# and the TeX extensions that are loaded on first use, such as \boldsymbol and \cancel.
+MATHJAX = "sphinx-mathjax-offline"
+NEEDED = ["tex-mml-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions"]
+
+# sphinx-thebe writes a remote address into every page, whether its button is on or not.
+THEBE_HANDLERS = {"init_thebe_core", "update_thebe_context"}
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.connect("builder-inited", disconnect_thebe)
+    app.connect("autodoc-process-docstring", keep_colons_of_attributes, priority=400)
+    app.connect("doctree-read", list_general_index, priority=400)
+    app.connect("html-page-context", mend_bibliography)
+    app.connect("build-finished", copy_mathjax)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def disconnect_thebe(app: Sphinx) -> None:
+    """Remove the two handlers of sphinx-thebe that point the page at a remote script."""
+    for listeners in app.events.listeners.values():
+        listeners[:] = [one for one in listeners if not _of_thebe(one.handler)]
+
+
+def _of_thebe(handler: object) -> bool:
+    module = getattr(handler, "__module__", "")
+    return module == "sphinx_thebe" and getattr(handler, "__name__", "") in THEBE_HANDLERS
+
+
+def keep_colons_of_attributes(
+    app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    """Stop napoleon from reading what stands before the first colon as the attribute's type."""
+    if what in {"attribute", "property", "data"} and lines:
+        lines.insert(0, "\\ ")
+
+
+def list_general_index(app: Sphinx, document: nodes.document) -> None:
+    """Append the general index to the last part; _toc.yml takes no generated page."""
+    parts = list(document.findall(toctree))
+    if app.env.docname == app.config.root_doc and parts:
+        parts[-1]["entries"].append(("Index", "genindex"))
+
+
+def mend_bibliography(
+    app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None
+) -> None:
+    """Give entries of a bibliography the role of list items; that of docutils is deprecated."""
+    if "body" in context:
+        context["body"] = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
+
+
+def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:
+    """Copy the needed part of MathJax to where `mathjax_path` expects it."""
+    if exception is not None or app.builder.format != "html":
+        return
+    source = Path(distribution(MATHJAX).locate_file(f"{MATHJAX}/static/mathjax"))
+    target = Path(app.outdir, "_static", app.config.mathjax_path).parent
+    for name in NEEDED:
+        copy = shutil.copytree if (source / name).is_dir() else shutil.copy2
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        if not (target / name).exists():
+            copy(source / name, target / name)

@@ -1,0 +1,98 @@
+"""The book built with a specimen chapter, and a page of it opened in a browser."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+from notebooks import refresh
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page
+from specimen import specimen
+from sphinx_external_toc.parsing import parse_toc_yaml
+
+ROOT = Path(__file__).parents[2]
+SPECIMEN_TOC = """
+  - caption: Specimen
+    chapters:
+      - file: book/specimen
+"""
+GENERATED = ["genindex", "search", "py-modindex"]
+
+
+def pages() -> list[str]:
+    """Every page of the book that is no listing of source code, known before it is built."""
+    return [*sorted(parse_toc_yaml(ROOT / "_toc.yml")), "book/specimen", *GENERATED]
+
+
+def build(project: Path) -> str:
+    """Copy the sources, add the specimen, build as `make book` does; return what went wrong."""
+    junk = shutil.ignore_patterns(".ipynb_checkpoints", "__pycache__")
+    # The chapters include pieces of the package's source.
+    for folder in ("book", "cgmm"):
+        shutil.copytree(ROOT / folder, project / folder, ignore=junk)
+    shutil.copy(ROOT / "_config.yml", project)
+    toc = (ROOT / "_toc.yml").read_text(encoding="utf8")
+    (project / "_toc.yml").write_text(toc.rstrip() + SPECIMEN_TOC, encoding="utf8")
+    nbformat.write(specimen(), project / "book/specimen.ipynb")
+    refresh(project / "book/specimen.ipynb")
+    command = shutil.which("jupyter-book", path=str(Path(sys.executable).parent))
+    options = ["--all", "-W", "-n", "--keep-going"]
+    run = subprocess.run(
+        [command, "build", ".", *options], cwd=project, capture_output=True, text=True, check=False
+    )
+    if run.returncode == 0:
+        return ""
+    complaints = [line for line in run.stderr.splitlines() if re.search("WARNING|ERROR", line)]
+    return "\n".join(complaints) or run.stdout[-3000:] + run.stderr[-3000:]
+
+
+class Visit:
+    """A page opened in the browser, with everything that it asked for or complained about."""
+
+    def __init__(self, browser: Browser, site: Path, **options):
+        defaults = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"}
+        self.context = browser.new_context(
+            reduced_motion="reduce", offline=True, **(defaults | options)
+        )
+        self.page = page = self.context.new_page()
+        self.site = site
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("requestfailed", lambda request: self.complaints.append(f"missing: {request.url}"))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("console", self._hear)
+
+    def _hear(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            self.complaints.append(f"{message.type}: {message.text}")
+
+    def open(self, name: str, fragment: str = "") -> Page:
+        """Open a page by its name in the table of contents, and wait until mathematics is set."""
+        self.page.goto((self.site / f"{name}.html").as_uri() + fragment)
+        self.page.evaluate("window.MathJax?.startup?.promise.then(() => null)")
+        return self.page
+
+    def show(self, *, theme: str = "light", width: int = 1280) -> Page:
+        """Switch the open page to a theme and a width."""
+        self.page.set_viewport_size({"width": width, "height": 900})
+        self.page.evaluate("theme => document.documentElement.dataset.theme = theme", theme)
+        return self.page
+
+    def close(self) -> None:
+        """Close the page and forget what it stored."""
+        self.context.close()
+
+
+def frame(explorer: Locator) -> dict[str, str]:
+    """What an explorer shows and says at the moment."""
+    image = explorer.locator("img.cgmm-explorer-frame")
+    return {
+        "picture": image.get_attribute("src"),
+        "alternative": image.get_attribute("alt"),
+        "announcement": explorer.locator("[role=status]").inner_text(),
+    }

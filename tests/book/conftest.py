@@ -1,0 +1,49 @@
+"""The built book, once for all tests, and its pages opened in a browser."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from built_book import Visit, build
+from filelock import FileLock
+from playwright.sync_api import Browser
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory) -> tuple[Path, str]:
+    """The folder of the built pages, and what the build complained about; one build a run."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    project, complaints = shared / "book-project", shared / "book-complaints.txt"
+    with FileLock(shared / "book.lock"):
+        if not complaints.exists():
+            complaints.write_text(build(project), encoding="utf8")
+    return project / "_build/html", complaints.read_text(encoding="utf8")
+
+
+@pytest.fixture(scope="session")
+def site(built: tuple[Path, str]) -> Path:
+    """The folder of the built pages. With warnings it is still a book: one test reports them."""
+    folder, complaints = built
+    if not (folder / "book/index.html").exists():
+        pytest.fail(f"there is no book to look at: {complaints}", pytrace=False)
+    return folder
+
+
+@pytest.fixture
+def visit(browser: Browser, site: Path) -> Iterator[Callable[..., Visit]]:
+    """Open pages, each in a context of its own: ``visit(name, fragment, **context)``."""
+    visits = []
+
+    def visit(name: str, fragment: str = "", **options) -> Visit:
+        visits.append(Visit(browser, site, **options))
+        visits[-1].open(name, fragment)
+        return visits[-1]
+
+    yield visit
+    for one in visits:
+        one.close()

@@ -1,0 +1,171 @@
+"""An explorer in a real JupyterLab on this machine: alive before the first run, and after it."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import nbformat
+import pytest
+from built_book import ROOT
+from notebooks import refresh
+from playwright.sync_api import Browser, Page, expect
+from specimen import specimen
+
+SECONDS_TO_START = 60
+SECONDS_TO_RUN = 180
+NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class Lab(NamedTuple):
+    """A running JupyterLab."""
+
+    address: str
+    token: str
+    folder: Path
+
+
+@pytest.fixture
+def lab(tmp_path) -> Iterator[Lab]:
+    """JupyterLab on loopback, with settings and trust database of its own; always shut down."""
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    environment = os.environ | settings(tmp_path)
+    prepare_notebook(folder / "live.ipynb", environment)
+    port, token = free_port(), secrets.token_hex(16)
+    lab = Lab(f"http://127.0.0.1:{port}", token, folder)
+    log = tmp_path / "lab.log"
+    with log.open("w") as sink:
+        server = subprocess.Popen(
+            command(lab, port), stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, env=environment
+        )
+    try:
+        wait_until_it_answers(lab, server, log)
+        yield lab
+    finally:
+        stop(lab, server)
+
+
+def settings(home: Path) -> dict[str, str]:
+    """Folders for everything that Jupyter would put into the user's home; every cell rendered."""
+    tracker = home / "config/lab/user-settings/@jupyterlab/notebook-extension"
+    tracker.mkdir(parents=True)
+    whole = json.dumps({"windowingMode": "none"})
+    (tracker / "tracker.jupyterlab-settings").write_text(whole, encoding="utf8")
+    return {
+        "JUPYTER_CONFIG_DIR": str(home / "config"),
+        "JUPYTER_DATA_DIR": str(home / "data"),
+        "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+        "IPYTHONDIR": str(home / "ipython"),
+    }
+
+
+def prepare_notebook(path: Path, environment: dict[str, str]) -> None:
+    """Copy the first chapter that has an explorer, or the specimen; mark it as trusted."""
+    chapters = sorted((ROOT / "book").glob("*.ipynb"))
+    explores = (one for one in chapters if "cgmm.explore import" in one.read_text("utf8"))
+    if chapter := next(explores, None):
+        shutil.copy(chapter, path)
+    else:
+        nbformat.write(specimen(), path)
+        refresh(path)
+    trust = [sys.executable, "-m", "jupyter", "trust", str(path)]
+    subprocess.run(trust, env=environment, check=True, capture_output=True)
+
+
+def command(lab: Lab, port: int) -> list[str]:
+    options = [
+        "--no-browser",
+        "--allow-root",
+        "--expose-app-in-browser",
+        "--ServerApp.ip=127.0.0.1",
+        f"--ServerApp.port={port}",
+        "--ServerApp.port_retries=0",
+        f"--ServerApp.root_dir={lab.folder}",
+        f"--IdentityProvider.token={lab.token}",
+        "--LabApp.news_url=",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--LabApp.extension_manager=readonly",
+    ]
+    return [sys.executable, "-m", "jupyterlab", *options]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def ask(lab: Lab, path: str, method: str = "GET") -> None:
+    header = {"Authorization": f"token {lab.token}"}
+    request = urllib.request.Request(f"{lab.address}/{path}", method=method, headers=header)
+    NO_PROXY.open(request, timeout=5).close()
+
+
+def wait_until_it_answers(lab: Lab, server: subprocess.Popen, log: Path) -> None:
+    deadline = time.monotonic() + SECONDS_TO_START
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            return ask(lab, "api/status")
+        except OSError:
+            time.sleep(0.2)
+    pytest.fail(f"JupyterLab does not start:\n{log.read_text()}")
+
+
+def stop(lab: Lab, server: subprocess.Popen) -> None:
+    """Ask the server to shut down its kernels and itself; end it if it does not."""
+    try:
+        ask(lab, "api/shutdown", "POST")
+        server.wait(timeout=15)
+    except (OSError, subprocess.TimeoutExpired):
+        server.terminate()
+        try:
+            server.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+@pytest.fixture
+def notebook(lab: Lab, browser: Browser) -> Iterator[Page]:
+    """The trusted notebook, opened in JupyterLab and not yet run."""
+    context = browser.new_context(viewport={"width": 1400, "height": 1000})
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    page.goto(f"{lab.address}/lab/tree/live.ipynb?token={lab.token}")
+    page.wait_for_function("window.jupyterapp?.shell?.currentWidget?.sessionContext")
+    page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.ready")
+    yield page
+    context.close()
+
+
+def test_an_explorer_lives_in_jupyterlab(notebook):
+    # The script has marked the stored page as ready: the notebook is trusted.
+    stored = notebook.locator(".cgmm-explorer[data-ready]").first
+    assert_it_moves(notebook, stored.locator("input[type=range]").first, stored)
+
+    notebook.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
+    live = notebook.locator(".cgmm-explorer-live").first
+    live.wait_for(timeout=1000 * SECONDS_TO_RUN)
+    assert_it_moves(notebook, live.locator("[role=slider]").first, live)
+
+
+def assert_it_moves(page: Page, slider, explorer) -> None:
+    """Press the arrow on a slider: another picture, and another sentence."""
+    image = explorer.locator("img").first
+    image.scroll_into_view_if_needed()
+    before, said = image.get_attribute("src"), explorer.inner_text()
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    expect(image).not_to_have_attribute("src", before)
+    assert explorer.inner_text() != said

@@ -1,0 +1,114 @@
+"""What a reader does with the book: search it, unfold it, turn off the light or the scripts."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from built_book import GENERATED, frame, pages
+
+CHAPTERS = [name for name in pages() if name not in GENERATED]
+
+
+def test_the_book_builds_without_a_warning(built):
+    assert not built[1], built[1]
+
+
+def test_every_page_is_known(site):
+    """The other tests take their pages from the table of contents; no page escapes them."""
+    built = {path.relative_to(site).with_suffix("").as_posix() for path in site.rglob("*.html")}
+    listings = {name for name in built if name.startswith(("_modules/", "_static/"))}
+    assert built - listings == {*pages(), "index"}
+
+
+def test_the_front_door_opens(visit, site):
+    page = visit("book/index").page
+    page.goto((site / "index.html").as_uri())
+    page.wait_for_url("**/book/index.html")
+    assert page.locator(".bd-article h1").count() == 1
+
+
+def test_source_listings_are_complete_in_themselves(visit, site):
+    """The listings of the package's source: nothing from outside, nothing missing."""
+    listings = sorted(path.relative_to(site) for path in site.glob("_modules/**/*.html"))
+    assert listings
+    one = visit("search")
+    for name in listings:
+        one.open(name.with_suffix("").as_posix())
+    assert not one.complaints, "\n".join(one.complaints)
+    assert {url.partition(":")[0] for url in one.requests} <= {"file", "data"}
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_search_finds_a_page_by_its_words(visit, site, name):
+    text = re.search(r"<h1>(.*?)<", (site / f"{name}.html").read_text(encoding="utf8"))[1]
+    words = sorted(re.findall(r"\w{4,}", text), key=len)[-3:]
+    one = visit("search", fragment=f"?q={'+'.join(words)}")
+    hit = one.page.locator(f"#search-results li a[href^='{name}.html']").first
+    hit.wait_for(timeout=5000)
+    assert not one.complaints, "\n".join(one.complaints)
+
+
+def test_search_finds_a_rare_word_and_no_other(visit):
+    page = visit("search", fragment="?q=zymurgist").page
+    page.locator("#search-results li").first.wait_for()
+    links = page.locator("#search-results li > a").evaluate_all("all => all.map(a => a.href)")
+    assert [link for link in links if "specimen.html" not in link] == []
+
+
+def test_the_specimen_has_something_to_unfold(visit):
+    page = visit("book/specimen").page
+    hidden = page.get_by_text("The hidden answer to the guess.")
+    assert not hidden.is_visible()
+    page.get_by_text("Guess first").click()
+    assert hidden.is_visible()
+    solution = page.get_by_text("The hidden solution.")
+    assert not solution.is_visible()
+    page.locator(".solution button.toggle-button").click()
+    assert solution.is_visible()
+
+
+def test_the_dark_outlives_a_page_change(visit):
+    page = visit("book/index").page
+    theme = "document.documentElement.dataset.theme"
+    assert page.evaluate(theme) == "light"
+    while page.evaluate("document.documentElement.dataset.mode") != "dark":
+        page.locator("button.theme-switch-button").first.click()
+    assert page.evaluate(theme) == "dark"
+    background = "getComputedStyle(document.body).backgroundColor"
+    assert max(map(int, re.findall(r"\d+", page.evaluate(background))[:3])) < 60
+    page.locator("nav.bd-links a[href$='bibliography.html']").click()
+    page.wait_for_url("**/bibliography.html")
+    assert page.evaluate(theme) == "dark"
+
+
+def test_figures_follow_into_the_dark(visit):
+    """A figure's paper becomes dark, and the theme puts no white box behind it."""
+    page = visit("book/specimen", color_scheme="dark").page
+    figure = page.locator("figure img").first
+    style = "image => [getComputedStyle(image).filter, getComputedStyle(image).backgroundColor]"
+    shown, background = figure.evaluate(style)
+    assert "invert" in shown
+    assert background == "rgba(0, 0, 0, 0)"
+
+
+# ----------------------------------------------------------------------------- explorers
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_without_script_the_first_frame_shows(visit, name):
+    page = visit(name, java_script_enabled=False).page
+    for image in page.locator(".cgmm-explorer img.cgmm-explorer-frame").all():
+        assert image.is_visible()
+        assert image.get_attribute("alt").strip()
+        assert image.bounding_box()["height"] > 50
+
+
+def test_the_specimen_has_an_explorer(visit):
+    page = visit("book/specimen").page
+    explorer = page.locator(".cgmm-explorer")
+    assert explorer.count() == 1
+    assert frame(explorer)["alternative"] == "A point at 0."
+    explorer.locator("input[type=range]").focus()
+    page.keyboard.press("ArrowRight")
+    assert frame(explorer)["alternative"] == "A point at 1."
