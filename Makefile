@@ -2,7 +2,7 @@
 #
 #   make book        build the book, warnings are errors
 #   make test        every test: unit, doctest, notebook cells, browser
-#   make lab         open the chapters live in JupyterLab
+#   make lab         open the chapters live in JupyterLab (make lab LAB=--no-browser: its options)
 #   make notebooks   run and clean the chapters in place
 #   make bench       run the measurements in benchmarks/
 #   make lint        ruff
@@ -27,7 +27,7 @@ test: $(READY)
 
 lab: $(READY)
 	-$(BIN)/jupyter trust book/*.ipynb
-	$(BIN)/jupyter lab --notebook-dir=book
+	$(BIN)/jupyter lab --notebook-dir=book $(LAB)
 
 notebooks: $(READY)
 	$(BIN)/python book/_tools/notebooks.py

@@ -29,12 +29,15 @@ ENGINES = {
         "enumerate",
     )
 }
+# What several engines share: the order in which nodes are visited or eliminated.
+ENGINE_TOOLS = {"inference.colouring", "inference.contraction"}
 
 # Which modules of cgmm each module may import.
 MAY_IMPORT: dict[str, set[str]] = {
     "numerics": set(),
     "network": {"numerics"},
-    **dict.fromkeys(ENGINES, BASE),
+    **dict.fromkeys(ENGINE_TOOLS, BASE),
+    **dict.fromkeys(ENGINES, BASE | ENGINE_TOOLS),
     "inference.auto": BASE | ENGINES,
     "inference": BASE | ENGINES | {"inference.auto"},
     "side_information": BASE,
@@ -103,7 +106,7 @@ def breaches(module: str, source: str) -> list[str]:
     for name in imported(source):
         top = name.partition(".")[0]
         if top == "cgmm":
-            if room(name) not in MAY_IMPORT[module] | {module}:
+            if room(name) not in MAY_IMPORT.get(module, set()) | {module}:
                 found.append(name)
         elif top not in sys.stdlib_module_names | allowed_libraries:
             found.append(name)

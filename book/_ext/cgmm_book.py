@@ -1,4 +1,4 @@
-"""Make every page of the book complete by itself, and put the general index among the chapters."""
+"""What the book needs beside Jupyter Book: pages complete in themselves, and small mendings."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.connect("builder-inited", disconnect_thebe)
     app.connect("autodoc-process-docstring", keep_colons_of_attributes, priority=400)
+    app.connect("doctree-read", drop_empty_table_heads)
     app.connect("doctree-read", list_general_index, priority=400)
     app.connect("html-page-context", mend_bibliography)
     app.connect("build-finished", copy_mathjax)
@@ -46,6 +47,13 @@ def keep_colons_of_attributes(
     """Stop napoleon from reading what stands before the first colon as the attribute's type."""
     if what in {"attribute", "property", "data"} and lines:
         lines.insert(0, "\\ ")
+
+
+def drop_empty_table_heads(app: Sphinx, document: nodes.document) -> None:
+    """Remove the head of a table where Markdown made the author write an empty one."""
+    for head in list(document.findall(nodes.thead)):
+        if not head.astext().strip():
+            head.parent.remove(head)
 
 
 def list_general_index(app: Sphinx, document: nodes.document) -> None:

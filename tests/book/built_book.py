@@ -10,7 +10,7 @@ from pathlib import Path
 
 import nbformat
 from notebooks import refresh
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request
 from specimen import specimen
 from sphinx_external_toc.parsing import parse_toc_yaml
 
@@ -63,9 +63,14 @@ class Visit:
         self.requests: list[str] = []
         self.complaints: list[str] = []
         page.on("request", lambda request: self.requests.append(request.url))
-        page.on("requestfailed", lambda request: self.complaints.append(f"missing: {request.url}"))
+        page.on("requestfailed", self._miss)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("console", self._hear)
+
+    def _miss(self, request: Request) -> None:
+        # What was under way when the page was left is aborted, not missing.
+        if request.failure != "net::ERR_ABORTED":
+            self.complaints.append(f"missing: {request.url}")
 
     def _hear(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"}:

@@ -49,6 +49,10 @@ Show it, using {prf:ref}`specimen-theorem`.
 The hidden solution.
 :::
 
+| | |
+|---|---|
+| **Needs** | a table without a head |
+
 | one | two | three | four | five | six | seven |
 |---|---|---|---|---|---|---|
 | 0.123456789 | 0.123456789 | 0.123456789 | 0.123456789 | 0.123456789 | 0.123456789 | 0.123456789 |
