@@ -23,6 +23,8 @@ def brute_force(graph, unary):
         z_total += weight
         for j in range(n_nodes):
             nodes[j, z[j]] += weight
+    if z_total == 0:
+        return nodes, -np.inf
     return nodes / z_total, np.log(z_total)
 
 
