@@ -38,9 +38,9 @@ class ConstrainedGaussianMixture(DensityMixin, BaseEstimator):
         K.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         How the components' covariances are pooled.
-    inference : {"auto", "independent", "enumerate"} or callable, default="auto"
-        The engine of the E-step: a name in ``cgmm.inference.ENGINES``, or an engine itself. "auto"
-        is "independent" where nothing ties the points.
+    inference : str or callable, default="auto"
+        The engine of the E-step: a name in ``cgmm.inference.ENGINES``, or an engine itself, which
+        must report log Z. "auto" is "independent" where nothing ties the points.
     tol : float, default=1e-3
         EM stops when an iteration gains less than this in log-evidence per point (nats).
     reg_covar : float, default=1e-6
@@ -112,7 +112,7 @@ class ConstrainedGaussianMixture(DensityMixin, BaseEstimator):
     _parameter_constraints = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "covariance_type": [StrOptions(set(POOLINGS))],
-        "inference": [StrOptions({"auto", *ENGINES}), callable],
+        "inference": [StrOptions(set(ENGINES)), callable],
         "tol": [Interval(Real, 0, None, closed="left")],
         "reg_covar": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -190,7 +190,7 @@ class ConstrainedGaussianMixture(DensityMixin, BaseEstimator):
         X = validate_data(self, X, dtype=np.float64, order="F", ensure_min_samples=n_least)
         _check_scale(X, self.reg_covar)
         side = SideInformation.build(len(X))
-        infer = _engine(self.inference, side)(side.graph)
+        infer = _engine(self.inference)(side.graph)
         pool = POOLINGS[self.covariance_type]
         rng = check_random_state(self.random_state)
 
@@ -403,6 +403,11 @@ def _follow(
     run = None
     try:
         for parameters, posterior in steps:
+            if np.isnan(posterior.log_evidence):
+                raise ValueError(
+                    "the engine reports no log-evidence, by which runs are stopped and compared; "
+                    "choose another value of inference, such as 'auto'."
+                )
             converged = run is not None and run.converged
             run = _Run(parameters, posterior, history.copy(), converged)
             if converged or len(history) == max_iter:
@@ -473,11 +478,9 @@ def _warn(message: str) -> None:
 # ---------------------------------------------------------------------------- checks
 
 
-def _engine(inference, side: SideInformation) -> Engine:
+def _engine(inference: str | Engine) -> Engine:
     """The engine that the parameter ``inference`` names or is."""
-    if callable(inference):
-        return inference
-    return ENGINES["independent" if inference == "auto" else inference]
+    return inference if callable(inference) else ENGINES[inference]
 
 
 def _check_scale(X: np.ndarray, reg_covar: float) -> None:

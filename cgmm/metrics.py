@@ -27,10 +27,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
+from scipy.spatial import KDTree
 
 __all__ = [
+    "BrokenRelations",
     "PairwiseScores",
     "balanced_rand_index",
+    "broken_relations",
+    "cumulative_neighbour_purity",
     "match_labels",
     "matched_accuracy",
     "pairwise_scores",
@@ -47,6 +51,15 @@ class PairwiseScores(NamedTuple):
     """B / T: of the pairs of one class, the share that are put into one cluster."""
     f_half: float
     """f½ = 2PR / (P + R) = 2B / (Q + T) [shental2003, sect. 3]."""
+
+
+class BrokenRelations(NamedTuple):
+    """How many relations a clustering breaks."""
+
+    must_link: int
+    """Must-links whose two points are in different clusters."""
+    cannot_link: int
+    """Cannot-links whose two points share a cluster."""
 
 
 class _PairCounts(NamedTuple):
@@ -248,6 +261,101 @@ def balanced_rand_index(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     return (kept_together + kept_apart) / 2
 
 
+# ---------------------------------------------------------------------------- relations
+
+
+def broken_relations(
+    y_pred: ArrayLike, must_link: ArrayLike = (), cannot_link: ArrayLike = ()
+) -> BrokenRelations:
+    """Count the relations that a clustering breaks.
+
+    Parameters
+    ----------
+    y_pred : (N,) int array_like
+        Predicted cluster of each point.
+    must_link, cannot_link : (P, 2), (P', 2) int array_like
+        Pairs of sample indices; either may be empty. A pair that stands there twice counts twice.
+
+    Returns
+    -------
+    BrokenRelations
+        ``must_link`` and ``cannot_link``, both zero for a clustering that honours every relation.
+
+    Raises
+    ------
+    ValueError
+        If the labels are no vector of integers, or a pair refers to no point.
+
+    Examples
+    --------
+    >>> broken_relations([0, 0, 1, 1], must_link=[[0, 1], [1, 2]], cannot_link=[[0, 3], [2, 3]])
+    BrokenRelations(must_link=1, cannot_link=1)
+    """
+    clusters = _integers(y_pred, "y_pred")
+    must_a, must_b = clusters[_indices(must_link, "must_link", len(clusters))].T
+    cannot_a, cannot_b = clusters[_indices(cannot_link, "cannot_link", len(clusters))].T
+    return BrokenRelations(int(np.sum(must_a != must_b)), int(np.sum(cannot_a == cannot_b)))
+
+
+# ---------------------------------------------------------------------------- neighbours
+
+
+def cumulative_neighbour_purity(
+    X: ArrayLike, y: ArrayLike, n_neighbours: int = 10, *, p: float = 2.0
+) -> np.ndarray:
+    """Share of neighbours of the right class among the first 1, 2, ..., as a mean over points.
+
+    It judges a metric rather than a clustering: points of a class should find each other first.
+
+    Parameters
+    ----------
+    X : (N, D) array_like
+        The points; transform them first to judge a learnt metric.
+    y : (N,) int array_like
+        Class of each point.
+    n_neighbours : int, default=10
+        Length of the curve, from 1 to N - 1.
+    p : float, default=2.0
+        Minkowski exponent of the distance: 1 for L1, 2 for Euclid.
+
+    Returns
+    -------
+    (n_neighbours,) array
+        Entry k - 1: the mean, over all points, of the share of their class among the k nearest
+        others. A point is not its own neighbour.
+
+    Raises
+    ------
+    ValueError
+        If X and y do not fit together, hold NaN, or n_neighbours is out of range.
+
+    Notes
+    -----
+    [barhillel2005, sect. 8], the curves of its figures 4, 6, 7 and 9.
+
+    Examples
+    --------
+    >>> X = [[0.0], [1.0], [2.5], [10.0], [11.0]]
+    >>> cumulative_neighbour_purity(X, [0, 0, 1, 1, 1], 2)
+    array([0.8, 0.6])
+    """
+    X, classes = np.asarray(X, dtype=float), _integers(y, "y")
+    if X.ndim != 2 or len(X) != len(classes) or not np.isfinite(X).all():
+        raise ValueError(
+            f"X has shape {X.shape}; it must have one row of finite numbers for each of the "
+            f"{len(classes)} entries of y."
+        )
+    if not 1 <= n_neighbours <= len(X) - 1:
+        raise ValueError(f"n_neighbours is {n_neighbours}; it must be from 1 to N - 1.")
+    nearest = KDTree(X).query(X, k=n_neighbours + 1, p=p)[1]
+    # A point may share its place with others, and then need not be the first that it finds.
+    itself = nearest == np.arange(len(X))[:, None]
+    itself[~itself.any(axis=1), -1] = True
+    others = nearest[~itself].reshape(len(X), n_neighbours)
+    right = (classes[others] == classes[:, None]).mean(axis=0)
+    return np.cumsum(right) / np.arange(1, n_neighbours + 1)
+
+
 # ---------------------------------------------------------------------------- the contingency table
 
 
@@ -312,6 +420,25 @@ def _integers(labels: ArrayLike, name: str) -> np.ndarray:
             "np.unique(labels, return_inverse=True)[1] numbers labels of any type."
         )
     return labels
+
+
+def _indices(pairs: ArrayLike, name: str, n_points: int) -> np.ndarray:
+    """(P, 2) sample indices, each of an existing point."""
+    pairs = np.asarray(pairs)
+    if pairs.size == 0:
+        return np.empty((0, 2), dtype=np.intp)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+        raise ValueError(
+            f"{name} has shape {pairs.shape} and type {pairs.dtype}; it must be (P, 2) sample "
+            "indices."
+        )
+    outside = ((pairs < 0) | (pairs >= n_points)).any(axis=1)
+    if outside.any():
+        row = int(outside.argmax())
+        raise ValueError(
+            f"{name}[{row}] is {pairs[row].tolist()}; sample indices are from 0 to {n_points - 1}."
+        )
+    return pairs
 
 
 def _require(count: int, complaint: str) -> None:

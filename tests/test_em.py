@@ -50,7 +50,9 @@ def test_e_step_equals_the_sum_over_all_assignments():
         r[range(6), z] += joint
     for engine in ENGINES:
         posterior = next(plain(X, theta, engine=engine))[1]
-        assert posterior.log_evidence == pytest.approx(np.log(total), rel=1e-12)
+        # Sampling knows no normaliser; every other engine reports it.
+        if engine != "gibbs":
+            assert posterior.log_evidence == pytest.approx(np.log(total), rel=1e-12)
         np.testing.assert_allclose(posterior.responsibilities, r / total, rtol=1e-10)
         np.testing.assert_allclose(posterior.expected_counts, (r / total).sum(axis=0), rtol=1e-10)
 

@@ -119,6 +119,11 @@ def test_engine_by_name_or_itself(X, inference):
     assert model.log_evidence_ == reference.log_evidence_
 
 
+def test_an_engine_without_evidence_is_refused(X):
+    with pytest.raises(ValueError, match="reports no log-evidence"):
+        ConstrainedGaussianMixture(3, random_state=0, inference="gibbs").fit(X)
+
+
 def test_enumeration_gives_the_same_fit():
     X = np.array([[0.0], [0.5], [1.0], [5.0], [5.6], [6.1]])
     exact, fast = (

@@ -33,10 +33,12 @@ def brute_force(graph, unary):
 def test_engine_on_isolated_nodes_equals_brute_force(engine, seed, n_nodes, n_states):
     unary = np.random.default_rng(seed).normal(size=(n_nodes, n_states)) * 3
     before = unary.copy()
-    nodes, log_z, _ = engine(edgeless(n_nodes))(unary)
+    nodes, log_z, exact = engine(edgeless(n_nodes))(unary)
     expected_nodes, expected_log_z = brute_force(edgeless(n_nodes), unary)
+    # Nothing is tied: also the approximations have nothing to approximate.
     np.testing.assert_allclose(nodes, expected_nodes, rtol=1e-12)
-    assert log_z == pytest.approx(expected_log_z, rel=1e-12, abs=1e-12)
+    if exact or not np.isnan(log_z):
+        assert log_z == pytest.approx(expected_log_z, rel=1e-12, abs=1e-12)
     np.testing.assert_array_equal(unary, before)
 
 

@@ -43,7 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "side_information": BASE,
     "gaussian": {"numerics"},
     # em and weights are handed an engine, they import none.
-    "weights": BASE,
+    "weights": BASE | {"side_information"},
     "em": BASE | {"gaussian", "weights", "side_information"},
     "initialise": CORE - {"initialise"},
     "estimators": CORE | {"inference"},

@@ -212,3 +212,68 @@ def test_a_score_without_meaning_is_refused(score, y_true, y_pred, message):
 def test_a_single_point_can_be_matched():
     assert metrics.matched_accuracy([3], [8]) == 1.0
     assert metrics.match_labels([3], [8]) == {8: 3}
+
+
+# ---------------------------------------------------------------------------- relations, neighbours
+
+
+@given(labellings(), st.integers(0, 10**6))
+def test_broken_relations_are_counted_pair_by_pair(labels, seed):
+    y_pred = labels[1]
+    pairs = np.random.default_rng(seed).integers(len(y_pred), size=(2, 7, 2))
+    broken = metrics.broken_relations(y_pred, *pairs)
+    assert broken.must_link == sum(y_pred[i] != y_pred[j] for i, j in pairs[0])
+    assert broken.cannot_link == sum(y_pred[i] == y_pred[j] for i, j in pairs[1])
+
+
+def test_no_relations_break_nothing():
+    assert metrics.broken_relations([0, 1]) == (0, 0)
+    assert metrics.broken_relations([0, 1], np.empty((0, 2)), []) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("must_link", "cannot_link", "message"),
+    [
+        ([[0, 1, 2]], [], r"must_link has shape \(1, 3\)"),
+        ([], [[0.5, 1.0]], "cannot_link has shape .* type float64"),
+        ([[0, 1], [1, 3]], [], r"must_link\[1\] is \[1, 3\]; sample indices are from 0 to 2"),
+        ([], [[-1, 0]], r"cannot_link\[0\] is \[-1, 0\]"),
+    ],
+)
+def test_bad_relations_are_named(must_link, cannot_link, message):
+    with pytest.raises(ValueError, match=message):
+        metrics.broken_relations([0, 1, 1], must_link, cannot_link)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([1.0, 2.0]))
+def test_neighbour_purity_against_all_distances(seed, p):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(15, 3)), rng.integers(3, size=15)
+    distances = np.linalg.norm(X[:, None] - X[None], ord=p, axis=2)
+    np.fill_diagonal(distances, np.inf)
+    order = distances.argsort(axis=1)
+    expected = [(y[order[:, :k]] == y[:, None]).mean() for k in range(1, 15)]
+    curve = metrics.cumulative_neighbour_purity(X, y, 14, p=p)
+    np.testing.assert_allclose(curve, expected, atol=1e-12)
+
+
+def test_a_point_is_not_its_own_neighbour_even_where_many_points_coincide():
+    X, y = np.zeros((20, 2)), np.arange(20)
+    np.testing.assert_array_equal(metrics.cumulative_neighbour_purity(X, y, 19), 0.0)
+    y = np.zeros(20, dtype=int)
+    np.testing.assert_array_equal(metrics.cumulative_neighbour_purity(X, y, 3), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("X", "n_neighbours", "message"),
+    [
+        ([[0.0], [1.0]], 1, r"X has shape \(2, 1\)"),
+        ([0.0, 1.0, 2.0], 1, r"X has shape \(3,\)"),
+        ([[0.0], [np.nan], [2.0]], 1, "finite numbers"),
+        ([[0.0], [1.0], [2.0]], 3, "n_neighbours is 3"),
+        ([[0.0], [1.0], [2.0]], 0, "n_neighbours is 0"),
+    ],
+)
+def test_bad_points_for_neighbour_purity_are_named(X, n_neighbours, message):
+    with pytest.raises(ValueError, match=message):
+        metrics.cumulative_neighbour_purity(X, [0, 0, 1], n_neighbours)

@@ -26,6 +26,7 @@ def enumerate_assignments(graph: Graph) -> Infer:
     -------
     callable
         From unaries (n_nodes, K) to exact marginals and log Z, in O(K**n_nodes (n_nodes + E)).
+        Its ``most_probable`` is the first assignment of the largest log-weight.
 
     Raises
     ------
@@ -50,21 +51,32 @@ def enumerate_assignments(graph: Graph) -> Infer:
     """
 
     def infer(unary: np.ndarray) -> Marginals:
-        n_nodes, n_states = unary.shape
-        assignments = _all_assignments(n_nodes, n_states)
-        # [shental2003, eq. 9]
-        log_weights = unary[np.arange(n_nodes), assignments].sum(axis=1)
-        log_weights += _edge_terms(graph, assignments)
-        if log_weights.max(initial=-np.inf) == -np.inf:
-            raise ValueError(
-                "no joint assignment is possible: the forbidden pairs and the unaries of -inf "
-                f"exclude all {len(assignments)} of them; revise the relations or the evidence."
-            )
+        assignments, log_weights = _weigh(graph, unary)
         (p,), (log_z,) = log_normalise(log_weights[None])
-        taken = assignments[:, :, None] == np.arange(n_states)
+        taken = assignments[:, :, None] == np.arange(unary.shape[1])
         return Marginals(np.einsum("a,ajk->jk", p, taken), float(log_z), exact=True)
 
+    def most_probable(unary: np.ndarray) -> np.ndarray:
+        assignments, log_weights = _weigh(graph, unary)
+        return assignments[log_weights.argmax()]
+
+    infer.most_probable = most_probable
     return infer
+
+
+def _weigh(graph: Graph, unary: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Every assignment and its log-weight; an error if none is possible."""
+    n_nodes, n_states = unary.shape
+    assignments = _all_assignments(n_nodes, n_states)
+    # [shental2003, eq. 9]
+    log_weights = unary[np.arange(n_nodes), assignments].sum(axis=1)
+    log_weights += _edge_terms(graph, assignments)
+    if log_weights.max(initial=-np.inf) == -np.inf:
+        raise ValueError(
+            "no joint assignment is possible: the forbidden pairs and the unaries of -inf "
+            f"exclude all {len(assignments)} of them; revise the relations or the evidence."
+        )
+    return assignments, log_weights
 
 
 def _all_assignments(n_nodes: int, n_states: int) -> np.ndarray:

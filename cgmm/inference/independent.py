@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgmm.network import Graph, Infer, Marginals, require_edgeless
+from cgmm.network import Graph, Infer, Marginals, check_unary, require_edgeless
 from cgmm.numerics import log_normalise
 
 __all__ = ["independent"]
@@ -22,7 +22,7 @@ def independent(graph: Graph) -> Infer:
     -------
     callable
         From unaries (n_nodes, K) to exact marginals and ``log Z = Σ_j log Σ_k exp(unary[j, k])``,
-        in O(n_nodes K).
+        in O(n_nodes K). Its ``most_probable`` is each node's best state.
 
     Raises
     ------
@@ -52,4 +52,8 @@ def independent(graph: Graph) -> Infer:
         nodes, log_totals = log_normalise(unary)
         return Marginals(nodes, float(log_totals.sum()), exact=True)
 
+    def most_probable(unary: np.ndarray) -> np.ndarray:
+        return check_unary(graph, unary).argmax(axis=1)
+
+    infer.most_probable = most_probable
     return infer

@@ -1,0 +1,306 @@
+"""Mutually cannot-linked nodes, exactly: a sum over matchings by dynamic programming over subsets.
+
+What each teacher of the distributed-learning scenario gives is a clique: n groups of points, no two
+of one component. A joint assignment then is a matching of the n nodes to n different labels. Node
+by node, all that matters of the nodes before is *which* labels they have used ::
+
+    f_j(S) = Σ_{k ∈ S} e^{u_jk} f_{j-1}(S \\ k)           matchings of nodes 1 .. j to the set S
+    g_{j-1}(S) = Σ_{k ∉ S} e^{u_jk} g_j(S ∪ k)            completions by nodes j .. n
+    p(z_j = k) ∝ e^{u_jk} Σ_{S ∌ k} f_{j-1}(S) g_j(S ∪ k)
+
+with as many labels in S as nodes so far: O(2^K K) work, where a table over the clique would have
+K^n entries.
+
+The *best* matching is an assignment problem, and its dual makes the sums safe. With prices c_k ≥ 0
+of labels and profits r_j of nodes, u_jk - r_j - c_k ≤ 0 with equality along the best matching. In
+these units no term exceeds one, the best is one, and what underflows is e^-700 of the whole; all
+terms are positive, so nothing cancels.
+
+=========  ==========================================================
+n, B       nodes of a clique; cliques of that size, done at once
+u_jk       unary log-potential
+S          a set of labels that nodes have used
+f, g       forward and backward sums over matchings
+r_j, c_k   dual variables: profit of a node, price of a label
+=========  ==========================================================
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from cgmm.network import Graph, Infer, Marginals, NetworkError, check_unary, components, simplify
+from cgmm.numerics import blocks, log_normalise
+
+__all__ = ["clique"]
+
+# Numbers that the sets of one clique may hold: 2**24 floats are 128 MiB.
+MAX_SETS = 2**21
+MAX_TRANSITIONS = 2**24
+
+
+def clique(graph: Graph) -> Infer:
+    """Engine for graphs whose components are cliques of cannot-links.
+
+    Parameters
+    ----------
+    graph : Graph
+        Within each component every two nodes must be tied by a weight of ``-inf``.
+
+    Returns
+    -------
+    callable
+        From unaries (n_nodes, K) to exact marginals and log Z, in O(2^K K) a clique (fewer where
+        it has fewer than K nodes), with ``most_probable``, an assignment problem in O(n² K).
+
+    Raises
+    ------
+    NetworkError
+        If a component is no clique of cannot-links, or, when called: if one has more nodes than
+        there are labels, if the evidence leaves it no assignment, or if 2^K is out of reach.
+
+    Notes
+    -----
+    [shental2003, eq. 9] for the graph of [shental2003, §3]'s distributed learning.
+
+    Examples
+    --------
+    Three nodes, three labels, all different; the first is surely not 0:
+
+    >>> graph = Graph(3, np.array([[0, 1], [0, 2], [1, 2]]), np.full(3, -np.inf))
+    >>> infer = clique(graph)
+    >>> unary = np.array([[-np.inf, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> marginals = infer(unary)
+    >>> marginals.nodes.round(12)
+    array([[0.  , 0.5 , 0.5 ],
+           [0.5 , 0.25, 0.25],
+           [0.5 , 0.25, 0.25]])
+    >>> round(float(np.exp(marginals.log_z)), 12)
+    4.0
+    """
+    graph = simplify(graph)
+    groups = _cliques_by_size(graph)
+
+    def infer(unary: np.ndarray) -> Marginals:
+        unary = check_unary(graph, unary)
+        nodes, log_z = np.empty(unary.shape), 0.0
+        for members in groups:
+            nodes[members], log_sums = _sum_of_matchings(unary[members], members)
+            log_z += log_sums.sum()
+        return Marginals(nodes, float(log_z), exact=True)
+
+    def most_probable(unary: np.ndarray) -> np.ndarray:
+        unary = check_unary(graph, unary)
+        z = np.empty(len(unary), dtype=np.intp)
+        for members in groups:
+            z[members] = _best_matchings(unary[members], members)
+        return z
+
+    infer.most_probable = most_probable
+    return infer
+
+
+def _cliques_by_size(graph: Graph) -> list[np.ndarray]:
+    """Nodes of the components, those of n nodes in one array (B, n), in order of n."""
+    labels = components(graph)
+    sizes = np.bincount(labels)
+    _require_cliques(graph, labels, sizes)
+    by_component = np.argsort(labels, kind="stable")
+    size_of = sizes[labels[by_component]]
+    return [by_component[size_of == n].reshape(-1, n) for n in np.unique(sizes)]
+
+
+def _require_cliques(graph: Graph, labels: np.ndarray, sizes: np.ndarray) -> None:
+    """Name an edge that is soft, or two nodes of a component without an edge."""
+    soft = np.flatnonzero(graph.weights != -np.inf)
+    remedy = "Choose an engine for any graph, such as 'auto'."
+    if len(soft):
+        raise NetworkError(
+            "the engine 'clique' knows cannot-links only, but {nodes} are tied with log-weight "
+            f"{graph.weights[soft[0]]:g} ({len(soft)} such edges). {remedy}",
+            graph.edges[soft[0]],
+        )
+    n_edges = np.bincount(labels[graph.edges[:, 0]], minlength=len(sizes))
+    incomplete = np.flatnonzero(2 * n_edges != sizes * (sizes - 1))
+    if len(incomplete):
+        raise NetworkError(
+            "the engine 'clique' needs components in which every two nodes are cannot-linked, but "
+            f"{{nodes}}, of one component of {sizes[incomplete[0]]}, are not. {remedy}",
+            _missing_pair(graph, np.flatnonzero(labels == incomplete[0])),
+        )
+
+
+def _missing_pair(graph: Graph, members: np.ndarray) -> np.ndarray:
+    """Two nodes of a component that no edge ties; one of them has too few edges."""
+    degrees = np.bincount(graph.edges.ravel(), minlength=graph.n_nodes)
+    node = members[degrees[members] < len(members) - 1][0]
+    tied = graph.edges[(graph.edges == node).any(axis=1)]
+    return np.array([node, np.setdiff1d(members, np.append(tied, node))[0]])
+
+
+# ------------------------------------------------------------------------- the best
+
+
+def _best_matchings(u: np.ndarray, members: np.ndarray) -> np.ndarray:
+    """(B, n) labels of the best matching of each clique; u is (B, n, K)."""
+    _require_labels(u.shape[2], members)
+    return np.array([_best_matching(v, nodes) for v, nodes in zip(u, members, strict=True)])
+
+
+def _best_matching(u: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+    """(n,) labels of the best matching, by the Jonker-Volgenant algorithm."""
+    try:
+        return linear_sum_assignment(u, maximize=True)[1]
+    except ValueError:
+        raise NetworkError(
+            f"no joint assignment of {{nodes}} is possible with K = {u.shape[1]}: they are "
+            "mutually cannot-linked, and the evidence leaves some of them fewer labels than they "
+            "are. Revise the relations or the evidence.",
+            nodes,
+        ) from None
+
+
+def _require_labels(n_states: int, members: np.ndarray) -> None:
+    """Refuse cliques with more nodes than there are labels."""
+    if members.shape[1] > n_states:
+        raise NetworkError(
+            f"{{nodes}} are more than K = {n_states} nodes that are mutually cannot-linked: no "
+            "two may share a component, and there are too few. Use more components or fewer "
+            "cannot-links.",
+            members[0],
+        )
+
+
+def _prices(u: np.ndarray, best: np.ndarray) -> np.ndarray:
+    """(B, K) dual prices c of the labels: the smallest that support the best matching.
+
+    No node may gain by leaving its label: c_k ≥ c_{σ(j)} + u_jk - u_{j σ(j)}, longest paths.
+    """
+    gains = u - np.take_along_axis(u, best[:, :, None], axis=2)
+    c = np.zeros((len(u), u.shape[2]))
+    for _ in range(best.shape[1]):
+        paid = np.take_along_axis(c, best, axis=1)
+        raised = np.maximum(c, (paid[:, :, None] + gains).max(axis=1))
+        if np.array_equal(raised, c):
+            break
+        c = raised
+    return c
+
+
+# -------------------------------------------------------------------------- the sum
+
+
+def _sum_of_matchings(u: np.ndarray, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Marginals (B, n, K) and log Z (B,) of cliques of one size."""
+    n_cliques, n, n_states = u.shape
+    if n == 1:
+        nodes, log_sums = log_normalise(u[:, 0])
+        return nodes[:, None], log_sums
+    _require_labels(n_states, members)
+    _require_reach(n, n_states, members)
+    nodes, log_sums = np.empty(u.shape), np.empty(n_cliques)
+    n_sets = sum(comb(n_states, j) for j in range(n + 1))
+    for part in blocks(n_cliques, n_sets, at_least=16):
+        best = _best_matchings(u[part], members[part])
+        nodes[part], log_sums[part] = _forward_backward(u[part], best)
+    return nodes, log_sums
+
+
+def _require_reach(n: int, n_states: int, members: np.ndarray) -> None:
+    """Refuse before anything of size 2^K is allocated."""
+    n_sets = sum(comb(n_states, j) for j in range(n + 1))
+    n_transitions = sum(n_states * comb(n_states - 1, j) for j in range(n))
+    if n_sets > MAX_SETS or n_transitions > MAX_TRANSITIONS:
+        raise NetworkError(
+            f"{{nodes}} are mutually cannot-linked; with K = {n_states} exact inference would "
+            f"visit {n_sets:,} sets of labels by {n_transitions:,} transitions, more than "
+            f"{MAX_SETS:,} and {MAX_TRANSITIONS:,}. Use 'gibbs', 'spanning_tree', or fewer "
+            "cannot-links.",
+            members[0],
+        )
+
+
+def _forward_backward(u: np.ndarray, best: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Marginals (B, n, K) and log Z (B,), in the units of the dual prices."""
+    _, n, n_states = u.shape
+    c = _prices(u, best)
+    r = (u - c[:, None]).max(axis=2)
+    # Cliques last: every set is a row of B numbers side by side.
+    e_u = np.exp(u - r[:, :, None] - c[:, None]).transpose(1, 2, 0).copy()
+    forward = _forward(e_u)
+    g = _unsold(c, n)
+    z = (forward[n] * g).sum(axis=0)
+    p = np.empty(e_u.shape)
+    for j in reversed(range(n)):
+        g = _backward(e_u[j], forward[j], g, p[j], _transitions(j, n_states))
+    p /= p.sum(axis=1, keepdims=True)
+    return p.transpose(2, 0, 1), np.log(z) + r.sum(axis=1) + c.sum(axis=1)
+
+
+def _forward(e_u: np.ndarray) -> list[np.ndarray]:
+    """f_0 .. f_n, each (sets of size j, B)."""
+    n, n_states, n_cliques = e_u.shape
+    f = [np.ones((1, n_cliques))]
+    for j in range(n):
+        larger = np.zeros((comb(n_states, j + 1), n_cliques))
+        for k, (without, with_k) in enumerate(_transitions(j, n_states)):
+            larger[with_k] += e_u[j, k] * f[j][without]
+        f.append(larger)
+    return f
+
+
+def _backward(
+    e_u: np.ndarray, f: np.ndarray, g: np.ndarray, p: np.ndarray, transitions: tuple
+) -> np.ndarray:
+    """g_{j-1} from g_j; writes the marginals of node j into p (K, B), up to a factor."""
+    smaller = np.zeros(f.shape)
+    for k, (without, with_k) in enumerate(transitions):
+        terms = e_u[k] * g[with_k]
+        smaller[without] += terms
+        p[k] = np.einsum("sb,sb->b", f[without], terms)
+    return smaller
+
+
+def _unsold(c: np.ndarray, n: int) -> np.ndarray:
+    """g_n (sets of size n, B): e^{-c_k} for every label k left over, which costs its price."""
+    n_states = c.shape[1]
+    left_over = np.ones((comb(n_states, n), n_states))
+    np.put_along_axis(left_over, _sets(n, n_states), 0.0, axis=1)
+    return np.exp(-(left_over @ c.T))
+
+
+# ------------------------------------------------------------------------- the sets
+
+
+@lru_cache(maxsize=64)
+def _sets(size: int, n_states: int) -> np.ndarray:
+    """(C(K, size), size): all sets of labels, sorted within; row number = :func:`_rank`."""
+    sets = np.array(list(combinations(range(n_states), size)), dtype=np.int32)
+    sets = sets.reshape(comb(n_states, size), size)
+    return sets[np.argsort(_rank(sets, n_states))]
+
+
+def _rank(sets: np.ndarray, n_states: int) -> np.ndarray:
+    """Σ_i C(s_i, i) over the sorted elements: numbers the sets of one size from 0 on."""
+    size = sets.shape[1]
+    # Larger than any index where the set does not exist; such entries are never read.
+    table = [[comb(s, i + 1) for i in range(size)] for s in range(n_states)]
+    table = np.array(table, dtype=float).reshape(n_states, size)
+    return table[sets, np.arange(size)].sum(axis=1).astype(np.intp)
+
+
+@lru_cache(maxsize=256)
+def _transitions(size: int, n_states: int) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+    """For each label k: the sets of this size without k, and the same sets with it."""
+    return tuple(_transition(_sets(size, n_states), k, n_states) for k in range(n_states))
+
+
+def _transition(sets: np.ndarray, k: int, n_states: int) -> tuple[np.ndarray, np.ndarray]:
+    without = np.flatnonzero((sets != k).all(axis=1))
+    with_k = np.sort(np.column_stack([sets[without], np.full(len(without), k)]), axis=1)
+    return without, _rank(with_k, n_states)

@@ -1,0 +1,273 @@
+"""Nodes that may be updated together: a proper colouring, and the network sorted by colour.
+
+The update of a node, whether it samples its state or sets its mean-field distribution, reads its
+neighbours only. Nodes of one *colour* share no edge; updating all of them at once is therefore the
+same as updating them one after another. A sweep over the network is one vectorised step a colour.
+
+A second use of colours: an assignment that breaks no cannot-link is a proper colouring too, with
+the K components as colours, and with a list of colours that each node may have.
+
+=====  =======================================================================
+c      colour, 0 .. C - 1; C is at most one more than the largest degree
+K      number of states, in colourings from lists
+=====  =======================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from cgmm.network import Graph, simplify
+
+__all__ = ["ColourBlocks", "Search", "adjacency", "by_colour", "colour_nodes", "list_colouring"]
+
+# Breaks ties between nodes of equal degree: neighbours in a regular graph must not wait in line.
+TIE_SEED = 0
+
+
+class ColourBlocks(NamedTuple):
+    """A network whose nodes are sorted by colour."""
+
+    order: np.ndarray
+    """(n_nodes,) ``order[r]`` is the node that stands at place r: colours ascend along it."""
+    slices: tuple[slice, ...]
+    """C slices of places, one a colour."""
+    matrix: sparse.csr_array
+    """(n_nodes, n_nodes) symmetric log-weights w between places; zeros are not stored."""
+
+
+def by_colour(graph: Graph) -> ColourBlocks:
+    """Colour a network, and sort its nodes so that each colour is one slice.
+
+    Parameters
+    ----------
+    graph : Graph
+        The network.
+
+    Returns
+    -------
+    ColourBlocks
+        The order, the slices and the adjacency matrix in that order.
+
+    Examples
+    --------
+    >>> blocks = by_colour(Graph(3, np.array([[0, 1], [1, 2]]), np.array([1.0, 2.0])))
+    >>> blocks.order, blocks.slices
+    (array([0, 2, 1]), (slice(0, 2, None), slice(2, 3, None)))
+    >>> blocks.matrix.toarray()
+    array([[0., 0., 1.],
+           [0., 0., 2.],
+           [1., 2., 0.]])
+    """
+    matrix = adjacency(graph)
+    colours = _colour(matrix)
+    order = np.argsort(colours, kind="stable")
+    stops = np.cumsum(np.bincount(colours))
+    starts = np.concatenate([[0], stops[:-1]])
+    slices = tuple(map(slice, starts.tolist(), stops.tolist()))
+    return ColourBlocks(order, slices, matrix[order][:, order])
+
+
+def adjacency(graph: Graph) -> sparse.csr_array:
+    """The symmetric matrix of log-weights; those of an edge that is given twice add up.
+
+    Parameters
+    ----------
+    graph : Graph
+        The network.
+
+    Returns
+    -------
+    (n_nodes, n_nodes) sparse array
+        w_ab at [a, b] and [b, a]; edges of weight zero are dropped.
+
+    Raises
+    ------
+    ValueError
+        If an edge or its weight is none, as :func:`cgmm.network.simplify` says.
+
+    Examples
+    --------
+    >>> graph = Graph(3, np.array([[0, 1], [1, 0], [1, 2]]), np.array([1.0, 0.5, 0.0]))
+    >>> adjacency(graph).toarray()
+    array([[0. , 1.5, 0. ],
+           [1.5, 0. , 0. ],
+           [0. , 0. , 0. ]])
+    """
+    graph = simplify(graph)
+    a, b = graph.edges.T
+    ends = np.concatenate([a, b]), np.concatenate([b, a])
+    shape = graph.n_nodes, graph.n_nodes
+    values = np.tile(graph.weights, 2)
+    return sparse.coo_array((values, ends), shape=shape, dtype=float).tocsr()
+
+
+def colour_nodes(graph: Graph) -> np.ndarray:
+    """Give each node a colour that no neighbour has.
+
+    A component that two colours can do gets two: it falls apart in its bipartite double cover. All
+    others are coloured greedily, nodes of large degree first.
+
+    Parameters
+    ----------
+    graph : Graph
+        The network; edges of weight zero do not count.
+
+    Returns
+    -------
+    (n_nodes,) int array
+        Colours 0, 1, ..., the same at every call.
+
+    Notes
+    -----
+    Greedy colouring in rounds after Jones and Plassmann (1993): every node whose uncoloured
+    neighbours all come later takes the smallest colour that is free. O(n_nodes + E) in all.
+
+    Examples
+    --------
+    A triangle with a tail needs three colours; a path, two:
+
+    >>> colour_nodes(Graph(4, np.array([[0, 1], [1, 2], [2, 0], [2, 3]]), np.ones(4)))
+    array([2, 1, 0, 1])
+    >>> colour_nodes(Graph(4, np.array([[0, 1], [1, 2], [2, 3]]), np.ones(3)))
+    array([0, 1, 0, 1])
+    """
+    return _colour(adjacency(graph))
+
+
+def _colour(matrix: sparse.csr_array) -> np.ndarray:
+    """Two colours where they do, greedily elsewhere."""
+    colours = _two_colours(matrix)
+    odd = np.flatnonzero(colours < 0)
+    if len(odd):
+        colours[odd] = _greedy(matrix[odd][:, odd])
+    return colours
+
+
+def _two_colours(matrix: sparse.csr_array) -> np.ndarray:
+    """(n_nodes,) 0 or 1 in bipartite components, -1 in all others.
+
+    The double cover has two copies of every node, and joins each copy of a with the other copy of
+    b. A component is bipartite exactly when its two copies are not connected with each other.
+    """
+    crossed = sparse.block_array([[None, matrix], [matrix, None]], format="csr")
+    crossed.data = np.ones(len(crossed.data))
+    _, component = connected_components(crossed, directed=False)
+    first, second = component.reshape(2, -1)
+    return np.where(first == second, -1, (first > second).astype(np.intp))
+
+
+def _greedy(matrix: sparse.csr_array) -> np.ndarray:
+    """Jones and Plassmann's rounds, largest degree first."""
+    n_nodes = matrix.shape[0]
+    degrees = np.diff(matrix.indptr)
+    ties = np.random.default_rng(TIE_SEED).permutation(n_nodes)
+    rank = np.empty(n_nodes, dtype=np.intp)
+    rank[np.lexsort((ties, -degrees))] = np.arange(n_nodes)
+    rows = np.repeat(np.arange(n_nodes), degrees)
+    # How many neighbours a node has still to wait for.
+    waiting = np.bincount(rows[rank[matrix.indices] < rank[rows]], minlength=n_nodes)
+    colours = np.full(n_nodes, -1)
+    ready = np.flatnonzero(waiting == 0)
+    while len(ready):
+        owners, neighbours = _neighbours(matrix, ready)
+        colours[ready] = _smallest_free(owners, colours[neighbours], len(ready))
+        later = neighbours[rank[neighbours] > rank[ready[owners]]]
+        np.subtract.at(waiting, later, 1)
+        later = np.unique(later)
+        ready = later[waiting[later] == 0]
+    return colours
+
+
+def _neighbours(matrix: sparse.csr_array, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All neighbours of the given nodes, and for each the position of its owner in ``nodes``."""
+    rows = matrix[nodes]
+    return np.repeat(np.arange(len(nodes)), np.diff(rows.indptr)), rows.indices
+
+
+def _smallest_free(owners: np.ndarray, taken: np.ndarray, n_owners: int) -> np.ndarray:
+    """(n_owners,) the smallest colour that is not among those taken by the neighbours."""
+    is_taken = np.zeros((n_owners, taken.max(initial=-1) + 2), dtype=bool)
+    known = taken >= 0
+    is_taken[owners[known], taken[known]] = True
+    return is_taken.argmin(axis=1)
+
+
+# ---------------------------------------------------------------------------- from lists
+
+
+class Search(NamedTuple):
+    """What a search for a colouring found."""
+
+    colours: np.ndarray | None
+    """(n_nodes,) the colouring; None if there is none, or none was found."""
+    complete: bool
+    """Whether the answer is certain: False if the search ran out of steps."""
+
+
+def list_colouring(
+    matrix: sparse.csr_array, allowed: np.ndarray, *, max_steps: int = 20_000
+) -> Search:
+    """Give each node one of its allowed colours, so that no two neighbours have the same.
+
+    Parameters
+    ----------
+    matrix : (n_nodes, n_nodes) sparse array
+        Symmetric; its stored entries are the edges.
+    allowed : (n_nodes, K) bool array
+        The colours that each node may have.
+    max_steps : int, default=20000
+        Nodes that are coloured, counting repetitions, before the search gives up.
+
+    Returns
+    -------
+    Search
+        The problem is NP-complete: with many steps the answer may still be "not found".
+
+    Notes
+    -----
+    Backtracking; next comes the node with the fewest colours left, as in Brélaz's DSATUR (1979).
+
+    Examples
+    --------
+    A path whose ends have one colour each, and the middle the choice:
+
+    >>> matrix = adjacency(Graph(3, np.array([[0, 1], [1, 2]]), np.ones(2)))
+    >>> list_colouring(matrix, np.array([[1, 0, 0], [1, 1, 1], [0, 1, 0]], dtype=bool)).colours
+    array([0, 2, 1])
+    >>> list_colouring(matrix, np.array([[1, 0], [1, 1], [0, 1]], dtype=bool))
+    Search(colours=None, complete=True)
+    """
+    colours = np.full(len(allowed), -1)
+    blockers = np.zeros(allowed.shape, dtype=np.intp)  # neighbours that have that colour
+    trail = [_next_branch(colours, allowed & (blockers == 0))]
+    n_steps = 0
+    while trail:
+        node, choices = trail[-1]
+        neighbours = matrix.indices[matrix.indptr[node] : matrix.indptr[node + 1]]
+        if colours[node] >= 0:
+            blockers[neighbours, colours[node]] -= 1
+        colours[node] = next(choices, -1)
+        if colours[node] < 0:
+            trail.pop()
+            continue
+        n_steps += 1
+        blockers[neighbours, colours[node]] += 1
+        if len(trail) == len(allowed):
+            return Search(colours, complete=True)
+        if n_steps >= max_steps:
+            return Search(None, complete=False)
+        trail.append(_next_branch(colours, allowed & (blockers == 0)))
+    return Search(None, complete=True)
+
+
+def _next_branch(colours: np.ndarray, free: np.ndarray) -> tuple[int, Iterator[int]]:
+    """The uncoloured node with the fewest free colours, and those colours."""
+    n_free = np.where(colours < 0, free.sum(axis=1), np.iinfo(np.intp).max)
+    node = int(n_free.argmin())
+    return node, iter(np.flatnonzero(free[node]).tolist())

@@ -1,0 +1,315 @@
+"""Made side information is true of the classes it was made from, and of the promised amount."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from cgmm import scenarios
+from cgmm.scenarios import Relations
+
+classes = st.lists(st.integers(-1, 3), min_size=2, max_size=40).map(np.array)
+seeds = st.integers(0, 10**6)
+
+
+def n_components(n_points, pairs):
+    return connected_components(
+        coo_array((np.ones(len(pairs)), tuple(pairs.T)), shape=(n_points, n_points)), False
+    )[0]
+
+
+def as_set(pairs):
+    return set(map(tuple, pairs.tolist()))
+
+
+def assert_true_of(y, must_link, cannot_link):
+    """Shapes and types as the estimators want them; no self pairs; right about the classes."""
+    for pairs in (must_link, cannot_link):
+        assert pairs.shape == (len(pairs), 2)
+        assert pairs.dtype == np.int64
+        assert (pairs[:, 0] != pairs[:, 1]).all()
+        assert pairs.size == 0 or (pairs.min() >= 0 and pairs.max() < len(y))
+    assert (y[must_link[:, 0]] == y[must_link[:, 1]]).all()
+    assert (y[cannot_link[:, 0]] != y[cannot_link[:, 1]]).all()
+
+
+# ---------------------------------------------------------------------------- teachers
+
+
+@given(classes, st.integers(1, 4), st.data(), seeds)
+def test_teachers_are_right_and_say_it_with_all_pairs(y, n_teachers, data, seed):
+    n_points = data.draw(st.integers(1, len(y)))
+    relations = scenarios.teachers(y, n_teachers, n_points, random_state=seed)
+    assert_true_of(y, *relations)
+    assert sum(map(len, relations)) == n_teachers * n_points * (n_points - 1) // 2
+    again = scenarios.teachers(y, n_teachers, n_points, random_state=seed)
+    assert all((a == b).all() for a, b in zip(relations, again, strict=True))
+
+
+@given(classes, st.data(), seeds)
+def test_a_minimal_teacher_says_the_same(y, data, seed):
+    n_points = data.draw(st.integers(1, len(y)))
+    full = scenarios.teachers(y, 1, n_points, random_state=seed)
+    few = scenarios.teachers(y, 1, n_points, minimal=True, random_state=seed)
+    assert_true_of(y, *few)
+    seen = np.unique(np.concatenate([*full])) if n_points > 1 else np.array([0])
+    n_parts = len(np.unique(y[seen]))
+    assert len(few.must_link) == n_points - n_parts
+    assert len(few.cannot_link) == n_parts * (n_parts - 1) // 2
+    assert n_components(len(y), few.must_link) == n_components(len(y), full.must_link)
+    parts = {frozenset(y[pair].tolist()) for pair in few.cannot_link}
+    assert parts == {frozenset(y[pair].tolist()) for pair in full.cannot_link}
+
+
+def test_every_point_is_equally_likely_to_be_given_to_a_teacher():
+    relations = scenarios.teachers(np.zeros(10, dtype=int), 5000, 2, random_state=0)
+    counts = np.bincount(relations.must_link.ravel(), minlength=10)
+    # Binomial(5000, 0.2): standard deviation 28
+    assert np.abs(counts - 1000).max() < 6 * 28
+
+
+def test_expected_chunklet_size_of_the_paper():
+    """[barhillel2005, App. D]: about 2.9 at r = 2, and two in the limit of very few points."""
+    r = np.array([0.5, 1.0, 2.0, 4.0])
+    printed = r * (1 - np.exp(-r)) / (1 - (r + 1) * np.exp(-r))
+    ours = [scenarios.expected_chunklet_size(x) for x in r]
+    np.testing.assert_allclose(ours, printed, rtol=1e-12)
+    assert round(ours[2], 1) == 2.9
+    assert scenarios.expected_chunklet_size(1e-9) == pytest.approx(2.0, rel=1e-9)
+
+
+def test_expected_chunklet_size_for_few_classes_is_a_binomial_mean():
+    from math import comb
+
+    n_points, n_classes = 6, 3
+    p = [comb(n_points, i) * 2 ** (n_points - i) / 3**n_points for i in range(n_points + 1)]
+    expected = sum(i * p[i] for i in range(2, n_points + 1)) / sum(p[2:])
+    assert scenarios.expected_chunklet_size(2, n_classes) == pytest.approx(expected, rel=1e-12)
+    limit = scenarios.expected_chunklet_size(2)
+    assert scenarios.expected_chunklet_size(2, 10**6) == pytest.approx(limit, rel=1e-5)
+
+
+def test_expected_chunklet_size_is_what_teachers_give():
+    """30 classes, r = 2, as on the faces of the paper; a data set large beside L."""
+    y = np.repeat(np.arange(30), 2000)
+    rng = np.random.default_rng(0)
+    sizes = []
+    for _ in range(400):
+        must_link, _ = scenarios.teachers(y, 1, 60, minimal=True, random_state=rng)
+        in_chunklets = np.unique(must_link)
+        sizes.append(np.unique(y[in_chunklets], return_counts=True)[1])
+    sizes = np.concatenate(sizes)
+    error = sizes.mean() - scenarios.expected_chunklet_size(2, n_classes=30)
+    assert abs(error) < 5 * sizes.std() / np.sqrt(len(sizes))
+    assert abs(sizes.mean() - 2.9) < 0.1
+
+
+@given(classes, st.integers(2, 5), st.data(), seeds)
+def test_equal_chunklets_are_pure_and_of_one_size(y, size, data, seed):
+    n_points = data.draw(st.integers(0, len(y)))
+    chunklets = scenarios.equal_chunklets(y, size, n_points, random_state=seed)
+    names, counts = np.unique(chunklets[chunklets >= 0], return_counts=True)
+    assert names.tolist() == list(range(len(names)))
+    assert (counts == size).all()
+    assert all(len(np.unique(y[chunklets == name])) == 1 for name in names)
+    unused = n_points - counts.sum()
+    assert 0 <= unused <= (size - 1) * len(np.unique(y))
+    must_link = scenarios.links_of_chunklets(chunklets)
+    assert_true_of(y, must_link, np.empty((0, 2), dtype=np.int64))
+    assert len(must_link) == len(names) * (size - 1)
+    assert n_components(len(y), must_link) == len(y) - len(must_link)
+
+
+# ---------------------------------------------------------------------------- pairs
+
+
+@given(classes, st.data(), seeds)
+def test_random_pairs_do_not_overlap(y, data, seed):
+    n_pairs = data.draw(st.integers(0, len(y) // 2))
+    relations = scenarios.random_pairs(y, n_pairs, random_state=seed)
+    assert_true_of(y, *relations)
+    pairs = np.concatenate(relations)
+    assert len(pairs) == n_pairs
+    assert len(np.unique(pairs)) == 2 * n_pairs
+
+
+@settings(deadline=None)
+@given(classes, st.data(), seeds)
+def test_pairs_until_stops_at_the_first_pair_that_is_enough(y, data, seed):
+    wanted = data.draw(st.integers(len(np.unique(y)), len(y)))
+    must_link = scenarios.pairs_until(y, wanted, random_state=seed)
+    assert_true_of(y, must_link, np.empty((0, 2), dtype=np.int64))
+    assert len(np.unique(np.sort(must_link, axis=1), axis=0)) == len(must_link)
+    assert n_components(len(y), must_link) == wanted
+    if len(must_link):
+        assert n_components(len(y), must_link[:-1]) == wanted + 1
+
+
+def test_pairs_until_draws_all_pairs_of_one_class_alike():
+    """Classes of 2, 3 and 4 points have 1 + 3 + 6 pairs."""
+    y = np.repeat([5, 6, 7], [2, 3, 4])
+    rng = np.random.default_rng(0)
+    first = [tuple(scenarios.pairs_until(y, 8, random_state=rng)[0]) for _ in range(4000)]
+    counts = [first.count(p) for p in itertools.combinations(range(9), 2) if y[p[0]] == y[p[1]]]
+    # Binomial(4000, 0.1): standard deviation 19
+    assert len(counts) == 10
+    assert np.abs(np.array(counts) - 400).max() < 6 * 19
+
+
+def test_much_side_information_on_many_points_is_quick():
+    y = np.random.default_rng(0).integers(5, size=100_000)
+    must_link = scenarios.pairs_until(y, 70_000, random_state=0)
+    assert n_components(len(y), must_link) == 70_000
+
+
+# ---------------------------------------------------------------------------- labels, class sets
+
+
+@given(classes.map(abs), st.data(), seeds)
+def test_partial_labels_are_true_and_of_the_right_number(y, data, seed):
+    n_labelled = data.draw(st.integers(0, len(y)))
+    labels = scenarios.partial_labels(y, n_labelled, random_state=seed)
+    assert (labels >= 0).sum() == n_labelled
+    assert (labels[labels >= 0] == y[labels >= 0]).all()
+
+
+def test_allowed_classes_and_links_agree():
+    class_sets = [[0, 1, 2], [3, 4], [5]]
+    y = np.random.default_rng(0).integers(6, size=60)
+    set_of = np.array([0, 0, 0, 1, 1, 2])[y]
+    set_of[::7] = -1
+    mask = scenarios.allowed_classes(set_of, class_sets, 6)
+    assert mask.dtype == bool
+    assert mask[np.arange(60), y].all()
+    assert mask[::7].all()
+    cannot_link = scenarios.links_between_class_sets(set_of)
+    assert_true_of(y, np.empty((0, 2), dtype=np.int64), cannot_link)
+    disjoint = ~(mask[:, None] & mask[None]).any(axis=2)
+    assert as_set(cannot_link) == as_set(np.argwhere(np.triu(disjoint)))
+
+
+@given(st.integers(1, 6), st.integers(1, 4), st.integers(0, 5), seeds)
+def test_stars_fall_apart_into_one_component_a_centre(n_centres, n_partners, n_spare, seed):
+    set_of = np.repeat([3, 0, 1, -1], [n_centres, n_centres * n_partners, n_spare, 2])
+    set_of = np.random.default_rng(seed).permutation(set_of)
+    stars = scenarios.class_set_stars(set_of, 3, n_partners, random_state=seed)
+    assert (set_of[stars[:, 0]] == 3).all()
+    assert np.isin(set_of[stars[:, 1]], [0, 1]).all()
+    assert len(np.unique(stars[:, 1])) == len(stars) == n_centres * n_partners
+    assert n_components(len(set_of), stars) == len(set_of) - len(stars)
+
+
+# ---------------------------------------------------------------------------- grids
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=3))
+def test_grid_neighbours_are_at_distance_one(shape):
+    pairs = scenarios.grid_neighbours(shape)
+    places = np.array(list(itertools.product(*map(range, shape))))
+    apart = np.abs(places[:, None] - places[None]).sum(axis=2)
+    expected = as_set(np.argwhere(np.triu(apart == 1)))
+    assert as_set(pairs) == expected
+    assert len(pairs) == len(expected)
+
+
+# ---------------------------------------------------------------------------- noise and certainty
+
+
+@given(classes, st.data(), seeds)
+def test_flipping_keeps_the_pairs_and_changes_some_sides(y, data, seed):
+    true = scenarios.random_pairs(y, len(y) // 2, random_state=seed)
+    q = data.draw(st.sampled_from([0.0, 0.15, 0.5]))
+    noisy = scenarios.flip(true, q, random_state=seed)
+    everything = [np.concatenate(relations) for relations in (true, noisy)]
+    sort = [np.unique(np.sort(pairs, axis=1), axis=0).tolist() for pairs in everything]
+    assert sort[0] == sort[1]
+    if q == 0:
+        assert_true_of(y, *noisy)
+
+
+def test_the_estimate_of_q_finds_the_noise_that_was_put_in():
+    """[lu2007, sect. 2.4.2] undoes [lu2007, sect. 5.1.4]; standard error √(q (1 - q) / P)."""
+    y = np.random.default_rng(0).integers(3, size=40_000)
+    true = scenarios.random_pairs(y, 20_000, random_state=1)
+    assert scenarios.estimate_flip_rate(y, *true) == 0.0
+    for q in (0.15, 0.3):
+        noisy = scenarios.flip(true, q, random_state=2)
+        error = scenarios.estimate_flip_rate(y, *noisy) - q
+        assert abs(error) < 5 * np.sqrt(q * (1 - q) / 20_000)
+
+
+def test_the_estimate_of_q_on_an_image_is_the_share_of_borders():
+    image = np.zeros((4, 6), dtype=int)
+    image[:, 3:] = 1
+    pairs = scenarios.grid_neighbours(image.shape)
+    assert scenarios.estimate_flip_rate(image.ravel(), pairs) == 4 / len(pairs)
+
+
+@given(st.floats(1e-9, 1 - 1e-9))
+def test_weight_is_the_log_odds_of_the_certainty(gamma):
+    weight = scenarios.weight_from_certainty(gamma)
+    assert weight == pytest.approx(np.log(gamma / (1 - gamma)), rel=1e-6, abs=1e-12)
+    assert scenarios.certainty_from_weight(weight) == pytest.approx(gamma, rel=1e-9)
+    # An isolated pair of two equally likely states is together with probability γ.
+    assert np.exp(weight) / (np.exp(weight) + 1) == pytest.approx(gamma, rel=1e-9)
+
+
+def test_preferences_join_both_kinds_with_opposite_signs():
+    must, cannot = [[0, 1], [2, 3]], [[4, 5]]
+    table = scenarios.preferences(must, cannot, certainty=[0.9, 1.0, 0.7])
+    assert table[:, :2].tolist() == [[0, 1], [2, 3], [4, 5]]
+    np.testing.assert_allclose(table[:, 2], [np.log(9), np.inf, -np.log(7 / 3)])
+    assert scenarios.preferences(certainty=0.8).shape == (0, 3)
+    hard = scenarios.preferences([], cannot, certainty=1.0)
+    assert hard[0, 2] == -np.inf
+
+
+# ---------------------------------------------------------------------------- bad input
+
+Y = [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: scenarios.teachers(Y, 0, 2), "n_teachers is 0; it must be at least 1"),
+        (lambda: scenarios.teachers(Y, 1, 5), "n_points is 5; it must be from 1 to 4"),
+        (lambda: scenarios.teachers([0.5], 1, 1), r"y has shape \(1,\) and type float64"),
+        (lambda: scenarios.expected_chunklet_size(0), "ratio is 0"),
+        (lambda: scenarios.expected_chunklet_size(0.3, 5), "ratio \\* n_classes is 1.5"),
+        (lambda: scenarios.equal_chunklets(Y, 1, 2), "size is 1"),
+        (lambda: scenarios.equal_chunklets(Y, 2, 9), "n_points is 9"),
+        (lambda: scenarios.links_of_chunklets([[0]]), r"chunklets has shape \(1, 1\)"),
+        (lambda: scenarios.random_pairs(Y, 3), "n_pairs is 3; it must be from 0 to 2"),
+        (lambda: scenarios.pairs_until(Y, 1), "n_components is 1; it must be from 2 to 4"),
+        (lambda: scenarios.pairs_until(Y, 5), "n_components is 5"),
+        (lambda: scenarios.partial_labels(Y, 5), "n_labelled is 5"),
+        (lambda: scenarios.partial_labels([-1, 0], 1), r"y\[0\] is -1; it must be at least 0"),
+        (lambda: scenarios.allowed_classes([0], [[]], 2), r"class set 0 is \[\]"),
+        (lambda: scenarios.allowed_classes([0], [[2]], 2), r"class set 0 is \[2\]"),
+        (
+            lambda: scenarios.allowed_classes([1], [[0]], 2),
+            r"set_of\[0\] is 1; it must be from",
+        ),
+        (lambda: scenarios.allowed_classes([-2], [[0]], 2), r"set_of\[0\] is -2"),
+        (lambda: scenarios.class_set_stars(Y, 2), "no point is of class set 2"),
+        (lambda: scenarios.class_set_stars(Y, 0, 2), "4 partners are needed"),
+        (lambda: scenarios.class_set_stars(Y, 0, 0), "n_partners is 0"),
+        (lambda: scenarios.grid_neighbours((3, 0)), r"shape is \(3, 0\)"),
+        (lambda: scenarios.flip(Relations([[0, 1]], []), 0.6), "q is 0.6"),
+        (lambda: scenarios.flip(Relations([0, 1], []), 0.1), "must_link has shape"),
+        (lambda: scenarios.weight_from_certainty(1.2), "a certainty of 1.2"),
+        (lambda: scenarios.weight_from_certainty([0.5, np.nan]), "a certainty of nan"),
+        (lambda: scenarios.preferences([[0, 1]], certainty=[0.6, 0.7]), "certainty has shape"),
+        (lambda: scenarios.estimate_flip_rate(Y), "there is no relation"),
+        (lambda: scenarios.estimate_flip_rate(Y, [[0, 4]]), r"must_link\[0, 1\] is 4"),
+        (lambda: scenarios.estimate_flip_rate(Y, [], [[-1, 0]]), r"cannot_link\[0, 0\] is -1"),
+    ],
+)
+def test_bad_input_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
