@@ -1,22 +1,110 @@
-"""The update of the mixing weights π.
+"""The update of the mixing weights π, and the normaliser of the prior that makes it hard.
 
-Without side information the expected counts divided by their sum maximise the bound.
+The prior over assignments is a Markov network like the posterior's, without the data: unaries n_j
+log π_k and the same edges. Its normaliser Z_prior depends on π, so that expected counts divided by
+their sum maximise the bound only where Z_prior is one. In general the update maximises ::
+
+    Σ_k C_k log π_k - log Z_prior(π),        C_k = Σ_j n_j p(z_j = k | X)
+
+which is concave in η = log π, with gradient C - E_prior[counts]: the update *matches expected
+counts*.
+
+=====  ==================================================================
+π, η   weights and their logarithms
+n_j    multiplicity of node j; M = Σ_j n_j
+C_k    expected counts of the posterior, summing to M
+w_e    log-weight of an edge
+=====  ==================================================================
 """
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
+from itertools import combinations
+from math import comb
 
-__all__ = ["closed_form"]
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+
+from cgmm.network import Engine, Graph, Infer
+from cgmm.numerics import log_normalise
+from cgmm.side_information import SideInformation
+
+__all__ = [
+    "UPDATES",
+    "Prior",
+    "Update",
+    "closed_form",
+    "exact",
+    "grid",
+    "ignore",
+    "pseudo_likelihood",
+]
+
+Update = Callable[[np.ndarray], np.ndarray]
+"""From expected counts (K,) to the weights (K,) that maximise the bound."""
+
+
+class Prior:
+    """The network without the data, reduced to what distinguishes its nodes.
+
+    Isolated nodes of equal multiplicity contribute equal factors, Σ_k π_k^n, and are counted; only
+    tied nodes go through an engine.
+    """
+
+    def __init__(self, side: SideInformation, engine: Engine):
+        tied = np.zeros(side.n_nodes, dtype=bool)
+        tied[side.graph.edges.ravel()] = True
+        self.sizes, self.how_many = np.unique(side.multiplicity[~tied], return_counts=True)
+        self.tied_sizes = side.multiplicity[tied]
+        self.infer: Infer | None = None
+        if tied.any():
+            position = np.cumsum(tied) - 1
+            self.infer = engine(
+                Graph(int(tied.sum()), position[side.graph.edges], side.graph.weights)
+            )
+
+    @property
+    def is_one(self) -> bool:
+        """Whether Z_prior is one whatever the weights: no edges, and points of multiplicity one."""
+        return self.infer is None and bool((self.sizes == 1).all())
+
+    def log_z_and_counts(self, log_weights: np.ndarray) -> tuple[float, np.ndarray]:
+        """log Z_prior and the expected counts Σ_j n_j p(z_j = k) under the prior.
+
+        Parameters
+        ----------
+        log_weights : (K,) array
+            η; need not be normalised.
+
+        Returns
+        -------
+        log_z : float
+            log Z_prior(η).
+        counts : (K,) array
+            Its gradient in η.
+        """
+        # [shental2003, eq. 6]: an isolated node's factor is Σ_k π_k^n
+        shares, totals = log_normalise(self.sizes[:, None] * log_weights)
+        log_z, counts = self.how_many @ totals, (self.how_many * self.sizes) @ shares
+        if self.infer is not None:
+            # [shental2003, eq. 10], [lu2007, eq. 2.12]
+            nodes, tied_log_z, _ = self.infer(self.tied_sizes[:, None] * log_weights)
+            log_z, counts = log_z + tied_log_z, counts + self.tied_sizes @ nodes
+        return float(log_z), counts
+
+
+# ---------------------------------------------------------------------------- the updates
 
 
 def closed_form(expected_counts: np.ndarray) -> np.ndarray:
-    """π_k = N_k / Σ_l N_l, the maximiser of Σ_k N_k log π_k on the simplex.
+    """π_k = C_k / Σ_l C_l, the maximiser where Z_prior is one.
 
     Parameters
     ----------
     expected_counts : (K,) array
-        N_k ≥ 0, not all zero.
+        C_k ≥ 0, not all zero.
 
     Returns
     -------
@@ -45,3 +133,190 @@ def closed_form(expected_counts: np.ndarray) -> np.ndarray:
         )
     # [schmidt2016, §3.1]
     return expected_counts / total
+
+
+def exact(side: SideInformation, engine: Engine) -> Update:
+    """Match the expected counts of posterior and prior: the maximiser for any K.
+
+    Parameters
+    ----------
+    side : SideInformation
+        The network.
+    engine : callable
+        The engine, applied here to the prior's tied nodes.
+
+    Returns
+    -------
+    callable
+        The update; the closed form where Z_prior is one.
+
+    Notes
+    -----
+    [shental2003, eq. 11] set to zero; [lu2007, eq. 2.13], which lu2007 solves on a grid.
+
+    Examples
+    --------
+    Two points that must differ: whatever the counts, Z_prior = 2 π_0 π_1 wants the weights even.
+
+    >>> from cgmm.inference import ENGINES
+    >>> side = SideInformation.build(3, cannot_link=[[0, 1]])
+    >>> update = exact(side, ENGINES["enumerate"])
+    >>> update(np.array([1.2, 1.8])).round(6)
+    array([0.2, 0.8])
+    """
+    prior = Prior(side, engine)
+    if prior.is_one:
+        return closed_form
+    return lambda expected_counts: _maximise(prior.log_z_and_counts, expected_counts)
+
+
+def pseudo_likelihood(side: SideInformation, engine: Engine | None = None) -> Update:
+    """The update as if every edge stood alone: edges share no node.
+
+    Parameters
+    ----------
+    side : SideInformation
+        The network.
+    engine : ignored
+        Present for the common signature.
+
+    Returns
+    -------
+    callable
+        The update.
+
+    Notes
+    -----
+    [shental2003, eq. 12], with n_j for chunklets and any w: an edge between nodes a and b
+    multiplies the factors of isolated nodes by 1 + (e^w - 1) Σ_k p_a(k) p_b(k), p_j(k) ∝ π_k^n_j.
+    """
+    prior = _PairwisePrior(side)
+    return lambda expected_counts: _maximise(prior, expected_counts)
+
+
+def ignore(side: SideInformation | None = None, engine: Engine | None = None) -> Update:
+    """The closed form, whatever the network: [shental2003, footnote 3].
+
+    Parameters
+    ----------
+    side, engine : ignored
+        Present for the common signature.
+
+    Returns
+    -------
+    callable
+        The update.
+    """
+    return closed_form
+
+
+def grid(side: SideInformation, engine: Engine, *, resolution: float = 0.01) -> Update:
+    """The best point of a grid on the simplex: [lu2007, eq. 2.14].
+
+    Parameters
+    ----------
+    side : SideInformation
+        The network.
+    engine : callable
+        The engine, applied here to the prior's tied nodes.
+    resolution : float, default=0.01
+        Distance of the grid's points in each weight.
+
+    Returns
+    -------
+    callable
+        The update. The normaliser is computed once a point of the grid.
+
+    Raises
+    ------
+    ValueError
+        When called: if the grid has more than 200,000 points (K > 4 at the default resolution).
+    """
+    prior, table = Prior(side, engine), {}
+
+    def update(expected_counts: np.ndarray) -> np.ndarray:
+        n_components = len(expected_counts)
+        if n_components not in table:
+            points = np.log(_simplex_grid(n_components, round(1 / resolution)))
+            table[n_components] = points, np.array([prior.log_z_and_counts(p)[0] for p in points])
+        log_weights, log_z = table[n_components]
+        # [lu2007, eq. 2.14]
+        return np.exp(log_weights[np.argmax(log_weights @ expected_counts - log_z)])
+
+    return update
+
+
+UPDATES: dict[str, Callable[[SideInformation, Engine], Update]] = {
+    "exact": exact,
+    "pseudo-likelihood": pseudo_likelihood,
+    "ignore": ignore,
+    "grid": grid,
+}
+"""Every update by the name under which estimators accept it."""
+
+
+# ---------------------------------------------------------------------------- how
+
+
+def _maximise(log_z_and_counts, expected_counts: np.ndarray) -> np.ndarray:
+    """The maximiser of C · η - log Z(η) by quasi-Newton steps from the closed form.
+
+    Adding a constant to η changes nothing, because C and the prior's counts both sum to M; so η is
+    free, and the softmax at the end puts π on the simplex. A component without counts leaves.
+    """
+    weights = closed_form(expected_counts)
+    alive, total = weights > 0, expected_counts.sum()
+    start = np.log(weights[alive])
+
+    def loss(eta: np.ndarray) -> tuple[float, np.ndarray]:
+        log_weights = np.full(len(weights), -np.inf)
+        log_weights[alive] = eta - logsumexp(eta)
+        log_z, counts = log_z_and_counts(log_weights)
+        # [shental2003, eq. 11], in η = log π
+        gradient = counts[alive] - expected_counts[alive]
+        return (log_z - expected_counts[alive] @ log_weights[alive]) / total, gradient / total
+
+    found = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-10})
+    weights[alive] = np.exp(found.x - logsumexp(found.x))
+    return weights
+
+
+class _PairwisePrior:
+    """log Z_prior and its gradient as if edges were disjoint; callable like Prior's method."""
+
+    def __init__(self, side: SideInformation):
+        self.sizes, self.how_many = np.unique(side.multiplicity, return_counts=True)
+        ends = side.multiplicity[side.graph.edges].reshape(-1, 2)
+        kinds = np.column_stack([np.sort(ends, axis=1), side.graph.weights])
+        kinds, self.n_edges = np.unique(kinds, axis=0, return_counts=True)
+        self.n_a, self.n_b, w = kinds.T
+        self.excess = np.expm1(w)  # e^w - 1; -1 for a cannot-link
+
+    def __call__(self, log_weights: np.ndarray) -> tuple[float, np.ndarray]:
+        shares, totals = log_normalise(self.sizes[:, None] * log_weights)
+        log_z, counts = self.how_many @ totals, (self.how_many * self.sizes) @ shares
+        if len(self.excess) == 0:
+            return float(log_z), counts
+        p_a, _ = log_normalise(self.n_a[:, None] * log_weights)
+        p_b, _ = log_normalise(self.n_b[:, None] * log_weights)
+        same = np.einsum("ek,ek->e", p_a, p_b)
+        # [shental2003, eq. 12]: an edge's factor; (1 - Σ π²) for a cannot-link of two points
+        factors = 1 + self.excess * same
+        change = self.n_a[:, None] * p_a * (p_b - same[:, None])
+        change += self.n_b[:, None] * p_b * (p_a - same[:, None])
+        log_z += self.n_edges @ np.log(factors)
+        return float(log_z), counts + (self.n_edges * self.excess / factors) @ change
+
+
+def _simplex_grid(n_components: int, n_steps: int) -> np.ndarray:
+    """(G, K) interior points of the simplex with coordinates that are multiples of 1 / n_steps."""
+    size = comb(n_steps - 1, n_components - 1)
+    if size > 200_000:
+        raise ValueError(
+            f"the grid for K={n_components} has {size:,} points; use weights='exact', which "
+            "needs no grid, or a coarser resolution."
+        )
+    bars = list(combinations(range(1, n_steps), n_components - 1))
+    edges = np.array(bars, dtype=float).reshape(len(bars), n_components - 1)
+    ends = np.column_stack([np.zeros(len(bars)), edges, np.full(len(bars), n_steps)])
+    return np.diff(ends, axis=1) / n_steps
