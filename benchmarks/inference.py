@@ -212,9 +212,7 @@ def main() -> None:
         f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, "
         f"numpy {np.__version__}, pyAgrum {pyagrum.__version__}"
     )
-    print(
-        "                     first: cgmm  pyAgrum     ratio    E-step: cgmm  pyAgrum  ratio   peak"
-    )
+    print(f"{'':<22}first: cgmm  pyAgrum     ratio    E-step: cgmm  pyAgrum  ratio      peak")
     problems = [p for p in PROBLEMS if not (options.quick and p.is_large)]
     ratios = np.array([compare(problem, options.repeats) for problem in problems])
     mean = np.exp(np.log(ratios).mean(axis=0))

@@ -32,6 +32,11 @@ WAYS = {
     "as it is": {},
     "no merging": {(module, "MERGED_CELLS"): 1},
     "contracting": {(contraction, "SMALLEST_ROUND"): 1, (module, "MERGED_CELLS"): 1},
+    "contracting in logs": {
+        (contraction, "SMALLEST_ROUND"): 1,
+        (contraction, "SMALLEST_SUM"): np.inf,
+        (module, "MERGED_CELLS"): 1,
+    },
     "logs": {(module, "_multiply"): fail_products},
     "logs, no merging": {(module, "_multiply"): fail_products, (module, "MERGED_CELLS"): 1},
 }

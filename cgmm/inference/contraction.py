@@ -29,6 +29,9 @@ __all__ = ["Contraction", "Ties", "Total", "best", "conditional", "contract", "l
 # Below this many nodes a round is not worth its calls: the junction tree takes them one by one.
 SMALLEST_ROUND = 16
 
+# Sums of products of numbers up to one are trusted above this: what underflows is below 1e-307.
+SMALLEST_SUM = 1e-250
+
 Total = Callable[..., np.ndarray]
 
 
@@ -171,16 +174,47 @@ def _rake(step: Rake, h: np.ndarray, tables: np.ndarray, total: Total, largest: 
 
 def _compress(step: Compress, h: np.ndarray, tables: np.ndarray, total: Total) -> None:
     """Add to the table of (a, b) the sum over the node between them."""
-    for part in blocks(len(step.target), h.shape[1] ** 3):
-        triples = _triples(step, part, h, tables)
-        np.add.at(tables, step.target[part], total(triples, 3))
+    for part in blocks(len(step.target), 4 * h.shape[1] ** 2):
+        left, right = _sides(step, part, h, tables)
+        summed = _log_product(left, right) if total is log_sum else total(_triples(left, right), 3)
+        np.add.at(tables, step.target[part], summed)
 
 
-def _triples(step: Compress, part: slice, h: np.ndarray, tables: np.ndarray) -> np.ndarray:
-    """(E, K, K, K) log-potentials of a, b and v, in this order of axes."""
+def _sides(
+    step: Compress, part: slice, h: np.ndarray, tables: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Log-potentials (E, K, K) of a and v, with those of v itself, and of v and b."""
     left, right = step.left.take(part), step.right.take(part)
-    from_a = _oriented(left, tables) + h[left.ends[:, 1]][:, None, :]
-    return from_a[:, :, None, :] + _oriented(right, tables).transpose(0, 2, 1)[:, None, :, :]
+    return _oriented(left, tables) + h[left.ends[:, 1]][:, None, :], _oriented(right, tables)
+
+
+def _triples(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """(E, K, K, K) log-potentials of a, b and v, in this order of axes."""
+    return left[:, :, None, :] + right.transpose(0, 2, 1)[:, None, :, :]
+
+
+def _log_product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """(E, K, K) sum over v: a product of matrices, in logs where that might underflow."""
+    exp_left, top_left = _scale(left, 2)
+    exp_right, top_right = _scale(right, 1)
+    product = exp_left @ exp_right
+    unsafe = _unsafe(product)
+    with np.errstate(divide="ignore"):
+        summed = np.log(product) + top_left + top_right
+    summed[unsafe] = log_sum(_triples(left[unsafe], right[unsafe]), 3)
+    return summed
+
+
+def _scale(log_values: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """Exponentials whose largest along an axis is one, and the log of what it was."""
+    top = log_values.max(axis=axis, keepdims=True)
+    top[top == -np.inf] = 0.0
+    return np.exp(log_values - top), top
+
+
+def _unsafe(product: np.ndarray) -> np.ndarray:
+    """Which matrices (E,) have an entry beside which what underflows may count."""
+    return product.min(axis=(1, 2)) < SMALLEST_SUM
 
 
 # ------------------------------------------------------------------------ rounds: out
@@ -205,13 +239,30 @@ def _grow_leaves(
 def _expand(
     step: Compress, h: np.ndarray, tables: np.ndarray, nodes: np.ndarray, pairs: np.ndarray
 ) -> None:
-    """p(a, b, v) = p(a, b) p(v | a, b), and from it p(v), p(a, v) and p(v, b)."""
-    for part in blocks(len(step.target), h.shape[1] ** 3):
-        joint = conditional(_triples(step, part, h, tables), 3)
-        joint *= pairs[step.target[part]][..., None]
-        nodes[step.left.ends[part, 1]] = joint.sum(axis=(1, 2))
-        _store(step.left.take(part), joint.sum(axis=2), pairs)
-        _store(step.right.take(part), joint.sum(axis=1).transpose(0, 2, 1), pairs)
+    """p(v), p(a, v) and p(v, b), from p(a, b)."""
+    for part in blocks(len(step.target), 4 * h.shape[1] ** 2):
+        left, right = _sides(step, part, h, tables)
+        with_a, with_b = _joints(left, right, pairs[step.target[part]])
+        nodes[step.left.ends[part, 1]] = with_a.sum(axis=1)
+        _store(step.left.take(part), with_a, pairs)
+        _store(step.right.take(part), with_b, pairs)
+
+
+def _joints(
+    left: np.ndarray, right: np.ndarray, outer: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """p(a, v) and p(v, b), both (E, K, K), of p(a, v, b) = p(a, b) p(v | a, b)."""
+    exp_left, _ = _scale(left, 2)
+    exp_right, _ = _scale(right, 1)
+    product = exp_left @ exp_right
+    unsafe = _unsafe(product)
+    product[unsafe] = 1.0
+    ratio = outer / product
+    with_a = exp_left * (ratio @ exp_right.transpose(0, 2, 1))
+    with_b = exp_right * (exp_left.transpose(0, 2, 1) @ ratio)
+    joint = conditional(_triples(left[unsafe], right[unsafe]), 3) * outer[unsafe, :, :, None]
+    with_a[unsafe], with_b[unsafe] = joint.sum(axis=2), joint.sum(axis=1).transpose(0, 2, 1)
+    return with_a, with_b
 
 
 def conditional(log_values: np.ndarray, axis: int) -> np.ndarray:

@@ -1,16 +1,16 @@
 """Exact inference in any network whose induced width is small: elimination, in and out.
 
 Nodes of degree one and two go first, many at a time (:mod:`cgmm.inference.contraction`); the rest,
-the *core*, is eliminated one node after the other in min-fill order. What eliminating v needs is a
-table over v and the neighbours it then has, its clique; small neighbouring cliques are merged. The
-cliques form a tree. Messages run to its roots (*collect*: log Z), then back (*distribute*: the
-marginals), or the best states are read off on the way back.
+the *core*, is eliminated one node after the other, in min-fill order or a cheaper one. What
+eliminating v needs is a table over v and the neighbours it then has, its clique; small neighbouring
+cliques are merged. The cliques form a tree. Messages run to its roots (*collect*: log Z), then back
+(*distribute*: the marginals), or the best states are read off on the way back.
 
 Three ways to work through the same tree:
 
 - *products*: probabilities scaled to at most one, by multiplications and matrix products. Before
-  every product the smallest positive entry it can have is bounded; at any risk of underflow
-- *sums of logs* do it again, slower and safe at any scale;
+  every product the smallest positive entry it can have is bounded;
+- *sums of logs*: the same at any scale, slower, where products might underflow;
 - *largest of logs*: the most probable joint assignment.
 
 =========  ======================================================================
@@ -87,7 +87,8 @@ def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> Infer:
     Returns
     -------
     callable
-        From unaries (n_nodes, K) to exact marginals and log Z, with ``most_probable``.
+        From unaries (n_nodes, K) to exact marginals and log Z, with ``most_probable``. The order
+        of elimination is found, and kept, when it is first called with a number of states.
 
     Raises
     ------
