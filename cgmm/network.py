@@ -202,7 +202,8 @@ def simplify(graph: Graph) -> Graph:
     edges, weights = _checked_edges(graph)
     a, b = np.sort(edges, axis=1).T
     keys, inverse = np.unique(a * graph.n_nodes + b, return_inverse=True)
-    weights = np.bincount(inverse, weights, minlength=len(keys))
+    # Of nothing, bincount makes integers.
+    weights = np.bincount(inverse, weights, minlength=len(keys)).astype(float, copy=False)
     keys, weights = keys[weights != 0], weights[weights != 0]
     return Graph(graph.n_nodes, np.column_stack(np.divmod(keys, max(graph.n_nodes, 1))), weights)
 

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from cgmm.network import Graph, edgeless
+from cgmm.network import Graph, simplify
 
 __all__ = ["SAMPLING", "SideInformation", "must_link_chain"]
 
@@ -315,9 +315,7 @@ def _show(must: np.ndarray, start: int, end: int) -> str:
 
 def _contracted(n_nodes, node_of, edges, weights, must) -> Graph:
     """Edges between nodes, one a pair: log-weights on the same pair add up."""
-    if len(edges) == 0:
-        return edgeless(n_nodes)
-    ends = np.sort(node_of[edges], axis=1)
+    ends = node_of[edges]
     inside = ends[:, 0] == ends[:, 1]
     clash = np.flatnonzero(inside & (weights == -np.inf))
     if len(clash):
@@ -327,12 +325,7 @@ def _contracted(n_nodes, node_of, edges, weights, must) -> Graph:
             f"{_show(must, i, j)}. Remove the cannot-link or break the chain."
         )
     # A preference inside a chunklet multiplies every assignment alike and says nothing.
-    ends, weights = ends[~inside], weights[~inside]
-    keys, which = np.unique(ends[:, 0] * n_nodes + ends[:, 1], return_inverse=True)
-    sums = np.bincount(which, weights=np.where(np.isinf(weights), 0, weights), minlength=len(keys))
-    sums[which[np.isinf(weights)]] = -np.inf
-    pairs = np.column_stack(np.divmod(keys, n_nodes)).astype(np.intp)
-    return Graph(n_nodes, pairs[sums != 0], sums[sums != 0])
+    return simplify(Graph(n_nodes, ends[~inside], weights[~inside]))
 
 
 # ---------------------------------------------------------------------------- evidence
