@@ -1,10 +1,14 @@
 """Expectation maximisation: one E-step, one M-step, one loop, for every kind of mixture here.
 
 Chapters change two things only: the engine that answers the E-step's question (which component does
-each group of points belong to, given everything?) and the update of the weights.
+each group of points belong to, given everything?) and the update of the weights. The class-
+conditional densities come with the parameters: whatever has the methods ``log_joint`` and
+``log_density``, and a pooling with ``maximise``, runs through the same loop (see
+:mod:`cgmm.categorical`).
 
 =====  ==================================================================
 θ      :class:`~cgmm.gaussian.Parameters`: π_k, μ_k, Σ_k
+j      node: a chunklet of points that share one assignment; n_j its multiplicity
 q      any distribution over assignments; r_ik = q(z_i = k)
 F      the bound, F(q, θ) = E_q[log p(X, z | θ)] + H(q) ≤ log p(X | θ)
 ε      reg_covar, added to the diagonal of each covariance
@@ -27,11 +31,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cgmm.gaussian import SMALLEST_COUNT, Parameters, Pooling, log_joint, weighted_moments
+from cgmm.gaussian import Parameters, Pooling, log_joint
 from cgmm.network import Infer
 from cgmm.side_information import SideInformation
 
-__all__ = ["Posterior", "e_step", "em", "lower_bound", "m_step", "penalty"]
+__all__ = [
+    "Posterior",
+    "e_step",
+    "em",
+    "lower_bound",
+    "m_step",
+    "node_unaries",
+    "penalty",
+    "prior_unaries",
+]
 
 
 class Posterior(NamedTuple):
@@ -42,10 +55,20 @@ class Posterior(NamedTuple):
     expected_counts: np.ndarray
     """(K,) Σ_j n_j p(z_j = k | ...), which the weights' update matches."""
     log_evidence: float
-    """log p(X | θ, side information) in nats."""
+    """log p(X, labels | θ, relations) = log Z_posterior - log Z_prior, in nats."""
 
 
-def e_step(X: np.ndarray, parameters: Parameters, side: SideInformation, infer: Infer) -> Posterior:
+# ---------------------------------------------------------------------------- the loop
+
+
+def e_step(
+    X: np.ndarray,
+    parameters: Parameters,
+    side: SideInformation,
+    infer: Infer,
+    *,
+    log_z_prior: Callable[[np.ndarray], float] | None = None,
+) -> Posterior:
     """The posterior over assignments, and the evidence, at given parameters.
 
     Parameters
@@ -58,20 +81,26 @@ def e_step(X: np.ndarray, parameters: Parameters, side: SideInformation, infer: 
         What is known beside the data.
     infer : callable
         An engine applied to ``side.graph``.
+    log_z_prior : callable, default=None
+        From weights (K,) to log Z_prior, as ``weights.Prior(side, engine).log_z``. By default
+        ``infer`` is asked about the network without the data.
 
     Returns
     -------
     Posterior
-        Responsibilities, expected counts and log-evidence of exactly these parameters.
+        Responsibilities, expected counts and log-evidence of exactly these parameters. With an
+        engine that is not exact the evidence is as good as the engine's log Z.
 
     Raises
     ------
     ValueError
-        If a covariance is not positive definite, or a point has no density under any component.
+        If a covariance is not positive definite, a point has no density under any component, or no
+        assignment honours all that is known.
 
     Notes
     -----
-    [schmidt2016, §3.1] and green's expectation step, as inference in the network of ``side``.
+    [schmidt2016, sect. 3.1] and green's expectation step, as inference in the network of ``side``:
+    [shental2003, eq. 9].
 
     Examples
     --------
@@ -79,14 +108,23 @@ def e_step(X: np.ndarray, parameters: Parameters, side: SideInformation, infer: 
     >>> X = np.array([[-1.0], [1.0]])
     >>> theta = Parameters(np.array([0.5, 0.5]), np.array([[-1.0], [1.0]]), np.ones((2, 1, 1)))
     >>> side = SideInformation.build(2)
-    >>> posterior = e_step(X, theta, side, ENGINES["independent"](side.graph))
+    >>> posterior = e_step(X, theta, side, ENGINES["auto"](side.graph))
     >>> posterior.responsibilities.round(3), round(posterior.log_evidence, 3)
     (array([[0.881, 0.119],
            [0.119, 0.881]]), -2.97)
+
+    Told that the two differ, the E-step is surer of both:
+
+    >>> side = SideInformation.build(2, cannot_link=[[0, 1]])
+    >>> e_step(X, theta, side, ENGINES["auto"](side.graph)).responsibilities.round(3)
+    array([[0.982, 0.018],
+           [0.018, 0.982]])
     """
-    # [green, "Expectation step"]: without relations a point's unary is its log-joint.
-    nodes, log_evidence, _ = infer(log_joint(X, parameters))
-    return Posterior(nodes, nodes.sum(axis=0), log_evidence)
+    log_z_prior = log_z_prior or _log_z_without_data(side, infer)
+    nodes, log_z, _ = infer(node_unaries(X, parameters, side))
+    # The same network with the data and without them.
+    log_evidence = log_z - log_z_prior(parameters.weights)
+    return Posterior(side.spread(nodes), side.multiplicity @ nodes, log_evidence)
 
 
 def m_step(
@@ -95,8 +133,7 @@ def m_step(
     posterior: Posterior,
     pool: Pooling,
     update_weights: Callable[[np.ndarray], np.ndarray],
-    *,
-    reg_covar: float = 0.0,
+    **options,
 ) -> Parameters:
     """The parameters that maximise the bound for given responsibilities.
 
@@ -113,8 +150,9 @@ def m_step(
         An entry of ``gaussian.POOLINGS``.
     update_weights : callable
         From expected counts (K,) to weights (K,).
-    reg_covar : float, default=0
-        ε, added to each covariance's diagonal; see the module's note on what never falls.
+    **options
+        What ``pool.maximise`` takes: ``reg_covar``, default 0, is ε, added to each covariance's
+        diagonal; see the module's note on what never falls.
 
     Returns
     -------
@@ -123,7 +161,7 @@ def m_step(
 
     Notes
     -----
-    [schmidt2016, §3.2] with r_c^i for the printed r_c^k, and [green, "Maximisation step"].
+    [schmidt2016, sect. 3.2] and [green, "Maximisation step"].
 
     Examples
     --------
@@ -136,16 +174,8 @@ def m_step(
     >>> theta.weights, theta.means.ravel(), theta.covariances.ravel()
     (array([0.5, 0.5]), array([1., 6.]), array([1., 1.]))
     """
-    moments = weighted_moments(X, posterior.responsibilities, diagonal=pool.diagonal)
-    regular = reg_covar * np.eye(X.shape[1])
-    # A dead component keeps its parameters, as if they had been seen with the smallest count.
-    dead = ~moments.alive
-    counts = np.maximum(moments.counts, SMALLEST_COUNT)
-    means = np.where(dead[:, None], parameters.means, moments.means)
-    moments.scatter[dead] = SMALLEST_COUNT * (parameters.covariances[dead] - regular)
-    # [schmidt2016, §3.2], pooled as the covariance type says
-    covariances = pool.combine(counts, moments.scatter) + regular
-    return Parameters(update_weights(posterior.expected_counts), means, covariances)
+    components = pool.maximise(X, parameters, posterior.responsibilities, **options)
+    return components._replace(weights=update_weights(posterior.expected_counts))
 
 
 def em(
@@ -156,7 +186,8 @@ def em(
     pool: Pooling,
     update_weights: Callable[[np.ndarray], np.ndarray],
     *,
-    reg_covar: float = 0.0,
+    log_z_prior: Callable[[np.ndarray], float] | None = None,
+    **options,
 ) -> Iterator[tuple[Parameters, Posterior]]:
     """Run EM for as long as the caller wants: parameters and the posterior that belongs to them.
 
@@ -166,8 +197,10 @@ def em(
         The points.
     parameters : Parameters
         The start.
-    side, infer, pool, update_weights, reg_covar
-        As in :func:`e_step` and :func:`m_step`.
+    side, infer, log_z_prior
+        As in :func:`e_step`.
+    pool, update_weights, **options
+        As in :func:`m_step`.
 
     Yields
     ------
@@ -176,7 +209,7 @@ def em(
 
     Notes
     -----
-    The bound's ascent of [green, "The EM algorithm"] and [schmidt2016, §1].
+    The bound's ascent of [green, "The EM algorithm"] and [schmidt2016, sect. 1].
 
     Examples
     --------
@@ -193,9 +226,90 @@ def em(
     [-8.068, -7.331, -7.098, -6.492]
     """
     while True:
-        posterior = e_step(X, parameters, side, infer)
+        posterior = e_step(X, parameters, side, infer, log_z_prior=log_z_prior)
         yield parameters, posterior
-        parameters = m_step(X, parameters, posterior, pool, update_weights, reg_covar=reg_covar)
+        parameters = m_step(X, parameters, posterior, pool, update_weights, **options)
+
+
+# ---------------------------------------------------------------------------- the network's unaries
+
+
+def node_unaries(X: np.ndarray, parameters: Parameters, side: SideInformation) -> np.ndarray:
+    """The unary log-potentials of the posterior's network.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    parameters : Parameters
+        θ.
+    side : SideInformation
+        What is known beside the data.
+
+    Returns
+    -------
+    (n_nodes, K) array
+        ``n_j log π_k + Σ_{i ∈ j} log p(x_i | z_i = k, θ)``; ``-inf`` where π_k = 0 or what is known
+        of node j excludes class k.
+
+    Raises
+    ------
+    ValueError
+        If a label or the mask of allowed classes does not fit K components.
+
+    Notes
+    -----
+    [lu2007, eq. 4.3] for sampled points, [lu2007, eq. 4.2] for sampled chunklets.
+
+    Examples
+    --------
+    >>> theta = Parameters(np.array([0.5, 0.5]), np.zeros((2, 1)), np.ones((2, 1, 1)))
+    >>> side = SideInformation.build(3, must_link=[[0, 2]])
+    >>> node_unaries(np.zeros((3, 1)), theta, side).round(4)
+    array([[-3.2242, -3.2242],
+           [-1.6121, -1.6121]])
+    """
+    if side.points_are_sampled:
+        unary = side.sum_over_nodes(parameters.log_joint(X))
+    else:
+        unary = side.sum_over_nodes(parameters.log_density(X))
+        unary += prior_unaries(parameters.weights, side)
+    mask = side.mask(len(parameters.weights))
+    if mask is not None:
+        unary[~mask] = -np.inf
+    return unary
+
+
+def prior_unaries(weights: np.ndarray, side: SideInformation) -> np.ndarray:
+    """n_j log π_k: the unary log-potentials of the prior's network.
+
+    Parameters
+    ----------
+    weights : (K,) array
+        π_k.
+    side : SideInformation
+        What is known beside the data. Labels are evidence and do not enter here.
+
+    Returns
+    -------
+    (n_nodes, K) array
+        ``-inf`` where π_k = 0.
+
+    Examples
+    --------
+    >>> prior_unaries(np.array([0.5, 0.5]), SideInformation.build(3, must_link=[[0, 2]])).round(4)
+    array([[-1.3863, -1.3863],
+           [-0.6931, -0.6931]])
+    """
+    with np.errstate(divide="ignore"):
+        return side.multiplicity[:, None] * np.log(weights)
+
+
+def _log_z_without_data(side: SideInformation, infer: Infer) -> Callable[[np.ndarray], float]:
+    """log Z_prior by the posterior's engine; without relations it is zero for any weights."""
+    if side.is_trivial:
+        return lambda weights: 0.0
+    return lambda weights: infer(prior_unaries(weights, side)).log_z
 
 
 # ---------------------------------------------------------------------------- theory

@@ -59,6 +59,14 @@ class Parameters(NamedTuple):
     covariances: np.ndarray
     """(K, D, D) Σ_k, symmetric positive definite."""
 
+    def log_density(self, X: np.ndarray) -> np.ndarray:
+        """(N, K) log N(x_i | μ_k, Σ_k): :func:`log_density`."""
+        return log_density(X, self)
+
+    def log_joint(self, X: np.ndarray) -> np.ndarray:
+        """(N, K) log π_k + log N(x_i | μ_k, Σ_k): :func:`log_joint`."""
+        return log_joint(X, self)
+
 
 class Moments(NamedTuple):
     """Weighted moments of the data, one row a component."""
@@ -153,7 +161,7 @@ def _log_densities(X: np.ndarray, parameters: Parameters, offsets: np.ndarray) -
     centre, radius2 = _extent(X)
     means = parameters.means - centre
     precisions = whiteners.transpose(0, 2, 1) @ whiteners
-    # [schmidt2016, §3.2]: the part that does not depend on the point
+    # [schmidt2016, sect. 3.2]: the part that does not depend on the point
     constants = offsets - 0.5 * (log_dets + X.shape[1] * np.log(2 * np.pi))
     statistics = _statistics(X.shape[1], _is_diagonal(parameters.covariances))
     # The trace bounds the largest eigenvalue of the precision from above.
@@ -325,7 +333,7 @@ def weighted_moments(
 
     Notes
     -----
-    The weighted sums of [schmidt2016, §3.2] and of green's maximisation step.
+    The weighted sums of [schmidt2016, sect. 3.2] and of green's maximisation step.
 
     Examples
     --------
@@ -412,6 +420,47 @@ class Pooling(NamedTuple):
     n_parameters: Callable[[int, int], int]
     shape: Callable[[int, int], tuple[int, ...]]
     expand: Callable[[np.ndarray, int, int], np.ndarray]
+
+    def maximise(
+        self,
+        X: np.ndarray,
+        parameters: Parameters,
+        responsibilities: np.ndarray,
+        *,
+        reg_covar: float = 0.0,
+    ) -> Parameters:
+        """θ with the means and covariances of this type that maximise the bound.
+
+        Parameters
+        ----------
+        X : (N, D) array
+            The points.
+        parameters : Parameters
+            θ so far. Its weights stay; a component without responsibility keeps everything.
+        responsibilities : (N, K) array
+            r_ik.
+        reg_covar : float, default=0
+            ε, added to the diagonals.
+
+        Returns
+        -------
+        Parameters
+            The new θ, with the old weights.
+
+        Notes
+        -----
+        [schmidt2016, sect. 3.2] with r_c^i for the printed r_c^k; [green, "Maximisation step"].
+        """
+        moments = weighted_moments(X, responsibilities, diagonal=self.diagonal)
+        regular = reg_covar * np.eye(X.shape[1])
+        # A dead component keeps its parameters, as if they had been seen with the smallest count.
+        dead = ~moments.alive
+        counts = np.maximum(moments.counts, SMALLEST_COUNT)
+        means = np.where(dead[:, None], parameters.means, moments.means)
+        moments.scatter[dead] = SMALLEST_COUNT * (parameters.covariances[dead] - regular)
+        # [schmidt2016, sect. 3.2], pooled as the covariance type says
+        covariances = self.combine(counts, moments.scatter) + regular
+        return parameters._replace(means=means, covariances=covariances)
 
 
 def _full(counts, scatter):

@@ -295,7 +295,7 @@ def are_disjoint_pairs(graph: Graph) -> bool:
     Returns
     -------
     bool
-        [lu2007, §3.1]: the relations do not overlap.
+        [lu2007, sect. 3.1]: the relations do not overlap.
 
     Examples
     --------
@@ -348,7 +348,7 @@ def spanning_forest(graph: Graph) -> Graph:
 
     Notes
     -----
-    [shental2003, §2.2] replaces the graph of cannot-links by its spanning tree.
+    [shental2003, sect. 2.2] replaces the graph of cannot-links by its spanning tree.
 
     Examples
     --------

@@ -121,6 +121,11 @@ class SideInformation(NamedTuple):
         return self.n_nodes == len(self.node_of)
 
     @property
+    def points_are_sampled(self) -> bool:
+        """Whether the multiplicity of every node is its number of points."""
+        return bool(self.multiplicity.sum() == len(self.node_of))
+
+    @property
     def is_trivial(self) -> bool:
         """Whether nodes are points and nothing ties them: Z_prior is one."""
         return self.nodes_are_points and len(self.graph.edges) == 0
@@ -145,8 +150,33 @@ class SideInformation(NamedTuple):
         array([[6., 8.],
                [3., 4.]])
         """
+        if self.nodes_are_points:
+            return values
         sums = [np.bincount(self.node_of, column, self.n_nodes) for column in values.T]
         return np.array(sums).T
+
+    def spread(self, of_node: np.ndarray) -> np.ndarray:
+        """Give every point the row of its node.
+
+        Parameters
+        ----------
+        of_node : (n_nodes, ...) array
+            One row a node.
+
+        Returns
+        -------
+        (N, ...) array
+            One row a point.
+
+        Examples
+        --------
+        >>> SideInformation.build(3, must_link=[[0, 2]]).spread(np.array([7, 8]))
+        array([7, 8, 7])
+        """
+        if self.nodes_are_points:
+            return of_node
+        # Column-major, as log densities are.
+        return np.take(of_node.T, self.node_of, axis=-1).T
 
     def mask(self, n_components: int) -> np.ndarray | None:
         """The evidence as a mask over K components.

@@ -51,9 +51,29 @@ class Prior:
 
     Isolated nodes of equal multiplicity contribute equal factors, Σ_k π_k^n, and are counted; only
     tied nodes go through an engine.
+
+    Parameters
+    ----------
+    side : SideInformation
+        What is known. Labels and allowed classes are evidence and do not count here.
+    engine : callable
+        An entry of ``inference.ENGINES``, applied here to the tied nodes.
+
+    Attributes
+    ----------
+    side : SideInformation
+        As given.
+
+    Examples
+    --------
+    >>> from cgmm.inference import ENGINES
+    >>> prior = Prior(SideInformation.build(2, cannot_link=[[0, 1]]), ENGINES["pairs"])
+    >>> round(float(np.exp(prior.log_z(np.array([0.5, 0.5])))), 6)
+    0.5
     """
 
     def __init__(self, side: SideInformation, engine: Engine):
+        self.side = side
         tied = np.zeros(side.n_nodes, dtype=bool)
         tied[side.graph.edges.ravel()] = True
         self.sizes, self.how_many = np.unique(side.multiplicity[~tied], return_counts=True)
@@ -69,6 +89,11 @@ class Prior:
     def is_one(self) -> bool:
         """Whether Z_prior is one whatever the weights: no edges, and points of multiplicity one."""
         return self.infer is None and bool((self.sizes == 1).all())
+
+    def log_z(self, weights: np.ndarray) -> float:
+        """log Z_prior of weights (K,) on the simplex."""
+        with np.errstate(divide="ignore"):
+            return self.log_z_and_counts(np.log(weights))[0]
 
     def log_z_and_counts(self, log_weights: np.ndarray) -> tuple[float, np.ndarray]:
         """log Z_prior and the expected counts Σ_j n_j p(z_j = k) under the prior.
@@ -118,7 +143,7 @@ def closed_form(expected_counts: np.ndarray) -> np.ndarray:
 
     Notes
     -----
-    [schmidt2016, §3.1]; green derives it with a Lagrange multiplier.
+    [schmidt2016, sect. 3.1]; green derives it with a Lagrange multiplier.
 
     Examples
     --------
@@ -131,19 +156,17 @@ def closed_form(expected_counts: np.ndarray) -> np.ndarray:
             f"the expected counts are {expected_counts}; they must be finite, none negative, and "
             "not all zero. Check the responsibilities that they are sums of."
         )
-    # [schmidt2016, §3.1]
+    # [schmidt2016, sect. 3.1]
     return expected_counts / total
 
 
-def exact(side: SideInformation, engine: Engine) -> Update:
+def exact(prior: Prior) -> Update:
     """Match the expected counts of posterior and prior: the maximiser for any K.
 
     Parameters
     ----------
-    side : SideInformation
-        The network.
-    engine : callable
-        The engine, applied here to the prior's tied nodes.
+    prior : Prior
+        The network without the data.
 
     Returns
     -------
@@ -160,25 +183,22 @@ def exact(side: SideInformation, engine: Engine) -> Update:
 
     >>> from cgmm.inference import ENGINES
     >>> side = SideInformation.build(3, cannot_link=[[0, 1]])
-    >>> update = exact(side, ENGINES["enumerate"])
+    >>> update = exact(Prior(side, ENGINES["pairs"]))
     >>> update(np.array([1.2, 1.8])).round(6)
     array([0.2, 0.8])
     """
-    prior = Prior(side, engine)
     if prior.is_one:
         return closed_form
     return lambda expected_counts: _maximise(prior.log_z_and_counts, expected_counts)
 
 
-def pseudo_likelihood(side: SideInformation, engine: Engine | None = None) -> Update:
+def pseudo_likelihood(prior: Prior) -> Update:
     """The update as if every edge stood alone: edges share no node.
 
     Parameters
     ----------
-    side : SideInformation
-        The network.
-    engine : ignored
-        Present for the common signature.
+    prior : Prior
+        The network without the data; its engine is not used.
 
     Returns
     -------
@@ -190,16 +210,16 @@ def pseudo_likelihood(side: SideInformation, engine: Engine | None = None) -> Up
     [shental2003, eq. 12], with n_j for chunklets and any w: an edge between nodes a and b
     multiplies the factors of isolated nodes by 1 + (e^w - 1) Σ_k p_a(k) p_b(k), p_j(k) ∝ π_k^n_j.
     """
-    prior = _PairwisePrior(side)
-    return lambda expected_counts: _maximise(prior, expected_counts)
+    pairwise = _PairwisePrior(prior.side)
+    return lambda expected_counts: _maximise(pairwise, expected_counts)
 
 
-def ignore(side: SideInformation | None = None, engine: Engine | None = None) -> Update:
+def ignore(prior: Prior | None = None) -> Update:
     """The closed form, whatever the network: [shental2003, footnote 3].
 
     Parameters
     ----------
-    side, engine : ignored
+    prior : ignored
         Present for the common signature.
 
     Returns
@@ -210,15 +230,13 @@ def ignore(side: SideInformation | None = None, engine: Engine | None = None) ->
     return closed_form
 
 
-def grid(side: SideInformation, engine: Engine, *, resolution: float = 0.01) -> Update:
+def grid(prior: Prior, *, resolution: float = 0.01) -> Update:
     """The best point of a grid on the simplex: [lu2007, eq. 2.14].
 
     Parameters
     ----------
-    side : SideInformation
-        The network.
-    engine : callable
-        The engine, applied here to the prior's tied nodes.
+    prior : Prior
+        The network without the data.
     resolution : float, default=0.01
         Distance of the grid's points in each weight.
 
@@ -232,7 +250,7 @@ def grid(side: SideInformation, engine: Engine, *, resolution: float = 0.01) -> 
     ValueError
         When called: if the grid has more than 200,000 points (K > 4 at the default resolution).
     """
-    prior, table = Prior(side, engine), {}
+    table: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def update(expected_counts: np.ndarray) -> np.ndarray:
         n_components = len(expected_counts)
@@ -246,7 +264,7 @@ def grid(side: SideInformation, engine: Engine, *, resolution: float = 0.01) -> 
     return update
 
 
-UPDATES: dict[str, Callable[[SideInformation, Engine], Update]] = {
+UPDATES: dict[str, Callable[[Prior], Update]] = {
     "exact": exact,
     "pseudo-likelihood": pseudo_likelihood,
     "ignore": ignore,

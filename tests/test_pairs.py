@@ -36,7 +36,7 @@ def test_ties_go_to_low_labels():
 
 
 def test_a_soft_pair_has_the_normaliser_of_the_prior():
-    """[lu2007, §3.1], for a soft pair 1 + (e^w - 1) Σ π_k²."""
+    """[lu2007, sect. 3.1], for a soft pair 1 + (e^w - 1) Σ π_k²."""
     pi, w = np.array([0.5, 0.3, 0.2]), 1.7
     graph = Graph(2, np.array([[0, 1]]), np.array([w]))
     _, log_z, _ = pairs(graph)(np.log(np.tile(pi, (2, 1))))

@@ -84,7 +84,7 @@ def test_exact_update_is_a_numerical_optimum_of_the_enumerated_objective(seed, n
     rng = np.random.default_rng(seed)
     side = random_side(seed)
     counts = posterior_counts(side, n_components, rng)
-    weights = UPDATES["exact"](side, ENUMERATE)(counts)
+    weights = UPDATES["exact"](Prior(side, ENUMERATE))(counts)
     assert weights.sum() == pytest.approx(1, rel=1e-12)
     reached = objective(side, counts, weights)
     # Matching counts: the gradient on the simplex vanishes.
@@ -100,7 +100,7 @@ def test_exact_update_is_a_numerical_optimum_of_the_enumerated_objective(seed, n
 def test_grid_finds_the_optimum_to_its_resolution(seed):
     side = random_side(seed)
     counts = posterior_counts(side, 2, np.random.default_rng(seed))
-    exact, on_grid = (UPDATES[name](side, ENUMERATE)(counts) for name in ("exact", "grid"))
+    exact, on_grid = (UPDATES[name](Prior(side, ENUMERATE))(counts) for name in ("exact", "grid"))
     assert objective(side, counts, on_grid) <= objective(side, counts, exact) + 1e-9
     # Concave in one variable: the best grid point is a neighbour of the optimum.
     if 0.01 < exact[0] < 0.99:
@@ -115,7 +115,7 @@ def test_pseudo_likelihood_is_exact_for_disjoint_edges_and_only_for_them():
     path = SideInformation.build(6, cannot_link=[[0, 1], [1, 2], [2, 3]])
     for side, agree in ((disjoint, True), (path, False)):
         exact, pseudo = (
-            UPDATES[name](side, ENUMERATE)(counts) for name in ("exact", "pseudo-likelihood")
+            UPDATES[name](Prior(side, ENUMERATE))(counts) for name in ("exact", "pseudo-likelihood")
         )
         assert np.allclose(exact, pseudo, atol=1e-6) == agree
 
@@ -124,22 +124,24 @@ def test_all_updates_agree_without_relations():
     side, counts = SideInformation.build(10), np.array([7.0, 3.0])
     for name, update in UPDATES.items():
         np.testing.assert_allclose(
-            update(side, ENUMERATE)(counts), [0.7, 0.3], atol=1e-9, err_msg=name
+            update(Prior(side, ENUMERATE))(counts), [0.7, 0.3], atol=1e-9, err_msg=name
         )
 
 
 def test_chunklets_sampled_as_chunklets_have_the_closed_form():
     side = SideInformation.build(5, must_link=[[0, 1], [1, 2]], sampling="chunklets")
     counts = np.array([1.2, 1.8])
-    np.testing.assert_array_equal(UPDATES["exact"](side, ENUMERATE)(counts), counts / 3)
+    np.testing.assert_array_equal(UPDATES["exact"](Prior(side, ENUMERATE))(counts), counts / 3)
     points = SideInformation.build(5, must_link=[[0, 1], [1, 2]])
     counts = np.array([2.2, 2.8])
-    assert not np.allclose(UPDATES["exact"](points, ENUMERATE)(counts), counts / 5, atol=1e-3)
+    assert not np.allclose(
+        UPDATES["exact"](Prior(points, ENUMERATE))(counts), counts / 5, atol=1e-3
+    )
 
 
 def test_component_without_counts_leaves_also_where_edges_tie():
     side = SideInformation.build(5, preferences=[[0, 1, 1.0]])
-    weights = UPDATES["exact"](side, ENUMERATE)(np.array([3.0, 2.0, 0.0]))
+    weights = UPDATES["exact"](Prior(side, ENUMERATE))(np.array([3.0, 2.0, 0.0]))
     assert weights[2] == 0
     assert np.isfinite(weights).all()
 
@@ -147,4 +149,4 @@ def test_component_without_counts_leaves_also_where_edges_tie():
 def test_a_grid_that_is_too_fine_is_refused():
     side = SideInformation.build(3, cannot_link=[[0, 1]])
     with pytest.raises(ValueError, match="K=6"):
-        UPDATES["grid"](side, ENUMERATE)(np.ones(6))
+        UPDATES["grid"](Prior(side, ENUMERATE))(np.ones(6))

@@ -66,7 +66,7 @@ def clique(graph: Graph) -> Infer:
 
     Notes
     -----
-    [shental2003, eq. 9] for the graph of [shental2003, §3]'s distributed learning.
+    [shental2003, eq. 9] for the graph of [shental2003, sect. 3]'s distributed learning.
 
     Examples
     --------

@@ -98,8 +98,8 @@ def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> Infer:
 
     Notes
     -----
-    [shental2003, §2.2]: the posterior of eq. 9 by Pearl's junction tree algorithm, and log Z of
-    eq. 10 by the same pass.
+    [shental2003, sect. 2.2]: the posterior of eq. 9 by Pearl's junction tree algorithm, and log Z
+    of eq. 10 by the same pass.
 
     Examples
     --------

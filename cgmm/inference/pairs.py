@@ -41,7 +41,7 @@ def pairs(graph: Graph) -> Infer:
 
     Notes
     -----
-    [lu2007, §3.1]: a pair's p(z_a = k) ∝ exp(unary[a, k]) Σ_l exp(unary[b, l] + w [k = l]).
+    [lu2007, sect. 3.1]: a pair's p(z_a = k) ∝ exp(unary[a, k]) Σ_l exp(unary[b, l] + w [k = l]).
 
     Examples
     --------
@@ -62,7 +62,7 @@ def pairs(graph: Graph) -> Infer:
 
     def infer(unary: np.ndarray) -> Marginals:
         unary = check_unary(graph, unary)
-        # [lu2007, §3.1]
+        # [lu2007, sect. 3.1]
         log_beliefs = unary.copy()
         log_beliefs[a] += edge_message(unary[b], graph.weights)
         log_beliefs[b] += edge_message(unary[a], graph.weights)
