@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cgmm.em import Posterior, em
+from cgmm.em import em, node_unaries
 from cgmm.gaussian import POOLINGS, Parameters, log_joint, sample
 from cgmm.inference import ENGINES
-from cgmm.initialise import STARTS, from_responsibilities, nearest
-from cgmm.network import Engine
+from cgmm.initialise import GUIDED_STARTS, STARTS, from_responsibilities, honour, nearest
+from cgmm.network import Engine, Infer, NetworkError, spanning_forest
 from cgmm.numerics import log_normalise
-from cgmm.side_information import SideInformation
-from cgmm.weights import closed_form
+from cgmm.runs import Run, best_of, follow, warn_about
+from cgmm.side_information import SAMPLING, SideInformation, require_colourable
+from cgmm.weights import UPDATES, Prior, Update
 
 __all__ = ["ConstrainedGaussianMixture"]
 
+SPANNING_TREE = "spanning_tree"
+
 
 class ConstrainedGaussianMixture(DensityMixin, BaseEstimator):
-    """Gaussian mixture fitted by expectation maximisation.
+    """Gaussian mixture fitted by expectation maximisation, with whatever is known beside the data.
 
-    Without side information, which is what ``fit`` takes so far, this is the plain mixture:
-    inference in a network without edges.
+    Labels, must-links, cannot-links and preferences go to :meth:`fit`; they become one Markov
+    network over the assignments, in which ``inference`` finds the E-step's posterior. Without them
+    this is the plain mixture.
 
     Parameters
     ----------
@@ -38,22 +41,35 @@ class ConstrainedGaussianMixture(DensityMixin, BaseEstimator):
         K.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         How the components' covariances are pooled.
+    sampling : {"points", "chunklets"}, default="points"
+        What is drawn independently: points, so that a chunklet's prior is π_k to the power of its
+        size, or chunklets, so that it is π_k. (Assumptions 2 and 1 of shental2003.)
     inference : str or callable, default="auto"
-        The engine of the E-step: a name in ``cgmm.inference.ENGINES``, or an engine itself, which
-        must report log Z. "auto" is "independent" where nothing ties the points.
+        The engine of the E-step: a name in ``cgmm.inference.ENGINES``; "spanning_tree", which drops
+        relations that would close a cycle and is exact on the rest; or an engine itself. "auto"
+        takes the cheapest exact engine for each connected component, and refuses where that costs
+        too much. "mean_field" and "gibbs" are approximate; see the notes.
+    weights : {"exact", "pseudo-likelihood", "ignore", "grid"}, default="exact"
+        The update of the weights where the prior's normaliser depends on them: an entry of
+        ``cgmm.weights.UPDATES``. Without relations all are the closed form.
     tol : float, default=1e-3
         EM stops when an iteration gains less than this in log-evidence per point (nats).
     reg_covar : float, default=1e-6
-        ε ≥ 0, added to each covariance's diagonal, in squared units of the data. With 0 the
-        log-evidence never falls. With ε > 0 it is the bound minus ½ ε Σ_k N_k tr Σ_k⁻¹ that no
-        M-step lowers, and the log-evidence can fall by as much as that penalty does: see
-        :mod:`cgmm.em`.
+        ε ≥ 0, added to each covariance's diagonal, in squared units of the data. With 0, an exact
+        engine and ``weights="exact"`` the log-evidence never falls. With ε > 0 it is the bound
+        minus ½ ε Σ_k N_k tr Σ_k⁻¹ that no M-step lowers, and the log-evidence can fall by as much
+        as that penalty does: see :mod:`cgmm.em`.
     max_iter : int, default=100
         Most iterations of EM in one run.
     n_init : int, default=1
         Runs from different starts; the one with the highest log-evidence is kept.
-    init_params : {"k-means++", "random", "random_from_data"} or (N, K) array, default="k-means++"
-        Where the responsibilities of the start come from, or these responsibilities themselves.
+    init_params : str or (N, K) array, default="auto"
+        Where the responsibilities of the start come from: "k-means++", "random" and
+        "random_from_data" use the points alone; "labels" the means of the labelled points;
+        "chunklets" the centroids of large chunklets far apart. "auto" is "labels" if a class is
+        known for some point, else "chunklets" if at least K have two points, else "k-means++". The
+        start is then made to agree with what is known (:func:`cgmm.initialise.honour`). Or these
+        responsibilities themselves.
     weights_init : (K,) array, default=None
         Weights of the start, instead of those from ``init_params``.
     means_init : (K, D) array, default=None
@@ -63,7 +79,7 @@ class ConstrainedGaussianMixture(DensityMixin, BaseEstimator):
         Covariances of the start: (K, D, D), or scikit-learn's shape for the covariance type: (D, D)
         tied, (K, D) diag, (K,) spherical.
     random_state : int, RandomState or None, default=None
-        Seed of the starts, and of ``sample``.
+        Seed of the starts, of ``sample``, and of "gibbs".
     verbose : int, default=0
         1: a line a run; 2: a line an iteration too.
 
@@ -76,7 +92,8 @@ class ConstrainedGaussianMixture(DensityMixin, BaseEstimator):
     covariances_ : (K, D, D) array
         Σ_k, full matrices whatever the covariance type.
     log_evidence_ : float
-        log p(X) in nats of exactly these parameters.
+        log p(X, labels | relations) = log Z_posterior - log Z_prior in nats, of exactly these
+        parameters; what the engine knows of it, if it is not exact.
     history_ : (n_iter_,) array
         history_[t] is the log-evidence of the parameters that enter iteration t.
     n_iter_ : int
@@ -84,20 +101,28 @@ class ConstrainedGaussianMixture(DensityMixin, BaseEstimator):
     converged_ : bool
         Whether that run gained less than ``tol`` in its last iteration but one.
     responsibilities_ : (N, K) array
-        r_ik of the training points.
+        r_ik of the training points, given all that is known.
     labels_ : (N,) int array
-        The most probable component of each training point.
+        The component of each training point: with an exact engine the most probable *joint*
+        assignment, which breaks no hard relation; else each point's most probable component.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     See Also
     --------
     cgmm.em.em : the loop itself, as an iterator.
+    SemiSupervisedGaussianClassifier : labels with names, and predictions in those names.
 
     Notes
     -----
-    From the same start and with the same ``reg_covar`` the iterations are those of
-    ``sklearn.mixture.GaussianMixture``.
+    From the same start and with the same ``reg_covar`` the iterations without side information are
+    those of ``sklearn.mixture.GaussianMixture``.
+
+    With "mean_field" the evidence is the difference of two lower bounds, which bounds nothing and
+    may fall; it serves to stop and to compare runs. "gibbs" reports none: ``log_evidence_`` is NaN,
+    EM stops when responsibilities move by less than ``tol`` on average, restarts cannot be
+    compared, and ``weights="exact"`` and "grid", which need the normaliser, are refused. With
+    "spanning_tree" a relation that was dropped may be broken by ``labels_``.
 
     Examples
     --------
@@ -107,17 +132,26 @@ class ConstrainedGaussianMixture(DensityMixin, BaseEstimator):
     [[1.0, 2.0], [9.0, 2.0]]
     >>> model.predict([[0.0, 0.0]]) == model.labels_[0]
     array([ True])
+
+    The same points, told that the upper two differ from the lower two and that left is right:
+
+    >>> model = ConstrainedGaussianMixture(2, covariance_type="tied", random_state=0)
+    >>> model = model.fit(X, must_link=[[1, 4], [2, 5]], cannot_link=[[1, 2]])
+    >>> bool(model.labels_[1] == model.labels_[4] != model.labels_[2])
+    True
     """
 
     _parameter_constraints = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "covariance_type": [StrOptions(set(POOLINGS))],
-        "inference": [StrOptions(set(ENGINES)), callable],
+        "sampling": [StrOptions(set(SAMPLING))],
+        "inference": [StrOptions({*ENGINES, SPANNING_TREE}), callable],
+        "weights": [StrOptions(set(UPDATES))],
         "tol": [Interval(Real, 0, None, closed="left")],
         "reg_covar": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "init_params": [StrOptions(set(STARTS)), "array-like"],
+        "init_params": [StrOptions({"auto", *STARTS, *GUIDED_STARTS}), "array-like"],
         "weights_init": ["array-like", None],
         "means_init": ["array-like", None],
         "covariances_init": ["array-like", None],
@@ -130,12 +164,14 @@ class ConstrainedGaussianMixture(DensityMixin, BaseEstimator):
         n_components=1,
         *,
         covariance_type="full",
+        sampling="points",
         inference="auto",
+        weights="exact",
         tol=1e-3,
         reg_covar=1e-6,
         max_iter=100,
         n_init=1,
-        init_params="k-means++",
+        init_params="auto",
         weights_init=None,
         means_init=None,
         covariances_init=None,
@@ -144,7 +180,9 @@ class ConstrainedGaussianMixture(DensityMixin, BaseEstimator):
     ):
         self.n_components = n_components
         self.covariance_type = covariance_type
+        self.sampling = sampling
         self.inference = inference
+        self.weights = weights
         self.tol = tol
         self.reg_covar = reg_covar
         self.max_iter = max_iter
@@ -158,8 +196,8 @@ class ConstrainedGaussianMixture(DensityMixin, BaseEstimator):
 
     # ------------------------------------------------------------------ fitting
 
-    def fit(self, X, y=None):
-        """Fit the mixture to the points.
+    def fit(self, X, y=None, *, labels=None, must_link=None, cannot_link=None, preferences=None):
+        """Fit the mixture to the points and to what is known beside them.
 
         Parameters
         ----------
@@ -167,6 +205,12 @@ class ConstrainedGaussianMixture(DensityMixin, BaseEstimator):
             The points, N ≥ K.
         y : ignored
             Present for scikit-learn's conventions.
+        labels : (N,) int array or (N, K) bool array, default=None
+            The component of each point, -1 where unknown; or the components still allowed.
+        must_link, cannot_link : (P, 2) int array, default=None
+            Pairs of points, by index, that share a component, or do not.
+        preferences : (P, 3) array, default=None
+            Rows ``i, j, log-odds`` that the two belong together; ±inf makes it hard.
 
         Returns
         -------
@@ -175,8 +219,9 @@ class ConstrainedGaussianMixture(DensityMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If the data are not finite or too few, if a start does not fit them, if ``reg_covar``
-            exceeds their variance, or if a covariance becomes singular.
+            If the data are not finite or too few, if what is known contradicts itself or cannot be
+            honoured with K components, if a start does not fit, if ``reg_covar`` exceeds the data's
+            variance, if a covariance becomes singular, or if the engine cannot do what is asked.
 
         Warns
         -----
@@ -189,21 +234,32 @@ class ConstrainedGaussianMixture(DensityMixin, BaseEstimator):
         n_least = max(2, self.n_components)
         X = validate_data(self, X, dtype=np.float64, order="F", ensure_min_samples=n_least)
         _check_scale(X, self.reg_covar)
-        side = SideInformation.build(len(X))
-        infer = _engine(self.inference)(side.graph)
-        pool = POOLINGS[self.covariance_type]
+        side = SideInformation.build(
+            len(X), labels=labels, must_link=must_link, cannot_link=cannot_link,
+            preferences=preferences, sampling=self.sampling,
+        )  # fmt: skip
+        require_colourable(side, self.n_components)
         rng = check_random_state(self.random_state)
+        try:
+            room = _engine_room(self, side, rng)
+            best = best_of(lambda number: self._one_run(X, room, rng, number), self.n_init)
+            warn_about(best, self.max_iter)
+            return self._store(X, room, best)
+        except NetworkError as error:
+            raise error.renamed(side.first_points, "point") from None
 
-        def one_run(number: int) -> _Run:
-            start = self._start(X, rng)
-            steps = em(X, start, side, infer, pool, closed_form, reg_covar=self.reg_covar)
-            return _follow(steps, self.tol * len(X), self.max_iter, self.verbose, number)
+    def _one_run(self, X: np.ndarray, room: _EngineRoom, rng, number: int) -> Run:
+        start = self._start(X, room.side, rng)
+        steps = em(
+            X, start, room.side, room.infer(), POOLINGS[self.covariance_type], room.update_weights,
+            log_z_prior=room.log_z_prior, reg_covar=self.reg_covar,
+        )  # fmt: skip
+        return follow(
+            steps, self.tol, self.max_iter, verbose=self.verbose, number=number,
+            compared=self.n_init > 1,
+        )  # fmt: skip
 
-        best = _best_of(one_run, self.n_init)
-        _warn_about(best, self.max_iter)
-        return self._store(best)
-
-    def fit_predict(self, X, y=None):
+    def fit_predict(self, X, y=None, **known):
         """Fit, and return ``labels_``.
 
         Parameters
@@ -212,15 +268,17 @@ class ConstrainedGaussianMixture(DensityMixin, BaseEstimator):
             The points.
         y : ignored
             Present for scikit-learn's conventions.
+        **known
+            What is known beside the points, as in :meth:`fit`.
 
         Returns
         -------
         (N,) int array
             The component of each training point.
         """
-        return self.fit(X).labels_
+        return self.fit(X, **known).labels_
 
-    def _start(self, X: np.ndarray, rng: np.random.RandomState) -> Parameters:
+    def _start(self, X: np.ndarray, side: SideInformation, rng) -> Parameters:
         """θ of the start: what is given, and the rest from responsibilities."""
         given = _given_parameters(self, X.shape[1])
         if all(part is not None for part in given):
@@ -231,15 +289,15 @@ class ConstrainedGaussianMixture(DensityMixin, BaseEstimator):
         elif given.means is not None:
             responsibilities = nearest(X, given.means)
         else:
-            responsibilities = STARTS[self.init_params](X, self.n_components, rng)
+            responsibilities = _named_start(self.init_params, X, self.n_components, rng, side)
         pool = POOLINGS[self.covariance_type]
         made = from_responsibilities(X, responsibilities, pool, reg_covar=self.reg_covar)
         return Parameters(*(m if g is None else g for g, m in zip(given, made, strict=True)))
 
-    def _store(self, run: _Run) -> ConstrainedGaussianMixture:
+    def _store(self, X: np.ndarray, room: _EngineRoom, run: Run) -> ConstrainedGaussianMixture:
         self.weights_, self.means_, self.covariances_ = run.parameters
         self.responsibilities_ = run.posterior.responsibilities
-        self.labels_ = self.responsibilities_.argmax(axis=1)
+        self.labels_ = _joint_labels(X, room, run)
         self.log_evidence_ = run.posterior.log_evidence
         self.history_ = np.array(run.history)
         self.n_iter_ = len(run.history)
@@ -378,109 +436,98 @@ class ConstrainedGaussianMixture(DensityMixin, BaseEstimator):
         return n_components - 1 + n_components * n_dims + of_covariances
 
 
-# ---------------------------------------------------------------------------- one run
+# ---------------------------------------------------------------------------- the engine room
 
 
-class _Run(NamedTuple):
-    """One run of EM, as far as it went."""
+class _EngineRoom(NamedTuple):
+    """The network of what is known, and everything that depends on it alone."""
 
-    parameters: Parameters
-    posterior: Posterior
-    history: list[float]
-    converged: bool
-    interrupted: bool = False
+    side: SideInformation
+    engine: Engine
+    ready: Infer
+    """The engine applied to the graph: the work on the structure is done."""
+    update_weights: Update
+    log_z_prior: Callable[[np.ndarray], float]
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the engine finds the most probable joint assignment, as all exact ones do."""
+        return hasattr(self.ready, "most_probable")
 
-def _follow(
-    steps: Iterator[tuple[Parameters, Posterior]],
-    smallest_gain: float,
-    max_iter: int,
-    verbose: int,
-    number: int,
-) -> _Run:
-    """Take pairs from the loop until an iteration gains too little; then one more, and stop."""
-    history: list[float] = []
-    run = None
-    try:
-        for parameters, posterior in steps:
-            if np.isnan(posterior.log_evidence):
-                raise ValueError(
-                    "the engine reports no log-evidence, by which runs are stopped and compared; "
-                    "choose another value of inference, such as 'auto'."
-                )
-            converged = run is not None and run.converged
-            run = _Run(parameters, posterior, history.copy(), converged)
-            if converged or len(history) == max_iter:
-                break
-            gain = posterior.log_evidence - history[-1] if history else np.inf
-            history.append(posterior.log_evidence)
-            run = run._replace(converged=bool(abs(gain) < smallest_gain))
-            if verbose > 1:
-                print(f"  iteration {len(history):4d}   log-evidence {history[-1]:.6f}")
-    except KeyboardInterrupt:
-        if run is None:
-            raise
-        return run._replace(converged=False, interrupted=True)
-    if verbose:
-        state = "converged" if run.converged else "stopped"
-        evidence = run.posterior.log_evidence
-        print(f"run {number}: {state} after {len(history)} iterations, log-evidence {evidence:.6f}")
-    return run
+    def infer(self) -> Infer:
+        """The engine for one run: an approximate one may remember earlier calls, so a new one."""
+        return self.ready if self.is_exact else self.engine(self.side.graph)
 
 
-def _best_of(one_run: Callable[[int], _Run], n_init: int) -> _Run:
-    """The run of highest evidence; one that fails or is interrupted does not lose the others."""
-    best, failure = None, None
-    for number in range(n_init):
-        try:
-            run = one_run(number)
-        except ValueError as error:
-            failure = error
-            if n_init > 1:
-                _warn(f"run {number} of {n_init} failed: {error}")
-            continue
-        except KeyboardInterrupt:
-            if best is None:
-                raise
-            return best._replace(interrupted=True)
-        if best is None or run.posterior.log_evidence > best.posterior.log_evidence:
-            best = run._replace(interrupted=False)
-        if run.interrupted:
-            return best._replace(interrupted=True)
-    if best is None:
-        raise failure
-    return best
+def _engine_room(model: ConstrainedGaussianMixture, side: SideInformation, rng) -> _EngineRoom:
+    """Apply the engine to the structure, and refuse at once what cannot be done."""
+    engine = model.inference if callable(model.inference) else ENGINES.get(model.inference)
+    if model.inference == SPANNING_TREE:
+        side, engine = side._replace(graph=spanning_forest(side.graph)), ENGINES["auto"]
+    if model.inference == "gibbs":
+        engine = partial(engine, random_state=int(rng.randint(2**31)))
+    prior = Prior(side, engine)
+    log_z_prior = prior.log_z
+    if np.isnan(log_z_prior(np.full(model.n_components, 1 / model.n_components))):
+        _require_no_normaliser_needed(model)
+        log_z_prior = _unknown
+    room = _EngineRoom(side, engine, engine(side.graph), UPDATES[model.weights](prior), log_z_prior)
+    _require_possible(room, model.n_components)
+    return room
 
 
-def _warn_about(run: _Run, max_iter: int) -> None:
-    """Say what the user should know about the run that is kept."""
-    if run.interrupted:
-        _warn(
-            f"EM was interrupted; the best fit so far, of {len(run.history)} iterations, is kept."
-        )
-    elif not run.converged:
-        _warn(
-            f"EM did not converge in {max_iter} iterations; look at history_, and increase "
-            "max_iter or tol."
-        )
-    for k in np.flatnonzero(run.parameters.weights == 0):
-        _warn(
-            f"component {k} explains no point any more and has weight zero; use fewer components, "
-            "or another start."
+def _unknown(weights: np.ndarray) -> float:
+    """log Z_prior of an engine that has none."""
+    return np.nan
+
+
+def _require_no_normaliser_needed(model: ConstrainedGaussianMixture) -> None:
+    """An engine without log Z cannot serve the updates that need it."""
+    if model.weights in ("exact", "grid"):
+        raise ValueError(
+            f"weights={model.weights!r} needs the prior's normaliser, which the engine "
+            f"{model.inference!r} does not report; use weights='pseudo-likelihood' or 'ignore', or "
+            "another engine."
         )
 
 
-def _warn(message: str) -> None:
-    """A ConvergenceWarning that points at the caller of ``fit``."""
-    warnings.warn(message, ConvergenceWarning, stacklevel=4)
+def _require_possible(room: _EngineRoom, n_components: int) -> None:
+    """Let an exact engine look for an assignment that honours all that is hard, before any work."""
+    if room.is_exact and len(room.side.graph.edges):
+        mask = room.side.mask(n_components)
+        unary = np.zeros((room.side.n_nodes, n_components))
+        room.ready(unary if mask is None else np.where(mask, 0.0, -np.inf))
+
+
+def _named_start(name: str, X, n_components: int, rng, side: SideInformation) -> np.ndarray:
+    """Responsibilities of the start with that name, in agreement with what is known."""
+    if name == "auto":
+        name = _best_informed_start(n_components, side)
+    if name in GUIDED_STARTS:
+        responsibilities = GUIDED_STARTS[name](X, n_components, rng, side)
+    else:
+        responsibilities = STARTS[name](X, n_components, rng)
+    return honour(responsibilities, side)
+
+
+def _best_informed_start(n_components: int, side: SideInformation) -> str:
+    """The start that makes most of what is known; see the table in benchmarks/starts.py."""
+    mask = side.mask(n_components)
+    if mask is not None and (mask.sum(axis=1) == 1).any():
+        return "labels"
+    n_chunklets = np.count_nonzero(np.bincount(side.node_of) >= 2)
+    return "chunklets" if n_chunklets >= n_components else "k-means++"
+
+
+def _joint_labels(X: np.ndarray, room: _EngineRoom, run: Run) -> np.ndarray:
+    """The most probable joint assignment, where the engine can tell it."""
+    if room.side.is_trivial or not room.is_exact:
+        return run.posterior.responsibilities.argmax(axis=1)
+    unary = node_unaries(X, run.parameters, room.side)
+    return room.side.spread(room.ready.most_probable(unary))
 
 
 # ---------------------------------------------------------------------------- checks
-
-
-def _engine(inference: str | Engine) -> Engine:
-    """The engine that the parameter ``inference`` names or is."""
-    return inference if callable(inference) else ENGINES[inference]
 
 
 def _check_scale(X: np.ndarray, reg_covar: float) -> None:

@@ -11,15 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from cgmm.em import Posterior, m_step
 from cgmm.gaussian import Parameters, Pooling
 from cgmm.numerics import blocks
+from cgmm.side_information import SideInformation
 from cgmm.weights import closed_form
 
 __all__ = [
+    "GUIDED_STARTS",
     "STARTS",
+    "from_chunklets",
+    "from_labels",
     "from_responsibilities",
+    "honour",
     "kmeans_plus_plus",
     "nearest",
     "random_points",
@@ -132,16 +138,24 @@ def kmeans_plus_plus(X: np.ndarray, n_components: int, rng: Rng) -> np.ndarray:
     >>> bool((r[0] == r[1]).all() and (r[0] != r[2]).all())
     True
     """
+    return nearest(X, _seeds(X, n_components, rng, first=X[[rng.randint(len(X))]]))
+
+
+def _seeds(
+    X: np.ndarray, n_components: int, rng: Rng, *, first: np.ndarray, mass: np.ndarray | float = 1.0
+) -> np.ndarray:
+    """(K, D) centres: the first ones as given, the others rows of X of much mass and far apart."""
     n_trials = 2 + int(np.log(n_components))
-    chosen = [rng.randint(len(X))]
-    closest = _squared_distances(X, X[chosen[0]])
-    while len(chosen) < n_components:
-        candidates = _draw(closest, n_trials, rng)
+    centres, closest = list(first), np.full(len(X), np.inf)
+    for centre in centres:
+        closest = np.minimum(closest, _squared_distances(X, centre))
+    while len(centres) < n_components:
+        candidates = _draw(mass * closest, n_trials, rng)
         options = [np.minimum(closest, _squared_distances(X, X[c])) for c in candidates]
-        best = int(np.argmin([option.sum() for option in options]))
-        chosen.append(candidates[best])
+        best = int(np.argmin([np.sum(mass * option) for option in options]))
+        centres.append(X[candidates[best]])
         closest = options[best]
-    return nearest(X, X[chosen])
+    return np.array(centres)
 
 
 def _squared_distances(X: np.ndarray, centre: np.ndarray) -> np.ndarray:
@@ -212,9 +226,149 @@ def random_points(X: np.ndarray, n_components: int, rng: Rng) -> np.ndarray:
     return nearest(X, X[rng.choice(len(X), n_components, replace=False)])
 
 
+# ---------------------------------------------------------------------------- side information
+
+
+def from_labels(X: np.ndarray, n_components: int, rng: Rng, side: SideInformation) -> np.ndarray:
+    """Responsibilities from the means of the classes' labelled points.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    n_components : int
+        K.
+    rng : RandomState
+        Source of randomness, for classes without a labelled point.
+    side : SideInformation
+        Which chunklets are known to have which class; points tied to a labelled one count too.
+
+    Returns
+    -------
+    (N, K) array
+        Each point goes to the nearest class mean. A class of which no point is known starts at a
+        k-means++ seed far from the others.
+
+    Raises
+    ------
+    ValueError
+        If no point has a known class.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [8.0], [9.0]])
+    >>> side = SideInformation.build(4, labels=[1, -1, 0, -1])
+    >>> from_labels(X, 2, np.random.RandomState(0), side).argmax(axis=1)
+    array([1, 1, 0, 0])
+    """
+    mask = side.mask(n_components)
+    known = np.zeros(len(X), dtype=bool) if mask is None else side.spread(mask.sum(axis=1) == 1)
+    if not known.any():
+        raise ValueError(
+            "init_params='labels' needs at least one point of known class; pass labels, or choose "
+            "another start such as 'k-means++'."
+        )
+    classes = side.spread(mask.argmax(axis=1))[known]
+    present, position = np.unique(classes, return_inverse=True)
+    counts = np.bincount(position)
+    sums = [np.bincount(position, column) for column in X[known].T]
+    means = (np.array(sums) / counts).T
+    order = np.concatenate([present, np.setdiff1d(np.arange(n_components), present)])
+    seeds = _seeds(X, n_components, rng, first=means)
+    return nearest(X, seeds[np.argsort(order)])
+
+
+def from_chunklets(X: np.ndarray, n_components: int, rng: Rng, side: SideInformation) -> np.ndarray:
+    """Responsibilities from the centroids of large chunklets that are far apart.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    n_components : int
+        K.
+    rng : RandomState
+        Source of randomness.
+    side : SideInformation
+        The chunklets.
+
+    Returns
+    -------
+    (N, K) array
+        Each point goes to the nearest seed.
+
+    Notes
+    -----
+    k-means++ over centroids of chunklets, drawn by size times squared distance from the seeds so
+    far; over all nodes where fewer than K chunklets have two points. A seed by the neighbourhoods
+    of must-links is due to Basu, Banerjee and Mooney (2004).
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [5.0], [8.0], [9.0]])
+    >>> side = SideInformation.build(5, must_link=[[0, 1], [3, 4]])
+    >>> sorted(from_chunklets(X, 2, np.random.RandomState(0), side).sum(axis=0).tolist())
+    [2.0, 3.0]
+    """
+    sizes = np.bincount(side.node_of)
+    centroids = side.sum_over_nodes(X) / sizes[:, None]
+    chunklets = sizes >= 2
+    if chunklets.sum() >= n_components:
+        centroids, sizes = centroids[chunklets], sizes[chunklets]
+    first = centroids[_draw(sizes.astype(float), 1, rng)]
+    return nearest(X, _seeds(centroids, n_components, rng, first=first, mass=sizes))
+
+
+def honour(responsibilities: np.ndarray, side: SideInformation) -> np.ndarray:
+    """Make a start agree with what is known: components named as labels are, chunklets whole.
+
+    Parameters
+    ----------
+    responsibilities : (N, K) array
+        A start that knows nothing of the side information.
+    side : SideInformation
+        Labels name components; a start's numbering is arbitrary.
+
+    Returns
+    -------
+    (N, K) array
+        The mean over each chunklet, components renumbered so that they agree with as much of the
+        evidence as possible, excluded classes at zero. Unchanged where nothing is known.
+
+    Examples
+    --------
+    >>> side = SideInformation.build(3, labels=[1, -1, -1], must_link=[[1, 2]])
+    >>> honour(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), side)
+    array([[0. , 1. ],
+           [0.5, 0.5],
+           [0.5, 0.5]])
+    """
+    sizes = np.bincount(side.node_of)
+    of_node = side.sum_over_nodes(responsibilities) / sizes[:, None]
+    mask = side.mask(responsibilities.shape[1])
+    if mask is not None:
+        agreement = mask.T.astype(float) @ (sizes[:, None] * of_node)
+        of_node = of_node[:, linear_sum_assignment(agreement, maximize=True)[1]]
+        possible = np.where(mask, of_node, 0)
+        # A node whose start is excluded altogether: every class still allowed, alike.
+        none_left = possible.sum(axis=1) < np.finfo(float).tiny
+        possible[none_left] = mask[none_left]
+        of_node = possible / possible.sum(axis=1, keepdims=True)
+    return side.spread(of_node)
+
+
+# ---------------------------------------------------------------------------- by name
+
+
 STARTS: dict[str, Callable[[np.ndarray, int, Rng], np.ndarray]] = {
     "k-means++": kmeans_plus_plus,
     "random": random_responsibilities,
     "random_from_data": random_points,
 }
-"""Every start by the name under which ``init_params`` accepts it."""
+"""Every start from points alone, by the name under which ``init_params`` accepts it."""
+
+GUIDED_STARTS: dict[str, Callable[[np.ndarray, int, Rng, SideInformation], np.ndarray]] = {
+    "labels": from_labels,
+    "chunklets": from_chunklets,
+}
+"""Every start from side information, by the name under which ``init_params`` accepts it."""

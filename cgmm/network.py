@@ -39,6 +39,7 @@ __all__ = [
     "components",
     "edge_message",
     "edgeless",
+    "forbidden_clique",
     "require_edgeless",
     "simplify",
     "spanning_forest",
@@ -90,6 +91,8 @@ class NetworkError(ValueError):
         With ``{nodes}`` where the nodes are to be named.
     nodes : (n,) array of int
         The offenders.
+    noun : str, default="node"
+        What they are called.
 
     Examples
     --------
@@ -97,27 +100,27 @@ class NetworkError(ValueError):
     nodes 3 and 5 contradict each other.
     """
 
-    def __init__(self, message: str, nodes: np.ndarray):
-        super().__init__(message, nodes)
-        self.message, self.nodes = message, np.asarray(nodes)
+    def __init__(self, message: str, nodes: np.ndarray, noun: str = "node"):
+        super().__init__(message, nodes, noun)
+        self.message, self.nodes, self.noun = message, np.asarray(nodes), noun
 
     def __str__(self) -> str:
         """Put the names into the message."""
-        return self.message.replace("{nodes}", _name_nodes(self.nodes))
+        return self.message.replace("{nodes}", _name_nodes(self.nodes, self.noun))
 
-    def renamed(self, names: np.ndarray) -> NetworkError:
-        """Return the same error where node j is called ``names[j]``: for a part of a network."""
-        return NetworkError(self.message, names[self.nodes])
+    def renamed(self, names: np.ndarray, noun: str | None = None) -> NetworkError:
+        """Return the same error where node j is called ``names[j]``, and nodes perhaps points."""
+        return NetworkError(self.message, names[self.nodes], noun or self.noun)
 
 
-def _name_nodes(nodes: np.ndarray) -> str:
+def _name_nodes(nodes: np.ndarray, noun: str) -> str:
     """Name a few of them, and say how many there are."""
     if len(nodes) == 1:
-        return f"node {nodes[0]}"
+        return f"{noun} {nodes[0]}"
     if len(nodes) > NAMED_NODES:
         shown = ", ".join(map(str, nodes[:NAMED_NODES]))
-        return f"nodes {shown}, ... ({len(nodes)} in all)"
-    return f"nodes {', '.join(map(str, nodes[:-1]))} and {nodes[-1]}"
+        return f"{noun}s {shown}, ... ({len(nodes)} in all)"
+    return f"{noun}s {', '.join(map(str, nodes[:-1]))} and {nodes[-1]}"
 
 
 def edgeless(n_nodes: int) -> Graph:
@@ -364,6 +367,63 @@ def spanning_forest(graph: Graph) -> Graph:
     kept = csgraph.minimum_spanning_tree(_matrix(graph, rank)).data
     kept = np.sort(strongest_first[kept.astype(np.intp) - 1])
     return Graph(graph.n_nodes, graph.edges[kept], graph.weights[kept])
+
+
+def forbidden_clique(graph: Graph, size: int, *, max_steps: int = 100_000) -> np.ndarray | None:
+    """Nodes of which every two are forbidden to be equal: with fewer states than nodes, no way out.
+
+    Parameters
+    ----------
+    graph : Graph
+        Any graph; only its edges of weight -inf count.
+    size : int
+        How many nodes, at least two.
+    max_steps : int, default=100000
+        Extensions of partial cliques that are tried, since the problem is NP-complete.
+
+    Returns
+    -------
+    (size,) int array or None
+        Such nodes, ascending; None if there are none, or none was found in as many steps.
+
+    Notes
+    -----
+    A member has at least ``size - 1`` forbidden neighbours, who have as many in turn: all others
+    are stripped first, which as a rule leaves nothing to search.
+
+    Examples
+    --------
+    >>> triangle = Graph(5, np.array([[0, 1], [1, 4], [0, 4], [2, 4]]), np.full(4, -np.inf))
+    >>> forbidden_clique(triangle, 3)
+    array([0, 1, 4])
+    >>> forbidden_clique(triangle, 4) is None
+    True
+    """
+    edges = _core(simplify(graph), size - 1)
+    later: dict[int, set[int]] = {int(node): set() for node in np.unique(edges)}
+    for a, b in edges.tolist():
+        later[a].add(b)
+    steps = iter(range(max_steps))
+    stack = [((node,), neighbours) for node, neighbours in sorted(later.items(), reverse=True)]
+    while stack and next(steps, None) is not None:
+        clique, common = stack.pop()
+        if len(clique) == size:
+            return np.array(clique)
+        if len(clique) + len(common) >= size:
+            stack += [((*clique, n), common & later[n]) for n in sorted(common, reverse=True)]
+    return None
+
+
+def _core(graph: Graph, degree: int) -> np.ndarray:
+    """(E, 2) forbidden edges whose ends keep at least that many, when all others are removed."""
+    edges = graph.edges[graph.weights == -np.inf]
+    while len(edges):
+        few = np.bincount(edges.ravel(), minlength=graph.n_nodes) < degree
+        stays = ~few[edges].any(axis=1)
+        if stays.all():
+            break
+        edges = edges[stays]
+    return edges
 
 
 def _matrix(graph: Graph, values: np.ndarray) -> coo_array:

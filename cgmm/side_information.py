@@ -21,9 +21,9 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from cgmm.network import Graph, simplify
+from cgmm.network import Graph, forbidden_clique, simplify
 
-__all__ = ["SAMPLING", "SideInformation", "must_link_chain"]
+__all__ = ["SAMPLING", "SideInformation", "must_link_chain", "require_colourable"]
 
 SAMPLING = ("points", "chunklets")
 
@@ -114,6 +114,11 @@ class SideInformation(NamedTuple):
     def n_nodes(self) -> int:
         """Number of nodes."""
         return self.graph.n_nodes
+
+    @property
+    def first_points(self) -> np.ndarray:
+        """(n_nodes,) the first point of each node, by which messages name it."""
+        return np.unique(self.node_of, return_index=True)[1]
 
     @property
     def nodes_are_points(self) -> bool:
@@ -218,6 +223,42 @@ class SideInformation(NamedTuple):
                 f"components, numbered from 0; use n_components={self.labels.max() + 1} or more."
             )
         return (self.labels[:, None] == -1) | (self.labels[:, None] == np.arange(n_components))
+
+
+def require_colourable(side: SideInformation, n_components: int) -> None:
+    """Refuse more mutually cannot-linked chunklets than there are components.
+
+    Parameters
+    ----------
+    side : SideInformation
+        What is known.
+    n_components : int
+        K.
+
+    Raises
+    ------
+    ValueError
+        If K + 1 chunklets are found of which every two are cannot-linked; they are named. Other
+        reasons why K components cannot honour the cannot-links are found by exact engines.
+
+    Examples
+    --------
+    >>> side = SideInformation.build(4, cannot_link=[[0, 1], [1, 3], [3, 0]])
+    >>> require_colourable(side, 2)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    ValueError: points 0, 1 and 3 are mutually cannot-linked ...
+    """
+    clique = forbidden_clique(side.graph, n_components + 1)
+    if clique is None:
+        return
+    points = [str(point) for point in side.first_points[clique]]
+    named = f"{', '.join(points[:-1])} and {points[-1]}"
+    raise ValueError(
+        f"points {named} are mutually cannot-linked (they, or points that must-links tie to them), "
+        f"so that they need {len(points)} components, and there are {n_components}. Use "
+        f"n_components={len(points)} or more, or remove one of the cannot-links."
+    )
 
 
 # ---------------------------------------------------------------------------- relations

@@ -27,7 +27,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from cgmm.network import Engine, Graph, Infer
+from cgmm.network import Engine, Graph, Infer, NetworkError
 from cgmm.numerics import log_normalise
 from cgmm.side_information import SideInformation
 
@@ -76,6 +76,7 @@ class Prior:
         self.side = side
         tied = np.zeros(side.n_nodes, dtype=bool)
         tied[side.graph.edges.ravel()] = True
+        self.tied = np.flatnonzero(tied)
         self.sizes, self.how_many = np.unique(side.multiplicity[~tied], return_counts=True)
         self.tied_sizes = side.multiplicity[tied]
         self.infer: Infer | None = None
@@ -115,7 +116,10 @@ class Prior:
         log_z, counts = self.how_many @ totals, (self.how_many * self.sizes) @ shares
         if self.infer is not None:
             # [shental2003, eq. 10], [lu2007, eq. 2.12]
-            nodes, tied_log_z, _ = self.infer(self.tied_sizes[:, None] * log_weights)
+            try:
+                nodes, tied_log_z, _ = self.infer(self.tied_sizes[:, None] * log_weights)
+            except NetworkError as error:
+                raise error.renamed(self.tied) from None
             log_z, counts = log_z + tied_log_z, counts + self.tied_sizes @ nodes
         return float(log_z), counts
 

@@ -62,8 +62,8 @@ def test_history_starts_at_the_start_and_has_one_entry_an_iteration(X):
     model = ConstrainedGaussianMixture(3, random_state=0, tol=1e-6, max_iter=500).fit(X)
     assert model.converged_
     assert model.history_.shape == (model.n_iter_,)
-    start = ConstrainedGaussianMixture(3, random_state=0)._start(X, np.random.RandomState(0))
     side = SideInformation.build(len(X))
+    start = ConstrainedGaussianMixture(3)._start(X, side, np.random.RandomState(0))
     posterior = e_step(X, start, side, ENGINES["independent"](side.graph))
     assert model.history_[0] == pytest.approx(posterior.log_evidence, rel=1e-12)
     assert model.history_[-1] <= model.log_evidence_ + 1e-9
@@ -119,9 +119,20 @@ def test_engine_by_name_or_itself(X, inference):
     assert model.log_evidence_ == reference.log_evidence_
 
 
-def test_an_engine_without_evidence_is_refused(X):
-    with pytest.raises(ValueError, match="reports no log-evidence"):
-        ConstrainedGaussianMixture(3, random_state=0, inference="gibbs").fit(X)
+def test_an_engine_without_evidence_stops_by_what_moves_and_cannot_compare(X):
+    # Without relations sampling averages probabilities: the very same iterations, unmeasured.
+    model = ConstrainedGaussianMixture(3, random_state=0, inference="gibbs", tol=1e-4).fit(X)
+    assert np.isnan(model.log_evidence_)
+    assert np.isnan(model.history_).all()
+    assert model.converged_
+    exact = ConstrainedGaussianMixture(
+        3, random_state=0, tol=0, max_iter=model.n_iter_, means_init=None
+    )
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
+        exact.fit(X)
+    np.testing.assert_allclose(model.means_, exact.means_, rtol=1e-8)
+    with pytest.raises(ValueError, match="n_init=1"):
+        model.set_params(n_init=2).fit(X)
 
 
 def test_enumeration_gives_the_same_fit():
@@ -152,7 +163,9 @@ def test_given_responsibilities_are_the_start(X):
 
 def test_given_means_alone_start_from_the_points_nearest_to_them(X):
     means = X[[0, 60, 120]]
-    start = ConstrainedGaussianMixture(3, means_init=means)._start(X, np.random.RandomState(0))
+    side = SideInformation.build(len(X))
+    model = ConstrainedGaussianMixture(3, means_init=means)
+    start = model._start(X, side, np.random.RandomState(0))
     np.testing.assert_array_equal(start.means, means)
     nearest = ((X[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
     np.testing.assert_allclose(start.weights, np.bincount(nearest) / len(X), rtol=1e-14)

@@ -46,7 +46,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "weights": BASE | {"side_information"},
     "em": BASE | {"gaussian", "weights", "side_information"},
     "initialise": CORE - {"initialise"},
-    "estimators": CORE | {"inference"},
+    "runs": {"network", "gaussian", "em"},
+    "estimators": CORE | {"inference", "runs"},
     "kmeans": {"numerics", "side_information"},
     "rca": {"numerics", "side_information"},
     "mmc": {"numerics", "side_information"},
@@ -56,12 +57,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "scenarios": CORE,
     "plot": CORE,
     "explore": CORE | {"plot"},
-    "": CORE | {"inference", "estimators", "kmeans", "rca", "mmc"},
+    "": CORE | {"inference", "estimators", "runs", "kmeans", "rca", "mmc"},
 }
 
 # Which libraries outside the standard one each module may import beside numpy and scipy.
 LIBRARIES: dict[str, set[str]] = {
-    **{name: {"sklearn"} for name in ("estimators", "kmeans", "rca", "mmc", "datasets")},
+    **{name: {"sklearn"} for name in ("estimators", "runs", "kmeans", "rca", "mmc", "datasets")},
     "plot": {"matplotlib", "cycler", "matplotlib_inline"},
     "explore": {"matplotlib", "ipywidgets", "IPython", "PIL"},
 }
