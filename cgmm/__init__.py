@@ -5,16 +5,22 @@ file in ``inference``, the loop in ``em``, thin scikit-learn estimators in ``est
 """
 
 from cgmm.em import Posterior
-from cgmm.estimators import ConstrainedGaussianMixture
+from cgmm.estimators import (
+    ConstrainedCategoricalMixture,
+    ConstrainedGaussianMixture,
+    SemiSupervisedGaussianClassifier,
+)
 from cgmm.gaussian import Parameters
 from cgmm.inference import ENGINES
 from cgmm.side_information import SideInformation
 
 __all__ = [
     "ENGINES",
+    "ConstrainedCategoricalMixture",
     "ConstrainedGaussianMixture",
     "Parameters",
     "Posterior",
+    "SemiSupervisedGaussianClassifier",
     "SideInformation",
 ]
 

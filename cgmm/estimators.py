@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.utils import check_random_state
+from scipy.sparse import csr_array
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cgmm.em import em, node_unaries
-from cgmm.gaussian import POOLINGS, Parameters, log_joint, sample
-from cgmm.inference import ENGINES
+from cgmm import categorical
+from cgmm.categorical import CategoricalParameters, Categories, one_hot
+from cgmm.gaussian import POOLINGS, Parameters, Pooling, sample
 from cgmm.initialise import GUIDED_STARTS, STARTS, from_responsibilities, honour, nearest
-from cgmm.network import Engine, Infer, NetworkError, spanning_forest
-from cgmm.numerics import log_normalise
-from cgmm.runs import Run, best_of, follow, warn_about
-from cgmm.side_information import SAMPLING, SideInformation, require_colourable
-from cgmm.weights import UPDATES, Prior, Update
+from cgmm.mixture import ConstrainedMixture
+from cgmm.side_information import SideInformation
 
-__all__ = ["ConstrainedGaussianMixture"]
+__all__ = [
+    "ConstrainedCategoricalMixture",
+    "ConstrainedGaussianMixture",
+    "SemiSupervisedGaussianClassifier",
+]
 
-SPANNING_TREE = "spanning_tree"
 
-
-class ConstrainedGaussianMixture(DensityMixin, BaseEstimator):
+class ConstrainedGaussianMixture(ConstrainedMixture):
     """Gaussian mixture fitted by expectation maximisation, with whatever is known beside the data.
 
     Labels, must-links, cannot-links and preferences go to :meth:`fit`; they become one Markov
@@ -142,21 +141,13 @@ class ConstrainedGaussianMixture(DensityMixin, BaseEstimator):
     """
 
     _parameter_constraints = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        **ConstrainedMixture._parameter_constraints,
         "covariance_type": [StrOptions(set(POOLINGS))],
-        "sampling": [StrOptions(set(SAMPLING))],
-        "inference": [StrOptions({*ENGINES, SPANNING_TREE}), callable],
-        "weights": [StrOptions(set(UPDATES))],
-        "tol": [Interval(Real, 0, None, closed="left")],
         "reg_covar": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
         "init_params": [StrOptions({"auto", *STARTS, *GUIDED_STARTS}), "array-like"],
         "weights_init": ["array-like", None],
         "means_init": ["array-like", None],
         "covariances_init": ["array-like", None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -194,89 +185,23 @@ class ConstrainedGaussianMixture(DensityMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    # ------------------------------------------------------------------ fitting
+    # ------------------------------------------------------------------ the family
 
-    def fit(self, X, y=None, *, labels=None, must_link=None, cannot_link=None, preferences=None):
-        """Fit the mixture to the points and to what is known beside them.
-
-        Parameters
-        ----------
-        X : (N, D) array-like
-            The points, N ≥ K.
-        y : ignored
-            Present for scikit-learn's conventions.
-        labels : (N,) int array or (N, K) bool array, default=None
-            The component of each point, -1 where unknown; or the components still allowed.
-        must_link, cannot_link : (P, 2) int array, default=None
-            Pairs of points, by index, that share a component, or do not.
-        preferences : (P, 3) array, default=None
-            Rows ``i, j, log-odds`` that the two belong together; ±inf makes it hard.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If the data are not finite or too few, if what is known contradicts itself or cannot be
-            honoured with K components, if a start does not fit, if ``reg_covar`` exceeds the data's
-            variance, if a covariance becomes singular, or if the engine cannot do what is asked.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the run that is kept reached ``max_iter``, or was interrupted from the keyboard; its
-            last parameters are kept.
-        """
-        self._validate_params()
+    def _read(self, X) -> np.ndarray:
         # Column-major: each coordinate of all points lies together, as the blocks of work read it.
         n_least = max(2, self.n_components)
         X = validate_data(self, X, dtype=np.float64, order="F", ensure_min_samples=n_least)
         _check_scale(X, self.reg_covar)
-        side = SideInformation.build(
-            len(X), labels=labels, must_link=must_link, cannot_link=cannot_link,
-            preferences=preferences, sampling=self.sampling,
-        )  # fmt: skip
-        require_colourable(side, self.n_components)
-        rng = check_random_state(self.random_state)
-        try:
-            room = _engine_room(self, side, rng)
-            best = best_of(lambda number: self._one_run(X, room, rng, number), self.n_init)
-            warn_about(best, self.max_iter)
-            return self._store(X, room, best)
-        except NetworkError as error:
-            raise error.renamed(side.first_points, "point") from None
+        return X
 
-    def _one_run(self, X: np.ndarray, room: _EngineRoom, rng, number: int) -> Run:
-        start = self._start(X, room.side, rng)
-        steps = em(
-            X, start, room.side, room.infer(), POOLINGS[self.covariance_type], room.update_weights,
-            log_z_prior=room.log_z_prior, reg_covar=self.reg_covar,
-        )  # fmt: skip
-        return follow(
-            steps, self.tol, self.max_iter, verbose=self.verbose, number=number,
-            compared=self.n_init > 1,
-        )  # fmt: skip
+    def _read_new(self, X) -> np.ndarray:
+        return validate_data(self, X, dtype=np.float64, reset=False)
 
-    def fit_predict(self, X, y=None, **known):
-        """Fit, and return ``labels_``.
+    def _pool(self) -> Pooling:
+        return POOLINGS[self.covariance_type]
 
-        Parameters
-        ----------
-        X : (N, D) array-like
-            The points.
-        y : ignored
-            Present for scikit-learn's conventions.
-        **known
-            What is known beside the points, as in :meth:`fit`.
-
-        Returns
-        -------
-        (N,) int array
-            The component of each training point.
-        """
-        return self.fit(X, **known).labels_
+    def _options(self) -> dict:
+        return {"reg_covar": self.reg_covar}
 
     def _start(self, X: np.ndarray, side: SideInformation, rng) -> Parameters:
         """θ of the start: what is given, and the rest from responsibilities."""
@@ -290,59 +215,316 @@ class ConstrainedGaussianMixture(DensityMixin, BaseEstimator):
             responsibilities = nearest(X, given.means)
         else:
             responsibilities = _named_start(self.init_params, X, self.n_components, rng, side)
-        pool = POOLINGS[self.covariance_type]
-        made = from_responsibilities(X, responsibilities, pool, reg_covar=self.reg_covar)
+        made = from_responsibilities(X, responsibilities, self._pool(), reg_covar=self.reg_covar)
         return Parameters(*(m if g is None else g for g, m in zip(given, made, strict=True)))
 
-    def _store(self, X: np.ndarray, room: _EngineRoom, run: Run) -> ConstrainedGaussianMixture:
-        self.weights_, self.means_, self.covariances_ = run.parameters
-        self.responsibilities_ = run.posterior.responsibilities
-        self.labels_ = _joint_labels(X, room, run)
-        self.log_evidence_ = run.posterior.log_evidence
-        self.history_ = np.array(run.history)
-        self.n_iter_ = len(run.history)
-        self.converged_ = run.converged
+    def _keep(self, parameters: Parameters) -> None:
+        self.weights_, self.means_, self.covariances_ = parameters
+
+    def _parameters(self) -> Parameters:
+        return Parameters(self.weights_, self.means_, self.covariances_)
+
+    def _draw(self, n_samples: int, rng) -> tuple[np.ndarray, np.ndarray]:
+        return sample(self._parameters(), n_samples, rng)
+
+    def _n_free(self) -> int:
+        n_components, n_dims = self.means_.shape
+        of_covariances = self._pool().n_parameters(n_components, n_dims)
+        return n_components - 1 + n_components * n_dims + of_covariances
+
+
+class ConstrainedCategoricalMixture(ConstrainedMixture):
+    """Mixture of independent categorical features, with whatever is known beside the data.
+
+    For surveys, texts as sets of words, and other tables of categories; binary features are the
+    case of two categories (Bernoulli). With a label for every point this is naive Bayes.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        K.
+    n_categories : (D,) int array-like or None, default=None
+        Categories of each feature, coded 0, 1, ...; None: one more than the largest code seen.
+    pseudo_count : float, default=1.0
+        a ≥ 0, added to the expected count of each category. With 0, an exact engine and
+        ``weights="exact"`` the log-evidence never falls, and a category never seen in a component
+        makes points that show it impossible there; with a > 0 it is the bound plus a Σ log p that
+        no M-step lowers.
+    sampling, inference, weights, tol, max_iter, n_init
+        As in :class:`ConstrainedGaussianMixture`.
+    init_params : {"random_from_data", "random"} or (N, K) array, default="random_from_data"
+        Responsibilities of the start: each point to the one of K random points with which it agrees
+        in most features; or random; or as given. They are made to agree with what is known.
+    random_state, verbose
+        As in :class:`ConstrainedGaussianMixture`.
+
+    Attributes
+    ----------
+    weights_ : (K,) array
+        π_k.
+    probabilities_ : list of D arrays (K, C_d)
+        Probability of each category of feature d in each component.
+    n_categories_ : (D,) int array
+        C_d.
+    log_evidence_, history_, n_iter_, converged_, responsibilities_, labels_
+        As in :class:`ConstrainedGaussianMixture`.
+
+    See Also
+    --------
+    cgmm.categorical : the family itself, and how to add another.
+
+    Notes
+    -----
+    [schmidt2016, sect. 2.2]: any class-conditional density will do.
+
+    Examples
+    --------
+    >>> X = np.array([[0, 0, 1], [0, 1, 1], [0, 0, 1], [2, 1, 0], [2, 1, 0], [2, 0, 0]])
+    >>> known = [1, -1, -1, -1, -1, 0]
+    >>> ConstrainedCategoricalMixture(2, random_state=0).fit(X, labels=known).labels_
+    array([1, 1, 1, 0, 0, 0])
+    """
+
+    _parameter_constraints = {
+        **ConstrainedMixture._parameter_constraints,
+        "n_categories": ["array-like", None],
+        "pseudo_count": [Interval(Real, 0, None, closed="left")],
+        "init_params": [StrOptions({"random", "random_from_data"}), "array-like"],
+    }
+
+    def __init__(
+        self,
+        n_components=1,
+        *,
+        n_categories=None,
+        pseudo_count=1.0,
+        sampling="points",
+        inference="auto",
+        weights="exact",
+        tol=1e-3,
+        max_iter=100,
+        n_init=1,
+        init_params="random_from_data",
+        random_state=None,
+        verbose=0,
+    ):
+        self.n_components = n_components
+        self.n_categories = n_categories
+        self.pseudo_count = pseudo_count
+        self.sampling = sampling
+        self.inference = inference
+        self.weights = weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.init_params = init_params
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.positive_only = True
+        return tags
+
+    # ------------------------------------------------------------------ the family
+
+    def _read(self, X) -> csr_array:
+        X = validate_data(self, X, dtype="numeric", ensure_min_samples=max(2, self.n_components))
+        self.n_categories_ = self._count_categories(X)
+        return one_hot(X, self.n_categories_)
+
+    def _read_new(self, X) -> csr_array:
+        X = validate_data(self, X, dtype="numeric", reset=False)
+        return one_hot(X, self.n_categories_)
+
+    def _count_categories(self, X: np.ndarray) -> np.ndarray:
+        if self.n_categories is None:
+            return np.maximum(X.max(axis=0), 0).astype(np.intp) + 1
+        sizes = np.asarray(self.n_categories)
+        if sizes.shape != (X.shape[1],) or sizes.dtype.kind not in "iu" or sizes.min() < 1:
+            raise ValueError(
+                f"n_categories is {self.n_categories!r}; it must hold {X.shape[1]} positive "
+                "integers, one a feature."
+            )
+        return sizes.astype(np.intp)
+
+    def _pool(self) -> Categories:
+        return Categories(tuple(self.n_categories_))
+
+    def _options(self) -> dict:
+        return {"pseudo_count": self.pseudo_count}
+
+    def _start(self, X: csr_array, side: SideInformation, rng) -> CategoricalParameters:
+        shape = (X.shape[0], self.n_components)
+        if not isinstance(self.init_params, str):
+            responsibilities = _check_responsibilities(self.init_params, shape)
+        elif self.init_params == "random":
+            responsibilities = rng.dirichlet(np.ones(self.n_components), shape[0])
+        else:
+            chosen = rng.choice(shape[0], self.n_components, replace=False)
+            # One-hot rows share one entry for each feature in which two points agree.
+            agreement = (X @ X[chosen].T).toarray()
+            responsibilities = np.eye(self.n_components)[agreement.argmax(axis=1)]
+        r = honour(responsibilities, side)
+        # What a component without any point keeps: every category alike.
+        uniform = np.repeat(1 / self.n_categories_, self.n_categories_)
+        flat = CategoricalParameters(r.mean(axis=0), np.tile(uniform, (self.n_components, 1)))
+        # Without any pseudo-count a start would forbid, for ever, what it has not seen.
+        return self._pool().maximise(X, flat, r, pseudo_count=self.pseudo_count or 1.0)
+
+    def _keep(self, parameters: CategoricalParameters) -> None:
+        self.weights_ = parameters.weights
+        ends = np.cumsum(self.n_categories_)[:-1]
+        self.probabilities_ = np.split(parameters.probabilities, ends, axis=1)
+
+    def _parameters(self) -> CategoricalParameters:
+        return CategoricalParameters(self.weights_, np.concatenate(self.probabilities_, axis=1))
+
+    def _draw(self, n_samples: int, rng) -> tuple[np.ndarray, np.ndarray]:
+        return categorical.sample(self._parameters(), self._pool(), n_samples, rng)
+
+    def _n_free(self) -> int:
+        return self.n_components - 1 + self._pool().n_parameters(self.n_components)
+
+
+class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
+    """Classifier of one Gaussian a class, learnt from labelled and unlabelled points together.
+
+    Parameters
+    ----------
+    covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
+        "full" is quadratic discriminant analysis, "tied" linear discriminant analysis, "diag"
+        Gaussian naive Bayes, each with biased (maximum-likelihood) covariances.
+    tol : float, default=1e-3
+        As in :class:`ConstrainedGaussianMixture`, as are the parameters below.
+    reg_covar : float, default=1e-6
+        Added to each covariance's diagonal.
+    max_iter : int, default=100
+        Most iterations of EM.
+    inference : str or callable, default="auto"
+        The engine of the E-step, where relations are given beside the labels.
+    weights : {"exact", "pseudo-likelihood", "ignore", "grid"}, default="exact"
+        The update of the weights, where relations are given beside the labels.
+    verbose : int, default=0
+        1: a line at the end; 2: a line an iteration too.
+
+    Attributes
+    ----------
+    classes_ : (K,) array
+        The classes that occur in ``y``, without -1.
+    mixture_ : ConstrainedGaussianMixture
+        The fitted mixture; its component k is class ``classes_[k]``.
+    transduction_ : (N,) array
+        The class of each training point: the label where it is known.
+    n_iter_ : int
+        Iterations of EM.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    See Also
+    --------
+    ConstrainedGaussianMixture : where classes have no names, or only some are excluded.
+
+    Notes
+    -----
+    [green, "Semi-supervised"], [schmidt2016, sect. 2]: the log-likelihood of labelled points with
+    their classes plus that of unlabelled points without. With every point labelled it has its
+    maximum in closed form, and with ``reg_covar=0`` predictions are those of scikit-learn's
+    ``GaussianNB(var_smoothing=0)``, ``QuadraticDiscriminantAnalysis(solver="eigen")`` and
+    ``LinearDiscriminantAnalysis(solver="lsqr")``.
+
+    Examples
+    --------
+    Two labelled points, four that are not:
+
+    >>> X = np.array([[0.0], [0.4], [1.0], [7.0], [7.7], [8.0]])
+    >>> y = ["early", -1, -1, -1, -1, "late"]
+    >>> y = np.array(y, dtype=object)
+    >>> model = SemiSupervisedGaussianClassifier().fit(X, y)
+    >>> model.predict([[2.0], [6.0]])
+    array(['early', 'late'], dtype=object)
+    """
+
+    _parameter_constraints = {
+        name: ConstrainedGaussianMixture._parameter_constraints[name]
+        for name in (
+            "covariance_type", "tol", "reg_covar", "max_iter", "inference", "weights", "verbose"
+        )
+    }  # fmt: skip
+
+    def __init__(
+        self,
+        *,
+        covariance_type="full",
+        tol=1e-3,
+        reg_covar=1e-6,
+        max_iter=100,
+        inference="auto",
+        weights="exact",
+        verbose=0,
+    ):
+        self.covariance_type = covariance_type
+        self.tol = tol
+        self.reg_covar = reg_covar
+        self.max_iter = max_iter
+        self.inference = inference
+        self.weights = weights
+        self.verbose = verbose
+
+    def fit(self, X, y, *, must_link=None, cannot_link=None, preferences=None):
+        """Fit one Gaussian a class to labelled and unlabelled points.
+
+        Parameters
+        ----------
+        X : (N, D) array-like
+            The points.
+        y : (N,) array-like
+            Their classes, -1 where unknown.
+        must_link, cannot_link, preferences : arrays, default=None
+            Relations between points, as in :meth:`ConstrainedGaussianMixture.fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If no point has a class, if a class has too few points for its covariance, or as
+            :meth:`ConstrainedGaussianMixture.fit` does.
+        """
+        self._validate_params()
+        X, y = validate_data(self, X, y, dtype=np.float64, order="F", ensure_min_samples=2)
+        known = np.array([label != -1 for label in y])
+        if not known.any():
+            raise ValueError(
+                "every entry of y is -1, unknown; at least one point of each class must be "
+                "labelled. Without any label use ConstrainedGaussianMixture."
+            )
+        check_classification_targets(y[known])
+        self.classes_, codes = np.unique(y[known], return_inverse=True)
+        labels = np.full(len(y), -1)
+        labels[known] = codes
+        self.mixture_ = self._mixture().fit(
+            X, labels=labels, must_link=must_link, cannot_link=cannot_link,
+            preferences=preferences,
+        )  # fmt: skip
+        self.transduction_ = self.classes_[self.mixture_.labels_]
+        self.n_iter_ = self.mixture_.n_iter_
         return self
 
-    # ------------------------------------------------------------------ new points
+    def _mixture(self) -> ConstrainedGaussianMixture:
+        return ConstrainedGaussianMixture(
+            len(self.classes_), init_params="labels", random_state=0, **self.get_params()
+        )
 
-    def _log_joint(self, X) -> np.ndarray:
+    def _new(self, X) -> np.ndarray:
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return log_joint(X, Parameters(self.weights_, self.means_, self.covariances_))
+        return validate_data(self, X, dtype=np.float64, reset=False)
 
     def predict(self, X):
-        """Most probable component of each point, taken by itself.
-
-        Parameters
-        ----------
-        X : (N, D) array-like
-            Points, not necessarily those of the fit.
-
-        Returns
-        -------
-        (N,) int array
-            The component.
-        """
-        return self._log_joint(X).argmax(axis=1)
-
-    def predict_proba(self, X):
-        """Responsibilities of the components for each point, taken by itself.
-
-        Parameters
-        ----------
-        X : (N, D) array-like
-            Points.
-
-        Returns
-        -------
-        (N, K) array
-            Rows sum to one.
-        """
-        return log_normalise(self._log_joint(X))[0]
-
-    def score_samples(self, X):
-        """Log-density of the mixture at each point.
+        """Most probable class of each point.
 
         Parameters
         ----------
@@ -352,151 +534,61 @@ class ConstrainedGaussianMixture(DensityMixin, BaseEstimator):
         Returns
         -------
         (N,) array
-            log p(x_i | θ) in nats.
+            Entries of ``classes_``.
         """
-        return log_normalise(self._log_joint(X))[1]
+        X = self._new(X)
+        return self.classes_[self.mixture_.predict(X)]
 
-    def score(self, X, y=None):
-        """Mean log-density of the points.
+    def predict_proba(self, X):
+        """Probability of each class for each point.
 
         Parameters
         ----------
         X : (N, D) array-like
             Points.
-        y : ignored
-            Present for scikit-learn's conventions.
 
         Returns
         -------
-        float
-            In nats per point.
+        (N, K) array
+            Columns in the order of ``classes_``.
         """
-        return float(self.score_samples(X).mean())
+        X = self._new(X)
+        return self.mixture_.predict_proba(X)
 
-    def sample(self, n_samples=1):
-        """Draw points from the fitted mixture.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            How many.
-
-        Returns
-        -------
-        X : (n_samples, D) array
-            The points, grouped by component.
-        z : (n_samples,) int array
-            The component of each.
-
-        Raises
-        ------
-        ValueError
-            If ``n_samples`` is not positive.
-        """
-        check_is_fitted(self)
-        if n_samples < 1:
-            raise ValueError(f"n_samples is {n_samples}; ask for at least one sample.")
-        rng = check_random_state(self.random_state)
-        return sample(Parameters(self.weights_, self.means_, self.covariances_), n_samples, rng)
-
-    def bic(self, X):
-        """Bayesian information criterion, lower is better.
+    def predict_log_proba(self, X):
+        """Logarithm of :meth:`predict_proba`, without underflow.
 
         Parameters
         ----------
         X : (N, D) array-like
-            Points, as a rule those of the fit.
+            Points.
 
         Returns
         -------
-        float
-            -2 log p(X | θ) + (number of free parameters) log N.
+        (N, K) array
+            In nats.
         """
-        log_densities = self.score_samples(X)
-        return float(-2 * log_densities.sum() + self._n_parameters() * np.log(len(log_densities)))
+        log_joint = self.predict_joint_log_proba(X)
+        return log_joint - logsumexp(log_joint, axis=1, keepdims=True)
 
-    def aic(self, X):
-        """Akaike information criterion, lower is better.
+    def predict_joint_log_proba(self, X):
+        """Log of the joint density of each point and each class, as GaussianNB has it.
 
         Parameters
         ----------
         X : (N, D) array-like
-            Points, as a rule those of the fit.
+            Points.
 
         Returns
         -------
-        float
-            -2 log p(X | θ) + 2 (number of free parameters).
+        (N, K) array
+            ``log π_k + log N(x_i | μ_k, Σ_k)``.
         """
-        return float(-2 * self.score_samples(X).sum() + 2 * self._n_parameters())
-
-    def _n_parameters(self) -> int:
-        n_components, n_dims = self.means_.shape
-        of_covariances = POOLINGS[self.covariance_type].n_parameters(n_components, n_dims)
-        return n_components - 1 + n_components * n_dims + of_covariances
+        X = self._new(X)
+        return self.mixture_._parameters().log_joint(X)
 
 
-# ---------------------------------------------------------------------------- the engine room
-
-
-class _EngineRoom(NamedTuple):
-    """The network of what is known, and everything that depends on it alone."""
-
-    side: SideInformation
-    engine: Engine
-    ready: Infer
-    """The engine applied to the graph: the work on the structure is done."""
-    update_weights: Update
-    log_z_prior: Callable[[np.ndarray], float]
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the engine finds the most probable joint assignment, as all exact ones do."""
-        return hasattr(self.ready, "most_probable")
-
-    def infer(self) -> Infer:
-        """The engine for one run: an approximate one may remember earlier calls, so a new one."""
-        return self.ready if self.is_exact else self.engine(self.side.graph)
-
-
-def _engine_room(model: ConstrainedGaussianMixture, side: SideInformation, rng) -> _EngineRoom:
-    """Apply the engine to the structure, and refuse at once what cannot be done."""
-    engine = model.inference if callable(model.inference) else ENGINES.get(model.inference)
-    if model.inference == SPANNING_TREE:
-        side, engine = side._replace(graph=spanning_forest(side.graph)), ENGINES["auto"]
-    if model.inference == "gibbs":
-        engine = partial(engine, random_state=int(rng.randint(2**31)))
-    prior = Prior(side, engine)
-    log_z_prior = prior.log_z
-    if np.isnan(log_z_prior(np.full(model.n_components, 1 / model.n_components))):
-        _require_no_normaliser_needed(model)
-        log_z_prior = _unknown
-    room = _EngineRoom(side, engine, engine(side.graph), UPDATES[model.weights](prior), log_z_prior)
-    _require_possible(room, model.n_components)
-    return room
-
-
-def _unknown(weights: np.ndarray) -> float:
-    """log Z_prior of an engine that has none."""
-    return np.nan
-
-
-def _require_no_normaliser_needed(model: ConstrainedGaussianMixture) -> None:
-    """An engine without log Z cannot serve the updates that need it."""
-    if model.weights in ("exact", "grid"):
-        raise ValueError(
-            f"weights={model.weights!r} needs the prior's normaliser, which the engine "
-            f"{model.inference!r} does not report; use weights='pseudo-likelihood' or 'ignore', or "
-            "another engine."
-        )
-
-
-def _require_possible(room: _EngineRoom, n_components: int) -> None:
-    """Let an exact engine look for an assignment that honours all that is hard, before any work."""
-    if room.is_exact and len(room.side.graph.edges):
-        mask = room.side.mask(n_components)
-        unary = np.zeros((room.side.n_nodes, n_components))
-        room.ready(unary if mask is None else np.where(mask, 0.0, -np.inf))
+# ---------------------------------------------------------------------------- starts
 
 
 def _named_start(name: str, X, n_components: int, rng, side: SideInformation) -> np.ndarray:
@@ -517,14 +609,6 @@ def _best_informed_start(n_components: int, side: SideInformation) -> str:
         return "labels"
     n_chunklets = np.count_nonzero(np.bincount(side.node_of) >= 2)
     return "chunklets" if n_chunklets >= n_components else "k-means++"
-
-
-def _joint_labels(X: np.ndarray, room: _EngineRoom, run: Run) -> np.ndarray:
-    """The most probable joint assignment, where the engine can tell it."""
-    if room.side.is_trivial or not room.is_exact:
-        return run.posterior.responsibilities.argmax(axis=1)
-    unary = node_unaries(X, run.parameters, room.side)
-    return room.side.spread(room.ready.most_probable(unary))
 
 
 # ---------------------------------------------------------------------------- checks

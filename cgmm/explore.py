@@ -20,6 +20,7 @@ import io
 import itertools
 import json
 import math
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -676,7 +677,7 @@ def source(*functions: Callable) -> Source:
 
 
 def _without_docstring(function: Callable) -> str:
-    text = inspect.getsource(function)
+    text = textwrap.dedent(inspect.getsource(function))
     tree, lines = ast.parse(text), text.splitlines()
     if ast.get_docstring(tree.body[0]) is not None:
         docstring = tree.body[0].body[0]

@@ -30,6 +30,7 @@ __all__ = [
     "nearest",
     "random_points",
     "random_responsibilities",
+    "seeds",
 ]
 
 Rng = np.random.RandomState
@@ -138,13 +139,38 @@ def kmeans_plus_plus(X: np.ndarray, n_components: int, rng: Rng) -> np.ndarray:
     >>> bool((r[0] == r[1]).all() and (r[0] != r[2]).all())
     True
     """
-    return nearest(X, _seeds(X, n_components, rng, first=X[[rng.randint(len(X))]]))
+    return nearest(X, seeds(X, n_components, rng, first=X[[rng.randint(len(X))]]))
 
 
-def _seeds(
+def seeds(
     X: np.ndarray, n_components: int, rng: Rng, *, first: np.ndarray, mass: np.ndarray | float = 1.0
 ) -> np.ndarray:
-    """(K, D) centres: the first ones as given, the others rows of X of much mass and far apart."""
+    """Centres far apart: the first as given, each further one a row of X.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points to draw from.
+    n_components : int
+        K.
+    rng : RandomState
+        Source of randomness.
+    first : (M, D) array
+        Centres to begin with, at least one.
+    mass : (N,) array or float, default=1
+        How much each point weighs in the draws.
+
+    Returns
+    -------
+    (K, D) array
+        The centres, the first ones in front.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [0.1], [9.0]])
+    >>> seeds(X, 2, np.random.RandomState(0), first=X[:1]).ravel()
+    array([0., 9.])
+    """
     n_trials = 2 + int(np.log(n_components))
     centres, closest = list(first), np.full(len(X), np.inf)
     for centre in centres:
@@ -274,8 +300,8 @@ def from_labels(X: np.ndarray, n_components: int, rng: Rng, side: SideInformatio
     sums = [np.bincount(position, column) for column in X[known].T]
     means = (np.array(sums) / counts).T
     order = np.concatenate([present, np.setdiff1d(np.arange(n_components), present)])
-    seeds = _seeds(X, n_components, rng, first=means)
-    return nearest(X, seeds[np.argsort(order)])
+    centres = seeds(X, n_components, rng, first=means)
+    return nearest(X, centres[np.argsort(order)])
 
 
 def from_chunklets(X: np.ndarray, n_components: int, rng: Rng, side: SideInformation) -> np.ndarray:
@@ -316,7 +342,7 @@ def from_chunklets(X: np.ndarray, n_components: int, rng: Rng, side: SideInforma
     if chunklets.sum() >= n_components:
         centroids, sizes = centroids[chunklets], sizes[chunklets]
     first = centroids[_draw(sizes.astype(float), 1, rng)]
-    return nearest(X, _seeds(centroids, n_components, rng, first=first, mass=sizes))
+    return nearest(X, seeds(centroids, n_components, rng, first=first, mass=sizes))
 
 
 def honour(responsibilities: np.ndarray, side: SideInformation) -> np.ndarray:

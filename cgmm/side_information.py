@@ -43,6 +43,8 @@ class SideInformation(NamedTuple):
     """(n_nodes, K) bool: the classes still allowed; None where all are."""
     must_link: np.ndarray = np.empty((0, 2), dtype=np.intp)
     """(P, 2) the must-links as given, kept so that an error can show the chain that clashes."""
+    first_points: np.ndarray = np.empty(0, dtype=np.intp)
+    """(n_nodes,) the first point of each node, by which messages name it."""
 
     @classmethod
     def build(
@@ -106,7 +108,8 @@ class SideInformation(NamedTuple):
         sizes = np.bincount(node_of).astype(float)
         multiplicity = sizes if sampling == "points" else np.ones(n_nodes)
         node_labels, allowed = _evidence(n_samples, labels, node_of, must)
-        side = cls(node_of, multiplicity, graph, node_labels, allowed, must)
+        first = _first_points(node_of)
+        side = cls(node_of, multiplicity, graph, node_labels, allowed, must, first)
         _require_labels_apart(side)
         return side
 
@@ -114,11 +117,6 @@ class SideInformation(NamedTuple):
     def n_nodes(self) -> int:
         """Number of nodes."""
         return self.graph.n_nodes
-
-    @property
-    def first_points(self) -> np.ndarray:
-        """(n_nodes,) the first point of each node, by which messages name it."""
-        return np.unique(self.node_of, return_index=True)[1]
 
     @property
     def nodes_are_points(self) -> bool:
@@ -335,6 +333,12 @@ def _closure(n_samples: int, must: np.ndarray) -> np.ndarray:
     if len(must) == 0:
         return np.arange(n_samples)
     return connected_components(_adjacency(n_samples, must), directed=False)[1].astype(np.intp)
+
+
+def _first_points(node_of: np.ndarray) -> np.ndarray:
+    """(n_nodes,) the first point of each node."""
+    # Nodes are numbered by first points: at these the highest number so far rises.
+    return np.flatnonzero(np.diff(np.maximum.accumulate(node_of), prepend=-1))
 
 
 def _adjacency(n_samples: int, pairs: np.ndarray) -> csr_array:

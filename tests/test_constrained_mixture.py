@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-import cgmm.estimators
+import cgmm.mixture
 from cgmm import ConstrainedGaussianMixture, scenarios
 from cgmm.datasets import load
 from cgmm.em import e_step
@@ -277,7 +277,7 @@ def test_contradictions_are_found_before_any_iteration(known, message, monkeypat
     def fail(*args, **kwargs):
         raise AssertionError("an iteration was made")
 
-    monkeypatch.setattr("cgmm.estimators.em", fail)
+    monkeypatch.setattr("cgmm.mixture.em", fail)
     with pytest.raises(ValueError, match=message):
         ConstrainedGaussianMixture(2).fit(X, **known)
 
@@ -311,13 +311,13 @@ def test_what_is_too_wide_is_refused_with_the_alternatives():
 def test_interruption_keeps_the_fit_with_relations(monkeypatch):
     X, z = blobs(14)
     links = scenarios.random_pairs(z, 20, random_state=0)
-    original = cgmm.estimators.em
+    original = cgmm.mixture.em
 
     def interrupted(*args, **kwargs):
         yield from itertools.islice(original(*args, **kwargs), 3)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cgmm.estimators, "em", interrupted)
+    monkeypatch.setattr(cgmm.mixture, "em", interrupted)
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model = ConstrainedGaussianMixture(3, random_state=0, tol=0).fit(
             X, must_link=links.must_link, cannot_link=links.cannot_link

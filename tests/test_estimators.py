@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import cgmm.estimators
+import cgmm.mixture
 from cgmm import ConstrainedGaussianMixture, Parameters
 from cgmm.em import e_step
 from cgmm.gaussian import POOLINGS
@@ -303,7 +303,7 @@ def interrupting_em(after, original):
 
 
 def test_interruption_keeps_the_fit_so_far(X, monkeypatch):
-    monkeypatch.setattr(cgmm.estimators, "em", interrupting_em(3, cgmm.estimators.em))
+    monkeypatch.setattr(cgmm.mixture, "em", interrupting_em(3, cgmm.mixture.em))
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model = ConstrainedGaussianMixture(3, random_state=0, n_init=5).fit(X)
     assert not model.converged_
@@ -312,14 +312,14 @@ def test_interruption_keeps_the_fit_so_far(X, monkeypatch):
 
 
 def test_interruption_before_anything_is_an_interruption(X, monkeypatch):
-    monkeypatch.setattr(cgmm.estimators, "em", interrupting_em(0, cgmm.estimators.em))
+    monkeypatch.setattr(cgmm.mixture, "em", interrupting_em(0, cgmm.mixture.em))
     with pytest.raises(KeyboardInterrupt):
         ConstrainedGaussianMixture(3, random_state=0).fit(X)
 
 
 def test_a_run_that_fails_does_not_lose_the_others(X, monkeypatch):
     calls = []
-    original = cgmm.estimators.em
+    original = cgmm.mixture.em
 
     def sometimes(*args, **kwargs):
         calls.append(1)
@@ -327,7 +327,7 @@ def test_a_run_that_fails_does_not_lose_the_others(X, monkeypatch):
             raise ValueError("the covariance of component 0 is not positive definite")
         return original(*args, **kwargs)
 
-    monkeypatch.setattr(cgmm.estimators, "em", sometimes)
+    monkeypatch.setattr(cgmm.mixture, "em", sometimes)
     with pytest.warns(ConvergenceWarning, match="run 1 of 3 failed: the covariance"):
         model = ConstrainedGaussianMixture(3, random_state=0, n_init=3).fit(X)
     assert len(calls) == 3

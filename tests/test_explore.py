@@ -566,6 +566,10 @@ def test_a_page_with_script_does_not_say_so(visit):
     assert root.locator("input").first.is_enabled()
 
 
+def test_source_of_a_method_stands_at_the_margin():
+    assert repr(source(gaussian.Pooling.maximise)).startswith("def maximise(")
+
+
 def test_source_is_code_without_docstring_that_still_runs():
     shown = source(gaussian.sample, pool := POOLINGS["tied"].combine)
     assert '"""' not in shown

@@ -32,6 +32,8 @@ ENGINES = {
 # What several engines share: the order in which nodes are visited or eliminated.
 ENGINE_TOOLS = {"inference.colouring", "inference.contraction"}
 
+SHELLS = {"estimators", "kmeans", "rca", "mmc"}
+
 # Which modules of cgmm each module may import.
 MAY_IMPORT: dict[str, set[str]] = {
     "numerics": set(),
@@ -47,9 +49,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "em": BASE | {"gaussian", "weights", "side_information"},
     "initialise": CORE - {"initialise"},
     "runs": {"network", "gaussian", "em"},
-    "estimators": CORE | {"inference", "runs"},
-    "kmeans": {"numerics", "side_information"},
-    "rca": {"numerics", "side_information"},
+    # A family of components knows nothing of the side information.
+    "categorical": set(),
+    "mixture": CORE | {"inference", "runs"},
+    "estimators": CORE | {"inference", "runs", "mixture", "categorical"},
+    "kmeans": BASE | {"side_information", "initialise", "inference.colouring"},
+    "rca": {"numerics", "side_information", "initialise"},
     "mmc": {"numerics", "side_information"},
     # Leaves: nothing below imports them.
     "metrics": {"numerics"},
@@ -57,12 +62,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "scenarios": CORE,
     "plot": CORE,
     "explore": CORE | {"plot"},
-    "": CORE | {"inference", "estimators", "runs", "kmeans", "rca", "mmc"},
+    "": CORE
+    | {"inference", "estimators", "runs", "mixture", "categorical", "kmeans", "rca", "mmc"},
 }
 
 # Which libraries outside the standard one each module may import beside numpy and scipy.
 LIBRARIES: dict[str, set[str]] = {
-    **{name: {"sklearn"} for name in ("estimators", "runs", "kmeans", "rca", "mmc", "datasets")},
+    **{
+        name: {"sklearn"}
+        for name in ("estimators", "mixture", "runs", "kmeans", "rca", "mmc", "datasets")
+    },
     "plot": {"matplotlib", "cycler", "matplotlib_inline"},
     "explore": {"matplotlib", "ipywidgets", "IPython", "PIL"},
 }

@@ -1,0 +1,339 @@
+"""What the estimators of all families share: from side information to a fitted mixture.
+
+A family says how its data are read, where EM starts and which pooling maximises; this file builds
+the network of what is known, puts an engine to it, runs EM and answers for new points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from cgmm.em import em, node_unaries
+from cgmm.inference import ENGINES
+from cgmm.network import Engine, Infer, NetworkError, spanning_forest
+from cgmm.numerics import log_normalise
+from cgmm.runs import Run, best_of, follow, warn_about
+from cgmm.side_information import SAMPLING, SideInformation, require_colourable
+from cgmm.weights import UPDATES, Prior, Update
+
+__all__ = ["ConstrainedMixture"]
+
+SPANNING_TREE = "spanning_tree"
+
+
+class ConstrainedMixture(DensityMixin, BaseEstimator):
+    """Base of the mixtures: everything but the family of the components.
+
+    A subclass stores the parameters below, and gives ``_read(X)`` and ``_read_new(X)`` (points as
+    its family wants them), ``_pool()`` and ``_options()`` (for the M-step), ``_start(X, side,
+    rng)`` (parameters), ``_keep(parameters)`` and ``_parameters()`` (to and from attributes),
+    ``_draw(n_samples, rng)`` and ``_n_free()`` (the number of free parameters).
+    """
+
+    _parameter_constraints = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "sampling": [StrOptions(set(SAMPLING))],
+        "inference": [StrOptions({*ENGINES, SPANNING_TREE}), callable],
+        "weights": [StrOptions(set(UPDATES))],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    # ------------------------------------------------------------------ fitting
+
+    def fit(self, X, y=None, *, labels=None, must_link=None, cannot_link=None, preferences=None):
+        """Fit the mixture to the points and to what is known beside them.
+
+        Parameters
+        ----------
+        X : (N, D) array-like
+            The points, N ≥ K.
+        y : ignored
+            Present for scikit-learn's conventions.
+        labels : (N,) int array or (N, K) bool array, default=None
+            The component of each point, -1 where unknown; or the components still allowed.
+        must_link, cannot_link : (P, 2) int array, default=None
+            Pairs of points, by index, that share a component, or do not.
+        preferences : (P, 3) array, default=None
+            Rows ``i, j, log-odds`` that the two belong together; ±inf makes it hard.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If the data are not finite or too few, or degenerate for the model; if what is known
+            contradicts itself or cannot be honoured with K components; if a start does not fit; or
+            if the engine cannot do what is asked.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the run that is kept reached ``max_iter``, or was interrupted from the keyboard; its
+            last parameters are kept.
+        """
+        self._validate_params()
+        X = self._read(X)
+        side = SideInformation.build(
+            X.shape[0], labels=labels, must_link=must_link, cannot_link=cannot_link,
+            preferences=preferences, sampling=self.sampling,
+        )  # fmt: skip
+        require_colourable(side, self.n_components)
+        rng = check_random_state(self.random_state)
+        try:
+            room = _engine_room(self, side, rng)
+            best = best_of(lambda number: self._one_run(X, room, rng, number), self.n_init)
+            warn_about(best, self.max_iter)
+            return self._store(X, room, best)
+        except NetworkError as error:
+            raise error.renamed(side.first_points, "point") from None
+
+    def _one_run(self, X, room: _EngineRoom, rng, number: int) -> Run:
+        start = self._start(X, room.side, rng)
+        steps = em(
+            X, start, room.side, room.infer(), self._pool(), room.update_weights,
+            log_z_prior=room.log_z_prior, **self._options(),
+        )  # fmt: skip
+        return follow(
+            steps, self.tol, self.max_iter, verbose=self.verbose, number=number,
+            compared=self.n_init > 1,
+        )  # fmt: skip
+
+    def fit_predict(self, X, y=None, **known):
+        """Fit, and return ``labels_``.
+
+        Parameters
+        ----------
+        X : (N, D) array-like
+            The points.
+        y : ignored
+            Present for scikit-learn's conventions.
+        **known
+            What is known beside the points, as in :meth:`fit`.
+
+        Returns
+        -------
+        (N,) int array
+            The component of each training point.
+        """
+        return self.fit(X, **known).labels_
+
+    def _store(self, X, room: _EngineRoom, run: Run) -> ConstrainedMixture:
+        self._keep(run.parameters)
+        self.responsibilities_ = run.posterior.responsibilities
+        self.labels_ = _joint_labels(X, room, run)
+        self.log_evidence_ = run.posterior.log_evidence
+        self.history_ = np.array(run.history)
+        self.n_iter_ = len(run.history)
+        self.converged_ = run.converged
+        return self
+
+    # ------------------------------------------------------------------ new points
+
+    def _log_joint(self, X) -> np.ndarray:
+        check_is_fitted(self)
+        return self._parameters().log_joint(self._read_new(X))
+
+    def predict(self, X):
+        """Most probable component of each point, taken by itself.
+
+        Parameters
+        ----------
+        X : (N, D) array-like
+            Points, not necessarily those of the fit.
+
+        Returns
+        -------
+        (N,) int array
+            The component.
+        """
+        return self._log_joint(X).argmax(axis=1)
+
+    def predict_proba(self, X):
+        """Responsibilities of the components for each point, taken by itself.
+
+        Parameters
+        ----------
+        X : (N, D) array-like
+            Points.
+
+        Returns
+        -------
+        (N, K) array
+            Rows sum to one.
+        """
+        return log_normalise(self._log_joint(X))[0]
+
+    def score_samples(self, X):
+        """Log-density of the mixture at each point.
+
+        Parameters
+        ----------
+        X : (N, D) array-like
+            Points.
+
+        Returns
+        -------
+        (N,) array
+            log p(x_i | θ) in nats.
+        """
+        return log_normalise(self._log_joint(X))[1]
+
+    def score(self, X, y=None):
+        """Mean log-density of the points.
+
+        Parameters
+        ----------
+        X : (N, D) array-like
+            Points.
+        y : ignored
+            Present for scikit-learn's conventions.
+
+        Returns
+        -------
+        float
+            In nats per point.
+        """
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n_samples=1):
+        """Draw points from the fitted mixture.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            How many.
+
+        Returns
+        -------
+        X : (n_samples, D) array
+            The points, grouped by component.
+        z : (n_samples,) int array
+            The component of each.
+
+        Raises
+        ------
+        ValueError
+            If ``n_samples`` is not positive.
+        """
+        check_is_fitted(self)
+        if n_samples < 1:
+            raise ValueError(f"n_samples is {n_samples}; ask for at least one sample.")
+        rng = check_random_state(self.random_state)
+        return self._draw(n_samples, rng)
+
+    def bic(self, X):
+        """Bayesian information criterion, lower is better.
+
+        Parameters
+        ----------
+        X : (N, D) array-like
+            Points, as a rule those of the fit.
+
+        Returns
+        -------
+        float
+            -2 log p(X | θ) + (number of free parameters) log N.
+        """
+        log_densities = self.score_samples(X)
+        return float(-2 * log_densities.sum() + self._n_free() * np.log(len(log_densities)))
+
+    def aic(self, X):
+        """Akaike information criterion, lower is better.
+
+        Parameters
+        ----------
+        X : (N, D) array-like
+            Points, as a rule those of the fit.
+
+        Returns
+        -------
+        float
+            -2 log p(X | θ) + 2 (number of free parameters).
+        """
+        return float(-2 * self.score_samples(X).sum() + 2 * self._n_free())
+
+
+# ---------------------------------------------------------------------------- the engine room
+
+
+class _EngineRoom(NamedTuple):
+    """The network of what is known, and everything that depends on it alone."""
+
+    side: SideInformation
+    engine: Engine
+    ready: Infer
+    """The engine applied to the graph: the work on the structure is done."""
+    update_weights: Update
+    log_z_prior: Callable[[np.ndarray], float]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the engine finds the most probable joint assignment, as all exact ones do."""
+        return hasattr(self.ready, "most_probable")
+
+    def infer(self) -> Infer:
+        """The engine for one run: an approximate one may remember earlier calls, so a new one."""
+        return self.ready if self.is_exact else self.engine(self.side.graph)
+
+
+def _engine_room(model: ConstrainedMixture, side: SideInformation, rng) -> _EngineRoom:
+    """Apply the engine to the structure, and refuse at once what cannot be done."""
+    engine = model.inference if callable(model.inference) else ENGINES.get(model.inference)
+    if model.inference == SPANNING_TREE:
+        side, engine = side._replace(graph=spanning_forest(side.graph)), ENGINES["auto"]
+    if model.inference == "gibbs":
+        engine = partial(engine, random_state=int(rng.randint(2**31)))
+    prior = Prior(side, engine)
+    log_z_prior = prior.log_z
+    if np.isnan(log_z_prior(np.full(model.n_components, 1 / model.n_components))):
+        _require_no_normaliser_needed(model)
+        log_z_prior = _unknown
+    room = _EngineRoom(side, engine, engine(side.graph), UPDATES[model.weights](prior), log_z_prior)
+    _require_possible(room, model.n_components)
+    return room
+
+
+def _unknown(weights: np.ndarray) -> float:
+    """log Z_prior of an engine that has none."""
+    return np.nan
+
+
+def _require_no_normaliser_needed(model: ConstrainedMixture) -> None:
+    """An engine without log Z cannot serve the updates that need it."""
+    if model.weights in ("exact", "grid"):
+        raise ValueError(
+            f"weights={model.weights!r} needs the prior's normaliser, which the engine "
+            f"{model.inference!r} does not report; use weights='pseudo-likelihood' or 'ignore', or "
+            "another engine."
+        )
+
+
+def _require_possible(room: _EngineRoom, n_components: int) -> None:
+    """Let an exact engine look for an assignment that honours all that is hard, before any work."""
+    if room.is_exact and len(room.side.graph.edges):
+        mask = room.side.mask(n_components)
+        unary = np.zeros((room.side.n_nodes, n_components))
+        room.ready(unary if mask is None else np.where(mask, 0.0, -np.inf))
+
+
+def _joint_labels(X: np.ndarray, room: _EngineRoom, run: Run) -> np.ndarray:
+    """The most probable joint assignment, where the engine can tell it."""
+    if room.side.is_trivial or not room.is_exact:
+        return run.posterior.responsibilities.argmax(axis=1)
+    unary = node_unaries(X, run.parameters, room.side)
+    return room.side.spread(room.ready.most_probable(unary))
