@@ -46,10 +46,10 @@ def random_theta(rng, n_components, n_dims=2):
 
 
 def densities(X, theta):
-    """(N, K) products of elementary functions, no logs: the slow way."""
+    """(N, K) products of elementary functions, no logs: the slow way, with exponents to spare."""
     values = []
     for mean, covariance in zip(theta.means, theta.covariances, strict=True):
-        apart = X - mean
+        apart = (X - mean).astype(np.longdouble)
         squared = np.einsum("nd,de,ne->n", apart, np.linalg.inv(covariance), apart)
         values.append(np.exp(-squared / 2) / np.sqrt(np.linalg.det(2 * np.pi * covariance)))
     return np.array(values).T
@@ -68,7 +68,7 @@ def by_enumeration(X, theta, relations):
     """Responsibilities and evidence from all K^N assignments *of points*: no nodes, no graph."""
     n, n_components = len(X), len(theta.weights)
     p, numerator, normaliser = densities(X, theta), 0.0, 0.0
-    r = np.zeros((n, n_components))
+    r = np.zeros((n, n_components), dtype=np.longdouble)
     group = groups(n, relations["must_link"])
     counted = np.arange(n) if relations["sampling"] == "points" else np.unique(group)
     for z in map(np.array, itertools.product(range(n_components), repeat=n)):
@@ -83,7 +83,7 @@ def by_enumeration(X, theta, relations):
             joint = prior * np.prod(p[range(n), z])
             numerator += joint
             r[range(n), z] += joint
-    return r / numerator, np.log(numerator / normaliser)
+    return (r / numerator).astype(float), float(np.log(numerator / normaliser))
 
 
 def evidence_allows(labels, z):
