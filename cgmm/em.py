@@ -302,6 +302,7 @@ def prior_unaries(weights: np.ndarray, side: SideInformation) -> np.ndarray:
            [-0.6931, -0.6931]])
     """
     with np.errstate(divide="ignore"):
+        # [lu2007, eq. 2.3] for single points, the numerator of [shental2003, eq. 6] for chunklets
         return side.multiplicity[:, None] * np.log(weights)
 
 

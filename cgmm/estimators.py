@@ -30,7 +30,7 @@ __all__ = [
 class ConstrainedGaussianMixture(ConstrainedMixture):
     """Gaussian mixture fitted by expectation maximisation, with whatever is known beside the data.
 
-    Labels, must-links, cannot-links and preferences go to :meth:`fit`; they become one Markov
+    Labels, must-links, cannot-links and preferences go to ``fit``; they become one Markov
     network over the assignments, in which ``inference`` finds the E-step's posterior. Without them
     this is the plain mixture.
 
@@ -482,7 +482,7 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         y : (N,) array-like
             Their classes, -1 where unknown.
         must_link, cannot_link, preferences : arrays, default=None
-            Relations between points, as in :meth:`ConstrainedGaussianMixture.fit`.
+            Relations between points, as in :meth:`cgmm.mixture.ConstrainedMixture.fit`.
 
         Returns
         -------
@@ -492,7 +492,7 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         ------
         ValueError
             If no point has a class, if a class has too few points for its covariance, or as
-            :meth:`ConstrainedGaussianMixture.fit` does.
+            :meth:`cgmm.mixture.ConstrainedMixture.fit` does.
         """
         self._validate_params()
         X, y = validate_data(self, X, y, dtype=np.float64, order="F", ensure_min_samples=2)

@@ -119,6 +119,7 @@ def log_density(X: np.ndarray, parameters: Parameters) -> np.ndarray:
     array([[ -1.8379],
            [-14.3379]])
     """
+    # [lu2007, eq. 2.2]: the factor of point i if z_i = k
     return _log_densities(X, parameters, np.zeros(len(parameters.means)))
 
 
@@ -150,6 +151,7 @@ def log_joint(X: np.ndarray, parameters: Parameters) -> np.ndarray:
     """
     possible = parameters.weights > 0
     log_weights = np.log(np.where(possible, parameters.weights, 1))
+    # [lu2007, eq. 2.1]: the factor of point i if z_i = k
     log_values = _log_densities(X, parameters, log_weights)
     log_values[:, ~possible] = -np.inf
     return log_values

@@ -29,6 +29,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial import KDTree
 
+from cgmm.numerics import check_pairs
+
 __all__ = [
     "BrokenRelations",
     "PairwiseScores",
@@ -292,8 +294,8 @@ def broken_relations(
     BrokenRelations(must_link=1, cannot_link=1)
     """
     clusters = _integers(y_pred, "y_pred")
-    must_a, must_b = clusters[_indices(must_link, "must_link", len(clusters))].T
-    cannot_a, cannot_b = clusters[_indices(cannot_link, "cannot_link", len(clusters))].T
+    must_a, must_b = clusters[check_pairs("must_link", must_link, len(clusters))].T
+    cannot_a, cannot_b = clusters[check_pairs("cannot_link", cannot_link, len(clusters))].T
     return BrokenRelations(int(np.sum(must_a != must_b)), int(np.sum(cannot_a == cannot_b)))
 
 
@@ -420,25 +422,6 @@ def _integers(labels: ArrayLike, name: str) -> np.ndarray:
             "np.unique(labels, return_inverse=True)[1] numbers labels of any type."
         )
     return labels
-
-
-def _indices(pairs: ArrayLike, name: str, n_points: int) -> np.ndarray:
-    """(P, 2) sample indices, each of an existing point."""
-    pairs = np.asarray(pairs)
-    if pairs.size == 0:
-        return np.empty((0, 2), dtype=np.intp)
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
-        raise ValueError(
-            f"{name} has shape {pairs.shape} and type {pairs.dtype}; it must be (P, 2) sample "
-            "indices."
-        )
-    outside = ((pairs < 0) | (pairs >= n_points)).any(axis=1)
-    if outside.any():
-        row = int(outside.argmax())
-        raise ValueError(
-            f"{name}[{row}] is {pairs[row].tolist()}; sample indices are from 0 to {n_points - 1}."
-        )
-    return pairs
 
 
 def _require(count: int, complaint: str) -> None:

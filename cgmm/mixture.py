@@ -123,7 +123,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator):
         y : ignored
             Present for scikit-learn's conventions.
         **known
-            What is known beside the points, as in :meth:`fit`.
+            What is known beside the points, as in ``fit``.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Two small tools that several rooms share: cache-sized blocks and normalisation in logs."""
+"""Small tools that several rooms share: cache-sized blocks, normalisation in logs, pairs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-__all__ = ["blocks", "log_normalise"]
+__all__ = ["blocks", "check_pairs", "log_normalise"]
 
 # One mebibyte of float64: what one block of work may occupy, so that it stays in a core's cache.
 BLOCK_CELLS = 131_072
@@ -94,3 +94,53 @@ def _require_possible(top: np.ndarray, offset: int) -> None:
     raise ValueError(
         f"row {offset + row} holds a log-weight of {top[row]}; log-weights must be below +inf."
     )
+
+
+def check_pairs(name: str, pairs, n_points: int | None = None) -> np.ndarray:
+    """Pairs of points as an array of indices, or an error that names the first bad row.
+
+    Parameters
+    ----------
+    name : str
+        What the caller's argument is called.
+    pairs : (P, 2) array-like or None
+        Indices of points; None and anything empty is no pair.
+    n_points : int, default=None
+        How many points there are; None: any index that is not negative will do.
+
+    Returns
+    -------
+    (P, 2) int array
+        The indices.
+
+    Raises
+    ------
+    ValueError
+        If the shape is another, or a row does not name two points that exist.
+
+    Examples
+    --------
+    >>> check_pairs("must_link", [[0, 2], [1, 5]], 5)
+    Traceback (most recent call last):
+        ...
+    ValueError: must_link[1] is [1, 5]; it must name two points by index, 0 to 4.
+    """
+    array = np.asarray(() if pairs is None else pairs)
+    if array.size == 0:
+        return np.empty((0, 2), dtype=np.intp)
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iuf":
+        raise ValueError(
+            f"{name} has shape {array.shape} and type {array.dtype}; it must be (P, 2), a pair of "
+            "indices a row."
+        )
+    with np.errstate(invalid="ignore"):
+        whole = array.astype(np.intp)
+    limit = np.inf if n_points is None else n_points
+    wrong = np.flatnonzero(((whole != array) | (whole < 0) | (whole >= limit)).any(axis=1))
+    if len(wrong):
+        existing = "from 0 on" if n_points is None else f"0 to {n_points - 1}"
+        raise ValueError(
+            f"{name}[{wrong[0]}] is {array[wrong[0]].tolist()}; it must name two points by index, "
+            f"{existing}."
+        )
+    return whole

@@ -29,6 +29,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.special import bdtrc, expit, gammainc, logit
 
+from cgmm.numerics import check_pairs
+
 __all__ = [
     "Relations",
     "allowed_classes",
@@ -654,7 +656,7 @@ def flip(relations: Relations, q: float, *, random_state: Seed = None) -> Relati
     """
     if not 0 <= q <= 0.5:
         raise ValueError(f"q is {q}; a probability of flips must be from 0 to 0.5.")
-    must, cannot = (_pairs(pairs, name) for pairs, name in zip(relations, _NAMES, strict=True))
+    must, cannot = (check_pairs(name, pairs) for name, pairs in zip(_NAMES, relations, strict=True))
     rng = np.random.default_rng(random_state)
     wrong, bad = rng.random(len(must)) < q, rng.random(len(cannot)) < q
     return Relations(
@@ -698,7 +700,7 @@ def preferences(
     array([[ 0.   ,  1.   ,  1.386],
            [ 2.   ,  3.   , -1.386]])
     """
-    must, cannot = _pairs(must_link, "must_link"), _pairs(cannot_link, "cannot_link")
+    must, cannot = check_pairs("must_link", must_link), check_pairs("cannot_link", cannot_link)
     n_relations = len(must) + len(cannot)
     weights = weight_from_certainty(certainty)
     if np.ndim(weights) and np.shape(weights) != (n_relations,):
@@ -707,6 +709,7 @@ def preferences(
             "for all, or one for each, must-links first."
         )
     # [lu2007, eq. 2.15]
+    # [lu2007, eqs. 5.1 and B.3], with q = 1 - γ and w = 2 W^p
     w = np.repeat([1.0, -1.0], [len(must), len(cannot)]) * weights
     return np.column_stack([np.concatenate([must, cannot]), w])
 
@@ -804,12 +807,11 @@ def estimate_flip_rate(
     0.286
     """
     y = _classes(y)
-    must, cannot = _pairs(must_link, "must_link"), _pairs(cannot_link, "cannot_link")
+    must = check_pairs("must_link", must_link, len(y))
+    cannot = check_pairs("cannot_link", cannot_link, len(y))
     pairs = np.concatenate([must, cannot])
     if len(pairs) == 0:
         raise ValueError("there is no relation from which to estimate q; give at least one pair.")
-    _require_entries(must, 0, len(y) - 1, "must_link")
-    _require_entries(cannot, 0, len(y) - 1, "cannot_link")
     together = y[pairs[:, 0]] == y[pairs[:, 1]]
     said_together = np.arange(len(pairs)) < len(must)
     # [lu2007, sect. 2.4.2]
@@ -829,18 +831,6 @@ def _classes(y: ArrayLike, name: str = "y") -> np.ndarray:
             "integers, and not empty."
         )
     return y
-
-
-def _pairs(pairs: ArrayLike, name: str) -> np.ndarray:
-    pairs = np.asarray(pairs)
-    if pairs.size == 0:
-        return np.empty((0, 2), dtype=np.int64)
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
-        raise ValueError(
-            f"{name} has shape {pairs.shape} and type {pairs.dtype}; it must be (P, 2) sample "
-            "indices."
-        )
-    return pairs.astype(np.int64)
 
 
 def _require_between(value: int, low: int, high: int | None, name: str) -> None:

@@ -22,6 +22,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from cgmm.network import Graph, forbidden_clique, simplify
+from cgmm.numerics import check_pairs
 
 __all__ = ["SAMPLING", "SideInformation", "must_link_chain", "require_colourable"]
 
@@ -264,8 +265,8 @@ def require_colourable(side: SideInformation, n_components: int) -> None:
 
 def _relations(n_samples, must_link, cannot_link, preferences):
     """Hard must-links (P, 2), and the edges (E, 2) with log-weights (E,) of everything else."""
-    must = _pairs("must_link", must_link, n_samples)
-    cannot = _pairs("cannot_link", cannot_link, n_samples)
+    must = check_pairs("must_link", must_link, n_samples)
+    cannot = check_pairs("cannot_link", cannot_link, n_samples)
     itself = np.flatnonzero(cannot[:, 0] == cannot[:, 1])
     if len(itself):
         raise ValueError(
@@ -275,34 +276,9 @@ def _relations(n_samples, must_link, cannot_link, preferences):
     soft, odds = _preferences(preferences, n_samples)
     hard = odds == np.inf
     edges = np.concatenate([cannot, soft[~hard]])
+    # [lu2007, eq. A.2]; what is +inf is contracted
     weights = np.concatenate([np.full(len(cannot), -np.inf), odds[~hard]])
     return np.concatenate([must, soft[hard]]), edges, weights
-
-
-def _pairs(name: str, value, n_samples: int) -> np.ndarray:
-    """(P, 2) indices of existing points."""
-    if value is None:
-        return np.empty((0, 2), dtype=np.intp)
-    array = np.asarray(value)
-    if array.size == 0:
-        return np.empty((0, 2), dtype=np.intp)
-    if array.ndim != 2 or array.shape[1] != 2:
-        raise ValueError(f"{name} has shape {array.shape}; it must be (P, 2), one pair a row.")
-    return _indices(name, array, n_samples)
-
-
-def _indices(name: str, array: np.ndarray, n_samples: int) -> np.ndarray:
-    """The pairs as integers, or the first row that does not name two existing points."""
-    with np.errstate(invalid="ignore"):
-        whole = array.astype(np.intp)
-    wrong = (whole != array) | (whole < 0) | (whole >= n_samples)
-    rows = np.flatnonzero(wrong.any(axis=1))
-    if len(rows):
-        raise ValueError(
-            f"{name}[{rows[0]}] is {array[rows[0]].tolist()}; it must name two points by index, 0 "
-            f"to {n_samples - 1}."
-        )
-    return whole
 
 
 def _preferences(value, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
@@ -314,7 +290,7 @@ def _preferences(value, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(
             f"preferences has shape {array.shape}; it must be (P, 3), rows of i, j, log-odds."
         )
-    pairs, odds = _indices("preferences", array[:, :2], n_samples), array[:, 2]
+    pairs, odds = check_pairs("preferences", array[:, :2], n_samples), array[:, 2]
     wrong = np.flatnonzero(np.isnan(odds) | ((pairs[:, 0] == pairs[:, 1]) & (odds == -np.inf)))
     if len(wrong):
         i, j = pairs[wrong[0]]

@@ -296,6 +296,7 @@ def _maximise(log_z_and_counts, expected_counts: np.ndarray) -> np.ndarray:
         log_z, counts = log_z_and_counts(log_weights)
         # [shental2003, eq. 11], in η = log π
         gradient = counts[alive] - expected_counts[alive]
+        # [shental2003, eq. 7] and [lu2007, eq. 2.13], their terms in π, with the opposite sign
         return (log_z - expected_counts[alive] @ log_weights[alive]) / total, gradient / total
 
     # Below that gradient the loss would change by less than its rounding.

@@ -30,7 +30,7 @@ ENGINES = {
     )
 }
 # What several engines share: the order in which nodes are visited or eliminated.
-ENGINE_TOOLS = {"inference.colouring", "inference.contraction"}
+ENGINE_TOOLS = {"inference.colouring", "inference.contraction", "inference.elimination"}
 
 SHELLS = {"estimators", "kmeans", "rca", "mmc"}
 

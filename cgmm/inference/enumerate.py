@@ -52,6 +52,7 @@ def enumerate_assignments(graph: Graph) -> Infer:
 
     def infer(unary: np.ndarray) -> Marginals:
         assignments, log_weights = _weigh(graph, unary)
+        # [shental2003, eqs. 2, 3 and 9], [lu2007, eq. 2.12]: nodes are chunklets
         (p,), (log_z,) = log_normalise(log_weights[None])
         taken = assignments[:, :, None] == np.arange(unary.shape[1])
         return Marginals(np.einsum("a,ajk->jk", p, taken), float(log_z), exact=True)
@@ -69,6 +70,7 @@ def _weigh(graph: Graph, unary: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     n_nodes, n_states = unary.shape
     assignments = _all_assignments(n_nodes, n_states)
     # [shental2003, eq. 9]
+    # [shental2003, eqs. 4 and 8], [lu2007, eqs. 2.8, 2.10 and 2.11], all but their normalisers
     log_weights = unary[np.arange(n_nodes), assignments].sum(axis=1)
     log_weights += _edge_terms(graph, assignments)
     if log_weights.max(initial=-np.inf) == -np.inf:
@@ -95,4 +97,5 @@ def _edge_terms(graph: Graph, assignments: np.ndarray) -> np.ndarray:
     """Σ_e w_e [z_a = z_b] of every assignment; an edge that does not act adds 0, also if -inf."""
     a, b = graph.edges.T
     equal = assignments[:, a] == assignments[:, b]
+    # [lu2007, eq. 2.7], with w = 2 W^p
     return np.where(equal, graph.weights, 0.0).sum(axis=1)

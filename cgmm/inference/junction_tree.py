@@ -29,13 +29,11 @@ multiply the answer by.
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array, csgraph
 
 from cgmm.inference.contraction import (
     Contraction,
@@ -46,6 +44,7 @@ from cgmm.inference.contraction import (
     contract,
     log_sum,
 )
+from cgmm.inference.elimination import Order, elimination_order
 from cgmm.network import (
     Graph,
     Infer,
@@ -66,11 +65,6 @@ MERGED_CELLS = 2048
 # knows what they leave over; this counts all factors. Without them the edges alone count: where
 # they stay above e**-200, an underflow (below e**-708) costs less than e**-100 of what it joins.
 LOWEST_HARD, LOWEST_SOFT = -690.0, -200.0
-# In larger cores the node of least degree is as good, and cheaper to find.
-MAX_MIN_FILL = 5_000
-# What another order costs to find, in entries of tables a node; and how often to look for one.
-COST_OF_SWEEP, COST_OF_MIN_FILL = 1000, 10_000
-MAX_ATTEMPTS = 16
 
 
 def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> Infer:
@@ -189,149 +183,6 @@ def _refuse_impossible(graph: Graph, node: int, n_states: int) -> None:
     )
 
 
-# --------------------------------------------------------------- the order of elimination
-
-
-class _Order(NamedTuple):
-    """Nodes of the core in the order of elimination, as far as that is feasible."""
-
-    nodes: list[int]
-    neighbours: list[list[int]]
-    """Of each node when it is eliminated."""
-    place: dict[int, int]
-    """Of each node in the order."""
-    stuck: list[int]
-    """Nodes left where each has more neighbours than a table can have axes."""
-
-
-Elimination = list[tuple[int, set[int]]]
-
-
-def _elimination_order(edges: np.ndarray, n_states: int, max_degree: int) -> _Order:
-    """The cheapest that a few heuristics find, component by component.
-
-    Min-fill first; where its tables would cost more than looking further, the sweep of reverse
-    Cuthill-McKee (which finds the best order of a grid) and min-fill with its ties broken by lot.
-    """
-    nodes, ends = np.unique(edges, return_inverse=True)
-    core = Graph(len(nodes), ends.reshape(-1, 2), np.ones(len(edges)))
-    component = components(core)
-    orders = [_min_fill(core.edges, np.arange(len(nodes)), max_degree)]
-    costs = [_costs(orders[0], component, n_states)]
-    for attempt in range(MAX_ATTEMPTS):
-        if not _is_worth_looking(np.min(costs, axis=0).sum(), len(nodes), attempt):
-            break
-        if attempt == 0:
-            orders.append(_sweep(core, max_degree))
-        else:
-            lots = np.random.default_rng(attempt).permutation(len(nodes))
-            orders.append(_min_fill(core.edges, lots, max_degree))
-        costs.append(_costs(orders[-1], component, n_states))
-    return _best_of(orders, np.argmin(costs, axis=0), component, nodes.tolist())
-
-
-def _is_worth_looking(cost: float, n_nodes: int, attempt: int) -> bool:
-    """Whether to try another order; lots find none where min-fill and the sweep get stuck."""
-    if attempt == 0:
-        return cost > COST_OF_SWEEP * n_nodes
-    return COST_OF_MIN_FILL * n_nodes < cost < np.inf
-
-
-def _costs(order: Elimination, component: np.ndarray, n_states: int) -> np.ndarray:
-    """Σ K**(size of clique) of every component, infinite for one with nodes left over."""
-    sizes = np.array([len(near) for _, near in order], dtype=float)
-    gone = np.array([v for v, _ in order], dtype=np.intp)
-    costs = np.zeros(component.max(initial=-1) + 1)
-    np.add.at(costs, component[gone], float(n_states) ** (sizes + 1))
-    costs[np.delete(component, gone)] = np.inf
-    return costs
-
-
-def _best_of(
-    orders: list[Elimination], chosen: np.ndarray, component: np.ndarray, names: list[int]
-) -> _Order:
-    """Put together the orders chosen for each component, under the nodes' own names."""
-    steps = [
-        (names[v], [names[u] for u in near])
-        for i, order in enumerate(orders)
-        for v, near in order
-        if chosen[component[v]] == i
-    ]
-    place = {v: i for i, (v, _) in enumerate(steps)}
-    stuck = [v for v in names if v not in place]
-    return _Order([v for v, _ in steps], [near for _, near in steps], place, stuck)
-
-
-def _sweep(core: Graph, max_degree: int) -> Elimination:
-    """Eliminate along a front that moves through the graph, until it gets too wide."""
-    ends = np.concatenate([core.edges, core.edges[:, ::-1]])
-    matrix = coo_array((np.ones(len(ends)), tuple(ends.T)), shape=(core.n_nodes,) * 2)
-    adjacent, order = _adjacency(core.edges), []
-    for v in csgraph.reverse_cuthill_mckee(matrix.tocsr(), symmetric_mode=True).tolist():
-        if len(adjacent[v]) > max_degree:
-            break
-        order.append((v, adjacent[v]))
-        _eliminate(adjacent, v, by_fill=False)
-    return order
-
-
-def _min_fill(edges: np.ndarray, lots: np.ndarray, max_degree: int) -> Elimination:
-    """Next the node whose neighbours lack the fewest edges; ties by degree, then by lot."""
-    adjacent, lots, order = _adjacency(edges), lots.tolist(), []
-    by_fill = len(adjacent) <= MAX_MIN_FILL
-    most = max_degree if by_fill else -1
-    cost = {v: (*_cost(adjacent, v, most), lots[v], v) for v in adjacent}
-    queue = list(cost.values())
-    heapq.heapify(queue)
-    while queue and queue[0][1] <= max_degree:
-        key = heapq.heappop(queue)
-        v = key[-1]
-        if cost.get(v) != key:
-            continue
-        del cost[v]
-        order.append((v, adjacent[v]))
-        for u in _eliminate(adjacent, v, by_fill):
-            cost[u] = (*_cost(adjacent, u, most), lots[u], u)
-            heapq.heappush(queue, cost[u])
-    return order
-
-
-def _adjacency(edges: np.ndarray) -> dict[int, set[int]]:
-    """Neighbours of every node."""
-    adjacent: dict[int, set[int]] = {v: set() for v in np.unique(edges).tolist()}
-    for a, b in edges.tolist():
-        adjacent[a].add(b)
-        adjacent[b].add(a)
-    return adjacent
-
-
-def _cost(adjacent: dict[int, set[int]], v: int, most: int) -> tuple[int, int]:
-    """(twice the edges that eliminating v would add, its degree).
-
-    Above the degree ``most`` the first is not counted: it is more than any node below can have.
-    """
-    near = adjacent[v]
-    if len(near) > most:
-        return max(most, 0) ** 2, len(near)
-    return sum([len(near - adjacent[u]) for u in near]) - len(near), len(near)
-
-
-def _eliminate(adjacent: dict[int, set[int]], v: int, by_fill: bool) -> set[int]:
-    """Remove v, tie its neighbours to each other; return the nodes whose cost may have changed."""
-    near = adjacent.pop(v)
-    changed = set(near)
-    for u in near:
-        adjacent[u].discard(v)
-    for u in near:
-        for w in near - adjacent[u]:
-            if u < w:
-                if by_fill:
-                    changed |= adjacent[u] & adjacent[w]
-                adjacent[u].add(w)
-                adjacent[w].add(u)
-    return changed
-
-
 # ------------------------------------------------------------------- the tree of cliques
 
 
@@ -406,7 +257,7 @@ class _Tree(NamedTuple):
 def _build(graph: Graph, core: Ties, n_states: int, max_bytes: int) -> _Tree:
     """Lay out the tree; refuse before any table is allocated if they would not fit."""
     max_degree = int(math.log(max(max_bytes / 8, 1)) / math.log(n_states))
-    order = _elimination_order(core.ends, n_states, max_degree)
+    order = elimination_order(core.ends, n_states, max_degree)
     if order.stuck:
         _refuse_width(graph, order.stuck[0], max_degree + 1, n_states, None, max_bytes)
     cliques = _place_all(_merge(order, n_states), order, core, n_states)
@@ -453,7 +304,7 @@ def _in_words(n_bytes: int) -> str:
     return f"{n_bytes / 1024**power:.3g} {['bytes', 'KiB', 'MiB', 'GiB', 'TiB'][power]}"
 
 
-def _merge(order: _Order, n_states: int) -> list[tuple[list[int], list[int]]]:
+def _merge(order: Order, n_states: int) -> list[tuple[list[int], list[int]]]:
     """(R, S) of the cliques: a node with its neighbours; small ones are merged into parents."""
     separators = [sorted(order.place[u] for u in near) for near in order.neighbours]
     own = [[i] for i in range(len(separators))]
@@ -469,7 +320,7 @@ def _merge(order: _Order, n_states: int) -> list[tuple[list[int], list[int]]]:
 
 
 def _place_all(
-    scopes: list[tuple[list[int], list[int]]], order: _Order, core: Ties, n_states: int
+    scopes: list[tuple[list[int], list[int]]], order: Order, core: Ties, n_states: int
 ) -> list[_Clique]:
     """Give every edge and every message to the clique that eliminates its first node."""
     home = {v: i for i, (own, _) in enumerate(scopes) for v in own}

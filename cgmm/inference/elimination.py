@@ -1,0 +1,246 @@
+"""In which order to eliminate the nodes of a network: the order decides the cost.
+
+Whoever goes ties its neighbours to each other, because what was summed out depends on all of them.
+The most neighbours that any node has when it goes is the *induced width* of the order; exact
+inference takes tables of K^(width + 1) entries. To find the best order is NP-hard (Arnborg,
+Corneil and Proskurowski, 1987), good ones are found by simple rules.
+
+======  =====================================================
+v, u    nodes; d the neighbours of v when it goes
+K       number of states of a node
+======  =====================================================
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_array, csgraph
+
+from cgmm.network import Graph, components
+
+__all__ = ["Elimination", "Order", "eliminate", "elimination_order", "min_fill"]
+
+# In larger cores the node of least degree is as good, and cheaper to find.
+MAX_MIN_FILL = 5_000
+# What another order costs to find, in entries of tables a node; and how often to look for one.
+COST_OF_SWEEP, COST_OF_MIN_FILL = 1000, 10_000
+MAX_ATTEMPTS = 16
+
+
+class Order(NamedTuple):
+    """Nodes in the order of elimination, as far as that is feasible."""
+
+    nodes: list[int]
+    neighbours: list[list[int]]
+    """Of each node when it is eliminated."""
+    place: dict[int, int]
+    """Of each node in the order."""
+    stuck: list[int]
+    """Nodes left where each has more neighbours than a table can have axes."""
+
+
+Elimination = list[tuple[int, set[int]]]
+"""Each node with the neighbours that it has when it goes."""
+
+
+def elimination_order(edges: np.ndarray, n_states: int, max_degree: int) -> Order:
+    """The cheapest order that a few heuristics find, component by component.
+
+    Min-fill first; where its tables would cost more than looking further, the sweep of reverse
+    Cuthill-McKee (which finds the best order of a grid) and min-fill with its ties broken by lot.
+
+    Parameters
+    ----------
+    edges : (E, 2) int array
+        The edges; nodes without any are not eliminated.
+    n_states : int
+        K: a node that goes with d neighbours left costs a table of K^(d + 1) entries.
+    max_degree : int
+        Most neighbours that a node may have when it goes.
+
+    Returns
+    -------
+    Order
+        With the nodes that are left over, if any.
+
+    Examples
+    --------
+    A cycle of four: the first node ties its neighbours to each other, then all is a triangle.
+
+    >>> order = elimination_order(np.array([[0, 1], [1, 2], [2, 3], [0, 3]]), 2, 10)
+    >>> order.nodes, order.neighbours
+    ([0, 1, 2, 3], [[1, 3], [2, 3], [3], []])
+    """
+    nodes, ends = np.unique(edges, return_inverse=True)
+    core = Graph(len(nodes), ends.reshape(-1, 2), np.ones(len(edges)))
+    component = components(core)
+    orders = [min_fill(core.edges, np.arange(len(nodes)), max_degree)]
+    costs = [_costs(orders[0], component, n_states)]
+    for attempt in range(MAX_ATTEMPTS):
+        if not _is_worth_looking(np.min(costs, axis=0).sum(), len(nodes), attempt):
+            break
+        if attempt == 0:
+            orders.append(_sweep(core, max_degree))
+        else:
+            lots = np.random.default_rng(attempt).permutation(len(nodes))
+            orders.append(min_fill(core.edges, lots, max_degree))
+        costs.append(_costs(orders[-1], component, n_states))
+    return _best_of(orders, np.argmin(costs, axis=0), component, nodes.tolist())
+
+
+def _is_worth_looking(cost: float, n_nodes: int, attempt: int) -> bool:
+    """Whether to try another order; lots find none where min-fill and the sweep get stuck."""
+    if attempt == 0:
+        return cost > COST_OF_SWEEP * n_nodes
+    return COST_OF_MIN_FILL * n_nodes < cost < np.inf
+
+
+def _costs(order: Elimination, component: np.ndarray, n_states: int) -> np.ndarray:
+    """Σ K**(size of clique) of every component, infinite for one with nodes left over."""
+    sizes = np.array([len(near) for _, near in order], dtype=float)
+    gone = np.array([v for v, _ in order], dtype=np.intp)
+    costs = np.zeros(component.max(initial=-1) + 1)
+    np.add.at(costs, component[gone], float(n_states) ** (sizes + 1))
+    costs[np.delete(component, gone)] = np.inf
+    return costs
+
+
+def _best_of(
+    orders: list[Elimination], chosen: np.ndarray, component: np.ndarray, names: list[int]
+) -> Order:
+    """Put together the orders chosen for each component, under the nodes' own names."""
+    steps = [
+        (names[v], [names[u] for u in near])
+        for i, order in enumerate(orders)
+        for v, near in order
+        if chosen[component[v]] == i
+    ]
+    place = {v: i for i, (v, _) in enumerate(steps)}
+    stuck = [v for v in names if v not in place]
+    return Order([v for v, _ in steps], [near for _, near in steps], place, stuck)
+
+
+def _sweep(core: Graph, max_degree: int) -> Elimination:
+    """Eliminate along a front that moves through the graph, until it gets too wide."""
+    ends = np.concatenate([core.edges, core.edges[:, ::-1]])
+    matrix = coo_array((np.ones(len(ends)), tuple(ends.T)), shape=(core.n_nodes,) * 2)
+    adjacent, order = _adjacency(core.edges), []
+    for v in csgraph.reverse_cuthill_mckee(matrix.tocsr(), symmetric_mode=True).tolist():
+        if len(adjacent[v]) > max_degree:
+            break
+        order.append((v, adjacent[v]))
+        _remove(adjacent, v, by_fill=False)
+    return order
+
+
+def min_fill(edges: np.ndarray, lots: np.ndarray, max_degree: int) -> Elimination:
+    """Next the node whose neighbours lack the fewest edges; ties by degree, then by lot.
+
+    Parameters
+    ----------
+    edges : (E, 2) int array
+        The edges.
+    lots : (n_nodes,) int array
+        Breaks ties.
+    max_degree : int
+        Most neighbours that a node may have when it goes; the order ends where all have more.
+
+    Returns
+    -------
+    list of (int, set of int)
+        Each node with the neighbours that it has when it goes.
+
+    Examples
+    --------
+    A star: the leaves cost nothing, the centre would tie them all to each other.
+
+    >>> star = np.array([[0, 1], [0, 2], [0, 3]])
+    >>> [node for node, _ in min_fill(star, np.arange(4), 3)]
+    [1, 2, 0, 3]
+    """
+    adjacent, lots, order = _adjacency(edges), lots.tolist(), []
+    by_fill = len(adjacent) <= MAX_MIN_FILL
+    most = max_degree if by_fill else -1
+    cost = {v: (*_cost(adjacent, v, most), lots[v], v) for v in adjacent}
+    queue = list(cost.values())
+    heapq.heapify(queue)
+    while queue and queue[0][1] <= max_degree:
+        key = heapq.heappop(queue)
+        v = key[-1]
+        if cost.get(v) != key:
+            continue
+        del cost[v]
+        order.append((v, adjacent[v]))
+        for u in _remove(adjacent, v, by_fill):
+            cost[u] = (*_cost(adjacent, u, most), lots[u], u)
+            heapq.heappush(queue, cost[u])
+    return order
+
+
+def eliminate(edges: np.ndarray, order: Sequence[int]) -> Elimination:
+    """Eliminate in a given order: each node ties its neighbours to each other, and goes.
+
+    Parameters
+    ----------
+    edges : (E, 2) int array
+        The edges.
+    order : sequence of int
+        Nodes that have edges, each once.
+
+    Returns
+    -------
+    list of (int, set of int)
+        Each node with the neighbours that it has when it goes; the largest number of them is the
+        order's induced width.
+
+    Examples
+    --------
+    >>> star = np.array([[0, 1], [0, 2], [0, 3]])
+    >>> eliminate(star, [0, 1, 2, 3])
+    [(0, {1, 2, 3}), (1, {2, 3}), (2, {3}), (3, set())]
+    """
+    adjacent, steps = _adjacency(edges), []
+    for v in order:
+        steps.append((v, set(adjacent[v])))
+        _remove(adjacent, v, by_fill=False)
+    return steps
+
+
+def _adjacency(edges: np.ndarray) -> dict[int, set[int]]:
+    """Neighbours of every node."""
+    adjacent: dict[int, set[int]] = {v: set() for v in np.unique(edges).tolist()}
+    for a, b in edges.tolist():
+        adjacent[a].add(b)
+        adjacent[b].add(a)
+    return adjacent
+
+
+def _cost(adjacent: dict[int, set[int]], v: int, most: int) -> tuple[int, int]:
+    """(twice the edges that eliminating v would add, its degree).
+
+    Above the degree ``most`` the first is not counted: it is more than any node below can have.
+    """
+    near = adjacent[v]
+    if len(near) > most:
+        return max(most, 0) ** 2, len(near)
+    return sum([len(near - adjacent[u]) for u in near]) - len(near), len(near)
+
+
+def _remove(adjacent: dict[int, set[int]], v: int, by_fill: bool) -> set[int]:
+    """Remove v, tie its neighbours to each other; return the nodes whose cost may have changed."""
+    near = adjacent.pop(v)
+    changed = set(near)
+    for u in near:
+        adjacent[u].discard(v)
+    for u in near:
+        for w in near - adjacent[u]:
+            if u < w:
+                if by_fill:
+                    changed |= adjacent[u] & adjacent[w]
+                adjacent[u].add(w)
+                adjacent[w].add(u)
+    return changed
