@@ -12,12 +12,17 @@ from cgmm.estimators import (
 )
 from cgmm.gaussian import Parameters
 from cgmm.inference import ENGINES
+from cgmm.mmc import MMC
+from cgmm.rca import RCA, OnlineRCA
 from cgmm.side_information import SideInformation
 
 __all__ = [
     "ENGINES",
+    "MMC",
+    "RCA",
     "ConstrainedCategoricalMixture",
     "ConstrainedGaussianMixture",
+    "OnlineRCA",
     "Parameters",
     "Posterior",
     "SemiSupervisedGaussianClassifier",
