@@ -12,6 +12,7 @@ from cgmm.estimators import (
 )
 from cgmm.gaussian import Parameters
 from cgmm.inference import ENGINES
+from cgmm.kmeans import COPKMeans, PCKMeans
 from cgmm.mmc import MMC
 from cgmm.rca import RCA, OnlineRCA
 from cgmm.side_information import SideInformation
@@ -20,9 +21,11 @@ __all__ = [
     "ENGINES",
     "MMC",
     "RCA",
+    "COPKMeans",
     "ConstrainedCategoricalMixture",
     "ConstrainedGaussianMixture",
     "OnlineRCA",
+    "PCKMeans",
     "Parameters",
     "Posterior",
     "SemiSupervisedGaussianClassifier",

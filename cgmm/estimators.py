@@ -367,9 +367,10 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
             agreement = (X @ X[chosen].T).toarray()
             responsibilities = np.eye(self.n_components)[agreement.argmax(axis=1)]
         r = honour(responsibilities, side)
-        # What a component without any point keeps: every category alike.
+        # A component that gets no point starts with one, of every category alike: not dead.
         uniform = np.repeat(1 / self.n_categories_, self.n_categories_)
-        flat = CategoricalParameters(r.mean(axis=0), np.tile(uniform, (self.n_components, 1)))
+        weights = (r.sum(axis=0) + 1) / (len(r) + self.n_components)
+        flat = CategoricalParameters(weights, np.tile(uniform, (self.n_components, 1)))
         # Without any pseudo-count a start would forbid, for ever, what it has not seen.
         return self._pool().maximise(X, flat, r, pseudo_count=self.pseudo_count or 1.0)
 

@@ -12,6 +12,7 @@ from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -94,18 +95,19 @@ class ConstrainedMixture(DensityMixin, BaseEstimator):
         )  # fmt: skip
         require_colourable(side, self.n_components)
         rng = check_random_state(self.random_state)
+        data = _Arranged.of(X, side)
         try:
-            room = _engine_room(self, side, rng)
-            best = best_of(lambda number: self._one_run(X, room, rng, number), self.n_init)
+            room = _engine_room(self, data.side, rng)
+            start = partial(self._start, X, side, rng)
+            best = best_of(lambda n: self._one_run(start(), data, room, n), self.n_init)
             warn_about(best, self.max_iter)
-            return self._store(X, room, best)
+            return self._store(data, room, best)
         except NetworkError as error:
-            raise error.renamed(side.first_points, "point") from None
+            raise error.renamed(data.side.first_points, "point") from None
 
-    def _one_run(self, X, room: _EngineRoom, rng, number: int) -> Run:
-        start = self._start(X, room.side, rng)
+    def _one_run(self, start, data: _Arranged, room: _EngineRoom, number: int) -> Run:
         steps = em(
-            X, start, room.side, room.infer(), self._pool(), room.update_weights,
+            data.X, start, room.side, room.infer(), self._pool(), room.update_weights,
             log_z_prior=room.log_z_prior, **self._options(),
         )  # fmt: skip
         return follow(
@@ -132,10 +134,10 @@ class ConstrainedMixture(DensityMixin, BaseEstimator):
         """
         return self.fit(X, **known).labels_
 
-    def _store(self, X, room: _EngineRoom, run: Run) -> ConstrainedMixture:
+    def _store(self, data: _Arranged, room: _EngineRoom, run: Run) -> ConstrainedMixture:
         self._keep(run.parameters)
-        self.responsibilities_ = run.posterior.responsibilities
-        self.labels_ = _joint_labels(X, room, run)
+        self.responsibilities_ = data.restored(run.posterior.responsibilities)
+        self.labels_ = data.restored(_joint_labels(data.X, room, run))
         self.log_evidence_ = run.posterior.log_evidence
         self.history_ = np.array(run.history)
         self.n_iter_ = len(run.history)
@@ -266,6 +268,36 @@ class ConstrainedMixture(DensityMixin, BaseEstimator):
             -2 log p(X | θ) + 2 (number of free parameters).
         """
         return float(-2 * self.score_samples(X).sum() + 2 * self._n_free())
+
+
+# ---------------------------------------------------------------------------- the order of points
+
+
+class _Arranged(NamedTuple):
+    """Points in the order in which EM works on them: chunklets together, where only these tie."""
+
+    X: np.ndarray
+    side: SideInformation
+    order: np.ndarray | None
+    """(N,) the given places of the points; None where they are as given."""
+
+    @classmethod
+    def of(cls, X, side: SideInformation) -> _Arranged:
+        """Arrange if it saves more than it costs."""
+        if side.nodes_are_points or len(side.graph.edges):
+            return cls(X, side, None)
+        order, arranged = side.by_size()
+        # Dense points are column-major, and stay so.
+        rows = X[order] if issparse(X) else np.take(X.T, order, axis=1).T
+        return cls(rows, arranged, order)
+
+    def restored(self, values: np.ndarray) -> np.ndarray:
+        """One row a point, in the order in which the points were given."""
+        if self.order is None:
+            return values
+        given = np.empty_like(values)
+        given.T[..., self.order] = values.T
+        return given
 
 
 # ---------------------------------------------------------------------------- the engine room

@@ -302,7 +302,9 @@ def _maximise(log_z_and_counts, expected_counts: np.ndarray) -> np.ndarray:
     # Below that gradient the loss would change by less than its rounding.
     options = {"gtol": 1e-8, "hess_inv0": _inverse_curvature(weights[alive])}
     found = minimize(loss, start, jac=True, method="BFGS", options=options)
-    weights[alive] = np.exp(found.x - logsumexp(found.x))
+    # The maximum may lie at π_k = 0 although C_k > 0, where relations leave no lower count. Zero
+    # would forbid what they demand; the smallest number does not.
+    weights[alive] = np.maximum(np.exp(found.x - logsumexp(found.x)), np.finfo(float).tiny)
     return weights
 
 

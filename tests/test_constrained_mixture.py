@@ -324,3 +324,16 @@ def test_interruption_keeps_the_fit_with_relations(monkeypatch):
         )
     assert model.n_iter_ == 2
     assert sum(broken_relations(model.labels_, links.must_link, links.cannot_link)) == 0
+
+
+def test_points_keep_their_places_although_em_works_on_chunklets_together():
+    X, z = blobs(15, n_samples=80, spread=5.0)
+    must = np.array([np.flatnonzero(z == k)[[-1, 2]] for k in range(3)])
+    labels = scenarios.partial_labels(z, 10, random_state=0)
+    model = ConstrainedGaussianMixture(3, random_state=0, tol=1e-9, max_iter=500)
+    model.fit(X, must_link=must, labels=labels)
+    side = SideInformation.build(len(X), must_link=must, labels=labels)
+    theta = Parameters(model.weights_, model.means_, model.covariances_)
+    posterior = e_step(X, theta, side, ENGINES["auto"](side.graph))
+    np.testing.assert_allclose(model.responsibilities_, posterior.responsibilities, atol=1e-12)
+    np.testing.assert_array_equal(model.labels_, posterior.responsibilities.argmax(axis=1))

@@ -149,3 +149,30 @@ def test_masks_must_fit_the_number_of_components():
         SideInformation.build(2, labels=[0, 4]).mask(3)
     with pytest.raises(ValueError, match="has 2 columns"):
         SideInformation.build(2, labels=np.ones((2, 2), bool)).mask(3)
+
+
+@given(seed=st.integers(0, 10_000), sampling=st.sampled_from(["points", "chunklets"]))
+def test_sorted_by_size_it_is_the_same_information(seed, sampling):
+    rng = np.random.default_rng(seed)
+    n, values = 20, rng.normal(size=(20, 3))
+    labels = np.full(n, -1)
+    labels[:2] = [1, 0]
+    must_link = rng.integers(2, n, size=(rng.integers(0, 12), 2))
+    side = SideInformation.build(n, must_link=must_link, labels=labels, sampling=sampling)
+    order, arranged = side.by_size()
+    np.testing.assert_array_equal(np.sort(order), np.arange(n))
+    assert sum(size * count for size, count in arranged.runs) == n
+    assert (np.diff(np.bincount(arranged.node_of)) >= 0).all()
+    # The same sums, multiplicities and labels, seen from each point.
+    for one, other in (
+        (side.sum_over_nodes(values), arranged.sum_over_nodes(values[order])),
+        (side.multiplicity, arranged.multiplicity),
+        (side.labels, arranged.labels),
+        (side.first_points, arranged.first_points),
+    ):
+        np.testing.assert_allclose(side.spread(one)[order], arranged.spread(other), rtol=1e-13)
+
+
+def test_nodes_tied_by_edges_are_not_sorted():
+    with pytest.raises(ValueError, match="edges"):
+        SideInformation.build(3, cannot_link=[[0, 1]]).by_size()

@@ -150,3 +150,11 @@ def test_a_grid_that_is_too_fine_is_refused():
     side = SideInformation.build(3, cannot_link=[[0, 1]])
     with pytest.raises(ValueError, match="K=6"):
         UPDATES["grid"](Prior(side, ENUMERATE))(np.ones(6))
+
+
+def test_a_count_that_relations_force_never_makes_a_weight_zero():
+    # Three points, one of a cannot-linked pair in component 1: no prior gives it a lower count.
+    side = SideInformation.build(3, cannot_link=[[0, 1]])
+    weights = UPDATES["exact"](Prior(side, ENUMERATE))(np.array([2.0, 1.0]))
+    assert 0 < weights[1] < 1e-6
+    assert weights.sum() == pytest.approx(1)
