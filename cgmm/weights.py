@@ -19,6 +19,7 @@ w_e    log-weight of an edge
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from itertools import combinations
 from math import comb
@@ -41,6 +42,14 @@ __all__ = [
     "ignore",
     "pseudo_likelihood",
 ]
+
+# Counts that differ by more than this share of all are not matched.
+UNMATCHED = 1e-4
+NO_MAXIMUM = (
+    "the update of the weights found no maximum: the prior's counts cannot be made to match the "
+    "posterior's. With weights='pseudo-likelihood' that happens where relations share many points; "
+    "use 'exact', or 'ignore'."
+)
 
 Update = Callable[[np.ndarray], np.ndarray]
 """From expected counts (K,) to the weights (K,) that maximise the bound."""
@@ -213,6 +222,8 @@ def pseudo_likelihood(prior: Prior) -> Update:
     -----
     [shental2003, eq. 12], with n_j for chunklets and any w: an edge between nodes a and b
     multiplies the factors of isolated nodes by 1 + (e^w - 1) Σ_k p_a(k) p_b(k), p_j(k) ∝ π_k^n_j.
+    Where edges share many points that can fall without end towards a corner of the simplex: there
+    is no maximum then, and a RuntimeWarning says so.
     """
     pairwise = _PairwisePrior(prior.side)
     return lambda expected_counts: _maximise(pairwise, expected_counts)
@@ -301,7 +312,10 @@ def _maximise(log_z_and_counts, expected_counts: np.ndarray) -> np.ndarray:
 
     # Below that gradient the loss would change by less than its rounding.
     options = {"gtol": 1e-8, "hess_inv0": _inverse_curvature(weights[alive])}
-    found = minimize(loss, start, jac=True, method="BFGS", options=options)
+    with np.errstate(divide="ignore", invalid="ignore"):  # a search that runs away: told below
+        found = minimize(loss, start, jac=True, method="BFGS", options=options)
+    if not np.abs(found.jac).max() < UNMATCHED:
+        warnings.warn(NO_MAXIMUM, RuntimeWarning, stacklevel=4)
     # The maximum may lie at π_k = 0 although C_k > 0, where relations leave no lower count. Zero
     # would forbid what they demand; the smallest number does not.
     weights[alive] = np.maximum(np.exp(found.x - logsumexp(found.x)), np.finfo(float).tiny)

@@ -158,3 +158,12 @@ def test_a_count_that_relations_force_never_makes_a_weight_zero():
     weights = UPDATES["exact"](Prior(side, ENUMERATE))(np.array([2.0, 1.0]))
     assert 0 < weights[1] < 1e-6
     assert weights.sum() == pytest.approx(1)
+
+
+def test_a_pseudo_likelihood_without_a_maximum_says_so():
+    # A star of five cannot-links: more of them than the small class has points.
+    side = SideInformation.build(6, cannot_link=[[0, j] for j in range(1, 6)])
+    update = UPDATES["pseudo-likelihood"](Prior(side, ENUMERATE))
+    with pytest.warns(RuntimeWarning, match="found no maximum"):
+        update(np.array([5.0, 1.0]))
+    assert UPDATES["exact"](Prior(side, ENUMERATE))(np.array([4.5, 1.5])).min() > 0
