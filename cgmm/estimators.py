@@ -216,6 +216,8 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         else:
             responsibilities = _named_start(self.init_params, X, self.n_components, rng, side)
         made = from_responsibilities(X, responsibilities, self._pool(), reg_covar=self.reg_covar)
+        if not side.is_trivial or side.mask(self.n_components) is not None:
+            made = made._replace(weights=_alive(made.weights, len(X)))
         return Parameters(*(m if g is None else g for g, m in zip(given, made, strict=True)))
 
     def _keep(self, parameters: Parameters) -> None:
@@ -601,6 +603,12 @@ def _named_start(name: str, X, n_components: int, rng, side: SideInformation) ->
     else:
         responsibilities = STARTS[name](X, n_components, rng)
     return honour(responsibilities, side)
+
+
+def _alive(weights: np.ndarray, n_points: int) -> np.ndarray:
+    """Weights of at least one point: relations may need a component that the start leaves empty."""
+    weights = np.maximum(weights, 1 / n_points)
+    return weights / weights.sum()
 
 
 def _best_informed_start(n_components: int, side: SideInformation) -> str:

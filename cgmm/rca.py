@@ -1001,7 +1001,7 @@ class RCA(_LinearMap):
 
     See Also
     --------
-    within_chunklet_covariance, whitening, cfld : the steps, as functions.
+    within_chunklet_covariance, whitening, cfld : the steps one by one.
     rca_start : RCA as the start of a mixture that is fitted in the original space.
 
     Notes

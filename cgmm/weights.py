@@ -323,10 +323,13 @@ def _maximise(log_z_and_counts, expected_counts: np.ndarray) -> np.ndarray:
 
 
 def _inverse_curvature(weights: np.ndarray) -> np.ndarray:
-    """A first guess, as if all nodes were single points: the pseudo-inverse of diag(π) - π πᵀ."""
+    """A first guess, as if all nodes were single points: the pseudo-inverse of diag(π) - π πᵀ.
+
+    Tiny weights count as larger ones, lest rounding spoil that it is positive definite.
+    """
     n = len(weights)
     centring = np.eye(n) - 1 / n
-    inverse = (centring / weights) @ centring + 1 / n
+    inverse = (centring / np.maximum(weights, 1e-6)) @ centring + 1 / n
     return (inverse + inverse.T) / 2
 
 

@@ -147,6 +147,26 @@ def test_no_hard_relation_is_ever_broken_and_the_evidence_never_falls(
     np.testing.assert_allclose(model.responsibilities_.sum(axis=1), 1, atol=1e-12)
 
 
+def test_no_hard_relation_is_broken_in_a_thousand_small_problems():
+    """Three iterations each, far from convergence, with chunklets, cliques and evidence at odds."""
+    n_tied = 0
+    for seed in range(1000):
+        rng = np.random.default_rng(seed)
+        n_components, n = int(rng.integers(2, 5)), 14
+        X, z = rng.normal(size=(n, 2)), rng.integers(n_components, size=n)
+        links = scenarios.teachers(z, 3, 5, random_state=seed)
+        allowed = (rng.random((n, n_components)) < 0.7) | (np.eye(n_components)[z] == 1)
+        model = ConstrainedGaussianMixture(
+            n_components, covariance_type="spherical", max_iter=3, random_state=seed
+        )
+        known = {"labels": allowed, **links._asdict()}
+        labels = quiet_fit(model, X, **known).labels_
+        assert sum(broken_relations(labels, *links)) == 0, seed
+        assert allowed[np.arange(n), labels].all(), seed
+        n_tied += len(links.cannot_link)
+    assert n_tied > 10_000
+
+
 def test_joint_labels_honour_what_single_argmaxima_break():
     # Three mutually cannot-linked points that all lie nearest to the same centre.
     X = np.array([[0.0, 0], [0.1, 0], [0.2, 0], *np.random.default_rng(0).normal(size=(60, 2))])
