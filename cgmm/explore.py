@@ -36,6 +36,9 @@ from cgmm.plot import STYLE
 
 __all__ = ["Choice", "Control", "Explorer", "Slider", "Source", "source"]
 
+# Fields that the theme's script sets on every page.
+TAKEN_NAMES = ("q",)
+
 
 class Frame(NamedTuple):
     """What an explorer shows for one choice."""
@@ -400,6 +403,11 @@ def _check_controls(controls: Mapping[str, Control], *functions: Callable) -> No
     for name, control in controls.items():
         if not isinstance(control, Control):
             raise ValueError(f"the control {name!r} is {control!r}: give a Slider or a Choice")
+        if name in TAKEN_NAMES:
+            raise ValueError(
+                f"a control cannot be called {name!r}: the page's search field has that name, and "
+                "would empty it. Give it a longer one."
+            )
     if not controls:
         raise ValueError("an explorer without controls is a figure: give at least one control")
     for function in functions:

@@ -580,3 +580,13 @@ def test_source_is_code_without_docstring_that_still_runs():
     scatter = np.arange(8.0).reshape(2, 2, 2)
     counts = np.array([1.0, 3.0])
     np.testing.assert_array_equal(namespace["_tied"](counts, scatter), pool(counts, scatter))
+
+
+def test_the_name_of_the_search_field_is_refused():
+    with pytest.raises(ValueError, match="search field"):
+        Explorer(
+            lambda q: None,
+            {"q": Choice("noise", [0, 1])},
+            title="Noise",
+            describe=lambda q: "noise",
+        )
