@@ -3,8 +3,9 @@
 #   make book        build the book, warnings are errors
 #   make test        every test: unit, doctest, notebook cells, browser
 #   make lab         open the chapters live in JupyterLab (make lab LAB=--no-browser: its options)
-#   make notebooks   run and clean the chapters in place
+#   make notebooks   run and clean the chapters in place, write the pages made from tables
 #   make bench       run the measurements in benchmarks/
+#   make replicate   rerun the experiments of the papers (make replicate REPLICATE="--quick")
 #   make lint        ruff
 #   make clean       remove what was built (not the environment)
 
@@ -14,7 +15,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := book
-.PHONY: book test lab notebooks bench lint format clean
+.PHONY: book test lab notebooks bench replicate lint format clean
 
 book: $(READY)
 	$(BIN)/jupyter-book build . --all -W -n --keep-going
@@ -31,9 +32,14 @@ lab: $(READY)
 
 notebooks: $(READY)
 	$(BIN)/python book/_tools/notebooks.py
+	$(BIN)/python book/_tools/equations.py
+	$(BIN)/python book/_tools/errata.py
 
 bench: $(READY)
 	set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done
+
+replicate: $(READY)
+	$(BIN)/python -m cgmm.replicate --jobs 2 $(REPLICATE)
 
 lint: $(READY)
 	$(BIN)/ruff check .

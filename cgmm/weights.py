@@ -47,8 +47,8 @@ __all__ = [
 UNMATCHED = 1e-4
 NO_MAXIMUM = (
     "the update of the weights found no maximum: the prior's counts cannot be made to match the "
-    "posterior's. With weights='pseudo-likelihood' that happens where relations share many points; "
-    "use 'exact', or 'ignore'."
+    "posterior's. That happens to 'pseudo-likelihood' where relations share many points, and to "
+    "'exact' with an engine that is not exact; use an exact engine with 'exact', or 'ignore'."
 )
 
 Update = Callable[[np.ndarray], np.ndarray]

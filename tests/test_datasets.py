@@ -7,18 +7,22 @@ fitting code of this package vouches for itself.
 from __future__ import annotations
 
 import inspect
+import warnings
+from urllib.error import URLError
 
 import numpy as np
 import pytest
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 from sklearn.cluster import KMeans
+from sklearn.datasets import _openml
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
+from sklearn.utils import Bunch
 
 from cgmm import datasets
-from cgmm.datasets import DATASETS, load
+from cgmm.datasets import DATASETS, FETCHED, fetch, load
 from cgmm.metrics import matched_accuracy
 
 GENERATORS = [
@@ -68,8 +72,8 @@ def test_unknown_names_are_told_the_known_ones():
 
 
 def test_every_public_generator_is_registered():
-    makers = {n for n in datasets.__all__ if inspect.isfunction(getattr(datasets, n))} - {"load"}
-    assert makers == set(DATASETS)
+    makers = {n for n in datasets.__all__ if inspect.isfunction(getattr(datasets, n))}
+    assert makers - {"fetch", "load"} == set(DATASETS)
 
 
 # ---------------------------------------------------------------------------- every generator
@@ -564,3 +568,87 @@ def test_digits_are_grey_levels_with_blank_pixels():
     assert (X.min(), X.max()) == (0, 16)
     assert (X.std(axis=0) == 0).any()
     assert np.linalg.matrix_rank(np.cov(X.T)) < 64
+
+
+# ---------------------------------------------------------------------------- fetched data
+
+TABLE = "a,b,label\n1,2.5,yes\n-3,0,no\n4e2,1,yes\n"
+
+
+def put(home, name, text):
+    home.mkdir(exist_ok=True)
+    (home / f"{name}.csv").write_text(text, encoding="utf-8")
+    return home
+
+
+def test_fetch_reads_the_file_that_is_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets, "fetch_openml", None)  # not asked for
+    data = fetch("ionosphere", put(tmp_path, "ionosphere", TABLE))
+    assert data.X.tolist() == [[1, 2.5], [-3, 0], [400, 1]]
+    assert (data.X.dtype, data.y.dtype) == (np.float64, np.int64)
+    assert data.y.tolist() == [1, 0, 1]
+    assert data.feature_names == ("a", "b")
+    assert data.target_names == ("no", "yes")
+    assert data.name == "ionosphere"
+    assert "UCI" in data.source
+
+
+def test_fetch_orders_classes_that_are_numbers_as_numbers(tmp_path):
+    data = fetch("faces", put(tmp_path, "faces", "x,label\n0,10\n1,9\n2,1\n"))
+    assert data.target_names == ("1", "9", "10")
+    assert data.y.tolist() == [2, 1, 0]
+
+
+def test_fetch_downloads_once_and_writes_the_file(tmp_path, monkeypatch):
+    asked = []
+
+    def openml(name, **options):
+        asked.append((name, options["version"], options["as_frame"]))
+        target = np.array(["tested_negative", "tested_positive"])
+        return Bunch(feature_names=["a", "b"], data=np.array([[0.1, 2], [3, 1e-30]]), target=target)
+
+    monkeypatch.setattr(datasets, "fetch_openml", openml)
+    home = tmp_path / "new" / "home"
+    first, second = fetch("pima", home), fetch("pima", str(home))
+    assert asked == [("diabetes", 1, False)]
+    assert first.X.tolist() == second.X.tolist() == [[0.1, 2], [3, 1e-30]]
+    assert first.y.tolist() == [0, 1]
+    assert [path.name for path in home.iterdir()] == ["pima.csv"]
+
+
+def test_fetch_without_a_network_says_where_to_put_the_file(tmp_path, monkeypatch):
+    # What scikit-learn meets where no name resolves: its own code runs up to the opening of a URL.
+    def refuse(*args, **kwargs):
+        raise URLError("Name or service not known")
+
+    monkeypatch.setattr(_openml, "urlopen", refuse)
+    monkeypatch.setattr(_openml.time, "sleep", lambda seconds: None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # scikit-learn says that it tries again
+        with pytest.raises(OSError, match=r"(?s)Name or service.*Put the file there.*label last"):
+            fetch("balance-scale", tmp_path / "home")
+    assert not (tmp_path / "home").exists()
+    with pytest.raises(OSError, match=r"faces is not at .*faces\.csv.*not to be had from OpenML"):
+        fetch("faces", tmp_path / "home")
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "must have a header row"),
+        ("a,label\n", "must have a header row"),
+        ("label\n1\n", "must have a header row"),
+        ("a,b,label\n1,2,x\n1,x\n", "line 3: 2 entries under a header of 3"),
+        ("a,b,label\n1,?,x\n", r"line 2: could not convert string to float: '\?'"),
+        ("a,b,label\n1,nan,x\n", "line 2: a missing or infinite value"),
+    ],
+)
+def test_fetch_names_what_is_wrong_with_a_file(tmp_path, text, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        fetch("pima", put(tmp_path, "pima", text))
+
+
+def test_fetch_knows_its_names():
+    with pytest.raises(ValueError, match="no data set 'iris' to fetch; known are balance-scale"):
+        fetch("iris")
+    assert not FETCHED.keys() & DATASETS.keys()

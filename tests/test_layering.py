@@ -34,6 +34,9 @@ ENGINE_TOOLS = {"inference.colouring", "inference.contraction", "inference.elimi
 
 SHELLS = {"estimators", "kmeans", "rca", "mmc"}
 
+EXPERIMENTS = {"replicate.shental2003", "replicate.barhillel2005", "replicate.lu2007"}
+EVERYTHING = CORE | SHELLS | ENGINES | {"", "inference", "datasets", "scenarios", "metrics"}
+
 # Which modules of cgmm each module may import.
 MAY_IMPORT: dict[str, set[str]] = {
     "numerics": set(),
@@ -62,16 +65,20 @@ MAY_IMPORT: dict[str, set[str]] = {
     "scenarios": CORE,
     "plot": CORE,
     "explore": CORE | {"plot"},
-    "": CORE
-    | {"inference", "estimators", "runs", "mixture", "categorical", "kmeans", "rca", "mmc"},
+    "": CORE | SHELLS | {"inference", "runs", "mixture", "categorical"},
+    # The experiments use everything, as a reader's script would.
+    "replicate.runner": EVERYTHING,
+    **dict.fromkeys(EXPERIMENTS | {"replicate.verdicts"}, EVERYTHING | {"replicate.runner"}),
+    "replicate": EVERYTHING | EXPERIMENTS | {"replicate.runner"},
+    "replicate.__main__": EVERYTHING | {"replicate", "replicate.runner", "replicate.verdicts"},
 }
 
 # Which libraries outside the standard one each module may import beside numpy and scipy.
 LIBRARIES: dict[str, set[str]] = {
-    **{
-        name: {"sklearn"}
-        for name in ("estimators", "mixture", "runs", "kmeans", "rca", "mmc", "datasets")
-    },
+    **{name: {"sklearn"} for name in SHELLS | {"mixture", "runs", "datasets"}},
+    **{name: {"sklearn"} for name in EXPERIMENTS},
+    "replicate.runner": {"sklearn", "joblib", "threadpoolctl"},
+    "replicate.__main__": {"joblib", "distributed"},
     "plot": {"matplotlib", "cycler", "matplotlib_inline"},
     "explore": {"matplotlib", "ipywidgets", "IPython", "PIL"},
 }

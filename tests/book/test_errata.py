@@ -1,0 +1,35 @@
+"""The page of errata is what its table says, and every check that the table names exists."""
+
+from __future__ import annotations
+
+import errata
+import pytest
+from equation_tags import load_table
+
+ENTRIES = [(source, entry) for source, entries in errata.load().items() for entry in entries]
+
+
+def test_the_page_is_up_to_date(capsys):
+    assert errata.main(["--check"]) == 0, capsys.readouterr().out
+
+
+def test_every_document_of_the_book_has_its_errata():
+    assert list(errata.load()) == list(errata.HEADINGS)
+    assert set(errata.HEADINGS) == set(load_table())
+
+
+@pytest.mark.parametrize(("source", "entry"), ENTRIES)
+def test_an_entry_is_complete_and_its_checks_exist(source, entry):
+    assert set(entry) == {"where", "printed", "right", "verdict", "checks"}
+    assert entry["verdict"] in errata.VERDICTS
+    # What can be run has been run; what cannot says so.
+    if entry["verdict"] == "read":
+        assert not entry["checks"]
+    for check in entry["checks"]:
+        errata.require_existing(check)
+
+
+@pytest.mark.parametrize("name", ["02_em#no-such-cell", "test_em.py::test_no_such_test"])
+def test_a_check_that_does_not_exist_is_an_error(name):
+    with pytest.raises(LookupError, match="does not exist"):
+        errata.require_existing(name)
