@@ -32,7 +32,6 @@ from functools import partial
 
 import numpy as np
 import scipy
-from scipy.ndimage import gaussian_filter
 
 from cgmm.gaussian import Parameters, log_joint, weighted_moments
 from cgmm.inference.gibbs import gibbs
@@ -41,40 +40,14 @@ from cgmm.inference.mean_field import mean_field
 from cgmm.initialise import kmeans_plus_plus
 from cgmm.metrics import matched_accuracy
 from cgmm.network import Engine, Graph, edgeless
+from cgmm.replicate.lu2007 import textured_blocks
 from cgmm.scenarios import estimate_flip_rate, grid_neighbours, weight_from_certainty
 
-N_BLOCKS, BLOCK, N_TEXTURES, N_FEATURES = 72, 7, 4, 5
+N_BLOCKS, N_TEXTURES = 72, 4
 N_ITERATIONS = 30
-# Of each texture: mean brightness, contrast, smoothing in pixels along rows and along columns.
-TEXTURES = [(-0.5, 1.0, 0.5, 4.0), (0.0, 0.6, 1.5, 1.5), (0.5, 1.0, 4.0, 0.5), (0.2, 1.6, 0.7, 0.7)]
 
 
 # ---------------------------------------------------------------------------- segmentation
-
-
-def textured_image(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """An image of four textures in a pattern of patches, and the texture of each block."""
-    row, column = np.indices((N_BLOCKS, N_BLOCKS)) / N_BLOCKS
-    inside = (row - 0.5) ** 2 + (column - 0.5) ** 2 < 0.07
-    texture = np.where(inside, 3, np.minimum((row + 0.2 * column) * 2.5, 2).astype(int))
-    noise = rng.normal(size=(N_BLOCKS * BLOCK, N_BLOCKS * BLOCK))
-    textures = np.stack([_texture(noise, *look) for look in TEXTURES])
-    at_pixels = np.kron(texture, np.ones((BLOCK, BLOCK), dtype=int))
-    return np.take_along_axis(textures, at_pixels[None], axis=0)[0], texture
-
-
-def _texture(noise: np.ndarray, mean: float, contrast: float, *smoothing: float) -> np.ndarray:
-    smooth = gaussian_filter(noise, smoothing)
-    return mean + contrast * smooth / smooth.std()
-
-
-def block_features(image: np.ndarray) -> np.ndarray:
-    """(72 * 72, 5) first principal components of the 49 pixels of each block."""
-    cut = image.reshape(N_BLOCKS, BLOCK, N_BLOCKS, BLOCK).swapaxes(1, 2)
-    vectors = cut.reshape(N_BLOCKS**2, BLOCK**2)
-    centred = vectors - vectors.mean(axis=0)
-    _, _, axes = np.linalg.svd(centred, full_matrices=False)
-    return centred @ axes[:N_FEATURES].T
 
 
 def fit(X: np.ndarray, start: np.ndarray, graph: Graph, engine: Engine) -> np.ndarray:
@@ -91,8 +64,8 @@ def fit(X: np.ndarray, start: np.ndarray, graph: Graph, engine: Engine) -> np.nd
 def segmentation(n_gibbs: int) -> None:
     """Time and accuracy of EM without relations, with mean field and with Gibbs sampling."""
     rng = np.random.default_rng(0)
-    image, texture = textured_image(rng)
-    X, y = block_features(image), texture.ravel()
+    X, texture = textured_blocks(N_BLOCKS, rng)
+    y = texture.ravel()
     pairs = grid_neighbours(texture.shape)
     # [lu2007, eq. 5.2], with w = 2 W^p
     weight = weight_from_certainty(1 - estimate_flip_rate(y, pairs))
