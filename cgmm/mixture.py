@@ -93,6 +93,8 @@ class ConstrainedMixture(DensityMixin, BaseEstimator):
             X.shape[0], labels=labels, must_link=must_link, cannot_link=cannot_link,
             preferences=preferences, sampling=self.sampling,
         )  # fmt: skip
+        # The mask of allowed components is made once, not in every E-step.
+        side = side._replace(labels=None, allowed=side.mask(self.n_components))
         require_colourable(side, self.n_components)
         rng = check_random_state(self.random_state)
         data = _Arranged.of(X, side)
