@@ -62,6 +62,7 @@ from cgmm.inference.colouring import (
 )
 from cgmm.initialise import kmeans_plus_plus, random_points
 from cgmm.network import Engine, Graph, NetworkError, components, edgeless, simplify
+from cgmm.runs import best_of
 from cgmm.side_information import SideInformation
 
 __all__ = [
@@ -1174,7 +1175,8 @@ class _ConstrainedKMeans(
             steps = lloyd(nodes, side.graph, centres, rule)
             return _follow(steps, tol, self.max_iter, self.verbose, number)
 
-        best = _best_of(one_run, self._n_runs())
+        # What is wrong with the relations is wrong in every run.
+        best = best_of(one_run, self._n_runs(), fatal=(ValueError,))
         self._store(best, side, offset)
         self.inertia_ = float(np.square(X - self.cluster_centers_[self.labels_]).sum())
         _warn_about(best, self.n_clusters, self.max_iter)
@@ -1567,6 +1569,11 @@ class _Run(NamedTuple):
     converged: bool
     interrupted: bool = False
 
+    @property
+    def score(self) -> float:
+        """Runs are compared by their objective: the lower, the better."""
+        return -self.step.objective
+
 
 def _follow(steps: Iterator[Step], tol: float, max_iter: int, verbose: int, number: int) -> _Run:
     """Take steps until centres or assignments stay; the last step's parts belong together."""
@@ -1596,23 +1603,6 @@ def _follow(steps: Iterator[Step], tol: float, max_iter: int, verbose: int, numb
         state = "converged" if run.converged else "stopped"
         print(f"run {number}: {state} after {run.n_iter} iterations, objective {history[-1]:.6f}")
     return run
-
-
-def _best_of(one_run: Callable[[int], _Run], n_init: int) -> _Run:
-    """The run of lowest objective; one that is interrupted does not lose the others."""
-    best = None
-    for number in range(n_init):
-        try:
-            run = one_run(number)
-        except KeyboardInterrupt:
-            if best is None:
-                raise
-            return best._replace(interrupted=True)
-        if best is None or run.step.objective < best.step.objective:
-            best = run._replace(interrupted=False)
-        if run.interrupted:
-            return best._replace(interrupted=True)
-    return best
 
 
 def _warn_about(run: _Run, n_clusters: int, max_iter: int) -> None:

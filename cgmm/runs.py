@@ -37,6 +37,11 @@ class Run(NamedTuple):
     interrupted: bool = False
     """Whether the keyboard ended it."""
 
+    @property
+    def score(self) -> float:
+        """The log-evidence, by which runs are compared."""
+        return self.posterior.log_evidence
+
 
 def follow(
     steps: Iterator[tuple[Parameters, Posterior]],
@@ -123,15 +128,23 @@ def _gain(before: Posterior, after: Posterior) -> float:
     return abs(after.log_evidence - before.log_evidence) / len(after.responsibilities)
 
 
-def best_of(one_run: Callable[[int], Run], n_init: int) -> Run:
-    """The run of highest evidence; one that fails or is interrupted does not lose the others.
+def best_of(
+    one_run: Callable[[int], Run],
+    n_init: int,
+    *,
+    fatal: tuple[type[ValueError], ...] = (NetworkError, NotComparableError),
+) -> Run:
+    """The run of highest score; one that fails or is interrupted does not lose the others.
 
     Parameters
     ----------
     one_run : callable
-        From the run's number to the run.
+        From the run's number to the run: a :class:`Run`, or another NamedTuple with ``score`` and
+        ``interrupted``.
     n_init : int
         How many.
+    fatal : tuple of exceptions, default=(NetworkError, NotComparableError)
+        What would fail every run, and is raised at once.
 
     Returns
     -------
@@ -141,14 +154,13 @@ def best_of(one_run: Callable[[int], Run], n_init: int) -> Run:
     Raises
     ------
     ValueError
-        That of the last run, if all failed; at once what would fail them all, as an error in the
-        network does.
+        That of the last run, if all failed; at once what is fatal.
     """
     best, failure = None, None
     for number in range(n_init):
         try:
             run = one_run(number)
-        except (NetworkError, NotComparableError):
+        except fatal:
             raise
         except ValueError as error:
             failure = error
@@ -159,7 +171,7 @@ def best_of(one_run: Callable[[int], Run], n_init: int) -> Run:
             if best is None:
                 raise
             return best._replace(interrupted=True)
-        if best is None or run.posterior.log_evidence > best.posterior.log_evidence:
+        if best is None or run.score > best.score:
             best = run._replace(interrupted=False)
         if run.interrupted:
             return best._replace(interrupted=True)

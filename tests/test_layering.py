@@ -56,7 +56,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "categorical": set(),
     "mixture": CORE | {"inference", "runs"},
     "estimators": CORE | {"inference", "runs", "mixture", "categorical"},
-    "kmeans": BASE | {"side_information", "initialise", "inference.colouring"},
+    "kmeans": BASE | {"side_information", "initialise", "inference.colouring", "runs"},
     "rca": {"numerics", "side_information", "initialise"},
     "mmc": {"numerics", "side_information"},
     # Leaves: nothing below imports them.
