@@ -6,7 +6,13 @@
 #   make notebooks   run and clean the chapters in place, write the pages made from tables
 #   make bench       run the measurements in benchmarks/
 #   make replicate   rerun the experiments of the papers (make replicate REPLICATE="--quick")
-#   make lint        ruff
+#   make assignments make the student versions of the graded assignments
+#   make grade       grade a folder of submissions (make grade SUBMISSIONS=folder)
+#   make fuzz        ten thousand random problems, then data of extreme size and scale
+#   make mutants     are the tests good enough? (make mutants MUTANTS="weights --generated 50")
+#   make coverage    which branches of the package no test takes
+#   make package     build the wheel and the sdist, and test the wheel in an empty environment
+#   make lint        ruff, and the types
 #   make clean       remove what was built (not the environment)
 
 PYTHON ?= python3
@@ -15,7 +21,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := book
-.PHONY: book test lab notebooks bench replicate lint format clean
+.PHONY: book test lab notebooks bench replicate assignments grade fuzz mutants coverage package \
+    lint format clean
 
 book: $(READY)
 	$(BIN)/jupyter-book build . --all -W -n --keep-going
@@ -34,12 +41,20 @@ notebooks: $(READY)
 	$(BIN)/python book/_tools/notebooks.py
 	$(BIN)/python book/_tools/equations.py
 	$(BIN)/python book/_tools/errata.py
+	$(BIN)/python book/_tools/comparisons.py
 
 bench: $(READY)
 	set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done
 
 replicate: $(READY)
 	$(BIN)/python -m cgmm.replicate --jobs 2 $(REPLICATE)
+
+fuzz: $(READY)
+	$(BIN)/python -m tests.fuzz $(FUZZ)
+	CGMM_SLOW=1 $(BIN)/python -m pytest tests/test_extremes.py -n0
+
+mutants: $(READY)
+	$(BIN)/python -m tests.mutants --jobs 2 $(MUTANTS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -24,9 +24,10 @@ a       pseudo-count, added to each category's expected count
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 __all__ = ["CategoricalParameters", "Categories", "one_hot", "sample"]
@@ -35,12 +36,12 @@ __all__ = ["CategoricalParameters", "Categories", "one_hot", "sample"]
 class CategoricalParameters(NamedTuple):
     """θ, the parameters of a mixture of independent categorical features."""
 
-    weights: np.ndarray
+    weights: NDArray[np.float64]
     """(K,) π_k ≥ 0, summing to one."""
-    probabilities: np.ndarray
+    probabilities: NDArray[np.float64]
     """(K, C) p_kc, the categories of all features side by side."""
 
-    def log_density(self, X: csr_array) -> np.ndarray:
+    def log_density(self, X: csr_array) -> NDArray[np.float64]:
         """Log-probability of every point under every component, without the weights.
 
         Parameters
@@ -57,7 +58,7 @@ class CategoricalParameters(NamedTuple):
             # [schmidt2016, sect. 2.2], naive Bayes: features are independent given the class
             return np.asfortranarray(X @ np.log(self.probabilities).T)
 
-    def log_joint(self, X: csr_array) -> np.ndarray:
+    def log_joint(self, X: csr_array) -> NDArray[np.float64]:
         """log π_k + log p(x_i | z_i = k).
 
         Parameters
@@ -81,7 +82,7 @@ class Categories(NamedTuple):
     """(D,) C_d."""
 
     @property
-    def starts(self) -> np.ndarray:
+    def starts(self) -> NDArray[np.integer[Any]]:
         """(D,) the column at which each feature's categories begin."""
         return np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
 
@@ -89,7 +90,7 @@ class Categories(NamedTuple):
         self,
         X: csr_array,
         parameters: CategoricalParameters,
-        responsibilities: np.ndarray,
+        responsibilities: NDArray[np.float64],
         *,
         pseudo_count: float = 0.0,
     ) -> CategoricalParameters:
@@ -139,7 +140,9 @@ class Categories(NamedTuple):
         return n_components * (sum(self.sizes) - len(self.sizes))
 
 
-def one_hot(X: np.ndarray, sizes: Sequence[int]) -> csr_array:
+def one_hot(
+    X: NDArray[np.integer[Any]], sizes: Sequence[int] | NDArray[np.integer[Any]]
+) -> csr_array:
     """Write integer categories as rows of zeros and ones.
 
     Parameters
@@ -186,7 +189,7 @@ def sample(
     categories: Categories,
     n_samples: int,
     rng: np.random.Generator | np.random.RandomState,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]:
     """Draw points and their components from the mixture.
 
     Parameters

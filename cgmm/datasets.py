@@ -20,7 +20,7 @@ import csv
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.datasets import (
@@ -33,6 +33,7 @@ from sklearn.datasets import (
 from sklearn.utils import check_random_state
 
 from cgmm.gaussian import Parameters
+from cgmm.numerics import FloatArray, IntArray
 
 __all__ = [
     "DATASETS",
@@ -63,9 +64,9 @@ Seed = int | np.random.RandomState | None
 class Dataset(NamedTuple):
     """Points with their true classes, where they come from, and what is known of their making."""
 
-    X: np.ndarray
+    X: FloatArray
     """(N, D) float64, the points."""
-    y: np.ndarray
+    y: IntArray
     """(N,) int64, the true class of each, 0 to K - 1. For checking results, not for fitting."""
     name: str
     """The key in :data:`DATASETS`."""
@@ -81,9 +82,9 @@ class Dataset(NamedTuple):
     """K names of the classes."""
     parameters: Parameters | None = None
     """The θ that generated X, where each class is one Gaussian; otherwise None."""
-    must_link: np.ndarray | None = None
+    must_link: IntArray | None = None
     """(P, 2) int64, pairs of sample indices that share a class, where the paper supplies pairs."""
-    cannot_link: np.ndarray | None = None
+    cannot_link: IntArray | None = None
     """(P, 2) int64, pairs of sample indices of two classes."""
     start: Parameters | None = None
     """The θ to start EM from, where the paper tells of one particular start."""
@@ -103,7 +104,7 @@ class _Clump(NamedTuple):
     """Standard deviation of each coordinate."""
 
 
-def load(name: str, **kwargs) -> Dataset:
+def load(name: str, **kwargs: Any) -> Dataset:
     """Make or read the data set of that name.
 
     Parameters
@@ -532,7 +533,7 @@ def waveform(n_samples: int = 5000, random_state: Seed = 0) -> Dataset:
     return _toy(X, y, "waveform", title, source, feature_names=features, target_names=targets)
 
 
-def _base_waves() -> np.ndarray:
+def _base_waves() -> FloatArray:
     """(3, 21): the triangles h_1, h_2, h_3, with their peaks at m = 11, 15 and 7."""
     m = np.arange(1, 22)
     return np.stack([np.maximum(6 - np.abs(m - peak), 0) for peak in (11, 15, 7)]).astype(float)
@@ -679,14 +680,16 @@ FETCHED: dict[str, Remote] = {
     "pendigits": Remote("Digits written with a pen", f"{_UCI}C5MG6K", "pendigits"),
     "faces": Remote(
         "Faces under 64 lights",
-        "Extended Yale Face Database B, ten subjects, 60 principal components",
+        "Extended Yale Face Database B (A. Georghiades, P. Belhumeur and D. Kriegman, 2001), the "
+        "frontal images of ten subjects under 64 lights; the features are the first 60 principal "
+        "components of these 640 images, the label is the subject",
         None,
     ),
 }
 """What :func:`fetch` knows, by name."""
 
 
-def fetch(name: str, data_home: str | os.PathLike = "data") -> Dataset:
+def fetch(name: str, data_home: str | os.PathLike[str] = "data") -> Dataset:
     """Read a data set from a file of one's own, or download it from OpenML and write that file.
 
     Parameters
@@ -736,7 +739,8 @@ def _download(name: str, path: Path) -> None:
         bunch = fetch_openml(
             remote.openml, version=1, as_frame=False, parser="liac-arff", cache=False
         )
-    except OSError as error:
+    # scikit-learn's word for what OpenML refuses, or delivers damaged, is ValueError.
+    except (OSError, ValueError) as error:
         raise OSError(
             f"{name} is not at {path}, and could not be downloaded ({error}). Put the file there "
             "yourself: a header row, then one row a point, features first and the label last. "
@@ -786,7 +790,7 @@ def _numbers(row: list[str], header: list[str], path: Path, line: int) -> list[f
     return features
 
 
-def _numbered(labels: list[str]) -> tuple[tuple[str, ...], np.ndarray]:
+def _numbered(labels: list[str]) -> tuple[tuple[str, ...], IntArray]:
     """Names of the classes, and the number of each point's class."""
     try:
         names = sorted(set(labels), key=float)
@@ -801,7 +805,7 @@ def _numbered(labels: list[str]) -> tuple[tuple[str, ...], np.ndarray]:
 
 def _sample_clumps(
     classes: Sequence[Sequence[_Clump]], n_per_class: int, random_state: Seed
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[FloatArray, IntArray, IntArray]:
     """Points, classes and clumps (numbered through all classes), in random order.
 
     The sizes of classes and clumps are fixed, so that only positions vary from seed to seed.
@@ -817,7 +821,7 @@ def _sample_clumps(
     return X, class_of_clump[clump], clump
 
 
-def _split(n: int, shares: Sequence[float]) -> np.ndarray:
+def _split(n: int, shares: Sequence[float]) -> IntArray:
     """Integers in proportion to the shares that add up to n."""
     ends = np.round(np.cumsum(shares) / np.sum(shares) * n).astype(int)
     return np.diff(ends, prepend=0)
@@ -825,7 +829,7 @@ def _split(n: int, shares: Sequence[float]) -> np.ndarray:
 
 def _sample_gaussians(
     parameters: Parameters, n_per_class: int, random_state: Seed
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[FloatArray, IntArray]:
     """Points and classes in random order, n_per_class from each component."""
     _require_count(n_per_class, "n_per_class", 1)
     rng = check_random_state(random_state)
@@ -836,9 +840,7 @@ def _sample_gaussians(
     return parameters.means[y] + noise, y
 
 
-def _pairs_against_rows(
-    clump: np.ndarray, rng: np.random.RandomState
-) -> tuple[np.ndarray, np.ndarray]:
+def _pairs_against_rows(clump: IntArray, rng: np.random.RandomState) -> tuple[IntArray, IntArray]:
     """Ten links within columns and ten do-not-links within rows; no point is drawn twice."""
     lower_left, upper_left, lower_right, upper_right = (
         rng.choice(np.flatnonzero(clump == c), size=10, replace=False) for c in range(4)
@@ -849,14 +851,14 @@ def _pairs_against_rows(
     return np.hstack([left, right]).T, np.hstack([lower, upper]).T
 
 
-def _equal_weights(means: np.ndarray, covariances: Sequence[np.ndarray]) -> Parameters:
+def _equal_weights(means: FloatArray, covariances: Sequence[FloatArray]) -> Parameters:
     K = len(means)
     return Parameters(np.full(K, 1 / K), means, np.stack(covariances))
 
 
-def _toy(X: np.ndarray, y: np.ndarray, name: str, title: str, source: str, **known) -> Dataset:
+def _toy(X: FloatArray, y: IntArray, name: str, title: str, source: str, **known: Any) -> Dataset:
     """A generated Dataset with the fields that all of them share."""
-    defaults = {
+    defaults: dict[str, Any] = {
         "licence": "generated by this package: BSD-3-Clause, as its code",
         "feature_names": ("x", "y", "z")[: X.shape[1]],
         "target_names": tuple(f"class {k + 1}" for k in range(y.max() + 1)),
@@ -864,7 +866,7 @@ def _toy(X: np.ndarray, y: np.ndarray, name: str, title: str, source: str, **kno
     return Dataset(X, y, name, title, source, **(defaults | known))
 
 
-def _bundled(bunch, name: str, title: str, source: str) -> Dataset:
+def _bundled(bunch: Any, name: str, title: str, source: str) -> Dataset:
     """A Dataset from what one of scikit-learn's loaders returns."""
     return Dataset(
         X=bunch.data.astype(np.float64),

@@ -27,15 +27,19 @@ therefore fall, but by no more than the penalty, at the same counts N_k, falls.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from cgmm.gaussian import Parameters, Pooling, log_joint
+from cgmm.gaussian import Parameters, log_joint
 from cgmm.network import Infer
+from cgmm.numerics import FloatArray
 from cgmm.side_information import SideInformation
 
 __all__ = [
+    "FamilyPooling",
+    "Points",
     "Posterior",
     "e_step",
     "em",
@@ -47,12 +51,43 @@ __all__ = [
 ]
 
 
+Points = FloatArray | csr_array
+"""Points as a family reads them: coordinates (N, D), or rows of a sparse table."""
+
+
+class _Theta(Protocol):
+    """The parameters of any family: what the loop asks of them."""
+
+    @property
+    def weights(self) -> FloatArray: ...
+    @property
+    def log_density(self) -> Callable[..., FloatArray]: ...
+    @property
+    def log_joint(self) -> Callable[..., FloatArray]: ...
+    # Of a NamedTuple; property, since its keywords differ from one family to the other.
+    @property
+    def _replace(self) -> Callable[..., Any]: ...
+
+
+Theta = TypeVar("Theta", bound=_Theta)
+Theta_co = TypeVar("Theta_co", bound=_Theta, covariant=True)
+
+
+class FamilyPooling(Protocol[Theta_co]):
+    """What maximises the bound within a family, such as :class:`~cgmm.gaussian.Pooling`."""
+
+    @property
+    def maximise(self) -> Callable[..., Theta_co]:
+        """From X, θ, the responsibilities and options to the new θ, with the old weights."""
+        ...
+
+
 class Posterior(NamedTuple):
     """What the E-step finds out about the assignments at given parameters."""
 
-    responsibilities: np.ndarray
+    responsibilities: FloatArray
     """(N, K) r_ik = p(z_i = k | X, θ, side information)."""
-    expected_counts: np.ndarray
+    expected_counts: FloatArray
     """(K,) Σ_j n_j p(z_j = k | ...), which the weights' update matches."""
     log_evidence: float
     """log p(X, labels | θ, relations) = log Z_posterior - log Z_prior, in nats."""
@@ -62,12 +97,12 @@ class Posterior(NamedTuple):
 
 
 def e_step(
-    X: np.ndarray,
-    parameters: Parameters,
+    X: Points,
+    parameters: Theta,
     side: SideInformation,
     infer: Infer,
     *,
-    log_z_prior: Callable[[np.ndarray], float] | None = None,
+    log_z_prior: Callable[[FloatArray], float] | None = None,
 ) -> Posterior:
     """The posterior over assignments, and the evidence, at given parameters.
 
@@ -128,13 +163,13 @@ def e_step(
 
 
 def m_step(
-    X: np.ndarray,
-    parameters: Parameters,
+    X: Points,
+    parameters: Theta,
     posterior: Posterior,
-    pool: Pooling,
-    update_weights: Callable[[np.ndarray], np.ndarray],
-    **options,
-) -> Parameters:
+    pool: FamilyPooling[Theta],
+    update_weights: Callable[[FloatArray], FloatArray],
+    **options: Any,
+) -> Theta:
     """The parameters that maximise the bound for given responsibilities.
 
     Parameters
@@ -175,20 +210,21 @@ def m_step(
     (array([0.5, 0.5]), array([1., 6.]), array([1., 1.]))
     """
     components = pool.maximise(X, parameters, posterior.responsibilities, **options)
-    return components._replace(weights=update_weights(posterior.expected_counts))
+    updated: Theta = components._replace(weights=update_weights(posterior.expected_counts))
+    return updated
 
 
 def em(
-    X: np.ndarray,
-    parameters: Parameters,
+    X: Points,
+    parameters: Theta,
     side: SideInformation,
     infer: Infer,
-    pool: Pooling,
-    update_weights: Callable[[np.ndarray], np.ndarray],
+    pool: FamilyPooling[Theta],
+    update_weights: Callable[[FloatArray], FloatArray],
     *,
-    log_z_prior: Callable[[np.ndarray], float] | None = None,
-    **options,
-) -> Iterator[tuple[Parameters, Posterior]]:
+    log_z_prior: Callable[[FloatArray], float] | None = None,
+    **options: Any,
+) -> Iterator[tuple[Theta, Posterior]]:
     """Run EM for as long as the caller wants: parameters and the posterior that belongs to them.
 
     Parameters
@@ -234,7 +270,7 @@ def em(
 # ---------------------------------------------------------------------------- the network's unaries
 
 
-def node_unaries(X: np.ndarray, parameters: Parameters, side: SideInformation) -> np.ndarray:
+def node_unaries(X: Points, parameters: Theta, side: SideInformation) -> FloatArray:
     """The unary log-potentials of the posterior's network.
 
     Parameters
@@ -280,7 +316,7 @@ def node_unaries(X: np.ndarray, parameters: Parameters, side: SideInformation) -
     return unary
 
 
-def prior_unaries(weights: np.ndarray, side: SideInformation) -> np.ndarray:
+def prior_unaries(weights: FloatArray, side: SideInformation) -> FloatArray:
     """n_j log π_k: the unary log-potentials of the prior's network.
 
     Parameters
@@ -306,7 +342,7 @@ def prior_unaries(weights: np.ndarray, side: SideInformation) -> np.ndarray:
         return side.multiplicity[:, None] * np.log(weights)
 
 
-def _log_z_without_data(side: SideInformation, infer: Infer) -> Callable[[np.ndarray], float]:
+def _log_z_without_data(side: SideInformation, infer: Infer) -> Callable[[FloatArray], float]:
     """log Z_prior by the posterior's engine; without relations it is zero for any weights."""
     if side.is_trivial:
         return lambda weights: 0.0
@@ -316,7 +352,7 @@ def _log_z_without_data(side: SideInformation, infer: Infer) -> Callable[[np.nda
 # ---------------------------------------------------------------------------- theory
 
 
-def lower_bound(X: np.ndarray, parameters: Parameters, q: np.ndarray) -> float:
+def lower_bound(X: FloatArray, parameters: Parameters, q: FloatArray) -> float:
     """The bound F(q, θ) on the log-evidence of a plain mixture, for any independent q.
 
     Parameters
@@ -361,7 +397,7 @@ def lower_bound(X: np.ndarray, parameters: Parameters, q: np.ndarray) -> float:
     return float(np.sum(q[used] * (log_joint(X, parameters)[used] - np.log(q[used]))))
 
 
-def penalty(parameters: Parameters, counts: np.ndarray, reg_covar: float) -> float:
+def penalty(parameters: Parameters, counts: FloatArray, reg_covar: float) -> float:
     """½ ε Σ_k N_k tr Σ_k⁻¹: what reg_covar subtracts from the bound that the M-step maximises.
 
     Parameters

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cgmm import categorical
 from cgmm.categorical import CategoricalParameters, Categories, one_hot
-from cgmm.gaussian import POOLINGS, Parameters, Pooling, sample
-from cgmm.initialise import GUIDED_STARTS, STARTS, from_responsibilities, honour, nearest
+from cgmm.gaussian import POOLINGS, SMALLEST_DEVIATION, Parameters, Pooling, sample
+from cgmm.initialise import GUIDED_STARTS, STARTS, Rng, from_responsibilities, honour, nearest
 from cgmm.mixture import ConstrainedMixture
+from cgmm.network import Engine
+from cgmm.numerics import FloatArray, IntArray
 from cgmm.side_information import SideInformation
 
 __all__ = [
@@ -25,6 +29,10 @@ __all__ = [
     "ConstrainedGaussianMixture",
     "SemiSupervisedGaussianClassifier",
 ]
+
+
+# Categories of all features together that codes alone may imply.
+MOST_CATEGORIES = 1_000_000
 
 
 class ConstrainedGaussianMixture(ConstrainedMixture):
@@ -152,22 +160,22 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
 
     def __init__(
         self,
-        n_components=1,
+        n_components: int = 1,
         *,
-        covariance_type="full",
-        sampling="points",
-        inference="auto",
-        weights="exact",
-        tol=1e-3,
-        reg_covar=1e-6,
-        max_iter=100,
-        n_init=1,
-        init_params="auto",
-        weights_init=None,
-        means_init=None,
-        covariances_init=None,
-        random_state=None,
-        verbose=0,
+        covariance_type: str = "full",
+        sampling: str = "points",
+        inference: str | Engine = "auto",
+        weights: str = "exact",
+        tol: float = 1e-3,
+        reg_covar: float = 1e-6,
+        max_iter: int = 100,
+        n_init: int = 1,
+        init_params: str | ArrayLike = "auto",
+        weights_init: ArrayLike | None = None,
+        means_init: ArrayLike | None = None,
+        covariances_init: ArrayLike | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
     ):
         self.n_components = n_components
         self.covariance_type = covariance_type
@@ -187,27 +195,27 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
 
     # ------------------------------------------------------------------ the family
 
-    def _read(self, X) -> np.ndarray:
+    def _read(self, X: ArrayLike) -> FloatArray:
         # Column-major: each coordinate of all points lies together, as the blocks of work read it.
         n_least = max(2, self.n_components)
         X = validate_data(self, X, dtype=np.float64, order="F", ensure_min_samples=n_least)
         _check_scale(X, self.reg_covar)
         return X
 
-    def _read_new(self, X) -> np.ndarray:
+    def _read_new(self, X: ArrayLike) -> FloatArray:
         return validate_data(self, X, dtype=np.float64, reset=False)
 
     def _pool(self) -> Pooling:
         return POOLINGS[self.covariance_type]
 
-    def _options(self) -> dict:
+    def _options(self) -> dict[str, float]:
         return {"reg_covar": self.reg_covar}
 
-    def _start(self, X: np.ndarray, side: SideInformation, rng) -> Parameters:
+    def _start(self, X: FloatArray, side: SideInformation, rng: Rng) -> Parameters:
         """θ of the start: what is given, and the rest from responsibilities."""
         given = _given_parameters(self, X.shape[1])
         if all(part is not None for part in given):
-            return Parameters(*given)
+            return Parameters(*cast("Parameters", given))
         if not isinstance(self.init_params, str):
             shape = (len(X), self.n_components)
             responsibilities = _check_responsibilities(self.init_params, shape)
@@ -226,7 +234,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     def _parameters(self) -> Parameters:
         return Parameters(self.weights_, self.means_, self.covariances_)
 
-    def _draw(self, n_samples: int, rng) -> tuple[np.ndarray, np.ndarray]:
+    def _draw(self, n_samples: int, rng: Rng) -> tuple[FloatArray, IntArray]:
         return sample(self._parameters(), n_samples, rng)
 
     def _n_free(self) -> int:
@@ -246,7 +254,8 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
     n_components : int, default=1
         K.
     n_categories : (D,) int array-like or None, default=None
-        Categories of each feature, coded 0, 1, ...; None: one more than the largest code seen.
+        Categories of each feature, coded 0, 1, ...; None: one more than the largest code seen, if
+        that makes no more than a million of all features.
     pseudo_count : float, default=1.0
         a ≥ 0, added to the expected count of each category. With 0, an exact engine and
         ``weights="exact"`` the log-evidence never falls, and a category never seen in a component
@@ -296,19 +305,19 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
 
     def __init__(
         self,
-        n_components=1,
+        n_components: int = 1,
         *,
-        n_categories=None,
-        pseudo_count=1.0,
-        sampling="points",
-        inference="auto",
-        weights="exact",
-        tol=1e-3,
-        max_iter=100,
-        n_init=1,
-        init_params="random_from_data",
-        random_state=None,
-        verbose=0,
+        n_categories: ArrayLike | None = None,
+        pseudo_count: float = 1.0,
+        sampling: str = "points",
+        inference: str | Engine = "auto",
+        weights: str = "exact",
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        n_init: int = 1,
+        init_params: str | ArrayLike = "random_from_data",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
     ):
         self.n_components = n_components
         self.n_categories = n_categories
@@ -323,7 +332,7 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.positive_only = True
@@ -331,18 +340,20 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
 
     # ------------------------------------------------------------------ the family
 
-    def _read(self, X) -> csr_array:
+    def _read(self, X: ArrayLike) -> csr_array:
         X = validate_data(self, X, dtype="numeric", ensure_min_samples=max(2, self.n_components))
         self.n_categories_ = self._count_categories(X)
         return one_hot(X, self.n_categories_)
 
-    def _read_new(self, X) -> csr_array:
+    def _read_new(self, X: ArrayLike) -> csr_array:
         X = validate_data(self, X, dtype="numeric", reset=False)
         return one_hot(X, self.n_categories_)
 
-    def _count_categories(self, X: np.ndarray) -> np.ndarray:
+    def _count_categories(self, X: IntArray) -> IntArray:
         if self.n_categories is None:
-            return np.maximum(X.max(axis=0), 0).astype(np.intp) + 1
+            largest = np.maximum(X.max(axis=0), 0)
+            _require_few_categories(largest)
+            return largest.astype(np.intp) + 1
         sizes = np.asarray(self.n_categories)
         if sizes.shape != (X.shape[1],) or sizes.dtype.kind not in "iu" or sizes.min() < 1:
             raise ValueError(
@@ -354,10 +365,10 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
     def _pool(self) -> Categories:
         return Categories(tuple(self.n_categories_))
 
-    def _options(self) -> dict:
+    def _options(self) -> dict[str, float]:
         return {"pseudo_count": self.pseudo_count}
 
-    def _start(self, X: csr_array, side: SideInformation, rng) -> CategoricalParameters:
+    def _start(self, X: csr_array, side: SideInformation, rng: Rng) -> CategoricalParameters:
         shape = (X.shape[0], self.n_components)
         if not isinstance(self.init_params, str):
             responsibilities = _check_responsibilities(self.init_params, shape)
@@ -384,7 +395,7 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
     def _parameters(self) -> CategoricalParameters:
         return CategoricalParameters(self.weights_, np.concatenate(self.probabilities_, axis=1))
 
-    def _draw(self, n_samples: int, rng) -> tuple[np.ndarray, np.ndarray]:
+    def _draw(self, n_samples: int, rng: Rng) -> tuple[IntArray, IntArray]:
         return categorical.sample(self._parameters(), self._pool(), n_samples, rng)
 
     def _n_free(self) -> int:
@@ -459,13 +470,13 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        covariance_type="full",
-        tol=1e-3,
-        reg_covar=1e-6,
-        max_iter=100,
-        inference="auto",
-        weights="exact",
-        verbose=0,
+        covariance_type: str = "full",
+        tol: float = 1e-3,
+        reg_covar: float = 1e-6,
+        max_iter: int = 100,
+        inference: str | Engine = "auto",
+        weights: str = "exact",
+        verbose: int = 0,
     ):
         self.covariance_type = covariance_type
         self.tol = tol
@@ -475,7 +486,15 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         self.weights = weights
         self.verbose = verbose
 
-    def fit(self, X, y, *, must_link=None, cannot_link=None, preferences=None):
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None,
+        preferences: ArrayLike | None = None,
+    ) -> Self:
         """Fit one Gaussian a class to labelled and unlabelled points.
 
         Parameters
@@ -522,11 +541,11 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
             len(self.classes_), init_params="labels", random_state=0, **self.get_params()
         )
 
-    def _new(self, X) -> np.ndarray:
-        check_is_fitted(self)
+    def _new(self, X: ArrayLike) -> FloatArray:
+        check_is_fitted(self, "mixture_")
         return validate_data(self, X, dtype=np.float64, reset=False)
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Most probable class of each point.
 
         Parameters
@@ -542,7 +561,7 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         X = self._new(X)
         return self.classes_[self.mixture_.predict(X)]
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probability of each class for each point.
 
         Parameters
@@ -558,7 +577,7 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         X = self._new(X)
         return self.mixture_.predict_proba(X)
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: ArrayLike) -> FloatArray:
         """Logarithm of :meth:`predict_proba`, without underflow.
 
         Parameters
@@ -574,7 +593,7 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         log_joint = self.predict_joint_log_proba(X)
         return log_joint - logsumexp(log_joint, axis=1, keepdims=True)
 
-    def predict_joint_log_proba(self, X):
+    def predict_joint_log_proba(self, X: ArrayLike) -> FloatArray:
         """Log of the joint density of each point and each class, as GaussianNB has it.
 
         Parameters
@@ -594,7 +613,9 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
 # ---------------------------------------------------------------------------- starts
 
 
-def _named_start(name: str, X, n_components: int, rng, side: SideInformation) -> np.ndarray:
+def _named_start(
+    name: str, X: FloatArray, n_components: int, rng: Rng, side: SideInformation
+) -> FloatArray:
     """Responsibilities of the start with that name, in agreement with what is known."""
     if name == "auto":
         name = _best_informed_start(n_components, side)
@@ -605,7 +626,7 @@ def _named_start(name: str, X, n_components: int, rng, side: SideInformation) ->
     return honour(responsibilities, side)
 
 
-def _alive(weights: np.ndarray, n_points: int) -> np.ndarray:
+def _alive(weights: FloatArray, n_points: int) -> FloatArray:
     """Weights of at least one point: relations may need a component that the start leaves empty."""
     weights = np.maximum(weights, 1 / n_points)
     return weights / weights.sum()
@@ -623,7 +644,7 @@ def _best_informed_start(n_components: int, side: SideInformation) -> str:
 # ---------------------------------------------------------------------------- checks
 
 
-def _check_scale(X: np.ndarray, reg_covar: float) -> None:
+def _check_scale(X: FloatArray, reg_covar: float) -> None:
     """Refuse data whose squares overflow, and a reg_covar that would be all there is to see."""
     with np.errstate(over="ignore"):
         ranges = X.max(axis=0) - X.min(axis=0)
@@ -632,6 +653,12 @@ def _check_scale(X: np.ndarray, reg_covar: float) -> None:
         raise ValueError(
             f"column {ranges.argmax()} spans {ranges.max():.3g}: its squares overflow. Divide the "
             "data by a constant."
+        )
+    vanishing = np.flatnonzero((ranges > 0) & (ranges < SMALLEST_DEVIATION))
+    if len(vanishing) and reg_covar < SMALLEST_DEVIATION:
+        raise ValueError(
+            f"column {vanishing[0]} spans {ranges[vanishing[0]]:.3g}: its squares vanish. Multiply "
+            "the data by a constant, or drop the column."
         )
     largest = ranges.max() ** 2
     if 0 < largest < reg_covar:
@@ -642,7 +669,18 @@ def _check_scale(X: np.ndarray, reg_covar: float) -> None:
         )
 
 
-def _check_responsibilities(responsibilities, shape: tuple[int, int]) -> np.ndarray:
+def _require_few_categories(largest: IntArray) -> None:
+    """Refuse codes that would make tables of millions of categories that nobody asked for."""
+    if largest.sum() > MOST_CATEGORIES:
+        d = int(largest.argmax())
+        raise ValueError(
+            f"feature {d} holds the code {largest[d]:.15g}, so that it would have one category "
+            "more than that, most of them never seen. Encode categories as 0, 1, ... "
+            "(OrdinalEncoder does), or pass n_categories if so many are meant."
+        )
+
+
+def _check_responsibilities(responsibilities: ArrayLike, shape: tuple[int, int]) -> FloatArray:
     r = np.asarray(responsibilities, dtype=np.float64)
     if r.shape != shape:
         raise ValueError(
@@ -660,9 +698,9 @@ def _check_responsibilities(responsibilities, shape: tuple[int, int]) -> np.ndar
 class _Given(NamedTuple):
     """What the user gives of the start, in the order of Parameters."""
 
-    weights: np.ndarray | None
-    means: np.ndarray | None
-    covariances: np.ndarray | None
+    weights: FloatArray | None
+    means: FloatArray | None
+    covariances: FloatArray | None
 
 
 def _given_parameters(model: ConstrainedGaussianMixture, n_dims: int) -> _Given:
@@ -677,7 +715,7 @@ def _given_parameters(model: ConstrainedGaussianMixture, n_dims: int) -> _Given:
     return _Given(weights, means, _given_covariances(model, n_components, n_dims))
 
 
-def _check_array(name: str, value, *shapes: tuple[int, ...]) -> np.ndarray | None:
+def _check_array(name: str, value: ArrayLike | None, *shapes: tuple[int, ...]) -> FloatArray | None:
     """The array, if it has one of the shapes and is finite; None stays None."""
     if value is None:
         return None
@@ -690,7 +728,9 @@ def _check_array(name: str, value, *shapes: tuple[int, ...]) -> np.ndarray | Non
     return array
 
 
-def _given_covariances(model, n_components: int, n_dims: int) -> np.ndarray | None:
+def _given_covariances(
+    model: ConstrainedGaussianMixture, n_components: int, n_dims: int
+) -> FloatArray | None:
     """covariances_init as (K, D, D), checked to be possible for the covariance type."""
     pool = POOLINGS[model.covariance_type]
     full = (n_components, n_dims, n_dims)

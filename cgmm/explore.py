@@ -24,7 +24,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -32,6 +32,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from cgmm.numerics import IntArray
 from cgmm.plot import STYLE
 
 __all__ = ["Choice", "Control", "Explorer", "Slider", "Source", "source"]
@@ -76,7 +77,7 @@ class Control:
     """
 
     label: str
-    values: Sequence | Mapping[str, Any]
+    values: Sequence[Any] | Mapping[str, Any]
     format: Callable[[Any], str] = str
     start: int = 0
 
@@ -111,12 +112,12 @@ class Control:
         """How the page writes each value."""
         return self._named(self.values)
 
-    def _named(self, values: Sequence | Mapping[str, Any]) -> list[str]:
+    def _named(self, values: Sequence[Any] | Mapping[str, Any]) -> list[str]:
         """The names given, or those that the format makes."""
         return list(values) if isinstance(values, Mapping) else [self.format(v) for v in values]
 
 
-def _values(values: Sequence | Mapping[str, Any]) -> list:
+def _values(values: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
     """The values of a list or of a mapping from names."""
     return list(values.values() if isinstance(values, Mapping) else values)
 
@@ -145,7 +146,7 @@ class Slider(Control):
     ['0.00', '0.15', '0.30']
     """
 
-    live: Sequence | Mapping[str, Any] | None = None
+    live: Sequence[Any] | Mapping[str, Any] | None = None
     button: str | None = None
 
     def __post_init__(self) -> None:
@@ -290,7 +291,7 @@ class Explorer:
 
     # ------------------------------------------------------------------ its two lives
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, Any]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         """All lives at once; Jupyter and the book each take the one that they can show."""
         bundle = {"text/plain": repr(self), "text/html": self.html()}
         try:
@@ -336,7 +337,7 @@ class Explorer:
         # Nothing in it may end the script element that holds it.
         return json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
 
-    def widget(self):
+    def widget(self) -> Any:
         """The life with a kernel: widgets that draw the figure anew.
 
         Returns
@@ -362,7 +363,7 @@ class Explorer:
             rows.append(row)
             pickers.append(row.children[0])
 
-        def show(_=None) -> None:
+        def show(_: object = None) -> None:
             frame = self._frame(tuple(picker.label for picker in pickers))
             # The image widget has no alternative text; this element has.
             image.value = _image_html(frame)
@@ -375,7 +376,7 @@ class Explorer:
         return ipywidgets.VBox([title, image, *rows, status]).add_class("cgmm-explorer-live")
 
 
-def _control_widget(ipywidgets, control: Control):
+def _control_widget(ipywidgets: Any, control: Control) -> Any:
     """A row whose first child has the control's names as options."""
     look = {"description": control.label, "style": {"description_width": "initial"}}
     options = list(control.live_options)
@@ -384,11 +385,12 @@ def _control_widget(ipywidgets, control: Control):
         return ipywidgets.HBox([ipywidgets.RadioButtons(options=options, index=index, **look)])
     layout = {"width": "30rem", "max_width": "100%"}
     slider = ipywidgets.SelectionSlider(options=options, index=index, layout=layout, **look)
-    if not control.button:
+    action = cast("Slider", control).button
+    if not action:
         return ipywidgets.HBox([slider])
-    button = ipywidgets.Button(description=control.button)
+    button = ipywidgets.Button(description=action)
 
-    def advance(_) -> None:
+    def advance(_: object) -> None:
         slider.index = (slider.index + 1) % len(options)
 
     button.on_click(advance)
@@ -398,7 +400,7 @@ def _control_widget(ipywidgets, control: Control):
 # ---------------------------------------------------------------------------- checks
 
 
-def _check_controls(controls: Mapping[str, Control], *functions: Callable) -> None:
+def _check_controls(controls: Mapping[str, Control], *functions: Callable[..., Any]) -> None:
     """Each control is one, and each function takes exactly these arguments."""
     for name, control in controls.items():
         if not isinstance(control, Control):
@@ -454,7 +456,9 @@ def _check_bytes(n_bytes: int, n_frames: int, max_bytes: int) -> None:
 # ---------------------------------------------------------------------------- pictures
 
 
-def _render(draw: Callable, values: Mapping[str, Any], dpi: float) -> tuple[bytes, tuple[int, int]]:
+def _render(
+    draw: Callable[..., Any], values: Mapping[str, Any], dpi: float
+) -> tuple[bytes, tuple[int, int]]:
     """Draw one figure in the book's style, and encode it; nothing else may show it."""
     with mpl.style.context(["default", STYLE]):
         drawn = draw(**values)
@@ -469,7 +473,7 @@ def _render(draw: Callable, values: Mapping[str, Any], dpi: float) -> tuple[byte
     return _webp(pixels), (pixels.shape[1], pixels.shape[0])
 
 
-def _webp(pixels: np.ndarray) -> bytes:
+def _webp(pixels: IntArray) -> bytes:
     """Encode (height, width, 4) bytes without loss."""
     try:
         from PIL import Image, features
@@ -510,7 +514,11 @@ def _image_html(frame: Frame) -> str:
 
 def _control_html(name: str, control: Control) -> str:
     """A control in native elements, disabled until the script takes it over."""
-    return _choice_html(name, control) if isinstance(control, Choice) else _slider_html(control)
+    return (
+        _choice_html(name, control)
+        if isinstance(control, Choice)
+        else _slider_html(cast("Slider", control))
+    )
 
 
 def _slider_html(slider: Slider) -> str:
@@ -661,7 +669,7 @@ class Source(str):
         return str(self)
 
 
-def source(*functions: Callable) -> Source:
+def source(*functions: Callable[..., Any]) -> Source:
     """The code of functions as it stands in the package, without their docstrings.
 
     Parameters
@@ -678,16 +686,17 @@ def source(*functions: Callable) -> Source:
     --------
     >>> from cgmm.gaussian import POOLINGS
     >>> source(POOLINGS["full"].combine)
-    def _full(counts, scatter):
+    def _full(counts: FloatArray, scatter: FloatArray) -> FloatArray:
         return scatter / counts[:, None, None]
     """
     return Source("\n\n\n".join(map(_without_docstring, functions)))
 
 
-def _without_docstring(function: Callable) -> str:
+def _without_docstring(function: Callable[..., Any]) -> str:
     text = textwrap.dedent(inspect.getsource(function))
     tree, lines = ast.parse(text), text.splitlines()
-    if ast.get_docstring(tree.body[0]) is not None:
-        docstring = tree.body[0].body[0]
+    definition = cast("ast.FunctionDef", tree.body[0])
+    if ast.get_docstring(definition) is not None:
+        docstring = definition.body[0]
         del lines[docstring.lineno - 1 : docstring.end_lineno]
     return "\n".join(lines).rstrip()

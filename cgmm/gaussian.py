@@ -21,11 +21,11 @@ is decided from the data: the expanded form only where it costs at most five of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgmm.numerics import blocks
+from cgmm.numerics import BoolArray, FloatArray, IntArray, blocks
 
 __all__ = [
     "POOLINGS",
@@ -45,6 +45,8 @@ SAFE_RATIO = 1e5
 AT_LEAST = 1024
 # Above this dimension the products x xᵀ outweigh what the expanded form saves.
 MAX_EXPANDED_DIMENSION = 24
+# Below this standard deviation the squares of its reciprocal overflow.
+SMALLEST_DEVIATION = 1e-153
 # Below this expected count a component is dead: its moments would be quotients of denormal numbers.
 SMALLEST_COUNT = np.finfo(float).tiny / np.finfo(float).eps
 
@@ -52,18 +54,18 @@ SMALLEST_COUNT = np.finfo(float).tiny / np.finfo(float).eps
 class Parameters(NamedTuple):
     """θ, the parameters of a Gaussian mixture."""
 
-    weights: np.ndarray
+    weights: FloatArray
     """(K,) π_k ≥ 0, summing to one."""
-    means: np.ndarray
+    means: FloatArray
     """(K, D) μ_k."""
-    covariances: np.ndarray
+    covariances: FloatArray
     """(K, D, D) Σ_k, symmetric positive definite."""
 
-    def log_density(self, X: np.ndarray) -> np.ndarray:
+    def log_density(self, X: FloatArray) -> FloatArray:
         """(N, K) log N(x_i | μ_k, Σ_k): :func:`log_density`."""
         return log_density(X, self)
 
-    def log_joint(self, X: np.ndarray) -> np.ndarray:
+    def log_joint(self, X: FloatArray) -> FloatArray:
         """(N, K) log π_k + log N(x_i | μ_k, Σ_k): :func:`log_joint`."""
         return log_joint(X, self)
 
@@ -71,15 +73,15 @@ class Parameters(NamedTuple):
 class Moments(NamedTuple):
     """Weighted moments of the data, one row a component."""
 
-    counts: np.ndarray
+    counts: FloatArray
     """(K,) N_k = Σ_i r_ik."""
-    means: np.ndarray
+    means: FloatArray
     """(K, D) m_k = Σ_i r_ik x_i / N_k."""
-    scatter: np.ndarray
+    scatter: FloatArray
     """(K, D, D) S_k = Σ_i r_ik (x_i - m_k)(x_i - m_k)ᵀ."""
 
     @property
-    def alive(self) -> np.ndarray:
+    def alive(self) -> BoolArray:
         """(K,) whether the component explains anything: N_k is above the smallest usable count."""
         return self.counts > SMALLEST_COUNT
 
@@ -87,7 +89,7 @@ class Moments(NamedTuple):
 # ---------------------------------------------------------------------------- density
 
 
-def log_density(X: np.ndarray, parameters: Parameters) -> np.ndarray:
+def log_density(X: FloatArray, parameters: Parameters) -> FloatArray:
     """Log-density of every point under every component, without the weights.
 
     Parameters
@@ -123,7 +125,7 @@ def log_density(X: np.ndarray, parameters: Parameters) -> np.ndarray:
     return _log_densities(X, parameters, np.zeros(len(parameters.means)))
 
 
-def log_joint(X: np.ndarray, parameters: Parameters) -> np.ndarray:
+def log_joint(X: FloatArray, parameters: Parameters) -> FloatArray:
     """log p(x_i, z_i = k | θ) = log π_k + log N(x_i | μ_k, Σ_k).
 
     Parameters
@@ -157,7 +159,7 @@ def log_joint(X: np.ndarray, parameters: Parameters) -> np.ndarray:
     return log_values
 
 
-def _log_densities(X: np.ndarray, parameters: Parameters, offsets: np.ndarray) -> np.ndarray:
+def _log_densities(X: FloatArray, parameters: Parameters, offsets: FloatArray) -> FloatArray:
     """Log-densities plus one offset a component, in the form that suits the data."""
     whiteners, log_dets = _whiteners(parameters.covariances)
     centre, radius2 = _extent(X)
@@ -173,7 +175,7 @@ def _log_densities(X: np.ndarray, parameters: Parameters, offsets: np.ndarray) -
     return _direct_densities(X, centre, means, whiteners, constants)
 
 
-def _whiteners(covariances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _whiteners(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
     """One triangular factor a component: W_k with W_k Σ_k W_kᵀ = I, and log|Σ_k|."""
     try:
         factors = np.linalg.cholesky(covariances)
@@ -182,10 +184,15 @@ def _whiteners(covariances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if factors is None or not np.isfinite(factors).all():
         raise ValueError(_name_singular(covariances))
     diagonals = np.einsum("kdd->kd", factors)
+    # What a variable adds to those before it: below the rounding of its variance, it is noise.
+    variances = np.einsum("kdd->kd", covariances)
+    rounding = 8 * np.finfo(float).eps * variances.shape[1] * variances
+    if diagonals.min() < SMALLEST_DEVIATION or (np.square(diagonals) <= rounding).any():
+        raise ValueError(_name_singular(covariances))
     return np.linalg.inv(factors), 2 * np.log(diagonals).sum(axis=1)
 
 
-def _name_singular(covariances: np.ndarray) -> str:
+def _name_singular(covariances: FloatArray) -> str:
     """Say which covariance has no Cholesky factor, and what helps."""
     smallest = [
         np.linalg.eigvalsh(covariance)[0] if np.isfinite(covariance).all() else np.nan
@@ -201,13 +208,13 @@ def _name_singular(covariances: np.ndarray) -> str:
     )
 
 
-def _is_diagonal(covariances: np.ndarray) -> bool:
+def _is_diagonal(covariances: FloatArray) -> bool:
     """Whether every matrix is zero off its diagonal."""
     off_diagonal = ~np.eye(covariances.shape[1], dtype=bool)
     return not covariances[:, off_diagonal].any()
 
 
-def _extent(X: np.ndarray) -> tuple[np.ndarray, float]:
+def _extent(X: FloatArray) -> tuple[FloatArray, float]:
     """From where to measure the data, and the largest squared distance from there.
 
     The origin if it lies in the data's bounding box (nothing is to be subtracted then), else the
@@ -223,7 +230,7 @@ def _extent(X: np.ndarray) -> tuple[np.ndarray, float]:
 class _Statistics:
     """φ(x) = (1, x, products x_a x_b): all pairs a ≤ b, or the squares alone."""
 
-    def __init__(self, n_dims: int, rows: np.ndarray, columns: np.ndarray):
+    def __init__(self, n_dims: int, rows: IntArray, columns: IntArray):
         self.n_dims, self.rows, self.columns = n_dims, rows, columns
         self.size = 1 + n_dims + len(rows)
         self.squares_only = len(rows) == n_dims
@@ -233,7 +240,7 @@ class _Statistics:
         """Slices whose φ fills a quarter of the cache; the rest is for its factors."""
         return blocks(n_points, 4 * self.size, at_least=AT_LEAST)
 
-    def of(self, x: np.ndarray) -> np.ndarray:
+    def of(self, x: FloatArray) -> FloatArray:
         """φ of the columns of ``x`` (D, B): (size, B), overwritten by the next call."""
         phi = self._rows(x.shape[1])
         phi[0] = 1
@@ -241,7 +248,7 @@ class _Statistics:
         self.products(phi[1 : self.n_dims + 1])
         return phi
 
-    def products(self, x: np.ndarray) -> np.ndarray:
+    def products(self, x: FloatArray) -> FloatArray:
         """The products alone, (size - 1 - D, B), overwritten by the next call."""
         products = self._rows(x.shape[1])[1 + self.n_dims :]
         if self.squares_only:
@@ -253,26 +260,26 @@ class _Statistics:
             start = stop
         return products
 
-    def _rows(self, width: int) -> np.ndarray:
+    def _rows(self, width: int) -> FloatArray:
         """The buffer, (size, width)."""
         if self._buffer.size < self.size * width:
             self._buffer = np.empty(self.size * width)
         return self._buffer[: self.size * width].reshape(self.size, width)
 
-    def unpack(self, products: np.ndarray) -> np.ndarray:
+    def unpack(self, products: FloatArray) -> FloatArray:
         """Symmetric (K, D, D) matrices from the (K, size - 1 - D) sums of products."""
         matrices = np.zeros((len(products), self.n_dims, self.n_dims))
         matrices[:, self.rows, self.columns] = products
         matrices[:, self.columns, self.rows] = products
         return matrices
 
-    def pack(self, matrices: np.ndarray) -> np.ndarray:
+    def pack(self, matrices: FloatArray) -> FloatArray:
         """The entries of symmetric matrices that meet the products, off-diagonal ones doubled."""
         twice = np.where(self.rows == self.columns, 1, 2)
         return twice * matrices[:, self.rows, self.columns]
 
 
-def _from_centre(x: np.ndarray, centre: np.ndarray) -> np.ndarray:
+def _from_centre(x: FloatArray, centre: FloatArray) -> FloatArray:
     """The columns of ``x`` measured from ``centre``; ``x`` itself where that is the origin."""
     return x - centre[:, None] if centre.any() else x
 
@@ -286,7 +293,14 @@ def _statistics(n_dims: int, diagonal: bool) -> _Statistics | None:
     return None
 
 
-def _expanded_densities(X, centre, means, precisions, constants, statistics) -> np.ndarray:
+def _expanded_densities(
+    X: FloatArray,
+    centre: FloatArray,
+    means: FloatArray,
+    precisions: FloatArray,
+    constants: FloatArray,
+    statistics: _Statistics,
+) -> FloatArray:
     """-½ (x_i - μ_k)ᵀ Σ_k⁻¹ (x_i - μ_k) + c_k, one product φ(x_i) · η_k (natural parameters)."""
     linear = np.einsum("kde,ke->kd", precisions, means)
     constants = constants - 0.5 * np.einsum("kd,kd->k", linear, means)
@@ -298,7 +312,13 @@ def _expanded_densities(X, centre, means, precisions, constants, statistics) -> 
     return densities.T
 
 
-def _direct_densities(X, centre, means, whiteners, constants) -> np.ndarray:
+def _direct_densities(
+    X: FloatArray,
+    centre: FloatArray,
+    means: FloatArray,
+    whiteners: FloatArray,
+    constants: FloatArray,
+) -> FloatArray:
     """The same from the squared length of the whitened difference W_k (x_i - μ_k)."""
     densities = np.empty((len(means), len(X)))
     for part in blocks(len(X), 2 * means.size):
@@ -314,7 +334,7 @@ def _direct_densities(X, centre, means, whiteners, constants) -> np.ndarray:
 
 
 def weighted_moments(
-    X: np.ndarray, responsibilities: np.ndarray, *, diagonal: bool = False
+    X: FloatArray, responsibilities: FloatArray, *, diagonal: bool = False
 ) -> Moments:
     """Counts, means and scatter matrices of the data under given responsibilities.
 
@@ -354,10 +374,13 @@ def weighted_moments(
     return moments._replace(means=moments.means + centre)
 
 
-def _expanded_moments(X, centre, responsibilities, statistics) -> Moments:
+def _expanded_moments(
+    X: FloatArray, centre: FloatArray, responsibilities: FloatArray, statistics: _Statistics
+) -> Moments:
     """All sums at once, Σ_i r_ik φ(x_i - centre)."""
     counts = responsibilities.sum(axis=0)
-    linear, products = 0.0, 0.0
+    linear: Any = 0.0
+    products: Any = 0.0
     for part in statistics.blocks(len(X)):
         x, r = _from_centre(X[part].T, centre), responsibilities[part]
         linear = linear + x @ r
@@ -377,10 +400,12 @@ def _is_safe(moments: Moments, radius2: float) -> bool:
         smallest = np.einsum("kdd->kd", variances).min(initial=np.inf)
     else:
         smallest = np.linalg.eigvalsh(variances).min(initial=np.inf)
-    return bool(radius2 <= SAFE_RATIO * smallest)
+    return bool(radius2 / SAFE_RATIO <= smallest)
 
 
-def _direct_moments(X, centre, responsibilities, diagonal: bool) -> Moments:
+def _direct_moments(
+    X: FloatArray, centre: FloatArray, responsibilities: FloatArray, diagonal: bool
+) -> Moments:
     """The same in two passes: the means first, then the scatter about them."""
     n_components, n_dims = responsibilities.shape[1], X.shape[1]
     counts = responsibilities.sum(axis=0)
@@ -399,7 +424,7 @@ def _direct_moments(X, centre, responsibilities, diagonal: bool) -> Moments:
     return Moments(counts, means, scatter)
 
 
-def _per_count(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def _per_count(sums: FloatArray, counts: FloatArray) -> FloatArray:
     """Σ_i r_ik x_i / N_k, and zero (the centre) for a dead component."""
     alive = counts > SMALLEST_COUNT
     return np.where(alive[:, None], sums, 0) / np.where(alive, counts, 1)[:, None]
@@ -417,17 +442,17 @@ class Pooling(NamedTuple):
     D)`` turns scikit-learn's array for the type into (K, D, D).
     """
 
-    combine: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    combine: Callable[[FloatArray, FloatArray], FloatArray]
     diagonal: bool
     n_parameters: Callable[[int, int], int]
     shape: Callable[[int, int], tuple[int, ...]]
-    expand: Callable[[np.ndarray, int, int], np.ndarray]
+    expand: Callable[[FloatArray, int, int], FloatArray]
 
     def maximise(
         self,
-        X: np.ndarray,
+        X: FloatArray,
         parameters: Parameters,
-        responsibilities: np.ndarray,
+        responsibilities: FloatArray,
         *,
         reg_covar: float = 0.0,
     ) -> Parameters:
@@ -465,19 +490,19 @@ class Pooling(NamedTuple):
         return parameters._replace(means=means, covariances=covariances)
 
 
-def _full(counts, scatter):
+def _full(counts: FloatArray, scatter: FloatArray) -> FloatArray:
     return scatter / counts[:, None, None]
 
 
-def _tied(counts, scatter):
+def _tied(counts: FloatArray, scatter: FloatArray) -> FloatArray:
     return np.repeat(scatter.sum(axis=0, keepdims=True) / counts.sum(), len(counts), axis=0)
 
 
-def _diag(counts, scatter):
+def _diag(counts: FloatArray, scatter: FloatArray) -> FloatArray:
     return _full(counts, scatter) * np.eye(scatter.shape[1])
 
 
-def _spherical(counts, scatter):
+def _spherical(counts: FloatArray, scatter: FloatArray) -> FloatArray:
     n_dims = scatter.shape[1]
     variances = np.einsum("kdd->k", scatter) / (n_dims * counts)
     return variances[:, None, None] * np.eye(n_dims)
@@ -508,7 +533,7 @@ POOLINGS: dict[str, Pooling] = {
 
 def sample(
     parameters: Parameters, n_samples: int, rng: np.random.Generator | np.random.RandomState
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[FloatArray, IntArray]:
     """Draw points and their components from the mixture.
 
     Parameters

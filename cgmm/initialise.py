@@ -9,13 +9,14 @@ r_ik   responsibilities of the start
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from cgmm.em import Posterior, m_step
 from cgmm.gaussian import Parameters, Pooling
-from cgmm.numerics import blocks
+from cgmm.numerics import BoolArray, FloatArray, IntArray, blocks
 from cgmm.side_information import SideInformation
 from cgmm.weights import closed_form
 
@@ -37,7 +38,7 @@ Rng = np.random.RandomState
 
 
 def from_responsibilities(
-    X: np.ndarray, responsibilities: np.ndarray, pool: Pooling, *, reg_covar: float = 0.0
+    X: FloatArray, responsibilities: FloatArray, pool: Pooling, *, reg_covar: float = 0.0
 ) -> Parameters:
     """The parameters that one M-step makes of given responsibilities.
 
@@ -77,7 +78,7 @@ def from_responsibilities(
     return m_step(X, fallback, posterior, pool, closed_form, reg_covar=reg_covar)
 
 
-def nearest(X: np.ndarray, centres: np.ndarray) -> np.ndarray:
+def nearest(X: FloatArray, centres: FloatArray) -> FloatArray:
     """Responsibilities that give each point to its nearest centre, as K-means does.
 
     Parameters
@@ -108,7 +109,7 @@ def nearest(X: np.ndarray, centres: np.ndarray) -> np.ndarray:
     return responsibilities
 
 
-def kmeans_plus_plus(X: np.ndarray, n_components: int, rng: Rng) -> np.ndarray:
+def kmeans_plus_plus(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
     """Responsibilities from k-means++ seeds: centres far apart, each point to the nearest.
 
     Parameters
@@ -143,8 +144,8 @@ def kmeans_plus_plus(X: np.ndarray, n_components: int, rng: Rng) -> np.ndarray:
 
 
 def seeds(
-    X: np.ndarray, n_components: int, rng: Rng, *, first: np.ndarray, mass: np.ndarray | float = 1.0
-) -> np.ndarray:
+    X: FloatArray, n_components: int, rng: Rng, *, first: FloatArray, mass: IntArray | float = 1.0
+) -> FloatArray:
     """Centres far apart: the first as given, each further one a row of X.
 
     Parameters
@@ -184,7 +185,7 @@ def seeds(
     return np.array(centres)
 
 
-def _squared_distances(X: np.ndarray, centre: np.ndarray) -> np.ndarray:
+def _squared_distances(X: FloatArray, centre: FloatArray) -> FloatArray:
     """(N,) |x_i - centre|², by subtraction: an offset of the data costs no digits."""
     distances = np.empty(len(X))
     for part in blocks(len(X), X.shape[1]):
@@ -193,7 +194,7 @@ def _squared_distances(X: np.ndarray, centre: np.ndarray) -> np.ndarray:
     return distances
 
 
-def _draw(mass: np.ndarray, n_draws: int, rng: Rng) -> np.ndarray:
+def _draw(mass: FloatArray, n_draws: int, rng: Rng) -> IntArray:
     """Indices drawn with probability proportional to ``mass``; uniformly where it is all zero."""
     # Scaled first: squares of tiny distances must not underflow in the sum.
     top = mass.max()
@@ -201,7 +202,7 @@ def _draw(mass: np.ndarray, n_draws: int, rng: Rng) -> np.ndarray:
     return np.searchsorted(cumulative, rng.uniform(size=n_draws) * cumulative[-1], side="right")
 
 
-def random_responsibilities(X: np.ndarray, n_components: int, rng: Rng) -> np.ndarray:
+def random_responsibilities(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
     """Responsibilities drawn uniformly and normalised: every component starts near the middle.
 
     Parameters
@@ -227,7 +228,7 @@ def random_responsibilities(X: np.ndarray, n_components: int, rng: Rng) -> np.nd
     return responsibilities / responsibilities.sum(axis=1, keepdims=True)
 
 
-def random_points(X: np.ndarray, n_components: int, rng: Rng) -> np.ndarray:
+def random_points(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
     """Responsibilities that give each point to the nearest of K points drawn without replacement.
 
     Parameters
@@ -255,7 +256,7 @@ def random_points(X: np.ndarray, n_components: int, rng: Rng) -> np.ndarray:
 # ---------------------------------------------------------------------------- side information
 
 
-def from_labels(X: np.ndarray, n_components: int, rng: Rng, side: SideInformation) -> np.ndarray:
+def from_labels(X: FloatArray, n_components: int, rng: Rng, side: SideInformation) -> FloatArray:
     """Responsibilities from the means of the classes' labelled points.
 
     Parameters
@@ -294,7 +295,7 @@ def from_labels(X: np.ndarray, n_components: int, rng: Rng, side: SideInformatio
             "init_params='labels' needs at least one point of known class; pass labels, or choose "
             "another start such as 'k-means++'."
         )
-    classes = side.spread(mask.argmax(axis=1))[known]
+    classes: IntArray = side.spread(cast("BoolArray", mask).argmax(axis=1))[known]
     present, position = np.unique(classes, return_inverse=True)
     counts = np.bincount(position)
     sums = [np.bincount(position, column) for column in X[known].T]
@@ -304,7 +305,7 @@ def from_labels(X: np.ndarray, n_components: int, rng: Rng, side: SideInformatio
     return nearest(X, centres[np.argsort(order)])
 
 
-def from_chunklets(X: np.ndarray, n_components: int, rng: Rng, side: SideInformation) -> np.ndarray:
+def from_chunklets(X: FloatArray, n_components: int, rng: Rng, side: SideInformation) -> FloatArray:
     """Responsibilities from the centroids of large chunklets that are far apart.
 
     Parameters
@@ -345,7 +346,7 @@ def from_chunklets(X: np.ndarray, n_components: int, rng: Rng, side: SideInforma
     return nearest(X, seeds(centroids, n_components, rng, first=first, mass=sizes))
 
 
-def honour(responsibilities: np.ndarray, side: SideInformation) -> np.ndarray:
+def honour(responsibilities: FloatArray, side: SideInformation) -> FloatArray:
     """Make a start agree with what is known: components named as labels are, chunklets whole.
 
     Parameters
@@ -386,14 +387,14 @@ def honour(responsibilities: np.ndarray, side: SideInformation) -> np.ndarray:
 # ---------------------------------------------------------------------------- by name
 
 
-STARTS: dict[str, Callable[[np.ndarray, int, Rng], np.ndarray]] = {
+STARTS: dict[str, Callable[[FloatArray, int, Rng], FloatArray]] = {
     "k-means++": kmeans_plus_plus,
     "random": random_responsibilities,
     "random_from_data": random_points,
 }
 """Every start from points alone, by the name under which ``init_params`` accepts it."""
 
-GUIDED_STARTS: dict[str, Callable[[np.ndarray, int, Rng, SideInformation], np.ndarray]] = {
+GUIDED_STARTS: dict[str, Callable[[FloatArray, int, Rng, SideInformation], FloatArray]] = {
     "labels": from_labels,
     "chunklets": from_chunklets,
 }

@@ -33,11 +33,13 @@ J         the objective: costs plus the penalties of the edges that are broken
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse.csgraph import connected_components
@@ -62,7 +64,8 @@ from cgmm.inference.colouring import (
 )
 from cgmm.initialise import kmeans_plus_plus, random_points
 from cgmm.network import Engine, Graph, NetworkError, components, edgeless, simplify
-from cgmm.runs import best_of
+from cgmm.numerics import FloatArray, IntArray
+from cgmm.runs import best_of, last_of
 from cgmm.side_information import SideInformation
 
 __all__ = [
@@ -90,14 +93,16 @@ FIRST_STEPS = 500
 CLIQUE_STARTS = 50
 # Steps of a search for an assignment in which no relation is broken, unless the user says more.
 MAX_SEARCH = 1_000_000
+# Points that differ by less have squared distances below the smallest number with all its digits.
+SMALLEST_RANGE = 1e-152
 # Iterations of plain K-means, which hints at where such an assignment lies.
 HINT_ITERATIONS = 20
 
 Rng = np.random.RandomState
-Rule = Callable[[np.ndarray, np.ndarray | None], tuple[np.ndarray, bool]]
+Rule = Callable[[FloatArray, IntArray | None], tuple[IntArray, bool]]
 """From costs (M, K), and the assignment before or None, to the new one (M,) and whether it is
 known to be the best of all. What it returns is never worse than the assignment before."""
-Hint = Callable[[], np.ndarray]
+Hint = Callable[[], IntArray]
 
 
 class SearchBudgetError(RuntimeError):
@@ -113,9 +118,9 @@ class SearchBudgetError(RuntimeError):
 class Nodes(NamedTuple):
     """What is assigned: groups of points that must stay together, by their means."""
 
-    means: np.ndarray
+    means: FloatArray
     """(M, D) m_j, the mean of each node's points."""
-    sizes: np.ndarray
+    sizes: FloatArray
     """(M,) n_j, how many points it has."""
     factor: float
     """What a squared distance counts: 1 in COP-KMeans, ½ in PCKMeans."""
@@ -123,7 +128,7 @@ class Nodes(NamedTuple):
     """The part of the objective that no assignment changes: distances within nodes."""
 
     @classmethod
-    def of(cls, X: np.ndarray, side: SideInformation, factor: float = 1.0) -> Nodes:
+    def of(cls, X: FloatArray, side: SideInformation, factor: float = 1.0) -> Nodes:
         """The nodes of a network over points.
 
         Parameters
@@ -154,7 +159,7 @@ class Nodes(NamedTuple):
         within = factor * float(np.square(X - means[side.node_of]).sum())
         return cls(means, sizes, factor, within)
 
-    def costs(self, centres: np.ndarray) -> np.ndarray:
+    def costs(self, centres: FloatArray) -> FloatArray:
         """(M, K) c_jk, up to the constant ``within``, in squared units of the data.
 
         Parameters
@@ -169,7 +174,7 @@ class Nodes(NamedTuple):
         """
         return (self.factor * self.sizes[:, None]) * cdist(self.means, centres, "sqeuclidean")
 
-    def centres(self, z: np.ndarray, before: np.ndarray) -> np.ndarray:
+    def centres(self, z: IntArray, before: FloatArray) -> FloatArray:
         """(K, D) the mean of the points of each cluster; one without points keeps its centre.
 
         Parameters
@@ -193,9 +198,9 @@ class Nodes(NamedTuple):
 class Step(NamedTuple):
     """One state of the loop; its parts belong together."""
 
-    centres: np.ndarray
+    centres: FloatArray
     """(K, D) μ_k."""
-    labels: np.ndarray
+    labels: IntArray
     """(M,) z_j, the assignment to exactly these centres."""
     objective: float
     """J of both."""
@@ -203,7 +208,7 @@ class Step(NamedTuple):
     """Whether the assignment is known to be the best for these centres."""
 
 
-def lloyd(nodes: Nodes, graph: Graph, centres: np.ndarray, rule: Rule) -> Iterator[Step]:
+def lloyd(nodes: Nodes, graph: Graph, centres: FloatArray, rule: Rule) -> Iterator[Step]:
     """Run Lloyd's iteration for as long as the caller wants.
 
     Parameters
@@ -238,7 +243,7 @@ def lloyd(nodes: Nodes, graph: Graph, centres: np.ndarray, rule: Rule) -> Iterat
     >>> [step.objective for step in islice(steps, 3)]
     [41.0, 6.0, 1.0]
     """
-    z = None
+    z: IntArray | None = None
     while True:
         costs = nodes.costs(centres)
         z, optimal = rule(costs, z)
@@ -248,7 +253,7 @@ def lloyd(nodes: Nodes, graph: Graph, centres: np.ndarray, rule: Rule) -> Iterat
         centres = nodes.centres(z, centres)
 
 
-def penalty(graph: Graph, z: np.ndarray) -> float:
+def penalty(graph: Graph, z: IntArray) -> float:
     """What broken preferences cost.
 
     Parameters
@@ -274,12 +279,12 @@ def penalty(graph: Graph, z: np.ndarray) -> float:
     return float(np.abs(graph.weights[broken & np.isfinite(graph.weights)]).sum())
 
 
-def _total(costs: np.ndarray, graph: Graph, z: np.ndarray) -> float:
+def _total(costs: FloatArray, graph: Graph, z: IntArray) -> float:
     """J, less the constant."""
     return _paid(costs, z) + penalty(graph, z)
 
 
-def _fill_empty(costs: np.ndarray, graph: Graph, z: np.ndarray) -> np.ndarray:
+def _fill_empty(costs: FloatArray, graph: Graph, z: IntArray) -> IntArray:
     """Give each empty cluster the node that gains most by a centre of its own, if one gains."""
     n_nodes, n_clusters = costs.shape
     for k in np.flatnonzero(np.bincount(z, minlength=n_clusters) == 0):
@@ -294,17 +299,18 @@ def _fill_empty(costs: np.ndarray, graph: Graph, z: np.ndarray) -> np.ndarray:
     return z
 
 
-def _held_by_ties(graph: Graph, z: np.ndarray) -> np.ndarray:
+def _held_by_ties(graph: Graph, z: IntArray) -> FloatArray:
     """(M,) what the penalties rise by when a node leaves its cluster for an empty one."""
     together = (z[graph.edges[:, 0]] == z[graph.edges[:, 1]]) & np.isfinite(graph.weights)
     ends, weights = graph.edges[together], graph.weights[together]
-    return np.bincount(ends.T.ravel(), np.tile(weights, 2), minlength=len(z))
+    rise: Any = np.bincount(ends.T.ravel(), np.tile(weights, 2), minlength=len(z))
+    return cast("FloatArray", rise)
 
 
 # ---------------------------------------------------------------------------- simple rules
 
 
-def nearest_rule(costs: np.ndarray, z: np.ndarray | None = None) -> tuple[np.ndarray, bool]:
+def nearest_rule(costs: FloatArray, z: IntArray | None = None) -> tuple[IntArray, bool]:
     """Each node to the nearest centre, whatever is known: plain K-means.
 
     Parameters
@@ -370,7 +376,7 @@ def engine_rule(graph: Graph, engine: Engine) -> Rule:
             "assignment; hand in one that can, such as cgmm.inference.auto, or None to search."
         )
 
-    def rule(costs: np.ndarray, z: np.ndarray | None) -> tuple[np.ndarray, bool]:
+    def rule(costs: FloatArray, z: IntArray | None) -> tuple[IntArray, bool]:
         best = most_probable(-costs)
         # Of equally good assignments keep the one at hand, or the loop might never settle.
         if z is not None:
@@ -388,8 +394,8 @@ def engine_rule(graph: Graph, engine: Engine) -> Rule:
 class _Component(NamedTuple):
     """Nodes tied by cannot-links, under local names 0, 1, ..."""
 
-    nodes: np.ndarray
-    neighbours: list[np.ndarray]
+    nodes: IntArray
+    neighbours: list[IntArray]
 
 
 def cop_rule(
@@ -458,7 +464,7 @@ def cop_rule(
     of_node = components(graph)
     parts = _split(graph, of_node)
 
-    def rule(costs: np.ndarray, z: np.ndarray | None) -> tuple[np.ndarray, bool]:
+    def rule(costs: FloatArray, z: IntArray | None) -> tuple[IntArray, bool]:
         best, optimal = costs.argmin(axis=1), True
         clashing = np.unique(of_node[a[best[a] == best[b]]])
         _part_pairs(costs, [parts[c].nodes for c in clashing if len(parts[c].nodes) == 2], best)
@@ -474,7 +480,7 @@ def cop_rule(
     return rule
 
 
-def _split(graph: Graph, of_node: np.ndarray) -> dict[int, _Component]:
+def _split(graph: Graph, of_node: IntArray) -> dict[int, _Component]:
     """The components that have edges, by their numbers."""
     matrix = _edges_only(graph)
     order = np.argsort(of_node, kind="stable")
@@ -484,6 +490,7 @@ def _split(graph: Graph, of_node: np.ndarray) -> dict[int, _Component]:
     for c in np.unique(of_node[graph.edges[:, 0]]):
         nodes = groups[c]
         local[nodes] = np.arange(len(nodes))
+        neighbours: list[IntArray]
         neighbours = [local[matrix.indices[matrix.indptr[j] : matrix.indptr[j + 1]]] for j in nodes]
         parts[int(c)] = _Component(nodes, neighbours)
     return parts
@@ -494,7 +501,7 @@ def _edges_only(graph: Graph) -> sparse.csr_array:
     return adjacency(Graph(graph.n_nodes, graph.edges, np.ones(len(graph.edges))))
 
 
-def _part_pairs(costs: np.ndarray, pairs: list[np.ndarray], z: np.ndarray) -> None:
+def _part_pairs(costs: FloatArray, pairs: list[IntArray], z: IntArray) -> None:
     """Of two nodes that want one cluster, the one that loses less takes its second choice."""
     if not pairs:
         return
@@ -509,7 +516,7 @@ def _part_pairs(costs: np.ndarray, pairs: list[np.ndarray], z: np.ndarray) -> No
     z[ends[rows, yields]] = second[rows, yields]
 
 
-def _relabelled(costs: np.ndarray, z: np.ndarray) -> np.ndarray:
+def _relabelled(costs: FloatArray, z: IntArray) -> IntArray:
     """The same colouring with its colours given to clusters as cheaply as possible."""
     n_clusters = costs.shape[1]
     of_colour = np.zeros((n_clusters, n_clusters))
@@ -517,7 +524,7 @@ def _relabelled(costs: np.ndarray, z: np.ndarray) -> np.ndarray:
     return linear_sum_assignment(of_colour)[1][z]
 
 
-def _begin(costs: np.ndarray, neighbours: list[np.ndarray], z: np.ndarray) -> np.ndarray:
+def _begin(costs: FloatArray, neighbours: list[IntArray], z: IntArray) -> IntArray:
     """Where to descend from: the colouring that is known, or a better one near the first choices.
 
     Exchanges lead far where there are few nodes; where there are many, the start matters.
@@ -528,18 +535,16 @@ def _begin(costs: np.ndarray, neighbours: list[np.ndarray], z: np.ndarray) -> np
         first_choices = costs.argmin(axis=1)
         steps = len(z) + FIRST_STEPS
         found, _ = _tabu_walk(adjacency(graph), first_choices, costs.shape[1], steps, Rng(0))
-        if found.complete and _paid(costs, found.colours) < _paid(costs, z):
-            z = found.colours
+        if found.complete and _paid(costs, cast("IntArray", found.colours)) < _paid(costs, z):
+            z = cast("IntArray", found.colours)
     return z
 
 
-def _paid(costs: np.ndarray, z: np.ndarray) -> float:
+def _paid(costs: FloatArray, z: IntArray) -> float:
     return float(costs[np.arange(len(z)), z].sum())
 
 
-def _cheapest(
-    costs: np.ndarray, neighbours: list[np.ndarray], z: np.ndarray
-) -> tuple[np.ndarray, bool]:
+def _cheapest(costs: FloatArray, neighbours: list[IntArray], z: IntArray) -> tuple[IntArray, bool]:
     """Improve an assignment of one component that breaks nothing; whether it is the best."""
     losses = costs - costs.min(axis=1, keepdims=True)
     if len(z) > BOUNDED_NODES:
@@ -549,11 +554,11 @@ def _cheapest(
 
 
 def _exchange(
-    costs: np.ndarray,
-    neighbours: list[np.ndarray],
-    z: np.ndarray,
+    costs: FloatArray,
+    neighbours: list[IntArray],
+    z: IntArray,
     soft: sparse.csr_array | None = None,
-) -> np.ndarray:
+) -> IntArray:
     """Descend by exchanges of two clusters along Kempe chains until none lowers the objective.
 
     A chain lowers it only if one of its nodes is better off: only those need start one.
@@ -567,7 +572,8 @@ def _exchange(
         for j in np.argsort(-gains.max(axis=1), kind="stable"):
             if gains[j].max() <= tiny:
                 break
-            for k in np.argsort(-gains[j], kind="stable"):
+            # Ends by break at the latest where k is its own cluster, which gains nothing.
+            for k in np.argsort(-gains[j], kind="stable"):  # pragma: no branch
                 if gains[j, k] <= tiny:
                     break
                 chain = _kempe_chain(neighbours, z, int(j), int(k))
@@ -579,7 +585,7 @@ def _exchange(
     return z
 
 
-def _exchange_all(costs: np.ndarray, ends: np.ndarray, z: np.ndarray) -> np.ndarray:
+def _exchange_all(costs: FloatArray, ends: IntArray, z: IntArray) -> IntArray:
     """The same descent in large components: all chains at once.
 
     Node j is in one chain for each other cluster k. An edge joins the chain of its one end for the
@@ -607,7 +613,7 @@ def _exchange_all(costs: np.ndarray, ends: np.ndarray, z: np.ndarray) -> np.ndar
             of_pair[[k, m]] = of_pair[:, [k, m]] = 0
 
 
-def _kempe_chain(neighbours: list[np.ndarray], z: np.ndarray, j: int, k: int) -> np.ndarray:
+def _kempe_chain(neighbours: list[IntArray], z: IntArray, j: int, k: int) -> IntArray:
     """The nodes of the clusters z_j and k that hang together with j."""
     pair, chain, seen = (z[j], k), [j], {j}
     for node in chain:
@@ -618,7 +624,9 @@ def _kempe_chain(neighbours: list[np.ndarray], z: np.ndarray, j: int, k: int) ->
     return np.array(chain)
 
 
-def _gain(costs, soft, z: np.ndarray, chain: np.ndarray, moved: np.ndarray) -> float:
+def _gain(
+    costs: FloatArray, soft: sparse.csr_array | None, z: IntArray, chain: IntArray, moved: IntArray
+) -> float:
     """How much the objective falls when the nodes of a chain move."""
     gain = costs[chain, z[chain]].sum() - costs[chain, moved].sum()
     if soft is not None:
@@ -632,8 +640,8 @@ def _gain(costs, soft, z: np.ndarray, chain: np.ndarray, moved: np.ndarray) -> f
 
 
 def _branch_and_bound(
-    losses: np.ndarray, neighbours: list[np.ndarray], z: np.ndarray, max_steps: int
-) -> tuple[np.ndarray, bool]:
+    losses: FloatArray, neighbours: list[IntArray], z: IntArray, max_steps: int
+) -> tuple[IntArray, bool]:
     """The cheapest assignment of a component, and whether the search was complete.
 
     ``losses`` are costs less the smallest of each node. A step gives one node, in a clash, a
@@ -671,21 +679,21 @@ def _branch_and_bound(
         _place(blockers, neighbours, node, k, 1)
 
 
-def _place(blockers: np.ndarray, neighbours: list[np.ndarray], j: int, k: int, sign: int) -> None:
+def _place(blockers: IntArray, neighbours: list[IntArray], j: int, k: int, sign: int) -> None:
     """Give node j cluster k, or take it back: its neighbours lose k, itself all others."""
     blockers[neighbours[j], k] += sign
     blockers[j] += sign
     blockers[j, k] -= sign
 
 
-def _ends(neighbours: list[np.ndarray]) -> np.ndarray:
+def _ends(neighbours: list[IntArray]) -> IntArray:
     """(2, E) the edges of a component, each once."""
     first = np.repeat(np.arange(len(neighbours)), [len(others) for others in neighbours])
     second = np.concatenate(neighbours)
     return np.array([first, second])[:, first < second]
 
 
-def _outlook(free: np.ndarray, ends: np.ndarray, bound: float) -> tuple[np.ndarray, float, int]:
+def _outlook(free: FloatArray, ends: IntArray, bound: float) -> tuple[IntArray, float, int]:
     """First choices, a lower bound on the loss, and a node to branch on (-1: no clash).
 
     Of two neighbours with one first choice, one must take another: over edges that share no node,
@@ -711,7 +719,7 @@ def _outlook(free: np.ndarray, ends: np.ndarray, bound: float) -> tuple[np.ndarr
 # ---------------------------------------------------------------------------- feasibility
 
 
-def _peel(matrix: sparse.csr_array, n_clusters: int) -> tuple[np.ndarray, list[int]]:
+def _peel(matrix: sparse.csr_array, n_clusters: int) -> tuple[IntArray, list[int]]:
     """The core in which every node has K neighbours or more, and the others as they went."""
     degrees = np.diff(matrix.indptr)
     peeled = np.flatnonzero(degrees < n_clusters).tolist()
@@ -732,7 +740,7 @@ class _Search:
         self.n_clusters, self.max_search, self.rng, self.hint = n_clusters, max_search, rng, hint
         self.steps_left = max_search
 
-    def assign(self, graph: Graph) -> np.ndarray:
+    def assign(self, graph: Graph) -> IntArray:
         """(M,) clusters: greedily, and by search in the components where that needs too many."""
         hard = Graph(graph.n_nodes, graph.edges, np.ones(len(graph.edges)))
         z, of_node = colour_nodes(hard), components(hard)
@@ -746,7 +754,9 @@ class _Search:
                 z[nodes] = self._colour_component(matrix[nodes][:, nodes], nodes, near)
         return z
 
-    def _colour_component(self, matrix, nodes: np.ndarray, near: np.ndarray | None) -> np.ndarray:
+    def _colour_component(
+        self, matrix: sparse.csr_array, nodes: IntArray, near: IntArray | None
+    ) -> IntArray:
         """A colouring of one component.
 
         A node with fewer than K neighbours always finds a colour once they have theirs. Taking
@@ -762,7 +772,9 @@ class _Search:
             colours[j] = np.setdiff1d(np.arange(self.n_clusters), taken)[0]
         return colours
 
-    def _colour_core(self, matrix, names: np.ndarray, near: np.ndarray | None) -> np.ndarray:
+    def _colour_core(
+        self, matrix: sparse.csr_array, names: IntArray, near: IntArray | None
+    ) -> IntArray:
         """The colours, or an error that says whether there are none or none was found."""
         clique = _clique(matrix)
         if len(clique) > self.n_clusters:
@@ -789,7 +801,9 @@ class _Search:
             np.sort(names[self._to_blame(matrix)]),
         )
 
-    def _take_turns(self, matrix, clique: np.ndarray, near: np.ndarray | None) -> Search:
+    def _take_turns(
+        self, matrix: sparse.csr_array, clique: IntArray, near: IntArray | None
+    ) -> Search:
         """By turns backtracking, which can prove that there is none, and a walk, which cannot.
 
         Large degrees come first, then random orders, and every other walk starts near the hint;
@@ -813,7 +827,9 @@ class _Search:
             order, n_steps = self.rng.permutation(len(order)), 2 * n_steps
         return Search(None, complete=False)
 
-    def _attempt(self, matrix, clique, order, max_steps: int) -> Search:
+    def _attempt(
+        self, matrix: sparse.csr_array, clique: IntArray, order: IntArray, max_steps: int
+    ) -> Search:
         """One search; the clique's colours are given, as any other naming would do as well."""
         allowed = np.ones((len(order), self.n_clusters), dtype=bool)
         allowed[clique] = np.eye(self.n_clusters, dtype=bool)[: len(clique)]
@@ -824,7 +840,7 @@ class _Search:
         colours[order] = found.colours
         return Search(colours, complete=True)
 
-    def _to_blame(self, matrix: sparse.csr_array) -> np.ndarray:
+    def _to_blame(self, matrix: sparse.csr_array) -> IntArray:
         """Few nodes that cannot be coloured: leave out what is not needed for that."""
         blamed = np.arange(matrix.shape[0])
         for j in range(matrix.shape[0] if matrix.shape[0] <= BOUNDED_NODES else 0):
@@ -841,7 +857,7 @@ class _Search:
 
 
 def _tabu_walk(
-    matrix: sparse.csr_array, start: np.ndarray, n_colours: int, n_steps: int, rng: Rng
+    matrix: sparse.csr_array, start: IntArray, n_colours: int, n_steps: int, rng: Rng
 ) -> tuple[Search, int]:
     """Repair a colouring move by move; the colouring, if one is found, and the steps taken.
 
@@ -875,7 +891,7 @@ def _tabu_walk(
     return Search(None, complete=False), n_steps
 
 
-def _clique(matrix: sparse.csr_array) -> np.ndarray:
+def _clique(matrix: sparse.csr_array) -> IntArray:
     """A large set of mutual neighbours, grown greedily from the nodes of largest degree."""
     degrees = np.diff(matrix.indptr)
     largest: list[int] = []
@@ -889,7 +905,7 @@ def _clique(matrix: sparse.csr_array) -> np.ndarray:
     return np.array(largest, dtype=np.intp)
 
 
-def _neighbours_of(matrix: sparse.csr_array, j: int) -> np.ndarray:
+def _neighbours_of(matrix: sparse.csr_array, j: int) -> IntArray:
     return matrix.indices[matrix.indptr[j] : matrix.indptr[j + 1]]
 
 
@@ -899,7 +915,7 @@ def _neighbours_of(matrix: sparse.csr_array, j: int) -> np.ndarray:
 class _Ties(NamedTuple):
     """Tied nodes in an order in which each colour is one slice."""
 
-    nodes: np.ndarray
+    nodes: IntArray
     """(n,) the node at each place."""
     rows: tuple[tuple[slice, sparse.csr_array, sparse.csr_array], ...]
     """A slice a colour, and its rows of ``soft`` and ``hard``."""
@@ -965,7 +981,7 @@ def pck_rule(
         return start
     ties = _tie(graph)
 
-    def rule(costs: np.ndarray, z: np.ndarray | None) -> tuple[np.ndarray, bool]:
+    def rule(costs: FloatArray, z: IntArray | None) -> tuple[IntArray, bool]:
         best = costs.argmin(axis=1)
         tied = ties.nodes
         best[tied] = start(costs, None)[0][tied] if z is None else z[tied]
@@ -990,17 +1006,17 @@ def _tie(graph: Graph) -> _Ties:
     return _Ties(tied[blocks.order], rows, soft, hard)
 
 
-def _settle(ties: _Ties, costs: np.ndarray, z: np.ndarray) -> np.ndarray:
+def _settle(ties: _Ties, costs: FloatArray, z: IntArray) -> IntArray:
     """Let nodes take turns until none is better off by moving, alone or along a chain."""
     z = _take_turns(ties, costs, z)
     if ties.hard.nnz:
         starts = ties.hard.indptr
-        neighbours = np.split(ties.hard.indices, starts[1:-1])
+        neighbours: list[IntArray] = list(np.split(ties.hard.indices, starts[1:-1]))
         z = _exchange(costs, neighbours, z, ties.soft)
     return z
 
 
-def _take_turns(ties: _Ties, costs: np.ndarray, z: np.ndarray) -> np.ndarray:
+def _take_turns(ties: _Ties, costs: FloatArray, z: IntArray) -> IntArray:
     """Iterated conditional modes: what a node pays is its cost less the ties to its like."""
     z, tiny = z.copy(), ROUNDING * np.abs(costs).max()
     states = _one_hot(z, costs.shape[1])
@@ -1022,11 +1038,11 @@ def _take_turns(ties: _Ties, costs: np.ndarray, z: np.ndarray) -> np.ndarray:
     return z
 
 
-def _one_hot(z: np.ndarray, n_clusters: int) -> np.ndarray:
+def _one_hot(z: IntArray, n_clusters: int) -> FloatArray:
     return (z[:, None] == np.arange(n_clusters)).astype(float)
 
 
-def _move_groups(graph: Graph, costs: np.ndarray, z: np.ndarray) -> np.ndarray:
+def _move_groups(graph: Graph, costs: FloatArray, z: IntArray) -> IntArray:
     """Move as wholes the groups of nodes that are together and tied by w > 0."""
     together = (graph.weights > 0) & (z[graph.edges[:, 0]] == z[graph.edges[:, 1]])
     if not together.any():
@@ -1050,7 +1066,7 @@ def _move_groups(graph: Graph, costs: np.ndarray, z: np.ndarray) -> np.ndarray:
 # ---------------------------------------------------------------------------- seeds
 
 
-def chunklet_seeds(X: np.ndarray, node_of: np.ndarray, n_clusters: int, rng: Rng) -> np.ndarray:
+def chunklet_seeds(X: FloatArray, node_of: IntArray, n_clusters: int, rng: Rng) -> FloatArray:
     """Centres to start from: chunklets that are large and far apart.
 
     Parameters
@@ -1101,18 +1117,18 @@ def chunklet_seeds(X: np.ndarray, node_of: np.ndarray, n_clusters: int, rng: Rng
     return np.array(seeds)
 
 
-def _means_of_parts(X: np.ndarray, responsibilities: np.ndarray) -> np.ndarray:
+def _means_of_parts(X: FloatArray, responsibilities: FloatArray) -> FloatArray:
     """The mean of each part; of all points where a part is empty, which the loop then fills."""
     counts = responsibilities.sum(axis=0)[:, None]
     means = (responsibilities.T @ X) / np.maximum(counts, 1)
     return np.where(counts > 0, means, X.mean(axis=0))
 
 
-def _plus_plus(X, node_of, n_clusters: int, rng: Rng) -> np.ndarray:
+def _plus_plus(X: FloatArray, node_of: IntArray, n_clusters: int, rng: Rng) -> FloatArray:
     return _means_of_parts(X, kmeans_plus_plus(X, n_clusters, rng))
 
 
-def _random(X, node_of, n_clusters: int, rng: Rng) -> np.ndarray:
+def _random(X: FloatArray, node_of: IntArray, n_clusters: int, rng: Rng) -> FloatArray:
     return _means_of_parts(X, random_points(X, n_clusters, rng))
 
 
@@ -1139,7 +1155,26 @@ class _ConstrainedKMeans(
         "verbose": ["verbose"],
     }
 
-    def _points(self, X) -> np.ndarray:
+    n_clusters: int
+    init: str | ArrayLike
+    n_init: int
+    max_iter: int
+    tol: float
+    inference: Engine | None
+    max_search: int
+    random_state: int | np.random.RandomState | None
+    verbose: int
+
+    cluster_centers_: FloatArray
+    labels_: IntArray
+    objective_: float
+    assignment_optimal_: bool
+    history_: FloatArray
+    n_iter_: int
+    converged_: bool
+    inertia_: float
+
+    def _points(self, X: ArrayLike) -> FloatArray:
         """The training points, checked."""
         self._validate_params()
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=self.n_clusters)
@@ -1151,11 +1186,21 @@ class _ConstrainedKMeans(
                 f"column {ranges.argmax()} spans {ranges.max():.3g}: its squares overflow. Divide "
                 "the data by a constant."
             )
+        if 0 < ranges.max() < SMALLEST_RANGE:
+            raise ValueError(
+                f"column {ranges.argmax()} spans {ranges.max():.3g}, and no other more: their "
+                "squares vanish. Multiply the data by a constant."
+            )
         return X
 
     def _fit(
-        self, X: np.ndarray, side: SideInformation, chunklets: np.ndarray, make_rule, factor: float
-    ):
+        self,
+        X: FloatArray,
+        side: SideInformation,
+        chunklets: IntArray,
+        make_rule: Callable[..., Rule],
+        factor: float,
+    ) -> Self:
         """Best of n_init runs of Lloyd's loop over the nodes of ``side``."""
         rng = check_random_state(self.random_state)
         # What an offset of the data would cost the means in digits, centring saves.
@@ -1163,26 +1208,30 @@ class _ConstrainedKMeans(
         nodes = Nodes.of(X - offset, side, factor)
         tol = self.tol * X.var(axis=0).mean()
 
-        def hint() -> np.ndarray:
+        def hint() -> IntArray:
             centres = self._start(X, chunklets, rng) - offset
             plain = lloyd(nodes, edgeless(side.n_nodes), centres, nearest_rule)
-            return _follow(plain, tol, HINT_ITERATIONS, 0, 0).step.labels
+            # No run that could be kept: an interrupt here is one of the search.
+            return deque(_growing(plain, tol, HINT_ITERATIONS), maxlen=1).pop().step.labels
 
         rule = self._rule(side, make_rule, rng, hint)
 
         def one_run(number: int) -> _Run:
             centres = self._start(X, chunklets, rng) - offset
             steps = lloyd(nodes, side.graph, centres, rule)
-            return _follow(steps, tol, self.max_iter, self.verbose, number)
+            return last_of(_growing(steps, tol, self.max_iter, self.verbose, number))
 
         # What is wrong with the relations is wrong in every run.
         best = best_of(one_run, self._n_runs(), fatal=(ValueError,))
         self._store(best, side, offset)
         self.inertia_ = float(np.square(X - self.cluster_centers_[self.labels_]).sum())
+        # After everything is stored: the warning may be an error.
         _warn_about(best, self.n_clusters, self.max_iter)
         return self
 
-    def _rule(self, side: SideInformation, make_rule, rng: Rng, hint: Hint) -> Rule:
+    def _rule(
+        self, side: SideInformation, make_rule: Callable[..., Rule], rng: Rng, hint: Hint
+    ) -> Rule:
         """The assignment rule; its errors name points."""
         try:
             if self.inference is not None:
@@ -1197,7 +1246,7 @@ class _ConstrainedKMeans(
         """A start that is given is the same in every run."""
         return self.n_init if isinstance(self.init, str) else 1
 
-    def _start(self, X: np.ndarray, chunklets: np.ndarray, rng: Rng) -> np.ndarray:
+    def _start(self, X: FloatArray, chunklets: IntArray, rng: Rng) -> FloatArray:
         """(K, D) the centres of the start."""
         if isinstance(self.init, str):
             return SEEDINGS[self.init](X, chunklets, self.n_clusters, rng)
@@ -1210,7 +1259,7 @@ class _ConstrainedKMeans(
             )
         return centres
 
-    def _store(self, run: _Run, side: SideInformation, offset: np.ndarray) -> None:
+    def _store(self, run: _Run, side: SideInformation, offset: FloatArray) -> None:
         self.cluster_centers_ = run.step.centres + offset
         self.labels_ = run.step.labels[side.node_of].astype(np.int32)
         self.objective_ = run.step.objective
@@ -1223,11 +1272,11 @@ class _ConstrainedKMeans(
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
 
-    def _distances(self, X) -> np.ndarray:
-        check_is_fitted(self)
+    def _distances(self, X: ArrayLike) -> FloatArray:
+        check_is_fitted(self, "cluster_centers_")
         return cdist(validate_data(self, X, dtype=np.float64, reset=False), self.cluster_centers_)
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> IntArray:
         """The nearest centre of each point, taken by itself: relations bind training points only.
 
         Parameters
@@ -1242,7 +1291,7 @@ class _ConstrainedKMeans(
         """
         return self._distances(X).argmin(axis=1).astype(np.int32)
 
-    def transform(self, X):
+    def transform(self, X: ArrayLike) -> FloatArray:
         """Distances to the centres.
 
         Parameters
@@ -1257,7 +1306,7 @@ class _ConstrainedKMeans(
         """
         return self._distances(X)
 
-    def score(self, X, y=None):
+    def score(self, X: ArrayLike, y: object = None) -> float:
         """Minus the sum of squared distances to the nearest centres; higher is better.
 
         Parameters
@@ -1346,16 +1395,16 @@ class COPKMeans(_ConstrainedKMeans):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        init="chunklets",
-        n_init=1,
-        max_iter=300,
-        tol=1e-4,
-        inference=None,
-        max_search=MAX_SEARCH,
-        random_state=None,
-        verbose=0,
+        init: str | ArrayLike = "chunklets",
+        n_init: int = 1,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        inference: Engine | None = None,
+        max_search: int = MAX_SEARCH,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
     ):
         self.n_clusters = n_clusters
         self.init = init
@@ -1367,7 +1416,14 @@ class COPKMeans(_ConstrainedKMeans):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X, y=None, *, must_link=None, cannot_link=None):
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        *,
+        must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None,
+    ) -> Self:
         """Cluster the points.
 
         Parameters
@@ -1392,6 +1448,8 @@ class COPKMeans(_ConstrainedKMeans):
             honoured with K clusters (points to blame are named), or if ``init`` does not fit.
         SearchBudgetError
             If ``max_search`` steps did not settle whether they can.
+        KeyboardInterrupt
+            If interrupted before there is an iteration to keep.
 
         Warns
         -----
@@ -1481,17 +1539,17 @@ class PCKMeans(_ConstrainedKMeans):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        w=1.0,
-        init="chunklets",
-        n_init=1,
-        max_iter=300,
-        tol=1e-4,
-        inference=None,
-        max_search=MAX_SEARCH,
-        random_state=None,
-        verbose=0,
+        w: float = 1.0,
+        init: str | ArrayLike = "chunklets",
+        n_init: int = 1,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        inference: Engine | None = None,
+        max_search: int = MAX_SEARCH,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
     ):
         self.n_clusters = n_clusters
         self.w = w
@@ -1504,7 +1562,15 @@ class PCKMeans(_ConstrainedKMeans):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X, y=None, *, must_link=None, cannot_link=None, preferences=None):
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        *,
+        must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None,
+        preferences: ArrayLike | None = None,
+    ) -> Self:
         """Cluster the points.
 
         Parameters
@@ -1533,6 +1599,8 @@ class PCKMeans(_ConstrainedKMeans):
             relations contradict each other or cannot be honoured, or if ``init`` does not fit.
         SearchBudgetError
             As :meth:`COPKMeans.fit`, where relations are hard.
+        KeyboardInterrupt
+            As :meth:`COPKMeans.fit`.
 
         Warns
         -----
@@ -1551,7 +1619,7 @@ class PCKMeans(_ConstrainedKMeans):
         return self._fit(X, side, chunklets, pck_rule, factor=0.5)
 
 
-def _with_weights(pairs, weight: float) -> np.ndarray:
+def _with_weights(pairs: ArrayLike | None, weight: float) -> FloatArray:
     """(P, 3) rows of i, j, weight."""
     pairs = np.empty((0, 2)) if pairs is None or np.size(pairs) == 0 else np.asarray(pairs, float)
     return np.column_stack([pairs, np.full(len(pairs), weight)])
@@ -1575,34 +1643,35 @@ class _Run(NamedTuple):
         return -self.step.objective
 
 
-def _follow(steps: Iterator[Step], tol: float, max_iter: int, verbose: int, number: int) -> _Run:
-    """Take steps until centres or assignments stay; the last step's parts belong together."""
+def _growing(
+    steps: Iterator[Step], tol: float, max_iter: int, verbose: int = 0, number: int = 0
+) -> Iterator[_Run]:
+    """The run as it stands at each step, until centres or assignments stay."""
     history: list[float] = []
-    run = None
-    try:
-        for t, step in enumerate(steps):
-            before, converged = run.step if run else None, False
-            history.append(step.objective)
-            run = _Run(step, history, t, False)
-            if verbose > 1:
-                print(f"  iteration {t:4d}   objective {step.objective:.6f}")
-            if before is not None:
-                same = np.array_equal(step.labels, before.labels)
-                moved = np.square(step.centres - before.centres).sum()
-                converged = bool(moved <= tol or (same and t < max_iter))
-                # As scikit-learn counts: one more where it took a step to see that none changed.
-                run = run._replace(n_iter=t if moved <= tol or t == max_iter else t + 1)
-            if converged or t == max_iter:
-                run = run._replace(converged=converged)
-                break
-    except KeyboardInterrupt:
-        if run is None:
-            raise
-        return run._replace(interrupted=True)
+    before = None
+    for t, step in enumerate(steps):  # pragma: no branch - Lloyd's loop never ends
+        history.append(step.objective)
+        if verbose > 1:
+            print(f"  iteration {t:4d}   objective {step.objective:.6f}")
+        arrived, same = _compared(before, step, tol)
+        same = same and not arrived and t < max_iter
+        # As scikit-learn counts: one more where it took a step to see that none changed.
+        run = _Run(step, history.copy(), t + same, arrived or same)
+        yield run
+        if run.converged or t == max_iter:
+            break
+        before = step
     if verbose:
         state = "converged" if run.converged else "stopped"
         print(f"run {number}: {state} after {run.n_iter} iterations, objective {history[-1]:.6f}")
-    return run
+
+
+def _compared(before: Step | None, step: Step, tol: float) -> tuple[bool, bool]:
+    """Whether the centres, and whether the assignments, are where they were a step before."""
+    if before is None:
+        return False, False
+    moved = np.square(step.centres - before.centres).sum()
+    return bool(moved <= tol), np.array_equal(step.labels, before.labels)
 
 
 def _warn_about(run: _Run, n_clusters: int, max_iter: int) -> None:
@@ -1631,7 +1700,7 @@ def _warn(message: str) -> None:
 def _named(rule: Rule, side: SideInformation) -> Rule:
     """The same rule; its errors name points."""
 
-    def named(costs: np.ndarray, z: np.ndarray | None) -> tuple[np.ndarray, bool]:
+    def named(costs: FloatArray, z: IntArray | None) -> tuple[IntArray, bool]:
         try:
             return rule(costs, z)
         except NetworkError as error:

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial import KDTree
 
-from cgmm.numerics import check_pairs
+from cgmm.numerics import BoolArray, FloatArray, IntArray, check_pairs
 
 __all__ = [
     "BrokenRelations",
@@ -304,7 +304,7 @@ def broken_relations(
 
 def cumulative_neighbour_purity(
     X: ArrayLike, y: ArrayLike, n_neighbours: int = 10, *, p: float = 2.0
-) -> np.ndarray:
+) -> FloatArray:
     """Share of neighbours of the right class among the first 1, 2, ..., as a mean over points.
 
     It judges a metric rather than a clustering: points of a class should find each other first.
@@ -349,9 +349,9 @@ def cumulative_neighbour_purity(
         )
     if not 1 <= n_neighbours <= len(X) - 1:
         raise ValueError(f"n_neighbours is {n_neighbours}; it must be from 1 to N - 1.")
-    nearest = KDTree(X).query(X, k=n_neighbours + 1, p=p)[1]
+    nearest: IntArray = np.asarray(KDTree(X).query(X, k=n_neighbours + 1, p=p)[1])
     # A point may share its place with others, and then need not be the first that it finds.
-    itself = nearest == np.arange(len(X))[:, None]
+    itself: BoolArray = nearest == np.arange(len(X))[:, None]
     itself[~itself.any(axis=1), -1] = True
     others = nearest[~itself].reshape(len(X), n_neighbours)
     right = (classes[others] == classes[:, None]).mean(axis=0)
@@ -361,14 +361,14 @@ def cumulative_neighbour_purity(
 # ---------------------------------------------------------------------------- the contingency table
 
 
-def _count_pairs(classes: np.ndarray, clusters: np.ndarray) -> _PairCounts:
+def _count_pairs(classes: IntArray, clusters: IntArray) -> _PairCounts:
     """B, T, Q and M from the non-empty cells of the contingency table."""
     (a, n_a), (b, n_b) = _codes(classes), _codes(clusters)
     cells = np.unique(a * len(n_b) + b, return_counts=True)[1]
     return _PairCounts(*map(_pairs_within, (cells, n_a, n_b, [len(classes)])))
 
 
-def _codes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _codes(labels: IntArray) -> tuple[IntArray, IntArray]:
     """Number the distinct labels from 0: the number of each point, and how often each occurs."""
     _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     return codes, counts
@@ -381,12 +381,12 @@ def _pairs_within(sizes: ArrayLike) -> int:
 
 
 class _Matching(NamedTuple):
-    classes: np.ndarray  # (m,) the matched classes, m = min(number of classes, number of clusters)
-    clusters: np.ndarray  # (m,) their clusters
-    hits: np.ndarray  # (m,) points that each match gets right
+    classes: IntArray  # (m,) the matched classes, m = min(number of classes, number of clusters)
+    clusters: IntArray  # (m,) their clusters
+    hits: IntArray  # (m,) points that each match gets right
 
 
-def _best_matching(classes: np.ndarray, clusters: np.ndarray) -> _Matching:
+def _best_matching(classes: IntArray, clusters: IntArray) -> _Matching:
     """The one-to-one matching of clusters with classes that gets most points right."""
     class_names, a = np.unique(classes, return_inverse=True)
     cluster_names, b = np.unique(clusters, return_inverse=True)
@@ -399,7 +399,7 @@ def _best_matching(classes: np.ndarray, clusters: np.ndarray) -> _Matching:
 # ---------------------------------------------------------------------------- checks
 
 
-def _labels(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+def _labels(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[IntArray, IntArray]:
     """Both label vectors as arrays, or a ValueError that says what is wrong with which."""
     classes, clusters = _integers(y_true, "y_true"), _integers(y_pred, "y_pred")
     if len(classes) != len(clusters):
@@ -410,7 +410,7 @@ def _labels(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[np.ndarray, np.ndarra
     return classes, clusters
 
 
-def _integers(labels: ArrayLike, name: str) -> np.ndarray:
+def _integers(labels: ArrayLike, name: str) -> IntArray:
     labels = np.asarray(labels)
     if labels.ndim != 1 or labels.size == 0:
         raise ValueError(

@@ -9,19 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from cgmm.em import em, node_unaries
+from cgmm.em import FamilyPooling, Points, em, node_unaries
 from cgmm.inference import ENGINES
-from cgmm.network import Engine, Infer, NetworkError, spanning_forest
-from cgmm.numerics import log_normalise
+from cgmm.initialise import Rng
+from cgmm.network import Engine, ExactInfer, Infer, NetworkError, spanning_forest
+from cgmm.numerics import AnyArray, FloatArray, IntArray, log_normalise
 from cgmm.runs import Run, best_of, follow, warn_about
 from cgmm.side_information import SAMPLING, SideInformation, require_colourable
 from cgmm.weights import UPDATES, Prior, Update
@@ -29,6 +31,8 @@ from cgmm.weights import UPDATES, Prior, Update
 __all__ = ["ConstrainedMixture"]
 
 SPANNING_TREE = "spanning_tree"
+# Finite log-odds above this cost the log-evidence seven of its sixteen digits, and more.
+LARGEST_ODDS = 1e9
 
 
 class ConstrainedMixture(DensityMixin, BaseEstimator):
@@ -52,9 +56,48 @@ class ConstrainedMixture(DensityMixin, BaseEstimator):
         "verbose": ["verbose"],
     }
 
+    n_components: int
+    sampling: str
+    inference: str | Engine
+    weights: str
+    tol: float
+    max_iter: int
+    n_init: int
+    random_state: int | np.random.RandomState | None
+    verbose: int
+
+    weights_: FloatArray
+    responsibilities_: FloatArray
+    labels_: IntArray
+    log_evidence_: float
+    history_: FloatArray
+    n_iter_: int
+    converged_: bool
+
+    if TYPE_CHECKING:
+
+        def _read(self, X: ArrayLike) -> Points: ...
+        def _read_new(self, X: ArrayLike) -> Points: ...
+        def _pool(self) -> FamilyPooling[Any]: ...
+        def _options(self) -> dict[str, float]: ...
+        def _start(self, X: Any, side: SideInformation, rng: Rng) -> Any: ...
+        def _keep(self, parameters: Any) -> None: ...
+        def _parameters(self) -> Any: ...
+        def _draw(self, n_samples: int, rng: Rng) -> tuple[FloatArray | IntArray, IntArray]: ...
+        def _n_free(self) -> int: ...
+
     # ------------------------------------------------------------------ fitting
 
-    def fit(self, X, y=None, *, labels=None, must_link=None, cannot_link=None, preferences=None):
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        *,
+        labels: ArrayLike | None = None,
+        must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None,
+        preferences: ArrayLike | None = None,
+    ) -> Self:
         """Fit the mixture to the points and to what is known beside them.
 
         Parameters
@@ -68,7 +111,8 @@ class ConstrainedMixture(DensityMixin, BaseEstimator):
         must_link, cannot_link : (P, 2) int array, default=None
             Pairs of points, by index, that share a component, or do not.
         preferences : (P, 3) array, default=None
-            Rows ``i, j, log-odds`` that the two belong together; ±inf makes it hard.
+            Rows ``i, j, log-odds`` that the two belong together; ±inf makes it hard. Finite ones
+            may add up to 1e9 on a pair, beyond which they would leave no digits of the data.
 
         Returns
         -------
@@ -80,6 +124,8 @@ class ConstrainedMixture(DensityMixin, BaseEstimator):
             If the data are not finite or too few, or degenerate for the model; if what is known
             contradicts itself or cannot be honoured with K components; if a start does not fit; or
             if the engine cannot do what is asked.
+        KeyboardInterrupt
+            If interrupted before there is an iteration to keep, or once more after that.
 
         Warns
         -----
@@ -96,18 +142,21 @@ class ConstrainedMixture(DensityMixin, BaseEstimator):
         # The mask of allowed components is made once, not in every E-step.
         side = side._replace(labels=None, allowed=side.mask(self.n_components))
         require_colourable(side, self.n_components)
+        _require_resolvable(side)
         rng = check_random_state(self.random_state)
         data = _Arranged.of(X, side)
         try:
             room = _engine_room(self, data.side, rng)
             start = partial(self._start, X, side, rng)
             best = best_of(lambda n: self._one_run(start(), data, room, n), self.n_init)
-            warn_about(best, self.max_iter)
-            return self._store(data, room, best)
+            self._store(data, room, best)
         except NetworkError as error:
             raise error.renamed(data.side.first_points, "point") from None
+        # After everything is stored: the warning may be an error.
+        warn_about(best, self.max_iter)
+        return self
 
-    def _one_run(self, start, data: _Arranged, room: _EngineRoom, number: int) -> Run:
+    def _one_run(self, start: Any, data: _Arranged, room: _EngineRoom, number: int) -> Run:
         steps = em(
             data.X, start, room.side, room.infer(), self._pool(), room.update_weights,
             log_z_prior=room.log_z_prior, **self._options(),
@@ -117,7 +166,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator):
             compared=self.n_init > 1,
         )  # fmt: skip
 
-    def fit_predict(self, X, y=None, **known):
+    def fit_predict(self, X: ArrayLike, y: object = None, **known: Any) -> IntArray:
         """Fit, and return ``labels_``.
 
         Parameters
@@ -136,23 +185,24 @@ class ConstrainedMixture(DensityMixin, BaseEstimator):
         """
         return self.fit(X, **known).labels_
 
-    def _store(self, data: _Arranged, room: _EngineRoom, run: Run) -> ConstrainedMixture:
+    def _store(self, data: _Arranged, room: _EngineRoom, run: Run) -> None:
+        # What may take long comes first: an interrupt then leaves no half of a fit.
+        labels = data.restored(_joint_labels(data.X, room, run))
         self._keep(run.parameters)
         self.responsibilities_ = data.restored(run.posterior.responsibilities)
-        self.labels_ = data.restored(_joint_labels(data.X, room, run))
+        self.labels_ = labels
         self.log_evidence_ = run.posterior.log_evidence
         self.history_ = np.array(run.history)
-        self.n_iter_ = len(run.history)
+        self.n_iter_ = run.n_iter
         self.converged_ = run.converged
-        return self
 
     # ------------------------------------------------------------------ new points
 
-    def _log_joint(self, X) -> np.ndarray:
-        check_is_fitted(self)
+    def _log_joint(self, X: ArrayLike) -> FloatArray:
+        check_is_fitted(self, "weights_")
         return self._parameters().log_joint(self._read_new(X))
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> IntArray:
         """Most probable component of each point, taken by itself.
 
         Parameters
@@ -167,7 +217,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator):
         """
         return self._log_joint(X).argmax(axis=1)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Responsibilities of the components for each point, taken by itself.
 
         Parameters
@@ -182,7 +232,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator):
         """
         return log_normalise(self._log_joint(X))[0]
 
-    def score_samples(self, X):
+    def score_samples(self, X: ArrayLike) -> FloatArray:
         """Log-density of the mixture at each point.
 
         Parameters
@@ -197,7 +247,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator):
         """
         return log_normalise(self._log_joint(X))[1]
 
-    def score(self, X, y=None):
+    def score(self, X: ArrayLike, y: object = None) -> float:
         """Mean log-density of the points.
 
         Parameters
@@ -214,7 +264,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator):
         """
         return float(self.score_samples(X).mean())
 
-    def sample(self, n_samples=1):
+    def sample(self, n_samples: int = 1) -> tuple[FloatArray | IntArray, IntArray]:
         """Draw points from the fitted mixture.
 
         Parameters
@@ -234,13 +284,13 @@ class ConstrainedMixture(DensityMixin, BaseEstimator):
         ValueError
             If ``n_samples`` is not positive.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "weights_")
         if n_samples < 1:
             raise ValueError(f"n_samples is {n_samples}; ask for at least one sample.")
         rng = check_random_state(self.random_state)
         return self._draw(n_samples, rng)
 
-    def bic(self, X):
+    def bic(self, X: ArrayLike) -> float:
         """Bayesian information criterion, lower is better.
 
         Parameters
@@ -256,7 +306,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator):
         log_densities = self.score_samples(X)
         return float(-2 * log_densities.sum() + self._n_free() * np.log(len(log_densities)))
 
-    def aic(self, X):
+    def aic(self, X: ArrayLike) -> float:
         """Akaike information criterion, lower is better.
 
         Parameters
@@ -278,13 +328,13 @@ class ConstrainedMixture(DensityMixin, BaseEstimator):
 class _Arranged(NamedTuple):
     """Points in the order in which EM works on them: chunklets together, where only these tie."""
 
-    X: np.ndarray
+    X: Points
     side: SideInformation
-    order: np.ndarray | None
+    order: IntArray | None
     """(N,) the given places of the points; None where they are as given."""
 
     @classmethod
-    def of(cls, X, side: SideInformation) -> _Arranged:
+    def of(cls, X: Points, side: SideInformation) -> _Arranged:
         """Arrange if it saves more than it costs."""
         if side.nodes_are_points or len(side.graph.edges):
             return cls(X, side, None)
@@ -293,7 +343,7 @@ class _Arranged(NamedTuple):
         rows = X[order] if issparse(X) else np.take(X.T, order, axis=1).T
         return cls(rows, arranged, order)
 
-    def restored(self, values: np.ndarray) -> np.ndarray:
+    def restored(self, values: AnyArray) -> AnyArray:
         """One row a point, in the order in which the points were given."""
         if self.order is None:
             return values
@@ -313,7 +363,7 @@ class _EngineRoom(NamedTuple):
     ready: Infer
     """The engine applied to the graph: the work on the structure is done."""
     update_weights: Update
-    log_z_prior: Callable[[np.ndarray], float]
+    log_z_prior: Callable[[FloatArray], float]
 
     @property
     def is_exact(self) -> bool:
@@ -325,13 +375,27 @@ class _EngineRoom(NamedTuple):
         return self.ready if self.is_exact else self.engine(self.side.graph)
 
 
-def _engine_room(model: ConstrainedMixture, side: SideInformation, rng) -> _EngineRoom:
+def _require_resolvable(side: SideInformation) -> None:
+    """Refuse finite log-odds beside which the densities of points would be rounded away."""
+    weights = side.graph.weights
+    wrong = np.flatnonzero(np.isfinite(weights) & (abs(weights) > LARGEST_ODDS))
+    if len(wrong):
+        i, j = side.first_points[side.graph.edges[wrong[0]]]
+        raise ValueError(
+            f"preferences between the points {i} and {j}, or points tied to them, add up to "
+            f"log-odds of {weights[wrong[0]]:.3g}: beyond ±{LARGEST_ODDS:.0e} they leave no digits "
+            "of what the points say. Use ±inf, which makes the relation hard, or smaller log-odds."
+        )
+
+
+def _engine_room(model: ConstrainedMixture, side: SideInformation, rng: Rng) -> _EngineRoom:
     """Apply the engine to the structure, and refuse at once what cannot be done."""
-    engine = model.inference if callable(model.inference) else ENGINES.get(model.inference)
+    named = model.inference if callable(model.inference) else ENGINES.get(model.inference)
+    engine = cast("Engine", named)
     if model.inference == SPANNING_TREE:
         side, engine = side._replace(graph=spanning_forest(side.graph)), ENGINES["auto"]
     if model.inference == "gibbs":
-        engine = partial(engine, random_state=int(rng.randint(2**31)))
+        engine = partial(cast("Callable[..., Infer]", engine), random_state=int(rng.randint(2**31)))
     prior = Prior(side, engine)
     log_z_prior = prior.log_z
     if np.isnan(log_z_prior(np.full(model.n_components, 1 / model.n_components))):
@@ -342,7 +406,7 @@ def _engine_room(model: ConstrainedMixture, side: SideInformation, rng) -> _Engi
     return room
 
 
-def _unknown(weights: np.ndarray) -> float:
+def _unknown(weights: FloatArray) -> float:
     """log Z_prior of an engine that has none."""
     return np.nan
 
@@ -365,9 +429,10 @@ def _require_possible(room: _EngineRoom, n_components: int) -> None:
         room.ready(unary if mask is None else np.where(mask, 0.0, -np.inf))
 
 
-def _joint_labels(X: np.ndarray, room: _EngineRoom, run: Run) -> np.ndarray:
+def _joint_labels(X: Points, room: _EngineRoom, run: Run) -> IntArray:
     """The most probable joint assignment, where the engine can tell it."""
     if room.side.is_trivial or not room.is_exact:
         return run.posterior.responsibilities.argmax(axis=1)
     unary = node_unaries(X, run.parameters, room.side)
-    return room.side.spread(room.ready.most_probable(unary))
+    ready = cast("ExactInfer", room.ready)
+    return room.side.spread(ready.most_probable(unary))

@@ -40,9 +40,10 @@ import warnings
 from collections.abc import Iterator
 from itertools import chain
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -52,7 +53,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cgmm.numerics import blocks
+from cgmm.numerics import BoolArray, FloatArray, IntArray, blocks
 from cgmm.side_information import SideInformation
 
 __all__ = ["MMC", "objective"]
@@ -141,13 +142,13 @@ class MMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        diagonal=False,
+        diagonal: bool = False,
         *,
-        tol=1e-6,
-        max_iter=1000,
-        max_cannot_links=None,
-        random_state=None,
-        verbose=0,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        max_cannot_links: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
     ):
         self.diagonal = diagonal
         self.tol = tol
@@ -156,7 +157,14 @@ class MMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X, y=None, *, must_link=None, cannot_link=None):
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | str | None = None,
+    ) -> Self:
         """Learn the metric.
 
         Q_P and Q_N are sets, as in the papers: a pair that is given twice, or by ``y`` and by
@@ -185,6 +193,8 @@ class MMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         ValueError
             If relations contradict each other, if there are none of one kind, or if the problem has
             no maximum: cannot-linked points differ in a direction in which no must-linked ones do.
+        KeyboardInterrupt
+            If interrupted before the first iteration is complete.
 
         Warns
         -----
@@ -206,10 +216,12 @@ class MMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         _require_difference(distances, space)
         ascent = _Ascent(distances, self.max_iter, self.tol, self.verbose)
         ascent.run(_centre(space.rank, self.diagonal))
+        self._store(ascent, space, units)
+        # After everything is stored: the warning may be an error.
         _warn_about(space, ascent)
-        return self._store(ascent, space, units)
+        return self
 
-    def _store(self, ascent: _Ascent, space: _Space, units: _Units) -> MMC:
+    def _store(self, ascent: _Ascent, space: _Space, units: _Units) -> None:
         L, W = ascent.best.factor, space.whitening * space.scatter[:, None]
         # A = W M Wᵀ, with features in units of their scatter.
         root = np.diag(W @ abs(L)) if self.diagonal else _symmetric_root(W @ L)
@@ -220,9 +232,8 @@ class MMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.n_iter_ = len(ascent.history)
         self.converged_ = ascent.certain
         self.n_cannot_links_ = ascent.distances.n_pairs
-        return self
 
-    def transform(self, X):
+    def transform(self, X: ArrayLike) -> FloatArray:
         """Map points so that Euclidean distances are those of the metric.
 
         Parameters
@@ -235,11 +246,11 @@ class MMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         (N, D) array
             ``X @ components_.T``.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "components_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return X @ self.components_.T
 
-    def get_mahalanobis_matrix(self) -> np.ndarray:
+    def get_mahalanobis_matrix(self) -> FloatArray:
         """The metric itself.
 
         Returns
@@ -247,7 +258,7 @@ class MMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         (D, D) array
             A, symmetric and positive semi-definite, with Σ ‖x_i - x_j‖²_A = 1 over Q_P.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "components_")
         return self.components_.T @ self.components_
 
     @property
@@ -255,7 +266,14 @@ class MMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return len(self.components_)
 
 
-def objective(components, X, y=None, *, must_link=None, cannot_link=None) -> float:
+def objective(
+    components: ArrayLike,
+    X: ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    must_link: ArrayLike | None = None,
+    cannot_link: ArrayLike | str | None = None,
+) -> float:
     """Value of any metric for given relations, whatever its scale: what :class:`MMC` maximises.
 
     Parameters
@@ -309,13 +327,13 @@ def objective(components, X, y=None, *, must_link=None, cannot_link=None) -> flo
 class _Pairs(NamedTuple):
     """A set of unordered pairs: some by index, and all within, or between, groups of points."""
 
-    pairs: np.ndarray
+    pairs: IntArray
     """(P, 2) indices, each pair once, none of them implied by the groups."""
-    groups: np.ndarray
+    groups: IntArray
     """(N,) the group of each point, -1 for none."""
 
 
-def _check_y(X: np.ndarray, y) -> np.ndarray | None:
+def _check_y(X: FloatArray, y: ArrayLike | None) -> IntArray | None:
     """(N,) integers from -1 that name the class of each point; other values are numbered."""
     if y is None:
         return None
@@ -328,7 +346,12 @@ def _check_y(X: np.ndarray, y) -> np.ndarray | None:
     return np.where(y == -1, -1, codes) if np.issubdtype(values.dtype, np.number) else codes
 
 
-def _relations(X: np.ndarray, y, must_link, cannot_link) -> tuple[_Pairs, _Pairs]:
+def _relations(
+    X: FloatArray,
+    y: IntArray | None,
+    must_link: ArrayLike | None,
+    cannot_link: ArrayLike | str | None,
+) -> tuple[_Pairs, _Pairs]:
     """Q_P and Q_N, checked not to contradict each other and not to be empty."""
     rest = isinstance(cannot_link, str)
     if rest and cannot_link != "rest":
@@ -348,14 +371,14 @@ def _relations(X: np.ndarray, y, must_link, cannot_link) -> tuple[_Pairs, _Pairs
 _NONE = np.empty((0, 2), dtype=np.intp)
 
 
-def _distinct(pairs: np.ndarray, groups: np.ndarray) -> np.ndarray:
+def _distinct(pairs: IntArray, groups: IntArray) -> IntArray:
     """Each unordered pair once, without a point's tie to itself and without what groups imply."""
     i, j = np.sort(pairs.reshape(-1, 2).astype(np.intp), axis=1).T
     new = (i != j) & ((groups[i] < 0) | (groups[j] < 0))
     return np.column_stack(np.divmod(np.unique(i[new] * len(groups) + j[new]), len(groups)))
 
 
-def _stars(classes: np.ndarray) -> np.ndarray:
+def _stars(classes: IntArray) -> IntArray:
     """Must-links that tie every member of a class to its first."""
     members = np.flatnonzero(classes >= 0)
     _, first, codes = np.unique(classes[members], return_index=True, return_inverse=True)
@@ -393,7 +416,7 @@ def _at_most(far: _Pairs, limit: int | None, rng: np.random.RandomState) -> _Pai
     return _Pairs(_distinct(np.concatenate([far.pairs, drawn]), nobody), nobody)
 
 
-def _by_group(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _by_group(groups: IntArray) -> tuple[IntArray, IntArray]:
     """Points in the order of their groups, and for each the position where its group ends."""
     order = np.argsort(groups, kind="stable")
     order = order[np.searchsorted(groups[order], 0) :]
@@ -406,23 +429,23 @@ def _by_group(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class _Units(NamedTuple):
     """What the data were divided by, and how exact they are."""
 
-    ranges: np.ndarray
+    ranges: FloatArray
     """(D,) range of each feature, one where it is constant."""
-    noise: np.ndarray
+    noise: FloatArray
     """(D,) rounding of the data, in these units."""
 
 
 class _Space(NamedTuple):
     """Where the must-links hold the metric, and where they do not."""
 
-    whitening: np.ndarray
+    whitening: FloatArray
     """(D, r) W; the scatter over Q_P becomes the identity, or for a diagonal metric its diagonal
     ones."""
-    scatter: np.ndarray
+    scatter: FloatArray
     """(D,) root of each feature's scatter over Q_P, one where it has none."""
-    free: np.ndarray
+    free: FloatArray
     """(D, q) directions in which no must-linked points differ."""
-    slack: np.ndarray
+    slack: FloatArray
     """(q,) differences along them that rounding can make."""
     noise: float
     """Whitened differences that rounding can make."""
@@ -433,7 +456,7 @@ class _Space(NamedTuple):
         return self.whitening.shape[1]
 
 
-def _in_units_of_range(X: np.ndarray) -> tuple[np.ndarray, _Units]:
+def _in_units_of_range(X: FloatArray) -> tuple[FloatArray, _Units]:
     """Features between -½ and ½, so that nothing depends on their units."""
     with np.errstate(over="ignore"):
         ranges = X.max(axis=0) - X.min(axis=0)
@@ -448,7 +471,7 @@ def _in_units_of_range(X: np.ndarray) -> tuple[np.ndarray, _Units]:
     return (X - X.min(axis=0)) / ranges - 0.5, _Units(ranges, noise)
 
 
-def _whiten(X: np.ndarray, units: _Units, near: _Pairs, diagonal: bool) -> _Space:
+def _whiten(X: FloatArray, units: _Units, near: _Pairs, diagonal: bool) -> _Space:
     """Coordinates in which the scatter over Q_P is the identity, and the directions without any.
 
     Columns are first divided by their own scatter, so that a feature in small units is not taken
@@ -468,11 +491,13 @@ def _whiten(X: np.ndarray, units: _Units, near: _Pairs, diagonal: bool) -> _Spac
         W, flat = (scaled @ part for part in turned)
     of_data = 8 * np.linalg.norm(units.noise / s)
     slack = np.concatenate([2 * noise[~seen], np.full(flat.shape[1], leak + of_data)])
-    whitened_noise = 8 * np.linalg.norm(units.noise @ abs(W))
+    whitened_noise = 8 * float(np.linalg.norm(units.noise @ abs(W)))
     return _Space(W, s, np.hstack([axes[:, ~seen], flat]), slack, whitened_noise)
 
 
-def _principal(R: np.ndarray, cut: float, X: np.ndarray):
+def _principal(
+    R: FloatArray, cut: float, X: FloatArray
+) -> tuple[tuple[FloatArray, FloatArray], float]:
     """Axes of R, split into whitened ones and those of no length; and what leaks into the latter.
 
     A flat axis is known only as exactly as ``cut``, relative to the longest: a difference seems to
@@ -485,24 +510,24 @@ def _principal(R: np.ndarray, cut: float, X: np.ndarray):
     return (whitened, flat), cut * (1 + np.linalg.norm(np.ptp(X @ whitened, axis=0)))
 
 
-def _root_of_scatter(X: np.ndarray, near: _Pairs) -> np.ndarray:
+def _root_of_scatter(X: FloatArray, near: _Pairs) -> FloatArray:
     """R, triangular, with Rᵀ R = Σ (x_i - x_j)(x_i - x_j)ᵀ over Q_P.
 
     By QR, block by block. The scatter is never formed: small directions would drown in its squares.
     """
-    R = np.zeros((X.shape[1], X.shape[1]))
+    R: FloatArray = np.zeros((X.shape[1], X.shape[1]))
     for rows in chain(_differences(X, near.pairs), _spreads(X, near.groups)):
-        R = np.linalg.qr(np.vstack([R, rows]), mode="r")
+        R = cast("FloatArray", np.linalg.qr(np.vstack([R, rows]), mode="r"))
     return R
 
 
-def _differences(X: np.ndarray, pairs: np.ndarray) -> Iterator[np.ndarray]:
+def _differences(X: FloatArray, pairs: IntArray) -> Iterator[FloatArray]:
     """x_i - x_j of the pairs, in blocks."""
     for part in blocks(len(pairs), 4 * X.shape[1], at_least=4 * X.shape[1]):
         yield X[pairs[part, 0]] - X[pairs[part, 1]]
 
 
-def _spreads(X: np.ndarray, groups: np.ndarray) -> Iterator[np.ndarray]:
+def _spreads(X: FloatArray, groups: IntArray) -> Iterator[FloatArray]:
     """√n (x_i - mean) for each point of a group of n, in blocks.
 
     Over all pairs of a group, Σ (x_i - x_j)(x_i - x_j)ᵀ is n times the scatter about its mean.
@@ -525,7 +550,7 @@ def _weight(near: _Pairs) -> float:
 # ---------------------------------------------------------------------------- no maximum
 
 
-def _require_maximum(X: np.ndarray, space: _Space, far: _Pairs) -> None:
+def _require_maximum(X: FloatArray, space: _Space, far: _Pairs) -> None:
     """Cannot-linked points must not differ where must-linked ones agree: A could grow for ever."""
     order, _ = _by_group(far.groups)
     for direction, slack in zip(space.free.T, space.slack, strict=True):
@@ -540,7 +565,7 @@ def _require_maximum(X: np.ndarray, space: _Space, far: _Pairs) -> None:
                 raise ValueError(_explain_unbounded(min(i, j), max(i, j), direction, space))
 
 
-def _explain_unbounded(i: int, j: int, direction: np.ndarray, space: _Space) -> str:
+def _explain_unbounded(i: int, j: int, direction: FloatArray, space: _Space) -> str:
     n_dims, rank = space.whitening.shape
     fewer = f", or reduce the data to {rank} dimensions or fewer (PCA, or drop features)"
     return (
@@ -567,11 +592,11 @@ def _require_difference(distances: _Distances, space: _Space) -> None:
 class _Value(NamedTuple):
     """The objective at one factor, and what its gradient says."""
 
-    factor: np.ndarray
+    factor: FloatArray
     """(r, r) L, or (r,) for a diagonal metric; of norm one."""
     objective: float
     """f = Σ_D d."""
-    gradient: np.ndarray
+    gradient: FloatArray
     """(r, r) G, or (r,) its diagonal."""
     upper: float
     """No M of trace one has a larger objective."""
@@ -580,7 +605,7 @@ class _Value(NamedTuple):
 class _Distances:
     """f and its gradient, over blocks of Q_N: only of few pairs are the differences kept."""
 
-    def __init__(self, V: np.ndarray, far: _Pairs, identity_of: np.ndarray):
+    def __init__(self, V: FloatArray, far: _Pairs, identity_of: FloatArray):
         # Identical points stay so under every metric, and their difference has no direction.
         # Asked before whitening, which may round equal rows differently.
         i, j = far.pairs.T
@@ -601,7 +626,7 @@ class _Distances:
         ones = np.ones(self._V.shape[1])
         return float(sum(d for d, *_ in chain(self._listed(ones), self._between(ones))))
 
-    def at(self, factor: np.ndarray) -> _Value:
+    def at(self, factor: FloatArray) -> _Value:
         """The value at a factor, which is brought to norm one."""
         L = factor / np.linalg.norm(factor)
         total, lengths, G = 0.0, 0.0, np.zeros_like(L)
@@ -612,14 +637,14 @@ class _Distances:
         largest = G.max() if G.ndim == 1 else np.linalg.eigvalsh(G)[-1]
         return _Value(L, float(total), G, float(largest + 0.5 * lengths))
 
-    def _listed(self, L: np.ndarray) -> Iterator[tuple]:
+    def _listed(self, L: FloatArray) -> Iterator[tuple[float, float, FloatArray]]:
         """Σ d, Σ η and Σ u uᵀ / η over blocks of the pairs that are given by index."""
         for u in self._kept or _differences(self._V, self._pairs):
             d = _lengths(u, L)
             eta = np.maximum(d, self._floor)
             yield d.sum(), eta.sum(), (1 / eta) @ u**2 if L.ndim == 1 else u.T @ (u / eta[:, None])
 
-    def _between(self, L: np.ndarray) -> Iterator[tuple]:
+    def _between(self, L: FloatArray) -> Iterator[tuple[float, float, FloatArray]]:
         """The same over all pairs between groups, a few rows of the distance matrix at a time."""
         V = self._grouped
         mapped, degrees = _times(V, L), np.zeros(len(V))
@@ -634,7 +659,7 @@ class _Distances:
         # Σ w (v_i - v_j)(v_i - v_j)ᵀ: the squares, of which the cross terms above were taken.
         yield 0.0, 0.0, _moment(V * degrees[:, None], V, L.ndim)
 
-    def _rectangles(self) -> Iterator[tuple]:
+    def _rectangles(self) -> Iterator[tuple[slice, slice, BoolArray]]:
         """Rows and columns of the distance matrix that hold each pair once, and which count."""
         groups, identity = self._groups, self._identity
         for rows in blocks(len(groups), len(groups), at_least=16):
@@ -645,12 +670,12 @@ class _Distances:
             yield rows, columns, apart
 
 
-def _times(X: np.ndarray, L: np.ndarray) -> np.ndarray:
+def _times(X: FloatArray, L: FloatArray) -> FloatArray:
     """Rows x mapped to Lᵀ x, where a vector L stands for a diagonal matrix."""
     return X * L if L.ndim == 1 else X @ L
 
 
-def _lengths(u: np.ndarray, L: np.ndarray) -> np.ndarray:
+def _lengths(u: FloatArray, L: FloatArray) -> FloatArray:
     """‖Lᵀ u‖ of each row."""
     if L.ndim == 1:
         return np.sqrt(u**2 @ L**2)
@@ -658,7 +683,7 @@ def _lengths(u: np.ndarray, L: np.ndarray) -> np.ndarray:
     return np.sqrt(np.einsum("ij,ij->i", z, z))
 
 
-def _moment(a: np.ndarray, b: np.ndarray, n_axes: int) -> np.ndarray:
+def _moment(a: FloatArray, b: FloatArray, n_axes: int) -> FloatArray:
     """Σ a bᵀ over rows, or only its diagonal."""
     return np.einsum("ij,ij->j", a, b) if n_axes == 1 else a.T @ b
 
@@ -672,7 +697,8 @@ class _Ascent:
     def __init__(self, distances: _Distances, max_iter: int, tol: float, verbose: int):
         self.distances = distances
         self.max_iter, self.tol, self.verbose = max_iter, max(tol, ROUNDING), verbose
-        self.best: _Value | None = None
+        # Unset until the first look, which is the first thing that a run does.
+        self.best: _Value = None  # type: ignore[assignment]
         self.upper = np.inf
         self.history: list[float] = []
         self.interrupted = False
@@ -687,7 +713,7 @@ class _Ascent:
         """Whether there is nothing left to do, or no iteration left to do it."""
         return self.certain or len(self.history) >= self.max_iter
 
-    def run(self, start: np.ndarray) -> None:
+    def run(self, start: FloatArray) -> None:
         """Climb from a factor until the objective is certain, or no step gains any more."""
         try:
             self._look(start)
@@ -700,11 +726,12 @@ class _Ascent:
                     self._towards_vertex()
                 gains = self.best.objective > before * (1 + 4 * EPS)
         except KeyboardInterrupt:
-            if self.best is None:
+            # Nothing yet but the start.
+            if len(self.history) < 2:
                 raise
             self.interrupted = True
 
-    def _look(self, factor: np.ndarray) -> _Value:
+    def _look(self, factor: FloatArray) -> _Value:
         """Evaluate; remember the best factor, and the lowest of the upper bounds."""
         value = self.distances.at(factor)
         if self.best is None or value.objective > self.best.objective:
@@ -725,21 +752,23 @@ class _Ascent:
         """Maximise log f(L / ‖L‖), which has no constraint and no scale, from the best factor."""
         shape = self.best.factor.shape
 
-        def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
+        def loss(x: FloatArray) -> tuple[float, FloatArray]:
             value = self._look(x.reshape(shape))
             L = value.factor
             GL = value.gradient * L if L.ndim == 1 else value.gradient @ L
             slope = 2 * GL / value.objective - L
             return -np.log(value.objective), -slope.ravel() / np.linalg.norm(x)
 
-        def each_iteration(_: np.ndarray) -> None:
+        def each_iteration(_: FloatArray) -> None:
             self._record()
             if self.done:
                 raise StopIteration
 
-        options = {"maxiter": self.max_iter, "maxfun": np.inf, "ftol": 0.0, "gtol": 0.0}
+        options: Any = {"maxiter": self.max_iter, "maxfun": np.inf, "ftol": 0.0, "gtol": 0.0}
+        # The stubs want the callback's argument to be called xk.
+        callback: Any = each_iteration
         x = self.best.factor.ravel()
-        minimize(loss, x, jac=True, method="L-BFGS-B", callback=each_iteration, options=options)
+        minimize(loss, x, jac=True, method="L-BFGS-B", callback=callback, options=options)
 
     def _towards_vertex(self) -> None:
         """Mix M with the rank-one metric to which f rises most: a step of Frank and Wolfe.
@@ -755,19 +784,19 @@ class _Ascent:
         self._record()
 
 
-def _centre(rank: int, diagonal: bool) -> np.ndarray:
+def _centre(rank: int, diagonal: bool) -> FloatArray:
     """A factor of the identity's direction: the metric that whitens by S."""
     return np.ones(rank) if diagonal else np.eye(rank)
 
 
-def _vertex(G: np.ndarray) -> np.ndarray:
+def _vertex(G: FloatArray) -> FloatArray:
     """The unit factor of rank one along which the gradient is steepest."""
     if G.ndim == 1:
         return np.eye(len(G))[G.argmax()]
     return np.linalg.eigh(G)[1][:, -1]
 
 
-def _mixed(L: np.ndarray, vertex: np.ndarray, t: float) -> np.ndarray:
+def _mixed(L: FloatArray, vertex: FloatArray, t: float) -> FloatArray:
     """A factor of (1 - t) M + t v vᵀ."""
     if L.ndim == 1:
         return np.sqrt((1 - t) * L**2 + t * vertex**2)
@@ -775,7 +804,7 @@ def _mixed(L: np.ndarray, vertex: np.ndarray, t: float) -> np.ndarray:
     return U * s
 
 
-def _symmetric_root(B: np.ndarray) -> np.ndarray:
+def _symmetric_root(B: FloatArray) -> FloatArray:
     """(B Bᵀ)^½ without the squares, in which small eigenvalues would drown."""
     used = B.any(axis=1)
     axes, s, _ = np.linalg.svd(B[used], full_matrices=False)
@@ -801,7 +830,8 @@ def _warn_about(space: _Space, ascent: _Ascent) -> None:
     excess = ascent.upper / ascent.best.objective - 1
     known = f"the maximum may be a fraction of {excess:.1e} above objective_"
     if ascent.interrupted:
-        _warn(f"MMC was interrupted; {known}.")
+        n_iter = len(ascent.history) - 1
+        _warn(f"MMC was interrupted; the best of {n_iter} iterations is kept, and {known}.")
     elif not ascent.certain and len(ascent.history) >= ascent.max_iter:
         _warn(
             f"MMC did not converge in {ascent.max_iter} iterations; {known}. Increase max_iter or "

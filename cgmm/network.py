@@ -23,13 +23,16 @@ h        log-values of the states of a node, a row each
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
-from scipy.sparse import coo_array, csgraph
+from scipy.sparse import coo_array, csgraph, csr_array
+
+from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "Engine",
+    "ExactInfer",
     "Graph",
     "Infer",
     "Marginals",
@@ -43,6 +46,7 @@ __all__ = [
     "require_edgeless",
     "simplify",
     "spanning_forest",
+    "with_most_probable",
 ]
 
 NAMED_NODES = 8
@@ -53,16 +57,16 @@ class Graph(NamedTuple):
 
     n_nodes: int
     """Number of nodes, named 0 .. n_nodes - 1."""
-    edges: np.ndarray
+    edges: IntArray
     """(E, 2) int: one unordered pair of different nodes a row."""
-    weights: np.ndarray
+    weights: FloatArray
     """(E,) w_e in [-inf, inf): the log-weight of the pair's being equal."""
 
 
 class Marginals(NamedTuple):
     """What an engine says about a network."""
 
-    nodes: np.ndarray
+    nodes: FloatArray
     """(n_nodes, K) p(z_j = k), rows summing to one."""
     log_z: float
     """log Z in nats; NaN where an engine has none."""
@@ -70,7 +74,7 @@ class Marginals(NamedTuple):
     """Whether both are exact up to rounding."""
 
 
-Infer = Callable[[np.ndarray], Marginals]
+Infer = Callable[[FloatArray], Marginals]
 """From the unary log-potentials (n_nodes, K) to the marginals.
 
 Where an engine can tell the most probable *joint* assignment, the function has an attribute
@@ -78,8 +82,48 @@ Where an engine can tell the most probable *joint* assignment, the function has 
 probable assignments it returns one, preferring low labels as far as its order of work allows.
 """
 
+
+class ExactInfer(Protocol):
+    """An :data:`Infer` that can also tell the most probable joint assignment, as exact ones do."""
+
+    most_probable: Callable[[FloatArray], IntArray]
+
+    def __call__(self, unary: FloatArray, /) -> Marginals:
+        """From the unary log-potentials (n_nodes, K) to the marginals."""
+        ...
+
+
 Engine = Callable[[Graph], Infer]
 """Works on the structure once and returns a function for many E-steps."""
+
+
+def with_most_probable(infer: Infer, most_probable: Callable[[FloatArray], IntArray]) -> ExactInfer:
+    """Give a function of exact inference its attribute ``most_probable``.
+
+    Parameters
+    ----------
+    infer : callable
+        From unaries to marginals.
+    most_probable : callable
+        From the same unaries to the most probable joint assignment.
+
+    Returns
+    -------
+    callable
+        ``infer`` itself.
+
+    Examples
+    --------
+    >>> def infer(unary):
+    ...     return Marginals(unary, 0.0, exact=True)
+    >>> with_most_probable(infer, lambda unary: unary.argmax(axis=1)) is infer
+    True
+    >>> infer.most_probable(np.array([[1.0, 2.0]]))
+    array([1])
+    """
+    exact = cast("ExactInfer", infer)
+    exact.most_probable = most_probable
+    return exact
 
 
 class NetworkError(ValueError):
@@ -100,7 +144,7 @@ class NetworkError(ValueError):
     nodes 3 and 5 contradict each other.
     """
 
-    def __init__(self, message: str, nodes: np.ndarray, noun: str = "node"):
+    def __init__(self, message: str, nodes: IntArray, noun: str = "node"):
         super().__init__(message, nodes, noun)
         self.message, self.nodes, self.noun = message, np.asarray(nodes), noun
 
@@ -108,12 +152,12 @@ class NetworkError(ValueError):
         """Put the names into the message."""
         return self.message.replace("{nodes}", _name_nodes(self.nodes, self.noun))
 
-    def renamed(self, names: np.ndarray, noun: str | None = None) -> NetworkError:
+    def renamed(self, names: IntArray, noun: str | None = None) -> NetworkError:
         """Return the same error where node j is called ``names[j]``, and nodes perhaps points."""
         return NetworkError(self.message, names[self.nodes], noun or self.noun)
 
 
-def _name_nodes(nodes: np.ndarray, noun: str) -> str:
+def _name_nodes(nodes: IntArray, noun: str) -> str:
     """Name a few of them, and say how many there are."""
     if len(nodes) == 1:
         return f"{noun} {nodes[0]}"
@@ -156,7 +200,7 @@ def require_edgeless(graph: Graph, engine: str) -> None:
 
     Raises
     ------
-    ValueError
+    NetworkError
         If an edge has a weight other than zero; the first one is named.
 
     Examples
@@ -165,11 +209,11 @@ def require_edgeless(graph: Graph, engine: str) -> None:
     """
     tied = np.flatnonzero(graph.weights)
     if len(tied):
-        a, b = graph.edges[tied[0]]
-        raise ValueError(
-            f"the engine {engine!r} treats nodes as independent, but nodes {a} and {b} are tied "
-            f"with log-weight {graph.weights[tied[0]]:g} (edge {tied[0]}; {len(tied)} such edges). "
-            "Choose an engine that honours edges."
+        raise NetworkError(
+            f"the engine {engine!r} takes each for independent of the others, but {{nodes}} are "
+            f"tied with log-weight {graph.weights[tied[0]]:g} (edge {tied[0]}; {len(tied)} such "
+            "edges). Choose an engine that honours edges.",
+            graph.edges[tied[0]],
         )
 
 
@@ -211,7 +255,7 @@ def simplify(graph: Graph) -> Graph:
     return Graph(graph.n_nodes, np.column_stack(np.divmod(keys, max(graph.n_nodes, 1))), weights)
 
 
-def _checked_edges(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
+def _checked_edges(graph: Graph) -> tuple[IntArray, FloatArray]:
     """Edges as (E, 2) integers and weights as (E,) floats, or an error that names an edge."""
     edges = np.asarray(graph.edges)
     weights = np.asarray(graph.weights, dtype=float)
@@ -232,7 +276,7 @@ def _checked_edges(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     return edges, weights
 
 
-def _refuse_edges(wrong: np.ndarray, graph: Graph, cause: str) -> None:
+def _refuse_edges(wrong: np.bool_ | BoolArray, graph: Graph, cause: str) -> None:
     """Raise for the first edge that is wrong."""
     if wrong.any():
         e = int(np.flatnonzero(wrong)[0])
@@ -243,7 +287,7 @@ def _refuse_edges(wrong: np.ndarray, graph: Graph, cause: str) -> None:
         )
 
 
-def check_unary(graph: Graph, unary: np.ndarray) -> np.ndarray:
+def check_unary(graph: Graph, unary: FloatArray) -> FloatArray:
     """Unary log-potentials as floats, if they fit the graph and leave every node a state.
 
     Parameters
@@ -311,7 +355,7 @@ def are_disjoint_pairs(graph: Graph) -> bool:
 # ---------------------------------------------------------------------- structure
 
 
-def components(graph: Graph) -> np.ndarray:
+def components(graph: Graph) -> IntArray:
     """The connected component of every node.
 
     Parameters
@@ -369,7 +413,7 @@ def spanning_forest(graph: Graph) -> Graph:
     return Graph(graph.n_nodes, graph.edges[kept], graph.weights[kept])
 
 
-def forbidden_clique(graph: Graph, size: int, *, max_steps: int = 100_000) -> np.ndarray | None:
+def forbidden_clique(graph: Graph, size: int, *, max_steps: int = 100_000) -> IntArray | None:
     """Nodes of which every two are forbidden to be equal: with fewer states than nodes, no way out.
 
     Parameters
@@ -404,6 +448,7 @@ def forbidden_clique(graph: Graph, size: int, *, max_steps: int = 100_000) -> np
     for a, b in edges.tolist():
         later[a].add(b)
     steps = iter(range(max_steps))
+    stack: list[tuple[tuple[int, ...], set[int]]]
     stack = [((node,), neighbours) for node, neighbours in sorted(later.items(), reverse=True)]
     while stack and next(steps, None) is not None:
         clique, common = stack.pop()
@@ -414,7 +459,7 @@ def forbidden_clique(graph: Graph, size: int, *, max_steps: int = 100_000) -> np
     return None
 
 
-def _core(graph: Graph, degree: int) -> np.ndarray:
+def _core(graph: Graph, degree: int) -> IntArray:
     """(E, 2) forbidden edges whose ends keep at least that many, when all others are removed."""
     edges = graph.edges[graph.weights == -np.inf]
     while len(edges):
@@ -426,7 +471,7 @@ def _core(graph: Graph, degree: int) -> np.ndarray:
     return edges
 
 
-def _matrix(graph: Graph, values: np.ndarray) -> coo_array:
+def _matrix(graph: Graph, values: FloatArray) -> csr_array:
     """Sparse (n_nodes, n_nodes) matrix with a value for each edge."""
     return coo_array((values, tuple(graph.edges.T)), shape=(graph.n_nodes, graph.n_nodes)).tocsr()
 
@@ -434,7 +479,7 @@ def _matrix(graph: Graph, values: np.ndarray) -> coo_array:
 # ----------------------------------------------------------------------- messages
 
 
-def edge_message(h: np.ndarray, weights: np.ndarray, *, largest: bool = False) -> np.ndarray:
+def edge_message(h: FloatArray, weights: FloatArray, *, largest: bool = False) -> FloatArray:
     """What one end of each edge tells the other, in O(K).
 
     Parameters
@@ -466,7 +511,7 @@ def edge_message(h: np.ndarray, weights: np.ndarray, *, largest: bool = False) -
     return np.logaddexp(h + weights[:, None], _log_sum_of_others(h))
 
 
-def _largest_of_others(h: np.ndarray) -> np.ndarray:
+def _largest_of_others(h: FloatArray) -> FloatArray:
     """(E, K) max_{l ≠ k} h[e, l]: the top of all but the best state, the second best there."""
     rows, best = np.arange(len(h)), h.argmax(axis=1)
     without_best = h.copy()
@@ -476,7 +521,7 @@ def _largest_of_others(h: np.ndarray) -> np.ndarray:
     return others
 
 
-def _log_sum_of_others(h: np.ndarray) -> np.ndarray:
+def _log_sum_of_others(h: FloatArray) -> FloatArray:
     """(E, K) log Σ_{l ≠ k} exp(h[e, l])."""
     rows, best = np.arange(len(h)), h.argmax(axis=1)
     top = _finite(h[rows, best])
@@ -496,6 +541,6 @@ def _log_sum_of_others(h: np.ndarray) -> np.ndarray:
     return others
 
 
-def _finite(top: np.ndarray) -> np.ndarray:
+def _finite(top: FloatArray) -> FloatArray:
     """A shift that is safe to subtract: zero where everything is impossible."""
     return np.where(top == -np.inf, 0.0, top)

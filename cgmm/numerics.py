@@ -1,12 +1,25 @@
-"""Small tools that several rooms share: cache-sized blocks, normalisation in logs, pairs."""
+"""Small tools that several rooms share: types of arrays, blocks, normalisation in logs, pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["blocks", "check_pairs", "log_normalise"]
+
+if TYPE_CHECKING:
+    FloatArray = NDArray[np.float64]
+    IntArray = NDArray[np.integer[Any]]
+    BoolArray = NDArray[np.bool_]
+else:
+    # As the API page shows them: what lies in an array, its docstring says better.
+    FloatArray = IntArray = BoolArray = np.ndarray
+
+AnyArray = TypeVar("AnyArray", bound=NDArray[Any])
+# What comes out of a function has the type that went in.
 
 # One mebibyte of float64: what one block of work may occupy, so that it stays in a core's cache.
 BLOCK_CELLS = 131_072
@@ -39,7 +52,7 @@ def blocks(n_rows: int, width: int, *, at_least: int = 1) -> Iterator[slice]:
         yield slice(start, min(start + height, n_rows))
 
 
-def log_normalise(log_values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def log_normalise(log_values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Turn rows of log-weights into probabilities and their log-normalisers.
 
     Parameters
@@ -80,7 +93,7 @@ def log_normalise(log_values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return probabilities, log_totals
 
 
-def _require_possible(top: np.ndarray, offset: int) -> None:
+def _require_possible(top: FloatArray, offset: int) -> None:
     """Name the first row whose largest log-weight is not finite."""
     if np.isfinite(top).all():
         return
@@ -96,7 +109,7 @@ def _require_possible(top: np.ndarray, offset: int) -> None:
     )
 
 
-def check_pairs(name: str, pairs, n_points: int | None = None) -> np.ndarray:
+def check_pairs(name: str, pairs: ArrayLike | None, n_points: int | None = None) -> IntArray:
     """Pairs of points as an array of indices, or an error that names the first bad row.
 
     Parameters

@@ -21,8 +21,9 @@ from __future__ import annotations
 import io
 import sys
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import Any, cast
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -35,8 +36,10 @@ from matplotlib.patches import Ellipse
 from matplotlib.patheffects import withStroke
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
 
 from cgmm.gaussian import Parameters, log_joint
+from cgmm.numerics import FloatArray, IntArray
 
 __all__ = [
     "BACKGROUND",
@@ -94,11 +97,18 @@ TEXT_COLOURS = (
 )
 # Nine markers and eight colours: the pair stays unique for 72 components.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p", "*")
-LINE_STYLES = ("-", (0, (5, 2)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (9, 3)))
+LineStyle = str | tuple[float, tuple[float, ...]]
+LINE_STYLES: tuple[LineStyle, ...] = (
+    "-",
+    (0, (5, 2)),
+    (0, (1.5, 1.2)),
+    (0, (6, 1.5, 1.5, 1.5)),
+    (0, (9, 3)),
+)
 
 PAGE_WIDTH = 7.2  # inches: 720 CSS pixels, so that 1 pt is 1.4 pixels
 
-STYLE = {
+STYLE: dict[str, Any] = {
     "figure.figsize": (PAGE_WIDTH, 3.6),
     "figure.dpi": 160,
     "figure.facecolor": BACKGROUND,
@@ -150,19 +160,19 @@ def use_style() -> None:
     >>> plt.rcParams["figure.figsize"]
     [7.2, 3.6]
     """
-    mpl.rcParams.update(STYLE)
+    mpl.rcParams.update(cast("Any", STYLE))
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     if shell is not None and hasattr(shell, "kernel"):
         _use_style_inline(shell)
 
 
-def _use_style_inline(shell) -> None:
+def _use_style_inline(shell: Any) -> None:
     """The same for the figures that a notebook shows at the end of a cell."""
     from matplotlib_inline.backend_inline import set_matplotlib_formats
     from matplotlib_inline.config import InlineBackend
 
-    options = {"bbox_inches": None, "metadata": PNG_METADATA}
+    options: dict[str, Any] = {"bbox_inches": None, "metadata": PNG_METADATA}
     # The configuration serves a backend that is not yet active, the formats one that is.
     InlineBackend.instance(parent=shell).print_figure_kwargs = options
     set_matplotlib_formats("png", **options)
@@ -226,7 +236,7 @@ def marker(k: int) -> str:
     return MARKERS[k % len(MARKERS)] if k >= 0 else "o"
 
 
-def line_style(k: int) -> str | tuple:
+def line_style(k: int) -> LineStyle:
     """Line style of component k, from ``LINE_STYLES``; the unlabelled (-1) have a full line.
 
     Examples
@@ -248,13 +258,13 @@ def tint(shade: str, strength: float = 0.15) -> tuple[float, float, float]:
     return tuple(strength * np.array(to_rgb(shade)) + (1 - strength) * np.array(to_rgb(BACKGROUND)))
 
 
-def _blend(responsibilities: np.ndarray) -> np.ndarray:
+def _blend(responsibilities: FloatArray) -> FloatArray:
     """(N, 3) colours: the mean of the components' colours under r_ik."""
     palette = np.array([to_rgb(colour(k)) for k in range(responsibilities.shape[1])])
     return np.clip(responsibilities @ palette, 0, 1)
 
 
-def _halo(width: float = 3) -> list:
+def _halo(width: float = 3) -> list[withStroke]:
     """An outline in the background's colour, so that text stays legible above marks."""
     return [withStroke(linewidth=width, foreground=BACKGROUND)]
 
@@ -267,7 +277,7 @@ def _axes(ax: Axes | None) -> Axes:
     return plt.subplots()[1] if ax is None else ax
 
 
-def _points(X) -> np.ndarray:
+def _points(X: FloatArray) -> FloatArray:
     """X as (N, 2) floats."""
     X = np.asarray(X, dtype=float)
     if X.ndim != 2 or X.shape[1] != 2 or not len(X):
@@ -293,7 +303,7 @@ def _parameters(parameters: Parameters, n_dims: int) -> Parameters:
     return Parameters(weights, means, covariances)
 
 
-def _labels(labels, n_samples: int) -> np.ndarray:
+def _labels(labels: ArrayLike, n_samples: int) -> IntArray:
     """Labels as (N,) ints from -1 (unlabelled) upwards."""
     labels = np.asarray(labels)
     whole = np.issubdtype(labels.dtype, np.integer)
@@ -305,7 +315,7 @@ def _labels(labels, n_samples: int) -> np.ndarray:
     return labels
 
 
-def _responsibilities(responsibilities, n_samples: int) -> np.ndarray:
+def _responsibilities(responsibilities: ArrayLike, n_samples: int) -> FloatArray:
     """Responsibilities as an (N, K) array whose rows are distributions."""
     r = np.asarray(responsibilities, dtype=float)
     if r.ndim != 2 or len(r) != n_samples:
@@ -333,7 +343,7 @@ def _names(names: Sequence[str] | None, n_components: int) -> list[str]:
     return list(names) or [""] * n_components
 
 
-def _distances(n_std: Sequence[float]) -> np.ndarray:
+def _distances(n_std: Sequence[float]) -> IntArray:
     """Mahalanobis distances in increasing order."""
     n_std = np.sort(n_std)
     if not len(n_std) or not n_std[0] > 0:
@@ -345,9 +355,9 @@ def _distances(n_std: Sequence[float]) -> np.ndarray:
 
 
 def scatter(
-    X: np.ndarray,
-    labels: np.ndarray | None = None,
-    responsibilities: np.ndarray | None = None,
+    X: FloatArray,
+    labels: IntArray | None = None,
+    responsibilities: FloatArray | None = None,
     ax: Axes | None = None,
     *,
     names: Sequence[str] = (),
@@ -392,6 +402,7 @@ def scatter(
         raise ValueError("labels and responsibilities both say how to colour the points: give one")
     ax = _axes(ax)
     size = np.clip(6000 / len(X), 18, 42) if size is None else size
+    marks: dict[str, Any]
     for k, members, faces in _groups(len(X), labels, responsibilities):
         if k < 0:
             marks = {
@@ -409,7 +420,9 @@ def scatter(
     return _plane(ax)
 
 
-def _groups(n_samples: int, labels, responsibilities):
+def _groups(
+    n_samples: int, labels: ArrayLike | None, responsibilities: ArrayLike | None
+) -> Iterator[tuple[int, IntArray, Any]]:
     """The points of one marker at a time: component, indices, face colours."""
     if responsibilities is not None:
         r = _responsibilities(responsibilities, n_samples)
@@ -485,7 +498,9 @@ def ellipses(
     return _plane(ax)
 
 
-def _ellipse(k: int, mean, covariance, n: float, *, strong: bool) -> Ellipse:
+def _ellipse(
+    k: int, mean: FloatArray, covariance: FloatArray, n: float, *, strong: bool
+) -> Ellipse:
     """The points at Mahalanobis distance n, from the eigenvectors of Σ_k."""
     # Σ_k = U diag(λ) Uᵀ: the half axes are n √λ along the columns of U.
     variances, axes = np.linalg.eigh(covariance)
@@ -496,8 +511,9 @@ def _ellipse(k: int, mean, covariance, n: float, *, strong: bool) -> Ellipse:
         )
     height, width = 2 * n * np.sqrt(variances)
     angle = np.degrees(np.arctan2(axes[1, 1], axes[0, 1]))
-    look = {"ls": line_style(k), "lw": 2 if strong else 1.4, "zorder": 3}
-    return Ellipse(mean, width, height, angle=angle, fill=False, edgecolor=colour(k), **look)
+    look: dict[str, Any] = {"ls": line_style(k), "lw": 2 if strong else 1.4, "zorder": 3}
+    centre = cast("tuple[float, float]", mean)
+    return Ellipse(centre, width, height, angle=angle, fill=False, edgecolor=colour(k), **look)
 
 
 def density(
@@ -557,7 +573,7 @@ def density(
 
 
 def boundary(
-    model: Parameters | Callable[[np.ndarray], np.ndarray],
+    model: Parameters | Callable[[FloatArray], IntArray],
     ax: Axes | None = None,
     *,
     regions: bool = True,
@@ -600,7 +616,8 @@ def boundary(
     if parameters is not None:
         scores = log_joint(grid, parameters)
     else:
-        classes = _labels(model(grid), len(grid))
+        classify = cast("Callable[[FloatArray], IntArray]", model)
+        classes = _labels(classify(grid), len(grid))
         scores = np.eye(max(classes.max() + 1, 2))[classes]
     margins = _margins(scores).T.reshape(-1, len(y), len(x))
     present = [k for k, margin in enumerate(margins) if margin.max() > 0]
@@ -612,7 +629,7 @@ def boundary(
     return _plane(ax)
 
 
-def _margins(scores: np.ndarray) -> np.ndarray:
+def _margins(scores: FloatArray) -> FloatArray:
     """(N, K) by how much each component's score beats the best other one."""
     if scores.shape[1] < 2:
         raise ValueError("one component has no boundary: it needs at least two")
@@ -621,7 +638,9 @@ def _margins(scores: np.ndarray) -> np.ndarray:
     return np.clip(scores - np.where(scores == first, second, first), -1e6, 1e6)
 
 
-def _grid(ax: Axes, parameters: Parameters | None, resolution: int):
+def _grid(
+    ax: Axes, parameters: Parameters | None, resolution: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Coordinates of a grid over the limits of the axes, and its (M, 2) points."""
     if ax.has_data() or not ax.get_autoscale_on():
         low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
@@ -644,7 +663,7 @@ def _grid(ax: Axes, parameters: Parameters | None, resolution: int):
 def density_1d(
     parameters: Parameters,
     ax: Axes | None = None,
-    X: np.ndarray | None = None,
+    X: FloatArray | None = None,
     *,
     names: Sequence[str] | None = None,
     resolution: int = 500,
@@ -708,7 +727,7 @@ def density_1d(
     return ax
 
 
-def _line_grid(parameters: Parameters, X, resolution: int) -> np.ndarray:
+def _line_grid(parameters: Parameters, X: ArrayLike | None, resolution: int) -> FloatArray:
     """Abscissae that reach four standard deviations beyond the means, and all points."""
     means = parameters.means[:, 0]
     reach = 4 * np.sqrt(parameters.covariances[:, 0, 0])
@@ -761,7 +780,7 @@ def trace(
     shades = range(len(runs)) if len(runs) > 1 else [-1]
     for k, run in zip(shades, runs.values(), strict=True):
         shade = colour(k) if k >= 0 else INK
-        look = {"color": shade, "ls": line_style(k), "marker": marker(k)}
+        look: dict[str, Any] = {"color": shade, "ls": line_style(k), "marker": marker(k)}
         ax.plot(range(len(run)), run, ms=5 if len(run) <= 40 else 0, **look)
     ax.set(xlabel="iteration", ylabel=ylabel)
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
@@ -899,7 +918,13 @@ def label(
     """
     shade = colour if isinstance(colour, str) else _text_colour(colour)
     va = "center" if offset[1] == 0 else "bottom" if offset[1] > 0 else "top"
-    look = {"color": shade, "ha": ha, "va": va, "path_effects": _halo(), "zorder": 6}
+    look: dict[str, Any] = {
+        "color": shade,
+        "ha": ha,
+        "va": va,
+        "path_effects": _halo(),
+        "zorder": 6,
+    }
     ax.annotate(text, xy, offset, textcoords="offset points", annotation_clip=False, **look)
     return ax
 
@@ -956,7 +981,10 @@ def compare(
     columns = n_columns or min(len(panels), 3)
     rows = -(-len(panels) // columns)
     height = height or rows * _panel_height(limits, equal, PAGE_WIDTH / columns, panels)
-    size = {"figsize": (PAGE_WIDTH, height), "layout": "compressed" if equal else "constrained"}
+    size: dict[str, Any] = {
+        "figsize": (PAGE_WIDTH, height),
+        "layout": "compressed" if equal else "constrained",
+    }
     _, grid = plt.subplots(rows, columns, sharex=True, sharey=True, squeeze=False, **size)
     axes = list(grid.flat)
     axes[0].set(xlim=limits[0], ylim=limits[1])
@@ -969,7 +997,7 @@ def compare(
     return axes[: len(panels)]
 
 
-def _joint_limits(draws) -> tuple[np.ndarray, bool]:
+def _joint_limits(draws: Iterable[Callable[[Axes], object]]) -> tuple[FloatArray, bool]:
     """Limits of x and y that hold every panel, and whether the scales must be equal."""
     trials = []
     for draw in draws:
@@ -980,7 +1008,7 @@ def _joint_limits(draws) -> tuple[np.ndarray, bool]:
     return joint, any(ax.get_aspect() == 1 for ax in trials)
 
 
-def _panel_height(limits: np.ndarray, equal: bool, width: float, titles) -> float:
+def _panel_height(limits: FloatArray, equal: bool, width: float, titles: Iterable[str]) -> float:
     """Height of a row of panels in inches: the data's shape, the titles' lines, the tick labels."""
     lines = max(_wrap(title, width).count("\n") + 1 for title in titles)
     x, y = np.diff(limits, axis=1).ravel()

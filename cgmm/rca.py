@@ -29,11 +29,13 @@ Each is told by a warning that names the ranks. ``shrinkage`` is another answer 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import NamedTuple, Self, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
@@ -42,7 +44,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cgmm.initialise import from_chunklets
-from cgmm.numerics import blocks
+from cgmm.numerics import FloatArray, IntArray, blocks
 from cgmm.side_information import SideInformation
 
 __all__ = [
@@ -75,8 +77,8 @@ TOL = 1e-10
 
 
 def within_chunklet_covariance(
-    X: np.ndarray, chunklet_of: np.ndarray, *, unbiased: bool = False
-) -> np.ndarray:
+    X: FloatArray, chunklet_of: IntArray, *, unbiased: bool = False
+) -> FloatArray:
     """Covariance of points about the means of their chunklets.
 
     Parameters
@@ -128,7 +130,7 @@ def within_chunklet_covariance(
     return _within(X, groups, unbiased)
 
 
-def total_covariance(X: np.ndarray) -> np.ndarray:
+def total_covariance(X: FloatArray) -> FloatArray:
     """Covariance of all points about their common mean, divided by N.
 
     Parameters
@@ -160,11 +162,11 @@ def total_covariance(X: np.ndarray) -> np.ndarray:
 class _Groups(NamedTuple):
     """Points in chunklets of two or more, chunklet after chunklet."""
 
-    order: np.ndarray  # (N,) their rows
-    sizes: np.ndarray  # (n,) n_j
+    order: IntArray  # (N,) their rows
+    sizes: IntArray  # (n,) n_j
 
     @property
-    def starts(self) -> np.ndarray:
+    def starts(self) -> IntArray:
         """(n,) where each chunklet starts in ``order``."""
         return np.cumsum(self.sizes) - self.sizes
 
@@ -174,17 +176,17 @@ class _Groups(NamedTuple):
         return int(self.sizes.sum()) - len(self.sizes)
 
 
-def _within(X: np.ndarray, groups: _Groups, unbiased: bool = False) -> np.ndarray:
+def _within(X: FloatArray, groups: _Groups, unbiased: bool = False) -> FloatArray:
     # [barhillel2005, eq. 1], N being the number of points in chunklets as in eq. 11;
     # [barhillel2005, sect. 5] for the unbiased one
     return _scatter(X, groups) / (groups.freedom if unbiased else len(groups.order))
 
 
-def _total(X: np.ndarray) -> np.ndarray:
+def _total(X: FloatArray) -> FloatArray:
     return _scatter(X, _Groups(np.arange(len(X)), np.array([len(X)]))) / len(X)
 
 
-def _chunklets(chunklet_of, n_samples: int) -> np.ndarray:
+def _chunklets(chunklet_of: ArrayLike, n_samples: int) -> IntArray:
     """(N,) integers from -1, or the first entry that is none."""
     array = np.asarray(chunklet_of)
     if array.shape != (n_samples,):
@@ -210,7 +212,7 @@ def _chunklets(chunklet_of, n_samples: int) -> np.ndarray:
     return whole
 
 
-def _grouped(chunklet_of: np.ndarray) -> _Groups:
+def _grouped(chunklet_of: IntArray) -> _Groups:
     members = np.flatnonzero(chunklet_of >= 0)
     order = members[np.argsort(chunklet_of[members], kind="stable")]
     starts = np.flatnonzero(np.diff(chunklet_of[order], prepend=-1))
@@ -218,7 +220,7 @@ def _grouped(chunklet_of: np.ndarray) -> _Groups:
     return _Groups(order[np.repeat(sizes > 1, sizes)], sizes[sizes > 1])
 
 
-def _scatter(X: np.ndarray, groups: _Groups) -> np.ndarray:
+def _scatter(X: FloatArray, groups: _Groups) -> FloatArray:
     """Σ_j Σ_i (x_ji - m_j)(x_ji - m_j)ᵗ, over blocks that may cut chunklets anywhere."""
     order, starts = groups.order, groups.starts
     scatter = np.zeros((X.shape[1], X.shape[1]))
@@ -239,7 +241,7 @@ def _scatter(X: np.ndarray, groups: _Groups) -> np.ndarray:
     return scatter
 
 
-def _centred(rows: np.ndarray, begins: np.ndarray, counts: np.ndarray):
+def _centred(rows: FloatArray, begins: IntArray, counts: IntArray) -> tuple[FloatArray, FloatArray]:
     """Rows less the mean of their group, and these means."""
     # By the first row of each group first: equal rows then leave exact zeros, and no offset of the
     # data costs digits.
@@ -250,7 +252,7 @@ def _centred(rows: np.ndarray, begins: np.ndarray, counts: np.ndarray):
     return rows, anchors + means
 
 
-def _require_squares(X: np.ndarray) -> None:
+def _require_squares(X: FloatArray) -> None:
     """Refuse data whose squares overflow, or vanish."""
     with np.errstate(over="ignore"):
         low, high = X.min(axis=0), X.max(axis=0)
@@ -276,12 +278,12 @@ def _require_squares(X: np.ndarray) -> None:
 class _Spectrum(NamedTuple):
     """Directions in which there is variance, in units of each column's deviation."""
 
-    scale: np.ndarray  # (D,)
-    values: np.ndarray  # (R,) ascending
-    vectors: np.ndarray  # (D, R)
+    scale: FloatArray  # (D,)
+    values: FloatArray  # (R,) ascending
+    vectors: FloatArray  # (D, R)
 
 
-def _spectrum(covariance: np.ndarray, tol: float, noise: np.ndarray | float) -> _Spectrum:
+def _spectrum(covariance: FloatArray, tol: float, noise: FloatArray | float) -> _Spectrum:
     """Eigenvectors of the correlation matrix that stand out of rounding."""
     scale = np.sqrt(covariance.diagonal())
     varies = scale > noise
@@ -295,8 +297,8 @@ def _spectrum(covariance: np.ndarray, tol: float, noise: np.ndarray | float) -> 
 
 
 def whitening(
-    covariance: np.ndarray, *, tol: float = TOL, noise: np.ndarray | float = 0.0
-) -> np.ndarray:
+    covariance: FloatArray, *, tol: float = TOL, noise: FloatArray | float = 0.0
+) -> FloatArray:
     """A linear map W with W C Wᵗ = I.
 
     Parameters
@@ -337,13 +339,13 @@ def whitening(
     root = (right.T * lengths) @ right
     correlation = covariance / scale / scale[:, None]
 
-    def error(W):
+    def error(W: FloatArray) -> float:
         return abs((W * scale) @ correlation @ (W * scale).T - np.eye(len(W))).max()
 
     return root if error(root) < 1e-8 + 10 * error(rows) else vectors @ rows
 
 
-def _easy_root(covariance, tol: float, noise: np.ndarray | float) -> np.ndarray | None:
+def _easy_root(covariance: FloatArray, tol: float, noise: FloatArray | float) -> FloatArray | None:
     """The inverse root from one decomposition, where the condition number permits; or None."""
     values, vectors = np.linalg.eigh(covariance)
     variances = covariance.diagonal()
@@ -356,7 +358,7 @@ def _easy_root(covariance, tol: float, noise: np.ndarray | float) -> np.ndarray 
     return (vectors / np.sqrt(values)) @ vectors.T
 
 
-def _signed(rows: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def _signed(rows: FloatArray, scale: FloatArray) -> FloatArray:
     """Each row with the sign that makes its heaviest entry positive."""
     heaviest = abs(rows * scale).argmax(axis=1)
     signs = np.sign(rows[np.arange(len(rows)), heaviest])
@@ -366,19 +368,19 @@ def _signed(rows: np.ndarray, scale: np.ndarray) -> np.ndarray:
 class Discriminant(NamedTuple):
     """Fisher's linear discriminant from chunklets."""
 
-    rows: np.ndarray
+    rows: FloatArray
     """(K, D) A: A Ĉ Aᵗ = I and A S_t Aᵗ is diagonal."""
-    ratios: np.ndarray
+    ratios: FloatArray
     """(K,) the diagonal of A S_t Aᵗ, descending: total variance per variance within chunklets."""
 
 
 def cfld(
-    within: np.ndarray,
-    total: np.ndarray,
+    within: FloatArray,
+    total: FloatArray,
     n_components: int | None = None,
     *,
     tol: float = TOL,
-    noise: np.ndarray | float = 0.0,
+    noise: FloatArray | float = 0.0,
 ) -> Discriminant:
     """Fisher's linear discriminant with chunklets for classes, whitened.
 
@@ -416,7 +418,7 @@ def cfld(
     return Discriminant(_signed(turn.T[::-1][:K] @ rows, scale), ratios[::-1][:K])
 
 
-def principal_axes(covariance: np.ndarray, n_components: int) -> np.ndarray:
+def principal_axes(covariance: FloatArray, n_components: int) -> FloatArray:
     """Directions of largest variance.
 
     Parameters
@@ -455,12 +457,20 @@ class _Ranks(NamedTuple):
 
 
 class _Learnt(NamedTuple):
-    components: np.ndarray  # (K, D)
-    inverse: np.ndarray  # (D, K)
+    components: FloatArray  # (K, D)
+    inverse: FloatArray  # (D, K)
     ranks: _Ranks
 
 
-def _learn(within, total, freedom, noise, n_components, alpha, tol) -> _Learnt:
+def _learn(
+    within: FloatArray,
+    total: FloatArray,
+    freedom: float,
+    noise: FloatArray,
+    n_components: int | None,
+    alpha: float,
+    tol: float,
+) -> _Learnt:
     """Algorithm 2 from the two covariances on, and Algorithm 1 in what it leaves."""
     D, axes = len(within), None
     rank = len(_spectrum(within, tol, noise).values)
@@ -510,7 +520,7 @@ def _explain(ranks: _Ranks) -> list[str]:
 # ---------------------------------------------------------------------------- optimality
 
 
-def information(rows: np.ndarray, within: np.ndarray, total: np.ndarray | None = None) -> float:
+def information(rows: FloatArray, within: FloatArray, total: FloatArray | None = None) -> float:
     """The information criterion of a linear map, scaled to unit scatter within chunklets.
 
     Parameters
@@ -559,7 +569,7 @@ def information(rows: np.ndarray, within: np.ndarray, total: np.ndarray | None =
     return float(np.linalg.slogdet(A @ total @ A.T).logabsdet)
 
 
-def within_distance(metric: np.ndarray, within: np.ndarray) -> float:
+def within_distance(metric: FloatArray, within: FloatArray) -> float:
     """Mean squared distance of points to the mean of their chunklet, at unit volume.
 
     Parameters
@@ -589,7 +599,7 @@ def within_distance(metric: np.ndarray, within: np.ndarray) -> float:
     return float(np.sum(metric * within) * np.exp(-volume / len(within)))
 
 
-def likelihood_criterion(metric: np.ndarray, within: np.ndarray, n_points: int) -> float:
+def likelihood_criterion(metric: FloatArray, within: FloatArray, n_points: int) -> float:
     """What maximum likelihood minimises when all classes are Gaussian with one covariance.
 
     Parameters
@@ -659,7 +669,7 @@ def variance_ratio(size: int, n_chunklets: float = np.inf) -> float:
     return float((size - 1 / n_chunklets) / (size - 1))
 
 
-def variance_of_covariance(covariance: np.ndarray, freedom: float) -> np.ndarray:
+def variance_of_covariance(covariance: FloatArray, freedom: float) -> FloatArray:
     """Variance of each element of the unbiased covariance of Gaussian points.
 
     Parameters
@@ -689,7 +699,7 @@ def variance_of_covariance(covariance: np.ndarray, freedom: float) -> np.ndarray
     return (np.square(covariance) + np.outer(diagonal, diagonal)) / freedom
 
 
-def weight_ratio(variances: np.ndarray) -> np.ndarray:
+def weight_ratio(variances: FloatArray) -> FloatArray:
     """Weight of each principal direction in squared distances, before whitening per after.
 
     Parameters
@@ -719,7 +729,7 @@ def weight_ratio(variances: np.ndarray) -> np.ndarray:
 # ---------------------------------------------------------------------------- the online algorithm
 
 
-def online_step(W: np.ndarray, deviations: np.ndarray, eta: float) -> np.ndarray:
+def online_step(W: FloatArray, deviations: FloatArray, eta: float) -> FloatArray:
     """One chunklet's correction of the online map.
 
     Parameters
@@ -756,7 +766,7 @@ def online_step(W: np.ndarray, deviations: np.ndarray, eta: float) -> np.ndarray
     return W + eta * (len(Y) * W - Y.T @ (Y @ W))
 
 
-def flow_step(W: np.ndarray, deviations: np.ndarray, eta: float) -> np.ndarray:
+def flow_step(W: FloatArray, deviations: FloatArray, eta: float) -> FloatArray:
     """The correction of :func:`online_step` made of infinitely many short ones: it cannot diverge.
 
     Parameters
@@ -791,7 +801,7 @@ def flow_step(W: np.ndarray, deviations: np.ndarray, eta: float) -> np.ndarray:
     return growth * (W - directions.T @ seen) + (directions.T * factors) @ seen
 
 
-def overshoots(W: np.ndarray, deviations: np.ndarray, eta: float) -> bool:
+def overshoots(W: FloatArray, deviations: FloatArray, eta: float) -> bool:
     """Whether :func:`online_step` would shrink some direction by more than half.
 
     Parameters
@@ -850,6 +860,8 @@ START = 0.1
 
 # Distance in the metric so far beyond which no step is accurate.
 FARTHEST = 1e12
+# Logarithm of the growth in one step beyond which W would overflow, or its squares.
+FASTEST = 300.0
 
 
 # ---------------------------------------------------------------------------- what estimators share
@@ -858,7 +870,7 @@ FARTHEST = 1e12
 class _LinearMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """What is fitted is ``components_``, and its inverse as far as there is one."""
 
-    def transform(self, X):
+    def transform(self, X: ArrayLike) -> FloatArray:
         """Map points to where the Euclidean distance is the learnt metric.
 
         Parameters
@@ -871,11 +883,11 @@ class _LinearMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         (N, K) array
             ``X @ components_.T``; nothing is centred.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "components_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return X @ self.components_.T
 
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: ArrayLike) -> FloatArray:
         """Map points back.
 
         Parameters
@@ -895,7 +907,7 @@ class _LinearMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         ValueError
             If X does not have K columns.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "components_")
         Y = np.asarray(X, dtype=np.float64)
         if Y.ndim != 2 or Y.shape[1] != len(self.components_):
             raise ValueError(
@@ -904,7 +916,7 @@ class _LinearMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             )
         return Y @ self.inverse_components_.T + self._offset
 
-    def get_mahalanobis_matrix(self):
+    def get_mahalanobis_matrix(self) -> FloatArray:
         """The metric as a matrix.
 
         Returns
@@ -912,10 +924,10 @@ class _LinearMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         (D, D) array
             B = WᵗW, W being ``components_``: the squared distance is (x - x')ᵗ B (x - x').
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "components_")
         return self.components_.T @ self.components_
 
-    def _store(self, components: np.ndarray, inverse: np.ndarray, mean: np.ndarray):
+    def _store(self, components: FloatArray, inverse: FloatArray, mean: FloatArray) -> Self:
         self.components_, self.inverse_components_, self.mean_ = components, inverse, mean
         self._offset = mean - inverse @ (components @ mean)
         return self
@@ -925,7 +937,14 @@ class _LinearMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return len(self.components_)
 
 
-def _read(model, X, y, must_link, *, reset: bool = True) -> tuple[np.ndarray, _Groups]:
+def _read(
+    model: _LinearMap,
+    X: ArrayLike,
+    y: ArrayLike | None,
+    must_link: ArrayLike | None,
+    *,
+    reset: bool = True,
+) -> tuple[FloatArray, _Groups]:
     """The points, and the chunklets by ``y`` and ``must_link`` together."""
     X = validate_data(model, X, dtype=np.float64, ensure_min_samples=2, reset=reset)
     _require_squares(X)
@@ -940,12 +959,12 @@ def _read(model, X, y, must_link, *, reset: bool = True) -> tuple[np.ndarray, _G
     return X, groups
 
 
-def _groups_of(y, must_link, n_samples: int) -> _Groups:
+def _groups_of(y: ArrayLike | None, must_link: ArrayLike | None, n_samples: int) -> _Groups:
     chunklet_of = np.full(n_samples, -1) if y is None else _chunklets(y, n_samples)
     return _grouped(chunklet_of if must_link is None else _joined(chunklet_of, must_link).node_of)
 
 
-def _joined(chunklet_of: np.ndarray, must_link) -> SideInformation:
+def _joined(chunklet_of: IntArray, must_link: ArrayLike | None) -> SideInformation:
     """Chunklets closed under must-links as well: those of ``y`` are stars about a member."""
     given = SideInformation.build(len(chunklet_of), must_link=must_link).must_link
     members = np.flatnonzero(chunklet_of >= 0)
@@ -954,7 +973,7 @@ def _joined(chunklet_of: np.ndarray, must_link) -> SideInformation:
     return SideInformation.build(len(chunklet_of), must_link=np.concatenate([given, stars]))
 
 
-def _rounding(X: np.ndarray) -> np.ndarray:
+def _rounding(X: FloatArray) -> FloatArray:
     """(D,) what rounding may have done to each column."""
     return 4 * np.finfo(float).eps * np.maximum(X.max(axis=0), -X.min(axis=0))
 
@@ -1029,14 +1048,24 @@ class RCA(_LinearMap):
         "tol": [Interval(Real, 0, 1, closed="left")],
     }
 
-    def __init__(self, n_components=None, *, unbiased=False, alpha=0.5, shrinkage=0.0, tol=TOL):
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        unbiased: bool = False,
+        alpha: float = 0.5,
+        shrinkage: float = 0.0,
+        tol: float = TOL,
+    ):
         self.n_components = n_components
         self.unbiased = unbiased
         self.alpha = alpha
         self.shrinkage = shrinkage
         self.tol = tol
 
-    def fit(self, X, y=None, *, must_link=None):
+    def fit(
+        self, X: ArrayLike, y: ArrayLike | None = None, *, must_link: ArrayLike | None = None
+    ) -> Self:
         """Learn the metric.
 
         Parameters
@@ -1074,7 +1103,7 @@ class RCA(_LinearMap):
         self.n_chunklets_ = len(groups.sizes)
         return self._store(learnt.components, learnt.inverse, X.mean(axis=0))
 
-    def _learnt(self, X: np.ndarray, within: np.ndarray, freedom: float) -> _Learnt:
+    def _learnt(self, X: FloatArray, within: FloatArray, freedom: float) -> _Learnt:
         total, noise = None, _rounding(X)
         if self.shrinkage > 0:
             total = _total(X)
@@ -1172,7 +1201,13 @@ class OnlineRCA(_LinearMap):
     }
 
     def __init__(
-        self, schedule="decreasing", *, eta=None, n_epochs=10, random_state=None, verbose=0
+        self,
+        schedule: str = "decreasing",
+        *,
+        eta: float | None = None,
+        n_epochs: int = 10,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
     ):
         self.schedule = schedule
         self.eta = eta
@@ -1180,7 +1215,9 @@ class OnlineRCA(_LinearMap):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X, y=None, *, must_link=None):
+    def fit(
+        self, X: ArrayLike, y: ArrayLike | None = None, *, must_link: ArrayLike | None = None
+    ) -> Self:
         """Start anew, and take all chunklets ``n_epochs`` times.
 
         Parameters
@@ -1196,6 +1233,8 @@ class OnlineRCA(_LinearMap):
         ------
         ValueError
             As :meth:`RCA.fit`.
+        KeyboardInterrupt
+            If interrupted before the first step is complete. The model is then as it was before.
 
         Warns
         -----
@@ -1206,15 +1245,33 @@ class OnlineRCA(_LinearMap):
             If there are directions in which no chunklet varies.
         """
         self._validate_params()
-        X, groups = _read(self, X, y, must_link)
-        within = _within(X, groups)
-        _require_scatter(within, _rounding(X))
-        rng = check_random_state(self.random_state)
-        self._reset(X.shape[1], rng)
-        spectrum = _spectrum(within, TOL, _rounding(X))
-        self._begin(spectrum)
-        _warn_left_out(spectrum)
-        chunklets = _deviations(X, groups)
+        with _wholly_or_not(self):
+            X, groups = _read(self, X, y, must_link)
+            within = _within(X, groups)
+            _require_scatter(within, _rounding(X))
+            rng = check_random_state(self.random_state)
+            self._reset(X.shape[1], rng)
+            spectrum = _spectrum(within, TOL, _rounding(X))
+            self._begin(spectrum)
+            _warn_left_out(spectrum)
+            error = self._take_epochs(_deviations(X, groups), rng, within, spectrum)
+            self._n_rows = len(X)
+            self._finish(X.mean(axis=0))
+        # After everything is stored: the warning may be an error.
+        self._warn_about(error)
+        return self
+
+    def _take_epochs(
+        self,
+        chunklets: list[FloatArray],
+        rng: np.random.RandomState,
+        within: FloatArray,
+        spectrum: _Spectrum,
+    ) -> float | None:
+        """Take all chunklets again and again; how far from white they are then.
+
+        None if the keyboard ended it.
+        """
         try:
             for epoch in range(self.n_epochs):
                 self._follow([chunklets[j] for j in rng.permutation(len(chunklets))])
@@ -1222,13 +1279,14 @@ class OnlineRCA(_LinearMap):
                     error = _whiteness_error(self.components_, within, spectrum)
                     print(f"epoch {epoch}: variance off by {error:.3f} at most")
         except KeyboardInterrupt:
-            self._warn_about(None)
-        else:
-            self._warn_about(_whiteness_error(self.components_, within, spectrum))
-        self._n_rows = len(X)
-        return self._finish(X.mean(axis=0))
+            if self.n_steps_ == 0:
+                raise
+            return None
+        return _whiteness_error(self.components_, within, spectrum)
 
-    def partial_fit(self, X, y=None, *, must_link=None):
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike | None = None, *, must_link: ArrayLike | None = None
+    ) -> Self:
         """Go on with the next chunklets of a stream, in the order of their first points.
 
         Parameters
@@ -1252,14 +1310,10 @@ class OnlineRCA(_LinearMap):
             as it was before; so it is after an interrupt from the keyboard.
         """
         self._validate_params()
-        before = self.__dict__.copy()
-        try:
+        with _wholly_or_not(self):
             return self._go_on(X, y, must_link)
-        except (ValueError, KeyboardInterrupt):
-            self.__dict__ = before
-            raise
 
-    def _go_on(self, X, y, must_link) -> OnlineRCA:
+    def _go_on(self, X: ArrayLike, y: ArrayLike | None, must_link: ArrayLike | None) -> Self:
         first = not hasattr(self, "components_")
         X, groups = _read(self, X, y, must_link, reset=first)
         within = _within(X, groups)
@@ -1286,26 +1340,34 @@ class OnlineRCA(_LinearMap):
         self.components_ = np.where(untouched, start, self.components_)
         self._scale = np.where(untouched, spectrum.scale, self._scale)
 
-    def _follow(self, chunklets: list[np.ndarray]) -> None:
+    def _follow(self, chunklets: list[FloatArray]) -> None:
         """One step a chunklet."""
         step = SCHEDULES[self.schedule]
         eta = self.eta
         if eta is None:
             eta = 1.0 if self.schedule == "decreasing" else 0.05 / self.components_.shape[1]
         for H in chunklets:
-            self.n_steps_ += 1
-            self.n_points_ += len(H)
-            now = step(eta, self.n_points_)
+            n_points = self.n_points_ + len(H)
+            now = step(eta, n_points)
+            _require_finite_growth(now, len(H))
             guarded = overshoots(self.components_, H, now)
-            self.n_guarded_ += int(guarded)
             self.components_ = (flow_step if guarded else online_step)(self.components_, H, now)
+            # A step that is interrupted does not count.
+            self.n_steps_, self.n_points_ = self.n_steps_ + 1, n_points
+            self.n_guarded_ += int(guarded)
 
-    def _finish(self, mean: np.ndarray) -> OnlineRCA:
-        return self._store(self.components_, np.linalg.pinv(self.components_, rcond=1e-12), mean)
+    def _finish(self, mean: FloatArray) -> Self:
+        _require_finite_metric(self.components_)
+        inverse = cast("FloatArray", np.linalg.pinv(self.components_, rcond=1e-12))
+        return self._store(self.components_, inverse, mean)
 
     def _warn_about(self, error: float | None) -> None:
         if error is None:
-            _warn("fitting was interrupted; what has been learnt is kept.", ConvergenceWarning)
+            _warn(
+                f"fitting was interrupted; what has been learnt is kept, of {self.n_steps_} steps "
+                "(chunklets).",
+                ConvergenceWarning,
+            )
         elif error > 0.5:
             _warn(
                 f"after {self.n_epochs} epochs the variance within chunklets is still off by "
@@ -1315,14 +1377,25 @@ class OnlineRCA(_LinearMap):
             )
 
 
-def _deviations(X: np.ndarray, groups: _Groups) -> list[np.ndarray]:
+@contextmanager
+def _wholly_or_not(model: OnlineRCA) -> Iterator[None]:
+    """What fails, or is interrupted, leaves the model as it was."""
+    before = model.__dict__.copy()
+    try:
+        yield
+    except BaseException:
+        model.__dict__ = before
+        raise
+
+
+def _deviations(X: FloatArray, groups: _Groups) -> list[FloatArray]:
     """Points less the mean of their chunklet, chunklets in the order of their first points."""
     rows, _ = _centred(X[groups.order], groups.starts, groups.sizes)
     chunklets = np.split(rows, groups.starts[1:])
     return [chunklets[j] for j in np.argsort(groups.order[groups.starts])]
 
 
-def _whiteness_error(W: np.ndarray, within: np.ndarray, spectrum: _Spectrum) -> float:
+def _whiteness_error(W: FloatArray, within: FloatArray, spectrum: _Spectrum) -> float:
     """How far variances within chunklets are from one, where there are any."""
     variances = np.linalg.eigvalsh(W @ within @ W.T)[::-1][: len(spectrum.values)]
     return float(abs(variances - 1).max())
@@ -1339,7 +1412,7 @@ def _require_width(n_components: int | None, n_features: int) -> None:
         )
 
 
-def _require_scatter(within: np.ndarray, noise: np.ndarray) -> None:
+def _require_scatter(within: FloatArray, noise: FloatArray) -> None:
     if not (np.sqrt(within.diagonal()) > noise).any():
         raise ValueError(
             "the points of every chunklet coincide, or differ by no more than rounding, so they "
@@ -1347,7 +1420,7 @@ def _require_scatter(within: np.ndarray, noise: np.ndarray) -> None:
         )
 
 
-def _require_bounded(W: np.ndarray, scale: np.ndarray) -> None:
+def _require_bounded(W: FloatArray, scale: FloatArray) -> None:
     """W may be as large as a whitening at the limit of ``TOL``, over deviations at first sight."""
     heights = np.linalg.norm(W, axis=0) * scale
     if not heights.max() < TOL**-0.5:
@@ -1356,6 +1429,27 @@ def _require_bounded(W: np.ndarray, scale: np.ndarray) -> None:
             f"{heights.argmax()}: some combination of columns does not vary within chunklets, or "
             "does so much less than at first. Drop columns that depend on others, reduce the data "
             "by RCA or PCA, or start anew."
+        )
+
+
+def _require_finite_growth(eta: float, n_points: int) -> None:
+    """Where a chunklet does not vary, W grows by exp(eta n), or 1 + eta n, and nothing holds it."""
+    if not eta * n_points <= FASTEST:
+        raise ValueError(
+            f"a step of {eta:.3g} times the {n_points} points of a chunklet lets W grow by exp("
+            f"{eta * n_points:.3g}), beyond all numbers, where the chunklet does not vary. Lower "
+            "eta."
+        )
+
+
+def _require_finite_metric(W: np.ndarray) -> None:
+    """Refuse a map whose squares, the entries of the metric, overflow."""
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(np.square(W).sum())
+    if not finite:
+        raise ValueError(
+            f"W has grown to {abs(W).max():.3g}: its squares, and with them the metric, overflow. "
+            "Lower eta, or multiply the data by a constant."
         )
 
 
@@ -1377,8 +1471,14 @@ def _warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def rca_start(
-    X, n_components: int, y=None, *, must_link=None, rca: RCA | None = None, random_state=None
-) -> np.ndarray:
+    X: ArrayLike,
+    n_components: int,
+    y: ArrayLike | None = None,
+    *,
+    must_link: ArrayLike | None = None,
+    rca: RCA | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> FloatArray:
     """Responsibilities from which EM in the original space starts with the learnt metric.
 
     Parameters

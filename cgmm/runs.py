@@ -1,13 +1,15 @@
 """Runs of EM: followed until they converge, restarted, compared, and kept when interrupted.
 
 An iterator from :func:`cgmm.em.em` goes in, the last pair of parameters and posterior comes out.
+Other loops, such as that of K-means, are kept and compared by the same two functions,
+:func:`last_of` and :func:`best_of`.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -16,11 +18,28 @@ from cgmm.em import Posterior
 from cgmm.gaussian import Parameters
 from cgmm.network import NetworkError
 
-__all__ = ["NotComparableError", "Run", "best_of", "follow", "warn_about"]
+__all__ = ["NotComparableError", "Run", "best_of", "follow", "last_of", "warn_about"]
 
 
 class NotComparableError(ValueError):
     """Runs are to be compared by an evidence that their engine does not report."""
+
+
+class _AnyRun(Protocol):
+    """What is kept and compared: a run of EM, or of another loop."""
+
+    @property
+    def n_iter(self) -> int: ...
+    @property
+    def score(self) -> float: ...
+    @property
+    def interrupted(self) -> bool: ...
+    # Of a NamedTuple; property, since its keywords differ from one run to the other.
+    @property
+    def _replace(self) -> Callable[..., Any]: ...
+
+
+AnyRun = TypeVar("AnyRun", bound=_AnyRun)
 
 
 class Run(NamedTuple):
@@ -36,6 +55,11 @@ class Run(NamedTuple):
     """Whether an iteration gained less than asked."""
     interrupted: bool = False
     """Whether the keyboard ended it."""
+
+    @property
+    def n_iter(self) -> int:
+        """Iterations that are complete."""
+        return len(self.history)
 
     @property
     def score(self) -> float:
@@ -79,7 +103,7 @@ def follow(
     Raises
     ------
     KeyboardInterrupt
-        If nothing is finished yet that could be kept.
+        If no iteration is complete that could be kept.
     NotComparableError
         If it is to be compared and the engine reports no evidence.
 
@@ -91,33 +115,79 @@ def follow(
     >>> run.history, run.converged
     ([-9.0, -5.0, -5.0], True)
     """
+    return last_of(_growing(steps, tol, max_iter, verbose, number, compared))
+
+
+def _growing(
+    steps: Iterator[tuple[Parameters, Posterior]],
+    tol: float,
+    max_iter: int,
+    verbose: int,
+    number: int,
+    compared: bool,
+) -> Iterator[Run]:
+    """The run as it stands at each pair."""
     history: list[float] = []
-    run = None
-    try:
-        for parameters, posterior in steps:
-            if compared and np.isnan(posterior.log_evidence):
-                raise NotComparableError(
-                    "runs from several starts are compared by their log-evidence, and the engine "
-                    "reports none; use n_init=1, or another value of inference, such as 'auto'."
-                )
-            converged = run is not None and run.converged
-            before = None if run is None else run.posterior
-            run = Run(parameters, posterior, history.copy(), converged)
-            if converged or len(history) == max_iter:
-                break
-            history.append(posterior.log_evidence)
-            run = run._replace(converged=before is not None and _gain(before, posterior) < tol)
-            if verbose > 1:
-                print(f"  iteration {len(history):4d}   log-evidence {history[-1]:.6f}")
-    except KeyboardInterrupt:
-        if run is None:
-            raise
-        return run._replace(converged=False, interrupted=True)
+    before, converged = None, False
+    for parameters, posterior in steps:
+        if compared and np.isnan(posterior.log_evidence):
+            raise NotComparableError(
+                "runs from several starts are compared by their log-evidence, and the engine "
+                "reports none; use n_init=1, or another value of inference, such as 'auto'."
+            )
+        yield Run(parameters, posterior, history.copy(), converged)
+        if converged or len(history) == max_iter:
+            break
+        history.append(posterior.log_evidence)
+        converged = before is not None and _gain(before, posterior) < tol
+        before = posterior
+        if verbose > 1:
+            print(f"  iteration {len(history):4d}   log-evidence {history[-1]:.6f}")
     if verbose:
-        state = "converged" if run.converged else "stopped"
-        evidence = run.posterior.log_evidence
+        state = "converged" if converged else "stopped"
+        evidence = posterior.log_evidence
         print(f"run {number}: {state} after {len(history)} iterations, log-evidence {evidence:.6f}")
-    return run
+
+
+def last_of(runs: Iterator[AnyRun]) -> AnyRun:
+    """The last state of a run that grows; at an interrupt from the keyboard, the last so far.
+
+    Parameters
+    ----------
+    runs : iterator of Run
+        The run as it stands after each step: a :class:`Run`, or another NamedTuple with ``n_iter``
+        and ``interrupted``.
+
+    Returns
+    -------
+    Run
+        The last; ``interrupted`` if the keyboard ended it.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If no iteration is complete that could be kept.
+
+    Examples
+    --------
+    >>> def loop():
+    ...     yield Run("the start", None, [], False)
+    ...     yield Run("one step on", None, [-3.0], False)
+    ...     raise KeyboardInterrupt
+    >>> run = last_of(loop())
+    >>> run.parameters, run.n_iter, run.interrupted
+    ('one step on', 1, True)
+    """
+    run: AnyRun | None = None
+    try:
+        for run in runs:  # noqa: B007
+            pass
+    except KeyboardInterrupt:
+        if run is None or run.n_iter == 0:
+            raise
+        kept: AnyRun = run._replace(interrupted=True)
+        return kept
+    return cast("AnyRun", run)
 
 
 def _gain(before: Posterior, after: Posterior) -> float:
@@ -129,11 +199,11 @@ def _gain(before: Posterior, after: Posterior) -> float:
 
 
 def best_of(
-    one_run: Callable[[int], Run],
+    one_run: Callable[[int], AnyRun],
     n_init: int,
     *,
     fatal: tuple[type[ValueError], ...] = (NetworkError, NotComparableError),
-) -> Run:
+) -> AnyRun:
     """The run of highest score; one that fails or is interrupted does not lose the others.
 
     Parameters
@@ -155,28 +225,32 @@ def best_of(
     ------
     ValueError
         That of the last run, if all failed; at once what is fatal.
+    KeyboardInterrupt
+        If there is no run yet that could be kept.
     """
-    best, failure = None, None
-    for number in range(n_init):
-        try:
-            run = one_run(number)
-        except fatal:
-            raise
-        except ValueError as error:
-            failure = error
-            if n_init > 1:
-                _warn(f"run {number} of {n_init} failed: {error}")
-            continue
-        except KeyboardInterrupt:
-            if best is None:
+    best: AnyRun | None = None
+    failure: ValueError | None = None
+    try:
+        for number in range(n_init):
+            try:
+                run = one_run(number)
+            except fatal:
                 raise
-            return best._replace(interrupted=True)
-        if best is None or run.score > best.score:
-            best = run._replace(interrupted=False)
-        if run.interrupted:
-            return best._replace(interrupted=True)
+            except ValueError as error:
+                failure = error
+                if n_init > 1:
+                    _warn(f"run {number} of {n_init} failed: {error}")
+                continue
+            if best is None or run.score > best.score:
+                best = run
+            if run.interrupted:
+                return best._replace(interrupted=True)
+    except KeyboardInterrupt:
+        if best is None:
+            raise
+        return best._replace(interrupted=True)
     if best is None:
-        raise failure
+        raise cast("ValueError", failure)
     return best
 
 

@@ -21,7 +21,7 @@ w     log-odds of a relation, logit γ
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,7 +29,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.special import bdtrc, expit, gammainc, logit
 
-from cgmm.numerics import check_pairs
+from cgmm.numerics import BoolArray, FloatArray, IntArray, check_pairs
 
 __all__ = [
     "Relations",
@@ -58,9 +58,9 @@ Seed = int | np.random.Generator | None
 class Relations(NamedTuple):
     """Pairs of sample indices, as the estimators' fit takes them."""
 
-    must_link: np.ndarray
+    must_link: IntArray
     """(P, 2) int64, pairs said to be of one class."""
-    cannot_link: np.ndarray
+    cannot_link: IntArray
     """(P', 2) int64, pairs said to be of two classes."""
 
 
@@ -187,7 +187,7 @@ def expected_chunklet_size(ratio: float, n_classes: int | None = None) -> float:
 
 def equal_chunklets(
     y: ArrayLike, size: int, n_points: int, *, random_state: Seed = None
-) -> np.ndarray:
+) -> IntArray:
     """Chunklets of one size from a random part of the data.
 
     Parameters
@@ -236,7 +236,7 @@ def equal_chunklets(
     return chunklets
 
 
-def links_of_chunklets(chunklets: ArrayLike) -> np.ndarray:
+def links_of_chunklets(chunklets: ArrayLike) -> IntArray:
     """Must-links that make the given chunklets: a chain through each.
 
     Parameters
@@ -308,7 +308,7 @@ def random_pairs(y: ArrayLike, n_pairs: int, *, random_state: Seed = None) -> Re
     return Relations(pairs[together], pairs[~together])
 
 
-def pairs_until(y: ArrayLike, n_components: int, *, random_state: Seed = None) -> np.ndarray:
+def pairs_until(y: ArrayLike, n_components: int, *, random_state: Seed = None) -> IntArray:
     """Random must-links, added until the data fall into so many connected components.
 
     Parameters
@@ -353,7 +353,7 @@ def pairs_until(y: ArrayLike, n_components: int, *, random_state: Seed = None) -
     return pairs[: _shortest_prefix(pairs, len(y), n_components)]
 
 
-def _same_class_pairs(y: np.ndarray, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+def _same_class_pairs(y: IntArray, n_draws: int, rng: np.random.Generator) -> IntArray:
     """(n_draws, 2) pairs i < j of one class, each such pair equally likely, with replacement."""
     order = np.argsort(y, kind="stable").astype(np.int64)
     _, starts, codes, counts = np.unique(
@@ -366,13 +366,13 @@ def _same_class_pairs(y: np.ndarray, n_draws: int, rng: np.random.Generator) -> 
     return np.sort(np.stack([order[first], order[second]], axis=1), axis=1)
 
 
-def _first_occurrences(pairs: np.ndarray) -> np.ndarray:
+def _first_occurrences(pairs: IntArray) -> IntArray:
     """Drop repetitions; what remains keeps its order."""
     _, first = np.unique(pairs, axis=0, return_index=True)
     return pairs[np.sort(first)]
 
 
-def _shortest_prefix(pairs: np.ndarray, n_points: int, n_components: int) -> int:
+def _shortest_prefix(pairs: IntArray, n_points: int, n_components: int) -> int:
     """How many of the pairs, from the first, bring the points down to so many components."""
     too_few, enough = -1, len(pairs)
     while enough - too_few > 1:
@@ -384,16 +384,17 @@ def _shortest_prefix(pairs: np.ndarray, n_points: int, n_components: int) -> int
     return enough
 
 
-def _count_components(pairs: np.ndarray, n_points: int) -> int:
+def _count_components(pairs: IntArray, n_points: int) -> int:
     ties = (np.ones(len(pairs), dtype=bool), (pairs[:, 0], pairs[:, 1]))
     matrix = sparse.coo_array(ties, shape=(n_points, n_points))
-    return int(connected_components(matrix, directed=False, return_labels=False))
+    n_parts: Any = connected_components(matrix, directed=False, return_labels=False)
+    return int(n_parts)
 
 
 # ---------------------------------------------------------------------------- labels, class sets
 
 
-def partial_labels(y: ArrayLike, n_labelled: int, *, random_state: Seed = None) -> np.ndarray:
+def partial_labels(y: ArrayLike, n_labelled: int, *, random_state: Seed = None) -> IntArray:
     """Keep the labels of some points, drawn at random, and hide the others.
 
     Parameters
@@ -436,7 +437,7 @@ def partial_labels(y: ArrayLike, n_labelled: int, *, random_state: Seed = None) 
 
 def allowed_classes(
     set_of: ArrayLike, class_sets: Sequence[Iterable[int]], n_classes: int
-) -> np.ndarray:
+) -> BoolArray:
     """Which classes each point may have, where only a set of classes is known of it.
 
     Parameters
@@ -485,7 +486,7 @@ def allowed_classes(
     return masks[set_of]
 
 
-def links_between_class_sets(set_of: ArrayLike) -> np.ndarray:
+def links_between_class_sets(set_of: ArrayLike) -> IntArray:
     """All cannot-links that follow from class sets: two points of different sets differ in class.
 
     Parameters
@@ -522,7 +523,7 @@ def links_between_class_sets(set_of: ArrayLike) -> np.ndarray:
 
 def class_set_stars(
     set_of: ArrayLike, centre: int, n_partners: int = 6, *, random_state: Seed = None
-) -> np.ndarray:
+) -> IntArray:
     """Cannot-links from each point of one class set to a few points of others, used once each.
 
     The network falls into stars of 1 + ``n_partners`` points, which exact inference likes.
@@ -577,7 +578,7 @@ def class_set_stars(
 # ---------------------------------------------------------------------------- grids and series
 
 
-def grid_neighbours(shape: int | Sequence[int]) -> np.ndarray:
+def grid_neighbours(shape: int | Sequence[int]) -> IntArray:
     """Pairs of neighbours in a grid: four to a pixel, two to a moment.
 
     Parameters
@@ -669,7 +670,7 @@ def preferences(
     cannot_link: ArrayLike = (),
     *,
     certainty: float | ArrayLike,
-) -> np.ndarray:
+) -> FloatArray:
     """Soft relations: pairs with log-odds that they belong together, from how certain one is.
 
     Parameters
@@ -714,7 +715,7 @@ def preferences(
     return np.column_stack([np.concatenate([must, cannot]), w])
 
 
-def weight_from_certainty(certainty: float | ArrayLike) -> float | np.ndarray:
+def weight_from_certainty(certainty: float | ArrayLike) -> float | FloatArray:
     """Log-odds w = logit γ of a relation that is right with probability γ.
 
     Parameters
@@ -751,7 +752,7 @@ def weight_from_certainty(certainty: float | ArrayLike) -> float | np.ndarray:
     return w if gamma.ndim else float(w)
 
 
-def certainty_from_weight(weight: float | ArrayLike) -> float | np.ndarray:
+def certainty_from_weight(weight: float | ArrayLike) -> float | FloatArray:
     """The certainty γ = 1 / (1 + e^-w) that log-odds stand for; undoes weight_from_certainty.
 
     Parameters
@@ -823,7 +824,7 @@ def estimate_flip_rate(
 _NAMES = ("must_link", "cannot_link")
 
 
-def _classes(y: ArrayLike, name: str = "y") -> np.ndarray:
+def _classes(y: ArrayLike, name: str = "y") -> IntArray:
     y = np.asarray(y)
     if y.ndim != 1 or y.size == 0 or y.dtype.kind not in "iub":
         raise ValueError(
@@ -839,7 +840,7 @@ def _require_between(value: int, low: int, high: int | None, name: str) -> None:
         raise ValueError(f"{name} is {value}; it must be {limits}.")
 
 
-def _require_entries(array: np.ndarray, low: int, high: int | None, name: str) -> None:
+def _require_entries(array: IntArray, low: int, high: int | None, name: str) -> None:
     """Check every entry, and name the first one that is out of range by its place."""
     wrong = np.argwhere((array < low) | (False if high is None else array > high))
     if len(wrong):

@@ -16,14 +16,15 @@ w_e        log-weight of an edge: -inf a cannot-link, finite a preference
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from cgmm.network import Graph, forbidden_clique, simplify
-from cgmm.numerics import check_pairs
+from cgmm.numerics import AnyArray, BoolArray, FloatArray, IntArray, check_pairs
 
 __all__ = ["SAMPLING", "SideInformation", "must_link_chain", "require_colourable"]
 
@@ -33,19 +34,19 @@ SAMPLING = ("points", "chunklets")
 class SideInformation(NamedTuple):
     """The network that side information makes of N points."""
 
-    node_of: np.ndarray
+    node_of: IntArray
     """(N,) the node to which each point belongs; nodes are numbered by their first point."""
-    multiplicity: np.ndarray
+    multiplicity: FloatArray
     """(n_nodes,) n_j, the power of π in the prior of a node."""
     graph: Graph
     """Edges between nodes, one an unordered pair."""
-    labels: np.ndarray | None = None
+    labels: IntArray | None = None
     """(n_nodes,) the class of a node, -1 where unknown; None where no point has a label."""
-    allowed: np.ndarray | None = None
+    allowed: BoolArray | None = None
     """(n_nodes, K) bool: the classes still allowed; None where all are."""
-    must_link: np.ndarray = np.empty((0, 2), dtype=np.intp)
+    must_link: IntArray = np.empty((0, 2), dtype=np.intp)
     """(P, 2) the must-links as given, kept so that an error can show the chain that clashes."""
-    first_points: np.ndarray = np.empty(0, dtype=np.intp)
+    first_points: IntArray = np.empty(0, dtype=np.intp)
     """(n_nodes,) the first point of each node, by which messages name it."""
     runs: tuple[tuple[int, int], ...] = ()
     """(size, how many) of consecutive nodes, if points lie in this order; else empty."""
@@ -55,10 +56,10 @@ class SideInformation(NamedTuple):
         cls,
         n_samples: int,
         *,
-        labels=None,
-        must_link=None,
-        cannot_link=None,
-        preferences=None,
+        labels: ArrayLike | None = None,
+        must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None,
+        preferences: ArrayLike | None = None,
         sampling: str = "points",
     ) -> SideInformation:
         """Contract everything that is known about ``n_samples`` points into one network.
@@ -137,7 +138,7 @@ class SideInformation(NamedTuple):
         """Whether nodes are points and nothing ties them: Z_prior is one."""
         return self.nodes_are_points and len(self.graph.edges) == 0
 
-    def sum_over_nodes(self, values: np.ndarray) -> np.ndarray:
+    def sum_over_nodes(self, values: FloatArray) -> FloatArray:
         """Add the rows of the points of each node.
 
         Parameters
@@ -168,7 +169,7 @@ class SideInformation(NamedTuple):
                 sums[:, nodes] += values.T[:, member]
         return sums.T
 
-    def spread(self, of_node: np.ndarray) -> np.ndarray:
+    def spread(self, of_node: AnyArray) -> AnyArray:
         """Give every point the row of its node.
 
         Parameters
@@ -190,12 +191,12 @@ class SideInformation(NamedTuple):
             return of_node
         # Column-major, as log densities are.
         if not self.runs:
-            return np.take(of_node.T, self.node_of, axis=-1).T
+            return cast("AnyArray", np.take(of_node.T, self.node_of, axis=-1).T)
         of_point = np.empty((*of_node.T.shape[:-1], len(self.node_of)), dtype=of_node.dtype)
         for nodes, members in self._members():
             for member in members:
                 of_point[..., member] = of_node.T[..., nodes]
-        return of_point.T
+        return cast("AnyArray", of_point.T)
 
     def _members(self) -> Iterator[tuple[slice, list[slice]]]:
         """Nodes of one size, with their first points, their second points, and so on."""
@@ -205,7 +206,7 @@ class SideInformation(NamedTuple):
             yield slice(node, node + count), [slice(point + m, end, size) for m in range(size)]
             node, point = node + count, end
 
-    def by_size(self) -> tuple[np.ndarray, SideInformation]:
+    def by_size(self) -> tuple[IntArray, SideInformation]:
         """Sort nodes by size and points by node, so that the work on nodes runs along memory.
 
         Returns
@@ -245,7 +246,7 @@ class SideInformation(NamedTuple):
             runs=runs,
         )
 
-    def mask(self, n_components: int) -> np.ndarray | None:
+    def mask(self, n_components: int) -> BoolArray | None:
         """The evidence as a mask over K components.
 
         Parameters
@@ -326,7 +327,12 @@ def require_colourable(side: SideInformation, n_components: int) -> None:
 # ---------------------------------------------------------------------------- relations
 
 
-def _relations(n_samples, must_link, cannot_link, preferences):
+def _relations(
+    n_samples: int,
+    must_link: ArrayLike | None,
+    cannot_link: ArrayLike | None,
+    preferences: ArrayLike | None,
+) -> tuple[IntArray, IntArray, FloatArray]:
     """Hard must-links (P, 2), and the edges (E, 2) with log-weights (E,) of everything else."""
     must = check_pairs("must_link", must_link, n_samples)
     cannot = check_pairs("cannot_link", cannot_link, n_samples)
@@ -344,7 +350,7 @@ def _relations(n_samples, must_link, cannot_link, preferences):
     return np.concatenate([must, soft[hard]]), edges, weights
 
 
-def _preferences(value, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
+def _preferences(value: ArrayLike | None, n_samples: int) -> tuple[IntArray, FloatArray]:
     """Pairs (P, 2) and their log-odds (P,), without those that say nothing."""
     if value is None or np.size(value) == 0:
         return np.empty((0, 2), dtype=np.intp), np.empty(0)
@@ -367,25 +373,25 @@ def _preferences(value, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
 # ---------------------------------------------------------------------------- closure
 
 
-def _closure(n_samples: int, must: np.ndarray) -> np.ndarray:
+def _closure(n_samples: int, must: IntArray) -> IntArray:
     """(N,) the chunklet of each point, numbered by first points: connected components."""
     if len(must) == 0:
         return np.arange(n_samples)
     return connected_components(_adjacency(n_samples, must), directed=False)[1].astype(np.intp)
 
 
-def _first_points(node_of: np.ndarray) -> np.ndarray:
+def _first_points(node_of: IntArray) -> IntArray:
     """(n_nodes,) the first point of each node."""
     # Nodes are numbered by first points: at these the highest number so far rises.
     return np.flatnonzero(np.diff(np.maximum.accumulate(node_of), prepend=-1))
 
 
-def _adjacency(n_samples: int, pairs: np.ndarray) -> csr_array:
+def _adjacency(n_samples: int, pairs: IntArray) -> csr_array:
     ones = np.ones(len(pairs))
     return csr_array((ones, (pairs[:, 0], pairs[:, 1])), shape=(n_samples, n_samples))
 
 
-def must_link_chain(must_link: np.ndarray, start: int, end: int) -> list[int]:
+def must_link_chain(must_link: IntArray, start: int, end: int) -> list[int]:
     """A shortest chain of must-links that ties two points.
 
     Parameters
@@ -420,14 +426,16 @@ def must_link_chain(must_link: np.ndarray, start: int, end: int) -> list[int]:
     return chain[::-1]
 
 
-def _show(must: np.ndarray, start: int, end: int) -> str:
+def _show(must: IntArray, start: int, end: int) -> str:
     return " - ".join(map(str, must_link_chain(must, int(start), int(end))))
 
 
 # ---------------------------------------------------------------------------- edges
 
 
-def _contracted(n_nodes, node_of, edges, weights, must) -> Graph:
+def _contracted(
+    n_nodes: int, node_of: IntArray, edges: IntArray, weights: FloatArray, must: IntArray
+) -> Graph:
     """Edges between nodes, one a pair: log-weights on the same pair add up."""
     ends = node_of[edges]
     inside = ends[:, 0] == ends[:, 1]
@@ -445,12 +453,14 @@ def _contracted(n_nodes, node_of, edges, weights, must) -> Graph:
 # ---------------------------------------------------------------------------- evidence
 
 
-def _evidence(n_samples, labels, node_of, must):
+def _evidence(
+    n_samples: int, labels: ArrayLike | None, node_of: IntArray, must: IntArray
+) -> tuple[IntArray | None, BoolArray | None]:
     """Labels (n_nodes,) or allowed classes (n_nodes, K), with None for what is not given."""
     if labels is None:
         return None, None
     array = np.asarray(labels)
-    if len(array) != n_samples or array.ndim not in (1, 2):
+    if array.ndim not in (1, 2) or len(array) != n_samples:
         raise ValueError(
             f"labels has shape {array.shape}; it must be ({n_samples},) integers, -1 for unknown, "
             f"or ({n_samples}, K) booleans, the classes still allowed."
@@ -460,7 +470,7 @@ def _evidence(n_samples, labels, node_of, must):
     return _labels(array, node_of, must), None
 
 
-def _labels(labels, node_of, must) -> np.ndarray | None:
+def _labels(labels: NDArray[Any], node_of: IntArray, must: IntArray) -> IntArray | None:
     """The one label of each node, or the two that clash."""
     with np.errstate(invalid="ignore"):
         whole = labels.astype(np.intp)
@@ -487,7 +497,7 @@ def _labels(labels, node_of, must) -> np.ndarray | None:
     return of_node
 
 
-def _allowed(allowed, node_of, must) -> np.ndarray:
+def _allowed(allowed: NDArray[Any], node_of: IntArray, must: IntArray) -> BoolArray:
     """The classes that all points of a node allow."""
     if not np.isin(allowed, (0, 1)).all():
         raise ValueError("labels of two dimensions must be booleans: the classes still allowed.")
@@ -503,7 +513,7 @@ def _allowed(allowed, node_of, must) -> np.ndarray:
     return of_node
 
 
-def _explain_empty(allowed, members, must) -> str:
+def _explain_empty(allowed: BoolArray, members: IntArray, must: IntArray) -> str:
     """Two members of a chunklet whose classes exclude each other, or all that exclude jointly."""
     for position, i in enumerate(members):
         disjoint = ~(allowed[members[:position]] & allowed[i]).any(axis=1)

@@ -23,13 +23,14 @@ import warnings
 from collections.abc import Callable
 from itertools import combinations
 from math import comb
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from cgmm.network import Engine, Graph, Infer, NetworkError
-from cgmm.numerics import log_normalise
+from cgmm.numerics import FloatArray, log_normalise
 from cgmm.side_information import SideInformation
 
 __all__ = [
@@ -51,7 +52,7 @@ NO_MAXIMUM = (
     "'exact' with an engine that is not exact; use an exact engine with 'exact', or 'ignore'."
 )
 
-Update = Callable[[np.ndarray], np.ndarray]
+Update = Callable[[FloatArray], FloatArray]
 """From expected counts (K,) to the weights (K,) that maximise the bound."""
 
 
@@ -91,21 +92,23 @@ class Prior:
         self.infer: Infer | None = None
         if tied.any():
             position = np.cumsum(tied) - 1
-            self.infer = engine(
-                Graph(int(tied.sum()), position[side.graph.edges], side.graph.weights)
-            )
+            graph = Graph(int(tied.sum()), position[side.graph.edges], side.graph.weights)
+            try:
+                self.infer = engine(graph)
+            except NetworkError as error:
+                raise error.renamed(self.tied) from None
 
     @property
     def is_one(self) -> bool:
         """Whether Z_prior is one whatever the weights: no edges, and points of multiplicity one."""
         return self.infer is None and bool((self.sizes == 1).all())
 
-    def log_z(self, weights: np.ndarray) -> float:
+    def log_z(self, weights: FloatArray) -> float:
         """log Z_prior of weights (K,) on the simplex."""
         with np.errstate(divide="ignore"):
             return self.log_z_and_counts(np.log(weights))[0]
 
-    def log_z_and_counts(self, log_weights: np.ndarray) -> tuple[float, np.ndarray]:
+    def log_z_and_counts(self, log_weights: FloatArray) -> tuple[float, FloatArray]:
         """log Z_prior and the expected counts Σ_j n_j p(z_j = k) under the prior.
 
         Parameters
@@ -136,7 +139,7 @@ class Prior:
 # ---------------------------------------------------------------------------- the updates
 
 
-def closed_form(expected_counts: np.ndarray) -> np.ndarray:
+def closed_form(expected_counts: FloatArray) -> FloatArray:
     """π_k = C_k / Σ_l C_l, the maximiser where Z_prior is one.
 
     Parameters
@@ -265,9 +268,9 @@ def grid(prior: Prior, *, resolution: float = 0.01) -> Update:
     ValueError
         When called: if the grid has more than 200,000 points (K > 4 at the default resolution).
     """
-    table: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+    table: dict[int, tuple[FloatArray, FloatArray]] = {}
 
-    def update(expected_counts: np.ndarray) -> np.ndarray:
+    def update(expected_counts: FloatArray) -> FloatArray:
         n_components = len(expected_counts)
         if n_components not in table:
             points = np.log(_simplex_grid(n_components, round(1 / resolution)))
@@ -291,7 +294,9 @@ UPDATES: dict[str, Callable[[Prior], Update]] = {
 # ---------------------------------------------------------------------------- how
 
 
-def _maximise(log_z_and_counts, expected_counts: np.ndarray) -> np.ndarray:
+def _maximise(
+    log_z_and_counts: Callable[[FloatArray], tuple[float, FloatArray]], expected_counts: FloatArray
+) -> FloatArray:
     """The maximiser of C · η - log Z(η) by quasi-Newton steps from the closed form.
 
     Adding a constant to η changes nothing, because C and the prior's counts both sum to M; so η is
@@ -301,7 +306,7 @@ def _maximise(log_z_and_counts, expected_counts: np.ndarray) -> np.ndarray:
     alive, total = weights > 0, expected_counts.sum()
     start = np.log(weights[alive])
 
-    def loss(eta: np.ndarray) -> tuple[float, np.ndarray]:
+    def loss(eta: FloatArray) -> tuple[float, FloatArray]:
         log_weights = np.full(len(weights), -np.inf)
         log_weights[alive] = eta - logsumexp(eta)
         log_z, counts = log_z_and_counts(log_weights)
@@ -311,7 +316,7 @@ def _maximise(log_z_and_counts, expected_counts: np.ndarray) -> np.ndarray:
         return (log_z - expected_counts[alive] @ log_weights[alive]) / total, gradient / total
 
     # Below that gradient the loss would change by less than its rounding.
-    options = {"gtol": 1e-8, "hess_inv0": _inverse_curvature(weights[alive])}
+    options: Any = {"gtol": 1e-8, "hess_inv0": _inverse_curvature(weights[alive])}
     with np.errstate(divide="ignore", invalid="ignore"):  # a search that runs away: told below
         found = minimize(loss, start, jac=True, method="BFGS", options=options)
     if not np.abs(found.jac).max() < UNMATCHED:
@@ -322,7 +327,7 @@ def _maximise(log_z_and_counts, expected_counts: np.ndarray) -> np.ndarray:
     return weights
 
 
-def _inverse_curvature(weights: np.ndarray) -> np.ndarray:
+def _inverse_curvature(weights: FloatArray) -> FloatArray:
     """A first guess, as if all nodes were single points: the pseudo-inverse of diag(π) - π πᵀ.
 
     Tiny weights count as larger ones, lest rounding spoil that it is positive definite.
@@ -342,9 +347,12 @@ class _PairwisePrior:
         kinds = np.column_stack([np.sort(ends, axis=1), side.graph.weights])
         kinds, self.n_edges = np.unique(kinds, axis=0, return_counts=True)
         self.n_a, self.n_b, w = kinds.T
-        self.excess = np.expm1(w)  # e^w - 1; -1 for a cannot-link
+        # e^w - 1, which is -1 for a cannot-link, and the one beside it: both over e^w where w > 0,
+        # lest a strong preference overflow.
+        self.top = np.maximum(w, 0)
+        self.one, self.excess = np.exp(-self.top), np.where(w > 0, -1, 1) * np.expm1(-abs(w))
 
-    def __call__(self, log_weights: np.ndarray) -> tuple[float, np.ndarray]:
+    def __call__(self, log_weights: FloatArray) -> tuple[float, FloatArray]:
         shares, totals = log_normalise(self.sizes[:, None] * log_weights)
         log_z, counts = self.how_many @ totals, (self.how_many * self.sizes) @ shares
         if len(self.excess) == 0:
@@ -353,14 +361,14 @@ class _PairwisePrior:
         p_b, _ = log_normalise(self.n_b[:, None] * log_weights)
         same = np.einsum("ek,ek->e", p_a, p_b)
         # [shental2003, eq. 12]: an edge's factor; (1 - Σ π²) for a cannot-link of two points
-        factors = 1 + self.excess * same
+        factors = self.one + self.excess * same
         change = self.n_a[:, None] * p_a * (p_b - same[:, None])
         change += self.n_b[:, None] * p_b * (p_a - same[:, None])
-        log_z += self.n_edges @ np.log(factors)
+        log_z += self.n_edges @ (self.top + np.log(factors))
         return float(log_z), counts + (self.n_edges * self.excess / factors) @ change
 
 
-def _simplex_grid(n_components: int, n_steps: int) -> np.ndarray:
+def _simplex_grid(n_components: int, n_steps: int) -> FloatArray:
     """(G, K) interior points of the simplex with coordinates that are multiples of 1 / n_steps."""
     size = comb(n_steps - 1, n_components - 1)
     if size > 200_000:

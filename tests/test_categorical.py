@@ -154,7 +154,7 @@ def test_information_criteria_count_free_probabilities():
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        ([[0, 1], [1, -1], [0, 0]], r"X\[1, 1\] is -1"),
+        ([[0, 1], [1, -1], [0, 0]], r"Negative values in data: X\[1, 1\] is -1"),
         ([[0, 1], [1, 0.5], [0, 0]], r"X\[1, 1\] is 0.5"),
     ],
 )
@@ -172,3 +172,31 @@ def test_categories_never_seen_are_refused_unless_announced():
     assert np.isfinite(model.score_samples([[2, 0]])).all()
     with pytest.raises(ValueError, match="2 positive integers"):
         model.set_params(n_categories=[3]).fit(X)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_start_from_responsibilities_gives_its_components_their_names(swapped):
+    rng = np.random.default_rng(0)
+    z = np.repeat([0, 1], 50)
+    X = (rng.random((100, 6)) < np.where(z == 0, 0.1, 0.9)[:, None]).astype(int)
+    start = np.eye(2)[1 - z if swapped else z]
+    model = ConstrainedCategoricalMixture(2, init_params=start).fit(X)
+    assert (model.labels_ == start.argmax(axis=1)).mean() > 0.95
+
+
+def test_responsibilities_of_another_shape_are_refused():
+    with pytest.raises(ValueError, match=r"init_params has shape \(3, 2\).*\(4, 2\)"):
+        ConstrainedCategoricalMixture(2, init_params=np.full((3, 2), 0.5)).fit([[0], [1], [1], [0]])
+
+
+def test_a_random_start_depends_on_the_seed_alone():
+    X = np.random.default_rng(1).integers(3, size=(40, 4))
+    fits = [
+        ConstrainedCategoricalMixture(3, init_params="random", max_iter=3, tol=0, random_state=seed)
+        for seed in (0, 0, 1)
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # three iterations do not converge
+        first, again, other = (model.fit(X).history_ for model in fits)
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).all()

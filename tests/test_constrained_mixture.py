@@ -357,3 +357,14 @@ def test_points_keep_their_places_although_em_works_on_chunklets_together():
     posterior = e_step(X, theta, side, ENGINES["auto"](side.graph))
     np.testing.assert_allclose(model.responsibilities_, posterior.responsibilities, atol=1e-12)
     np.testing.assert_array_equal(model.labels_, posterior.responsibilities.argmax(axis=1))
+
+
+@pytest.mark.parametrize("odds", [2e9, -2e9])
+def test_log_odds_beyond_the_digits_of_the_points_are_refused(odds):
+    X = np.arange(6.0)[:, None]
+    with pytest.raises(ValueError, match=r"points 1 and 4,.*log-odds of -?2e\+09"):
+        ConstrainedGaussianMixture(2).fit(X, preferences=[[0, 2, 1.0], [4, 1, odds]])
+    # A billion is the most, and two halves of it add up.
+    ConstrainedGaussianMixture(2, random_state=0).fit(
+        X, preferences=[[4, 1, odds / 4], [1, 4, odds / 4]]
+    )

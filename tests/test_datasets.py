@@ -6,9 +6,12 @@ fitting code of this package vouches for itself.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import io
+import json
 import warnings
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 
 import numpy as np
 import pytest
@@ -616,6 +619,105 @@ def test_fetch_downloads_once_and_writes_the_file(tmp_path, monkeypatch):
     assert [path.name for path in home.iterdir()] == ["pima.csv"]
 
 
+# As OpenML spells them: name and number there, the class column with its values, and rows of which
+# the last entry is the class. In files from UCI the classes of "pima" are 1 and 0.
+AT_OPENML = {
+    "ionosphere": ("ionosphere", 59, "{b,g}", ["1,-0.5,g", "0,0.25,b", "1,1,g"], [1, 0, 1]),
+    "pima": (
+        "diabetes",
+        37,
+        "{tested_negative,tested_positive}",
+        ["6,33.6,tested_positive", "1,26.6,tested_negative", "8,23.3,tested_positive"],
+        [1, 0, 1],
+    ),
+    "balance-scale": ("balance-scale", 11, "{L,B,R}", ["1,1,B", "1,2,R", "2,1,L"], [0, 2, 1]),
+    "pendigits": ("pendigits", 32, "{0,1,2,3,8}", ["47,100,8", "0,89,2", "0,57,0"], [2, 1, 0]),
+}
+
+
+class OpenML:
+    """What www.openml.org answers about one table, down to its ARFF file."""
+
+    def __init__(self, name, number, classes, rows):
+        columns = ["@attribute a numeric", "@attribute b numeric", f"@attribute class {classes}"]
+        self.arff = "\n".join([f"@relation {name}", *columns, "@data", *rows]).encode()
+        self.file = f"https://www.openml.org/data/v1/download/{number}/{name}.arff"
+        feature = {"is_ignore": "false", "is_row_identifier": "false"}
+        feature |= {"number_of_missing_values": "0"}
+        features = [
+            feature | {"index": str(i), "name": column, "data_type": kind, "is_target": target}
+            for i, (column, kind, target) in enumerate(
+                [("a", "numeric", "false"), ("b", "numeric", "false"), ("class", "nominal", "true")]
+            )
+        ]
+        description = {"name": name, "version": "1", "status": "active", "format": "ARFF"}
+        description |= {"description": "", "url": self.file}
+        description["md5_checksum"] = hashlib.md5(self.arff).hexdigest()
+        qualities = [{"name": "NumberOfInstances", "value": str(len(rows))}]
+        found = {"did": str(number), "name": name, "version": 1}
+        listed = f"data/list/data_name/{name}/limit/2/data_version/1"
+        self.answers = {
+            listed: {"data": {"dataset": [found]}},
+            f"{listed}/status/active/": {"data": {"dataset": [found]}},
+            f"data/{number}": {"data_set_description": description},
+            f"data/features/{number}": {"data_features": {"feature": features}},
+            f"data/qualities/{number}": {"data_qualities": {"quality": qualities}},
+        }
+
+    def urlopen(self, request, *args, **options):
+        url = request.full_url
+        if url == self.file:
+            return Reply(self.arff)
+        path = url.removeprefix("https://www.openml.org/api/v1/json/")
+        if path not in self.answers:
+            raise HTTPError(url, 412, "no such thing", {}, Reply(b"{}"))
+        return Reply(json.dumps(self.answers[path]).encode())
+
+
+class Reply(io.BytesIO):
+    def info(self):
+        return {}
+
+
+@pytest.mark.parametrize("name", AT_OPENML)
+def test_fetch_understands_what_openml_answers(name, tmp_path, monkeypatch):
+    # scikit-learn's own code runs: names, versions, targets, parser, checksum.
+    there, number, classes, rows, y = AT_OPENML[name]
+    monkeypatch.setattr(_openml, "urlopen", OpenML(there, number, classes, rows).urlopen)
+    data = fetch(name, tmp_path)
+    assert data.X.tolist() == [[float(x) for x in row.split(",")[:-1]] for row in rows]
+    assert data.y.tolist() == y
+    assert data.feature_names == ("a", "b")
+    # In the order of their names, whatever the order at OpenML, and none that no point has.
+    assert data.target_names == tuple(sorted({row.split(",")[-1] for row in rows}))
+    assert (tmp_path / f"{name}.csv").read_text("utf-8").startswith("a,b,label\n")
+
+
+def test_fetch_numbers_the_classes_of_openml_as_those_of_files_from_uci(tmp_path, monkeypatch):
+    there, number, classes, rows, _ = AT_OPENML["pima"]
+    monkeypatch.setattr(_openml, "urlopen", OpenML(there, number, classes, rows).urlopen)
+    lines = [row.replace("tested_positive", "1").replace("tested_negative", "0") for row in rows]
+    from_uci = put(tmp_path / "uci", "pima", "\n".join(["a,b,label", *lines]))
+    np.testing.assert_array_equal(fetch("pima", tmp_path).y, fetch("pima", from_uci).y)
+
+
+@pytest.mark.parametrize("spoil", ["withdrawn", "damaged"])
+def test_fetch_says_where_to_put_the_file_if_openml_fails(spoil, tmp_path, monkeypatch):
+    there, number, classes, rows, _ = AT_OPENML["ionosphere"]
+    openml = OpenML(there, number, classes, rows)
+    if spoil == "withdrawn":
+        openml.answers.clear()
+    else:
+        openml.arff = openml.arff.replace(b"0.25", b"0.52")
+    monkeypatch.setattr(_openml, "urlopen", openml.urlopen)
+    monkeypatch.setattr(_openml.time, "sleep", lambda seconds: None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn says that it tries again
+        with pytest.raises(OSError, match=r"(?s)could not be downloaded.*Put the file there.*UCI"):
+            fetch("ionosphere", tmp_path / "home")
+    assert not (tmp_path / "home").exists()
+
+
 def test_fetch_without_a_network_says_where_to_put_the_file(tmp_path, monkeypatch):
     # What scikit-learn meets where no name resolves: its own code runs up to the opening of a URL.
     def refuse(*args, **kwargs):
@@ -628,7 +730,8 @@ def test_fetch_without_a_network_says_where_to_put_the_file(tmp_path, monkeypatc
         with pytest.raises(OSError, match=r"(?s)Name or service.*Put the file there.*label last"):
             fetch("balance-scale", tmp_path / "home")
     assert not (tmp_path / "home").exists()
-    with pytest.raises(OSError, match=r"faces is not at .*faces\.csv.*not to be had from OpenML"):
+    where = r"(?s)faces is not at .*faces\.csv.*not to be had from OpenML.*Put .*Yale.*label"
+    with pytest.raises(OSError, match=where):
         fetch("faces", tmp_path / "home")
 
 

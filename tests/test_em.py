@@ -15,6 +15,7 @@ from cgmm.gaussian import POOLINGS, Parameters, log_joint
 from cgmm.inference import ENGINES
 from cgmm.initialise import from_responsibilities
 from cgmm.numerics import log_normalise
+from cgmm.runs import follow
 from cgmm.side_information import SideInformation
 from cgmm.weights import closed_form
 
@@ -241,3 +242,10 @@ def test_pairs_belong_together():
         again = e_step(X, theta, side, infer)
         assert again.log_evidence == posterior.log_evidence
         np.testing.assert_array_equal(again.responsibilities, posterior.responsibilities)
+
+
+def test_a_loop_that_ends_by_itself_leaves_its_last_state():
+    r = np.eye(2)
+    steps = [(None, Posterior(r, r.sum(axis=0), evidence)) for evidence in (-9.0, -5.0)]
+    run = follow(iter(steps), tol=1e-3, max_iter=10)
+    assert (run.posterior.log_evidence, run.history, run.converged) == (-5.0, [-9.0], False)

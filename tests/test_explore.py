@@ -23,7 +23,7 @@ from nbclient import NotebookClient
 from PIL import Image
 
 from cgmm import gaussian, plot
-from cgmm.explore import Choice, Explorer, Slider, source
+from cgmm.explore import Choice, Explorer, Slider, _webp, source
 from cgmm.gaussian import POOLINGS
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -590,3 +590,16 @@ def test_the_name_of_the_search_field_is_refused():
             title="Noise",
             describe=lambda q: "noise",
         )
+
+
+def test_a_picture_with_transparency_keeps_every_pixel():
+    pixels = np.random.default_rng(0).integers(256, size=(5, 7, 4)).astype(np.uint8)
+    decoded = Image.open(io.BytesIO(_webp(pixels)))
+    assert decoded.mode == "RGBA"
+    np.testing.assert_array_equal(np.asarray(decoded), pixels)
+
+
+def test_a_pillow_without_webp_is_named(monkeypatch):
+    monkeypatch.setattr("PIL.features.check", lambda feature: False)
+    with pytest.raises(ImportError, match="cannot write WebP"):
+        _webp(np.zeros((2, 2, 4), dtype=np.uint8))

@@ -237,3 +237,9 @@ def test_bad_settings_are_named(settings, message):
 def test_a_node_without_a_state_is_named():
     with pytest.raises(ValueError, match="node 1 has only log-potentials of -inf"):
         gibbs(edgeless(2))(np.array([[0.0, 0.0], [-np.inf, -np.inf]]))
+
+
+def test_one_state_leaves_nothing_to_exchange():
+    tied = Graph(3, np.array([[0, 1], [1, 2]]), np.array([20.0, 20.0]))
+    marginals = gibbs(tied, n_sweeps=3, burn_in=1, random_state=0)(np.zeros((3, 1)))
+    np.testing.assert_array_equal(marginals.nodes, np.ones((3, 1)))

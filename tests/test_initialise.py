@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from cgmm.gaussian import POOLINGS
-from cgmm.initialise import STARTS, from_responsibilities, kmeans_plus_plus, nearest
+from cgmm.initialise import (
+    STARTS,
+    from_labels,
+    from_responsibilities,
+    kmeans_plus_plus,
+    nearest,
+)
+from cgmm.side_information import SideInformation
 
 
 @pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
@@ -77,3 +84,10 @@ def test_component_without_points_starts_as_all_the_data(pool):
     theta = from_responsibilities(X, r, POOLINGS[pool], reg_covar=0.0)
     np.testing.assert_allclose(theta.means[1], X.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(theta.covariances[1], theta.covariances[0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("labels", [None, [-1, -1, -1]])
+def test_a_start_from_labels_needs_a_label(labels):
+    side = SideInformation.build(3, labels=labels)
+    with pytest.raises(ValueError, match="needs at least one point of known class"):
+        from_labels(np.zeros((3, 1)), 2, np.random.RandomState(0), side)

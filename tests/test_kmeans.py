@@ -270,6 +270,70 @@ def test_branch_and_bound_alone_finds_the_best():
         assert breaks_none(graph, z)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_the_bound_of_a_branch_lies_below_its_best_assignment(seed):
+    """All want one cluster and clash at a hub: who leaves pays once, however many it meets."""
+    rng = np.random.default_rng(seed)
+    losses = rng.uniform(0.5, 1.5, size=(6, 3))
+    losses[:, 0] = 0
+    star = [[0, j] for j in range(1, 6)]
+    graph = hard_graph(6, star + [[1, 2]] * (seed % 2))
+    choice, lower, node = cgmm.kmeans._outlook(losses, graph.edges.T, np.inf)
+    best = enumerated(losses, graph)
+    assert 0 < lower <= best + 1e-12
+    assert node in range(6)
+    assert choice.tolist() == [0] * 6
+    neighbours = [graph.edges[(graph.edges == j).any(axis=1)].sum(axis=1) - j for j in range(6)]
+    worst = np.array([1, 0, 2, 0, 0, 0]) if seed % 2 else np.array([1, 2, 2, 2, 2, 2])
+    z, complete = cgmm.kmeans._branch_and_bound(losses, neighbours, worst, 10_000)
+    assert complete
+    assert objective(losses, graph, z) == pytest.approx(best, rel=1e-12)
+
+
+@pytest.mark.parametrize("scale", [2.0**-60, 2.0**60])
+@pytest.mark.parametrize("n_nodes", [12, 300])
+def test_units_of_the_costs_do_not_matter_to_any_rule(scale, n_nodes):
+    """A power of two changes no digit, so that every comparison must come out the same."""
+    graph, hidden = planted(n_nodes, 4, 3, 0)
+    costs = np.random.default_rng(0).uniform(size=(n_nodes, 4))
+    matrix = adjacency(graph._replace(weights=np.ones(len(graph.edges))))
+    neighbours = [cgmm.kmeans._neighbours_of(matrix, j) for j in range(n_nodes)]
+    ends = cgmm.kmeans._ends(neighbours)
+    soft = graph._replace(weights=np.where(np.arange(len(graph.edges)) % 3, 0.3, -0.4))
+    scaled = soft._replace(weights=scale * soft.weights)
+    for here, there in (
+        (cop_rule(graph, 4)(costs, None)[0], cop_rule(graph, 4)(scale * costs, None)[0]),
+        (pck_rule(soft, 4)(costs, None)[0], pck_rule(scaled, 4)(scale * costs, None)[0]),
+        (pck_rule(soft, 4)(costs, hidden)[0], pck_rule(scaled, 4)(scale * costs, hidden)[0]),
+        *(
+            (search(costs, form, hidden), search(scale * costs, form, hidden))
+            for search, form in (
+                (cgmm.kmeans._exchange, neighbours),
+                (cgmm.kmeans._exchange_all, ends),
+            )
+        ),
+    ):
+        np.testing.assert_array_equal(here, there)
+
+
+def test_what_a_node_pays_everywhere_does_not_matter_to_the_best_assignment():
+    """Far from all centres, and what tells them apart is the last third of the digits."""
+    graph, _ = planted(12, 3, 3, 1)
+    costs = np.random.default_rng(1).integers(1, 1024, size=(12, 3)) * 2.0**-30
+    far = costs + 2.0**20
+    here, there = (cop_rule(graph, 3)(c, None) for c in (costs, far))
+    assert here[1]
+    assert there[1]
+    np.testing.assert_array_equal(here[0], there[0])
+
+
+def test_a_cluster_without_points_keeps_its_centre():
+    nodes = Nodes.of(np.array([[1.0, 2.0], [3.0, 4.0]]), SideInformation.build(2))
+    before = np.array([[7.0, -7.0], [5.0, 5.0], [6.0, 1.0]])
+    centres = nodes.centres(np.array([1, 1]), before)
+    np.testing.assert_array_equal(centres, [[7.0, -7.0], [2.0, 3.0], [6.0, 1.0]])
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_both_descents_by_exchanges_end_where_no_exchange_helps(seed):
     graph, hidden = planted(60, 4, 3, seed)
@@ -1125,3 +1189,23 @@ def test_nearest_rule_knows_no_relations():
     z, optimal = nearest_rule(np.array([[1.0, 0.0], [0.0, 0.0]]))
     np.testing.assert_array_equal(z, [1, 0])
     assert optimal
+
+
+def test_exchanges_stop_where_every_node_is_tempted_and_none_can_move():
+    # Each of three would rather be where the next one is, who loses more by any exchange.
+    costs = np.array([[1.0, 0.0, 9.0], [9.0, 1.0, 0.0], [0.0, 9.0, 1.0]])
+    neighbours = [np.array([1, 2]), np.array([0, 2]), np.array([0, 1])]
+    z = np.arange(3)
+    np.testing.assert_array_equal(cgmm.kmeans._exchange(costs, neighbours, z), z)
+    # All three at once do better, which is why the search goes on after exchanges.
+    found, best = cgmm.kmeans._branch_and_bound(costs, neighbours, z, 1000)
+    np.testing.assert_array_equal(found, [1, 2, 0])
+    assert best
+
+
+def test_a_component_without_a_core_needs_no_search():
+    path = Graph(6, np.column_stack([np.arange(5), np.arange(1, 6)]), np.ones(5))
+    search = cgmm.kmeans._Search(2, 0, np.random.RandomState(0), None)
+    colours = search._colour_component(adjacency(path), np.arange(6), None)
+    assert set(colours.tolist()) == {0, 1}
+    assert (np.diff(colours) != 0).all()

@@ -34,7 +34,12 @@ ENGINE_TOOLS = {"inference.colouring", "inference.contraction", "inference.elimi
 
 SHELLS = {"estimators", "kmeans", "rca", "mmc"}
 
-EXPERIMENTS = {"replicate.shental2003", "replicate.barhillel2005", "replicate.lu2007"}
+EXPERIMENTS = {
+    "replicate.shental2003",
+    "replicate.barhillel2005",
+    "replicate.lu2007",
+    "replicate.choosing",
+}
 EVERYTHING = CORE | SHELLS | ENGINES | {"", "inference", "datasets", "scenarios", "metrics"}
 
 # Which modules of cgmm each module may import.
@@ -63,12 +68,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "metrics": {"numerics"},
     "datasets": CORE | {"scenarios"},
     "scenarios": CORE,
+    "diagnose": CORE,
     "plot": CORE,
     "explore": CORE | {"plot"},
     "": CORE | SHELLS | {"inference", "runs", "mixture", "categorical"},
     # The experiments use everything, as a reader's script would.
     "replicate.runner": EVERYTHING,
     **dict.fromkeys(EXPERIMENTS | {"replicate.verdicts"}, EVERYTHING | {"replicate.runner"}),
+    "replicate.reading": {"numerics", "plot", "replicate.verdicts"},
     "replicate": EVERYTHING | EXPERIMENTS | {"replicate.runner"},
     "replicate.__main__": EVERYTHING | {"replicate", "replicate.runner", "replicate.verdicts"},
 }
@@ -79,6 +86,7 @@ LIBRARIES: dict[str, set[str]] = {
     **{name: {"sklearn"} for name in EXPERIMENTS},
     "replicate.runner": {"sklearn", "joblib", "threadpoolctl"},
     "replicate.__main__": {"joblib", "distributed"},
+    "replicate.reading": {"matplotlib"},
     "plot": {"matplotlib", "cycler", "matplotlib_inline"},
     "explore": {"matplotlib", "ipywidgets", "IPython", "PIL"},
 }

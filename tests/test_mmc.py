@@ -595,10 +595,11 @@ def test_the_rest_is_every_pair_that_no_chain_ties():
     assert rest.n_cannot_links_ == len(cannot) == 66 - 3 - 1 - 1
     assert rest.objective_ == pytest.approx(listed.objective_, rel=1e-8)
     # With classes as well: the class ties its members, the unlabelled points are apart.
-    y = np.array([-1, -1, -1, 7, 7, 7, -1, -1, -1, -1, -1, -1])
-    both = MMC().fit(X, y, must_link=must, cannot_link="rest")
     joined = np.where(np.isin(chunklet, [3, 4]), 5, chunklet)
-    assert both.n_cannot_links_ == len(pairs_of(joined, False))
+    for name in (7, 0):
+        y = np.array([-1, -1, -1, name, name, name, -1, -1, -1, -1, -1, -1])
+        both = MMC().fit(X, y, must_link=must, cannot_link="rest")
+        assert both.n_cannot_links_ == len(pairs_of(joined, False))
 
 
 def test_unknown_word_for_cannot_links():
@@ -976,3 +977,14 @@ def test_pipeline_output_names_clone_and_pickle():
         MMC().transform(X)
     with pytest.raises(NotFittedError):
         MMC().get_mahalanobis_matrix()
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_a_tolerance_below_rounding_is_not_met_and_the_gap_is_told(diagonal):
+    rng = np.random.default_rng(int(diagonal))
+    X, y = rng.normal(size=(12, 3)), rng.integers(0, 2, 12)
+    with pytest.warns(ConvergenceWarning, match=r"rounding hides any gain.* fraction of \de-1[2-4]"):
+        exact = MMC(diagonal, tol=0.0, max_iter=3000).fit(X, y)
+    # It is the maximum all the same.
+    usual = MMC(diagonal).fit(X, y)
+    assert exact.history_[-1] == pytest.approx(usual.history_[-1], rel=1e-6)

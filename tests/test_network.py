@@ -17,6 +17,7 @@ from cgmm.network import (
     components,
     edge_message,
     edgeless,
+    forbidden_clique,
     simplify,
     spanning_forest,
 )
@@ -107,6 +108,18 @@ def test_components_and_forest_equal_those_of_networkx(seed, n_nodes, n_edges):
     assert strength == pytest.approx(best.size(weight="strength"))
     kept = {(*pair, w) for pair, w in zip(map(tuple, graph.edges), graph.weights, strict=True)}
     assert {(*p, w) for p, w in zip(map(tuple, forest.edges), forest.weights, strict=True)} <= kept
+
+
+def test_a_clique_needs_cannot_links_and_all_of_them():
+    """A soft edge may be broken, so it proves nothing about the number of states."""
+    square = np.array([[0, 1], [0, 2], [1, 2], [2, 3], [0, 3], [1, 3]])
+    weights = np.full(6, -np.inf)
+    assert forbidden_clique(Graph(4, square, weights), 4).tolist() == [0, 1, 2, 3]
+    weights[4] = -700.0
+    soft = Graph(4, square, weights)
+    assert forbidden_clique(soft, 4) is None
+    assert sorted(forbidden_clique(soft, 3).tolist()) in ([0, 1, 2], [1, 2, 3])
+    assert forbidden_clique(Graph(4, square, np.full(6, -700.0)), 2) is None
 
 
 def test_disjoint_pairs():

@@ -608,3 +608,10 @@ def test_compare_takes_curves_as_well():
 def test_compare_wants_titles(wrong):
     with pytest.raises(ValueError, match="a title that says"):
         plot.compare(wrong)
+
+
+def test_dots_go_where_they_are_told():
+    ax = plt.subplots()[1]
+    assert plot.dots({"EM": 0.5}, ax=ax) is ax
+    assert [text.get_text() for text in ax.texts] == ["0.50"]
+    plt.close(ax.figure)

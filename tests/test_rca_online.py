@@ -407,6 +407,19 @@ def test_progress_and_interrupt_keep_what_is_learnt(monkeypatch):
     with pytest.warns(ConvergenceWarning, match="interrupted; what has been learnt is kept"):
         model = OnlineRCA(n_epochs=10, random_state=0).fit(X, y)
     guarded = whole.n_guarded_
-    assert model.n_steps_ == 201 + guarded
+    # The step that was interrupted does not count.
+    assert model.n_steps_ == 200 + guarded
     assert off_by(model.components_, within_chunklet_covariance(X, y)) < 0.5
     np.testing.assert_allclose(model.inverse_transform(model.transform(X)), X, atol=1e-9)
+
+
+def test_a_step_beyond_all_numbers_is_refused():
+    rng = np.random.default_rng(0)
+    # Within chunklets the second column does not vary: along it W only grows.
+    X = np.column_stack([rng.normal(size=40), np.repeat(np.arange(4.0), 10)])
+    model = OnlineRCA("constant", eta=40.0)
+    with (
+        pytest.warns(UserWarning, match="vary in 1 of 2 dimensions"),
+        pytest.raises(ValueError, match="a step of 40 times the 10 points"),
+    ):
+        model.fit(X, np.repeat(np.arange(4), 10))

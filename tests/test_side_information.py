@@ -74,6 +74,13 @@ def test_preferences_add_and_infinite_ones_are_hard():
     assert edges == {(0, 1): 0.75, (2, 3): 2.0, (0, 4): -np.inf}
 
 
+@pytest.mark.parametrize("odds", [700.0, 1e300, -700.0, -1e300])
+def test_a_finite_preference_however_strong_is_never_hard(odds):
+    side = SideInformation.build(2, preferences=[[0, 1, odds]])
+    assert side.node_of.tolist() == [0, 1]
+    assert side.graph.weights.tolist() == [odds]
+
+
 def test_sampling_assumptions_differ_in_multiplicity_only():
     points = SideInformation.build(4, must_link=[[0, 1], [1, 2]])
     chunklets = SideInformation.build(4, must_link=[[0, 1], [1, 2]], sampling="chunklets")
@@ -155,10 +162,13 @@ def test_masks_must_fit_the_number_of_components():
 def test_sorted_by_size_it_is_the_same_information(seed, sampling):
     rng = np.random.default_rng(seed)
     n, values = 20, rng.normal(size=(20, 3))
-    labels = np.full(n, -1)
-    labels[:2] = [1, 0]
-    must_link = rng.integers(2, n, size=(rng.integers(0, 12), 2))
+    must_link = rng.integers(0, n, size=(rng.integers(0, 12), 2))
+    # Labels on nodes of any size, so that they have to move along with them.
+    node_of = SideInformation.build(n, must_link=must_link).node_of
+    labels = np.where(rng.random(n) < 0.5, rng.integers(2, size=n)[node_of], -1)
+    labels[node_of == node_of[0]] = 0
     side = SideInformation.build(n, must_link=must_link, labels=labels, sampling=sampling)
+    allowed = side._replace(labels=None, allowed=side.mask(2))
     order, arranged = side.by_size()
     np.testing.assert_array_equal(np.sort(order), np.arange(n))
     assert sum(size * count for size, count in arranged.runs) == n
@@ -169,6 +179,8 @@ def test_sorted_by_size_it_is_the_same_information(seed, sampling):
         (side.multiplicity, arranged.multiplicity),
         (side.labels, arranged.labels),
         (side.first_points, arranged.first_points),
+        (side.mask(2), arranged.mask(2)),
+        (allowed.mask(2), allowed.by_size()[1].mask(2)),
     ):
         np.testing.assert_allclose(side.spread(one)[order], arranged.spread(other), rtol=1e-13)
 
@@ -176,3 +188,9 @@ def test_sorted_by_size_it_is_the_same_information(seed, sampling):
 def test_nodes_tied_by_edges_are_not_sorted():
     with pytest.raises(ValueError, match="edges"):
         SideInformation.build(3, cannot_link=[[0, 1]]).by_size()
+
+
+@pytest.mark.parametrize("n_samples", [0, -1])
+def test_there_must_be_a_point(n_samples):
+    with pytest.raises(ValueError, match=f"n_samples is {n_samples}"):
+        SideInformation.build(n_samples)

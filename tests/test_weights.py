@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import check_grad
 
 from cgmm.inference import ENGINES
+from cgmm.network import NetworkError
 from cgmm.side_information import SideInformation
 from cgmm.weights import UPDATES, Prior, _PairwisePrior, closed_form
 
@@ -78,6 +79,20 @@ def test_prior_equals_enumeration_and_its_gradient_the_differences(seed, n_compo
         assert error < 1e-5
 
 
+def test_isolated_chunklets_of_several_sizes_have_the_normaliser_written_down():
+    """Two chunklets of two, one of three, one point: Z = (Σ π²)² Σ π³ [shental2003, eq. 6]."""
+    side = SideInformation.build(8, must_link=[[0, 1], [2, 3], [4, 5], [5, 6]])
+    weights = np.array([0.5, 0.3, 0.2])
+    log_z, counts = Prior(side, ENUMERATE).log_z_and_counts(np.log(weights))
+    powers = {n: weights**n for n in (1, 2, 3)}
+    expected = 2 * np.log(powers[2].sum()) + np.log(powers[3].sum())
+    assert log_z == pytest.approx(expected, rel=1e-13)
+    # n_j times the share of each component, chunklet by chunklet.
+    by_hand = sum(n * powers[n] / powers[n].sum() for n in (2, 2, 3, 1))
+    np.testing.assert_allclose(counts, by_hand, rtol=1e-13)
+    assert not Prior(side, ENUMERATE).is_one
+
+
 @settings(max_examples=30)
 @given(seed=st.integers(0, 100_000), n_components=st.integers(2, 3))
 def test_exact_update_is_a_numerical_optimum_of_the_enumerated_objective(seed, n_components):
@@ -118,6 +133,18 @@ def test_pseudo_likelihood_is_exact_for_disjoint_edges_and_only_for_them():
             UPDATES[name](Prior(side, ENUMERATE))(counts) for name in ("exact", "pseudo-likelihood")
         )
         assert np.allclose(exact, pseudo, atol=1e-6) == agree
+
+
+@pytest.mark.parametrize("w", [-np.inf, -30.0, -0.5, 0.5, 30.0])
+@pytest.mark.parametrize("must_link", [None, [[0, 2]], [[0, 2], [1, 3], [3, 4]]])
+def test_the_pairwise_prior_of_one_edge_is_the_sum_over_its_assignments(w, must_link):
+    """1 + (e^w - 1) Σ p_a p_b, whatever the sign of w and the sizes of both ends."""
+    side = SideInformation.build(6, must_link=must_link, preferences=[[0, 1, w]])
+    eta = np.log([0.6, 0.3, 0.1])
+    expected = ENUMERATE(side.graph)(side.multiplicity[:, None] * eta)
+    log_z, counts = _PairwisePrior(side)(eta)
+    assert log_z == pytest.approx(expected.log_z, rel=1e-12, abs=1e-13)
+    np.testing.assert_allclose(counts, side.multiplicity @ expected.nodes, rtol=1e-11)
 
 
 def test_all_updates_agree_without_relations():
@@ -167,3 +194,10 @@ def test_a_pseudo_likelihood_without_a_maximum_says_so():
     with pytest.warns(RuntimeWarning, match="found no maximum"):
         update(np.array([5.0, 1.0]))
     assert UPDATES["exact"](Prior(side, ENUMERATE))(np.array([4.5, 1.5])).min() > 0
+
+
+def test_a_prior_whose_engine_refuses_names_nodes_of_the_whole_network():
+    # Only the tied nodes 2, 3 and 4 reach the engine, which calls them 0, 1 and 2.
+    side = SideInformation.build(5, cannot_link=[[2, 3], [3, 4]])
+    with pytest.raises(NetworkError, match="but node 3 has 2 of them"):
+        Prior(side, ENGINES["pairs"])

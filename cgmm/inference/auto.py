@@ -12,8 +12,8 @@ any other                   junction_tree
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,15 +22,17 @@ from cgmm.inference.independent import independent
 from cgmm.inference.junction_tree import MAX_BYTES, junction_tree
 from cgmm.inference.pairs import pairs
 from cgmm.network import (
+    ExactInfer,
     Graph,
-    Infer,
     Marginals,
     NetworkError,
     check_unary,
     components,
     edgeless,
     simplify,
+    with_most_probable,
 )
+from cgmm.numerics import FloatArray, IntArray
 
 __all__ = ["auto"]
 
@@ -40,12 +42,12 @@ INDEPENDENT, PAIRS, CLIQUE, JUNCTION_TREE = range(4)
 class _Part(NamedTuple):
     """All components that one engine takes care of."""
 
-    nodes: np.ndarray
+    nodes: IntArray
     """Their nodes, under the names of the whole graph."""
-    infer: Infer
+    infer: ExactInfer
 
 
-def auto(graph: Graph, *, max_bytes: int = MAX_BYTES) -> Infer:
+def auto(graph: Graph, *, max_bytes: int = MAX_BYTES) -> ExactInfer:
     """Engine that takes for every component the cheapest exact engine.
 
     Parameters
@@ -86,7 +88,7 @@ def auto(graph: Graph, *, max_bytes: int = MAX_BYTES) -> Infer:
     if len(parts) == 1:
         return parts[0].infer
 
-    def infer(unary: np.ndarray) -> Marginals:
+    def infer(unary: FloatArray) -> Marginals:
         unary = check_unary(graph, unary)
         # Column-major, as log densities are.
         nodes, log_z = np.empty(unary.shape[::-1]).T, 0.0
@@ -96,18 +98,20 @@ def auto(graph: Graph, *, max_bytes: int = MAX_BYTES) -> Infer:
             log_z += marginals.log_z
         return Marginals(nodes, log_z, exact=True)
 
-    def most_probable(unary: np.ndarray) -> np.ndarray:
+    def most_probable(unary: FloatArray) -> IntArray:
         unary = check_unary(graph, unary)
         z = np.empty(len(unary), dtype=np.intp)
         for part in parts:
             z[part.nodes] = _ask(part, part.infer.most_probable, unary)
         return z
 
-    infer.most_probable = most_probable
-    return infer
+    return with_most_probable(infer, most_probable)
 
 
-def _ask(part: _Part, question, unary: np.ndarray):
+Answer = TypeVar("Answer")
+
+
+def _ask(part: _Part, question: Callable[[FloatArray], Answer], unary: FloatArray) -> Answer:
     """Put a question to the engine of a part; its errors name nodes of the whole graph."""
     try:
         return question(np.take(unary.T, part.nodes, axis=1).T)
@@ -115,7 +119,7 @@ def _ask(part: _Part, question, unary: np.ndarray):
         raise error.renamed(part.nodes) from None
 
 
-def _kinds(graph: Graph) -> np.ndarray:
+def _kinds(graph: Graph) -> IntArray:
     """(n_nodes,) which engine takes care of each node's component."""
     labels = components(graph)
     sizes = np.bincount(labels)
@@ -128,7 +132,7 @@ def _kinds(graph: Graph) -> np.ndarray:
     return kinds[labels]
 
 
-def _parts(graph: Graph, kinds: np.ndarray, max_bytes: int) -> Iterator[_Part]:
+def _parts(graph: Graph, kinds: IntArray, max_bytes: int) -> Iterator[_Part]:
     """The part of each engine, if it has any."""
     for kind in np.unique(kinds):
         nodes = np.flatnonzero(kinds == kind)
@@ -139,7 +143,7 @@ def _parts(graph: Graph, kinds: np.ndarray, max_bytes: int) -> Iterator[_Part]:
             yield _Part(nodes, [independent, pairs, clique][kind](part))
 
 
-def _subgraph(graph: Graph, nodes: np.ndarray) -> Graph:
+def _subgraph(graph: Graph, nodes: IntArray) -> Graph:
     """Whole components, their nodes renamed 0, 1, ... in the order given."""
     if not len(graph.edges):
         return edgeless(len(nodes))

@@ -34,8 +34,17 @@ from math import comb
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from cgmm.network import Graph, Infer, Marginals, NetworkError, check_unary, components, simplify
-from cgmm.numerics import blocks, log_normalise
+from cgmm.network import (
+    ExactInfer,
+    Graph,
+    Marginals,
+    NetworkError,
+    check_unary,
+    components,
+    simplify,
+    with_most_probable,
+)
+from cgmm.numerics import FloatArray, IntArray, blocks, log_normalise
 
 __all__ = ["clique"]
 
@@ -44,7 +53,7 @@ MAX_SETS = 2**21
 MAX_TRANSITIONS = 2**24
 
 
-def clique(graph: Graph) -> Infer:
+def clique(graph: Graph) -> ExactInfer:
     """Engine for graphs whose components are cliques of cannot-links.
 
     Parameters
@@ -86,7 +95,7 @@ def clique(graph: Graph) -> Infer:
     graph = simplify(graph)
     groups = _cliques_by_size(graph)
 
-    def infer(unary: np.ndarray) -> Marginals:
+    def infer(unary: FloatArray) -> Marginals:
         unary = check_unary(graph, unary)
         nodes, log_z = np.empty(unary.shape), 0.0
         for members in groups:
@@ -94,18 +103,17 @@ def clique(graph: Graph) -> Infer:
             log_z += log_sums.sum()
         return Marginals(nodes, float(log_z), exact=True)
 
-    def most_probable(unary: np.ndarray) -> np.ndarray:
+    def most_probable(unary: FloatArray) -> IntArray:
         unary = check_unary(graph, unary)
         z = np.empty(len(unary), dtype=np.intp)
         for members in groups:
             z[members] = _best_matchings(unary[members], members)
         return z
 
-    infer.most_probable = most_probable
-    return infer
+    return with_most_probable(infer, most_probable)
 
 
-def _cliques_by_size(graph: Graph) -> list[np.ndarray]:
+def _cliques_by_size(graph: Graph) -> list[IntArray]:
     """Nodes of the components, those of n nodes in one array (B, n), in order of n."""
     labels = components(graph)
     sizes = np.bincount(labels)
@@ -115,7 +123,7 @@ def _cliques_by_size(graph: Graph) -> list[np.ndarray]:
     return [by_component[size_of == n].reshape(-1, n) for n in np.unique(sizes)]
 
 
-def _require_cliques(graph: Graph, labels: np.ndarray, sizes: np.ndarray) -> None:
+def _require_cliques(graph: Graph, labels: IntArray, sizes: IntArray) -> None:
     """Name an edge that is soft, or two nodes of a component without an edge."""
     soft = np.flatnonzero(graph.weights != -np.inf)
     remedy = "Choose an engine for any graph, such as 'auto'."
@@ -135,7 +143,7 @@ def _require_cliques(graph: Graph, labels: np.ndarray, sizes: np.ndarray) -> Non
         )
 
 
-def _missing_pair(graph: Graph, members: np.ndarray) -> np.ndarray:
+def _missing_pair(graph: Graph, members: IntArray) -> IntArray:
     """Two nodes of a component that no edge ties; one of them has too few edges."""
     degrees = np.bincount(graph.edges.ravel(), minlength=graph.n_nodes)
     node = members[degrees[members] < len(members) - 1][0]
@@ -146,13 +154,13 @@ def _missing_pair(graph: Graph, members: np.ndarray) -> np.ndarray:
 # ------------------------------------------------------------------------- the best
 
 
-def _best_matchings(u: np.ndarray, members: np.ndarray) -> np.ndarray:
+def _best_matchings(u: FloatArray, members: IntArray) -> IntArray:
     """(B, n) labels of the best matching of each clique; u is (B, n, K)."""
     _require_labels(u.shape[2], members)
     return np.array([_best_matching(v, nodes) for v, nodes in zip(u, members, strict=True)])
 
 
-def _best_matching(u: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+def _best_matching(u: FloatArray, nodes: IntArray) -> IntArray:
     """(n,) labels of the best matching, by the Jonker-Volgenant algorithm."""
     try:
         return linear_sum_assignment(u, maximize=True)[1]
@@ -165,7 +173,7 @@ def _best_matching(u: np.ndarray, nodes: np.ndarray) -> np.ndarray:
         ) from None
 
 
-def _require_labels(n_states: int, members: np.ndarray) -> None:
+def _require_labels(n_states: int, members: IntArray) -> None:
     """Refuse cliques with more nodes than there are labels."""
     if members.shape[1] > n_states:
         raise NetworkError(
@@ -176,7 +184,7 @@ def _require_labels(n_states: int, members: np.ndarray) -> None:
         )
 
 
-def _prices(u: np.ndarray, best: np.ndarray) -> np.ndarray:
+def _prices(u: FloatArray, best: IntArray) -> FloatArray:
     """(B, K) dual prices c of the labels: the smallest that support the best matching.
 
     No node may gain by leaving its label: c_k ≥ c_{σ(j)} + u_jk - u_{j σ(j)}, longest paths.
@@ -195,7 +203,7 @@ def _prices(u: np.ndarray, best: np.ndarray) -> np.ndarray:
 # -------------------------------------------------------------------------- the sum
 
 
-def _sum_of_matchings(u: np.ndarray, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _sum_of_matchings(u: FloatArray, members: IntArray) -> tuple[FloatArray, FloatArray]:
     """Marginals (B, n, K) and log Z (B,) of cliques of one size."""
     n_cliques, n, n_states = u.shape
     if n == 1:
@@ -211,7 +219,7 @@ def _sum_of_matchings(u: np.ndarray, members: np.ndarray) -> tuple[np.ndarray, n
     return nodes, log_sums
 
 
-def _require_reach(n: int, n_states: int, members: np.ndarray) -> None:
+def _require_reach(n: int, n_states: int, members: IntArray) -> None:
     """Refuse before anything of size 2^K is allocated."""
     n_sets = sum(comb(n_states, j) for j in range(n + 1))
     n_transitions = sum(n_states * comb(n_states - 1, j) for j in range(n))
@@ -225,7 +233,7 @@ def _require_reach(n: int, n_states: int, members: np.ndarray) -> None:
         )
 
 
-def _forward_backward(u: np.ndarray, best: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _forward_backward(u: FloatArray, best: IntArray) -> tuple[FloatArray, FloatArray]:
     """Marginals (B, n, K) and log Z (B,), in the units of the dual prices."""
     _, n, n_states = u.shape
     c = _prices(u, best)
@@ -242,7 +250,7 @@ def _forward_backward(u: np.ndarray, best: np.ndarray) -> tuple[np.ndarray, np.n
     return p.transpose(2, 0, 1), np.log(z) + r.sum(axis=1) + c.sum(axis=1)
 
 
-def _forward(e_u: np.ndarray) -> list[np.ndarray]:
+def _forward(e_u: FloatArray) -> list[FloatArray]:
     """f_0 .. f_n, each (sets of size j, B)."""
     n, n_states, n_cliques = e_u.shape
     f = [np.ones((1, n_cliques))]
@@ -255,8 +263,12 @@ def _forward(e_u: np.ndarray) -> list[np.ndarray]:
 
 
 def _backward(
-    e_u: np.ndarray, f: np.ndarray, g: np.ndarray, p: np.ndarray, transitions: tuple
-) -> np.ndarray:
+    e_u: FloatArray,
+    f: FloatArray,
+    g: FloatArray,
+    p: FloatArray,
+    transitions: tuple[tuple[IntArray, IntArray], ...],
+) -> FloatArray:
     """g_{j-1} from g_j; writes the marginals of node j into p (K, B), up to a factor."""
     smaller = np.zeros(f.shape)
     for k, (without, with_k) in enumerate(transitions):
@@ -266,7 +278,7 @@ def _backward(
     return smaller
 
 
-def _unsold(c: np.ndarray, n: int) -> np.ndarray:
+def _unsold(c: FloatArray, n: int) -> FloatArray:
     """g_n (sets of size n, B): e^{-c_k} for every label k left over, which costs its price."""
     n_states = c.shape[1]
     left_over = np.ones((comb(n_states, n), n_states))
@@ -278,14 +290,14 @@ def _unsold(c: np.ndarray, n: int) -> np.ndarray:
 
 
 @lru_cache(maxsize=64)
-def _sets(size: int, n_states: int) -> np.ndarray:
+def _sets(size: int, n_states: int) -> IntArray:
     """(C(K, size), size): all sets of labels, sorted within; row number = :func:`_rank`."""
     sets = np.array(list(combinations(range(n_states), size)), dtype=np.int32)
     sets = sets.reshape(comb(n_states, size), size)
     return sets[np.argsort(_rank(sets, n_states))]
 
 
-def _rank(sets: np.ndarray, n_states: int) -> np.ndarray:
+def _rank(sets: IntArray, n_states: int) -> IntArray:
     """Σ_i C(s_i, i) over the sorted elements: numbers the sets of one size from 0 on."""
     size = sets.shape[1]
     # Larger than any index where the set does not exist; such entries are never read.
@@ -295,12 +307,12 @@ def _rank(sets: np.ndarray, n_states: int) -> np.ndarray:
 
 
 @lru_cache(maxsize=256)
-def _transitions(size: int, n_states: int) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+def _transitions(size: int, n_states: int) -> tuple[tuple[IntArray, IntArray], ...]:
     """For each label k: the sets of this size without k, and the same sets with it."""
     return tuple(_transition(_sets(size, n_states), k, n_states) for k in range(n_states))
 
 
-def _transition(sets: np.ndarray, k: int, n_states: int) -> tuple[np.ndarray, np.ndarray]:
+def _transition(sets: IntArray, k: int, n_states: int) -> tuple[IntArray, IntArray]:
     without = np.flatnonzero((sets != k).all(axis=1))
     with_k = np.sort(np.column_stack([sets[without], np.full(len(without), k)]), axis=1)
     return without, _rank(with_k, n_states)

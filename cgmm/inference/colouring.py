@@ -23,6 +23,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from cgmm.network import Graph, simplify
+from cgmm.numerics import BoolArray, IntArray
 
 __all__ = ["ColourBlocks", "Search", "adjacency", "by_colour", "colour_nodes", "list_colouring"]
 
@@ -33,7 +34,7 @@ TIE_SEED = 0
 class ColourBlocks(NamedTuple):
     """A network whose nodes are sorted by colour."""
 
-    order: np.ndarray
+    order: IntArray
     """(n_nodes,) ``order[r]`` is the node that stands at place r: colours ascend along it."""
     slices: tuple[slice, ...]
     """C slices of places, one a colour."""
@@ -107,7 +108,7 @@ def adjacency(graph: Graph) -> sparse.csr_array:
     return sparse.coo_array((values, ends), shape=shape, dtype=float).tocsr()
 
 
-def colour_nodes(graph: Graph) -> np.ndarray:
+def colour_nodes(graph: Graph) -> IntArray:
     """Give each node a colour that no neighbour has.
 
     A component that two colours can do gets two: it falls apart in its bipartite double cover. All
@@ -140,7 +141,7 @@ def colour_nodes(graph: Graph) -> np.ndarray:
     return _colour(adjacency(graph))
 
 
-def _colour(matrix: sparse.csr_array) -> np.ndarray:
+def _colour(matrix: sparse.csr_array) -> IntArray:
     """Two colours where they do, greedily elsewhere."""
     colours = _two_colours(matrix)
     odd = np.flatnonzero(colours < 0)
@@ -149,7 +150,7 @@ def _colour(matrix: sparse.csr_array) -> np.ndarray:
     return colours
 
 
-def _two_colours(matrix: sparse.csr_array) -> np.ndarray:
+def _two_colours(matrix: sparse.csr_array) -> IntArray:
     """(n_nodes,) 0 or 1 in bipartite components, -1 in all others.
 
     The double cover has two copies of every node, and joins each copy of a with the other copy of
@@ -162,7 +163,7 @@ def _two_colours(matrix: sparse.csr_array) -> np.ndarray:
     return np.where(first == second, -1, (first > second).astype(np.intp))
 
 
-def _greedy(matrix: sparse.csr_array) -> np.ndarray:
+def _greedy(matrix: sparse.csr_array) -> IntArray:
     """Jones and Plassmann's rounds, largest degree first."""
     n_nodes = matrix.shape[0]
     degrees = np.diff(matrix.indptr)
@@ -184,13 +185,13 @@ def _greedy(matrix: sparse.csr_array) -> np.ndarray:
     return colours
 
 
-def _neighbours(matrix: sparse.csr_array, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _neighbours(matrix: sparse.csr_array, nodes: IntArray) -> tuple[IntArray, IntArray]:
     """All neighbours of the given nodes, and for each the position of its owner in ``nodes``."""
     rows = matrix[nodes]
     return np.repeat(np.arange(len(nodes)), np.diff(rows.indptr)), rows.indices
 
 
-def _smallest_free(owners: np.ndarray, taken: np.ndarray, n_owners: int) -> np.ndarray:
+def _smallest_free(owners: IntArray, taken: IntArray, n_owners: int) -> IntArray:
     """(n_owners,) the smallest colour that is not among those taken by the neighbours."""
     is_taken = np.zeros((n_owners, taken.max(initial=-1) + 2), dtype=bool)
     known = taken >= 0
@@ -204,14 +205,14 @@ def _smallest_free(owners: np.ndarray, taken: np.ndarray, n_owners: int) -> np.n
 class Search(NamedTuple):
     """What a search for a colouring found."""
 
-    colours: np.ndarray | None
+    colours: IntArray | None
     """(n_nodes,) the colouring; None if there is none, or none was found."""
     complete: bool
     """Whether the answer is certain: False if the search ran out of steps."""
 
 
 def list_colouring(
-    matrix: sparse.csr_array, allowed: np.ndarray, *, max_steps: int = 20_000
+    matrix: sparse.csr_array, allowed: BoolArray, *, max_steps: int = 20_000
 ) -> Search:
     """Give each node one of its allowed colours, so that no two neighbours have the same.
 
@@ -266,7 +267,7 @@ def list_colouring(
     return Search(None, complete=True)
 
 
-def _next_branch(colours: np.ndarray, free: np.ndarray) -> tuple[int, Iterator[int]]:
+def _next_branch(colours: IntArray, free: BoolArray) -> tuple[int, Iterator[int]]:
     """The uncoloured node with the fewest free colours, and those colours."""
     n_free = np.where(colours < 0, free.sum(axis=1), np.iinfo(np.intp).max)
     node = int(n_free.argmin())

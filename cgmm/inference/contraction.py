@@ -16,13 +16,13 @@ total          how states are summed out: log_sum, or the largest for the best a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from cgmm.network import Graph, edge_message
-from cgmm.numerics import blocks
+from cgmm.numerics import BoolArray, FloatArray, IntArray, blocks
 
 __all__ = ["Contraction", "Ties", "Total", "best", "conditional", "contract", "log_sum"]
 
@@ -32,22 +32,22 @@ SMALLEST_ROUND = 16
 # Sums of products of numbers up to one are trusted above this: what underflows is below 1e-307.
 SMALLEST_SUM = 1e-250
 
-Total = Callable[..., np.ndarray]
+Total = Callable[..., FloatArray]
 
 
 class Ties(NamedTuple):
     """Edges with what they carry."""
 
-    ends: np.ndarray
+    ends: IntArray
     """(E, 2) nodes; for a slot in T, its first axis is that of the smaller node."""
-    weights: np.ndarray
+    weights: FloatArray
     """(E,) log-weights, of the edges without a slot."""
-    slots: np.ndarray
+    slots: IntArray
     """(E,) index into T, or -1."""
 
-    def take(self, rows: np.ndarray) -> Ties:
+    def take(self, rows: IntArray | slice) -> Ties:
         """Return these edges only."""
-        return Ties(*(field[rows] for field in self))
+        return Ties(self.ends[rows], self.weights[rows], self.slots[rows])
 
 
 class Rake(NamedTuple):
@@ -64,7 +64,7 @@ class Compress(NamedTuple):
 
     left: Ties
     right: Ties
-    target: np.ndarray
+    target: IntArray
     """Slot of the pair (a, b), which receives the result."""
 
 
@@ -72,16 +72,16 @@ class Contraction(NamedTuple):
     """The rounds, and what they leave."""
 
     rounds: list[Rake | Compress]
-    initial: np.ndarray
+    initial: FloatArray
     """(t,) weight w of the edge that stood between a pair of T before, or zero."""
-    roots: np.ndarray
+    roots: IntArray
     """Nodes left without an edge: the last of their components."""
     core: Ties
     """Edges that are left."""
 
     def collect(
-        self, unary: np.ndarray, total: Total, *, largest: bool = False
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, unary: FloatArray, total: Total, *, largest: bool = False
+    ) -> tuple[FloatArray, FloatArray]:
         """Sum out round by round; return h and T, each entry as it was when it was used."""
         h, n_states = unary.copy(), unary.shape[1]
         tables = _diagonals(self.initial, n_states)
@@ -93,7 +93,7 @@ class Contraction(NamedTuple):
         return h, tables
 
     def distribute(
-        self, h: np.ndarray, tables: np.ndarray, nodes: np.ndarray, pairs: np.ndarray
+        self, h: FloatArray, tables: FloatArray, nodes: FloatArray, pairs: FloatArray
     ) -> None:
         """Marginals of the nodes summed out, from those of the core, the last round first.
 
@@ -105,7 +105,7 @@ class Contraction(NamedTuple):
             else:
                 _expand(step, h, tables, nodes, pairs)
 
-    def trace_back(self, h: np.ndarray, tables: np.ndarray, z: np.ndarray) -> None:
+    def trace_back(self, h: FloatArray, tables: FloatArray, z: IntArray) -> None:
         """Best states of the nodes summed out, given those of the core in ``z``."""
         for step in reversed(self.rounds):
             options = [step.plain, step.tabled] if isinstance(step, Rake) else [step.left]
@@ -120,7 +120,7 @@ class Contraction(NamedTuple):
 # --------------------------------------------------------------------- summing in logs
 
 
-def log_sum(log_values: np.ndarray, axis: int) -> np.ndarray:
+def log_sum(log_values: FloatArray, axis: int) -> FloatArray:
     """log Σ exp along an axis; -inf where every term is impossible."""
     top = log_values.max(axis=axis, keepdims=True)
     top[top == -np.inf] = 0.0
@@ -129,19 +129,19 @@ def log_sum(log_values: np.ndarray, axis: int) -> np.ndarray:
         return np.log(total) + top.squeeze(axis)
 
 
-def best(log_values: np.ndarray, axis: int) -> np.ndarray:
+def best(log_values: FloatArray, axis: int) -> FloatArray:
     """The largest along an axis."""
     return log_values.max(axis=axis)
 
 
-def _diagonals(weights: np.ndarray, n_states: int) -> np.ndarray:
+def _diagonals(weights: FloatArray, n_states: int) -> FloatArray:
     """(E, K, K) log-potentials w [z_a = z_b]."""
     tables = np.zeros((len(weights), n_states, n_states))
     tables[:, np.arange(n_states), np.arange(n_states)] = weights[:, None]
     return tables
 
 
-def _oriented(ties: Ties, tables: np.ndarray) -> np.ndarray:
+def _oriented(ties: Ties, tables: FloatArray) -> FloatArray:
     """(E, K, K) log-potentials, the first axis that of the first end."""
     found = _diagonals(np.where(ties.slots < 0, ties.weights, 0.0), tables.shape[1])
     slotted = np.flatnonzero(ties.slots >= 0)
@@ -151,9 +151,7 @@ def _oriented(ties: Ties, tables: np.ndarray) -> np.ndarray:
     return found
 
 
-def _given(
-    ties: Ties, tables: np.ndarray, z: np.ndarray, other: np.ndarray, v: np.ndarray
-) -> np.ndarray:
+def _given(ties: Ties, tables: FloatArray, z: IntArray, other: IntArray, v: IntArray) -> FloatArray:
     """(E, K) log-potential of each state of v where the other end has the state z."""
     potentials = _oriented(ties, tables)
     first = (ties.ends[:, 0] == other)[:, None]
@@ -164,7 +162,7 @@ def _given(
 # ------------------------------------------------------------------------- rounds: in
 
 
-def _rake(step: Rake, h: np.ndarray, tables: np.ndarray, total: Total, largest: bool) -> None:
+def _rake(step: Rake, h: FloatArray, tables: FloatArray, total: Total, largest: bool) -> None:
     """Add to each node what its leaves say; several leaves may hang on one node."""
     v, parent = step.plain.ends.T
     np.add.at(h, parent, edge_message(h[v], step.plain.weights, largest=largest))
@@ -172,7 +170,7 @@ def _rake(step: Rake, h: np.ndarray, tables: np.ndarray, total: Total, largest: 
     np.add.at(h, parent, total(h[v][:, :, None] + _oriented(step.tabled, tables), 1))
 
 
-def _compress(step: Compress, h: np.ndarray, tables: np.ndarray, total: Total) -> None:
+def _compress(step: Compress, h: FloatArray, tables: FloatArray, total: Total) -> None:
     """Add to the table of (a, b) the sum over the node between them."""
     for part in blocks(len(step.target), 4 * h.shape[1] ** 2):
         left, right = _sides(step, part, h, tables)
@@ -181,19 +179,19 @@ def _compress(step: Compress, h: np.ndarray, tables: np.ndarray, total: Total) -
 
 
 def _sides(
-    step: Compress, part: slice, h: np.ndarray, tables: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+    step: Compress, part: slice, h: FloatArray, tables: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Log-potentials (E, K, K) of a and v, with those of v itself, and of v and b."""
     left, right = step.left.take(part), step.right.take(part)
     return _oriented(left, tables) + h[left.ends[:, 1]][:, None, :], _oriented(right, tables)
 
 
-def _triples(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def _triples(left: FloatArray, right: FloatArray) -> FloatArray:
     """(E, K, K, K) log-potentials of a, b and v, in this order of axes."""
     return left[:, :, None, :] + right.transpose(0, 2, 1)[:, None, :, :]
 
 
-def _log_product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def _log_product(left: FloatArray, right: FloatArray) -> FloatArray:
     """(E, K, K) sum over v: a product of matrices, in logs where that might underflow."""
     exp_left, top_left = _scale(left, 2)
     exp_right, top_right = _scale(right, 1)
@@ -205,14 +203,14 @@ def _log_product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return summed
 
 
-def _scale(log_values: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
+def _scale(log_values: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
     """Exponentials whose largest along an axis is one, and the log of what it was."""
     top = log_values.max(axis=axis, keepdims=True)
     top[top == -np.inf] = 0.0
     return np.exp(log_values - top), top
 
 
-def _unsafe(product: np.ndarray) -> np.ndarray:
+def _unsafe(product: FloatArray) -> BoolArray:
     """Which matrices (E,) have an entry beside which what underflows may count."""
     return product.min(axis=(1, 2)) < SMALLEST_SUM
 
@@ -221,7 +219,7 @@ def _unsafe(product: np.ndarray) -> np.ndarray:
 
 
 def _grow_leaves(
-    step: Rake, h: np.ndarray, tables: np.ndarray, nodes: np.ndarray, pairs: np.ndarray
+    step: Rake, h: FloatArray, tables: FloatArray, nodes: FloatArray, pairs: FloatArray
 ) -> None:
     """p(v) = Σ_parent p(parent) p(v | parent)."""
     v, parent = step.plain.ends.T
@@ -237,7 +235,7 @@ def _grow_leaves(
 
 
 def _expand(
-    step: Compress, h: np.ndarray, tables: np.ndarray, nodes: np.ndarray, pairs: np.ndarray
+    step: Compress, h: FloatArray, tables: FloatArray, nodes: FloatArray, pairs: FloatArray
 ) -> None:
     """p(v), p(a, v) and p(v, b), from p(a, b)."""
     for part in blocks(len(step.target), 4 * h.shape[1] ** 2):
@@ -249,8 +247,8 @@ def _expand(
 
 
 def _joints(
-    left: np.ndarray, right: np.ndarray, outer: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+    left: FloatArray, right: FloatArray, outer: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """p(a, v) and p(v, b), both (E, K, K), of p(a, v, b) = p(a, b) p(v | a, b)."""
     exp_left, _ = _scale(left, 2)
     exp_right, _ = _scale(right, 1)
@@ -265,7 +263,7 @@ def _joints(
     return with_a, with_b
 
 
-def conditional(log_values: np.ndarray, axis: int) -> np.ndarray:
+def conditional(log_values: FloatArray, axis: int) -> FloatArray:
     """Normalise along an axis, in place; zeros where every value is impossible."""
     top = log_values.max(axis=axis, keepdims=True)
     top[top == -np.inf] = 0.0
@@ -276,7 +274,7 @@ def conditional(log_values: np.ndarray, axis: int) -> np.ndarray:
     return p
 
 
-def _store(ties: Ties, joint: np.ndarray, pairs: np.ndarray) -> None:
+def _store(ties: Ties, joint: FloatArray, pairs: FloatArray) -> None:
     """Put the joints of edges with a slot where they belong."""
     forward = (ties.slots >= 0) & (ties.ends[:, 0] < ties.ends[:, 1])
     turned = (ties.slots >= 0) & ~forward
@@ -284,7 +282,7 @@ def _store(ties: Ties, joint: np.ndarray, pairs: np.ndarray) -> None:
     pairs[ties.slots[turned]] = joint[turned].transpose(0, 2, 1)
 
 
-def _log(p: np.ndarray) -> np.ndarray:
+def _log(p: FloatArray) -> FloatArray:
     """Natural logarithms, -inf of zero."""
     with np.errstate(divide="ignore"):
         return np.log(p)
@@ -316,7 +314,8 @@ def contract(graph: Graph) -> Contraction:
     True
     """
     ties = Ties(graph.edges, graph.weights, np.full(len(graph.edges), -1, dtype=np.intp))
-    rounds, initial = [], []
+    rounds: list[Rake | Compress] = []
+    initial: list[float] = []
     while True:
         degrees = np.bincount(ties.ends.ravel(), minlength=graph.n_nodes)
         step, ties = _next_round(ties, degrees, initial)
@@ -327,17 +326,17 @@ def contract(graph: Graph) -> Contraction:
     for step in rounds:
         gone[_summed_out(step)] = True
     roots = np.flatnonzero((degrees == 0) & ~gone)
-    return Contraction(rounds, np.array(initial, dtype=float), roots, ties)
+    return Contraction(rounds, np.array(initial, dtype=np.float64), roots, ties)
 
 
-def _summed_out(step: Rake | Compress) -> np.ndarray:
+def _summed_out(step: Rake | Compress) -> IntArray:
     if isinstance(step, Rake):
         return np.concatenate([step.plain.ends[:, 0], step.tabled.ends[:, 0]])
     return step.left.ends[:, 1]
 
 
 def _next_round(
-    ties: Ties, degrees: np.ndarray, initial: list[float]
+    ties: Ties, degrees: IntArray, initial: list[float]
 ) -> tuple[Rake | Compress | None, Ties]:
     """Leaves if they are many, else nodes of degree two, else None; and the edges then left."""
     n_leaves, n_between = (degrees == 1).sum(), (degrees == 2).sum()
@@ -350,7 +349,7 @@ def _next_round(
     return None, ties
 
 
-def _plan_rake(ties: Ties, degrees: np.ndarray) -> tuple[Rake, Ties]:
+def _plan_rake(ties: Ties, degrees: IntArray) -> tuple[Rake, Ties]:
     """All leaves; of two that hang on each other, the second."""
     is_leaf = degrees[ties.ends] == 1
     hanging = is_leaf.any(axis=1)
@@ -362,7 +361,7 @@ def _plan_rake(ties: Ties, degrees: np.ndarray) -> tuple[Rake, Ties]:
     return Rake(leaves.take(plain), leaves.take(tabled)), ties.take(np.flatnonzero(~hanging))
 
 
-def _untied_subset(ends: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+def _untied_subset(ends: IntArray, candidates: BoolArray) -> BoolArray:
     """Mask of many candidates no two of which are tied: local winners of a fixed lottery."""
     lots = np.random.default_rng(0).permutation(len(candidates))
     chosen, open_ = np.zeros_like(candidates), candidates.copy()
@@ -376,7 +375,7 @@ def _untied_subset(ends: np.ndarray, candidates: np.ndarray) -> np.ndarray:
     return chosen
 
 
-def _plan_compress(ties: Ties, chosen: np.ndarray, initial: list[float]) -> tuple[Compress, Ties]:
+def _plan_compress(ties: Ties, chosen: BoolArray, initial: list[float]) -> tuple[Compress, Ties]:
     """Replace the two edges of each chosen node by one between its neighbours."""
     touched = chosen[ties.ends].any(axis=1)
     left, right = _two_edges_each(ties.take(np.flatnonzero(touched)), chosen)
@@ -386,7 +385,7 @@ def _plan_compress(ties: Ties, chosen: np.ndarray, initial: list[float]) -> tupl
     return Compress(left, right, target), ties
 
 
-def _two_edges_each(touched: Ties, chosen: np.ndarray) -> tuple[Ties, Ties]:
+def _two_edges_each(touched: Ties, chosen: BoolArray) -> tuple[Ties, Ties]:
     """Edges (a, v) and (v, b) of every chosen node v, with a < b, in the order of v."""
     v_first = chosen[touched.ends[:, :1]]
     others_first = touched._replace(ends=np.where(v_first, touched.ends[:, ::-1], touched.ends))
@@ -396,8 +395,8 @@ def _two_edges_each(touched: Ties, chosen: np.ndarray) -> tuple[Ties, Ties]:
 
 
 def _tie(
-    new_pairs: np.ndarray, kept: Ties, n_nodes: int, initial: list[float]
-) -> tuple[np.ndarray, Ties]:
+    new_pairs: IntArray, kept: Ties, n_nodes: int, initial: list[float]
+) -> tuple[IntArray, Ties]:
     """A slot for every new pair, the one that it has if it is tied already; and all edges."""
     base = np.array([n_nodes, 1])
     keys, of_pair = np.unique(new_pairs @ base, return_inverse=True)
@@ -409,4 +408,5 @@ def _tie(
     initial.extend(weights[fresh])
     tied = Ties(np.column_stack(np.divmod(keys, n_nodes)), np.zeros(len(keys)), slots)
     rest = kept.take(np.delete(np.arange(len(kept.slots)), in_kept))
-    return slots[of_pair], Ties(*map(np.concatenate, zip(rest, tied, strict=True)))
+    together = map(np.concatenate, zip(rest, tied, strict=True))
+    return slots[of_pair], Ties._make(cast("Iterable[Any]", together))

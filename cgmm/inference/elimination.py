@@ -21,6 +21,7 @@ import numpy as np
 from scipy.sparse import coo_array, csgraph
 
 from cgmm.network import Graph, components
+from cgmm.numerics import FloatArray, IntArray
 
 __all__ = ["Elimination", "Order", "eliminate", "elimination_order", "min_fill"]
 
@@ -47,7 +48,7 @@ Elimination = list[tuple[int, set[int]]]
 """Each node with the neighbours that it has when it goes."""
 
 
-def elimination_order(edges: np.ndarray, n_states: int, max_degree: int) -> Order:
+def elimination_order(edges: IntArray, n_states: int, max_degree: int) -> Order:
     """The cheapest order that a few heuristics find, component by component.
 
     Min-fill first; where its tables would cost more than looking further, the sweep of reverse
@@ -99,7 +100,7 @@ def _is_worth_looking(cost: float, n_nodes: int, attempt: int) -> bool:
     return COST_OF_MIN_FILL * n_nodes < cost < np.inf
 
 
-def _costs(order: Elimination, component: np.ndarray, n_states: int) -> np.ndarray:
+def _costs(order: Elimination, component: IntArray, n_states: int) -> FloatArray:
     """Σ K**(size of clique) of every component, infinite for one with nodes left over."""
     sizes = np.array([len(near) for _, near in order], dtype=float)
     gone = np.array([v for v, _ in order], dtype=np.intp)
@@ -110,7 +111,7 @@ def _costs(order: Elimination, component: np.ndarray, n_states: int) -> np.ndarr
 
 
 def _best_of(
-    orders: list[Elimination], chosen: np.ndarray, component: np.ndarray, names: list[int]
+    orders: list[Elimination], chosen: IntArray, component: IntArray, names: list[int]
 ) -> Order:
     """Put together the orders chosen for each component, under the nodes' own names."""
     steps = [
@@ -137,7 +138,7 @@ def _sweep(core: Graph, max_degree: int) -> Elimination:
     return order
 
 
-def min_fill(edges: np.ndarray, lots: np.ndarray, max_degree: int) -> Elimination:
+def min_fill(edges: IntArray, lots: IntArray, max_degree: int) -> Elimination:
     """Next the node whose neighbours lack the fewest edges; ties by degree, then by lot.
 
     Parameters
@@ -181,7 +182,7 @@ def min_fill(edges: np.ndarray, lots: np.ndarray, max_degree: int) -> Eliminatio
     return order
 
 
-def eliminate(edges: np.ndarray, order: Sequence[int]) -> Elimination:
+def eliminate(edges: IntArray, order: Sequence[int]) -> Elimination:
     """Eliminate in a given order: each node ties its neighbours to each other, and goes.
 
     Parameters
@@ -210,7 +211,7 @@ def eliminate(edges: np.ndarray, order: Sequence[int]) -> Elimination:
     return steps
 
 
-def _adjacency(edges: np.ndarray) -> dict[int, set[int]]:
+def _adjacency(edges: IntArray) -> dict[int, set[int]]:
     """Neighbours of every node."""
     adjacent: dict[int, set[int]] = {v: set() for v in np.unique(edges).tolist()}
     for a, b in edges.tolist():

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 
-from cgmm.network import Graph, Infer, Marginals
-from cgmm.numerics import log_normalise
+from cgmm.network import ExactInfer, Graph, Marginals, with_most_probable
+from cgmm.numerics import FloatArray, IntArray, log_normalise
 
 __all__ = ["enumerate_assignments"]
 
 MAX_ASSIGNMENTS = 2_000_000
 
 
-def enumerate_assignments(graph: Graph) -> Infer:
+def enumerate_assignments(graph: Graph) -> ExactInfer:
     """Engine that visits all K**n_nodes joint assignments: for learning and for testing.
 
     Parameters
@@ -50,22 +48,21 @@ def enumerate_assignments(graph: Graph) -> Infer:
     0.5
     """
 
-    def infer(unary: np.ndarray) -> Marginals:
+    def infer(unary: FloatArray) -> Marginals:
         assignments, log_weights = _weigh(graph, unary)
         # [shental2003, eqs. 2, 3 and 9], [lu2007, eq. 2.12]: nodes are chunklets
         (p,), (log_z,) = log_normalise(log_weights[None])
         taken = assignments[:, :, None] == np.arange(unary.shape[1])
         return Marginals(np.einsum("a,ajk->jk", p, taken), float(log_z), exact=True)
 
-    def most_probable(unary: np.ndarray) -> np.ndarray:
+    def most_probable(unary: FloatArray) -> IntArray:
         assignments, log_weights = _weigh(graph, unary)
         return assignments[log_weights.argmax()]
 
-    infer.most_probable = most_probable
-    return infer
+    return with_most_probable(infer, most_probable)
 
 
-def _weigh(graph: Graph, unary: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _weigh(graph: Graph, unary: FloatArray) -> tuple[IntArray, FloatArray]:
     """Every assignment and its log-weight; an error if none is possible."""
     n_nodes, n_states = unary.shape
     assignments = _all_assignments(n_nodes, n_states)
@@ -81,7 +78,7 @@ def _weigh(graph: Graph, unary: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return assignments, log_weights
 
 
-def _all_assignments(n_nodes: int, n_states: int) -> np.ndarray:
+def _all_assignments(n_nodes: int, n_states: int) -> IntArray:
     """(K**n_nodes, n_nodes): every z, in lexicographic order."""
     total = n_states**n_nodes
     if total > MAX_ASSIGNMENTS:
@@ -89,11 +86,12 @@ def _all_assignments(n_nodes: int, n_states: int) -> np.ndarray:
             f"{n_states}**{n_nodes} = {total:.3g} joint assignments are too many to enumerate (at "
             f"most {MAX_ASSIGNMENTS:,}); use another engine, or fewer nodes."
         )
-    states = itertools.product(range(n_states), repeat=n_nodes)
-    return np.array(list(states), dtype=np.intp).reshape(total, n_nodes)
+    # The digits of 0, 1, ..., K**n_nodes - 1 in base K
+    places = n_states ** np.arange(n_nodes - 1, -1, -1)
+    return np.arange(total)[:, None] // places % n_states
 
 
-def _edge_terms(graph: Graph, assignments: np.ndarray) -> np.ndarray:
+def _edge_terms(graph: Graph, assignments: IntArray) -> FloatArray:
     """Σ_e w_e [z_a = z_b] of every assignment; an edge that does not act adds 0, also if -inf."""
     a, b = graph.edges.T
     equal = assignments[:, a] == assignments[:, b]

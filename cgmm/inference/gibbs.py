@@ -21,6 +21,7 @@ w       log-weight of an edge
 from __future__ import annotations
 
 from collections.abc import Iterator
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ from scipy.special import expit
 
 from cgmm.inference.colouring import by_colour, list_colouring
 from cgmm.network import Graph, Infer, Marginals, NetworkError, check_unary
+from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 __all__ = ["gibbs"]
 
@@ -124,15 +126,16 @@ def gibbs(
     is_strong = bool((np.abs(network.weights) > STRONG).any())
     clustered = is_strong if cluster_moves is None else cluster_moves
     seed = int(np.random.default_rng(random_state).integers(2**63))
-    kept = _schedule(n_sweeps, growth, max_sweeps)
+    kept, one_by_one = _schedule(n_sweeps, growth, max_sweeps), Lock()
 
-    def infer(unary: np.ndarray) -> Marginals:
+    def infer(unary: FloatArray) -> Marginals:
         rng = np.random.default_rng(seed)
         unary = np.ascontiguousarray(check_unary(graph, unary).T[:, network.order])
         states = _start(network, unary, n_chains, rng)
         for _ in range(burn_in):
             _sweep(network, unary, states, clustered, rng)
-        total, n_kept = np.zeros(states.shape), next(kept)
+        with one_by_one:  # threads may share the sampler, but not a generator at work
+            total, n_kept = np.zeros(states.shape), next(kept)
         for _ in range(n_kept):
             _sweep(network, unary, states, clustered, rng, total)
         return _marginals(network, total)
@@ -151,10 +154,10 @@ def _schedule(n_sweeps: int, growth: float, max_sweeps: int) -> Iterator[int]:
 class _Network(NamedTuple):
     """A graph sorted by colour; node names are places in that order."""
 
-    order: np.ndarray
+    order: IntArray
     blocks: tuple[tuple[slice, sparse.csr_array], ...]  # of each colour, its rows of log-weights
-    edges: np.ndarray  # (2, E)
-    weights: np.ndarray  # (E,)
+    edges: IntArray  # (2, E)
+    weights: FloatArray  # (E,)
     hard: sparse.csr_array  # (n_nodes, n_nodes), the forbidden pairs
 
 
@@ -175,11 +178,11 @@ def _prepare(graph: Graph) -> _Network:
 
 def _sweep(
     network: _Network,
-    unary: np.ndarray,
-    states: np.ndarray,
+    unary: FloatArray,
+    states: FloatArray,
     clustered: bool,
     rng: np.random.Generator,
-    total: np.ndarray | None = None,
+    total: FloatArray | None = None,
 ) -> None:
     """Draw every node once, in place; add the probabilities from which it was drawn to total."""
     for block, rows in network.blocks:
@@ -191,7 +194,7 @@ def _sweep(
         _exchange(network, unary, states, rng)
 
 
-def _log_conditionals(rows: sparse.csr_array, unary: np.ndarray, states: np.ndarray) -> np.ndarray:
+def _log_conditionals(rows: sparse.csr_array, unary: FloatArray, states: FloatArray) -> FloatArray:
     """(K, nodes of a colour, n_chains): log p(z_j = k | neighbours), up to a constant."""
     # [lu2007, eq. 3.1], with w = 2 W^p
     logs = np.stack([rows @ is_k for is_k in states])
@@ -199,7 +202,7 @@ def _log_conditionals(rows: sparse.csr_array, unary: np.ndarray, states: np.ndar
     return logs
 
 
-def _draw(logs: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _draw(logs: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, BoolArray]:
     """Probabilities along the first axis, in place of the logs, and a one-hot draw from them."""
     logs -= logs.max(axis=0)
     p = np.exp(logs, out=logs)
@@ -212,7 +215,7 @@ def _draw(logs: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.nd
     return p, reached
 
 
-def _marginals(network: _Network, total: np.ndarray) -> Marginals:
+def _marginals(network: _Network, total: FloatArray) -> Marginals:
     """Mean over sweeps and chains, back in the order of the nodes."""
     q = total.sum(axis=2)
     nodes = np.empty(q.shape).T
@@ -224,7 +227,7 @@ def _marginals(network: _Network, total: np.ndarray) -> Marginals:
 
 
 def _exchange(
-    network: _Network, unary: np.ndarray, states: np.ndarray, rng: np.random.Generator
+    network: _Network, unary: FloatArray, states: FloatArray, rng: np.random.Generator
 ) -> None:
     """Exchange two states, drawn for each chain, in clusters of nodes that are tied by them."""
     n_states, _, n_chains = states.shape
@@ -244,8 +247,8 @@ def _exchange(
 
 
 def _clusters(
-    network: _Network, in_k: np.ndarray, in_l: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
+    network: _Network, in_k: BoolArray, in_l: BoolArray, rng: np.random.Generator
+) -> IntArray:
     """(n_chains * n_nodes,) the cluster of each node in each chain.
 
     Given the states, an edge ties its nodes with probability 1 - exp(-|w|) if it is content, that
@@ -269,8 +272,8 @@ def _clusters(
 
 
 def _start(
-    network: _Network, unary: np.ndarray, n_chains: int, rng: np.random.Generator
-) -> np.ndarray:
+    network: _Network, unary: FloatArray, n_chains: int, rng: np.random.Generator
+) -> FloatArray:
     """A possible assignment for each chain: a sweep in which only earlier colours are neighbours.
 
     A node may find all its states taken by then. The component of hard edges in which that happens
@@ -287,7 +290,7 @@ def _start(
     return states
 
 
-def _repair(network: _Network, allowed: np.ndarray, states: np.ndarray, stuck: np.ndarray) -> None:
+def _repair(network: _Network, allowed: BoolArray, states: FloatArray, stuck: BoolArray) -> None:
     """Replace, in place, the assignment of each hard component in which a chain is stuck."""
     _, component = connected_components(network.hard, directed=False)
     for c in np.unique(component[stuck.any(axis=1)]):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from cgmm.network import Graph, Infer, Marginals, check_unary, require_edgeless
-from cgmm.numerics import log_normalise
+from cgmm.network import (
+    ExactInfer,
+    Graph,
+    Marginals,
+    check_unary,
+    require_edgeless,
+    with_most_probable,
+)
+from cgmm.numerics import FloatArray, IntArray, log_normalise
 
 __all__ = ["independent"]
 
 
-def independent(graph: Graph) -> Infer:
+def independent(graph: Graph) -> ExactInfer:
     """Engine for graphs without edges: each node is normalised by itself.
 
     Parameters
@@ -36,6 +41,7 @@ def independent(graph: Graph) -> Infer:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from cgmm.network import edgeless
     >>> infer = independent(edgeless(2))
     >>> marginals = infer(np.log([[0.2, 0.6], [0.1, 0.1]]))
@@ -47,13 +53,12 @@ def independent(graph: Graph) -> Infer:
     """
     require_edgeless(graph, "independent")
 
-    def infer(unary: np.ndarray) -> Marginals:
+    def infer(unary: FloatArray) -> Marginals:
         # [schmidt2016, eq. ***]
         nodes, log_totals = log_normalise(unary)
         return Marginals(nodes, float(log_totals.sum()), exact=True)
 
-    def most_probable(unary: np.ndarray) -> np.ndarray:
+    def most_probable(unary: FloatArray) -> IntArray:
         return check_unary(graph, unary).argmax(axis=1)
 
-    infer.most_probable = most_probable
-    return infer
+    return with_most_probable(infer, most_probable)

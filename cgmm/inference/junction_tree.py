@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,15 +46,16 @@ from cgmm.inference.contraction import (
 )
 from cgmm.inference.elimination import Order, elimination_order
 from cgmm.network import (
+    ExactInfer,
     Graph,
-    Infer,
     Marginals,
     NetworkError,
     check_unary,
     components,
     simplify,
+    with_most_probable,
 )
-from cgmm.numerics import blocks, log_normalise
+from cgmm.numerics import FloatArray, IntArray, blocks, log_normalise
 
 __all__ = ["junction_tree"]
 
@@ -67,7 +68,7 @@ MERGED_CELLS = 2048
 LOWEST_HARD, LOWEST_SOFT = -690.0, -200.0
 
 
-def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> Infer:
+def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> ExactInfer:
     """Engine for any graph of small induced width: trees, chains, cycles, small grids.
 
     Parameters
@@ -119,7 +120,7 @@ def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> Infer:
             trees[n_states] = _build(graph, contraction.core, n_states, max_bytes)
         return trees[n_states]
 
-    def infer(unary: np.ndarray) -> Marginals:
+    def infer(unary: FloatArray) -> Marginals:
         unary = check_unary(graph, unary)
         if unary.shape[1] == 1:
             return _only_assignment(graph, unary)
@@ -136,7 +137,7 @@ def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> Infer:
         contraction.distribute(h, tables, nodes, pairs)
         return Marginals(nodes, float(log_z + log_z_core), exact=True)
 
-    def most_probable(unary: np.ndarray) -> np.ndarray:
+    def most_probable(unary: FloatArray) -> IntArray:
         unary = check_unary(graph, unary)
         if unary.shape[1] == 1:
             return _only_assignment(graph, unary).nodes.argmax(axis=1)
@@ -149,11 +150,10 @@ def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> Infer:
         contraction.trace_back(h, tables, z)
         return z
 
-    infer.most_probable = most_probable
-    return infer
+    return with_most_probable(infer, most_probable)
 
 
-def _roots(graph: Graph, contraction: Contraction, h: np.ndarray, nodes: np.ndarray) -> float:
+def _roots(graph: Graph, contraction: Contraction, h: FloatArray, nodes: FloatArray) -> float:
     """Sum of the log Z of the components that contraction has brought down to one node."""
     roots = contraction.roots
     impossible = h[roots].max(axis=1, initial=-np.inf) == -np.inf
@@ -163,7 +163,7 @@ def _roots(graph: Graph, contraction: Contraction, h: np.ndarray, nodes: np.ndar
     return log_totals.sum()
 
 
-def _only_assignment(graph: Graph, unary: np.ndarray) -> Marginals:
+def _only_assignment(graph: Graph, unary: FloatArray) -> Marginals:
     """K = 1: nothing to sum, however wide the graph."""
     forbidden = np.flatnonzero(graph.weights == -np.inf)
     if len(forbidden):
@@ -197,10 +197,15 @@ class _Edge(NamedTuple):
     """Whether the first axis of its table is that of the second end."""
 
 
+_Tie = tuple[list[int], float, int, bool]
+# Places of the ends in ascending order, log-weight, slot, and whether they were turned.
+
+
 class _Child(NamedTuple):
     """Where the message of a child goes, among the axes of R and A."""
 
-    index: int
+    # A field hides the method of tuples, which nobody calls.
+    index: int  # type: ignore[assignment]
     shape: tuple[int, ...]
     """Of its message there: one along the axes that it has not."""
     summed: tuple[int, ...]
@@ -222,9 +227,9 @@ class _Clique(NamedTuple):
     to_message: tuple[int, ...]
     """Permutes the axes of (A, F) so that S is sorted, as it is in messages."""
     from_message: tuple[int, ...]
-    local: np.ndarray
+    local: FloatArray
     """Product of the weighted edges within R and A, of length one along what they miss."""
-    psi: np.ndarray
+    psi: FloatArray
     """(K**|R|, K**|F|) product of the edges between R and F."""
     offset: float
     """Log of what the two were divided by."""
@@ -246,9 +251,9 @@ class _Tree(NamedTuple):
     """The cliques for a number of states, children before parents."""
 
     cliques: list[_Clique]
-    nodes: np.ndarray
+    nodes: IntArray
     """The core, in the order of elimination: inside the tree a node is called by its place."""
-    slots: np.ndarray
+    slots: IntArray
     """The core's part of T."""
     hard: bool
     """Whether a pair is forbidden by its weight."""
@@ -324,7 +329,8 @@ def _place_all(
 ) -> list[_Clique]:
     """Give every edge and every message to the clique that eliminates its first node."""
     home = {v: i for i, (own, _) in enumerate(scopes) for v in own}
-    edges, children = [[] for _ in scopes], [[] for _ in scopes]
+    edges: list[list[_Tie]] = [[] for _ in scopes]
+    children: list[list[tuple[int, list[int]]]] = [[] for _ in scopes]
     slots = np.where(core.slots < 0, -1, np.cumsum(core.slots >= 0) - 1)
     rows = zip(core.ends.tolist(), core.weights.tolist(), slots.tolist(), strict=True)
     for (a, b), weight, slot in rows:
@@ -339,7 +345,7 @@ def _place_all(
 def _place(
     own: list[int],
     separator: list[int],
-    edges: list[tuple],
+    edges: list[_Tie],
     children: list[tuple[int, list[int]]],
     n_states: int,
 ) -> _Clique:
@@ -355,7 +361,7 @@ def _place(
         own=own,
         separator=scope[len(own) :],
         n_fresh=len(fresh),
-        edges=[_Edge((axis[a], axis[b]), *rest) for (a, b), *rest in edges],
+        edges=[_Edge((axis[a], axis[b]), w, slot, turned) for (a, b), w, slot, turned in edges],
         children=[
             _child(i, {axis[v] for v in nodes}, len(scope) - len(fresh), n_states)
             for i, nodes in children
@@ -387,7 +393,7 @@ def _with_constants(clique: _Clique, n_states: int) -> _Clique:
     return clique._replace(local=local, psi=psi, offset=sum(tops), low=low)
 
 
-def _constants(clique: _Clique, n_states: int) -> tuple[np.ndarray, np.ndarray]:
+def _constants(clique: _Clique, n_states: int) -> tuple[FloatArray, FloatArray]:
     """Log-potentials of the weighted edges: those within R and A, and those that reach F."""
     tables = [np.zeros((1,) * clique.n_axes)] * 2
     for edge in clique.edges:
@@ -399,12 +405,12 @@ def _constants(clique: _Clique, n_states: int) -> tuple[np.ndarray, np.ndarray]:
     return tables[0], tables[1]
 
 
-def _smallest(log_values: np.ndarray) -> float:
+def _smallest(log_values: FloatArray) -> float:
     """The smallest that is possible, at most zero."""
     return float(log_values.min(where=log_values > -np.inf, initial=0.0))
 
 
-def _spread(table: np.ndarray, axes: tuple[int, ...], n_axes: int) -> np.ndarray:
+def _spread(table: FloatArray, axes: tuple[int, ...], n_axes: int) -> FloatArray:
     """The table with its axes where they belong, and length one elsewhere."""
     shape = [1] * n_axes
     for axis, length in zip(axes, table.shape, strict=True):
@@ -412,7 +418,7 @@ def _spread(table: np.ndarray, axes: tuple[int, ...], n_axes: int) -> np.ndarray
     return table.reshape(shape)
 
 
-def _table_of(edge: _Edge, tables: np.ndarray) -> np.ndarray:
+def _table_of(edge: _Edge, tables: FloatArray) -> FloatArray:
     """(K, K) entry of T, its first axis that of the end eliminated first."""
     return tables[edge.slot].T if edge.turned else tables[edge.slot]
 
@@ -427,8 +433,8 @@ class _OutOfRangeError(Exception):
 class _Factors(NamedTuple):
     """What changes with the unaries, divided by its largest entries."""
 
-    h: np.ndarray
-    tables: np.ndarray
+    h: FloatArray
+    tables: FloatArray
     low_h: list[float]
     low_tables: list[float]
     hard: bool
@@ -443,31 +449,31 @@ class _Factors(NamedTuple):
 class _Inward(NamedTuple):
     """What the way in leaves for the way back."""
 
-    local: np.ndarray
+    local: FloatArray
     """Factors of the clique itself over R and A."""
-    product: np.ndarray
+    product: FloatArray
     """(K**|R|, K**|A|) P."""
     low: float
     """Of all factors that meet in the clique but its parent's answer."""
-    messages: list[np.ndarray]
+    messages: list[FloatArray]
     """Of its children, where they are several."""
 
 
 def _multiply(
-    tree: _Tree, h: np.ndarray, tables: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, float]:
+    tree: _Tree, h: FloatArray, tables: FloatArray
+) -> tuple[FloatArray, FloatArray, float]:
     """In and out by products: marginals of nodes and of pairs with a table, and log Z."""
     factors, log_z = _scale(tree, h, tables)
     inward, log_scale = _collect(tree, factors)
     nodes, pairs = np.empty(h.shape), np.empty(tables.shape)
-    answers: list = [(np.ones(()), 0.0)] * len(inward)
+    answers: list[Any] = [(np.ones(()), 0.0)] * len(inward)
     for i in reversed(range(len(inward))):
         _distribute(tree.cliques[i], inward[i], answers, i, nodes, pairs, factors)
         inward[i] = answers[i] = None
     return nodes, pairs, log_z + log_scale
 
 
-def _scale(tree: _Tree, h: np.ndarray, tables: np.ndarray) -> tuple[_Factors, float]:
+def _scale(tree: _Tree, h: FloatArray, tables: FloatArray) -> tuple[_Factors, float]:
     """Factors of at most one, and the log of what they were divided by."""
     top_h, top_t = h.max(axis=1), tables.max(axis=(1, 2), initial=-np.inf)
     if not (np.isfinite(top_h).all() and np.isfinite(top_t).all()):
@@ -480,9 +486,11 @@ def _scale(tree: _Tree, h: np.ndarray, tables: np.ndarray) -> tuple[_Factors, fl
     return factors, float(top_h.sum() + top_t.sum())
 
 
-def _collect(tree: _Tree, factors: _Factors) -> tuple[list[_Inward], float]:
+def _collect(tree: _Tree, factors: _Factors) -> tuple[list[Any], float]:
     """Messages to the roots; what is kept of each clique, and the log of Z."""
-    inward, messages, log_z = [], [], 0.0
+    inward: list[Any] = []
+    messages: list[Any] = []
+    log_z = 0.0
     for clique in tree.cliques:
         heard = [messages[child.index] for child in clique.children]
         for child in clique.children:
@@ -498,7 +506,7 @@ def _collect(tree: _Tree, factors: _Factors) -> tuple[list[_Inward], float]:
     return inward, float(log_z)
 
 
-def _meet(clique: _Clique, factors: _Factors, heard: list[tuple[np.ndarray, float]]) -> _Inward:
+def _meet(clique: _Clique, factors: _Factors, heard: list[tuple[FloatArray, float]]) -> _Inward:
     """Multiply everything that meets over R and A."""
     local, low = _local(clique, factors)
     messages = [
@@ -517,7 +525,7 @@ def _meet(clique: _Clique, factors: _Factors, heard: list[tuple[np.ndarray, floa
     return _Inward(local, product.reshape(n_rows, -1), low, messages)
 
 
-def _local(clique: _Clique, factors: _Factors) -> tuple[np.ndarray, float]:
+def _local(clique: _Clique, factors: _Factors) -> tuple[FloatArray, float]:
     """Constant factors, unaries and tables of a clique."""
     n_inner, n_own = clique.n_inner, len(clique.own)
     own = factors.h[clique.own[0]]
@@ -532,7 +540,7 @@ def _local(clique: _Clique, factors: _Factors) -> tuple[np.ndarray, float]:
     return local, low
 
 
-def _sum_out(clique: _Clique, product: np.ndarray) -> np.ndarray:
+def _sum_out(clique: _Clique, product: FloatArray) -> FloatArray:
     """m(S) = Σ_R P(R, A) ψ(R, F), its axes sorted."""
     n_states = clique.n_states
     if not clique.n_fresh:
@@ -545,7 +553,7 @@ def _sum_out(clique: _Clique, product: np.ndarray) -> np.ndarray:
     return np.asarray(message.transpose(clique.to_message), order="C")
 
 
-def _log_smallest(message: np.ndarray) -> float:
+def _log_smallest(message: FloatArray) -> float:
     """Log of the smallest positive entry."""
     smallest = float(message.min())
     if smallest == 0:
@@ -556,10 +564,10 @@ def _log_smallest(message: np.ndarray) -> float:
 def _distribute(
     clique: _Clique,
     inward: _Inward,
-    answers: list[tuple[np.ndarray, float]],
+    answers: list[tuple[FloatArray, float]],
     i: int,
-    nodes: np.ndarray,
-    pairs: np.ndarray,
+    nodes: FloatArray,
+    pairs: FloatArray,
     factors: _Factors,
 ) -> None:
     """Marginals of R, and the answers to the children, from the parent's answer."""
@@ -577,7 +585,7 @@ def _distribute(
         _divide_out(clique, _with_axes(clique, inward.product * outside), inward, answers)
 
 
-def _belief(clique: _Clique, product: np.ndarray, outside: np.ndarray) -> np.ndarray:
+def _belief(clique: _Clique, product: FloatArray, outside: FloatArray) -> FloatArray:
     """(K, ..., K) Σ_A P(R, A) outside(R, A)."""
     if clique.n_fresh:
         belief = np.einsum("ra,ra->r", product, outside)
@@ -587,7 +595,7 @@ def _belief(clique: _Clique, product: np.ndarray, outside: np.ndarray) -> np.nda
 
 
 def _divide_out(
-    clique: _Clique, joint: np.ndarray, inward: _Inward, answers: list[tuple[np.ndarray, float]]
+    clique: _Clique, joint: FloatArray, inward: _Inward, answers: list[tuple[FloatArray, float]]
 ) -> None:
     """Answer each child with the belief about its separator, without what it said itself."""
     for child, message in zip(clique.children, inward.messages, strict=True):
@@ -597,25 +605,25 @@ def _divide_out(
         answers[child.index] = _scaled(answer)
 
 
-def _reduce(table: np.ndarray, child: _Child) -> np.ndarray:
+def _reduce(table: FloatArray, child: _Child) -> FloatArray:
     """Sum out what the child does not have."""
     return table.sum(axis=child.summed) if child.summed else table
 
 
-def _scaled(message: np.ndarray) -> tuple[np.ndarray, float]:
+def _scaled(message: FloatArray) -> tuple[FloatArray, float]:
     """Divide by the largest entry, in place; also the log of the smallest positive one."""
     message *= 1 / message.max()
     return message, _log_smallest(message)
 
 
-def _with_axes(clique: _Clique, table: np.ndarray) -> np.ndarray:
+def _with_axes(clique: _Clique, table: FloatArray) -> FloatArray:
     """Give a table over (R, A), or over A alone in one row, an axis for each node."""
     n_own = len(clique.own)
     own = (1 if len(table) == 1 else clique.n_states,) * n_own
     return table.reshape(own + (clique.n_states,) * (clique.n_inner - n_own))
 
 
-def _outside(clique: _Clique, answer: np.ndarray) -> np.ndarray:
+def _outside(clique: _Clique, answer: FloatArray) -> FloatArray:
     """(K**|R|, K**|A|) Σ_F ψ(R, F) μ(A, F); one row where there is no F."""
     if not clique.n_fresh:
         return answer.reshape(1, -1)
@@ -626,7 +634,7 @@ def _outside(clique: _Clique, answer: np.ndarray) -> np.ndarray:
     return outside
 
 
-def _store_marginals(clique: _Clique, belief: np.ndarray, nodes: np.ndarray) -> None:
+def _store_marginals(clique: _Clique, belief: FloatArray, nodes: FloatArray) -> None:
     """Marginals of each node of R."""
     belief = belief / belief.sum()
     for axis, v in enumerate(clique.own):
@@ -634,7 +642,7 @@ def _store_marginals(clique: _Clique, belief: np.ndarray, nodes: np.ndarray) -> 
 
 
 def _store_pairs(
-    clique: _Clique, product: np.ndarray, outside: np.ndarray, pairs: np.ndarray
+    clique: _Clique, product: FloatArray, outside: FloatArray, pairs: FloatArray
 ) -> None:
     """Joint marginals of the pairs that have a table."""
     slotted = [edge for edge in clique.edges if edge.slot >= 0]
@@ -646,7 +654,7 @@ def _store_pairs(
         _store_pair(edge, joint, pairs)
 
 
-def _store_pair(edge: _Edge, joint: np.ndarray, pairs: np.ndarray) -> None:
+def _store_pair(edge: _Edge, joint: FloatArray, pairs: FloatArray) -> None:
     """Sum out all but the two ends."""
     pair = joint.sum(axis=tuple(i for i in range(joint.ndim) if i not in edge.axes))
     pairs[edge.slot] = pair.T if edge.turned else pair
@@ -656,12 +664,12 @@ def _store_pair(edge: _Edge, joint: np.ndarray, pairs: np.ndarray) -> None:
 
 
 def _add_logs(
-    graph: Graph, tree: _Tree, h: np.ndarray, tables: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, float]:
+    graph: Graph, tree: _Tree, h: FloatArray, tables: FloatArray
+) -> tuple[FloatArray, FloatArray, float]:
     """The same as :func:`_multiply`, at any scale: the way back goes by p(S) p(R | S)."""
-    messages = _collect_logs(graph, tree, h, tables, log_sum)
+    messages: list[Any] = _collect_logs(graph, tree, h, tables, log_sum)
     nodes, pairs, log_z = np.empty(h.shape), np.empty(tables.shape), 0.0
-    separators: list = [np.ones(())] * len(messages)
+    separators: list[Any] = [np.ones(())] * len(messages)
     for i in reversed(range(len(messages))):
         clique = tree.cliques[i]
         if not clique.separator:
@@ -682,11 +690,11 @@ def _add_logs(
 
 def _joint(
     clique: _Clique,
-    separator: np.ndarray,
-    h: np.ndarray,
-    tables: np.ndarray,
-    messages: list[np.ndarray],
-) -> np.ndarray:
+    separator: FloatArray,
+    h: FloatArray,
+    tables: FloatArray,
+    messages: list[FloatArray],
+) -> FloatArray:
     """p(R, A, F) = p(S) p(R | S)."""
     table = _log_table(clique, h, tables, messages)
     joint = conditional(table.reshape(h.shape[1] ** len(clique.own), -1), 0)
@@ -695,10 +703,10 @@ def _joint(
 
 
 def _collect_logs(
-    graph: Graph, tree: _Tree, h: np.ndarray, tables: np.ndarray, total: Total
-) -> list[np.ndarray]:
+    graph: Graph, tree: _Tree, h: FloatArray, tables: FloatArray, total: Total
+) -> list[FloatArray]:
     """Messages to the roots in logs; an error if a root has no possible assignment."""
-    messages: list[np.ndarray] = []
+    messages: list[FloatArray] = []
     for clique in tree.cliques:
         table = _log_table(clique, h, tables, messages)
         message = total(table.reshape(h.shape[1] ** len(clique.own), -1), 0)
@@ -710,8 +718,8 @@ def _collect_logs(
 
 
 def _log_table(
-    clique: _Clique, h: np.ndarray, tables: np.ndarray, messages: list[np.ndarray]
-) -> np.ndarray:
+    clique: _Clique, h: FloatArray, tables: FloatArray, messages: list[FloatArray]
+) -> FloatArray:
     """Sum of all factors over (R, A, F), the smaller ones first."""
     factors = sorted(_log_factors(clique, h, tables, messages), key=np.size)
     table = np.zeros((1,) * clique.n_axes)
@@ -721,8 +729,8 @@ def _log_table(
 
 
 def _log_factors(
-    clique: _Clique, h: np.ndarray, tables: np.ndarray, messages: list[np.ndarray]
-) -> Iterator[np.ndarray]:
+    clique: _Clique, h: FloatArray, tables: FloatArray, messages: list[FloatArray]
+) -> Iterator[FloatArray]:
     """Factors of a clique with the axes of (R, A, F), of length one along what they miss."""
     yield from _constants(clique, h.shape[1])
     for axis, v in enumerate(clique.own):
@@ -734,7 +742,7 @@ def _log_factors(
         yield messages[child.index].reshape(child.shape + (1,) * clique.n_fresh)
 
 
-def _most_probable(graph: Graph, tree: _Tree, h: np.ndarray, tables: np.ndarray) -> np.ndarray:
+def _most_probable(graph: Graph, tree: _Tree, h: FloatArray, tables: FloatArray) -> IntArray:
     """States of the core: largest sums of logs on the way in, read off on the way back."""
     z = np.zeros(len(h), dtype=np.intp)
     messages = _collect_logs(graph, tree, h, tables, best)
@@ -745,10 +753,10 @@ def _most_probable(graph: Graph, tree: _Tree, h: np.ndarray, tables: np.ndarray)
 
 def _choose(
     clique: _Clique,
-    h: np.ndarray,
-    tables: np.ndarray,
-    messages: list[np.ndarray],
-    z: np.ndarray,
+    h: FloatArray,
+    tables: FloatArray,
+    messages: list[FloatArray],
+    z: IntArray,
 ) -> None:
     """Best states of R given those of S."""
     n_own = len(clique.own)

@@ -25,8 +25,8 @@ import numpy as np
 from scipy import sparse
 
 from cgmm.inference.colouring import by_colour
-from cgmm.network import Graph, Infer, Marginals, check_unary
-from cgmm.numerics import log_normalise
+from cgmm.network import Graph, Infer, Marginals, NetworkError, check_unary
+from cgmm.numerics import FloatArray, IntArray, log_normalise
 
 __all__ = ["mean_field", "mean_field_ascent"]
 
@@ -52,9 +52,10 @@ def mean_field(graph: Graph, *, max_sweeps: int = 200, tol: float = 1e-8) -> Inf
 
     Raises
     ------
+    NetworkError
+        If an edge forbids a pair.
     ValueError
-        If an edge forbids a pair, or a setting is out of range; when called, if a node has no
-        possible state.
+        If a setting is out of range; when called, if a node has no possible state.
 
     Notes
     -----
@@ -99,7 +100,7 @@ def mean_field(graph: Graph, *, max_sweeps: int = 200, tol: float = 1e-8) -> Inf
     _check_settings(max_sweeps, tol)
     network = _prepare(graph)
 
-    def infer(unary: np.ndarray) -> Marginals:
+    def infer(unary: FloatArray) -> Marginals:
         ascent = _ascend(network, check_unary(graph, unary))
         q, bound = next(ascent)
         for _ in range(max_sweeps - 1):
@@ -111,7 +112,7 @@ def mean_field(graph: Graph, *, max_sweeps: int = 200, tol: float = 1e-8) -> Inf
     return infer
 
 
-def mean_field_ascent(graph: Graph, unary: np.ndarray) -> Iterator[Marginals]:
+def mean_field_ascent(graph: Graph, unary: FloatArray) -> Iterator[Marginals]:
     """The ascent itself: Q and its bound after each sweep, for as long as the caller wants.
 
     Parameters
@@ -140,14 +141,15 @@ def mean_field_ascent(graph: Graph, unary: np.ndarray) -> Iterator[Marginals]:
     [1.2908, 1.3526, 1.3529, 1.3529]
     """
     network = _prepare(graph)
-    for q, bound in _ascend(network, check_unary(graph, unary)):
+    # Sweeps never end; the caller does.
+    for q, bound in _ascend(network, check_unary(graph, unary)):  # pragma: no branch
         yield _marginals(network, q, bound)
 
 
 class _Network(NamedTuple):
     """A graph sorted by colour; of each colour, what ties it to earlier and to later colours."""
 
-    order: np.ndarray
+    order: IntArray
     blocks: tuple[tuple[slice, sparse.csr_array, sparse.csr_array], ...]
 
 
@@ -159,7 +161,7 @@ def _prepare(graph: Graph) -> _Network:
     return _Network(order, tuple((s, r[:, : s.start], r[:, s.stop :]) for s, r in rows))
 
 
-def _ascend(network: _Network, unary: np.ndarray) -> Iterator[tuple[np.ndarray, float]]:
+def _ascend(network: _Network, unary: FloatArray) -> Iterator[tuple[FloatArray, float]]:
     """Q, as (K, n_nodes) in the order of colours, and its bound, after each sweep."""
     start, _ = log_normalise(unary)
     q, unary = start.T[:, network.order], unary.T[:, network.order]
@@ -167,7 +169,7 @@ def _ascend(network: _Network, unary: np.ndarray) -> Iterator[tuple[np.ndarray, 
         yield q, _sweep(network, unary, q)
 
 
-def _sweep(network: _Network, unary: np.ndarray, q: np.ndarray) -> float:
+def _sweep(network: _Network, unary: FloatArray, q: FloatArray) -> float:
     """Update every node once, in place; return the bound of the result.
 
     H(Q_j) + Σ_k Q_jk (unary[j, k] + F_jk) is L_j right after the update of j. Summed over j this
@@ -188,12 +190,12 @@ def _sweep(network: _Network, unary: np.ndarray, q: np.ndarray) -> float:
     return float(bound)
 
 
-def _field(ties: sparse.csr_array, q: np.ndarray) -> np.ndarray:
+def _field(ties: sparse.csr_array, q: FloatArray) -> FloatArray:
     """F: (K, nodes of one colour), the log-weights of their ties times Q at the other end."""
     return np.stack([ties @ q_k for q_k in q])
 
 
-def _marginals(network: _Network, q: np.ndarray, bound: float) -> Marginals:
+def _marginals(network: _Network, q: FloatArray, bound: float) -> Marginals:
     """Back in the order of the nodes."""
     nodes = np.empty(q.shape).T
     nodes[network.order] = q.T
@@ -206,12 +208,12 @@ def _marginals(network: _Network, q: np.ndarray, bound: float) -> Marginals:
 def _refuse_forbidden(graph: Graph) -> None:
     forbidden = np.flatnonzero(np.isneginf(graph.weights))
     if len(forbidden):
-        a, b = graph.edges[forbidden[0]]
-        raise ValueError(
-            f"nodes {a} and {b} may not be equal (edge {forbidden[0]} has log-weight -inf; "
+        raise NetworkError(
+            f"{{nodes}} may not be equal (edge {forbidden[0]} has log-weight -inf; "
             f"{len(forbidden)} such edges), which no product of independent distributions can say. "
             "Use an exact engine ('auto', 'junction_tree') or 'gibbs', or state the relation as a "
-            "preference with a finite log-weight."
+            "preference with a finite log-weight.",
+            graph.edges[forbidden[0]],
         )
 
 

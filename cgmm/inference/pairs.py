@@ -5,21 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from cgmm.network import (
+    ExactInfer,
     Graph,
-    Infer,
     Marginals,
     NetworkError,
     are_disjoint_pairs,
     check_unary,
     edge_message,
     simplify,
+    with_most_probable,
 )
-from cgmm.numerics import log_normalise
+from cgmm.numerics import FloatArray, IntArray, log_normalise
 
 __all__ = ["pairs"]
 
 
-def pairs(graph: Graph) -> Infer:
+def pairs(graph: Graph) -> ExactInfer:
     """Engine for graphs in which no node has more than one edge.
 
     Parameters
@@ -60,7 +61,7 @@ def pairs(graph: Graph) -> Infer:
     _require_pairs(graph)
     a, b = graph.edges.T
 
-    def infer(unary: np.ndarray) -> Marginals:
+    def infer(unary: FloatArray) -> Marginals:
         unary = check_unary(graph, unary)
         # [lu2007, sect. 3.1]
         log_beliefs = unary.copy()
@@ -71,7 +72,7 @@ def pairs(graph: Graph) -> Infer:
         # Both ends of a pair know its sum; it counts once.
         return Marginals(nodes, float(log_totals.sum() - log_totals[b].sum()), exact=True)
 
-    def most_probable(unary: np.ndarray) -> np.ndarray:
+    def most_probable(unary: FloatArray) -> IntArray:
         unary = check_unary(graph, unary)
         best_of_a = unary[a] + edge_message(unary[b], graph.weights, largest=True)
         _require_possible(best_of_a, graph)
@@ -82,8 +83,7 @@ def pairs(graph: Graph) -> Infer:
         z[b] = given_a.argmax(axis=1)
         return z
 
-    infer.most_probable = most_probable
-    return infer
+    return with_most_probable(infer, most_probable)
 
 
 def _require_pairs(graph: Graph) -> None:
@@ -99,7 +99,7 @@ def _require_pairs(graph: Graph) -> None:
     )
 
 
-def _require_possible(log_beliefs: np.ndarray, graph: Graph) -> None:
+def _require_possible(log_beliefs: FloatArray, graph: Graph) -> None:
     """Name a pair whose ends have but one state, and the same."""
     impossible = np.flatnonzero(log_beliefs.max(axis=1) == -np.inf)
     if len(impossible):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -21,6 +22,8 @@ SPECIMEN_TOC = """
       - file: book/specimen
 """
 GENERATED = ["genindex", "search", "py-modindex"]
+# For a process that is to reach no network: see no_network/sitecustomize.py.
+NO_NETWORK = {"PYTHONPATH": str(Path(__file__).parent / "no_network")}
 
 
 def pages() -> list[str]:
@@ -41,9 +44,12 @@ def build(project: Path) -> str:
     refresh(project / "book/specimen.ipynb")
     command = shutil.which("jupyter-book", path=str(Path(sys.executable).parent))
     options = ["--all", "-W", "-n", "--keep-going"]
+    log = project / "network.log"
+    log.touch()
     run = subprocess.run(
-        [command, "build", ".", *options], cwd=project, capture_output=True, text=True, check=False
-    )
+        [command, "build", ".", *options], cwd=project, capture_output=True, text=True, check=False,
+        env=os.environ | NO_NETWORK | {"CGMM_NETWORK_LOG": str(log)},
+    )  # fmt: skip
     if run.returncode == 0:
         return ""
     complaints = [line for line in run.stderr.splitlines() if re.search("WARNING|ERROR", line)]

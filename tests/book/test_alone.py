@@ -1,0 +1,191 @@
+"""Each chapter stands alone: no state of another, no order of cells but downward, no network."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import json
+import os
+import re
+import subprocess
+import symtable
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import notebooks
+import pytest
+from built_book import NO_NETWORK
+from nbformat.v4 import new_notebook
+
+CHAPTERS = sorted(notebooks.BOOK.glob("*.ipynb"))
+# What a notebook leaves behind for another, or takes from it; figures and printing are its output.
+WRITES = {
+    "dump", "open", "mkdir", "save", "savefig", "savetxt", "savez", "savez_compressed", "tofile",
+    "to_csv", "to_pickle", "to_json", "unlink", "write", "write_bytes", "write_text",
+}  # fmt: skip
+# Magic commands and shell escapes; what IPython remembers of earlier cells.
+MAGIC = re.compile(r"^\s*[%!]|\bget_ipython\b", re.MULTILINE)
+REMEMBERED = {"_", "__", "___", "_i", "_ii", "_iii", "_ih", "_oh", "_dh", "In", "Out"}
+
+
+def sources(path: Path) -> list[tuple[str, str]]:
+    """Id and source of each cell of code."""
+    cells = json.loads(path.read_text(encoding="utf8"))["cells"]
+    return [(c["id"], "".join(c["source"])) for c in cells if c["cell_type"] == "code"]
+
+
+def complaints(cells: list[tuple[str, str]]) -> Iterator[str]:
+    """What makes a notebook depend on another, or on an order that is not downward."""
+    known = set(dir(builtins)) | {"__name__"}
+    in_the_end = set().union(*(_made(s) for _, s in cells if not MAGIC.search(s)))
+    for name, source in cells:
+        if MAGIC.search(source):
+            yield f"{name}: a command of IPython"
+            continue
+        yield from (f"{name}: {call} writes or opens a file" for call in _calls(source) & WRITES)
+        now, when_called = _wanted(symtable.symtable(source, name, "exec"))
+        known |= _made(source)
+        wanted = now | when_called
+        yield from (f"{name}: {one} is what IPython remembers" for one in wanted & REMEMBERED)
+        # A function may be called later than it is made.
+        missing = (now - known) | (when_called - known - in_the_end)
+        for one in sorted(missing - REMEMBERED):
+            yield f"{name}: {one} is made by no cell so far"
+
+
+def _calls(source: str) -> set[str]:
+    """Names of the functions and methods that are called."""
+    functions = [node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    return {getattr(f, "attr", getattr(f, "id", "")) for f in functions}
+
+
+def _made(source: str) -> set[str]:
+    """Global names that a cell makes."""
+    symbols = symtable.symtable(source, "", "exec").get_symbols()
+    return {one.get_name() for one in symbols if one.is_assigned() or one.is_imported()}
+
+
+def _wanted(table: symtable.SymbolTable) -> tuple[set[str], set[str]]:
+    """Global names that are wanted at once, and those that functions want when they are called."""
+    at_top = table.get_type() == "module"
+    symbols = [one for one in table.get_symbols() if one.is_referenced()]
+    # Python 3.11 takes what is bound in a function called "top" for global as well as local.
+    of_all = (one for one in symbols if at_top or (one.is_global() and not one.is_local()))
+    now = {one.get_name() for one in of_all}
+    later: set[str] = set()
+    for child in table.get_children():
+        inner = _wanted(child)
+        later |= inner[1]
+        if child.get_name() in {"listcomp", "setcomp", "dictcomp", "genexpr"}:
+            now |= inner[0]
+        else:
+            later |= inner[0]
+    return now, later
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_depends_on_no_other_and_on_no_order(path):
+    assert list(complaints(sources(path))) == []
+
+
+@pytest.mark.parametrize(
+    ("cells", "complaint"),
+    [
+        (["print(x)", "x = 1"], "0: x is made by no cell so far"),
+        (["def f():\n    return x", "y = 1"], "0: x is made by no cell so far"),
+        (["print([y for y in x])", "x = 1"], "0: x is made by no cell so far"),
+        (["1 + 1", "print(_)"], "1: _ is what IPython remembers"),
+        (["1 + 1", "print(Out[1])"], "1: Out is what IPython remembers"),
+        (["%run 01_mixtures.ipynb"], "0: a command of IPython"),
+        (["x = 1\n!ls"], "0: a command of IPython"),
+        (["import numpy as np", "np.save('x.npy', np.ones(1))"], "1: save writes or opens a file"),
+        (["print(open('x.txt'))"], "0: open writes or opens a file"),
+    ],
+)
+def test_what_depends_is_found(cells, complaint):
+    assert list(complaints([(str(i), source) for i, source in enumerate(cells)])) == [complaint]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["import numpy as np\nx = np.ones(3)", "def f(y):\n    z = y\n    return z + x", "f(x)"],
+        ["for _ in range(2):\n    pass", "class A:\n    b = 1", "A()"],
+        ["a, *b = 1, 2", "print(f'{a}{b}')", "[i for i in b]"],
+        ["def f():\n    return x", "x = 1", "f()"],
+    ],
+)
+def test_what_does_not_depend_is_let_through(cells):
+    assert list(complaints([(str(i), source) for i, source in enumerate(cells)])) == []
+
+
+# ---------------------------------------------------------------------------- run anywhere
+
+
+def test_a_notebook_in_an_empty_folder_comes_out_as_in_the_book(tmp_path):
+    """Byte for byte: it needs no file beside it. This is how `make notebooks` runs each."""
+    first = CHAPTERS[0]
+    cells = notebooks.load(first).cells
+    # As far as the first picture: that is the beginning of any chapter, and takes seconds.
+    stop = next(i for i, cell in enumerate(cells) if "image/png" in _pictures(cell)) + 1
+    beginning = new_notebook(cells=copy.deepcopy(cells[:stop]))
+    for cell in beginning.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    path = tmp_path / "alone" / first.name
+    path.parent.mkdir()
+    path.write_text(nbformat.writes(beginning), encoding="utf8")
+    assert notebooks.refresh(path)
+    assert [p.name for p in path.parent.iterdir()] == [first.name]
+    for fresh, stored in zip(notebooks.load(path).cells, cells[:stop], strict=True):
+        assert fresh == stored
+
+
+def _pictures(cell) -> set[str]:
+    return {kind for output in cell.get("outputs", []) for kind in output.get("data", {})}
+
+
+# ---------------------------------------------------------------------------- no network
+
+
+REACH = "import socket, urllib.request as u; {}; print('reached')"
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        "socket.create_connection(('192.0.2.1', 80), timeout=0.1)",
+        "socket.getaddrinfo('example.org', 80)",
+        "socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ('192.0.2.1', 53))",
+        "u.urlopen('http://192.0.2.1/', timeout=0.1)",
+    ],
+)
+def test_a_build_that_asks_a_network_is_refused_and_found_out(tmp_path, attempt):
+    log = tmp_path / "asked"
+    environment = os.environ | NO_NETWORK | {"CGMM_NETWORK_LOG": str(log)}
+    command = [sys.executable, "-c", REACH.format(attempt)]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert "no network here" in run.stderr
+    assert "reached" not in run.stdout
+    assert re.search(r"192\.0\.2\.1|example\.org", log.read_text(encoding="utf8"))
+
+
+def test_a_build_may_talk_to_itself():
+    """Kernels do, over the loopback."""
+    attempt = (
+        "s = socket.create_server(('127.0.0.1', 0)); socket.create_connection(s.getsockname())"
+    )
+    command = [sys.executable, "-c", REACH.format(attempt)]
+    run = subprocess.run(
+        command, env=os.environ | NO_NETWORK, capture_output=True, text=True, check=False
+    )
+    assert run.stdout == "reached\n", run.stderr
+
+
+def test_the_book_was_built_without_asking_a_network(built):
+    log = built[0].parents[1] / "network.log"
+    assert log.exists()
+    assert log.read_text(encoding="utf8") == ""

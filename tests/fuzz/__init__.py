@@ -1,0 +1,1 @@
+"""Random problems for every public estimator, and the contract that every answer must honour."""

@@ -1,0 +1,688 @@
+"""Extreme numbers: offsets, units, dimensions, components, log-odds, and every way to hold X.
+
+What comes out is compared with the unshifted, unscaled problem by an exact law, with arbitrary
+precision, or with a closed form. Where no floating-point answer exists the answer is a ValueError.
+
+=====  ==================================================================
+s      factor of the data: variances get s², log-densities -D log s
+eps    2**-52, the relative rounding of one operation
+=====  ==================================================================
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tracemalloc
+from functools import partial
+
+import mpmath
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.stats import norm
+from sklearn.base import clone
+
+import cgmm
+from cgmm import (
+    ENGINES,
+    MMC,
+    RCA,
+    ConstrainedCategoricalMixture,
+    ConstrainedGaussianMixture,
+    COPKMeans,
+    OnlineRCA,
+    Parameters,
+    PCKMeans,
+    SemiSupervisedGaussianClassifier,
+    SideInformation,
+)
+from cgmm.em import e_step
+from cgmm.gaussian import POOLINGS, log_density, weighted_moments
+from cgmm.inference import auto, clique, enumerate_assignments, gibbs, junction_tree, mean_field
+from cgmm.network import Graph
+from cgmm.rca import whitening
+
+slow = pytest.mark.skipif(
+    os.environ.get("CGMM_SLOW") != "1", reason="takes minutes, or gigabytes; CGMM_SLOW=1 runs it"
+)
+
+
+@pytest.fixture(scope="module")
+def blobs() -> np.ndarray:
+    """Sixty points in three groups; multiples of 2^-20, so that an offset of 1e8 is exact."""
+    rng = np.random.default_rng(0)
+    centres = np.array([[0.0, 0.0], [7.0, 1.0], [2.0, 8.0]])
+    X = np.repeat(centres, 20, axis=0) + rng.normal(size=(60, 2)) * [1.0, 0.6]
+    return np.round(X * 2**20) / 2**20
+
+
+CLASSES = np.repeat([0, 1, 2], 20)
+MUST = np.array([[0, 1], [1, 2], [20, 21], [22, 23], [40, 41], [42, 43], [44, 45]])
+CANNOT = np.array([[0, 20], [20, 40], [5, 47], [30, 50], [3, 30]])
+ODDS = np.array([[6, 7, 2.0], [26, 8, -1.5], [9, 49, 0.3], [27, 9, -0.2]])
+SOFT = np.concatenate([ODDS, np.column_stack([CANNOT, np.full(len(CANNOT), -4.0)])])
+PARTLY = np.where(np.arange(60) % 3 == 0, CLASSES, -1)
+PAIRS = {"must_link": MUST, "cannot_link": np.array([[0, 20], [22, 40], [5, 47], [30, 50]])}
+
+# For each engine, what it can be told.
+KNOWN = {
+    "auto": {"must_link": MUST, "cannot_link": CANNOT, "preferences": ODDS, "labels": PARTLY},
+    "junction_tree": {"must_link": MUST, "cannot_link": CANNOT, "preferences": ODDS},
+    "spanning_tree": {"must_link": MUST, "cannot_link": CANNOT, "preferences": ODDS},
+    "independent": {"must_link": MUST, "labels": PARTLY},
+    "pairs": PAIRS,
+    "clique": {"must_link": MUST, "cannot_link": [[0, 20], [20, 40], [0, 40]]},
+    "mean_field": {"must_link": MUST, "preferences": SOFT},
+    "gibbs": {"must_link": MUST, "cannot_link": CANNOT, "preferences": ODDS},
+    "enumerate": {
+        "must_link": [[i - 1, i] for i in range(60) if i % 20],
+        "cannot_link": CANNOT[:1],
+    },
+}
+
+
+def mixture(engine: str, **params) -> ConstrainedGaussianMixture:
+    weights = "ignore" if engine == "gibbs" else "exact"
+    if engine == "gibbs":
+        engine = partial(gibbs, n_chains=2, n_sweeps=10, burn_in=5)
+    return ConstrainedGaussianMixture(
+        3, inference=engine, weights=weights, tol=0.0, max_iter=5, random_state=0, **params
+    )
+
+
+@pytest.mark.filterwarnings("ignore:EM did not converge")
+@pytest.mark.parametrize("engine", sorted({*ENGINES, "spanning_tree"}))
+class TestMixturesOfEveryEngine:
+    """The law of shifts and units, through the whole fit."""
+
+    @staticmethod
+    def fit(engine, X, **params):
+        return mixture(engine, **params).fit(X, **KNOWN[engine])
+
+    @pytest.mark.parametrize("covariance_type", sorted(POOLINGS))
+    def test_an_offset_of_1e8_changes_nothing(self, blobs, engine, covariance_type):
+        here, there = (
+            self.fit(engine, X, covariance_type=covariance_type) for X in (blobs, blobs + 1e8)
+        )
+        # The centre of the data is subtracted exactly; what is left of the offset is rounding of
+        # means, eps * 1e8 = 2e-8, of which the likelihood at its maximum feels the square.
+        np.testing.assert_allclose(there.responsibilities_, here.responsibilities_, atol=1e-7)
+        np.testing.assert_array_equal(there.labels_, here.labels_)
+        np.testing.assert_allclose(there.means_ - 1e8, here.means_, rtol=0, atol=1e-7)
+        np.testing.assert_allclose(there.covariances_, here.covariances_, rtol=1e-6, atol=1e-7)
+        if engine != "gibbs":
+            np.testing.assert_allclose(there.history_, here.history_, rtol=1e-8)
+
+    @pytest.mark.parametrize("s", [2.0**498, 2.0**-498, 1e150, 1e-150])
+    def test_units_are_units(self, blobs, engine, s):
+        here = self.fit(engine, blobs, reg_covar=1e-6)
+        there = self.fit(engine, blobs * s, reg_covar=1e-6 * s * s)
+        # A power of two rounds nothing but logarithms, of sizes up to 2 * 60 * 345.
+        exact_power = np.log2(s) % 1 == 0
+        atol = 1e-9 if exact_power else 1e-8
+        np.testing.assert_allclose(there.responsibilities_, here.responsibilities_, atol=atol)
+        np.testing.assert_array_equal(there.labels_, here.labels_)
+        np.testing.assert_allclose(there.means_ / s, here.means_, rtol=1e-8)
+        np.testing.assert_allclose(there.covariances_ / s / s, here.covariances_, rtol=1e-6)
+        if engine != "gibbs":
+            law = here.history_ - blobs.size * np.log(s)
+            np.testing.assert_allclose(there.history_, law, rtol=1e-10)
+
+    @pytest.mark.parametrize(("s", "cause"), [(1e200, "overflow"), (1e-200, "vanish")])
+    def test_units_beyond_all_squares_are_refused(self, blobs, engine, s, cause):
+        with pytest.raises(ValueError, match=f"column . spans .* {cause}"):
+            self.fit(engine, blobs * s, reg_covar=0.0)
+
+
+# ---------------------------------------------------------------------------- other estimators
+
+OTHERS = {
+    "classifier": (
+        lambda s: SemiSupervisedGaussianClassifier(reg_covar=1e-6 * s * s),
+        {"y": PARTLY, "cannot_link": CANNOT},
+    ),
+    "COPKMeans": (
+        lambda s: COPKMeans(3, random_state=0),
+        {"must_link": MUST, "cannot_link": CANNOT},
+    ),
+    "PCKMeans": (
+        lambda s: PCKMeans(3, w=3.0 * s * s, random_state=0),
+        {"must_link": MUST, "cannot_link": CANNOT},
+    ),
+    "RCA": (lambda s: RCA(), {"must_link": MUST}),
+    "RCA to one dimension": (lambda s: RCA(1), {"must_link": MUST}),
+    "OnlineRCA": (lambda s: OnlineRCA(random_state=0), {"must_link": MUST}),
+    "MMC": (lambda s: MMC(), {"must_link": MUST, "cannot_link": CANNOT}),
+    "diagonal MMC": (lambda s: MMC(diagonal=True), {"must_link": MUST, "cannot_link": CANNOT}),
+}
+
+
+def answer(model, X) -> np.ndarray:
+    """What a model says of points, free of offsets and units as far as its law goes."""
+    if hasattr(model, "mixture_"):
+        return model.predict_proba(X)
+    if hasattr(model, "cluster_centers_"):
+        return np.eye(3)[model.labels_]
+    differences = X - X[0]
+    return differences @ model.components_.T
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_an_offset_of_1e8_changes_no_answer(blobs, name):
+    make, known = OTHERS[name]
+    here, there = (answer(make(1.0).fit(X, **known), X) for X in (blobs, blobs + 1e8))
+    np.testing.assert_allclose(there, here, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("model", [COPKMeans(3, random_state=0), PCKMeans(3, random_state=0)])
+def test_an_offset_of_1e8_costs_the_objective_no_digits(blobs, model):
+    # Without centring, squares of 1e16 would leave nothing of the variance of one.
+    here, there = (clone(model).fit(X, must_link=MUST) for X in (blobs, blobs + 1e8))
+    # The start is a point, with eps * 1e8 of rounding, which its objective feels in full.
+    np.testing.assert_allclose(there.history_, here.history_, rtol=1e-8)
+    np.testing.assert_allclose(there.cluster_centers_ - 1e8, here.cluster_centers_, atol=3e-8)
+
+
+@pytest.mark.parametrize("s", [1e140, 1e-140, 2.0**490, 2.0**-490])
+@pytest.mark.parametrize("name", OTHERS)
+def test_units_change_no_answer(blobs, name, s):
+    make, known = OTHERS[name]
+    here, there = (answer(make(f).fit(X, **known), X) for f, X in ((1.0, blobs), (s, blobs * s)))
+    np.testing.assert_allclose(there, here, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("s", "cause"), [(1e200, "overflow|represented"), (1e-200, "vanish|repr")])
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_has_no_squares_is_refused(blobs, name, s, cause):
+    make, known = OTHERS[name]
+    model = make(0.0) if name == "classifier" else make(1.0)
+    with pytest.raises(ValueError, match=rf"column . spans .*({cause})"):
+        model.fit(blobs * s, **known)
+
+
+def test_categories_have_no_units_but_codes_too_large_are_refused():
+    X = np.array([[0, 1], [1, 1], [0, 0], [1, 0]]) * [1, 10**12]
+    with pytest.raises(ValueError, match=r"feature 1 holds the code 1000000000000.*OrdinalEncoder"):
+        ConstrainedCategoricalMixture(2).fit(X)
+    X[:, 1] //= 10**7
+    assert ConstrainedCategoricalMixture(2, random_state=0).fit(X).n_categories_[1] == 100_001
+
+
+# ---------------------------------------------------------------------------- arbitrary precision
+
+
+def exact_log_density(x, mean, covariance) -> mpmath.mpf:
+    """log N(x | mean, covariance) with 60 digits."""
+    S = mpmath.matrix(covariance.tolist())
+    apart = mpmath.matrix(x.tolist()) - mpmath.matrix(mean.tolist())
+    square = (apart.T * mpmath.lu_solve(S, apart))[0]
+    return -(len(x) * mpmath.log(2 * mpmath.pi) + mpmath.log(mpmath.det(S)) + square) / 2
+
+
+def exact_posterior(unaries, prior, edges, weights):
+    """Marginals and log-evidence by the sum over all assignments, with 60 digits."""
+    n, K = len(unaries), len(unaries[0])
+    shares, total, total_prior = [[mpmath.mpf(0)] * K for _ in range(n)], 0, 0
+    for z in itertools.product(range(K), repeat=n):
+        tie = sum(w for (a, b), w in zip(edges, weights, strict=True) if z[a] == z[b])
+        if tie == -np.inf:
+            continue
+        weight = mpmath.exp(sum(unaries[j][z[j]] for j in range(n)) + tie)
+        total_prior += mpmath.exp(sum(prior[j][z[j]] for j in range(n)) + tie)
+        total += weight
+        for j in range(n):
+            shares[j][z[j]] += weight
+    marginals = np.array([[float(p / total) for p in row] for row in shares])
+    return marginals, float(mpmath.log(total) - mpmath.log(total_prior))
+
+
+STRUCTURES = {
+    "independent": np.empty((0, 2), dtype=int),
+    "pairs": np.array([[0, 1], [2, 3]]),
+    "clique": np.array([[0, 1], [0, 2], [1, 2]]),
+    "junction_tree": np.array([[0, 1], [1, 2], [2, 3], [0, 3]]),
+    "auto": np.array([[0, 1], [1, 2], [0, 2], [2, 3]]),
+    "enumerate": np.array([[0, 1], [1, 2], [0, 2], [2, 3]]),
+}
+
+
+@pytest.mark.parametrize("odds", [700.0, -700.0, 36.0, -np.inf])
+@pytest.mark.parametrize("smallest", [1.0, 1e-8, 1e-12])
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_the_e_step_equals_arbitrary_precision(name, smallest, odds):
+    edges = STRUCTURES[name]
+    odds = -np.inf if name == "clique" else odds
+    rng = np.random.default_rng(1)
+    turn = np.linalg.qr(rng.normal(size=(2, 2)))[0]
+    S = turn @ np.diag([1.0, smallest]) @ turn.T
+    S = (S + S.T) / 2
+    theta = Parameters(
+        np.array([0.6, 0.4 - 1e-9, 1e-9]), rng.normal(size=(3, 2)), np.stack([S, 4 * S, np.eye(2)])
+    )
+    # Points near the thin sheets: elsewhere each density is a number with nothing to compare.
+    X = theta.means[[0, 1, 0, 1, 2]] + turn[:, 0] * rng.normal(size=(5, 1))
+    weights = np.full(len(edges), odds) * np.where(np.arange(len(edges)) % 2, 1, 1)
+    side = SideInformation.build(5, preferences=np.column_stack([edges, weights]))
+    found = e_step(X, theta, side, ENGINES[name](side.graph))
+    with mpmath.workdps(60):
+        prior = [[mpmath.log(mpmath.mpf(p)) for p in theta.weights.tolist()] for _ in X]
+        unaries = [
+            [
+                prior[i][k] + exact_log_density(X[i], theta.means[k], theta.covariances[k])
+                for k in range(3)
+            ]
+            for i in range(5)
+        ]
+        marginals, log_evidence = exact_posterior(unaries, prior, edges.tolist(), weights.tolist())
+    if odds == np.inf:
+        raise AssertionError
+    # A rounding of x by eps moves (x - μ)ᵀ Σ⁻¹ (x - μ) by eps * |x|² / smallest; log-odds of 700
+    # leave 700 eps.
+    slack = 1e-12 + 3e-15 / smallest
+    np.testing.assert_allclose(found.responsibilities, marginals, rtol=0, atol=slack * 10)
+    assert found.log_evidence == pytest.approx(log_evidence, rel=1e-12, abs=100 * slack)
+
+
+def test_approximate_engines_at_log_odds_of_700():
+    edges, unary = np.array([[0, 1], [1, 2]]), np.log([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8]])
+    for weights in ([700.0, 700.0], [-700.0, 700.0], [-700.0, -700.0]):
+        graph = Graph(3, edges, np.array(weights))
+        truth = enumerate_assignments(graph)(unary)
+        bound = mean_field(graph)(unary)
+        assert bound.log_z <= truth.log_z + 1e-9
+        # It says one assignment for certain, and loses at most the log of the others' number.
+        assert bound.log_z >= truth.log_z - np.log(2**3)
+        drawn = gibbs(graph, n_chains=200, n_sweeps=200)(unary).nodes
+        np.testing.assert_allclose(drawn, truth.nodes, atol=0.1)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_log_odds_of_700_are_as_good_as_hard(blobs, sign):
+    pairs = MUST if sign > 0 else CANNOT
+    soft = np.column_stack([pairs, np.full(len(pairs), sign * 700.0)])
+    hard = {"must_link": MUST} if sign > 0 else {"cannot_link": CANNOT}
+    start = {"init_params": np.eye(3)[CLASSES], "tol": 1e-12, "max_iter": 300}
+    preferred = ConstrainedGaussianMixture(3, **start).fit(blobs, preferences=soft)
+    forced = ConstrainedGaussianMixture(3, **start).fit(blobs, **hard)
+    np.testing.assert_allclose(preferred.responsibilities_, forced.responsibilities_, atol=1e-9)
+    # e^-700 is a tenth of a thousandth of nothing; what is lost is 700 eps a relation.
+    assert preferred.log_evidence_ == pytest.approx(forced.log_evidence_, abs=1e-9)
+
+
+# ---------------------------------------------------------------------------- many dimensions
+
+
+def test_densities_in_1000_dimensions_have_their_closed_form():
+    rng = np.random.default_rng(0)
+    D, N = 1000, 7
+    u, X, mean = rng.normal(size=D), rng.normal(size=(N, D)), rng.normal(size=D)
+    # Σ = I + u uᵀ: |Σ| = 1 + |u|², and Σ⁻¹ by Sherman and Morrison.
+    theta = Parameters(np.ones(1), mean[None], (np.eye(D) + np.outer(u, u))[None])
+    apart, inner = X - mean, 1 + u @ u
+    squares = np.square(apart).sum(axis=1) - np.square(apart @ u) / inner
+    truth = -0.5 * (D * np.log(2 * np.pi) + np.log(inner) + squares)
+    np.testing.assert_allclose(log_density(X, theta)[:, 0], truth, rtol=1e-11)
+    diagonal = theta._replace(covariances=np.diag(np.exp(u))[None])
+    truth = norm.logpdf(X, mean, np.exp(u / 2)).sum(axis=1)
+    np.testing.assert_allclose(log_density(X, diagonal)[:, 0], truth, rtol=1e-11)
+
+
+@pytest.mark.parametrize("covariance_type", sorted(POOLINGS))
+def test_a_fit_in_1000_dimensions_finds_the_classes(covariance_type):
+    rng = np.random.default_rng(0)
+    z = np.repeat([0, 1], 15)
+    X = rng.normal(size=(30, 1000)) + 0.5 * z[:, None]
+    model = ConstrainedGaussianMixture(
+        2, covariance_type=covariance_type, reg_covar=1.0, random_state=0
+    ).fit(X, must_link=[[0, 1]], cannot_link=[[0, 15]], labels=np.where(np.arange(30) % 5, -1, z))
+    np.testing.assert_array_equal(model.labels_, z)
+    # Between the classes lie 1000 * 0.5²: what is left of the other is below all rounding.
+    np.testing.assert_allclose(model.responsibilities_, np.eye(2)[z], atol=1e-9)
+    assert np.isfinite(model.log_evidence_)
+
+
+def test_metrics_in_1000_dimensions():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 1000)) * rng.uniform(0.1, 10, size=1000)
+    y = np.repeat(np.arange(20), 2)
+    with pytest.warns(UserWarning, match="transform gives"):
+        model = RCA().fit(X, y)
+    W, within = model.components_, model.within_covariance_
+    np.testing.assert_allclose(W @ within @ W.T, np.eye(len(W)), atol=1e-8)
+    pairs = [[2 * j, 2 * j + 1] for j in range(20)]
+    for model in (COPKMeans(3, random_state=0), PCKMeans(3, w=np.inf, random_state=0)):
+        labels = model.fit(X, must_link=pairs, cannot_link=[[0, 2]]).labels_
+        np.testing.assert_array_equal(labels[::2], labels[1::2])
+        assert labels[0] != labels[2]
+    # Relations in a plane of the 1000 dimensions: the metric lives there, and has its closed form.
+    planar = np.zeros((4, 1000))
+    planar[:, 0], planar[:, 1] = [0, 0.1, 1, 1.1], [0, 3, 0, -3]
+    with pytest.warns(UserWarning, match="2 of 1000 dimensions"):
+        metric = MMC(diagonal=True).fit(
+            planar, must_link=[[0, 1], [2, 3]], cannot_link=[[0, 2], [1, 3]]
+        )
+    assert metric.get_mahalanobis_matrix()[0, 0] == pytest.approx(50, rel=1e-4)
+
+
+def test_whitening_of_1000_dimensions_with_a_condition_of_1e8():
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.normal(size=(1000, 1000)))[0]
+    values = np.logspace(-8, 0, 1000)
+    within = (Q * values) @ Q.T
+    W = whitening((within + within.T) / 2)
+    # eps * condition * a factor for a thousand dimensions
+    np.testing.assert_allclose(W @ within @ W.T, np.eye(1000), atol=1e-5)
+
+
+# ---------------------------------------------------------------------------- many components
+
+
+def test_fifty_components():
+    rng = np.random.default_rng(0)
+    z = np.repeat(np.arange(50), 4)
+    X = 20.0 * np.column_stack([z % 7, z // 7]) + rng.normal(size=(200, 2))
+    known = {
+        "labels": np.where(np.arange(200) % 4, -1, z),
+        "cannot_link": [[0, 4], [1, 9], [5, 10]],
+    }
+    model = ConstrainedGaussianMixture(50, covariance_type="tied", random_state=0)
+    model.fit(X, must_link=[[0, 1], [5, 6]], preferences=[[8, 9, 3.0], [9, 30, -2.0]], **known)
+    np.testing.assert_array_equal(model.labels_, z)
+    np.testing.assert_allclose(model.responsibilities_.sum(axis=1), 1, rtol=1e-12)
+    # Every density and weight as scipy has them, of isolated points.
+    spread = model.covariances_[0]
+    assert np.ptp(model.covariances_, axis=0).max() == 0
+    from scipy.stats import multivariate_normal
+
+    joint = np.column_stack([multivariate_normal(m, spread).logpdf(X) for m in model.means_])
+    joint += np.log(model.weights_)
+    truth = np.exp(joint - joint.max(axis=1, keepdims=True))
+    truth /= truth.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(X), truth, atol=1e-10)
+
+
+def test_engines_at_fifty_components_equal_the_sum_written_down():
+    rng = np.random.default_rng(0)
+    unary = rng.normal(size=(3, 50)) * 5
+    chain = Graph(3, np.array([[0, 1], [1, 2]]), np.array([-np.inf, 2.5]))
+    table = unary[0][:, None, None] + unary[1][:, None] + unary[2]
+    eye = np.eye(50, dtype=bool)
+    table = np.where(eye[:, :, None], -np.inf, table) + 2.5 * eye
+    top = table.max()
+    p = np.exp(table - top)
+    for engine in (auto, junction_tree):
+        found = engine(chain)(unary)
+        assert found.log_z == pytest.approx(top + np.log(p.sum()), rel=1e-12)
+        for j, others in enumerate([(1, 2), (0, 2), (0, 1)]):
+            np.testing.assert_allclose(found.nodes[j], p.sum(axis=others) / p.sum(), atol=1e-12)
+    pair = Graph(2, np.array([[0, 1]]), np.array([-np.inf]))
+    truth = np.exp(unary[0][:, None] + unary[1]) * ~eye
+    for engine in (auto, clique, ENGINES["pairs"]):
+        found = engine(pair)(unary[:2])
+        np.testing.assert_allclose(found.nodes[0], truth.sum(axis=1) / truth.sum(), atol=1e-12)
+
+
+def test_a_clique_of_fifty_is_refused_by_name_before_memory_is_taken():
+    pairs = np.column_stack(np.triu_indices(26, 1))
+    with pytest.raises(ValueError, match=r"mutually cannot-linked.*K = 50"):
+        ConstrainedGaussianMixture(50).fit(
+            np.random.default_rng(0).normal(size=(60, 2)), cannot_link=pairs
+        )
+
+
+# ---------------------------------------------------------------------------- near-singular
+
+
+@pytest.mark.parametrize("reach", [1e3, 1e5, 1e7])
+def test_a_tiny_component_in_wide_data_keeps_its_digits(reach):
+    # (reach / 1e-2)² is how much larger x xᵀ is than what is left of it near the tiny component.
+    theta = Parameters(
+        np.array([0.5, 0.5]), np.array([[reach, -reach], [0.0, reach]]),
+        np.array([[[1e-4, 3e-5], [3e-5, 2e-4]], np.eye(2) * reach**2]),
+    )  # fmt: skip
+    rng = np.random.default_rng(0)
+    X = np.concatenate([theta.means[0] + 0.02 * rng.normal(size=(20, 2)), reach * np.eye(2)])
+    with mpmath.workdps(60):
+        truth = [
+            [float(exact_log_density(x, m, S)) for m, S in zip(*theta[1:], strict=True)] for x in X
+        ]
+    # The data themselves have eps * reach of rounding, which Σ⁻¹ x multiplies; here they are exact.
+    np.testing.assert_allclose(log_density(X, theta), truth, rtol=1e-11)
+
+
+@pytest.mark.parametrize("thin", [1e-4, 1e-6, 1e-7])
+def test_moments_of_a_thin_sheet_equal_arbitrary_precision(thin):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2)) @ np.array([[1.0, 1.0], [-thin, thin]]) + 3
+    r = rng.dirichlet([1, 1], 40)
+    found = weighted_moments(X, r)
+    with mpmath.workdps(60):
+        for k in range(2):
+            w = [mpmath.mpf(v) for v in r[:, k].tolist()]
+            rows = [[mpmath.mpf(v) for v in row] for row in X.tolist()]
+            mean = [sum(a * x[d] for a, x in zip(w, rows, strict=True)) / sum(w) for d in (0, 1)]
+            apart = [x[0] - mean[0] - x[1] + mean[1] for x in rows]
+            truth = float(sum(a * v * v for a, v in zip(w, apart, strict=True)))
+            S = found.scatter[k]
+            across = S[0, 0] - S[0, 1] - S[1, 0] + S[1, 1]
+            # The scatter's entries carry eps each; across the sheet little is left of them.
+            assert across == pytest.approx(truth, rel=1e-9, abs=40 * 40 * 2**-52)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("n_points", [40, 4000])
+def test_a_sheet_too_thin_for_its_covariance_is_refused(seed, n_points):
+    # Its variance across is 1e-20, of which nothing is left in a covariance with entries of one:
+    # what Cholesky finds there is rounding, negative as often as not.
+    rng = np.random.default_rng(seed)
+    X = np.repeat(rng.normal(size=(n_points, 1)), 2, axis=1) + 1e-10 * rng.normal(
+        size=(n_points, 2)
+    )
+    with pytest.raises(ValueError, match=r"component . is not positive definite.*reg_covar"):
+        ConstrainedGaussianMixture(1, reg_covar=0.0).fit(X)
+    assert np.isfinite(ConstrainedGaussianMixture(1).fit(X).log_evidence_)
+
+
+def test_a_component_whose_precision_overflows_is_refused():
+    theta = Parameters(np.ones(1), np.zeros((1, 1)), np.full((1, 1, 1), 1e-308))
+    with pytest.raises(ValueError, match="component 0 is not positive definite"):
+        log_density(np.zeros((2, 1)), theta)
+
+
+# ---------------------------------------------------------------------------- how X is held
+
+
+def memory_mapped(X, tmp_path) -> np.ndarray:
+    np.save(tmp_path / "X.npy", X)
+    return np.load(tmp_path / "X.npy", mmap_mode="r")
+
+
+def read_only(X, tmp_path) -> np.ndarray:
+    X = X.copy()
+    X.setflags(write=False)
+    return X
+
+
+LAYOUTS = {
+    "Fortran-ordered": lambda X, _: np.asfortranarray(X),
+    "read-only": read_only,
+    "memory-mapped": memory_mapped,
+    "every third row": lambda X, _: np.repeat(X, 3, axis=0)[::3],
+    "backwards": lambda X, _: X[::-1].copy()[::-1],
+    "columns of a wider table": lambda X, _: np.column_stack([X, X, X])[:, 2:4],
+    "big-endian": lambda X, _: X.astype(">f8"),
+    "lists": lambda X, _: X.tolist(),
+    "pandas": lambda X, _: pd.DataFrame(X, columns=["a", "b"]),
+    "polars": lambda X, _: pl.DataFrame(X, schema=["a", "b"]),
+}
+
+MODELS = {
+    **{name: (make(1.0), known) for name, (make, known) in OTHERS.items()},
+    "mixture": (ConstrainedGaussianMixture(3, random_state=0), KNOWN["auto"]),
+    "categorical": (ConstrainedCategoricalMixture(3, random_state=0), KNOWN["auto"]),
+}
+
+
+def results(model, X) -> dict[str, np.ndarray]:
+    """Every fitted attribute that is an array or a number, and what the methods say."""
+    found = {k: v for k, v in vars(model).items() if k.endswith("_") and not k.startswith("_")}
+    found = {
+        k: np.asarray(v, dtype=float) for k, v in found.items() if np.ndim(v) or np.isscalar(v)
+    }
+    for method in ("predict", "predict_proba", "transform", "score_samples"):
+        if hasattr(model, method):
+            found[method] = np.asarray(getattr(model, method)(X), dtype=float)
+    return found
+
+
+def data_for(name: str, blobs: np.ndarray) -> np.ndarray:
+    return np.round(np.clip(blobs / 3, 0, 3)) if name == "categorical" else blobs
+
+
+NAMES = ("feature_names_in_", "mixture_")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", MODELS)
+def test_how_x_is_held_does_not_matter(blobs, tmp_path, name, layout):
+    model, known = MODELS[name]
+    X = data_for(name, blobs)
+    held = LAYOUTS[layout](X, tmp_path)
+    plain, other = clone(model).fit(X, **known), clone(model)
+    before = np.array(held, dtype=float)
+    other.fit(held, **known)
+    names = [n for n in NAMES if hasattr(other, n)]
+    kept = {n: vars(other).pop(n) for n in names}
+    vars(plain).pop("mixture_", None)
+    if "mixture_" in kept:
+        plain = clone(model).fit(X, **known)
+        other.mixture_ = kept["mixture_"]
+        np.testing.assert_array_equal(plain.predict_proba(X), other.predict_proba(X))
+        return
+    truth, found = results(plain, X), results(other, X)
+    assert truth.keys() == found.keys()
+    for key, value in truth.items():
+        # Sums along memory of another order round differently, once.
+        np.testing.assert_allclose(found[key], value, rtol=1e-9, atol=1e-9, err_msg=key)
+    np.testing.assert_array_equal(np.array(held, dtype=float), before)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_float32_is_read_as_the_float64_that_it_is(blobs, name):
+    model, known = MODELS[name]
+    X = data_for(name, blobs).astype(np.float32)
+    narrow, wide = (clone(model).fit(v, **known) for v in (X, X.astype(np.float64)))
+    for method in ("predict", "predict_proba", "transform"):
+        if hasattr(narrow, method):
+            a, b = getattr(narrow, method)(X), getattr(wide, method)(X.astype(np.float64))
+            np.testing.assert_array_equal(a, b)
+            assert a.dtype.itemsize == 8 or a.dtype.kind == "i"
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.parametrize("name", MODELS)
+def test_frames_go_in_and_come_out(blobs, name, kind):
+    model, known = MODELS[name]
+    X = data_for(name, blobs)
+    frame = LAYOUTS[kind](X, None)
+    fitted = clone(model).fit(frame, **known)
+    assert list(fitted.feature_names_in_) == ["a", "b"]
+    if not hasattr(fitted, "transform"):
+        np.testing.assert_array_equal(
+            fitted.predict(frame), clone(model).fit(X, **known).predict(X)
+        )
+        with pytest.raises(ValueError, match="feature names"):
+            fitted.predict(frame[["b", "a"]])
+        return
+    out = fitted.set_output(transform=kind).transform(frame)
+    assert type(out).__module__.split(".")[0] == kind
+    assert list(out.columns) == list(fitted.get_feature_names_out())
+    np.testing.assert_array_equal(
+        out.to_numpy(),
+        clone(fitted).set_output(transform="default").fit(frame, **known).transform(frame),
+    )
+    if kind == "pandas":
+        frame.index = [f"row {i}" for i in range(len(frame))]
+        assert list(fitted.transform(frame).index) == list(frame.index)
+
+
+def test_side_information_in_frames_is_read_by_column(blobs):
+    model = ConstrainedGaussianMixture(3, random_state=0)
+    plain = clone(model).fit(blobs, must_link=MUST, cannot_link=CANNOT, preferences=ODDS)
+    for frame in (pd.DataFrame, pl.DataFrame):
+        other = clone(model).fit(
+            blobs, must_link=frame(MUST), cannot_link=frame(CANNOT), preferences=frame(ODDS)
+        )
+        np.testing.assert_array_equal(other.responsibilities_, plain.responsibilities_)
+
+
+def test_every_estimator_is_here():
+    estimators = {name for name in cgmm.__all__ if hasattr(getattr(cgmm, name), "fit")}
+    assert {type(model).__name__ for model, _ in MODELS.values()} == estimators
+    assert set(KNOWN) == {*ENGINES, "spanning_tree"}
+
+
+# ---------------------------------------------------------------------------- many points
+
+
+def fit_one_dimension(X, sampling="points", **known):
+    model = ConstrainedGaussianMixture(
+        2, covariance_type="spherical", tol=0.0, max_iter=3, sampling=sampling,
+        means_init=[[-2.0], [3.0]], covariances_init=[1.0, 1.0], weights_init=[0.5, 0.5],
+    )  # fmt: skip
+    with pytest.warns(match="EM did not converge"):
+        return model.fit(X, **known)
+
+
+def repeated(n_copies: int) -> None:
+    """N copies of a data set have its parameters, and N times its log-evidence."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(-1, 1, size=(400, 1)), rng.normal(2, 0.5, size=(600, 1))])
+    once = fit_one_dimension(X)
+    tracemalloc.start()
+    many = fit_one_dimension(np.tile(X, (n_copies, 1)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # Pairwise sums round with the logarithm of their length, others with its root at worst.
+    np.testing.assert_allclose(many.means_, once.means_, rtol=1e-9)
+    np.testing.assert_allclose(many.covariances_, once.covariances_, rtol=1e-9)
+    np.testing.assert_allclose(many.weights_, once.weights_, rtol=1e-9)
+    assert many.log_evidence_ == pytest.approx(n_copies * once.log_evidence_, rel=1e-10)
+    # O(N K): a dozen tables of N rows and K columns at most, and no N × N of anything.
+    assert peak < 12 * len(X) * n_copies * 2 * 8
+
+
+def test_many_copies_of_the_data_are_one():
+    repeated(200)
+
+
+@slow
+def test_ten_million_points_in_one_dimension():
+    repeated(10_000)
+
+
+@slow
+def test_ten_million_points_in_chunklets_of_two():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(-1, 1, size=(400, 1)), rng.normal(2, 0.5, size=(600, 1))])
+    pairs = np.arange(10_000_000).reshape(-1, 2)
+    once = fit_one_dimension(X, must_link=pairs[:500], sampling="chunklets")
+    many = fit_one_dimension(np.tile(X, (10_000, 1)), must_link=pairs, sampling="chunklets")
+    np.testing.assert_allclose(many.means_, once.means_, rtol=1e-9)
+    assert many.log_evidence_ == pytest.approx(10_000 * once.log_evidence_, rel=1e-10)
+
+
+@slow
+@pytest.mark.parametrize("make", [partial(COPKMeans, 3), partial(PCKMeans, 3, w=1.0)])
+def test_k_means_of_a_million_points_with_relations(make):
+    rng = np.random.default_rng(0)
+    z = rng.integers(3, size=1_000_000)
+    X = 10.0 * z[:, None] + rng.normal(size=(1_000_000, 1))
+    i, j = rng.permutation(1_000_000)[:200_000].reshape(2, -1)
+    same = z[i] == z[j]
+    pairs = np.column_stack([i, j])
+    model = make(random_state=0).fit(X, must_link=pairs[same], cannot_link=pairs[~same])
+    assert (model.labels_[i[same]] == model.labels_[j[same]]).mean() > 0.999
+    assert (model.labels_[i[~same]] != model.labels_[j[~same]]).mean() > 0.999

@@ -1,0 +1,99 @@
+"""What the two distributions hold, and what their metadata say."""
+
+from __future__ import annotations
+
+import tomllib
+from email import message_from_string
+from pathlib import Path
+from typing import NamedTuple
+from zipfile import ZipFile
+
+import pytest
+from package import CLUTTER, ROOT, build, names_in_sdist, names_in_wheel
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+import cgmm
+
+if not (ROOT / "cgmm").is_dir():
+    pytest.skip("an installed package is tested: no source to build", allow_module_level=True)
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))["project"]
+
+
+class Built(NamedTuple):
+    sdist: Path
+    wheel: Path
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Built:
+    """Both distributions, built as `make package` does, but with the setuptools at hand."""
+    return Built(*build(ROOT, tmp_path_factory.mktemp("package"), isolated=False))
+
+
+def files(folder: str) -> set[str]:
+    """Paths of the files below a folder of the project, without what running it leaves behind."""
+    found, waiting = set(), [ROOT / folder]
+    while waiting:
+        place = waiting.pop()
+        names = {path.name for path in place.iterdir()}
+        for name in names - CLUTTER(str(place), names):
+            path = place / name
+            if path.is_dir():
+                waiting.append(path)
+            elif path.suffix not in {".pyc", ".pyo"}:
+                found.add(path.relative_to(ROOT).as_posix())
+    return found
+
+
+def read(wheel: Path, name: str) -> str:
+    """A file of the wheel's metadata."""
+    with ZipFile(wheel) as archive:
+        (path,) = (p for p in archive.namelist() if p.endswith(f".dist-info/{name}"))
+        return archive.read(path).decode("utf8")
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(built):
+    names = names_in_wheel(built.wheel)
+    code = {name for name in names if ".dist-info/" not in name}
+    assert code == files("cgmm")
+    assert "cgmm/py.typed" in code
+    assert {name.rpartition("/")[2] for name in names - code} >= {"METADATA", "LICENSE", "RECORD"}
+
+
+def test_the_source_distribution_holds_what_its_tests_and_the_book_need(built):
+    names = names_in_sdist(built.sdist)
+    for folder in ("cgmm", "tests", "book", "benchmarks"):
+        assert files(folder) <= names, folder
+    top = {"pyproject.toml", "requirements.txt", "Makefile", "README.md", "_toc.yml", "_config.yml"}
+    assert top <= names
+    built_ones = ("_build", "build", "dist", ".git", ".venv", "env")
+    assert not {name for name in names if name.partition("/")[0] in built_ones}
+    assert not {name for name in names if "__pycache__" in name or ".ipynb_checkpoints" in name}
+
+
+def test_metadata_say_what_the_project_says(built):
+    found = message_from_string(read(built.wheel, "METADATA"))
+    assert found["Name"] == PROJECT["name"]
+    assert Version(found["Version"]) == Version(PROJECT["version"])
+    assert Version(found["Version"]) == Version(cgmm.__version__)
+    assert found["Requires-Python"] == PROJECT["requires-python"]
+    assert found["License-Expression"] == PROJECT["license"]
+    assert set(found.get_all("Provides-Extra")) == set(PROJECT["optional-dependencies"])
+    needs = [Requirement(line) for line in found.get_all("Requires-Dist")]
+    at_run_time = {str(need) for need in needs if need.marker is None}
+    assert at_run_time == {str(Requirement(line)) for line in PROJECT["dependencies"]}
+
+
+def test_the_description_is_the_readme(built):
+    found = message_from_string(read(built.wheel, "METADATA"))
+    assert found["Description-Content-Type"] == "text/markdown"
+    text = (ROOT / "README.md").read_text(encoding="utf8")
+    assert found.get_payload(decode=False).strip() == text.strip()
+
+
+def test_the_wheel_is_for_every_platform(built):
+    assert built.wheel.name == f"cgmm-{PROJECT['version']}-py3-none-any.whl"
+    assert "Root-Is-Purelib: true" in read(built.wheel, "WHEEL")
+    assert read(built.wheel, "top_level.txt").split() == ["cgmm"]

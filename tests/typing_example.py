@@ -1,0 +1,108 @@
+"""What a type checker knows of a user's script: the types it must find, line by line.
+
+``mypy`` checks this file with the package; ``tests/test_typing.py`` runs it as well, so that the
+types are those of the values, and holds that the mistakes of ``typing_mistakes.py`` are found.
+"""
+
+from __future__ import annotations
+
+from typing import assert_type
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from cgmm import (
+    ENGINES,
+    RCA,
+    ConstrainedCategoricalMixture,
+    ConstrainedGaussianMixture,
+    COPKMeans,
+    Parameters,
+    Posterior,
+    SemiSupervisedGaussianClassifier,
+    SideInformation,
+)
+from cgmm.categorical import CategoricalParameters, Categories, one_hot
+from cgmm.em import e_step, em, m_step
+from cgmm.gaussian import POOLINGS, Pooling
+from cgmm.inference import junction_tree
+from cgmm.network import Engine, ExactInfer, Graph, Infer, Marginals
+from cgmm.numerics import FloatArray, IntArray
+from cgmm.weights import closed_form
+
+X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+THETA = Parameters(np.array([0.5, 0.5]), np.array([[-1.5], [1.5]]), np.ones((2, 1, 1)))
+
+
+def estimators() -> None:
+    """Fit, and read what was found."""
+    mixture = ConstrainedGaussianMixture(2, random_state=0).fit(X, must_link=[[0, 1]])
+    assert_type(mixture, ConstrainedGaussianMixture)
+    assert_type(mixture.labels_, IntArray)
+    assert_type(mixture.responsibilities_, FloatArray)
+    assert_type(mixture.log_evidence_, float)
+    assert_type(mixture.n_iter_, int)
+    assert_type(mixture.predict(X), IntArray)
+    assert_type(mixture.predict_proba([[0.0]]), FloatArray)
+    assert_type(mixture.bic(X), float)
+    assert_type(COPKMeans(2).fit(X, cannot_link=[(0, 3)]).labels_, IntArray)
+    assert_type(RCA().fit(X, [0, 0, 1, 1]).transform(X), FloatArray)
+    survey = ConstrainedCategoricalMixture(2, random_state=0).fit(np.array([[0], [1], [1], [0]]))
+    assert_type(survey.labels_, IntArray)
+    classifier = SemiSupervisedGaussianClassifier().fit(X, [0, -1, -1, 1])
+    assert_type(classifier.mixture_, ConstrainedGaussianMixture)
+    assert_type(classifier.predict_proba(X), FloatArray)
+
+
+def core() -> None:
+    """The same loop by hand, for either family."""
+    side = SideInformation.build(4, must_link=[[0, 1]], preferences=[[1, 2, -0.5]])
+    assert_type(side, SideInformation)
+    infer = ENGINES["auto"](side.graph)
+    assert_type(infer, Infer)
+    posterior = e_step(X, THETA, side, infer)
+    assert_type(posterior, Posterior)
+    assert_type(posterior.responsibilities, FloatArray)
+    pool = POOLINGS["full"]
+    assert_type(pool, Pooling)
+    after = m_step(X, THETA, posterior, pool, closed_form, reg_covar=1e-6)
+    assert_type(after, Parameters)
+    theta, _ = next(em(X, after, side, infer, pool, closed_form))
+    assert_type(theta, Parameters)
+
+    table = one_hot(np.array([[0], [1], [1], [0]]), (2,))
+    assert_type(e_step(table, answers(), side, infer), Posterior)
+    survey = m_step(table, answers(), posterior, Categories((2,)), closed_form)
+    assert_type(survey, CategoricalParameters)
+
+
+def answers() -> CategoricalParameters:
+    """Two components with a taste of their own."""
+    return CategoricalParameters(np.array([0.5, 0.5]), np.array([[0.9, 0.1], [0.2, 0.8]]))
+
+
+def engines() -> None:
+    """An exact engine can tell the most probable joint assignment; one's own is an engine too."""
+    graph = Graph(2, np.array([[0, 1]]), np.array([-np.inf]))
+    exact = junction_tree(graph)
+    assert_type(exact, ExactInfer)
+    assert_type(exact(np.zeros((2, 2))), Marginals)
+    assert_type(exact.most_probable(np.zeros((2, 2))), IntArray)
+
+    def uniform(graph: Graph) -> Infer:
+        def infer(unary: FloatArray) -> Marginals:
+            return Marginals(np.full(unary.shape, 1 / unary.shape[1]), float("nan"), exact=False)
+
+        return infer
+
+    own: Engine = uniform
+    ConstrainedGaussianMixture(2, inference=own, weights="ignore", random_state=0).fit(X)
+
+
+def run() -> list[str]:
+    """Everything above; the names of what ran."""
+    parts = (estimators, core, engines)
+    for part in parts:
+        part()
+    assert isinstance(one_hot(np.array([[0]]), (2,)), csr_array)
+    return [part.__name__ for part in parts]
