@@ -12,7 +12,7 @@ whatever the number of jobs. ``--backend dask --scheduler ADDRESS`` has it run o
 (``pip install "dask[distributed]"``).
 """
 
-from cgmm.replicate import barhillel2005, lu2007, shental2003
+from cgmm.replicate import barhillel2005, choosing, lu2007, shental2003
 from cgmm.replicate.runner import (
     Experiment,
     Result,
@@ -44,7 +44,7 @@ __all__ = [
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
-    for paper in (shental2003, lu2007, barhillel2005)
+    for paper in (shental2003, lu2007, barhillel2005, choosing)
     for experiment in paper.EXPERIMENTS
 }
 """Every experiment by its name."""

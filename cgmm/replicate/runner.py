@@ -21,7 +21,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from threading import Lock
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -45,6 +46,7 @@ __all__ = [
 
 Row = tuple[str, ...]
 
+_TAKING_TURNS = Lock()
 _DIGITS = 8  # of a value in a file
 _REASON = 120  # characters
 
@@ -177,7 +179,7 @@ def tasks_of(
 # ---------------------------------------------------------------------------- one realisation
 
 
-def realise(task: Task, data_home: str | os.PathLike = "data") -> list[Row]:
+def realise(task: Task, data_home: str | os.PathLike[str] = "data") -> list[Row]:
     """Run one realisation on one thread, and return its rows.
 
     Parameters
@@ -194,8 +196,9 @@ def realise(task: Task, data_home: str | os.PathLike = "data") -> list[Row]:
     """
     experiment, setting, realisation, seed = task
     data = load_data(setting.data, str(data_home))
-    # Sums in one order, so that the last digits do not depend on the number of cores.
-    with threadpool_limits(1):
+    # Sums in one order, so that the last digits do not depend on the number of cores. That, and
+    # which warnings are recorded, is settled for a whole process: its threads take turns.
+    with _TAKING_TURNS, threadpool_limits(1):
         results = list(experiment.run(data, *setting.values, np.random.default_rng(seed)))
     head = (experiment.paper, experiment.figure, setting.data, *map(_text, setting.values))
     return [
@@ -299,7 +302,7 @@ def _text(value: float | int | str) -> str:
 # ---------------------------------------------------------------------------- files
 
 
-def read_rows(path: str | os.PathLike) -> list[dict[str, str]]:
+def read_rows(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     """Rows of a result file by column.
 
     Parameters
@@ -402,7 +405,7 @@ class _Store:
         os.replace(new, self.path)
         self.partial.unlink(missing_ok=True)
 
-    def _place(self, key: Row) -> tuple:
+    def _place(self, key: Row) -> tuple[int, Row, int, int]:
         """Settings in the order of the design, then realisations by number."""
         settings = [(s.data, *map(_text, s.values)) for s in self.experiment.design]
         place = settings.index(key[:-2]) if key[:-2] in settings else len(settings)
@@ -414,11 +417,11 @@ class _Store:
 
 def replicate(
     experiment: Experiment,
-    results: str | os.PathLike,
+    results: str | os.PathLike[str],
     *,
     realisations: int | None = None,
     jobs: int = 1,
-    data_home: str | os.PathLike = "data",
+    data_home: str | os.PathLike[str] = "data",
     seed: int = 0,
     quick: bool = False,
     fresh: bool = False,
@@ -491,7 +494,7 @@ def _absent(names: Iterable[str], data_home: str) -> dict[str, str]:
     return complaints
 
 
-def _with_bar(done: Iterable, n: int, name: str, out: TextIO | None) -> Iterator:
+def _with_bar(done: Iterable[Any], n: int, name: str, out: TextIO | None) -> Iterator[Any]:
     """Hand on what arrives, and draw how much has."""
     for i, item in enumerate(done, start=1):
         yield item

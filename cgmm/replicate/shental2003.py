@@ -19,7 +19,9 @@ is never singular.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
@@ -30,6 +32,7 @@ from cgmm.initialise import nearest
 from cgmm.kmeans import COPKMeans
 from cgmm.metrics import matched_accuracy, pairwise_scores
 from cgmm.network import NetworkError
+from cgmm.numerics import FloatArray, IntArray
 from cgmm.replicate.runner import Experiment, Result, Setting, attempt
 from cgmm.scenarios import Relations, teachers
 
@@ -41,7 +44,7 @@ UCI = ("iris", "wine", "breast_cancer", "ionosphere", "pima", "balance-scale")
 TOLD = {"": (), " positive": ("must_link",), " both": ("must_link", "cannot_link")}
 
 
-def standardised(X: np.ndarray) -> np.ndarray:
+def standardised(X: FloatArray) -> FloatArray:
     """Features of mean zero and variance one, without those that are constant.
 
     Parameters
@@ -59,7 +62,7 @@ def standardised(X: np.ndarray) -> np.ndarray:
     return (X[:, varies] - X[:, varies].mean(axis=0)) / spread[varies]
 
 
-def told(relations: Relations, kinds: tuple[str, ...]) -> dict[str, np.ndarray]:
+def told(relations: Relations, kinds: tuple[str, ...]) -> dict[str, IntArray]:
     """Arguments of ``fit``: the named kinds of relations."""
     return {kind: getattr(relations, kind) for kind in kinds}
 
@@ -75,10 +78,10 @@ def _six_methods(
     free = np.setdiff1d(np.arange(len(y)), constrained)
     centres, _ = kmeans_plusplus(X, K, random_state=int(rng.integers(2**31)))
 
-    def kmeans(known: dict) -> np.ndarray:
+    def kmeans(known: dict[str, IntArray]) -> IntArray:
         return COPKMeans(K, init=centres).fit(X, **known).labels_
 
-    def em(known: dict) -> np.ndarray:
+    def em(known: dict[str, IntArray]) -> IntArray:
         model = ConstrainedGaussianMixture(
             K,
             covariance_type=covariance_type,
@@ -88,7 +91,9 @@ def _six_methods(
         )
         return _exact_or_tree(model, X, known).labels_
 
-    def scores(fit, known: dict) -> dict[str, float]:
+    def scores(
+        fit: Callable[[dict[str, IntArray]], IntArray], known: dict[str, IntArray]
+    ) -> dict[str, float]:
         labels = fit(known)
         return {
             "f_half": pairwise_scores(y, labels).f_half,
@@ -101,11 +106,13 @@ def _six_methods(
             yield from attempt(
                 name + suffix,
                 ("f_half", "f_half_unconstrained"),
-                lambda fit=fit, known=known: scores(fit, known),
+                partial(scores, fit, known),
             )
 
 
-def _exact_or_tree(model: ConstrainedGaussianMixture, X: np.ndarray, known: dict):
+def _exact_or_tree(
+    model: ConstrainedGaussianMixture, X: FloatArray, known: dict[str, IntArray]
+) -> ConstrainedGaussianMixture:
     """The model fitted exactly; where that costs too much, without relations that close a cycle.
 
     Mean field is no way out: cannot-links are hard, and it is made for preferences.
@@ -114,7 +121,8 @@ def _exact_or_tree(model: ConstrainedGaussianMixture, X: np.ndarray, known: dict
         return model.fit(X, **known)
     except NetworkError:
         warnings.warn("exact inference is out of reach, a spanning tree is kept", stacklevel=2)
-        return model.set_params(inference="spanning_tree").fit(X, **known)
+        model.set_params(inference="spanning_tree")
+        return model.fit(X, **known)
 
 
 def figure_5(data: Dataset, share: float, rng: np.random.Generator) -> Iterator[Result]:
@@ -144,7 +152,7 @@ def figure_1(data: Dataset, n_pairs: int, rng: np.random.Generator) -> Iterator[
     free = order[2 * n_pairs :]
     seed = int(rng.integers(2**31))
 
-    def fit(**known) -> dict[str, float]:
+    def fit(**known: Any) -> dict[str, float]:
         model = ConstrainedGaussianMixture(
             2, n_init=10, init_params="random_from_data", random_state=seed
         )
@@ -175,7 +183,7 @@ EXPERIMENTS = (
         columns=("share",),
         design=(Setting("faces", (0.5,)), Setting("faces", (0.75,))),
         quick=(Setting("faces", (0.5,)),),
-        realisations=1000,
+        realisations=1000,  # the paper: more than that, and only a hundred for Figure 5
         run=figure_7,
     ),
     Experiment(

@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,9 +28,10 @@ import numpy as np
 
 from cgmm.replicate.runner import read_rows
 
-__all__ = ["Comparison", "Found", "Judgement", "judge", "read_comparisons", "table"]
+__all__ = ["Comparison", "Found", "Judgement", "judge", "read_comparisons", "report", "table"]
 
 Rows = Sequence[Mapping[str, str]]
+Groups = dict[tuple[str, ...], dict[str, float]]
 VERDICTS = ("reproduced", "partly", "not")
 
 
@@ -77,7 +79,7 @@ class Judgement(NamedTuple):
     found: list[Found]
 
 
-def read_comparisons(path: str | os.PathLike) -> list[Comparison]:
+def read_comparisons(path: str | os.PathLike[str]) -> list[Comparison]:
     """Read the claims.
 
     Parameters
@@ -175,7 +177,7 @@ def _agrees(row: Mapping[str, str], wanted: Mapping[str, Any]) -> bool:
     )
 
 
-def _by_group(rows: Rows, wanted: Mapping[str, Any], by: Iterable[str]) -> dict:
+def _by_group(rows: Rows, wanted: Mapping[str, Any], by: Iterable[str]) -> Groups:
     """Group -> realisation -> value, nan where the method failed."""
     groups: dict[tuple[str, ...], dict[str, float]] = {}
     by = list(by)
@@ -188,7 +190,12 @@ def _by_group(rows: Rows, wanted: Mapping[str, Any], by: Iterable[str]) -> dict:
     return groups
 
 
-def _found(comparison: Comparison, group: tuple[str, ...], ours: dict, minus: dict | None) -> Found:
+def _found(
+    comparison: Comparison,
+    group: tuple[str, ...],
+    ours: dict[str, float],
+    minus: dict[str, float] | None,
+) -> Found:
     values = np.array([v if minus is None else v - minus.get(r, np.nan) for r, v in ours.items()])
     kept = values[~np.isnan(values)]
     n, n_failed = len(kept), len(values) - len(kept)
@@ -198,7 +205,39 @@ def _found(comparison: Comparison, group: tuple[str, ...], ours: dict, minus: di
     return Found(group, mean, error, n, n_failed, bool(agrees and n_failed <= n))
 
 
-def table(comparisons: Sequence[Comparison], results: str | os.PathLike) -> tuple[list[str], bool]:
+def report(comparison: Comparison, judgement: Judgement) -> list[str]:
+    """A comparison as lines of text: claim and verdict, then what was found in each group.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The claim.
+    judgement : Judgement
+        What follows from the result file, as :func:`judge` returns it.
+
+    Returns
+    -------
+    list of str
+        For a terminal, or for a test that fails: where another verdict is written down, it is named
+        beside the one that follows.
+
+    Examples
+    --------
+    >>> claim = Comparison("a", "1", "score", "high", "a-fig1", ["data"], {}, {"method": "ours"},
+    ...                    "above", 0.9, 0.0, "reproduced")
+    >>> row = {"data": "iris", "method": "ours", "realisation": "0", "value": "0.5"}
+    >>> print(report(claim, judge(claim, [row]))[0])
+    a, Fig. 1: score: high -> not  WRITTEN: reproduced
+    """
+    mark = "" if judgement.verdict == comparison.verdict else "  WRITTEN: " + comparison.verdict
+    claim = f"{comparison.paper}, Fig. {comparison.figure}: {comparison.quantity}"
+    head = f"{claim}: {comparison.printed} -> {judgement.verdict}{mark}"
+    return [head, *(f"    {_line(found)}" for found in judgement.found)]
+
+
+def table(
+    comparisons: Sequence[Comparison], results: str | os.PathLike[str]
+) -> tuple[list[str], bool]:
     """Every comparison as lines of text, and whether one is not as written down.
 
     Parameters
@@ -211,21 +250,18 @@ def table(comparisons: Sequence[Comparison], results: str | os.PathLike) -> tupl
     Returns
     -------
     lines : list of str
-        For a terminal.
+        For a terminal. Those that are not as written down are repeated at the end.
     wrong : bool
         Whether a verdict differs from the one that follows.
     """
-    lines, wrong = [], False
+    reports, wrong = [], []
     for comparison in comparisons:
         judgement = judge(comparison, read_rows(Path(results) / f"{comparison.file}.csv"))
-        mark = "" if judgement.verdict == comparison.verdict else "  WRITTEN: " + comparison.verdict
-        wrong |= bool(mark)
-        lines.append(
-            f"{comparison.paper}, Fig. {comparison.figure}: {comparison.quantity}: "
-            f"{comparison.printed} -> {judgement.verdict}{mark}"
-        )
-        lines.extend(f"    {_line(found)}" for found in judgement.found)
-    return lines, wrong
+        reports.append(report(comparison, judgement))
+        if judgement.verdict != comparison.verdict:
+            wrong.append(reports[-1])
+    closing = f"{len(wrong)} of {len(comparisons)} verdicts are not as written down."
+    return list(chain(*reports, ["", closing], *wrong)), bool(wrong)
 
 
 def _line(found: Found) -> str:

@@ -1,0 +1,118 @@
+"""The page of comparisons says what follows from the results, and is not stale."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+import shutil
+from collections import Counter
+from html import unescape
+
+import comparisons
+import pytest
+from errata import HEADINGS
+
+from cgmm.replicate.verdicts import VERDICTS
+
+JUDGED = comparisons.load()
+TEXT = comparisons.page(JUDGED)
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A copy of the result files, to be spoilt."""
+    return shutil.copytree(comparisons.RESULTS, tmp_path / "results")
+
+
+def shift(path, method, by):
+    """Add a number to every value of a method."""
+    with open(path, newline="", encoding="utf8") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        if row["method"] == method and row["value"]:
+            row["value"] = str(float(row["value"]) + by)
+    with open(path, "w", newline="", encoding="utf8") as file:
+        out = csv.DictWriter(file, rows[0])
+        out.writeheader()
+        out.writerows(rows)
+
+
+def test_the_page_is_up_to_date(capsys):
+    assert comparisons.main(["--check"]) == 0, capsys.readouterr().out
+
+
+def test_a_stale_page_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(comparisons, "PAGE", tmp_path / "comparisons.md")
+    assert comparisons.main(["--check"]) == 1
+    assert "is stale: run comparisons.py" in capsys.readouterr().out
+    assert comparisons.main([]) == 0
+    assert comparisons.main(["--check"]) == 0
+
+
+def test_every_claim_has_its_row_below_its_figure():
+    assert len(JUDGED) > 90
+    for paper, of_paper in comparisons.grouped(JUDGED, "paper").items():
+        for figure, ours in comparisons.grouped(of_paper, "figure").items():
+            label = f"({comparisons.label(paper, figure)})="
+            assert TEXT.count(label) == 1
+            table = TEXT.split(label)[1].split("\n(")[0]
+            assert table.splitlines()[1].removeprefix("### Figure").lstrip("s ") == figure
+            assert table.count("\n| ") == 2 + len(ours)
+            for row, (claim, (verdict, found)) in zip(
+                table.strip().splitlines()[4:], ours, strict=True
+            ):
+                left, right = row.strip("| ").split(" | ")
+                assert claim.quantity[1:] in left
+                assert claim.printed.replace("-2800", "−2800").replace("-3500", "−3500") in left
+                assert right.startswith(f"**{comparisons.WORDS[verdict]}**")
+                assert right.endswith(claim.why)
+                assert right.count("does not hold") == sum(not f.holds for f in found)
+                assert right.count("<br>") == len(found) + bool(claim.why)
+
+
+def test_the_counts_on_top_add_up():
+    counts = Counter((c.paper, j.verdict) for c, j in JUDGED)
+    for paper in {c.paper for c, _ in JUDGED}:
+        numbers = " | ".join(str(counts[paper, v]) for v in VERDICTS)
+        assert TEXT.count(f"| {HEADINGS[paper]} | {numbers} |\n") == 1
+    sums = [sum(n for (_, v), n in counts.items() if v == verdict) for verdict in VERDICTS]
+    said = re.search(r"Of (\d+) claims: (\d+) reproduced, (\d+) partly, (\d+) not", TEXT)
+    assert [int(n) for n in said.groups()] == [sum(sums), *sums]
+
+
+def test_what_was_not_reproduced_is_linked_from_the_top():
+    top = TEXT.split("\n## ")[0]
+    wanted = {comparisons.label(c.paper, c.figure) for c, j in JUDGED if j.verdict == "not"}
+    assert set(re.findall(r"\{ref\}`[^<]+<([^>]+)>`", top)) == wanted
+
+
+def test_a_new_number_is_on_the_page_and_a_flipped_verdict_stops_it(results):
+    path = results / "barhillel2005-fig3.csv"
+    shift(path, "as seen", 0.02)
+    assert comparisons.page(comparisons.load(results=results)) != TEXT
+    shift(path, "as seen", 1.0)
+    with pytest.raises(ValueError, match=r"(?s)mend .*mean size .*-> not  WRITTEN: reproduced\n"):
+        comparisons.load(results=results)
+
+
+def test_rows_have_two_columns_and_no_stray_markup():
+    for row in TEXT.splitlines():
+        if row.startswith("| ") and "<br>" in row:
+            assert row.count("|") == 3
+            assert not re.search(r"<(?!br>)|\$|_ | _", unescape(row))
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "text"),
+    [
+        (-0.123456, 0.0123, "−0.123 ± 0.012"),
+        (-2800.4, 31.0, "−2800 ± 31"),
+        (0.575, 0.0, "0.575"),
+        (0.575, math.nan, "0.575"),
+        (0.99871, 0.000012, "0.9987 ± 0.0000"),
+        (math.nan, math.nan, "none"),
+    ],
+)
+def test_numbers_are_as_exact_as_they_are_known(mean, error, text):
+    assert comparisons.quantity(mean, error) == text

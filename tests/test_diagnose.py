@@ -1,0 +1,248 @@
+"""Relations judged: against enumeration of every assignment, against refits, and in the limits."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
+
+from cgmm import ConstrainedGaussianMixture, scenarios
+from cgmm.diagnose import expected_flip_rate, judge, log_odds_together
+from cgmm.em import e_step, node_unaries
+from cgmm.gaussian import Parameters
+from cgmm.inference import ENGINES
+from cgmm.inference.enumerate import _all_assignments, _edge_terms
+from cgmm.network import Graph
+from cgmm.side_information import SideInformation
+
+AUTO = ENGINES["auto"]
+
+
+def random_parameters(rng, n_components, n_dims=2):
+    means = 2 * rng.normal(size=(n_components, n_dims))
+    return Parameters(
+        rng.dirichlet(np.ones(n_components)), means, np.tile(np.eye(n_dims), (n_components, 1, 1))
+    )
+
+
+def log_odds_by_hand(unary, graph, a, b):
+    """Every assignment of the whole network, sorted into equal and unequal."""
+    z = _all_assignments(*unary.shape)
+    log_weights = unary[np.arange(len(unary)), z].sum(axis=1) + _edge_terms(graph, z)
+    equal = z[:, a] == z[:, b]
+    with np.errstate(divide="ignore"):
+        return logsumexp(log_weights[equal]) - logsumexp(log_weights[~equal])
+
+
+def random_network(seed, n_nodes=6, n_components=3):
+    rng = np.random.default_rng(seed)
+    pairs = np.array(list(itertools.combinations(range(n_nodes), 2)))
+    edges = pairs[rng.random(len(pairs)) < rng.uniform(0.1, 0.6)]
+    weights = rng.normal(scale=2, size=len(edges))
+    unary = rng.normal(scale=3, size=(n_nodes, n_components))
+    return unary, Graph(n_nodes, edges, weights), pairs
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10_000), st.integers(2, 3))
+def test_log_odds_of_all_pairs_are_those_of_enumeration(seed, n_components):
+    unary, graph, pairs = random_network(seed, 6, n_components)
+    found = log_odds_together(AUTO(graph), unary, graph, pairs)
+    expected = [log_odds_by_hand(unary, graph, a, b) for a, b in pairs]
+    # Sums of a few hundred positive terms: nothing cancels.
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_hard_edges_and_evidence_decide():
+    graph = Graph(4, np.array([[0, 1], [1, 2]]), np.array([-np.inf, 1.0]))
+    unary = np.zeros((4, 2))
+    unary[0, 1] = unary[3, 0] = -np.inf  # node 0 has state 0, node 3 state 1
+    pairs = np.array([[0, 1], [0, 2], [1, 2], [0, 3], [1, 3], [2, 2]])
+    found = log_odds_together(AUTO(graph), unary, graph, pairs)
+    np.testing.assert_allclose(found, [-np.inf, -1, 1, -np.inf, np.inf, np.inf], atol=1e-12)
+
+
+def test_both_tails_keep_their_digits():
+    # Two lone nodes, sure of their states to e^-100: p(equal) ≈ 2 e^-100.
+    graph = Graph(2, np.empty((0, 2), dtype=int), np.empty(0))
+    unary = np.array([[0.0, -100.0], [-100.0, 0.0]])
+    pair = np.array([[0, 1]])
+    low = log_odds_together(AUTO(graph), unary, graph, pair)
+    high = log_odds_together(
+        AUTO(graph), unary[:, ::-1] * [[1], [0]] + unary * [[0], [1]], graph, pair
+    )
+    np.testing.assert_allclose([low[0], high[0]], [np.log(2) - 100, 100 - np.log(2)], rtol=1e-12)
+
+
+def test_no_pair_is_no_work():
+    graph = Graph(2, np.empty((0, 2), dtype=int), np.empty(0))
+    assert len(log_odds_together(AUTO(graph), np.zeros((2, 2)), graph, np.empty((0, 2), int))) == 0
+
+
+def test_nodes_of_different_components_are_held_at_once():
+    calls = []
+    graph = Graph(200, np.arange(200).reshape(-1, 2), np.ones(100))
+    engine = AUTO(graph)
+
+    def counted(unary):
+        calls.append(1)
+        return engine(unary)
+
+    log_odds_together(counted, np.zeros((200, 3)), graph, graph.edges)
+    assert len(calls) == 1 + 3
+
+
+# ---------------------------------------------------------------------------- relations
+
+
+def problem(seed, n_points=7, n_components=2, n_relations=7):
+    """Points, θ, and preferences of which some share points or even both points."""
+    rng = np.random.default_rng(seed)
+    X = 2 * rng.normal(size=(n_points, 2))
+    pairs = np.array(list(itertools.combinations(range(n_points), 2)))
+    chosen = pairs[rng.integers(len(pairs), size=n_relations)]
+    w = rng.choice([-1, 1], n_relations) * rng.uniform(0.2, 3, n_relations)
+    return X, random_parameters(rng, n_components), np.column_stack([chosen, w])
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10_000), st.integers(2, 3), st.booleans())
+def test_support_is_what_the_network_without_the_relation_says(seed, n_components, with_must_link):
+    X, theta, rows = problem(seed, n_components=n_components)
+    certain = {"must_link": [[0, 1]]} if with_must_link else {}
+    side = SideInformation.build(len(X), preferences=rows, **certain)
+    found = judge(X, theta, side, rows, AUTO(side.graph))
+    for e, (i, j, w) in enumerate(rows):
+        others = SideInformation.build(len(X), preferences=np.delete(rows, e, axis=0), **certain)
+        a, b = others.node_of[[int(i), int(j)]]
+        if a == b:
+            assert found.support[e] == np.sign(w) * np.inf
+            continue
+        unary = node_unaries(X, theta, others)
+        expected = np.sign(w) * log_odds_by_hand(unary, others.graph, a, b)
+        assert found.support[e] == pytest.approx(expected, rel=1e-9, abs=1e-8)
+        assert found.log_odds[e] == pytest.approx(expected + abs(w), rel=1e-9, abs=1e-8)
+    assert found.support[found.order].tolist() == sorted(found.support)
+
+
+def test_held_out_relations_are_judged_by_the_network_as_it_is():
+    X, theta, rows = problem(3)
+    kept, out = rows[:4], rows[4:]
+    side = SideInformation.build(len(X), preferences=kept)
+    found = judge(X, theta, side, out, AUTO(side.graph), held_out=True)
+    whole = SideInformation.build(len(X), preferences=np.vstack([kept, out[:1]]))
+    again = judge(X, theta, whole, out[:1], AUTO(whole.graph))
+    assert found.support[0] == pytest.approx(again.support[0], abs=1e-9)
+    assert found.log_odds[0] == pytest.approx(again.log_odds[0], abs=1e-9)
+
+
+def test_support_does_not_depend_on_its_own_weight():
+    X, theta, rows = problem(5)
+    supports = []
+    for scale in (0.1, 1.0, 4.0):
+        mine = rows.copy()
+        mine[2, 2] *= scale
+        side = SideInformation.build(len(X), preferences=mine)
+        supports.append(judge(X, theta, side, mine, AUTO(side.graph)).support[2])
+    np.testing.assert_allclose(supports, supports[0], atol=1e-9)
+
+
+def test_evidence_without_a_relation_follows_from_its_support():
+    # Z(w) = A e^w + B: taking e out changes log Z by log(p_same e^-w + p_apart).
+    X, theta, rows = problem(8)
+    side = SideInformation.build(len(X), preferences=rows)
+    found = judge(X, theta, side, rows, AUTO(side.graph))
+    e = 1
+    others = SideInformation.build(len(X), preferences=np.delete(rows, e, axis=0))
+    log_z = [AUTO(s.graph)(node_unaries(X, theta, s)).log_z for s in (side, others)]
+    w = rows[e, 2]
+    log_odds = np.sign(w) * found.log_odds[e]
+    p_same = 1 / (1 + np.exp(-log_odds))
+    assert log_z[1] - log_z[0] == pytest.approx(np.log(p_same * np.exp(-w) + 1 - p_same), abs=1e-9)
+
+
+def test_wrong_relations_come_first_on_separate_classes():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 40)
+    X = rng.normal(size=(120, 2)) + 7 * np.array([[0, 0], [1, 0], [0, 1]])[y]
+    true = scenarios.random_pairs(y, 50, random_state=0)
+    said = scenarios.flip(true, 0.2, random_state=0)
+    rows = scenarios.preferences(*said, certainty=0.9)
+    together = y[rows[:, 0].astype(int)] == y[rows[:, 1].astype(int)]
+    wrong = together != (rows[:, 2] > 0)
+    model = ConstrainedGaussianMixture(3, random_state=0, n_init=3).fit(X, preferences=rows)
+    theta = Parameters(model.weights_, model.means_, model.covariances_)
+    side = SideInformation.build(len(X), preferences=rows)
+    found = judge(X, theta, side, rows, AUTO(side.graph))
+    assert 5 < wrong.sum() < 20
+    assert set(found.order[: wrong.sum()]) == set(np.flatnonzero(wrong))
+    assert ((found.log_odds < 0) == wrong).all()
+    assert expected_flip_rate(found.log_odds) == pytest.approx(wrong.mean(), abs=0.01)
+
+
+@pytest.mark.parametrize("q", [0.1, 0.3])
+def test_the_expected_flip_rate_is_the_maximum_of_the_evidence_of_points_and_relations(q):
+    rng = np.random.default_rng(1)
+    y = np.repeat([0, 1], 60)
+    X = rng.normal(size=(120, 1)) + 3 * y[:, None]
+    theta = Parameters(np.full(2, 0.5), np.array([[0.0], [3.0]]), np.ones((2, 1, 1)))
+    said = scenarios.flip(scenarios.random_pairs(y, 60, random_state=1), q, random_state=1)
+
+    def at(rate):
+        rows = scenarios.preferences(*said, certainty=1 - rate)
+        side = SideInformation.build(len(X), preferences=rows)
+        return rows, side, AUTO(side.graph)
+
+    def cost(rate):
+        # [lu2007, eq. 2.15] with its constants: a broken relation has the probability q.
+        _, side, infer = at(rate)
+        n_must, n_cannot = map(len, said)
+        log_z = infer(node_unaries(X, theta, side)).log_z
+        return -(log_z + n_must * np.log(rate) + n_cannot * np.log1p(-rate))
+
+    best = minimize_scalar(cost, bounds=(1e-3, 0.49), method="bounded", options={"xatol": 1e-8}).x
+    rate = 0.2
+    for _ in range(200):
+        rows, side, infer = at(rate)
+        rate = expected_flip_rate(judge(X, theta, side, rows, infer).log_odds)
+    assert rate == pytest.approx(best, abs=1e-5)
+
+
+def test_nothing_said_of_a_relation_by_points_on_the_border():
+    theta = Parameters(np.full(2, 0.5), np.array([[-1.0], [1.0]]), np.ones((2, 1, 1)))
+    said = [[0, 1, 1.7]]
+    side = SideInformation.build(2, preferences=said)
+    found = judge(np.zeros((2, 1)), theta, side, said, AUTO(side.graph))
+    assert found.support[0] == pytest.approx(0, abs=1e-12)
+    assert found.log_odds[0] == pytest.approx(1.7)
+    assert e_step(np.zeros((2, 1)), theta, side, AUTO(side.graph)).log_evidence < 0
+
+
+# ---------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize("w", [0.0, np.inf, -np.inf, np.nan])
+def test_what_cannot_be_judged_is_refused(w):
+    X, theta, rows = problem(0)
+    side = SideInformation.build(len(X), preferences=rows)
+    rows[2, 2] = w
+    with pytest.raises(ValueError, match=r"preferences\[2\] has the log-odds"):
+        judge(X, theta, side, rows, AUTO(side.graph))
+
+
+def test_a_point_that_does_not_exist_is_named():
+    X, theta, rows = problem(0)
+    side = SideInformation.build(len(X), preferences=rows)
+    rows[1, 0] = 99
+    with pytest.raises(ValueError, match=r"preferences\[1\] is \[99"):
+        judge(X, theta, side, rows, AUTO(side.graph))
+
+
+def test_no_relation_has_no_rate():
+    with pytest.raises(ValueError, match="no relation"):
+        expected_flip_rate([])
