@@ -49,6 +49,12 @@ bench: $(READY)
 replicate: $(READY)
 	$(BIN)/python -m cgmm.replicate --jobs 2 $(REPLICATE)
 
+assignments: $(READY)
+	$(BIN)/python assignments/course.py release --out book/_static/assignments
+
+grade: $(READY)
+	$(BIN)/python assignments/course.py grade $(SUBMISSIONS)
+
 fuzz: $(READY)
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 	CGMM_SLOW=1 $(BIN)/python -m pytest tests/test_extremes.py -n0

@@ -210,8 +210,7 @@ def m_step(
     (array([0.5, 0.5]), array([1., 6.]), array([1., 1.]))
     """
     components = pool.maximise(X, parameters, posterior.responsibilities, **options)
-    updated: Theta = components._replace(weights=update_weights(posterior.expected_counts))
-    return updated
+    return components._replace(weights=update_weights(posterior.expected_counts))
 
 
 def em(

@@ -185,8 +185,7 @@ def last_of(runs: Iterator[AnyRun]) -> AnyRun:
     except KeyboardInterrupt:
         if run is None or run.n_iter == 0:
             raise
-        kept: AnyRun = run._replace(interrupted=True)
-        return kept
+        return run._replace(interrupted=True)
     return cast("AnyRun", run)
 
 

@@ -983,8 +983,8 @@ def test_pipeline_output_names_clone_and_pickle():
 def test_a_tolerance_below_rounding_is_not_met_and_the_gap_is_told(diagonal):
     rng = np.random.default_rng(int(diagonal))
     X, y = rng.normal(size=(12, 3)), rng.integers(0, 2, 12)
-    with pytest.warns(ConvergenceWarning, match=r"rounding hides any gain.* fraction of \de-1[2-4]"):
+    told = r"rounding hides any gain; the maximum may be a fraction of \d\.\de-1[1-5] above"
+    with pytest.warns(ConvergenceWarning, match=told):
         exact = MMC(diagonal, tol=0.0, max_iter=3000).fit(X, y)
     # It is the maximum all the same.
-    usual = MMC(diagonal).fit(X, y)
-    assert exact.history_[-1] == pytest.approx(usual.history_[-1], rel=1e-6)
+    assert exact.objective_ == pytest.approx(MMC(diagonal).fit(X, y).objective_, rel=1e-5)
