@@ -62,9 +62,22 @@ fuzz: $(READY)
 mutants: $(READY)
 	$(BIN)/python -m tests.mutants --jobs 2 $(MUTANTS)
 
+# Without notebooks, browser and what only starts other processes
+coverage: $(READY)
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest tests cgmm --ignore=tests/book --ignore=tests/test_package.py \
+	    --ignore=tests/test_fuzz.py --ignore=tests/test_mutants.py --ignore=tests/test_typing.py \
+	    --ignore=tests/test_assignments.py
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
+package: $(READY)
+	$(BIN)/python tests/package.py
+
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
