@@ -1,9 +1,10 @@
 """Time of exact inference: cgmm's engines beside pyAgrum, in turn, in one process.
 
 Run it with ``python benchmarks/inference.py``; ``--repeats N`` for more pairs of measurements,
-``--quick`` without the largest problems. Needs ``pip install pyagrum``. Both run on one thread, in
-the same Markov random field, and tell the posterior of every node; pyAgrum by Shafer-Shenoy
-propagation, its exact inference for such fields. Building a field from numbers is not counted.
+``--smoke`` for small ones. Without ``pip install pyagrum`` only cgmm is measured. Both run on one
+thread, in the same Markov random field, and tell the posterior of every node; pyAgrum by
+Shafer-Shenoy propagation, its exact inference for such fields. Building a field from numbers is not
+counted.
 
 *First*: everything that depends on the structure, and one E-step. *E-step*: another one in the same
 structure with other unaries, which pyAgrum takes as evidence. EM makes the first once and the
@@ -13,26 +14,22 @@ that cgmm is faster. The second table has what no table over a clique can hold.
 
 from __future__ import annotations
 
-import os
-
-# Before numpy is imported: its libraries read these once.
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_name] = "1"
-
-import argparse
 import itertools
-import platform
-import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import NamedTuple
 
+import common
 import numpy as np
-import pyagrum
 
 from cgmm.inference.clique import clique
 from cgmm.inference.junction_tree import junction_tree
 from cgmm.network import Engine, Graph, simplify
+
+try:
+    import pyagrum
+except ImportError:
+    pyagrum = None
 
 
 class Problem(NamedTuple):
@@ -42,10 +39,20 @@ class Problem(NamedTuple):
     graph: Graph
     n_states: int
     is_large: bool = False
+    scale: float = 1.0
+
+    @property
+    def case(self) -> str:
+        return f"{self.name}, K={self.n_states}"
+
+    @property
+    def size(self) -> int:
+        return self.graph.n_nodes
 
     def unary(self, seed: int) -> np.ndarray:
-        """Standard normal log-potentials."""
-        return np.random.default_rng(seed).normal(size=(self.graph.n_nodes, self.n_states))
+        """Normal log-potentials."""
+        rng = np.random.default_rng(seed)
+        return self.scale * rng.normal(size=(self.graph.n_nodes, self.n_states))
 
 
 def soft(n_nodes: int, edges: np.ndarray, seed: int = 0) -> Graph:
@@ -81,17 +88,23 @@ def cliques(n_cliques: int, n: int) -> Graph:
 
 PROBLEMS = [
     Problem("chain of 1,000", chain(1000), 3),
-    *(Problem("sparse, N=200", sparse(200, 200), k) for k in (3, 5)),
+    *(Problem("sparse, N=200", sparse(200, 200), k, k == 5) for k in (3, 5)),
     *(Problem("grid 5 x 5", grid(5), k) for k in (3, 4, 5)),
     *(Problem("grid 8 x 8", grid(8), k, k == 5) for k in (3, 4, 5)),
     Problem("grid 12 x 12", grid(12), 3, True),
 ]
-
-
-def seconds(work: Callable[[], object]) -> float:
-    began = time.process_time()
-    work()
-    return time.process_time() - began
+# Without a rival.
+ALONE = [
+    *(
+        Problem(f"500 cliques of {n}, unaries x {scale}", cliques(500, n), n, scale=scale)
+        for n in (10, 12)
+        for scale in (1, 300)
+    ),
+    Problem("chain of 100,000", chain(100_000), 3, True),
+]
+CASES = {(p.case, p.size) for p in PROBLEMS + ALONE}
+OURS = "cgmm, first", "cgmm, E-step"
+THEIRS = "pyAgrum, first", "pyAgrum, E-step"
 
 
 # ---------------------------------------------------------------------------- pyAgrum
@@ -134,7 +147,7 @@ def time_pyagrum(problem: Problem, field: pyagrum.MarkovRandomField) -> tuple[fl
         ask(inference, n_nodes)
 
     inference = pyagrum.ShaferShenoyMRFInference(field)
-    return seconds(first), seconds(again)
+    return common.seconds(first), common.seconds(again)
 
 
 # ------------------------------------------------------------------------------- cgmm
@@ -150,7 +163,7 @@ def time_engine(problem: Problem, engine: Engine) -> tuple[float, float]:
         infer = engine(problem.graph)
         infer(one)
 
-    return seconds(first), seconds(lambda: infer(other))
+    return common.seconds(first), common.seconds(lambda: infer(other))
 
 
 def require_agreement(problem: Problem, field: pyagrum.MarkovRandomField) -> None:
@@ -171,58 +184,76 @@ def peak_mebibytes(problem: Problem) -> float:
     return peak / 2**20
 
 
-def compare(problem: Problem, n_repeats: int) -> np.ndarray:
-    """Measure in turn, print a line, return the median ratios of first and of E-step."""
-    field = field_of(problem)
-    require_agreement(problem, field)
-    n_repeats = min(n_repeats, 3) if problem.is_large else n_repeats
-    times = np.array(
-        [
-            [time_engine(problem, junction_tree), time_pyagrum(problem, field)]
-            for _ in range(n_repeats)
-        ]
-    )
-    ratios = np.median(times[:, 1] / times[:, 0], axis=0)
-    (ours, ours_again), (theirs, theirs_again) = 1e3 * np.median(times, axis=0)
-    print(
-        f"{problem.name:<15} K={problem.n_states}  {ours:8.2f} {theirs:8.2f} ms {ratios[0]:6.2f}  "
-        f"{ours_again:8.2f} {theirs_again:8.2f} ms {ratios[1]:6.2f}   "
-        f"{peak_mebibytes(problem):7.1f} MiB",
-        flush=True,
-    )
-    return ratios
+def times_of(problem: Problem, n_repeats: int) -> dict[str, list[float]]:
+    """First posterior and E-step of each package, in turn."""
+    field = None if pyagrum is None else field_of(problem)
+    if field is not None:
+        require_agreement(problem, field)
+    times: dict[str, list[float]] = {}
+    for _ in range(min(n_repeats, 3) if problem.is_large else n_repeats):
+        took = dict(zip(OURS, time_engine(problem, junction_tree), strict=True))
+        if field is not None:
+            took |= dict(zip(THEIRS, time_pyagrum(problem, field), strict=True))
+        for name, seconds in took.items():
+            times.setdefault(name, []).append(seconds)
+    return times
 
 
-def measure_alone(name: str, problem: Problem, engine: Engine, scale: float, n: int) -> None:
+def compare(problem: Problem, n_repeats: int) -> Iterable[common.Row]:
+    """Measure in turn and print a line."""
+    times = times_of(problem, n_repeats)
+    line = f"{problem.case:<20}"
+    for ours, theirs in zip(OURS, THEIRS, strict=True):
+        line += f"{1e3 * np.median(times[ours]):9.2f} "
+        if theirs in times:
+            ratio = common.spread(common.ratios(times[theirs], of=times[ours]))
+            line += f"{1e3 * np.median(times[theirs]):8.2f} ms {ratio:<22}"
+    print(f"{line}{peak_mebibytes(problem):8.1f} MiB", flush=True)
+    return common.rows("inference", problem.case, problem.size, times)
+
+
+def measure_alone(problem: Problem, n_repeats: int) -> Iterable[common.Row]:
     """One line for a problem without a rival."""
-    infer, unary = engine(problem.graph), scale * problem.unary(1)
+    engine = clique if "cliques" in problem.name else junction_tree
+    infer, unary = engine(problem.graph), problem.unary(1)
     infer(unary)
-    times = [seconds(lambda: infer(unary)) for _ in range(n)]
-    print(f"{name:<58} {1e3 * np.median(times):8.1f} ms an E-step", flush=True)
+    n_repeats = min(n_repeats, 3) if problem.is_large else n_repeats
+    times = common.in_turn({OURS[1]: lambda: common.seconds(lambda: infer(unary))}, n_repeats)
+    print(f"{problem.case:<42} {1e3 * np.median(times[OURS[1]]):8.1f} ms an E-step", flush=True)
+    return common.rows("inference", problem.case, problem.size, times)
+
+
+def means(measured: list[common.Row]) -> None:
+    """Geometric means of the ratios of all problems, and the smallest."""
+    for ours, theirs in zip(OURS, THEIRS, strict=True):
+        middle = []
+        for problem in PROBLEMS:
+            of = [r for r in measured if (r.case, r.size) == (problem.case, problem.size)]
+            took = ([r.seconds for r in of if r.method == name] for name in (theirs, ours))
+            middle.append(np.median(common.ratios(*took)))
+        mean = np.exp(np.log(middle).mean())
+        print(f"{ours}: geometric mean of the ratios {mean:.2f}, smallest {min(middle):.2f}")
 
 
 def main() -> None:
-    """Print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=9, help="pairs of measurements")
-    parser.add_argument("--quick", action="store_true", help="without the largest problems")
-    options = parser.parse_args()
-    pyagrum.setNumberOfThreads(1)
-    print(
-        f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, "
-        f"numpy {np.__version__}, pyAgrum {pyagrum.__version__}"
-    )
-    print(f"{'':<22}first: cgmm  pyAgrum     ratio    E-step: cgmm  pyAgrum  ratio      peak")
-    problems = [p for p in PROBLEMS if not (options.quick and p.is_large)]
-    ratios = np.array([compare(problem, options.repeats) for problem in problems])
-    mean = np.exp(np.log(ratios).mean(axis=0))
-    print(f"geometric mean of the ratios: first {mean[0]:.2f}, E-step {mean[1]:.2f}; ", end="")
-    print(f"smallest: {ratios[:, 0].min():.2f}, {ratios[:, 1].min():.2f}\n")
-    for n, scale in ((10, 1), (10, 300), (12, 1), (12, 300)):
-        name = f"500 cliques of {n} cannot-linked nodes, K={n}, unaries x {scale}"
-        measure_alone(name, Problem("", cliques(500, n), n), clique, scale, options.repeats)
-    long = Problem("", chain(100_000), 3)
-    measure_alone("chain of 100,000, K=3", long, junction_tree, 1, 3)
+    """Print both tables and write the file."""
+    options = common.options(__doc__, repeats=7)
+    print(common.head())
+    if pyagrum is None:
+        common.without("pyAgrum")
+    else:
+        pyagrum.setNumberOfThreads(1)
+    print(f"{'':<22}first: cgmm  pyAgrum, ratio             E-step: cgmm  pyAgrum, ratio    peak")
+    measured: list[common.Row] = []
+    for problem in PROBLEMS:
+        if not (options.smoke and problem.is_large):
+            measured += compare(problem, options.repeats)
+    if pyagrum is not None and not options.smoke:
+        means(measured)
+    for problem in ALONE:
+        if not (options.smoke and problem.size > 5000):
+            measured += measure_alone(problem, options.repeats)
+    common.write(options.results, measured)
 
 
 if __name__ == "__main__":

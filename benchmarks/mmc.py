@@ -1,14 +1,8 @@
 """Time and objective of the metric of Xing et al.: cgmm beside metric-learn, in turn, in one run.
 
-Run it with ``make bench`` or ``python benchmarks/mmc.py``; ``--repeats N`` for more draws of pairs.
-One thread. metric-learn 0.7.0 is no part of the book's environment. Make one for both by ::
-
-    python -m venv peers
-    peers/bin/pip install metric-learn==0.7.0 .
-    peers/bin/python benchmarks/mmc.py
-
-Without it only cgmm is measured. Its code passes an argument that scikit-learn has renamed since
-(force_all_finite, now ensure_all_finite); that is put right here, and nothing else.
+Run it with ``make bench`` or ``python benchmarks/mmc.py``; ``--repeats N`` for more draws of pairs,
+``--smoke`` for one of the small data. metric-learn 0.7.0 is no part of the book's environment, see
+benchmarks/requirements.txt; without it only cgmm is measured.
 
 Each draw takes as many must-links and as many cannot-links as metric-learn draws by default, 20 K²
 of each, and hands the same pairs to both: *iris* and *wine* as they are, *digits* reduced to 20
@@ -26,33 +20,28 @@ metric-learn cannot hold: it keeps a D x D matrix for each pair.
 
 from __future__ import annotations
 
-import os
-
-# Before numpy is imported: its libraries read these once.
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_name] = "1"
-
-import argparse
-import platform
-import time
 import tracemalloc
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterable
 
+import common
+import metric_learn_peer
 import numpy as np
-import sklearn
+from metric_learn_peer import metric_learn
 from sklearn.decomposition import PCA
 
 from cgmm.datasets import load
 from cgmm.mmc import MMC, objective
 
-try:
-    import metric_learn
-    import metric_learn._util
-except ImportError:
-    metric_learn = None
-
-N_FITS = 10
+PEER = "metric-learn"
+KINDS = {True: "diagonal", False: "full"}
+# Points, and as many pairs of each kind as metric-learn draws: 20 K².
+N_POINTS = {"iris": 150, "wine": 178, "digits": 1797}
+N_PAIRS = {"iris": 180, "wine": 180, "digits": 2000}
+PROBLEMS = [(name, diagonal) for name in N_POINTS for diagonal in (False, True)]
+CASES = {(f"{name}, {KINDS[d]}", N_PAIRS[name]) for name, d in PROBLEMS} | {
+    (f"{name}, {KINDS[d]}, all pairs", N_POINTS[name]) for name, d in PROBLEMS
+}
 
 
 def problem(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -70,25 +59,6 @@ def draw_pairs(y: np.ndarray, n_pairs: int, seed: int) -> tuple[np.ndarray, np.n
     return tuple(np.column_stack([i[k], j[k]]) for k in chosen)
 
 
-def seconds_of(work: Callable[[], object], n_times: int = 1) -> float:
-    """Process time of one call."""
-    began = time.process_time()
-    for _ in range(n_times):
-        work()
-    return (time.process_time() - began) / n_times
-
-
-def renamed(check: Callable) -> Callable:
-    """The check of scikit-learn, called by the old name of its argument."""
-
-    def call(*args, **kwargs):
-        if "force_all_finite" in kwargs:
-            kwargs["ensure_all_finite"] = kwargs.pop("force_all_finite")
-        return check(*args, **kwargs)
-
-    return call
-
-
 def peer(diagonal: bool, X: np.ndarray, must: np.ndarray, cannot: np.ndarray):
     """Seconds and objective of metric-learn; NaN if it is missing or fails."""
     if metric_learn is None:
@@ -98,87 +68,85 @@ def peer(diagonal: bool, X: np.ndarray, must: np.ndarray, cannot: np.ndarray):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            seconds = seconds_of(lambda: model._fit(pairs, kinds))
+            seconds = common.seconds(lambda: model._fit(pairs, kinds))
         except ValueError:
             return np.nan, np.nan
     return seconds, objective(model.components_, X, must_link=must, cannot_link=cannot)
 
 
-def compare(name: str, diagonal: bool, n_repeats: int) -> None:
+def compare(name: str, diagonal: bool, n_repeats: int) -> Iterable[common.Row]:
     """Print the medians over draws of pairs."""
     X, y = problem(name)
-    n_pairs = 20 * (y.max() + 1) ** 2
+    n_pairs = N_PAIRS[name]
     rows = []
     for seed in range(n_repeats):
         must, cannot = draw_pairs(y, n_pairs, seed)
         relations = {"must_link": must, "cannot_link": cannot}
         ours, again = (MMC(diagonal).fit(X, **relations) for _ in range(2))
         assert (ours.components_ == again.components_).all(), "not deterministic"
-        seconds = seconds_of(lambda r=relations: MMC(diagonal).fit(X, **r), N_FITS)
+        seconds = common.seconds(lambda r=relations: MMC(diagonal).fit(X, **r), at_least=0.05)
         theirs, value = peer(diagonal, X, must, cannot)
         gap, part = ours.gap_ / ours.objective_, value / ours.objective_
         rows.append([seconds, ours.n_iter_, gap, theirs, part])
     report(name, diagonal, n_pairs, np.array(rows))
+    times = {"cgmm": [row[0] for row in rows], PEER: [row[3] for row in rows]}
+    if metric_learn is None:
+        del times[PEER]
+    return common.rows("mmc", f"{name}, {KINDS[diagonal]}", n_pairs, times)
 
 
 def report(name: str, diagonal: bool, n_pairs: int, rows: np.ndarray) -> None:
     """One line of the table."""
     seconds, n_iter, gap, theirs, part = rows.T
     failed = np.isnan(theirs)
-    ratio, part = np.sort((theirs / seconds)[~failed]), part[~failed]
+    ratio, part = common.ratios(theirs, of=seconds), part[~failed]
     line = (
-        f"{name:<7}{'diagonal' if diagonal else 'full':<9}{n_pairs:5d} pairs   "
+        f"{name:<7}{KINDS[diagonal]:<9}{n_pairs:5d} pairs   "
         f"{1e3 * np.median(seconds):7.2f} ms  {np.median(n_iter):3.0f} steps  gap {gap.max():.0e}"
     )
     if not failed.all():
         line += (
             f"   {1e3 * np.nanmedian(theirs):8.2f} ms   "
-            f"{np.median(ratio):7.1f} ({ratio[0]:.1f} to {ratio[-1]:.1f})   "
+            f"{common.spread(ratio, 1):<24}"
             f"{part.min():.4f} to {part.max():.4f}"
             f"{f'   fails on {failed.sum()} of {len(failed)}' if failed.any() else ''}"
         )
     print(line, flush=True)
 
 
-def all_pairs(name: str, diagonal: bool) -> None:
+def all_pairs(name: str, diagonal: bool, n_repeats: int) -> Iterable[common.Row]:
     """Time and memory of cgmm for all pairs that the classes imply."""
     X, y = problem(name)
     model = MMC(diagonal)
-    seconds = seconds_of(lambda: model.fit(X, y))
+    fit = {"cgmm": lambda: common.seconds(lambda: model.fit(X, y))}
+    times = common.in_turn(fit, min(n_repeats, 3))
     tracemalloc.start()
     model.fit(X, y)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     print(
-        f"{name:<7}{'diagonal' if diagonal else 'full':<9}{model.n_cannot_links_:9,d} cannot-links "
-        f"{seconds:7.3f} s  {model.n_iter_:3d} steps  gap {model.gap_ / model.objective_:.0e}  "
+        f"{name:<7}{KINDS[diagonal]:<9}{model.n_cannot_links_:9,d} cannot-links "
+        f"{np.median(times['cgmm']):7.3f} s  {model.n_iter_:3d} steps  "
+        f"gap {model.gap_ / model.objective_:.0e}  "
         f"{peak / 2**20:5.1f} MiB",
         flush=True,
     )
+    return common.rows("mmc", f"{name}, {KINDS[diagonal]}, all pairs", len(X), times)
 
 
 def main() -> None:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=5, help="draws of pairs")
-    options = parser.parse_args()
-    machine = platform.processor() or platform.machine()
-    print(f"{machine}, Python {platform.python_version()}", end=", ")
-    print(f"numpy {np.__version__}, scikit-learn {sklearn.__version__}")
-    if metric_learn is None:
-        print("metric-learn is not installed here: only cgmm is measured (see the top of the file)")
-    else:
-        # It calls functions that scikit-learn will drop, too.
-        warnings.simplefilter("ignore", FutureWarning)
-        for check in ("check_array", "check_X_y"):
-            setattr(metric_learn._util, check, renamed(getattr(metric_learn._util, check)))
-    print(f"{'':23}{'cgmm':>14}{'':22}   metric-learn   ratio of times       objective, as a part")
-    for name in ("iris", "wine", "digits"):
-        for diagonal in (False, True):
-            compare(name, diagonal, options.repeats)
-    for name in ("iris", "wine", "digits"):
-        for diagonal in (False, True):
-            all_pairs(name, diagonal)
+    """Print the tables and write the file."""
+    options = common.options(__doc__, repeats=5)
+    print(common.head())
+    metric_learn_peer.prepare()
+    print(f"{'':23}{'cgmm':>14}{'':22}   metric-learn   ratio (quartiles)    objective, as a part")
+    problems = [p for p in PROBLEMS if not (options.smoke and p[0] == "digits")]
+    measured: list[common.Row] = []
+    for measure in (compare, all_pairs):
+        for problem in problems:
+            n_repeats = min(options.repeats, 3) if problem[0] == "digits" else options.repeats
+            measured += measure(*problem, n_repeats)
+    common.write(options.results, measured)
 
 
 if __name__ == "__main__":

@@ -4,14 +4,17 @@ Both fits start at the same means and run the same two numbers of iterations; th
 the times, divided by that of the iterations, is free of validation, contraction and start. The
 two take turns, in one process and on one thread.
 
-    OMP_NUM_THREADS=1 python benchmarks/must_links.py
+    python benchmarks/must_links.py
+
+``--repeats N`` for more rounds, ``--smoke`` for a tenth of it.
 """
 
 from __future__ import annotations
 
-import time
 import warnings
+from functools import partial
 
+import common
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
@@ -19,25 +22,26 @@ from cgmm import ConstrainedGaussianMixture
 
 N, D, K, N_LINKS = 1_000_000, 2, 3, 200_000
 FEW, MANY, ROUNDS = 2, 12, 7
+CASE = "must-links for a fifth of the points"
+CASES = {(CASE, N)}
 
 
-def problem() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def problem(n_points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Points of three round classes, their centres, and pairs of the same class."""
     rng = np.random.default_rng(0)
-    z = rng.integers(K, size=N)
+    n_links = n_points * N_LINKS // N
+    z = rng.integers(K, size=n_points)
     centres = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])
     members = [np.flatnonzero(z == k) for k in range(K)]
-    sizes = [N_LINKS - 2 * (N_LINKS // 3), N_LINKS // 3, N_LINKS // 3]
+    sizes = [n_links - 2 * (n_links // 3), n_links // 3, n_links // 3]
     links = [rng.choice(m, (size, 2)) for m, size in zip(members, sizes, strict=True)]
-    return rng.normal(size=(N, D)) + centres[z], centres + 1, np.concatenate(links)
+    return rng.normal(size=(n_points, D)) + centres[z], centres + 1, np.concatenate(links)
 
 
 def seconds(X, means, max_iter: int, **known) -> float:
     """Processor time of one fit."""
     model = ConstrainedGaussianMixture(K, means_init=means, max_iter=max_iter, tol=0)
-    start = time.process_time()
-    model.fit(X, **known)
-    return time.process_time() - start
+    return common.seconds(lambda: model.fit(X, **known))
 
 
 def per_iteration(X, means, **known) -> float:
@@ -47,20 +51,22 @@ def per_iteration(X, means, **known) -> float:
 
 
 def main() -> None:
-    """Print the times and their ratio."""
+    """Print the times and their ratio, and write the file."""
+    options = common.options(__doc__, repeats=ROUNDS)
     warnings.simplefilter("ignore", ConvergenceWarning)
-    X, means, must_link = problem()
-    times = np.array(
-        [
-            [per_iteration(X, means), per_iteration(X, means, must_link=must_link)]
-            for _ in range(ROUNDS)
-        ]
+    X, means, must_link = problem(N // 10 if options.smoke else N)
+    plain = partial(per_iteration, X, means)
+    seconds(X, means, FEW, must_link=must_link)  # the first call loads libraries
+    times = common.in_turn(
+        {"plain": plain, "must-links": partial(plain, must_link=must_link)}, options.repeats
     )
-    plain, linked = np.median(times, axis=0) * 1e3
-    ratios = times[:, 1] / times[:, 0]
-    print(f"N = {N:,}, D = {D}, K = {K}, {N_LINKS:,} must-links; {ROUNDS} rounds")
-    print(f"plain {plain:.1f} ms, with must-links {linked:.1f} ms an iteration")
-    print(f"ratio {np.median(ratios):.2f} (from {ratios.min():.2f} to {ratios.max():.2f})")
+    ratios = common.ratios(times["must-links"], of=times["plain"])
+    milliseconds = [1e3 * np.median(took) for took in times.values()]
+    print(common.head())
+    print(f"N = {len(X):,}, D = {D}, K = {K}, {len(must_link):,} must-links")
+    print("plain {:.1f} ms, with must-links {:.1f} ms an iteration".format(*milliseconds))
+    print(f"ratio {common.spread(ratios)}")
+    common.write(options.results, list(common.rows("must_links", CASE, len(X), times)))
 
 
 if __name__ == "__main__":

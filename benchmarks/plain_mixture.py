@@ -1,7 +1,7 @@
 """Time and memory of one EM iteration: cgmm beside scikit-learn, in turn, in one process.
 
 Run it with ``make bench`` or ``python benchmarks/plain_mixture.py``; ``--repeats N`` for more
-pairs, ``--quick`` for tenfold smaller problems. Both packages run on one thread, from the same
+pairs, ``--smoke`` for a hundredth of the points. Both packages run on one thread, from the same
 start, with no early stop. An iteration's time is the difference between fits of 1 + n and of 1
 iterations, divided by n; peak memory is what a fit allocates beyond the data. The ratio is
 scikit-learn / cgmm: above one means that cgmm is faster.
@@ -9,22 +9,14 @@ scikit-learn / cgmm: above one means that cgmm is faster.
 
 from __future__ import annotations
 
-import os
-
-# Before numpy is imported: its libraries read these once.
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_name] = "1"
-
-import argparse
-import platform
-import time
 import tracemalloc
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterable
+from functools import partial
 from typing import NamedTuple
 
+import common
 import numpy as np
-import sklearn
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
@@ -40,9 +32,9 @@ class Problem(NamedTuple):
     covariance_type: str
     n_iterations: int
 
-    def __str__(self) -> str:
-        size = f"{self.n_samples:,} x {self.n_dims}"
-        return f"{size:>13}  K={self.n_components:<2} {self.covariance_type:<5}"
+    @property
+    def case(self) -> str:
+        return f"{self.covariance_type}, D={self.n_dims}, K={self.n_components}"
 
 
 PROBLEMS = [
@@ -52,6 +44,7 @@ PROBLEMS = [
     Problem(20_000, 64, 10, "full", 4),
     Problem(100_000, 16, 16, "diag", 8),
 ]
+CASES = {(p.case, p.n_samples) for p in PROBLEMS}
 
 
 def data_and_models(
@@ -80,13 +73,11 @@ def data_and_models(
 def seconds_per_iteration(model, X: np.ndarray, n_iterations: int) -> float:
     """Difference of a long and a short fit, so that the start and the checks cancel."""
 
-    def seconds(max_iter: int) -> float:
+    def fit(max_iter: int) -> float:
         model.set_params(max_iter=max_iter)
-        began = time.perf_counter()
-        model.fit(X)
-        return time.perf_counter() - began
+        return common.seconds(lambda: model.fit(X))
 
-    return (seconds(1 + n_iterations) - seconds(1)) / n_iterations
+    return (fit(1 + n_iterations) - fit(1)) / n_iterations
 
 
 def peak_mebibytes(model, X: np.ndarray) -> float:
@@ -99,45 +90,36 @@ def peak_mebibytes(model, X: np.ndarray) -> float:
     return peak / 2**20
 
 
-def compare(problem: Problem, n_repeats: int, report: Callable[[str], None]) -> float:
-    """Measure a problem in pairs, ours and theirs in turn; return the median ratio of times."""
+def compare(problem: Problem, n_repeats: int) -> Iterable[common.Row]:
+    """Measure a problem in pairs, ours and theirs in turn, and print a line."""
     X, ours, theirs = data_and_models(problem)
+    models = {"cgmm": ours, "scikit-learn": theirs}
+    each = partial(seconds_per_iteration, X=X, n_iterations=problem.n_iterations)
     seconds_per_iteration(ours, X, 1)
-    pairs = np.array(
-        [
-            [seconds_per_iteration(model, X, problem.n_iterations) for model in (ours, theirs)]
-            for _ in range(n_repeats)
-        ]
+    times = common.in_turn({name: partial(each, m) for name, m in models.items()}, n_repeats)
+    ratios = common.ratios(times["scikit-learn"], of=times["cgmm"])
+    milliseconds = "".join(f"{1e3 * np.median(took):9.2f}" for took in times.values())
+    memory = "".join(f"{peak_mebibytes(model, X):8.1f}" for model in models.values())
+    print(
+        f"{problem.n_samples:>9,}  {problem.case:<18}{milliseconds} ms   "
+        f"{common.spread(ratios):<22}{memory} MiB",
+        flush=True,
     )
-    ratios = np.sort(pairs[:, 1] / pairs[:, 0])
-    milliseconds = 1e3 * np.median(pairs, axis=0)
-    memory = [peak_mebibytes(model, X) for model in (ours, theirs)]
-    report(
-        f"{problem}  {milliseconds[0]:8.2f} {milliseconds[1]:8.2f} ms   "
-        f"{np.median(ratios):5.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})   "
-        f"{memory[0]:7.1f} {memory[1]:7.1f} MiB"
-    )
-    return float(np.median(ratios))
+    return common.rows("plain_mixture", problem.case, problem.n_samples, times)
 
 
 def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=7, help="pairs of measurements")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the points")
-    options = parser.parse_args()
+    """Print the table and write the file."""
+    options = common.options(__doc__, repeats=7)
     warnings.simplefilter("ignore", ConvergenceWarning)
-    print(
-        f"{platform.processor() or platform.machine()}, {platform.python_implementation()}", end=" "
-    )
-    print(
-        f"{platform.python_version()}, numpy {np.__version__}, scikit-learn {sklearn.__version__}"
-    )
-    print("problem                      cgmm  sklearn      ratio (range)         peak extra memory")
+    print(common.head())
+    print(f"{'problem':<31}cgmm  sklearn      ratio (quartiles)     peak extra memory")
+    measured = []
     for problem in PROBLEMS:
-        if options.quick:
-            problem = problem._replace(n_samples=problem.n_samples // 10)
-        compare(problem, options.repeats, lambda line: print(line, flush=True))
+        if options.smoke:
+            problem = problem._replace(n_samples=problem.n_samples // 100, n_iterations=2)
+        measured += compare(problem, options.repeats)
+    common.write(options.results, measured)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Time of soft clustering on an image and on a large random network, by the approximate engines.
 
-Run it with ``make bench`` or ``python benchmarks/segmentation.py``; ``--quick`` for fewer Gibbs
-sweeps and a tenfold smaller network. One thread.
+Run it with ``make bench`` or ``python benchmarks/segmentation.py``; ``--repeats N`` for more rounds
+of all engines, ``--smoke`` for few sweeps and a small network. One thread.
 
 *Segmentation*, the workload of [lu2007, sect. 5.2.2]: an image of four textures, cut into 72 x 72
 blocks of 7 x 7 pixels, five principal components a block, soft links between each block and its
@@ -18,20 +18,12 @@ Times are of the process, so that other programs do not count.
 
 from __future__ import annotations
 
-import os
-
-# Before numpy is imported: its libraries read these once.
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_name] = "1"
-
-import argparse
-import platform
-import time
 import tracemalloc
+from collections.abc import Iterable
 from functools import partial
 
+import common
 import numpy as np
-import scipy
 
 from cgmm.gaussian import Parameters, log_joint, weighted_moments
 from cgmm.inference.gibbs import gibbs
@@ -45,6 +37,12 @@ from cgmm.scenarios import estimate_flip_rate, grid_neighbours, weight_from_cert
 
 N_BLOCKS, N_TEXTURES = 72, 4
 N_ITERATIONS = 30
+N_LINKS = 1_000_000
+CASES = {
+    ("segmentation", N_BLOCKS**2),
+    ("large network, structure", N_LINKS),
+    ("large network, a sweep", N_LINKS),
+}
 
 
 # ---------------------------------------------------------------------------- segmentation
@@ -61,10 +59,10 @@ def fit(X: np.ndarray, start: np.ndarray, graph: Graph, engine: Engine) -> np.nd
     return r
 
 
-def segmentation(n_gibbs: int) -> None:
+def segmentation(n_blocks: int, n_gibbs: int, n_repeats: int) -> Iterable[common.Row]:
     """Time and accuracy of EM without relations, with mean field and with Gibbs sampling."""
     rng = np.random.default_rng(0)
-    X, texture = textured_blocks(N_BLOCKS, rng)
+    X, texture = textured_blocks(n_blocks, rng)
     y = texture.ravel()
     pairs = grid_neighbours(texture.shape)
     # [lu2007, eq. 5.2], with w = 2 W^p
@@ -77,43 +75,46 @@ def segmentation(n_gibbs: int) -> None:
         "no relations": (plain, independent),
         "mean field, 20 sweeps": (grid, partial(mean_field, max_sweeps=20, tol=0.0)),
         "mean field, to 1e-8": (grid, mean_field),
-        f"Gibbs, 1 chain of {n_gibbs} sweeps": (
+        "Gibbs, 1 chain": (
             grid,
             partial(gibbs, n_chains=1, n_sweeps=n_gibbs * 9 // 10, burn_in=n_gibbs // 10),
         ),
-        f"Gibbs, 4 chains of {n_gibbs} sweeps": (
+        "Gibbs, 4 chains": (
             grid,
             partial(gibbs, n_chains=4, n_sweeps=n_gibbs * 9 // 10, burn_in=n_gibbs // 10),
         ),
-        "Gibbs, 5 sweeps growing to 500": (
+        "Gibbs, growing": (
             grid,
-            partial(gibbs, n_sweeps=5, burn_in=5, growth=1.2, max_sweeps=500),
+            partial(gibbs, n_sweeps=5, burn_in=5, growth=1.2, max_sweeps=n_gibbs),
         ),
     }
+    found: dict[str, np.ndarray] = {}
+
+    def measure(name: str) -> float:
+        return common.seconds(lambda: found.update({name: fit(X, start, *engines[name])}))
+
+    times = common.in_turn({name: partial(measure, name) for name in engines}, n_repeats)
     print(f"segmentation: {len(X)} blocks, {len(pairs)} links of weight {weight:.2f}")
-    for name, (graph, engine) in engines.items():
-        began = time.process_time()
-        r = fit(X, start, graph, engine)
-        seconds = time.process_time() - began
-        accuracy = matched_accuracy(y, r.argmax(axis=1))
-        print(f"    {name:<32} {seconds:7.2f} s   accuracy {accuracy:.3f}", flush=True)
+    print(f"    Gibbs of {n_gibbs} sweeps an E-step; growing: from 5 to {n_gibbs}")
+    for name, took in times.items():
+        accuracy = matched_accuracy(y, found[name].argmax(axis=1))
+        print(f"    {name:<22} {np.median(took):7.2f} s   accuracy {accuracy:.3f}", flush=True)
+    return common.rows("segmentation", "segmentation", len(X), times)
 
 
 # ---------------------------------------------------------------------------- large network
 
 
-def large_network(n_points: int, n_links: int, n_states: int = 5, n_sweeps: int = 20) -> None:
+def large_network(n_links: int, n_states: int = 5, n_sweeps: int = 20) -> Iterable[common.Row]:
     """Time of a sweep of mean field, and memory."""
-    rng = np.random.default_rng(0)
+    rng, n_points = np.random.default_rng(0), n_links // 10
     a = rng.integers(n_points, size=n_links)
     b = (a + rng.integers(1, n_points, size=n_links)) % n_points
     graph = Graph(n_points, np.stack([a, b], axis=1), rng.normal(size=n_links))
     unary = rng.normal(size=(n_points, n_states))
-    began = time.process_time()
+    structure = common.seconds(lambda: mean_field(graph, max_sweeps=n_sweeps, tol=0.0))
     infer = mean_field(graph, max_sweeps=n_sweeps, tol=0.0)
-    prepared = time.process_time()
-    infer(unary)
-    seconds = prepared - began, (time.process_time() - prepared) / n_sweeps
+    sweep = common.seconds(lambda: infer(unary)) / n_sweeps
     tracemalloc.start()
     infer = mean_field(graph, max_sweeps=2, tol=0.0)
     kept, peak_of_structure = tracemalloc.get_traced_memory()
@@ -123,22 +124,19 @@ def large_network(n_points: int, n_links: int, n_states: int = 5, n_sweeps: int 
     tracemalloc.stop()
     mebibytes = np.array([peak_of_structure, kept, peak - kept]) / 2**20
     print(f"large network: {n_points:,} points, {n_links:,} links, K = {n_states}, mean field")
-    print(f"    structure {seconds[0]:.2f} s, then {1e3 * seconds[1]:.1f} ms a sweep")
+    print(f"    structure {structure:.2f} s, then {1e3 * sweep:.1f} ms a sweep")
     print("    structure {:.0f} MiB at most, {:.0f} kept; a call {:.0f} more".format(*mebibytes))
+    for case, took in {"structure": structure, "a sweep": sweep}.items():
+        yield from common.rows("segmentation", f"large network, {case}", n_links, {"cgmm": [took]})
 
 
 def main() -> None:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--quick", action="store_true", help="50 Gibbs sweeps, a tenth of the links"
-    )
-    quick = parser.parse_args().quick
-    machine = platform.processor() or platform.machine()
-    print(f"{machine}, Python {platform.python_version()}", end=", ")
-    print(f"numpy {np.__version__}, scipy {scipy.__version__}")
-    segmentation(50 if quick else 500)
-    large_network(*((10_000, 100_000) if quick else (100_000, 1_000_000)))
+    """Print the tables and write the file."""
+    options = common.options(__doc__, repeats=3)
+    print(common.head())
+    size = (N_BLOCKS, 10, 10_000) if options.smoke else (N_BLOCKS, 500, N_LINKS)
+    measured = [*segmentation(*size[:2], options.repeats), *large_network(size[2])]
+    common.write(options.results, measured)
 
 
 if __name__ == "__main__":
