@@ -247,7 +247,7 @@ class Scene(NamedTuple):
 
 
 def snow_scene(rng: np.random.Generator) -> Scene:
-    """An ice sheet from above, as [lu2007, Fig. 11a and b] describes it.
+    """An ice sheet from above, as [lu2007, Fig. 11] describes it.
 
     The paper's is a satellite's image of Greenland; this one is made up, of the same size, channels
     and blocks. Its terrains differ in their spectra, but the mixture of three Gaussians that
@@ -367,7 +367,7 @@ BLOCK, N_FEATURES = 7, 5
 
 
 def textured_image(n_blocks: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
-    """An image of four textures [lu2007, Fig. 12a].
+    """An image of four textures [lu2007, Fig. 12].
 
     The paper's textures are photographs (Brodatz); ours are noise of four brightnesses, contrasts
     and grains.
