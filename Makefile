@@ -69,7 +69,7 @@ coverage: $(READY)
 	    --ignore=tests/test_fuzz.py --ignore=tests/test_mutants.py --ignore=tests/test_typing.py \
 	    --ignore=tests/test_assignments.py
 	$(BIN)/coverage combine --quiet
-	$(BIN)/coverage report
+	$(BIN)/coverage report --fail-under=99
 
 package: $(READY)
 	$(BIN)/python tests/package.py

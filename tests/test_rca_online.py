@@ -423,3 +423,9 @@ def test_a_step_beyond_all_numbers_is_refused():
         pytest.raises(ValueError, match="a step of 40 times the 10 points"),
     ):
         model.fit(X, np.repeat(np.arange(4), 10))
+
+
+def test_a_metric_beyond_all_numbers_is_refused():
+    cgmm.rca._require_finite_metric(np.diag([1e153, 1.0]))
+    with pytest.raises(ValueError, match=r"W has grown to 1e\+160: its squares, .* overflow"):
+        cgmm.rca._require_finite_metric(np.diag([1e160, 1.0]))

@@ -8,7 +8,7 @@ import pytest
 from cgmm.datasets import Dataset, load
 from cgmm.mixture import ConstrainedMixture
 from cgmm.network import NetworkError
-from cgmm.rca import variance_ratio
+from cgmm.rca import RCA, variance_ratio
 from cgmm.replicate import barhillel2005, lu2007, shental2003
 from cgmm.replicate.barhillel2005 import purity, within_over_between
 
@@ -53,6 +53,10 @@ def test_taught_relations_lie_between_none_and_all(faces):
     found = by_method(barhillel2005.figure_4(faces, 0.5, np.random.default_rng(0)))
     assert found.keys() == {"RCA"}
     assert mean(all_labels["PCA"]) < mean(found["RCA"]) <= mean(all_labels["FLD + RCA"])
+    # [barhillel2005, sect. 8.1]: thirty dimensions
+    must_link = barhillel2005.taught(faces.y, 0.5, np.random.default_rng(0)).must_link
+    reduced = RCA(30).fit(faces.X, must_link=must_link).transform(faces.X)
+    assert found["RCA"] == purity(reduced, faces.y)
 
 
 @pytest.mark.parametrize("n_dims", [D, 30])
@@ -113,10 +117,16 @@ def test_soft_links_between_neighbours_help_to_segment():
     assert 0.25 < accuracy["GMM"] <= max(accuracy.values()) <= 1
 
 
-def test_a_tied_covariance_finds_clumps_far_apart(clumps):
-    found = by_method(shental2003.figure_7(clumps, 0.3, np.random.default_rng(0)))
+@pytest.mark.parametrize("seed", range(3))
+def test_a_tied_covariance_finds_the_stripes_that_all_classes_are(seed):
+    rng = np.random.default_rng(seed)
+    y = np.repeat([0, 1, 2], 40)
+    # Standardised, they lie close together across, and far apart along.
+    X = np.column_stack([8.0 * y, np.zeros(120)]) + rng.normal(size=(120, 2)) * [1, 60]
+    stripes = dataset(X @ np.array([[1.0, 1.0], [-1.0, 1.0]]), y)
+    found = by_method(shental2003.figure_7(stripes, 0.5, rng))
     assert len(found) == 6
-    assert found["EM both"] == {"f_half": 1.0, "f_half_unconstrained": 1.0}
+    assert found["EM both"]["f_half"] > 0.95 > found["K-means"]["f_half"]
 
 
 def test_relations_find_the_classes_whose_likelihood_is_the_lower_one():
