@@ -266,7 +266,8 @@ def grid(prior: Prior, *, resolution: float = 0.01) -> Update:
     Raises
     ------
     ValueError
-        When called: if the grid has more than 200,000 points (K > 4 at the default resolution).
+        When called: if the grid has more than 200,000 points (K > 4 at the default resolution), or
+        none, since K exceeds the number of steps.
     """
     table: dict[int, tuple[FloatArray, FloatArray]] = {}
 
@@ -371,6 +372,11 @@ class _PairwisePrior:
 def _simplex_grid(n_components: int, n_steps: int) -> FloatArray:
     """(G, K) interior points of the simplex with coordinates that are multiples of 1 / n_steps."""
     size = comb(n_steps - 1, n_components - 1)
+    if size == 0:
+        raise ValueError(
+            f"no point of a grid of steps 1/{n_steps} gives each of {n_components} components a "
+            "weight above zero; use weights='exact', which needs no grid, or a finer resolution."
+        )
     if size > 200_000:
         raise ValueError(
             f"the grid for K={n_components} has {size:,} points; use weights='exact', which "

@@ -179,6 +179,12 @@ def test_a_grid_that_is_too_fine_is_refused():
         UPDATES["grid"](Prior(side, ENUMERATE))(np.ones(6))
 
 
+def test_a_grid_without_a_point_is_refused():
+    side = SideInformation.build(2, cannot_link=[[0, 1]])
+    with pytest.raises(ValueError, match=r"no point of a grid of steps 1/100 .* 101 components"):
+        UPDATES["grid"](Prior(side, ENUMERATE))(np.ones(101))
+
+
 def test_a_count_that_relations_force_never_makes_a_weight_zero():
     # Three points, one of a cannot-linked pair in component 1: no prior gives it a lower count.
     side = SideInformation.build(3, cannot_link=[[0, 1]])
