@@ -31,6 +31,8 @@ __all__ = [
 ]
 
 
+# A column must span so many of the numbers that can be represented where it lies.
+FEWEST_STEPS = 1000
 # Categories of all features together that codes alone may imply.
 MOST_CATEGORIES = 1_000_000
 
@@ -645,9 +647,10 @@ def _best_informed_start(n_components: int, side: SideInformation) -> str:
 
 
 def _check_scale(X: FloatArray, reg_covar: float) -> None:
-    """Refuse data whose squares overflow, and a reg_covar that would be all there is to see."""
+    """Refuse data without usable squares or digits, and a reg_covar that would be all there is."""
+    lows, highs = X.min(axis=0), X.max(axis=0)
     with np.errstate(over="ignore"):
-        ranges = X.max(axis=0) - X.min(axis=0)
+        ranges = highs - lows
         reach = np.square(ranges).sum() * len(X)
     if not np.isfinite(reach):
         raise ValueError(
@@ -660,12 +663,27 @@ def _check_scale(X: FloatArray, reg_covar: float) -> None:
             f"column {vanishing[0]} spans {ranges[vanishing[0]]:.3g}: its squares vanish. Multiply "
             "the data by a constant, or drop the column."
         )
+    _require_digits(lows, highs, np.sqrt(reg_covar))
     largest = ranges.max() ** 2
     if 0 < largest < reg_covar:
         raise ValueError(
             f"reg_covar={reg_covar:g} exceeds the squared range {largest:.3g} of every column: "
             "each component would be the same ball of variance reg_covar. Scale the data, or "
             "lower reg_covar."
+        )
+
+
+def _require_digits(lows: FloatArray, highs: FloatArray, least_deviation: float) -> None:
+    """Refuse columns so far from zero that a mean is rounded by a visible part of a deviation."""
+    farthest = np.maximum(-lows, highs)
+    steps = np.spacing(farthest)
+    blurred = (lows < highs) & (np.maximum(highs - lows, least_deviation) < FEWEST_STEPS * steps)
+    if blurred.any():
+        d = int(blurred.argmax())
+        raise ValueError(
+            f"column {d} spans {highs[d] - lows[d]:.3g} near {highs[d]:.3g}, where numbers are "
+            f"{steps[d]:.2g} apart: too few digits are left for its means and deviations. Subtract "
+            "a constant from the column."
         )
 
 

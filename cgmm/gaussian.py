@@ -161,18 +161,28 @@ def log_joint(X: FloatArray, parameters: Parameters) -> FloatArray:
 
 def _log_densities(X: FloatArray, parameters: Parameters, offsets: FloatArray) -> FloatArray:
     """Log-densities plus one offset a component, in the form that suits the data."""
-    whiteners, log_dets = _whiteners(parameters.covariances)
+    diagonal = _is_diagonal(parameters.covariances)
+    whiteners, log_dets = (_reciprocals if diagonal else _whiteners)(parameters.covariances)
     centre, radius2 = _extent(X)
     means = parameters.means - centre
-    precisions = whiteners.transpose(0, 2, 1) @ whiteners
     # [schmidt2016, sect. 3.2]: the part that does not depend on the point
     constants = offsets - 0.5 * (log_dets + X.shape[1] * np.log(2 * np.pi))
-    statistics = _statistics(X.shape[1], _is_diagonal(parameters.covariances))
-    # The trace bounds the largest eigenvalue of the precision from above.
-    reach = (radius2 + np.square(means).sum(axis=1)) * np.einsum("kdd->k", precisions)
+    statistics = _statistics(X.shape[1], diagonal)
+    # The trace of the precision bounds its largest eigenvalue from above.
+    traces = np.square(whiteners).reshape(len(means), -1).sum(axis=1)
+    reach = (radius2 + np.square(means).sum(axis=1)) * traces
     if statistics is not None and reach.max() <= SAFE_RATIO:
-        return _expanded_densities(X, centre, means, precisions, constants, statistics)
+        return _expanded_densities(X, centre, means, whiteners, constants, statistics)
     return _direct_densities(X, centre, means, whiteners, constants)
+
+
+def _reciprocals(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The whiteners of diagonal covariances, (K, D) reciprocal deviations alone, and log|Σ_k|."""
+    variances = np.einsum("kdd->kd", covariances)
+    if not ((variances >= SMALLEST_DEVIATION**2) & (variances < np.inf)).all():
+        raise ValueError(_name_singular(covariances))
+    deviations = np.sqrt(variances)
+    return 1 / deviations, 2 * np.log(deviations).sum(axis=1)
 
 
 def _whiteners(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -194,11 +204,10 @@ def _whiteners(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _name_singular(covariances: FloatArray) -> str:
     """Say which covariance has no Cholesky factor, and what helps."""
-    smallest = [
-        np.linalg.eigvalsh(covariance)[0] if np.isfinite(covariance).all() else np.nan
-        for covariance in covariances
-    ]
-    sizes = np.abs(covariances).max(axis=(1, 2))
+    finite = np.isfinite(covariances).all(axis=(1, 2))
+    smallest = np.full(len(covariances), np.nan)
+    smallest[finite] = np.linalg.eigvalsh(covariances[finite])[:, 0]
+    sizes = np.where(finite, np.abs(covariances).max(axis=(1, 2)), 1)
     k = int(np.argmin(np.nan_to_num(smallest, nan=-np.inf) / np.where(sizes > 0, sizes, 1)))
     return (
         f"the covariance of component {k} is not positive definite (smallest eigenvalue "
@@ -297,14 +306,20 @@ def _expanded_densities(
     X: FloatArray,
     centre: FloatArray,
     means: FloatArray,
-    precisions: FloatArray,
+    whiteners: FloatArray,
     constants: FloatArray,
     statistics: _Statistics,
 ) -> FloatArray:
     """-½ (x_i - μ_k)ᵀ Σ_k⁻¹ (x_i - μ_k) + c_k, one product φ(x_i) · η_k (natural parameters)."""
-    linear = np.einsum("kde,ke->kd", precisions, means)
+    if statistics.squares_only:
+        squares = np.square(whiteners)
+        linear = squares * means
+    else:
+        precisions = whiteners.transpose(0, 2, 1) @ whiteners
+        squares = statistics.pack(precisions)
+        linear = np.einsum("kde,ke->kd", precisions, means)
     constants = constants - 0.5 * np.einsum("kd,kd->k", linear, means)
-    natural = np.column_stack([constants, linear, -0.5 * statistics.pack(precisions)])
+    natural = np.column_stack([constants, linear, -0.5 * squares])
     densities = np.empty((len(means), len(X)))
     for part in statistics.blocks(len(X)):
         phi = statistics.of(_from_centre(X[part].T, centre))
@@ -322,7 +337,9 @@ def _direct_densities(
     """The same from the squared length of the whitened difference W_k (x_i - μ_k)."""
     densities = np.empty((len(means), len(X)))
     for part in blocks(len(X), 2 * means.size):
-        whitened = whiteners @ (_from_centre(X[part].T, centre) - means[:, :, None])
+        apart = _from_centre(X[part].T, centre) - means[:, :, None]
+        diagonal = whiteners.ndim == 2
+        whitened = whiteners[:, :, None] * apart if diagonal else whiteners @ apart
         with np.errstate(over="ignore"):  # infinitely far: density zero
             block = np.einsum("kdb,kdb->kb", whitened, whitened, out=densities[:, part])
         block *= -0.5

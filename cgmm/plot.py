@@ -1018,6 +1018,7 @@ def _panel_height(limits: FloatArray, equal: bool, width: float, titles: Iterabl
 
 def _wrap(title: str, width: float) -> str:
     """A title in as few lines as fit a panel of that width in inches, of about the same length."""
+    title = " ".join(title.split())
     size = STYLE["axes.titlesize"]
     letter = TextPath((0, 0), title, size=size).get_extents().width / 72 / len(title)
     most = max(int((width - 0.5) / letter), 10)

@@ -1232,7 +1232,8 @@ class OnlineRCA(_LinearMap):
         Raises
         ------
         ValueError
-            As :meth:`RCA.fit`.
+            As :meth:`RCA.fit`; and if a step could let W grow beyond all numbers, or W has grown so
+            far that the metric overflows: ``eta`` is too large, or the data are tiny.
         KeyboardInterrupt
             If interrupted before the first step is complete. The model is then as it was before.
 
@@ -1422,7 +1423,8 @@ def _require_scatter(within: FloatArray, noise: FloatArray) -> None:
 
 def _require_bounded(W: FloatArray, scale: FloatArray) -> None:
     """W may be as large as a whitening at the limit of ``TOL``, over deviations at first sight."""
-    heights = np.linalg.norm(W, axis=0) * scale
+    with np.errstate(over="ignore"):
+        heights = np.linalg.norm(W * scale, axis=0)
     if not heights.max() < TOL**-0.5:
         raise ValueError(
             f"W has grown to {heights.max():.3g} times the reciprocal deviation of column "

@@ -115,6 +115,12 @@ class TestMixturesOfEveryEngine:
         if engine != "gibbs":
             np.testing.assert_allclose(there.history_, here.history_, rtol=1e-8)
 
+    def test_an_offset_that_leaves_no_digits_is_refused(self, blobs, engine):
+        X = blobs.copy()
+        X[:, 1] = np.round(X[:, 1]) - 1e16
+        with pytest.raises(ValueError, match=r"column 1 spans .* near -1e\+16.* 2 apart.*Subtract"):
+            self.fit(engine, X)
+
     @pytest.mark.parametrize("s", [2.0**498, 2.0**-498, 1e150, 1e-150])
     def test_units_are_units(self, blobs, engine, s):
         here = self.fit(engine, blobs, reg_covar=1e-6)
@@ -134,6 +140,23 @@ class TestMixturesOfEveryEngine:
     def test_units_beyond_all_squares_are_refused(self, blobs, engine, s, cause):
         with pytest.raises(ValueError, match=f"column . spans .* {cause}"):
             self.fit(engine, blobs * s, reg_covar=0.0)
+
+
+@pytest.mark.filterwarnings("ignore:EM did not converge")
+@pytest.mark.parametrize("covariance_type", sorted(POOLINGS))
+def test_digits_that_just_suffice_let_the_evidence_rise(blobs, covariance_type):
+    # The second column spans 1100 of the steps of 2^-6 in which numbers near 1e14 go.
+    wide = np.round(blobs[:, 1] / np.ptp(blobs[:, 1]) * 1100) / 64
+    X = np.column_stack([blobs[:, 0], wide + 1e14])
+    model = mixture("auto", covariance_type=covariance_type, reg_covar=0.0)
+    model.set_params(max_iter=30).fit(X, **KNOWN["auto"])
+    # A mean is rounded by half a step, of some 100 in a deviation: ½ (1/200)² a point, at most.
+    assert np.diff(model.history_).min() > -60 * 0.5 / 200**2
+    # Beside a variance that is added, rounding need not be small beside that of the data.
+    wide = np.column_stack([1e4 * blobs[:, 0], np.round(blobs[:, 1]) + 1e16])
+    model.set_params(reg_covar=1e7).fit(wide, **KNOWN["auto"])
+    with pytest.raises(ValueError, match="too few digits"):
+        model.set_params(reg_covar=1e6).fit(wide)
 
 
 # ---------------------------------------------------------------------------- other estimators

@@ -70,6 +70,13 @@ def test_log_density_of_diagonal_covariances(form, force_form):
     np.testing.assert_allclose(log_density(X, theta), reference_density(X, theta), rtol=1e-11)
 
 
+def test_diagonal_covariances_need_no_square_matrices(monkeypatch):
+    theta = Parameters(np.ones(1), np.zeros((1, 3)), np.diag([1.0, 4.0, 9.0])[None])
+    expected = reference_density(np.ones((2, 3)), theta)
+    monkeypatch.setattr(gaussian, "_whiteners", None)
+    np.testing.assert_allclose(log_density(np.ones((2, 3)), theta), expected, rtol=1e-14)
+
+
 def test_log_joint_adds_the_weights_and_knows_weight_zero():
     rng = np.random.default_rng(2)
     theta = random_mixture(rng, 3, 2)._replace(weights=np.array([0.25, 0.0, 0.75]))
@@ -128,7 +135,11 @@ def test_dead_component_is_zero_not_nan():
     assert not moments.scatter[1].any()
 
 
-@pytest.mark.parametrize("bad", [np.zeros((2, 2)), [[1, 1], [1, 1]], [[1, 0], [0, -1]]])
+@pytest.mark.parametrize(
+    "bad",
+    [np.zeros((2, 2)), [[1, 1], [1, 1]]]
+    + [np.diag([1, variance]) for variance in (-1, 1e-310, np.inf, np.nan)],
+)
 def test_singular_covariance_is_named(bad):
     theta = Parameters(np.full(2, 0.5), np.zeros((2, 2)), np.array([np.eye(2), bad], float))
     with pytest.raises(ValueError, match="component 1 is not positive definite"):

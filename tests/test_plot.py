@@ -610,6 +610,11 @@ def test_compare_wants_titles(wrong):
         plot.compare(wrong)
 
 
+def test_a_title_is_wrapped_by_its_words_alone():
+    spaced = plot._wrap("a" + 300 * " " + "b", 3.5)
+    assert spaced == plot._wrap("a b", 3.5) == "a b"
+
+
 def test_dots_go_where_they_are_told():
     ax = plt.subplots()[1]
     assert plot.dots({"EM": 0.5}, ax=ax) is ax

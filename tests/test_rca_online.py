@@ -425,6 +425,20 @@ def test_a_step_beyond_all_numbers_is_refused():
         model.fit(X, np.repeat(np.arange(4), 10))
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e-140])
+def test_growth_is_measured_in_units_of_the_data(scale):
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(20, 2)), 2, axis=0) + 0.1 * rng.normal(size=(40, 2))
+    model = OnlineRCA("constant", eta=0.01, random_state=0)
+    for _ in range(3):
+        model.partial_fit(scale * X, np.repeat(np.arange(20), 2))
+    # From now on the first column does not vary, so that W grows along it.
+    X[:, 0] = 0
+    long = np.tile(scale * X, (100, 1))
+    with pytest.raises(ValueError, match=r"W has grown to .* of column 0"):
+        model.partial_fit(long, np.repeat(np.arange(2000), 2))
+
+
 def test_a_metric_beyond_all_numbers_is_refused():
     cgmm.rca._require_finite_metric(np.diag([1e153, 1.0]))
     with pytest.raises(ValueError, match=r"W has grown to 1e\+160: its squares, .* overflow"):

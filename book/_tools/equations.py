@@ -74,7 +74,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--check", action="store_true", help="change nothing, report staleness")
     options = parser.parse_args(arguments)
-    text = page()
+    try:
+        text = page()
+    except TagError as error:
+        print(error)
+        return 1
     if options.check:
         return check(text, PAGE, Path(__file__))
     PAGE.write_text(text, encoding="utf8")
@@ -116,7 +120,7 @@ def _rows(source, kind, entry, chapters, in_package, in_tests) -> Iterator[tuple
             said = said if kind == "eq" else {"says": said[0].upper() + said[1:]}
             where = [
                 _chapters(stem for stem, keys in chapters.items() if key in keys),
-                _code(in_package.get(key, []), said),
+                _code(key, in_package.get(key, []), said),
                 _tests(in_tests.get(key, []), said),
             ]
             sign = SIGNS[kind].format(name).replace("*", r"\*")
@@ -128,9 +132,11 @@ def _chapters(stems: Iterable[str]) -> str:
     return f"{_counted('Chapter', linked)}." if linked else ""
 
 
-def _code(found: list[Site], said: dict) -> str:
+def _code(key: Name, found: list[Site], said: dict) -> str:
     if found:
         return f"Code: {links(found)}."
+    if "no_code" not in said:
+        raise TagError(f"{' '.join(key)}: no tag in cgmm names it, and no_code gives no reason")
     return f"No code: {said['no_code']}.".replace("*", r"\*")
 
 

@@ -29,6 +29,14 @@ def test_a_stale_page_is_found_and_written_anew(tmp_path, monkeypatch, capsys):
     assert equations.main(["--check"]) == 1
 
 
+def test_an_equation_without_code_or_reason_is_named(monkeypatch, capsys):
+    table = load_table()
+    del table["lu2007"]["eq"]["C.13"]["no_code"]
+    monkeypatch.setattr(equations, "load_table", lambda: table)
+    assert equations.main(["--check"]) == 1
+    assert "lu2007 eq C.13: no tag in cgmm names it" in capsys.readouterr().out
+
+
 def test_every_equation_has_a_row():
     text = equations.page()
     for source, entry in TABLE.items():
