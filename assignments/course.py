@@ -33,6 +33,7 @@ from typing import NamedTuple
 import nbformat
 from nbconvert.preprocessors import CSSHTMLHeaderPreprocessor
 from nbformat import NotebookNode
+from nbgrader import api
 from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, GenerateAssignment, GenerateFeedback
 from nbgrader.converters.base import NbGraderException
@@ -53,6 +54,8 @@ OPEN = ["student", "assignment", "task", "max", "answer", "points", "comment"]
 # nbgrader calls alembic by name, which a virtual environment that is not activated does not find.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+# For each new database it asks alembic for the same version again, in a process that takes seconds.
+api.get_alembic_version = functools.cache(api.get_alembic_version)
 
 
 class Row(NamedTuple):
