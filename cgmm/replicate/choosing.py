@@ -1,4 +1,4 @@
-"""Further simulations, for the chapter on choosing a method: ten methods on five shapes of truth.
+"""Further simulations, for the chapter on choosing a method: eleven methods on five truths.
 
 The papers' experiments differ in data, amounts and methods, so that no two of their figures can be
 laid over each other. Here everything is crossed with everything, on truths of which we know why a
