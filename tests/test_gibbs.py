@@ -136,6 +136,12 @@ def test_every_chain_starts_where_nothing_is_broken_although_a_greedy_start_fail
     unary[0, [1, 2]] = unary[2, [0, 2]] = -np.inf  # leaves one state for the node between them
     infer = gibbs(graph, n_sweeps=5, burn_in=0, n_chains=64)
     np.testing.assert_allclose(infer(unary).nodes, [[1, 0, 0], [0, 0, 1], [0, 1, 0]])
+    # Before any sweep, which might mend it: each chain, of which most were stuck, and not others.
+    network = module._prepare(graph)
+    states = module._start(network, unary[network.order].T, 64, np.random.default_rng(0))
+    assert (states.sum(axis=0) == 1).all()
+    a, b = network.edges
+    assert not (states[:, a] * states[:, b]).any()
 
 
 def test_a_hard_component_that_cannot_be_coloured_is_named():
@@ -217,6 +223,21 @@ def test_a_forbidden_pair_is_never_drawn_together(monkeypatch):
     a, b = graph.edges[graph.weights == HARD].T
     assert z.shape == (5, 4, 150)
     assert (z[a] != z[b]).all()
+
+
+@pytest.mark.parametrize("w", [-2.0, -0.5, -0.1, 0.1, 0.5, 2.0, HARD])
+def test_an_edge_ties_its_ends_by_its_weight_if_it_is_content(w):
+    """1 - exp(-|w|) of the chains where both ends are exchanged and agree as the sign of w says."""
+    network = module._prepare(graph_of(2, (0, 1, w)))
+    n_chains, rng = 8000, np.random.default_rng(0)
+    z = rng.integers(3, size=(n_chains, 2))  # states 0 and 1 are exchanged, 2 is not
+    cluster = module._clusters(network, z == 0, z == 1, rng).reshape(n_chains, 2)
+    tied = cluster[:, 0] == cluster[:, 1]
+    content = (z < 2).all(axis=1) & ((z[:, 0] == z[:, 1]) == (w > 0))
+    assert not tied[~content].any()
+    expected = -np.expm1(-abs(w))
+    error = np.sqrt(expected * (1 - expected) / content.sum())
+    assert tied[content].mean() == pytest.approx(expected, abs=5 * error)
 
 
 @pytest.mark.parametrize(

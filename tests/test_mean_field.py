@@ -245,6 +245,19 @@ def test_list_colouring_finds_one_exactly_when_there_is_one(network):
         assert any((found.colours == z).all() for z in proper)
 
 
+def test_list_colouring_counts_the_nodes_that_it_colours():
+    free = np.ones((10, 10), dtype=bool)
+    rest = adjacency(Graph(10, np.array([[0, 1]]), np.ones(1)))
+    # Nothing has to be taken back, so that there are as many steps as nodes.
+    assert list_colouring(rest, free, max_steps=9) == (None, False)
+    assert list_colouring(rest, free, max_steps=10).complete
+    # Both ends of an edge have one colour, the same: one step, and nothing is left.
+    stuck = np.array([[True, False], [True, False]])
+    edge = adjacency(Graph(2, np.array([[0, 1]]), np.ones(1)))
+    assert list_colouring(edge, stuck, max_steps=2) == (None, True)
+    assert list_colouring(edge, stuck, max_steps=1) == (None, False)
+
+
 def test_list_colouring_says_that_it_gave_up():
     i, j = np.triu_indices(10, 1)
     clique = adjacency(Graph(10, np.stack([i, j], axis=1), np.ones(len(i))))
