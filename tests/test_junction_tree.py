@@ -168,11 +168,15 @@ def test_chain_of_a_hundred_thousand(weight):
     np.testing.assert_allclose(nodes, 1 / k, rtol=1e-11)
 
 
-def forward_backward(unary, weights):
+def transfers(weights, n_states):
+    """exp of a weight where the states of neighbours agree, one elsewhere."""
+    return np.exp(weights[:, None, None] * np.eye(n_states))
+
+
+def forward_backward(unary, transfer):
     """Transfer matrices along a chain, scaled at each step."""
     n, k = unary.shape
     forward, backward, log_z = np.empty((n, k)), np.ones((n, k)), 0.0
-    transfer = np.exp(weights[:, None, None] * np.eye(k))
     p = np.exp(unary)
     for j in range(n):
         forward[j] = p[j] * (forward[j - 1] @ transfer[j - 1] if j else 1.0)
@@ -194,7 +198,7 @@ def test_random_chain_equals_the_forward_backward_algorithm():
     scrambled[shuffled] = unary
     infer = junction_tree(graph)
     nodes, log_z, _ = infer(scrambled)
-    expected, expected_log_z = forward_backward(unary, weights)
+    expected, expected_log_z = forward_backward(unary, transfers(weights, 3))
     assert log_z == pytest.approx(expected_log_z, rel=1e-13)
     np.testing.assert_allclose(nodes[shuffled], expected, atol=1e-12)
     # Viterbi's score bounds: no change of one state improves the best assignment.
@@ -205,6 +209,28 @@ def test_random_chain_equals_the_forward_backward_algorithm():
     np.add.at(own, (rows, z[:-1]), padded[1:-1])
     np.add.at(own, (rows - 1, z[1:]), padded[1:-1])
     assert (own.max(axis=1) <= own[np.arange(100_000), z] + 1e-9).all()
+
+
+def test_a_long_ladder_equals_the_chain_of_its_rungs():
+    """So long that products of messages would leave the range of numbers, were they not scaled."""
+    rng = np.random.default_rng(0)
+    n, k = 3000, 3
+    left, right, rung = (rng.normal(size=m) * 2 for m in (n - 1, n - 1, n))
+    unary = rng.normal(size=(2 * n, k)) * 2
+    rails = [chain(n), chain(n) + n, np.column_stack([np.arange(n), np.arange(n) + n])]
+    nodes, log_z, _ = junction_tree(
+        Graph(2 * n, np.concatenate(rails), np.concatenate([left, right, rung]))
+    )(unary)
+    # A state of a rung is that of its left end times K, plus that of its right end.
+    of_rung = unary[:n, :, None] + unary[n:, None, :] + rung[:, None, None] * np.eye(k)
+    steps = np.einsum("nab,ncd->nacbd", transfers(left, k), transfers(right, k))
+    expected, expected_log_z = forward_backward(
+        of_rung.reshape(n, k * k), steps.reshape(n - 1, k * k, k * k)
+    )
+    assert log_z == pytest.approx(expected_log_z, rel=1e-13)
+    expected = expected.reshape(n, k, k)
+    ends = np.concatenate([expected.sum(axis=2), expected.sum(axis=1)])
+    np.testing.assert_allclose(nodes, ends, atol=1e-11)
 
 
 @settings(deadline=None, max_examples=30)
