@@ -6,12 +6,29 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from built_book import Visit, frame, pages
 
-# Glyphs of formulas take the colour of the text around them, and there are thousands.
-AXE_CONTEXT = {"exclude": [["mjx-container"]]}
 # Without preloading: axe would ask for the style sheets, which browsers refuse on file paths.
 AXE_OPTIONS = {"resultTypes": ["violations"], "preload": False}
 # What a theme can change; the structure of a page is the same in both.
-OF_COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
+COLOURS = ["color-contrast", "link-in-text-block"]
+OF_COLOURS = {"runOnly": COLOURS}
+OF_STRUCTURE = {"rules": {rule: {"enabled": False} for rule in COLOURS}}
+# Of thousands of coloured words of code one of each look is enough: marks listings and signatures
+# in which no word has a look that an earlier one has not shown.
+MARK_ALIKE = """() => {
+  const seen = new Set();
+  for (const block of document.querySelectorAll("main pre, main dt.sig")) {
+    const ground = [];
+    for (let one = block; one; one = one.parentElement)
+      ground.push(getComputedStyle(one).backgroundColor);
+    const looks = [block, ...block.querySelectorAll("*")].map(word => {
+      const style = getComputedStyle(word);
+      return [style.color, style.backgroundColor, style.fontSize, style.fontWeight,
+              style.opacity, word.localName, ...ground].join();
+    });
+    block.toggleAttribute("data-alike", looks.every(look => seen.has(look)));
+    looks.forEach(look => seen.add(look));
+  }
+}"""
 
 # Decorations: a picture that says nothing needs no text.
 DECORATIVE = ".navbar-brand img"
@@ -59,18 +76,41 @@ def test_pictures_speak(opened):
         assert not alt.lower().endswith(ENDINGS)
 
 
-@pytest.mark.parametrize(
-    ("theme", "rules"), [("light", {}), ("dark", OF_COLOURS)], ids=["light", "dark"]
-)
-def test_accessible(opened, theme, rules):
-    page = opened.show(theme=theme)
-    violations = Axe().run(page, AXE_CONTEXT, AXE_OPTIONS | rules).response["violations"]
-    found = [
+def complaints(page, rules, *spared):
+    """What axe finds by these rules, outside what is spared."""
+    # Glyphs of formulas take the colour of the text around them, and there are thousands.
+    context = {"exclude": [["mjx-container"], *([one] for one in spared)]}
+    violations = Axe().run(page, context, AXE_OPTIONS | rules).response["violations"]
+    return [
         f"{violation['id']} at {node['target']}: {node.get('failureSummary')}"
         for violation in violations
         for node in violation["nodes"]
     ]
+
+
+def test_accessible(opened):
+    found = complaints(opened.show(), OF_STRUCTURE)
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_contrasts(opened, theme):
+    page = opened.show(theme=theme)
+    page.evaluate(MARK_ALIKE)
+    found = complaints(page, OF_COLOURS, "[data-alike]")
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("colour", ["#999", "#fff"])
+def test_a_pale_word_in_the_last_listing_is_found(browser, site, colour):
+    one = Visit(browser, site)
+    page = one.open("book/using")
+    pale = f"""() => [...document.querySelectorAll("main pre")].at(-1)
+        .insertAdjacentHTML("beforeend", '<span style="color: {colour}">word</span>')"""
+    page.evaluate(pale)
+    page.evaluate(MARK_ALIKE)
+    assert any("color-contrast" in said for said in complaints(page, OF_COLOURS, "[data-alike]"))
+    one.close()
 
 
 def test_fits_a_telephone(opened):
