@@ -14,12 +14,15 @@ import subprocess
 import sys
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from itertools import combinations
 from pathlib import Path
 from threading import Timer
 
 import numpy as np
+import psutil
 import pytest
 from interrupted_fits import CASES, Outcome, clouds, pairs
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -46,6 +49,7 @@ from cgmm.kmeans import nearest_rule
 from cgmm.mmc import objective
 from cgmm.replicate import EXPERIMENTS, replicate
 from cgmm.replicate.__main__ import main as replicate_command
+from cgmm.replicate.runner import _deaf_to_interrupts
 from cgmm.runs import best_of, last_of
 
 SECONDS = 120
@@ -219,11 +223,7 @@ def test_sigint_in_a_replication_with_two_jobs_loses_nothing(tmp_path, capsys):
     whole = (tmp_path / "whole" / f"{experiment.name}.csv").read_bytes()
     results = tmp_path / "interrupted"
     options = ["--realisations", str(n), "--jobs", "2", "--results", str(results)]
-    command = [sys.executable, "-m", "cgmm.replicate", experiment.name, *options]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True, preexec_fn=let_sigint_through,
-    )  # fmt: skip
+    process = replication(experiment.name, *options)
     rows = results / f"{experiment.name}.partial"
     n_before = finished(rows, process, at_least=2)
     os.killpg(process.pid, signal.SIGINT)
@@ -242,6 +242,45 @@ def test_sigint_in_a_replication_with_two_jobs_loses_nothing(tmp_path, capsys):
     assert f" {left}/{left}\n" in capsys.readouterr().err
     assert rows.with_suffix(".csv").read_bytes() == whole
     assert not rows.exists()
+
+
+@ALONE
+def test_workers_leave_an_interrupt_to_the_process_that_started_them(tmp_path):
+    """Struck again and again, while they start and while they work, they complain of nothing."""
+    process = replication("barhillel2005-fig3", "--quick", "--jobs", "2", "--results", tmp_path)
+    struck = set()
+    while process.poll() is None:
+        for worker in psutil.Process(process.pid).children():
+            with suppress(psutil.Error):
+                if any("LokyProcess" in word for word in worker.cmdline()):
+                    worker.send_signal(signal.SIGINT)
+                    struck.add(worker.pid)
+        time.sleep(0.01)
+    said = process.communicate(timeout=SECONDS)[1]
+    assert process.returncode == 0, said
+    assert len(struck) == 2
+    assert "Traceback" not in said
+    assert (tmp_path / "barhillel2005-fig3.csv").exists()
+
+
+def test_the_handler_of_ctrl_c_comes_back_and_other_threads_leave_it_alone():
+    def within():
+        with _deaf_to_interrupts():
+            return signal.getsignal(signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    assert within() is signal.SIG_IGN
+    assert signal.getsignal(signal.SIGINT) is before
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(within).result() is before
+
+
+def replication(*arguments) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-m", "cgmm.replicate", *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True, preexec_fn=let_sigint_through,
+    )  # fmt: skip
 
 
 def finished(rows: Path, process: subprocess.Popen, *, at_least: int) -> int:

@@ -17,11 +17,13 @@ import hashlib
 import json
 import os
 import re
+import signal
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from threading import Lock
+from threading import Lock, current_thread, main_thread
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
@@ -473,7 +475,8 @@ def replicate(
     tasks = [task for task in tasks if task.setting.data not in absent]
     try:
         parallel = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
-        done = parallel(delayed(realise)(task, str(data_home)) for task in tasks)
+        with _deaf_to_interrupts():
+            done = parallel(delayed(realise)(task, str(data_home)) for task in tasks)
         for rows in _with_bar(done, len(tasks), experiment.name, progress):
             store.add(rows)
     finally:
@@ -481,6 +484,22 @@ def replicate(
     if store.rows:
         store.finish()
     return sorted(absent.values())
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Processes that are started here ignore Ctrl-C for good: it is for us to stop them.
+
+    A terminal sends it to all of them, and one that is struck while it starts complains at length.
+    """
+    if current_thread() is not main_thread():  # no other may change a handler
+        yield
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler or signal.SIG_DFL)
 
 
 def _absent(names: Iterable[str], data_home: str) -> dict[str, str]:
