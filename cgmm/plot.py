@@ -1023,8 +1023,6 @@ def _wrap(title: str, width: float) -> str:
     letter = TextPath((0, 0), title, size=size).get_extents().width / 72 / len(title)
     most = max(int((width - 0.5) / letter), 10)
     n_lines = len(textwrap.wrap(title, most))
-    for letters in range(len(title) // n_lines, most + 1):
-        lines = textwrap.wrap(title, letters)
-        if len(lines) <= n_lines:
-            break
-    return "\n".join(lines)
+    widths = range(len(title) // n_lines, most + 1)
+    wrapped = (textwrap.wrap(title, letters) for letters in widths)
+    return "\n".join(next(lines for lines in wrapped if len(lines) <= n_lines))
