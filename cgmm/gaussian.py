@@ -336,9 +336,9 @@ def _direct_densities(
 ) -> FloatArray:
     """The same from the squared length of the whitened difference W_k (x_i - μ_k)."""
     densities = np.empty((len(means), len(X)))
+    diagonal = whiteners.ndim == 2
     for part in blocks(len(X), 2 * means.size):
         apart = _from_centre(X[part].T, centre) - means[:, :, None]
-        diagonal = whiteners.ndim == 2
         whitened = whiteners[:, :, None] * apart if diagonal else whiteners @ apart
         with np.errstate(over="ignore"):  # infinitely far: density zero
             block = np.einsum("kdb,kdb->kb", whitened, whitened, out=densities[:, part])
