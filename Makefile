@@ -38,10 +38,10 @@ lab: $(READY)
 	$(BIN)/jupyter lab --notebook-dir=book $(LAB)
 
 notebooks: $(READY)
-	$(BIN)/python book/_tools/notebooks.py
-	$(BIN)/python book/_tools/equations.py
-	$(BIN)/python book/_tools/errata.py
-	$(BIN)/python book/_tools/comparisons.py
+	$(BIN)/python tools/notebooks.py
+	$(BIN)/python tools/equations.py
+	$(BIN)/python tools/errata.py
+	$(BIN)/python tools/comparisons.py
 
 bench: $(READY)
 	set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done
@@ -56,11 +56,11 @@ grade: $(READY)
 	$(BIN)/python assignments/course.py grade $(SUBMISSIONS)
 
 fuzz: $(READY)
-	$(BIN)/python -m tests.fuzz $(FUZZ)
+	$(BIN)/python -m tools.fuzz $(FUZZ)
 	CGMM_SLOW=1 $(BIN)/python -m pytest tests/test_extremes.py -n0
 
 mutants: $(READY)
-	$(BIN)/python -m tests.mutants --jobs 2 $(MUTANTS)
+	$(BIN)/python -m tools.mutants --jobs 2 $(MUTANTS)
 
 # Without notebooks, browser and what only starts other processes
 coverage: $(READY)
@@ -72,7 +72,7 @@ coverage: $(READY)
 	$(BIN)/coverage report --fail-under=99
 
 package: $(READY)
-	$(BIN)/python tests/package.py
+	$(BIN)/python tools/package.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

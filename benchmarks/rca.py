@@ -26,7 +26,7 @@ import numpy as np
 from metric_learn_peer import metric_learn
 
 from cgmm.datasets import load
-from cgmm.rca import RCA, OnlineRCA, within_chunklet_covariance
+from cgmm.metric_learning import RCA, OnlineRCA, within_chunklet_covariance
 from cgmm.scenarios import equal_chunklets
 
 PEER = "metric-learn"

@@ -31,14 +31,11 @@ import numpy as np
 from inference import cliques, soft
 from sklearn.exceptions import ConvergenceWarning
 
-from cgmm.em import em
-from cgmm.gaussian import POOLINGS, Parameters
 from cgmm.inference import ENGINES
 from cgmm.kmeans import COPKMeans
-from cgmm.network import Engine, Graph
-from cgmm.rca import RCA
-from cgmm.side_information import SideInformation
-from cgmm.weights import ignore
+from cgmm.metric_learning import RCA
+from cgmm.mixture import POOLINGS, Parameters, em, ignore
+from cgmm.network import Engine, Graph, SideInformation
 
 Work = Callable[[], float]
 AT_LEAST = 0.02  # seconds of calls behind a time

@@ -25,12 +25,11 @@ from functools import partial
 import common
 import numpy as np
 
-from cgmm.gaussian import Parameters, log_joint, weighted_moments
 from cgmm.inference.gibbs import gibbs
 from cgmm.inference.independent import independent
 from cgmm.inference.mean_field import mean_field
-from cgmm.initialise import kmeans_plus_plus
 from cgmm.metrics import matched_accuracy
+from cgmm.mixture import Parameters, kmeans_plus_plus, log_joint, weighted_moments
 from cgmm.network import Engine, Graph, edgeless
 from cgmm.replicate.lu2007 import textured_blocks
 from cgmm.scenarios import estimate_flip_rate, grid_neighbours, weight_from_certainty

@@ -4,18 +4,17 @@ The modules are the rooms of the book: ``gaussian`` and ``network`` at the botto
 file in ``inference``, the loop in ``em``, thin scikit-learn estimators in ``estimators``.
 """
 
-from cgmm.em import Posterior
-from cgmm.estimators import (
-    ConstrainedCategoricalMixture,
-    ConstrainedGaussianMixture,
-    SemiSupervisedGaussianClassifier,
-)
-from cgmm.gaussian import Parameters
 from cgmm.inference import ENGINES
 from cgmm.kmeans import COPKMeans, PCKMeans
-from cgmm.mmc import MMC
-from cgmm.rca import RCA, OnlineRCA
-from cgmm.side_information import SideInformation
+from cgmm.metric_learning import MMC, RCA, OnlineRCA
+from cgmm.mixture import (
+    ConstrainedCategoricalMixture,
+    ConstrainedGaussianMixture,
+    Parameters,
+    Posterior,
+    SemiSupervisedGaussianClassifier,
+)
+from cgmm.network import SideInformation
 
 __all__ = [
     "ENGINES",

@@ -22,11 +22,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from cgmm.em import node_unaries
-from cgmm.gaussian import Parameters
-from cgmm.network import Graph, Infer, components
+from cgmm.mixture import Parameters, node_unaries
+from cgmm.network import Graph, Infer, SideInformation, components
 from cgmm.numerics import FloatArray, IntArray, check_pairs
-from cgmm.side_information import SideInformation
 
 __all__ = ["Judgement", "expected_flip_rate", "judge", "log_odds_together"]
 
@@ -132,7 +130,7 @@ def expected_flip_rate(log_odds: ArrayLike) -> float:
     Notes
     -----
     The answer to what [lu2007, sect. 6] leaves open, where there is no labelled example for
-    :func:`cgmm.scenarios.estimate_flip_rate`.
+    :func:`cgmm.scenarios.answers.estimate_flip_rate`.
 
     Examples
     --------

@@ -1,14 +1,27 @@
-"""Small tools that several rooms share: types of arrays, blocks, normalisation in logs, pairs."""
+"""Small tools that several rooms share: types of arrays, blocks, logs, checks, warnings.
+
+Every chapter stands on this file and none is about it.
+"""
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterator
+from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["blocks", "check_pairs", "log_normalise"]
+__all__ = [
+    "blocks",
+    "check_labels",
+    "check_pairs",
+    "check_ranges",
+    "log_normalise",
+    "warn_caller",
+]
 
 if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
@@ -23,6 +36,10 @@ AnyArray = TypeVar("AnyArray", bound=NDArray[Any])
 
 # One mebibyte of float64: what one block of work may occupy, so that it stays in a core's cache.
 BLOCK_CELLS = 131_072
+# Modules that stand between a warning and the line that it is about: scikit-learn wraps `fit`.
+OWN_NAMES = ("cgmm.", "sklearn.")
+# Squares of smaller ranges vanish beside the rounding of what they are added to.
+SMALLEST_RANGE = 1e-150
 
 
 def blocks(n_rows: int, width: int, *, at_least: int = 1) -> Iterator[slice]:
@@ -157,3 +174,125 @@ def check_pairs(name: str, pairs: ArrayLike | None, n_points: int | None = None)
             f"{existing}."
         )
     return whole
+
+
+def check_labels(name: str, labels: ArrayLike, n_points: int | None = None) -> IntArray:
+    """Labels as integers from -1 (unknown), or an error that names the first bad entry.
+
+    Parameters
+    ----------
+    name : str
+        What the caller's argument is called.
+    labels : (N,) array-like
+        Integers from 0, or -1 for unknown. Whole numbers of any numeric type will do.
+    n_points : int, default=None
+        N; None: any number but zero.
+
+    Returns
+    -------
+    (N,) int array
+        The labels.
+
+    Raises
+    ------
+    ValueError
+        If the shape is another, or an entry is not such an integer.
+
+    Examples
+    --------
+    >>> check_labels("y", [0.0, -1.0, 2.0])
+    array([ 0, -1,  2])
+    >>> check_labels("y", [0, 0.5])
+    Traceback (most recent call last):
+        ...
+    ValueError: y[1] is 0.5; it must be an integer from 0, or -1 for unknown.
+    """
+    array = np.asarray(labels)
+    if array.ndim != 1 or array.size == 0 or (n_points is not None and len(array) != n_points):
+        wanted = "one-dimensional and not empty" if n_points is None else f"({n_points},)"
+        raise ValueError(f"{name} has shape {array.shape}; it must be {wanted}, a label a point.")
+    if array.dtype.kind not in "iubf":
+        raise ValueError(
+            f"{name} is of type {array.dtype}; labels must be integers from 0, or -1 for unknown. "
+            f"np.unique({name}, return_inverse=True)[1] numbers labels of any type."
+        )
+    with np.errstate(invalid="ignore"):
+        whole = array.astype(np.intp)
+    wrong = np.flatnonzero((whole != array) | (whole < -1))
+    if len(wrong):
+        raise ValueError(
+            f"{name}[{wrong[0]}] is {array[wrong[0]]}; it must be an integer from 0, or -1 for "
+            "unknown."
+        )
+    return whole
+
+
+def check_ranges(X: FloatArray, *, some_may_vanish: bool = False) -> FloatArray:
+    """Refuse data whose squares overflow, or vanish; else say how far each column reaches.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    some_may_vanish : bool, default=False
+        Whether it is enough that the squares of one column can be represented.
+
+    Returns
+    -------
+    (D,) array
+        Largest minus smallest value of each column.
+
+    Raises
+    ------
+    ValueError
+        The column is named.
+
+    Examples
+    --------
+    >>> check_ranges(np.array([[0.0, 5.0], [2.0, 5.0]]))
+    array([2., 0.])
+    >>> check_ranges(np.array([[0.0], [1e200]]))
+    Traceback (most recent call last):
+        ...
+    ValueError: column 0 spans 0 to 1e+200: its squares overflow. Divide the data by a constant.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, high = X.min(axis=0), X.max(axis=0)
+        ranges, sizes = high - low, np.maximum(high, -low)
+        reach = (np.square(ranges).sum() + sizes.max()) * len(X)
+    if not np.isfinite(reach):
+        d = int(np.maximum(ranges, sizes).argmax())
+        raise ValueError(
+            f"column {d} spans {low[d]:.3g} to {high[d]:.3g}: its squares overflow. Divide the "
+            "data by a constant."
+        )
+    vanish = (ranges > 0) & (ranges < SMALLEST_RANGE)
+    if vanish.any() and not (some_may_vanish and ranges.max() >= SMALLEST_RANGE):
+        d = int(vanish.argmax())
+        raise ValueError(
+            f"column {d} spans {ranges[d]:.3g}: its squares vanish. Multiply the data by a "
+            "constant, or drop the column."
+        )
+    return ranges
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn whoever called the package: the first place outside of it and of scikit-learn.
+
+    Parameters
+    ----------
+    message : str
+        What is to be known.
+    category : type of Warning
+        As a rule scikit-learn's ConvergenceWarning.
+
+    Warns
+    -----
+    category
+        Attributed to the caller's line, however deep inside the package it arises.
+    """
+    level = 1
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(OWN_NAMES):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

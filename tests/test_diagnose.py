@@ -13,12 +13,10 @@ from scipy.special import logsumexp
 
 from cgmm import ConstrainedGaussianMixture, scenarios
 from cgmm.diagnose import expected_flip_rate, judge, log_odds_together
-from cgmm.em import e_step, node_unaries
-from cgmm.gaussian import Parameters
 from cgmm.inference import ENGINES
 from cgmm.inference.enumerate import _all_assignments, _edge_terms
-from cgmm.network import Graph
-from cgmm.side_information import SideInformation
+from cgmm.mixture import Parameters, e_step, node_unaries
+from cgmm.network import Graph, SideInformation
 
 AUTO = ENGINES["auto"]
 

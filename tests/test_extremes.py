@@ -38,11 +38,15 @@ from cgmm import (
     SemiSupervisedGaussianClassifier,
     SideInformation,
 )
-from cgmm.em import e_step
-from cgmm.gaussian import POOLINGS, log_density, weighted_moments
-from cgmm.inference import auto, clique, enumerate_assignments, gibbs, junction_tree, mean_field
+from cgmm.inference import enumerate_assignments
+from cgmm.inference.auto import auto
+from cgmm.inference.clique import clique
+from cgmm.inference.gibbs import gibbs
+from cgmm.inference.junction_tree import junction_tree
+from cgmm.inference.mean_field import mean_field
+from cgmm.metric_learning.whiten import whitening
+from cgmm.mixture import POOLINGS, e_step, log_density, weighted_moments
 from cgmm.network import Graph
-from cgmm.rca import whitening
 
 slow = pytest.mark.skipif(
     os.environ.get("CGMM_SLOW") != "1", reason="takes minutes, or gigabytes; CGMM_SLOW=1 runs it"

@@ -28,9 +28,9 @@ from interrupted_fits import CASES, Outcome, clouds, pairs
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.mixture import GaussianMixture
 
-import cgmm.kmeans
-import cgmm.mmc
-import cgmm.rca
+import cgmm.kmeans.base
+import cgmm.metric_learning.mmc_ascent
+import cgmm.metric_learning.online
 from cgmm import (
     ENGINES,
     MMC,
@@ -42,15 +42,13 @@ from cgmm import (
     SemiSupervisedGaussianClassifier,
     SideInformation,
 )
-from cgmm.categorical import one_hot
-from cgmm.em import e_step
-from cgmm.inference import auto
+from cgmm.inference.auto import auto
 from cgmm.kmeans import nearest_rule
-from cgmm.mmc import objective
+from cgmm.metric_learning import objective
+from cgmm.mixture import best_of, e_step, last_of, one_hot
 from cgmm.replicate import EXPERIMENTS, replicate
 from cgmm.replicate.__main__ import main as replicate_command
 from cgmm.replicate.runner import _deaf_to_interrupts
-from cgmm.runs import best_of, last_of
 
 SECONDS = 120
 ALONE = pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is no signal on Windows")
@@ -575,7 +573,7 @@ def test_an_interrupt_inside_the_hint_of_a_search_is_not_swallowed(monkeypatch):
             raise KeyboardInterrupt
         return nearest_rule(costs, z)
 
-    monkeypatch.setattr(cgmm.kmeans, "nearest_rule", interrupted)
+    monkeypatch.setattr(cgmm.kmeans.base, "nearest_rule", interrupted)
     model, X, known = fitted_cop_on_a_graph()
     X = np.random.default_rng(0).uniform(size=X.shape)  # no clusters: it takes a few iterations
     with pytest.raises(KeyboardInterrupt):
@@ -610,7 +608,7 @@ def strike_at_call(monkeypatch, place, name, at):
 @pytest.mark.parametrize("at", [1, 2, 3])
 def test_the_start_of_a_metric_is_no_fit(monkeypatch, at):
     """The first value is that of the start, and the first step of the search looks at it again."""
-    strike_at_call(monkeypatch, cgmm.mmc._Ascent, "_look", at)
+    strike_at_call(monkeypatch, cgmm.metric_learning.mmc_ascent.Ascent, "_look", at)
     model, X, known = fitted_mmc()
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, **known)
@@ -620,7 +618,7 @@ def test_the_start_of_a_metric_is_no_fit(monkeypatch, at):
 
 @pytest.mark.parametrize("at", [1, 2])
 def test_the_start_of_a_stream_is_no_fit(monkeypatch, at):
-    strike_at_call(monkeypatch, cgmm.rca, "overshoots", at)
+    strike_at_call(monkeypatch, cgmm.metric_learning.rca, "overshoots", at)
     model, X, known = fitted_online_rca()
     if at == 1:
         with pytest.raises(KeyboardInterrupt):

@@ -24,30 +24,54 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 import cgmm
-from cgmm import categorical, datasets, gaussian, initialise, kmeans, rca, runs, scenarios
-from cgmm.categorical import CategoricalParameters, Categories, one_hot
+from cgmm import datasets, kmeans, metric_learning, mixture, scenarios
 from cgmm.diagnose import expected_flip_rate
-from cgmm.em import Posterior, m_step, node_unaries, prior_unaries
-from cgmm.gaussian import POOLINGS, Parameters, weighted_moments
-from cgmm.inference import auto, enumerate_assignments, gibbs
-from cgmm.inference.contraction import best, conditional, log_sum
-from cgmm.inference.elimination import eliminate, elimination_order, min_fill
+from cgmm.inference import (
+    best,
+    conditional,
+    eliminate,
+    elimination_order,
+    enumerate_assignments,
+    forbidden_clique,
+    log_sum,
+    min_fill,
+    require_colourable,
+)
+from cgmm.inference.auto import auto
+from cgmm.inference.gibbs import gibbs
 from cgmm.kmeans import Nodes
+from cgmm.mixture import (
+    POOLINGS,
+    CategoricalParameters,
+    Categories,
+    Parameters,
+    Posterior,
+    Prior,
+    categorical,
+    closed_form,
+    exact,
+    grid,
+    ignore,
+    m_step,
+    node_unaries,
+    one_hot,
+    prior_unaries,
+    pseudo_likelihood,
+    weighted_moments,
+)
 from cgmm.network import (
     Graph,
     NetworkError,
+    SideInformation,
     are_disjoint_pairs,
     check_unary,
     edgeless,
-    forbidden_clique,
     require_edgeless,
     with_most_probable,
 )
 from cgmm.numerics import check_pairs
 from cgmm.replicate.choosing import ask
-from cgmm.replicate.runner import Setting, attempt, seed_of
-from cgmm.side_information import SideInformation, require_colourable
-from cgmm.weights import Prior, closed_form, exact, grid, ignore, pseudo_likelihood
+from cgmm.replicate.design import Setting, attempt, seed_of
 
 TESTS = Path(__file__).parent
 FEW = settings(max_examples=40)
@@ -92,7 +116,7 @@ def test_every_public_function_has_a_law_or_a_reason():
 @cache
 def tops_of(file: str) -> dict[str, ast.AST]:
     """What a test module defines, by name."""
-    tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
+    tree = ast.parse(next(TESTS.rglob(file)).read_text(encoding="utf-8"))
     found = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
     assigned = [n for n in tree.body if isinstance(n, ast.Assign)]
     return found | {t.id: n for n in assigned for t in n.targets if isinstance(t, ast.Name)}
@@ -125,7 +149,7 @@ def test_the_law_is_property_based_and_uses_the_function(function):
 # ---------------------------------------------------------------------------- problems to try
 
 
-def mixture(rng: np.random.Generator, K: int, D: int) -> Parameters:
+def mixture_of(rng: np.random.Generator, K: int, D: int) -> Parameters:
     A = rng.normal(size=(K, D, D))
     covariances = A @ A.transpose(0, 2, 1) + 0.1 * np.eye(D)
     return Parameters(rng.dirichlet(np.ones(K)), 3 * rng.normal(size=(K, D)), covariances)
@@ -334,7 +358,7 @@ def test_every_order_eliminates_as_the_definition_says(seed, n):
 @given(SEEDS, st.integers(1, 6), SMALL, st.integers(1, 3), st.sampled_from(["points", "chunklets"]))
 def test_unaries_are_sums_over_the_points_of_a_node(seed, N, K, D, sampling):
     rng = np.random.default_rng(seed)
-    theta, side = mixture(rng, K, D), relations(rng, N, K, sampling=sampling)
+    theta, side = mixture_of(rng, K, D), relations(rng, N, K, sampling=sampling)
     X = rng.normal(size=(N, D))
     prior = prior_unaries(theta.weights, side)
     found = node_unaries(X, theta, side)
@@ -342,7 +366,7 @@ def test_unaries_are_sums_over_the_points_of_a_node(seed, N, K, D, sampling):
         members = side.node_of == j
         n_j = members.sum() if sampling == "points" else 1
         np.testing.assert_allclose(prior[j], n_j * np.log(theta.weights), rtol=1e-12)
-        sums = gaussian.log_density(X, theta)[members].sum(axis=0)
+        sums = mixture.log_density(X, theta)[members].sum(axis=0)
         np.testing.assert_allclose(found[j], sums + prior[j], rtol=1e-9, atol=1e-9)
 
 
@@ -351,7 +375,7 @@ def test_unaries_are_sums_over_the_points_of_a_node(seed, N, K, D, sampling):
 def test_the_m_step_beats_every_competitor_of_its_type(seed, N, K, pool):
     rng = np.random.default_rng(seed)
     X, r = rng.normal(size=(N, 2)) * 3, rng.dirichlet(np.ones(K), N)
-    pooling, start = POOLINGS[pool], mixture(rng, K, 2)
+    pooling, start = POOLINGS[pool], mixture_of(rng, K, 2)
     found = m_step(X, start, Posterior(r, r.sum(axis=0), 0.0), pooling, closed_form)
     scatter = weighted_moments(X, rng.dirichlet(np.ones(K), N)).scatter + np.eye(2)
     rival = Parameters(
@@ -379,12 +403,12 @@ def test_moments_are_those_of_numpy(seed, N, K, D, diagonal):
 @FEW
 @given(SEEDS, SMALL, st.integers(1, 3), st.integers(1, 200))
 def test_samples_are_as_many_as_asked_and_an_affine_map_of_the_same_noise(seed, K, D, n):
-    theta = mixture(np.random.default_rng(seed), K, D)
-    X, z = gaussian.sample(theta, n, np.random.default_rng(1))
+    theta = mixture_of(np.random.default_rng(seed), K, D)
+    X, z = mixture.sample(theta, n, np.random.default_rng(1))
     assert X.shape == (n, D)
     assert (np.diff(z) >= 0).all()
     moved = theta._replace(means=theta.means + 5, covariances=theta.covariances * 4)
-    Y, same = gaussian.sample(moved, n, np.random.default_rng(1))
+    Y, same = mixture.sample(moved, n, np.random.default_rng(1))
     np.testing.assert_array_equal(z, same)
     np.testing.assert_allclose(Y - moved.means[z], 2 * (X - theta.means[z]), atol=1e-9)
 
@@ -461,16 +485,16 @@ def test_starts_are_responsibilities_whatever_is_known(seed, N, K):
     labels[0] = 0
     side = SideInformation.build(N, labels=labels)
     for start in (
-        initialise.kmeans_plus_plus(X, K, state),
-        initialise.random_points(X, K, state),
-        initialise.random_responsibilities(X, K, state),
-        initialise.from_labels(X, K, state, side),
-        initialise.from_chunklets(X, K, state, relations(rng, N, K)),
+        mixture.kmeans_plus_plus(X, K, state),
+        mixture.random_points(X, K, state),
+        mixture.random_responsibilities(X, K, state),
+        mixture.from_labels(X, K, state, side),
+        mixture.from_chunklets(X, K, state, relations(rng, N, K)),
     ):
         assert start.shape == (N, K)
         assert (start >= 0).all()
         np.testing.assert_allclose(start.sum(axis=1), 1, rtol=1e-12)
-        honest = initialise.honour(start, side)
+        honest = mixture.honour(start, side)
         np.testing.assert_allclose(honest.sum(axis=1), 1, rtol=1e-12)
         assert (honest[labels >= 0, labels[labels >= 0]] == 1).all()
 
@@ -480,7 +504,7 @@ def test_starts_are_responsibilities_whatever_is_known(seed, N, K):
 def test_honour_gives_a_chunklet_the_mean_of_its_points(seed, N, K):
     rng = np.random.default_rng(seed)
     r, side = rng.dirichlet(np.ones(K), N), relations(rng, N, K)
-    found = initialise.honour(r, side)
+    found = mixture.honour(r, side)
     for j in range(side.n_nodes):
         members = side.node_of == j
         np.testing.assert_allclose(found[members], [r[members].mean(axis=0)] * members.sum())
@@ -491,12 +515,12 @@ def test_honour_gives_a_chunklet_the_mean_of_its_points(seed, N, K):
 def test_seeds_are_points_and_move_with_them(seed, N, K, offset):
     # Multiples of 1/8, so that the offset changes no distance.
     X = np.random.default_rng(seed).integers(-80, 80, size=(N, 2)) / 8
-    found = initialise.seeds(X, K, np.random.RandomState(seed), first=X[:1])
+    found = mixture.seeds(X, K, np.random.RandomState(seed), first=X[:1])
     assert found.shape == (K, 2)
     np.testing.assert_array_equal(found[0], X[0])
     assert all((centre == X).all(axis=1).any() for centre in found)
     offset = np.round(offset)
-    moved = initialise.seeds(X + offset, K, np.random.RandomState(seed), first=X[:1] + offset)
+    moved = mixture.seeds(X + offset, K, np.random.RandomState(seed), first=X[:1] + offset)
     np.testing.assert_array_equal(moved, found + offset)
     # As long as points differ from all seeds so far, the next one does.
     assert len(np.unique(found, axis=0)) == min(K, len(np.unique(X, axis=0)))
@@ -563,7 +587,7 @@ def test_fishers_directions_solve_his_equation(seed, D):
     within = spd(rng, D)
     total = within + spd(rng, D)
     K = int(rng.integers(1, D + 1))
-    rows, ratios = rca.cfld(within, total, K)
+    rows, ratios = metric_learning.cfld(within, total, K)
     np.testing.assert_allclose(rows @ within @ rows.T, np.eye(K), atol=1e-9)
     np.testing.assert_allclose(rows @ total, ratios[:, None] * rows @ within, atol=1e-7 * ratios[0])
     assert (np.diff(ratios) <= 1e-9 * ratios[0]).all()
@@ -574,7 +598,7 @@ def test_fishers_directions_solve_his_equation(seed, D):
 def test_no_direction_varies_more_than_the_principal_ones(seed, D):
     rng = np.random.default_rng(seed)
     S = spd(rng, D)
-    rows = rca.principal_axes(S, D)
+    rows = metric_learning.principal_axes(S, D)
     np.testing.assert_allclose(rows @ rows.T, np.eye(D), atol=1e-12)
     variances = np.einsum("kd,de,ke->k", rows, S, rows)
     assert (np.diff(variances) <= 1e-9 * variances[0]).all()
@@ -587,11 +611,11 @@ def test_no_direction_varies_more_than_the_principal_ones(seed, D):
 def test_likelihood_is_least_at_the_inverse_of_the_covariance(seed, D, n):
     rng = np.random.default_rng(seed)
     within, metric = spd(rng, D), spd(rng, D)
-    least = rca.likelihood_criterion(np.linalg.inv(within), within, n)
-    assert least <= rca.likelihood_criterion(metric, within, n) + 1e-8 * abs(least)
+    least = metric_learning.likelihood_criterion(np.linalg.inv(within), within, n)
+    assert least <= metric_learning.likelihood_criterion(metric, within, n) + 1e-8 * abs(least)
     # Shrinking the data by s and enlarging the metric by s² adds -n D log s².
-    moved = rca.likelihood_criterion(metric * 4, within / 4, n)
-    apart = rca.likelihood_criterion(metric, within, n) - n * D * np.log(4)
+    moved = metric_learning.likelihood_criterion(metric * 4, within / 4, n)
+    apart = metric_learning.likelihood_criterion(metric, within, n) - n * D * np.log(4)
     assert moved == pytest.approx(apart, rel=1e-9, abs=1e-9)
 
 
@@ -603,7 +627,7 @@ def test_a_step_overshoots_exactly_when_it_takes_more_than_half(seed, D, n, eta)
     Y = H @ W.T
     excess = eta * (np.linalg.eigvalsh(Y.T @ Y)[-1] - n) - 0.5
     assume(abs(excess) > 1e-9)
-    assert rca.overshoots(W, H, eta) == (excess > 0)
+    assert metric_learning.overshoots(W, H, eta) == (excess > 0)
 
 
 @FEW
@@ -611,23 +635,31 @@ def test_a_step_overshoots_exactly_when_it_takes_more_than_half(seed, D, n, eta)
 def test_total_covariance_splits_into_chunklets_and_their_means(seed, N, D):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(N, D)) * 5 + 100
-    np.testing.assert_allclose(rca.total_covariance(X), np.cov(X.T, bias=True).reshape(D, D))
+    np.testing.assert_allclose(
+        metric_learning.total_covariance(X), np.cov(X.T, bias=True).reshape(D, D)
+    )
     y = np.arange(N) // 2 if N % 2 == 0 else np.zeros(N, dtype=int)
     means = np.array([X[y == j].mean(axis=0) for j in y])
-    parts = rca.within_chunklet_covariance(X, y) + rca.total_covariance(means)
-    np.testing.assert_allclose(parts, rca.total_covariance(X), atol=1e-9)
+    parts = metric_learning.within_chunklet_covariance(X, y) + metric_learning.total_covariance(
+        means
+    )
+    np.testing.assert_allclose(parts, metric_learning.total_covariance(X), atol=1e-9)
 
 
 @FEW
 @given(SEEDS, st.integers(1, 4), st.integers(2, 9), st.integers(1, 99))
 def test_variances_of_covariances_follow_from_degrees_of_freedom(seed, D, size, n):
     C = spd(np.random.default_rng(seed), D)
-    chunklets = rca.variance_of_covariance(C, n * (size - 1))
-    one = rca.variance_of_covariance(C, n * size - 1)
-    np.testing.assert_allclose(chunklets, rca.variance_ratio(size, n) * one, rtol=1e-12)
-    assert rca.variance_ratio(size, n) <= rca.variance_ratio(size) == size / (size - 1)
+    chunklets = metric_learning.variance_of_covariance(C, n * (size - 1))
+    one = metric_learning.variance_of_covariance(C, n * size - 1)
+    np.testing.assert_allclose(chunklets, metric_learning.variance_ratio(size, n) * one, rtol=1e-12)
+    assert (
+        metric_learning.variance_ratio(size, n)
+        <= metric_learning.variance_ratio(size)
+        == size / (size - 1)
+    )
     values = np.linalg.eigvalsh(C)
-    ratios = rca.weight_ratio(values)
+    ratios = metric_learning.weight_ratio(values)
     assert ratios.mean() == pytest.approx(1)
     np.testing.assert_allclose(ratios * values[0], ratios[0] * values, rtol=1e-9)
 
@@ -638,7 +670,7 @@ def test_the_start_by_rca_keeps_chunklets_whole(seed, K, size):
     rng = np.random.default_rng(seed)
     y = np.repeat(np.arange(6), size)
     X = rng.normal(size=(len(y), 2)) + 3 * rng.normal(size=(6, 2))[y]
-    r = rca.rca_start(X, K, y, random_state=seed)
+    r = metric_learning.rca_start(X, K, y, random_state=seed)
     assert r.shape == (len(y), K)
     np.testing.assert_array_equal(np.sort(r, axis=1)[:, -1], 1)
     np.testing.assert_array_equal(r, r[np.arange(len(y)) // size * size])
@@ -743,7 +775,7 @@ def pairs_of(course):
 @FEW
 @given(st.lists(st.floats(-100, 0), min_size=1, max_size=9), st.integers(1, 12), st.floats(0, 5))
 def test_a_run_stops_one_step_after_the_first_small_gain(course, max_iter, tol):
-    run = runs.follow(pairs_of(course), tol, max_iter)
+    run = mixture.follow(pairs_of(course), tol, max_iter)
     values = course + [course[-1]] * (max_iter + 2)
     small = [t for t in range(1, max_iter) if abs(values[t] - values[t - 1]) / 2 < tol]
     length = small[0] + 1 if small else max_iter
@@ -757,7 +789,7 @@ def test_a_run_stops_one_step_after_the_first_small_gain(course, max_iter, tol):
 @given(st.lists(st.floats(-9, 9), min_size=1, max_size=6), st.integers(0, 6), st.booleans())
 def test_the_best_run_is_kept_and_the_last_of_a_course_is_its_end(scores, where, interrupted):
     made = [
-        runs.Run(k, Posterior(np.eye(2), np.ones(2), score), [score], True)
+        mixture.Run(k, Posterior(np.eye(2), np.ones(2), score), [score], True)
         for k, score in enumerate(scores)
     ]
 
@@ -769,14 +801,14 @@ def test_the_best_run_is_kept_and_the_last_of_a_course_is_its_end(scores, where,
 
     seen = made[:where] if interrupted and where < len(made) else made
     if seen:
-        last = runs.last_of(course())
+        last = mixture.last_of(course())
         assert last.parameters == len(seen) - 1
         assert last.interrupted == (len(seen) < len(made))
-        best_run = runs.best_of(lambda k: seen[k], len(seen))
+        best_run = mixture.best_of(lambda k: seen[k], len(seen))
         assert best_run.score == max(run.score for run in seen)
     else:
         with pytest.raises(KeyboardInterrupt):
-            runs.last_of(course())
+            mixture.last_of(course())
 
 
 @FEW
@@ -784,11 +816,11 @@ def test_the_best_run_is_kept_and_the_last_of_a_course_is_its_end(scores, where,
 def test_what_is_wrong_with_a_run_is_said(dead, converged, max_iter):
     weights = np.where(dead, 0.0, 1.0)
     theta = Parameters(weights, np.zeros((len(dead), 1)), np.ones((len(dead), 1, 1)))
-    run = runs.Run(theta, Posterior(np.eye(2), np.ones(2), 0.0), [0.0], converged)
+    run = mixture.Run(theta, Posterior(np.eye(2), np.ones(2), 0.0), [0.0], converged)
     expected = [f"{max_iter} iterations"] * (not converged)
     expected += [f"component {k} " for k in np.flatnonzero(dead)]
     with pytest.warns(ConvergenceWarning) if expected else nothing_warned() as caught:
-        runs.warn_about(run, max_iter)
+        mixture.warn_about(run, max_iter)
     told = [str(warning.message) for warning in caught]
     assert len(told) == len(expected)
     assert all(part in message for part, message in zip(expected, told, strict=True))

@@ -36,9 +36,9 @@ from cgmm import (
     SemiSupervisedGaussianClassifier,
     SideInformation,
 )
-from cgmm.inference import clique, gibbs
-from cgmm.inference.clique import _sets, _transitions
-from cgmm.replicate.runner import Experiment, Setting, attempt, realise, tasks_of
+from cgmm.inference.clique import _sets, _transitions, clique
+from cgmm.inference.gibbs import gibbs
+from cgmm.replicate.design import Experiment, Setting, attempt, realise, tasks_of
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),

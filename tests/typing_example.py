@@ -22,13 +22,20 @@ from cgmm import (
     SemiSupervisedGaussianClassifier,
     SideInformation,
 )
-from cgmm.categorical import CategoricalParameters, Categories, one_hot
-from cgmm.em import e_step, em, m_step
-from cgmm.gaussian import POOLINGS, Pooling
-from cgmm.inference import junction_tree
+from cgmm.inference.junction_tree import junction_tree
+from cgmm.mixture import (
+    POOLINGS,
+    CategoricalParameters,
+    Categories,
+    Pooling,
+    closed_form,
+    e_step,
+    em,
+    m_step,
+    one_hot,
+)
 from cgmm.network import Engine, ExactInfer, Graph, Infer, Marginals
 from cgmm.numerics import FloatArray, IntArray
-from cgmm.weights import closed_form
 
 X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
 THETA = Parameters(np.array([0.5, 0.5]), np.array([[-1.5], [1.5]]), np.ones((2, 1, 1)))

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from cgmm import ENGINES, ConstrainedGaussianMixture, COPKMeans, Parameters, SideInformation
-from cgmm.em import Posterior, e_step, m_step
-from cgmm.gaussian import POOLINGS
-from cgmm.inference import gibbs
+from cgmm.inference.gibbs import gibbs
+from cgmm.mixture import POOLINGS, Posterior, closed_form, e_step, m_step
 from cgmm.network import Graph, Marginals
 from cgmm.numerics import FloatArray
-from cgmm.weights import closed_form
 
 
 def mistakes(X: FloatArray, theta: Parameters, posterior: Posterior) -> None:

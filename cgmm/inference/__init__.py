@@ -2,38 +2,40 @@
 
 An engine takes a :class:`~cgmm.network.Graph`, does once what depends on the structure alone, and
 returns a function from unary log-potentials to :class:`~cgmm.network.Marginals`.
+Each is the function of its file: ``cgmm.inference.gibbs.gibbs``. Chapters 7 and 10 read this room.
 """
 
-from cgmm.inference.auto import auto
-from cgmm.inference.clique import clique
+from cgmm.inference import auto, clique, gibbs, independent, junction_tree, mean_field, pairs
+from cgmm.inference.colouring import adjacency, by_colour, colour_nodes
+from cgmm.inference.elimination import eliminate, elimination_order, min_fill
 from cgmm.inference.enumerate import enumerate_assignments
-from cgmm.inference.gibbs import gibbs
-from cgmm.inference.independent import independent
-from cgmm.inference.junction_tree import junction_tree
-from cgmm.inference.mean_field import mean_field
-from cgmm.inference.pairs import pairs
+from cgmm.inference.feasible import forbidden_clique, list_colouring, require_colourable
+from cgmm.inference.mean_field import mean_field_ascent
 from cgmm.network import Engine
 
 __all__ = [
     "ENGINES",
-    "auto",
-    "clique",
+    "adjacency",
+    "by_colour",
+    "colour_nodes",
+    "eliminate",
+    "elimination_order",
     "enumerate_assignments",
-    "gibbs",
-    "independent",
-    "junction_tree",
-    "mean_field",
-    "pairs",
+    "forbidden_clique",
+    "list_colouring",
+    "mean_field_ascent",
+    "min_fill",
+    "require_colourable",
 ]
 
 ENGINES: dict[str, Engine] = {
-    "auto": auto,
-    "independent": independent,
-    "pairs": pairs,
-    "clique": clique,
-    "junction_tree": junction_tree,
-    "mean_field": mean_field,
-    "gibbs": gibbs,
+    "auto": auto.auto,
+    "independent": independent.independent,
+    "pairs": pairs.pairs,
+    "clique": clique.clique,
+    "junction_tree": junction_tree.junction_tree,
+    "mean_field": mean_field.mean_field,
+    "gibbs": gibbs.gibbs,
     "enumerate": enumerate_assignments,
 }
 """Every engine by the name under which estimators accept it."""

@@ -18,8 +18,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from cgmm.inference.clique import clique
+from cgmm.inference.clique_tree import MAX_BYTES
 from cgmm.inference.independent import independent
-from cgmm.inference.junction_tree import MAX_BYTES, junction_tree
+from cgmm.inference.junction_tree import junction_tree
 from cgmm.inference.pairs import pairs
 from cgmm.network import (
     ExactInfer,

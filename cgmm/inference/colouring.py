@@ -15,7 +15,6 @@ K      number of states, in colourings from lists
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -23,9 +22,14 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from cgmm.network import Graph, simplify
-from cgmm.numerics import BoolArray, IntArray
+from cgmm.numerics import IntArray
 
-__all__ = ["ColourBlocks", "Search", "adjacency", "by_colour", "colour_nodes", "list_colouring"]
+__all__ = [
+    "ColourBlocks",
+    "adjacency",
+    "by_colour",
+    "colour_nodes",
+]
 
 # Breaks ties between nodes of equal degree: neighbours in a regular graph must not wait in line.
 TIE_SEED = 0
@@ -90,7 +94,7 @@ def adjacency(graph: Graph) -> sparse.csr_array:
     Raises
     ------
     ValueError
-        If an edge or its weight is none, as :func:`cgmm.network.simplify` says.
+        If an edge or its weight is none, as :func:`cgmm.network.graph.simplify` says.
 
     Examples
     --------
@@ -197,78 +201,3 @@ def _smallest_free(owners: IntArray, taken: IntArray, n_owners: int) -> IntArray
     known = taken >= 0
     is_taken[owners[known], taken[known]] = True
     return is_taken.argmin(axis=1)
-
-
-# ---------------------------------------------------------------------------- from lists
-
-
-class Search(NamedTuple):
-    """What a search for a colouring found."""
-
-    colours: IntArray | None
-    """(n_nodes,) the colouring; None if there is none, or none was found."""
-    complete: bool
-    """Whether the answer is certain: False if the search ran out of steps."""
-
-
-def list_colouring(
-    matrix: sparse.csr_array, allowed: BoolArray, *, max_steps: int = 20_000
-) -> Search:
-    """Give each node one of its allowed colours, so that no two neighbours have the same.
-
-    Parameters
-    ----------
-    matrix : (n_nodes, n_nodes) sparse array
-        Symmetric; its stored entries are the edges.
-    allowed : (n_nodes, K) bool array
-        The colours that each node may have.
-    max_steps : int, default=20000
-        Nodes that are coloured, counting repetitions, before the search gives up.
-
-    Returns
-    -------
-    Search
-        The problem is NP-complete: with many steps the answer may still be "not found".
-
-    Notes
-    -----
-    Backtracking; next comes the node with the fewest colours left, as in Brélaz's DSATUR (1979).
-
-    Examples
-    --------
-    A path whose ends have one colour each, and the middle the choice:
-
-    >>> matrix = adjacency(Graph(3, np.array([[0, 1], [1, 2]]), np.ones(2)))
-    >>> list_colouring(matrix, np.array([[1, 0, 0], [1, 1, 1], [0, 1, 0]], dtype=bool)).colours
-    array([0, 2, 1])
-    >>> list_colouring(matrix, np.array([[1, 0], [1, 1], [0, 1]], dtype=bool))
-    Search(colours=None, complete=True)
-    """
-    colours = np.full(len(allowed), -1)
-    blockers = np.zeros(allowed.shape, dtype=np.intp)  # neighbours that have that colour
-    trail = [_next_branch(colours, allowed & (blockers == 0))]
-    n_steps = 0
-    while trail:
-        node, choices = trail[-1]
-        neighbours = matrix.indices[matrix.indptr[node] : matrix.indptr[node + 1]]
-        if colours[node] >= 0:
-            blockers[neighbours, colours[node]] -= 1
-        colours[node] = next(choices, -1)
-        if colours[node] < 0:
-            trail.pop()
-            continue
-        n_steps += 1
-        blockers[neighbours, colours[node]] += 1
-        if len(trail) == len(allowed):
-            return Search(colours, complete=True)
-        if n_steps >= max_steps:
-            return Search(None, complete=False)
-        trail.append(_next_branch(colours, allowed & (blockers == 0)))
-    return Search(None, complete=True)
-
-
-def _next_branch(colours: IntArray, free: BoolArray) -> tuple[int, Iterator[int]]:
-    """The uncoloured node with the fewest free colours, and those colours."""
-    n_free = np.where(colours < 0, free.sum(axis=1), np.iinfo(np.intp).max)
-    node = int(n_free.argmin())
-    return node, iter(np.flatnonzero(free[node]).tolist())

@@ -29,7 +29,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
-from cgmm.inference.colouring import by_colour, list_colouring
+from cgmm.inference.colouring import by_colour
+from cgmm.inference.feasible import list_colouring
 from cgmm.network import Graph, Infer, Marginals, NetworkError, check_unary
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 

@@ -13,19 +13,19 @@ whatever the number of jobs. ``--backend dask --scheduler ADDRESS`` has it run o
 """
 
 from cgmm.replicate import barhillel2005, choosing, lu2007, shental2003
-from cgmm.replicate.runner import (
+from cgmm.replicate.design import (
     Experiment,
     Result,
     Setting,
     Task,
     attempt,
     load_data,
-    read_rows,
     realise,
-    replicate,
     seed_of,
     tasks_of,
 )
+from cgmm.replicate.runner import replicate
+from cgmm.replicate.store import read_rows
 
 __all__ = [
     "EXPERIMENTS",

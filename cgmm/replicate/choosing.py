@@ -30,13 +30,12 @@ from typing import NamedTuple
 import numpy as np
 
 from cgmm.datasets import Dataset
-from cgmm.estimators import ConstrainedGaussianMixture
 from cgmm.kmeans import COPKMeans, PCKMeans
+from cgmm.metric_learning import MMC, RCA
 from cgmm.metrics import matched_accuracy
-from cgmm.mmc import MMC
+from cgmm.mixture import ConstrainedGaussianMixture
 from cgmm.numerics import FloatArray, IntArray
-from cgmm.rca import RCA
-from cgmm.replicate.runner import Experiment, Result, Setting, attempt
+from cgmm.replicate.design import Experiment, Result, Setting, attempt
 from cgmm.scenarios import Relations, flip, preferences, random_pairs
 
 __all__ = ["EXPERIMENTS", "SHAPES", "Known", "Truth", "ask", "methods", "sample_truth"]

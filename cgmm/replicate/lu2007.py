@@ -27,14 +27,13 @@ from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.neighbors import NearestCentroid
 
 from cgmm.datasets import Dataset, load
-from cgmm.estimators import ConstrainedGaussianMixture
-from cgmm.gaussian import Parameters
 from cgmm.inference.gibbs import gibbs
 from cgmm.kmeans import COPKMeans, PCKMeans
 from cgmm.metrics import match_labels, matched_accuracy
+from cgmm.mixture import ConstrainedGaussianMixture, Parameters
 from cgmm.network import Engine
 from cgmm.numerics import BoolArray, FloatArray, IntArray
-from cgmm.replicate.runner import Experiment, Result, Setting, attempt
+from cgmm.replicate.design import Experiment, Result, Setting, attempt
 from cgmm.scenarios import (
     Relations,
     class_set_stars,
@@ -45,13 +44,17 @@ from cgmm.scenarios import (
     random_pairs,
 )
 
-__all__ = ["EXPERIMENTS"]
+__all__ = [
+    "EXPERIMENTS",
+]
 
 TOY = ("lu_set_1", "lu_set_2", "lu_set_3")
+
 UCI = ("iris", "waveform", "pendigits-0689")
 
 # How many relations: up to nearly all that can be had without overlap, 0.45 N.
 N_TOY = (0, 10, 30, 50, 70, 100, 130, 160)
+
 N_UCI = {
     "iris": (0, 10, 20, 30, 40, 50, 60),
     "waveform": (0, 100, 400, 800, 1600),
@@ -79,6 +82,7 @@ def named_accuracy(
 
 
 GMM_START: dict[str, Any] = {"n_init": 10, "init_params": "random_from_data", "max_iter": 300}
+
 KMEANS_START: dict[str, Any] = {"n_init": 10, "init": "random"}
 
 
@@ -224,9 +228,13 @@ TERRAINS = {
     "land": ((0.34, 0.36, 0.36, 0.36, 0.28, 0.14, 0.10), 0.20, 3.0),
     "cloud": ((0.84, 0.80, 0.86, 0.85, 0.58, 0.20, 0.14), 0.10, 1.5),
 }
+
 N_SNOW = 3
+
 SHARE_WITHOUT_SNOW = 0.12  # six blocks with snow for each without must be at hand
+
 SNOW_BLOCK, N_SNOW_FEATURES = 5, 50
+
 BLACK = ("without_snow_found", "snow_taken_for_none")
 
 
@@ -363,6 +371,7 @@ def figure_11(data: Dataset, n_components: int, rng: np.random.Generator) -> Ite
 
 # Of each texture: mean brightness, contrast, smoothing in pixels along rows and along columns.
 TEXTURES = ((-0.5, 1.0, 0.5, 4.0), (0.0, 0.6, 1.5, 1.5), (0.5, 1.0, 4.0, 0.5), (0.2, 1.6, 0.7, 0.7))
+
 BLOCK, N_FEATURES = 7, 5
 
 

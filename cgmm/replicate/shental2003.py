@@ -27,13 +27,12 @@ import numpy as np
 from sklearn.cluster import kmeans_plusplus
 
 from cgmm.datasets import Dataset
-from cgmm.estimators import ConstrainedGaussianMixture
-from cgmm.initialise import nearest
 from cgmm.kmeans import COPKMeans
 from cgmm.metrics import matched_accuracy, pairwise_scores
+from cgmm.mixture import ConstrainedGaussianMixture, nearest
 from cgmm.network import NetworkError
 from cgmm.numerics import FloatArray, IntArray
-from cgmm.replicate.runner import Experiment, Result, Setting, attempt
+from cgmm.replicate.design import Experiment, Result, Setting, attempt
 from cgmm.scenarios import Relations, teachers
 
 __all__ = ["EXPERIMENTS"]

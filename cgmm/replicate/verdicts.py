@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgmm.replicate.runner import read_rows
+from cgmm.replicate.store import read_rows
 
 __all__ = ["Comparison", "Found", "Judgement", "judge", "read_comparisons", "report", "table"]
 
@@ -133,7 +133,7 @@ def judge(comparison: Comparison, rows: Rows) -> Judgement:
     comparison : Comparison
         The claim.
     rows : sequence of mappings of str to str
-        As :func:`cgmm.replicate.runner.read_rows` returns them.
+        As :func:`cgmm.replicate.store.read_rows` returns them.
 
     Returns
     -------

@@ -1,0 +1,165 @@
+"""Real tables that are fetched once and kept."""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.datasets import fetch_openml
+
+from cgmm.datasets.dataset import Dataset
+from cgmm.numerics import IntArray
+
+__all__ = [
+    "FETCHED",
+    "fetch",
+]
+
+
+# ---------------------------------------------------------------------------- real data, fetched
+
+
+class Remote(NamedTuple):
+    """A data set that this package does not carry: what it is, and where it can be had."""
+
+    title: str
+    source: str
+    openml: str | None
+    """Its name at OpenML, where version 1 is taken; None if it is not to be had there."""
+
+
+_UCI = "UCI Machine Learning Repository, doi:10.24432/"
+
+FETCHED: dict[str, Remote] = {
+    "ionosphere": Remote("Radar echoes of the ionosphere", f"{_UCI}C5W01B", "ionosphere"),
+    "pima": Remote(
+        "Diabetes among the Pima",
+        "J. W. Smith et al. (1988), Using the ADAP learning algorithm to forecast the onset of "
+        "diabetes mellitus",
+        "diabetes",
+    ),
+    "balance-scale": Remote("Balance scale", f"{_UCI}C5488X", "balance-scale"),
+    "pendigits": Remote("Digits written with a pen", f"{_UCI}C5MG6K", "pendigits"),
+    "faces": Remote(
+        "Faces under 64 lights",
+        "Extended Yale Face Database B (A. Georghiades, P. Belhumeur and D. Kriegman, 2001), the "
+        "frontal images of ten subjects under 64 lights; the features are the first 60 principal "
+        "components of these 640 images, the label is the subject",
+        None,
+    ),
+}
+"""What :func:`fetch` knows, by name."""
+
+
+def fetch(name: str, data_home: str | os.PathLike[str] = "data") -> Dataset:
+    """Read a data set from a file of one's own, or download it from OpenML and write that file.
+
+    Parameters
+    ----------
+    name : str
+        A key of :data:`FETCHED`.
+    data_home : path, default="data"
+        The folder of ``<name>.csv``: a header row, then one row a point, features first and its
+        label last. Made if need be.
+
+    Returns
+    -------
+    Dataset
+        Classes are numbered in the order of their labels: as numbers if all are, else as text.
+
+    Raises
+    ------
+    ValueError
+        If there is no data set of that name, or the file is not such a table.
+    OSError
+        If there is no file and it cannot be had from the network; it says where to put the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> home = Path(tempfile.mkdtemp())
+    >>> _ = (home / "pima.csv").write_text("age,class\\n50,1\\n31,0\\n")
+    >>> data = fetch("pima", home)
+    >>> data.X.tolist(), data.y.tolist()
+    ([[50.0], [31.0]], [1, 0])
+    """
+    if name not in FETCHED:
+        known = ", ".join(sorted(FETCHED))
+        raise ValueError(f"there is no data set {name!r} to fetch; known are {known}.")
+    path = Path(data_home) / f"{name}.csv"
+    if not path.exists():
+        _download(name, path)
+    return _read_table(name, path)
+
+
+def _download(name: str, path: Path) -> None:
+    """Write the file from OpenML's table; not a trace of it if that fails."""
+    remote = FETCHED[name]
+    try:
+        if remote.openml is None:
+            raise OSError("it is not to be had from OpenML")
+        bunch = fetch_openml(
+            remote.openml, version=1, as_frame=False, parser="liac-arff", cache=False
+        )
+    # scikit-learn's word for what OpenML refuses, or delivers damaged, is ValueError.
+    except (OSError, ValueError) as error:
+        raise OSError(
+            f"{name} is not at {path}, and could not be downloaded ({error}). Put the file there "
+            "yourself: a header row, then one row a point, features first and the label last. "
+            f"The source: {remote.source}."
+        ) from error
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    with open(partial, "w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow([*bunch.feature_names, "label"])
+        rows.writerows([*x, label] for x, label in zip(bunch.data, bunch.target, strict=True))
+    os.replace(partial, path)
+
+
+def _read_table(name: str, path: Path) -> Dataset:
+    """The Dataset in a file: features first, label last."""
+    with open(path, newline="", encoding="utf-8") as file:
+        header, *rows = list(csv.reader(file)) or [[]]
+    if len(header) < 2 or not rows:
+        raise ValueError(f"{path} must have a header row, and rows of features and a label.")
+    X = np.array([_numbers(row, header, path, i) for i, row in enumerate(rows, start=2)])
+    classes, y = _numbered([row[-1] for row in rows])
+    return Dataset(
+        X=X,
+        y=y,
+        name=name,
+        title=FETCHED[name].title,
+        source=FETCHED[name].source,
+        licence="as its source states it; this package does not contain the data",
+        feature_names=tuple(header[:-1]),
+        target_names=classes,
+    )
+
+
+def _numbers(row: list[str], header: list[str], path: Path, line: int) -> list[float]:
+    """The features of one row, or an error that names its line."""
+    try:
+        if len(row) != len(header):
+            raise ValueError(f"{len(row)} entries under a header of {len(header)}")
+        features = [float(entry) for entry in row[:-1]]
+        if not np.isfinite(features).all():
+            raise ValueError("a missing or infinite value")
+    except ValueError as error:
+        raise ValueError(
+            f"{path}, line {line}: {error}; features must be finite numbers."
+        ) from None
+    return features
+
+
+def _numbered(labels: list[str]) -> tuple[tuple[str, ...], IntArray]:
+    """Names of the classes, and the number of each point's class."""
+    try:
+        names = sorted(set(labels), key=float)
+    except ValueError:
+        names = sorted(set(labels))
+    number = {name: k for k, name in enumerate(names)}
+    return tuple(names), np.array([number[label] for label in labels], dtype=np.int64)

@@ -1,0 +1,125 @@
+"""Real tables that scikit-learn bundles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+
+from cgmm.datasets.dataset import Dataset
+
+__all__ = [
+    "breast_cancer",
+    "digits",
+    "iris",
+    "wine",
+]
+
+
+# ---------------------------------------------------------------------------- real data
+
+
+def iris() -> Dataset:
+    """Fisher's irises: 150 flowers of three species, four lengths in cm.
+
+    Returns
+    -------
+    Dataset
+        50 flowers a species. The values are those of Fisher's paper; UCI's copy differs in two.
+
+    Examples
+    --------
+    >>> iris()
+    Dataset('iris': 150 points, 4 features, 3 classes)
+    """
+    return _bundled(
+        load_iris(),
+        "iris",
+        "Irises",
+        "R. A. Fisher (1936), The use of multiple measurements in taxonomic problems; "
+        "UCI Machine Learning Repository, doi:10.24432/C56C76; the copy of scikit-learn",
+    )
+
+
+def wine() -> Dataset:
+    """Chemical analyses of 178 wines from three cultivars, in 13 features of very different scales.
+
+    Returns
+    -------
+    Dataset
+        59, 71 and 48 wines.
+
+    Examples
+    --------
+    >>> wine()
+    Dataset('wine': 178 points, 13 features, 3 classes)
+    """
+    return _bundled(
+        load_wine(),
+        "wine",
+        "Wines",
+        "S. Aeberhard and M. Forina (1992), Wine; "
+        "UCI Machine Learning Repository, doi:10.24432/C5PC7J; the copy of scikit-learn",
+    )
+
+
+def breast_cancer() -> Dataset:
+    """Cell nuclei in 569 breast tissue samples, malignant (0) or benign (1), in 30 features.
+
+    Returns
+    -------
+    Dataset
+        212 malignant and 357 benign samples.
+
+    Examples
+    --------
+    >>> breast_cancer()
+    Dataset('breast_cancer': 569 points, 30 features, 2 classes)
+    """
+    return _bundled(
+        load_breast_cancer(),
+        "breast_cancer",
+        "Breast cancer, Wisconsin (diagnostic)",
+        "W. Wolberg, O. Mangasarian, N. Street and W. Street (1993), "
+        "Breast Cancer Wisconsin (Diagnostic); "
+        "UCI Machine Learning Repository, doi:10.24432/C5DW2B; the copy of scikit-learn",
+    )
+
+
+def digits() -> Dataset:
+    """Handwritten digits: 1797 images of 8 x 8 pixels, grey levels 0 to 16.
+
+    Returns
+    -------
+    Dataset
+        The test part of the original collection. Some border pixels are blank in every image, so a
+        full covariance of the 64 features is singular.
+
+    Examples
+    --------
+    >>> digits()
+    Dataset('digits': 1797 points, 64 features, 10 classes)
+    """
+    return _bundled(
+        load_digits(),
+        "digits",
+        "Handwritten digits",
+        "E. Alpaydin and C. Kaynak (1998), Optical Recognition of Handwritten Digits; "
+        "UCI Machine Learning Repository, doi:10.24432/C50P49; the copy of scikit-learn",
+    )
+
+
+def _bundled(bunch: Any, name: str, title: str, source: str) -> Dataset:
+    """A Dataset from what one of scikit-learn's loaders returns."""
+    return Dataset(
+        X=bunch.data.astype(np.float64),
+        y=bunch.target.astype(np.int64),
+        name=name,
+        title=title,
+        source=source,
+        # The copies in scikit-learn carry no licence of their own; UCI states one for each.
+        licence="CC BY 4.0, as the UCI Machine Learning Repository lists it",
+        feature_names=tuple(map(str, bunch.feature_names)),
+        target_names=tuple(map(str, bunch.target_names)),
+    )

@@ -1,0 +1,192 @@
+"""Sliders and choices."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+__all__ = [
+    "Choice",
+    "Control",
+    "Slider",
+]
+
+# Fields that the theme's script sets on every page.
+TAKEN_NAMES = ("q",)
+
+
+# ---------------------------------------------------------------------------- controls
+
+
+@dataclass(frozen=True)
+class Control:
+    """What ``Slider`` and ``Choice`` have in common.
+
+    Parameters
+    ----------
+    label : str
+        What the values are, in the reader's words.
+    values : sequence, or mapping from name to value
+        A finite list: the page without a kernel holds one frame for each.
+    format : callable, default=str
+        Writes a value as its name, where the names are not given.
+    start : int, default=0
+        Position of the value that is shown first.
+
+    Raises
+    ------
+    ValueError
+        If there are no values, two share a name, or ``start`` is not a position.
+    """
+
+    label: str
+    values: Sequence[Any] | Mapping[str, Any]
+    format: Callable[[Any], str] = str
+    start: int = 0
+
+    def __post_init__(self) -> None:
+        names = self.names
+        if not names:
+            raise ValueError(f"the control {self.label!r} has no values: give it at least one")
+        twins = [name for name in names if names.count(name) > 1]
+        if twins:
+            raise ValueError(
+                f"two values of the control {self.label!r} are called {twins[0]!r}: a format with "
+                "more digits, or a mapping from names to values, tells them apart"
+            )
+        if not 0 <= self.start < len(names):
+            raise ValueError(
+                f"start={self.start} is no position among the {len(names)} values of the control "
+                f"{self.label!r}: the first is 0"
+            )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Name and value of each frame's choice."""
+        return dict(zip(self.names, _values(self.values), strict=True))
+
+    @property
+    def live_options(self) -> dict[str, Any]:
+        """Name and value of what a reader with a kernel can choose."""
+        return self.options
+
+    @property
+    def names(self) -> list[str]:
+        """How the page writes each value."""
+        return self._named(self.values)
+
+    def _named(self, values: Sequence[Any] | Mapping[str, Any]) -> list[str]:
+        """The names given, or those that the format makes."""
+        return list(values) if isinstance(values, Mapping) else [self.format(v) for v in values]
+
+
+def _values(values: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
+    """The values of a list or of a mapping from names."""
+    return list(values.values() if isinstance(values, Mapping) else values)
+
+
+@dataclass(frozen=True)
+class Slider(Control):
+    """A control whose values have an order.
+
+    Parameters
+    ----------
+    label, values, format, start
+        As for every ``Control``.
+    live : sequence or mapping, optional
+        A finer list, for readers with a kernel; it must contain the value that is shown first.
+    button : str, optional
+        Text of a button that goes to the next value, and from the last one to the first.
+
+    Raises
+    ------
+    ValueError
+        As for every ``Control``, or if ``live`` lacks the first value shown.
+
+    Examples
+    --------
+    >>> Slider("noise", [0.0, 0.15, 0.3], format="{:.2f}".format).names
+    ['0.00', '0.15', '0.30']
+    """
+
+    live: Sequence[Any] | Mapping[str, Any] | None = None
+    button: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.names[self.start] not in self.live_options:
+            raise ValueError(
+                f"the live values of the slider {self.label!r} lack {self.names[self.start]!r}, "
+                "which is shown first: add it to them, or change start"
+            )
+
+    @property
+    def live_options(self) -> dict[str, Any]:
+        """Name and value of what a reader with a kernel can choose."""
+        if self.live is None:
+            return self.options
+        return dict(zip(self._named(self.live), _values(self.live), strict=True))
+
+
+@dataclass(frozen=True)
+class Choice(Control):
+    """A control whose values have no order: one radio button each.
+
+    Parameters
+    ----------
+    label, values, format, start
+        As for every ``Control``.
+
+    Examples
+    --------
+    >>> Choice("start", {"far left": -9.0, "in the middle": 0.0}).names
+    ['far left', 'in the middle']
+    """
+
+
+def control_widget(ipywidgets: Any, control: Control) -> Any:
+    """A row whose first child has the control's names as options."""
+    look = {"description": control.label, "style": {"description_width": "initial"}}
+    options = list(control.live_options)
+    index = options.index(control.names[control.start])
+    if isinstance(control, Choice):
+        return ipywidgets.HBox([ipywidgets.RadioButtons(options=options, index=index, **look)])
+    layout = {"width": "30rem", "max_width": "100%"}
+    slider = ipywidgets.SelectionSlider(options=options, index=index, layout=layout, **look)
+    action = cast("Slider", control).button
+    if not action:
+        return ipywidgets.HBox([slider])
+    button = ipywidgets.Button(description=action)
+
+    def advance(_: object) -> None:
+        slider.index = (slider.index + 1) % len(options)
+
+    button.on_click(advance)
+    return ipywidgets.HBox([slider, button])
+
+
+# ---------------------------------------------------------------------------- checks
+
+
+def check_controls(controls: Mapping[str, Control], *functions: Callable[..., Any]) -> None:
+    """Each control is one, and each function takes exactly these arguments."""
+    for name, control in controls.items():
+        if not isinstance(control, Control):
+            raise ValueError(f"the control {name!r} is {control!r}: give a Slider or a Choice")
+        if name in TAKEN_NAMES:
+            raise ValueError(
+                f"a control cannot be called {name!r}: the page's search field has that name, and "
+                "would empty it. Give it a longer one."
+            )
+    if not controls:
+        raise ValueError("an explorer without controls is a figure: give at least one control")
+    for function in functions:
+        try:
+            inspect.signature(function).bind(**controls)
+        except TypeError as error:
+            raise ValueError(
+                f"{getattr(function, '__name__', function)} does not take the controls "
+                f"{list(controls)} ({error}): name the controls like its arguments"
+            ) from error

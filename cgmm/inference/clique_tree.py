@@ -1,0 +1,273 @@
+"""The clique tree of a graph: built once a structure. Chapter 7."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from cgmm.inference.contraction import Ties
+from cgmm.inference.elimination import Order, elimination_order
+from cgmm.network import Graph, NetworkError, components
+from cgmm.numerics import FloatArray, IntArray
+
+MAX_BYTES = 2**31
+
+# Cliques are merged up to tables of this size: below it a table costs less than a call.
+MERGED_CELLS = 2048
+
+
+def refuse_impossible(graph: Graph, node: int, n_states: int) -> None:
+    """Name the component of a node."""
+    labels = components(graph)
+    raise NetworkError(
+        f"no joint assignment of {{nodes}} is possible with K = {n_states}: the forbidden pairs "
+        "among them admit no proper colouring that the evidence allows. Use more components, or "
+        "revise the relations or the evidence.",
+        np.flatnonzero(labels == labels[node]),
+    )
+
+
+# ------------------------------------------------------------------- the tree of cliques
+
+
+class Edge(NamedTuple):
+    """An edge inside a clique; its axes count along R, A, F."""
+
+    axes: tuple[int, int]
+    weight: float
+    slot: int
+    """Index into the core's part of T, or -1."""
+    turned: bool
+    """Whether the first axis of its table is that of the second end."""
+
+
+_Tie = tuple[list[int], float, int, bool]
+
+# Places of the ends in ascending order, log-weight, slot, and whether they were turned.
+
+
+class Child(NamedTuple):
+    """Where the message of a child goes, among the axes of R and A."""
+
+    # A field hides the method of tuples, which nobody calls.
+    index: int  # type: ignore[assignment]
+    shape: tuple[int, ...]
+    """Of its message there: one along the axes that it has not."""
+    summed: tuple[int, ...]
+    """Those axes."""
+
+
+class Clique(NamedTuple):
+    """A clique, its place in the tree, and its constant factors."""
+
+    own: list[int]
+    """R. Nodes are called by their place in the order of elimination, and sorted."""
+    separator: list[int]
+    """S = (A, F), each of the two sorted."""
+    n_fresh: int
+    edges: list[Edge]
+    """Those whose first end is eliminated here."""
+    children: list[Child]
+    n_states: int
+    to_message: tuple[int, ...]
+    """Permutes the axes of (A, F) so that S is sorted, as it is in messages."""
+    from_message: tuple[int, ...]
+    local: FloatArray
+    """Product of the weighted edges within R and A, of length one along what they miss."""
+    psi: FloatArray
+    """(K**|R|, K**|F|) product of the edges between R and F."""
+    offset: float
+    """Log of what the two were divided by."""
+    low: float
+    """Log of the smallest positive product of their entries."""
+
+    @property
+    def n_inner(self) -> int:
+        """|R| + |A|, the number of axes of P."""
+        return len(self.own) + len(self.separator) - self.n_fresh
+
+    @property
+    def n_axes(self) -> int:
+        """|R| + |A| + |F|."""
+        return len(self.own) + len(self.separator)
+
+
+class CliqueTree(NamedTuple):
+    """The cliques for a number of states, children before parents."""
+
+    cliques: list[Clique]
+    nodes: IntArray
+    """The core, in the order of elimination: inside the tree a node is called by its place."""
+    slots: IntArray
+    """The core's part of T."""
+    hard: bool
+    """Whether a pair is forbidden by its weight."""
+
+
+def build_tree(graph: Graph, core: Ties, n_states: int, max_bytes: int) -> CliqueTree:
+    """Lay out the tree; refuse before any table is allocated if they would not fit."""
+    max_degree = int(math.log(max(max_bytes / 8, 1)) / math.log(n_states))
+    order = elimination_order(core.ends, n_states, max_degree)
+    if order.stuck:
+        _refuse_width(graph, order.stuck[0], max_degree + 1, n_states, None, max_bytes)
+    cliques = _place_all(_merge(order, n_states), order, core, n_states)
+    n_bytes = 8 * sum(_n_cells(clique, n_states) for clique in cliques)
+    if n_bytes > max_bytes:
+        widest = max(range(len(order.nodes)), key=lambda i: len(order.neighbours[i]))
+        width = len(order.neighbours[widest])
+        _refuse_width(graph, order.nodes[widest], width, n_states, n_bytes, max_bytes)
+    return CliqueTree(
+        [with_constants(clique, n_states) for clique in cliques],
+        np.array(order.nodes, dtype=np.intp),
+        core.slots[core.slots >= 0],
+        bool((core.weights == -np.inf).any()),
+    )
+
+
+def _n_cells(clique: Clique, n_states: int) -> int:
+    """Numbers that the way back needs of a clique: P, its constants, and its message."""
+    psi = n_states ** (len(clique.own) + clique.n_fresh)
+    return 2 * n_states**clique.n_inner + psi + n_states ** len(clique.separator)
+
+
+def _refuse_width(
+    graph: Graph, node: int, width: int, n_states: int, n_bytes: int | None, max_bytes: int
+) -> None:
+    """Name the component of a node, the width, the cost, and what to do instead."""
+    labels = components(graph)
+    n_edges = int((labels[graph.edges[:, 0]] == labels[node]).sum())
+    at_least = "" if n_bytes else "at least "
+    n_bytes = n_bytes or 8 * n_states**width
+    raise NetworkError(
+        f"exact inference is out of reach for the component of {{nodes}}, tied by {n_edges} edges: "
+        f"in the order of elimination it has an induced width of {at_least}{width}, so that with "
+        f"K = {n_states} its tables would take {at_least}{_in_words(n_bytes)}, more than "
+        f"{_in_words(max_bytes)}. Use 'mean_field' or 'gibbs', which approximate, "
+        "'spanning_tree', which drops relations, or give fewer relations.",
+        np.flatnonzero(labels == labels[node]),
+    )
+
+
+def _in_words(n_bytes: int) -> str:
+    """Round to binary units."""
+    power = min((n_bytes.bit_length() - 1) // 10, 4)
+    return f"{n_bytes / 1024**power:.3g} {['bytes', 'KiB', 'MiB', 'GiB', 'TiB'][power]}"
+
+
+def _merge(order: Order, n_states: int) -> list[tuple[list[int], list[int]]]:
+    """(R, S) of the cliques: a node with its neighbours; small ones are merged into parents."""
+    separators = [sorted(order.place[u] for u in near) for near in order.neighbours]
+    own = [[i] for i in range(len(separators))]
+    kept = []
+    for i, separator in enumerate(separators):
+        parent = separator[0] if separator else i
+        n_axes = len(own[i]) + len(own[parent]) + len(separators[parent])
+        if separator and n_states**n_axes <= MERGED_CELLS:
+            own[parent] += own[i]
+        else:
+            kept.append((sorted(own[i]), separator))
+    return kept
+
+
+def _place_all(
+    scopes: list[tuple[list[int], list[int]]], order: Order, core: Ties, n_states: int
+) -> list[Clique]:
+    """Give every edge and every message to the clique that eliminates its first node."""
+    home = {v: i for i, (own, _) in enumerate(scopes) for v in own}
+    edges: list[list[_Tie]] = [[] for _ in scopes]
+    children: list[list[tuple[int, list[int]]]] = [[] for _ in scopes]
+    slots = np.where(core.slots < 0, -1, np.cumsum(core.slots >= 0) - 1)
+    rows = zip(core.ends.tolist(), core.weights.tolist(), slots.tolist(), strict=True)
+    for (a, b), weight, slot in rows:
+        ends = order.place[a], order.place[b]
+        edges[home[min(ends)]].append((sorted(ends), weight, slot, ends[0] > ends[1]))
+    for i, (_, separator) in enumerate(scopes):
+        if separator:
+            children[home[separator[0]]].append((i, separator))
+    return [_place(*scope, edges[i], children[i], n_states) for i, scope in enumerate(scopes)]
+
+
+def _place(
+    own: list[int],
+    separator: list[int],
+    edges: list[_Tie],
+    children: list[tuple[int, list[int]]],
+    n_states: int,
+) -> Clique:
+    """Find F, unless the whole table is small anyway, and turn nodes into axes."""
+    reached = {v for _, scope in children for v in scope}
+    reached |= {v for ends, _, slot, _ in edges if slot >= 0 for v in ends}
+    small = n_states ** (len(own) + len(separator)) <= MERGED_CELLS
+    fresh = [] if small else [v for v in separator if v not in reached]
+    scope = own + [v for v in separator if v not in fresh] + fresh
+    axis = {v: i for i, v in enumerate(scope)}
+    to_message = tuple(axis[v] - len(own) for v in separator)
+    return Clique(
+        own=own,
+        separator=scope[len(own) :],
+        n_fresh=len(fresh),
+        edges=[Edge((axis[a], axis[b]), w, slot, turned) for (a, b), w, slot, turned in edges],
+        children=[
+            _child(i, {axis[v] for v in nodes}, len(scope) - len(fresh), n_states)
+            for i, nodes in children
+        ],
+        n_states=n_states,
+        to_message=to_message,
+        from_message=tuple(np.argsort(to_message).tolist()),
+        local=np.empty(0),
+        psi=np.empty(0),
+        offset=0.0,
+        low=0.0,
+    )
+
+
+def _child(index: int, axes: set[int], n_inner: int, n_states: int) -> Child:
+    shape = tuple(n_states if axis in axes else 1 for axis in range(n_inner))
+    return Child(index, shape, tuple(axis for axis in range(n_inner) if axis not in axes))
+
+
+# ---------------------------------------------------------------- constants of the edges
+
+
+def with_constants(clique: Clique, n_states: int) -> Clique:
+    """Exponentiate the constant factors, scaled so that their largest entries are one."""
+    n_own, n_inner = len(clique.own), clique.n_inner
+    inner, fresh = edge_constants(clique, n_states)
+    tops = [max(table.max(), np.finfo(float).min) for table in (inner, fresh)]
+    low = sum(_smallest(table - top) for table, top in zip((inner, fresh), tops, strict=True))
+    psi = np.exp(fresh - tops[1]).reshape(fresh.shape[:n_own] + fresh.shape[n_inner:])
+    psi = np.broadcast_to(psi, (n_states,) * psi.ndim).reshape(n_states**n_own, -1)
+    local = np.exp(inner - tops[0]).reshape(inner.shape[:n_inner])
+    return clique._replace(local=local, psi=psi, offset=sum(tops), low=low)
+
+
+def edge_constants(clique: Clique, n_states: int) -> tuple[FloatArray, FloatArray]:
+    """Log-potentials of the weighted edges: those within R and A, and those that reach F."""
+    tables = [np.zeros((1,) * clique.n_axes)] * 2
+    for edge in clique.edges:
+        if edge.slot < 0:
+            diagonal = np.where(np.eye(n_states, dtype=bool), edge.weight, 0.0)
+            reaches_fresh = edge.axes[1] >= clique.n_inner
+            spread = spread_axes(diagonal, edge.axes, clique.n_axes)
+            tables[reaches_fresh] = tables[reaches_fresh] + spread
+    return tables[0], tables[1]
+
+
+def _smallest(log_values: FloatArray) -> float:
+    """The smallest that is possible, at most zero."""
+    return float(log_values.min(where=log_values > -np.inf, initial=0.0))
+
+
+def spread_axes(table: FloatArray, axes: tuple[int, ...], n_axes: int) -> FloatArray:
+    """The table with its axes where they belong, and length one elsewhere."""
+    shape = [1] * n_axes
+    for axis, length in zip(axes, table.shape, strict=True):
+        shape[axis] = length
+    return table.reshape(shape)
+
+
+def table_of(edge: Edge, tables: FloatArray) -> FloatArray:
+    """(K, K) entry of T, its first axis that of the end eliminated first."""
+    return tables[edge.slot].T if edge.turned else tables[edge.slot]

@@ -1,0 +1,28 @@
+"""K-means with side information, the limit of zero variance: one Lloyd loop, and three rules.
+
+Chapter 11 reads this room.
+"""
+
+from cgmm.kmeans.cop_assignment import cop_rule
+from cgmm.kmeans.cop_kmeans import COPKMeans
+from cgmm.kmeans.engine_assignment import engine_rule
+from cgmm.kmeans.loop import Nodes, Step, lloyd, nearest_rule, penalty
+from cgmm.kmeans.pck_assignment import pck_rule
+from cgmm.kmeans.pck_kmeans import PCKMeans
+from cgmm.kmeans.search import SearchBudgetError
+from cgmm.kmeans.seeds import chunklet_seeds
+
+__all__ = [
+    "COPKMeans",
+    "Nodes",
+    "PCKMeans",
+    "SearchBudgetError",
+    "Step",
+    "chunklet_seeds",
+    "cop_rule",
+    "engine_rule",
+    "lloyd",
+    "nearest_rule",
+    "pck_rule",
+    "penalty",
+]

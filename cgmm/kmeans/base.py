@@ -1,0 +1,324 @@
+"""What both constrained K-means estimators share. Chapter 11."""
+
+from __future__ import annotations
+
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator
+from numbers import Integral, Real
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cgmm.kmeans.engine_assignment import engine_rule
+from cgmm.kmeans.loop import Hint, Nodes, Rng, Rule, Step, lloyd, nearest_rule
+from cgmm.kmeans.seeds import SEEDINGS
+from cgmm.mixture import best_of, last_of
+from cgmm.network import Engine, NetworkError, SideInformation, edgeless
+from cgmm.numerics import FloatArray, IntArray
+
+# Points that differ by less have squared distances below the smallest number with all its digits.
+SMALLEST_RANGE = 1e-152
+
+# Iterations of plain K-means, which hints at where such an assignment lies.
+HINT_ITERATIONS = 20
+
+
+# ---------------------------------------------------------------------------- estimators
+
+
+class ConstrainedKMeans(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
+    """What both estimators share: starts, runs, and what new points get."""
+
+    _parameter_constraints = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions(set(SEEDINGS)), "array-like"],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "inference": [callable, None],
+        "max_search": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    n_clusters: int
+    init: str | ArrayLike
+    n_init: int
+    max_iter: int
+    tol: float
+    inference: Engine | None
+    max_search: int
+    random_state: int | np.random.RandomState | None
+    verbose: int
+
+    cluster_centers_: FloatArray
+    labels_: IntArray
+    objective_: float
+    assignment_optimal_: bool
+    history_: FloatArray
+    n_iter_: int
+    converged_: bool
+    inertia_: float
+
+    def _points(self, X: ArrayLike) -> FloatArray:
+        """The training points, checked."""
+        self._validate_params()
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=self.n_clusters)
+        with np.errstate(over="ignore", invalid="ignore"):
+            ranges = X.max(axis=0) - X.min(axis=0)
+            reach = np.square(ranges).sum() * len(X)
+        if not np.isfinite(reach):
+            raise ValueError(
+                f"column {ranges.argmax()} spans {ranges.max():.3g}: its squares overflow. Divide "
+                "the data by a constant."
+            )
+        if 0 < ranges.max() < SMALLEST_RANGE:
+            raise ValueError(
+                f"column {ranges.argmax()} spans {ranges.max():.3g}, and no other more: their "
+                "squares vanish. Multiply the data by a constant."
+            )
+        return X
+
+    def _fit(
+        self,
+        X: FloatArray,
+        side: SideInformation,
+        chunklets: IntArray,
+        make_rule: Callable[..., Rule],
+        factor: float,
+    ) -> Self:
+        """Best of n_init runs of Lloyd's loop over the nodes of ``side``."""
+        rng = check_random_state(self.random_state)
+        # What an offset of the data would cost the means in digits, centring saves.
+        offset = X.mean(axis=0)
+        nodes = Nodes.of(X - offset, side, factor)
+        tol = self.tol * X.var(axis=0).mean()
+
+        def hint() -> IntArray:
+            centres = self._start(X, chunklets, rng) - offset
+            plain = lloyd(nodes, edgeless(side.n_nodes), centres, nearest_rule)
+            # No run that could be kept: an interrupt here is one of the search.
+            return deque(_growing(plain, tol, HINT_ITERATIONS), maxlen=1).pop().step.labels
+
+        rule = self._rule(side, make_rule, rng, hint)
+
+        def one_run(number: int) -> _Run:
+            centres = self._start(X, chunklets, rng) - offset
+            steps = lloyd(nodes, side.graph, centres, rule)
+            return last_of(_growing(steps, tol, self.max_iter, self.verbose, number))
+
+        # What is wrong with the relations is wrong in every run.
+        best = best_of(one_run, self._n_runs(), fatal=(ValueError,))
+        self._store(best, side, offset)
+        self.inertia_ = float(np.square(X - self.cluster_centers_[self.labels_]).sum())
+        # After everything is stored: the warning may be an error.
+        _warn_about(best, self.n_clusters, self.max_iter)
+        return self
+
+    def _rule(
+        self, side: SideInformation, make_rule: Callable[..., Rule], rng: Rng, hint: Hint
+    ) -> Rule:
+        """The assignment rule; its errors name points."""
+        try:
+            if self.inference is not None:
+                return _named(engine_rule(side.graph, self.inference), side)
+            return make_rule(
+                side.graph, self.n_clusters, max_search=self.max_search, rng=rng, hint=hint
+            )
+        except NetworkError as error:
+            raise _in_points(error, side) from None
+
+    def _n_runs(self) -> int:
+        """A start that is given is the same in every run."""
+        return self.n_init if isinstance(self.init, str) else 1
+
+    def _start(self, X: FloatArray, chunklets: IntArray, rng: Rng) -> FloatArray:
+        """(K, D) the centres of the start."""
+        if isinstance(self.init, str):
+            return SEEDINGS[self.init](X, chunklets, self.n_clusters, rng)
+        centres = np.array(self.init, dtype=np.float64)
+        shape = (self.n_clusters, X.shape[1])
+        if centres.shape != shape or not np.isfinite(centres).all():
+            raise ValueError(
+                f"init has shape {centres.shape}; as centres it must have (K, D) = {shape}, and "
+                "hold finite numbers."
+            )
+        return centres
+
+    def _store(self, run: _Run, side: SideInformation, offset: FloatArray) -> None:
+        self.cluster_centers_ = run.step.centres + offset
+        self.labels_ = run.step.labels[side.node_of].astype(np.int32)
+        self.objective_ = run.step.objective
+        self.assignment_optimal_ = run.step.optimal
+        self.history_ = np.array(run.history)
+        self.n_iter_ = run.n_iter
+        self.converged_ = run.converged
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
+    def _distances(self, X: ArrayLike) -> FloatArray:
+        check_is_fitted(self, "cluster_centers_")
+        return cdist(validate_data(self, X, dtype=np.float64, reset=False), self.cluster_centers_)
+
+    def predict(self, X: ArrayLike) -> IntArray:
+        """The nearest centre of each point, taken by itself: relations bind training points only.
+
+        Parameters
+        ----------
+        X : (N, D) array-like
+            Points, not necessarily those of the fit.
+
+        Returns
+        -------
+        (N,) int array
+            The cluster.
+        """
+        return self._distances(X).argmin(axis=1).astype(np.int32)
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Distances to the centres.
+
+        Parameters
+        ----------
+        X : (N, D) array-like
+            Points.
+
+        Returns
+        -------
+        (N, K) array
+            ``|x_i - μ_k|``, in units of the data.
+        """
+        return self._distances(X)
+
+    def score(self, X: ArrayLike, y: object = None) -> float:
+        """Minus the sum of squared distances to the nearest centres; higher is better.
+
+        Parameters
+        ----------
+        X : (N, D) array-like
+            Points.
+        y : ignored
+            Present for scikit-learn's conventions.
+
+        Returns
+        -------
+        float
+            In squared units of the data.
+        """
+        return -float(np.square(self._distances(X).min(axis=1)).sum())
+
+
+def with_weights(pairs: ArrayLike | None, weight: float) -> FloatArray:
+    """(P, 3) rows of i, j, weight."""
+    pairs = np.empty((0, 2)) if pairs is None or np.size(pairs) == 0 else np.asarray(pairs, float)
+    return np.column_stack([pairs, np.full(len(pairs), weight)])
+
+
+# ---------------------------------------------------------------------------- runs
+
+
+class _Run(NamedTuple):
+    """One run of Lloyd's loop, as far as it went."""
+
+    step: Step
+    history: list[float]
+    n_iter: int
+    converged: bool
+    interrupted: bool = False
+
+    @property
+    def score(self) -> float:
+        """Runs are compared by their objective: the lower, the better."""
+        return -self.step.objective
+
+
+def _growing(
+    steps: Iterator[Step], tol: float, max_iter: int, verbose: int = 0, number: int = 0
+) -> Iterator[_Run]:
+    """The run as it stands at each step, until centres or assignments stay."""
+    history: list[float] = []
+    before = None
+    for t, step in enumerate(steps):  # pragma: no branch - Lloyd's loop never ends
+        history.append(step.objective)
+        if verbose > 1:
+            print(f"  iteration {t:4d}   objective {step.objective:.6f}")
+        arrived, same = _compared(before, step, tol)
+        same = same and not arrived and t < max_iter
+        # As scikit-learn counts: one more where it took a step to see that none changed.
+        run = _Run(step, history.copy(), t + same, arrived or same)
+        yield run
+        if run.converged or t == max_iter:
+            break
+        before = step
+    if verbose:
+        state = "converged" if run.converged else "stopped"
+        print(f"run {number}: {state} after {run.n_iter} iterations, objective {history[-1]:.6f}")
+
+
+def _compared(before: Step | None, step: Step, tol: float) -> tuple[bool, bool]:
+    """Whether the centres, and whether the assignments, are where they were a step before."""
+    if before is None:
+        return False, False
+    moved = np.square(step.centres - before.centres).sum()
+    return bool(moved <= tol), np.array_equal(step.labels, before.labels)
+
+
+def _warn_about(run: _Run, n_clusters: int, max_iter: int) -> None:
+    """Say what the user should know about the run that is kept."""
+    if run.interrupted:
+        _warn(f"interrupted; the best run so far, of {run.n_iter} iterations, is kept.")
+    elif not run.converged:
+        _warn(f"did not converge in {max_iter} iterations; increase max_iter or tol.")
+    n_used = len(np.unique(run.step.labels))
+    if n_used < n_clusters:
+        _warn(
+            f"only {n_used} of {n_clusters} clusters have points: more would not lower the "
+            "objective. There may be duplicates, or must-links may leave too few groups; use "
+            f"n_clusters={n_used}."
+        )
+
+
+def _warn(message: str) -> None:
+    """A ConvergenceWarning that points at the caller of ``fit``."""
+    warnings.warn(message, ConvergenceWarning, stacklevel=5)
+
+
+# ---------------------------------------------------------------------------- errors
+
+
+def _named(rule: Rule, side: SideInformation) -> Rule:
+    """The same rule; its errors name points."""
+
+    def named(costs: FloatArray, z: IntArray | None) -> tuple[IntArray, bool]:
+        try:
+            return rule(costs, z)
+        except NetworkError as error:
+            raise _in_points(error, side) from None
+
+    return named
+
+
+def _in_points(error: NetworkError, side: SideInformation) -> ValueError:
+    """The same error about the first points of the nodes, as users know points only."""
+    first = np.unique(side.node_of, return_index=True)[1]
+    text = str(error.renamed(first)).replace("node", "point", 1)
+    if (side.multiplicity[error.nodes] > 1).any():
+        text += " Each stands for all points that must-links tie to it."
+    return ValueError(text)

@@ -1,0 +1,293 @@
+"""K-means with side information: one Lloyd loop, and the rule by which points are assigned.
+
+Lloyd's iteration takes turns: assign each point to a centre, move each centre to the mean of its
+points. Relations between points change the first half only, and there are three rules for it:
+
+==========  ===================================================================================
+nearest     each point to the nearest centre: plain K-means, and *seeded* K-means where the
+            relations choose the start (Basu, Banerjee and Mooney, 2002)
+COP-KMeans  the cheapest assignment that breaks no relation (Wagstaff et al., 2001)
+PCKMeans    a broken relation costs a penalty (Basu, Banerjee and Mooney, 2004)
+==========  ===================================================================================
+
+Both constrained rules are the limits of penalised probabilistic clustering when the variance of
+its components goes to zero [lu2007, App. C]: the costs below are the network's negative unaries in
+units of the shrinking variance, and the best assignment is the network's most probable one. They
+are therefore read off the same network, :class:`~cgmm.network.side_information.SideInformation`, and an
+exact engine can be handed in to make every assignment the best one.
+
+Without an engine the rules search. What they promise: a relation that is hard is never broken,
+and the objective never rises from one iteration to the next.
+
+========  ========================================================================
+N, M      points; nodes (chunklets), which are what is assigned
+n_j, m_j  multiplicity and mean of node j
+K, μ_k    number of clusters, their centres
+z_j       cluster of node j
+c_jk      cost of giving node j to cluster k
+w_e       log-weight of an edge: -inf a cannot-link, finite a preference
+J         the objective: costs plus the penalties of the edges that are broken
+========  ========================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from scipy import sparse
+from scipy.spatial.distance import cdist
+
+from cgmm.network import Graph, SideInformation
+from cgmm.numerics import FloatArray, IntArray
+
+__all__ = [
+    "Nodes",
+    "Step",
+    "lloyd",
+    "nearest_rule",
+    "penalty",
+]
+
+# A change of the objective below this share of the largest cost is rounding, not progress.
+ROUNDING = 1e-12
+
+Rng = np.random.RandomState
+
+Rule = Callable[[FloatArray, IntArray | None], tuple[IntArray, bool]]
+"""From costs (M, K), and the assignment before or None, to the new one (M,) and whether it is
+known to be the best of all. What it returns is never worse than the assignment before."""
+
+Hint = Callable[[], IntArray]
+
+
+# ---------------------------------------------------------------------------- the loop
+
+
+class Nodes(NamedTuple):
+    """What is assigned: groups of points that must stay together, by their means."""
+
+    means: FloatArray
+    """(M, D) m_j, the mean of each node's points."""
+    sizes: FloatArray
+    """(M,) n_j, how many points it has."""
+    factor: float
+    """What a squared distance counts: 1 in COP-KMeans, ½ in PCKMeans."""
+    within: float
+    """The part of the objective that no assignment changes: distances within nodes."""
+
+    @classmethod
+    def of(cls, X: FloatArray, side: SideInformation, factor: float = 1.0) -> Nodes:
+        """The nodes of a network over points.
+
+        Parameters
+        ----------
+        X : (N, D) array
+            The points.
+        side : SideInformation
+            Tells which points share a node.
+        factor : float, default=1
+            What a squared distance counts.
+
+        Returns
+        -------
+        Nodes
+            Means, sizes and the constant.
+
+        Examples
+        --------
+        >>> side = SideInformation.build(3, must_link=[[0, 1]])
+        >>> nodes = Nodes.of(np.array([[0.0], [2.0], [5.0]]), side)
+        >>> nodes.means.ravel(), nodes.sizes, nodes.within
+        (array([1., 5.]), array([2., 1.]), 2.0)
+        """
+        if side.nodes_are_points:
+            return cls(np.ascontiguousarray(X), np.ones(len(X)), factor, 0.0)
+        sizes = np.bincount(side.node_of).astype(float)
+        means = np.ascontiguousarray(side.sum_over_nodes(X) / sizes[:, None])
+        within = factor * float(np.square(X - means[side.node_of]).sum())
+        return cls(means, sizes, factor, within)
+
+    def costs(self, centres: FloatArray) -> FloatArray:
+        """(M, K) c_jk, up to the constant ``within``, in squared units of the data.
+
+        Parameters
+        ----------
+        centres : (K, D) array
+            μ_k.
+
+        Returns
+        -------
+        (M, K) array
+            ``factor n_j |m_j - μ_k|²``: the sum over the node's points, less its scatter.
+        """
+        return (self.factor * self.sizes[:, None]) * cdist(self.means, centres, "sqeuclidean")
+
+    def centres(self, z: IntArray, before: FloatArray) -> FloatArray:
+        """(K, D) the mean of the points of each cluster; one without points keeps its centre.
+
+        Parameters
+        ----------
+        z : (M,) int array
+            Cluster of each node.
+        before : (K, D) array
+            The centres so far.
+
+        Returns
+        -------
+        (K, D) array
+            The new centres.
+        """
+        shape = len(z), len(before)
+        mine = sparse.csr_array((self.sizes, z, np.arange(len(z) + 1)), shape=shape)
+        counts = np.bincount(z, self.sizes, minlength=len(before))[:, None]
+        return np.where(counts > 0, (mine.T @ self.means) / np.maximum(counts, 1), before)
+
+
+class Step(NamedTuple):
+    """One state of the loop; its parts belong together."""
+
+    centres: FloatArray
+    """(K, D) μ_k."""
+    labels: IntArray
+    """(M,) z_j, the assignment to exactly these centres."""
+    objective: float
+    """J of both."""
+    optimal: bool
+    """Whether the assignment is known to be the best for these centres."""
+
+
+def lloyd(nodes: Nodes, graph: Graph, centres: FloatArray, rule: Rule) -> Iterator[Step]:
+    """Run Lloyd's iteration for as long as the caller wants.
+
+    Parameters
+    ----------
+    nodes : Nodes
+        What is assigned.
+    graph : Graph
+        Relations between nodes; a finite edge that is broken costs the absolute value of its
+        weight.
+    centres : (K, D) array
+        The start.
+    rule : callable
+        The assignment rule.
+
+    Yields
+    ------
+    Step
+        The start first, with its assignment. From one to the next the objective never rises.
+
+    Notes
+    -----
+    [lu2007, eq. 4.1], and [lu2007, eqs. C.16 to C.18] where all edges are cannot-links. A cluster
+    that loses all its points is given, before centres move, the node that gains most by a centre
+    of its own: an empty cluster has no cannot-links, so no relation is broken.
+
+    Examples
+    --------
+    >>> from itertools import islice
+    >>> side = SideInformation.build(4)
+    >>> nodes = Nodes.of(np.array([[0.0], [1.0], [5.0], [6.0]]), side)
+    >>> steps = lloyd(nodes, side.graph, np.array([[0.0], [1.0]]), nearest_rule)
+    >>> [step.objective for step in islice(steps, 3)]
+    [41.0, 6.0, 1.0]
+    """
+    z: IntArray | None = None
+    while True:
+        costs = nodes.costs(centres)
+        z, optimal = rule(costs, z)
+        objective = total_cost(costs, graph, z) + nodes.within
+        yield Step(centres, z, objective, optimal)
+        z = _fill_empty(costs, graph, z)
+        centres = nodes.centres(z, centres)
+
+
+def penalty(graph: Graph, z: IntArray) -> float:
+    """What broken preferences cost.
+
+    Parameters
+    ----------
+    graph : Graph
+        Edges; cannot-links of weight ``-inf`` are left out, as no assignment here breaks one.
+    z : (M,) int array
+        Cluster of each node.
+
+    Returns
+    -------
+    float
+        w for each edge of w > 0 between clusters, ``|w|`` for each of w < 0 within one.
+
+    Examples
+    --------
+    >>> penalty(Graph(3, np.array([[0, 1], [1, 2]]), np.array([2.0, -0.5])), np.array([0, 1, 1]))
+    2.5
+    """
+    together = z[graph.edges[:, 0]] == z[graph.edges[:, 1]]
+    broken = np.where(together, graph.weights < 0, graph.weights > 0)
+    # [lu2007, eq. 4.1], second and third sum
+    return float(np.abs(graph.weights[broken & np.isfinite(graph.weights)]).sum())
+
+
+def total_cost(costs: FloatArray, graph: Graph, z: IntArray) -> float:
+    """J, less the constant."""
+    return cost_of(costs, z) + penalty(graph, z)
+
+
+def _fill_empty(costs: FloatArray, graph: Graph, z: IntArray) -> IntArray:
+    """Give each empty cluster the node that gains most by a centre of its own, if one gains."""
+    n_nodes, n_clusters = costs.shape
+    for k in np.flatnonzero(np.bincount(z, minlength=n_clusters) == 0):
+        own = costs[np.arange(n_nodes), z]
+        gain = own - _held_by_ties(graph, z)
+        # Whoever is alone keeps its cluster: another would be empty instead.
+        gain[np.bincount(z, minlength=n_clusters)[z] == 1] = 0
+        j = gain.argmax()
+        if gain[j] > ROUNDING * costs.max():
+            z = z.copy()
+            z[j] = k
+    return z
+
+
+def _held_by_ties(graph: Graph, z: IntArray) -> FloatArray:
+    """(M,) what the penalties rise by when a node leaves its cluster for an empty one."""
+    together = (z[graph.edges[:, 0]] == z[graph.edges[:, 1]]) & np.isfinite(graph.weights)
+    ends, weights = graph.edges[together], graph.weights[together]
+    rise: Any = np.bincount(ends.T.ravel(), np.tile(weights, 2), minlength=len(z))
+    return cast("FloatArray", rise)
+
+
+# ---------------------------------------------------------------------------- simple rules
+
+
+def nearest_rule(costs: FloatArray, z: IntArray | None = None) -> tuple[IntArray, bool]:
+    """Each node to the nearest centre, whatever is known: plain K-means.
+
+    Parameters
+    ----------
+    costs : (M, K) array
+        c_jk.
+    z : ignored
+        Present for the common signature.
+
+    Returns
+    -------
+    z : (M,) int array
+        The first of several equally near.
+    optimal : bool
+        True.
+
+    Examples
+    --------
+    >>> nearest_rule(np.array([[1.0, 4.0], [3.0, 0.0]]))
+    (array([0, 1]), True)
+    """
+    return costs.argmin(axis=1), True
+
+
+def cost_of(costs: FloatArray, z: IntArray) -> float:
+    return float(costs[np.arange(len(z)), z].sum())
+
+
+def indicators(z: IntArray, n_clusters: int) -> FloatArray:
+    return (z[:, None] == np.arange(n_clusters)).astype(float)

@@ -1,0 +1,170 @@
+"""The rule of PCKMeans: a broken preference costs a penalty. Chapter 11."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from cgmm.inference import by_colour
+from cgmm.kmeans.cop_assignment import cop_rule
+from cgmm.kmeans.exchange import exchange
+from cgmm.kmeans.loop import ROUNDING, Hint, Rng, Rule, indicators, nearest_rule, total_cost
+from cgmm.kmeans.search import MAX_SEARCH
+from cgmm.network import Graph, SideInformation, simplify
+from cgmm.numerics import FloatArray, IntArray
+
+__all__ = [
+    "pck_rule",
+]
+
+
+# ---------------------------------------------------------------------------- PCKMeans
+
+
+class _Ties(NamedTuple):
+    """Tied nodes in an order in which each colour is one slice."""
+
+    nodes: IntArray
+    """(n,) the node at each place."""
+    rows: tuple[tuple[slice, sparse.csr_array, sparse.csr_array], ...]
+    """A slice a colour, and its rows of ``soft`` and ``hard``."""
+    soft: sparse.csr_array
+    """(n, n) finite log-weights between places."""
+    hard: sparse.csr_array
+    """(n, n) one where there is a cannot-link."""
+
+
+def pck_rule(
+    graph: Graph,
+    n_clusters: int,
+    *,
+    max_search: int = MAX_SEARCH,
+    rng: Rng | None = None,
+    hint: Hint | None = None,
+) -> Rule:
+    """The assignment of PCKMeans: each broken preference costs ``|w|``.
+
+    Parameters
+    ----------
+    graph : Graph
+        Preferences between nodes, finite weights of either sign; cannot-links of weight ``-inf``
+        are never broken.
+    n_clusters : int
+        K.
+    max_search, rng, hint
+        As in :func:`cop_rule`, where there are cannot-links.
+
+    Returns
+    -------
+    callable
+        The rule.
+
+    Raises
+    ------
+    NetworkError, SearchBudgetError
+        As :func:`cop_rule`, where there are cannot-links.
+
+    Notes
+    -----
+    Basu et al. (2004) assign points greedily in a random order, from nothing at each iteration, so
+    that their objective can rise. Here nodes without relations go to the nearest centre, all at
+    once; the others start from where they are, and take turns colour by colour, each choosing what
+    is best given its neighbours, until none moves (iterated conditional modes; Besag, 1986). When
+    that changes nothing, groups of nodes that hold each other in place by w > 0 move as wholes.
+
+    Examples
+    --------
+    The second point would be nearer to the second centre, but not by as much as the link weighs:
+
+    >>> rule = pck_rule(Graph(2, np.array([[0, 1]]), np.array([5.0])), 2)
+    >>> rule(np.array([[0.0, 9.0], [3.0, 1.0]]), None)
+    (array([0, 0]), False)
+    """
+    graph = simplify(graph)
+    if len(graph.edges) == 0:
+        return nearest_rule
+    is_hard = graph.weights == -np.inf
+    hard = Graph(graph.n_nodes, graph.edges[is_hard], graph.weights[is_hard])
+    start = cop_rule(hard, n_clusters, max_search=max_search, rng=rng, hint=hint)
+    if is_hard.all():
+        return start
+    ties = _tie(graph)
+
+    def rule(costs: FloatArray, z: IntArray | None) -> tuple[IntArray, bool]:
+        best = costs.argmin(axis=1)
+        tied = ties.nodes
+        best[tied] = start(costs, None)[0][tied] if z is None else z[tied]
+        best[tied] = _settle(ties, costs[tied], best[tied])
+        if z is not None and np.array_equal(best[tied], z[tied]):
+            best = _move_groups(graph, costs, best)
+        return best, False
+
+    return rule
+
+
+def _tie(graph: Graph) -> _Ties:
+    """Sort the tied nodes by colour."""
+    tied, ends = np.unique(graph.edges, return_inverse=True)
+    blocks = by_colour(Graph(len(tied), ends.reshape(-1, 2), graph.weights))
+    soft, hard = blocks.matrix, blocks.matrix.copy()
+    hard.data = (soft.data == -np.inf).astype(float)
+    soft.data = np.where(hard.data > 0, 0.0, soft.data)
+    hard.eliminate_zeros()
+    soft.eliminate_zeros()
+    rows = tuple((part, soft[part], hard[part]) for part in blocks.slices)
+    return _Ties(tied[blocks.order], rows, soft, hard)
+
+
+def _settle(ties: _Ties, costs: FloatArray, z: IntArray) -> IntArray:
+    """Let nodes take turns until none is better off by moving, alone or along a chain."""
+    z = _take_turns(ties, costs, z)
+    if ties.hard.nnz:
+        starts = ties.hard.indptr
+        neighbours: list[IntArray] = list(np.split(ties.hard.indices, starts[1:-1]))
+        z = exchange(costs, neighbours, z, ties.soft)
+    return z
+
+
+def _take_turns(ties: _Ties, costs: FloatArray, z: IntArray) -> IntArray:
+    """Iterated conditional modes: what a node pays is its cost less the ties to its like."""
+    z, tiny = z.copy(), ROUNDING * np.abs(costs).max()
+    states = indicators(z, costs.shape[1])
+    moving = True
+    while moving:
+        moving = False
+        for part, soft, hard in ties.rows:
+            # [lu2007, eq. 4.1], its terms in z_j: w (z_i ≠ z_j) is w less w (z_i = z_j)
+            local = costs[part] - soft @ states
+            if hard.nnz:
+                local[hard @ states > 0] = np.inf
+            own = local[np.arange(len(local)), z[part]]
+            best = local.argmin(axis=1)
+            moves = local[np.arange(len(local)), best] < own - tiny
+            if moves.any():
+                z[part] = np.where(moves, best, z[part])
+                states[part] = indicators(z[part], costs.shape[1])
+                moving = True
+    return z
+
+
+def _move_groups(graph: Graph, costs: FloatArray, z: IntArray) -> IntArray:
+    """Move as wholes the groups of nodes that are together and tied by w > 0."""
+    together = (graph.weights > 0) & (z[graph.edges[:, 0]] == z[graph.edges[:, 1]])
+    if not together.any():
+        return z
+    rest = np.column_stack([graph.edges[~together], graph.weights[~together]])
+    groups = SideInformation.build(len(z), must_link=graph.edges[together], preferences=rest)
+    of_group = np.empty(groups.n_nodes, dtype=np.intp)
+    of_group[groups.node_of] = z
+    group_costs = groups.sum_over_nodes(costs)
+    tied = np.unique(groups.graph.edges)
+    free = np.ones(groups.n_nodes, dtype=bool)
+    free[tied] = False
+    moved = np.where(free, group_costs.argmin(axis=1), of_group)
+    if len(tied):
+        ties = _tie(groups.graph)
+        moved[ties.nodes] = _settle(ties, group_costs[ties.nodes], of_group[ties.nodes])
+    gain = total_cost(costs, graph, z) - total_cost(costs, graph, moved[groups.node_of])
+    return moved[groups.node_of] if gain > ROUNDING * np.abs(costs).max() else z

@@ -1,0 +1,45 @@
+"""Metrics from relations: relevant component analysis, its criteria, and the method of Xing et al.
+
+Chapter 12 reads this room.
+"""
+
+from cgmm.metric_learning.chunklets import total_covariance, within_chunklet_covariance
+from cgmm.metric_learning.criteria import (
+    information,
+    likelihood_criterion,
+    variance_of_covariance,
+    variance_ratio,
+    weight_ratio,
+    within_distance,
+)
+from cgmm.metric_learning.discriminant import Discriminant, cfld, principal_axes
+from cgmm.metric_learning.mmc import MMC, objective
+from cgmm.metric_learning.online import OnlineRCA
+from cgmm.metric_learning.online_steps import SCHEDULES, flow_step, online_step, overshoots
+from cgmm.metric_learning.rca import RCA
+from cgmm.metric_learning.start import rca_start
+from cgmm.metric_learning.whiten import whitening
+
+__all__ = [
+    "Discriminant",
+    "MMC",
+    "OnlineRCA",
+    "RCA",
+    "SCHEDULES",
+    "cfld",
+    "flow_step",
+    "information",
+    "likelihood_criterion",
+    "objective",
+    "online_step",
+    "overshoots",
+    "principal_axes",
+    "rca_start",
+    "total_covariance",
+    "variance_of_covariance",
+    "variance_ratio",
+    "weight_ratio",
+    "whitening",
+    "within_chunklet_covariance",
+    "within_distance",
+]

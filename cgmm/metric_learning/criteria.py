@@ -1,0 +1,225 @@
+"""The criteria that RCA is shown to optimise. Chapter 12."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cgmm.numerics import FloatArray
+
+__all__ = [
+    "information",
+    "likelihood_criterion",
+    "variance_of_covariance",
+    "variance_ratio",
+    "weight_ratio",
+    "within_distance",
+]
+
+
+# ---------------------------------------------------------------------------- optimality
+
+
+def information(rows: FloatArray, within: FloatArray, total: FloatArray | None = None) -> float:
+    """The information criterion of a linear map, scaled to unit scatter within chunklets.
+
+    Parameters
+    ----------
+    rows : (K, D) array
+        A, of rank K; its scale does not matter.
+    within : (D, D) array
+        Ĉ.
+    total : (D, D) array, default=None
+        Covariance of the data; the criterion is then that of eq. 5, for any K. Without it K must
+        be D.
+
+    Returns
+    -------
+    float
+        ``log |det A|``, or log det(A S_t Aᵗ), of A scaled to tr(A Ĉ Aᵗ) = 1; in nats. Up to a
+        constant it is the entropy of A x (of a Gaussian x where ``total`` is given, and then twice
+        that).
+
+    Raises
+    ------
+    ValueError
+        If ``total`` is missing and A is not square.
+
+    Notes
+    -----
+    [barhillel2005, eqs. 3 to 5], with B = AᵗA in eq. 4.
+
+    Examples
+    --------
+    >>> C = np.diag([1.0, 4.0])
+    >>> information(whitening(C), C) > information(np.eye(2), C)
+    True
+    """
+    A = np.asarray(rows, dtype=float)
+    if total is None and A.shape[0] != A.shape[1]:
+        raise ValueError(
+            f"a map of shape {A.shape} loses dimensions, and its criterion depends on the data: "
+            "give their covariance as total."
+        )
+    # [barhillel2005, eqs. 3 and 4]: the constraint is met with equality
+    A = A / np.sqrt(np.einsum("kd,de,ke->", A, within, A))
+    if total is None:
+        return float(np.linalg.slogdet(A).logabsdet)
+    # [barhillel2005, eq. 5]
+    return float(np.linalg.slogdet(A @ total @ A.T).logabsdet)
+
+
+def within_distance(metric: FloatArray, within: FloatArray) -> float:
+    """Mean squared distance of points to the mean of their chunklet, at unit volume.
+
+    Parameters
+    ----------
+    metric : (D, D) array
+        B, symmetric, positive definite; its scale does not matter.
+    within : (D, D) array
+        Ĉ.
+
+    Returns
+    -------
+    float
+        tr(B Ĉ) of B scaled to det B = 1; at least D det(Ĉ)^(1/D), which B = Ĉ⁻¹ attains.
+
+    Notes
+    -----
+    [barhillel2005, eqs. 6 and 7]. The exponent of det Ĉ in the solution is 1/D.
+
+    Examples
+    --------
+    >>> C = np.diag([1.0, 4.0])
+    >>> within_distance(np.eye(2), C), round(within_distance(np.linalg.inv(C), C), 12)
+    (5.0, 4.0)
+    """
+    volume = np.linalg.slogdet(metric).logabsdet
+    # [barhillel2005, eq. 6]
+    return float(np.sum(metric * within) * np.exp(-volume / len(within)))
+
+
+def likelihood_criterion(metric: FloatArray, within: FloatArray, n_points: int) -> float:
+    """What maximum likelihood minimises when all classes are Gaussian with one covariance.
+
+    Parameters
+    ----------
+    metric : (D, D) array
+        B = Σ⁻¹.
+    within : (D, D) array
+        Ĉ, the biased one.
+    n_points : int
+        N, points in chunklets.
+
+    Returns
+    -------
+    float
+        Minus twice the log-likelihood of the chunklets about their own means, in nats, less the
+        constant N D log 2π. Least at B = Ĉ⁻¹.
+
+    Notes
+    -----
+    [barhillel2005, eq. 11], whose sum over points is N tr(B Ĉ).
+
+    Examples
+    --------
+    >>> round(likelihood_criterion(np.eye(2), np.eye(2), 10), 12)
+    20.0
+    """
+    # [barhillel2005, eq. 11]
+    return float(n_points * (np.sum(metric * within) - np.linalg.slogdet(metric).logabsdet))
+
+
+def variance_ratio(size: int, n_chunklets: float = np.inf) -> float:
+    """How much more the unbiased Ĉ varies than if all its points were one chunklet.
+
+    Parameters
+    ----------
+    size : int
+        k ≥ 2, points in each chunklet.
+    n_chunklets : float, default=inf
+        n; without it the limit of many, k / (k - 1), which bounds the ratio for every n.
+
+    Returns
+    -------
+    float
+        (nk - 1) / (n (k - 1)), for every element of Ĉ.
+
+    Raises
+    ------
+    ValueError
+        If chunklets of this size have no scatter.
+
+    Notes
+    -----
+    [barhillel2005, eq. 12] is the bound. It is an equality with (nk - 1) / (nk) times its right
+    side: both estimates are Wishart matrices per degree of freedom, with n (k - 1) and nk - 1.
+
+    Examples
+    --------
+    >>> variance_ratio(2), variance_ratio(2, 10)
+    (2.0, 1.9)
+    """
+    if size < 2 or n_chunklets < 1:
+        raise ValueError(
+            f"size is {size} and n_chunklets {n_chunklets}; give at least one chunklet of at least "
+            "two points."
+        )
+    # [barhillel2005, eq. 12]
+    return float((size - 1 / n_chunklets) / (size - 1))
+
+
+def variance_of_covariance(covariance: FloatArray, freedom: float) -> FloatArray:
+    """Variance of each element of the unbiased covariance of Gaussian points.
+
+    Parameters
+    ----------
+    covariance : (D, D) array
+        C, the true one.
+    freedom : float
+        Degrees of freedom: points less one, or Σ_j (n_j - 1) for chunklets.
+
+    Returns
+    -------
+    (D, D) array
+        (C_ij² + C_ii C_jj) / freedom.
+
+    Notes
+    -----
+    [barhillel2005, App. B] gives the case of diagonal C, but with k for k - 1 in the off-diagonal
+    elements.
+
+    Examples
+    --------
+    >>> variance_of_covariance(np.diag([1.0, 3.0]), 2)
+    array([[1. , 1.5],
+           [1.5, 9. ]])
+    """
+    diagonal = np.diagonal(covariance)
+    return (np.square(covariance) + np.outer(diagonal, diagonal)) / freedom
+
+
+def weight_ratio(variances: FloatArray) -> FloatArray:
+    """Weight of each principal direction in squared distances, before whitening per after.
+
+    Parameters
+    ----------
+    variances : (D,) array
+        λ^i, eigenvalues of the within-class covariance.
+
+    Returns
+    -------
+    (D,) array
+        λ^i over their mean: above one where RCA turns a direction down.
+
+    Notes
+    -----
+    [barhillel2005, eq. 13].
+
+    Examples
+    --------
+    >>> weight_ratio([3.0, 1.0])
+    array([1.5, 0.5])
+    """
+    variances = np.asarray(variances, dtype=float)
+    # [barhillel2005, eq. 13]
+    return variances / variances.mean()

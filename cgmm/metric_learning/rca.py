@@ -1,0 +1,285 @@
+"""Relevant component analysis: a Mahalanobis metric learnt from points that belong together.
+
+Points of one chunklet share a class, whatever it is, so how they scatter about their mean is
+variability that tells nothing. RCA measures it and whitens it away [barhillel2005].
+
+==========  ===============================================================================
+N, D        points in chunklets of two or more, and their dimensions; K columns of the result
+n, n_j      number of chunklets and their sizes; Σ_j (n_j - 1) degrees of freedom
+Ĉ, S_t      within-chunklet covariance; total covariance of all the data
+A, W, B     rows of a linear map y = A x; one that whitens Ĉ; a metric B = AᵗA
+R           rank of Ĉ: in how many directions chunklets vary
+η           step of the online algorithm
+==========  ===============================================================================
+
+What is done about rank, on which 1 / Ĉ depends. Ranks are judged on correlations (each column is
+first divided by its deviation), so they do not depend on units. Variance that rounding of the data
+could have made counts as none.
+
+1. Columns that are constant or depend on others: the data span less than D. The map is learnt in
+   the span, with as many columns; no training point loses anything.
+2. Too few must-links, Σ_j (n_j - 1) below the dimensions of the data: the data are first projected
+   on their α R leading principal axes, as Algorithm 2 has it (unless chunklets do not vary there).
+3. A direction along which the data vary and chunklets do not would be stretched infinitely. It is
+   left out: the metric is that of a pseudo-inverse, in units of each column's deviation.
+
+Each is told by a warning that names the ranks. ``shrinkage`` is another answer to 2 and 3.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils._param_validation import Interval
+
+from cgmm.metric_learning.chunklets import total_scatter, within_groups
+from cgmm.metric_learning.discriminant import cfld, principal_axes
+from cgmm.metric_learning.linear_map import (
+    LinearMap,
+    read_points,
+    require_width,
+    rounding_of,
+    warn_convergence,
+)
+from cgmm.metric_learning.whiten import TOL, spectrum_of, whitening
+from cgmm.numerics import FloatArray
+
+__all__ = [
+    "RCA",
+]
+
+
+# ---------------------------------------------------------------------------- the batch algorithm
+
+
+class _Ranks(NamedTuple):
+    """Dimensions met on the way from the data to the result."""
+
+    features: int  # D
+    data: int  # rank of S_t
+    freedom: float  # Σ_j (n_j - 1)
+    chunklets: int  # R
+    axes: int  # what PCA left, D if it was not used
+    kept: int  # directions left to whiten
+
+
+class _Learnt(NamedTuple):
+    components: FloatArray  # (K, D)
+    inverse: FloatArray  # (D, K)
+    ranks: _Ranks
+
+
+def _learn(
+    within: FloatArray,
+    total: FloatArray,
+    freedom: float,
+    noise: FloatArray,
+    n_components: int | None,
+    alpha: float,
+    tol: float,
+) -> _Learnt:
+    """Algorithm 2 from the two covariances on, and Algorithm 1 in what it leaves."""
+    D, axes = len(within), None
+    rank = len(spectrum_of(within, tol, noise).values)
+    span = D if rank == D else len(spectrum_of(total, tol, noise).values)
+    C, S, seen = within, total, noise
+    if freedom < span:
+        # [barhillel2005, Alg. 2, steps 1 and 2], R being what the rank is, not its bound
+        axes = principal_axes(total, int(np.clip(alpha * rank, n_components or 1, rank)))
+        seen = np.sqrt(np.square(axes) @ np.square(noise))
+        C, S = axes @ within @ axes.T, axes @ total @ axes.T
+    A, ratios = cfld(C, S, tol=tol, noise=seen)
+    if axes is not None and len(A) < (n_components or 1):
+        # The largest variance lies where chunklets have none, and PCA leaves too little of theirs.
+        return _learn(within, total, np.inf, noise, n_components, alpha, tol)
+    ranks = _Ranks(D, span, freedom, rank, len(C), len(A))
+    A, ratios = A[:n_components], ratios[:n_components]
+    A = A if axes is None else A @ axes
+    # Regression of the data on their image: exact on the span of the data where the rank allows.
+    return _Learnt(A, total @ A.T / ratios, ranks)
+
+
+def _explain(ranks: _Ranks) -> list[str]:
+    """What the user should know about ranks: one sentence a loss."""
+    said = []
+    if ranks.data < ranks.features:
+        said.append(
+            f"The data span {ranks.data} of {ranks.features} dimensions: columns are constant or "
+            "depend on others."
+        )
+    if ranks.axes < ranks.features:
+        said.append(
+            f"The chunklets have Σ(n_j - 1) = {ranks.freedom:.0f} degrees of freedom and vary in "
+            f"{ranks.chunklets} of the {ranks.data} dimensions of the data, too few to measure "
+            f"them all: PCA has reduced the data to {ranks.axes} dimensions first (alpha). Give "
+            "more must-links, or shrinkage > 0."
+        )
+    lost = min(ranks.axes, ranks.data) - ranks.kept
+    if lost > 0:
+        said.append(
+            f"The data vary and the chunklets do not in {lost} of "
+            f"{min(ranks.axes, ranks.data)} dimensions: the metric would stretch these infinitely, "
+            "so they are left out. If they matter, give shrinkage > 0."
+        )
+    return said
+
+
+# ---------------------------------------------------------------------------- estimators
+
+
+class RCA(LinearMap):
+    """Relevant component analysis: whiten what varies within chunklets.
+
+    Parameters
+    ----------
+    n_components : int, default=None
+        K, columns of the result, by Fisher's discriminant from chunklets. None: as many as there
+        are directions in which both data and chunklets vary.
+    unbiased : bool, default=False
+        Divide the scatter by N - n instead of N; the map is then smaller by a constant, which is
+        sqrt(½) for pairs.
+    alpha : float, default=0.5
+        α in (0, 1]: where must-links are too few to measure every direction, PCA to α R dimensions
+        comes first, R being the rank of Ĉ (or to ``n_components``, if that is more).
+    shrinkage : float, default=0
+        s in [0, 1]: (1 - s) Ĉ + s S_t takes the place of Ĉ. It is invertible wherever the data
+        vary, so that PCA is not needed, and no direction is stretched beyond 1 / sqrt(s) of its
+        deviation in the data.
+    tol : float, default=1e-10
+        Eigenvalues of a correlation matrix below this share of the largest count as zero.
+
+    Attributes
+    ----------
+    components_ : (K, D) array
+        W. Symmetric, the inverse square root of Ĉ, if ``n_components`` is None and Ĉ has rank D.
+        Otherwise rows by descending ratio of total variance to variance within chunklets.
+    inverse_components_ : (D, K) array
+        What ``inverse_transform`` multiplies with.
+    within_covariance_ : (D, D) array
+        Ĉ, without shrinkage.
+    mean_ : (D,) array
+        Mean of the data; only the ``inverse_transform`` of a map that loses dimensions needs it.
+    n_chunklets_ : int
+        n, chunklets of two points or more.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    See Also
+    --------
+    within_chunklet_covariance, whitening, cfld : the steps one by one.
+    rca_start : RCA as the start of a mixture that is fitted in the original space.
+
+    Notes
+    -----
+    [barhillel2005, Algs. 1 and 2]. What is done about rank is said at the top of this module.
+    Without any chunklet of two points there is nothing to learn from, and ``fit`` raises an error.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [4.0, 1.0], [0.0, 5.0], [-4.0, 6.0]])
+    >>> rca = RCA().fit(X, must_link=[[0, 1], [2, 3]])
+    >>> rca.components_
+    array([[0.5, 0. ],
+           [0. , 2. ]])
+    >>> rca.transform(X)[:2]
+    array([[0., 0.],
+           [2., 2.]])
+    """
+
+    _parameter_constraints = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "unbiased": ["boolean"],
+        "alpha": [Interval(Real, 0, 1, closed="right")],
+        "shrinkage": [Interval(Real, 0, 1, closed="both")],
+        "tol": [Interval(Real, 0, 1, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        unbiased: bool = False,
+        alpha: float = 0.5,
+        shrinkage: float = 0.0,
+        tol: float = TOL,
+    ):
+        self.n_components = n_components
+        self.unbiased = unbiased
+        self.alpha = alpha
+        self.shrinkage = shrinkage
+        self.tol = tol
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike | None = None, *, must_link: ArrayLike | None = None
+    ) -> Self:
+        """Learn the metric.
+
+        Parameters
+        ----------
+        X : (N, D) array-like
+            The points, also those that no relation mentions: they tell the total covariance.
+        y : (N,) int array-like, default=None
+            The chunklet of each point, -1 for none. Class labels will do.
+        must_link : (P, 2) int array-like, default=None
+            Pairs of points that share a class; chains are closed. Both join what they tie.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If no two points share a chunklet, if points of every chunklet coincide, if Ĉ has not
+            the rank for ``n_components``, or if a relation or the data cannot be used.
+
+        Warns
+        -----
+        UserWarning
+            If ranks are deficient: which, and what has been done.
+        """
+        self._validate_params()
+        X, groups = read_points(self, X, y, must_link)
+        require_width(self.n_components, X.shape[1])
+        within = within_groups(X, groups, self.unbiased)
+        require_scatter(within, rounding_of(X))
+        learnt = self._learnt(X, within, groups.freedom)
+        self._report(learnt.ranks)
+        self.within_covariance_ = within
+        self.n_chunklets_ = len(groups.sizes)
+        return self._store(learnt.components, learnt.inverse, X.mean(axis=0))
+
+    def _learnt(self, X: FloatArray, within: FloatArray, freedom: float) -> _Learnt:
+        total, noise = None, rounding_of(X)
+        if self.shrinkage > 0:
+            total = total_scatter(X)
+            within = (1 - self.shrinkage) * within + self.shrinkage * total
+            freedom = np.inf
+        if self.n_components is None:
+            W = whitening(within, tol=self.tol, noise=noise)
+            if len(W) == len(within):
+                return _Learnt(W, within @ W.T, _Ranks(*[len(W)] * 6))
+        total = total_scatter(X) if total is None else total
+        return _learn(within, total, freedom, noise, self.n_components, self.alpha, self.tol)
+
+    def _report(self, ranks: _Ranks) -> None:
+        said = " ".join(_explain(ranks))
+        if ranks.kept < (self.n_components or 1):
+            raise ValueError(
+                f"n_components={self.n_components}, but only {ranks.kept} directions can be "
+                f"whitened. {said} Lower n_components, or mend the cause."
+            )
+        if said:
+            K = self.n_components or ranks.kept
+            warn_convergence(f"{said} transform gives {K} columns.")
+
+
+def require_scatter(within: FloatArray, noise: FloatArray) -> None:
+    if not (np.sqrt(within.diagonal()) > noise).any():
+        raise ValueError(
+            "the points of every chunklet coincide, or differ by no more than rounding, so they "
+            "tell nothing of how a class scatters. Give must-links between points that differ."
+        )

@@ -1,0 +1,73 @@
+"""How pure the neighbourhoods of points are in a metric. Chapter 12."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial import KDTree
+
+from cgmm.metrics.checks import check_integers
+from cgmm.numerics import BoolArray, FloatArray, IntArray
+
+__all__ = [
+    "cumulative_neighbour_purity",
+]
+
+
+# ---------------------------------------------------------------------------- neighbours
+
+
+def cumulative_neighbour_purity(
+    X: ArrayLike, y: ArrayLike, n_neighbours: int = 10, *, p: float = 2.0
+) -> FloatArray:
+    """Share of neighbours of the right class among the first 1, 2, ..., as a mean over points.
+
+    It judges a metric rather than a clustering: points of a class should find each other first.
+
+    Parameters
+    ----------
+    X : (N, D) array_like
+        The points; transform them first to judge a learnt metric.
+    y : (N,) int array_like
+        Class of each point.
+    n_neighbours : int, default=10
+        Length of the curve, from 1 to N - 1.
+    p : float, default=2.0
+        Minkowski exponent of the distance: 1 for L1, 2 for Euclid.
+
+    Returns
+    -------
+    (n_neighbours,) array
+        Entry k - 1: the mean, over all points, of the share of their class among the k nearest
+        others. A point is not its own neighbour.
+
+    Raises
+    ------
+    ValueError
+        If X and y do not fit together, hold NaN, or n_neighbours is out of range.
+
+    Notes
+    -----
+    [barhillel2005, sect. 8], the curves of its figures 4, 6, 7 and 9.
+
+    Examples
+    --------
+    >>> X = [[0.0], [1.0], [2.5], [10.0], [11.0]]
+    >>> cumulative_neighbour_purity(X, [0, 0, 1, 1, 1], 2)
+    array([0.8, 0.6])
+    """
+    X, classes = np.asarray(X, dtype=float), check_integers(y, "y")
+    if X.ndim != 2 or len(X) != len(classes) or not np.isfinite(X).all():
+        raise ValueError(
+            f"X has shape {X.shape}; it must have one row of finite numbers for each of the "
+            f"{len(classes)} entries of y."
+        )
+    if not 1 <= n_neighbours <= len(X) - 1:
+        raise ValueError(f"n_neighbours is {n_neighbours}; it must be from 1 to N - 1.")
+    nearest: IntArray = np.asarray(KDTree(X).query(X, k=n_neighbours + 1, p=p)[1])
+    # A point may share its place with others, and then need not be the first that it finds.
+    itself: BoolArray = nearest == np.arange(len(X))[:, None]
+    itself[~itself.any(axis=1), -1] = True
+    others = nearest[~itself].reshape(len(X), n_neighbours)
+    right = (classes[others] == classes[:, None]).mean(axis=0)
+    return np.cumsum(right) / np.arange(1, n_neighbours + 1)

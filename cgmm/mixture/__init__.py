@@ -1,0 +1,104 @@
+"""Mixtures: families of components, the one EM loop, the weights' update, starts and estimators.
+
+Chapters 1 to 10 read this room: densities in :mod:`~cgmm.mixture.gaussian`, the E-step and the M-step
+in :mod:`~cgmm.mixture.loop`, the update of the weights in :mod:`~cgmm.mixture.weights`.
+"""
+
+from cgmm.mixture.base import ConstrainedMixture
+from cgmm.mixture.bound import lower_bound, penalty
+from cgmm.mixture.categorical import CategoricalParameters, Categories, one_hot
+from cgmm.mixture.categorical_mixture import ConstrainedCategoricalMixture
+from cgmm.mixture.classifier import SemiSupervisedGaussianClassifier
+from cgmm.mixture.gaussian import Parameters, log_density, log_joint, sample
+from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
+from cgmm.mixture.initialise import (
+    GUIDED_STARTS,
+    from_chunklets,
+    from_labels,
+    from_responsibilities,
+    honour,
+)
+from cgmm.mixture.loop import (
+    FamilyPooling,
+    Points,
+    Posterior,
+    e_step,
+    em,
+    m_step,
+    node_unaries,
+    prior_unaries,
+)
+from cgmm.mixture.moments import Moments, weighted_moments
+from cgmm.mixture.pooling import POOLINGS, Pooling
+from cgmm.mixture.prior import Prior
+from cgmm.mixture.runs import NotComparableError, Run, best_of, follow, last_of, warn_about
+from cgmm.mixture.seeding import (
+    STARTS,
+    kmeans_plus_plus,
+    nearest,
+    random_points,
+    random_responsibilities,
+    seeds,
+)
+from cgmm.mixture.weights import (
+    UPDATES,
+    Update,
+    closed_form,
+    exact,
+    grid,
+    ignore,
+    pseudo_likelihood,
+)
+
+__all__ = [
+    "CategoricalParameters",
+    "Categories",
+    "ConstrainedCategoricalMixture",
+    "ConstrainedGaussianMixture",
+    "ConstrainedMixture",
+    "FamilyPooling",
+    "GUIDED_STARTS",
+    "Moments",
+    "NotComparableError",
+    "POOLINGS",
+    "Parameters",
+    "Points",
+    "Pooling",
+    "Posterior",
+    "Prior",
+    "Run",
+    "STARTS",
+    "SemiSupervisedGaussianClassifier",
+    "UPDATES",
+    "Update",
+    "best_of",
+    "closed_form",
+    "e_step",
+    "em",
+    "exact",
+    "follow",
+    "from_chunklets",
+    "from_labels",
+    "from_responsibilities",
+    "grid",
+    "honour",
+    "ignore",
+    "kmeans_plus_plus",
+    "last_of",
+    "log_density",
+    "log_joint",
+    "lower_bound",
+    "m_step",
+    "nearest",
+    "node_unaries",
+    "one_hot",
+    "penalty",
+    "prior_unaries",
+    "pseudo_likelihood",
+    "random_points",
+    "random_responsibilities",
+    "sample",
+    "seeds",
+    "warn_about",
+    "weighted_moments",
+]

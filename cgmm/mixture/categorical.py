@@ -1,0 +1,233 @@
+"""A second family of components: independent categorical features, of which binary ones are a case.
+
+Any class-conditional density runs through the same loop [schmidt2016, sect. 2.2]. Two things make a
+family, and this file shows both; a third family needs no more:
+
+1. *Parameters*, a NamedTuple whose first field is ``weights``, with the methods ``log_density(X)``
+   and ``log_joint(X)``, both (N, K). The E-step asks nothing else of the density.
+2. A *pooling* with the method ``maximise(X, parameters, responsibilities, **options)``, which
+   returns the parameters that maximise the expected log-likelihood, weights untouched. The M-step
+   asks nothing else.
+
+Labels, relations, engines, the weights' update and the evidence then work as they stand, because
+they see only the (N, K) table of log-densities. ``X`` may be whatever the two methods agree on;
+here it is a sparse one-hot matrix.
+
+======  =======================================================================
+N, D    points x_i and features d; C_d categories of feature d, C = Σ_d C_d
+x_ic    one-hot: 1 where point i shows category c, one c a feature
+p_kc    probability of category c in component k; sums to one over a feature
+a       pseudo-count, added to each category's expected count
+======  =======================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+__all__ = [
+    "CategoricalParameters",
+    "Categories",
+    "one_hot",
+    "sample",
+]
+
+
+class CategoricalParameters(NamedTuple):
+    """θ, the parameters of a mixture of independent categorical features."""
+
+    weights: NDArray[np.float64]
+    """(K,) π_k ≥ 0, summing to one."""
+    probabilities: NDArray[np.float64]
+    """(K, C) p_kc, the categories of all features side by side."""
+
+    def log_density(self, X: csr_array) -> NDArray[np.float64]:
+        """Log-probability of every point under every component, without the weights.
+
+        Parameters
+        ----------
+        X : (N, C) sparse array
+            One-hot rows.
+
+        Returns
+        -------
+        (N, K) array
+            ``Σ_c x_ic log p_kc``; ``-inf`` where a category has probability zero.
+        """
+        with np.errstate(divide="ignore"):
+            # [schmidt2016, sect. 2.2], naive Bayes: features are independent given the class
+            return np.asfortranarray(X @ np.log(self.probabilities).T)
+
+    def log_joint(self, X: csr_array) -> NDArray[np.float64]:
+        """log π_k + log p(x_i | z_i = k).
+
+        Parameters
+        ----------
+        X : (N, C) sparse array
+            One-hot rows.
+
+        Returns
+        -------
+        (N, K) array
+            ``-inf`` where π_k = 0.
+        """
+        with np.errstate(divide="ignore"):
+            return self.log_density(X) + np.log(self.weights)
+
+
+class Categories(NamedTuple):
+    """How many categories each feature has: what the M-step must know."""
+
+    sizes: tuple[int, ...]
+    """(D,) C_d."""
+
+    @property
+    def starts(self) -> NDArray[np.integer[Any]]:
+        """(D,) the column at which each feature's categories begin."""
+        return np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
+
+    def maximise(
+        self,
+        X: csr_array,
+        parameters: CategoricalParameters,
+        responsibilities: NDArray[np.float64],
+        *,
+        pseudo_count: float = 0.0,
+    ) -> CategoricalParameters:
+        """θ with the category probabilities that maximise the bound.
+
+        Parameters
+        ----------
+        X : (N, C) sparse array
+            One-hot rows.
+        parameters : CategoricalParameters
+            θ so far. Its weights stay; a component without responsibility keeps everything.
+        responsibilities : (N, K) array
+            r_ik.
+        pseudo_count : float, default=0
+            a ≥ 0. With a > 0 it is the bound plus ``a Σ_kc log p_kc`` that no M-step lowers.
+
+        Returns
+        -------
+        CategoricalParameters
+            The new θ, with the old weights.
+
+        Notes
+        -----
+        Expected counts, ``(Σ_i r_ik x_ic + a) / (N_k + a C_d)``: the weighted version of naive
+        Bayes' closed form.
+        """
+        # [schmidt2016, sect. 3.1]: each closed form, with responsibilities for indicators
+        counts = (X.T @ responsibilities).T + pseudo_count
+        totals = np.add.reduceat(counts, self.starts, axis=1)
+        alive = totals.min(axis=1, keepdims=True) > 0
+        shares = counts / np.repeat(np.where(alive, totals, 1), self.sizes, axis=1)
+        return parameters._replace(probabilities=np.where(alive, shares, parameters.probabilities))
+
+    def n_parameters(self, n_components: int) -> int:
+        """Free numbers in K components.
+
+        Parameters
+        ----------
+        n_components : int
+            K.
+
+        Returns
+        -------
+        int
+            K Σ_d (C_d - 1).
+        """
+        return n_components * (sum(self.sizes) - len(self.sizes))
+
+
+def one_hot(
+    X: NDArray[np.integer[Any]], sizes: Sequence[int] | NDArray[np.integer[Any]]
+) -> csr_array:
+    """Write integer categories as rows of zeros and ones.
+
+    Parameters
+    ----------
+    X : (N, D) int array
+        Categories, 0 to C_d - 1 in column d.
+    sizes : sequence of int
+        C_d.
+
+    Returns
+    -------
+    (N, C) sparse array
+        With D ones a row.
+
+    Raises
+    ------
+    ValueError
+        If an entry is no category of its feature; it is named.
+
+    Examples
+    --------
+    >>> one_hot(np.array([[0, 2], [1, 0]]), (2, 3)).toarray()
+    array([[1., 0., 0., 0., 1.],
+           [0., 1., 1., 0., 0.]])
+    """
+    X = np.asarray(X)
+    wrong = np.argwhere((X < 0) | (np.asarray(sizes) <= X) | (np.floor(X) != X))
+    if len(wrong):
+        i, d = wrong[0]
+        kind = "Negative values in data" if X[i, d] < 0 else "Unknown category"
+        raise ValueError(
+            f"{kind}: X[{i}, {d}] is {X[i, d]}, but feature {d} has the categories 0 to "
+            f"{sizes[d] - 1}; encode categories as integers (OrdinalEncoder does), or pass "
+            "n_categories."
+        )
+    n_points, n_features = X.shape
+    columns = X.astype(np.intp) + Categories(tuple(sizes)).starts
+    ends = np.arange(0, n_points * n_features + 1, n_features)
+    return csr_array((np.ones(X.size), columns.ravel(), ends), shape=(n_points, int(sum(sizes))))
+
+
+def sample(
+    parameters: CategoricalParameters,
+    categories: Categories,
+    n_samples: int,
+    rng: np.random.Generator | np.random.RandomState,
+) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]:
+    """Draw points and their components from the mixture.
+
+    Parameters
+    ----------
+    parameters : CategoricalParameters
+        θ.
+    categories : Categories
+        Which columns belong to which feature.
+    n_samples : int
+        How many points to draw.
+    rng : numpy Generator or RandomState
+        Source of randomness.
+
+    Returns
+    -------
+    X : (n_samples, D) int array
+        Categories, points grouped by component.
+    z : (n_samples,) int array
+        The component of each.
+
+    Examples
+    --------
+    >>> theta = CategoricalParameters(np.array([0.5, 0.5]), np.array([[1.0, 0.0], [0.0, 1.0]]))
+    >>> X, z = sample(theta, Categories((2,)), 100, np.random.default_rng(0))
+    >>> bool((X[:, 0] == z).all())
+    True
+    """
+    weights = parameters.weights / parameters.weights.sum()
+    z = np.repeat(np.arange(len(weights)), rng.multinomial(n_samples, weights))
+    columns = []
+    for start, size in zip(categories.starts, categories.sizes, strict=True):
+        reached = np.cumsum(parameters.probabilities[z, start : start + size], axis=1)
+        # The last is one up to rounding: draws are scaled, so that none falls beyond it.
+        draws = rng.uniform(size=(n_samples, 1)) * reached[:, -1:]
+        columns.append((draws >= reached).sum(axis=1))
+    return np.column_stack(columns), z

@@ -1,0 +1,198 @@
+"""The estimator of mixtures of categorical features. Chapter 4."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import validate_data
+
+from cgmm.mixture import categorical
+from cgmm.mixture.base import ConstrainedMixture
+from cgmm.mixture.categorical import CategoricalParameters, Categories, one_hot
+from cgmm.mixture.gaussian_mixture import check_responsibilities
+from cgmm.mixture.initialise import honour
+from cgmm.mixture.seeding import Rng
+from cgmm.network import Engine, SideInformation
+from cgmm.numerics import IntArray
+
+__all__ = [
+    "ConstrainedCategoricalMixture",
+]
+
+# Categories of all features together that codes alone may imply.
+MOST_CATEGORIES = 1_000_000
+
+
+class ConstrainedCategoricalMixture(ConstrainedMixture):
+    """Mixture of independent categorical features, with whatever is known beside the data.
+
+    For surveys, texts as sets of words, and other tables of categories; binary features are the
+    case of two categories (Bernoulli). With a label for every point this is naive Bayes.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        K.
+    n_categories : (D,) int array-like or None, default=None
+        Categories of each feature, coded 0, 1, ...; None: one more than the largest code seen, if
+        that makes no more than a million of all features.
+    pseudo_count : float, default=1.0
+        a ≥ 0, added to the expected count of each category. With 0, an exact engine and
+        ``weights="exact"`` the log-evidence never falls, and a category never seen in a component
+        makes points that show it impossible there; with a > 0 it is the bound plus a Σ log p that
+        no M-step lowers.
+    sampling, inference, weights, tol, max_iter, n_init
+        As in :class:`ConstrainedGaussianMixture`.
+    init_params : {"random_from_data", "random"} or (N, K) array, default="random_from_data"
+        Responsibilities of the start: each point to the one of K random points with which it agrees
+        in most features; or random; or as given. They are made to agree with what is known.
+    random_state, verbose
+        As in :class:`ConstrainedGaussianMixture`.
+
+    Attributes
+    ----------
+    weights_ : (K,) array
+        π_k.
+    probabilities_ : list of D arrays (K, C_d)
+        Probability of each category of feature d in each component.
+    n_categories_ : (D,) int array
+        C_d.
+    log_evidence_, history_, n_iter_, converged_, responsibilities_, labels_
+        As in :class:`ConstrainedGaussianMixture`.
+
+    See Also
+    --------
+    cgmm.mixture.categorical : the family itself, and how to add another.
+
+    Notes
+    -----
+    [schmidt2016, sect. 2.2]: any class-conditional density will do.
+
+    Examples
+    --------
+    >>> X = np.array([[0, 0, 1], [0, 1, 1], [0, 0, 1], [2, 1, 0], [2, 1, 0], [2, 0, 0]])
+    >>> known = [1, -1, -1, -1, -1, 0]
+    >>> ConstrainedCategoricalMixture(2, random_state=0).fit(X, labels=known).labels_
+    array([1, 1, 1, 0, 0, 0])
+    """
+
+    _parameter_constraints = {
+        **ConstrainedMixture._parameter_constraints,
+        "n_categories": ["array-like", None],
+        "pseudo_count": [Interval(Real, 0, None, closed="left")],
+        "init_params": [StrOptions({"random", "random_from_data"}), "array-like"],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        n_categories: ArrayLike | None = None,
+        pseudo_count: float = 1.0,
+        sampling: str = "points",
+        inference: str | Engine = "auto",
+        weights: str = "exact",
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        n_init: int = 1,
+        init_params: str | ArrayLike = "random_from_data",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ):
+        self.n_components = n_components
+        self.n_categories = n_categories
+        self.pseudo_count = pseudo_count
+        self.sampling = sampling
+        self.inference = inference
+        self.weights = weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.init_params = init_params
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.positive_only = True
+        return tags
+
+    # ------------------------------------------------------------------ the family
+
+    def _read(self, X: ArrayLike) -> csr_array:
+        X = validate_data(self, X, dtype="numeric", ensure_min_samples=max(2, self.n_components))
+        self.n_categories_ = self._count_categories(X)
+        return one_hot(X, self.n_categories_)
+
+    def _read_new(self, X: ArrayLike) -> csr_array:
+        X = validate_data(self, X, dtype="numeric", reset=False)
+        return one_hot(X, self.n_categories_)
+
+    def _count_categories(self, X: IntArray) -> IntArray:
+        if self.n_categories is None:
+            largest = np.maximum(X.max(axis=0), 0)
+            _require_few_categories(largest)
+            return largest.astype(np.intp) + 1
+        sizes = np.asarray(self.n_categories)
+        if sizes.shape != (X.shape[1],) or sizes.dtype.kind not in "iu" or sizes.min() < 1:
+            raise ValueError(
+                f"n_categories is {self.n_categories!r}; it must hold {X.shape[1]} positive "
+                "integers, one a feature."
+            )
+        return sizes.astype(np.intp)
+
+    def _pool(self) -> Categories:
+        return Categories(tuple(self.n_categories_))
+
+    def _options(self) -> dict[str, float]:
+        return {"pseudo_count": self.pseudo_count}
+
+    def _start(self, X: csr_array, side: SideInformation, rng: Rng) -> CategoricalParameters:
+        shape = (X.shape[0], self.n_components)
+        if not isinstance(self.init_params, str):
+            responsibilities = check_responsibilities(self.init_params, shape)
+        elif self.init_params == "random":
+            responsibilities = rng.dirichlet(np.ones(self.n_components), shape[0])
+        else:
+            chosen = rng.choice(shape[0], self.n_components, replace=False)
+            # One-hot rows share one entry for each feature in which two points agree.
+            agreement = (X @ X[chosen].T).toarray()
+            responsibilities = np.eye(self.n_components)[agreement.argmax(axis=1)]
+        r = honour(responsibilities, side)
+        # A component that gets no point starts with one, of every category alike: not dead.
+        uniform = np.repeat(1 / self.n_categories_, self.n_categories_)
+        weights = (r.sum(axis=0) + 1) / (len(r) + self.n_components)
+        flat = CategoricalParameters(weights, np.tile(uniform, (self.n_components, 1)))
+        # Without any pseudo-count a start would forbid, for ever, what it has not seen.
+        return self._pool().maximise(X, flat, r, pseudo_count=self.pseudo_count or 1.0)
+
+    def _keep(self, parameters: CategoricalParameters) -> None:
+        self.weights_ = parameters.weights
+        ends = np.cumsum(self.n_categories_)[:-1]
+        self.probabilities_ = np.split(parameters.probabilities, ends, axis=1)
+
+    def _parameters(self) -> CategoricalParameters:
+        return CategoricalParameters(self.weights_, np.concatenate(self.probabilities_, axis=1))
+
+    def _draw(self, n_samples: int, rng: Rng) -> tuple[IntArray, IntArray]:
+        return categorical.sample(self._parameters(), self._pool(), n_samples, rng)
+
+    def _n_free(self) -> int:
+        return self.n_components - 1 + self._pool().n_parameters(self.n_components)
+
+
+def _require_few_categories(largest: IntArray) -> None:
+    """Refuse codes that would make tables of millions of categories that nobody asked for."""
+    if largest.sum() > MOST_CATEGORIES:
+        d = int(largest.argmax())
+        raise ValueError(
+            f"feature {d} holds the code {largest[d]:.15g}, so that it would have one category "
+            "more than that, most of them never seen. Encode categories as 0, 1, ... "
+            "(OrdinalEncoder does), or pass n_categories if so many are meant."
+        )

@@ -1,0 +1,389 @@
+"""scikit-learn estimators: they validate, choose and store; the mathematics is elsewhere."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import validate_data
+
+from cgmm.mixture.base import ConstrainedMixture
+from cgmm.mixture.gaussian import SMALLEST_DEVIATION, Parameters, sample
+from cgmm.mixture.initialise import GUIDED_STARTS, from_responsibilities, honour
+from cgmm.mixture.pooling import POOLINGS, Pooling
+from cgmm.mixture.seeding import STARTS, Rng, nearest
+from cgmm.network import Engine, SideInformation
+from cgmm.numerics import FloatArray, IntArray
+
+__all__ = [
+    "ConstrainedGaussianMixture",
+]
+
+
+# A column must span so many of the numbers that can be represented where it lies.
+FEWEST_STEPS = 1000
+
+
+class ConstrainedGaussianMixture(ConstrainedMixture):
+    """Gaussian mixture fitted by expectation maximisation, with whatever is known beside the data.
+
+    Labels, must-links, cannot-links and preferences go to ``fit``; they become one Markov
+    network over the assignments, in which ``inference`` finds the E-step's posterior. Without them
+    this is the plain mixture.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        K.
+    covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
+        How the components' covariances are pooled.
+    sampling : {"points", "chunklets"}, default="points"
+        What is drawn independently: points, so that a chunklet's prior is π_k to the power of its
+        size, or chunklets, so that it is π_k. (Assumptions 2 and 1 of shental2003.)
+    inference : str or callable, default="auto"
+        The engine of the E-step: a name in ``cgmm.inference.ENGINES``; "spanning_tree", which drops
+        relations that would close a cycle and is exact on the rest; or an engine itself. "auto"
+        takes the cheapest exact engine for each connected component, and refuses where that costs
+        too much. "mean_field" and "gibbs" are approximate; see the notes.
+    weights : {"exact", "pseudo-likelihood", "ignore", "grid"}, default="exact"
+        The update of the weights where the prior's normaliser depends on them: an entry of
+        ``cgmm.mixture.weights.UPDATES``. Without relations all are the closed form.
+    tol : float, default=1e-3
+        EM stops when an iteration gains less than this in log-evidence per point (nats).
+    reg_covar : float, default=1e-6
+        ε ≥ 0, added to each covariance's diagonal, in squared units of the data. With 0, an exact
+        engine and ``weights="exact"`` the log-evidence never falls. With ε > 0 it is the bound
+        minus ½ ε Σ_k N_k tr Σ_k⁻¹ that no M-step lowers, and the log-evidence can fall by as much
+        as that penalty does: see :mod:`cgmm.mixture.loop`.
+    max_iter : int, default=100
+        Most iterations of EM in one run.
+    n_init : int, default=1
+        Runs from different starts; the one with the highest log-evidence is kept.
+    init_params : str or (N, K) array, default="auto"
+        Where the responsibilities of the start come from: "k-means++", "random" and
+        "random_from_data" use the points alone; "labels" the means of the labelled points;
+        "chunklets" the centroids of large chunklets far apart. "auto" is "labels" if a class is
+        known for some point, else "chunklets" if at least K have two points, else "k-means++". The
+        start is then made to agree with what is known (:func:`cgmm.mixture.initialise.honour`). Or these
+        responsibilities themselves.
+    weights_init : (K,) array, default=None
+        Weights of the start, instead of those from ``init_params``.
+    means_init : (K, D) array, default=None
+        Means of the start. Without ``init_params`` as an array the other parameters are then taken
+        from the points nearest to each.
+    covariances_init : array, default=None
+        Covariances of the start: (K, D, D), or scikit-learn's shape for the covariance type: (D, D)
+        tied, (K, D) diag, (K,) spherical.
+    random_state : int, RandomState or None, default=None
+        Seed of the starts, of ``sample``, and of "gibbs".
+    verbose : int, default=0
+        1: a line a run; 2: a line an iteration too.
+
+    Attributes
+    ----------
+    weights_ : (K,) array
+        π_k.
+    means_ : (K, D) array
+        μ_k.
+    covariances_ : (K, D, D) array
+        Σ_k, full matrices whatever the covariance type.
+    log_evidence_ : float
+        log p(X, labels | relations) = log Z_posterior - log Z_prior in nats, of exactly these
+        parameters; what the engine knows of it, if it is not exact.
+    history_ : (n_iter_,) array
+        history_[t] is the log-evidence of the parameters that enter iteration t.
+    n_iter_ : int
+        Iterations of the run that was kept.
+    converged_ : bool
+        Whether that run gained less than ``tol`` in its last iteration but one.
+    responsibilities_ : (N, K) array
+        r_ik of the training points, given all that is known.
+    labels_ : (N,) int array
+        The component of each training point: with an exact engine the most probable *joint*
+        assignment, which breaks no hard relation; else each point's most probable component.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    See Also
+    --------
+    cgmm.mixture.loop.em : the loop itself, as an iterator.
+    SemiSupervisedGaussianClassifier : labels with names, and predictions in those names.
+
+    Notes
+    -----
+    From the same start and with the same ``reg_covar`` the iterations without side information are
+    those of ``sklearn.mixture.GaussianMixture``.
+
+    With "mean_field" the evidence is the difference of two lower bounds, which bounds nothing and
+    may fall; it serves to stop and to compare runs. "gibbs" reports none: ``log_evidence_`` is NaN,
+    EM stops when responsibilities move by less than ``tol`` on average, restarts cannot be
+    compared, and ``weights="exact"`` and "grid", which need the normaliser, are refused. With
+    "spanning_tree" a relation that was dropped may be broken by ``labels_``.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 2.0], [1.0, 4.0], [1.0, 0.0], [9.0, 2.0], [9.0, 4.0], [9.0, 0.0]])
+    >>> model = ConstrainedGaussianMixture(2, random_state=0).fit(X)
+    >>> sorted(model.means_.round(3).tolist())
+    [[1.0, 2.0], [9.0, 2.0]]
+    >>> model.predict([[0.0, 0.0]]) == model.labels_[0]
+    array([ True])
+
+    The same points, told that the upper two differ from the lower two and that left is right:
+
+    >>> model = ConstrainedGaussianMixture(2, covariance_type="tied", random_state=0)
+    >>> model = model.fit(X, must_link=[[1, 4], [2, 5]], cannot_link=[[1, 2]])
+    >>> bool(model.labels_[1] == model.labels_[4] != model.labels_[2])
+    True
+    """
+
+    _parameter_constraints = {
+        **ConstrainedMixture._parameter_constraints,
+        "covariance_type": [StrOptions(set(POOLINGS))],
+        "reg_covar": [Interval(Real, 0, None, closed="left")],
+        "init_params": [StrOptions({"auto", *STARTS, *GUIDED_STARTS}), "array-like"],
+        "weights_init": ["array-like", None],
+        "means_init": ["array-like", None],
+        "covariances_init": ["array-like", None],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        covariance_type: str = "full",
+        sampling: str = "points",
+        inference: str | Engine = "auto",
+        weights: str = "exact",
+        tol: float = 1e-3,
+        reg_covar: float = 1e-6,
+        max_iter: int = 100,
+        n_init: int = 1,
+        init_params: str | ArrayLike = "auto",
+        weights_init: ArrayLike | None = None,
+        means_init: ArrayLike | None = None,
+        covariances_init: ArrayLike | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ):
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.sampling = sampling
+        self.inference = inference
+        self.weights = weights
+        self.tol = tol
+        self.reg_covar = reg_covar
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.init_params = init_params
+        self.weights_init = weights_init
+        self.means_init = means_init
+        self.covariances_init = covariances_init
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ------------------------------------------------------------------ the family
+
+    def _read(self, X: ArrayLike) -> FloatArray:
+        # Column-major: each coordinate of all points lies together, as the blocks of work read it.
+        n_least = max(2, self.n_components)
+        X = validate_data(self, X, dtype=np.float64, order="F", ensure_min_samples=n_least)
+        _check_scale(X, self.reg_covar)
+        return X
+
+    def _read_new(self, X: ArrayLike) -> FloatArray:
+        return validate_data(self, X, dtype=np.float64, reset=False)
+
+    def _pool(self) -> Pooling:
+        return POOLINGS[self.covariance_type]
+
+    def _options(self) -> dict[str, float]:
+        return {"reg_covar": self.reg_covar}
+
+    def _start(self, X: FloatArray, side: SideInformation, rng: Rng) -> Parameters:
+        """θ of the start: what is given, and the rest from responsibilities."""
+        given = _given_parameters(self, X.shape[1])
+        if all(part is not None for part in given):
+            return Parameters(*cast("Parameters", given))
+        if not isinstance(self.init_params, str):
+            shape = (len(X), self.n_components)
+            responsibilities = check_responsibilities(self.init_params, shape)
+        elif given.means is not None:
+            responsibilities = nearest(X, given.means)
+        else:
+            responsibilities = _named_start(self.init_params, X, self.n_components, rng, side)
+        made = from_responsibilities(X, responsibilities, self._pool(), reg_covar=self.reg_covar)
+        if not side.is_trivial or side.mask(self.n_components) is not None:
+            made = made._replace(weights=_alive(made.weights, len(X)))
+        return Parameters(*(m if g is None else g for g, m in zip(given, made, strict=True)))
+
+    def _keep(self, parameters: Parameters) -> None:
+        self.weights_, self.means_, self.covariances_ = parameters
+
+    def _parameters(self) -> Parameters:
+        return Parameters(self.weights_, self.means_, self.covariances_)
+
+    def _draw(self, n_samples: int, rng: Rng) -> tuple[FloatArray, IntArray]:
+        return sample(self._parameters(), n_samples, rng)
+
+    def _n_free(self) -> int:
+        n_components, n_dims = self.means_.shape
+        of_covariances = self._pool().n_parameters(n_components, n_dims)
+        return n_components - 1 + n_components * n_dims + of_covariances
+
+
+# ---------------------------------------------------------------------------- starts
+
+
+def _named_start(
+    name: str, X: FloatArray, n_components: int, rng: Rng, side: SideInformation
+) -> FloatArray:
+    """Responsibilities of the start with that name, in agreement with what is known."""
+    if name == "auto":
+        name = _best_informed_start(n_components, side)
+    if name in GUIDED_STARTS:
+        responsibilities = GUIDED_STARTS[name](X, n_components, rng, side)
+    else:
+        responsibilities = STARTS[name](X, n_components, rng)
+    return honour(responsibilities, side)
+
+
+def _alive(weights: FloatArray, n_points: int) -> FloatArray:
+    """Weights of at least one point: relations may need a component that the start leaves empty."""
+    weights = np.maximum(weights, 1 / n_points)
+    return weights / weights.sum()
+
+
+def _best_informed_start(n_components: int, side: SideInformation) -> str:
+    """The start that makes most of what is known; see the table in benchmarks/starts.py."""
+    mask = side.mask(n_components)
+    if mask is not None and (mask.sum(axis=1) == 1).any():
+        return "labels"
+    n_chunklets = np.count_nonzero(np.bincount(side.node_of) >= 2)
+    return "chunklets" if n_chunklets >= n_components else "k-means++"
+
+
+# ---------------------------------------------------------------------------- checks
+
+
+def _check_scale(X: FloatArray, reg_covar: float) -> None:
+    """Refuse data without usable squares or digits, and a reg_covar that would be all there is."""
+    lows, highs = X.min(axis=0), X.max(axis=0)
+    with np.errstate(over="ignore"):
+        ranges = highs - lows
+        reach = np.square(ranges).sum() * len(X)
+    if not np.isfinite(reach):
+        raise ValueError(
+            f"column {ranges.argmax()} spans {ranges.max():.3g}: its squares overflow. Divide the "
+            "data by a constant."
+        )
+    vanishing = np.flatnonzero((ranges > 0) & (ranges < SMALLEST_DEVIATION))
+    if len(vanishing) and reg_covar < SMALLEST_DEVIATION:
+        raise ValueError(
+            f"column {vanishing[0]} spans {ranges[vanishing[0]]:.3g}: its squares vanish. Multiply "
+            "the data by a constant, or drop the column."
+        )
+    _require_digits(lows, highs, np.sqrt(reg_covar))
+    largest = ranges.max() ** 2
+    if 0 < largest < reg_covar:
+        raise ValueError(
+            f"reg_covar={reg_covar:g} exceeds the squared range {largest:.3g} of every column: "
+            "each component would be the same ball of variance reg_covar. Scale the data, or "
+            "lower reg_covar."
+        )
+
+
+def _require_digits(lows: FloatArray, highs: FloatArray, least_deviation: float) -> None:
+    """Refuse columns so far from zero that a mean is rounded by a visible part of a deviation."""
+    farthest = np.maximum(-lows, highs)
+    steps = np.spacing(farthest)
+    blurred = (lows < highs) & (np.maximum(highs - lows, least_deviation) < FEWEST_STEPS * steps)
+    if blurred.any():
+        d = int(blurred.argmax())
+        raise ValueError(
+            f"column {d} spans {highs[d] - lows[d]:.3g} near {highs[d]:.3g}, where numbers are "
+            f"{steps[d]:.2g} apart: too few digits are left for its means and deviations. Subtract "
+            "a constant from the column."
+        )
+
+
+def check_responsibilities(responsibilities: ArrayLike, shape: tuple[int, int]) -> FloatArray:
+    r = np.asarray(responsibilities, dtype=np.float64)
+    if r.shape != shape:
+        raise ValueError(
+            f"init_params has shape {r.shape}; as responsibilities it must have (N, K) = {shape}."
+        )
+    wrong = np.flatnonzero(~((r >= 0).all(axis=1) & (abs(r.sum(axis=1) - 1) < 1e-8)))
+    if len(wrong):
+        raise ValueError(
+            f"row {wrong[0]} of init_params is {r[wrong[0]]}; responsibilities must be "
+            "non-negative and sum to one in each row."
+        )
+    return r
+
+
+class _Given(NamedTuple):
+    """What the user gives of the start, in the order of Parameters."""
+
+    weights: FloatArray | None
+    means: FloatArray | None
+    covariances: FloatArray | None
+
+
+def _given_parameters(model: ConstrainedGaussianMixture, n_dims: int) -> _Given:
+    n_components = model.n_components
+    weights = _check_array("weights_init", model.weights_init, (n_components,))
+    if weights is not None and not (weights.min() >= 0 and abs(weights.sum() - 1) < 1e-8):
+        raise ValueError(
+            f"weights_init is {weights}, summing to {weights.sum():g}; weights must be "
+            "non-negative and sum to one."
+        )
+    means = _check_array("means_init", model.means_init, (n_components, n_dims))
+    return _Given(weights, means, _given_covariances(model, n_components, n_dims))
+
+
+def _check_array(name: str, value: ArrayLike | None, *shapes: tuple[int, ...]) -> FloatArray | None:
+    """The array, if it has one of the shapes and is finite; None stays None."""
+    if value is None:
+        return None
+    array = np.array(value, dtype=np.float64)
+    if array.shape not in shapes:
+        wanted = " or ".join(map(str, dict.fromkeys(shapes)))
+        raise ValueError(f"{name} has shape {array.shape}; it must have {wanted}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} holds NaN or infinity; give finite numbers.")
+    return array
+
+
+def _given_covariances(
+    model: ConstrainedGaussianMixture, n_components: int, n_dims: int
+) -> FloatArray | None:
+    """covariances_init as (K, D, D), checked to be possible for the covariance type."""
+    pool = POOLINGS[model.covariance_type]
+    full = (n_components, n_dims, n_dims)
+    given = _check_array(
+        "covariances_init", model.covariances_init, full, pool.shape(n_components, n_dims)
+    )
+    if given is None:
+        return None
+    if given.shape != full:
+        given = pool.expand(given, n_components, n_dims)
+    for k, covariance in enumerate(given):
+        if not np.allclose(covariance, covariance.T, rtol=1e-10, atol=0):
+            raise ValueError(
+                f"covariances_init[{k}] is not symmetric; average it with its transpose."
+            )
+        if np.linalg.eigvalsh(covariance)[0] <= 0:
+            raise ValueError(
+                f"covariances_init[{k}] is not positive definite; add a multiple of the identity."
+            )
+    ones = np.ones(n_components)
+    if not np.allclose(pool.combine(ones, given), given, rtol=1e-10, atol=0):
+        raise ValueError(
+            f"covariances_init is not of the type {model.covariance_type!r}: pooling would change "
+            "it. Give it in the shape of the type, or choose another covariance_type."
+        )
+    return given

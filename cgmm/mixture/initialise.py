@@ -1,0 +1,210 @@
+"""Where EM starts: responsibilities first, then the parameters that one M-step makes of them.
+
+=====  ==================================================================
+N, D   points and dimensions; K components
+r_ik   responsibilities of the start
+=====  ==================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from cgmm.mixture.gaussian import Parameters
+from cgmm.mixture.loop import Posterior, m_step
+from cgmm.mixture.pooling import Pooling
+from cgmm.mixture.seeding import Rng, draw_indices, nearest, seeds
+from cgmm.mixture.weights import closed_form
+from cgmm.network import SideInformation
+from cgmm.numerics import BoolArray, FloatArray, IntArray
+
+__all__ = [
+    "GUIDED_STARTS",
+    "from_chunklets",
+    "from_labels",
+    "from_responsibilities",
+    "honour",
+]
+
+
+def from_responsibilities(
+    X: FloatArray, responsibilities: FloatArray, pool: Pooling, *, reg_covar: float = 0.0
+) -> Parameters:
+    """The parameters that one M-step makes of given responsibilities.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    responsibilities : (N, K) array
+        r_ik ≥ 0, rows summing to one.
+    pool : Pooling
+        An entry of ``gaussian.POOLINGS``.
+    reg_covar : float, default=0
+        Added to each covariance's diagonal.
+
+    Returns
+    -------
+    Parameters
+        A component without any responsibility gets the mean and covariance of all the data.
+
+    Examples
+    --------
+    >>> from cgmm.mixture.gaussian import POOLINGS
+    >>> X = np.array([[0.0], [2.0], [6.0]])
+    >>> theta = from_responsibilities(X, np.eye(2)[[0, 0, 1]], POOLINGS["full"], reg_covar=1e-6)
+    >>> theta.means.ravel(), theta.weights.round(3)
+    (array([1., 6.]), array([0.667, 0.333]))
+    """
+    n_components = responsibilities.shape[1]
+    everywhere = np.ones((len(X), 1))
+    alone = Parameters(np.ones(1), np.zeros((1, X.shape[1])), np.zeros((1, X.shape[1], X.shape[1])))
+    counts = everywhere.sum(axis=0)
+    whole = m_step(
+        X, alone, Posterior(everywhere, counts, 0.0), pool, closed_form, reg_covar=reg_covar
+    )
+    fallback = Parameters(*(np.repeat(part, n_components, axis=0) for part in whole))
+    posterior = Posterior(responsibilities, responsibilities.sum(axis=0), 0.0)
+    return m_step(X, fallback, posterior, pool, closed_form, reg_covar=reg_covar)
+
+
+# ---------------------------------------------------------------------------- side information
+
+
+def from_labels(X: FloatArray, n_components: int, rng: Rng, side: SideInformation) -> FloatArray:
+    """Responsibilities from the means of the classes' labelled points.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    n_components : int
+        K.
+    rng : RandomState
+        Source of randomness, for classes without a labelled point.
+    side : SideInformation
+        Which chunklets are known to have which class; points tied to a labelled one count too.
+
+    Returns
+    -------
+    (N, K) array
+        Each point goes to the nearest class mean. A class of which no point is known starts at a
+        k-means++ seed far from the others.
+
+    Raises
+    ------
+    ValueError
+        If no point has a known class.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [8.0], [9.0]])
+    >>> side = SideInformation.build(4, labels=[1, -1, 0, -1])
+    >>> from_labels(X, 2, np.random.RandomState(0), side).argmax(axis=1)
+    array([1, 1, 0, 0])
+    """
+    mask = side.mask(n_components)
+    known = np.zeros(len(X), dtype=bool) if mask is None else side.spread(mask.sum(axis=1) == 1)
+    if not known.any():
+        raise ValueError(
+            "init_params='labels' needs at least one point of known class; pass labels, or choose "
+            "another start such as 'k-means++'."
+        )
+    classes: IntArray = side.spread(cast("BoolArray", mask).argmax(axis=1))[known]
+    present, position = np.unique(classes, return_inverse=True)
+    counts = np.bincount(position)
+    sums = [np.bincount(position, column) for column in X[known].T]
+    means = (np.array(sums) / counts).T
+    order = np.concatenate([present, np.setdiff1d(np.arange(n_components), present)])
+    centres = seeds(X, n_components, rng, first=means)
+    return nearest(X, centres[np.argsort(order)])
+
+
+def from_chunklets(X: FloatArray, n_components: int, rng: Rng, side: SideInformation) -> FloatArray:
+    """Responsibilities from the centroids of large chunklets that are far apart.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    n_components : int
+        K.
+    rng : RandomState
+        Source of randomness.
+    side : SideInformation
+        The chunklets.
+
+    Returns
+    -------
+    (N, K) array
+        Each point goes to the nearest seed.
+
+    Notes
+    -----
+    k-means++ over centroids of chunklets, drawn by size times squared distance from the seeds so
+    far; over all nodes where fewer than K chunklets have two points. A seed by the neighbourhoods
+    of must-links is due to Basu, Banerjee and Mooney (2004).
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [5.0], [8.0], [9.0]])
+    >>> side = SideInformation.build(5, must_link=[[0, 1], [3, 4]])
+    >>> sorted(from_chunklets(X, 2, np.random.RandomState(0), side).sum(axis=0).tolist())
+    [2.0, 3.0]
+    """
+    sizes = np.bincount(side.node_of)
+    centroids = side.sum_over_nodes(X) / sizes[:, None]
+    chunklets = sizes >= 2
+    if chunklets.sum() >= n_components:
+        centroids, sizes = centroids[chunklets], sizes[chunklets]
+    first = centroids[draw_indices(sizes.astype(float), 1, rng)]
+    return nearest(X, seeds(centroids, n_components, rng, first=first, mass=sizes))
+
+
+def honour(responsibilities: FloatArray, side: SideInformation) -> FloatArray:
+    """Make a start agree with what is known: components named as labels are, chunklets whole.
+
+    Parameters
+    ----------
+    responsibilities : (N, K) array
+        A start that knows nothing of the side information.
+    side : SideInformation
+        Labels name components; a start's numbering is arbitrary.
+
+    Returns
+    -------
+    (N, K) array
+        The mean over each chunklet, components renumbered so that they agree with as much of the
+        evidence as possible, excluded classes at zero. Unchanged where nothing is known.
+
+    Examples
+    --------
+    >>> side = SideInformation.build(3, labels=[1, -1, -1], must_link=[[1, 2]])
+    >>> honour(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), side)
+    array([[0. , 1. ],
+           [0.5, 0.5],
+           [0.5, 0.5]])
+    """
+    sizes = np.bincount(side.node_of)
+    of_node = side.sum_over_nodes(responsibilities) / sizes[:, None]
+    mask = side.mask(responsibilities.shape[1])
+    if mask is not None:
+        agreement = mask.T.astype(float) @ (sizes[:, None] * of_node)
+        of_node = of_node[:, linear_sum_assignment(agreement, maximize=True)[1]]
+        possible = np.where(mask, of_node, 0)
+        # A node whose start is excluded altogether: every class still allowed, alike.
+        none_left = possible.sum(axis=1) < np.finfo(float).tiny
+        possible[none_left] = mask[none_left]
+        of_node = possible / possible.sum(axis=1, keepdims=True)
+    return side.spread(of_node)
+
+
+GUIDED_STARTS: dict[str, Callable[[FloatArray, int, Rng, SideInformation], FloatArray]] = {
+    "labels": from_labels,
+    "chunklets": from_chunklets,
+}
+"""Every start from side information, by the name under which ``init_params`` accepts it."""

@@ -1,0 +1,345 @@
+"""Expectation maximisation: one E-step, one M-step, one loop, for every kind of mixture here.
+
+Chapters change two things only: the engine that answers the E-step's question (which component does
+each group of points belong to, given everything?) and the update of the weights. The class-
+conditional densities come with the parameters: whatever has the methods ``log_joint`` and
+``log_density``, and a pooling with ``maximise``, runs through the same loop (see
+:mod:`cgmm.mixture.categorical`).
+
+=====  ==================================================================
+θ      :class:`~cgmm.mixture.gaussian.Parameters`: π_k, μ_k, Σ_k
+j      node: a chunklet of points that share one assignment; n_j its multiplicity
+q      any distribution over assignments; r_ik = q(z_i = k)
+F      the bound, F(q, θ) = E_q[log p(X, z | θ)] + H(q) ≤ log p(X | θ)
+ε      reg_covar, added to the diagonal of each covariance
+=====  ==================================================================
+
+What never falls. With ε = 0 the log-evidence of the parameters that the loop yields never falls:
+the E-step makes the bound touch it, the M-step lifts the bound. With ε > 0 that is not a theorem.
+Adding ε to the diagonal maximises, for given responsibilities, the *penalised* bound ::
+
+    F(q, θ) - penalty(θ, N, ε),        penalty = ½ ε Σ_k N_k tr Σ_k⁻¹
+
+and it is this that an M-step never lowers. From one iteration to the next the log-evidence can
+therefore fall, but by no more than the penalty, at the same counts N_k, falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from cgmm.network import Infer, SideInformation
+from cgmm.numerics import FloatArray
+
+__all__ = [
+    "FamilyPooling",
+    "Points",
+    "Posterior",
+    "e_step",
+    "em",
+    "m_step",
+    "node_unaries",
+    "prior_unaries",
+]
+
+
+Points = FloatArray | csr_array
+"""Points as a family reads them: coordinates (N, D), or rows of a sparse table."""
+
+
+class _Theta(Protocol):
+    """The parameters of any family: what the loop asks of them."""
+
+    @property
+    def weights(self) -> FloatArray: ...
+    @property
+    def log_density(self) -> Callable[..., FloatArray]: ...
+    @property
+    def log_joint(self) -> Callable[..., FloatArray]: ...
+    # Of a NamedTuple; property, since its keywords differ from one family to the other.
+    @property
+    def _replace(self) -> Callable[..., Any]: ...
+
+
+Theta = TypeVar("Theta", bound=_Theta)
+
+Theta_co = TypeVar("Theta_co", bound=_Theta, covariant=True)
+
+
+class FamilyPooling(Protocol[Theta_co]):
+    """What maximises the bound within a family, such as :class:`~cgmm.mixture.pooling.Pooling`."""
+
+    @property
+    def maximise(self) -> Callable[..., Theta_co]:
+        """From X, θ, the responsibilities and options to the new θ, with the old weights."""
+        ...
+
+
+class Posterior(NamedTuple):
+    """What the E-step finds out about the assignments at given parameters."""
+
+    responsibilities: FloatArray
+    """(N, K) r_ik = p(z_i = k | X, θ, side information)."""
+    expected_counts: FloatArray
+    """(K,) Σ_j n_j p(z_j = k | ...), which the weights' update matches."""
+    log_evidence: float
+    """log p(X, labels | θ, relations) = log Z_posterior - log Z_prior, in nats."""
+
+
+# ---------------------------------------------------------------------------- the loop
+
+
+def e_step(
+    X: Points,
+    parameters: Theta,
+    side: SideInformation,
+    infer: Infer,
+    *,
+    log_z_prior: Callable[[FloatArray], float] | None = None,
+) -> Posterior:
+    """The posterior over assignments, and the evidence, at given parameters.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    parameters : Parameters
+        θ.
+    side : SideInformation
+        What is known beside the data.
+    infer : callable
+        An engine applied to ``side.graph``.
+    log_z_prior : callable, default=None
+        From weights (K,) to log Z_prior, as ``weights.Prior(side, engine).log_z``. By default
+        ``infer`` is asked about the network without the data.
+
+    Returns
+    -------
+    Posterior
+        Responsibilities, expected counts and log-evidence of exactly these parameters. With an
+        engine that is not exact the evidence is as good as the engine's log Z.
+
+    Raises
+    ------
+    ValueError
+        If a covariance is not positive definite, a point has no density under any component, or no
+        assignment honours all that is known.
+
+    Notes
+    -----
+    [schmidt2016, sect. 3.1] and green's expectation step, as inference in the network of ``side``:
+    [shental2003, eq. 9].
+
+    Examples
+    --------
+    >>> from cgmm.inference import ENGINES
+    >>> X = np.array([[-1.0], [1.0]])
+    >>> theta = Parameters(np.array([0.5, 0.5]), np.array([[-1.0], [1.0]]), np.ones((2, 1, 1)))
+    >>> side = SideInformation.build(2)
+    >>> posterior = e_step(X, theta, side, ENGINES["auto"](side.graph))
+    >>> posterior.responsibilities.round(3), round(posterior.log_evidence, 3)
+    (array([[0.881, 0.119],
+           [0.119, 0.881]]), -2.97)
+
+    Told that the two differ, the E-step is surer of both:
+
+    >>> side = SideInformation.build(2, cannot_link=[[0, 1]])
+    >>> e_step(X, theta, side, ENGINES["auto"](side.graph)).responsibilities.round(3)
+    array([[0.982, 0.018],
+           [0.018, 0.982]])
+    """
+    log_z_prior = log_z_prior or _log_z_without_data(side, infer)
+    nodes, log_z, _ = infer(node_unaries(X, parameters, side))
+    # The same network with the data and without them.
+    log_evidence = log_z - log_z_prior(parameters.weights)
+    return Posterior(side.spread(nodes), side.multiplicity @ nodes, log_evidence)
+
+
+def m_step(
+    X: Points,
+    parameters: Theta,
+    posterior: Posterior,
+    pool: FamilyPooling[Theta],
+    update_weights: Callable[[FloatArray], FloatArray],
+    **options: Any,
+) -> Theta:
+    """The parameters that maximise the bound for given responsibilities.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    parameters : Parameters
+        The parameters that the posterior belongs to; a component that no point is assigned to any
+        more (N_k = 0: the bound does not depend on it) keeps its mean and covariance from here.
+    posterior : Posterior
+        From :func:`e_step`.
+    pool : Pooling
+        An entry of ``gaussian.POOLINGS``.
+    update_weights : callable
+        From expected counts (K,) to weights (K,).
+    **options
+        What ``pool.maximise`` takes: ``reg_covar``, default 0, is ε, added to each covariance's
+        diagonal; see the module's note on what never falls.
+
+    Returns
+    -------
+    Parameters
+        The new θ.
+
+    Notes
+    -----
+    [schmidt2016, sect. 3.2] and [green, "Maximisation step"].
+
+    Examples
+    --------
+    >>> from cgmm.mixture.gaussian import POOLINGS
+    >>> from cgmm.mixture.weights import closed_form
+    >>> X = np.array([[0.0], [2.0], [5.0], [7.0]])
+    >>> r = np.repeat(np.eye(2), 2, axis=0)
+    >>> start = Parameters(np.full(2, 0.5), np.zeros((2, 1)), np.ones((2, 1, 1)))
+    >>> theta = m_step(X, start, Posterior(r, r.sum(axis=0), 0.0), POOLINGS["full"], closed_form)
+    >>> theta.weights, theta.means.ravel(), theta.covariances.ravel()
+    (array([0.5, 0.5]), array([1., 6.]), array([1., 1.]))
+    """
+    components = pool.maximise(X, parameters, posterior.responsibilities, **options)
+    return components._replace(weights=update_weights(posterior.expected_counts))
+
+
+def em(
+    X: Points,
+    parameters: Theta,
+    side: SideInformation,
+    infer: Infer,
+    pool: FamilyPooling[Theta],
+    update_weights: Callable[[FloatArray], FloatArray],
+    *,
+    log_z_prior: Callable[[FloatArray], float] | None = None,
+    **options: Any,
+) -> Iterator[tuple[Theta, Posterior]]:
+    """Run EM for as long as the caller wants: parameters and the posterior that belongs to them.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    parameters : Parameters
+        The start.
+    side, infer, log_z_prior
+        As in :func:`e_step`.
+    pool, update_weights, **options
+        As in :func:`m_step`.
+
+    Yields
+    ------
+    (Parameters, Posterior)
+        The start first; the log-evidence in the second is that of the first.
+
+    Notes
+    -----
+    The bound's ascent of [green, "The EM algorithm"] and [schmidt2016, sect. 1].
+
+    Examples
+    --------
+    >>> from itertools import islice
+    >>> from cgmm.mixture.gaussian import POOLINGS
+    >>> from cgmm.inference import ENGINES
+    >>> from cgmm.mixture.weights import closed_form
+    >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+    >>> start = Parameters(np.array([0.5, 0.5]), np.array([[-0.5], [0.5]]), np.ones((2, 1, 1)))
+    >>> side = SideInformation.build(4)
+    >>> infer = ENGINES["independent"](side.graph)
+    >>> steps = em(X, start, side, infer, POOLINGS["tied"], closed_form)
+    >>> [round(posterior.log_evidence, 3) for _, posterior in islice(steps, 4)]
+    [-8.068, -7.331, -7.098, -6.492]
+    """
+    while True:
+        posterior = e_step(X, parameters, side, infer, log_z_prior=log_z_prior)
+        yield parameters, posterior
+        parameters = m_step(X, parameters, posterior, pool, update_weights, **options)
+
+
+# ---------------------------------------------------------------------------- the network's unaries
+
+
+def node_unaries(X: Points, parameters: Theta, side: SideInformation) -> FloatArray:
+    """The unary log-potentials of the posterior's network.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    parameters : Parameters
+        θ.
+    side : SideInformation
+        What is known beside the data.
+
+    Returns
+    -------
+    (n_nodes, K) array
+        ``n_j log π_k + Σ_{i ∈ j} log p(x_i | z_i = k, θ)``; ``-inf`` where π_k = 0 or what is known
+        of node j excludes class k.
+
+    Raises
+    ------
+    ValueError
+        If a label or the mask of allowed classes does not fit K components.
+
+    Notes
+    -----
+    [lu2007, eq. 4.3] for sampled points, [lu2007, eq. 4.2] for sampled chunklets.
+
+    Examples
+    --------
+    >>> theta = Parameters(np.array([0.5, 0.5]), np.zeros((2, 1)), np.ones((2, 1, 1)))
+    >>> side = SideInformation.build(3, must_link=[[0, 2]])
+    >>> node_unaries(np.zeros((3, 1)), theta, side).round(4)
+    array([[-3.2242, -3.2242],
+           [-1.6121, -1.6121]])
+    """
+    if side.points_are_sampled:
+        unary = side.sum_over_nodes(parameters.log_joint(X))
+    else:
+        unary = side.sum_over_nodes(parameters.log_density(X))
+        unary += prior_unaries(parameters.weights, side)
+    mask = side.mask(len(parameters.weights))
+    if mask is not None:
+        unary[~mask] = -np.inf
+    return unary
+
+
+def prior_unaries(weights: FloatArray, side: SideInformation) -> FloatArray:
+    """n_j log π_k: the unary log-potentials of the prior's network.
+
+    Parameters
+    ----------
+    weights : (K,) array
+        π_k.
+    side : SideInformation
+        What is known beside the data. Labels are evidence and do not enter here.
+
+    Returns
+    -------
+    (n_nodes, K) array
+        ``-inf`` where π_k = 0.
+
+    Examples
+    --------
+    >>> prior_unaries(np.array([0.5, 0.5]), SideInformation.build(3, must_link=[[0, 2]])).round(4)
+    array([[-1.3863, -1.3863],
+           [-0.6931, -0.6931]])
+    """
+    with np.errstate(divide="ignore"):
+        # [lu2007, eq. 2.3] for single points, the numerator of [shental2003, eq. 6] for chunklets
+        return side.multiplicity[:, None] * np.log(weights)
+
+
+def _log_z_without_data(side: SideInformation, infer: Infer) -> Callable[[FloatArray], float]:
+    """log Z_prior by the posterior's engine; without relations it is zero for any weights."""
+    if side.is_trivial:
+        return lambda weights: 0.0
+    return lambda weights: infer(prior_unaries(weights, side)).log_z

@@ -1,0 +1,122 @@
+"""The prior's network, whose normaliser the weights' update needs. Chapter 8."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cgmm.network import Engine, Graph, Infer, NetworkError, SideInformation
+from cgmm.numerics import FloatArray, log_normalise
+
+__all__ = [
+    "Prior",
+]
+
+
+class Prior:
+    """The network without the data, reduced to what distinguishes its nodes.
+
+    Isolated nodes of equal multiplicity contribute equal factors, Σ_k π_k^n, and are counted; only
+    tied nodes go through an engine.
+
+    Parameters
+    ----------
+    side : SideInformation
+        What is known. Labels and allowed classes are evidence and do not count here.
+    engine : callable
+        An entry of ``inference.ENGINES``, applied here to the tied nodes.
+
+    Attributes
+    ----------
+    side : SideInformation
+        As given.
+
+    Examples
+    --------
+    >>> from cgmm.inference import ENGINES
+    >>> prior = Prior(SideInformation.build(2, cannot_link=[[0, 1]]), ENGINES["pairs"])
+    >>> round(float(np.exp(prior.log_z(np.array([0.5, 0.5])))), 6)
+    0.5
+    """
+
+    def __init__(self, side: SideInformation, engine: Engine):
+        self.side = side
+        tied = np.zeros(side.n_nodes, dtype=bool)
+        tied[side.graph.edges.ravel()] = True
+        self.tied = np.flatnonzero(tied)
+        self.sizes, self.how_many = np.unique(side.multiplicity[~tied], return_counts=True)
+        self.tied_sizes = side.multiplicity[tied]
+        self.infer: Infer | None = None
+        if tied.any():
+            position = np.cumsum(tied) - 1
+            graph = Graph(int(tied.sum()), position[side.graph.edges], side.graph.weights)
+            try:
+                self.infer = engine(graph)
+            except NetworkError as error:
+                raise error.renamed(self.tied) from None
+
+    @property
+    def is_one(self) -> bool:
+        """Whether Z_prior is one whatever the weights: no edges, and points of multiplicity one."""
+        return self.infer is None and bool((self.sizes == 1).all())
+
+    def log_z(self, weights: FloatArray) -> float:
+        """log Z_prior of weights (K,) on the simplex."""
+        with np.errstate(divide="ignore"):
+            return self.log_z_and_counts(np.log(weights))[0]
+
+    def log_z_and_counts(self, log_weights: FloatArray) -> tuple[float, FloatArray]:
+        """log Z_prior and the expected counts Σ_j n_j p(z_j = k) under the prior.
+
+        Parameters
+        ----------
+        log_weights : (K,) array
+            η; need not be normalised.
+
+        Returns
+        -------
+        log_z : float
+            log Z_prior(η).
+        counts : (K,) array
+            Its gradient in η.
+        """
+        # [shental2003, eq. 6]: an isolated node's factor is Σ_k π_k^n
+        shares, totals = log_normalise(self.sizes[:, None] * log_weights)
+        log_z, counts = self.how_many @ totals, (self.how_many * self.sizes) @ shares
+        if self.infer is not None:
+            # [shental2003, eq. 10], [lu2007, eq. 2.12]
+            try:
+                nodes, tied_log_z, _ = self.infer(self.tied_sizes[:, None] * log_weights)
+            except NetworkError as error:
+                raise error.renamed(self.tied) from None
+            log_z, counts = log_z + tied_log_z, counts + self.tied_sizes @ nodes
+        return float(log_z), counts
+
+
+class PairwisePrior:
+    """log Z_prior and its gradient as if edges were disjoint; callable like Prior's method."""
+
+    def __init__(self, side: SideInformation):
+        self.sizes, self.how_many = np.unique(side.multiplicity, return_counts=True)
+        ends = side.multiplicity[side.graph.edges].reshape(-1, 2)
+        kinds = np.column_stack([np.sort(ends, axis=1), side.graph.weights])
+        kinds, self.n_edges = np.unique(kinds, axis=0, return_counts=True)
+        self.n_a, self.n_b, w = kinds.T
+        # e^w - 1, which is -1 for a cannot-link, and the one beside it: both over e^w where w > 0,
+        # lest a strong preference overflow.
+        self.top = np.maximum(w, 0)
+        self.one, self.excess = np.exp(-self.top), np.where(w > 0, -1, 1) * np.expm1(-abs(w))
+
+    def __call__(self, log_weights: FloatArray) -> tuple[float, FloatArray]:
+        shares, totals = log_normalise(self.sizes[:, None] * log_weights)
+        log_z, counts = self.how_many @ totals, (self.how_many * self.sizes) @ shares
+        if len(self.excess) == 0:
+            return float(log_z), counts
+        p_a, _ = log_normalise(self.n_a[:, None] * log_weights)
+        p_b, _ = log_normalise(self.n_b[:, None] * log_weights)
+        same = np.einsum("ek,ek->e", p_a, p_b)
+        # [shental2003, eq. 12]: an edge's factor; (1 - Σ π²) for a cannot-link of two points
+        factors = self.one + self.excess * same
+        change = self.n_a[:, None] * p_a * (p_b - same[:, None])
+        change += self.n_b[:, None] * p_b * (p_a - same[:, None])
+        log_z += self.n_edges @ (self.top + np.log(factors))
+        return float(log_z), counts + (self.n_edges * self.excess / factors) @ change

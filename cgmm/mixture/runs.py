@@ -1,0 +1,296 @@
+"""Runs of EM: followed until they converge, restarted, compared, and kept when interrupted.
+
+An iterator from :func:`cgmm.mixture.loop.em` goes in, the last pair of parameters and posterior comes out.
+Other loops, such as that of K-means, are kept and compared by the same two functions,
+:func:`last_of` and :func:`best_of`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from cgmm.mixture.gaussian import Parameters
+from cgmm.mixture.loop import Posterior
+from cgmm.network import NetworkError
+
+__all__ = [
+    "NotComparableError",
+    "Run",
+    "best_of",
+    "follow",
+    "last_of",
+    "warn_about",
+]
+
+
+class NotComparableError(ValueError):
+    """Runs are to be compared by an evidence that their engine does not report."""
+
+
+class _AnyRun(Protocol):
+    """What is kept and compared: a run of EM, or of another loop."""
+
+    @property
+    def n_iter(self) -> int: ...
+    @property
+    def score(self) -> float: ...
+    @property
+    def interrupted(self) -> bool: ...
+    # Of a NamedTuple; property, since its keywords differ from one run to the other.
+    @property
+    def _replace(self) -> Callable[..., Any]: ...
+
+
+AnyRun = TypeVar("AnyRun", bound=_AnyRun)
+
+
+class Run(NamedTuple):
+    """One run of EM, as far as it went."""
+
+    parameters: Parameters
+    """θ at the end."""
+    posterior: Posterior
+    """The posterior of exactly these parameters."""
+    history: list[float]
+    """Log-evidence of the parameters that entered each iteration."""
+    converged: bool
+    """Whether an iteration gained less than asked."""
+    interrupted: bool = False
+    """Whether the keyboard ended it."""
+
+    @property
+    def n_iter(self) -> int:
+        """Iterations that are complete."""
+        return len(self.history)
+
+    @property
+    def score(self) -> float:
+        """The log-evidence, by which runs are compared."""
+        return self.posterior.log_evidence
+
+
+def follow(
+    steps: Iterator[tuple[Parameters, Posterior]],
+    tol: float,
+    max_iter: int,
+    *,
+    verbose: int = 0,
+    number: int = 0,
+    compared: bool = False,
+) -> Run:
+    """Take pairs from the loop until an iteration gains too little; then one more, and stop.
+
+    Parameters
+    ----------
+    steps : iterator of (Parameters, Posterior)
+        From :func:`cgmm.mixture.loop.em`.
+    tol : float
+        Smallest gain that is worth going on for: in log-evidence per point, in nats. Where an
+        engine reports no evidence (NaN), the mean over points of the responsibility that moves from
+        one component to another.
+    max_iter : int
+        Most iterations.
+    verbose : int, default=0
+        1: a line at the end; 2: a line an iteration too.
+    number : int, default=0
+        The run's number, for these lines.
+    compared : bool, default=False
+        Whether the run is to be compared with others, so that it must have an evidence.
+
+    Returns
+    -------
+    Run
+        As far as it went; ``interrupted`` if the keyboard ended it.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If no iteration is complete that could be kept.
+    NotComparableError
+        If it is to be compared and the engine reports no evidence.
+
+    Examples
+    --------
+    >>> r = np.eye(2)
+    >>> pairs = [(None, Posterior(r, r.sum(0), evidence)) for evidence in (-9.0, -5.0, -5.0, -5.0)]
+    >>> run = follow(iter(pairs), 1e-3, 10)
+    >>> run.history, run.converged
+    ([-9.0, -5.0, -5.0], True)
+    """
+    return last_of(_growing(steps, tol, max_iter, verbose, number, compared))
+
+
+def _growing(
+    steps: Iterator[tuple[Parameters, Posterior]],
+    tol: float,
+    max_iter: int,
+    verbose: int,
+    number: int,
+    compared: bool,
+) -> Iterator[Run]:
+    """The run as it stands at each pair."""
+    history: list[float] = []
+    before, converged = None, False
+    for parameters, posterior in steps:
+        if compared and np.isnan(posterior.log_evidence):
+            raise NotComparableError(
+                "runs from several starts are compared by their log-evidence, and the engine "
+                "reports none; use n_init=1, or another value of inference, such as 'auto'."
+            )
+        yield Run(parameters, posterior, history.copy(), converged)
+        if converged or len(history) == max_iter:
+            break
+        history.append(posterior.log_evidence)
+        converged = before is not None and _gain(before, posterior) < tol
+        before = posterior
+        if verbose > 1:
+            print(f"  iteration {len(history):4d}   log-evidence {history[-1]:.6f}")
+    if verbose:
+        state = "converged" if converged else "stopped"
+        evidence = posterior.log_evidence
+        print(f"run {number}: {state} after {len(history)} iterations, log-evidence {evidence:.6f}")
+
+
+def last_of(runs: Iterator[AnyRun]) -> AnyRun:
+    """The last state of a run that grows; at an interrupt from the keyboard, the last so far.
+
+    Parameters
+    ----------
+    runs : iterator of Run
+        The run as it stands after each step: a :class:`Run`, or another NamedTuple with ``n_iter``
+        and ``interrupted``.
+
+    Returns
+    -------
+    Run
+        The last; ``interrupted`` if the keyboard ended it.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If no iteration is complete that could be kept.
+
+    Examples
+    --------
+    >>> def loop():
+    ...     yield Run("the start", None, [], False)
+    ...     yield Run("one step on", None, [-3.0], False)
+    ...     raise KeyboardInterrupt
+    >>> run = last_of(loop())
+    >>> run.parameters, run.n_iter, run.interrupted
+    ('one step on', 1, True)
+    """
+    run: AnyRun | None = None
+    try:
+        for run in runs:  # noqa: B007
+            pass
+    except KeyboardInterrupt:
+        if run is None or run.n_iter == 0:
+            raise
+        return run._replace(interrupted=True)
+    return cast("AnyRun", run)
+
+
+def _gain(before: Posterior, after: Posterior) -> float:
+    """Log-evidence gained per point; without evidence, the responsibility that changed hands."""
+    if np.isnan(after.log_evidence):
+        moved = np.abs(after.responsibilities - before.responsibilities).sum(axis=1)
+        return float(moved.mean() / 2)
+    return abs(after.log_evidence - before.log_evidence) / len(after.responsibilities)
+
+
+def best_of(
+    one_run: Callable[[int], AnyRun],
+    n_init: int,
+    *,
+    fatal: tuple[type[ValueError], ...] = (NetworkError, NotComparableError),
+) -> AnyRun:
+    """The run of highest score; one that fails or is interrupted does not lose the others.
+
+    Parameters
+    ----------
+    one_run : callable
+        From the run's number to the run: a :class:`Run`, or another NamedTuple with ``score`` and
+        ``interrupted``.
+    n_init : int
+        How many.
+    fatal : tuple of exceptions, default=(NetworkError, NotComparableError)
+        What would fail every run, and is raised at once.
+
+    Returns
+    -------
+    Run
+        The best.
+
+    Raises
+    ------
+    ValueError
+        That of the last run, if all failed; at once what is fatal.
+    KeyboardInterrupt
+        If there is no run yet that could be kept.
+    """
+    best: AnyRun | None = None
+    failure: ValueError | None = None
+    try:
+        for number in range(n_init):
+            try:
+                run = one_run(number)
+            except fatal:
+                raise
+            except ValueError as error:
+                failure = error
+                if n_init > 1:
+                    _warn(f"run {number} of {n_init} failed: {error}")
+                continue
+            if best is None or run.score > best.score:
+                best = run
+            if run.interrupted:
+                return best._replace(interrupted=True)
+    except KeyboardInterrupt:
+        if best is None:
+            raise
+        return best._replace(interrupted=True)
+    if best is None:
+        raise cast("ValueError", failure)
+    return best
+
+
+def warn_about(run: Run, max_iter: int) -> None:
+    """Say what the user should know about the run that is kept.
+
+    Parameters
+    ----------
+    run : Run
+        From :func:`best_of`.
+    max_iter : int
+        Most iterations, to be named.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If it was interrupted or did not converge, or if a component explains no point.
+    """
+    if run.interrupted:
+        _warn(
+            f"EM was interrupted; the best fit so far, of {len(run.history)} iterations, is kept."
+        )
+    elif not run.converged:
+        _warn(
+            f"EM did not converge in {max_iter} iterations; look at history_, and increase "
+            "max_iter or tol."
+        )
+    for k in np.flatnonzero(run.parameters.weights == 0):
+        _warn(
+            f"component {k} explains no point any more and has weight zero; use fewer components, "
+            "or another start."
+        )
+
+
+def _warn(message: str) -> None:
+    """A ConvergenceWarning that points at the caller of ``fit``."""
+    warnings.warn(message, ConvergenceWarning, stacklevel=4)

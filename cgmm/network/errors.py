@@ -1,0 +1,54 @@
+"""What an engine must refuse, and whom it blames. Chapter 7 meets these refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cgmm.numerics import IntArray
+
+__all__ = [
+    "NetworkError",
+]
+
+NAMED_NODES = 8
+
+
+class NetworkError(ValueError):
+    """A network that an engine must refuse, and the nodes to blame.
+
+    Parameters
+    ----------
+    message : str
+        With ``{nodes}`` where the nodes are to be named.
+    nodes : (n,) array of int
+        The offenders.
+    noun : str, default="node"
+        What they are called.
+
+    Examples
+    --------
+    >>> print(NetworkError("{nodes} contradict each other.", np.array([3, 5])))
+    nodes 3 and 5 contradict each other.
+    """
+
+    def __init__(self, message: str, nodes: IntArray, noun: str = "node"):
+        super().__init__(message, nodes, noun)
+        self.message, self.nodes, self.noun = message, np.asarray(nodes), noun
+
+    def __str__(self) -> str:
+        """Put the names into the message."""
+        return self.message.replace("{nodes}", _name_nodes(self.nodes, self.noun))
+
+    def renamed(self, names: IntArray, noun: str | None = None) -> NetworkError:
+        """Return the same error where node j is called ``names[j]``, and nodes perhaps points."""
+        return NetworkError(self.message, names[self.nodes], noun or self.noun)
+
+
+def _name_nodes(nodes: IntArray, noun: str) -> str:
+    """Name a few of them, and say how many there are."""
+    if len(nodes) == 1:
+        return f"{noun} {nodes[0]}"
+    if len(nodes) > NAMED_NODES:
+        shown = ", ".join(map(str, nodes[:NAMED_NODES]))
+        return f"{noun}s {shown}, ... ({len(nodes)} in all)"
+    return f"{noun}s {', '.join(map(str, nodes[:-1]))} and {nodes[-1]}"

@@ -1,0 +1,259 @@
+"""The pairwise Markov network over assignments: its graph, and what inference returns.
+
+Every kind of side information in this package becomes one network. A *node* j is a group of points
+that share one assignment z_j ∈ {1..K}; it has K unary log-potentials. An *edge* e = (a, b) carries
+one log-weight w_e ∈ [-∞, ∞), added to the log-weight of every joint assignment with z_a = z_b ::
+
+    log weight(z) = Σ_j unary[j, z_j] + Σ_e w_e [z_a = z_b],        Z = Σ_z weight(z)
+
+w = 0 says nothing, w > 0 prefers the two together, w = -∞ forbids it. A graph without edges is the
+plain mixture: every point is a node of its own, and Z is a product over points.
+
+An edge says only whether two assignments are equal, so what its one end tells the other needs no
+K × K table: :func:`edge_message` takes O(K).
+
+=======  ==============================================================
+j        node; K its number of states, one a component
+e, w_e   edge and its log-weight
+Z        normaliser, the sum over all K**n_nodes assignments
+h        log-values of the states of a node, a row each
+=======  ==============================================================
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_array, csgraph, csr_array
+
+from cgmm.network.errors import NetworkError
+from cgmm.numerics import BoolArray, FloatArray, IntArray
+
+__all__ = [
+    "Graph",
+    "are_disjoint_pairs",
+    "components",
+    "edgeless",
+    "require_edgeless",
+    "simplify",
+    "spanning_forest",
+]
+
+
+class Graph(NamedTuple):
+    """Nodes and weighted edges; the states of the nodes are given by the unaries later."""
+
+    n_nodes: int
+    """Number of nodes, named 0 .. n_nodes - 1."""
+    edges: IntArray
+    """(E, 2) int: one unordered pair of different nodes a row."""
+    weights: FloatArray
+    """(E,) w_e in [-inf, inf): the log-weight of the pair's being equal."""
+
+
+def edgeless(n_nodes: int) -> Graph:
+    """The graph of the plain mixture: nodes, and nothing that ties them.
+
+    Parameters
+    ----------
+    n_nodes : int
+        Number of nodes.
+
+    Returns
+    -------
+    Graph
+        Without edges.
+
+    Examples
+    --------
+    >>> edgeless(3).edges.shape
+    (0, 2)
+    """
+    return Graph(n_nodes, np.empty((0, 2), dtype=np.intp), np.empty(0))
+
+
+def require_edgeless(graph: Graph, engine: str) -> None:
+    """Refuse a graph whose edges an engine could not honour.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    engine : str
+        Who refuses, for the message.
+
+    Raises
+    ------
+    NetworkError
+        If an edge has a weight other than zero; the first one is named.
+
+    Examples
+    --------
+    >>> require_edgeless(Graph(2, np.array([[0, 1]]), np.array([0.0])), "independent")
+    """
+    tied = np.flatnonzero(graph.weights)
+    if len(tied):
+        raise NetworkError(
+            f"the engine {engine!r} takes each for independent of the others, but {{nodes}} are "
+            f"tied with log-weight {graph.weights[tied[0]]:g} (edge {tied[0]}; {len(tied)} such "
+            "edges). Choose an engine that honours edges.",
+            graph.edges[tied[0]],
+        )
+
+
+# ------------------------------------------------------------------------- checks
+
+
+def simplify(graph: Graph) -> Graph:
+    """Check a graph and bring it into its simplest form: at most one edge a pair, none idle.
+
+    Parameters
+    ----------
+    graph : Graph
+        May name a pair several times, in either order: the log-weights of its edges add, and
+        ``-inf`` wins.
+
+    Returns
+    -------
+    Graph
+        The same network: pairs (a, b) with a < b in lexicographic order, none twice, none of
+        weight zero.
+
+    Raises
+    ------
+    ValueError
+        If an edge ties a node to itself or to one that does not exist, or if a weight is NaN or
+        ``+inf``; the first such edge is named.
+
+    Examples
+    --------
+    >>> simplify(Graph(3, np.array([[1, 0], [0, 1], [2, 1]]), np.array([1.0, 2.0, 0.0])))
+    Graph(n_nodes=3, edges=array([[0, 1]]), weights=array([3.]))
+    """
+    edges, weights = _checked_edges(graph)
+    a, b = np.sort(edges, axis=1).T
+    keys, inverse = np.unique(a * graph.n_nodes + b, return_inverse=True)
+    # Of nothing, bincount makes integers.
+    weights = np.bincount(inverse, weights, minlength=len(keys)).astype(float, copy=False)
+    keys, weights = keys[weights != 0], weights[weights != 0]
+    return Graph(graph.n_nodes, np.column_stack(np.divmod(keys, max(graph.n_nodes, 1))), weights)
+
+
+def _checked_edges(graph: Graph) -> tuple[IntArray, FloatArray]:
+    """Edges as (E, 2) integers and weights as (E,) floats, or an error that names an edge."""
+    edges = np.asarray(graph.edges)
+    weights = np.asarray(graph.weights, dtype=float)
+    if edges.shape != (len(weights), 2) or weights.ndim != 1:
+        raise ValueError(
+            f"edges have shape {edges.shape} and weights {weights.shape}; they must be (E, 2) "
+            "and (E,): one pair and one log-weight a row."
+        )
+    if edges.size and not np.issubdtype(edges.dtype, np.integer):
+        raise ValueError(f"edges are of type {edges.dtype}; nodes are named by integers.")
+    edges = edges.astype(np.intp, copy=False)
+    outside = ((edges < 0) | (edges >= graph.n_nodes)).any(axis=1)
+    _refuse_edges(outside, graph, f"names a node outside 0 .. {graph.n_nodes - 1}")
+    _refuse_edges(edges[:, 0] == edges[:, 1], graph, "ties a node to itself")
+    _refuse_edges(np.isnan(weights), graph, "has a weight that is not a number")
+    remedy = "must-links are contracted into one node, never an edge of weight +inf"
+    _refuse_edges(weights == np.inf, graph, f"has weight +inf: {remedy}")
+    return edges, weights
+
+
+def _refuse_edges(wrong: np.bool_ | BoolArray, graph: Graph, cause: str) -> None:
+    """Raise for the first edge that is wrong."""
+    if wrong.any():
+        e = int(np.flatnonzero(wrong)[0])
+        a, b = graph.edges[e]
+        raise ValueError(
+            f"edge {e}, between nodes {a} and {b} with log-weight {graph.weights[e]}, {cause} "
+            f"({int(wrong.sum())} such edges). Remove or correct it."
+        )
+
+
+def are_disjoint_pairs(graph: Graph) -> bool:
+    """Whether no node has more than one edge, so that every component is a pair or a node.
+
+    Parameters
+    ----------
+    graph : Graph
+        Simplified.
+
+    Returns
+    -------
+    bool
+        [lu2007, sect. 3.1]: the relations do not overlap.
+
+    Examples
+    --------
+    >>> are_disjoint_pairs(Graph(4, np.array([[0, 3], [1, 2]]), np.ones(2)))
+    True
+    """
+    return len(np.unique(graph.edges)) == graph.edges.size
+
+
+# ---------------------------------------------------------------------- structure
+
+
+def components(graph: Graph) -> IntArray:
+    """The connected component of every node.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+
+    Returns
+    -------
+    (n_nodes,) array of int
+        Numbered from 0 in the order of their first nodes.
+
+    Examples
+    --------
+    >>> components(Graph(4, np.array([[0, 2]]), np.ones(1)))
+    array([0, 1, 0, 2], dtype=int32)
+    """
+    _, labels = csgraph.connected_components(_matrix(graph, np.ones(len(graph.edges))), False)
+    return labels
+
+
+def spanning_forest(graph: Graph) -> Graph:
+    """Keep of every component a tree whose log-weights are the largest in absolute value.
+
+    An approximation that makes exact inference cheap: edges that would close a cycle are dropped.
+    Cannot-links, whose weight is infinite, are kept before all others.
+
+    Parameters
+    ----------
+    graph : Graph
+        Any graph.
+
+    Returns
+    -------
+    Graph
+        Simplified, and without cycles; ties are broken by the order of the pairs.
+
+    Notes
+    -----
+    [shental2003, sect. 2.2] replaces the graph of cannot-links by its spanning tree.
+
+    Examples
+    --------
+    >>> cycle = Graph(3, np.array([[0, 1], [1, 2], [0, 2]]), np.array([-np.inf, 0.5, -2.0]))
+    >>> spanning_forest(cycle).edges
+    array([[0, 1],
+           [0, 2]])
+    """
+    graph = simplify(graph)
+    strongest_first = np.argsort(-np.abs(graph.weights), kind="stable")
+    rank = np.empty(len(graph.edges))
+    rank[strongest_first] = np.arange(1, len(graph.edges) + 1)
+    kept = csgraph.minimum_spanning_tree(_matrix(graph, rank)).data
+    kept = np.sort(strongest_first[kept.astype(np.intp) - 1])
+    return Graph(graph.n_nodes, graph.edges[kept], graph.weights[kept])
+
+
+def _matrix(graph: Graph, values: FloatArray) -> csr_array:
+    """Sparse (n_nodes, n_nodes) matrix with a value for each edge."""
+    return coo_array((values, tuple(graph.edges.T)), shape=(graph.n_nodes, graph.n_nodes)).tocsr()

@@ -1,0 +1,89 @@
+"""What one end of an edge tells the other, in O(K). Chapters 7 and 9.
+
+An edge says only whether two assignments are equal, so the message needs no K × K table.
+
+=======  ======================================================
+h        log-values of the states of a node, a row each
+w_e      log-weight of an edge
+=======  ======================================================
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cgmm.numerics import FloatArray
+
+__all__ = [
+    "edge_message",
+]
+
+
+# ----------------------------------------------------------------------- messages
+
+
+def edge_message(h: FloatArray, weights: FloatArray, *, largest: bool = False) -> FloatArray:
+    """What one end of each edge tells the other, in O(K).
+
+    Parameters
+    ----------
+    h : (E, K) array
+        Log-values of the states of the one end.
+    weights : (E,) array
+        Log-weights in [-inf, inf).
+    largest : bool, default=False
+        The largest term instead of the sum: for the most probable assignment.
+
+    Returns
+    -------
+    (E, K) array
+        ``log Σ_l exp(h[e, l] + w_e [k = l])`` for every state k of the other end.
+
+    Notes
+    -----
+    Subtracting the own term from the sum of all would cancel where it dominates; the sum of the
+    others is formed without doing so.
+
+    Examples
+    --------
+    >>> np.exp(edge_message(np.log([[0.7, 0.2, 0.1]]), np.array([-np.inf]))).round(12)
+    array([[0.3, 0.8, 0.9]])
+    """
+    if largest:
+        return np.maximum(h + weights[:, None], _largest_of_others(h))
+    return np.logaddexp(h + weights[:, None], _log_sum_of_others(h))
+
+
+def _largest_of_others(h: FloatArray) -> FloatArray:
+    """(E, K) max_{l ≠ k} h[e, l]: the top of all but the best state, the second best there."""
+    rows, best = np.arange(len(h)), h.argmax(axis=1)
+    without_best = h.copy()
+    without_best[rows, best] = -np.inf
+    others = np.repeat(h[rows, best, None], h.shape[1], axis=1)
+    others[rows, best] = without_best.max(axis=1)
+    return others
+
+
+def _log_sum_of_others(h: FloatArray) -> FloatArray:
+    """(E, K) log Σ_{l ≠ k} exp(h[e, l])."""
+    rows, best = np.arange(len(h)), h.argmax(axis=1)
+    top = _finite(h[rows, best])
+    terms = np.exp(h - top[:, None])
+    # All but the best: their sum includes the best, a term of one, so nothing cancels.
+    own = terms[rows, best]
+    terms[rows, best] = 0
+    total = terms.sum(axis=1)
+    with np.errstate(divide="ignore"):
+        others = top[:, None] + np.log(own[:, None] + (total[:, None] - terms))
+        # The best: a sum of its own, scaled by its own largest term.
+        without_best = h.copy()
+        without_best[rows, best] = -np.inf
+        second = _finite(without_best.max(axis=1))
+        total = np.exp(without_best - second[:, None]).sum(axis=1)
+        others[rows, best] = second + np.log(total)
+    return others
+
+
+def _finite(top: FloatArray) -> FloatArray:
+    """A shift that is safe to subtract: zero where everything is impossible."""
+    return np.where(top == -np.inf, 0.0, top)

@@ -1,0 +1,141 @@
+"""Relations as they are given, checked, closed under must-links and contracted. Chapter 5."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+from cgmm.network.graph import Graph, simplify
+from cgmm.numerics import FloatArray, IntArray, check_pairs
+
+__all__ = [
+    "must_link_chain",
+]
+
+
+# ---------------------------------------------------------------------------- relations
+
+
+def read_relations(
+    n_samples: int,
+    must_link: ArrayLike | None,
+    cannot_link: ArrayLike | None,
+    preferences: ArrayLike | None,
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Hard must-links (P, 2), and the edges (E, 2) with log-weights (E,) of everything else."""
+    must = check_pairs("must_link", must_link, n_samples)
+    cannot = check_pairs("cannot_link", cannot_link, n_samples)
+    itself = np.flatnonzero(cannot[:, 0] == cannot[:, 1])
+    if len(itself):
+        raise ValueError(
+            f"cannot_link[{itself[0]}] ties point {cannot[itself[0], 0]} to itself: no point can "
+            "differ from itself. Remove the row."
+        )
+    soft, odds = _preferences(preferences, n_samples)
+    hard = odds == np.inf
+    edges = np.concatenate([cannot, soft[~hard]])
+    # [lu2007, eq. A.2]; what is +inf is contracted
+    weights = np.concatenate([np.full(len(cannot), -np.inf), odds[~hard]])
+    return np.concatenate([must, soft[hard]]), edges, weights
+
+
+def _preferences(value: ArrayLike | None, n_samples: int) -> tuple[IntArray, FloatArray]:
+    """Pairs (P, 2) and their log-odds (P,), without those that say nothing."""
+    if value is None or np.size(value) == 0:
+        return np.empty((0, 2), dtype=np.intp), np.empty(0)
+    array = np.asarray(value, dtype=float)
+    if array.ndim != 2 or array.shape[1] != 3:
+        raise ValueError(
+            f"preferences has shape {array.shape}; it must be (P, 3), rows of i, j, log-odds."
+        )
+    pairs, odds = check_pairs("preferences", array[:, :2], n_samples), array[:, 2]
+    wrong = np.flatnonzero(np.isnan(odds) | ((pairs[:, 0] == pairs[:, 1]) & (odds == -np.inf)))
+    if len(wrong):
+        i, j = pairs[wrong[0]]
+        raise ValueError(
+            f"preferences[{wrong[0]}] gives points {i} and {j} the log-odds {odds[wrong[0]]}; "
+            "log-odds must be numbers, and a point cannot differ from itself. Remove the row."
+        )
+    return pairs, odds
+
+
+# ---------------------------------------------------------------------------- closure
+
+
+def closure(n_samples: int, must: IntArray) -> IntArray:
+    """(N,) the chunklet of each point, numbered by first points: connected components."""
+    if len(must) == 0:
+        return np.arange(n_samples)
+    return connected_components(_adjacency(n_samples, must), directed=False)[1].astype(np.intp)
+
+
+def first_of_nodes(node_of: IntArray) -> IntArray:
+    """(n_nodes,) the first point of each node."""
+    # Nodes are numbered by first points: at these the highest number so far rises.
+    return np.flatnonzero(np.diff(np.maximum.accumulate(node_of), prepend=-1))
+
+
+def _adjacency(n_samples: int, pairs: IntArray) -> csr_array:
+    ones = np.ones(len(pairs))
+    return csr_array((ones, (pairs[:, 0], pairs[:, 1])), shape=(n_samples, n_samples))
+
+
+def must_link_chain(must_link: IntArray, start: int, end: int) -> list[int]:
+    """A shortest chain of must-links that ties two points.
+
+    Parameters
+    ----------
+    must_link : (P, 2) int array
+        The must-links.
+    start, end : int
+        Two points of one chunklet.
+
+    Returns
+    -------
+    list of int
+        The points from ``start`` to ``end``, neighbours in the list being must-linked.
+
+    Raises
+    ------
+    ValueError
+        If no chain ties them.
+
+    Examples
+    --------
+    >>> must_link_chain(np.array([[0, 1], [2, 1], [2, 3]]), 0, 3)
+    [0, 1, 2, 3]
+    """
+    n_samples = int(max(start, end, must_link.max(initial=0))) + 1
+    before = breadth_first_order(_adjacency(n_samples, must_link), start, directed=False)[1]
+    chain = [end]
+    while chain[-1] != start:
+        if before[chain[-1]] < 0:
+            raise ValueError(f"no chain of must-links ties points {start} and {end}.")
+        chain.append(int(before[chain[-1]]))
+    return chain[::-1]
+
+
+def show_chain(must: IntArray, start: int, end: int) -> str:
+    return " - ".join(map(str, must_link_chain(must, int(start), int(end))))
+
+
+# ---------------------------------------------------------------------------- edges
+
+
+def contract_edges(
+    n_nodes: int, node_of: IntArray, edges: IntArray, weights: FloatArray, must: IntArray
+) -> Graph:
+    """Edges between nodes, one a pair: log-weights on the same pair add up."""
+    ends = node_of[edges]
+    inside = ends[:, 0] == ends[:, 1]
+    clash = np.flatnonzero(inside & (weights == -np.inf))
+    if len(clash):
+        i, j = edges[clash[0]]
+        raise ValueError(
+            f"points {i} and {j} are cannot-linked, but must-links tie them together: "
+            f"{show_chain(must, i, j)}. Remove the cannot-link or break the chain."
+        )
+    # A preference inside a chunklet multiplies every assignment alike and says nothing.
+    return simplify(Graph(n_nodes, ends[~inside], weights[~inside]))

@@ -1,0 +1,310 @@
+"""What is known beside the data, contracted into one Markov network over groups of points.
+
+Points that must share a component become one *node* (a chunklet): must-links are contracted by
+their transitive closure and never appear as edges. Cannot-links and preferences become weighted
+*edges* between nodes. Labels and sets of allowed classes become a *mask* on nodes; they are
+evidence about the data, not a condition on the prior. With nothing known every point is a node of
+its own, of multiplicity one, and the graph has no edges: the plain mixture.
+
+=========  =================================================================
+N          number of points x_i
+j, n_j     node (chunklet) and its multiplicity: the power of π_k in its prior
+w_e        log-weight of an edge: -inf a cannot-link, finite a preference
+=========  =================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import coo_array
+
+from cgmm.network.evidence import read_evidence
+from cgmm.network.graph import Graph
+from cgmm.network.relations import closure, contract_edges, first_of_nodes, read_relations
+from cgmm.numerics import AnyArray, BoolArray, FloatArray, IntArray
+
+__all__ = [
+    "SAMPLING",
+    "SideInformation",
+]
+
+SAMPLING = ("points", "chunklets")
+
+
+class SideInformation(NamedTuple):
+    """The network that side information makes of N points."""
+
+    node_of: IntArray
+    """(N,) the node to which each point belongs; nodes are numbered by their first point."""
+    multiplicity: FloatArray
+    """(n_nodes,) n_j, the power of π in the prior of a node."""
+    graph: Graph
+    """Edges between nodes, one an unordered pair."""
+    labels: IntArray | None = None
+    """(n_nodes,) the class of a node, -1 where unknown; None where no point has a label."""
+    allowed: BoolArray | None = None
+    """(n_nodes, K) bool: the classes still allowed; None where all are."""
+    must_link: IntArray = np.empty((0, 2), dtype=np.intp)
+    """(P, 2) the must-links as given, kept so that an error can show the chain that clashes."""
+    first_points: IntArray = np.empty(0, dtype=np.intp)
+    """(n_nodes,) the first point of each node, by which messages name it."""
+    runs: tuple[tuple[int, int], ...] = ()
+    """(size, how many) of consecutive nodes, if points lie in this order; else empty."""
+
+    @classmethod
+    def build(
+        cls,
+        n_samples: int,
+        *,
+        labels: ArrayLike | None = None,
+        must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None,
+        preferences: ArrayLike | None = None,
+        sampling: str = "points",
+    ) -> SideInformation:
+        """Contract everything that is known about ``n_samples`` points into one network.
+
+        Parameters
+        ----------
+        n_samples : int
+            N, at least one.
+        labels : (N,) int array or (N, K) bool array, default=None
+            The class of each point, -1 where unknown; or for each point the classes still allowed.
+        must_link : (P, 2) int array, default=None
+            Pairs of points that share a component. Transitive: chains are closed.
+        cannot_link : (P, 2) int array, default=None
+            Pairs of points that do not share a component.
+        preferences : (P, 3) array, default=None
+            Rows ``i, j, log-odds``: how much more probable than not it is that the two belong
+            together (2 W^p of lu2007, whose eq. 2.15 reads log-odds = logit γ). ``inf`` is a
+            must-link, ``-inf`` a cannot-link. Several on one pair add, as independent reports do.
+        sampling : {"points", "chunklets"}, default="points"
+            What is drawn independently: points, so that a chunklet's prior is π_k to the power of
+            its size (assumption 2 of shental2003, PPC), or chunklets, so that it is π_k
+            (assumption 1).
+
+        Returns
+        -------
+        SideInformation
+            Nodes, multiplicities, edges and evidence.
+
+        Raises
+        ------
+        ValueError
+            If an array has the wrong shape or names a point that does not exist, or if relations
+            contradict each other; the chain of must-links that clashes is shown.
+
+        Examples
+        --------
+        >>> side = SideInformation.build(5, must_link=[[0, 3], [3, 1]], cannot_link=[[1, 4]])
+        >>> side.node_of, side.multiplicity
+        (array([0, 0, 1, 0, 2]), array([3., 1., 1.]))
+        >>> side.graph.edges, side.graph.weights
+        (array([[0, 2]]), array([-inf]))
+        """
+        if n_samples < 1:
+            raise ValueError(f"n_samples is {n_samples}; there must be at least one point.")
+        if sampling not in SAMPLING:
+            raise ValueError(f"sampling is {sampling!r}; it must be one of {SAMPLING}.")
+        must, edges, weights = read_relations(n_samples, must_link, cannot_link, preferences)
+        node_of = closure(n_samples, must)
+        n_nodes = int(node_of.max()) + 1
+        graph = contract_edges(n_nodes, node_of, edges, weights, must)
+        sizes = np.bincount(node_of).astype(float)
+        multiplicity = sizes if sampling == "points" else np.ones(n_nodes)
+        node_labels, allowed = read_evidence(n_samples, labels, node_of, must)
+        first = first_of_nodes(node_of)
+        side = cls(node_of, multiplicity, graph, node_labels, allowed, must, first)
+        _require_labels_apart(side)
+        return side
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return self.graph.n_nodes
+
+    @property
+    def nodes_are_points(self) -> bool:
+        """Whether no two points share a node."""
+        return self.n_nodes == len(self.node_of)
+
+    @property
+    def points_are_sampled(self) -> bool:
+        """Whether the multiplicity of every node is its number of points."""
+        return bool(self.multiplicity.sum() == len(self.node_of))
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether nodes are points and nothing ties them: Z_prior is one."""
+        return self.nodes_are_points and len(self.graph.edges) == 0
+
+    def sum_over_nodes(self, values: FloatArray) -> FloatArray:
+        """Add the rows of the points of each node.
+
+        Parameters
+        ----------
+        values : (N, K) array
+            One row a point.
+
+        Returns
+        -------
+        (n_nodes, K) array
+            One row a node, column-major.
+
+        Examples
+        --------
+        >>> side = SideInformation.build(3, must_link=[[0, 2]])
+        >>> side.sum_over_nodes(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+        array([[6., 8.],
+               [3., 4.]])
+        """
+        if self.nodes_are_points:
+            return values
+        if not self.runs:
+            return np.array([np.bincount(self.node_of, c, self.n_nodes) for c in values.T]).T
+        sums = np.empty((values.shape[1], self.n_nodes))
+        for nodes, members in self._members():
+            sums[:, nodes] = values.T[:, members[0]]
+            for member in members[1:]:
+                sums[:, nodes] += values.T[:, member]
+        return sums.T
+
+    def spread(self, of_node: AnyArray) -> AnyArray:
+        """Give every point the row of its node.
+
+        Parameters
+        ----------
+        of_node : (n_nodes, ...) array
+            One row a node.
+
+        Returns
+        -------
+        (N, ...) array
+            One row a point.
+
+        Examples
+        --------
+        >>> SideInformation.build(3, must_link=[[0, 2]]).spread(np.array([7, 8]))
+        array([7, 8, 7])
+        """
+        if self.nodes_are_points:
+            return of_node
+        # Column-major, as log densities are.
+        if not self.runs:
+            return cast("AnyArray", np.take(of_node.T, self.node_of, axis=-1).T)
+        of_point = np.empty((*of_node.T.shape[:-1], len(self.node_of)), dtype=of_node.dtype)
+        for nodes, members in self._members():
+            for member in members:
+                of_point[..., member] = of_node.T[..., nodes]
+        return cast("AnyArray", of_point.T)
+
+    def _members(self) -> Iterator[tuple[slice, list[slice]]]:
+        """Nodes of one size, with their first points, their second points, and so on."""
+        node = point = 0
+        for size, count in self.runs:
+            end = point + size * count
+            yield slice(node, node + count), [slice(point + m, end, size) for m in range(size)]
+            node, point = node + count, end
+
+    def by_size(self) -> tuple[IntArray, SideInformation]:
+        """Sort nodes by size and points by node, so that the work on nodes runs along memory.
+
+        Returns
+        -------
+        order : (N,) int array
+            The points in their new order.
+        side : SideInformation
+            The same information about the points in that order; ``first_points`` keep their names.
+
+        Raises
+        ------
+        ValueError
+            If there are edges, whose work outweighs what this saves.
+
+        Examples
+        --------
+        >>> order, side = SideInformation.build(5, must_link=[[0, 3], [3, 1]]).by_size()
+        >>> order, side.node_of, side.runs
+        (array([2, 4, 0, 1, 3]), array([0, 1, 2, 2, 2]), ((1, 2), (3, 1)))
+        """
+        if len(self.graph.edges):
+            raise ValueError("nodes are tied by edges; by_size is for chunklets alone.")
+        sizes = np.bincount(self.node_of)
+        nodes = np.argsort(sizes, kind="stable")
+        place = np.empty(self.n_nodes, dtype=np.intp)
+        place[nodes] = np.arange(self.n_nodes)
+        # Rows of a sparse matrix are filled by counting: a sort in linear time.
+        places = (place[self.node_of], np.arange(len(self.node_of)))
+        order = coo_array((np.ones(len(self.node_of), dtype=bool), places)).tocsr().indices
+        runs = tuple(zip(*(c.tolist() for c in np.unique(sizes, return_counts=True)), strict=True))
+        return order, self._replace(
+            node_of=np.repeat(np.arange(self.n_nodes), sizes[nodes]),
+            multiplicity=self.multiplicity[nodes],
+            labels=None if self.labels is None else self.labels[nodes],
+            allowed=None if self.allowed is None else self.allowed[nodes],
+            first_points=self.first_points[nodes],
+            runs=runs,
+        )
+
+    def mask(self, n_components: int) -> BoolArray | None:
+        """The evidence as a mask over K components.
+
+        Parameters
+        ----------
+        n_components : int
+            K.
+
+        Returns
+        -------
+        (n_nodes, K) bool array, or None
+            Which components each node may have; None if there is no evidence.
+
+        Raises
+        ------
+        ValueError
+            If a label or the mask does not fit K components.
+
+        Examples
+        --------
+        >>> SideInformation.build(2, labels=[1, -1]).mask(2)
+        array([[False,  True],
+               [ True,  True]])
+        """
+        if self.allowed is not None:
+            if self.allowed.shape[1] != n_components:
+                raise ValueError(
+                    f"labels has {self.allowed.shape[1]} columns of allowed classes, but there are "
+                    f"{n_components} components; give one column a component."
+                )
+            return self.allowed
+        if self.labels is None:
+            return None
+        if self.labels.max() >= n_components:
+            point = int(np.flatnonzero(self.labels[self.node_of] == self.labels.max())[0])
+            raise ValueError(
+                f"point {point} has label {self.labels.max()}, but there are {n_components} "
+                f"components, numbered from 0; use n_components={self.labels.max() + 1} or more."
+            )
+        return (self.labels[:, None] == -1) | (self.labels[:, None] == np.arange(n_components))
+
+
+def _require_labels_apart(side: SideInformation) -> None:
+    """No cannot-link between two nodes that can only have the same class."""
+    only = side.labels
+    if side.allowed is not None:
+        only = np.where(side.allowed.sum(axis=1) == 1, side.allowed.argmax(axis=1), -1)
+    if only is None or len(side.graph.edges) == 0:
+        return
+    a, b = side.graph.edges.T
+    clash = np.flatnonzero((side.graph.weights == -np.inf) & (only[a] == only[b]) & (only[a] >= 0))
+    if len(clash):
+        i, j = (int(np.flatnonzero(side.node_of == end)[0]) for end in side.graph.edges[clash[0]])
+        raise ValueError(
+            f"points {i} and {j} must both have class {only[side.node_of[i]]}, by their labels or "
+            "those of points tied to them, but are cannot-linked. Correct a label or remove the "
+            "cannot-link."
+        )

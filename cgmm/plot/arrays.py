@@ -1,0 +1,94 @@
+"""Arguments of figures, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike
+
+from cgmm.mixture import Parameters
+from cgmm.numerics import FloatArray, IntArray
+
+# ---------------------------------------------------------------------------- checks
+
+
+def get_axes(ax: Axes | None) -> Axes:
+    """The axes given, or those of a new figure."""
+    return plt.subplots()[1] if ax is None else ax
+
+
+def check_points(X: FloatArray) -> FloatArray:
+    """X as (N, 2) floats."""
+    X = np.asarray(X, dtype=float)
+    if X.ndim != 2 or X.shape[1] != 2 or not len(X):
+        raise ValueError(
+            f"X has the shape {X.shape}, but points are drawn in the plane: give an (N, 2) array, "
+            "for example two columns or two principal components of your data"
+        )
+    if not np.isfinite(X).all():
+        row = np.flatnonzero(~np.isfinite(X).all(axis=1))[0]
+        raise ValueError(f"X[{row}] is not finite: drop or impute that point before drawing it")
+    return X
+
+
+def check_parameters(parameters: Parameters, n_dims: int) -> Parameters:
+    """θ as floats, of the dimension that can be drawn."""
+    weights, means, covariances = (np.asarray(part, dtype=float) for part in parameters)
+    shape = (len(weights), n_dims)
+    if means.shape != shape or covariances.shape != (*shape, n_dims):
+        raise ValueError(
+            f"weights, means and covariances have the shapes {weights.shape}, {means.shape} and "
+            f"{covariances.shape}; this figure needs (K,), (K, {n_dims}), (K, {n_dims}, {n_dims})"
+        )
+    return Parameters(weights, means, covariances)
+
+
+def check_labels(labels: ArrayLike, n_samples: int) -> IntArray:
+    """Labels as (N,) ints from -1 (unlabelled) upwards."""
+    labels = np.asarray(labels)
+    whole = np.issubdtype(labels.dtype, np.integer)
+    if labels.shape != (n_samples,) or not whole or labels.min() < -1:
+        raise ValueError(
+            f"labels have the shape {labels.shape} and the type {labels.dtype}; {n_samples} points "
+            "need as many ints, -1 for a point without a label and 0, 1, ... for the classes"
+        )
+    return labels
+
+
+def check_responsibilities(responsibilities: ArrayLike, n_samples: int) -> FloatArray:
+    """Responsibilities as an (N, K) array whose rows are distributions."""
+    r = np.asarray(responsibilities, dtype=float)
+    if r.ndim != 2 or len(r) != n_samples:
+        raise ValueError(
+            f"responsibilities have the shape {r.shape}; {n_samples} points need ({n_samples}, K)"
+        )
+    wrong = ~(np.isclose(r.sum(axis=1), 1) & (r >= 0).all(axis=1))
+    if wrong.any():
+        row = np.flatnonzero(wrong)[0]
+        raise ValueError(
+            f"responsibilities[{row}] = {r[row]} is no distribution: each row must be non-negative "
+            "and sum to one; normalise the joint probabilities over the components first"
+        )
+    return r
+
+
+def check_names(names: Sequence[str] | None, n_components: int) -> list[str]:
+    """One name a component; by default its number, with the word where there is room for it."""
+    if names is None:
+        return [f"component {k}" if n_components <= 4 else f"{k}" for k in range(n_components)]
+    if len(names) not in (0, n_components):
+        raise ValueError(
+            f"{len(names)} names for {n_components} components: give one each, or () for none"
+        )
+    return list(names) or [""] * n_components
+
+
+def spectral_distances(n_std: Sequence[float]) -> IntArray:
+    """Mahalanobis distances in increasing order."""
+    n_std = np.sort(n_std)
+    if not len(n_std) or not n_std[0] > 0:
+        raise ValueError(f"n_std = {n_std}: give at least one distance, all of them positive")
+    return n_std

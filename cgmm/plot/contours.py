@@ -1,0 +1,243 @@
+"""Ellipses, densities and boundaries in the plane. All chapters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Ellipse
+
+from cgmm.mixture import Parameters, log_joint
+from cgmm.numerics import FloatArray, IntArray
+from cgmm.plot.arrays import (
+    check_labels,
+    check_names,
+    check_parameters,
+    get_axes,
+    spectral_distances,
+)
+from cgmm.plot.panels import label
+from cgmm.plot.points import require_plane
+from cgmm.plot.style import BACKGROUND, INK, MUTED, colour, line_style, marker, tint
+
+__all__ = [
+    "boundary",
+    "density",
+    "ellipses",
+]
+
+
+def ellipses(
+    parameters: Parameters,
+    ax: Axes | None = None,
+    n_std: Sequence[float] = (1, 2),
+    *,
+    names: Sequence[str] | None = None,
+) -> Axes:
+    """Draw each component as its mean and the ellipses at so many standard deviations.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        θ in two dimensions.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+    n_std : sequence of float, default=(1, 2)
+        Mahalanobis distances; the ellipse at n holds the share ``1 - exp(-n²/2)`` of its component:
+        39 % at one, 86 % at two.
+    names : sequence of str, optional
+        Written beside each component; "component 0", ... by default, ``()`` for none.
+
+    Returns
+    -------
+    Axes
+        With equal scales in both directions.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, ``n_std`` is empty or not positive, or a covariance is not positive
+        definite.
+
+    Examples
+    --------
+    >>> theta = Parameters(np.ones(1), np.zeros((1, 2)), np.diag([4.0, 1.0])[None])
+    >>> inner, outer = ellipses(theta).patches
+    >>> float(outer.width), float(outer.height)
+    (8.0, 4.0)
+    """
+    _, means, covariances = check_parameters(parameters, 2)
+    names = check_names(names, len(means))
+    n_std = spectral_distances(n_std)
+    ax = get_axes(ax)
+    for k, (mean, covariance) in enumerate(zip(means, covariances, strict=True)):
+        for n in n_std:
+            ax.add_patch(_ellipse(k, mean, covariance, n, strong=n == n_std[0]))
+        ax.plot(*mean, marker(k), ms=11, mfc=colour(k), mec=BACKGROUND, mew=2, zorder=4)
+        if names[k]:
+            up = 1 if mean[1] >= means[:, 1].mean() else -1
+            top = mean + up * n_std[-1] * covariance[:, 1] / np.sqrt(covariance[1, 1])
+            label(ax, names[k], top, k, offset=(0, 5 * up))
+    ax.autoscale_view()
+    return require_plane(ax)
+
+
+def _ellipse(
+    k: int, mean: FloatArray, covariance: FloatArray, n: float, *, strong: bool
+) -> Ellipse:
+    """The points at Mahalanobis distance n, from the eigenvectors of Σ_k."""
+    # Σ_k = U diag(λ) Uᵀ: the half axes are n √λ along the columns of U.
+    variances, axes = np.linalg.eigh(covariance)
+    if not variances[0] > 0:
+        raise ValueError(
+            f"the covariance of component {k} is not positive definite (smallest eigenvalue "
+            f"{variances[0]:.3g}), so it has no ellipse: increase reg_covar in the fit"
+        )
+    height, width = 2 * n * np.sqrt(variances)
+    angle = np.degrees(np.arctan2(axes[1, 1], axes[0, 1]))
+    look: dict[str, Any] = {"ls": line_style(k), "lw": 2 if strong else 1.4, "zorder": 3}
+    centre = cast("tuple[float, float]", mean)
+    return Ellipse(centre, width, height, angle=angle, fill=False, edgecolor=colour(k), **look)
+
+
+def density(
+    parameters: Parameters,
+    ax: Axes | None = None,
+    n_std: Sequence[float] = (0.5, 1, 1.5, 2, 2.5, 3),
+    *,
+    fill: bool = True,
+    resolution: int = 200,
+) -> Axes:
+    """Draw the contours of the mixture's density over the axes' present limits.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        θ in two dimensions.
+    ax : Axes, optional
+        Draw the points first: the contours fill the limits that they find. On empty axes they reach
+        3.5 standard deviations.
+    n_std : sequence of float, default=(0.5, 1, 1.5, 2, 2.5, 3)
+        A contour lies where the density has fallen to ``exp(-n²/2)`` of its highest value; for a
+        single component this is its ellipse at n standard deviations.
+    fill : bool, default=True
+        Tint the area between the contours.
+    resolution : int, default=200
+        Grid points along each axis.
+
+    Returns
+    -------
+    Axes
+        With equal scales in both directions.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, ``n_std`` is empty or not positive, or a covariance is not positive
+        definite.
+
+    Examples
+    --------
+    >>> theta = Parameters(np.ones(1), np.zeros((1, 2)), np.eye(2)[None])
+    >>> len(density(theta, n_std=(1, 2), fill=False).collections[0].get_paths())
+    2
+    """
+    parameters = check_parameters(parameters, 2)
+    ax = get_axes(ax)
+    x, y, grid = _grid(ax, parameters, resolution)
+    values = np.exp(log_joint(grid, parameters)).sum(axis=1).reshape(len(y), len(x))
+    peak = np.exp(log_joint(parameters.means, parameters)).sum(axis=1).max()
+    peak = max(peak, values.max())
+    levels = peak * np.exp(-np.square(spectral_distances(n_std)[::-1]) / 2)
+    if fill:
+        shades = [tint(MUTED, s) for s in np.linspace(0.06, 0.34, len(levels))]
+        ax.contourf(x, y, values, [*levels, peak * (1 + 1e-9)], colors=shades, zorder=0.5)
+    ax.contour(x, y, values, levels, colors=[tint(MUTED, 0.6)], linewidths=0.9, zorder=0.6)
+    return require_plane(ax)
+
+
+def boundary(
+    model: Parameters | Callable[[FloatArray], IntArray],
+    ax: Axes | None = None,
+    *,
+    regions: bool = True,
+    resolution: int = 300,
+) -> Axes:
+    """Draw where the most probable component changes, over the axes' present limits.
+
+    Parameters
+    ----------
+    model : Parameters or callable
+        θ in two dimensions; or a function from (M, 2) points to (M,) classes 0, 1, ..., such as an
+        estimator's ``predict``.
+    ax : Axes, optional
+        Draw the points first: the regions fill the limits that they find.
+    regions : bool, default=True
+        Tint each region with its component's colour.
+    resolution : int, default=300
+        Grid points along each axis.
+
+    Returns
+    -------
+    Axes
+        With equal scales in both directions.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two components, or axes without limits and a function to draw.
+
+    Examples
+    --------
+    >>> means = np.array([[-1.0, 0.0], [1.0, 0.0]])
+    >>> ax = boundary(Parameters(np.full(2, 0.5), means, np.array([np.eye(2)] * 2)), regions=False)
+    >>> bool(np.allclose(ax.collections[0].get_paths()[0].vertices[:, 0], 0))
+    True
+    """
+    parameters = None if callable(model) else check_parameters(model, 2)
+    ax = get_axes(ax)
+    x, y, grid = _grid(ax, parameters, resolution)
+    if parameters is not None:
+        scores = log_joint(grid, parameters)
+    else:
+        classify = cast("Callable[[FloatArray], IntArray]", model)
+        classes = check_labels(classify(grid), len(grid))
+        scores = np.eye(max(classes.max() + 1, 2))[classes]
+    margins = _margins(scores).T.reshape(-1, len(y), len(x))
+    present = [k for k, margin in enumerate(margins) if margin.max() > 0]
+    for k in present if regions else ():
+        ax.contourf(x, y, margins[k], [0, np.inf], colors=[tint(colour(k))], zorder=0.3)
+    # The last region's edges are those of its neighbours.
+    for k in present[:-1]:
+        ax.contour(x, y, margins[k], [0], colors=[INK], linewidths=1.2, zorder=1.5)
+    return require_plane(ax)
+
+
+def _margins(scores: FloatArray) -> FloatArray:
+    """(N, K) by how much each component's score beats the best other one."""
+    if scores.shape[1] < 2:
+        raise ValueError("one component has no boundary: it needs at least two")
+    second, first = np.sort(scores, axis=1)[:, -2:, None].swapaxes(0, 1)
+    # A weight of zero makes infinite margins, which no contour can pass.
+    return np.clip(scores - np.where(scores == first, second, first), -1e6, 1e6)
+
+
+def _grid(
+    ax: Axes, parameters: Parameters | None, resolution: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Coordinates of a grid over the limits of the axes, and its (M, 2) points."""
+    if ax.has_data() or not ax.get_autoscale_on():
+        low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
+    elif parameters is not None:
+        reach = 3.5 * np.sqrt(np.einsum("kdd->kd", parameters.covariances))
+        low = (parameters.means - reach).min(axis=0)
+        high = (parameters.means + reach).max(axis=0)
+    else:
+        raise ValueError(
+            "the axes are empty, so there is no area to classify: draw the points first, or set "
+            "limits"
+        )
+    x, y = np.linspace(low, high, resolution).T
+    return x, y, np.column_stack([part.ravel() for part in np.meshgrid(x, y)])

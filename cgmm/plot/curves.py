@@ -1,0 +1,244 @@
+"""Curves: densities on a line, traces of EM, dots with errors. All chapters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
+
+from cgmm.mixture import Parameters, log_joint
+from cgmm.numerics import FloatArray
+from cgmm.plot.arrays import check_names, check_parameters, get_axes
+from cgmm.plot.panels import label
+from cgmm.plot.style import BACKGROUND, INK, NEUTRAL, PAGE_WIDTH, colour, line_style, marker, tint
+
+__all__ = [
+    "density_1d",
+    "dots",
+    "trace",
+]
+
+
+# ---------------------------------------------------------------------------- curves
+
+
+def density_1d(
+    parameters: Parameters,
+    ax: Axes | None = None,
+    X: FloatArray | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    resolution: int = 500,
+) -> Axes:
+    """Draw a mixture on the line: every π_k N(x | μ_k, σ_k²), and their sum.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        θ in one dimension: weights (K,), means (K, 1), covariances (K, 1, 1).
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+    X : (N,) or (N, 1) array, optional
+        Points, drawn as a histogram of area one behind the curves. Without them the area below each
+        component is tinted.
+    names : sequence of str, optional
+        Written at each component's peak; "component 0", ... by default, ``()`` for none.
+    resolution : int, default=500
+        Points on each curve.
+
+    Returns
+    -------
+    Axes
+        The first line is the mixture, the others its components.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit or a variance is not positive.
+
+    Examples
+    --------
+    >>> theta = Parameters(np.array([0.25, 0.75]), np.array([[0.0], [4.0]]), np.ones((2, 1, 1)))
+    >>> total, *parts = density_1d(theta).lines
+    >>> bool(np.allclose(total.get_ydata(), sum(part.get_ydata() for part in parts)))
+    True
+    """
+    parameters = check_parameters(parameters, 1)
+    names = check_names(names, len(parameters.weights))
+    ax = get_axes(ax)
+    x = _line_grid(parameters, X, resolution)
+    if X is not None:
+        ax.hist(np.ravel(X), bins="auto", density=True, color=tint(NEUTRAL, 0.25), zorder=1)
+    parts = np.exp(log_joint(x[:, None], parameters))
+    total = parts.sum(axis=1)
+    ax.plot(x, total, color=INK, lw=2.4, zorder=3)
+    if any(names) and len(names) > 1:
+        # On the flank beyond the last peak, where nothing else is written.
+        last = x >= parameters.means.max()
+        flank = x[last][total[last] >= 0.5 * total[last].max()].max()
+        label(ax, "mixture", (flank, np.interp(flank, x, total)), offset=(8, 0), ha="left")
+    for k, part in enumerate(parts.T):
+        if X is None:
+            ax.fill_between(x, part, color=colour(k), alpha=0.15, lw=0, zorder=2)
+        ax.plot(x, part, color=colour(k), ls=line_style(k), zorder=4)
+        if names[k]:
+            label(ax, names[k], (x[part.argmax()], part.max()), k, offset=(0, 4))
+    ax.set_ylim(bottom=0)
+    ax.set_ylabel("density")
+    ax.yaxis.set_major_locator(MaxNLocator(5))
+    return ax
+
+
+def _line_grid(parameters: Parameters, X: ArrayLike | None, resolution: int) -> FloatArray:
+    """Abscissae that reach four standard deviations beyond the means, and all points."""
+    means = parameters.means[:, 0]
+    reach = 4 * np.sqrt(parameters.covariances[:, 0, 0])
+    ends = np.concatenate([means - reach, means + reach, np.ravel(X) if X is not None else []])
+    # The means themselves belong to the grid: a narrow component keeps its peak.
+    return np.union1d(np.linspace(ends.min(), ends.max(), resolution), means)
+
+
+def trace(
+    history: Sequence[float] | Mapping[str, Sequence[float]],
+    ax: Axes | None = None,
+    *,
+    ylabel: str = "log-likelihood",
+) -> Axes:
+    """Draw the log-likelihood over the iterations, of one run or of several named ones.
+
+    Parameters
+    ----------
+    history : sequence of float, or mapping from name to one
+        Entry t belongs to the parameters that enter iteration t, entry 0 to the start.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+    ylabel : str, default="log-likelihood"
+        What the numbers are.
+
+    Returns
+    -------
+    Axes
+        One line a run, its name and last value at its end.
+
+    Raises
+    ------
+    ValueError
+        If a run is empty or contains a value that is not finite.
+
+    Examples
+    --------
+    >>> ax = trace({"left start": [-9.0, -5.0, -4.5], "right start": [-8.0, -7.0]})
+    >>> [text.get_text() for text in ax.texts]
+    ['left start: −4.5', 'right start: −7.0']
+    """
+    runs = dict(history) if isinstance(history, Mapping) else {"": history}
+    for name, run in runs.items():
+        if not len(run) or not np.isfinite(run).all():
+            raise ValueError(
+                f"the history {name!r} is empty or not finite: a trace needs at least one value, "
+                "all of them finite"
+            )
+    ax = get_axes(ax)
+    shades = range(len(runs)) if len(runs) > 1 else [-1]
+    for k, run in zip(shades, runs.values(), strict=True):
+        shade = colour(k) if k >= 0 else INK
+        look: dict[str, Any] = {"color": shade, "ls": line_style(k), "marker": marker(k)}
+        ax.plot(range(len(run)), run, ms=5 if len(run) <= 40 else 0, **look)
+    ax.set(xlabel="iteration", ylabel=ylabel)
+    ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    _label_ends(ax, runs, shades)
+    return ax
+
+
+def _label_ends(ax: Axes, runs: Mapping[str, Sequence[float]], shades: Sequence[int]) -> None:
+    """Write name and last value of each run to the right, apart even where the ends coincide."""
+    ends = [float(run[-1]) for run in runs.values()]
+    low, high = ax.get_ylim()
+    gap = 0.085 * (high - low)
+    digits = 1 if max(map(abs, ends)) < 1e4 else 0
+    last = max(len(run) for run in runs.values()) - 1
+    for name, end, height, k in zip(runs, ends, _spread(ends, gap), shades, strict=True):
+        number = f"{end:.{digits}f}".replace("-", "\N{MINUS SIGN}")
+        text = f"{name}: {number}" if name else number
+        label(ax, text, (last, height), k if k >= 0 else INK, offset=(10, 0), ha="left")
+
+
+def _spread(heights: Sequence[float], gap: float) -> list[float]:
+    """Heights in the same order, moved apart until neighbours differ by at least the gap."""
+    order = np.argsort(heights, kind="stable")
+    placed = np.array(heights, dtype=float)
+    for _ in range(len(placed)):
+        for lower, upper in pairwise(order):
+            short = gap - (placed[upper] - placed[lower])
+            if short > 0:
+                placed[lower] -= short / 2
+                placed[upper] += short / 2
+    return placed.tolist()
+
+
+def dots(
+    values: Mapping[str, float | Sequence[float]],
+    ax: Axes | None = None,
+    *,
+    format: str = "{:.2f}",
+    xlabel: str = "",
+    highlight: str | None = None,
+) -> Axes:
+    """Compare methods by one number each: a row, a dot and the number written beside it.
+
+    Parameters
+    ----------
+    values : mapping from str to float or sequence of float
+        The number of each method, in the order from top to bottom; several are repetitions, drawn
+        as small dots about their mean.
+    ax : Axes, optional
+        Where to draw; by default a new figure as high as the rows need.
+    format : str, default="{:.2f}"
+        How the number is written.
+    xlabel : str, default=""
+        What the numbers are.
+    highlight : str, optional
+        The method in colour; all others are grey. By default all have one colour.
+
+    Returns
+    -------
+    Axes
+        One row a method.
+
+    Raises
+    ------
+    ValueError
+        If there is no method, a number is not finite, or the method to highlight is unknown.
+
+    Examples
+    --------
+    >>> ax = dots({"k-means": 0.58, "EM": [0.91, 0.93]}, xlabel="accuracy", highlight="EM")
+    >>> [text.get_text() for text in ax.texts]
+    ['0.58', '0.92']
+    """
+    rows = {name: np.atleast_1d(np.asarray(value, dtype=float)) for name, value in values.items()}
+    for name, row in rows.items():
+        if not row.size or not np.isfinite(row).all():
+            raise ValueError(f"the value of {name!r} is {row}: give one or more finite numbers")
+    if not rows or highlight not in (None, *rows):
+        raise ValueError(f"highlight={highlight!r} is not among the methods {list(rows)}")
+    if ax is None:
+        ax = plt.subplots(figsize=(PAGE_WIDTH, 0.8 + 0.42 * len(rows)))[1]
+    for y, (name, row) in enumerate(rows.items()):
+        k = 0 if highlight in (None, name) else -1
+        ax.axhline(y, color=tint(NEUTRAL, 0.3), lw=1, zorder=0)
+        if len(row) > 1:
+            ax.plot(row, np.full(len(row), y), "o", ms=4, mfc=tint(colour(k), 0.5), mec="none")
+        ax.plot(row.mean(), y, "o", ms=9, color=colour(k), mec=BACKGROUND)
+        label(ax, format.format(row.mean()), (row.max(), y), k, offset=(9, 0), ha="left")
+    ax.set_yticks(range(len(rows)), rows, color=INK)
+    ax.set(xlabel=xlabel, ylim=(len(rows) - 0.5, -0.5))
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    return ax

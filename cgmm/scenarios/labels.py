@@ -1,0 +1,203 @@
+"""Some labels, sets of allowed classes, and the relations they imply. Chapters 4 and 5."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cgmm.numerics import BoolArray, IntArray
+from cgmm.scenarios.checks import check_classes, require_between, require_entries
+from cgmm.scenarios.relations import Seed
+
+__all__ = [
+    "allowed_classes",
+    "class_set_stars",
+    "links_between_class_sets",
+    "partial_labels",
+]
+
+
+# ---------------------------------------------------------------------------- labels, class sets
+
+
+def partial_labels(y: ArrayLike, n_labelled: int, *, random_state: Seed = None) -> IntArray:
+    """Keep the labels of some points, drawn at random, and hide the others.
+
+    Parameters
+    ----------
+    y : (N,) int array_like
+        True classes, from 0 on.
+    n_labelled : int
+        How many labels stay.
+    random_state : int, Generator or None, default=None
+        Which ones.
+
+    Returns
+    -------
+    (N,) int array
+        labels: y where it is known, -1 elsewhere.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Notes
+    -----
+    The labelled and unlabelled parts of [schmidt2016, sect. 1] and green.
+
+    Examples
+    --------
+    >>> labels = partial_labels([0, 1, 2, 0, 1, 2], 2, random_state=0)
+    >>> int((labels >= 0).sum())
+    2
+    """
+    y = check_classes(y)
+    require_between(n_labelled, 0, len(y), "n_labelled")
+    require_entries(y, 0, None, "y")
+    shown = np.random.default_rng(random_state).choice(len(y), n_labelled, replace=False)
+    labels = np.full(len(y), -1, dtype=np.int64)
+    labels[shown] = y[shown]
+    return labels
+
+
+def allowed_classes(
+    set_of: ArrayLike, class_sets: Sequence[Iterable[int]], n_classes: int
+) -> BoolArray:
+    """Which classes each point may have, where only a set of classes is known of it.
+
+    Parameters
+    ----------
+    set_of : (N,) int array_like
+        The class set of each point, an index into ``class_sets``; -1 where nothing is known.
+    class_sets : sequence of iterables of int
+        The classes in each set, e.g. ``[[0, 1, 2], [3, 4], [5]]``.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    (N, n_classes) bool array
+        labels, as a mask.
+
+    Raises
+    ------
+    ValueError
+        If a set is empty, or an index or a class does not exist.
+
+    Notes
+    -----
+    [lu2007, sect. 5.2.1]. The mask says more than cannot-links between the sets do: it names the
+    classes.
+
+    Examples
+    --------
+    >>> allowed_classes([0, 1, -1], [[0, 1], [2]], 3).astype(int)
+    array([[1, 1, 0],
+           [0, 0, 1],
+           [1, 1, 1]])
+    """
+    set_of = check_classes(set_of, "set_of")
+    masks = np.zeros((len(class_sets) + 1, n_classes), dtype=bool)
+    masks[-1] = True  # where -1 points
+    for index, members in enumerate(class_sets):
+        members = np.asarray(list(members), dtype=int)
+        if len(members) == 0 or members.min() < 0 or members.max() >= n_classes:
+            raise ValueError(
+                f"class set {index} is {members.tolist()}; it must have at least one class, "
+                f"from 0 to {n_classes - 1}."
+            )
+        masks[index, members] = True
+    require_entries(set_of, -1, len(class_sets) - 1, "set_of")
+    return masks[set_of]
+
+
+def links_between_class_sets(set_of: ArrayLike) -> IntArray:
+    """All cannot-links that follow from class sets: two points of different sets differ in class.
+
+    Parameters
+    ----------
+    set_of : (N,) int array_like
+        The class set of each point; the sets are disjoint. -1 where nothing is known.
+
+    Returns
+    -------
+    (P, 2) int array
+        cannot_link, every pair of known points from two sets, i < j. This is a dense network: with
+        more than a few points use :func:`class_set_stars` or :func:`allowed_classes`.
+
+    Raises
+    ------
+    ValueError
+        If set_of is not a vector of integers.
+
+    Notes
+    -----
+    [lu2007, sect. 5.2.1].
+
+    Examples
+    --------
+    >>> links_between_class_sets([0, 0, 1, -1, 2]).tolist()
+    [[0, 2], [0, 4], [1, 2], [1, 4], [2, 4]]
+    """
+    set_of = check_classes(set_of, "set_of")
+    known = np.flatnonzero(set_of >= 0)
+    i, j = np.triu_indices(len(known), 1)
+    pairs = np.stack([known[i], known[j]], axis=1)
+    return pairs[set_of[pairs[:, 0]] != set_of[pairs[:, 1]]]
+
+
+def class_set_stars(
+    set_of: ArrayLike, centre: int, n_partners: int = 6, *, random_state: Seed = None
+) -> IntArray:
+    """Cannot-links from each point of one class set to a few points of others, used once each.
+
+    The network falls into stars of 1 + ``n_partners`` points, which exact inference likes.
+
+    Parameters
+    ----------
+    set_of : (N,) int array_like
+        The class set of each point; -1 where nothing is known.
+    centre : int
+        The set whose points become centres.
+    n_partners : int, default=6
+        Cannot-links of each centre, to points of other sets drawn without replacement.
+    random_state : int, Generator or None, default=None
+        Which partners.
+
+    Returns
+    -------
+    (P, 2) int array
+        cannot_link: the centre first; P is the number of centres times ``n_partners``.
+
+    Raises
+    ------
+    ValueError
+        If there is no centre, or there are too few partners.
+
+    Notes
+    -----
+    [lu2007, sect. 5.2.1]: six snow blocks for each block without snow.
+
+    Examples
+    --------
+    >>> cannot_link = class_set_stars([0, 0, 1, 1, 1, 1], centre=0, n_partners=2, random_state=0)
+    >>> cannot_link[:, 0].tolist(), sorted(cannot_link[:, 1].tolist())
+    ([0, 0, 1, 1], [2, 3, 4, 5])
+    """
+    set_of = check_classes(set_of, "set_of")
+    require_between(n_partners, 1, None, "n_partners")
+    if centre < 0 or not (set_of == centre).any():
+        raise ValueError(f"no point is of class set {centre}, so nothing can be a centre.")
+    centres = np.repeat(np.flatnonzero(set_of == centre), n_partners)
+    others = np.flatnonzero((set_of >= 0) & (set_of != centre))
+    if len(others) < len(centres):
+        raise ValueError(
+            f"{len(centres)} partners are needed, {n_partners} for each centre, but only "
+            f"{len(others)} points are known to be of other sets; lower n_partners, or take "
+            "another set for the centres."
+        )
+    partners = np.random.default_rng(random_state).choice(others, len(centres), replace=False)
+    return np.stack([centres, partners], axis=1)

@@ -1,0 +1,189 @@
+"""Teachers who each sort a few points: chunklets. Chapter 5."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import bdtrc, gammainc
+
+from cgmm.numerics import IntArray
+from cgmm.scenarios.checks import check_classes, require_between
+from cgmm.scenarios.relations import Relations, Seed
+
+__all__ = [
+    "equal_chunklets",
+    "expected_chunklet_size",
+    "teachers",
+]
+
+
+# ---------------------------------------------------------------------------- teachers
+
+
+def teachers(
+    y: ArrayLike,
+    n_teachers: int,
+    n_points: int,
+    *,
+    minimal: bool = False,
+    random_state: Seed = None,
+) -> Relations:
+    """Distributed learning: teachers who do not know each other sort small piles of points.
+
+    Each of T teachers is given L points at random and partitions them into classes, under names of
+    their own: within a part all pairs are must-links, between two parts all pairs are cannot-links.
+    Names are lost, and piles of different teachers may overlap.
+
+    Parameters
+    ----------
+    y : (N,) int array_like
+        True classes.
+    n_teachers : int
+        T.
+    n_points : int
+        L, points that each teacher is given, drawn without replacement; at most N.
+    minimal : bool, default=False
+        Say the same with as few pairs as possible: a chain through each part, and one cannot-link
+        between two parts. The default says it with all T L (L - 1) / 2 pairs.
+    random_state : int, Generator or None, default=None
+        Who gets which points.
+
+    Returns
+    -------
+    Relations
+        Teacher by teacher; a pair that two teachers saw stands there twice.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, or y is not a vector of integers.
+
+    Notes
+    -----
+    [shental2003, sect. 3], where T and L are called N and K, and [barhillel2005, sect. 8.1.2].
+
+    Examples
+    --------
+    >>> relations = teachers([0, 0, 1, 1], 1, 4, random_state=0)
+    >>> np.sort(relations.must_link, axis=1).tolist()
+    [[0, 1], [2, 3]]
+    >>> len(relations.cannot_link)
+    4
+    >>> len(teachers([0, 0, 1, 1], 1, 4, minimal=True, random_state=0).cannot_link)
+    1
+    """
+    y = check_classes(y)
+    require_between(n_teachers, 1, None, "n_teachers")
+    require_between(n_points, 1, len(y), "n_points")
+    rng = np.random.default_rng(random_state)
+    draws = [rng.choice(len(y), n_points, replace=False) for _ in range(n_teachers)]
+    piles = np.array(draws, dtype=np.int64)
+    piles = np.take_along_axis(piles, np.argsort(y[piles], axis=1, kind="stable"), axis=1)
+    i, j = np.triu_indices(n_points, 1)
+    together = y[piles[:, i]] == y[piles[:, j]]
+    apart = ~together
+    if minimal:
+        is_first = np.ones(piles.shape, dtype=bool)
+        is_first[:, 1:] = y[piles[:, 1:]] != y[piles[:, :-1]]
+        together &= j == i + 1
+        apart &= is_first[:, i] & is_first[:, j]
+    pairs = np.stack([piles[:, i], piles[:, j]], axis=-1)
+    return Relations(pairs[together], pairs[apart])
+
+
+def expected_chunklet_size(ratio: float, n_classes: int | None = None) -> float:
+    """How large a teacher's chunklets are on average, where only two points or more make one.
+
+    Parameters
+    ----------
+    ratio : float
+        r = L / M, points that a teacher is given for each class; positive.
+    n_classes : int, default=None
+        M equally probable classes: the number of points of a class is then binomial, B(r M, 1/M),
+        and r M must be an integer, at least two. None: the limit of many classes.
+
+    Returns
+    -------
+    float
+        E[x | x ≥ 2]. About 2.9 at r = 2.
+
+    Raises
+    ------
+    ValueError
+        If ratio is not positive, or n_classes does not make ``ratio * n_classes`` such an integer.
+
+    Notes
+    -----
+    [barhillel2005, App. D]: E = r (1 - e^-r) / (1 - (r + 1) e^-r), for classes of equal probability
+    and a data set that is large beside L.
+
+    Examples
+    --------
+    >>> round(expected_chunklet_size(2), 2), round(expected_chunklet_size(2, n_classes=30), 2)
+    (2.91, 2.89)
+    """
+    if not 0 < ratio < np.inf:
+        raise ValueError(f"ratio is {ratio}; r = L / M must be positive and finite.")
+    if n_classes is None:
+        # [barhillel2005, App. D]; gammainc(2, r) = 1 - (r + 1) e^-r without cancellation
+        return float(-ratio * np.expm1(-ratio) / gammainc(2, ratio))
+    n_points = round(ratio * n_classes)
+    if n_classes < 1 or n_points < 2 or not np.isclose(n_points, ratio * n_classes, rtol=1e-9):
+        raise ValueError(
+            f"ratio * n_classes is {ratio * n_classes:g}; it is the number of points of one "
+            "teacher, and must be an integer of at least two."
+        )
+    # [barhillel2005, App. D], before its approximation of p(x = 0) and p(x = 1)
+    in_chunklets = ratio * (1 - (1 - 1 / n_classes) ** (n_points - 1))
+    return float(in_chunklets / bdtrc(1, n_points, 1 / n_classes))
+
+
+def equal_chunklets(
+    y: ArrayLike, size: int, n_points: int, *, random_state: Seed = None
+) -> IntArray:
+    """Chunklets of one size from a random part of the data.
+
+    Parameters
+    ----------
+    y : (N,) int array_like
+        True classes.
+    size : int
+        Points in each chunklet, all of one class; at least 2.
+    n_points : int
+        Points drawn at random to be divided into chunklets. Of each class the remainder, fewer than
+        ``size`` points, stays outside.
+    random_state : int, Generator or None, default=None
+        Which points, and how they are divided.
+
+    Returns
+    -------
+    (N,) int array
+        The chunklet of each point, 0, 1, ...; -1 for none. :func:`links_of_chunklets` makes
+        must-links of it.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Notes
+    -----
+    [barhillel2005, sect. 8.1.6], with 30 % of the points and sizes 2 to 10.
+
+    Examples
+    --------
+    >>> chunklets = equal_chunklets([0] * 5 + [1] * 5, 2, 10, random_state=0)
+    >>> np.unique(chunklets, return_counts=True)
+    (array([-1,  0,  1,  2,  3]), array([2, 2, 2, 2, 2]))
+    """
+    y = check_classes(y)
+    require_between(size, 2, None, "size")
+    require_between(n_points, 0, len(y), "n_points")
+    drawn = np.random.default_rng(random_state).choice(len(y), n_points, replace=False)
+    drawn = drawn[np.argsort(y[drawn], kind="stable")]
+    _, starts, counts = np.unique(y[drawn], return_index=True, return_counts=True)
+    place = np.arange(n_points) - np.repeat(starts, counts)
+    used = place < np.repeat(counts // size * size, counts)
+    chunklets = np.full(len(y), -1, dtype=np.int64)
+    chunklets[drawn[used]] = np.arange(used.sum()) // size
+    return chunklets

@@ -1,0 +1,266 @@
+"""Gibbs sampling against enumeration, within sampling error, and around forbidden pairs."""
+
+import itertools
+from functools import partial
+from importlib import import_module
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cgmm.inference import enumerate_assignments
+from cgmm.inference.gibbs import gibbs
+from cgmm.network import Graph, edgeless
+
+# The package exports the engine under the name of its module.
+module = import_module("cgmm.inference.gibbs")
+
+HARD = -np.inf
+N_SEEDS = 24
+
+
+def graph_of(n_nodes, *edges):
+    """Edges as (a, b, w)."""
+    pairs = np.array([edge[:2] for edge in edges], dtype=int).reshape(-1, 2)
+    return Graph(n_nodes, pairs, np.array([edge[2] for edge in edges], dtype=float))
+
+
+def clique(n_nodes, w):
+    return graph_of(n_nodes, *((a, b, w) for a, b in itertools.combinations(range(n_nodes), 2)))
+
+
+PROBLEMS = {
+    "soft": (graph_of(4, (0, 1, 1.5), (1, 2, -1.0), (2, 3, 0.7), (0, 3, -2.0), (0, 2, 1.0)), 3),
+    "strong": (graph_of(4, (0, 1, 3.0), (1, 2, 3.0), (2, 3, 3.0)), 2),
+    "hard pair, two states": (graph_of(2, (0, 1, HARD)), 2),
+    "hard path, two states": (graph_of(4, (0, 1, HARD), (1, 2, HARD), (2, 3, HARD)), 2),
+    "hard triangle, three states": (clique(3, HARD), 3),
+    "hard clique, four states": (clique(4, HARD), 4),
+    "hard and soft": (
+        graph_of(6, (0, 1, HARD), (1, 2, 2.0), (2, 3, HARD), (3, 4, -1.0), (0, 4, 1.0), (4, 5, 1)),
+        2,
+    ),
+    "hard and soft, three states": (
+        graph_of(5, (0, 1, HARD), (1, 2, HARD), (0, 2, 1.5), (2, 3, -1.5), (3, 4, 2.0)),
+        3,
+    ),
+}
+
+
+def unaries(graph, n_states):
+    return np.random.default_rng(7).normal(size=(graph.n_nodes, n_states))
+
+
+def assert_unbiased(engine, graph, unary):
+    """Independent runs against the exact marginals, by Student's t.
+
+    Each of the at most 18 numbers is refused wrongly with probability 10^-8, so all tests of this
+    module together fail by chance with less than 10^-5; a bias of a few per cent does not pass.
+    """
+    runs = np.array([engine(random_state=seed)(unary).nodes for seed in range(N_SEEDS)])
+    error = runs.mean(axis=0) - enumerate_assignments(graph)(unary).nodes
+    standard_error = runs.std(axis=0, ddof=1) / np.sqrt(N_SEEDS)
+    limit = stats.t.isf(0.5e-8, N_SEEDS - 1)
+    assert (np.abs(error) <= limit * standard_error + 1e-12).all(), (error, standard_error)
+    assert np.abs(error).max() < 0.03
+
+
+# ---------------------------------------------------------------------------- right answers
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("cluster_moves", [None, True])
+def test_within_sampling_error_of_enumeration(problem, cluster_moves):
+    graph, n_states = PROBLEMS[problem]
+    engine = partial(gibbs, graph, n_sweeps=10, n_chains=1000, cluster_moves=cluster_moves)
+    assert_unbiased(engine, graph, unaries(graph, n_states))
+
+
+@pytest.mark.parametrize("cluster_moves", [False, True])
+def test_masks_are_honoured(cluster_moves):
+    graph, unary = graph_of(3, (0, 1, 1.0), (1, 2, 1.0)), np.zeros((3, 3))
+    unary[0, 0] = unary[2, [1, 2]] = -np.inf
+    engine = partial(gibbs, graph, n_sweeps=10, n_chains=1000, cluster_moves=cluster_moves)
+    assert_unbiased(engine, graph, unary)
+    nodes = engine()(unary).nodes
+    assert nodes[0, 0] == nodes[2, 1] == 0.0
+    assert nodes[2, 0] == 1.0
+
+
+def test_without_edges_averaging_probabilities_is_exact():
+    unary = unaries(edgeless(5), 3)
+    expected = enumerate_assignments(edgeless(5))(unary).nodes
+    nodes = gibbs(edgeless(5), n_sweeps=1, burn_in=0, n_chains=1)(unary).nodes
+    np.testing.assert_allclose(nodes, expected, rtol=1e-12)
+
+
+def test_unaries_that_underflow():
+    graph, unary = graph_of(2, (0, 1, HARD)), np.array([[-900.0, 900.0], [900.0, -900.0]])
+    np.testing.assert_allclose(gibbs(graph)(unary).nodes, [[0, 1], [1, 0]])
+
+
+def test_it_has_no_log_z_and_says_so():
+    marginals = gibbs(graph_of(2, (0, 1, 1.0)), n_sweeps=5)(np.zeros((2, 2)))
+    assert np.isnan(marginals.log_z)
+    assert not marginals.exact
+    np.testing.assert_allclose(marginals.nodes.sum(axis=1), 1, rtol=1e-12)
+
+
+# ---------------------------------------------------------------------------- forbidden pairs
+
+
+def test_alone_neither_of_two_excluded_nodes_can_move():
+    """Why the cluster move exists: without it a chain reports its start, whatever the sweeps."""
+    graph, unary = graph_of(2, (0, 1, HARD)), np.log([[0.6, 0.4], [0.5, 0.5]])
+    for seed in range(5):
+        frozen = gibbs(graph, n_chains=1, cluster_moves=False, random_state=seed)(unary).nodes
+        assert set(frozen.ravel()) == {0.0, 1.0}
+        moving = gibbs(graph, n_chains=1, random_state=seed)(unary).nodes
+        assert 0.4 < moving[0, 0] < 0.8
+
+
+@pytest.mark.parametrize("w", [12.0, -12.0])
+def test_a_strong_preference_does_not_hold_a_chain_in_its_start(w):
+    """Alone, either node would move once in e^12 sweeps."""
+    graph, unary = graph_of(2, (0, 1, w)), np.log([[0.6, 0.4], [0.5, 0.5]])
+    exact = enumerate_assignments(graph)(unary).nodes
+    for seed in range(5):
+        nodes = gibbs(graph, n_chains=1, n_sweeps=400, random_state=seed)(unary).nodes
+        # 400 independent draws: standard error 0.025
+        np.testing.assert_allclose(nodes, exact, atol=0.15)
+
+
+def test_every_chain_starts_where_nothing_is_broken_although_a_greedy_start_fails():
+    graph = graph_of(3, (0, 1, HARD), (1, 2, HARD))
+    unary = np.zeros((3, 3))
+    unary[0, [1, 2]] = unary[2, [0, 2]] = -np.inf  # leaves one state for the node between them
+    infer = gibbs(graph, n_sweeps=5, burn_in=0, n_chains=64)
+    np.testing.assert_allclose(infer(unary).nodes, [[1, 0, 0], [0, 0, 1], [0, 1, 0]])
+    # Before any sweep, which might mend it: each chain, of which most were stuck, and not others.
+    network = module._prepare(graph)
+    states = module._start(network, unary[network.order].T, 64, np.random.default_rng(0))
+    assert (states.sum(axis=0) == 1).all()
+    a, b = network.edges
+    assert not (states[:, a] * states[:, b]).any()
+
+
+def test_a_hard_component_that_cannot_be_coloured_is_named():
+    graph = graph_of(6, (0, 1, 1.0), (2, 3, HARD), (3, 5, HARD), (5, 2, HARD))
+    with pytest.raises(ValueError, match="no joint assignment is possible: nodes 2, 3 and 5"):
+        gibbs(graph)(np.zeros((6, 2)))
+
+
+def test_it_says_when_the_search_for_a_start_gave_up():
+    with pytest.raises(ValueError, match=r"found no assignment.*\(9 in all\).*search gave up"):
+        gibbs(clique(9, HARD))(np.zeros((9, 8)))
+
+
+def test_many_cliques_with_as_many_states_as_nodes():
+    """What teachers give; the marginals of symmetric unaries are uniform."""
+    n_cliques, size = 40, 5
+    pairs = np.array(list(itertools.combinations(range(size), 2)))
+    edges = (pairs + size * np.arange(n_cliques)[:, None, None]).reshape(-1, 2)
+    graph = Graph(n_cliques * size, edges, np.full(len(edges), HARD))
+    nodes = gibbs(graph, n_sweeps=400)(np.zeros((graph.n_nodes, size))).nodes
+    # 1600 draws, of which an exchange of two of five states keeps most: within 0.2 of uniform
+    np.testing.assert_allclose(nodes, 1 / size, atol=0.2)
+    assert np.abs(nodes.mean(axis=0) - 1 / size).max() < 1e-12
+
+
+# ---------------------------------------------------------------------------- randomness
+
+
+def test_same_seed_same_answer_at_every_call():
+    graph, n_states = PROBLEMS["hard and soft"]
+    infer, unary = gibbs(graph, n_sweeps=10), unaries(graph, n_states)
+    before, first = unary.copy(), infer(unary).nodes
+    infer(unary[::-1])
+    np.testing.assert_array_equal(infer(unary).nodes, first)
+    np.testing.assert_array_equal(gibbs(graph, n_sweeps=10)(unary).nodes, first)
+    np.testing.assert_array_equal(unary, before)
+    other = gibbs(graph, n_sweeps=10, random_state=1)(unary).nodes
+    assert np.abs(other - first).max() > 1e-6
+
+
+def test_chains_differ_and_more_of_them_err_less():
+    """A ratio of variances of 1/8 in truth; above 1/2 with probability 10^-10 (F distribution)."""
+    graph, n_states = PROBLEMS["soft"]
+    unary = unaries(graph, n_states)
+
+    def variance(n_chains):
+        settings = {"n_sweeps": 10, "burn_in": 10, "n_chains": n_chains}
+        runs = [gibbs(graph, **settings, random_state=s)(unary).nodes[0, 0] for s in range(100)]
+        return np.var(runs)
+
+    assert variance(8) < variance(1) / 2
+
+
+def test_growth_multiplies_the_sweeps_from_call_to_call():
+    assert list(itertools.islice(module._schedule(10, 2.0, 50), 5)) == [10, 20, 40, 50, 50]
+    assert list(itertools.islice(module._schedule(10, 1.0, 5), 3)) == [10, 10, 10]
+    graph, n_states = PROBLEMS["soft"]
+    unary = unaries(graph, n_states)
+    one, other = (gibbs(graph, n_sweeps=5, growth=2.0) for _ in range(2))
+    calls = [one(unary).nodes for _ in range(3)]
+    assert np.abs(calls[1] - calls[0]).max() > 1e-6
+    for nodes in calls:
+        np.testing.assert_array_equal(other(unary).nodes, nodes)
+    np.testing.assert_array_equal(calls[2], gibbs(graph, n_sweeps=20)(unary).nodes)
+
+
+def test_a_forbidden_pair_is_never_drawn_together(monkeypatch):
+    graph, n_states = PROBLEMS["hard and soft, three states"]
+    seen = []
+    sweep = module._sweep
+
+    def watched(network, unary, states, *rest):
+        sweep(network, unary, states, *rest)
+        seen.append(states.argmax(axis=0)[np.argsort(network.order)])
+
+    monkeypatch.setattr(module, "_sweep", watched)
+    gibbs(graph, n_sweeps=100)(unaries(graph, n_states))
+    z = np.stack(seen, axis=-1)
+    a, b = graph.edges[graph.weights == HARD].T
+    assert z.shape == (5, 4, 150)
+    assert (z[a] != z[b]).all()
+
+
+@pytest.mark.parametrize("w", [-2.0, -0.5, -0.1, 0.1, 0.5, 2.0, HARD])
+def test_an_edge_ties_its_ends_by_its_weight_if_it_is_content(w):
+    """1 - exp(-|w|) of the chains where both ends are exchanged and agree as the sign of w says."""
+    network = module._prepare(graph_of(2, (0, 1, w)))
+    n_chains, rng = 8000, np.random.default_rng(0)
+    z = rng.integers(3, size=(n_chains, 2))  # states 0 and 1 are exchanged, 2 is not
+    cluster = module._clusters(network, z == 0, z == 1, rng).reshape(n_chains, 2)
+    tied = cluster[:, 0] == cluster[:, 1]
+    content = (z < 2).all(axis=1) & ((z[:, 0] == z[:, 1]) == (w > 0))
+    assert not tied[~content].any()
+    expected = -np.expm1(-abs(w))
+    error = np.sqrt(expected * (1 - expected) / content.sum())
+    assert tied[content].mean() == pytest.approx(expected, abs=5 * error)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_sweeps": 0}, "n_sweeps is 0"),
+        ({"n_chains": 0}, "n_chains is 0"),
+        ({"max_sweeps": 0}, "max_sweeps is 0"),
+        ({"burn_in": -1}, "burn_in is -1"),
+        ({"growth": 0.5}, "growth is 0.5"),
+    ],
+)
+def test_bad_settings_are_named(settings, message):
+    with pytest.raises(ValueError, match=message):
+        gibbs(edgeless(2), **settings)
+
+
+def test_a_node_without_a_state_is_named():
+    with pytest.raises(ValueError, match="node 1 has only log-potentials of -inf"):
+        gibbs(edgeless(2))(np.array([[0.0, 0.0], [-np.inf, -np.inf]]))
+
+
+def test_one_state_leaves_nothing_to_exchange():
+    tied = Graph(3, np.array([[0, 1], [1, 2]]), np.array([20.0, 20.0]))
+    marginals = gibbs(tied, n_sweeps=3, burn_in=1, random_state=0)(np.zeros((3, 1)))
+    np.testing.assert_array_equal(marginals.nodes, np.ones((3, 1)))

@@ -1,0 +1,420 @@
+"""The junction tree against everything small, closed forms, and an independent library."""
+
+import time
+import tracemalloc
+
+import networkx as nx
+import numpy as np
+import pyagrum
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cgmm.inference.junction_tree as engine
+from cgmm.inference import clique_tree, contraction, enumerate_assignments, tree_products
+from cgmm.inference.junction_tree import junction_tree
+from cgmm.network import Graph, NetworkError, edgeless, simplify
+
+# Every graph of up to six nodes.
+ATLAS = [graph for graph in nx.graph_atlas_g() if 1 <= graph.number_of_nodes() <= 6]
+
+
+def fail_products(*_):
+    raise tree_products.OutOfRangeError
+
+
+# The ways through the code: as it is; nothing contracted or merged; all contracted; by logs alone.
+WAYS = {
+    "as it is": {},
+    "no merging": {(clique_tree, "MERGED_CELLS"): 1},
+    "contracting": {(contraction, "SMALLEST_ROUND"): 1, (clique_tree, "MERGED_CELLS"): 1},
+    "contracting in logs": {
+        (contraction, "SMALLEST_ROUND"): 1,
+        (contraction, "SMALLEST_SUM"): np.inf,
+        (clique_tree, "MERGED_CELLS"): 1,
+    },
+    "logs": {(engine, "multiply_tables"): fail_products},
+    "logs, no merging": {
+        (engine, "multiply_tables"): fail_products,
+        (clique_tree, "MERGED_CELLS"): 1,
+    },
+}
+
+
+@pytest.fixture(params=WAYS.values(), ids=WAYS)
+def way(request, monkeypatch):
+    for (where, name), value in request.param.items():
+        monkeypatch.setattr(where, name, value)
+
+
+def grid(n_rows, n_columns):
+    """Edges between horizontal and vertical neighbours."""
+    names = np.arange(n_rows * n_columns).reshape(n_rows, n_columns)
+    across = np.column_stack([names[:, :-1].ravel(), names[:, 1:].ravel()])
+    down = np.column_stack([names[:-1].ravel(), names[1:].ravel()])
+    return np.concatenate([across, down])
+
+
+def chain(n_nodes):
+    return np.column_stack([np.arange(n_nodes - 1), np.arange(1, n_nodes)])
+
+
+def draw(rng, net, n_states):
+    """Random finite, zero and -inf weights; the evidence forbids a state here and there."""
+    edges = np.array(net.edges, dtype=np.intp).reshape(-1, 2)
+    weights = rng.normal(size=len(edges)) * 2
+    weights[rng.random(len(edges)) < rng.choice([0.25, 1.0], p=[0.8, 0.2])] = -np.inf
+    weights[rng.random(len(edges)) < 0.1] = 0
+    unary = rng.normal(size=(net.number_of_nodes(), n_states)) * 3
+    forbidden = rng.random(unary.shape) < 0.05
+    forbidden[forbidden.all(axis=1)] = False
+    unary[forbidden] = -np.inf
+    return Graph(net.number_of_nodes(), edges, weights), unary
+
+
+def log_weight(graph, unary, z):
+    equal = z[graph.edges[:, 0]] == z[graph.edges[:, 1]]
+    return unary[np.arange(len(z)), z].sum() + graph.weights[equal].sum()
+
+
+def assert_equals_enumeration(graph, unary, atol=1e-10):
+    """Marginals, log Z and the best assignment; or both refuse. Tell which."""
+    infer, oracle = junction_tree(graph), enumerate_assignments(graph)
+    try:
+        expected = oracle(unary)
+    except ValueError:
+        for question in (infer, infer.most_probable):
+            with pytest.raises(NetworkError, match="no joint assignment of node"):
+                question(unary)
+        return False
+    nodes, log_z, exact = infer(unary)
+    assert exact
+    np.testing.assert_allclose(nodes, expected.nodes, rtol=0, atol=atol)
+    assert log_z == pytest.approx(expected.log_z, rel=1e-13, abs=atol)
+    best, reference = infer.most_probable(unary), oracle.most_probable(unary)
+    top = log_weight(graph, unary, reference)
+    assert log_weight(graph, unary, best) == pytest.approx(top, rel=1e-13, abs=1e-11)
+    return True
+
+
+@pytest.mark.parametrize("n_states", [2, 3])
+@pytest.mark.usefixtures("way")
+def test_every_graph_of_up_to_six_nodes(n_states):
+    rng = np.random.default_rng(n_states)
+    feasible = [assert_equals_enumeration(*draw(rng, net, n_states)) for net in ATLAS]
+    assert len(ATLAS) == 208
+    assert 100 < sum(feasible) < 208
+
+
+@settings(deadline=None)
+@given(
+    seed=st.integers(0, 100_000),
+    n_nodes=st.integers(1, 7),
+    n_edges=st.integers(0, 14),
+    n_states=st.integers(1, 4),
+    scale=st.sampled_from([0.0, 1.0, 100.0, 900.0]),
+    hard=st.sampled_from([0.0, 0.4, 1.0]),
+)
+def test_any_network_at_any_scale(seed, n_nodes, n_edges, n_states, scale, hard):
+    rng = np.random.default_rng(seed)
+    edges = rng.integers(n_nodes, size=(n_edges, 2))
+    edges = edges[edges[:, 0] != edges[:, 1]]
+    weights = rng.normal(size=len(edges)) * rng.choice([1, 30, 500], size=len(edges))
+    weights[rng.random(len(edges)) < hard] = -np.inf
+    graph = Graph(n_nodes, edges, weights)
+    unary = rng.uniform(-scale, scale, size=(n_nodes, n_states))
+    before = unary.copy()
+    assert_equals_enumeration(graph, unary)
+    np.testing.assert_array_equal(unary, before)
+
+
+@pytest.mark.usefixtures("way")
+def test_two_ways_to_give_up_780_nats():
+    """The middle gives up all of them (its probability underflows), or each end gives up half."""
+    graph = Graph(3, chain(3), np.full(2, -np.inf))
+    unary = np.array([[-900.0, 0.0, -390.0], [-780.0, 0.0, -900.0], [-900.0, 0.0, -390.0]])
+    nodes, log_z, _ = junction_tree(graph)(unary)
+    assert log_z == pytest.approx(-780 + np.log(2), rel=1e-15)
+    np.testing.assert_allclose(nodes[1], [0.5, 0.5, 0], atol=1e-13)
+
+
+@pytest.mark.usefixtures("way")
+def test_steps_of_hundreds_of_nats():
+    """Probabilities beside which others underflow, which forbidden pairs then call for."""
+    rng = np.random.default_rng(0)
+    n_feasible = 0
+    for _ in range(150):
+        n, k = rng.integers(3, 7), rng.integers(2, 5)
+        net = nx.gnp_random_graph(int(n), 0.6, seed=int(rng.integers(10_000)))
+        edges = np.array(net.edges, dtype=np.intp).reshape(-1, 2)
+        weights = rng.choice([-np.inf, -300.0, 1.0, 300.0], size=len(edges), p=[0.7, 0.1, 0.1, 0.1])
+        unary = rng.choice([0.0, -380.0, -760.0], size=(n, k)) + rng.normal(size=(n, k))
+        n_feasible += assert_equals_enumeration(Graph(int(n), edges, weights), unary)
+    assert n_feasible > 75
+
+
+# ------------------------------------------------------------- chains, trees, contraction
+
+
+@pytest.mark.parametrize("weight", [-np.inf, -3.0, 0.7])
+def test_chain_of_a_hundred_thousand(weight):
+    """Every step but the first has the K - 1 other states and the one same."""
+    n, k = 100_000, 3
+    unary = np.full((n, k), -1.0)
+    nodes, log_z, _ = junction_tree(Graph(n, chain(n), np.full(n - 1, weight)))(unary)
+    expected = -n + np.log(k) + (n - 1) * np.log(np.exp(weight) + k - 1)
+    assert log_z == pytest.approx(expected, rel=1e-13)
+    np.testing.assert_allclose(nodes, 1 / k, rtol=1e-11)
+
+
+def transfers(weights, n_states):
+    """exp of a weight where the states of neighbours agree, one elsewhere."""
+    return np.exp(weights[:, None, None] * np.eye(n_states))
+
+
+def forward_backward(unary, transfer):
+    """Transfer matrices along a chain, scaled at each step."""
+    n, k = unary.shape
+    forward, backward, log_z = np.empty((n, k)), np.ones((n, k)), 0.0
+    p = np.exp(unary)
+    for j in range(n):
+        forward[j] = p[j] * (forward[j - 1] @ transfer[j - 1] if j else 1.0)
+        log_z += np.log(forward[j].sum())
+        forward[j] /= forward[j].sum()
+    for j in reversed(range(n - 1)):
+        backward[j] = transfer[j] @ (p[j + 1] * backward[j + 1])
+        backward[j] /= backward[j].sum()
+    nodes = forward * backward
+    return nodes / nodes.sum(axis=1, keepdims=True), log_z
+
+
+def test_random_chain_equals_the_forward_backward_algorithm():
+    rng = np.random.default_rng(0)
+    unary, weights = rng.normal(size=(100_000, 3)), rng.normal(size=99_999) * 2
+    shuffled = rng.permutation(100_000)
+    graph = Graph(100_000, shuffled[chain(100_000)], weights)
+    scrambled = np.empty_like(unary)
+    scrambled[shuffled] = unary
+    infer = junction_tree(graph)
+    nodes, log_z, _ = infer(scrambled)
+    expected, expected_log_z = forward_backward(unary, transfers(weights, 3))
+    assert log_z == pytest.approx(expected_log_z, rel=1e-13)
+    np.testing.assert_allclose(nodes[shuffled], expected, atol=1e-12)
+    # Viterbi's score bounds: no change of one state improves the best assignment.
+    z = infer.most_probable(scrambled)[shuffled]
+    padded = np.concatenate([[0.0], weights, [0.0]])
+    own = unary.copy()
+    rows = np.arange(1, 100_000)
+    np.add.at(own, (rows, z[:-1]), padded[1:-1])
+    np.add.at(own, (rows - 1, z[1:]), padded[1:-1])
+    assert (own.max(axis=1) <= own[np.arange(100_000), z] + 1e-9).all()
+
+
+def test_a_long_ladder_equals_the_chain_of_its_rungs():
+    """So long that products of messages would leave the range of numbers, were they not scaled."""
+    rng = np.random.default_rng(0)
+    n, k = 3000, 3
+    left, right, rung = (rng.normal(size=m) * 2 for m in (n - 1, n - 1, n))
+    unary = rng.normal(size=(2 * n, k)) * 2
+    rails = [chain(n), chain(n) + n, np.column_stack([np.arange(n), np.arange(n) + n])]
+    nodes, log_z, _ = junction_tree(
+        Graph(2 * n, np.concatenate(rails), np.concatenate([left, right, rung]))
+    )(unary)
+    # A state of a rung is that of its left end times K, plus that of its right end.
+    of_rung = unary[:n, :, None] + unary[n:, None, :] + rung[:, None, None] * np.eye(k)
+    steps = np.einsum("nab,ncd->nacbd", transfers(left, k), transfers(right, k))
+    expected, expected_log_z = forward_backward(
+        of_rung.reshape(n, k * k), steps.reshape(n - 1, k * k, k * k)
+    )
+    assert log_z == pytest.approx(expected_log_z, rel=1e-13)
+    expected = expected.reshape(n, k, k)
+    ends = np.concatenate([expected.sum(axis=2), expected.sum(axis=1)])
+    np.testing.assert_allclose(nodes, ends, atol=1e-11)
+
+
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 10_000), n_nodes=st.integers(40, 150), n_extra=st.integers(0, 4))
+def test_contraction_changes_nothing(seed, n_nodes, n_extra):
+    """Random trees with a few more edges, by rounds and one by one."""
+    rng = np.random.default_rng(seed)
+    tree = [(int(rng.integers(max(0, j - 20), j)), j) for j in range(1, n_nodes)]
+    edges = np.concatenate([tree, rng.choice(n_nodes, size=(n_extra, 2))])
+    edges = edges[edges[:, 0] != edges[:, 1]]
+    weights = rng.normal(size=len(edges)) * 2
+    weights[rng.random(len(edges)) < 0.2] = -np.inf
+    graph, unary = Graph(n_nodes, edges, weights), rng.normal(size=(n_nodes, 5)) * 20
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(contraction, "SMALLEST_ROUND", 2)
+        by_rounds = junction_tree(graph)
+        assert len(contraction.contract(simplify(graph)).rounds) > 3
+        patch.setattr(contraction, "SMALLEST_ROUND", n_nodes + 1)
+        one_by_one = junction_tree(graph)
+    ours, theirs = by_rounds(unary), one_by_one(unary)
+    np.testing.assert_allclose(ours.nodes, theirs.nodes, atol=1e-11)
+    assert ours.log_z == pytest.approx(theirs.log_z, rel=1e-13)
+    scores = [log_weight(graph, unary, way.most_probable(unary)) for way in (by_rounds, one_by_one)]
+    assert scores[0] == pytest.approx(scores[1], rel=1e-13)
+    assert scores[0] <= ours.log_z
+
+
+def test_a_star_with_many_leaves():
+    n, k, w = 20_000, 4, 1.3
+    edges = np.column_stack([np.zeros(n - 1, dtype=np.intp), np.arange(1, n)])
+    nodes, log_z, _ = junction_tree(Graph(n, edges, np.full(n - 1, w)))(np.zeros((n, k)))
+    assert log_z == pytest.approx(np.log(k) + (n - 1) * np.log(np.exp(w) + k - 1), rel=1e-12)
+    np.testing.assert_allclose(nodes, 1 / k, rtol=1e-9)
+
+
+# ------------------------------------------------------------------------------- grids
+
+
+def log_z_by_frontier(n_rows, n_columns, weights, unary):
+    """Sum a grid cell by cell; the state is that of the last n_columns cells."""
+    k = unary.shape[1]
+
+    def factor(weight):
+        return np.exp(np.where(np.eye(k), weight, 0.0))
+
+    w = {tuple(e): x for e, x in zip(grid(n_rows, n_columns).tolist(), weights, strict=True)}
+    front, log_z = np.ones((k,) * n_columns) / k**n_columns, 0.0
+    for j in range(n_rows * n_columns):
+        row, column = divmod(j, n_columns)
+        old = np.moveaxis(front, column, -1)
+        above = factor(w[j - n_columns, j]) if row else np.ones((k, k))
+        front = np.moveaxis(old @ above * np.exp(unary[j]), -1, column)
+        if column:
+            pair = np.moveaxis(front, (column - 1, column), (-2, -1))
+            pair *= factor(w[j - 1, j])
+        log_z += np.log(front.sum())
+        front = front / front.sum()
+    return log_z
+
+
+def posteriors_of_pyagrum(graph, unary):
+    """Marginals by pyAgrum's Shafer-Shenoy inference in the same Markov random field."""
+    n_states = unary.shape[1]
+    field = pyagrum.MarkovRandomField()
+    names = [f"z{j}" for j in range(graph.n_nodes)]
+    for j, name in enumerate(names):
+        field.add(pyagrum.RangeVariable(name, name, 0, n_states - 1))
+        field.addFactor({name}).fillWith(np.exp(unary[j]).tolist())
+    for (a, b), w in zip(graph.edges.tolist(), graph.weights, strict=True):
+        table = np.exp(np.where(np.eye(n_states), w, 0.0))
+        field.addFactor({names[a], names[b]}).fillWith(table.ravel().tolist())
+    inference = pyagrum.ShaferShenoyMRFInference(field)
+    inference.makeInference()
+    return np.array([inference.posterior(name).toarray() for name in names])
+
+
+@pytest.mark.parametrize(("side", "n_states"), [(5, 2), (5, 3), (5, 5), (8, 2), (8, 3), (8, 4)])
+@pytest.mark.parametrize("hard", [0.0, 0.1])
+def test_grids_agree_with_pyagrum_and_with_a_frontier(side, n_states, hard):
+    rng = np.random.default_rng(side + n_states)
+    edges = grid(side, side)
+    weights = rng.normal(size=len(edges)) * 1.5
+    weights[rng.random(len(edges)) < hard] = -np.inf
+    unary = rng.normal(size=(side**2, n_states))
+    graph = Graph(side**2, edges, weights)
+    nodes, log_z, _ = junction_tree(graph)(unary)
+    np.testing.assert_allclose(nodes, posteriors_of_pyagrum(graph, unary), rtol=1e-9, atol=1e-12)
+    assert log_z == pytest.approx(log_z_by_frontier(side, side, weights, unary), rel=1e-12)
+
+
+def test_products_and_logs_agree_on_a_grid(monkeypatch):
+    """Also where unaries are spread so far that only logs can tell, with forbidden pairs."""
+    rng = np.random.default_rng(0)
+    edges = grid(7, 7)
+    for scale, hard in ((1.0, 0.0), (1.0, 0.2), (900.0, 0.0), (900.0, 0.2)):
+        weights = np.where(rng.random(len(edges)) < hard, -np.inf, rng.normal(size=len(edges)))
+        unary = rng.uniform(-scale, scale, size=(49, 3))
+        infer = junction_tree(Graph(49, edges, weights))
+        products = infer(unary)
+        with monkeypatch.context() as patch:
+            patch.setattr(engine, "multiply_tables", fail_products)
+            logs = infer(unary)
+        np.testing.assert_allclose(products.nodes, logs.nodes, atol=1e-12)
+        assert products.log_z == pytest.approx(logs.log_z, rel=1e-13)
+
+
+def test_products_are_used_where_they_are_safe(monkeypatch):
+    """Soft relations at any unaries, hard ones at moderate ones; else the logs."""
+    called = []
+    add_logs = engine.add_logs
+    monkeypatch.setattr(engine, "add_logs", lambda *args: called.append(1) or add_logs(*args))
+    unary = np.random.default_rng(0).uniform(-900, 900, size=(25, 3))
+    for weight, scale, by_logs in ((1.0, 1, False), (-np.inf, 0.01, False), (-np.inf, 1, True)):
+        junction_tree(Graph(25, grid(5, 5), np.full(40, weight)))(unary * scale)
+        assert bool(called) == by_logs
+
+
+def test_grid_of_twelve_by_twelve_within_a_gibibyte():
+    rng = np.random.default_rng(0)
+    infer = junction_tree(Graph(144, grid(12, 12), rng.normal(size=264)))
+    tracemalloc.start()
+    nodes, log_z, _ = infer(rng.normal(size=(144, 3)))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert np.isfinite(log_z)
+    np.testing.assert_allclose(nodes.sum(axis=1), 1, rtol=1e-12)
+    assert peak < 2**30
+
+
+# --------------------------------------------------------------------------- refusals
+
+
+def test_a_component_without_a_colouring_is_named():
+    """Four mutually different nodes, three colours, beside a component that is all right."""
+    net = nx.disjoint_union(nx.path_graph(3), nx.complete_graph(4))
+    graph = Graph(7, np.array(net.edges), np.full(net.number_of_edges(), -np.inf))
+    infer = junction_tree(graph)
+    for question in (infer, infer.most_probable):
+        with pytest.raises(NetworkError, match="nodes 3, 4, 5 and 6 is possible with K = 3"):
+            question(np.zeros((7, 3)))
+    assert infer(np.zeros((7, 4))).log_z == pytest.approx(np.log(4 * 9 * 24), rel=1e-12)
+
+
+def test_an_odd_cycle_in_two_colours_is_named_also_after_contraction():
+    n = 101
+    edges = np.concatenate([chain(n), [[n - 1, 0]]])
+    with pytest.raises(NetworkError, match=r"nodes 0, 1.*\(101 in all\) is possible with K = 2"):
+        junction_tree(Graph(n, edges, np.full(n, -np.inf)))(np.zeros((n, 2)))
+
+
+def test_what_is_too_wide_is_refused_at_once():
+    infer = junction_tree(Graph(400, grid(20, 20), np.ones(760)))
+    tracemalloc.start()
+    with pytest.raises(
+        NetworkError, match=r"400 in all.*width of at least 13.*K = 5.*'mean_field'"
+    ):
+        infer(np.zeros((400, 5)))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2**24
+
+
+def test_max_bytes_is_the_users_choice():
+    graph = Graph(64, grid(8, 8), np.ones(112))
+    with pytest.raises(NetworkError, match=r"more than 100 KiB"):
+        junction_tree(graph, max_bytes=100 * 1024)(np.zeros((64, 3)))
+    assert np.isfinite(junction_tree(graph)(np.zeros((64, 3))).log_z)
+
+
+def test_a_dense_graph_is_refused_quickly_and_is_no_matter_for_one_state():
+    rng = np.random.default_rng(0)
+    edges = rng.integers(1000, size=(10_000, 2))
+    edges = edges[edges[:, 0] != edges[:, 1]]
+    graph = simplify(Graph(1000, edges, np.ones(len(edges))))
+    began = time.process_time()
+    infer = junction_tree(graph)
+    with pytest.raises(NetworkError, match="width of at least 29"):
+        infer(np.zeros((1000, 2)))
+    assert time.process_time() - began < 5
+    assert infer(np.ones((1000, 1))).log_z == pytest.approx(1000 + graph.weights.sum())
+
+
+def test_no_nodes_and_no_edges():
+    nodes, log_z, _ = junction_tree(edgeless(0))(np.empty((0, 2)))
+    assert nodes.shape == (0, 2)
+    assert log_z == 0
+    _, log_z, _ = junction_tree(edgeless(3))(np.zeros((3, 2)))
+    assert log_z == pytest.approx(3 * np.log(2))

@@ -1,0 +1,272 @@
+"""Mean field: a bound that never exceeds log Z and never falls; and the colouring it rests on."""
+
+import itertools
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cgmm.inference import (
+    adjacency,
+    by_colour,
+    colour_nodes,
+    enumerate_assignments,
+    list_colouring,
+    mean_field_ascent,
+)
+from cgmm.inference.independent import independent
+from cgmm.inference.mean_field import mean_field
+from cgmm.network import Graph, edgeless
+
+
+@st.composite
+def networks(draw, max_nodes=6, max_states=3, p_forbidden=0.0):
+    """A random graph with weights of both signs, and unaries with some impossible states."""
+    n_nodes, n_states = draw(st.integers(1, max_nodes)), draw(st.integers(1, max_states))
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    pairs = np.array(list(itertools.combinations(range(n_nodes), 2)), dtype=int).reshape(-1, 2)
+    edges = pairs[rng.random(len(pairs)) < draw(st.sampled_from([0.3, 0.6, 1.0]))]
+    weights = rng.normal(size=len(edges)) * draw(st.sampled_from([0.3, 2.0, 8.0]))
+    weights[rng.random(len(edges)) < p_forbidden] = -np.inf
+    unary = rng.normal(size=(n_nodes, n_states)) * draw(st.sampled_from([0.5, 3.0]))
+    masked = rng.random(unary.shape) < 0.15
+    masked[np.arange(n_nodes), rng.integers(n_states, size=n_nodes)] = False
+    return Graph(n_nodes, edges, weights), np.where(masked, -np.inf, unary)
+
+
+def bound_by_definition(graph, unary, q):
+    """E_Q[log weight] + H(Q), term by term [lu2007, eq. 3.3]."""
+    bound = 0.0
+    for j, k in itertools.product(*map(range, q.shape)):
+        if q[j, k] > 0:
+            bound += q[j, k] * (unary[j, k] - np.log(q[j, k]))
+    for (a, b), w in zip(graph.edges, graph.weights, strict=True):
+        bound += w * float(q[a] @ q[b])
+    return bound
+
+
+def sweeps_by_definition(graph, unary, n_sweeps):
+    """[lu2007, eq. 3.5], with its missing factor 2: node by node, in the order of the colours."""
+    q = np.exp(unary - np.logaddexp.reduce(unary, axis=1, keepdims=True))
+    for _ in range(n_sweeps):
+        for j in np.argsort(colour_nodes(graph), kind="stable"):
+            logs = unary[j].copy()
+            for (a, b), w in zip(graph.edges, graph.weights, strict=True):
+                if j in (a, b):
+                    logs += w * q[b if j == a else a]
+            q[j] = np.exp(logs - np.logaddexp.reduce(logs))
+    return q
+
+
+# ---------------------------------------------------------------------------- theorems
+
+
+@given(networks())
+def test_the_bound_is_one_and_never_falls(network):
+    graph, unary = network
+    log_z = enumerate_assignments(graph)(unary).log_z
+    ascent = mean_field_ascent(graph, unary)
+    bounds = [marginals.log_z for marginals in itertools.islice(ascent, 12)]
+    assert max(bounds) <= log_z + 1e-10
+    assert np.diff(bounds).min() >= -1e-10
+
+
+@given(networks(), st.integers(1, 4))
+def test_the_bound_is_that_of_the_distribution_returned(network, n_sweeps):
+    graph, unary = network
+    q, bound, exact = mean_field(graph, max_sweeps=n_sweeps, tol=0.0)(unary)
+    assert not exact
+    np.testing.assert_allclose(q.sum(axis=1), 1, rtol=1e-12)
+    assert bound == pytest.approx(bound_by_definition(graph, unary, q), rel=1e-10, abs=1e-10)
+
+
+@given(networks(), st.integers(1, 3))
+def test_sweeps_follow_the_definition_word_for_word(network, n_sweeps):
+    graph, unary = network
+    q = mean_field(graph, max_sweeps=n_sweeps, tol=0.0)(unary).nodes
+    np.testing.assert_allclose(q, sweeps_by_definition(graph, unary, n_sweeps), atol=1e-10)
+
+
+@given(networks())
+def test_the_ascent_and_the_engine_agree(network):
+    graph, unary = network
+    for n_sweeps, step in enumerate(itertools.islice(mean_field_ascent(graph, unary), 4), start=1):
+        whole = mean_field(graph, max_sweeps=n_sweeps, tol=0.0)(unary)
+        # At a stationary point the engine may stop earlier than it is asked to.
+        assert whole.log_z == pytest.approx(step.log_z, rel=1e-12, abs=1e-12)
+
+
+@given(networks())
+def test_without_edges_it_is_exact(network):
+    _, unary = network
+    expected = independent(edgeless(len(unary)))(unary)
+    nodes, bound, _ = mean_field(edgeless(len(unary)))(unary)
+    np.testing.assert_allclose(nodes, expected.nodes, rtol=1e-12)
+    assert bound == pytest.approx(expected.log_z, rel=1e-12, abs=1e-12)
+
+
+def test_at_convergence_every_node_solves_its_equation():
+    rng = np.random.default_rng(0)
+    edges = np.array(list(itertools.combinations(range(20), 2)))
+    graph = Graph(20, edges, rng.normal(size=len(edges)))
+    unary = rng.normal(size=(20, 3))
+    q = mean_field(graph, max_sweeps=10_000, tol=0.0)(unary).nodes
+    logs = unary + adjacency(graph) @ q
+    expected = np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True))
+    np.testing.assert_allclose(q, expected, atol=1e-6)
+
+
+def test_weak_relations_are_nearly_exact():
+    rng = np.random.default_rng(1)
+    edges = np.array(list(itertools.combinations(range(6), 2)))
+    graph, unary = Graph(6, edges, 0.01 * rng.normal(size=len(edges))), rng.normal(size=(6, 3))
+    exact = enumerate_assignments(graph)(unary)
+    nodes, bound, _ = mean_field(graph)(unary)
+    np.testing.assert_allclose(nodes, exact.nodes, atol=1e-3)
+    assert bound == pytest.approx(exact.log_z, abs=1e-3)
+
+
+def test_from_equal_unaries_it_stays_at_the_stationary_point():
+    """The caveat of the docstring: however strong the relation, nothing breaks the symmetry."""
+    graph = Graph(2, np.array([[0, 1]]), np.array([10.0]))
+    nodes, bound, _ = mean_field(graph)(np.zeros((2, 2)))
+    np.testing.assert_allclose(nodes, 0.5)
+    assert bound == pytest.approx(2 * np.log(2) + 5)
+
+
+# ---------------------------------------------------------------------------- behaviour
+
+
+def test_same_input_same_answer_and_the_input_stays():
+    rng = np.random.default_rng(2)
+    graph = Graph(4, np.array([[0, 1], [1, 2], [2, 3]]), np.array([1.0, -2.0, 3.0]))
+    infer, unary, other = mean_field(graph), rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
+    before, first = unary.copy(), infer(unary)
+    infer(other)
+    np.testing.assert_array_equal(infer(unary).nodes, first.nodes)
+    np.testing.assert_array_equal(unary, before)
+
+
+def test_settings_make_engines():
+    graph = Graph(3, np.array([[0, 1], [1, 2]]), np.array([3.0, 3.0]))
+    unary = np.log([[0.9, 0.1], [0.5, 0.5], [0.3, 0.7]])
+    one, many = (partial(mean_field, max_sweeps=m, tol=0.0)(graph)(unary) for m in (1, 50))
+    assert one.log_z < many.log_z - 1e-3
+    loose = mean_field(graph, tol=1.0)(unary)
+    assert loose.log_z < many.log_z
+
+
+def test_edges_given_twice_add_up_and_zeros_do_not_count():
+    unary = np.random.default_rng(3).normal(size=(3, 2))
+    once = mean_field(Graph(3, np.array([[0, 1]]), np.array([1.5])))(unary)
+    pairs = np.array([[0, 1], [1, 0], [1, 2]])
+    twice = mean_field(Graph(3, pairs, np.array([1.0, 0.5, 0.0])))(unary)
+    np.testing.assert_allclose(twice.nodes, once.nodes, rtol=1e-12)
+    assert twice.log_z == pytest.approx(once.log_z, rel=1e-12)
+
+
+def test_a_forbidden_pair_is_refused_by_name():
+    graph = Graph(4, np.array([[0, 1], [3, 2]]), np.array([1.0, -np.inf]))
+    with pytest.raises(ValueError, match=r"nodes 3 and 2 may not be equal \(edge 1 .*'gibbs'"):
+        mean_field(graph)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"max_sweeps": 0}, "max_sweeps is 0"), ({"tol": -1}, "tol is -1"), ({"tol": np.nan}, "tol")],
+)
+def test_bad_settings_are_named(settings, message):
+    with pytest.raises(ValueError, match=message):
+        mean_field(edgeless(2), **settings)
+
+
+def test_a_node_without_a_state_is_named():
+    unary = np.zeros((3, 2))
+    unary[1] = -np.inf
+    with pytest.raises(ValueError, match="node 1 has only log-potentials of -inf"):
+        mean_field(Graph(3, np.array([[0, 2]]), np.ones(1)))(unary)
+
+
+# ---------------------------------------------------------------------------- colouring
+
+
+@settings(deadline=None)
+@given(st.integers(1, 60), st.floats(0, 0.5), st.integers(0, 10**6))
+def test_colourings_are_proper_and_not_wasteful(n_nodes, density, seed):
+    rng = np.random.default_rng(seed)
+    i, j = np.triu_indices(n_nodes, 1)
+    kept = rng.random(len(i)) < density
+    edges = np.stack([i[kept], j[kept]], axis=1)
+    graph = Graph(n_nodes, edges, rng.normal(size=len(edges)))
+    colours = colour_nodes(graph)
+    assert (colours[edges[:, 0]] != colours[edges[:, 1]]).all()
+    assert colours.min() == 0
+    assert colours.max() <= np.bincount(edges.ravel(), minlength=n_nodes).max()
+    np.testing.assert_array_equal(colours, colour_nodes(graph))
+
+
+def test_bipartite_components_need_two_colours_beside_others_that_do_not():
+    rng = np.random.default_rng(0)
+    left, right = rng.integers(30, size=200), 30 + rng.integers(30, size=200)
+    triangle = np.array([[60, 61], [61, 62], [62, 60]])
+    edges = np.concatenate([np.stack([left, right], axis=1), triangle])
+    colours = colour_nodes(Graph(63, edges, np.ones(len(edges))))
+    assert colours[:60].max() == 1
+    assert sorted(colours[60:]) == [0, 1, 2]
+
+
+def test_edges_of_weight_zero_do_not_colour():
+    assert colour_nodes(Graph(2, np.array([[0, 1]]), np.zeros(1))).tolist() == [0, 0]
+
+
+@given(networks())
+def test_blocks_sort_the_network_by_colour(network):
+    graph, _ = network
+    order, slices, matrix = by_colour(graph)
+    assert sorted(order) == list(range(graph.n_nodes))
+    assert [s.start for s in slices] == [0, *(s.stop for s in slices[:-1])]
+    assert slices[-1].stop == graph.n_nodes
+    assert all(matrix[s][:, s].nnz == 0 for s in slices)
+    expected = adjacency(graph).toarray()[np.ix_(order, order)]
+    np.testing.assert_array_equal(matrix.toarray(), expected)
+
+
+@given(networks(max_nodes=5))
+def test_list_colouring_finds_one_exactly_when_there_is_one(network):
+    graph, unary = network
+    allowed = np.isfinite(unary)
+    n_nodes, n_states = unary.shape
+    a, b = graph.edges.T
+    proper = [
+        z
+        for z in map(np.array, itertools.product(range(n_states), repeat=n_nodes))
+        if allowed[np.arange(n_nodes), z].all() and (z[a] != z[b]).all()
+    ]
+    found = list_colouring(adjacency(graph), allowed)
+    assert found.complete
+    assert (found.colours is None) == (not proper)
+    if proper:
+        assert any((found.colours == z).all() for z in proper)
+
+
+def test_list_colouring_counts_the_nodes_that_it_colours():
+    free = np.ones((10, 10), dtype=bool)
+    rest = adjacency(Graph(10, np.array([[0, 1]]), np.ones(1)))
+    # Nothing has to be taken back, so that there are as many steps as nodes.
+    assert list_colouring(rest, free, max_steps=9) == (None, False)
+    assert list_colouring(rest, free, max_steps=10).complete
+    # Both ends of an edge have one colour, the same: one step, and nothing is left.
+    stuck = np.array([[True, False], [True, False]])
+    edge = adjacency(Graph(2, np.array([[0, 1]]), np.ones(1)))
+    assert list_colouring(edge, stuck, max_steps=2) == (None, True)
+    assert list_colouring(edge, stuck, max_steps=1) == (None, False)
+
+
+def test_list_colouring_says_that_it_gave_up():
+    i, j = np.triu_indices(10, 1)
+    clique = adjacency(Graph(10, np.stack([i, j], axis=1), np.ones(len(i))))
+    assert list_colouring(clique, np.ones((10, 10), dtype=bool)).colours is not None
+    too_few = np.ones((10, 9), dtype=bool)
+    assert list_colouring(clique, too_few, max_steps=500) == (None, False)

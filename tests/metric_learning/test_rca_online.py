@@ -1,0 +1,445 @@
+"""RCA of a stream: the steps of Algorithms 3 and 4, where they lead, and what keeps them there."""
+
+import io
+import warnings
+from contextlib import redirect_stdout
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+
+import cgmm.metric_learning.online
+from cgmm.metric_learning import (
+    RCA,
+    SCHEDULES,
+    OnlineRCA,
+    flow_step,
+    online_step,
+    overshoots,
+    within_chunklet_covariance,
+)
+from cgmm.scenarios import equal_chunklets
+
+C2 = np.array([[2.0, 0.9], [0.9, 0.6]])
+
+
+def stream(covariance, n_chunklets, size, seed=0):
+    """Gaussian chunklets about far means."""
+    rng = np.random.default_rng(seed)
+    root = np.linalg.cholesky(covariance)
+    means = 9 * rng.normal(size=(n_chunklets, 1, len(root)))
+    X = means + rng.normal(size=(n_chunklets, size, len(root))) @ root.T
+    return X.reshape(-1, len(root)), np.repeat(np.arange(n_chunklets), size)
+
+
+def off_by(W, C):
+    """Largest deviation of a variance from one: zero for the metric of C up to a rotation."""
+    return abs(np.linalg.eigvalsh(W @ C @ W.T) - 1).max()
+
+
+def ordinary(seed, n=3, d=2):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(d, d)), rng.normal(size=(n, d))
+
+
+# ------------------------------------------------------------------ one step
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=30)
+def test_the_step_is_the_sum_of_algorithm_3s_brackets(seed):
+    W, H = ordinary(seed, n=1 + seed % 5)
+    expected = W.copy()
+    for h in H:
+        y = W @ h
+        expected += 0.03 * (W - np.outer(y, y) @ W)
+    np.testing.assert_allclose(online_step(W, H, 0.03), expected, atol=1e-12)
+
+
+def test_algorithm_4_on_a_pair_is_algorithm_3_at_half_the_difference():
+    # So it converges to twice the W, with twice the step.
+    rng = np.random.default_rng(0)
+    W, (x1, x2) = rng.normal(size=(3, 3)), rng.normal(size=(2, 3))
+    H = np.array([x1, x2]) - (x1 + x2) / 2
+    np.testing.assert_allclose(
+        online_step(W, H, 0.1), online_step(W, (x1 - x2)[None] / 2, 0.2), atol=1e-12
+    )
+    # W as Algorithm 3 has it, for differences of twice the variance: half of Algorithm 4's
+    np.testing.assert_allclose(
+        online_step(2 * W, H, 0.1) / 2, online_step(W, (x1 - x2)[None], 0.2), atol=1e-12
+    )
+
+
+def printed_step(W, H, eta):
+    """Algorithm 4 as it is printed: W + η Σ (W - y yᵗ) W."""
+    Y = H @ W.T
+    return W + eta * (len(Y) * W - Y.T @ Y) @ W
+
+
+def run(step, W, C, n_steps=4_000, eta=0.02):
+    """The mean field of a step: a chunklet whose scatter is exactly C per point."""
+    H = np.linalg.cholesky(C).T * np.sqrt(len(C))
+    for _ in range(n_steps):
+        W = step(W, H, eta)
+    return W
+
+
+def test_the_printed_bracket_does_not_become_algorithm_3():
+    W, H = ordinary(0, n=1)
+    assert abs(printed_step(W, H, 0.1) - online_step(W, H, 0.1)).max() > 0.01
+
+
+def test_the_printed_bracket_does_not_converge_to_a_whitening():
+    # Its only invertible fixed point is C⁻¹, for W = W C Wᵗ means I = C Wᵗ; and that is a saddle:
+    # near it E' = -Eᵗ C⁻¹, whose off-diagonal part in C's eigenvectors grows at 1 / sqrt(c_1 c_2).
+    H = np.linalg.cholesky(C2).T * np.sqrt(2)
+    inverse, (c, V) = np.linalg.inv(C2), np.linalg.eigh(C2)
+    np.testing.assert_allclose(printed_step(inverse, H, 0.02), inverse, atol=1e-12)
+    mode = 1e-6 * V @ np.array([[0, np.sqrt(c[0])], [-np.sqrt(c[1]), 0]]) @ V.T
+    moved = run(printed_step, inverse + mode, C2, n_steps=100, eta=0.005) - inverse
+    growth = np.sum(moved * mode) / np.sum(mode**2)
+    assert growth == pytest.approx(np.exp(100 * 2 * 0.005 / np.sqrt(c[0] * c[1])), rel=0.05)
+    # From symmetric starts, as the paper has them, W fades away, wholly or in part; the corrected
+    # bracket whitens from every one of them.
+    for start in ([[1, 0], [0, 1]], [[1, 0], [0, 0.5]], [[1, 0], [0, -0.5]], [[1, 2], [2, -1]]):
+        start = 0.1 * np.array(start)
+        assert off_by(run(printed_step, start, C2), C2) > 0.8
+        W = run(online_step, start, C2)
+        np.testing.assert_allclose(W @ C2 @ W.T, np.eye(2), atol=1e-9)
+        P = W @ np.linalg.cholesky(C2)
+        np.testing.assert_allclose(P @ P.T, np.eye(2), atol=1e-9)
+
+
+@given(st.integers(0, 10_000), st.floats(0.01, 3.0))
+@settings(max_examples=30)
+def test_the_guarded_step_solves_the_differential_equation(seed, eta):
+    W, H = ordinary(seed, n=1 + seed % 4, d=3)
+
+    def slope(_, w):
+        return (online_step(w.reshape(3, 3), H, 1.0) - w.reshape(3, 3)).ravel()
+
+    solved = solve_ivp(slope, (0, eta), W.ravel(), rtol=1e-10, atol=1e-12, method="DOP853")
+    size = abs(solved.y[:, -1]).max()
+    np.testing.assert_allclose(
+        flow_step(W, H, eta), solved.y[:, -1].reshape(3, 3), rtol=1e-6, atol=1e-6 * size
+    )
+
+
+def test_a_short_guarded_step_is_a_plain_one():
+    W, H = ordinary(3)
+    np.testing.assert_allclose(flow_step(W, H, 1e-6), online_step(W, H, 1e-6), atol=1e-9)
+    assert not overshoots(W, H, 1e-6)
+
+
+@given(st.floats(-3, 6), st.integers(1, 6), st.floats(1e-3, 0.5))
+@settings(max_examples=50)
+def test_no_chunklet_is_too_far_for_the_guarded_step(decades, n, eta):
+    rng = np.random.default_rng(n)
+    W, H = np.eye(3), 10.0**decades * rng.normal(size=(n, 3))
+    after = flow_step(W, H, eta)
+    seen = np.linalg.svd(H @ after.T)[1].max() ** 2
+    assert seen <= n / -np.expm1(-2 * n * eta) * (1 + 1e-5)
+    if n >= 3:
+        # no direction is lost
+        assert np.linalg.svd(after)[1].min() > 0
+
+
+def test_overshooting_is_told_by_the_largest_eigenvalue():
+    H = np.array([[3.0, 0.0], [0.0, 3.0]])
+    # λ - n = 7: the bound by the trace, 16, alone would say otherwise at 0.05.
+    assert not overshoots(np.eye(2), H, 0.05)
+    assert overshoots(np.eye(2), H, 0.08)
+    for far in (1e13, 1e200):
+        with pytest.raises(ValueError, match=r"deviation of .* more than 1e\+12 in the metric"):
+            overshoots(np.eye(1), np.array([[far]]), 0.1)
+
+
+# ------------------------------------------------------------------ where it leads
+
+
+@pytest.mark.parametrize("size", [2, 3, 7])
+def test_a_stationary_stream_leads_to_the_batch_metric_up_to_a_rotation(size):
+    X, y = stream(C2, 4000, size)
+    batch = RCA().fit(X, y)
+    online = OnlineRCA(random_state=0)
+    for start in range(0, 4000, 500):
+        part = (y >= start) & (y < start + 500)
+        online.partial_fit(X[part], y[part])
+    assert online.n_steps_ == 4000
+    assert online.n_points_ == len(X)
+    P = online.components_ @ np.linalg.inv(batch.components_)
+    np.testing.assert_allclose(P @ P.T, np.eye(2), atol=0.05)
+    # and it is not the batch's own root, which tells the test from one that ignores rotation
+    assert abs(P - np.eye(2)).max() > 0.1
+    np.testing.assert_allclose(
+        online.get_mahalanobis_matrix(), batch.get_mahalanobis_matrix(), rtol=0.1, atol=0.1
+    )
+    np.testing.assert_allclose(online.inverse_transform(online.transform(X)), X, atol=1e-9)
+    np.testing.assert_allclose(online.mean_, X.mean(axis=0), rtol=1e-9)
+
+
+def test_the_error_falls_with_the_square_root_of_the_stream():
+    errors = []
+    for n in (500, 8_000):
+        runs = []
+        for seed in range(6):
+            X, y = stream(C2, n, 2, seed)
+            W = OnlineRCA(random_state=seed).partial_fit(X, y).components_
+            runs.append(off_by(W, C2 / 2))
+        errors.append(np.mean(runs))
+    assert errors[0] / errors[1] == pytest.approx(4, rel=0.5)
+    assert errors[1] < 0.05
+
+
+def test_chunklets_of_many_sizes_lead_to_the_pooled_covariance():
+    # The steady state printed in Appendix C, by E[(1/n) Σ h hᵗ], holds for one size. Where sizes
+    # go with classes it is another matrix than the one that the algorithm, and eq. 1, arrive at.
+    small, large = np.diag([1.0, 9.0]), np.diag([9.0, 1.0])
+    X2, y2 = stream(small, 4000, 2, seed=1)
+    X8, y8 = stream(large, 4000, 8, seed=2)
+    X, y = np.concatenate([X2, X8]), np.concatenate([2 * y2, 2 * y8 + 1])
+    order = np.argsort(y, kind="stable")
+    X, y = X[order], y[order]
+    pooled = within_chunklet_covariance(X, y)
+    printed = (within_chunklet_covariance(X2, y2) + within_chunklet_covariance(X8, y8)) / 2
+    W = OnlineRCA(random_state=0).partial_fit(X, y).components_
+    assert off_by(W, pooled) < 0.1
+    assert off_by(W, printed) > 0.3
+
+
+def test_noise_of_constant_steps_is_in_proportion_to_the_step():
+    X, y = stream(C2, 30_000, 2)
+    spread = []
+    for eta in (0.02, 0.005):
+        model, variances = OnlineRCA("constant", eta=eta, random_state=0), []
+        for start in range(0, 30_000, 100):
+            part = slice(2 * start, 2 * start + 200)
+            W = model.partial_fit(X[part], y[part]).components_
+            variances.append(np.sum((W @ (C2 / 2) @ W.T - np.eye(2)) ** 2))
+        spread.append(np.mean(variances[100:]))
+    # squared deviations, so that η enters to the first power
+    assert spread[0] / spread[1] == pytest.approx(4, rel=0.35)
+
+
+def test_constant_steps_follow_a_drifting_source_and_decreasing_ones_lag():
+    def turned(angle):
+        c, s = np.cos(angle), np.sin(angle)
+        R = np.array([[c, -s], [s, c]])
+        return R @ np.diag([9.0, 0.25]) @ R.T
+
+    models = {name: OnlineRCA(name, random_state=0) for name in SCHEDULES}
+    models["constant"].set_params(eta=0.01)
+    errors = {name: [] for name in models}
+    for t in range(120):
+        covariance = turned(t * np.pi / 120)
+        X, y = stream(covariance, 100, 2, seed=t)
+        for name, model in models.items():
+            model.partial_fit(X, y)
+            errors[name].append(off_by(model.components_, covariance / 2))
+    followed, lagged = (np.median(errors[name][40:]) for name in ("constant", "decreasing"))
+    assert followed < 0.4
+    assert lagged > 1.2
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_digits])
+@pytest.mark.parametrize("size", [2, 10])
+def test_fit_whitens_real_data(load, size):
+    X, y = load(return_X_y=True)
+    chunklets = equal_chunklets(y, size, len(y), random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model = OnlineRCA(random_state=0).fit(X, chunklets)
+        rank = len(RCA().fit(X, chunklets).components_)
+    C = within_chunklet_covariance(X, chunklets)
+    variances = np.linalg.eigvalsh(model.components_ @ C @ model.components_.T)
+    np.testing.assert_allclose(variances[-rank:], 1, atol=0.3)
+    np.testing.assert_allclose(variances[:-rank], 0, atol=1e-9)
+
+
+# ------------------------------------------------------------------ what keeps it there
+
+
+def test_units_of_columns_do_not_matter():
+    X, y = stream(C2, 50, 3)
+    units = np.array([1e-140, 1e140])
+    first = OnlineRCA(random_state=0).fit(X, y)
+    second = OnlineRCA(random_state=0).fit(X * units, y)
+    np.testing.assert_allclose(second.transform(X * units), first.transform(X), rtol=1e-6)
+
+
+def test_an_outlier_does_not_make_it_diverge():
+    X, y = stream(C2, 2000, 2)
+    model = OnlineRCA("constant", eta=0.02, random_state=0).partial_fit(X, y)
+    wild = np.array([[0.0, 0.0], [1e10, -1e9]])
+    unguarded = model.components_
+    for _ in range(3):
+        H = wild - wild.mean(axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            unguarded = online_step(unguarded, H, 0.02)
+    assert not abs(unguarded).max() < 1e30
+    before = model.n_guarded_
+    model.partial_fit(wild, [0, 0])
+    assert model.n_guarded_ == before + 1
+    assert np.linalg.norm(model.transform(wild[1:])) < 2 / np.sqrt(0.02)
+    model.partial_fit(X, y)
+    assert off_by(model.components_, C2 / 2) < 1
+
+
+def test_a_step_much_too_long_still_gives_a_bounded_metric():
+    X, y = stream(C2, 3000, 2)
+    model = OnlineRCA("constant", eta=0.5, random_state=0).partial_fit(X, y)
+    assert model.n_guarded_ > 500
+    assert off_by(model.components_, C2 / 2) < 100
+
+
+def test_columns_that_never_vary_are_left_out_until_they_do():
+    X, y = stream(C2, 300, 3)
+    Z = np.column_stack([X[:, 0], np.full(900, 5.0), X[:, 1]])
+    model = OnlineRCA(random_state=0).partial_fit(Z, y)
+    assert (model.components_[:, 1] == 0).all()
+    assert off_by(model.components_[:, [0, 2]].T @ model.components_[:, [0, 2]], np.eye(2)) >= 0
+    np.testing.assert_allclose(model.inverse_transform(model.transform(Z)), Z, atol=1e-9)
+    Z[:, 1] = np.random.default_rng(0).normal(size=900)
+    for _ in range(20):
+        model.partial_fit(Z, y)
+    C = within_chunklet_covariance(Z, y)
+    assert off_by(model.components_, C) < 0.3
+
+
+def test_dependent_columns():
+    X, y = stream(C2, 300, 3)
+    Z = np.column_stack([X, X @ [1, 2]])
+    with pytest.warns(UserWarning, match="vary in 2 of 3 dimensions.*columns of transform have"):
+        model = OnlineRCA(random_state=0).fit(Z, y)
+    # What is left out is the pseudo-inverse's, in units of each column's deviation.
+    units = np.diag(within_chunklet_covariance(Z, y))
+    np.testing.assert_allclose(model.components_ @ (units * [1, 2, -1]), np.zeros(3), atol=1e-9)
+    assert np.linalg.matrix_rank(model.components_, tol=1e-6) == 2
+    # A stream cannot know beforehand; the model survives the error as it was.
+    streaming = OnlineRCA("constant", eta=0.05, random_state=0).partial_fit(Z[:30], y[:30])
+    before = streaming.components_.copy()
+    with pytest.raises(ValueError, match=r"W has grown to .*some combination of columns"):
+        streaming.partial_fit(Z, y)
+    np.testing.assert_array_equal(streaming.components_, before)
+    assert streaming.n_steps_ == 10
+
+
+def test_a_failed_first_call_leaves_nothing_behind():
+    model = OnlineRCA()
+    with pytest.raises(ValueError, match="coincide"):
+        model.partial_fit(np.ones((4, 2)), [0, 0, 1, 1])
+    assert not hasattr(model, "components_")
+    assert not hasattr(model, "n_features_in_")
+    X, y = stream(C2, 10, 2)
+    model.partial_fit(X, y)
+    with pytest.raises(ValueError, match="3 features"):
+        model.partial_fit(np.ones((4, 3)), [0, 0, 1, 1])
+    # once begun, chunklets without scatter say nothing and stop nothing
+    assert model.partial_fit(np.ones((4, 2)), [0, 0, 1, 1]).n_steps_ == 12
+
+
+def test_chunklets_come_in_the_order_of_their_first_points():
+    X, y = stream(C2, 30, 2)
+    names = np.random.default_rng(0).permutation(30)[y]
+    first = OnlineRCA(random_state=0).partial_fit(X, y)
+    second = OnlineRCA(random_state=0).partial_fit(X, names)
+    np.testing.assert_allclose(first.components_, second.components_, rtol=1e-12)
+    backwards = OnlineRCA(random_state=0).partial_fit(X[::-1], y[::-1])
+    assert abs(backwards.components_ - first.components_).max() > 1e-6
+
+
+def test_must_links_tie_the_rows_of_one_call():
+    X, y = stream(C2, 30, 2)
+    pairs = np.arange(60).reshape(30, 2)
+    for method in ("fit", "partial_fit"):
+        first = getattr(OnlineRCA(random_state=0), method)(X, y)
+        second = getattr(OnlineRCA(random_state=0), method)(X, must_link=pairs)
+        np.testing.assert_allclose(first.components_, second.components_, rtol=1e-10)
+
+
+def test_same_seed_same_answer_and_fit_starts_anew():
+    X, y = stream(C2, 50, 3)
+    first = OnlineRCA(random_state=3).fit(X, y)
+    second = OnlineRCA(random_state=3).fit(X[:60], y[:60]).fit(X, y)
+    np.testing.assert_array_equal(first.components_, second.components_)
+    assert first.n_steps_ == second.n_steps_ == 500
+    # and a stream may go on after it
+    np.testing.assert_allclose(second.partial_fit(X + 3, y).mean_, X.mean(axis=0) + 1.5, rtol=1e-10)
+    other = OnlineRCA(random_state=4).fit(X, y)
+    assert abs(other.components_ - first.components_).max() > 1e-3
+
+
+def test_singletons_are_skipped():
+    X, y = stream(C2, 40, 2)
+    Z, z = np.concatenate([X, X[:5] + 1]), np.concatenate([y, 100 + np.arange(5)])
+    np.testing.assert_array_equal(
+        OnlineRCA(random_state=0).partial_fit(Z, z).components_,
+        OnlineRCA(random_state=0).partial_fit(X, y).components_,
+    )
+
+
+def test_too_few_epochs_are_told():
+    X, y = load_wine(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="after 1 epochs the variance .* still off by"):
+        OnlineRCA("constant", eta=1e-3, n_epochs=1, random_state=0).fit(X, y)
+
+
+def test_progress_and_interrupt_keep_what_is_learnt(monkeypatch):
+    X, y = stream(C2, 100, 3)
+    with redirect_stdout(io.StringIO()) as output:
+        OnlineRCA(n_epochs=3, random_state=0, verbose=1).fit(X, y)
+    lines = output.getvalue().splitlines()
+    assert [line.split(":")[0] for line in lines] == ["epoch 0", "epoch 1", "epoch 2"]
+    whole = OnlineRCA(n_epochs=2, random_state=0).fit(X, y)
+    calls = []
+
+    def step(W, H, eta):
+        calls.append(eta)
+        if len(calls) == 201:
+            raise KeyboardInterrupt
+        return online_step(W, H, eta)
+
+    monkeypatch.setattr(cgmm.metric_learning.online, "online_step", step)
+    with pytest.warns(ConvergenceWarning, match="interrupted; what has been learnt is kept"):
+        model = OnlineRCA(n_epochs=10, random_state=0).fit(X, y)
+    guarded = whole.n_guarded_
+    # The step that was interrupted does not count.
+    assert model.n_steps_ == 200 + guarded
+    assert off_by(model.components_, within_chunklet_covariance(X, y)) < 0.5
+    np.testing.assert_allclose(model.inverse_transform(model.transform(X)), X, atol=1e-9)
+
+
+def test_a_step_beyond_all_numbers_is_refused():
+    rng = np.random.default_rng(0)
+    # Within chunklets the second column does not vary: along it W only grows.
+    X = np.column_stack([rng.normal(size=40), np.repeat(np.arange(4.0), 10)])
+    model = OnlineRCA("constant", eta=40.0)
+    with (
+        pytest.warns(UserWarning, match="vary in 1 of 2 dimensions"),
+        pytest.raises(ValueError, match="a step of 40 times the 10 points"),
+    ):
+        model.fit(X, np.repeat(np.arange(4), 10))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-140])
+def test_growth_is_measured_in_units_of_the_data(scale):
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(20, 2)), 2, axis=0) + 0.1 * rng.normal(size=(40, 2))
+    model = OnlineRCA("constant", eta=0.01, random_state=0)
+    for _ in range(3):
+        model.partial_fit(scale * X, np.repeat(np.arange(20), 2))
+    # From now on the first column does not vary, so that W grows along it.
+    X[:, 0] = 0
+    long = np.tile(scale * X, (100, 1))
+    with pytest.raises(ValueError, match=r"W has grown to .* of column 0"):
+        model.partial_fit(long, np.repeat(np.arange(2000), 2))
+
+
+def test_a_metric_beyond_all_numbers_is_refused():
+    cgmm.metric_learning.online._require_finite_metric(np.diag([1e153, 1.0]))
+    with pytest.raises(ValueError, match=r"W has grown to 1e\+160: its squares, .* overflow"):
+        cgmm.metric_learning.online._require_finite_metric(np.diag([1e160, 1.0]))

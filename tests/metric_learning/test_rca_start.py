@@ -1,0 +1,142 @@
+"""RCA as the initial metric of constrained EM: as a start, and as the first step of a pipeline."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.datasets import load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import make_pipeline
+
+from cgmm import ConstrainedGaussianMixture
+from cgmm.datasets import three_classes
+from cgmm.metric_learning import RCA, rca_start
+from cgmm.metrics import balanced_rand_index
+from cgmm.network import SideInformation
+from cgmm.scenarios import links_of_chunklets, pairs_until
+
+
+@pytest.fixture(scope="module")
+def data():
+    return three_classes()
+
+
+@pytest.fixture(scope="module")
+def must(data):
+    # "little" side information of [barhillel2005, sect. 8.3]
+    return pairs_until(data.y, int(0.9 * len(data.y)), random_state=0)
+
+
+def test_the_start_is_hard_and_keeps_chunklets_whole(data, must):
+    r = rca_start(data.X, 3, must_link=must, random_state=0)
+    assert r.shape == (len(data.X), 3)
+    assert set(np.unique(r)) == {0.0, 1.0}
+    np.testing.assert_array_equal(r.sum(axis=1), 1)
+    np.testing.assert_array_equal(r[must[:, 0]], r[must[:, 1]])
+    np.testing.assert_array_equal(r, rca_start(data.X, 3, must_link=must, random_state=0))
+
+
+def test_each_chunklet_is_at_its_nearest_seed_in_the_learnt_metric(data, must):
+    # Seeds are centroids of chunklets; each of the three must win itself and all that is nearer to
+    # it than to the others.
+    r = rca_start(data.X, 3, must_link=must, random_state=1)
+    Y = RCA().fit(data.X, must_link=must).transform(data.X)
+    side = SideInformation.build(len(Y), must_link=must)
+    centroids = side.sum_over_nodes(Y) / np.bincount(side.node_of)[:, None]
+    groups = side.sum_over_nodes(r) > 0
+    big = np.flatnonzero(np.bincount(side.node_of) > 1)
+
+    def explained(seeds):
+        apart = np.linalg.norm(centroids[:, None] - centroids[seeds][None], axis=2)
+        return np.array_equal(apart.argmin(axis=1), groups.argmax(axis=1))
+
+    members = [big[groups[big, k]] for k in range(3)]
+    assert any(explained([a, b, c]) for a in members[0] for b in members[1] for c in members[2])
+
+
+def test_chunklets_by_y_are_those_by_links(data):
+    y = np.where(np.arange(len(data.y)) % 7 == 0, data.y, -1)
+    np.testing.assert_array_equal(
+        rca_start(data.X, 3, y, random_state=0),
+        rca_start(data.X, 3, must_link=links_of_chunklets(y), random_state=0),
+    )
+
+
+def test_the_model_given_is_used_and_left_alone(data, must):
+    model = RCA(1)
+    r = rca_start(data.X, 3, must_link=must, rca=model, random_state=0)
+    assert not hasattr(model, "components_")
+    assert (r != rca_start(data.X, 3, must_link=must, random_state=0)).any()
+    with pytest.raises(ValueError, match="share a chunklet"):
+        rca_start(data.X, 3)
+
+
+def fitted(X, **kwargs):
+    must, seed = kwargs.pop("must_link", None), kwargs.pop("random_state", 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return ConstrainedGaussianMixture(3, random_state=seed, **kwargs).fit(X, must_link=must)
+
+
+@pytest.mark.parametrize("name", ["three classes", "wine"])
+def test_constrained_em_from_the_learnt_metric_beats_em(name, data):
+    # Variants e and f of [barhillel2005, Fig. 10]: EM, and constrained EM with RCA for a start.
+    # Between them, constrained EM from a start in the original space.
+    X, y = (data.X, data.y) if name == "three classes" else load_wine(return_X_y=True)
+    scores = []
+    for seed in range(6):
+        must = pairs_until(y, int(0.8 * len(y)), random_state=seed)
+        start = rca_start(X, 3, must_link=must, random_state=seed)
+        options = {"covariance_type": "tied", "random_state": seed}
+        models = (
+            fitted(X, **options),
+            fitted(X, must_link=must, init_params="k-means++", **options),
+            fitted(X, must_link=must, init_params=start, **options),
+        )
+        scores.append([balanced_rand_index(y, model.labels_) for model in models])
+    plain, constrained, learnt = np.mean(scores, axis=0)
+    assert learnt > 0.95
+    assert learnt >= constrained
+    assert learnt > plain + 0.05
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+def test_after_the_start_the_metric_makes_no_difference(data, must, covariance_type):
+    # Mixtures of these types are equivariant: EM in the space of RCA is EM in the original one.
+    rca = RCA().fit(data.X, must_link=must)
+    options = {
+        "covariance_type": covariance_type,
+        "init_params": rca_start(data.X, 3, must_link=must, random_state=0),
+        "must_link": must,
+        "reg_covar": 0.0,
+        "tol": 1e-7,
+        "max_iter": 500,
+    }
+    here, there = fitted(data.X, **options), fitted(rca.transform(data.X), **options)
+    np.testing.assert_array_equal(here.labels_, there.labels_)
+    stretch = len(data.X) * np.linalg.slogdet(rca.components_).logabsdet
+    assert here.log_evidence_ == pytest.approx(there.log_evidence_ + stretch, rel=1e-6)
+    # "spherical" is not, and there the metric is the model.
+    options["covariance_type"] = "spherical"
+    here, there = fitted(data.X, **options), fitted(rca.transform(data.X), **options)
+    assert there.log_evidence_ + stretch > here.log_evidence_ + 50
+
+
+@pytest.mark.parametrize("routed", [False, True])
+def test_pipeline(data, must, routed):
+    mixture = ConstrainedGaussianMixture(3, covariance_type="spherical", random_state=0)
+    with config_context(enable_metadata_routing=routed):
+        if routed:
+            first = RCA().set_fit_request(must_link=True)
+            pipeline = make_pipeline(first, mixture.set_fit_request(must_link=True))
+            pipeline.fit(data.X, must_link=must)
+        else:
+            pipeline = make_pipeline(RCA(), mixture)
+            pipeline.fit(data.X, rca__must_link=must, constrainedgaussianmixture__must_link=must)
+    assert balanced_rand_index(data.y, pipeline[-1].labels_) > 0.98
+    by_hand = RCA().fit(data.X, must_link=must)
+    np.testing.assert_allclose(pipeline[0].components_, by_hand.components_)
+    np.testing.assert_array_equal(
+        pipeline.predict(data.X), pipeline[-1].predict(by_hand.transform(data.X))
+    )

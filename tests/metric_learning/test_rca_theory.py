@@ -1,0 +1,391 @@
+"""What barhillel2005 proves of RCA, checked; and what it prints that does not hold."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import eigh
+from scipy.optimize import approx_fprime, minimize
+from scipy.stats import multivariate_normal
+from sklearn.datasets import load_wine
+
+from cgmm.datasets import shared_axis
+from cgmm.metric_learning import (
+    RCA,
+    cfld,
+    information,
+    likelihood_criterion,
+    principal_axes,
+    total_covariance,
+    variance_of_covariance,
+    variance_ratio,
+    weight_ratio,
+    within_chunklet_covariance,
+    within_distance,
+)
+from cgmm.metric_learning.whiten import whitening
+
+
+@pytest.fixture(scope="module")
+def sample():
+    """Points in four correlated dimensions, chunklets of 2 to 5, some points in none."""
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(2, 6, size=25)
+    y = np.concatenate([np.repeat(np.arange(25), sizes), np.full(20, -1)])
+    centres = 3 * rng.normal(size=(26, 4))
+    X = centres[y] + rng.normal(size=(len(y), 4)) @ rng.normal(size=(4, 4))
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def within(sample):
+    return within_chunklet_covariance(*sample)
+
+
+@pytest.fixture(scope="module")
+def total(sample):
+    return total_covariance(sample[0])
+
+
+def residuals(X, y):
+    """Points less the mean of their chunklet, one by one."""
+    return np.array([X[i] - X[y == y[i]].mean(axis=0) for i in np.flatnonzero(y >= 0)])
+
+
+def random_metric(rng, d):
+    A = rng.normal(size=(d, d))
+    return A @ A.T + 1e-3 * np.eye(d)
+
+
+# ------------------------------------------------------------------ eqs. 2 to 5
+
+
+@given(st.integers(0, 100_000))
+@settings(max_examples=60)
+def test_no_invertible_map_keeps_more_information(sample, within, seed):
+    X, y = sample
+    rng = np.random.default_rng(seed)
+    competitor = (
+        rng.normal(size=(4, 4)) if seed % 2 else whitening(within) + 0.1 * rng.normal(size=(4, 4))
+    )
+    best = information(whitening(within), within)
+    assert information(competitor, within) <= best + 1e-10
+    # [barhillel2005, eq. 3] by its sum over points, at the scale where the constraint is tight
+    H = residuals(X, y) @ competitor.T
+    scale = np.sqrt(np.mean(np.sum(H**2, axis=1)))
+    by_hand = np.log(abs(np.linalg.det(competitor / scale)))
+    assert information(competitor, within) == pytest.approx(by_hand, rel=1e-10, abs=1e-10)
+
+
+def test_the_solution_of_equation_4_is_the_inverse_over_d(sample, within):
+    B = np.linalg.inv(within) / 4
+    H = residuals(*sample)
+    assert np.mean(np.einsum("id,de,ie->i", H, B, H)) == pytest.approx(1, rel=1e-10)
+    assert information(whitening(within), within) == pytest.approx(
+        0.5 * np.linalg.slogdet(B).logabsdet, rel=1e-10
+    )
+    # and another constraint changes its scale alone
+    assert information(7 * whitening(within), within) == pytest.approx(
+        information(whitening(within), within), rel=1e-10
+    )
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 4])
+def test_no_map_to_k_dimensions_keeps_more_than_the_discriminant(within, total, K):
+    A, ratios = cfld(within, total, K)
+    best = information(A, within, total)
+    assert best == pytest.approx(np.sum(np.log(ratios)) - K * np.log(K), rel=1e-9)
+    rng = np.random.default_rng(K)
+    axes = principal_axes(total, K)
+    rivals = [
+        axes,
+        whitening(axes @ within @ axes.T) @ axes,
+        *(rng.normal(size=(K, 4)) for _ in range(200)),
+        *(A + 0.05 * rng.normal(size=(K, 4)) for _ in range(200)),
+    ]
+    assert max(information(rival, within, total) for rival in rivals) <= best + 1e-9
+    # An optimiser that knows nothing of eigenvectors gets there, and no farther.
+    found = minimize(
+        lambda a: -information(a.reshape(K, 4), within, total), rng.normal(size=4 * K), tol=1e-10
+    )
+    assert -found.fun == pytest.approx(best, abs=1e-5)
+    # App. A: at the optimum A Ĉ Aᵗ is I / K, of trace one
+    scaled = A / np.sqrt(K)
+    np.testing.assert_allclose(scaled @ within @ scaled.T, np.eye(K) / K, atol=1e-10)
+
+
+def test_with_as_many_rows_as_columns_the_two_criteria_differ_by_a_constant(within, total):
+    constant = np.linalg.slogdet(total).logabsdet
+    for seed in range(5):
+        A = np.random.default_rng(seed).normal(size=(4, 4))
+        assert information(A, within, total) == pytest.approx(
+            2 * information(A, within) + constant, rel=1e-9
+        )
+    with pytest.raises(ValueError, match=r"shape \(2, 4\) loses dimensions.*total"):
+        information(np.ones((2, 4)), within)
+
+
+def test_entropy_of_the_image_has_k_over_two():
+    # Section 3.3 prints D/2 log 2πe for Y = A X, which has K dimensions.
+    A, S = np.array([[1.0, 2.0, 0.5]]), np.diag([1.0, 2.0, 3.0])
+    entropy = multivariate_normal(np.zeros(1), A @ S @ A.T).entropy()
+    half_log_det = 0.5 * np.linalg.slogdet(A @ S @ A.T).logabsdet
+    assert entropy == pytest.approx(1 / 2 * np.log(2 * np.pi * np.e) + half_log_det, rel=1e-12)
+    assert abs(entropy - (3 / 2 * np.log(2 * np.pi * np.e) + half_log_det)) > 2
+
+
+def test_the_ratio_of_equation_14_is_one_of_determinants(within, total):
+    # Printed without bars it is a ratio of K x K matrices, which nothing can maximise.
+    K = 2
+    A, ratios = cfld(within, total, K)
+
+    def of_determinants(rows):
+        return np.linalg.det(rows @ total @ rows.T) / np.linalg.det(rows @ within @ rows.T)
+
+    assert of_determinants(A) == pytest.approx(np.prod(ratios), rel=1e-9)
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        assert of_determinants(rng.normal(size=(K, 4))) <= of_determinants(A) * (1 + 1e-9)
+    # "eigenvectors of S_w⁻¹ S_t", which are not orthogonal; both covariances become diagonal
+    assert abs(A[0] @ A[1]) > 1e-3 * np.linalg.norm(A[0]) * np.linalg.norm(A[1])
+
+
+def test_the_trace_of_appendix_a(sample, within):
+    # tr(AᵗĈ) and tr(AᵗĈA) do not even conform for K < D; tr(AĈAᵗ) is the sum over points.
+    A = np.random.default_rng(0).normal(size=(2, 4))
+    H = residuals(*sample)
+    assert np.mean(np.sum((H @ A.T) ** 2, axis=1)) == pytest.approx(
+        np.trace(A @ within @ A.T), rel=1e-10
+    )
+    for product in ("A.T @ within", "A.T @ within @ A"):
+        with pytest.raises(ValueError, match="mismatch"):
+            eval(product, {"A": A, "within": within})
+
+
+# ------------------------------------------------------------------ eqs. 6, 7, 9, 10
+
+
+@given(st.integers(0, 100_000))
+@settings(max_examples=60)
+def test_no_metric_of_unit_volume_brings_chunklets_closer(sample, within, seed):
+    B = random_metric(np.random.default_rng(seed), 4)
+    assert within_distance(B, within) >= within_distance(np.linalg.inv(within), within) - 1e-10
+    H = residuals(*sample)
+    unit = B / np.linalg.det(B) ** (1 / 4)
+    by_hand = np.mean(np.einsum("id,de,ie->i", H, unit, H))
+    assert within_distance(B, within) == pytest.approx(by_hand, rel=1e-10)
+
+
+def test_the_exponent_of_the_volume_is_one_over_d(within):
+    # Printed as 1/b below eq. 7.
+    volume = np.linalg.det(within)
+    B = volume ** (1 / 4) * np.linalg.inv(within)
+    assert np.linalg.det(B) == pytest.approx(1, rel=1e-10)
+    assert within_distance(B, within) == pytest.approx(4 * volume ** (1 / 4), rel=1e-10)
+    # It is stationary for the Lagrangian: N Ĉ = λ B⁻¹ with λ = N |Ĉ|^(1/D).
+    np.testing.assert_allclose(within, volume ** (1 / 4) * np.linalg.inv(B), rtol=1e-9)
+
+
+def test_distances_within_chunklets_by_pairs(sample, within):
+    # [barhillel2005, eqs. 9 and 10]
+    X, y = sample
+    B = random_metric(np.random.default_rng(1), 4)
+    summed = 0.0
+    for j in range(25):
+        rows = X[y == j]
+        apart = (rows[:, None] - rows[None]).sum(axis=1)
+        summed += np.einsum("id,de,ie->", apart, B, apart) / len(rows) ** 2
+    assert summed / np.sum(y >= 0) == pytest.approx(np.trace(B @ within), rel=1e-10)
+    pairs = X[:60].reshape(30, 2, 4)
+    apart = pairs[:, 0] - pairs[:, 1]
+    C = within_chunklet_covariance(X[:60], np.repeat(np.arange(30), 2))
+    assert np.einsum("id,de,ie->", apart, B, apart) / (2 * 60) == pytest.approx(
+        np.trace(B @ C), rel=1e-10
+    )
+
+
+# ------------------------------------------------------------------ eqs. 11 and 12, App. B
+
+
+def test_rca_is_the_maximum_likelihood_covariance_within_classes(sample, within):
+    X, y = sample
+    n = int(np.sum(y >= 0))
+    H = residuals(X, y)
+    rng = np.random.default_rng(0)
+    best = likelihood_criterion(np.linalg.inv(within), within, n)
+    for _ in range(100):
+        B = random_metric(rng, 4)
+        assert likelihood_criterion(B, within, n) >= best
+        log_likelihood = multivariate_normal(np.zeros(4), np.linalg.inv(B)).logpdf(H).sum()
+        assert likelihood_criterion(B, within, n) == pytest.approx(
+            -2 * log_likelihood - n * 4 * np.log(2 * np.pi), rel=1e-9
+        )
+    top = np.linalg.inv(within)
+    slope = approx_fprime(
+        top.ravel(), lambda b: likelihood_criterion(b.reshape(4, 4), within, n) / n, 1e-7
+    )
+    assert abs(slope).max() < 1e-5
+
+
+def test_n_of_equation_1_must_be_the_points_in_chunklets(sample, within):
+    # Algorithm 1 calls all points N. With that N the matrix is another, by a factor, and no
+    # longer the one of greatest likelihood.
+    X, y = sample
+    n = int(np.sum(y >= 0))
+    printed = within * n / len(X)
+    assert len(X) - n == 20
+    assert (
+        likelihood_criterion(np.linalg.inv(printed), within, n)
+        > likelihood_criterion(np.linalg.inv(within), within, n) + 1
+    )
+
+
+def estimates(n_chunklets, size, C, n_draws, seed=0):
+    """(n_draws, D, D) unbiased covariances of Gaussian chunklets about means of their own."""
+    rng = np.random.default_rng(seed)
+    root = np.linalg.cholesky(C)
+    means = 5 * rng.normal(size=(n_draws, n_chunklets, 1, len(C)))
+    X = means + rng.normal(size=(n_draws, n_chunklets, size, len(C))) @ root.T
+    y = np.repeat(np.arange(n_chunklets), size)
+    return np.array(
+        [within_chunklet_covariance(x.reshape(-1, len(C)), y, unbiased=True) for x in X]
+    )
+
+
+C3 = np.array([[2.0, 0.8, 0.0], [0.8, 1.0, -0.3], [0.0, -0.3, 0.5]])
+# The variance of n_draws values has a standard error of about sqrt(2 / n_draws) of itself, 2.8 %
+# here; for these slightly skewed ones 3.5 %. The tolerances are four of them.
+N_DRAWS, ERROR = 2500, 0.14
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_variance_of_the_estimator_and_its_ratio_to_the_best(size):
+    n = 60 // size
+    chunklets, whole = estimates(n, size, C3, N_DRAWS), estimates(1, 60, C3, N_DRAWS, seed=1)
+    np.testing.assert_allclose(chunklets.mean(axis=0), C3, atol=0.04)
+    variances = chunklets.var(axis=0)
+    np.testing.assert_allclose(variances, variance_of_covariance(C3, n * (size - 1)), rtol=ERROR)
+    # [barhillel2005, eq. 12] is a bound, and (nk - 1) / (n (k - 1)) the ratio itself, for the
+    # off-diagonal elements too
+    ratio = variances / whole.var(axis=0)
+    np.testing.assert_allclose(ratio, variance_ratio(size, n), rtol=1.5 * ERROR)
+    assert variance_ratio(size, n) <= variance_ratio(size) == size / (size - 1)
+
+
+def test_off_diagonal_variance_needs_k_minus_1_too():
+    # Appendix B prints λ_i λ_j / k: half of what pairs show. Eq. 12 survives with k - 1.
+    L = np.diag([3.0, 1.0])
+    variance = estimates(20, 2, L, N_DRAWS).var(axis=0)[0, 1]
+    assert variance == pytest.approx(3 * 1 / (20 * (2 - 1)), rel=ERROR)
+    assert variance > 1.7 * 3 * 1 / (20 * 2)
+
+
+def test_elements_of_the_rotated_estimator_are_not_uncorrelated():
+    # Appendix B sums var[Ĉᵘ_qr U U] over q and r alone, as if Ĉᵘ_qr and Ĉᵘ_rq, one number, were
+    # uncorrelated. The sum is not the variance; the ratio of two of them is right all the same.
+    values, U = np.linalg.eigh(C3)
+    diagonal = variance_of_covariance(np.diag(values), 1)
+    printed = np.einsum("iq,jr,qr->ij", U**2, U**2, diagonal)
+    right = variance_of_covariance(C3, 1)
+    # One pair: half the square of its difference. Kurtosis makes sqrt(14 / 200,000) = 0.8 % a
+    # standard error of the variance.
+    half = np.random.default_rng(0).multivariate_normal(np.zeros(3), C3, size=200_000)
+    simulated = np.einsum("si,sj->sij", half, half).var(axis=0)
+    np.testing.assert_allclose(simulated, right, rtol=0.04)
+    assert abs(printed / simulated - 1).max() > 0.2
+    # with the missing covariances it is exact
+    twice = np.einsum("iq,jr,ir,jq,qr->ij", U, U, U, U, diagonal * (1 - np.eye(3)))
+    np.testing.assert_allclose(printed + twice, right, rtol=1e-10)
+
+
+def test_biased_estimator_stays_biased_however_many_chunklets():
+    # (k - 1) / k for ever: maximum likelihood has a mean to fit for each chunklet. The metric's
+    # shape does not suffer.
+    rng = np.random.default_rng(0)
+    X = np.repeat(9 * rng.normal(size=(50_000, 2)), 2, axis=0) + rng.normal(size=(100_000, 2))
+    y = np.repeat(np.arange(50_000), 2)
+    np.testing.assert_allclose(within_chunklet_covariance(X, y), np.eye(2) / 2, atol=0.01)
+    np.testing.assert_allclose(
+        within_chunklet_covariance(X, y, unbiased=True), np.eye(2), atol=0.02
+    )
+
+
+@pytest.mark.parametrize(("size", "n"), [(1, 3), (2, 0)])
+def test_variance_ratio_of_nothing(size, n):
+    with pytest.raises(ValueError, match="at least one chunklet of at least two points"):
+        variance_ratio(size, n)
+
+
+# ------------------------------------------------------------------ eq. 13, Alg. 2, Fig. 11
+
+
+def test_weights_of_principal_directions_before_and_after():
+    # [barhillel2005, eq. 13] by its expectations
+    rng = np.random.default_rng(0)
+    variances = np.array([4.0, 1.0, 0.25])
+    apart = (rng.normal(size=(200_000, 3)) - rng.normal(size=(200_000, 3))) * np.sqrt(variances)
+
+    def weights(d):
+        return np.mean(d**2, axis=0) / np.mean(np.sum(d**2, axis=1))
+
+    after = weights(apart @ whitening(np.diag(variances)).T)
+    np.testing.assert_allclose(weights(apart) / after, weight_ratio(variances), rtol=0.02)
+    np.testing.assert_allclose(np.mean(apart**2, axis=0), 2 * variances, rtol=0.02)
+    np.testing.assert_array_equal(weight_ratio(variances) > 1, variances > variances.mean())
+
+
+def test_a_rank_is_never_higher_than_the_dimension():
+    # Section 6 asks for a rank "higher than the dimensionality": no matrix has it.
+    X, y = load_wine(return_X_y=True)
+    within = within_chunklet_covariance(X, y)
+    assert np.linalg.matrix_rank(within / np.sqrt(np.outer(*[np.diag(within)] * 2))) == 13
+    assert len(X) - 3 > 13
+    assert RCA().fit(X, y).components_.shape == (13, 13)
+
+
+def test_figure_11():
+    # diag(ε, 1, 2) lists standard deviations, and condition numbers decrease.
+    data = shared_axis(epsilon=0.1)
+    model = RCA().fit(data.X, data.y)
+    before = [np.linalg.eigvalsh(np.cov(data.X[data.y == k].T))[::-1] for k in (0, 1)]
+    Y = model.transform(data.X)
+    after = [np.linalg.eigvalsh(np.cov(Y[data.y == k].T))[::-1] for k in (0, 1)]
+    # 1000 points: an eigenvalue's standard error is 4.5 % of it, the printed ones have it as well.
+    printed = [
+        ((3.947, 1.045, 0.009), (1.979, 1.001, 0.017)),
+        ((3.953, 1.045, 0.010), (1.984, 1.001, 0.022)),
+    ]
+    factors = []
+    for k in (0, 1):
+        np.testing.assert_allclose(before[k], printed[k][0], rtol=0.2, atol=1e-3)
+        np.testing.assert_allclose(after[k], printed[k][1], rtol=0.2, atol=3e-3)
+        factors.append(before[k][0] / before[k][-1] / (after[k][0] / after[k][-1]))
+    np.testing.assert_allclose(factors, [3.78, 4.24], rtol=0.15)
+    # The printed factors are those of the printed eigenvalues, before over after, up to rounding.
+    for (b, a), factor in zip(printed, (3.78, 4.24), strict=True):
+        assert b[0] / b[2] / (a[0] / a[2]) == pytest.approx(factor, rel=0.05)
+
+
+def test_figure_11_for_the_true_covariances():
+    squares, variances = np.array([0.01, 1, 4]), np.array([0.1, 1, 2])
+    for listed, first in ((squares, 3.947), (variances, 2)):
+        other = listed[[1, 0, 2]]
+        W = whitening(np.diag((listed + other) / 2))
+        after = np.linalg.eigvalsh(W @ np.diag(listed) @ W.T)
+        if first > 3:
+            np.testing.assert_allclose(after[::-1], [2 / 1.01, 1, 0.02 / 1.01], rtol=1e-10)
+            assert listed[2] / listed[0] / (after[-1] / after[0]) == pytest.approx(4, rel=1e-10)
+        else:
+            # As variances the numbers come out nowhere near the printed ones.
+            assert abs(listed.max() - 3.947) > 1.9
+            assert after[0] == pytest.approx(0.2 / 1.1, rel=1e-10)
+
+
+def test_within_and_total_have_the_eigenvectors_in_common(within, total):
+    # App. A calls the diagonalisation orthogonal; it is of both matrices at once, and that is not.
+    _, G = eigh(total, within)
+    np.testing.assert_allclose(G.T @ within @ G, np.eye(4), atol=1e-9)
+    off = G.T @ total @ G
+    assert abs(off - np.diag(np.diag(off))).max() < 1e-8 * off.max()
+    unit = G / np.linalg.norm(G, axis=0)
+    assert abs(unit.T @ unit - np.eye(4)).max() > 0.05

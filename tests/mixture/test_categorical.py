@@ -1,0 +1,201 @@
+"""The second family: naive Bayes with all labels, sums over everything, and the shared theorems."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.naive_bayes import BernoulliNB, CategoricalNB
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from cgmm import ConstrainedCategoricalMixture, SideInformation
+from cgmm.inference import ENGINES
+from cgmm.metrics import broken_relations, matched_accuracy
+from cgmm.mixture import UPDATES, CategoricalParameters, Categories, Prior, e_step, em, one_hot
+from cgmm.mixture.categorical import sample
+
+AUTO = ENGINES["auto"]
+
+
+def survey(seed, n_samples=120, n_components=3, sizes=(2, 3, 4, 2, 3), sharp=0.3):
+    """Answers to a few questions by groups of people with different habits."""
+    rng = np.random.default_rng(seed)
+    blocks = [rng.dirichlet(np.full(size, sharp), size=n_components) for size in sizes]
+    theta = CategoricalParameters(np.full(n_components, 1 / n_components), np.hstack(blocks))
+    return *sample(theta, Categories(sizes), n_samples, rng), theta
+
+
+@parametrize_with_checks([ConstrainedCategoricalMixture()])
+def test_scikit_learn_estimator_checks(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        check(estimator)
+
+
+def test_log_density_is_the_product_over_features():
+    X, _, theta = survey(0, n_samples=8)
+    sizes, starts = (2, 3, 4, 2, 3), (0, 2, 5, 9, 11)
+    slow = [
+        [np.prod([theta.probabilities[k, s + x] for s, x in zip(starts, row, strict=True)])
+         for k in range(3)]
+        for row in X
+    ]  # fmt: skip
+    np.testing.assert_allclose(np.exp(theta.log_density(one_hot(X, sizes))), slow, rtol=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0])
+def test_with_all_labels_it_is_naive_bayes(alpha):
+    X, z, _ = survey(1)
+    model = ConstrainedCategoricalMixture(3, pseudo_count=alpha).fit(X, labels=z)
+    theirs = CategoricalNB(alpha=alpha).fit(X, z)
+    np.testing.assert_allclose(model.predict_proba(X), theirs.predict_proba(X), rtol=1e-9)
+    binary = (X > 0).astype(int)
+    model = ConstrainedCategoricalMixture(3, pseudo_count=alpha, n_categories=5 * [2])
+    theirs = BernoulliNB(alpha=alpha).fit(binary, z)
+    np.testing.assert_allclose(
+        model.fit(binary, labels=z).predict_proba(binary), theirs.predict_proba(binary), rtol=1e-9
+    )
+
+
+def test_e_step_with_relations_equals_the_sum_over_all_assignments():
+    X, _, theta = survey(2, n_samples=6)
+    coded = one_hot(X, (2, 3, 4, 2, 3))
+    p = np.exp(theta.log_joint(coded))
+    known = {"labels": [-1, 2, -1, -1, -1, -1], "must_link": [[0, 3]], "cannot_link": [[3, 4]]}
+    side = SideInformation.build(6, preferences=[[4, 5, 1.3]], **known)
+    total, normaliser, r = 0.0, 0.0, np.zeros((6, 3))
+    for z in itertools.product(range(3), repeat=6):
+        if z[0] == z[3] != z[4]:
+            factor = np.exp(1.3) if z[4] == z[5] else 1.0
+            normaliser += factor / 3**6
+            if z[1] == 2:
+                joint = factor * np.prod(p[range(6), z])
+                total += joint
+                r[range(6), z] += joint
+    posterior = e_step(coded, theta, side, AUTO(side.graph))
+    np.testing.assert_allclose(posterior.responsibilities, r / total, rtol=1e-10)
+    assert posterior.log_evidence == pytest.approx(np.log(total / normaliser), rel=1e-12)
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 10**6))
+def test_evidence_never_falls_and_no_relation_is_broken(seed):
+    X, z, _ = survey(seed, n_samples=40)
+    rng = np.random.default_rng(seed)
+    pairs = rng.permutation(40)[:24].reshape(-1, 2)
+    same = z[pairs[:, 0]] == z[pairs[:, 1]]
+    links = {"must_link": pairs[same], "cannot_link": pairs[~same]}
+    model = ConstrainedCategoricalMixture(3, pseudo_count=0, random_state=seed, max_iter=30)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, **links)
+    assert (np.diff([*model.history_, model.log_evidence_]) >= -1e-7).all()
+    assert sum(broken_relations(model.labels_, **links)) == 0
+
+
+def test_pseudo_counts_raise_the_penalised_evidence():
+    X, _, _ = survey(4)
+    coded, categories = one_hot(X, (2, 3, 4, 2, 3)), Categories((2, 3, 4, 2, 3))
+    side, rng = SideInformation.build(len(X)), np.random.default_rng(0)
+    flat = CategoricalParameters(np.full(2, 0.5), np.full((2, 14), 0.5))
+    r = rng.dirichlet(np.ones(2), size=len(X))
+    start = categories.maximise(coded, flat, r, pseudo_count=2.0)
+    update = UPDATES["exact"](Prior(side, AUTO))
+    steps = em(coded, start, side, AUTO(side.graph), categories, update, pseudo_count=2.0)
+    penalised, plain = [], []
+    for theta, posterior in itertools.islice(steps, 40):
+        plain.append(posterior.log_evidence)
+        penalised.append(plain[-1] + 2 * np.log(theta.probabilities).sum())
+    assert (np.diff(penalised) >= -1e-9).all()
+
+
+def test_labels_and_relations_find_what_answers_alone_do_not():
+    X, z, _ = survey(5, n_samples=300, sizes=(2, 3, 4), sharp=1.0)
+    told = {"labels": np.where(np.arange(300) % 15 == 0, z, -1)}
+    plain = ConstrainedCategoricalMixture(3, n_init=5, random_state=0, max_iter=500).fit(X)
+    some = ConstrainedCategoricalMixture(3, n_init=5, random_state=0, max_iter=500).fit(X, **told)
+    assert np.mean(some.labels_ == z) > matched_accuracy(z, plain.labels_) + 0.02
+
+
+def test_a_component_without_points_keeps_its_probabilities():
+    categories = Categories((2, 2))
+    theta = CategoricalParameters(np.array([1.0, 0.0]), np.full((2, 4), 0.5))
+    X = one_hot(np.array([[0, 1], [1, 1]]), categories.sizes)
+    r = np.array([[1.0, 0.0], [1.0, 0.0]])
+    new = categories.maximise(X, theta, r)
+    np.testing.assert_array_equal(new.probabilities, [[0.5, 0.5, 0, 1], [0.5, 0.5, 0.5, 0.5]])
+    np.testing.assert_array_equal(new.weights, theta.weights)
+
+
+def test_sampling_follows_the_parameters():
+    _, _, theta = survey(6)
+    X, z = sample(theta, Categories((2, 3, 4, 2, 3)), 20_000, np.random.default_rng(0))
+    shares = one_hot(X, (2, 3, 4, 2, 3))[z == 1].mean(axis=0)
+    # Five standard errors of a share of 6,600 draws.
+    np.testing.assert_allclose(shares, theta.probabilities[1], atol=0.03)
+    model = ConstrainedCategoricalMixture(3).fit(X[::40], labels=z[::40])
+    again, components = model.sample(50)
+    assert again.shape == (50, 5)
+    assert set(components) <= {0, 1, 2}
+
+
+def test_information_criteria_count_free_probabilities():
+    X, _, _ = survey(7)
+    model = ConstrainedCategoricalMixture(2, random_state=0, max_iter=500).fit(X)
+    n_free = 1 + 2 * (1 + 2 + 3 + 1 + 2)
+    assert model.aic(X) == pytest.approx(-2 * model.log_evidence_ + 2 * n_free)
+    assert model.bic(X) == pytest.approx(-2 * model.log_evidence_ + n_free * np.log(len(X)))
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([[0, 1], [1, -1], [0, 0]], r"Negative values in data: X\[1, 1\] is -1"),
+        ([[0, 1], [1, 0.5], [0, 0]], r"X\[1, 1\] is 0.5"),
+    ],
+)
+def test_what_is_no_category_is_refused(X, message):
+    with pytest.raises(ValueError, match=message):
+        ConstrainedCategoricalMixture(2).fit(X)
+
+
+def test_categories_never_seen_are_refused_unless_announced():
+    X = np.array([[0, 1], [1, 0], [1, 1], [0, 0]])
+    model = ConstrainedCategoricalMixture(2, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="n_categories"):
+        model.predict([[2, 0]])
+    model.set_params(n_categories=[3, 2]).fit(X)
+    assert np.isfinite(model.score_samples([[2, 0]])).all()
+    with pytest.raises(ValueError, match="2 positive integers"):
+        model.set_params(n_categories=[3]).fit(X)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_start_from_responsibilities_gives_its_components_their_names(swapped):
+    rng = np.random.default_rng(0)
+    z = np.repeat([0, 1], 50)
+    X = (rng.random((100, 6)) < np.where(z == 0, 0.1, 0.9)[:, None]).astype(int)
+    start = np.eye(2)[1 - z if swapped else z]
+    model = ConstrainedCategoricalMixture(2, init_params=start).fit(X)
+    assert (model.labels_ == start.argmax(axis=1)).mean() > 0.95
+
+
+def test_responsibilities_of_another_shape_are_refused():
+    with pytest.raises(ValueError, match=r"init_params has shape \(3, 2\).*\(4, 2\)"):
+        ConstrainedCategoricalMixture(2, init_params=np.full((3, 2), 0.5)).fit([[0], [1], [1], [0]])
+
+
+def test_a_random_start_depends_on_the_seed_alone():
+    X = np.random.default_rng(1).integers(3, size=(40, 4))
+    fits = [
+        ConstrainedCategoricalMixture(3, init_params="random", max_iter=3, tol=0, random_state=seed)
+        for seed in (0, 0, 1)
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # three iterations do not converge
+        first, again, other = (model.fit(X).history_ for model in fits)
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).all()

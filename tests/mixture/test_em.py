@@ -1,0 +1,260 @@
+"""The loop: theorems, reductions, scikit-learn's path, and what reg_covar does to monotonicity."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import multivariate_normal
+from sklearn.mixture import GaussianMixture
+
+from cgmm.inference import ENGINES
+from cgmm.mixture import (
+    POOLINGS,
+    Parameters,
+    Posterior,
+    closed_form,
+    e_step,
+    em,
+    follow,
+    from_responsibilities,
+    log_joint,
+    lower_bound,
+    m_step,
+    penalty,
+)
+from cgmm.network import SideInformation
+from cgmm.numerics import log_normalise
+
+
+def plain(X, theta, *, pool="full", reg_covar=0.0, engine="independent"):
+    side = SideInformation.build(len(X))
+    return em(
+        X, theta, side, ENGINES[engine](side.graph), POOLINGS[pool], closed_form,
+        reg_covar=reg_covar,
+    )  # fmt: skip
+
+
+def problem(seed, *, n_samples=60, n_dims=2, n_components=3, pool="full"):
+    """Random data and a random, not too poor start of the given covariance type."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(n_components, n_dims)) * rng.uniform(0, 4)
+    X = centres[rng.integers(n_components, size=n_samples)] + rng.normal(size=(n_samples, n_dims))
+    r = rng.dirichlet(np.ones(n_components), size=n_samples)
+    return X, from_responsibilities(X, r, POOLINGS[pool], reg_covar=1e-3)
+
+
+# ------------------------------------------------------------------ oracles and reductions
+
+
+def test_e_step_equals_the_sum_over_all_assignments():
+    """p(X) and r_ik from K^N products of probabilities: [green], [schmidt2016, eq. ***]."""
+    X, theta = problem(0, n_samples=6)
+    dens = [multivariate_normal(m, c) for m, c in zip(theta.means, theta.covariances, strict=True)]
+    total, r = 0.0, np.zeros((6, 3))
+    for z in itertools.product(range(3), repeat=6):
+        joint = np.prod([theta.weights[k] * dens[k].pdf(x) for k, x in zip(z, X, strict=True)])
+        total += joint
+        r[range(6), z] += joint
+    for engine in ENGINES:
+        posterior = next(plain(X, theta, engine=engine))[1]
+        # Sampling knows no normaliser; every other engine reports it.
+        if engine != "gibbs":
+            assert posterior.log_evidence == pytest.approx(np.log(total), rel=1e-12)
+        np.testing.assert_allclose(posterior.responsibilities, r / total, rtol=1e-10)
+        np.testing.assert_allclose(posterior.expected_counts, (r / total).sum(axis=0), rtol=1e-10)
+
+
+def test_one_component_is_the_closed_form():
+    X, _ = problem(1)
+    start = Parameters(np.ones(1), X[:1], np.eye(2)[None])
+    _, (theta, _) = itertools.islice(plain(X, start), 2)
+    np.testing.assert_allclose(theta.means[0], X.mean(axis=0), rtol=1e-13)
+    np.testing.assert_allclose(theta.covariances[0], np.cov(X.T, bias=True), rtol=1e-12)
+
+
+def test_known_labels_are_the_supervised_closed_form():
+    """Hard responsibilities give green's N_k / N, class means and class covariances."""
+    X, theta = problem(2)
+    z = np.random.default_rng(0).integers(3, size=len(X))
+    r = np.eye(3)[z]
+    fitted = m_step(X, theta, Posterior(r, r.sum(axis=0), 0.0), POOLINGS["full"], closed_form)
+    for k in range(3):
+        np.testing.assert_allclose(fitted.weights[k], np.mean(z == k), rtol=1e-14)
+        np.testing.assert_allclose(fitted.means[k], X[z == k].mean(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(
+            fitted.covariances[k], np.cov(X[z == k].T, bias=True), rtol=1e-10
+        )
+
+
+# ------------------------------------------------------------------ scikit-learn's path
+
+
+PRECISIONS = {
+    "full": lambda c: np.linalg.inv(c),
+    "tied": lambda c: np.linalg.inv(c[0]),
+    "diag": lambda c: 1 / np.einsum("kdd->kd", c),
+    "spherical": lambda c: 1 / c[:, 0, 0],
+}
+AS_FULL = {
+    "full": lambda c: c,
+    "tied": lambda c: np.stack([c] * 3),
+    "diag": lambda c: np.stack([np.diag(v) for v in c]),
+    "spherical": lambda c: c[:, None, None] * np.eye(4),
+}
+
+
+@pytest.mark.parametrize("pool", POOLINGS)
+@pytest.mark.parametrize("reg_covar", [0.0, 1e-6, 1e-2])
+def test_walks_the_path_of_scikit_learn(pool, reg_covar):
+    """Parameters and mean log-likelihood of every iteration agree to 1e-8, relative."""
+    X, start = problem(3, n_samples=300, n_dims=4, pool=pool)
+    steps = plain(X, start, pool=pool, reg_covar=reg_covar)
+    _, posterior = next(steps)
+    for iteration in range(1, 21):
+        theirs = GaussianMixture(
+            3, covariance_type=pool, reg_covar=reg_covar, tol=0, max_iter=iteration,
+            weights_init=start.weights, means_init=start.means,
+            precisions_init=PRECISIONS[pool](start.covariances), init_params="random_from_data",
+        )  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            theirs.fit(X)
+        assert posterior.log_evidence / len(X) == pytest.approx(theirs.lower_bound_, rel=1e-8)
+        theta, posterior = next(steps)
+        np.testing.assert_allclose(theta.weights, theirs.weights_, rtol=1e-8)
+        np.testing.assert_allclose(theta.means, theirs.means_, rtol=1e-8)
+        covariances = AS_FULL[pool](theirs.covariances_)
+        np.testing.assert_allclose(theta.covariances, covariances, rtol=1e-8, atol=1e-12)
+
+
+# ------------------------------------------------------------------ theorems
+
+
+@pytest.mark.parametrize("pool", POOLINGS)
+@given(seed=st.integers(0, 100_000), n_dims=st.integers(1, 4), n_components=st.integers(1, 4))
+def test_evidence_never_falls_without_regularisation(pool, seed, n_dims, n_components):
+    X, start = problem(seed, n_dims=n_dims, n_components=n_components, pool=pool)
+    evidences = []
+    try:
+        for _, posterior in itertools.islice(plain(X, start, pool=pool), 25):
+            evidences.append(posterior.log_evidence)
+    except ValueError as error:
+        # A component may shrink onto a few points; then it is named, and until then nothing fell.
+        assert "not positive definite" in str(error)  # noqa: PT017
+    # Rounding of a sum of 60 terms; a genuine fall is orders of magnitude larger.
+    assert (np.diff(evidences) >= -1e-9 * np.abs(evidences[1:])).all()
+
+
+@pytest.mark.parametrize("pool", POOLINGS)
+@given(seed=st.integers(0, 100_000), log_reg=st.floats(-6, 1))
+def test_what_does_not_fall_with_regularisation(pool, seed, log_reg):
+    """No M-step lowers F(q, θ) - penalty(θ, N): evidence falls by the penalty's fall at most."""
+    reg_covar = 10**log_reg
+    X, start = problem(seed, pool=pool)
+    pairs = list(itertools.islice(plain(X, start, pool=pool, reg_covar=reg_covar), 10))
+    for (old, posterior), (new, after) in itertools.pairwise(pairs):
+        q, counts = posterior.responsibilities, posterior.responsibilities.sum(axis=0)
+        slack = 1e-9 * (1 + abs(posterior.log_evidence))
+        before = posterior.log_evidence - penalty(old, counts, reg_covar)
+        assert lower_bound(X, new, q) - penalty(new, counts, reg_covar) >= before - slack
+        assert after.log_evidence - penalty(new, counts, reg_covar) >= before - slack
+
+
+def test_with_regularisation_the_evidence_can_fall():
+    """The reason why the statement above is not about the evidence itself."""
+    X = np.array([[-1.0], [1.0]] * 20)
+    start = Parameters(np.full(2, 0.5), np.array([[-1.0], [1.0]]), np.full((2, 1, 1), 0.3))
+    _, old = next(plain(X, start))
+    _, (_, new) = itertools.islice(plain(X, start, reg_covar=5.0), 2)
+    assert new.log_evidence < old.log_evidence - 1
+
+
+@given(seed=st.integers(0, 100_000))
+def test_bound_is_evidence_minus_divergence(seed):
+    rng = np.random.default_rng(seed)
+    X, theta = problem(seed)
+    q = rng.dirichlet(np.ones(3), size=len(X))
+    p, totals = log_normalise(log_joint(X, theta))
+    divergence = (q * (np.log(q) - np.log(p))).sum()
+    assert lower_bound(X, theta, q) == pytest.approx(totals.sum() - divergence, rel=1e-10)
+    assert lower_bound(X, theta, p) == pytest.approx(totals.sum(), rel=1e-12)
+
+
+def test_bound_counts_zero_times_log_zero_as_zero():
+    X, theta = problem(4)
+    hard = np.eye(3)[np.zeros(len(X), dtype=int)]
+    assert lower_bound(X, theta, hard) == pytest.approx(log_joint(X, theta)[:, 0].sum())
+
+
+@pytest.mark.parametrize("row", [[0.5, 0.6, 0.0], [1.5, -0.5, 0.0], [np.nan, 0.5, 0.5]])
+def test_bound_names_the_row_that_is_no_distribution(row):
+    X, theta = problem(5)
+    q = np.full((len(X), 3), 1 / 3)
+    q[7] = row
+    with pytest.raises(ValueError, match="row 7 of q"):
+        lower_bound(X, theta, q)
+
+
+def test_fixed_point_has_zero_gradient():
+    """At convergence the evidence is stationary in means and weights, by central differences."""
+    X, start = problem(6, n_samples=200)
+    theta, posterior = next(itertools.islice(plain(X, start), 3000, None))
+    side = SideInformation.build(len(X))
+    infer = ENGINES["independent"](side.graph)
+    step = 1e-4
+    for k, d in itertools.product(range(3), range(2)):
+        shift = np.zeros((3, 2))
+        shift[k, d] = step
+        up, down = (
+            e_step(X, theta._replace(means=theta.means + s * shift), side, infer).log_evidence
+            for s in (1, -1)
+        )
+        assert abs(up - down) / (2 * step) < 1e-3
+        assert up < posterior.log_evidence + 1e-6
+
+
+# ------------------------------------------------------------------ dead components
+
+
+@pytest.mark.parametrize("pool", POOLINGS)
+def test_dead_component_keeps_its_parameters(pool):
+    X, theta = problem(7, pool=pool)
+    r = np.column_stack([np.full(len(X), 0.5), np.full(len(X), 0.5), np.zeros(len(X))])
+    posterior = Posterior(r, r.sum(axis=0), 0.0)
+    for reg_covar in (0.0, 1e-3):
+        new = m_step(X, theta, posterior, POOLINGS[pool], closed_form, reg_covar=reg_covar)
+        assert new.weights[2] == 0
+        np.testing.assert_array_equal(new.means[2], theta.means[2])
+        kept = new.covariances[0] if pool == "tied" else theta.covariances[2]
+        np.testing.assert_allclose(new.covariances[2], kept, rtol=1e-9)
+
+
+def test_the_loop_outlives_a_component_that_dies():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    far = Parameters(np.full(2, 0.5), np.array([[0.0, 0], [1e4, 1e4]]), np.stack([np.eye(2)] * 2))
+    evidences = []
+    for theta, posterior in itertools.islice(plain(X, far), 10):
+        assert all(np.isfinite(part).all() for part in theta)
+        evidences.append(posterior.log_evidence)
+    assert (np.diff(evidences) >= -1e-9).all()
+    assert theta.weights[1] == 0
+
+
+def test_pairs_belong_together():
+    X, start = problem(8)
+    side = SideInformation.build(len(X))
+    infer = ENGINES["independent"](side.graph)
+    for theta, posterior in itertools.islice(plain(X, start, reg_covar=1e-4), 5):
+        again = e_step(X, theta, side, infer)
+        assert again.log_evidence == posterior.log_evidence
+        np.testing.assert_array_equal(again.responsibilities, posterior.responsibilities)
+
+
+def test_a_loop_that_ends_by_itself_leaves_its_last_state():
+    r = np.eye(2)
+    steps = [(None, Posterior(r, r.sum(axis=0), evidence)) for evidence in (-9.0, -5.0)]
+    run = follow(iter(steps), tol=1e-3, max_iter=10)
+    assert (run.posterior.log_evidence, run.history, run.converged) == (-5.0, [-9.0], False)

@@ -1,0 +1,237 @@
+"""The loop with labels, must-links, cannot-links and preferences, against sums over everything."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cgmm.inference import ENGINES
+from cgmm.mixture import (
+    POOLINGS,
+    UPDATES,
+    Parameters,
+    Prior,
+    e_step,
+    em,
+    from_responsibilities,
+    node_unaries,
+    prior_unaries,
+)
+from cgmm.network import SideInformation
+
+AUTO = ENGINES["auto"]
+
+
+def random_relations(rng, n_samples, n_components):
+    """Arguments of ``build``, of every kind, consistent with one hidden assignment."""
+    truth = rng.integers(n_components, size=n_samples)
+    pairs = np.array(list(itertools.combinations(range(n_samples), 2)))
+    same = truth[pairs[:, 0]] == truth[pairs[:, 1]]
+    chance = rng.random(len(pairs))
+    soft = pairs[rng.random(len(pairs)) < 0.2]
+    labels = np.where(rng.random(n_samples) < 0.2, truth, -1)
+    if rng.random() < 0.5:
+        labels = (rng.random((n_samples, n_components)) < 0.7) | (np.eye(n_components)[truth] == 1)
+    return {
+        "labels": labels if rng.random() < 0.6 else None,
+        "must_link": pairs[same & (chance < 0.3)],
+        "cannot_link": pairs[~same & (chance < 0.2)],
+        "preferences": np.column_stack([soft, 2 * rng.normal(size=len(soft))]),
+        "sampling": str(rng.choice(["points", "chunklets"])),
+    }
+
+
+def random_theta(rng, n_components, n_dims=2):
+    factors = np.eye(n_dims) + 0.3 * rng.normal(size=(n_components, n_dims, n_dims))
+    return Parameters(
+        rng.dirichlet(2 * np.ones(n_components)),
+        2 * rng.normal(size=(n_components, n_dims)),
+        factors @ factors.transpose(0, 2, 1),
+    )
+
+
+def densities(X, theta):
+    """(N, K) products of elementary functions, no logs: the slow way, with exponents to spare."""
+    values = []
+    for mean, covariance in zip(theta.means, theta.covariances, strict=True):
+        apart = (X - mean).astype(np.longdouble)
+        squared = np.einsum("nd,de,ne->n", apart, np.linalg.inv(covariance), apart)
+        values.append(np.exp(-squared / 2) / np.sqrt(np.linalg.det(2 * np.pi * covariance)))
+    return np.array(values).T
+
+
+def groups(n_samples, must_link):
+    """The chunklet of each point, by merging until nothing changes."""
+    group = np.arange(n_samples)
+    for _ in range(n_samples):
+        for i, j in must_link:
+            group[[i, j]] = group[[i, j]].min()
+    return group
+
+
+def by_enumeration(X, theta, relations):
+    """Responsibilities and evidence from all K^N assignments *of points*: no nodes, no graph."""
+    n, n_components = len(X), len(theta.weights)
+    p, numerator, normaliser = densities(X, theta), 0.0, 0.0
+    r = np.zeros((n, n_components), dtype=np.longdouble)
+    group = groups(n, relations["must_link"])
+    counted = np.arange(n) if relations["sampling"] == "points" else np.unique(group)
+    for z in map(np.array, itertools.product(range(n_components), repeat=n)):
+        if any(z[i] != z[j] for i, j in relations["must_link"]):
+            continue
+        if any(z[i] == z[j] for i, j in relations["cannot_link"]):
+            continue
+        prior = np.prod(theta.weights[z[counted]])
+        prior *= np.exp(sum(w for i, j, w in relations["preferences"] if z[int(i)] == z[int(j)]))
+        normaliser += prior
+        if evidence_allows(relations["labels"], z):
+            joint = prior * np.prod(p[range(n), z])
+            numerator += joint
+            r[range(n), z] += joint
+    return (r / numerator).astype(float), float(np.log(numerator / normaliser))
+
+
+def evidence_allows(labels, z):
+    if labels is None:
+        return True
+    if np.ndim(labels) == 2:
+        return bool(labels[range(len(z)), z].all())
+    return all(label in (-1, k) for label, k in zip(labels, z, strict=True))
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10**6), n_components=st.integers(2, 3))
+def test_e_step_equals_the_sum_over_all_assignments_of_points(seed, n_components):
+    rng = np.random.default_rng(seed)
+    X, theta = 2 * rng.normal(size=(6, 2)), random_theta(rng, n_components)
+    relations = random_relations(rng, 6, n_components)
+    side = SideInformation.build(6, **relations)
+    expected, evidence = by_enumeration(X, theta, relations)
+    # The network knows which parts of the prior's normaliser cancel; both routes to it agree.
+    routes = (None, Prior(side, AUTO).log_z)
+    for name, route in itertools.product(("auto", "junction_tree", "enumerate"), routes):
+        infer = ENGINES[name](side.graph)
+        posterior = e_step(X, theta, side, infer, log_z_prior=route)
+        # Sums of at most 729 products of a dozen factors: a few hundred roundings.
+        np.testing.assert_allclose(posterior.responsibilities, expected, rtol=1e-9, atol=1e-13)
+        assert posterior.log_evidence == pytest.approx(evidence, rel=1e-10, abs=1e-10)
+        nodes = np.array([expected[side.node_of == j][0] for j in range(side.n_nodes)])
+        np.testing.assert_allclose(posterior.expected_counts, side.multiplicity @ nodes, rtol=1e-9)
+
+
+@settings(max_examples=40)
+@given(seed=st.integers(0, 10**6), pool=st.sampled_from(list(POOLINGS)))
+def test_evidence_never_falls_with_an_exact_engine_and_the_exact_update(seed, pool):
+    rng = np.random.default_rng(seed)
+    n_components = int(rng.integers(2, 4))
+    X = (
+        rng.normal(size=(30, 2))
+        + 2 * rng.normal(size=(n_components, 2))[rng.integers(n_components, size=30)]
+    )
+    side = SideInformation.build(30, **sparse(random_relations(rng, 30, n_components), rng))
+    prior = Prior(side, AUTO)
+    start = from_responsibilities(
+        X, rng.dirichlet(np.ones(n_components), size=30), POOLINGS[pool], reg_covar=1e-2
+    )
+    steps = em(
+        X, start, side, AUTO(side.graph), POOLINGS[pool], UPDATES["exact"](prior),
+        log_z_prior=prior.log_z,
+    )  # fmt: skip
+    history = []
+    try:
+        for _, posterior in itertools.islice(steps, 15):
+            history.append(posterior.log_evidence)
+    except ValueError as error:  # a component on two points: the evidence is unbounded
+        if "not positive definite" not in str(error):
+            raise
+    # The update of the weights stops at a gradient of 1e-10 a node; nothing else is approximate.
+    assert (np.diff(history) >= -1e-7).all(), history
+
+
+def sparse(relations, rng):
+    """A few relations of each kind, so that the junction trees stay small."""
+    for name in ("must_link", "cannot_link", "preferences"):
+        rows = relations[name]
+        relations[name] = rows[rng.permutation(len(rows))[:8]]
+    return relations
+
+
+def test_all_labels_are_the_supervised_closed_form_after_one_step():
+    rng = np.random.default_rng(3)
+    z = np.repeat([0, 1, 2], [5, 10, 15])
+    X = rng.normal(size=(30, 2))
+    side = SideInformation.build(30, labels=z)
+    steps = em(
+        X, random_theta(rng, 3), side, AUTO(side.graph), POOLINGS["full"],
+        UPDATES["exact"](Prior(side, AUTO)),
+    )  # fmt: skip
+    (theta, posterior) = next(itertools.islice(steps, 1, None))
+    for k in range(3):
+        # [green, "Supervised"]: N_k / N, class means, class covariances.
+        np.testing.assert_allclose(theta.weights[k], np.mean(z == k), rtol=1e-14)
+        np.testing.assert_allclose(theta.means[k], X[z == k].mean(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(theta.covariances[k], np.cov(X[z == k].T, bias=True), rtol=1e-10)
+    np.testing.assert_array_equal(posterior.responsibilities, np.eye(3)[z])
+
+
+def test_relations_of_one_point_and_weights_of_zero_change_nothing():
+    rng = np.random.default_rng(4)
+    X, theta = rng.normal(size=(20, 2)), random_theta(rng, 3)
+    plain, empty = (
+        SideInformation.build(20, **kinds)
+        for kinds in ({}, {"must_link": [[3, 3]], "preferences": [[0, 1, 0.0], [4, 4, 2.0]]})
+    )
+    first, second = (e_step(X, theta, side, AUTO(side.graph)) for side in (plain, empty))
+    np.testing.assert_allclose(first.responsibilities, second.responsibilities, rtol=1e-12)
+    assert first.log_evidence == pytest.approx(second.log_evidence, rel=1e-13)
+
+
+@pytest.mark.parametrize("sign", ["must_link", "cannot_link"])
+def test_a_soft_relation_becomes_the_hard_one_as_its_weight_grows(sign):
+    rng = np.random.default_rng(5)
+    X, theta = rng.normal(size=(8, 2)), random_theta(rng, 2)
+    pairs = np.array([[0, 1], [2, 3], [3, 4]])
+    hard = SideInformation.build(8, **{sign: pairs})
+    exact = e_step(X, theta, hard, AUTO(hard.graph))
+    previous = np.inf
+    for strength in (2.0, 8.0, 32.0, 700.0):
+        w = strength if sign == "must_link" else -strength
+        soft = SideInformation.build(8, preferences=np.column_stack([pairs, np.full(3, w)]))
+        posterior = e_step(X, theta, soft, AUTO(soft.graph))
+        distance = np.abs(posterior.responsibilities - exact.responsibilities).max()
+        assert distance < previous or distance < 1e-12
+        previous = distance
+    assert previous < 1e-12
+    # The evidence as well: log Z's grow together, their difference has the hard one's as limit.
+    assert posterior.log_evidence == pytest.approx(exact.log_evidence, abs=1e-9)
+
+
+def test_sampling_changes_the_prior_of_a_chunklet_alone():
+    theta = Parameters(np.array([0.9, 0.1]), np.zeros((2, 1)), np.ones((2, 1, 1)))
+    X = np.zeros((3, 1))
+    for sampling, power in (("points", 3), ("chunklets", 1)):
+        side = SideInformation.build(3, must_link=[[0, 1], [1, 2]], sampling=sampling)
+        r = e_step(X, theta, side, AUTO(side.graph)).responsibilities
+        odds = (0.9 / 0.1) ** power
+        np.testing.assert_allclose(r, np.tile([odds, 1], (3, 1)) / (1 + odds), rtol=1e-12)
+
+
+def test_dead_component_gets_no_unary_mass():
+    theta = Parameters(np.array([1.0, 0.0]), np.zeros((2, 1)), np.ones((2, 1, 1)))
+    for sampling in ("points", "chunklets"):
+        side = SideInformation.build(3, must_link=[[0, 1]], sampling=sampling)
+        for unary in (node_unaries(np.zeros((3, 1)), theta, side), prior_unaries(theta[0], side)):
+            assert np.isneginf(unary[:, 1]).all()
+            assert np.isfinite(unary[:, 0]).all()
+        posterior = e_step(np.zeros((3, 1)), theta, side, AUTO(side.graph))
+        assert posterior.log_evidence == pytest.approx(-1.5 * np.log(2 * np.pi))
+
+
+def test_labels_that_leave_no_assignment_are_refused_at_the_first_e_step():
+    # A path 0 - 1 - 2 with K = 2 whose ends have different labels: found by the engine.
+    side = SideInformation.build(3, labels=[0, -1, 1], cannot_link=[[0, 1], [1, 2]])
+    theta = Parameters(np.full(2, 0.5), np.zeros((2, 1)), np.ones((2, 1, 1)))
+    with pytest.raises(ValueError, match="no"):
+        e_step(np.zeros((3, 1)), theta, side, AUTO(side.graph))

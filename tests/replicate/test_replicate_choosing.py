@@ -1,0 +1,245 @@
+"""The simulations of the chapter on choosing a method: truths, answers, laws, and stored rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cgmm import ConstrainedGaussianMixture, SemiSupervisedGaussianClassifier
+from cgmm.kmeans import COPKMeans
+from cgmm.metrics import broken_relations, matched_accuracy
+from cgmm.replicate.choosing import EXPERIMENTS, SHAPES, Known, Truth, ask, methods, sample_truth
+from cgmm.replicate.design import realise, tasks_of
+from cgmm.replicate.store import read_rows
+from cgmm.scenarios import Relations
+
+STORED = Path(__file__).resolve().parents[2] / "book" / "_data" / "replication"
+NOTHING = np.empty((0, 2), dtype=int)
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def nearest(points):
+    distances = np.linalg.norm(points[:, None] - points[None], axis=-1)
+    return distances[~np.eye(len(points), dtype=bool)].min()
+
+
+# ---------------------------------------------------------------------------- the truth
+
+
+@pytest.mark.parametrize(
+    ("shape", "gap"),
+    [
+        ("spherical", 4.5),
+        ("elongated", 4.5),
+        ("different", 4.5),
+        ("overlapping", 2.5),
+        ("split", 4.5),
+    ],
+)
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+def test_means_are_as_far_apart_as_the_shape_says(shape, gap, n_classes):
+    truth = sample_truth(shape, n_classes, rng(n_classes))
+    assert nearest(truth.means) == pytest.approx(gap, rel=1e-10)
+    # two directions tell the classes apart
+    assert np.linalg.matrix_rank(truth.means, tol=1e-8) <= 2
+    n_clumps = 2 * n_classes if shape == "split" else n_classes
+    assert truth.covariances.shape == (n_clumps, 4, 4)
+    assert set(np.bincount(truth.class_of)) == {n_clumps // n_classes}
+
+
+@pytest.mark.parametrize(
+    ("shape", "deviations"),
+    [
+        ("spherical", [1, 1, 1, 1]),
+        ("overlapping", [1, 1, 1, 1]),
+        ("split", [1, 1, 1, 1]),
+        ("elongated", [1, 1, 8, 8]),
+        ("different", [0.3, 0.6, 1.5, 3]),
+    ],
+)
+def test_covariances_have_the_deviations_of_the_shape(shape, deviations):
+    truth = sample_truth(shape, 5, rng(3))
+    found = np.sqrt(np.linalg.eigvalsh(truth.covariances))
+    np.testing.assert_allclose(found, np.tile(deviations, (len(found), 1)), rtol=1e-9)
+    same = np.allclose(truth.covariances, truth.covariances[0])
+    assert same == (shape != "different")
+
+
+def test_loud_directions_say_nothing_of_the_class():
+    truth = sample_truth("elongated", 3, rng(1))
+    values, axes = np.linalg.eigh(truth.covariances[0])
+    loud = truth.means @ axes[:, values > 2]
+    np.testing.assert_allclose(loud, 0, atol=1e-9)
+
+
+def test_points_have_the_moments_of_their_clump():
+    truth = sample_truth("different", 2, rng(2))
+    X, y = truth.sample(200_000, rng(0))
+    assert np.bincount(y).tolist() == [100_000, 100_000]
+    for clump, k in enumerate(truth.class_of):
+        # standard errors are below 0.01 for means and 0.04 for variances of up to nine
+        np.testing.assert_allclose(X[y == k].mean(axis=0), truth.means[clump], atol=0.05)
+        np.testing.assert_allclose(np.cov(X[y == k].T), truth.covariances[clump], atol=0.2)
+
+
+def test_points_come_in_random_order():
+    truth = Truth(np.zeros((2, 1)), np.ones((2, 1, 1)), np.array([0, 1]))
+    _, y = truth.sample(100, rng(0))
+    assert 0 < np.count_nonzero(np.diff(y)) < 99
+
+
+# ---------------------------------------------------------------------------- answers
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 1000), st.integers(2, 5), st.integers(0, 40), st.sampled_from([0.0, 0.3]))
+def test_answers_are_as_many_and_about_different_points(seed, n_classes, n_answers, q):
+    y = rng(seed).permutation(np.arange(100) % n_classes)
+    known = ask(y, n_answers, q, rng(seed))
+    pairs = np.concatenate(known.relations)
+    assert len(pairs) == n_answers == (known.labels >= 0).sum()
+    assert len(np.unique(pairs)) == 2 * n_answers
+    # one label for each pair
+    labelled = known.labels[pairs] >= 0
+    assert (labelled.sum(axis=1) == 1).all()
+    if q == 0:
+        assert broken_relations(y, *known.relations) == (0, 0)
+        shown = known.labels >= 0
+        assert (known.labels[shown] == y[shown]).all()
+
+
+@pytest.mark.parametrize("q", [0.05, 0.3])
+def test_errors_have_their_rate_and_wrong_labels_are_of_all_other_classes(q):
+    y = rng(0).integers(4, size=40_000)
+    known = ask(y, 20_000, q, rng(1))
+    broken = sum(broken_relations(y, *known.relations)) / 20_000
+    shown = known.labels >= 0
+    shift = (known.labels[shown] - y[shown]) % 4
+    # three standard errors of a share of 20,000
+    tolerance = 3 * np.sqrt(q * (1 - q) / 20_000)
+    assert broken == pytest.approx(q, abs=tolerance)
+    assert np.mean(shift > 0) == pytest.approx(q, abs=tolerance)
+    np.testing.assert_allclose(np.bincount(shift)[1:] / 20_000, q / 3, atol=tolerance)
+
+
+# ---------------------------------------------------------------------------- laws
+
+
+def sample(shape, n_classes=3, seed=0):
+    r = rng(seed)
+    truth = sample_truth(shape, n_classes, r)
+    return *truth.sample(300, r), *truth.sample(200, r), r
+
+
+@pytest.mark.parametrize("shape", ["elongated", "overlapping"])
+def test_told_nothing_every_method_is_its_plain_self(shape):
+    X, y, new, _, r = sample(shape)
+    fitted = {name: fit()(new) for name, fit in methods(X, 3, ask(y, 0, 0, r), 7).items()}
+    for name in ("COP-KMeans", "PCKMeans", "RCA + K-means", "MMC + K-means"):
+        np.testing.assert_array_equal(fitted[name], fitted["K-means"], err_msg=name)
+    for name in ("must-links", "both", "preferences", "labels"):
+        np.testing.assert_array_equal(fitted[name], fitted["mixture"], err_msg=name)
+    round_ = ConstrainedGaussianMixture(
+        3, covariance_type="spherical", n_init=5, reg_covar=1e-3, max_iter=300, random_state=7
+    ).fit(X)
+    np.testing.assert_array_equal(fitted["RCA + mixture"], round_.predict(new))
+
+
+def test_told_every_class_labels_are_the_classifier():
+    X, y, new, _, _ = sample("different")
+    known = Known(Relations(NOTHING, NOTHING), y)
+    found = methods(X, 3, known, 0)["labels"]()(new)
+    model = SemiSupervisedGaussianClassifier(reg_covar=1e-3, max_iter=300).fit(X, y)
+    np.testing.assert_array_equal(found, model.predict(new))
+
+
+def test_methods_are_told_what_their_names_say(monkeypatch):
+    X, y, _, _, r = sample("spherical")
+    known = ask(y, 60, 0.2, r)
+    must, cannot = known.relations
+    told = []
+    for cls in (ConstrainedGaussianMixture, COPKMeans):
+        original = cls.fit
+        monkeypatch.setattr(
+            cls, "fit", lambda s, X, _f=original, **kw: told.append(kw) or _f(s, X, **kw)
+        )
+    expected = {
+        "K-means": {},
+        "COP-KMeans": {"must_link": must, "cannot_link": cannot},
+        "mixture": {},
+        "must-links": {"must_link": must},
+        "both": {"must_link": must, "cannot_link": cannot},
+        "labels": {"labels": known.labels},
+        "RCA + mixture": {},
+    }
+    fits = methods(X, 3, known, 0)
+    for name, wanted in expected.items():
+        told.clear()
+        fits[name]()
+        (found,) = told
+        assert found.keys() == wanted.keys()
+        assert all((found[k] == wanted[k]).all() for k in wanted)
+    told.clear()
+    fits["preferences"]()
+    w = told[0]["preferences"][:, 2]
+    # γ = 0.9, whatever q is
+    np.testing.assert_allclose(w, np.log(9) * np.repeat([1, -1], [len(must), len(cannot)]))
+
+
+def test_rca_finds_the_elongated_classes_and_k_means_does_not():
+    X, y, new, its, r = sample("elongated", seed=4)
+    fits = methods(X, 3, ask(y, 120, 0.0, r), 0)
+    accuracy = {n: matched_accuracy(its, fits[n]()(new)) for n in ("K-means", "RCA + K-means")}
+    assert accuracy["K-means"] < 0.5
+    assert accuracy["RCA + K-means"] > 0.9
+
+
+def test_relations_alone_can_tell_which_clumps_make_a_class():
+    X, y, new, its, r = sample("split", n_classes=2, seed=1)
+    fits = methods(X, 2, ask(y, 150, 0.0, r), 0)
+    accuracy = {n: matched_accuracy(its, fits[n]()(new)) for n in ("mixture", "labels")}
+    assert accuracy["labels"] > accuracy["mixture"]
+
+
+# ---------------------------------------------------------------------------- designs, rows
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.name)
+def test_designs_cross_everything_once(experiment):
+    values = [setting.values for setting in experiment.design]
+    assert len(set(values)) == len(values)
+    assert set(experiment.quick) <= set(experiment.design)
+    # without answers there is nothing to be wrong
+    assert all(q == 0 for _, _, n, q in values if n == 0)
+    if experiment.name == "choosing-map":
+        assert {v[0] for v in values} == set(SHAPES)
+        assert len(values) == 5 * (1 + 3 * 4)
+    else:
+        assert len(values) == 3 * 3 * 3
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("choosing-map", ("spherical", 3, 15, 0.3)),
+        ("choosing-map", ("elongated", 3, 0, 0)),
+        ("choosing-classes", ("different", 10, 45, 0.15)),
+    ],
+)
+def test_a_stored_realisation_is_what_is_found_again(name, values):
+    (experiment,) = [e for e in EXPERIMENTS if e.name == name]
+    task = next(t for t in tasks_of(experiment, 1) if t.setting.values == values)
+    again = [dict(zip(experiment.header, row, strict=True)) for row in realise(task)]
+    stored = [r for r in read_rows(STORED / f"{name}.csv") if r["seed"] == str(task.seed)]
+    assert len(again) == len(stored) == 11
+    for new, old in zip(again, stored, strict=True):
+        assert {**new, "value": ""} == {**old, "value": ""}
+        # Another machine may put some of 1000 points on a border elsewhere.
+        assert float(new["value"]) == pytest.approx(float(old["value"]), abs=0.01)

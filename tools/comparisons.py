@@ -1,0 +1,189 @@
+"""Write the page book/comparisons.md: what the papers print beside what we find.
+
+    python tools/comparisons.py          write the page
+    python tools/comparisons.py --check  change nothing; fail if the page is stale
+
+The claims are book/_data/comparisons.toml, the numbers follow from book/_data/replication. A
+verdict that is written down and does not follow is an error: what the page says about it would be
+wrong too. A chapter links to one figure by its label, as in {ref}`Figure 5 <comparisons-lu2007-5>`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from equations import BOOK, check
+from errata import HEADINGS
+
+from cgmm.replicate.store import read_rows
+from cgmm.replicate.verdicts import (
+    VERDICTS,
+    Comparison,
+    Found,
+    Judgement,
+    judge,
+    read_comparisons,
+    report,
+)
+
+PAGE = BOOK / "comparisons.md"
+TABLE = BOOK / "_data" / "comparisons.toml"
+RESULTS = BOOK / "_data" / "replication"
+WORDS = {"reproduced": "Reproduced", "partly": "Partly", "not": "Not reproduced"}
+BOUNDS = {"above": "at least {}", "below": "at most {}", "near": "near {}"}
+# Columns whose values speak for themselves.
+PLAIN = {"data", "method", "quantity"}
+INTRODUCTION = """\
+# The papers and our reruns
+
+<!-- Written by tools/comparisons.py from book/_data/: change that, and run it. -->
+
+Every claim of the three papers with experiments that we could put to the test, in the order of
+their figures: what is printed, what we find, and whether the two agree. `make replicate` makes the
+numbers again.
+
+Ours is the mean over realisations ± its standard error. A claim says that this mean is at least, at
+most, or near a number; the tolerance is how far on the wrong side still agrees, in the same units.
+Where a claim is about several data sets or settings, each is judged by itself. *Reproduced* means
+that the claim holds in all of them, *partly* in half of them or more, *not reproduced* in fewer.
+These words are worked out from the result files, and a test fails when one no longer follows.
+"""
+
+
+class Judged(NamedTuple):
+    """A claim, and what follows from the results."""
+
+    claim: Comparison
+    judgement: Judgement
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run from the command line; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--check", action="store_true", help="change nothing, report staleness")
+    options = parser.parse_args(arguments)
+    text = page(load())
+    if options.check:
+        return check(text, PAGE, Path(__file__))
+    PAGE.write_text(text, encoding="utf8")
+    print(f"{PAGE}: written")
+    return 0
+
+
+def load(claims: list[Comparison] | None = None, results: Path = RESULTS) -> list[Judged]:
+    """Every claim with its judgement; ValueError if other verdicts are written down."""
+    rows = cache(lambda name: read_rows(results / f"{name}.csv"))
+    claims = read_comparisons(TABLE) if claims is None else claims
+    judged = [Judged(claim, judge(claim, rows(claim.file))) for claim in claims]
+    wrong = [report(*one) for one in judged if one.claim.verdict != one.judgement.verdict]
+    if wrong:
+        lines = "\n".join(line for lines in wrong for line in lines)
+        raise ValueError(f"mend verdict and why in {TABLE.name}:\n{lines}")
+    return judged
+
+
+def page(judged: list[Judged]) -> str:
+    """The page's text."""
+    parts = [INTRODUCTION, summary(judged)]
+    for paper, of_paper in grouped(judged, "paper").items():
+        parts.append(f"(comparisons-{paper})=\n## {HEADINGS[paper]}\n\n{{cite:t}}`{paper}`.\n")
+        for figure, ours in grouped(of_paper, "figure").items():
+            many = "s" if " " in figure else ""
+            parts.append(f"({label(paper, figure)})=\n### Figure{many} {figure}\n")
+            rows = [("Claim", "What we find"), ("---", "---"), *map(_row, ours)]
+            parts.append("\n".join(f"| {left} | {right} |" for left, right in rows) + "\n")
+    return "\n".join(parts)
+
+
+def grouped(judged: Iterable[Judged], field: str) -> dict[str, list[Judged]]:
+    """Claims by paper or figure, both in the order in which they first come."""
+    groups: dict[str, list[Judged]] = {}
+    for one in judged:
+        groups.setdefault(getattr(one.claim, field), []).append(one)
+    return groups
+
+
+def label(paper: str, figure: str) -> str:
+    """Where the claims about a figure stand on the page."""
+    return f"comparisons-{paper}-{figure.replace(' ', '-')}"
+
+
+def summary(judged: list[Judged]) -> str:
+    """How many claims of each paper, and of all, ended how; and where some did not agree."""
+    total = Counter(one.judgement.verdict for one in judged)
+    said = ", ".join(f"{total[v]} {WORDS[v].lower()}" for v in VERDICTS)
+    rows = [("Paper", *(WORDS[v] for v in VERDICTS)), ("---", "--:", "--:", "--:")]
+    lines = []
+    for paper, of_paper in grouped(judged, "paper").items():
+        count = Counter(one.judgement.verdict for one in of_paper)
+        rows.append((HEADINGS[paper], *(str(count[v]) for v in VERDICTS)))
+        figures = grouped((one for one in of_paper if one.judgement.verdict == "not"), "figure")
+        links = ", ".join(f"{{ref}}`{figure} <{label(paper, figure)}>`" for figure in figures)
+        lines += [f"- {HEADINGS[paper]}, Figure {links}"] * bool(figures)
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    if lines:
+        lines = ["Those that were not reproduced are among the claims of", "", *lines]
+    return "\n".join([f"Of {len(judged)} claims: {said}.", "", table, "", *lines, ""])
+
+
+def _row(judged: Judged) -> tuple[str, str]:
+    claim, (verdict, found) = judged
+    bound = BOUNDS[claim.claim].format(_plain(claim.bound))
+    tolerance = f", tolerance {_plain(claim.tolerance)}" if claim.tolerance else ""
+    printed = re.sub(r"-(?=\d)", "−", claim.printed)
+    left = [_sentence(claim.quantity), f"*Printed:* {printed}."]
+    left.append(f"*Agrees if* {bound}{tolerance}.")
+    holding = f", in {sum(f.holds for f in found)} of {len(found)}" if len(found) > 1 else ""
+    right = [f"**{WORDS[verdict]}**{holding}. {_realisations(found)}."]
+    right += [_group(claim, one) for one in found]
+    return "<br>".join(left), "<br>".join(right + [claim.why] * bool(claim.why))
+
+
+def _sentence(words: str) -> str:
+    # f½ is a symbol and stays small.
+    return f"{words if words.startswith('f½') else words[0].upper() + words[1:]}."
+
+
+def _realisations(found: list[Found]) -> str:
+    """How many, and how many failed."""
+    numbers = sorted({one.n + one.n_failed for one in found})
+    several = "–".join(str(n) for n in dict.fromkeys((numbers[0], numbers[-1])))
+    text = f"{several} realisation{'s' * (numbers[-1] > 1)}"
+    return text + (" each" if len(found) > 1 else "")
+
+
+def _group(claim: Comparison, found: Found) -> str:
+    names = [
+        value if column in PLAIN else f"{column} {value}".replace("_", " ")
+        for column, value in zip(claim.by, found.group, strict=True)
+    ]
+    head = f"{', '.join(names)}: " if names else ""
+    failed = f"; {found.n_failed} failed" if found.n_failed else ""
+    wrong = "" if found.holds else "; does not hold"
+    return f"{head}{quantity(found.mean, found.standard_error)}{failed}{wrong}"
+
+
+def quantity(mean: float, error: float) -> str:
+    """A mean to two digits of its standard error, and to four decimals at most."""
+    if math.isnan(mean):
+        return "none"
+    if math.isnan(error) or error < 1e-9:
+        return _plain(float(f"{mean:.4g}"))
+    digits = min(4, max(0, 1 - math.floor(math.log10(error))))
+    return f"{mean:.{digits}f} ± {error:.{digits}f}".replace("-", "−")
+
+
+def _plain(number: float) -> str:
+    return f"{number:g}".replace("-", "−")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

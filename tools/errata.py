@@ -1,0 +1,126 @@
+"""Write the page book/errata.md: what is wrong in the five documents, and the checks that show it.
+
+    python tools/errata.py          write the page
+    python tools/errata.py --check  change nothing; fail if the page is stale
+
+The table is book/_data/errata.toml. A check is a cell of a chapter or a test; one that does not exist is
+an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+
+from equation_tags import find_test
+from equations import BOOK, check
+
+PAGE = BOOK / "errata.md"
+TABLE = BOOK / "_data" / "errata.toml"
+HEADINGS = {
+    "shental2003": "Shental et al. 2003",
+    "green": "Green",
+    "schmidt2016": "Schmidt 2016",
+    "barhillel2005": "Bar-Hillel et al. 2005",
+    "lu2007": "Lu and Leen 2007",
+}
+VERDICTS = {
+    "confirmed": "Confirmed",
+    "qualified": "True under a condition",
+    "dear": "Right, but dear",
+    "refuted": "We were wrong: it is right",
+    "read": "By reading",
+}
+INTRODUCTION = """\
+# Errata of the five documents
+
+<!-- Written by tools/errata.py from book/_data/errata.toml: change that, and run it. -->
+
+Five good texts, read closely by people who had to run them. Nothing below takes away from what
+they found; most of it is a letter, a sign or a missing condition, and all of it costs a reader an
+evening. Each entry says what is printed and what is right, in the letters of this book
+({doc}`notation`), and names the check that shows it: a cell of a chapter that is run whenever the
+book is tested, or a test of the package.
+
+*Confirmed* means that the check fails for what is printed. *True under a condition*: for what is
+printed there is a case in which it fails, and one in which it holds. *Right, but dear*: there is a
+cheaper way to the same. *By reading*: nothing can be run on it.
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run from the command line; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--check", action="store_true", help="change nothing, report staleness")
+    options = parser.parse_args(arguments)
+    if options.check:
+        return check(page(), PAGE, Path(__file__))
+    PAGE.write_text(page(), encoding="utf8")
+    print(f"{PAGE}: written")
+    return 0
+
+
+def load() -> dict[str, list[dict]]:
+    """The table: for each document its entries."""
+    return tomllib.loads(TABLE.read_text(encoding="utf8"))
+
+
+def page() -> str:
+    """The page's text."""
+    parts = [INTRODUCTION]
+    for source, entries in load().items():
+        parts.append(f"(errata-{source})=\n## {HEADINGS[source]}\n\n{{cite:t}}`{source}`.\n")
+        rows = [("Where", "Printed; what is right"), ("---", "---"), *map(_row, entries)]
+        parts.append("\n".join(f"| {where} | {words} |" for where, words in rows) + "\n")
+    return "\n".join(parts)
+
+
+def _row(entry: dict) -> tuple[str, str]:
+    shown = ", ".join(dict.fromkeys(map(link, entry["checks"])))
+    verdict = VERDICTS[entry["verdict"]] + (f": {shown}." if shown else ".")
+    words = f"*{_sentence(entry['printed'])}*<br>{_sentence(entry['right'])}<br>{verdict}"
+    return entry["where"], words
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def link(name: str) -> str:
+    """A check as the page shows it: the chapter, or the file of tests."""
+    require_existing(name)
+    if "#" in name:
+        stem = name.partition("#")[0]
+        return f"chapter {{doc}}`{int(stem[:2])} <{stem}>`"
+    return f"`{name.partition('::')[0].removesuffix('.py')}`"
+
+
+def require_existing(name: str) -> None:
+    """Raise LookupError for a check that is neither a code cell nor a test function."""
+    stem, _, cell = name.partition("#")
+    file, _, function = name.partition("::")
+    there = cell in _cells(stem) if cell else function in _functions(file)
+    if not there:
+        raise LookupError(f"book/_data/errata.toml names the check {name}, which does not exist.")
+
+
+@cache
+def _cells(stem: str) -> set[str]:
+    cells = json.loads((BOOK / f"{stem}.ipynb").read_text(encoding="utf8"))["cells"]
+    return {cell["id"] for cell in cells if cell["cell_type"] == "code"}
+
+
+@cache
+def _functions(file: str) -> set[str]:
+    path = find_test(file)
+    source = path.read_text(encoding="utf8") if path else ""
+    return set(re.findall(r"^def (test_\w+)", source, flags=re.MULTILINE))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

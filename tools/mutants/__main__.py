@@ -1,0 +1,161 @@
+"""The command: ``python -m tools.mutants --help``."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import signal
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from .generate import sample
+from .run import TESTS, Verdict, run_all
+from .table import ROOT, Mutant, entries, survivors
+
+RESULTS = ROOT / "_build" / "mutants"
+FIELDS = ["key", "module", "made", "name", "outcome", "seconds", "killer", "diff"]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run mutants and report; return how many are neither killed nor explained."""
+    options = _parse(arguments)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
+    wanted = _wanted(options)
+    results = {} if options.again == "all" else _read(options.results, options.again)
+    todo = [mutant for mutant in wanted if not mutant.explained and mutant.key not in results]
+    print(f"{len(wanted)} mutants, {len(todo)} to run", flush=True)
+    seen: list[Verdict] = []
+
+    def notice(verdict: Verdict) -> None:
+        seen.append(verdict)
+        if verdict.outcome != "unknown":
+            results[verdict.mutant.key] = verdict.outcome
+            _write(options.results, verdict)
+        _show(len(seen), len(todo), verdict)
+
+    if todo:
+        run_all(todo, notice, jobs=options.jobs)
+    if len(seen) < len(todo):
+        print("not all were run; the same command goes on from here")
+    return _report(wanted, results)
+
+
+def _parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__)
+    parser.add_argument("modules", nargs="*", metavar="module", help=f"of {', '.join(TESTS)}")
+    parser.add_argument("--jobs", type=int, default=2, help="runs at a time (default: 2)")
+    parser.add_argument("--generated", type=int, default=0, metavar="N", help="random ones besides")
+    parser.add_argument("--seed", type=int, default=0, help="of the random ones (default: 0)")
+    parser.add_argument("--no-hand", action="store_true", help="random ones only")
+    parser.add_argument("--quick", action="store_true", help="those with a known quick test only")
+    parser.add_argument(
+        "--again", choices=["nothing", "survivors", "all"], default="nothing",
+        help="what to run although its result is known (default: nothing)",
+    )  # fmt: skip
+    parser.add_argument("--results", type=Path, default=RESULTS, help="directory of the tables")
+    options = parser.parse_args(arguments)
+    unknown = sorted(set(options.modules) - TESTS.keys())
+    if unknown or options.jobs < 1:
+        parser.error(f"unknown modules: {', '.join(unknown)}" if unknown else "--jobs: at least 1")
+    options.modules = options.modules or list(TESTS)
+    return options
+
+
+def _wanted(options: argparse.Namespace) -> list[Mutant]:
+    """The mutants that are asked for, explanations included."""
+    by_hand = [] if options.no_hand else [entry.mutant() for entry in entries()]
+    by_hand = [mutant for mutant in by_hand if mutant.module in options.modules]
+    if options.quick:
+        return [mutant for mutant in by_hand if mutant.quick]
+    reasons = {entry.mutant().key: entry.equivalent for entry in survivors()}
+    made = sample(options.modules, options.generated, options.seed)
+    known = {mutant.key for mutant in by_hand}
+    return [mutant._replace(quick="") for mutant in by_hand] + [
+        mutant._replace(explained=reasons.get(mutant.key, ""))
+        for mutant in made
+        if mutant.key not in known
+    ]
+
+
+# ---------------------------------------------------------------------------- results
+
+
+def _read(directory: Path, again: str) -> dict[str, str]:
+    """Outcomes known from before, the last one of each mutant."""
+    known = {
+        row["key"]: row["outcome"]
+        for path in directory.glob("*.csv")
+        for row in csv.DictReader(path.open(encoding="utf-8", newline=""))
+    }
+    if again == "survivors":
+        return {key: outcome for key, outcome in known.items() if outcome != "survived"}
+    return known
+
+
+def _write(directory: Path, verdict: Verdict) -> None:
+    """Append a verdict to the table of its module."""
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / f"{verdict.mutant.module}.csv"
+    is_new = not path.exists()
+    mutant = verdict.mutant
+    with path.open("a", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        if is_new:
+            table.writerow(FIELDS)
+        table.writerow(
+            [mutant.key, mutant.module, mutant.made, mutant.name, verdict.outcome,
+             f"{verdict.seconds:.1f}", verdict.killer, mutant.diff]
+        )  # fmt: skip
+
+
+def _show(number: int, n_all: int, verdict: Verdict) -> None:
+    mutant = verdict.mutant
+    print(
+        f"{number:4d}/{n_all} {verdict.outcome:8s} {verdict.seconds:5.1f} s  {mutant.module}: "
+        f"{mutant.name}  {verdict.killer}",
+        flush=True,
+    )
+    if verdict.outcome == "survived":
+        print(f"{mutant.error}\n{mutant.diff}", flush=True)
+
+
+def _report(wanted: list[Mutant], results: dict[str, str]) -> int:
+    """Print a line for each module and for all; return how many are not killed or explained."""
+    print(
+        f"\n{'module':24s} {'made':>5s} {'killed':>7s} {'explained':>10s} {'survive':>8s} not run"
+    )
+    total: Counter[str] = Counter()
+    for module, count in _counted(wanted, results):
+        total += count
+        _line(module, count)
+    _line("all", total)
+    for mutant in wanted:
+        if not mutant.explained and results.get(mutant.key) == "survived":
+            print(f"\nsurvives: {mutant.module}, {mutant.name}\n{mutant.diff}")
+    return total["survived"] + total["not run"]
+
+
+def _counted(wanted: list[Mutant], results: dict[str, str]) -> Iterator[tuple[str, Counter[str]]]:
+    for module in TESTS:
+        outcomes = Counter(
+            "explained" if mutant.explained else results.get(mutant.key, "not run")
+            for mutant in wanted
+            if mutant.module == module
+        )
+        if outcomes:
+            yield module, outcomes
+
+
+def _line(name: str, count: Counter[str]) -> None:
+    killed = count["killed"] + count["timeout"]
+    print(
+        f"{name:24s} {count.total():5d} {killed:7d} {count['explained']:10d} "
+        f"{count['survived']:8d} {count['not run']:7d}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(), 1))

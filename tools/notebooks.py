@@ -1,0 +1,190 @@
+"""Execute and clean the chapters in place, or check that they are clean.
+
+    python tools/notebooks.py              execute and clean every book/*.ipynb
+    python tools/notebooks.py 02_em.ipynb  only these
+    python tools/notebooks.py --check      change nothing; fail if a chapter has a fault
+
+A second run leaves every byte as it was: cell ids are kept, timing and widget state are dropped,
+and kernels compute on one thread, so that no sum depends on how it was split.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import hashlib
+import json
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+
+BOOK = Path(__file__).resolve().parents[1] / "book"
+
+# One thread in every linear algebra library, for kernels started here and by the tests.
+SINGLE_THREAD = dict.fromkeys(
+    ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"], "1"
+)
+
+KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+LANGUAGE = {
+    "file_extension": ".py",
+    "mimetype": "text/x-python",
+    "name": "python",
+    "pygments_lexer": "ipython3",
+}
+KEPT_CELL_METADATA = {"tags", "mystnb", "nbgrader"}
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+IMAGES = {"image/png", "image/jpeg", "image/svg+xml"}
+IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".svg", ".webp")
+UNSEEN = {"remove-output", "remove-cell"}
+SECONDS_PER_CELL = 300
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run from the command line; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--check", action="store_true", help="change nothing, report faults")
+    parser.add_argument("paths", nargs="*", type=Path, help="notebooks (default: all of book/)")
+    options = parser.parse_args(arguments)
+    paths = options.paths or sorted(BOOK.glob("*.ipynb"))
+    return check_all(paths) if options.check else refresh_all(paths)
+
+
+def check_all(paths: list[Path]) -> int:
+    """Print every fault of every notebook; return 1 if there is one."""
+    found = [f"{path}: {fault}" for path in paths for fault in faults(path)]
+    print("\n".join(found) or f"{len(paths)} notebooks are clean.")
+    return 1 if found else 0
+
+
+def refresh_all(paths: list[Path]) -> int:
+    """Execute and clean the notebooks, two at a time; return 1 if one has a fault."""
+    os.environ.update(SINGLE_THREAD)
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        for path, changed in zip(paths, pool.map(refresh, paths), strict=True):
+            print(f"{path}: {'changed' if changed else 'as it was'}")
+    return check_all(paths)
+
+
+def refresh(path: Path) -> bool:
+    """Execute and clean one notebook in place; return whether its bytes changed."""
+    notebook = load(path)
+    client = NotebookClient(
+        notebook,
+        timeout=SECONDS_PER_CELL,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(path.parent)}},
+        extra_arguments=["--log-level=ERROR"],
+    )
+    client.execute()
+    before, after = path.read_bytes(), to_bytes(clean(notebook))
+    if after != before:
+        path.write_bytes(after)
+    return after != before
+
+
+# ----------------------------------------------------------------------------- cleaning
+
+
+def load(path: Path) -> NotebookNode:
+    """Read a notebook, with an id for every cell; nbformat would invent random ones."""
+    raw = json.loads(path.read_text(encoding="utf8"))
+    raw["nbformat_minor"] = 5
+    _fix_ids(raw["cells"])
+    return nbformat.reads(json.dumps(raw), as_version=4)
+
+
+def clean(notebook: NotebookNode) -> NotebookNode:
+    """Return a copy without anything that differs between two runs or two machines."""
+    notebook = copy.deepcopy(notebook)
+    kept = {key: notebook.metadata[key] for key in {"mystnb"} & notebook.metadata.keys()}
+    about = {"kernelspec": KERNELSPEC, "language_info": LANGUAGE}
+    notebook.metadata = nbformat.from_dict(copy.deepcopy(about | kept))
+    for cell in notebook.cells:
+        kept = {key: cell.metadata[key] for key in KEPT_CELL_METADATA & cell.metadata.keys()}
+        cell.metadata = NotebookNode(kept)
+        if cell.cell_type == "code":
+            cell.outputs = _clean_outputs(cell.outputs)
+    return notebook
+
+
+def _fix_ids(cells: list[dict]) -> None:
+    """Keep the ids that are there and unique; derive the others from the source."""
+    taken: set[str] = set()
+    for cell in cells:
+        source = "".join(cell["source"])
+        name = cell.get("id") or hashlib.sha256(source.encode()).hexdigest()[:8]
+        cell["id"] = name if name not in taken else _next_free(name, taken)
+        taken.add(cell["id"])
+
+
+def _next_free(name: str, taken: set[str]) -> str:
+    return next(f"{name}-{n}" for n in range(2, len(taken) + 3) if f"{name}-{n}" not in taken)
+
+
+def _clean_outputs(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Drop live widget views, and join what one stream wrote in several pieces."""
+    kept: list[NotebookNode] = []
+    for output in outputs:
+        if "data" in output:
+            output.data.pop(WIDGET_VIEW, None)
+            if not output.data:
+                continue
+        if output.output_type == "stream" and kept and kept[-1].get("name") == output.name:
+            kept[-1].text += output.text
+        else:
+            kept.append(output)
+    return kept
+
+
+def to_bytes(notebook: NotebookNode) -> bytes:
+    """Return the file's content: sorted keys, one space of indentation, a newline at the end."""
+    return (nbformat.writes(notebook).rstrip("\n") + "\n").encode()
+
+
+# ----------------------------------------------------------------------------- checking
+
+
+def faults(path: Path) -> list[str]:
+    """Return what is wrong with a committed notebook, one sentence a fault."""
+    notebook = load(path)
+    same = to_bytes(clean(notebook)) == path.read_bytes()
+    found = [] if same else ["is not clean: run `make notebooks`"]
+    code = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.source.strip()]
+    if [cell.execution_count for cell in code] != list(range(1, len(code) + 1)):
+        found.append("was not executed from top to bottom: run `make notebooks`")
+    for cell in code:
+        found += [f"cell {cell.id} {fault}" for fault in _cell_faults(cell)]
+    return found
+
+
+def _cell_faults(cell: NotebookNode) -> list[str]:
+    tags = set(cell.metadata.get("tags", []))
+    found = []
+    failed = any(output.output_type == "error" for output in cell.outputs)
+    if failed and "raises-exception" not in tags:
+        found.append("ends in an error")
+    shows_image = any(_is_bare_image(output) for output in cell.outputs)
+    if shows_image and not tags & UNSEEN and not _has_alt_text(cell):
+        found.append("draws a figure without a text alternative: set mystnb.image.alt")
+    return found
+
+
+def _is_bare_image(output: NotebookNode) -> bool:
+    """Whether the book shows this output as an image; an explorer's HTML brings its own text."""
+    data = output.get("data", {})
+    return bool(IMAGES & data.keys()) and "text/html" not in data
+
+
+def _has_alt_text(cell: NotebookNode) -> bool:
+    alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "").strip()
+    return bool(alt) and not alt.lower().endswith(IMAGE_ENDINGS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,123 @@
+"""Try the package as somebody gets it: built, installed in an empty environment, tested there.
+
+    python tools/package.py [FOLDER]
+
+The two distributions stay in FOLDER (default: dist). First the wheel is installed with what it
+needs at run time and nothing else, and every module is imported. Then come the test tools, and the
+tests of the unpacked source distribution, whose own ``cgmm/`` is taken away: only the installed one
+is left to test. Browser tests and notebooks stay with the book.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+from zipfile import ZipFile
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Left behind by builds, tests and editors: no part of the project.
+CLUTTER = shutil.ignore_patterns(
+    ".git", ".venv", "env", "_build", "build", "dist", "*.egg-info", "__pycache__", ".*cache",
+    ".hypothesis", ".ipynb_checkpoints",
+)  # fmt: skip
+
+# Tests that read the sources, or the built book: what is installed has neither.
+ABOUT_THE_PROJECT = (
+    "book",
+    "test_assignments.py",
+    "test_equation_tags.py",
+    "test_mutants.py",
+    "test_package.py",
+    "test_typing.py",
+)
+
+IMPORT_EVERYTHING = """
+import importlib, pkgutil, cgmm
+names = [m.name for m in pkgutil.walk_packages(cgmm.__path__, "cgmm.") if "__main__" not in m.name]
+assert "site-packages" in cgmm.__file__, cgmm.__file__
+for name in names:
+    importlib.import_module(name)
+print(len(names), "modules of", cgmm.__path__[0], "import with the run-time needs alone")
+"""
+
+
+def main(folder: Path) -> None:
+    """Build, install, test; the first failure ends it."""
+    with tempfile.TemporaryDirectory(prefix="cgmm-") as scratch:
+        place = Path(scratch)
+        sdist, wheel = build(ROOT, place, isolated=True)
+        python = environment(place / "env", wheel)
+        tests = unpacked(sdist, place / "unpacked")
+        shutil.rmtree(tests / "cgmm")
+        run(python, "-c", IMPORT_EVERYTHING, cwd=place)
+        install(python, f"{wheel}[tests]")
+        run(python, "-m", "pip", "check", cwd=place)
+        ignored = [f"--ignore=tests/{name}" for name in ABOUT_THE_PROJECT]
+        run(python, "-m", "pytest", "-q", "tests", *ignored, cwd=tests)
+        run(python, "-m", "pytest", "-q", "--pyargs", "cgmm", cwd=tests)
+        folder.mkdir(parents=True, exist_ok=True)
+        for made in (sdist, wheel):
+            print("kept:", shutil.copy(made, folder))
+
+
+def build(root: Path, place: Path, *, isolated: bool) -> tuple[Path, Path]:
+    """Source distribution and wheel, the wheel from the source distribution, out of a clean copy.
+
+    Built in place, setuptools would pick up whatever an earlier build has left in ``build/``.
+    """
+    shutil.copytree(root, place / "source", ignore=CLUTTER)
+    options = [] if isolated else ["--no-isolation"]
+    run(sys.executable, "-m", "build", *options, "--outdir", place / "dist", cwd=place / "source")
+    (sdist,) = (place / "dist").glob("*.tar.gz")
+    (wheel,) = (place / "dist").glob("*.whl")
+    return sdist, wheel
+
+
+def environment(place: Path, wheel: Path) -> Path:
+    """The Python of a new virtual environment that holds the wheel and what it asks for."""
+    run(sys.executable, "-m", "venv", place, cwd=place.parent)
+    python = place / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    install(python, str(wheel))
+    return python
+
+
+def install(python: Path, requirement: str) -> None:
+    """Install in the versions that the project pins."""
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    run(*pip, "--constraint", ROOT / "requirements.txt", requirement, cwd=ROOT)
+
+
+def unpacked(sdist: Path, place: Path) -> Path:
+    """The one folder in a source distribution."""
+    with tarfile.open(sdist) as archive:
+        archive.extractall(place, filter="data")
+    (folder,) = place.iterdir()
+    return folder
+
+
+def names_in_wheel(wheel: Path) -> set[str]:
+    """Paths of the files in a wheel."""
+    with ZipFile(wheel) as archive:
+        return {name for name in archive.namelist() if not name.endswith("/")}
+
+
+def names_in_sdist(sdist: Path) -> set[str]:
+    """Paths of the files in a source distribution, below its one folder."""
+    with tarfile.open(sdist) as archive:
+        return {m.name.partition("/")[2] for m in archive.getmembers() if m.isfile()}
+
+
+def run(*command: str | Path, cwd: Path) -> None:
+    """Run a program apart from this one's environment variables of Python, or raise."""
+    apart = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    subprocess.run([str(part) for part in command], cwd=cwd, env=apart, check=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "dist").resolve())
