@@ -9,7 +9,7 @@ of each, and hands the same pairs to both: *iris* and *wine* as they are, *digit
 principal components. Both run with their defaults;
 of metric-learn only the solver is timed, not the calibration of a threshold that follows. Times are
 of the process, so that other programs do not count. The ratio of times is metric-learn / cgmm:
-above one means that cgmm is faster. Objectives are those of ``cgmm.metric_learning.mmc.objective``, which scales
+above one means that cgmm is faster. Objectives are those of ``cgmm.metric_learning.objective``, which scales
 either metric to the boundary of the constraint; theirs is given as a part of ours. The diagonal
 solver of metric-learn adds the logarithm of the distances where Xing et al. subtract it: it stops
 early, short of the maximum, at the same place for any tolerance, or it fails with NaN.

@@ -130,7 +130,7 @@ def expected_flip_rate(log_odds: ArrayLike) -> float:
     Notes
     -----
     The answer to what [lu2007, sect. 6] leaves open, where there is no labelled example for
-    :func:`cgmm.scenarios.answers.estimate_flip_rate`.
+    :func:`cgmm.scenarios.estimate_flip_rate`.
 
     Examples
     --------

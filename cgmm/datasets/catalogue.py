@@ -18,11 +18,6 @@ from cgmm.datasets.toys import (
     waveform,
 )
 
-__all__ = [
-    "DATASETS",
-    "load",
-]
-
 
 def load(name: str, **kwargs: Any) -> Dataset:
     """Make or read the data set of that name.

@@ -10,10 +10,6 @@ import numpy as np
 from cgmm.mixture import Parameters
 from cgmm.numerics import FloatArray, IntArray
 
-__all__ = [
-    "Dataset",
-]
-
 # None, an int, or a numpy RandomState, as everywhere in scikit-learn.
 Seed = int | np.random.RandomState | None
 

@@ -13,12 +13,6 @@ from sklearn.datasets import fetch_openml
 from cgmm.datasets.dataset import Dataset
 from cgmm.numerics import IntArray
 
-__all__ = [
-    "FETCHED",
-    "fetch",
-]
-
-
 # ---------------------------------------------------------------------------- real data, fetched
 
 

@@ -5,12 +5,6 @@ from __future__ import annotations
 from cgmm.datasets.dataset import Dataset, Seed, make_toy
 from cgmm.datasets.toys import Clump, sample_clumps
 
-__all__ = [
-    "lu_set_1",
-    "lu_set_2",
-    "lu_set_3",
-]
-
 
 def lu_set_1(n_per_class: int = 200, random_state: Seed = 0) -> Dataset:
     """Two long stripes, each broken in the middle [lu2007, Fig. 5, data set 1].

@@ -9,14 +9,6 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 
 from cgmm.datasets.dataset import Dataset
 
-__all__ = [
-    "breast_cancer",
-    "digits",
-    "iris",
-    "wine",
-]
-
-
 # ---------------------------------------------------------------------------- real data
 
 

@@ -26,16 +26,6 @@ from cgmm.datasets.dataset import Dataset, Seed, equal_weights, make_toy, requir
 from cgmm.mixture import Parameters
 from cgmm.numerics import FloatArray, IntArray
 
-__all__ = [
-    "overlapping_classes",
-    "shared_axis",
-    "three_classes",
-    "two_clusters",
-    "two_models",
-    "vertical_classes",
-    "waveform",
-]
-
 
 class Clump(NamedTuple):
     """A part of a class: a Gaussian with independent coordinates."""

@@ -7,12 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-__all__ = [
-    "Choice",
-    "Control",
-    "Slider",
-]
-
 # Fields that the theme's script sets on every page.
 TAKEN_NAMES = ("q",)
 

@@ -26,11 +26,6 @@ from cgmm.explore.controls import Control, check_controls, control_widget
 from cgmm.explore.frames import Frame, check_bytes, data_uri, render_frame
 from cgmm.explore.page import PAGE, PAGE_SCRIPT, PAGE_STYLE, control_html, image_html
 
-__all__ = [
-    "Explorer",
-]
-
-
 # ---------------------------------------------------------------------------- the explorer
 
 

@@ -8,12 +8,6 @@ import textwrap
 from collections.abc import Callable
 from typing import Any, cast
 
-__all__ = [
-    "Source",
-    "source",
-]
-
-
 # ------------------------------------------------------------------ code in a notebook
 
 

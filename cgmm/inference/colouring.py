@@ -24,12 +24,7 @@ from scipy.sparse.csgraph import connected_components
 from cgmm.network import Graph, simplify
 from cgmm.numerics import IntArray
 
-__all__ = [
-    "ColourBlocks",
-    "adjacency",
-    "by_colour",
-    "colour_nodes",
-]
+__all__ = ["ColourBlocks"]
 
 # Breaks ties between nodes of equal degree: neighbours in a regular graph must not wait in line.
 TIE_SEED = 0
@@ -94,7 +89,7 @@ def adjacency(graph: Graph) -> sparse.csr_array:
     Raises
     ------
     ValueError
-        If an edge or its weight is none, as :func:`cgmm.network.graph.simplify` says.
+        If an edge or its weight is none, as :func:`cgmm.network.simplify` says.
 
     Examples
     --------

@@ -23,7 +23,7 @@ from scipy.sparse import coo_array, csgraph
 from cgmm.network import Graph, components
 from cgmm.numerics import FloatArray, IntArray
 
-__all__ = ["Elimination", "Order", "eliminate", "elimination_order", "min_fill"]
+__all__ = ["Elimination", "Order"]
 
 # In larger cores the node of least degree is as good, and cheaper to find.
 MAX_MIN_FILL = 5_000

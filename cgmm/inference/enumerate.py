@@ -7,8 +7,6 @@ import numpy as np
 from cgmm.network import ExactInfer, Graph, Marginals, with_most_probable
 from cgmm.numerics import FloatArray, IntArray, log_normalise
 
-__all__ = ["enumerate_assignments"]
-
 MAX_ASSIGNMENTS = 2_000_000
 
 

@@ -11,12 +11,7 @@ from scipy import sparse
 from cgmm.network import Graph, SideInformation, simplify
 from cgmm.numerics import BoolArray, IntArray
 
-__all__ = [
-    "forbidden_clique",
-    "require_colourable",
-    "Search",
-    "list_colouring",
-]
+__all__ = ["Search"]
 
 
 def forbidden_clique(graph: Graph, size: int, *, max_steps: int = 100_000) -> IntArray | None:

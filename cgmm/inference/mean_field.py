@@ -28,7 +28,7 @@ from cgmm.inference.colouring import by_colour
 from cgmm.network import Graph, Infer, Marginals, NetworkError, check_unary
 from cgmm.numerics import FloatArray, IntArray, log_normalise
 
-__all__ = ["mean_field", "mean_field_ascent"]
+__all__ = ["mean_field"]
 
 
 def mean_field(graph: Graph, *, max_sweeps: int = 200, tol: float = 1e-8) -> Infer:

@@ -15,11 +15,6 @@ from cgmm.kmeans.search import FIRST_STEPS, MAX_SEARCH, Colourer, edges_only, ta
 from cgmm.network import Graph, components, simplify
 from cgmm.numerics import FloatArray, IntArray
 
-__all__ = [
-    "cop_rule",
-]
-
-
 # ---------------------------------------------------------------------------- COP-KMeans
 
 

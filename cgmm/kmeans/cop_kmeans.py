@@ -12,10 +12,6 @@ from cgmm.kmeans.cop_assignment import cop_rule
 from cgmm.kmeans.search import MAX_SEARCH
 from cgmm.network import Engine, SideInformation
 
-__all__ = [
-    "COPKMeans",
-]
-
 
 class COPKMeans(ConstrainedKMeans):
     """K-means whose clusters break no relation.

@@ -6,10 +6,6 @@ from cgmm.kmeans.loop import ROUNDING, Rule, total_cost
 from cgmm.network import Engine, Graph, simplify
 from cgmm.numerics import FloatArray, IntArray
 
-__all__ = [
-    "engine_rule",
-]
-
 
 def engine_rule(graph: Graph, engine: Engine) -> Rule:
     """The best assignment, by an inference engine that knows the most probable one.

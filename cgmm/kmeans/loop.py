@@ -13,7 +13,7 @@ PCKMeans    a broken relation costs a penalty (Basu, Banerjee and Mooney, 2004)
 Both constrained rules are the limits of penalised probabilistic clustering when the variance of
 its components goes to zero [lu2007, App. C]: the costs below are the network's negative unaries in
 units of the shrinking variance, and the best assignment is the network's most probable one. They
-are therefore read off the same network, :class:`~cgmm.network.side_information.SideInformation`, and an
+are therefore read off the same network, :class:`~cgmm.network.SideInformation`, and an
 exact engine can be handed in to make every assignment the best one.
 
 Without an engine the rules search. What they promise: a relation that is hard is never broken,
@@ -41,14 +41,6 @@ from scipy.spatial.distance import cdist
 
 from cgmm.network import Graph, SideInformation
 from cgmm.numerics import FloatArray, IntArray
-
-__all__ = [
-    "Nodes",
-    "Step",
-    "lloyd",
-    "nearest_rule",
-    "penalty",
-]
 
 # A change of the objective below this share of the largest cost is rounding, not progress.
 ROUNDING = 1e-12

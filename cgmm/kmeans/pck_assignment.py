@@ -15,11 +15,6 @@ from cgmm.kmeans.search import MAX_SEARCH
 from cgmm.network import Graph, SideInformation, simplify
 from cgmm.numerics import FloatArray, IntArray
 
-__all__ = [
-    "pck_rule",
-]
-
-
 # ---------------------------------------------------------------------------- PCKMeans
 
 

@@ -14,10 +14,6 @@ from cgmm.kmeans.pck_assignment import pck_rule
 from cgmm.kmeans.search import MAX_SEARCH
 from cgmm.network import Engine, SideInformation
 
-__all__ = [
-    "PCKMeans",
-]
-
 
 class PCKMeans(ConstrainedKMeans):
     """K-means in which a broken relation costs a penalty.

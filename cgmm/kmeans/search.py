@@ -12,10 +12,6 @@ from cgmm.kmeans.loop import Hint, Rng, indicators
 from cgmm.network import Graph, NetworkError, components
 from cgmm.numerics import IntArray
 
-__all__ = [
-    "SearchBudgetError",
-]
-
 # Nodes from which a clique is grown.
 CLIQUE_STARTS = 50
 

@@ -9,11 +9,6 @@ from cgmm.kmeans.loop import Rng
 from cgmm.mixture import kmeans_plus_plus, random_points
 from cgmm.numerics import FloatArray, IntArray
 
-__all__ = [
-    "chunklet_seeds",
-]
-
-
 # ---------------------------------------------------------------------------- seeds
 
 

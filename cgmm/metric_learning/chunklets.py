@@ -9,12 +9,6 @@ from numpy.typing import ArrayLike
 
 from cgmm.numerics import FloatArray, IntArray, blocks
 
-__all__ = [
-    "total_covariance",
-    "within_chunklet_covariance",
-]
-
-
 # ---------------------------------------------------------------------------- covariances
 
 

@@ -6,16 +6,6 @@ import numpy as np
 
 from cgmm.numerics import FloatArray
 
-__all__ = [
-    "information",
-    "likelihood_criterion",
-    "variance_of_covariance",
-    "variance_ratio",
-    "weight_ratio",
-    "within_distance",
-]
-
-
 # ---------------------------------------------------------------------------- optimality
 
 

@@ -9,12 +9,6 @@ import numpy as np
 from cgmm.metric_learning.whiten import TOL, spectrum_of, with_signs
 from cgmm.numerics import FloatArray
 
-__all__ = [
-    "Discriminant",
-    "cfld",
-    "principal_axes",
-]
-
 
 class Discriminant(NamedTuple):
     """Fisher's linear discriminant from chunklets."""

@@ -61,11 +61,6 @@ from cgmm.metric_learning.mmc_space import (
 )
 from cgmm.numerics import FloatArray
 
-__all__ = [
-    "MMC",
-    "objective",
-]
-
 
 class MMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Metric that keeps cannot-linked points apart and must-linked points near.

@@ -35,10 +35,6 @@ from cgmm.metric_learning.rca import require_scatter
 from cgmm.metric_learning.whiten import TOL, Spectrum, spectrum_of
 from cgmm.numerics import FloatArray
 
-__all__ = [
-    "OnlineRCA",
-]
-
 
 class OnlineRCA(LinearMap):
     """Relevant component analysis of a stream of chunklets.

@@ -10,14 +10,6 @@ from cgmm.metric_learning.chunklets import Groups, centre_groups
 from cgmm.metric_learning.whiten import Spectrum
 from cgmm.numerics import FloatArray
 
-__all__ = [
-    "SCHEDULES",
-    "flow_step",
-    "online_step",
-    "overshoots",
-]
-
-
 # ---------------------------------------------------------------------------- the online algorithm
 
 

@@ -47,11 +47,6 @@ from cgmm.metric_learning.linear_map import (
 from cgmm.metric_learning.whiten import TOL, spectrum_of, whitening
 from cgmm.numerics import FloatArray
 
-__all__ = [
-    "RCA",
-]
-
-
 # ---------------------------------------------------------------------------- the batch algorithm
 
 

@@ -13,11 +13,6 @@ from cgmm.metric_learning.rca import RCA
 from cgmm.mixture import from_chunklets
 from cgmm.numerics import FloatArray
 
-__all__ = [
-    "rca_start",
-]
-
-
 # ---------------------------------------------------------------------------- a start for EM
 
 

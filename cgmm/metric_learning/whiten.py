@@ -9,10 +9,6 @@ from scipy.linalg import eigh
 
 from cgmm.numerics import FloatArray
 
-__all__ = [
-    "whitening",
-]
-
 # Smallest eigenvalue of a correlation matrix, relative to the largest, that counts as variance.
 TOL = 1e-10
 

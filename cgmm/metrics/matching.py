@@ -31,12 +31,6 @@ from scipy.optimize import linear_sum_assignment
 from cgmm.metrics.checks import check_labels
 from cgmm.numerics import IntArray
 
-__all__ = [
-    "match_labels",
-    "matched_accuracy",
-]
-
-
 # ---------------------------------------------------------------------------- points
 
 

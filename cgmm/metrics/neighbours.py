@@ -9,11 +9,6 @@ from scipy.spatial import KDTree
 from cgmm.metrics.checks import check_integers
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "cumulative_neighbour_purity",
-]
-
-
 # ---------------------------------------------------------------------------- neighbours
 
 

@@ -10,13 +10,6 @@ from numpy.typing import ArrayLike
 from cgmm.metrics.checks import check_labels, require_that
 from cgmm.numerics import IntArray
 
-__all__ = [
-    "PairwiseScores",
-    "balanced_rand_index",
-    "pairwise_scores",
-    "rand_index",
-]
-
 
 class PairwiseScores(NamedTuple):
     """Precision, recall and their harmonic mean over pairs of points."""

@@ -10,11 +10,6 @@ from numpy.typing import ArrayLike
 from cgmm.metrics.checks import check_integers
 from cgmm.numerics import check_pairs
 
-__all__ = [
-    "BrokenRelations",
-    "broken_relations",
-]
-
 
 class BrokenRelations(NamedTuple):
     """How many relations a clustering breaks."""

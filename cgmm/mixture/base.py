@@ -36,10 +36,6 @@ from cgmm.network import (
 )
 from cgmm.numerics import AnyArray, FloatArray, IntArray, log_normalise
 
-__all__ = [
-    "ConstrainedMixture",
-]
-
 SPANNING_TREE = "spanning_tree"
 
 # Finite log-odds above this cost the log-evidence seven of its sixteen digits, and more.

@@ -7,12 +7,6 @@ import numpy as np
 from cgmm.mixture.gaussian import Parameters, log_joint
 from cgmm.numerics import FloatArray
 
-__all__ = [
-    "lower_bound",
-    "penalty",
-]
-
-
 # ---------------------------------------------------------------------------- theory
 
 

@@ -30,13 +30,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-__all__ = [
-    "CategoricalParameters",
-    "Categories",
-    "one_hot",
-    "sample",
-]
-
 
 class CategoricalParameters(NamedTuple):
     """θ, the parameters of a mixture of independent categorical features."""

@@ -20,10 +20,6 @@ from cgmm.mixture.seeding import Rng
 from cgmm.network import Engine, SideInformation
 from cgmm.numerics import IntArray
 
-__all__ = [
-    "ConstrainedCategoricalMixture",
-]
-
 # Categories of all features together that codes alone may imply.
 MOST_CATEGORIES = 1_000_000
 

@@ -15,10 +15,6 @@ from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
 from cgmm.network import Engine
 from cgmm.numerics import FloatArray
 
-__all__ = [
-    "SemiSupervisedGaussianClassifier",
-]
-
 
 class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
     """Classifier of one Gaussian a class, learnt from labelled and unlabelled points together.
@@ -122,7 +118,7 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         y : (N,) array-like
             Their classes, -1 where unknown.
         must_link, cannot_link, preferences : arrays, default=None
-            Relations between points, as in :meth:`cgmm.mixture.base.ConstrainedMixture.fit`.
+            Relations between points, as in :meth:`cgmm.mixture.ConstrainedMixture.fit`.
 
         Returns
         -------
@@ -132,7 +128,7 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         ------
         ValueError
             If no point has a class, if a class has too few points for its covariance, or as
-            :meth:`cgmm.mixture.base.ConstrainedMixture.fit` does.
+            :meth:`cgmm.mixture.ConstrainedMixture.fit` does.
         """
         self._validate_params()
         X, y = validate_data(self, X, y, dtype=np.float64, order="F", ensure_min_samples=2)

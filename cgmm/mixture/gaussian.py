@@ -27,13 +27,6 @@ import numpy as np
 
 from cgmm.numerics import FloatArray, IntArray, blocks
 
-__all__ = [
-    "Parameters",
-    "log_density",
-    "log_joint",
-    "sample",
-]
-
 # The expanded form is used while (extent of the data / smallest standard deviation)² stays below
 # this.
 SAFE_RATIO = 1e5

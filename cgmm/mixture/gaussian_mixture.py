@@ -18,11 +18,6 @@ from cgmm.mixture.seeding import STARTS, Rng, nearest
 from cgmm.network import Engine, SideInformation
 from cgmm.numerics import FloatArray, IntArray
 
-__all__ = [
-    "ConstrainedGaussianMixture",
-]
-
-
 # A column must span so many of the numbers that can be represented where it lies.
 FEWEST_STEPS = 1000
 
@@ -50,7 +45,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         too much. "mean_field" and "gibbs" are approximate; see the notes.
     weights : {"exact", "pseudo-likelihood", "ignore", "grid"}, default="exact"
         The update of the weights where the prior's normaliser depends on them: an entry of
-        ``cgmm.mixture.weights.UPDATES``. Without relations all are the closed form.
+        ``cgmm.mixture.UPDATES``. Without relations all are the closed form.
     tol : float, default=1e-3
         EM stops when an iteration gains less than this in log-evidence per point (nats).
     reg_covar : float, default=1e-6
@@ -67,7 +62,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         "random_from_data" use the points alone; "labels" the means of the labelled points;
         "chunklets" the centroids of large chunklets far apart. "auto" is "labels" if a class is
         known for some point, else "chunklets" if at least K have two points, else "k-means++". The
-        start is then made to agree with what is known (:func:`cgmm.mixture.initialise.honour`). Or these
+        start is then made to agree with what is known (:func:`cgmm.mixture.honour`). Or these
         responsibilities themselves.
     weights_init : (K,) array, default=None
         Weights of the start, instead of those from ``init_params``.
@@ -109,7 +104,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
 
     See Also
     --------
-    cgmm.mixture.loop.em : the loop itself, as an iterator.
+    cgmm.mixture.em : the loop itself, as an iterator.
     SemiSupervisedGaussianClassifier : labels with names, and predictions in those names.
 
     Notes

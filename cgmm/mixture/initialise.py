@@ -22,14 +22,6 @@ from cgmm.mixture.weights import closed_form
 from cgmm.network import SideInformation
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "GUIDED_STARTS",
-    "from_chunklets",
-    "from_labels",
-    "from_responsibilities",
-    "honour",
-]
-
 
 def from_responsibilities(
     X: FloatArray, responsibilities: FloatArray, pool: Pooling, *, reg_covar: float = 0.0

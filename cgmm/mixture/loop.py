@@ -7,7 +7,7 @@ conditional densities come with the parameters: whatever has the methods ``log_j
 :mod:`cgmm.mixture.categorical`).
 
 =====  ==================================================================
-θ      :class:`~cgmm.mixture.gaussian.Parameters`: π_k, μ_k, Σ_k
+θ      :class:`~cgmm.mixture.Parameters`: π_k, μ_k, Σ_k
 j      node: a chunklet of points that share one assignment; n_j its multiplicity
 q      any distribution over assignments; r_ik = q(z_i = k)
 F      the bound, F(q, θ) = E_q[log p(X, z | θ)] + H(q) ≤ log p(X | θ)
@@ -35,18 +35,6 @@ from scipy.sparse import csr_array
 from cgmm.network import Infer, SideInformation
 from cgmm.numerics import FloatArray
 
-__all__ = [
-    "FamilyPooling",
-    "Points",
-    "Posterior",
-    "e_step",
-    "em",
-    "m_step",
-    "node_unaries",
-    "prior_unaries",
-]
-
-
 Points = FloatArray | csr_array
 """Points as a family reads them: coordinates (N, D), or rows of a sparse table."""
 
@@ -71,7 +59,7 @@ Theta_co = TypeVar("Theta_co", bound=_Theta, covariant=True)
 
 
 class FamilyPooling(Protocol[Theta_co]):
-    """What maximises the bound within a family, such as :class:`~cgmm.mixture.pooling.Pooling`."""
+    """What maximises the bound within a family, such as :class:`~cgmm.mixture.Pooling`."""
 
     @property
     def maximise(self) -> Callable[..., Theta_co]:

@@ -23,11 +23,6 @@ from cgmm.mixture.gaussian import (
 )
 from cgmm.numerics import BoolArray, FloatArray, blocks
 
-__all__ = [
-    "Moments",
-    "weighted_moments",
-]
-
 # Below this expected count a component is dead: its moments would be quotients of denormal numbers.
 SMALLEST_COUNT = np.finfo(float).tiny / np.finfo(float).eps
 

@@ -11,12 +11,6 @@ from cgmm.mixture.gaussian import Parameters
 from cgmm.mixture.moments import SMALLEST_COUNT, weighted_moments
 from cgmm.numerics import FloatArray
 
-__all__ = [
-    "POOLINGS",
-    "Pooling",
-]
-
-
 # ---------------------------------------------------------------------------- poolings
 
 

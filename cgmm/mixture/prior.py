@@ -7,10 +7,6 @@ import numpy as np
 from cgmm.network import Engine, Graph, Infer, NetworkError, SideInformation
 from cgmm.numerics import FloatArray, log_normalise
 
-__all__ = [
-    "Prior",
-]
-
 
 class Prior:
     """The network without the data, reduced to what distinguishes its nodes.

@@ -1,6 +1,6 @@
 """Runs of EM: followed until they converge, restarted, compared, and kept when interrupted.
 
-An iterator from :func:`cgmm.mixture.loop.em` goes in, the last pair of parameters and posterior comes out.
+An iterator from :func:`cgmm.mixture.em` goes in, the last pair of parameters and posterior comes out.
 Other loops, such as that of K-means, are kept and compared by the same two functions,
 :func:`last_of` and :func:`best_of`.
 """
@@ -17,15 +17,6 @@ from sklearn.exceptions import ConvergenceWarning
 from cgmm.mixture.gaussian import Parameters
 from cgmm.mixture.loop import Posterior
 from cgmm.network import NetworkError
-
-__all__ = [
-    "NotComparableError",
-    "Run",
-    "best_of",
-    "follow",
-    "last_of",
-    "warn_about",
-]
 
 
 class NotComparableError(ValueError):
@@ -88,7 +79,7 @@ def follow(
     Parameters
     ----------
     steps : iterator of (Parameters, Posterior)
-        From :func:`cgmm.mixture.loop.em`.
+        From :func:`cgmm.mixture.em`.
     tol : float
         Smallest gain that is worth going on for: in log-evidence per point, in nats. Where an
         engine reports no evidence (NaN), the mean over points of the responsibility that moves from

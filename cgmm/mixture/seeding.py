@@ -8,15 +8,6 @@ import numpy as np
 
 from cgmm.numerics import FloatArray, IntArray, blocks
 
-__all__ = [
-    "STARTS",
-    "kmeans_plus_plus",
-    "nearest",
-    "random_points",
-    "random_responsibilities",
-    "seeds",
-]
-
 Rng = np.random.RandomState
 
 

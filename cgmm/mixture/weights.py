@@ -32,16 +32,6 @@ from scipy.special import logsumexp
 from cgmm.mixture.prior import PairwisePrior, Prior
 from cgmm.numerics import FloatArray
 
-__all__ = [
-    "UPDATES",
-    "Update",
-    "closed_form",
-    "exact",
-    "grid",
-    "ignore",
-    "pseudo_likelihood",
-]
-
 # Counts that differ by more than this share of all are not matched.
 UNMATCHED = 1e-4
 

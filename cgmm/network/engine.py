@@ -11,15 +11,6 @@ from cgmm.network.errors import NetworkError
 from cgmm.network.graph import Graph
 from cgmm.numerics import FloatArray, IntArray
 
-__all__ = [
-    "Engine",
-    "ExactInfer",
-    "Infer",
-    "Marginals",
-    "check_unary",
-    "with_most_probable",
-]
-
 
 class Marginals(NamedTuple):
     """What an engine says about a network."""

@@ -6,10 +6,6 @@ import numpy as np
 
 from cgmm.numerics import IntArray
 
-__all__ = [
-    "NetworkError",
-]
-
 NAMED_NODES = 8
 
 

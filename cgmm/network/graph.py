@@ -30,16 +30,6 @@ from scipy.sparse import coo_array, csgraph, csr_array
 from cgmm.network.errors import NetworkError
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "Graph",
-    "are_disjoint_pairs",
-    "components",
-    "edgeless",
-    "require_edgeless",
-    "simplify",
-    "spanning_forest",
-]
-
 
 class Graph(NamedTuple):
     """Nodes and weighted edges; the states of the nodes are given by the unaries later."""

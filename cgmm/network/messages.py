@@ -14,11 +14,6 @@ import numpy as np
 
 from cgmm.numerics import FloatArray
 
-__all__ = [
-    "edge_message",
-]
-
-
 # ----------------------------------------------------------------------- messages
 
 

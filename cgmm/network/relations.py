@@ -10,11 +10,6 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from cgmm.network.graph import Graph, simplify
 from cgmm.numerics import FloatArray, IntArray, check_pairs
 
-__all__ = [
-    "must_link_chain",
-]
-
-
 # ---------------------------------------------------------------------------- relations
 
 

@@ -27,11 +27,6 @@ from cgmm.network.graph import Graph
 from cgmm.network.relations import closure, contract_edges, first_of_nodes, read_relations
 from cgmm.numerics import AnyArray, BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "SAMPLING",
-    "SideInformation",
-]
-
 SAMPLING = ("points", "chunklets")
 
 

@@ -22,12 +22,6 @@ from cgmm.plot.panels import label
 from cgmm.plot.points import require_plane
 from cgmm.plot.style import BACKGROUND, INK, MUTED, colour, line_style, marker, tint
 
-__all__ = [
-    "boundary",
-    "density",
-    "ellipses",
-]
-
 
 def ellipses(
     parameters: Parameters,

@@ -18,13 +18,6 @@ from cgmm.plot.arrays import check_names, check_parameters, get_axes
 from cgmm.plot.panels import label
 from cgmm.plot.style import BACKGROUND, INK, NEUTRAL, PAGE_WIDTH, colour, line_style, marker, tint
 
-__all__ = [
-    "density_1d",
-    "dots",
-    "trace",
-]
-
-
 # ---------------------------------------------------------------------------- curves
 
 

@@ -15,12 +15,6 @@ from matplotlib.textpath import TextPath
 from cgmm.numerics import FloatArray
 from cgmm.plot.style import INK, PAGE_WIDTH, STYLE, halo_of, text_colour
 
-__all__ = [
-    "compare",
-    "label",
-]
-
-
 # ---------------------------------------------------------------------------- text and panels
 
 

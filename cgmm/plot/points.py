@@ -15,11 +15,6 @@ from cgmm.plot.arrays import check_labels, check_points, check_responsibilities,
 from cgmm.plot.panels import label
 from cgmm.plot.style import BACKGROUND, NEUTRAL, blend, colour, marker
 
-__all__ = [
-    "scatter",
-]
-
-
 # ---------------------------------------------------------------------------- in the plane
 
 

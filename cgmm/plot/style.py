@@ -31,24 +31,6 @@ from matplotlib.patheffects import withStroke
 
 from cgmm.numerics import FloatArray
 
-__all__ = [
-    "BACKGROUND",
-    "COLOURS",
-    "INK",
-    "LINE_STYLES",
-    "MARKERS",
-    "MUTED",
-    "NEUTRAL",
-    "STYLE",
-    "TEXT_COLOURS",
-    "colour",
-    "line_style",
-    "marker",
-    "png",
-    "tint",
-    "use_style",
-]
-
 BACKGROUND = "#fcfcfb"
 
 INK = "#1d2129"

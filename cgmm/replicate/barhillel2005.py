@@ -48,10 +48,6 @@ from cgmm.replicate.retrieval import (
 )
 from cgmm.scenarios import equal_chunklets, pairs_until
 
-__all__ = [
-    "EXPERIMENTS",
-]
-
 UCI = ("iris", "wine", "breast_cancer", "ionosphere", "pima", "balance-scale")
 
 # ---------------------------------------------------------------------------- the steps

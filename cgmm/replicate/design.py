@@ -16,18 +16,6 @@ from threadpoolctl import threadpool_limits
 
 from cgmm.datasets import DATASETS, FETCHED, Dataset, fetch, load
 
-__all__ = [
-    "Experiment",
-    "Result",
-    "Setting",
-    "Task",
-    "attempt",
-    "load_data",
-    "realise",
-    "seed_of",
-    "tasks_of",
-]
-
 Row = tuple[str, ...]
 
 TAKING_TURNS = Lock()
@@ -184,7 +172,7 @@ def realise(task: Task, data_home: str | os.PathLike[str] = "data") -> list[Row]
     task : Task
         Which.
     data_home : path, default="data"
-        Where :func:`cgmm.datasets.fetched.fetch` finds data.
+        Where :func:`cgmm.datasets.fetch` finds data.
 
     Returns
     -------

@@ -30,7 +30,7 @@ class Look(NamedTuple):
     name: str
     """Beside its mark."""
     colour: int
-    """Number of a colour of ``cgmm.plot.style.COLOURS``; -1 is neutral."""
+    """Number of a colour of ``cgmm.plot.COLOURS``; -1 is neutral."""
     marker: str
 
 

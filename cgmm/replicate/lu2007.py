@@ -44,10 +44,6 @@ from cgmm.scenarios import (
     random_pairs,
 )
 
-__all__ = [
-    "EXPERIMENTS",
-]
-
 TOY = ("lu_set_1", "lu_set_2", "lu_set_3")
 
 UCI = ("iris", "waveform", "pendigits-0689")

@@ -61,7 +61,7 @@ def by_realisation(
     Parameters
     ----------
     rows : sequence of mappings of str to str
-        As :func:`cgmm.replicate.store.read_rows` returns them.
+        As :func:`cgmm.replicate.read_rows` returns them.
     by : str or sequence of str, default="method"
         Column, or columns, whose values name a group.
     **where
@@ -139,7 +139,7 @@ def series(
     Parameters
     ----------
     rows : sequence of mappings of str to str
-        As :func:`cgmm.replicate.store.read_rows` returns them.
+        As :func:`cgmm.replicate.read_rows` returns them.
     column : str
         Of the setting; its values are numbers.
     **where

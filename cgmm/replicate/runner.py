@@ -25,10 +25,6 @@ from joblib import Parallel, delayed
 from cgmm.replicate.design import Experiment, load_data, realise, tasks_of
 from cgmm.replicate.store import Store
 
-__all__ = [
-    "replicate",
-]
-
 
 def replicate(
     experiment: Experiment,
@@ -58,7 +54,7 @@ def replicate(
     jobs : int, default=1
         Processes; -1 for all cores.
     data_home : path, default="data"
-        Where :func:`cgmm.datasets.fetched.fetch` finds data, on every worker.
+        Where :func:`cgmm.datasets.fetch` finds data, on every worker.
     seed : int, default=0
         Seed of everything.
     quick : bool, default=False

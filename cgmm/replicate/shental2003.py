@@ -35,8 +35,6 @@ from cgmm.numerics import FloatArray, IntArray
 from cgmm.replicate.design import Experiment, Result, Setting, attempt
 from cgmm.scenarios import Relations, teachers
 
-__all__ = ["EXPERIMENTS"]
-
 UCI = ("iris", "wine", "breast_cancer", "ionosphere", "pima", "balance-scale")
 
 # [shental2003, sect. 3]: what each algorithm is told

@@ -11,11 +11,6 @@ from typing import TextIO
 
 from cgmm.replicate.design import Experiment, Row, Setting, seed_of, text_of
 
-__all__ = [
-    "read_rows",
-]
-
-
 # ---------------------------------------------------------------------------- files
 
 

@@ -133,7 +133,7 @@ def judge(comparison: Comparison, rows: Rows) -> Judgement:
     comparison : Comparison
         The claim.
     rows : sequence of mappings of str to str
-        As :func:`cgmm.replicate.store.read_rows` returns them.
+        As :func:`cgmm.replicate.read_rows` returns them.
 
     Returns
     -------

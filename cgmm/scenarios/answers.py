@@ -10,15 +10,6 @@ from cgmm.numerics import FloatArray, check_pairs
 from cgmm.scenarios.checks import NAMES, check_classes
 from cgmm.scenarios.relations import Relations, Seed
 
-__all__ = [
-    "certainty_from_weight",
-    "estimate_flip_rate",
-    "flip",
-    "preferences",
-    "weight_from_certainty",
-]
-
-
 # ---------------------------------------------------------------------------- noise and certainty
 
 

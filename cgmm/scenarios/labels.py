@@ -11,14 +11,6 @@ from cgmm.numerics import BoolArray, IntArray
 from cgmm.scenarios.checks import check_classes, require_between, require_entries
 from cgmm.scenarios.relations import Seed
 
-__all__ = [
-    "allowed_classes",
-    "class_set_stars",
-    "links_between_class_sets",
-    "partial_labels",
-]
-
-
 # ---------------------------------------------------------------------------- labels, class sets
 
 

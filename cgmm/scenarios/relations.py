@@ -31,14 +31,6 @@ from scipy.sparse.csgraph import connected_components
 from cgmm.numerics import IntArray
 from cgmm.scenarios.checks import check_classes, require_between
 
-__all__ = [
-    "Relations",
-    "grid_neighbours",
-    "links_of_chunklets",
-    "pairs_until",
-    "random_pairs",
-]
-
 # None, an int, or a numpy Generator.
 Seed = int | np.random.Generator | None
 

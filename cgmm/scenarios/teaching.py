@@ -10,13 +10,6 @@ from cgmm.numerics import IntArray
 from cgmm.scenarios.checks import check_classes, require_between
 from cgmm.scenarios.relations import Relations, Seed
 
-__all__ = [
-    "equal_chunklets",
-    "expected_chunklet_size",
-    "teachers",
-]
-
-
 # ---------------------------------------------------------------------------- teachers
 
 

@@ -145,17 +145,17 @@ def test_a_chapter_that_cites_what_is_not_there_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("path", "scope", "expected"),
     [
-        ("cgmm/mixture/loop.py", ("e_step",), "{py:func}`~cgmm.mixture.loop.e_step`"),
+        ("cgmm/mixture/loop.py", ("e_step",), "{py:func}`~cgmm.mixture.e_step`"),
         ("cgmm/mixture/loop.py", (), "{py:mod}`~cgmm.mixture.loop`"),
         ("cgmm/mixture/loop.py", ("_log_z_without_data",), "{py:mod}`~cgmm.mixture.loop`"),
-        ("cgmm/mixture/weights.py", ("Prior",), "{py:class}`~cgmm.mixture.prior.Prior`"),
+        ("cgmm/mixture/weights.py", ("Prior",), "{py:class}`~cgmm.mixture.Prior`"),
         (
             "cgmm/mixture/weights.py",
             ("Prior", "log_z"),
-            "{py:meth}`~cgmm.mixture.prior.Prior.log_z`",
+            "{py:meth}`~cgmm.mixture.Prior.log_z`",
         ),
-        ("cgmm/mixture/weights.py", ("Prior", "__init__"), "{py:class}`~cgmm.mixture.prior.Prior`"),
-        ("cgmm/mixture/weights.py", ("Prior", "is_one"), "{py:class}`~cgmm.mixture.prior.Prior`"),
+        ("cgmm/mixture/weights.py", ("Prior", "__init__"), "{py:class}`~cgmm.mixture.Prior`"),
+        ("cgmm/mixture/weights.py", ("Prior", "is_one"), "{py:class}`~cgmm.mixture.Prior`"),
         (
             "cgmm/inference/pairs.py",
             ("pairs", "infer"),
@@ -174,5 +174,5 @@ def test_a_function_stands_for_its_module():
         return Site("cgmm/mixture/weights.py", Tag("[lu2007, eq. 2.1]", 1), scope)
 
     both = [site("_maximise"), site("exact"), site("Prior", "log_z")]
-    expected = "{py:func}`~cgmm.mixture.weights.exact`, {py:meth}`~cgmm.mixture.prior.Prior.log_z`"
+    expected = "{py:func}`~cgmm.mixture.exact`, {py:meth}`~cgmm.mixture.Prior.log_z`"
     assert equations.links(both) == expected
