@@ -1,17 +1,16 @@
-"""Sliders and choices."""
+"""Sliders and choices: what a reader can set, and the names of its values. All chapters."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-# Fields that the theme's script sets on every page.
-TAKEN_NAMES = ("q",)
-
-
-# ---------------------------------------------------------------------------- controls
+# Of a list, the control's format makes the names.
+Values = Sequence[Any] | Mapping[str, Any]
+# The theme's script sets the search field of this name on every page, and would empty a control.
+SEARCH_FIELD = "q"
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Control:
     """
 
     label: str
-    values: Sequence[Any] | Mapping[str, Any]
+    values: Values
     format: Callable[[Any], str] = str
     start: int = 0
 
@@ -57,28 +56,25 @@ class Control:
             )
 
     @property
+    def names(self) -> list[str]:
+        """How the page writes each value."""
+        return [name for name, _ in self._named(self.values)]
+
+    @property
     def options(self) -> dict[str, Any]:
-        """Name and value of each frame's choice."""
-        return dict(zip(self.names, _values(self.values), strict=True))
+        """Name and value of what each frame can show."""
+        return dict(self._named(self.values))
 
     @property
     def live_options(self) -> dict[str, Any]:
         """Name and value of what a reader with a kernel can choose."""
         return self.options
 
-    @property
-    def names(self) -> list[str]:
-        """How the page writes each value."""
-        return self._named(self.values)
-
-    def _named(self, values: Sequence[Any] | Mapping[str, Any]) -> list[str]:
-        """The names given, or those that the format makes."""
-        return list(values) if isinstance(values, Mapping) else [self.format(v) for v in values]
-
-
-def _values(values: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
-    """The values of a list or of a mapping from names."""
-    return list(values.values() if isinstance(values, Mapping) else values)
+    def _named(self, values: Values) -> list[tuple[str, Any]]:
+        """Each value with the name that is given, or that the format makes."""
+        if isinstance(values, Mapping):
+            return list(values.items())
+        return [(self.format(value), value) for value in values]
 
 
 @dataclass(frozen=True)
@@ -105,7 +101,7 @@ class Slider(Control):
     ['0.00', '0.15', '0.30']
     """
 
-    live: Sequence[Any] | Mapping[str, Any] | None = None
+    live: Values | None = None
     button: str | None = None
 
     def __post_init__(self) -> None:
@@ -119,9 +115,7 @@ class Slider(Control):
     @property
     def live_options(self) -> dict[str, Any]:
         """Name and value of what a reader with a kernel can choose."""
-        if self.live is None:
-            return self.options
-        return dict(zip(self._named(self.live), _values(self.live), strict=True))
+        return self.options if self.live is None else dict(self._named(self.live))
 
 
 @dataclass(frozen=True)
@@ -140,36 +134,12 @@ class Choice(Control):
     """
 
 
-def control_widget(ipywidgets: Any, control: Control) -> Any:
-    """A row whose first child has the control's names as options."""
-    look = {"description": control.label, "style": {"description_width": "initial"}}
-    options = list(control.live_options)
-    index = options.index(control.names[control.start])
-    if isinstance(control, Choice):
-        return ipywidgets.HBox([ipywidgets.RadioButtons(options=options, index=index, **look)])
-    layout = {"width": "30rem", "max_width": "100%"}
-    slider = ipywidgets.SelectionSlider(options=options, index=index, layout=layout, **look)
-    action = cast("Slider", control).button
-    if not action:
-        return ipywidgets.HBox([slider])
-    button = ipywidgets.Button(description=action)
-
-    def advance(_: object) -> None:
-        slider.index = (slider.index + 1) % len(options)
-
-    button.on_click(advance)
-    return ipywidgets.HBox([slider, button])
-
-
-# ---------------------------------------------------------------------------- checks
-
-
 def check_controls(controls: Mapping[str, Control], *functions: Callable[..., Any]) -> None:
-    """Each control is one, and each function takes exactly these arguments."""
+    """Require controls by names that may be used, and functions that take exactly these."""
     for name, control in controls.items():
         if not isinstance(control, Control):
             raise ValueError(f"the control {name!r} is {control!r}: give a Slider or a Choice")
-        if name in TAKEN_NAMES:
+        if name == SEARCH_FIELD:
             raise ValueError(
                 f"a control cannot be called {name!r}: the page's search field has that name, and "
                 "would empty it. Give it a longer one."

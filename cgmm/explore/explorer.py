@@ -1,32 +1,22 @@
-"""Explorers: a figure with sliders that lives twice, with a kernel and in a page that has none.
+"""The explorer: a figure for every combination of its controls' values. All chapters.
 
-An explorer draws the figure for every combination of its controls' values. With a kernel, Jupyter
-shows sliders that call the drawing function. Without one (the rendered book, a saved notebook) the
-same figures are frames inside the page, moved by native sliders and a few lines of script; without
-script the page still shows the first frame and the sentence that describes it.
-
-======  ===================================================================
-choice  one index a control: which of its values is shown
-frame   the picture for one choice, and the sentence that says what it shows
-======  ===================================================================
+Its two lives are files of their own: ``page.py`` for readers without a kernel, ``widget.py`` for
+those who have one.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
 import math
-from collections.abc import Callable, Iterator, Mapping
-from html import escape
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from matplotlib.figure import Figure
 
-from cgmm.explore.controls import Control, check_controls, control_widget
-from cgmm.explore.frames import Frame, check_bytes, data_uri, render_frame
-from cgmm.explore.page import PAGE, PAGE_SCRIPT, PAGE_STYLE, control_html, image_html
-
-# ---------------------------------------------------------------------------- the explorer
+from cgmm.explore.controls import Control, check_controls
+from cgmm.explore.frames import Frame, Names, draw_frame
+from cgmm.explore.page import page_html
+from cgmm.explore.widget import live_widget
 
 
 class Explorer:
@@ -69,6 +59,8 @@ class Explorer:
 
     Examples
     --------
+    >>> import matplotlib.pyplot as plt
+    >>> from cgmm.explore import Slider
     >>> def draw(n):
     ...     figure, ax = plt.subplots(figsize=(2, 1))
     ...     ax.plot(range(n + 1))
@@ -98,46 +90,31 @@ class Explorer:
         check_controls(self.controls, draw, describe)
         self.n_frames = math.prod(len(control.values) for control in self.controls.values())
         _check_count(self.controls, self.n_frames, max_frames)
-        # Keyed by the values' names, which the coarse and the fine list of a slider share.
-        self._frames: dict[tuple[str, ...], Frame] = {}
-        for names in self._choices():
-            self._frames[names] = self._frame(names)
+        # The values' names are the keys: the coarse and the fine list of a slider share them. The
+        # last control runs fastest.
+        combinations = itertools.product(*(control.names for control in self.controls.values()))
+        self._frames = {names: self._draw(names) for names in combinations}
         _check_sizes(self._frames)
-        check_bytes(len(self.html().encode()), self.n_frames, max_bytes)
+        _check_bytes(len(self.html().encode()), self.n_frames, max_bytes)
 
     def __repr__(self) -> str:
         labels = " × ".join(control.label for control in self.controls.values())
         return f"Explorer({self.title!r}, {self.n_frames} frames: {labels})"
 
-    def _choices(self) -> Iterator[tuple[str, ...]]:
-        """Names of every combination of values; the last control runs fastest."""
-        return itertools.product(*(control.names for control in self.controls.values()))
-
-    @property
-    def _start(self) -> tuple[str, ...]:
-        """Names of the combination that is shown first."""
-        return tuple(control.names[control.start] for control in self.controls.values())
-
-    def _frame(self, names: tuple[str, ...]) -> Frame:
-        """Draw and describe one combination, or recall it."""
-        if names in self._frames:
-            return self._frames[names]
+    def _draw(self, names: Names) -> Frame:
+        """Draw and describe one combination."""
         values = {
             argument: {**control.live_options, **control.options}[name]
             for (argument, control), name in zip(self.controls.items(), names, strict=True)
         }
-        text = self.describe(**values)
-        if not isinstance(text, str) or not text.strip():
-            raise ValueError(
-                f"describe returned {text!r} for {values}: it must say in a sentence what the "
-                "figure shows"
-            )
-        return Frame(*render_frame(self.draw, values, self.dpi), text)
+        return draw_frame(self.draw, self.describe, values, self.dpi)
 
-    # ------------------------------------------------------------------ its two lives
+    def _frame(self, names: Names) -> Frame:
+        """Recall one combination, or draw it."""
+        return self._frames.get(names) or self._draw(names)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        """All lives at once; Jupyter and the book each take the one that they can show."""
+        """Both lives at once: Jupyter and the book each take the one that they can show."""
         bundle = {"text/plain": repr(self), "text/html": self.html()}
         try:
             widget = self.widget()
@@ -153,34 +130,8 @@ class Explorer:
         str
             The same bytes for the same frames, wherever and however often it is made.
         """
-        shown = self._frames[self._start]
-        rows = [control_html(name, control) for name, control in self.controls.items()]
-        position = 1 + list(self._frames).index(self._start)
-        return PAGE.format(
-            style=PAGE_STYLE,
-            title=escape(self.title),
-            image=image_html(shown),
-            text=escape(shown.text),
-            controls="\n".join(rows),
-            still=f"Frame {position} of {self.n_frames}: moving on needs scripts.",
-            data=self._data(),
-            script=PAGE_SCRIPT,
-        )
-
-    def _data(self) -> str:
-        """What the script needs, as JSON; a picture that occurs twice is stored once."""
-        frames = [self._frames[names] for names in self._choices()]
-        pictures = {image: i for i, image in enumerate(dict.fromkeys(f.image for f in frames))}
-        shown = self._frames[self._start].image
-        data = {
-            "names": [control.names for control in self.controls.values()],
-            "text": [frame.text for frame in frames],
-            "frame": [pictures[frame.image] for frame in frames],
-            # The picture on the page is not repeated here.
-            "pictures": [None if picture == shown else data_uri(picture) for picture in pictures],
-        }
-        # Nothing in it may end the script element that holds it.
-        return json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
+        start = tuple(control.names[control.start] for control in self.controls.values())
+        return page_html(self.title, self.controls, self._frames, start)
 
     def widget(self) -> Any:
         """The life with a kernel: widgets that draw the figure anew.
@@ -195,30 +146,7 @@ class Explorer:
         ImportError
             If ipywidgets is missing.
         """
-        try:
-            import ipywidgets
-        except ImportError as error:
-            raise ImportError(
-                "a live explorer needs ipywidgets: install it with pip install 'cgmm[widgets]'"
-            ) from error
-        image, status = ipywidgets.HTML(), ipywidgets.HTML()
-        pickers, rows = [], []
-        for control in self.controls.values():
-            row = control_widget(ipywidgets, control)
-            rows.append(row)
-            pickers.append(row.children[0])
-
-        def show(_: object = None) -> None:
-            frame = self._frame(tuple(picker.label for picker in pickers))
-            # The image widget has no alternative text; this element has.
-            image.value = image_html(frame)
-            status.value = escape(frame.text)
-
-        for picker in pickers:
-            picker.observe(show, "index")
-        show()
-        title = ipywidgets.HTML(f"<b>{escape(self.title)}</b>")
-        return ipywidgets.VBox([title, image, *rows, status]).add_class("cgmm-explorer-live")
+        return live_widget(self.title, self.controls, self._frame)
 
 
 def _check_count(controls: Mapping[str, Control], n_frames: int, max_frames: int) -> None:
@@ -231,8 +159,8 @@ def _check_count(controls: Mapping[str, Control], n_frames: int, max_frames: int
         )
 
 
-def _check_sizes(frames: Mapping[tuple[str, ...], Frame]) -> None:
-    """No frame makes the page jump."""
+def _check_sizes(frames: Mapping[Names, Frame]) -> None:
+    """All frames have the size of the first: none makes the page jump."""
     first, size = next((names, frame.size) for names, frame in frames.items())
     for names, frame in frames.items():
         if frame.size != size:
@@ -240,3 +168,13 @@ def _check_sizes(frames: Mapping[tuple[str, ...], Frame]) -> None:
                 f"the frame for {names} has {frame.size[0]} × {frame.size[1]} pixels, the one for "
                 f"{first} {size[0]} × {size[1]}: give draw one fixed figsize"
             )
+
+
+def _check_bytes(n_bytes: int, n_frames: int, max_bytes: int) -> None:
+    """The page stays light."""
+    if n_bytes > max_bytes:
+        raise ValueError(
+            f"the explorer takes {n_bytes} bytes, more than max_bytes={max_bytes}: its {n_frames} "
+            f"frames have {n_bytes / n_frames / 1e3:.0f} kB on average. Give fewer values, fewer "
+            "points, or lower the dpi"
+        )

@@ -1,4 +1,8 @@
-"""Frames of an explorer as lossless WebP images."""
+"""Frames: what an explorer shows for one choice, drawn once and kept as an image. All chapters.
+
+WebP without loss is the smallest form of a line drawing that every browser shows, and the same
+pixels have the same bytes: a picture that occurs twice is recognised.
+"""
 
 from __future__ import annotations
 
@@ -16,35 +20,31 @@ from matplotlib.figure import Figure
 from cgmm.numerics import IntArray
 from cgmm.plot import STYLE
 
+# A combination of values: one name a control.
+Names = tuple[str, ...]
+
 
 class Frame(NamedTuple):
     """What an explorer shows for one choice."""
 
-    image: bytes
-    """The picture, as lossless WebP."""
+    picture: str
+    """The picture, as an address that contains it (a data URI)."""
     size: tuple[int, int]
     """Its width and height in pixels."""
     text: str
     """The sentence that says what it shows."""
 
 
-def check_bytes(n_bytes: int, n_frames: int, max_bytes: int) -> None:
-    """The page stays light."""
-    if n_bytes > max_bytes:
+def draw_frame(
+    draw: Callable[..., Any], describe: Callable[..., str], values: Mapping[str, Any], dpi: float
+) -> Frame:
+    """Draw and describe one combination of values; no notebook may show the figure by itself."""
+    text = describe(**values)
+    if not isinstance(text, str) or not text.strip():
         raise ValueError(
-            f"the explorer takes {n_bytes} bytes, more than max_bytes={max_bytes}: its {n_frames} "
-            f"frames have {n_bytes / n_frames / 1e3:.0f} kB on average. Give fewer values, fewer "
-            "points, or lower the dpi"
+            f"describe returned {text!r} for {values}: it must say in a sentence what the "
+            "figure shows"
         )
-
-
-# ---------------------------------------------------------------------------- pictures
-
-
-def render_frame(
-    draw: Callable[..., Any], values: Mapping[str, Any], dpi: float
-) -> tuple[bytes, tuple[int, int]]:
-    """Draw one figure in the book's style, and encode it; nothing else may show it."""
     with mpl.style.context(["default", STYLE]):
         drawn = draw(**values)
         figure = drawn if isinstance(drawn, Figure) else getattr(drawn, "figure", None)
@@ -55,10 +55,11 @@ def render_frame(
         canvas.draw()
         pixels = np.array(canvas.buffer_rgba())
     plt.close(figure)
-    return _webp(pixels), (pixels.shape[1], pixels.shape[0])
+    picture = "data:image/webp;base64," + base64.b64encode(webp(pixels)).decode()
+    return Frame(picture, (pixels.shape[1], pixels.shape[0]), text)
 
 
-def _webp(pixels: IntArray) -> bytes:
+def webp(pixels: IntArray) -> bytes:
     """Encode (height, width, 4) bytes without loss."""
     try:
         from PIL import Image, features
@@ -77,8 +78,3 @@ def _webp(pixels: IntArray) -> bytes:
     buffer = io.BytesIO()
     image.save(buffer, "WEBP", lossless=True, exact=True, quality=75, method=4)
     return buffer.getvalue()
-
-
-def data_uri(image: bytes) -> str:
-    """A picture as an address that contains it."""
-    return "data:image/webp;base64," + base64.b64encode(image).decode()

@@ -1,4 +1,4 @@
-"""Source code as a cell shows it."""
+"""Source code as a cell shows it: listings are the package's own lines. All chapters."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import inspect
 import textwrap
 from collections.abc import Callable
 from typing import Any, cast
-
-# ------------------------------------------------------------------ code in a notebook
 
 
 class Source(str):
@@ -36,15 +34,16 @@ def source(*functions: Callable[..., Any]) -> Source:
 
     Examples
     --------
-    >>> from cgmm.mixture.gaussian import POOLINGS
-    >>> source(POOLINGS["full"].combine)
-    def _full(counts: FloatArray, scatter: FloatArray) -> FloatArray:
-        return scatter / counts[:, None, None]
+    >>> from cgmm.plot import marker
+    >>> source(marker)
+    def marker(k: int) -> str:
+        return MARKERS[k % len(MARKERS)] if k >= 0 else "o"
     """
     return Source("\n\n\n".join(map(_without_docstring, functions)))
 
 
 def _without_docstring(function: Callable[..., Any]) -> str:
+    """The function's lines at the margin, without those of its docstring."""
     text = textwrap.dedent(inspect.getsource(function))
     tree, lines = ast.parse(text), text.splitlines()
     definition = cast("ast.FunctionDef", tree.body[0])

@@ -1,7 +1,7 @@
 """Mixtures: families of components, the one EM loop, the weights' update, starts and estimators.
 
-Chapters 1 to 10 read this room: densities in :mod:`~cgmm.mixture.gaussian`, the E-step and the M-step
-in :mod:`~cgmm.mixture.loop`, the update of the weights in :mod:`~cgmm.mixture.weights`.
+Chapters 1 to 10 read this room: densities in :mod:`~cgmm.mixture.gaussian`, the E-step and the
+M-step in :mod:`~cgmm.mixture.loop`, the update of the weights in :mod:`~cgmm.mixture.weights`.
 """
 
 from cgmm.mixture.base import ConstrainedMixture
@@ -51,25 +51,25 @@ from cgmm.mixture.weights import (
 )
 
 __all__ = [
+    "GUIDED_STARTS",
+    "POOLINGS",
+    "STARTS",
+    "UPDATES",
     "CategoricalParameters",
     "Categories",
     "ConstrainedCategoricalMixture",
     "ConstrainedGaussianMixture",
     "ConstrainedMixture",
     "FamilyPooling",
-    "GUIDED_STARTS",
     "Moments",
     "NotComparableError",
-    "POOLINGS",
     "Parameters",
     "Points",
     "Pooling",
     "Posterior",
     "Prior",
     "Run",
-    "STARTS",
     "SemiSupervisedGaussianClassifier",
-    "UPDATES",
     "Update",
     "best_of",
     "closed_form",

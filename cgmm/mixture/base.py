@@ -6,10 +6,10 @@ the network of what is known, puts an engine to it, runs EM and answers for new 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from functools import partial
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,36 +19,20 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from cgmm.inference import ENGINES, require_colourable
-from cgmm.mixture.loop import FamilyPooling, Points, em, node_unaries
-from cgmm.mixture.prior import Prior
+from cgmm.inference import ENGINES
+from cgmm.mixture.loop import FamilyPooling, Points, em
+from cgmm.mixture.prepare import SPANNING_TREE, Prepared, prepare
 from cgmm.mixture.runs import Run, best_of, follow, warn_about
 from cgmm.mixture.seeding import Rng
-from cgmm.mixture.weights import UPDATES, Update
-from cgmm.network import (
-    SAMPLING,
-    Engine,
-    ExactInfer,
-    Infer,
-    NetworkError,
-    SideInformation,
-    spanning_forest,
-)
+from cgmm.mixture.weights import UPDATES
+from cgmm.network import SAMPLING, Engine, NetworkError, SideInformation
 from cgmm.numerics import AnyArray, FloatArray, IntArray, log_normalise
 
-SPANNING_TREE = "spanning_tree"
 
-# Finite log-odds above this cost the log-evidence seven of its sixteen digits, and more.
-LARGEST_ODDS = 1e9
-
-
-class ConstrainedMixture(DensityMixin, BaseEstimator):
+class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
     """Base of the mixtures: everything but the family of the components.
 
-    A subclass stores the parameters below, and gives ``_read(X)`` and ``_read_new(X)`` (points as
-    its family wants them), ``_pool()`` and ``_options()`` (for the M-step), ``_start(X, side,
-    rng)`` (parameters), ``_keep(parameters)`` and ``_parameters()`` (to and from attributes),
-    ``_draw(n_samples, rng)`` and ``_n_free()`` (the number of free parameters).
+    A subclass stores the parameters below and says what its family does: the abstract methods.
     """
 
     _parameter_constraints = {
@@ -81,17 +65,43 @@ class ConstrainedMixture(DensityMixin, BaseEstimator):
     n_iter_: int
     converged_: bool
 
-    if TYPE_CHECKING:
+    # ------------------------------------------------------------------ the family
 
-        def _read(self, X: ArrayLike) -> Points: ...
-        def _read_new(self, X: ArrayLike) -> Points: ...
-        def _pool(self) -> FamilyPooling[Any]: ...
-        def _options(self) -> dict[str, float]: ...
-        def _start(self, X: Any, side: SideInformation, rng: Rng) -> Any: ...
-        def _keep(self, parameters: Any) -> None: ...
-        def _parameters(self) -> Any: ...
-        def _draw(self, n_samples: int, rng: Rng) -> tuple[FloatArray | IntArray, IntArray]: ...
-        def _n_free(self) -> int: ...
+    @abstractmethod
+    def _read(self, X: ArrayLike) -> Points:
+        """The training points, checked, as the family wants them."""
+
+    @abstractmethod
+    def _read_new(self, X: ArrayLike) -> Points:
+        """New points, checked against those of the fit."""
+
+    @abstractmethod
+    def _pool(self) -> FamilyPooling:
+        """What maximises the bound in the M-step."""
+
+    @abstractmethod
+    def _options(self) -> dict[str, float]:
+        """What the M-step takes besides."""
+
+    @abstractmethod
+    def _start(self, X: Any, side: SideInformation, rng: Rng) -> Any:
+        """θ of the start of a run."""
+
+    @abstractmethod
+    def _keep(self, parameters: Any) -> None:
+        """Store θ in attributes."""
+
+    @abstractmethod
+    def _parameters(self) -> Any:
+        """θ from the attributes."""
+
+    @abstractmethod
+    def _draw(self, n_samples: int, rng: Rng) -> tuple[FloatArray | IntArray, IntArray]:
+        """Points from the fitted mixture, and their components."""
+
+    @abstractmethod
+    def _n_free(self) -> int:
+        """The number of free parameters."""
 
     # ------------------------------------------------------------------ fitting
 
@@ -148,30 +158,29 @@ class ConstrainedMixture(DensityMixin, BaseEstimator):
         )  # fmt: skip
         # The mask of allowed components is made once, not in every E-step.
         side = side._replace(labels=None, allowed=side.mask(self.n_components))
-        require_colourable(side, self.n_components)
-        _require_resolvable(side)
         rng = check_random_state(self.random_state)
         data = _Arranged.of(X, side)
         try:
-            room = _engine_room(self, data.side, rng)
-            start = partial(self._start, X, side, rng)
-            best = best_of(lambda n: self._one_run(start(), data, room, n), self.n_init)
-            self._store(data, room, best)
+            prepared = prepare(data.side, self.inference, self.weights, self.n_components, rng)
+
+            def begin(number: int) -> Any:
+                return em(
+                    data.X, self._start(X, side, rng), prepared.side, prepared.infer(),
+                    self._pool(), prepared.update_weights, log_z_prior=prepared.log_z_prior,
+                    **self._options(),
+                )  # fmt: skip
+
+            one_run = partial(
+                follow, begin, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose,
+                compared=self.n_init > 1,
+            )  # fmt: skip
+            best = best_of(one_run, self.n_init)
+            self._store(data, prepared, best)
         except NetworkError as error:
             raise error.renamed(data.side.first_points, "point") from None
         # After everything is stored: the warning may be an error.
         warn_about(best, self.max_iter)
         return self
-
-    def _one_run(self, start: Any, data: _Arranged, room: _EngineRoom, number: int) -> Run:
-        steps = em(
-            data.X, start, room.side, room.infer(), self._pool(), room.update_weights,
-            log_z_prior=room.log_z_prior, **self._options(),
-        )  # fmt: skip
-        return follow(
-            steps, self.tol, self.max_iter, verbose=self.verbose, number=number,
-            compared=self.n_init > 1,
-        )  # fmt: skip
 
     def fit_predict(self, X: ArrayLike, y: object = None, **known: Any) -> IntArray:
         """Fit, and return ``labels_``.
@@ -192,9 +201,9 @@ class ConstrainedMixture(DensityMixin, BaseEstimator):
         """
         return self.fit(X, **known).labels_
 
-    def _store(self, data: _Arranged, room: _EngineRoom, run: Run) -> None:
+    def _store(self, data: _Arranged, prepared: Prepared, run: Run) -> None:
         # What may take long comes first: an interrupt then leaves no half of a fit.
-        labels = data.restored(_joint_labels(data.X, room, run))
+        labels = data.restored(prepared.joint_labels(data.X, run))
         self._keep(run.parameters)
         self.responsibilities_ = data.restored(run.posterior.responsibilities)
         self.labels_ = labels
@@ -345,7 +354,8 @@ class _Arranged(NamedTuple):
         """Arrange if it saves more than it costs."""
         if side.nodes_are_points or len(side.graph.edges):
             return cls(X, side, None)
-        order, arranged = side.by_size()
+        order = np.argsort(side.node_of, kind="stable")
+        arranged = side._replace(node_of=side.node_of[order])
         # Dense points are column-major, and stay so.
         rows = X[order] if issparse(X) else np.take(X.T, order, axis=1).T
         return cls(rows, arranged, order)
@@ -357,89 +367,3 @@ class _Arranged(NamedTuple):
         given = np.empty_like(values)
         given.T[..., self.order] = values.T
         return given
-
-
-# ---------------------------------------------------------------------------- the engine room
-
-
-class _EngineRoom(NamedTuple):
-    """The network of what is known, and everything that depends on it alone."""
-
-    side: SideInformation
-    engine: Engine
-    ready: Infer
-    """The engine applied to the graph: the work on the structure is done."""
-    update_weights: Update
-    log_z_prior: Callable[[FloatArray], float]
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the engine finds the most probable joint assignment, as all exact ones do."""
-        return hasattr(self.ready, "most_probable")
-
-    def infer(self) -> Infer:
-        """The engine for one run: an approximate one may remember earlier calls, so a new one."""
-        return self.ready if self.is_exact else self.engine(self.side.graph)
-
-
-def _require_resolvable(side: SideInformation) -> None:
-    """Refuse finite log-odds beside which the densities of points would be rounded away."""
-    weights = side.graph.weights
-    wrong = np.flatnonzero(np.isfinite(weights) & (abs(weights) > LARGEST_ODDS))
-    if len(wrong):
-        i, j = side.first_points[side.graph.edges[wrong[0]]]
-        raise ValueError(
-            f"preferences between the points {i} and {j}, or points tied to them, add up to "
-            f"log-odds of {weights[wrong[0]]:.3g}: beyond ±{LARGEST_ODDS:.0e} they leave no digits "
-            "of what the points say. Use ±inf, which makes the relation hard, or smaller log-odds."
-        )
-
-
-def _engine_room(model: ConstrainedMixture, side: SideInformation, rng: Rng) -> _EngineRoom:
-    """Apply the engine to the structure, and refuse at once what cannot be done."""
-    named = model.inference if callable(model.inference) else ENGINES.get(model.inference)
-    engine = cast("Engine", named)
-    if model.inference == SPANNING_TREE:
-        side, engine = side._replace(graph=spanning_forest(side.graph)), ENGINES["auto"]
-    if model.inference == "gibbs":
-        engine = partial(cast("Callable[..., Infer]", engine), random_state=int(rng.randint(2**31)))
-    prior = Prior(side, engine)
-    log_z_prior = prior.log_z
-    if np.isnan(log_z_prior(np.full(model.n_components, 1 / model.n_components))):
-        _require_no_normaliser_needed(model)
-        log_z_prior = _unknown
-    room = _EngineRoom(side, engine, engine(side.graph), UPDATES[model.weights](prior), log_z_prior)
-    _require_possible(room, model.n_components)
-    return room
-
-
-def _unknown(weights: FloatArray) -> float:
-    """log Z_prior of an engine that has none."""
-    return np.nan
-
-
-def _require_no_normaliser_needed(model: ConstrainedMixture) -> None:
-    """An engine without log Z cannot serve the updates that need it."""
-    if model.weights in ("exact", "grid"):
-        raise ValueError(
-            f"weights={model.weights!r} needs the prior's normaliser, which the engine "
-            f"{model.inference!r} does not report; use weights='pseudo-likelihood' or 'ignore', or "
-            "another engine."
-        )
-
-
-def _require_possible(room: _EngineRoom, n_components: int) -> None:
-    """Let an exact engine look for an assignment that honours all that is hard, before any work."""
-    if room.is_exact and len(room.side.graph.edges):
-        mask = room.side.mask(n_components)
-        unary = np.zeros((room.side.n_nodes, n_components))
-        room.ready(unary if mask is None else np.where(mask, 0.0, -np.inf))
-
-
-def _joint_labels(X: Points, room: _EngineRoom, run: Run) -> IntArray:
-    """The most probable joint assignment, where the engine can tell it."""
-    if room.side.is_trivial or not room.is_exact:
-        return run.posterior.responsibilities.argmax(axis=1)
-    unary = node_unaries(X, run.parameters, room.side)
-    ready = cast("ExactInfer", room.ready)
-    return room.side.spread(ready.most_probable(unary))

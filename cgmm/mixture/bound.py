@@ -1,4 +1,20 @@
-"""The lower bound that EM climbs, and the penalty of reg_covar. Chapter 2."""
+"""The lower bound that EM climbs, and the penalty that reg_covar takes from it. Chapter 2.
+
+=====  ==================================================================
+q      any distribution over assignments; r_ik = q(z_i = k)
+F      the bound, F(q, θ) = E_q[log p(X, z | θ)] + H(q) ≤ log p(X | θ)
+ε      reg_covar, added to the diagonal of each covariance
+=====  ==================================================================
+
+What never falls. With ε = 0 the log-evidence of the parameters that the loop yields never falls:
+the E-step makes the bound touch it, the M-step lifts the bound. With ε > 0 that is not a theorem.
+Adding ε to the diagonal maximises, for given responsibilities, the *penalised* bound ::
+
+    F(q, θ) - penalty(θ, N, ε),        penalty = ½ ε Σ_k N_k tr Σ_k⁻¹
+
+and it is this that an M-step never lowers. From one iteration to the next the log-evidence can
+therefore fall, but by no more than the penalty, at the same counts N_k, falls.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +22,6 @@ import numpy as np
 
 from cgmm.mixture.gaussian import Parameters, log_joint
 from cgmm.numerics import FloatArray
-
-# ---------------------------------------------------------------------------- theory
 
 
 def lower_bound(X: FloatArray, parameters: Parameters, q: FloatArray) -> float:

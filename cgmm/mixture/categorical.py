@@ -4,7 +4,7 @@ Any class-conditional density runs through the same loop [schmidt2016, sect. 2.2
 family, and this file shows both; a third family needs no more:
 
 1. *Parameters*, a NamedTuple whose first field is ``weights``, with the methods ``log_density(X)``
-   and ``log_joint(X)``, both (N, K). The E-step asks nothing else of the density.
+   and ``log_joint(X)``, both (N, K), and ``with_weights``. The loop asks nothing else of them.
 2. A *pooling* with the method ``maximise(X, parameters, responsibilities, **options)``, which
    returns the parameters that maximise the expected log-likelihood, weights untouched. The M-step
    asks nothing else.
@@ -39,13 +39,17 @@ class CategoricalParameters(NamedTuple):
     probabilities: NDArray[np.float64]
     """(K, C) p_kc, the categories of all features side by side."""
 
-    def log_density(self, X: csr_array) -> NDArray[np.float64]:
+    def log_density(
+        self, X: csr_array, log_weights: NDArray[np.float64] | float = 0.0
+    ) -> NDArray[np.float64]:
         """Log-probability of every point under every component, without the weights.
 
         Parameters
         ----------
         X : (N, C) sparse array
             One-hot rows.
+        log_weights : (K,) array, default=0
+            Added to each row.
 
         Returns
         -------
@@ -54,7 +58,11 @@ class CategoricalParameters(NamedTuple):
         """
         with np.errstate(divide="ignore"):
             # [schmidt2016, sect. 2.2], naive Bayes: features are independent given the class
-            return np.asfortranarray(X @ np.log(self.probabilities).T)
+            return np.asfortranarray(X @ np.log(self.probabilities).T + log_weights)
+
+    def with_weights(self, weights: NDArray[np.float64]) -> CategoricalParameters:
+        """The same components with other weights."""
+        return self._replace(weights=weights)
 
     def log_joint(self, X: csr_array) -> NDArray[np.float64]:
         """log π_k + log p(x_i | z_i = k).
@@ -70,7 +78,7 @@ class CategoricalParameters(NamedTuple):
             ``-inf`` where π_k = 0.
         """
         with np.errstate(divide="ignore"):
-            return self.log_density(X) + np.log(self.weights)
+            return self.log_density(X, np.log(self.weights))
 
 
 class Categories(NamedTuple):

@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 from cgmm.mixture import categorical
 from cgmm.mixture.base import ConstrainedMixture
 from cgmm.mixture.categorical import CategoricalParameters, Categories, one_hot
-from cgmm.mixture.gaussian_mixture import check_responsibilities
+from cgmm.mixture.gaussian_checks import check_responsibilities
 from cgmm.mixture.initialise import honour
 from cgmm.mixture.seeding import Rng
 from cgmm.network import Engine, SideInformation

@@ -1,9 +1,13 @@
-"""scikit-learn estimators: they validate, choose and store; the mathematics is elsewhere."""
+"""The estimator ConstrainedGaussianMixture: it validates, chooses and stores. Chapters 1 to 10.
+
+The mathematics is elsewhere: the loop in :mod:`cgmm.mixture.loop`, the start in
+:mod:`cgmm.mixture.initialise`.
+"""
 
 from __future__ import annotations
 
 from numbers import Real
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,15 +15,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from cgmm.mixture.base import ConstrainedMixture
-from cgmm.mixture.gaussian import SMALLEST_DEVIATION, Parameters, sample
-from cgmm.mixture.initialise import GUIDED_STARTS, from_responsibilities, honour
+from cgmm.mixture.gaussian import Parameters, sample
+from cgmm.mixture.gaussian_checks import check_given, check_responsibilities, check_scale
+from cgmm.mixture.initialise import GUIDED_STARTS, from_responsibilities, kept_alive, named_start
 from cgmm.mixture.pooling import POOLINGS, Pooling
 from cgmm.mixture.seeding import STARTS, Rng, nearest
 from cgmm.network import Engine, SideInformation
 from cgmm.numerics import FloatArray, IntArray
-
-# A column must span so many of the numbers that can be represented where it lies.
-FEWEST_STEPS = 1000
 
 
 class ConstrainedGaussianMixture(ConstrainedMixture):
@@ -52,7 +54,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         ε ≥ 0, added to each covariance's diagonal, in squared units of the data. With 0, an exact
         engine and ``weights="exact"`` the log-evidence never falls. With ε > 0 it is the bound
         minus ½ ε Σ_k N_k tr Σ_k⁻¹ that no M-step lowers, and the log-evidence can fall by as much
-        as that penalty does: see :mod:`cgmm.mixture.loop`.
+        as that penalty does: see :mod:`cgmm.mixture.bound`.
     max_iter : int, default=100
         Most iterations of EM in one run.
     n_init : int, default=1
@@ -186,7 +188,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         # Column-major: each coordinate of all points lies together, as the blocks of work read it.
         n_least = max(2, self.n_components)
         X = validate_data(self, X, dtype=np.float64, order="F", ensure_min_samples=n_least)
-        _check_scale(X, self.reg_covar)
+        check_scale(X, self.reg_covar)
         return X
 
     def _read_new(self, X: ArrayLike) -> FloatArray:
@@ -199,20 +201,21 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         return {"reg_covar": self.reg_covar}
 
     def _start(self, X: FloatArray, side: SideInformation, rng: Rng) -> Parameters:
-        """θ of the start: what is given, and the rest from responsibilities."""
-        given = _given_parameters(self, X.shape[1])
+        shape = (self.n_components, X.shape[1])
+        given = check_given(
+            self.weights_init, self.means_init, self.covariances_init, self.covariance_type, shape
+        )
         if all(part is not None for part in given):
             return Parameters(*cast("Parameters", given))
         if not isinstance(self.init_params, str):
-            shape = (len(X), self.n_components)
-            responsibilities = check_responsibilities(self.init_params, shape)
+            r = check_responsibilities(self.init_params, (len(X), self.n_components))
         elif given.means is not None:
-            responsibilities = nearest(X, given.means)
+            r = nearest(X, given.means)
         else:
-            responsibilities = _named_start(self.init_params, X, self.n_components, rng, side)
-        made = from_responsibilities(X, responsibilities, self._pool(), reg_covar=self.reg_covar)
+            r = named_start(self.init_params, X, self.n_components, rng, side)
+        made = from_responsibilities(X, r, self._pool(), reg_covar=self.reg_covar)
         if not side.is_trivial or side.mask(self.n_components) is not None:
-            made = made._replace(weights=_alive(made.weights, len(X)))
+            made = made.with_weights(kept_alive(made.weights, len(X)))
         return Parameters(*(m if g is None else g for g, m in zip(given, made, strict=True)))
 
     def _keep(self, parameters: Parameters) -> None:
@@ -228,157 +231,3 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         n_components, n_dims = self.means_.shape
         of_covariances = self._pool().n_parameters(n_components, n_dims)
         return n_components - 1 + n_components * n_dims + of_covariances
-
-
-# ---------------------------------------------------------------------------- starts
-
-
-def _named_start(
-    name: str, X: FloatArray, n_components: int, rng: Rng, side: SideInformation
-) -> FloatArray:
-    """Responsibilities of the start with that name, in agreement with what is known."""
-    if name == "auto":
-        name = _best_informed_start(n_components, side)
-    if name in GUIDED_STARTS:
-        responsibilities = GUIDED_STARTS[name](X, n_components, rng, side)
-    else:
-        responsibilities = STARTS[name](X, n_components, rng)
-    return honour(responsibilities, side)
-
-
-def _alive(weights: FloatArray, n_points: int) -> FloatArray:
-    """Weights of at least one point: relations may need a component that the start leaves empty."""
-    weights = np.maximum(weights, 1 / n_points)
-    return weights / weights.sum()
-
-
-def _best_informed_start(n_components: int, side: SideInformation) -> str:
-    """The start that makes most of what is known; see the table in benchmarks/starts.py."""
-    mask = side.mask(n_components)
-    if mask is not None and (mask.sum(axis=1) == 1).any():
-        return "labels"
-    n_chunklets = np.count_nonzero(np.bincount(side.node_of) >= 2)
-    return "chunklets" if n_chunklets >= n_components else "k-means++"
-
-
-# ---------------------------------------------------------------------------- checks
-
-
-def _check_scale(X: FloatArray, reg_covar: float) -> None:
-    """Refuse data without usable squares or digits, and a reg_covar that would be all there is."""
-    lows, highs = X.min(axis=0), X.max(axis=0)
-    with np.errstate(over="ignore"):
-        ranges = highs - lows
-        reach = np.square(ranges).sum() * len(X)
-    if not np.isfinite(reach):
-        raise ValueError(
-            f"column {ranges.argmax()} spans {ranges.max():.3g}: its squares overflow. Divide the "
-            "data by a constant."
-        )
-    vanishing = np.flatnonzero((ranges > 0) & (ranges < SMALLEST_DEVIATION))
-    if len(vanishing) and reg_covar < SMALLEST_DEVIATION:
-        raise ValueError(
-            f"column {vanishing[0]} spans {ranges[vanishing[0]]:.3g}: its squares vanish. Multiply "
-            "the data by a constant, or drop the column."
-        )
-    _require_digits(lows, highs, np.sqrt(reg_covar))
-    largest = ranges.max() ** 2
-    if 0 < largest < reg_covar:
-        raise ValueError(
-            f"reg_covar={reg_covar:g} exceeds the squared range {largest:.3g} of every column: "
-            "each component would be the same ball of variance reg_covar. Scale the data, or "
-            "lower reg_covar."
-        )
-
-
-def _require_digits(lows: FloatArray, highs: FloatArray, least_deviation: float) -> None:
-    """Refuse columns so far from zero that a mean is rounded by a visible part of a deviation."""
-    farthest = np.maximum(-lows, highs)
-    steps = np.spacing(farthest)
-    blurred = (lows < highs) & (np.maximum(highs - lows, least_deviation) < FEWEST_STEPS * steps)
-    if blurred.any():
-        d = int(blurred.argmax())
-        raise ValueError(
-            f"column {d} spans {highs[d] - lows[d]:.3g} near {highs[d]:.3g}, where numbers are "
-            f"{steps[d]:.2g} apart: too few digits are left for its means and deviations. Subtract "
-            "a constant from the column."
-        )
-
-
-def check_responsibilities(responsibilities: ArrayLike, shape: tuple[int, int]) -> FloatArray:
-    r = np.asarray(responsibilities, dtype=np.float64)
-    if r.shape != shape:
-        raise ValueError(
-            f"init_params has shape {r.shape}; as responsibilities it must have (N, K) = {shape}."
-        )
-    wrong = np.flatnonzero(~((r >= 0).all(axis=1) & (abs(r.sum(axis=1) - 1) < 1e-8)))
-    if len(wrong):
-        raise ValueError(
-            f"row {wrong[0]} of init_params is {r[wrong[0]]}; responsibilities must be "
-            "non-negative and sum to one in each row."
-        )
-    return r
-
-
-class _Given(NamedTuple):
-    """What the user gives of the start, in the order of Parameters."""
-
-    weights: FloatArray | None
-    means: FloatArray | None
-    covariances: FloatArray | None
-
-
-def _given_parameters(model: ConstrainedGaussianMixture, n_dims: int) -> _Given:
-    n_components = model.n_components
-    weights = _check_array("weights_init", model.weights_init, (n_components,))
-    if weights is not None and not (weights.min() >= 0 and abs(weights.sum() - 1) < 1e-8):
-        raise ValueError(
-            f"weights_init is {weights}, summing to {weights.sum():g}; weights must be "
-            "non-negative and sum to one."
-        )
-    means = _check_array("means_init", model.means_init, (n_components, n_dims))
-    return _Given(weights, means, _given_covariances(model, n_components, n_dims))
-
-
-def _check_array(name: str, value: ArrayLike | None, *shapes: tuple[int, ...]) -> FloatArray | None:
-    """The array, if it has one of the shapes and is finite; None stays None."""
-    if value is None:
-        return None
-    array = np.array(value, dtype=np.float64)
-    if array.shape not in shapes:
-        wanted = " or ".join(map(str, dict.fromkeys(shapes)))
-        raise ValueError(f"{name} has shape {array.shape}; it must have {wanted}.")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} holds NaN or infinity; give finite numbers.")
-    return array
-
-
-def _given_covariances(
-    model: ConstrainedGaussianMixture, n_components: int, n_dims: int
-) -> FloatArray | None:
-    """covariances_init as (K, D, D), checked to be possible for the covariance type."""
-    pool = POOLINGS[model.covariance_type]
-    full = (n_components, n_dims, n_dims)
-    given = _check_array(
-        "covariances_init", model.covariances_init, full, pool.shape(n_components, n_dims)
-    )
-    if given is None:
-        return None
-    if given.shape != full:
-        given = pool.expand(given, n_components, n_dims)
-    for k, covariance in enumerate(given):
-        if not np.allclose(covariance, covariance.T, rtol=1e-10, atol=0):
-            raise ValueError(
-                f"covariances_init[{k}] is not symmetric; average it with its transpose."
-            )
-        if np.linalg.eigvalsh(covariance)[0] <= 0:
-            raise ValueError(
-                f"covariances_init[{k}] is not positive definite; add a multiple of the identity."
-            )
-    ones = np.ones(n_components)
-    if not np.allclose(pool.combine(ones, given), given, rtol=1e-10, atol=0):
-        raise ValueError(
-            f"covariances_init is not of the type {model.covariance_type!r}: pooling would change "
-            "it. Give it in the shape of the type, or choose another covariance_type."
-        )
-    return given

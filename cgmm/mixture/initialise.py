@@ -1,5 +1,8 @@
 """Where EM starts: responsibilities first, then the parameters that one M-step makes of them.
 
+Chapters 3, 4 and 6. What knows nothing of families and relations is in
+:mod:`cgmm.mixture.seeding`.
+
 =====  ==================================================================
 N, D   points and dimensions; K components
 r_ik   responsibilities of the start
@@ -15,9 +18,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from cgmm.mixture.gaussian import Parameters
-from cgmm.mixture.loop import Posterior, m_step
 from cgmm.mixture.pooling import Pooling
-from cgmm.mixture.seeding import Rng, draw_indices, nearest, seeds
+from cgmm.mixture.seeding import STARTS, Rng, draw_indices, nearest, seeds
 from cgmm.mixture.weights import closed_form
 from cgmm.network import SideInformation
 from cgmm.numerics import BoolArray, FloatArray, IntArray
@@ -46,22 +48,18 @@ def from_responsibilities(
 
     Examples
     --------
-    >>> from cgmm.mixture.gaussian import POOLINGS
+    >>> from cgmm.mixture import POOLINGS
     >>> X = np.array([[0.0], [2.0], [6.0]])
     >>> theta = from_responsibilities(X, np.eye(2)[[0, 0, 1]], POOLINGS["full"], reg_covar=1e-6)
     >>> theta.means.ravel(), theta.weights.round(3)
     (array([1., 6.]), array([0.667, 0.333]))
     """
-    n_components = responsibilities.shape[1]
-    everywhere = np.ones((len(X), 1))
-    alone = Parameters(np.ones(1), np.zeros((1, X.shape[1])), np.zeros((1, X.shape[1], X.shape[1])))
-    counts = everywhere.sum(axis=0)
-    whole = m_step(
-        X, alone, Posterior(everywhere, counts, 0.0), pool, closed_form, reg_covar=reg_covar
-    )
-    fallback = Parameters(*(np.repeat(part, n_components, axis=0) for part in whole))
-    posterior = Posterior(responsibilities, responsibilities.sum(axis=0), 0.0)
-    return m_step(X, fallback, posterior, pool, closed_form, reg_covar=reg_covar)
+    n_dims, n_components = X.shape[1], responsibilities.shape[1]
+    alone = Parameters(np.ones(1), np.zeros((1, n_dims)), np.zeros((1, n_dims, n_dims)))
+    everything = pool.maximise(X, alone, np.ones((len(X), 1)), reg_covar=reg_covar)
+    fallback = Parameters(*(np.repeat(part, n_components, axis=0) for part in everything))
+    theta = pool.maximise(X, fallback, responsibilities, reg_covar=reg_covar)
+    return theta.with_weights(closed_form(responsibilities.sum(axis=0)))
 
 
 # ---------------------------------------------------------------------------- side information
@@ -200,3 +198,31 @@ GUIDED_STARTS: dict[str, Callable[[FloatArray, int, Rng, SideInformation], Float
     "chunklets": from_chunklets,
 }
 """Every start from side information, by the name under which ``init_params`` accepts it."""
+
+
+def named_start(
+    name: str, X: FloatArray, n_components: int, rng: Rng, side: SideInformation
+) -> FloatArray:
+    """Responsibilities of the start with that name, in agreement with what is known."""
+    if name == "auto":
+        name = _best_informed_start(n_components, side)
+    if name in GUIDED_STARTS:
+        responsibilities = GUIDED_STARTS[name](X, n_components, rng, side)
+    else:
+        responsibilities = STARTS[name](X, n_components, rng)
+    return honour(responsibilities, side)
+
+
+def _best_informed_start(n_components: int, side: SideInformation) -> str:
+    """The start that makes most of what is known; see the table in benchmarks/starts.py."""
+    mask = side.mask(n_components)
+    if mask is not None and (mask.sum(axis=1) == 1).any():
+        return "labels"
+    n_chunklets = np.count_nonzero(np.bincount(side.node_of) >= 2)
+    return "chunklets" if n_chunklets >= n_components else "k-means++"
+
+
+def kept_alive(weights: FloatArray, n_points: int) -> FloatArray:
+    """Weights of at least one point: relations may need a component that the start leaves empty."""
+    weights = np.maximum(weights, 1 / n_points)
+    return weights / weights.sum()

@@ -2,26 +2,15 @@
 
 Chapters change two things only: the engine that answers the E-step's question (which component does
 each group of points belong to, given everything?) and the update of the weights. The class-
-conditional densities come with the parameters: whatever has the methods ``log_joint`` and
-``log_density``, and a pooling with ``maximise``, runs through the same loop (see
-:mod:`cgmm.mixture.categorical`).
+conditional densities come with the parameters: whatever has the methods ``log_density`` and
+``with_weights``, and a pooling with ``maximise``, runs through the same loop (see
+:mod:`cgmm.mixture.categorical`). Chapter 2; with relations, chapters 6 and 7.
 
 =====  ==================================================================
 θ      :class:`~cgmm.mixture.Parameters`: π_k, μ_k, Σ_k
 j      node: a chunklet of points that share one assignment; n_j its multiplicity
-q      any distribution over assignments; r_ik = q(z_i = k)
-F      the bound, F(q, θ) = E_q[log p(X, z | θ)] + H(q) ≤ log p(X | θ)
-ε      reg_covar, added to the diagonal of each covariance
+r_ik   responsibilities, p(z_i = k | X, θ, what is known)
 =====  ==================================================================
-
-What never falls. With ε = 0 the log-evidence of the parameters that the loop yields never falls:
-the E-step makes the bound touch it, the M-step lifts the bound. With ε > 0 that is not a theorem.
-Adding ε to the diagonal maximises, for given responsibilities, the *penalised* bound ::
-
-    F(q, θ) - penalty(θ, N, ε),        penalty = ½ ε Σ_k N_k tr Σ_k⁻¹
-
-and it is this that an M-step never lowers. From one iteration to the next the log-evidence can
-therefore fall, but by no more than the penalty, at the same counts N_k, falls.
 """
 
 from __future__ import annotations
@@ -39,32 +28,28 @@ Points = FloatArray | csr_array
 """Points as a family reads them: coordinates (N, D), or rows of a sparse table."""
 
 
-class _Theta(Protocol):
-    """The parameters of any family: what the loop asks of them."""
+class Theta(Protocol):
+    """The parameters θ of any family of components: what the loop asks of them."""
 
     @property
-    def weights(self) -> FloatArray: ...
-    @property
-    def log_density(self) -> Callable[..., FloatArray]: ...
-    @property
-    def log_joint(self) -> Callable[..., FloatArray]: ...
-    # Of a NamedTuple; property, since its keywords differ from one family to the other.
-    @property
-    def _replace(self) -> Callable[..., Any]: ...
+    def weights(self) -> FloatArray:
+        """(K,) π_k."""
+
+    def log_density(self, X: Any, log_weights: FloatArray | float = 0.0) -> FloatArray:
+        """(N, K) log p(x_i | z_i = k, θ), plus what is given for each component."""
+
+    def with_weights(self, weights: FloatArray) -> Any:
+        """The same components with other weights."""
 
 
-Theta = TypeVar("Theta", bound=_Theta)
-
-Theta_co = TypeVar("Theta_co", bound=_Theta, covariant=True)
+AnyTheta = TypeVar("AnyTheta", bound=Theta)
 
 
-class FamilyPooling(Protocol[Theta_co]):
+class FamilyPooling(Protocol):
     """What maximises the bound within a family, such as :class:`~cgmm.mixture.Pooling`."""
 
-    @property
-    def maximise(self) -> Callable[..., Theta_co]:
+    def maximise(self, *arguments: Any, **options: Any) -> Any:
         """From X, θ, the responsibilities and options to the new θ, with the old weights."""
-        ...
 
 
 class Posterior(NamedTuple):
@@ -76,9 +61,6 @@ class Posterior(NamedTuple):
     """(K,) Σ_j n_j p(z_j = k | ...), which the weights' update matches."""
     log_evidence: float
     """log p(X, labels | θ, relations) = log Z_posterior - log Z_prior, in nats."""
-
-
-# ---------------------------------------------------------------------------- the loop
 
 
 def e_step(
@@ -125,6 +107,7 @@ def e_step(
     Examples
     --------
     >>> from cgmm.inference import ENGINES
+    >>> from cgmm.mixture import Parameters
     >>> X = np.array([[-1.0], [1.0]])
     >>> theta = Parameters(np.array([0.5, 0.5]), np.array([[-1.0], [1.0]]), np.ones((2, 1, 1)))
     >>> side = SideInformation.build(2)
@@ -149,12 +132,12 @@ def e_step(
 
 def m_step(
     X: Points,
-    parameters: Theta,
+    parameters: AnyTheta,
     posterior: Posterior,
-    pool: FamilyPooling[Theta],
+    pool: FamilyPooling,
     update_weights: Callable[[FloatArray], FloatArray],
     **options: Any,
-) -> Theta:
+) -> AnyTheta:
     """The parameters that maximise the bound for given responsibilities.
 
     Parameters
@@ -185,8 +168,7 @@ def m_step(
 
     Examples
     --------
-    >>> from cgmm.mixture.gaussian import POOLINGS
-    >>> from cgmm.mixture.weights import closed_form
+    >>> from cgmm.mixture import POOLINGS, Parameters, closed_form
     >>> X = np.array([[0.0], [2.0], [5.0], [7.0]])
     >>> r = np.repeat(np.eye(2), 2, axis=0)
     >>> start = Parameters(np.full(2, 0.5), np.zeros((2, 1)), np.ones((2, 1, 1)))
@@ -194,21 +176,21 @@ def m_step(
     >>> theta.weights, theta.means.ravel(), theta.covariances.ravel()
     (array([0.5, 0.5]), array([1., 6.]), array([1., 1.]))
     """
-    components = pool.maximise(X, parameters, posterior.responsibilities, **options)
-    return components._replace(weights=update_weights(posterior.expected_counts))
+    theta: AnyTheta = pool.maximise(X, parameters, posterior.responsibilities, **options)
+    return theta.with_weights(update_weights(posterior.expected_counts))
 
 
 def em(
     X: Points,
-    parameters: Theta,
+    parameters: AnyTheta,
     side: SideInformation,
     infer: Infer,
-    pool: FamilyPooling[Theta],
+    pool: FamilyPooling,
     update_weights: Callable[[FloatArray], FloatArray],
     *,
     log_z_prior: Callable[[FloatArray], float] | None = None,
     **options: Any,
-) -> Iterator[tuple[Theta, Posterior]]:
+) -> Iterator[tuple[AnyTheta, Posterior]]:
     """Run EM for as long as the caller wants: parameters and the posterior that belongs to them.
 
     Parameters
@@ -234,9 +216,8 @@ def em(
     Examples
     --------
     >>> from itertools import islice
-    >>> from cgmm.mixture.gaussian import POOLINGS
     >>> from cgmm.inference import ENGINES
-    >>> from cgmm.mixture.weights import closed_form
+    >>> from cgmm.mixture import POOLINGS, Parameters, closed_form
     >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
     >>> start = Parameters(np.array([0.5, 0.5]), np.array([[-0.5], [0.5]]), np.ones((2, 1, 1)))
     >>> side = SideInformation.build(4)
@@ -283,6 +264,7 @@ def node_unaries(X: Points, parameters: Theta, side: SideInformation) -> FloatAr
 
     Examples
     --------
+    >>> from cgmm.mixture import Parameters
     >>> theta = Parameters(np.array([0.5, 0.5]), np.zeros((2, 1)), np.ones((2, 1, 1)))
     >>> side = SideInformation.build(3, must_link=[[0, 2]])
     >>> node_unaries(np.zeros((3, 1)), theta, side).round(4)
@@ -290,7 +272,9 @@ def node_unaries(X: Points, parameters: Theta, side: SideInformation) -> FloatAr
            [-1.6121, -1.6121]])
     """
     if side.points_are_sampled:
-        unary = side.sum_over_nodes(parameters.log_joint(X))
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(parameters.weights)
+        unary = side.sum_over_nodes(parameters.log_density(X, log_weights))
     else:
         unary = side.sum_over_nodes(parameters.log_density(X))
         unary += prior_unaries(parameters.weights, side)

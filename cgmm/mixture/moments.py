@@ -1,26 +1,20 @@
-"""Weighted moments of the data: counts, means and scatter. Chapter 2.
+"""Weighted moments of the data: counts, means and scatter, the sums of an M-step. Chapter 2.
 
 =====  ====================================================================
 r_ik   responsibility of component k for point i
 N_k    Σ_i r_ik, the expected count of component k
-S_k    Σ_i r_ik (x_i - μ_k)(x_i - μ_k)ᵀ, the weighted scatter
+m_k    Σ_i r_ik x_i / N_k, the weighted mean
+S_k    Σ_i r_ik (x_i - m_k)(x_i - m_k)ᵀ, the weighted scatter
 =====  ====================================================================
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from cgmm.mixture.gaussian import (
-    SAFE_RATIO,
-    Statistics,
-    extent_of,
-    from_centre,
-    is_diagonal,
-    sufficient_statistics,
-)
+from cgmm.mixture.exponential_form import extent_of, is_safe, is_worth_it, weighted_sums
 from cgmm.numerics import BoolArray, FloatArray, blocks
 
 # Below this expected count a component is dead: its moments would be quotients of denormal numbers.
@@ -41,9 +35,6 @@ class Moments(NamedTuple):
     def alive(self) -> BoolArray:
         """(K,) whether the component explains anything: N_k is above the smallest usable count."""
         return self.counts > SMALLEST_COUNT
-
-
-# ---------------------------------------------------------------------------- moments
 
 
 def weighted_moments(
@@ -78,66 +69,46 @@ def weighted_moments(
     (array([2.]), array([[1.]]), array([[[2.]]]))
     """
     centre, radius2 = extent_of(X)
-    statistics = sufficient_statistics(X.shape[1], diagonal)
-    if statistics is not None:
-        moments = _expanded_moments(X, centre, responsibilities, statistics)
-        if _is_safe(moments, radius2):
-            return moments._replace(means=moments.means + centre)
-    moments = _direct_moments(X, centre, responsibilities, diagonal)
-    return moments._replace(means=moments.means + centre)
+    if is_worth_it(X.shape[1], diagonal):
+        counts, sums, products = weighted_sums(X, centre, responsibilities, diagonal=diagonal)
+        means, alive = _per_count(sums, counts), counts > SMALLEST_COUNT
+        # S_k = Σ_i r_ik x_i x_iᵀ - N_k m_k m_kᵀ
+        scatter = products - _outer(counts, means, diagonal)
+        if is_safe(scatter[alive] / counts[alive, None, None], radius2):
+            return Moments(counts, means + centre, scatter)
+    return _two_passes(X, centre, responsibilities, diagonal)
 
 
-def _expanded_moments(
-    X: FloatArray, centre: FloatArray, responsibilities: FloatArray, statistics: Statistics
-) -> Moments:
-    """All sums at once, Σ_i r_ik φ(x_i - centre)."""
-    counts = responsibilities.sum(axis=0)
-    linear: Any = 0.0
-    products: Any = 0.0
-    for part in statistics.blocks(len(X)):
-        x, r = from_centre(X[part].T, centre), responsibilities[part]
-        linear = linear + x @ r
-        products = products + statistics.products(x) @ r
-    means = _per_count(linear.T, counts)
-    # S_k = Σ_i r_ik x_i x_iᵀ - N_k m_k m_kᵀ
-    of_means = np.einsum("k,kd,ke->kde", counts, means, means)
-    of_means = of_means[:, statistics.rows, statistics.columns]
-    return Moments(counts, means, statistics.unpack(products.T - of_means))
-
-
-def _is_safe(moments: Moments, radius2: float) -> bool:
-    """Whether subtracting the means' part left every direction of every scatter its digits."""
-    alive = moments.alive
-    variances = moments.scatter[alive] / moments.counts[alive, None, None]
-    if is_diagonal(variances):
-        smallest = np.einsum("kdd->kd", variances).min(initial=np.inf)
-    else:
-        smallest = np.linalg.eigvalsh(variances).min(initial=np.inf)
-    return bool(radius2 / SAFE_RATIO <= smallest)
-
-
-def _direct_moments(
+def _two_passes(
     X: FloatArray, centre: FloatArray, responsibilities: FloatArray, diagonal: bool
 ) -> Moments:
-    """The same in two passes: the means first, then the scatter about them."""
+    """The means first, then the scatter about them: no digits are lost."""
     n_components, n_dims = responsibilities.shape[1], X.shape[1]
     counts = responsibilities.sum(axis=0)
-    linear = np.zeros((n_components, n_dims))
+    sums = np.zeros((n_components, n_dims))
     for part in blocks(len(X), n_dims):
-        linear += (from_centre(X[part].T, centre) @ responsibilities[part]).T
-    means = _per_count(linear, counts)
+        sums += responsibilities[part].T @ (X[part] - centre)
+    means = _per_count(sums, counts)
     scatter = np.zeros((n_components, n_dims, n_dims))
     for part in blocks(len(X), n_components * n_dims):
-        apart = from_centre(X[part].T, centre) - means[:, :, None]
+        apart = (X[part] - centre).T - means[:, :, None]
         apart *= np.sqrt(responsibilities[part]).T[:, None]
         if diagonal:
             scatter[:, range(n_dims), range(n_dims)] += np.einsum("kdb,kdb->kd", apart, apart)
         else:
             scatter += apart @ apart.transpose(0, 2, 1)
-    return Moments(counts, means, scatter)
+    return Moments(counts, means + centre, scatter)
 
 
 def _per_count(sums: FloatArray, counts: FloatArray) -> FloatArray:
     """Σ_i r_ik x_i / N_k, and zero (the centre) for a dead component."""
     alive = counts > SMALLEST_COUNT
     return np.where(alive[:, None], sums, 0) / np.where(alive, counts, 1)[:, None]
+
+
+def _outer(counts: FloatArray, means: FloatArray, diagonal: bool) -> FloatArray:
+    """N_k m_k m_kᵀ, symmetric to the last bit, or only its diagonal."""
+    outer = np.einsum("k,kd,ke->kde", counts, means, means)
+    if diagonal:
+        return outer * np.eye(means.shape[1])
+    return np.triu(outer) + np.triu(outer, 1).transpose(0, 2, 1)

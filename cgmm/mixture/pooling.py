@@ -1,4 +1,10 @@
-"""Four poolings of one scatter: full, tied, diagonal and spherical covariances. Chapters 2 and 3."""
+"""Four poolings of one scatter: full, tied, diagonal, spherical. Chapters 2 and 3.
+
+=====  ====================================================================
+N_k    counts; S_k scatter about the weighted means
+ε      reg_covar, added to the diagonal of each covariance
+=====  ====================================================================
+"""
 
 from __future__ import annotations
 
@@ -10,8 +16,6 @@ import numpy as np
 from cgmm.mixture.gaussian import Parameters
 from cgmm.mixture.moments import SMALLEST_COUNT, weighted_moments
 from cgmm.numerics import FloatArray
-
-# ---------------------------------------------------------------------------- poolings
 
 
 class Pooling(NamedTuple):

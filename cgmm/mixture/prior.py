@@ -1,4 +1,11 @@
-"""The prior's network, whose normaliser the weights' update needs. Chapter 8."""
+"""The prior's network, whose normaliser Z_prior the weights' update needs. Chapter 8.
+
+=====  ==================================================================
+η      logarithms of the weights, normalised or not
+n_j    multiplicity of node j
+w_e    log-weight of an edge
+=====  ==================================================================
+"""
 
 from __future__ import annotations
 
@@ -89,7 +96,7 @@ class Prior:
 
 
 class PairwisePrior:
-    """log Z_prior and its gradient as if edges were disjoint; callable like Prior's method."""
+    """log Z_prior and its gradient as if edges were disjoint."""
 
     def __init__(self, side: SideInformation):
         self.sizes, self.how_many = np.unique(side.multiplicity, return_counts=True)
@@ -102,7 +109,8 @@ class PairwisePrior:
         self.top = np.maximum(w, 0)
         self.one, self.excess = np.exp(-self.top), np.where(w > 0, -1, 1) * np.expm1(-abs(w))
 
-    def __call__(self, log_weights: FloatArray) -> tuple[float, FloatArray]:
+    def log_z_and_counts(self, log_weights: FloatArray) -> tuple[float, FloatArray]:
+        """As the method of :class:`Prior`."""
         shares, totals = log_normalise(self.sizes[:, None] * log_weights)
         log_z, counts = self.how_many @ totals, (self.how_many * self.sizes) @ shares
         if len(self.excess) == 0:

@@ -1,13 +1,12 @@
 """Runs of EM: followed until they converge, restarted, compared, and kept when interrupted.
 
-An iterator from :func:`cgmm.mixture.em` goes in, the last pair of parameters and posterior comes out.
-Other loops, such as that of K-means, are kept and compared by the same two functions,
-:func:`last_of` and :func:`best_of`.
+Pairs from :func:`cgmm.mixture.em` go in, the last pair of parameters and posterior comes out. Other
+loops, such as that of K-means, are kept and compared by the same two functions, :func:`last_of` and
+:func:`best_of`. Chapter 3.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
@@ -17,6 +16,12 @@ from sklearn.exceptions import ConvergenceWarning
 from cgmm.mixture.gaussian import Parameters
 from cgmm.mixture.loop import Posterior
 from cgmm.network import NetworkError
+from cgmm.numerics import warn_caller
+
+NO_EVIDENCE = (
+    "runs from several starts are compared by their log-evidence, and the engine reports none; use "
+    "n_init=1, or another value of inference, such as 'auto'."
+)
 
 
 class NotComparableError(ValueError):
@@ -32,7 +37,6 @@ class _AnyRun(Protocol):
     def score(self) -> float: ...
     @property
     def interrupted(self) -> bool: ...
-    # Of a NamedTuple; property, since its keywords differ from one run to the other.
     @property
     def _replace(self) -> Callable[..., Any]: ...
 
@@ -66,20 +70,23 @@ class Run(NamedTuple):
 
 
 def follow(
-    steps: Iterator[tuple[Parameters, Posterior]],
+    begin: Callable[[int], Iterator[tuple[Any, Posterior]]],
+    number: int = 0,
+    *,
     tol: float,
     max_iter: int,
-    *,
     verbose: int = 0,
-    number: int = 0,
     compared: bool = False,
 ) -> Run:
     """Take pairs from the loop until an iteration gains too little; then one more, and stop.
 
     Parameters
     ----------
-    steps : iterator of (Parameters, Posterior)
-        From :func:`cgmm.mixture.em`.
+    begin : callable
+        From the run's number to its pairs of parameters and posterior, as :func:`cgmm.mixture.em`
+        yields them.
+    number : int, default=0
+        The run's number.
     tol : float
         Smallest gain that is worth going on for: in log-evidence per point, in nats. Where an
         engine reports no evidence (NaN), the mean over points of the responsibility that moves from
@@ -88,8 +95,6 @@ def follow(
         Most iterations.
     verbose : int, default=0
         1: a line at the end; 2: a line an iteration too.
-    number : int, default=0
-        The run's number, for these lines.
     compared : bool, default=False
         Whether the run is to be compared with others, so that it must have an evidence.
 
@@ -109,42 +114,40 @@ def follow(
     --------
     >>> r = np.eye(2)
     >>> pairs = [(None, Posterior(r, r.sum(0), evidence)) for evidence in (-9.0, -5.0, -5.0, -5.0)]
-    >>> run = follow(iter(pairs), 1e-3, 10)
+    >>> run = follow(lambda number: iter(pairs), tol=1e-3, max_iter=10)
     >>> run.history, run.converged
     ([-9.0, -5.0, -5.0], True)
     """
-    return last_of(_growing(steps, tol, max_iter, verbose, number, compared))
-
-
-def _growing(
-    steps: Iterator[tuple[Parameters, Posterior]],
-    tol: float,
-    max_iter: int,
-    verbose: int,
-    number: int,
-    compared: bool,
-) -> Iterator[Run]:
-    """The run as it stands at each pair."""
-    history: list[float] = []
-    before, converged = None, False
-    for parameters, posterior in steps:
-        if compared and np.isnan(posterior.log_evidence):
-            raise NotComparableError(
-                "runs from several starts are compared by their log-evidence, and the engine "
-                "reports none; use n_init=1, or another value of inference, such as 'auto'."
-            )
-        yield Run(parameters, posterior, history.copy(), converged)
-        if converged or len(history) == max_iter:
-            break
-        history.append(posterior.log_evidence)
-        converged = before is not None and _gain(before, posterior) < tol
-        before = posterior
-        if verbose > 1:
-            print(f"  iteration {len(history):4d}   log-evidence {history[-1]:.6f}")
+    run: Run | None = None
+    gain = np.inf
+    try:
+        for parameters, posterior in begin(number):
+            if compared and np.isnan(posterior.log_evidence):
+                raise NotComparableError(NO_EVIDENCE)
+            before, history = run, [] if run is None else [*run.history, run.score]
+            run = Run(parameters, posterior, history, converged=gain < tol)
+            if verbose > 1 and history:
+                print(f"  iteration {run.n_iter:4d}   log-evidence {history[-1]:.6f}")
+            if run.converged or run.n_iter == max_iter:
+                break
+            gain = np.inf if before is None else _gain(before.posterior, posterior)
+    except KeyboardInterrupt:
+        if run is None or run.n_iter == 0:
+            raise
+        return run._replace(interrupted=True)
+    run = cast("Run", run)
     if verbose:
-        state = "converged" if converged else "stopped"
-        evidence = posterior.log_evidence
-        print(f"run {number}: {state} after {len(history)} iterations, log-evidence {evidence:.6f}")
+        state = "converged" if run.converged else "stopped"
+        print(f"run {number}: {state} after {run.n_iter} iterations, log-evidence {run.score:.6f}")
+    return run
+
+
+def _gain(before: Posterior, after: Posterior) -> float:
+    """Log-evidence gained per point; without evidence, the responsibility that changed hands."""
+    if np.isnan(after.log_evidence):
+        moved = np.abs(after.responsibilities - before.responsibilities).sum(axis=1)
+        return float(moved.mean() / 2)
+    return abs(after.log_evidence - before.log_evidence) / len(after.responsibilities)
 
 
 def last_of(runs: Iterator[AnyRun]) -> AnyRun:
@@ -185,14 +188,6 @@ def last_of(runs: Iterator[AnyRun]) -> AnyRun:
             raise
         return run._replace(interrupted=True)
     return cast("AnyRun", run)
-
-
-def _gain(before: Posterior, after: Posterior) -> float:
-    """Log-evidence gained per point; without evidence, the responsibility that changed hands."""
-    if np.isnan(after.log_evidence):
-        moved = np.abs(after.responsibilities - before.responsibilities).sum(axis=1)
-        return float(moved.mean() / 2)
-    return abs(after.log_evidence - before.log_evidence) / len(after.responsibilities)
 
 
 def best_of(
@@ -236,7 +231,7 @@ def best_of(
             except ValueError as error:
                 failure = error
                 if n_init > 1:
-                    _warn(f"run {number} of {n_init} failed: {error}")
+                    warn_caller(f"run {number} of {n_init} failed: {error}", ConvergenceWarning)
                 continue
             if best is None or run.score > best.score:
                 best = run
@@ -267,21 +262,19 @@ def warn_about(run: Run, max_iter: int) -> None:
         If it was interrupted or did not converge, or if a component explains no point.
     """
     if run.interrupted:
-        _warn(
-            f"EM was interrupted; the best fit so far, of {len(run.history)} iterations, is kept."
+        warn_caller(
+            f"EM was interrupted; the best fit so far, of {len(run.history)} iterations, is kept.",
+            ConvergenceWarning,
         )
     elif not run.converged:
-        _warn(
+        warn_caller(
             f"EM did not converge in {max_iter} iterations; look at history_, and increase "
-            "max_iter or tol."
+            "max_iter or tol.",
+            ConvergenceWarning,
         )
     for k in np.flatnonzero(run.parameters.weights == 0):
-        _warn(
+        warn_caller(
             f"component {k} explains no point any more and has weight zero; use fewer components, "
-            "or another start."
+            "or another start.",
+            ConvergenceWarning,
         )
-
-
-def _warn(message: str) -> None:
-    """A ConvergenceWarning that points at the caller of ``fit``."""
-    warnings.warn(message, ConvergenceWarning, stacklevel=4)

@@ -1,4 +1,10 @@
-"""Seeds and first responsibilities, from points alone; knows no family. Chapter 3."""
+"""Seeds and first responsibilities, from points alone: no family, no relations. Chapter 3.
+
+=====  ==================================================================
+N, D   points and dimensions; K components
+r_ik   responsibilities of the start
+=====  ==================================================================
+"""
 
 from __future__ import annotations
 
@@ -184,9 +190,6 @@ def random_points(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
     array([1., 1.])
     """
     return nearest(X, X[rng.choice(len(X), n_components, replace=False)])
-
-
-# ---------------------------------------------------------------------------- by name
 
 
 STARTS: dict[str, Callable[[FloatArray, int, Rng], FloatArray]] = {

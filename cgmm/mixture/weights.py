@@ -19,7 +19,6 @@ w_e    log-weight of an edge
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from itertools import combinations
 from math import comb
@@ -30,7 +29,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from cgmm.mixture.prior import PairwisePrior, Prior
-from cgmm.numerics import FloatArray
+from cgmm.numerics import FloatArray, warn_caller
 
 # Counts that differ by more than this share of all are not matched.
 UNMATCHED = 1e-4
@@ -106,7 +105,7 @@ def exact(prior: Prior) -> Update:
     --------
     Two points that must differ: whatever the counts, Z_prior = 2 π_0 π_1 wants the weights even.
 
-    >>> from cgmm.inference import ENGINES
+    >>> from cgmm import ENGINES, SideInformation
     >>> side = SideInformation.build(3, cannot_link=[[0, 1]])
     >>> update = exact(Prior(side, ENGINES["pairs"]))
     >>> update(np.array([1.2, 1.8])).round(6)
@@ -138,7 +137,7 @@ def pseudo_likelihood(prior: Prior) -> Update:
     is no maximum then, and a RuntimeWarning says so.
     """
     pairwise = PairwisePrior(prior.side)
-    return lambda expected_counts: _maximise(pairwise, expected_counts)
+    return lambda expected_counts: _maximise(pairwise.log_z_and_counts, expected_counts)
 
 
 def ignore(prior: Prior | None = None) -> Update:
@@ -230,7 +229,7 @@ def _maximise(
     with np.errstate(divide="ignore", invalid="ignore"):  # a search that runs away: told below
         found = minimize(loss, start, jac=True, method="BFGS", options=options)
     if not np.abs(found.jac).max() < UNMATCHED:
-        warnings.warn(NO_MAXIMUM, RuntimeWarning, stacklevel=4)
+        warn_caller(NO_MAXIMUM, RuntimeWarning)
     # The maximum may lie at π_k = 0 although C_k > 0, where relations leave no lower count. Zero
     # would forbid what they demand; the smallest number does not.
     weights[alive] = np.maximum(np.exp(found.x - logsumexp(found.x)), np.finfo(float).tiny)

@@ -1,37 +1,47 @@
-"""Figures in one style: the same colours, markers and lines for the same things in all chapters."""
+"""Figures in one style: points, components, densities, boundaries, traces and comparisons.
 
+Letters, as in the book:
+
+=====  ====================================================================
+N, D   number of points x_i and of their dimensions
+K      number of components, counted from 0 as in the code
+θ      weights π_k, means μ_k and covariances Σ_k of a Gaussian mixture
+r_ik   responsibility of component k for point i
+=====  ====================================================================
+
+Component or class k has one colour, one marker and one line style in the whole book: colour alone
+never carries a meaning. The eight colours keep their distance for every kind of colour vision, and
+when a page inverts its figures for the dark; the first four also step in lightness, for grey print.
+
+Every function draws on the axes that it is given, or on new ones, and returns the axes.
+"""
+
+from cgmm.plot.axes import label
+from cgmm.plot.charts import density_1d, dots, trace
 from cgmm.plot.contours import boundary, density, ellipses
-from cgmm.plot.curves import density_1d, dots, trace
-from cgmm.plot.panels import compare, label
-from cgmm.plot.points import scatter
-from cgmm.plot.style import (
+from cgmm.plot.looks import (
     BACKGROUND,
     COLOURS,
     INK,
-    LINE_STYLES,
-    MARKERS,
     MUTED,
     NEUTRAL,
-    STYLE,
-    TEXT_COLOURS,
     colour,
     line_style,
     marker,
-    png,
     tint,
-    use_style,
 )
+from cgmm.plot.panels import compare
+from cgmm.plot.points import scatter
+from cgmm.plot.style import PAGE_WIDTH, STYLE, png, use_style
 
 __all__ = [
     "BACKGROUND",
     "COLOURS",
     "INK",
-    "LINE_STYLES",
-    "MARKERS",
     "MUTED",
     "NEUTRAL",
+    "PAGE_WIDTH",
     "STYLE",
-    "TEXT_COLOURS",
     "boundary",
     "colour",
     "compare",

@@ -1,4 +1,11 @@
-"""Ellipses, densities and boundaries in the plane. All chapters."""
+"""Components, densities and boundaries in the plane: what a mixture says. All chapters.
+
+========  ==================================================================
+θ         weights π_k, means μ_k and covariances Σ_k of K components
+n, n_std  distance from a mean in standard deviations (Mahalanobis distance)
+M         number of the grid's points, at which a density is evaluated
+========  ==================================================================
+"""
 
 from __future__ import annotations
 
@@ -10,17 +17,10 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Ellipse
 
 from cgmm.mixture import Parameters, log_joint
-from cgmm.numerics import FloatArray, IntArray
-from cgmm.plot.arrays import (
-    check_labels,
-    check_names,
-    check_parameters,
-    get_axes,
-    spectral_distances,
-)
-from cgmm.plot.panels import label
-from cgmm.plot.points import require_plane
-from cgmm.plot.style import BACKGROUND, INK, MUTED, colour, line_style, marker, tint
+from cgmm.numerics import FloatArray, IntArray, check_labels
+from cgmm.plot.arguments import check_parameters, names_of, sorted_distances
+from cgmm.plot.axes import axes_or_new, equal_scales, label
+from cgmm.plot.looks import BACKGROUND, INK, MUTED, colour, line_style, marker, tint
 
 
 def ellipses(
@@ -63,9 +63,9 @@ def ellipses(
     (8.0, 4.0)
     """
     _, means, covariances = check_parameters(parameters, 2)
-    names = check_names(names, len(means))
-    n_std = spectral_distances(n_std)
-    ax = get_axes(ax)
+    names = names_of(names, len(means))
+    n_std = sorted_distances(n_std)
+    ax = axes_or_new(ax)
     for k, (mean, covariance) in enumerate(zip(means, covariances, strict=True)):
         for n in n_std:
             ax.add_patch(_ellipse(k, mean, covariance, n, strong=n == n_std[0]))
@@ -75,7 +75,7 @@ def ellipses(
             top = mean + up * n_std[-1] * covariance[:, 1] / np.sqrt(covariance[1, 1])
             label(ax, names[k], top, k, offset=(0, 5 * up))
     ax.autoscale_view()
-    return require_plane(ax)
+    return equal_scales(ax)
 
 
 def _ellipse(
@@ -139,17 +139,17 @@ def density(
     2
     """
     parameters = check_parameters(parameters, 2)
-    ax = get_axes(ax)
+    ax = axes_or_new(ax)
     x, y, grid = _grid(ax, parameters, resolution)
     values = np.exp(log_joint(grid, parameters)).sum(axis=1).reshape(len(y), len(x))
     peak = np.exp(log_joint(parameters.means, parameters)).sum(axis=1).max()
     peak = max(peak, values.max())
-    levels = peak * np.exp(-np.square(spectral_distances(n_std)[::-1]) / 2)
+    levels = peak * np.exp(-np.square(sorted_distances(n_std)[::-1]) / 2)
     if fill:
         shades = [tint(MUTED, s) for s in np.linspace(0.06, 0.34, len(levels))]
         ax.contourf(x, y, values, [*levels, peak * (1 + 1e-9)], colors=shades, zorder=0.5)
     ax.contour(x, y, values, levels, colors=[tint(MUTED, 0.6)], linewidths=0.9, zorder=0.6)
-    return require_plane(ax)
+    return equal_scales(ax)
 
 
 def boundary(
@@ -191,13 +191,13 @@ def boundary(
     True
     """
     parameters = None if callable(model) else check_parameters(model, 2)
-    ax = get_axes(ax)
+    ax = axes_or_new(ax)
     x, y, grid = _grid(ax, parameters, resolution)
     if parameters is not None:
         scores = log_joint(grid, parameters)
     else:
         classify = cast("Callable[[FloatArray], IntArray]", model)
-        classes = check_labels(classify(grid), len(grid))
+        classes = check_labels("model(points)", classify(grid), len(grid))
         scores = np.eye(max(classes.max() + 1, 2))[classes]
     margins = _margins(scores).T.reshape(-1, len(y), len(x))
     present = [k for k, margin in enumerate(margins) if margin.max() > 0]
@@ -206,7 +206,7 @@ def boundary(
     # The last region's edges are those of its neighbours.
     for k in present[:-1]:
         ax.contour(x, y, margins[k], [0], colors=[INK], linewidths=1.2, zorder=1.5)
-    return require_plane(ax)
+    return equal_scales(ax)
 
 
 def _margins(scores: FloatArray) -> FloatArray:

@@ -1,4 +1,7 @@
-"""Labels on figures, and panels side by side. All chapters."""
+"""Panels side by side: the same axes, different things on them. All chapters.
+
+Panels have one pair of limits that holds all of them, so that what looks larger is larger.
+"""
 
 from __future__ import annotations
 
@@ -13,59 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.textpath import TextPath
 
 from cgmm.numerics import FloatArray
-from cgmm.plot.style import INK, PAGE_WIDTH, STYLE, halo_of, text_colour
-
-# ---------------------------------------------------------------------------- text and panels
-
-
-def label(
-    ax: Axes,
-    text: str,
-    xy: tuple[float, float],
-    colour: int | str = INK,
-    *,
-    offset: tuple[float, float] = (0, 0),
-    ha: str = "center",
-) -> Axes:
-    """Write a word beside the thing that it names, instead of a legend.
-
-    Parameters
-    ----------
-    ax : Axes
-        Where to write.
-    text : str
-        The word.
-    xy : (float, float)
-        The place, in data coordinates.
-    colour : int or str, default=INK
-        A component's number or a colour.
-    offset : (float, float), default=(0, 0)
-        Distance from the place in points; a text above it stands on it, a text below hangs from it.
-    ha : {"center", "left", "right"}, default="center"
-        Which part of the text is at the place.
-
-    Returns
-    -------
-    Axes
-        The same.
-
-    Examples
-    --------
-    >>> ax = label(plt.subplots()[1], "outlier", (0.5, 0.5), 1)
-    >>> ax.texts[0].get_color() == TEXT_COLOURS[1]
-    True
-    """
-    shade = colour if isinstance(colour, str) else text_colour(colour)
-    va = "center" if offset[1] == 0 else "bottom" if offset[1] > 0 else "top"
-    look: dict[str, Any] = {
-        "color": shade,
-        "ha": ha,
-        "va": va,
-        "path_effects": halo_of(),
-        "zorder": 6,
-    }
-    ax.annotate(text, xy, offset, textcoords="offset points", annotation_clip=False, **look)
-    return ax
+from cgmm.plot.style import PAGE_WIDTH, STYLE
 
 
 def compare(
@@ -98,6 +49,7 @@ def compare(
 
     Examples
     --------
+    >>> from cgmm.plot import scatter
     >>> X = np.array([[0.0, 0.0], [4.0, 3.0]])
     >>> left, right = compare({
     ...     "Before": lambda ax: scatter(X, ax=ax),
@@ -124,7 +76,7 @@ def compare(
     axes[0].set(xlim=limits[0], ylim=limits[1])
     for ax, (title, draw) in zip(axes, panels.items(), strict=False):
         draw(ax)
-        ax.set_title(_wrap(title, PAGE_WIDTH / columns), loc="left")
+        ax.set_title(wrap_title(title, PAGE_WIDTH / columns), loc="left")
         ax.label_outer()
     for ax in axes[len(panels) :]:
         ax.remove()
@@ -144,19 +96,20 @@ def _joint_limits(draws: Iterable[Callable[[Axes], object]]) -> tuple[FloatArray
 
 def _panel_height(limits: FloatArray, equal: bool, width: float, titles: Iterable[str]) -> float:
     """Height of a row of panels in inches: the data's shape, the titles' lines, the tick labels."""
-    lines = max(_wrap(title, width).count("\n") + 1 for title in titles)
+    lines = max(wrap_title(title, width).count("\n") + 1 for title in titles)
     x, y = np.diff(limits, axis=1).ravel()
     panel = np.clip((width - 0.3) * y / x, 1.2, 5.5) if equal else 2.2
     return float(panel + 0.23 * lines + 0.4)
 
 
-def _wrap(title: str, width: float) -> str:
+def wrap_title(title: str, width: float) -> str:
     """A title in as few lines as fit a panel of that width in inches, of about the same length."""
     title = " ".join(title.split())
     size = STYLE["axes.titlesize"]
     letter = TextPath((0, 0), title, size=size).get_extents().width / 72 / len(title)
     most = max(int((width - 0.5) / letter), 10)
     n_lines = len(textwrap.wrap(title, most))
+    # The narrowest width that needs no more lines makes them equally long, or nearly.
     widths = range(len(title) // n_lines, most + 1)
     wrapped = (textwrap.wrap(title, letters) for letters in widths)
     return "\n".join(next(lines for lines in wrapped if len(lines) <= n_lines))

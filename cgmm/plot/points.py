@@ -1,4 +1,11 @@
-"""Points in the plane. All chapters."""
+"""Points in the plane, coloured by their classes or by their responsibilities. All chapters.
+
+====  ======================================================================
+N, K  number of points x_i and of components
+k     a component or class, counted from 0; -1 stands for the unlabelled
+r_ik  responsibility of component k for point i
+====  ======================================================================
+"""
 
 from __future__ import annotations
 
@@ -7,15 +14,22 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from cgmm.numerics import FloatArray, IntArray
-from cgmm.plot.arrays import check_labels, check_points, check_responsibilities, get_axes
-from cgmm.plot.panels import label
-from cgmm.plot.style import BACKGROUND, NEUTRAL, blend, colour, marker
+from cgmm.numerics import FloatArray, IntArray, check_labels
+from cgmm.plot.arguments import check_points, check_responsibilities
+from cgmm.plot.axes import axes_or_new, equal_scales, label
+from cgmm.plot.looks import BACKGROUND, NEUTRAL, blend, colour, marker
 
-# ---------------------------------------------------------------------------- in the plane
+# A point without a label is hollow; one with a label is full, and a light rim keeps it apart from
+# its neighbours.
+HOLLOW: dict[str, Any] = {
+    "facecolors": "none",
+    "edgecolors": NEUTRAL,
+    "linewidths": 0.9,
+    "zorder": 2,
+}
+OUTLINED: dict[str, Any] = {"edgecolors": BACKGROUND, "linewidths": 0.5, "zorder": 2.1}
 
 
 def scatter(
@@ -64,44 +78,28 @@ def scatter(
     X = check_points(X)
     if labels is not None and responsibilities is not None:
         raise ValueError("labels and responsibilities both say how to colour the points: give one")
-    ax = get_axes(ax)
-    size = np.clip(6000 / len(X), 18, 42) if size is None else size
-    marks: dict[str, Any]
+    ax = axes_or_new(ax)
+    size = float(np.clip(6000 / len(X), 18, 42)) if size is None else size
     for k, members, faces in _groups(len(X), labels, responsibilities):
+        x, y = X[members].T
         if k < 0:
-            marks = {
-                "s": 0.6 * size,
-                "facecolors": "none",
-                "edgecolors": NEUTRAL,
-                "linewidths": 0.9,
-            }
+            ax.scatter(x, y, s=0.6 * size, **HOLLOW)
         else:
-            marks = {"s": size, "facecolors": faces, "edgecolors": BACKGROUND, "linewidths": 0.5}
-        ax.scatter(*X[members].T, marker=marker(k), zorder=2 + 0.1 * (k >= 0), **marks)
-        if k < len(names) and k >= 0:
-            place = X[members].mean(axis=0)[0], X[members].max(axis=0)[1]
-            label(ax, names[k], place, k, offset=(0, 8))
-    return require_plane(ax)
+            ax.scatter(x, y, s=size, marker=marker(k), facecolors=faces, **OUTLINED)
+        if 0 <= k < len(names):
+            label(ax, names[k], (x.mean(), y.max()), k, offset=(0, 8))
+    return equal_scales(ax)
 
 
 def _groups(
     n_samples: int, labels: ArrayLike | None, responsibilities: ArrayLike | None
 ) -> Iterator[tuple[int, IntArray, Any]]:
     """The points of one marker at a time: component, indices, face colours."""
+    faces = None
     if responsibilities is not None:
         r = check_responsibilities(responsibilities, n_samples)
         faces, labels = blend(r), r.argmax(axis=1)
-    else:
-        labels = np.full(n_samples, -1) if labels is None else check_labels(labels, n_samples)
-        faces = None
+    labels = np.full(n_samples, -1) if labels is None else check_labels("labels", labels, n_samples)
     for k in np.unique(labels):
         members = np.flatnonzero(labels == k)
         yield int(k), members, colour(k) if faces is None else faces[members]
-
-
-def require_plane(ax: Axes) -> Axes:
-    """Equal scales, few ticks."""
-    ax.set_aspect("equal", adjustable="box")
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_locator(MaxNLocator(5, integer=False, steps=[1, 2, 5, 10]))
-    return ax

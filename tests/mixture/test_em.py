@@ -256,5 +256,5 @@ def test_pairs_belong_together():
 def test_a_loop_that_ends_by_itself_leaves_its_last_state():
     r = np.eye(2)
     steps = [(None, Posterior(r, r.sum(axis=0), evidence)) for evidence in (-9.0, -5.0)]
-    run = follow(iter(steps), tol=1e-3, max_iter=10)
+    run = follow(lambda number: iter(steps), tol=1e-3, max_iter=10)
     assert (run.posterior.log_evidence, run.history, run.converged) == (-5.0, [-9.0], False)

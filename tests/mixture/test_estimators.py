@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import traceback
 import warnings
 from contextlib import redirect_stdout
 
@@ -20,7 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import cgmm.mixture.base
 from cgmm import ConstrainedGaussianMixture, Parameters
 from cgmm.inference import ENGINES
-from cgmm.mixture import POOLINGS, STARTS, e_step
+from cgmm.mixture import POOLINGS, STARTS, e_step, gaussian
 from cgmm.network import SideInformation
 
 
@@ -330,3 +331,22 @@ def test_a_run_that_fails_does_not_lose_the_others(X, monkeypatch):
         model = ConstrainedGaussianMixture(3, random_state=0, n_init=3).fit(X)
     assert len(calls) == 3
     assert np.isfinite(model.log_evidence_)
+
+
+@pytest.mark.parametrize("n_dims", [2, 30])
+def test_a_reader_walks_from_fit_to_a_density_in_seven_frames(monkeypatch, n_dims):
+    """Both forms of the density are computed where ``whiten`` is called."""
+    walks, whiten = [], gaussian.whiten
+
+    def noting(covariances):
+        names = [frame.name for frame in traceback.extract_stack()[:-1]]
+        walks.append(names[names.index("fit") :])
+        return whiten(covariances)
+
+    monkeypatch.setattr(gaussian, "whiten", noting)
+    X = np.random.default_rng(0).normal(size=(100, n_dims))
+    ConstrainedGaussianMixture(2, random_state=0, n_init=2).fit(X, must_link=[[0, 1]])
+    *iterations, labels = walks
+    for walk in iterations:
+        assert walk == ["fit", "best_of", "follow", "em", "e_step", "node_unaries", "log_density"]
+    assert len(labels) <= 7

@@ -10,6 +10,7 @@ from scipy.stats import multivariate_normal
 from cgmm.mixture import (
     POOLINGS,
     Parameters,
+    exponential_form,
     gaussian,
     log_density,
     log_joint,
@@ -17,7 +18,7 @@ from cgmm.mixture import (
     weighted_moments,
 )
 
-DIMENSIONS = [1, 2, 5, gaussian.MAX_EXPANDED_DIMENSION, gaussian.MAX_EXPANDED_DIMENSION + 1]
+DIMENSIONS = [1, 2, 5, exponential_form.MAX_DIMENSION, exponential_form.MAX_DIMENSION + 1]
 
 
 def random_mixture(rng, n_components, n_dims, *, scale=1.0):
@@ -44,7 +45,9 @@ def force_form(monkeypatch):
     """Choose the direct or the expanded form, whatever the data."""
 
     def choose(form):
-        monkeypatch.setattr(gaussian, "SAFE_RATIO", {"direct": -1.0, "expanded": np.inf}[form])
+        monkeypatch.setattr(
+            exponential_form, "SAFE_RATIO", {"direct": -1.0, "expanded": np.inf}[form]
+        )
 
     return choose
 
@@ -73,7 +76,7 @@ def test_log_density_of_diagonal_covariances(form, force_form):
 def test_diagonal_covariances_need_no_square_matrices(monkeypatch):
     theta = Parameters(np.ones(1), np.zeros((1, 3)), np.diag([1.0, 4.0, 9.0])[None])
     expected = reference_density(np.ones((2, 3)), theta)
-    monkeypatch.setattr(gaussian, "_whiteners", None)
+    monkeypatch.setattr(gaussian, "_cholesky", None)
     np.testing.assert_allclose(log_density(np.ones((2, 3)), theta), expected, rtol=1e-14)
 
 

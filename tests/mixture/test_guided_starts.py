@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cgmm.mixture import from_chunklets, from_labels, honour, seeds
-from cgmm.mixture.gaussian_mixture import _named_start
+from cgmm.mixture.initialise import named_start
 from cgmm.network import SideInformation
 
 
@@ -66,7 +66,7 @@ def test_auto_starts_from_chunklets_as_soon_as_there_are_as_many_as_components()
     for pairs, name in (([[0, 1], [2, 3]], "chunklets"), ([[0, 1]], "k-means++")):
         side = SideInformation.build(5, must_link=pairs)
         auto, named = (
-            _named_start(one, X, 2, np.random.RandomState(0), side) for one in ("auto", name)
+            named_start(one, X, 2, np.random.RandomState(0), side) for one in ("auto", name)
         )
         np.testing.assert_array_equal(auto, named)
         alone = auto[4] @ auto[:4].T

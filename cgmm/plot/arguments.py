@@ -1,26 +1,24 @@
-"""Arguments of figures, checked."""
+"""What figures are given, checked before anything is drawn. All chapters.
+
+====  ======================================================================
+N, K  number of points and of components
+θ     weights π_k, means μ_k and covariances Σ_k
+r_ik  responsibility of component k for point i
+====  ======================================================================
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from cgmm.mixture import Parameters
-from cgmm.numerics import FloatArray, IntArray
-
-# ---------------------------------------------------------------------------- checks
+from cgmm.numerics import FloatArray
 
 
-def get_axes(ax: Axes | None) -> Axes:
-    """The axes given, or those of a new figure."""
-    return plt.subplots()[1] if ax is None else ax
-
-
-def check_points(X: FloatArray) -> FloatArray:
+def check_points(X: ArrayLike) -> FloatArray:
     """X as (N, 2) floats."""
     X = np.asarray(X, dtype=float)
     if X.ndim != 2 or X.shape[1] != 2 or not len(X):
@@ -32,30 +30,6 @@ def check_points(X: FloatArray) -> FloatArray:
         row = np.flatnonzero(~np.isfinite(X).all(axis=1))[0]
         raise ValueError(f"X[{row}] is not finite: drop or impute that point before drawing it")
     return X
-
-
-def check_parameters(parameters: Parameters, n_dims: int) -> Parameters:
-    """θ as floats, of the dimension that can be drawn."""
-    weights, means, covariances = (np.asarray(part, dtype=float) for part in parameters)
-    shape = (len(weights), n_dims)
-    if means.shape != shape or covariances.shape != (*shape, n_dims):
-        raise ValueError(
-            f"weights, means and covariances have the shapes {weights.shape}, {means.shape} and "
-            f"{covariances.shape}; this figure needs (K,), (K, {n_dims}), (K, {n_dims}, {n_dims})"
-        )
-    return Parameters(weights, means, covariances)
-
-
-def check_labels(labels: ArrayLike, n_samples: int) -> IntArray:
-    """Labels as (N,) ints from -1 (unlabelled) upwards."""
-    labels = np.asarray(labels)
-    whole = np.issubdtype(labels.dtype, np.integer)
-    if labels.shape != (n_samples,) or not whole or labels.min() < -1:
-        raise ValueError(
-            f"labels have the shape {labels.shape} and the type {labels.dtype}; {n_samples} points "
-            "need as many ints, -1 for a point without a label and 0, 1, ... for the classes"
-        )
-    return labels
 
 
 def check_responsibilities(responsibilities: ArrayLike, n_samples: int) -> FloatArray:
@@ -75,7 +49,19 @@ def check_responsibilities(responsibilities: ArrayLike, n_samples: int) -> Float
     return r
 
 
-def check_names(names: Sequence[str] | None, n_components: int) -> list[str]:
+def check_parameters(parameters: Parameters, n_dims: int) -> Parameters:
+    """θ as floats, of the dimension that can be drawn."""
+    weights, means, covariances = (np.asarray(part, dtype=float) for part in parameters)
+    shape = (len(weights), n_dims)
+    if means.shape != shape or covariances.shape != (*shape, n_dims):
+        raise ValueError(
+            f"weights, means and covariances have the shapes {weights.shape}, {means.shape} and "
+            f"{covariances.shape}; this figure needs (K,), (K, {n_dims}), (K, {n_dims}, {n_dims})"
+        )
+    return Parameters(weights, means, covariances)
+
+
+def names_of(names: Sequence[str] | None, n_components: int) -> list[str]:
     """One name a component; by default its number, with the word where there is room for it."""
     if names is None:
         return [f"component {k}" if n_components <= 4 else f"{k}" for k in range(n_components)]
@@ -86,7 +72,7 @@ def check_names(names: Sequence[str] | None, n_components: int) -> list[str]:
     return list(names) or [""] * n_components
 
 
-def spectral_distances(n_std: Sequence[float]) -> IntArray:
+def sorted_distances(n_std: Sequence[float]) -> FloatArray:
     """Mahalanobis distances in increasing order."""
     n_std = np.sort(n_std)
     if not len(n_std) or not n_std[0] > 0:

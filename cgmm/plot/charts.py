@@ -1,4 +1,11 @@
-"""Curves: densities on a line, traces of EM, dots with errors. All chapters."""
+"""A number on each axis: densities on a line, traces of EM, methods compared. All chapters.
+
+===============  ============================================================
+π_k, μ_k, σ_k²   weight, mean and variance of component k on the line
+t                iteration; the history's entry t belongs to the parameters
+                 that enter it
+===============  ============================================================
+"""
 
 from __future__ import annotations
 
@@ -14,11 +21,10 @@ from numpy.typing import ArrayLike
 
 from cgmm.mixture import Parameters, log_joint
 from cgmm.numerics import FloatArray
-from cgmm.plot.arrays import check_names, check_parameters, get_axes
-from cgmm.plot.panels import label
-from cgmm.plot.style import BACKGROUND, INK, NEUTRAL, PAGE_WIDTH, colour, line_style, marker, tint
-
-# ---------------------------------------------------------------------------- curves
+from cgmm.plot.arguments import check_parameters, names_of
+from cgmm.plot.axes import axes_or_new, label
+from cgmm.plot.looks import BACKGROUND, INK, NEUTRAL, colour, line_style, marker, tint
+from cgmm.plot.style import PAGE_WIDTH
 
 
 def density_1d(
@@ -63,8 +69,8 @@ def density_1d(
     True
     """
     parameters = check_parameters(parameters, 1)
-    names = check_names(names, len(parameters.weights))
-    ax = get_axes(ax)
+    names = names_of(names, len(parameters.weights))
+    ax = axes_or_new(ax)
     x = _line_grid(parameters, X, resolution)
     if X is not None:
         ax.hist(np.ravel(X), bins="auto", density=True, color=tint(NEUTRAL, 0.25), zorder=1)
@@ -72,7 +78,7 @@ def density_1d(
     total = parts.sum(axis=1)
     ax.plot(x, total, color=INK, lw=2.4, zorder=3)
     if any(names) and len(names) > 1:
-        # On the flank beyond the last peak, where nothing else is written.
+        # The sum is named on the flank beyond the last peak, where nothing else is written.
         last = x >= parameters.means.max()
         flank = x[last][total[last] >= 0.5 * total[last].max()].max()
         label(ax, "mixture", (flank, np.interp(flank, x, total)), offset=(8, 0), ha="left")
@@ -93,7 +99,7 @@ def _line_grid(parameters: Parameters, X: ArrayLike | None, resolution: int) -> 
     means = parameters.means[:, 0]
     reach = 4 * np.sqrt(parameters.covariances[:, 0, 0])
     ends = np.concatenate([means - reach, means + reach, np.ravel(X) if X is not None else []])
-    # The means themselves belong to the grid: a narrow component keeps its peak.
+    # The means belong to the grid, so that a narrow component keeps its peak.
     return np.union1d(np.linspace(ends.min(), ends.max(), resolution), means)
 
 
@@ -137,28 +143,29 @@ def trace(
                 f"the history {name!r} is empty or not finite: a trace needs at least one value, "
                 "all of them finite"
             )
-    ax = get_axes(ax)
-    shades = range(len(runs)) if len(runs) > 1 else [-1]
-    for k, run in zip(shades, runs.values(), strict=True):
+    ax = axes_or_new(ax)
+    # A run on its own is drawn in ink: it stands for no component.
+    numbers = range(len(runs)) if len(runs) > 1 else [-1]
+    for k, run in zip(numbers, runs.values(), strict=True):
         shade = colour(k) if k >= 0 else INK
         look: dict[str, Any] = {"color": shade, "ls": line_style(k), "marker": marker(k)}
         ax.plot(range(len(run)), run, ms=5 if len(run) <= 40 else 0, **look)
     ax.set(xlabel="iteration", ylabel=ylabel)
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    _label_ends(ax, runs, shades)
+    _label_ends(ax, runs, numbers)
     return ax
 
 
-def _label_ends(ax: Axes, runs: Mapping[str, Sequence[float]], shades: Sequence[int]) -> None:
+def _label_ends(ax: Axes, runs: Mapping[str, Sequence[float]], numbers: Sequence[int]) -> None:
     """Write name and last value of each run to the right, apart even where the ends coincide."""
     ends = [float(run[-1]) for run in runs.values()]
     low, high = ax.get_ylim()
     gap = 0.085 * (high - low)
     digits = 1 if max(map(abs, ends)) < 1e4 else 0
     last = max(len(run) for run in runs.values()) - 1
-    for name, end, height, k in zip(runs, ends, _spread(ends, gap), shades, strict=True):
-        number = f"{end:.{digits}f}".replace("-", "\N{MINUS SIGN}")
-        text = f"{name}: {number}" if name else number
+    for name, end, height, k in zip(runs, ends, _spread(ends, gap), numbers, strict=True):
+        value = f"{end:.{digits}f}".replace("-", "\N{MINUS SIGN}")
+        text = f"{name}: {value}" if name else value
         label(ax, text, (last, height), k if k >= 0 else INK, offset=(10, 0), ha="left")
 
 
@@ -219,7 +226,9 @@ def dots(
     for name, row in rows.items():
         if not row.size or not np.isfinite(row).all():
             raise ValueError(f"the value of {name!r} is {row}: give one or more finite numbers")
-    if not rows or highlight not in (None, *rows):
+    if not rows:
+        raise ValueError("values is empty: give at least one method and its number")
+    if highlight not in (None, *rows):
         raise ValueError(f"highlight={highlight!r} is not among the methods {list(rows)}")
     if ax is None:
         ax = plt.subplots(figsize=(PAGE_WIDTH, 0.8 + 0.42 * len(rows)))[1]

@@ -1,0 +1,137 @@
+"""The Gaussian as an exponential family: density and moments as products with statistics φ.
+
+Behind chapters 1 to 3, which need only its answers. With φ(x) = (1, x, products x_a x_b) the
+log-density is φ(x) · η_k, and the weighted sums of an M-step are Σ_i r_ik φ(x_i): one matrix
+product each, faster than to subtract each mean first. Squares of large numbers are subtracted from
+each other, though, so digits are lost where a component is tiny beside the extent of the data: the
+form is used only where that costs at most five of the sixteen.
+
+=====  ====================================================================
+φ(x)   sufficient statistics: all products a ≤ b, or the squares alone
+η_k    natural parameters of component k, in the order of φ
+W_k    whitener, W_k Σ_k W_kᵀ = I; (K, D) reciprocal deviations if diagonal
+=====  ====================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from cgmm.numerics import FloatArray, blocks
+
+# The form is used while (extent of the data / smallest standard deviation)² stays below this.
+SAFE_RATIO = 1e5
+# Points in a block, at least: fewer, and the calls cost more than the cache saves.
+AT_LEAST = 1024
+# Above this dimension the products x xᵀ outweigh what the form saves.
+MAX_DIMENSION = 24
+
+
+def natural_parameters(
+    means: FloatArray, whiteners: FloatArray, constants: FloatArray, radius2: float
+) -> FloatArray | None:
+    """(K, size of φ) η_k, or None where the form would cost time or digits.
+
+    ``means`` are measured from where the data are, which lie within ``radius2`` of there.
+    """
+    diagonal = whiteners.ndim == 2
+    # The trace of the precision bounds its largest eigenvalue from above.
+    traces = np.square(whiteners).reshape(len(means), -1).sum(axis=1)
+    reach = (radius2 + np.square(means).sum(axis=1)) * traces
+    if reach.max() > SAFE_RATIO or not is_worth_it(means.shape[1], diagonal):
+        return None
+    if diagonal:
+        squares = np.square(whiteners)
+        linear = squares * means
+    else:
+        precisions = whiteners.transpose(0, 2, 1) @ whiteners
+        linear = np.einsum("kde,ke->kd", precisions, means)
+        rows, columns = np.triu_indices(means.shape[1])
+        # Products off the diagonal stand for two entries of the precision.
+        squares = np.where(rows == columns, 1, 2) * precisions[:, rows, columns]
+    constants = constants - 0.5 * np.einsum("kd,kd->k", linear, means)
+    # Minus infinity in a product would meet zeros, and make NaN.
+    constants[constants == -np.inf] = 0
+    return np.column_stack([constants, linear, -0.5 * squares])
+
+
+def statistics_of(
+    X: FloatArray, centre: FloatArray, *, diagonal: bool
+) -> Iterator[tuple[slice, FloatArray]]:
+    """Blocks of points with their φ(x - centre), (size, B), overwritten by the next block."""
+    n_dims = X.shape[1]
+    size = 1 + n_dims + (n_dims if diagonal else n_dims * (n_dims + 1) // 2)
+    buffer = np.empty(0)
+    # φ fills a quarter of the cache; the rest is for its factors.
+    for part in blocks(len(X), 4 * size, at_least=AT_LEAST):
+        width = part.stop - part.start
+        if len(buffer) < size * width:
+            buffer = np.empty(size * width)
+        phi = buffer[: size * width].reshape(size, width)
+        x = phi[1 : n_dims + 1]
+        phi[0] = 1
+        np.subtract(X[part].T, centre[:, None], out=x)
+        if diagonal:
+            np.square(x, out=phi[n_dims + 1 :])
+        else:
+            _write_products(x, phi[n_dims + 1 :])
+        yield part, phi
+
+
+def _write_products(x: FloatArray, products: FloatArray) -> None:
+    """x_a x_b for all a ≤ b, row by row of the upper triangle."""
+    start = 0
+    for a in range(len(x)):
+        stop = start + len(x) - a
+        np.multiply(x[a], x[a:], out=products[start:stop])
+        start = stop
+
+
+def weighted_sums(
+    X: FloatArray, centre: FloatArray, responsibilities: FloatArray, *, diagonal: bool
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Σ_i r_ik φ(x_i - centre), apart: (K,) counts, (K, D) sums, (K, D, D) sums of products."""
+    n_components, n_dims = responsibilities.shape[1], X.shape[1]
+    sums, products = np.zeros(()), np.zeros(())
+    for part, phi in statistics_of(X, centre, diagonal=diagonal):
+        sums = sums + phi[1 : n_dims + 1] @ responsibilities[part]
+        products = products + phi[n_dims + 1 :] @ responsibilities[part]
+    rows, columns = np.diag_indices(n_dims) if diagonal else np.triu_indices(n_dims)
+    matrices = np.zeros((n_components, n_dims, n_dims))
+    matrices[:, rows, columns] = matrices[:, columns, rows] = products.T
+    return responsibilities.sum(axis=0), sums.T, matrices
+
+
+def is_worth_it(n_dims: int, diagonal: bool) -> bool:
+    """Whether the products cost less than they save."""
+    return diagonal or n_dims <= MAX_DIMENSION
+
+
+def is_safe(variances: FloatArray, radius2: float) -> bool:
+    """Whether subtracting the means' part left every direction of each (D, D) matrix its digits."""
+    if is_diagonal(variances):
+        smallest = np.einsum("kdd->kd", variances).min(initial=np.inf)
+    else:
+        smallest = np.linalg.eigvalsh(variances).min(initial=np.inf)
+    return bool(radius2 / SAFE_RATIO <= smallest)
+
+
+def is_diagonal(matrices: FloatArray) -> bool:
+    """Whether every matrix is zero off its diagonal."""
+    off_diagonal = ~np.eye(matrices.shape[1], dtype=bool)
+    return not matrices[:, off_diagonal].any()
+
+
+def extent_of(X: FloatArray) -> tuple[FloatArray, float]:
+    """From where to measure the data, and the largest squared distance from there.
+
+    The origin if it lies in the data's bounding box, else the box's centre, so that a common offset
+    costs no digits.
+    """
+    low, high = X.min(axis=0), X.max(axis=0)
+    inside = bool((low <= 0).all() and (high >= 0).all())
+    centre = np.zeros(X.shape[1]) if inside else low / 2 + high / 2
+    with np.errstate(over="ignore"):
+        return centre, float(np.square(np.maximum(high - centre, centre - low)).sum())

@@ -1,0 +1,101 @@
+"""The life with a kernel: widgets that draw the figure anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+from moving_dot import Elements, draw, drawn, make, pixels
+from nbclient import NotebookClient
+
+from cgmm.explore import Choice, Explorer, Slider
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def parts(explorer: Explorer):
+    title, image, slider, choice, status = explorer.widget().children
+    return title, image, slider.children, choice.children[0], status
+
+
+def shown(image) -> np.ndarray:
+    return pixels(picture_of(image)["src"])
+
+
+def picture_of(widget) -> dict:
+    ((image, _),) = Elements(widget.value)("img")
+    return image
+
+
+def test_jupyter_is_offered_every_life(explorer):
+    bundle = explorer._repr_mimebundle_()
+    assert set(bundle) == {
+        "application/vnd.jupyter.widget-view+json",
+        "text/html",
+        "text/plain",
+    }
+    assert bundle["text/html"] == explorer.html()
+    assert bundle["text/plain"] == "Explorer('A dot that moves', 8 frames: steps × to the)"
+
+
+def test_widgets_redraw_when_they_move(explorer):
+    title, image, (slider, button), choice, status = parts(explorer)
+    assert "A dot that moves" in title.value
+    np.testing.assert_array_equal(shown(image), drawn(n=1, side=-1))
+    slider.index = 3
+    np.testing.assert_array_equal(shown(image), drawn(n=4, side=-1))
+    choice.label = "right"
+    np.testing.assert_array_equal(shown(image), drawn(n=4, side=1))
+    assert status.value == picture_of(image)["alt"] == "A dot at 4, for n = 4."
+    button.click()
+    assert slider.label == "0"
+    np.testing.assert_array_equal(shown(image), drawn(n=0, side=1))
+
+
+CELL = """
+import sys; sys.path.insert(0, {tests!r})
+from cgmm import plot
+plot.use_style()
+from moving_dot import make
+make()
+"""
+
+
+def test_a_notebook_shows_the_explorer_and_no_loose_figure(explorer):
+    cell = nbformat.v4.new_code_cell(CELL.format(tests=str(Path(__file__).parent)))
+    notebook = nbformat.v4.new_notebook(cells=[cell])
+    NotebookClient(notebook, kernel_name="python3", timeout=60).execute()
+    (output,) = notebook.cells[0].outputs
+    assert output.output_type == "execute_result"
+    assert output.data["text/html"] == explorer.html()
+    assert "application/vnd.jupyter.widget-view+json" in output.data
+
+
+def test_a_finer_grid_is_drawn_live():
+    calls = []
+
+    def watched(n, side):
+        calls.append(n)
+        return draw(n, side)
+
+    slider = Slider("steps", [0, 4], start=1, live=range(5))
+    explorer = make(draw=watched, controls={"n": slider, "side": Choice("to the", [1])})
+    assert explorer.n_frames == 2
+    assert calls == [0, 4]
+    _, image, (picker,), _, status = parts(explorer)
+    assert picker.options == ("0", "1", "2", "3", "4")
+    assert picker.label == "4"
+    picker.label = "3"
+    assert calls == [0, 4, 3]
+    np.testing.assert_array_equal(shown(image), drawn(n=3, side=1))
+    assert status.value == "A dot at 3, for n = 3."
+
+
+def test_html_in_words_stays_text(explorer):
+    wicked = make(title="<i>t</i>", describe=lambda n, side: "<b>n</b>")
+    title, image, _, _, status = parts(wicked)
+    assert picture_of(image)["alt"] == "<b>n</b>"
+    assert "&lt;i&gt;" in title.value
+    assert status.value == "&lt;b&gt;n&lt;/b&gt;"

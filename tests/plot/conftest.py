@@ -1,0 +1,16 @@
+"""Every figure of these tests is drawn in the book's style, and closed."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import pytest
+
+from cgmm import plot
+
+
+@pytest.fixture(autouse=True)
+def _style():
+    with plt.rc_context():
+        plot.use_style()
+        yield
+    plt.close("all")

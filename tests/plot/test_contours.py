@@ -1,0 +1,152 @@
+"""Ellipses, contours and boundaries lie where the mixture says."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from drawings import ONE, THREE, TWO, contour_lines, filled_areas, mahalanobis, points, vertices
+from matplotlib.colors import to_rgba
+
+from cgmm import plot
+from cgmm.mixture import Parameters, log_density
+
+# ---------------------------------------------------------------------------- ellipses
+
+
+def test_ellipse_axes_are_the_eigenvalues():
+    ax = plot.ellipses(TWO, n_std=(1, 2.5))
+    sizes = [np.sqrt(np.linalg.eigvalsh(c)) for c in TWO.covariances]
+    for patch, (size, n) in zip(ax.patches, itertools.product(sizes, (1, 2.5)), strict=True):
+        np.testing.assert_allclose([patch.height, patch.width], 2 * n * size)
+
+
+def test_every_point_of_an_ellipse_has_its_distance():
+    ax = plot.ellipses(TWO, n_std=(1, 2))
+    for patch, (k, n) in zip(ax.patches, itertools.product(range(2), (1, 2)), strict=True):
+        outline = patch.get_patch_transform().transform(patch.get_path().vertices)
+        # The outline is a Bézier curve: its first control point of every three lies on it.
+        on_it = outline[:-1:3] if len(outline) % 3 == 2 else outline[::3]
+        np.testing.assert_allclose(mahalanobis(on_it, TWO, k), n, rtol=1e-3)
+        assert patch.get_edgecolor() == to_rgba(plot.COLOURS[k])
+
+
+def test_ellipses_mark_means_and_name_components():
+    ax = plot.ellipses(TWO)
+    np.testing.assert_array_equal([line.get_xydata()[0] for line in ax.lines], TWO.means)
+    assert [text.get_text() for text in ax.texts] == ["component 0", "component 1"]
+    # Each name touches its outer ellipse.
+    for k, text in enumerate(ax.texts):
+        assert mahalanobis(np.array([text.xy]), TWO, k) == pytest.approx(2)
+    assert not plot.ellipses(TWO, names=()).texts
+    assert plot.ellipses(TWO, names=["a", "b"]).texts[1].get_text() == "b"
+
+
+def test_ellipses_fit_into_the_axes():
+    ax = plot.ellipses(TWO)
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    for patch in ax.patches:
+        box = patch.get_extents().transformed(ax.transData.inverted())
+        assert left <= box.x0 < box.x1 <= right
+        assert bottom <= box.y0 < box.y1 <= top
+
+
+def test_many_components_have_short_names():
+    many = Parameters(np.full(6, 1 / 6), points(6), np.repeat(np.eye(2)[None], 6, axis=0))
+    assert [text.get_text() for text in plot.ellipses(many).texts] == list("012345")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"parameters": Parameters(*(part[..., :1] for part in TWO))}, r"\(2, 1\)"),
+        ({"parameters": TWO._replace(covariances=-TWO.covariances)}, "component 0 is not positive"),
+        ({"n_std": ()}, "at least one"),
+        ({"n_std": (0, 1)}, "positive"),
+        ({"names": ["a"]}, "1 names for 2 components"),
+    ],
+)
+def test_ellipses_refuse_what_they_cannot_draw(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        plot.ellipses(**{"parameters": TWO, **arguments})
+
+
+# ---------------------------------------------------------------------------- densities
+
+
+def test_density_of_one_component_has_its_ellipses_for_contours():
+    (lines,) = contour_lines(plot.density(ONE, n_std=(1, 2, 3), resolution=400))
+    for path, n in zip(lines.get_paths(), (3, 2, 1), strict=True):
+        np.testing.assert_allclose(mahalanobis(path.vertices, ONE), n, rtol=2e-3)
+
+
+def test_density_contours_lie_at_their_levels():
+    (lines,) = contour_lines(plot.density(TWO, resolution=400))
+    for path, level in zip(lines.get_paths(), lines.levels, strict=True):
+        values = np.exp(log_density(path.vertices, TWO)) @ TWO.weights
+        np.testing.assert_allclose(values, level, rtol=0.02)
+    assert (np.diff(lines.levels) > 0).all()
+
+
+@pytest.mark.parametrize("draw", [plot.density, plot.boundary])
+def test_backgrounds_fill_the_limits_and_keep_them(draw):
+    ax = plot.scatter(points())
+    before = ax.get_xlim(), ax.get_ylim()
+    draw(TWO, ax)
+    assert (ax.get_xlim(), ax.get_ylim()) == before
+    area = np.concatenate([vertices(part) for part in filled_areas(ax)])
+    if draw is plot.boundary:
+        np.testing.assert_allclose([area.min(axis=0), area.max(axis=0)], np.transpose(before))
+    # Later points are not cut off.
+    plot.scatter(np.array([[30.0, 0.0]]), ax=ax)
+    assert ax.get_xlim()[1] > 30
+
+
+def test_backgrounds_on_empty_axes_show_the_components():
+    for draw in (plot.density, plot.boundary):
+        ax = draw(TWO)
+        assert ax.get_xlim()[0] <= -2 - 3 * np.sqrt(2)
+        assert ax.get_ylim()[1] >= 1 + 3
+
+
+def test_boundary_is_where_the_odds_are_even():
+    ax = plot.boundary(TWO, plot.scatter(points()))
+    (line,) = contour_lines(ax)
+    scores = np.log(TWO.weights) + log_density(vertices(line), TWO)
+    np.testing.assert_allclose(scores[:, 0], scores[:, 1], atol=5e-3)
+
+
+def test_boundary_tints_the_region_of_each_component():
+    ax = plot.boundary(THREE, plot.scatter(points()))
+    regions = filled_areas(ax)
+    assert len(regions) == 3
+    for k, region in enumerate(regions):
+        np.testing.assert_allclose(region.get_facecolor()[0, :3], plot.tint(plot.COLOURS[k]))
+        inside = [path.contains_point(THREE.means[k]) for path in region.get_paths()]
+        assert any(inside)
+    # Two of three regions' edges are all edges.
+    assert len(contour_lines(ax)) == 2
+
+
+def test_boundary_of_a_function():
+    ax = plot.boundary(lambda X: (X[:, 0] > 0.5).astype(int), plot.scatter(points()))
+    (line,) = contour_lines(ax)
+    np.testing.assert_allclose(vertices(line)[:, 0], 0.5, atol=0.03)
+
+
+def test_boundary_with_an_impossible_component():
+    dead = THREE._replace(weights=np.array([0.5, 0.5, 0.0]))
+    ax = plot.boundary(dead, plot.scatter(points()))
+    assert len(filled_areas(ax)) == 2
+    (line,) = contour_lines(ax)
+    np.testing.assert_allclose(vertices(line)[:, 0], 0, atol=1e-6)
+
+
+def test_boundary_refuses_what_it_cannot_draw():
+    with pytest.raises(ValueError, match="at least two"):
+        plot.boundary(ONE)
+    with pytest.raises(ValueError, match="draw the points first"):
+        plot.boundary(lambda X: np.zeros(len(X), dtype=int))
+    with pytest.raises(ValueError, match=r"model\(points\) has shape \(5,\)"):
+        plot.boundary(lambda X: np.zeros(5, dtype=int), plot.scatter(points()))

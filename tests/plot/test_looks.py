@@ -1,0 +1,141 @@
+"""Colours keep apart for every eye, by day and by night; and no meaning stands on colour alone."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex, to_rgb
+
+from cgmm import plot
+from cgmm.plot.looks import TEXT_COLOURS, blend
+
+# Machado, Oliveira and Fernandes (2009), severity 1, for linear RGB.
+DEFICIENCIES = {
+    "none": np.eye(3),
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritanopia": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
+}
+XYZ = np.array(
+    [
+        [0.4124564, 0.3575761, 0.1804375],
+        [0.2126729, 0.7151522, 0.0721750],
+        [0.0193339, 0.1191920, 0.9503041],
+    ]
+)
+# The filter that the book's pages lay over figures in the dark: invert, then turn the hues back.
+HUE_ROTATION = np.array(
+    [
+        [-0.574, 1.430, 0.144],
+        [0.426, 0.430, 0.144],
+        [0.426, 1.430, -0.856],
+    ]
+)
+
+
+def rgb(colours) -> np.ndarray:
+    return np.array([to_rgb(c) for c in colours])
+
+
+def linear(srgb: np.ndarray) -> np.ndarray:
+    return np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
+
+
+def lab(linear_rgb: np.ndarray) -> np.ndarray:
+    xyz = linear_rgb @ XYZ.T / XYZ.sum(axis=1)
+    f = np.where(xyz > 216 / 24389, np.cbrt(xyz), (24389 / 27 * xyz + 16) / 116)
+    x, y, z = f.T
+    return np.column_stack([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def seen(colours, deficiency: str) -> np.ndarray:
+    """L*a*b* of colours as an eye of that kind sees them."""
+    return lab(np.clip(linear(rgb(colours)) @ np.array(DEFICIENCIES[deficiency]).T, 0, 1))
+
+
+def distances(points: np.ndarray) -> np.ndarray:
+    pairs = itertools.combinations(points, 2)
+    return np.array([np.linalg.norm(a - b) for a, b in pairs])
+
+
+def contrasts(colours, background: str) -> np.ndarray:
+    """Contrast ratios as the WCAG define them."""
+    luminance = linear(rgb(colours)) @ XYZ[1] + 0.05
+    paper = linear(rgb([background])) @ XYZ[1] + 0.05
+    return np.maximum(luminance / paper, paper / luminance)
+
+
+def at_night(colours) -> list[str]:
+    inverted = 0.93 - rgb(colours) * 0.86
+    return [to_hex(c) for c in np.clip(inverted @ HUE_ROTATION.T, 0, 1)]
+
+
+def test_the_colour_science_reproduces_known_values():
+    np.testing.assert_allclose(lab(linear(rgb(["#ffffff"]))), [[100, 0, 0]], atol=1e-6)
+    np.testing.assert_allclose(lab(linear(rgb(["#ff0000"]))), [[53.24, 80.09, 67.20]], atol=0.02)
+    assert contrasts(["#000000"], "#ffffff") == pytest.approx(21)
+    assert contrasts(["#777777"], "#ffffff") == pytest.approx(4.48, abs=0.01)
+    # A simulated eye sees greys unchanged.
+    for deficiency in DEFICIENCIES:
+        np.testing.assert_allclose(seen(["#808080"], deficiency)[:, 1:], 0, atol=0.1)
+
+
+@pytest.mark.parametrize("deficiency", DEFICIENCIES)
+def test_colours_are_apart_for_every_eye(deficiency):
+    assert distances(seen(plot.COLOURS[:4], deficiency)).min() > 20
+    assert distances(seen(plot.COLOURS, deficiency)).min() > 14
+
+
+@pytest.mark.parametrize("deficiency", DEFICIENCIES)
+def test_colours_are_apart_at_night(deficiency):
+    assert distances(seen(at_night(plot.COLOURS[:4]), deficiency)).min() > 20
+    assert distances(seen(at_night(plot.COLOURS), deficiency)).min() > 14
+
+
+def test_the_first_four_colours_step_in_grey():
+    lightness = np.sort(seen(plot.COLOURS[:4], "none")[:, 0])
+    assert np.diff(lightness).min() > 12
+
+
+def test_marks_and_text_stand_out_by_day_and_by_night():
+    marks = [*plot.COLOURS, plot.NEUTRAL]
+    texts = [*TEXT_COLOURS, plot.MUTED, plot.INK]
+    night = at_night([plot.BACKGROUND])[0]
+    assert contrasts(marks, plot.BACKGROUND).min() >= 3
+    assert contrasts(texts, plot.BACKGROUND).min() >= 4.5
+    assert contrasts(at_night(marks), night).min() >= 3
+    assert contrasts(at_night(texts), night).min() >= 4.5
+
+
+def test_mixed_colours_stand_out_too():
+    rng = np.random.default_rng(0)
+    mixed = blend(rng.dirichlet(np.full(8, 0.3), size=500))
+    assert contrasts(mixed, plot.BACKGROUND).min() >= 3
+
+
+def test_text_has_the_hue_of_its_component():
+    for k in range(8):
+        mark, text = seen([plot.colour(k), plot.colour(k, text=True)], "none")
+        angles = np.arctan2([mark[2], text[2]], [mark[1], text[1]])
+        assert abs(np.angle(np.exp(1j * (angles[0] - angles[1])))) < 0.25
+
+
+def test_colour_is_never_alone():
+    looks = [(plot.colour(k), plot.marker(k)) for k in range(72)]
+    assert len(set(looks)) == 72
+    assert len({plot.marker(k) for k in range(8)}) == 8
+    assert len({plot.line_style(k) for k in range(5)}) == 5

@@ -1,0 +1,56 @@
+"""The style of figures: legible letters, the width of the page, the same bytes twice."""
+
+from __future__ import annotations
+
+import base64
+import io
+
+import matplotlib.pyplot as plt
+import nbformat
+import numpy as np
+from matplotlib.colors import to_rgb
+from nbclient import NotebookClient
+
+from cgmm import plot
+
+
+def test_letters_are_legible_on_the_page_and_on_a_telephone():
+    points = min(
+        plt.rcParams[f"{part}.labelsize"] if "tick" in part else plt.rcParams["font.size"]
+        for part in ("xtick", "ytick", "font")
+    )
+    inches = points / 72 / plot.PAGE_WIDTH
+    assert inches * 720 > 14
+    assert inches * 358 > 7.5
+
+
+def test_png_is_the_same_twice_and_says_nothing_of_its_maker():
+    def draw():
+        return plot.scatter(np.eye(2), [0, 1]).figure
+
+    first, second = plot.png(draw()), plot.png(draw())
+    assert first == second
+    assert b"Software" not in first
+    assert b"tEXt" not in first
+
+
+def test_figures_are_as_wide_as_the_page():
+    pixels = plt.imread(io.BytesIO(plot.png(plt.figure())))
+    assert pixels.shape[:2] == (576, 1152)
+    np.testing.assert_allclose(pixels[0, 0, :3], to_rgb(plot.BACKGROUND), atol=1 / 255)
+
+
+def test_inline_figures_are_whole_and_without_metadata():
+    code = """
+from cgmm import plot
+plot.use_style()
+import matplotlib.pyplot as plt
+plt.plot([1, 2])
+plt.show()
+"""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    NotebookClient(notebook, kernel_name="python3", timeout=60).execute()
+    (output,) = notebook.cells[0].outputs
+    png = base64.b64decode(output.data["image/png"])
+    assert b"Software" not in png
+    assert tuple(np.frombuffer(png[16:24], ">u4")) == (1152, 576)
