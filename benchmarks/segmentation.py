@@ -31,7 +31,7 @@ from cgmm.inference.mean_field import mean_field
 from cgmm.metrics import matched_accuracy
 from cgmm.mixture import Parameters, kmeans_plus_plus, log_joint, weighted_moments
 from cgmm.network import Engine, Graph, edgeless
-from cgmm.replicate.lu2007 import textured_blocks
+from cgmm.replicate.segmentation import textured_blocks
 from cgmm.scenarios import estimate_flip_rate, grid_neighbours, weight_from_certainty
 
 N_BLOCKS, N_TEXTURES = 72, 4

@@ -12,19 +12,17 @@ whatever the number of jobs. ``--backend dask --scheduler ADDRESS`` has it run o
 (``pip install "dask[distributed]"``).
 """
 
-from cgmm.replicate import barhillel2005, choosing, lu2007, shental2003
+from cgmm.replicate import barhillel2005, choosing, lu2007, retrieval, segmentation, shental2003
 from cgmm.replicate.design import (
     Experiment,
     Result,
     Setting,
     Task,
     attempt,
-    load_data,
-    realise,
     seed_of,
     tasks_of,
 )
-from cgmm.replicate.runner import replicate
+from cgmm.replicate.runner import load_data, realise, replicate
 from cgmm.replicate.store import read_rows
 
 __all__ = [
@@ -44,7 +42,7 @@ __all__ = [
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
-    for paper in (shental2003, lu2007, barhillel2005, choosing)
-    for experiment in paper.EXPERIMENTS
+    for file in (shental2003, lu2007, segmentation, barhillel2005, retrieval, choosing)
+    for experiment in file.EXPERIMENTS
 }
 """Every experiment by its name."""

@@ -11,7 +11,8 @@ from pathlib import Path
 from joblib import parallel_config
 
 from cgmm.replicate import EXPERIMENTS, replicate
-from cgmm.replicate.verdicts import read_comparisons, table
+from cgmm.replicate.sentences import table
+from cgmm.replicate.verdicts import read_comparisons
 
 RESULTS = Path("book/_data/replication")
 COMPARISONS = Path("book/_data/comparisons.toml")

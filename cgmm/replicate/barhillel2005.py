@@ -1,4 +1,6 @@
-"""The experiments of barhillel2005: its Figures 1, 3 to 8, 10 and 11.
+"""The experiments of barhillel2005 on chunklets, clustering and axes: Figures 1, 3, 10 and 11.
+
+Those on faces are in :mod:`cgmm.replicate.retrieval`. Chapters 12 and 13.
 
 Letters, as in the book:
 
@@ -8,49 +10,60 @@ M     classes
 L, T  points of one teacher, number of teachers; r = L / M = 2
 K_c   connected components that must-links leave
 ====  =====================================================================
-
-The paper's faces are 1920 images of thirty persons, centred by optical flow; ours are 640 of ten
-persons, not centred. What needs no image, Figure 3, is run with thirty. The pictures of Figure 5
-cannot be drawn, since our faces are principal components without the eigenfaces that belong to
-them; what the pictures are printed to show is measured instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import cast
 
 import numpy as np
 
 from cgmm.datasets import Dataset, load
 from cgmm.kmeans import COPKMeans
-from cgmm.metric_learning import (
-    MMC,
-    RCA,
-    variance_ratio,
-    within_chunklet_covariance,
-)
+from cgmm.metric_learning import MMC, RCA, total_covariance, within_chunklet_covariance
 from cgmm.metrics import balanced_rand_index, cumulative_neighbour_purity, matched_accuracy
 from cgmm.mixture import ConstrainedGaussianMixture, Parameters
 from cgmm.network import SideInformation
 from cgmm.numerics import FloatArray, IntArray
-from cgmm.replicate.design import Experiment, Result, Setting, attempt
-from cgmm.replicate.retrieval import (
-    NEIGHBOURS,
-    figure_4,
-    figure_5,
-    figure_6,
-    figure_7,
-    purity,
-    taught,
-    within_over_between,
-)
-from cgmm.scenarios import equal_chunklets, pairs_until
+from cgmm.replicate.design import Result, Setting, attempt_each, cross, paper_experiment
+from cgmm.scenarios import Relations, equal_chunklets, pairs_until, teachers
 
+# shental2003 has the same six.
 UCI = ("iris", "wine", "breast_cancer", "ionosphere", "pima", "balance-scale")
 
-# ---------------------------------------------------------------------------- the steps
+
+def taught(y: IntArray, share: float, rng: np.random.Generator) -> Relations:
+    """Relations of teachers who are given a share of the points, two for each class at a time.
+
+    [barhillel2005, sect. 8.1.2], r = L / M = 2.
+    """
+    L = 2 * len(np.unique(y))
+    return teachers(y, max(1, round(share * len(y) / L)), L, minimal=True, random_state=rng)
+
+
+def within_over_between(X: FloatArray, y: IntArray) -> float:
+    """Variance within classes over variance between them, both summed over dimensions.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    y : (N,) int array
+        Their classes; at least two, with different means.
+
+    Returns
+    -------
+    float
+        tr S_w / tr (S_t - S_w). Turning the axes does not change it, a change of metric does.
+
+    Examples
+    --------
+    >>> within_over_between(np.array([[-3.0], [-1.0], [1.0], [3.0]]), np.array([0, 0, 1, 1]))
+    0.25
+    """
+    within = np.trace(within_chunklet_covariance(X, y))
+    return float(within / (np.trace(total_covariance(X)) - within))
 
 
 STEP = (
@@ -79,20 +92,16 @@ def figure_1(data: Dataset, share: float, rng: np.random.Generator) -> Iterator[
         variances = np.linalg.eigvalsh(within_chunklet_covariance(Z, chunklets))[::-1]
         return {
             "within_over_between": within_over_between(Z, y),
-            "purity_63": purity(Z, y)["purity_63"],
+            "purity_63": float(cumulative_neighbour_purity(Z, y, 63)[-1]),
             "accuracy": matched_accuracy(y, kmeans.fit(Z).labels_),
             "chunklet_variance_1": variances[0],
             "chunklet_variance_2": variances[1],
         }
 
-    yield from attempt("before", STEP, partial(look, X))
-    yield from attempt("after", STEP, partial(look, rca.transform(X)))
+    yield from attempt_each({"before": lambda: X, "after": lambda: rca.transform(X)}, STEP, look)
     axes = np.linalg.eigh(cast("Parameters", data.parameters).covariances[0])[1]
     weights = np.linalg.norm(rca.components_ @ axes, axis=0)
     yield Result("after", "weight_ratio", float(weights[-1] / weights[0]))
-
-
-# ---------------------------------------------------------------------------- chunklets
 
 
 def figure_3(data: Dataset, n_classes: int, rng: np.random.Generator) -> Iterator[Result]:
@@ -111,28 +120,6 @@ def figure_3(data: Dataset, n_classes: int, rng: np.random.Generator) -> Iterato
         yield Result(method, "mean_size", float(sizes.mean()))
         for size in range(2, 8):
             yield Result(method, f"share_of_size_{size}", float(np.mean(sizes == size)))
-
-
-def figure_8(data: Dataset, size: int, rng: np.random.Generator) -> Iterator[Result]:
-    """Chunklets of one size from 30 % of the points: mean error over 63 neighbours, and the bound.
-
-    [barhillel2005, eq. 12]. The few points that remain of each class stay outside, not in a smaller
-    chunklet.
-    """
-    X, y = data.X, data.y
-    chunklets = equal_chunklets(y, size, round(0.3 * len(y)), random_state=rng)
-
-    def fit() -> dict[str, float]:
-        Y = RCA().fit(X, chunklets).transform(X)
-        return {"error": 1 - float(cumulative_neighbour_purity(Y, y, max(NEIGHBOURS))[-1])}
-
-    yield from attempt("RCA", ("error",), fit)
-    yield Result("bound", "variance_ratio", size / (size - 1))
-    n_chunklets = len(np.unique(chunklets)) - 1
-    yield Result("exact", "variance_ratio", float(variance_ratio(size, n_chunklets)))
-
-
-# ---------------------------------------------------------------------------- clustering
 
 
 def figure_10(data: Dataset, ratio: float, rng: np.random.Generator) -> Iterator[Result]:
@@ -168,9 +155,11 @@ def figure_10(data: Dataset, ratio: float, rng: np.random.Generator) -> Iterator
         "e EM": lambda: gmm.fit(_unit_scale(X)).labels_,
         "f constrained EM + RCA": lambda: gmm.fit(rca(), must_link=must_link).labels_,
     }
-    for name, fit in methods.items():
-        score = partial(_score, y, fit)
-        yield from attempt(name, ("balanced_rand_index",), score)
+
+    def score(labels: IntArray) -> dict[str, float]:
+        return {"balanced_rand_index": balanced_rand_index(y, labels)}
+
+    yield from attempt_each(methods, ("balanced_rand_index",), score)
 
 
 def _unit_scale(X: FloatArray) -> FloatArray:
@@ -179,13 +168,6 @@ def _unit_scale(X: FloatArray) -> FloatArray:
     Breaks nothing: clusters of a mixture with full covariances, and its starts, stay the same.
     """
     return X / np.sqrt(X.var(axis=0).mean())
-
-
-def _score(y: IntArray, fit: Callable[[], IntArray]) -> dict[str, float]:
-    return {"balanced_rand_index": balanced_rand_index(y, fit())}
-
-
-# ---------------------------------------------------------------------------- a shared axis
 
 
 def figure_11(data: Dataset, eps: float, rng: np.random.Generator) -> Iterator[Result]:
@@ -198,111 +180,44 @@ def figure_11(data: Dataset, eps: float, rng: np.random.Generator) -> Iterator[R
     deviations = np.array([[eps, 1.0, 2.0], [1.0, eps, 2.0]])
     X = rng.standard_normal((len(y), 3)) * deviations[y]
     Y = RCA().fit(X, y).transform(X)
-    conditions = {}
-    for stage, Z in {"before": X, "after": Y}.items():
-        for k in (1, 2):
-            values = np.linalg.eigvalsh(np.cov(Z[y == k - 1].T))[::-1]
-            conditions[stage, k] = values[0] / values[-1]
-            for i, value in enumerate(values, start=1):
-                yield Result(stage, f"eigenvalue_{i}_class_{k}", float(value))
-    for k in (1, 2):
-        factor = conditions["before", k] / conditions["after", k]
+    eigenvalues = np.array(
+        [[np.linalg.eigvalsh(np.cov(Z[y == k].T))[::-1] for k in (0, 1)] for Z in (X, Y)]
+    )
+    for (stage, k, i), value in np.ndenumerate(eigenvalues):
+        name = f"eigenvalue_{i + 1}_class_{k + 1}"
+        yield Result(("before", "after")[stage], name, float(value))
+    conditions = eigenvalues[..., 0] / eigenvalues[..., -1]
+    for k, factor in enumerate(conditions[0] / conditions[1], start=1):
         yield Result("after", f"condition_factor_class_{k}", float(factor))
 
 
 EXPERIMENTS = (
-    Experiment(
-        name="barhillel2005-fig10",
-        paper="barhillel2005",
-        figure="10",
-        columns=("ratio",),
-        design=tuple(Setting(name, (ratio,)) for name in UCI for ratio in (0.9, 0.7)),
+    paper_experiment(
+        "barhillel2005-fig10",
+        figure_10,
+        design=cross(UCI, (0.9, 0.7)),
         quick=(Setting("iris", (0.9,)), Setting("wine", (0.7,))),
         realisations=20,
-        run=figure_10,
     ),
-    Experiment(
-        name="barhillel2005-fig1",
-        paper="barhillel2005",
-        figure="1",
-        columns=("share",),
-        design=(Setting("three_classes", (0.1,)), Setting("three_classes", (0.3,))),
+    paper_experiment(
+        "barhillel2005-fig1",
+        figure_1,
+        design=cross(["three_classes"], (0.1, 0.3)),
         quick=(Setting("three_classes", (0.3,)),),
         realisations=50,
-        run=figure_1,
     ),
-    Experiment(
-        name="barhillel2005-fig3",
-        paper="barhillel2005",
-        figure="3",
-        columns=("n_classes",),
-        design=(Setting("none", (30,)), Setting("none", (10,))),
+    paper_experiment(
+        "barhillel2005-fig3",
+        figure_3,
+        design=cross(["none"], (30, 10)),
         quick=(Setting("none", (30,)),),
         realisations=50,
-        run=figure_3,
     ),
-    Experiment(
-        name="barhillel2005-fig4",
-        paper="barhillel2005",
-        figure="4",
-        columns=("share",),
-        design=tuple(Setting("faces", (share,)) for share in (0.1, 0.3, 0.75, 1)),
-        quick=(Setting("faces", (0.3,)), Setting("faces", (1,))),
-        realisations=50,
-        run=figure_4,
-    ),
-    Experiment(
-        name="barhillel2005-fig5",
-        paper="barhillel2005",
-        figure="5",
-        columns=("share", "n_dims"),
-        design=tuple(
-            Setting("faces", (share, n_dims))
-            for n_dims in (60, 30, 9)
-            for share in (0.1, 0.3, 0.75)
-        ),
-        quick=(Setting("faces", (0.3, 30)),),
-        realisations=50,
-        run=figure_5,
-    ),
-    Experiment(
-        name="barhillel2005-fig6",
-        paper="barhillel2005",
-        figure="6",
-        columns=("share",),
-        design=tuple(Setting("faces", (share,)) for share in (0.1, 0.2, 0.3, 0.5, 0.75)),
-        quick=(Setting("faces", (0.3,)),),
-        realisations=50,
-        run=figure_6,
-    ),
-    Experiment(
-        name="barhillel2005-fig7",
-        paper="barhillel2005",
-        figure="7",
-        columns=("n_dims",),
-        design=(Setting("faces", (60,)), Setting("faces", (30,))),
-        quick=(Setting("faces", (30,)),),
-        realisations=50,
-        run=figure_7,
-    ),
-    Experiment(
-        name="barhillel2005-fig8",
-        paper="barhillel2005",
-        figure="8",
-        columns=("size",),
-        design=tuple(Setting("faces", (size,)) for size in range(2, 11)),
-        quick=(Setting("faces", (2,)), Setting("faces", (6,))),
-        realisations=50,
-        run=figure_8,
-    ),
-    Experiment(
-        name="barhillel2005-fig11",
-        paper="barhillel2005",
-        figure="11",
-        columns=("eps",),
+    paper_experiment(
+        "barhillel2005-fig11",
+        figure_11,
         design=(Setting("none", (0.1,)),),
         quick=(Setting("none", (0.1,)),),
         realisations=20,
-        run=figure_11,
     ),
 )

@@ -1,4 +1,4 @@
-"""Further simulations, for the chapter on choosing a method: eleven methods on five truths.
+"""Further simulations, for chapter 14 on choosing a method: eleven methods on five truths.
 
 The papers' experiments differ in data, amounts and methods, so that no two of their figures can be
 laid over each other. Here everything is crossed with everything, on truths of which we know why a
@@ -35,7 +35,7 @@ from cgmm.metric_learning import MMC, RCA
 from cgmm.metrics import matched_accuracy
 from cgmm.mixture import ConstrainedGaussianMixture
 from cgmm.numerics import FloatArray, IntArray
-from cgmm.replicate.design import Experiment, Result, Setting, attempt
+from cgmm.replicate.design import Experiment, Result, Setting, attempt_each
 from cgmm.scenarios import Relations, flip, preferences, random_pairs
 
 __all__ = ["EXPERIMENTS", "SHAPES", "Known", "Truth", "ask", "methods", "sample_truth"]
@@ -43,8 +43,6 @@ __all__ = ["EXPERIMENTS", "SHAPES", "Known", "Truth", "ask", "methods", "sample_
 N_POINTS, N_NEW, N_DIMS = 300, 1000, 4
 CERTAINTY = 0.9
 SHAPES = ("spherical", "elongated", "different", "overlapping", "split")
-
-# ---------------------------------------------------------------------------- the truth
 
 
 class Truth(NamedTuple):
@@ -288,11 +286,10 @@ def compare(
     known = ask(y, n_answers, q, rng)
     seed = int(rng.integers(2**31))
 
-    def measure(fit: Callable[[], Predict]) -> dict[str, float]:
-        return {"accuracy": matched_accuracy(y_new, fit()(X_new))}
+    def measure(predict: Predict) -> dict[str, float]:
+        return {"accuracy": matched_accuracy(y_new, predict(X_new))}
 
-    for name, fit in methods(X, n_classes, known, seed).items():
-        yield from attempt(name, ("accuracy",), partial(measure, fit))
+    yield from attempt_each(methods(X, n_classes, known, seed), ("accuracy",), measure)
 
 
 def _settings(

@@ -1,46 +1,38 @@
-"""Experiments, settings and tasks: what is to be run, and from which seed. Chapter 13."""
+"""What is to be run: experiments, settings, realisations, and the seed of each. Chapter 13.
+
+An experiment is a function of a data set, a setting and a random generator, and a *design*: the
+settings in which it is run. A *realisation* is one call of that function. Its result is a few rows,
+one for each method and quantity. Its seed is made from names alone, so that a realisation is the
+same in whatever order, process or machine it is run.
+
+What all experiments do stands here as well: they attempt a method, measure what comes out, and
+write down why one failed.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
-from threading import Lock
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from inspect import signature
+from itertools import product
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from cgmm.datasets import DATASETS, FETCHED, Dataset, fetch, load
+DIGITS = 8  # significant ones, of a value in a result file
+REASON_LENGTH = 120  # characters of a reason in a result file
 
 Row = tuple[str, ...]
-
-TAKING_TURNS = Lock()
-
-DIGITS = 8  # of a value in a file
-
-REASON = 120  # characters
-
-
-# ---------------------------------------------------------------------------- running
-
-
-def number_of(value: float | None) -> str:
-    return "" if value is None or not np.isfinite(value) else f"{float(value):.{DIGITS}g}"
-
-
-def text_of(value: float | int | str) -> str:
-    return value if isinstance(value, str) else f"{value:g}"
+Outcome = TypeVar("Outcome")
 
 
 class Setting(NamedTuple):
     """One cell of a design."""
 
     data: str
-    """Name of the data set; see :func:`load_data`."""
+    """Name of the data set; see :func:`~cgmm.replicate.load_data`."""
     values: tuple[float | int | str, ...] = ()
     """One for each of the experiment's columns."""
 
@@ -81,6 +73,34 @@ class Experiment(NamedTuple):
         return ("paper", "figure", "data", *self.columns, *tail)
 
 
+def paper_experiment(
+    name: str,
+    run: Callable[..., Iterable[Result]],
+    *,
+    design: tuple[Setting, ...],
+    quick: tuple[Setting, ...],
+    realisations: int,
+    figure: str = "",
+) -> Experiment:
+    """An experiment after a paper, whose name says which: "lu2007-fig5".
+
+    Its columns are the arguments of ``run`` between the data and the generator. ``figure`` is named
+    where the same experiment makes several.
+
+    Examples
+    --------
+    >>> def run(data, share, rng):
+    ...     yield Result("EM", "score", share)
+    >>> paper_experiment("lu2007-fig5", run, design=(), quick=(), realisations=20)[1:4]
+    ('lu2007', '5', ('share',))
+    """
+    paper, _, number = name.partition("-fig")
+    _, *columns, _ = signature(run).parameters
+    return Experiment(
+        name, paper, figure or number, tuple(columns), design, quick, realisations, run
+    )
+
+
 class Task(NamedTuple):
     """One realisation, by names alone."""
 
@@ -92,11 +112,31 @@ class Task(NamedTuple):
     @property
     def key(self) -> Row:
         """What identifies it in a file; the seed is part of it."""
-        values = map(text_of, self.setting.values)
-        return (self.setting.data, *values, str(self.realisation), str(self.seed))
+        return (*format_setting(self.setting), str(self.realisation), str(self.seed))
 
 
-# ---------------------------------------------------------------------------- the design
+def cross(names: Iterable[str], *values: Iterable[float | str]) -> tuple[Setting, ...]:
+    """A setting for every data set and combination of values, of which the last vary fastest.
+
+    Examples
+    --------
+    >>> cross(["iris"], (0.15, 0.3))
+    (Setting(data='iris', values=(0.15,)), Setting(data='iris', values=(0.3,)))
+    """
+    return tuple(Setting(name, chosen) for name in names for chosen in product(*values))
+
+
+def format_setting(setting: Setting) -> Row:
+    """Data set and values as they stand in a file."""
+    return (setting.data, *map(format_value, setting.values))
+
+
+def format_value(value: object) -> str:
+    """A setting's value as it stands in a file: 0.30 is "0.3", 1.0 is "1", text is itself."""
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+# ---------------------------------------------------------------------------- realisations
 
 
 def seed_of(experiment: str, setting: Setting, realisation: int | str, seed: int = 0) -> int:
@@ -125,7 +165,7 @@ def seed_of(experiment: str, setting: Setting, realisation: int | str, seed: int
     >>> seed_of("a", Setting("iris", (0.15,)), 0) == seed_of("a", Setting("iris", (0.15,)), 1)
     False
     """
-    names = [experiment, setting.data, *map(text_of, setting.values), str(realisation)]
+    names = [experiment, *format_setting(setting), str(realisation)]
     digest = hashlib.sha256("\x1f".join(names).encode()).digest()
     entropy = [seed, *np.frombuffer(digest, dtype="<u4").tolist()]
     return int(np.random.SeedSequence(entropy).generate_state(1)[0])
@@ -161,73 +201,7 @@ def tasks_of(
     ]
 
 
-# ---------------------------------------------------------------------------- one realisation
-
-
-def realise(task: Task, data_home: str | os.PathLike[str] = "data") -> list[Row]:
-    """Run one realisation on one thread, and return its rows.
-
-    Parameters
-    ----------
-    task : Task
-        Which.
-    data_home : path, default="data"
-        Where :func:`cgmm.datasets.fetch` finds data.
-
-    Returns
-    -------
-    list of tuple of str
-        As they stand in the result file.
-    """
-    experiment, setting, realisation, seed = task
-    data = load_data(setting.data, str(data_home))
-    # Sums in one order, so that the last digits do not depend on the number of cores. That, and
-    # which warnings are recorded, is settled for a whole process: its threads take turns.
-    with TAKING_TURNS, threadpool_limits(1):
-        results = list(experiment.run(data, *setting.values, np.random.default_rng(seed)))
-    head = (experiment.paper, experiment.figure, setting.data, *map(text_of, setting.values))
-    return [
-        (*head, r.method, str(realisation), str(seed), r.quantity, number_of(r.value), r.reason)
-        for r in results
-    ]
-
-
-@lru_cache(maxsize=8)
-def load_data(name: str, data_home: str = "data") -> Dataset:
-    """A data set by name: the package's own, a fetched one, or "none" for an empty one.
-
-    ``"pendigits-0689"`` are 750 points of each of four classes of "pendigits", as lu2007 has it.
-
-    Parameters
-    ----------
-    name : str
-        A key of ``DATASETS`` or ``FETCHED``, or such a part of one.
-    data_home : str, default="data"
-        Where fetched data are.
-
-    Returns
-    -------
-    Dataset
-        The points and their classes.
-    """
-    if name in DATASETS:
-        return load(name)
-    if name == "none":
-        empty = np.empty((0, 1)), np.empty(0, dtype=np.int64)
-        return Dataset(*empty, name, "No data", "generated within the experiment", "", (), ())
-    base, _, classes = name.rpartition("-")
-    if name in FETCHED or base not in FETCHED:
-        return fetch(name, data_home)
-    return _some_classes(fetch(base, data_home), classes, 750)
-
-
-def _some_classes(data: Dataset, names: str, n_each: int) -> Dataset:
-    """The first points of some classes, whose labels are single letters."""
-    number = [data.target_names.index(name) for name in names]
-    rows = [np.flatnonzero(data.y == k)[:n_each] for k in number]
-    y = np.repeat(np.arange(len(rows)), [len(r) for r in rows])
-    rows = np.concatenate(rows)
-    return data._replace(X=data.X[rows], y=y, target_names=tuple(names))
+# ---------------------------------------------------------------------------- attempts
 
 
 def attempt(
@@ -270,7 +244,27 @@ def attempt(
     return [Result(method, quantity, values[quantity], reason) for quantity in quantities]
 
 
+def attempt_each(
+    methods: Mapping[str, Callable[[], Outcome]],
+    quantities: tuple[str, ...],
+    measure: Callable[[Outcome], Mapping[str, float]],
+) -> Iterator[Result]:
+    """Attempt methods one after the other: call each, and measure what it returns.
+
+    Examples
+    --------
+    >>> methods = {"kept": lambda: [1, 2], "lost": lambda: []}
+    >>> for result in attempt_each(methods, ("length",), lambda found: {"length": len(found)}):
+    ...     print(result.method, result.value)
+    kept 2
+    lost 0
+    """
+    for name, method in methods.items():
+        # The attempt is over before the loop goes on, and the name means another method.
+        yield from attempt(name, quantities, lambda: measure(method()))  # noqa: B023
+
+
 def _in_short(category: type, message: object) -> str:
     """Kind and first sentence, on one line."""
     first = re.split(r"[.;] ", " ".join(str(message).split()))[0]
-    return f"{category.__name__}: {first}"[:REASON]
+    return f"{category.__name__}: {first}"[:REASON_LENGTH]

@@ -1,4 +1,7 @@
-"""Replicated results drawn: curves and ladders. Chapter 13."""
+"""Result files as figures: curves over the amount of something, ladders of methods. Chapter 13.
+
+A method looks the same in every figure: ``LOOKS`` gives each its name, colour and mark.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,7 @@ from cgmm import plot
 from cgmm.numerics import FloatArray
 from cgmm.replicate.reading import spread
 
-__all__ = [
-    "BARS",
-    "LOOKS",
-    "Look",
-    "curves",
-    "ladder",
-]
-
-
-# ---------------------------------------------------------------------------- drawing
+__all__ = ["BARS", "LOOKS", "Look", "curves", "ladder"]
 
 
 class Look(NamedTuple):
@@ -124,14 +118,8 @@ def curves(
         means = np.array([np.nanmean(v) for v in column])
         ends = np.array([BARS[bars](v) for v in column])
         shade = plot.colour(look.colour)
-        line: dict[str, Any] = {
-            "marker": look.marker,
-            "ms": 6,
-            "lw": 1.6,
-            "label": look.name,
-            **style,
-        }
-        ax.plot(x, means, color=shade, **line)
+        line: dict[str, Any] = {"marker": look.marker, "ms": 6, "lw": 1.6, "label": look.name}
+        ax.plot(x, means, color=shade, **line | style)
         ax.vlines(x, *ends.T, color=shade, lw=1.6)
     return ax
 
@@ -170,10 +158,9 @@ LOOKS: dict[str, Look] = {
 }
 """Every method of the result files, as the book draws it. One hue is one family."""
 
-# Lower and upper end of a bar about the mean.
 BARS = {
     "standard error": lambda v: np.nanmean(v) + spread(v).standard_error * np.array([-1, 1]),
     "deviation": lambda v: np.nanmean(v) + np.nanstd(v, ddof=1) * np.array([-1, 1]),
     "quartiles": lambda v: np.nanquantile(v, [0.25, 0.75]),
 }
-"""What a bar shows: how well a mean is known, or how much realisations differ."""
+"""Lower and upper end of a bar: how well a mean is known, or how much realisations differ."""

@@ -1,4 +1,8 @@
-"""Result files as arrays, verdicts as sentences, methods as colours: what shows the reruns.
+"""Result files as arrays, and how well their means are known. Chapter 13.
+
+A result file has a row for every data set, setting, method, realisation and quantity, as
+:func:`~cgmm.replicate.replicate` writes it. Here rows become one array a method. Place r belongs to
+realisation r, so that methods can be compared where they saw the same relations and start.
 
 Letters, as in the book:
 
@@ -7,50 +11,33 @@ R      realisations, counted from 0; v_r the value of one
 δ, s   mean and standard deviation of the differences between two methods
 n      realisations that somebody could afford
 =====  ====================================================================
-
-A result file has a row for every data set, setting, method, realisation and quantity, as
-:mod:`cgmm.replicate.runner` writes it. Here rows become one array a method. Place r belongs to
-realisation r, so that methods can be compared where they saw the same relations and start.
 """
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from cgmm.numerics import FloatArray
-from cgmm.replicate.verdicts import Comparison, Found, Judgement, Rows
+from cgmm.replicate.design import format_value
 
 __all__ = [
     "Spread",
     "by_realisation",
-    "line",
     "realisations_needed",
     "series",
     "spread",
-    "statement",
     "wrong_order",
 ]
 
+Rows = Sequence[Mapping[str, str]]
+Group = tuple[str, ...]
 
-# ---------------------------------------------------------------------------- numbers
 
-
-class Spread(NamedTuple):
-    """A mean over realisations, and how well it is known."""
-
-    mean: float
-    """nan if every realisation failed."""
-    standard_error: float
-    """Of the mean; nan for a single realisation."""
-    n: int
-    """Realisations that count."""
-    n_failed: int
-    """Realisations without a value."""
+# ---------------------------------------------------------------------------- rows to arrays
 
 
 def by_realisation(
@@ -61,7 +48,7 @@ def by_realisation(
     Parameters
     ----------
     rows : sequence of mappings of str to str
-        As :func:`cgmm.replicate.read_rows` returns them.
+        As :func:`~cgmm.replicate.read_rows` returns them.
     by : str or sequence of str, default="method"
         Column, or columns, whose values name a group.
     **where
@@ -90,45 +77,15 @@ def by_realisation(
     {'EM': array([0.7, 0.9]), 'K-means': array([nan, nan])}
     """
     names = (by,) if isinstance(by, str) else tuple(by)
-    _require_columns(rows, {*names, *where})
-    chosen = [row for row in rows if _agrees(row, where)]
-    if not chosen:
+    require_columns(rows, {*names, *where})
+    groups = grouped(matching(rows, where), names)
+    if not groups:
         raise ValueError(f"no row of the file agrees with {where}.")
-    n = 1 + max(int(row["realisation"]) for row in chosen)
-    groups: dict[tuple[str, ...], FloatArray] = {}
-    seen = set()
-    for row in chosen:
-        group, r = tuple(row[name] for name in names), int(row["realisation"])
-        if (group, r) in seen:
-            raise ValueError(
-                f"group {group} has several values for realisation {r}, one of them in {row}; "
-                "name another column in by or where."
-            )
-        seen.add((group, r))
-        values = groups.setdefault(group, np.full(n, np.nan))
-        values[r] = float(row["value"] or "nan")
-    return {group[0] if isinstance(by, str) else group: v for group, v in groups.items()}
-
-
-def _require_columns(rows: Rows, columns: set[str]) -> None:
-    unknown = columns - set(rows[0] if rows else ())
-    if unknown:
-        raise ValueError(
-            f"the file has no column {', '.join(sorted(unknown))}; "
-            f"it has {', '.join(rows[0]) if rows else 'no rows'}."
-        )
-
-
-def _agrees(row: Mapping[str, str], where: Mapping[str, object]) -> bool:
-    """Numbers agree as numbers: 0.30 and "0.3"."""
-    return all(
-        row[column] in [v if isinstance(v, str) else f"{v:g}" for v in _several(value)]
-        for column, value in where.items()
-    )
-
-
-def _several(value: object) -> Sequence[Any]:
-    return value if isinstance(value, list | tuple) else [value]
+    n = 1 + max(map(max, groups.values()))
+    arrays = {group: np.full(n, np.nan) for group in groups}
+    for group, found in groups.items():
+        arrays[group][list(found)] = list(found.values())
+    return {group[0] if isinstance(by, str) else group: v for group, v in arrays.items()}
 
 
 def series(
@@ -139,7 +96,7 @@ def series(
     Parameters
     ----------
     rows : sequence of mappings of str to str
-        As :func:`cgmm.replicate.read_rows` returns them.
+        As :func:`~cgmm.replicate.read_rows` returns them.
     column : str
         Of the setting; its values are numbers.
     **where
@@ -167,6 +124,68 @@ def series(
     nothing = np.full(len(next(iter(groups.values()))), np.nan)
     values = {m: [groups.get((m, level), nothing) for level in levels] for m in methods}
     return np.array(levels, dtype=float), values
+
+
+def require_columns(rows: Rows, columns: Set[str]) -> None:
+    """Refuse columns that the file does not have."""
+    unknown = columns - set(rows[0] if rows else ())
+    if unknown:
+        raise ValueError(
+            f"the file has no column {', '.join(sorted(unknown))}; "
+            f"it has {', '.join(rows[0]) if rows else 'no rows'}."
+        )
+
+
+def matching(rows: Rows, where: Mapping[str, object]) -> Rows:
+    """The rows with the wanted values, of which a list names several.
+
+    Numbers are compared as they are written in a file: 1.0 agrees with "1", 0.30 with "0.3".
+
+    Examples
+    --------
+    >>> matching([{"n": "1"}, {"n": "2"}, {"n": "10"}], {"n": [1.0, "2"]})
+    [{'n': '1'}, {'n': '2'}]
+    """
+    several = {c: v if isinstance(v, list | tuple) else [v] for c, v in where.items()}
+    wanted = {column: set(map(format_value, values)) for column, values in several.items()}
+    return [row for row in rows if all(row[c] in texts for c, texts in wanted.items())]
+
+
+def grouped(rows: Rows, by: Sequence[str]) -> dict[Group, dict[int, float]]:
+    """Values by group and realisation, nan where the method failed.
+
+    Examples
+    --------
+    >>> grouped([{"data": "iris", "realisation": "0", "value": "0.7"}], ["data"])
+    {('iris',): {0: 0.7}}
+    """
+    groups: dict[Group, dict[int, float]] = {}
+    for row in rows:
+        group, r = tuple(row[column] for column in by), int(row["realisation"])
+        found = groups.setdefault(group, {})
+        if r in found:
+            raise ValueError(
+                f"group {group} has several values for realisation {r}, one of them in {row}; "
+                "name another column in by or where."
+            )
+        found[r] = float(row["value"] or "nan")
+    return groups
+
+
+# ---------------------------------------------------------------------------- means
+
+
+class Spread(NamedTuple):
+    """A mean over realisations, and how well it is known."""
+
+    mean: float
+    """nan if every realisation failed."""
+    standard_error: float
+    """Of the mean; nan for a single realisation."""
+    n: int
+    """Realisations that count."""
+    n_failed: int
+    """Realisations without a value."""
 
 
 def spread(values: FloatArray) -> Spread:
@@ -264,115 +283,3 @@ def _effect(difference: FloatArray) -> tuple[float, float]:
     if len(kept) < 2:
         raise ValueError(f"{len(kept)} differences tell nothing of their spread; give two or more.")
     return float(kept.mean()), float(kept.std(ddof=1))
-
-
-# ---------------------------------------------------------------------------- sentences
-
-
-def statement(comparison: Comparison, judgement: Judgement, width: int = 72) -> str:
-    """What was printed, what we find, how much may be missing, and the verdict.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        A claim of a paper.
-    judgement : Judgement
-        What :func:`cgmm.replicate.verdicts.judge` finds.
-    width : int, default=72
-        Letters in a line.
-
-    Returns
-    -------
-    str
-        A few lines. Of several groups, the smallest and the largest are shown.
-
-    Examples
-    --------
-    >>> from cgmm.replicate.verdicts import judge
-    >>> claim = Comparison("a", "1", "score", "high", "a-fig1", ["data"], {}, {"method": "ours"},
-    ...                    "above", 0.9, 0.0, "reproduced")
-    >>> row = {"data": "iris", "method": "ours", "realisation": "0", "value": "0.95"}
-    >>> print(statement(claim, judge(claim, [row, row | {"realisation": "1"}])))
-    a, Fig. 1: score
-      printed  high
-      ours     0.95 ± 0 (iris; n = 2)
-      asked    above 0.9
-      verdict  reproduced
-    """
-    found = sorted(judgement.found, key=lambda group: np.nan_to_num(group.mean, nan=-np.inf))
-    ours = _found(found[0])
-    if len(found) > 1:
-        n_holds = sum(group.holds for group in found)
-        ours += f" to {_found(found[-1])}; {n_holds} of {len(found)} as asked"
-    asked = f"{comparison.claim} {comparison.bound:.4g}"
-    if comparison.tolerance:
-        asked += f", tolerance {comparison.tolerance:.4g}"
-    verdict = judgement.verdict
-    if verdict != "reproduced" and comparison.why:
-        verdict += ". " + comparison.why
-    parts = {"printed": comparison.printed, "ours": ours, "asked": asked, "verdict": verdict}
-    title = f"{comparison.paper}, Fig. {comparison.figure}: {comparison.quantity}"
-    wrapped = textwrap.wrap(title, width, subsequent_indent="  ")
-    for name, text in parts.items():
-        first, more = f"  {name:<7}  ", " " * 11
-        wrapped += textwrap.wrap(text, width, initial_indent=first, subsequent_indent=more)
-    return "\n".join(wrapped)
-
-
-def line(comparison: Comparison, judgement: Judgement, width: int = 72) -> str:
-    """A claim in short: verdict, what is found, what of.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        A claim of a paper.
-    judgement : Judgement
-        What :func:`cgmm.replicate.verdicts.judge` finds.
-    width : int, default=72
-        Letters in a line; what goes on is indented.
-
-    Returns
-    -------
-    str
-        Mean ± standard error, or, of several groups, in how many the claim holds.
-
-    Examples
-    --------
-    >>> from cgmm.replicate.verdicts import judge
-    >>> claim = Comparison("a", "1", "score", "high", "a-fig1", ["data"], {}, {"method": "ours"},
-    ...                    "above", 0.9, 0.0, "reproduced")
-    >>> row = {"data": "iris", "method": "ours", "realisation": "0", "value": "0.95"}
-    >>> line(claim, judge(claim, [row]))
-    'reproduced  0.95             score'
-    >>> line(claim, judge(claim, [row, row | {"data": "wine", "value": "0.5"}]))
-    'partly      1 of 2           score'
-    """
-    found = judgement.found
-    ours = f"{sum(group.holds for group in found)} of {len(found)}"
-    if len(found) == 1:
-        ours = _number(found[0])
-    head = f"{judgement.verdict:<10}  {ours:<15}  "
-    wrapped = textwrap.wrap(
-        comparison.quantity, width, initial_indent=head, subsequent_indent=" " * len(head)
-    )
-    return "\n".join(wrapped)
-
-
-def _number(group: Found) -> str:
-    """Mean ± standard error, of which a single realisation has none."""
-    error = "" if np.isnan(group.standard_error) else f" ± {_short(group.standard_error)}"
-    return _short(group.mean) + error
-
-
-def _found(group: Found) -> str:
-    """The same, and where."""
-    failed = f", {group.n_failed} failed" if group.n_failed else ""
-    where = f"{' '.join(group.group)}; " if group.group else ""
-    return f"{_number(group)} ({where}n = {group.n}{failed})"
-
-
-def _short(value: float) -> str:
-    """Three places behind the point, one digit of what is smaller, and never minus nothing."""
-    if 5e-5 <= abs(value) < 0.001:
-        return f"{value:.1g}"
-    return f"{round(value, 3) + 0.0:.{1 if abs(value) >= 100 else 3}f}".rstrip("0").rstrip(".")

@@ -1,13 +1,8 @@
-"""Designs, realisations and result files: what every experiment has in common.
+"""The runner: what is missing of an experiment is run, on one process or many. Chapter 13.
 
-An experiment is a function of a data set, a setting and a random generator, and a design: the pairs
-of data set and setting. A *realisation* is one call of it, and its result is a few rows, one for
-each method and quantity. A realisation has a seed of its own, made from names alone, so that it is
-the same in whatever order, process or machine it is run.
-
-While an experiment runs, ``<name>.partial`` receives one line for each finished realisation; at the
-end all rows are sorted into ``<name>.csv``, which is written whole or not at all. What either file
-holds is not run again.
+:func:`~cgmm.replicate.realise` is one realisation, on whatever worker;
+:func:`~cgmm.replicate.replicate` hands out those that the result file lacks, and is the only one to
+write. What is finished is not run again.
 """
 
 from __future__ import annotations
@@ -16,14 +11,20 @@ import os
 import signal
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
-from threading import current_thread, main_thread
+from threading import Lock, current_thread, main_thread
 from typing import Any, TextIO
 
+import numpy as np
 from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
-from cgmm.replicate.design import Experiment, load_data, realise, tasks_of
+from cgmm.datasets import DATASETS, FETCHED, Dataset, fetch, load
+from cgmm.replicate.design import DIGITS, Experiment, Row, Task, format_setting, tasks_of
 from cgmm.replicate.store import Store
+
+TAKING_TURNS = Lock()
 
 
 def replicate(
@@ -101,7 +102,7 @@ def _deaf_to_interrupts() -> Iterator[None]:
 
     A terminal sends it to all of them, and one that is struck while it starts complains at length.
     """
-    if current_thread() is not main_thread():  # no other may change a handler
+    if current_thread() is not main_thread():  # only the main thread may change a handler
         yield
         return
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -130,3 +131,78 @@ def _with_bar(done: Iterable[Any], n: int, name: str, out: TextIO | None) -> Ite
             filled = 30 * i // n
             end = "\n" if i == n else ""
             print(f"\r{name} [{'#' * filled:<30}] {i}/{n}", end=end, file=out, flush=True)
+
+
+# ---------------------------------------------------------------------------- one realisation
+
+
+def realise(task: Task, data_home: str | os.PathLike[str] = "data") -> list[Row]:
+    """Run one realisation on one thread, and return its rows.
+
+    Parameters
+    ----------
+    task : Task
+        Which.
+    data_home : path, default="data"
+        Where :func:`cgmm.datasets.fetch` finds data.
+
+    Returns
+    -------
+    list of tuple of str
+        As they stand in the result file.
+    """
+    experiment, setting, realisation, seed = task
+    data = load_data(setting.data, str(data_home))
+    # One thread adds in one order, so that the last digits do not depend on the number of cores.
+    # That limit, and which warnings are recorded, is settled for a whole process: its threads
+    # take turns.
+    with TAKING_TURNS, threadpool_limits(1):
+        results = list(experiment.run(data, *setting.values, np.random.default_rng(seed)))
+    head = (experiment.paper, experiment.figure, *format_setting(setting))
+    return [
+        (*head, r.method, str(realisation), str(seed), r.quantity, _digits(r.value), r.reason)
+        for r in results
+    ]
+
+
+def _digits(value: float | None) -> str:
+    """A result's value as it stands in a file: nothing, where there is none."""
+    return "" if value is None or not np.isfinite(value) else f"{float(value):.{DIGITS}g}"
+
+
+@lru_cache(maxsize=8)
+def load_data(name: str, data_home: str = "data") -> Dataset:
+    """A data set by name: the package's own, a fetched one, or "none" for an empty one.
+
+    ``"pendigits-0689"`` are 750 points of each of four classes of "pendigits", as lu2007 has it.
+
+    Parameters
+    ----------
+    name : str
+        A key of ``DATASETS`` or ``FETCHED``, or such a part of one.
+    data_home : str, default="data"
+        Where fetched data are.
+
+    Returns
+    -------
+    Dataset
+        The points and their classes.
+    """
+    if name in DATASETS:
+        return load(name)
+    if name == "none":
+        empty = np.empty((0, 1)), np.empty(0, dtype=np.int64)
+        return Dataset(*empty, name, "No data", "generated within the experiment", "", (), ())
+    base, _, classes = name.rpartition("-")
+    if name in FETCHED or base not in FETCHED:
+        return fetch(name, data_home)
+    return _some_classes(fetch(base, data_home), classes, 750)
+
+
+def _some_classes(data: Dataset, names: str, n_each: int) -> Dataset:
+    """The first points of some classes, whose labels are single letters."""
+    number = [data.target_names.index(name) for name in names]
+    rows = [np.flatnonzero(data.y == k)[:n_each] for k in number]
+    y = np.repeat(np.arange(len(rows)), [len(r) for r in rows])
+    rows = np.concatenate(rows)
+    return data._replace(X=data.X[rows], y=y, target_names=tuple(names))

@@ -1,4 +1,4 @@
-"""The experiments of shental2003: its Figures 1, 5 and 7.
+"""The experiments of shental2003: its Figures 1, 5 and 7. Chapter 13.
 
 Letters, as in the book:
 
@@ -19,9 +19,8 @@ is never singular.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
@@ -30,14 +29,12 @@ from cgmm.datasets import Dataset
 from cgmm.kmeans import COPKMeans
 from cgmm.metrics import matched_accuracy, pairwise_scores
 from cgmm.mixture import ConstrainedGaussianMixture, nearest
-from cgmm.network import NetworkError
+from cgmm.network import TooCostlyError
 from cgmm.numerics import FloatArray, IntArray
-from cgmm.replicate.design import Experiment, Result, Setting, attempt
-from cgmm.scenarios import Relations, teachers
+from cgmm.replicate.barhillel2005 import UCI, taught
+from cgmm.replicate.design import Result, Setting, attempt_each, cross, paper_experiment
 
-UCI = ("iris", "wine", "breast_cancer", "ionosphere", "pima", "balance-scale")
-
-# [shental2003, sect. 3]: what each algorithm is told
+# [shental2003, sect. 3]: what an algorithm is told, by the end of its name.
 TOLD = {"": (), " positive": ("must_link",), " both": ("must_link", "cannot_link")}
 
 
@@ -59,20 +56,14 @@ def standardised(X: FloatArray) -> FloatArray:
     return (X[:, varies] - X[:, varies].mean(axis=0)) / spread[varies]
 
 
-def told(relations: Relations, kinds: tuple[str, ...]) -> dict[str, IntArray]:
-    """Arguments of ``fit``: the named kinds of relations."""
-    return {kind: getattr(relations, kind) for kind in kinds}
-
-
 def _six_methods(
     data: Dataset, share: float, rng: np.random.Generator, covariance_type: str
 ) -> Iterator[Result]:
+    """K-means and EM, each told nothing, the must-links, or all relations of the same teachers."""
     X, y = standardised(data.X), data.y
     K = len(np.unique(y))
-    L = 2 * K
-    relations = teachers(y, round(share * len(y) / L), L, minimal=True, random_state=rng)
-    constrained = np.unique(np.concatenate(relations))
-    free = np.setdiff1d(np.arange(len(y)), constrained)
+    relations = taught(y, share, rng)
+    free = np.setdiff1d(np.arange(len(y)), np.concatenate(relations))
     centres, _ = kmeans_plusplus(X, K, random_state=int(rng.integers(2**31)))
 
     def kmeans(known: dict[str, IntArray]) -> IntArray:
@@ -88,23 +79,18 @@ def _six_methods(
         )
         return _exact_or_tree(model, X, known).labels_
 
-    def scores(
-        fit: Callable[[dict[str, IntArray]], IntArray], known: dict[str, IntArray]
-    ) -> dict[str, float]:
-        labels = fit(known)
+    def scores(labels: IntArray) -> dict[str, float]:
         return {
             "f_half": pairwise_scores(y, labels).f_half,
             "f_half_unconstrained": pairwise_scores(y[free], labels[free]).f_half,
         }
 
-    for name, fit in {"K-means": kmeans, "EM": em}.items():
-        for suffix, kinds in TOLD.items():
-            known = told(relations, kinds)
-            yield from attempt(
-                name + suffix,
-                ("f_half", "f_half_unconstrained"),
-                partial(scores, fit, known),
-            )
+    methods = {
+        name + suffix: partial(fit, {kind: getattr(relations, kind) for kind in kinds})
+        for name, fit in {"K-means": kmeans, "EM": em}.items()
+        for suffix, kinds in TOLD.items()
+    }
+    yield from attempt_each(methods, ("f_half", "f_half_unconstrained"), scores)
 
 
 def _exact_or_tree(
@@ -116,7 +102,7 @@ def _exact_or_tree(
     """
     try:
         return model.fit(X, **known)
-    except NetworkError:
+    except TooCostlyError:
         warnings.warn("exact inference is out of reach, a spanning tree is kept", stacklevel=2)
         model.set_params(inference="spanning_tree")
         return model.fit(X, **known)
@@ -148,53 +134,38 @@ def figure_1(data: Dataset, n_pairs: int, rng: np.random.Generator) -> Iterator[
     known = {"must_link": pairs[same], "cannot_link": pairs[~same]}
     free = order[2 * n_pairs :]
     seed = int(rng.integers(2**31))
+    model = ConstrainedGaussianMixture(
+        2, n_init=10, init_params="random_from_data", random_state=seed
+    )
 
-    def fit(**known: Any) -> dict[str, float]:
-        model = ConstrainedGaussianMixture(
-            2, n_init=10, init_params="random_from_data", random_state=seed
-        )
-        model.fit(X, **known)
+    def measure(model: ConstrainedGaussianMixture) -> dict[str, float]:
         accuracy = matched_accuracy(y[free], model.labels_[free])
         return {"accuracy_unconstrained": accuracy, "log_likelihood": model.score(X) * len(X)}
 
-    quantities = ("accuracy_unconstrained", "log_likelihood")
-    yield from attempt("EM", quantities, fit)
-    yield from attempt("EM both", quantities, lambda: fit(**known))
+    fits = {"EM": partial(model.fit, X), "EM both": partial(model.fit, X, **known)}
+    yield from attempt_each(fits, ("accuracy_unconstrained", "log_likelihood"), measure)
 
 
 EXPERIMENTS = (
-    Experiment(
-        name="shental2003-fig5",
-        paper="shental2003",
-        figure="5",
-        columns=("share",),
-        design=tuple(Setting(name, (share,)) for name in UCI for share in (0.15, 0.3)),
+    paper_experiment(
+        "shental2003-fig5",
+        figure_5,
+        design=cross(UCI, (0.15, 0.3)),
         quick=(Setting("iris", (0.15,)), Setting("wine", (0.3,))),
         realisations=100,
-        run=figure_5,
     ),
-    Experiment(
-        name="shental2003-fig7",
-        paper="shental2003",
-        figure="7",
-        columns=("share",),
-        design=(Setting("faces", (0.5,)), Setting("faces", (0.75,))),
+    paper_experiment(
+        "shental2003-fig7",
+        figure_7,
+        design=cross(["faces"], (0.5, 0.75)),
         quick=(Setting("faces", (0.5,)),),
         realisations=1000,  # the paper: more than that, and only a hundred for Figure 5
-        run=figure_7,
     ),
-    Experiment(
-        name="shental2003-fig1",
-        paper="shental2003",
-        figure="1",
-        columns=("n_pairs",),
-        design=tuple(
-            Setting(name, (n_pairs,))
-            for name in ("vertical_classes", "overlapping_classes")
-            for n_pairs in (30, 60, 120)
-        ),
+    paper_experiment(
+        "shental2003-fig1",
+        figure_1,
+        design=cross(["vertical_classes", "overlapping_classes"], (30, 60, 120)),
         quick=(Setting("vertical_classes", (30,)),),
         realisations=20,
-        run=figure_1,
     ),
 )

@@ -1,4 +1,8 @@
-"""The store of results: rows of a table that is written as they come. Chapter 13."""
+"""Result files: written as realisations finish, sorted at the end, and read again. Chapter 13.
+
+While an experiment runs, ``<name>.partial`` receives one line for each finished realisation. At the
+end all rows are sorted into ``<name>.csv``, which is written whole or not at all.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from cgmm.replicate.design import Experiment, Row, Setting, seed_of, text_of
-
-# ---------------------------------------------------------------------------- files
+from cgmm.replicate.design import Experiment, Row, Setting, format_setting, seed_of
 
 
 def read_rows(path: str | os.PathLike[str]) -> list[dict[str, str]]:
@@ -20,7 +22,7 @@ def read_rows(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     Parameters
     ----------
     path : path
-        A file that :func:`replicate` wrote.
+        A file that :func:`~cgmm.replicate.replicate` wrote.
 
     Returns
     -------
@@ -32,7 +34,7 @@ def read_rows(path: str | os.PathLike[str]) -> list[dict[str, str]]:
 
 
 class Store:
-    """The rows of one experiment: a sorted file, and what has been finished since."""
+    """The rows of one experiment, by task: a sorted file, and what has been finished since."""
 
     def __init__(self, experiment: Experiment, results: Path, seed: int, *, fresh: bool):
         self.experiment = experiment
@@ -47,31 +49,26 @@ class Store:
 
     def _read(self) -> dict[Row, list[Row]]:
         rows: dict[Row, list[Row]] = {}
-        if self.path.exists():
-            with open(self.path, newline="", encoding="utf-8") as file:
-                header, *stored = [tuple(row) for row in csv.reader(file)] or [()]
-            if header != self.experiment.header:
-                raise ValueError(
-                    f"{self.path} has other columns than {self.experiment.name} writes; "
-                    "use --fresh to replace it, or another --results."
-                )
-            for row in stored:
-                rows.setdefault(self._key(row), []).append(row)
-        for stored in self._finished():
-            rows[self._key(stored[0])] = stored
+        for row in self._sorted():
+            rows.setdefault(self._key(row), []).append(row)
+        for finished in self._finished():
+            rows[self._key(finished[0])] = finished
         for key in rows:
             self._require_same_seed(key)
         return rows
 
-    def _require_same_seed(self, key: Row) -> None:
-        """One file, one seed: else some realisations would count twice."""
-        data, *values, realisation, seed = key
-        made = seed_of(self.experiment.name, Setting(data, tuple(values)), realisation, self.seed)
-        if seed != str(made):
+    def _sorted(self) -> list[Row]:
+        """Rows of the result file, if there is one."""
+        if not self.path.exists():
+            return []
+        with open(self.path, newline="", encoding="utf-8") as file:
+            header, *rows = [tuple(row) for row in csv.reader(file)] or [()]
+        if header != self.experiment.header:
             raise ValueError(
-                f"{self.path} holds realisations of another seed than {self.seed}; use --fresh to "
-                "replace them, or another --results."
+                f"{self.path} has other columns than {self.experiment.name} writes; "
+                "use --fresh to replace it, or another --results."
             )
+        return rows
 
     def _finished(self) -> Iterator[list[Row]]:
         """Realisations in the partial file; a line that was cut off in writing does not count."""
@@ -88,12 +85,22 @@ class Store:
         n = 3 + len(self.experiment.columns)
         return (*row[2:n], *row[n + 1 : n + 3])
 
+    def _require_same_seed(self, key: Row) -> None:
+        """One file holds one seed: else some realisations would count twice."""
+        data, *values, realisation, seed = key
+        made = seed_of(self.experiment.name, Setting(data, tuple(values)), realisation, self.seed)
+        if seed != str(made):
+            raise ValueError(
+                f"{self.path} holds realisations of another seed than {self.seed}; use --fresh to "
+                "replace them, or another --results."
+            )
+
     def add(self, rows: list[Row]) -> None:
         """Keep one finished realisation, in memory and on disk."""
         self.rows[self._key(rows[0])] = rows
         if self._log is None:
             self._log = open(self.partial, "a", encoding="utf-8")  # noqa: SIM115
-            # After a line that was cut off, begin a new one.
+            # The file may end in a line that was cut off: this one ends it.
             self._log.write("\n")
         self._log.write(json.dumps(rows) + "\n")
         self._log.flush()
@@ -119,6 +126,6 @@ class Store:
 
     def _place(self, key: Row) -> tuple[int, Row, int, int]:
         """Settings in the order of the design, then realisations by number."""
-        settings = [(s.data, *map(text_of, s.values)) for s in self.experiment.design]
-        place = settings.index(key[:-2]) if key[:-2] in settings else len(settings)
-        return (place, key[:-2], int(key[-2]), int(key[-1]))
+        *setting, realisation, seed = key
+        settings = [*map(format_setting, self.experiment.design), tuple(setting)]
+        return (settings.index(tuple(setting)), key[:-2], int(realisation), int(seed))

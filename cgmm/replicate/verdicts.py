@@ -1,5 +1,7 @@
 """What the papers print beside what we found: every verdict follows from the result files.
 
+Chapter 13.
+
 ``comparisons.toml`` holds one table ``[[comparison]]`` a claim. How ours is computed::
 
     file        result file, without .csv
@@ -19,19 +21,14 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgmm.replicate.store import read_rows
+from cgmm.replicate.reading import Group, Rows, grouped, matching, require_columns, spread
 
-__all__ = ["Comparison", "Found", "Judgement", "judge", "read_comparisons", "report", "table"]
+__all__ = ["Comparison", "Found", "Judgement", "judge", "read_comparisons"]
 
-Rows = Sequence[Mapping[str, str]]
-Groups = dict[tuple[str, ...], dict[str, float]]
 VERDICTS = ("reproduced", "partly", "not")
 
 
@@ -61,7 +58,7 @@ class Comparison(NamedTuple):
 class Found(NamedTuple):
     """Ours, in one group."""
 
-    group: tuple[str, ...]
+    group: Group
     mean: float
     """Of the quantity, or of the difference; nan if every realisation failed."""
     standard_error: float
@@ -133,7 +130,7 @@ def judge(comparison: Comparison, rows: Rows) -> Judgement:
     comparison : Comparison
         The claim.
     rows : sequence of mappings of str to str
-        As :func:`cgmm.replicate.read_rows` returns them.
+        As :func:`~cgmm.replicate.read_rows` returns them.
 
     Returns
     -------
@@ -143,7 +140,7 @@ def judge(comparison: Comparison, rows: Rows) -> Judgement:
     Raises
     ------
     ValueError
-        If no row is of the kind that the comparison speaks of.
+        If no row is of the kind that the comparison speaks of, or the file lacks a column.
 
     Examples
     --------
@@ -153,120 +150,30 @@ def judge(comparison: Comparison, rows: Rows) -> Judgement:
     >>> judge(claim, [row]).verdict, judge(claim, [row | {"value": "0.5"}]).verdict
     ('reproduced', 'not')
     """
-    rows = [row for row in rows if _agrees(row, comparison.where)]
-    ours = _by_group(rows, comparison.ours, comparison.by)
-    if not ours:
+    by, where, ours, minus = comparison.by, comparison.where, comparison.ours, comparison.minus
+    require_columns(rows, {*by, *where, *ours, *(minus or ())})
+    rows = matching(rows, where)
+    groups = grouped(matching(rows, ours), by)
+    if not groups:
         raise ValueError(
-            f"{comparison.file} has no row with {comparison.where | comparison.ours}, of which "
-            f"the comparison {comparison.paper}, figure {comparison.figure}, speaks."
+            f"{comparison.file} has no row with {where | ours}, of which the comparison "
+            f"{comparison.paper}, figure {comparison.figure}, speaks."
         )
-    minus = None if comparison.minus is None else _by_group(rows, comparison.minus, comparison.by)
-    found = [
-        _found(comparison, group, values, None if minus is None else minus.get(group, {}))
-        for group, values in ours.items()
-    ]
+    if minus is not None:
+        partners = grouped(matching(rows, minus), by)
+        groups = {group: _less(v, partners.get(group, {})) for group, v in groups.items()}
+    found = [_check(comparison, group, values) for group, values in groups.items()]
     share = np.mean([group.holds for group in found])
     return Judgement(VERDICTS[0 if share == 1 else 1 if share >= 0.5 else 2], found)
 
 
-def _agrees(row: Mapping[str, str], wanted: Mapping[str, Any]) -> bool:
-    """Whether a row has the wanted values; a list names several."""
-    return all(
-        row[column] in [str(v) for v in (value if isinstance(value, list) else [value])]
-        for column, value in wanted.items()
-    )
+def _less(ours: dict[int, float], partner: dict[int, float]) -> dict[int, float]:
+    """Differences realisation by realisation; without its partner one counts as failed."""
+    return {r: value - partner.get(r, np.nan) for r, value in ours.items()}
 
 
-def _by_group(rows: Rows, wanted: Mapping[str, Any], by: Iterable[str]) -> Groups:
-    """Group -> realisation -> value, nan where the method failed."""
-    groups: dict[tuple[str, ...], dict[str, float]] = {}
-    by = list(by)
-    for row in rows:
-        if _agrees(row, wanted):
-            group = groups.setdefault(tuple(row[column] for column in by), {})
-            if row["realisation"] in group:
-                raise ValueError(f"several rows of one realisation agree with {wanted}: {row}.")
-            group[row["realisation"]] = float(row["value"]) if row["value"] else np.nan
-    return groups
-
-
-def _found(
-    comparison: Comparison,
-    group: tuple[str, ...],
-    ours: dict[str, float],
-    minus: dict[str, float] | None,
-) -> Found:
-    values = np.array([v if minus is None else v - minus.get(r, np.nan) for r, v in ours.items()])
-    kept = values[~np.isnan(values)]
-    n, n_failed = len(kept), len(values) - len(kept)
-    mean = float(kept.mean()) if n else np.nan
-    error = float(kept.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan
-    agrees = n > 0 and _CLAIMS[comparison.claim](mean, comparison.bound, comparison.tolerance)
+def _check(comparison: Comparison, group: Group, values: dict[int, float]) -> Found:
+    """Whether the claim holds in one group."""
+    mean, error, n, n_failed = spread(np.array([*values.values()]))
+    agrees = _CLAIMS[comparison.claim](mean, comparison.bound, comparison.tolerance)
     return Found(group, mean, error, n, n_failed, bool(agrees and n_failed <= n))
-
-
-def report(comparison: Comparison, judgement: Judgement) -> list[str]:
-    """A comparison as lines of text: claim and verdict, then what was found in each group.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        The claim.
-    judgement : Judgement
-        What follows from the result file, as :func:`judge` returns it.
-
-    Returns
-    -------
-    list of str
-        For a terminal, or for a test that fails: where another verdict is written down, it is named
-        beside the one that follows.
-
-    Examples
-    --------
-    >>> claim = Comparison("a", "1", "score", "high", "a-fig1", ["data"], {}, {"method": "ours"},
-    ...                    "above", 0.9, 0.0, "reproduced")
-    >>> row = {"data": "iris", "method": "ours", "realisation": "0", "value": "0.5"}
-    >>> print(report(claim, judge(claim, [row]))[0])
-    a, Fig. 1: score: high -> not  WRITTEN: reproduced
-    """
-    mark = "" if judgement.verdict == comparison.verdict else "  WRITTEN: " + comparison.verdict
-    claim = f"{comparison.paper}, Fig. {comparison.figure}: {comparison.quantity}"
-    head = f"{claim}: {comparison.printed} -> {judgement.verdict}{mark}"
-    return [head, *(f"    {_line(found)}" for found in judgement.found)]
-
-
-def table(
-    comparisons: Sequence[Comparison], results: str | os.PathLike[str]
-) -> tuple[list[str], bool]:
-    """Every comparison as lines of text, and whether one is not as written down.
-
-    Parameters
-    ----------
-    comparisons : sequence of Comparison
-        The claims.
-    results : path
-        Folder of the result files.
-
-    Returns
-    -------
-    lines : list of str
-        For a terminal. Those that are not as written down are repeated at the end.
-    wrong : bool
-        Whether a verdict differs from the one that follows.
-    """
-    reports, wrong = [], []
-    for comparison in comparisons:
-        judgement = judge(comparison, read_rows(Path(results) / f"{comparison.file}.csv"))
-        reports.append(report(comparison, judgement))
-        if judgement.verdict != comparison.verdict:
-            wrong.append(reports[-1])
-    closing = f"{len(wrong)} of {len(comparisons)} verdicts are not as written down."
-    return list(chain(*reports, ["", closing], *wrong)), bool(wrong)
-
-
-def _line(found: Found) -> str:
-    failed = f", {found.n_failed} failed" if found.n_failed else ""
-    return (
-        f"{' '.join(found.group):<28} {found.mean:9.4f} ± {found.standard_error:.4f} "
-        f"(n = {found.n}{failed}) {'holds' if found.holds else 'does not hold'}"
-    )

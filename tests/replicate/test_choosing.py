@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from cgmm import ConstrainedGaussianMixture, SemiSupervisedGaussianClassifier
 from cgmm.kmeans import COPKMeans
 from cgmm.metrics import broken_relations, matched_accuracy
+from cgmm.replicate import read_rows, realise, tasks_of
 from cgmm.replicate.choosing import EXPERIMENTS, SHAPES, Known, Truth, ask, methods, sample_truth
-from cgmm.replicate.design import realise, tasks_of
-from cgmm.replicate.store import read_rows
 from cgmm.scenarios import Relations
 
 STORED = Path(__file__).resolve().parents[2] / "book" / "_data" / "replication"

@@ -1,0 +1,124 @@
+"""Seeds, tasks and attempts; every design of the papers is whole."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from toy_experiments import ROOT, draw, toy
+
+from cgmm.kmeans import SearchBudgetError
+from cgmm.replicate import EXPERIMENTS, Result, Setting, attempt, seed_of, tasks_of
+from cgmm.replicate.design import attempt_each
+
+
+def test_a_seed_is_made_of_names_and_stays_what_it_was():
+    # From SHA-256 and numpy's SeedSequence, both of which are fixed for good.
+    assert seed_of("a", Setting("iris", (0.15,)), 0) == PINNED
+    assert seed_of("a", Setting("iris", ("0.15",)), "0") == PINNED
+
+
+PINNED = 468878374
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "values", "realisation", "seed"),
+    [
+        ("b", "iris", (0.15,), 0, 0),
+        ("a", "wine", (0.15,), 0, 0),
+        ("a", "iris", (0.3,), 0, 0),
+        ("a", "iris", (0.15,), 1, 0),
+        ("a", "iris", (0.15,), 0, 1),
+    ],
+)
+def test_every_name_changes_the_seed(name, data, values, realisation, seed):
+    assert seed_of(name, Setting(data, values), realisation, seed) != PINNED
+
+
+def test_no_two_realisations_share_a_seed():
+    seeds = [task.seed for e in EXPERIMENTS.values() for task in tasks_of(e, 100)]
+    assert len(seeds) > 5000
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_tasks_are_those_of_the_paper_unless_told_otherwise():
+    experiment = toy(draw)
+    assert len(tasks_of(experiment)) == 2 * 4
+    assert len(tasks_of(experiment, 3, quick=True)) == 3
+    assert [(t.setting.values, t.realisation) for t in tasks_of(experiment, 2)] == [
+        ((2,), 0), ((10,), 0), ((2,), 1), ((10,), 1)
+    ]  # fmt: skip
+    assert len(tasks_of(toy(draw, realisations=1), 100)) == 2  # nothing is random: once
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_design_is_whole(name):
+    experiment = EXPERIMENTS[name]
+    assert experiment.name == name
+    if experiment.paper != "book":  # its own simulations
+        assert name.startswith(experiment.paper)
+        assert f"{{{experiment.paper}," in (ROOT / "book" / "references.bib").read_text("utf-8")
+    assert len(set(experiment.design)) == len(experiment.design)
+    assert all(len(s.values) == len(experiment.columns) for s in experiment.design)
+
+
+def test_realisations_are_those_of_the_papers():
+    # shental2003: Fig. 5 over 100, Fig. 7 over "more than 1000"; lu2007: sect. 5.1.3 and 5.1.4;
+    # barhillel2005: Fig. 4 over 50
+    told = {"shental2003-fig5": 100, "shental2003-fig7": 1000, "lu2007-fig6": 100}
+    told |= {"lu2007-fig8": 100, "lu2007-fig10": 20, "barhillel2005-fig4": 50}
+    assert {name: EXPERIMENTS[name].realisations for name in told} == told
+
+
+# ---------------------------------------------------------------------------- attempts
+
+
+def fails(error):
+    def measure():
+        raise error
+
+    return measure
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("it is singular. Use more points."),
+        np.linalg.LinAlgError("it is singular"),
+        SearchBudgetError("it is singular"),
+        FloatingPointError("it is singular; or not"),
+    ],
+)
+def test_a_failure_is_a_row_for_each_quantity(error):
+    rows = attempt("rash", ("a", "b"), fails(error))
+    assert [(r.method, r.quantity, r.value) for r in rows] == [
+        ("rash", "a", None),
+        ("rash", "b", None),
+    ]
+    assert {r.reason for r in rows} == {f"{type(error).__name__}: it is singular"}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), TypeError("a bug"), KeyError("a bug")])
+def test_what_is_no_failure_of_a_method_is_not_hidden(error):
+    with pytest.raises(type(error)):
+        attempt("rash", ("a",), fails(error))
+
+
+def test_warnings_are_written_down_beside_the_value():
+    def measure():
+        for _ in range(2):
+            warnings.warn("slow, very slow. Do something", UserWarning, stacklevel=1)
+        return {"a": 1.0}
+
+    assert attempt("m", ("a",), measure) == [Result("m", "a", 1.0, "UserWarning: slow, very slow")]
+
+
+def test_of_several_methods_each_is_called_once_and_fails_alone():
+    methods = {"three": lambda: 3, "rash": fails(ValueError("no way")), "four": lambda: 4}
+    found = list(attempt_each(methods, ("square",), lambda n: {"square": n**2}))
+    assert found == [
+        Result("three", "square", 9),
+        Result("rash", "square", None, "ValueError: no way"),
+        Result("four", "square", 16),
+    ]

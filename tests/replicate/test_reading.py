@@ -1,0 +1,144 @@
+"""Result files as arrays, and how well means are known."""
+
+from __future__ import annotations
+
+import statistics
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cgmm.replicate.reading import (
+    by_realisation,
+    realisations_needed,
+    series,
+    spread,
+    wrong_order,
+)
+
+NUMBERS = st.floats(-1e3, 1e3).map(lambda x: round(x, 6))
+
+
+def row(method="EM", realisation=0, value="0.5", **more) -> dict[str, str]:
+    return {"method": method, "realisation": str(realisation), "value": value, **more}
+
+
+def test_values_stand_at_the_place_of_their_realisation():
+    rows = [row(realisation=3, value="3"), row(realisation=0, value="0.25"), row("K-means", 1, "")]
+    found = by_realisation(rows)
+    np.testing.assert_array_equal(found["EM"], [0.25, np.nan, np.nan, 3])
+    np.testing.assert_array_equal(found["K-means"], [np.nan] * 4)
+
+
+def test_where_takes_numbers_texts_and_lists():
+    rows = [row(realisation=r, q=q, data="iris") for r, q in enumerate(["0.15", "0.3", "3"])]
+    assert by_realisation(rows, q=0.30)["EM"].tolist()[1:] == [0.5]
+    assert np.isnan(by_realisation(rows, q=0.3)["EM"][0])
+    np.testing.assert_array_equal(by_realisation(rows, q=[0.15, "3"])["EM"], [0.5, np.nan, 0.5])
+    assert by_realisation(rows, q=3.0, data="iris")["EM"].size == 3
+
+
+def test_several_columns_name_a_group():
+    rows = [row(data="iris"), row(data="wine", value="0.7"), row("K-means", data="iris")]
+    found = by_realisation(rows, ("method", "data"))
+    assert list(found) == [("EM", "iris"), ("EM", "wine"), ("K-means", "iris")]
+    assert found["EM", "wine"].tolist() == [0.7]
+
+
+def test_two_values_of_one_realisation_are_refused():
+    rows = [row(quantity="a"), row(quantity="b", value="0.9")]
+    with pytest.raises(ValueError, match=r"'EM'.*realisation 0.*0\.9.*in by or where"):
+        by_realisation(rows)
+    assert by_realisation(rows, quantity="b")["EM"].tolist() == [0.9]
+
+
+def test_a_failure_that_comes_twice_is_refused_as_well():
+    with pytest.raises(ValueError, match="several values"):
+        by_realisation([row(value=""), row(value="")])
+
+
+def test_unknown_columns_and_empty_choices_are_named():
+    with pytest.raises(ValueError, match=r"no column colour, shape.*it has method"):
+        by_realisation([row()], "colour", shape="round")
+    with pytest.raises(ValueError, match=r"no row .*\{'method': 'SVM'\}"):
+        by_realisation([row()], method="SVM")
+    with pytest.raises(ValueError, match="it has no rows"):
+        by_realisation([])
+
+
+def test_series_sorts_levels_as_numbers_and_fills_gaps():
+    rows = [row(n=n, value=n) for n in ("100", "20", "3")] + [row("K-means", n="20")]
+    levels, found = series(rows, "n")
+    assert levels.tolist() == [3, 20, 100]
+    assert [v.tolist() for v in found["EM"]] == [[3], [20], [100]]
+    assert np.isnan(found["K-means"][0]).all()
+    assert found["K-means"][1].tolist() == [0.5]
+
+
+# ---------------------------------------------------------------------------- means
+
+
+@given(st.lists(NUMBERS, min_size=2, max_size=20))
+def test_spread_agrees_with_the_standard_library(values):
+    found = spread(np.array([*values, np.nan]))
+    assert (found.n, found.n_failed) == (len(values), 1)
+    assert found.mean == pytest.approx(statistics.fmean(values), abs=1e-9)
+    expected = statistics.stdev(values) / len(values) ** 0.5
+    assert found.standard_error == pytest.approx(expected, abs=1e-9)
+
+
+def test_spread_of_one_and_of_none():
+    one, none = spread(np.array([2.0])), spread(np.array([np.nan]))
+    assert one.mean == 2
+    assert np.isnan(one.standard_error)
+    assert one.n == 1
+    assert np.isnan(none.mean)
+    assert (none.n, none.n_failed) == (0, 1)
+
+
+def test_wrong_order_against_experiments():
+    """Normal differences: the formula is exact but for δ and s, here those of the sample."""
+    rng = np.random.default_rng(0)
+    d = rng.normal(0.3, 1.0, size=400)
+    z = (d - d.mean()) / d.std(ddof=1)
+    normal = rng.normal(size=(100_000, 4)) * d.std(ddof=1) + d.mean()
+    share = np.mean(normal.mean(axis=1) < 0)
+    # The standard error of the share is at most 0.5 / √100000 = 0.0016.
+    assert wrong_order(d, 4) == pytest.approx(share, abs=0.006)
+    assert wrong_order(z + 2, 1) == pytest.approx(statistics.NormalDist().cdf(-2))
+    np.testing.assert_allclose(wrong_order(-d, np.array([1, 9])), wrong_order(d, np.array([1, 9])))
+
+
+def test_wrong_order_at_the_limits():
+    assert wrong_order(np.array([-1.0, 1.0]), 50) == 0.5
+    assert wrong_order(np.array([0.0, 0.0]), 50) == 0.5
+    np.testing.assert_array_equal(wrong_order(np.array([2.0, 2.0]), np.array([1, 2])), [0, 0])
+    assert wrong_order(np.array([1.0, np.nan, 3.0]), 1) == wrong_order(np.array([1.0, 3.0]), 1)
+    with pytest.raises(ValueError, match="1 differences"):
+        wrong_order(np.array([1.0, np.nan]), 3)
+
+
+@given(st.lists(NUMBERS, min_size=2, max_size=20), st.sampled_from([0.01, 0.05, 0.2]))
+def test_the_number_needed_is_the_first_that_suffices(values, risk):
+    d = np.array(values)
+    n = realisations_needed(d, risk)
+    if d.mean() == 0:
+        assert n == np.inf
+    elif 1 < n < 1e12:
+        assert wrong_order(d, n) <= risk * (1 + 1e-6)
+        assert wrong_order(d, n - 1) >= risk * (1 - 1e-6)
+    elif n == 1:
+        assert wrong_order(d, 1) <= risk * (1 + 1e-6)
+
+
+def test_half_the_difference_needs_four_times_as_many():
+    z = np.array([-1.0, 1.0] * 50)
+    ratio = realisations_needed(z + 0.01) / realisations_needed(z + 0.02)
+    assert ratio == pytest.approx(4, rel=1e-3)
+
+
+@pytest.mark.parametrize("risk", [0, 0.5, 0.9, -1])
+def test_a_risk_is_below_a_coins(risk):
+    with pytest.raises(ValueError, match="between 0 and 1/2"):
+        realisations_needed(np.array([0.0, 1.0]), risk)

@@ -1,0 +1,111 @@
+"""The experiments of barhillel2005 on faces, run on stand-ins: what theory says holds there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from toy_experiments import by_method, dataset
+
+from cgmm.datasets import Dataset
+from cgmm.metric_learning import RCA, variance_ratio
+from cgmm.replicate import load_data, retrieval
+from cgmm.replicate.barhillel2005 import taught, within_over_between
+from cgmm.replicate.retrieval import purity
+
+N_CLASSES, N_A_CLASS, D = 16, 24, 36
+
+
+def seeded(seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+@pytest.fixture(scope="module")
+def faces() -> Dataset:
+    """Classes that differ in every direction, and one light that varies far more within them."""
+    rng = seeded(0)
+    y = np.repeat(np.arange(N_CLASSES), N_A_CLASS)
+    X = 1.2 * rng.normal(size=(N_CLASSES, D))[y] + rng.normal(size=(len(y), D))
+    X[:, :4] += 12 * rng.normal(size=(len(y), 4))
+    return dataset(X, y)
+
+
+def mean(values: dict[str, float]) -> float:
+    return float(np.mean(list(values.values())))
+
+
+def test_with_all_labels_whitening_and_the_discriminant_find_the_persons(faces):
+    found = by_method(retrieval.figure_4(faces, 1, seeded(0)))
+    assert found["PCA"] == purity(faces.X, faces.y)
+    assert mean(found["PCA"]) + 0.2 < mean(found["FLD"]) <= mean(found["FLD + RCA"]) + 0.05
+
+
+def test_taught_relations_lie_between_none_and_all(faces):
+    all_labels = by_method(retrieval.figure_4(faces, 1, seeded(0)))
+    found = by_method(retrieval.figure_4(faces, 0.5, seeded(0)))
+    assert found.keys() == {"RCA"}
+    assert mean(all_labels["PCA"]) < mean(found["RCA"]) <= mean(all_labels["FLD + RCA"])
+    # [barhillel2005, sect. 8.1]: thirty dimensions
+    must_link = taught(faces.y, 0.5, seeded(0)).must_link
+    reduced = RCA(30).fit(faces.X, must_link=must_link).transform(faces.X)
+    assert found["RCA"] == purity(reduced, faces.y)
+
+
+@pytest.mark.parametrize("n_dims", [5, 2])
+def test_what_remains_of_the_lights_is_a_ratio_of_ratios(n_dims):
+    y = np.repeat(np.arange(4), 16)
+    persons = seeded(0).normal(size=(4, 5))
+    lights = 5 * seeded(1).normal(size=(64, 5)) * [1, 1, 1, 0, 0]
+    X = persons[y] + lights + 0.1 * seeded(2).normal(size=(64, 5))
+    data = load_data("iris")._replace(X=X, y=y)
+    rows = list(retrieval.figure_5(data, 0.5, n_dims, seeded(3)))
+    found = {(r.method, r.quantity): r.value for r in rows}
+    before, after = (found[m, "within_over_between"] for m in ("PCA", "RCA"))
+    assert before == pytest.approx(within_over_between(X[:, :n_dims], y))
+    assert found["RCA", "remaining"] == pytest.approx(after / before)
+    assert after < 0.1 * before
+    # the same teachers, asked here
+    must_link = taught(y, 0.5, seeded(3)).must_link
+    Y = RCA(n_dims).fit(X, must_link=must_link).transform(X)
+    assert after == pytest.approx(within_over_between(Y, y))
+
+
+@pytest.mark.parametrize("n_dims", [D, 30])
+def test_rca_removes_the_light(faces, n_dims):
+    found = by_method(retrieval.figure_5(faces, 0.5, n_dims, seeded(0)))
+    before = within_over_between(faces.X[:, :n_dims], faces.y)
+    assert found["PCA"] == {"within_over_between": before}
+    after = found["RCA"]["within_over_between"]
+    assert found["RCA"]["remaining"] == after / before < 0.7
+
+
+def test_the_two_steps_of_rca_apart(faces):
+    found = by_method(retrieval.figure_6(faces, 0.5, seeded(0)))
+    assert found["original"] == purity(faces.X, faces.y)
+    assert min(map(mean, (found["RCA"], found["cFLD + RCA"]))) > mean(found["original"]) + 0.1
+    assert 0 < mean(found["cFLD"]) <= 1
+
+
+@pytest.mark.parametrize("n_dims", [D, 30])
+def test_rca_beside_xing_in_all_dimensions_or_fewer(faces, n_dims):
+    found = by_method(retrieval.figure_7(faces, n_dims, seeded(0)))
+    assert found.keys() == {"original", "RCA", "Xing"}
+    assert mean(found["RCA"]) > mean(found["original"]) - 0.05
+    assert (found["original"] == purity(faces.X, faces.y)) == (n_dims == D)
+
+
+def test_chunklets_of_one_size_and_their_bound(faces):
+    found = by_method(retrieval.figure_8(faces, 3, seeded(0)))
+    # [barhillel2005, eq. 12]
+    assert found["bound"] == {"variance_ratio": 1.5}
+    n_chunklets = N_CLASSES * (round(0.3 * N_A_CLASS) // 3)
+    exact = found["exact"]["variance_ratio"]
+    assert exact == pytest.approx(variance_ratio(3, n_chunklets), rel=0.02)
+    assert 0 < found["RCA"]["error"] < 1 - purity(faces.X, faces.y)["purity_63"]
+
+
+def test_purity_falls_from_one_class_to_chance():
+    rng = seeded(0)
+    y = np.repeat([0, 1], 64)
+    far = list(purity(rng.normal(size=(128, 2)) + 50 * y[:, None], y).values())
+    assert far == [1.0] * 7
+    assert list(purity(rng.normal(size=(128, 2)), y).values())[-1] == pytest.approx(0.5, abs=0.05)

@@ -1,0 +1,67 @@
+"""The experiments of shental2003, on stand-ins where data must be fetched."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from toy_experiments import by_method, dataset, three_clumps
+
+from cgmm.datasets import load
+from cgmm.mixture import ConstrainedMixture
+from cgmm.network import NetworkError, TooCostlyError
+from cgmm.replicate import shental2003
+from cgmm.replicate.shental2003 import standardised
+
+
+def test_features_of_one_scale():
+    X = standardised(np.array([[1.0, 5.0, 0.0], [3.0, 5.0, 1.0], [5.0, 5.0, 2.0]]))
+    np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-15)
+    np.testing.assert_allclose(X.std(axis=0), [1, 1])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_tied_covariance_finds_the_stripes_that_all_classes_are(seed):
+    rng = np.random.default_rng(seed)
+    y = np.repeat([0, 1, 2], 40)
+    # Standardised, they lie close together across, and far apart along.
+    X = np.column_stack([8.0 * y, np.zeros(120)]) + rng.normal(size=(120, 2)) * [1, 60]
+    stripes = dataset(X @ np.array([[1.0, 1.0], [-1.0, 1.0]]), y)
+    found = by_method(shental2003.figure_7(stripes, 0.5, rng))
+    assert len(found) == 6
+    assert found["EM both"]["f_half"] > 0.95 > found["K-means"]["f_half"]
+
+
+def test_relations_find_the_classes_whose_likelihood_is_the_lower_one():
+    data = load("overlapping_classes")
+    found = by_method(shental2003.figure_1(data, 150, np.random.default_rng(0)))
+    # [shental2003, Fig. 1]
+    assert found["EM"]["accuracy_unconstrained"] < 0.6
+    assert found["EM both"]["accuracy_unconstrained"] > 0.9
+    assert found["EM"]["log_likelihood"] > found["EM both"]["log_likelihood"] + 200
+
+
+def test_where_exactness_costs_too_much_a_spanning_tree_is_kept_and_said(monkeypatch):
+    model = shental2003.ConstrainedGaussianMixture(3, random_state=0)
+    fit = ConstrainedMixture.fit
+
+    def refuse(self, X, y=None, **known):
+        if self.inference != "spanning_tree":
+            raise TooCostlyError("{nodes} cost too much", np.array([0]))
+        return fit(self, X, **known)
+
+    monkeypatch.setattr(ConstrainedMixture, "fit", refuse)
+    with pytest.warns(UserWarning, match="spanning tree is kept"):
+        fitted = shental2003._exact_or_tree(
+            model, three_clumps().X, {"cannot_link": np.array([[0, 31]])}
+        )
+    assert fitted is model
+    assert fitted.labels_[0] != fitted.labels_[31]
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_no_assignment_honours_is_no_matter_of_cost():
+    """Five points around a ring, neighbours different, in two classes: refused, not fitted."""
+    ring = np.column_stack([np.arange(5), np.arange(1, 6) % 5])
+    model = shental2003.ConstrainedGaussianMixture(2, random_state=0)
+    with pytest.raises(NetworkError, match="no joint assignment of points 0, 1, 2, 3 and 4"):
+        shental2003._exact_or_tree(model, three_clumps().X, {"cannot_link": ring})

@@ -1,0 +1,118 @@
+"""Claims of the papers: which verdict follows from which rows."""
+
+from __future__ import annotations
+
+import pytest
+from toy_claims import claim, row
+
+from cgmm.replicate.reading import by_realisation
+from cgmm.replicate.verdicts import judge, read_comparisons
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "tolerance", "verdict"),
+    [
+        ("above", 0.5, 0.0, "reproduced"),
+        ("above", 0.49, 0.0, "not"),
+        ("above", 0.49, 0.02, "reproduced"),
+        ("below", 0.5, 0.0, "reproduced"),
+        ("below", 0.51, 0.0, "not"),
+        ("below", 0.51, 0.02, "reproduced"),
+        ("near", 0.51, 0.02, "reproduced"),
+        ("near", 0.53, 0.02, "not"),
+        ("near", 0.47, 0.02, "not"),
+    ],
+)
+def test_a_claim_holds_within_its_tolerance(kind, value, tolerance, verdict):
+    comparison = claim(claim=kind, tolerance=tolerance)
+    assert judge(comparison, [row(value)]).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("good", "verdict"), [(4, "reproduced"), (3, "partly"), (2, "partly"), (1, "not"), (0, "not")]
+)
+def test_the_verdict_counts_groups(good, verdict):
+    rows = [row(0.9 if i < good else 0.1, data=str(i)) for i in range(4)]
+    assert judge(claim(), rows).verdict == verdict
+
+
+def test_ours_is_a_mean_over_realisations_of_the_rows_that_count():
+    rows = [row(0.4, realisation=0), row(0.8, realisation=1), row(0.0, quantity="other")]
+    rows += [row(0.0, method="b"), row(0.0, data="wine")]
+    (found,) = judge(claim(where={"quantity": "score", "data": ["iris"]}), rows).found
+    assert (found.mean, found.n, found.n_failed) == (pytest.approx(0.6), 2, 0)
+    assert found.standard_error == pytest.approx(0.2)
+
+
+def test_differences_are_taken_realisation_by_realisation():
+    a = [row(v, realisation=i) for i, v in enumerate([0.1, 0.5, 0.9])]
+    b = [row(v, method="b", realisation=i) for i, v in enumerate([0.0, 0.4, 0.8])]
+    comparison = claim(minus={"method": "b"}, bound=0.1, tolerance=1e-9)
+    (found,) = judge(comparison, a + b[::-1]).found
+    assert (found.mean, found.standard_error) == pytest.approx((0.1, 0.0), abs=1e-12)
+    # without its partner a realisation is a failure
+    (found,) = judge(comparison, a + b[1:]).found
+    assert (found.n, found.n_failed, found.holds) == (2, 1, True)
+
+
+def test_a_group_whose_runs_mostly_failed_does_not_hold():
+    values = [0.9, None, None]
+    rows = [row(v, realisation=i) for i, v in enumerate(values)]
+    judgement = judge(claim(), rows)
+    assert (judgement.verdict, judgement.found[0].n_failed) == ("not", 2)
+    assert judge(claim(), rows[:2]).verdict == "reproduced"
+    assert judge(claim(), rows[1:]).verdict == "not"
+
+
+def test_a_comparison_that_matches_nothing_or_too_much_is_an_error():
+    with pytest.raises(ValueError, match="no row"):
+        judge(claim(ours={"method": "c"}), [row(1.0)])
+    with pytest.raises(ValueError, match="several values"):
+        judge(claim(by=[]), [row(1.0), row(0.0, data="wine")])
+
+
+@pytest.mark.parametrize("n", [1, 1.0, "1", [1.0, 7]])
+def test_a_number_agrees_with_its_text_however_it_is_written(n):
+    """As in :func:`by_realisation`, so that a table and a chapter speak of the same rows."""
+    rows = [row(0.9) | {"n": "1"}, row(0.1, realisation=1) | {"n": "10"}]
+    (found,) = judge(claim(where={"n": n}), rows).found
+    assert (found.mean, found.n) == (0.9, 1)
+    (values,) = by_realisation(rows, n=n).values()
+    assert values.tolist() == [0.9]
+
+
+def test_a_comparison_about_no_column_is_named():
+    with pytest.raises(ValueError, match="no column share; it has data"):
+        judge(claim(where={"share": 0.3}), [row(1.0)])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('claim = "above"', 'claim = "over"', "claim is 'over'"),
+        ('verdict = "partly"', 'verdict = "maybe"', "verdict\\s+'maybe'"),
+        ("bound = 0.5\n", "", "comparison 1: .*bound"),
+        ("bound = 0.5", "bound = 0.5\nlimit = 1", "comparison 1: .*limit"),
+    ],
+)
+def test_a_wrong_entry_is_named(tmp_path, old, new, complaint):
+    text = """[[comparison]]
+paper = "p"
+figure = "1"
+quantity = "score"
+printed = "high"
+file = "f"
+by = ["data"]
+where = {quantity = "score"}
+ours = {method = "a"}
+claim = "above"
+bound = 0.5
+tolerance = 0.0
+verdict = "partly"
+"""
+    path = tmp_path / "comparisons.toml"
+    path.write_text(text, encoding="utf-8")
+    assert read_comparisons(path) == [claim(verdict="partly")]
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(ValueError, match=complaint):
+        read_comparisons(path)
