@@ -4,6 +4,7 @@ A relation that is wrong contradicts the fit. But it has also pulled at the fit,
 testify for itself: what counts is the posterior log-odds that its two points belong together, *less
 its own weight*. A weight enters these log-odds as a summand, so that taking a relation out costs no
 second network: one engine, asked K times with some nodes held fixed, judges all relations at once.
+Chapter 14.
 
 =======  ==================================================================
 e, w_e   a relation between two points, and its log-weight: preference rows
@@ -23,7 +24,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from cgmm.mixture import Parameters, node_unaries
-from cgmm.network import Graph, Infer, SideInformation, components
+from cgmm.network import Graph, Infer, SideInformation, connected_components
 from cgmm.numerics import FloatArray, IntArray, check_pairs
 
 __all__ = ["Judgement", "expected_flip_rate", "judge", "log_odds_together"]
@@ -175,11 +176,11 @@ def log_odds_together(infer: Infer, unary: FloatArray, graph: Graph, pairs: IntA
     >>> log_odds_together(infer, np.zeros((3, 2)), graph, np.array([[0, 1], [0, 2]])).round(4)
     array([2.   , 1.325])
     """
-    p, of_node = infer(unary).nodes, components(graph)
+    p, of_node = infer(unary).nodes, connected_components(graph)
     same, apart = np.zeros((2, len(pairs)))
     for now in _rounds(of_node, pairs[:, 0]):
         a, b = pairs[now].T
-        # What is held in another component than b's says nothing about b.
+        # A node held in another component than that of b says nothing about b.
         tied = (of_node[a] == of_node[b])[:, None]
         for k in range(unary.shape[1]):
             p_b = np.where(tied, infer(_held(unary, a[p[a, k] > 0], k)).nodes[b], p[b])
@@ -202,7 +203,7 @@ def _rounds(of_node: IntArray, nodes: IntArray) -> list[IntArray]:
     distinct, place = np.unique(
         np.column_stack([of_node[nodes], nodes]), axis=0, return_inverse=True
     )
-    # Rows are sorted by component: count on from the first of each.
+    # The rows are sorted by component, so that a node's turn is its distance from the first of its.
     _, first, which = np.unique(distinct[:, 0], return_index=True, return_inverse=True)
     turn = (np.arange(len(distinct)) - first[which])[place.ravel()]
     return [np.flatnonzero(turn == t) for t in range(turn.max(initial=-1) + 1)]

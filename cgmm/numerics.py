@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
     "blocks",
+    "check_integer",
     "check_labels",
     "check_pairs",
     "check_ranges",
@@ -36,8 +37,9 @@ AnyArray = TypeVar("AnyArray", bound=NDArray[Any])
 
 # One mebibyte of float64: what one block of work may occupy, so that it stays in a core's cache.
 BLOCK_CELLS = 131_072
-# Modules that stand between a warning and the line that it is about: scikit-learn wraps `fit`.
-OWN_NAMES = ("cgmm.", "sklearn.")
+# What stands between a warning and the line that it is about: scikit-learn wraps `fit`, and its
+# searches over parameters call it through joblib.
+OWN_PACKAGES = {"cgmm", "sklearn", "joblib"}
 # Squares of smaller ranges vanish beside the rounding of what they are added to.
 SMALLEST_RANGE = 1e-150
 
@@ -176,7 +178,9 @@ def check_pairs(name: str, pairs: ArrayLike | None, n_points: int | None = None)
     return whole
 
 
-def check_labels(name: str, labels: ArrayLike, n_points: int | None = None) -> IntArray:
+def check_labels(
+    name: str, labels: ArrayLike, n_points: int | None = None, *, least: int | None = -1
+) -> IntArray:
     """Labels as integers from -1 (unknown), or an error that names the first bad entry.
 
     Parameters
@@ -184,9 +188,11 @@ def check_labels(name: str, labels: ArrayLike, n_points: int | None = None) -> I
     name : str
         What the caller's argument is called.
     labels : (N,) array-like
-        Integers from 0, or -1 for unknown. Whole numbers of any numeric type will do.
+        Integers from 0, or -1 for unknown. Whole numbers of any real type will do.
     n_points : int, default=None
         N; None: any number but zero.
+    least : int or None, default=-1
+        The smallest label: 0 where each must be known, None where any integer may be a name.
 
     Returns
     -------
@@ -211,20 +217,50 @@ def check_labels(name: str, labels: ArrayLike, n_points: int | None = None) -> I
     if array.ndim != 1 or array.size == 0 or (n_points is not None and len(array) != n_points):
         wanted = "one-dimensional and not empty" if n_points is None else f"({n_points},)"
         raise ValueError(f"{name} has shape {array.shape}; it must be {wanted}, a label a point.")
+    allowed = {None: "", -1: " from 0, or -1 for unknown"}.get(least, f" from {least}")
     if array.dtype.kind not in "iubf":
         raise ValueError(
-            f"{name} is of type {array.dtype}; labels must be integers from 0, or -1 for unknown. "
+            f"{name} is of type {array.dtype}; labels must be integers{allowed}. "
             f"np.unique({name}, return_inverse=True)[1] numbers labels of any type."
         )
     with np.errstate(invalid="ignore"):
         whole = array.astype(np.intp)
-    wrong = np.flatnonzero((whole != array) | (whole < -1))
+    wrong = np.flatnonzero((whole != array) | (least is not None and whole < least))
     if len(wrong):
         raise ValueError(
-            f"{name}[{wrong[0]}] is {array[wrong[0]]}; it must be an integer from 0, or -1 for "
-            "unknown."
+            f"{name}[{wrong[0]}] is {array[wrong[0]]}; it must be an integer{allowed}."
         )
     return whole
+
+
+def check_integer(name: str, value: int, least: int, most: int | None = None) -> None:
+    """Refuse a number that is no integer, or out of range.
+
+    Parameters
+    ----------
+    name : str
+        What the caller's argument is called.
+    value : int
+        Its value.
+    least, most : int
+        The smallest and the largest value that will do; None: no largest.
+
+    Raises
+    ------
+    ValueError
+        It names the argument, its value and the range.
+
+    Examples
+    --------
+    >>> check_integer("n_pairs", 3, 0, 2)
+    Traceback (most recent call last):
+        ...
+    ValueError: n_pairs is 3; it must be an integer from 0 to 2.
+    """
+    is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not is_integer or value < least or (most is not None and value > most):
+        limits = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{name} is {value}; it must be an integer {limits}.")
 
 
 def check_ranges(X: FloatArray, *, some_may_vanish: bool = False) -> FloatArray:
@@ -233,7 +269,7 @@ def check_ranges(X: FloatArray, *, some_may_vanish: bool = False) -> FloatArray:
     Parameters
     ----------
     X : (N, D) array
-        The points.
+        The points: finite numbers, at least one row.
     some_may_vanish : bool, default=False
         Whether it is enough that the squares of one column can be represented.
 
@@ -256,12 +292,15 @@ def check_ranges(X: FloatArray, *, some_may_vanish: bool = False) -> FloatArray:
         ...
     ValueError: column 0 spans 0 to 1e+200: its squares overflow. Divide the data by a constant.
     """
+    # As floats: unsigned integers have no negative, and squares of integers wrap around in silence.
+    low, high = X.min(axis=0).astype(float), X.max(axis=0).astype(float)
     with np.errstate(over="ignore", invalid="ignore"):
-        low, high = X.min(axis=0), X.max(axis=0)
-        ranges, sizes = high - low, np.maximum(high, -low)
-        reach = (np.square(ranges).sum() + sizes.max()) * len(X)
-    if not np.isfinite(reach):
-        d = int(np.maximum(ranges, sizes).argmax())
+        ranges = high - low
+        # A sum over points of squares about their mean, and that of the points themselves.
+        sums = (np.square(ranges) + np.maximum(high, -low)) * len(X)
+        total = sums.sum()
+    if not np.isfinite(total):
+        d = int(sums.argmax())
         raise ValueError(
             f"column {d} spans {low[d]:.3g} to {high[d]:.3g}: its squares overflow. Divide the "
             "data by a constant."
@@ -291,8 +330,14 @@ def warn_caller(message: str, category: type[Warning]) -> None:
     category
         Attributed to the caller's line, however deep inside the package it arises.
     """
-    level = 1
-    frame: FrameType | None = sys._getframe()
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(OWN_NAMES):
+    level, frame = 1, sys._getframe()
+    while frame is not None and _is_own(frame):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+def _is_own(frame: FrameType) -> bool:
+    """Whether a frame runs the package's code, or that of a library between it and its caller."""
+    package = str(frame.f_globals.get("__name__")).partition(".")[0]
+    # A doctest bears the name of its module, but calls the package as any other caller does.
+    return package in OWN_PACKAGES and not frame.f_code.co_filename.startswith("<doctest")

@@ -1,4 +1,15 @@
-"""The two shared tools: blocks cover, and normalisation in logs is exact where exp is not."""
+"""The shared tools: blocks cover, normalisation in logs is exact where exp is not, checks name the
+first offender, and a warning points at whoever called the package.
+"""
+
+import _thread
+import doctest
+import runpy
+import time
+import warnings
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
 
 import mpmath
 import numpy as np
@@ -6,8 +17,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from cgmm.numerics import blocks, log_normalise
+from cgmm.numerics import (
+    blocks,
+    check_integer,
+    check_labels,
+    check_ranges,
+    log_normalise,
+    warn_caller,
+)
+
+# ---------------------------------------------------------------------------- blocks and logs
 
 
 @given(st.integers(0, 5000), st.integers(1, 300_000), st.integers(1, 2000))
@@ -51,3 +75,262 @@ def test_log_normalise_accepts_impossible_entries():
     p, totals = log_normalise(np.array([[-np.inf, -800.0]]))
     np.testing.assert_array_equal(p, [[0, 1]])
     assert totals[0] == -800
+
+
+# ---------------------------------------------------------------------------- labels, numbers
+
+NUMBERS = st.one_of(st.integers(-5, 5), st.floats(width=32), st.booleans())
+TYPES = [np.int8, np.int64, np.float16, np.float32, np.float64, np.longdouble]
+
+
+@given(st.lists(NUMBERS, min_size=1), st.sampled_from([-1, 0, None]))
+def test_labels_come_back_whole_or_the_first_bad_entry_is_named(labels, least):
+    wrong = [
+        i for i, k in enumerate(labels)
+        if not (np.isfinite(k) and k == int(k) and (least is None or k >= least) and abs(k) < 2**63)
+    ]  # fmt: skip
+    given_labels = np.array(labels)
+    if wrong:
+        with pytest.raises(ValueError, match=rf"^y\[{wrong[0]}\] is .* must be an integer"):
+            check_labels("y", given_labels, least=least)
+    else:
+        found = check_labels("y", given_labels, len(labels), least=least)
+        assert found.dtype == np.intp
+        assert found.tolist() == labels
+        assert not np.shares_memory(found, given_labels)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_labels_of_every_real_type_are_the_same_labels(kind):
+    assert check_labels("y", np.array([0, -1, 100], dtype=kind)).tolist() == [0, -1, 100]
+    assert check_labels("y", np.array([0, 255], dtype=np.uint8)).tolist() == [0, 255]
+    assert check_labels("y", np.array([True, False])).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("labels", "n_points", "message"),
+    [
+        ([], None, r"y has shape \(0,\); it must be one-dimensional and not empty"),
+        (None, None, r"y has shape \(\)"),
+        (3, None, r"y has shape \(\)"),
+        ([[0], [1]], 2, r"y has shape \(2, 1\); it must be \(2,\)"),
+        ([0, 1, 2], 2, r"y has shape \(3,\); it must be \(2,\)"),
+        (["0", "1"], 2, "y is of type <U1; labels must be integers .* return_inverse"),
+        ([0, None], 2, "y is of type object"),
+        ([0, 2**70], 2, "y is of type object"),
+        ([0, Decimal(1)], 2, "y is of type object"),
+        ([0, 1j], 2, "y is of type complex128"),
+        (np.array([0, 1], dtype="timedelta64[s]"), 2, "y is of type timedelta64"),
+        (np.array([0, 2**63], dtype=np.uint64), 2, r"y\[1\] is 9223372036854775808"),
+        ([0, np.nan], 2, r"y\[1\] is nan; it must be an integer from 0, or -1 for unknown"),
+        ([0, -np.inf], 2, r"y\[1\] is -inf"),
+        ([0, 1e300], 2, r"y\[1\] is 1e\+300"),
+        ([0, -2], 2, r"y\[1\] is -2"),
+    ],
+)
+def test_bad_labels_are_named(labels, n_points, message):
+    with np.errstate(all="raise"), pytest.raises(ValueError, match=message):
+        check_labels("y", labels, n_points)
+
+
+@given(st.integers(-4, 4), st.integers(-4, 4), st.none() | st.integers(-4, 4))
+def test_an_integer_is_in_its_range_or_refused(value, least, most):
+    if least <= value and (most is None or value <= most):
+        check_integer("n", value, least, most)
+        check_integer("n", np.int8(value), least, most)
+    else:
+        limits = f"of at least {least}" if most is None else f"from {least} to {most}"
+        with pytest.raises(ValueError, match=f"^n is {value}; it must be an integer {limits}.$"):
+            check_integer("n", value, least, most)
+
+
+@pytest.mark.parametrize("value", [1.0, True, np.True_, "1", None, np.nan, [1], Fraction(1)])
+def test_what_is_no_integer_is_refused(value):
+    with pytest.raises(ValueError, match=r"^n is .*; it must be an integer from 0 to 5\.$"):
+        check_integer("n", value, 0, 5)
+
+
+# ---------------------------------------------------------------------------- ranges
+
+SIZES = st.integers(-324, 308).map(lambda e: float(f"1e{e}")) | st.sampled_from([0.0, 1.0])
+
+
+@given(
+    arrays(float, st.tuples(st.integers(1, 4), st.integers(1, 3)), elements=st.floats(-0.5, 0.5)),
+    st.lists(SIZES, min_size=3, max_size=3),
+    st.lists(SIZES, min_size=3, max_size=3),
+    st.booleans(),
+)
+def test_ranges_are_those_of_columns_with_usable_squares(X, scales, offsets, some_may_vanish):
+    D = X.shape[1]
+    X = X * scales[:D] + np.array(offsets[:D]) / 2
+    with np.errstate(over="ignore", invalid="ignore"):
+        ranges = np.ptp(X, axis=0)
+        squares = np.square(X - X[0]).sum(axis=0)
+    try:
+        found = check_ranges(X, some_may_vanish=some_may_vanish)
+    except ValueError as error:
+        message = str(error)
+        d = int(message.split()[1])
+        if "overflow" in message:
+            # Within a factor of N D of the largest number, or beyond it.
+            assert max(ranges[d], np.sqrt(abs(X[:, d]).max())) > 1e153
+        else:
+            assert 0 < ranges[d] < 1e-150
+            assert not (some_may_vanish and ranges.max() >= 1e-150)
+    else:
+        np.testing.assert_array_equal(found, ranges)
+        assert np.isfinite(squares.sum())
+        usable = (squares > 0) | (ranges == 0)
+        assert usable.any() if some_may_vanish else usable.all()
+
+
+def test_ranges_are_those_of_any_type():
+    counts = np.array([[0, 250], [200, 3]], dtype=np.uint8)
+    np.testing.assert_array_equal(check_ranges(counts), [200, 247])
+    np.testing.assert_array_equal(check_ranges(counts > 100), [1, 1])
+    far = np.array([[-(2**62)], [2**62]])
+    np.testing.assert_array_equal(check_ranges(far), [2.0**63])
+    # Its squares overflow in single precision, but nobody computes with that.
+    np.testing.assert_allclose(check_ranges(np.array([[0], [1e30]], dtype=np.float32)), 1e30)
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([[0, 0], [1, 1e160]], "column 1 spans 0 to 1e[+]160: its squares overflow"),
+        # The first column is larger, but it is constant: it does no harm.
+        ([[1e200, 0], [1e200, 1e160]], "column 1 spans 0 to 1e[+]160: its squares overflow"),
+        ([[-1e308, 0], [1e308, 1]], "column 0 spans -1e[+]308 to 1e[+]308: its squares overflow"),
+        ([[1e308, 0], [1e308, 1]], "column 0 spans 1e[+]308 to 1e[+]308: its squares overflow"),
+        ([[0, 0], [1, 1e-160]], "column 1 spans 1e-160: its squares vanish. Multiply"),
+        ([[5, 0], [5, 5e-324]], "column 1 spans 4.94e-324: its squares vanish"),
+        ([[0, np.nan], [1, 1]], "column 1 spans nan to nan"),
+        ([[0, np.inf], [1, 1]], "column 1 spans 1 to inf"),
+        (np.empty((0, 2)), "zero-size array"),
+    ],
+)
+def test_columns_without_usable_squares_are_named(X, message):
+    with pytest.raises(ValueError, match=message):
+        check_ranges(np.array(X))
+
+
+def test_one_column_may_be_enough():
+    small = np.array([[0, 0.0], [1e-160, 3]])
+    np.testing.assert_array_equal(check_ranges(small, some_may_vanish=True), [1e-160, 3])
+    with pytest.raises(ValueError, match="column 0 spans 1e-160"):
+        check_ranges(small * [1, 0], some_may_vanish=True)
+    np.testing.assert_array_equal(check_ranges(np.full((3, 2), 1e200)), 0)
+
+
+# ---------------------------------------------------------------------------- warnings
+
+INSIDE = """
+def go(inner):
+    return inner()
+
+def course(inner):
+    yield inner()
+
+class Deep:
+    def fit(self, X, y=None):
+        go(lambda: list(course(lambda: warn_caller("not converged", UserWarning))))
+        self.fitted_ = True
+        return self
+
+    def score(self, X, y=None):
+        return 0.0
+"""
+
+
+def inside(module: str) -> dict:
+    """The names of a module that has that name, and of which this file knows nothing."""
+    names = {"__name__": module, "warn_caller": warn_caller}
+    exec(compile(INSIDE, f"/site-packages/{module.replace('.', '/')}.py", "exec"), names)
+    return names
+
+
+class Deep(inside("cgmm.deep")["Deep"], BaseEstimator):
+    """An estimator that warns from the depth of the package."""
+
+    def __init__(self, some=1):
+        self.some = some
+
+
+def warned(call) -> tuple[str, int]:
+    """File and line of the one warning that the call gives."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    assert {str(warning.message) for warning in caught} == {"not converged"}
+    ((file, line),) = {(warning.filename, warning.lineno) for warning in caught}
+    return file, line
+
+
+def line_of(call) -> tuple[str, int]:
+    return __file__, call.__code__.co_firstlineno
+
+
+OWN = ["cgmm", "cgmm.kmeans.loop", "sklearn", "sklearn.base", "joblib.parallel"]
+
+
+@given(st.lists(st.sampled_from([*OWN, "reader"]), max_size=6))
+def test_a_warning_points_at_the_innermost_line_outside(modules):
+    """A chain of calls, from the last of the modules to the first, and without a line between."""
+    call = partial(warn_caller, "not converged", UserWarning)
+    for module in modules:
+        call = partial(inside(module)["go"], call)
+    where = lambda: call()  # noqa: E731
+    assert warned(where) == (
+        ("/site-packages/reader.py", 3) if "reader" in modules else line_of(where)
+    )
+
+
+X = np.random.default_rng(0).normal(size=(20, 2))
+CALLS = {
+    "directly": lambda: Deep().fit(X),
+    "in a pipeline": lambda: make_pipeline(StandardScaler(), Deep()).fit(X),
+    "in a search": lambda: GridSearchCV(Deep(), {"some": [1, 2]}, cv=2).fit(X),
+    "in a cross-validation": lambda: cross_val_score(Deep(), X, cv=2),
+    "in a pipeline in a search": lambda: GridSearchCV(make_pipeline(Deep()), {}, cv=2).fit(X),
+}
+
+
+@pytest.mark.parametrize("how", CALLS)
+def test_a_warning_of_fit_points_at_its_caller(how):
+    assert warned(CALLS[how]) == line_of(CALLS[how])
+
+
+@pytest.mark.parametrize("module", ["cgmmetrics", "sklearnex.svm", "reader.cgmm", 3])
+def test_only_the_package_and_what_wraps_it_are_passed_over(module):
+    names = inside("reader")
+    names["__name__"] = module
+    file, _ = warned(lambda: names["Deep"]().fit(X))
+    assert file == "/site-packages/reader.py"
+
+
+def test_a_doctest_is_a_caller_even_inside_the_package():
+    names = {"__name__": "cgmm.kmeans.loop", "Deep": Deep, "X": X}
+    example = doctest.DocTestParser().get_doctest(">>> _ = Deep().fit(X)", names, "ours", None, 0)
+    file, line = warned(lambda: doctest.DocTestRunner().run(example))
+    assert (file, line) == ("<doctest ours[0]>", 1)
+
+
+def test_a_script_is_a_caller(tmp_path):
+    script = tmp_path / "mine.py"
+    script.write_text(
+        "from cgmm.numerics import warn_caller as f\nf('not converged', UserWarning)\n"
+    )
+    where = warned(lambda: runpy.run_path(str(script), run_name="__main__"))
+    assert where == (str(script), 2)
+
+
+def test_a_warning_without_any_caller_is_given_all_the_same():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        # A thread of which all lines are the package's own.
+        _thread.start_new_thread(warn_caller, ("not converged", UserWarning))
+        for _ in range(1000):
+            if not caught:
+                time.sleep(0.01)
+    assert [str(warning.message) for warning in caught] == ["not converged"]

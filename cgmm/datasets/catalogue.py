@@ -1,22 +1,12 @@
-"""All data sets by name."""
+"""All data sets by name, as the chapters and the experiments ask for them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from cgmm.datasets import clumps, real, toys
 from cgmm.datasets.dataset import Dataset
-from cgmm.datasets.penalised import lu_set_1, lu_set_2, lu_set_3
-from cgmm.datasets.real import breast_cancer, digits, iris, wine
-from cgmm.datasets.toys import (
-    overlapping_classes,
-    shared_axis,
-    three_classes,
-    two_clusters,
-    two_models,
-    vertical_classes,
-    waveform,
-)
 
 
 def load(name: str, **kwargs: Any) -> Dataset:
@@ -57,20 +47,20 @@ def load(name: str, **kwargs: Any) -> Dataset:
 DATASETS: dict[str, Callable[..., Dataset]] = {
     make.__name__: make
     for make in (
-        vertical_classes,
-        overlapping_classes,
-        three_classes,
-        shared_axis,
-        two_models,
-        lu_set_1,
-        lu_set_2,
-        lu_set_3,
-        two_clusters,
-        waveform,
-        iris,
-        wine,
-        breast_cancer,
-        digits,
+        clumps.vertical_classes,
+        clumps.overlapping_classes,
+        toys.three_classes,
+        toys.shared_axis,
+        clumps.two_models,
+        clumps.lu_set_1,
+        clumps.lu_set_2,
+        clumps.lu_set_3,
+        toys.two_clusters,
+        toys.waveform,
+        real.iris,
+        real.wine,
+        real.breast_cancer,
+        real.digits,
     )
 }
 """Every data set by name; :func:`load` looks here."""

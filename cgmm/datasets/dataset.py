@@ -1,4 +1,8 @@
-"""A data set: points, classes, and what is known of it."""
+"""What every data set of the book is: points, their classes, and what is known of their making.
+
+Letters, as in the book: N points x_i in D dimensions; K classes; θ: weights π_k, means μ_k,
+covariances Σ_k.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,10 @@ import numpy as np
 from cgmm.mixture import Parameters
 from cgmm.numerics import FloatArray, IntArray
 
-# None, an int, or a numpy RandomState, as everywhere in scikit-learn.
-Seed = int | np.random.RandomState | None
+# What scikit-learn's check_random_state takes.
+RandomStateLike = int | np.random.RandomState | None
+# Where most real data have their record: the rest of the DOI follows.
+UCI = "UCI Machine Learning Repository, doi:10.24432/"
 
 
 class Dataset(NamedTuple):
@@ -48,6 +54,7 @@ class Dataset(NamedTuple):
 
 
 def equal_weights(means: FloatArray, covariances: Sequence[FloatArray]) -> Parameters:
+    """The θ of classes that have the same number of points."""
     K = len(means)
     return Parameters(np.full(K, 1 / K), means, np.stack(covariances))
 
@@ -62,8 +69,3 @@ def make_toy(
         "target_names": tuple(f"class {k + 1}" for k in range(y.max() + 1)),
     }
     return Dataset(X, y, name, title, source, **(defaults | known))
-
-
-def require_count(n: int, name: str, least: int) -> None:
-    if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < least:
-        raise ValueError(f"{name} is {n!r}; it must be an integer of at least {least}.")

@@ -1,4 +1,8 @@
-"""Real tables that are fetched once and kept."""
+"""Real tables that this package does not carry: fetched once, and kept. Chapter 13.
+
+The experiments of the papers need them. A table is a CSV file, which may as well be put in place by
+hand: a header row, then one row a point, features first and its label last.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.datasets import fetch_openml
 
-from cgmm.datasets.dataset import Dataset
+from cgmm.datasets.dataset import UCI, Dataset
 from cgmm.numerics import IntArray
-
-# ---------------------------------------------------------------------------- real data, fetched
 
 
 class Remote(NamedTuple):
@@ -25,18 +27,16 @@ class Remote(NamedTuple):
     """Its name at OpenML, where version 1 is taken; None if it is not to be had there."""
 
 
-_UCI = "UCI Machine Learning Repository, doi:10.24432/"
-
 FETCHED: dict[str, Remote] = {
-    "ionosphere": Remote("Radar echoes of the ionosphere", f"{_UCI}C5W01B", "ionosphere"),
+    "ionosphere": Remote("Radar echoes of the ionosphere", f"{UCI}C5W01B", "ionosphere"),
     "pima": Remote(
         "Diabetes among the Pima",
         "J. W. Smith et al. (1988), Using the ADAP learning algorithm to forecast the onset of "
         "diabetes mellitus",
         "diabetes",
     ),
-    "balance-scale": Remote("Balance scale", f"{_UCI}C5488X", "balance-scale"),
-    "pendigits": Remote("Digits written with a pen", f"{_UCI}C5MG6K", "pendigits"),
+    "balance-scale": Remote("Balance scale", f"{UCI}C5488X", "balance-scale"),
+    "pendigits": Remote("Digits written with a pen", f"{UCI}C5MG6K", "pendigits"),
     "faces": Remote(
         "Faces under 64 lights",
         "Extended Yale Face Database B (A. Georghiades, P. Belhumeur and D. Kriegman, 2001), the "
@@ -122,16 +122,9 @@ def _read_table(name: str, path: Path) -> Dataset:
         raise ValueError(f"{path} must have a header row, and rows of features and a label.")
     X = np.array([_numbers(row, header, path, i) for i, row in enumerate(rows, start=2)])
     classes, y = _numbered([row[-1] for row in rows])
-    return Dataset(
-        X=X,
-        y=y,
-        name=name,
-        title=FETCHED[name].title,
-        source=FETCHED[name].source,
-        licence="as its source states it; this package does not contain the data",
-        feature_names=tuple(header[:-1]),
-        target_names=classes,
-    )
+    title, source, _ = FETCHED[name]
+    licence = "as its source states it; this package does not contain the data"
+    return Dataset(X, y, name, title, source, licence, tuple(header[:-1]), classes)
 
 
 def _numbers(row: list[str], header: list[str], path: Path, line: int) -> list[float]:

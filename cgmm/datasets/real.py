@@ -1,4 +1,8 @@
-"""Real tables that scikit-learn bundles."""
+"""Real tables that scikit-learn carries. All through the book.
+
+Each names its record in the UCI Machine Learning Repository, which says who measured what, and
+under which licence.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
-from cgmm.datasets.dataset import Dataset
-
-# ---------------------------------------------------------------------------- real data
+from cgmm.datasets.dataset import UCI, Dataset
 
 
 def iris() -> Dataset:
@@ -29,8 +31,8 @@ def iris() -> Dataset:
         load_iris(),
         "iris",
         "Irises",
-        "R. A. Fisher (1936), The use of multiple measurements in taxonomic problems; "
-        "UCI Machine Learning Repository, doi:10.24432/C56C76; the copy of scikit-learn",
+        "R. A. Fisher (1936), The use of multiple measurements in taxonomic problems",
+        "C56C76",
     )
 
 
@@ -48,11 +50,7 @@ def wine() -> Dataset:
     Dataset('wine': 178 points, 13 features, 3 classes)
     """
     return _bundled(
-        load_wine(),
-        "wine",
-        "Wines",
-        "S. Aeberhard and M. Forina (1992), Wine; "
-        "UCI Machine Learning Repository, doi:10.24432/C5PC7J; the copy of scikit-learn",
+        load_wine(), "wine", "Wines", "S. Aeberhard and M. Forina (1992), Wine", "C5PC7J"
     )
 
 
@@ -74,8 +72,8 @@ def breast_cancer() -> Dataset:
         "breast_cancer",
         "Breast cancer, Wisconsin (diagnostic)",
         "W. Wolberg, O. Mangasarian, N. Street and W. Street (1993), "
-        "Breast Cancer Wisconsin (Diagnostic); "
-        "UCI Machine Learning Repository, doi:10.24432/C5DW2B; the copy of scikit-learn",
+        "Breast Cancer Wisconsin (Diagnostic)",
+        "C5DW2B",
     )
 
 
@@ -97,19 +95,19 @@ def digits() -> Dataset:
         load_digits(),
         "digits",
         "Handwritten digits",
-        "E. Alpaydin and C. Kaynak (1998), Optical Recognition of Handwritten Digits; "
-        "UCI Machine Learning Repository, doi:10.24432/C50P49; the copy of scikit-learn",
+        "E. Alpaydin and C. Kaynak (1998), Optical Recognition of Handwritten Digits",
+        "C50P49",
     )
 
 
-def _bundled(bunch: Any, name: str, title: str, source: str) -> Dataset:
+def _bundled(bunch: Any, name: str, title: str, source: str, record: str) -> Dataset:
     """A Dataset from what one of scikit-learn's loaders returns."""
     return Dataset(
         X=bunch.data.astype(np.float64),
         y=bunch.target.astype(np.int64),
         name=name,
         title=title,
-        source=source,
+        source=f"{source}; {UCI}{record}; the copy of scikit-learn",
         # The copies in scikit-learn carry no licence of their own; UCI states one for each.
         licence="CC BY 4.0, as the UCI Machine Learning Repository lists it",
         feature_names=tuple(map(str, bunch.feature_names)),

@@ -1,9 +1,21 @@
-"""How well a clustering agrees with the truth, with relations, and with its neighbours."""
+"""How well a clustering agrees with the classes: scores on points, on pairs, on neighbourhoods.
+
+A clustering has no names for its clusters, so a score must not depend on them. There are two ways
+out. *Match* clusters with classes, then count points. Or ask only of each *pair* of points
+whether the two belong together, which is also the question that must-links and cannot-links
+answer.
+"""
 
 from cgmm.metrics.matching import match_labels, matched_accuracy
 from cgmm.metrics.neighbours import cumulative_neighbour_purity
-from cgmm.metrics.pairwise import PairwiseScores, balanced_rand_index, pairwise_scores, rand_index
-from cgmm.metrics.relations import BrokenRelations, broken_relations
+from cgmm.metrics.pairs import (
+    BrokenRelations,
+    PairwiseScores,
+    balanced_rand_index,
+    broken_relations,
+    pairwise_scores,
+    rand_index,
+)
 
 __all__ = [
     "BrokenRelations",

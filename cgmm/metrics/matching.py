@@ -1,37 +1,19 @@
-"""How well does a clustering agree with the classes? Scores on points and on pairs of points.
+"""Scores on points: clusters are matched with classes, then the points that fit are counted.
 
-A clustering has no names for its clusters, so a score must not depend on them. There are two ways
-out. *Match* clusters with classes, then count points. Or ask only of each *pair* of points
-whether the two belong together, which is also the question that must-links and cannot-links
-answer.
+A clustering has no names for its clusters, so a score must not depend on them: here the best naming
+counts. All chapters use it.
 
-Letters, as in the book:
-
-====  ==========================================================================
-N     number of points; c_i the class of point i, ĉ_i its predicted cluster
-n_ab  number of points of class a in cluster b, the contingency table
-T     pairs of one class, Σ_a C(Σ_b n_ab, 2)
-Q     pairs of one cluster, Σ_b C(Σ_a n_ab, 2)
-B     pairs of one class and of one cluster, Σ_ab C(n_ab, 2)
-M     all unordered pairs, C(N, 2)
-====  ==========================================================================
-
-Every pair count comes from the non-empty cells of the table: at most N of them, so nothing here
-walks over the N²/2 pairs or needs more memory than the labels do.
+Letters, as in the book: N points; n_ab the number of points of class a in cluster b, the
+contingency table.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 
-from cgmm.metrics.checks import check_labels
-from cgmm.numerics import IntArray
-
-# ---------------------------------------------------------------------------- points
+from cgmm.numerics import IntArray, check_labels
 
 
 def matched_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
@@ -61,8 +43,9 @@ def matched_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     >>> matched_accuracy([0, 0, 0, 1, 1], [7, 7, 3, 3, 3])
     0.8
     """
-    classes, clusters = check_labels(y_true, y_pred)
-    return int(_best_matching(classes, clusters).hits.sum()) / len(classes)
+    classes, clusters = check_both(y_true, y_pred)
+    *_, hits = _best_matching(classes, clusters)
+    return int(hits.sum()) / len(classes)
 
 
 def match_labels(y_true: ArrayLike, y_pred: ArrayLike) -> dict[int, int]:
@@ -98,25 +81,29 @@ def match_labels(y_true: ArrayLike, y_pred: ArrayLike) -> dict[int, int]:
     >>> match_labels([0, 0, 0, 1], [5, 5, 6, 7])
     {5: 0, 6: 2, 7: 1}
     """
-    classes, clusters = check_labels(y_true, y_pred)
-    matching = _best_matching(classes, clusters)
-    named = dict(zip(matching.clusters.tolist(), matching.classes.tolist(), strict=True))
-    surplus = sorted(set(np.unique(clusters).tolist()) - named.keys())
-    fresh = range(int(classes.max()) + 1, int(classes.max()) + 1 + len(surplus))
-    return dict(sorted({**named, **dict(zip(surplus, fresh, strict=True))}.items()))
+    classes, clusters = check_both(y_true, y_pred)
+    names, matched, _ = _best_matching(classes, clusters)
+    surplus = np.setdiff1d(clusters, matched)
+    fresh = classes.max() + 1 + np.arange(len(surplus))
+    keys, values = np.concatenate([matched, surplus]), np.concatenate([names, fresh])
+    return dict(sorted(zip(keys.tolist(), values.tolist(), strict=True)))
 
 
-class _Matching(NamedTuple):
-    classes: IntArray  # (m,) the matched classes, m = min(number of classes, number of clusters)
-    clusters: IntArray  # (m,) their clusters
-    hits: IntArray  # (m,) points that each match gets right
+def _best_matching(classes: IntArray, clusters: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """The one-to-one matching of clusters with classes that gets most points right.
 
-
-def _best_matching(classes: IntArray, clusters: IntArray) -> _Matching:
-    """The one-to-one matching of clusters with classes that gets most points right."""
+    Three (m,) arrays, m the number of classes or of clusters, if there are fewer: matched classes,
+    their clusters, and the points that each match gets right.
+    """
     class_names, a = np.unique(classes, return_inverse=True)
     cluster_names, b = np.unique(clusters, return_inverse=True)
     shape = len(class_names), len(cluster_names)
     table = np.bincount(a * shape[1] + b, minlength=shape[0] * shape[1]).reshape(shape)
     rows, columns = linear_sum_assignment(table, maximize=True)
-    return _Matching(class_names[rows], cluster_names[columns], table[rows, columns])
+    return class_names[rows], cluster_names[columns], table[rows, columns]
+
+
+def check_both(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[IntArray, IntArray]:
+    """Classes and clusters as arrays of integers; any integer may be the name of one."""
+    classes = check_labels("y_true", y_true, least=None)
+    return classes, check_labels("y_pred", y_pred, len(classes), least=None)

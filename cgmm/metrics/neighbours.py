@@ -1,4 +1,7 @@
-"""How pure the neighbourhoods of points are in a metric. Chapter 12."""
+"""How pure the neighbourhoods of points are: a score of a metric, not of a clustering. Chapter 12.
+
+Letters: N points in D dimensions; p the exponent of the distance.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial import KDTree
 
-from cgmm.metrics.checks import check_integers
-from cgmm.numerics import BoolArray, FloatArray, IntArray
-
-# ---------------------------------------------------------------------------- neighbours
+from cgmm.numerics import BoolArray, FloatArray, IntArray, check_integer, check_labels
 
 
 def cumulative_neighbour_purity(
@@ -51,14 +51,13 @@ def cumulative_neighbour_purity(
     >>> cumulative_neighbour_purity(X, [0, 0, 1, 1, 1], 2)
     array([0.8, 0.6])
     """
-    X, classes = np.asarray(X, dtype=float), check_integers(y, "y")
+    X, classes = np.asarray(X, dtype=float), check_labels("y", y, least=None)
     if X.ndim != 2 or len(X) != len(classes) or not np.isfinite(X).all():
         raise ValueError(
             f"X has shape {X.shape}; it must have one row of finite numbers for each of the "
             f"{len(classes)} entries of y."
         )
-    if not 1 <= n_neighbours <= len(X) - 1:
-        raise ValueError(f"n_neighbours is {n_neighbours}; it must be from 1 to N - 1.")
+    check_integer("n_neighbours", n_neighbours, 1, len(X) - 1)
     nearest: IntArray = np.asarray(KDTree(X).query(X, k=n_neighbours + 1, p=p)[1])
     # A point may share its place with others, and then need not be the first that it finds.
     itself: BoolArray = nearest == np.arange(len(X))[:, None]

@@ -1,6 +1,8 @@
-"""Where relations come from: teachers, random pairs, partial labels, answers that are wrong.
+"""Where relations come from: the ways in which the papers make side information from known classes.
 
-Chapter 5 is about this room; every experiment uses it.
+An experiment needs side information of which the truth is known. Each function here plays somebody
+who knows something about the classes, and writes it down in the estimators' formats. None of them
+looks at the points, only at their classes y, or at their places in a grid.
 """
 
 from cgmm.scenarios.answers import (
@@ -10,20 +12,19 @@ from cgmm.scenarios.answers import (
     preferences,
     weight_from_certainty,
 )
+from cgmm.scenarios.chunklets import (
+    equal_chunklets,
+    expected_chunklet_size,
+    links_of_chunklets,
+    teachers,
+)
 from cgmm.scenarios.labels import (
     allowed_classes,
     class_set_stars,
     links_between_class_sets,
     partial_labels,
 )
-from cgmm.scenarios.relations import (
-    Relations,
-    grid_neighbours,
-    links_of_chunklets,
-    pairs_until,
-    random_pairs,
-)
-from cgmm.scenarios.teaching import equal_chunklets, expected_chunklet_size, teachers
+from cgmm.scenarios.relations import Relations, grid_neighbours, pairs_until, random_pairs
 
 __all__ = [
     "Relations",

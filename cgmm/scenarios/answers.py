@@ -1,4 +1,12 @@
-"""Answers that may be wrong: flips, certainties, log-odds. Chapters 5 and 9."""
+"""Answers that may be wrong: flipped relations, certainties and log-odds. Chapters 5 and 9.
+
+====  ===========================================================================
+P     number of relations
+q     probability that a relation is wrong; q̂ its estimate
+γ     certainty of a relation, 1 - q
+w     log-odds of a relation, logit γ
+====  ===========================================================================
+"""
 
 from __future__ import annotations
 
@@ -6,14 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from cgmm.numerics import FloatArray, check_pairs
-from cgmm.scenarios.checks import NAMES, check_classes
-from cgmm.scenarios.relations import Relations, Seed
-
-# ---------------------------------------------------------------------------- noise and certainty
+from cgmm.numerics import FloatArray, check_labels, check_pairs
+from cgmm.scenarios.relations import GeneratorLike, Relations
 
 
-def flip(relations: Relations, q: float, *, random_state: Seed = None) -> Relations:
+def flip(relations: Relations, q: float, *, random_state: GeneratorLike = None) -> Relations:
     """Flipping noise: each relation turns into its opposite with probability q.
 
     Parameters
@@ -51,12 +56,12 @@ def flip(relations: Relations, q: float, *, random_state: Seed = None) -> Relati
     """
     if not 0 <= q <= 0.5:
         raise ValueError(f"q is {q}; a probability of flips must be from 0 to 0.5.")
-    must, cannot = (check_pairs(name, pairs) for name, pairs in zip(NAMES, relations, strict=True))
+    must, cannot = relations
+    must, cannot = check_pairs("must_link", must), check_pairs("cannot_link", cannot)
     rng = np.random.default_rng(random_state)
-    wrong, bad = rng.random(len(must)) < q, rng.random(len(cannot)) < q
-    return Relations(
-        np.concatenate([must[~wrong], cannot[bad]]), np.concatenate([cannot[~bad], must[wrong]])
-    )
+    # Which must-links and which cannot-links turn into their opposite.
+    m, c = rng.random(len(must)) < q, rng.random(len(cannot)) < q
+    return Relations(np.concatenate([must[~m], cannot[c]]), np.concatenate([cannot[~c], must[m]]))
 
 
 def preferences(
@@ -197,11 +202,12 @@ def estimate_flip_rate(
 
     Examples
     --------
+    >>> from cgmm.scenarios import grid_neighbours
     >>> y = np.array([[0, 0, 1], [0, 0, 1]]).ravel()
     >>> round(estimate_flip_rate(y, grid_neighbours((2, 3))), 3)
     0.286
     """
-    y = check_classes(y)
+    y = check_labels("y", y, least=None)
     must = check_pairs("must_link", must_link, len(y))
     cannot = check_pairs("cannot_link", cannot_link, len(y))
     pairs = np.concatenate([must, cannot])

@@ -1,4 +1,7 @@
-"""Some labels, sets of allowed classes, and the relations they imply. Chapters 4 and 5."""
+"""Some labels, sets of allowed classes, and the cannot-links that they imply. Chapters 4, 7 and 10.
+
+Letters: N points, y_i the class of point i; P pairs.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cgmm.numerics import BoolArray, IntArray
-from cgmm.scenarios.checks import check_classes, require_between, require_entries
-from cgmm.scenarios.relations import Seed
-
-# ---------------------------------------------------------------------------- labels, class sets
+from cgmm.numerics import BoolArray, IntArray, check_integer, check_labels
+from cgmm.scenarios.relations import GeneratorLike
 
 
-def partial_labels(y: ArrayLike, n_labelled: int, *, random_state: Seed = None) -> IntArray:
+def partial_labels(
+    y: ArrayLike, n_labelled: int, *, random_state: GeneratorLike = None
+) -> IntArray:
     """Keep the labels of some points, drawn at random, and hide the others.
 
     Parameters
@@ -46,9 +48,8 @@ def partial_labels(y: ArrayLike, n_labelled: int, *, random_state: Seed = None) 
     >>> int((labels >= 0).sum())
     2
     """
-    y = check_classes(y)
-    require_between(n_labelled, 0, len(y), "n_labelled")
-    require_entries(y, 0, None, "y")
+    y = check_labels("y", y, least=0)
+    check_integer("n_labelled", n_labelled, 0, len(y))
     shown = np.random.default_rng(random_state).choice(len(y), n_labelled, replace=False)
     labels = np.full(len(y), -1, dtype=np.int64)
     labels[shown] = y[shown]
@@ -91,9 +92,10 @@ def allowed_classes(
            [0, 0, 1],
            [1, 1, 1]])
     """
-    set_of = check_classes(set_of, "set_of")
+    set_of = check_labels("set_of", set_of)
     masks = np.zeros((len(class_sets) + 1, n_classes), dtype=bool)
-    masks[-1] = True  # where -1 points
+    # A point of which nothing is known has the index -1, and so the last row: all is allowed.
+    masks[-1] = True
     for index, members in enumerate(class_sets):
         members = np.asarray(list(members), dtype=int)
         if len(members) == 0 or members.min() < 0 or members.max() >= n_classes:
@@ -102,7 +104,12 @@ def allowed_classes(
                 f"from 0 to {n_classes - 1}."
             )
         masks[index, members] = True
-    require_entries(set_of, -1, len(class_sets) - 1, "set_of")
+    wrong = np.flatnonzero(set_of >= len(class_sets))
+    if len(wrong):
+        raise ValueError(
+            f"set_of[{wrong[0]}] is {set_of[wrong[0]]}; the class sets are numbered 0 to "
+            f"{len(class_sets) - 1}, and -1 stands for none."
+        )
     return masks[set_of]
 
 
@@ -134,7 +141,7 @@ def links_between_class_sets(set_of: ArrayLike) -> IntArray:
     >>> links_between_class_sets([0, 0, 1, -1, 2]).tolist()
     [[0, 2], [0, 4], [1, 2], [1, 4], [2, 4]]
     """
-    set_of = check_classes(set_of, "set_of")
+    set_of = check_labels("set_of", set_of)
     known = np.flatnonzero(set_of >= 0)
     i, j = np.triu_indices(len(known), 1)
     pairs = np.stack([known[i], known[j]], axis=1)
@@ -142,7 +149,7 @@ def links_between_class_sets(set_of: ArrayLike) -> IntArray:
 
 
 def class_set_stars(
-    set_of: ArrayLike, centre: int, n_partners: int = 6, *, random_state: Seed = None
+    set_of: ArrayLike, centre: int, n_partners: int = 6, *, random_state: GeneratorLike = None
 ) -> IntArray:
     """Cannot-links from each point of one class set to a few points of others, used once each.
 
@@ -179,8 +186,8 @@ def class_set_stars(
     >>> cannot_link[:, 0].tolist(), sorted(cannot_link[:, 1].tolist())
     ([0, 0, 1, 1], [2, 3, 4, 5])
     """
-    set_of = check_classes(set_of, "set_of")
-    require_between(n_partners, 1, None, "n_partners")
+    set_of = check_labels("set_of", set_of)
+    check_integer("n_partners", n_partners, 1)
     if centre < 0 or not (set_of == centre).any():
         raise ValueError(f"no point is of class set {centre}, so nothing can be a centre.")
     centres = np.repeat(np.flatnonzero(set_of == centre), n_partners)

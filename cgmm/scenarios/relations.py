@@ -1,25 +1,15 @@
-"""Where relations come from: the ways in which the papers make side information from known classes.
-
-An experiment needs side information of which the truth is known. Each function here plays somebody
-who knows something about the classes, and writes it down in the estimators' formats. None of them
-looks at the points, only at their classes y, or at their places in a grid.
-
-Letters, as in the book:
+"""Pairs of points, and what somebody says of them: drawn at random, or read off a grid. Chapter 5.
 
 ====  ===========================================================================
 N     number of points; y_i the class of point i
 P     number of pairs
-T, L  number of teachers, and of points that each one is given
-M     number of classes (K elsewhere; M here and in the papers)
-r     L / M
-q     probability that a relation is wrong
-γ     certainty of a relation, 1 - q
-w     log-odds of a relation, logit γ
+K_c   number of connected components that the points fall into
 ====  ===========================================================================
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -28,11 +18,10 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from cgmm.numerics import IntArray
-from cgmm.scenarios.checks import check_classes, require_between
+from cgmm.numerics import IntArray, check_integer, check_labels
 
-# None, an int, or a numpy Generator.
-Seed = int | np.random.Generator | None
+# What numpy's default_rng takes.
+GeneratorLike = int | np.random.Generator | None
 
 
 class Relations(NamedTuple):
@@ -44,40 +33,7 @@ class Relations(NamedTuple):
     """(P', 2) int64, pairs said to be of two classes."""
 
 
-def links_of_chunklets(chunklets: ArrayLike) -> IntArray:
-    """Must-links that make the given chunklets: a chain through each.
-
-    Parameters
-    ----------
-    chunklets : (N,) int array_like
-        The chunklet of each point; -1 for none.
-
-    Returns
-    -------
-    (P, 2) int array
-        must_link; P is the number of points in chunklets less the number of chunklets.
-
-    Raises
-    ------
-    ValueError
-        If chunklets is not a vector of integers.
-
-    Examples
-    --------
-    >>> links_of_chunklets([4, -1, 7, 4, 4, 7]).tolist()
-    [[0, 3], [3, 4], [2, 5]]
-    """
-    chunklets = check_classes(chunklets, "chunklets")
-    order = np.argsort(chunklets, kind="stable").astype(np.int64)
-    order = order[chunklets[order] >= 0]
-    chained = chunklets[order[:-1]] == chunklets[order[1:]]
-    return np.stack([order[:-1], order[1:]], axis=1)[chained]
-
-
-# ---------------------------------------------------------------------------- pairs
-
-
-def random_pairs(y: ArrayLike, n_pairs: int, *, random_state: Seed = None) -> Relations:
+def random_pairs(y: ArrayLike, n_pairs: int, *, random_state: GeneratorLike = None) -> Relations:
     """Pairs that do not overlap, drawn without replacement, and what they are.
 
     Parameters
@@ -109,14 +65,14 @@ def random_pairs(y: ArrayLike, n_pairs: int, *, random_state: Seed = None) -> Re
     >>> len(must_link) + len(cannot_link), len(np.unique(np.concatenate([must_link, cannot_link])))
     (3, 6)
     """
-    y = check_classes(y)
-    require_between(n_pairs, 0, len(y) // 2, "n_pairs")
+    y = check_labels("y", y, least=None)
+    check_integer("n_pairs", n_pairs, 0, len(y) // 2)
     pairs = np.random.default_rng(random_state).permutation(len(y))[: 2 * n_pairs].reshape(-1, 2)
     together = y[pairs[:, 0]] == y[pairs[:, 1]]
     return Relations(pairs[together], pairs[~together])
 
 
-def pairs_until(y: ArrayLike, n_components: int, *, random_state: Seed = None) -> IntArray:
+def pairs_until(y: ArrayLike, n_components: int, *, random_state: GeneratorLike = None) -> IntArray:
     """Random must-links, added until the data fall into so many connected components.
 
     Parameters
@@ -150,15 +106,19 @@ def pairs_until(y: ArrayLike, n_components: int, *, random_state: Seed = None) -
     >>> must_link.shape
     (2, 2)
     """
-    y = check_classes(y)
-    require_between(n_components, len(np.unique(y)), len(y), "n_components")
+    y = check_labels("y", y, least=None)
+    check_integer("n_components", n_components, len(np.unique(y)), len(y))
     rng = np.random.default_rng(random_state)
     pairs = np.empty((0, 2), dtype=np.int64)
     n_draws = len(y) - n_components
     while _count_components(pairs, len(y)) > n_components:
         pairs = _first_occurrences(np.concatenate([pairs, _same_class_pairs(y, n_draws, rng)]))
         n_draws *= 2
-    return pairs[: _shortest_prefix(pairs, len(y), n_components)]
+    # The number of components falls as pairs are added: bisection finds how many are enough.
+    enough = bisect_left(
+        range(len(pairs)), -n_components, key=lambda n: -_count_components(pairs[:n], len(y))
+    )
+    return pairs[:enough]
 
 
 def _same_class_pairs(y: IntArray, n_draws: int, rng: np.random.Generator) -> IntArray:
@@ -180,26 +140,11 @@ def _first_occurrences(pairs: IntArray) -> IntArray:
     return pairs[np.sort(first)]
 
 
-def _shortest_prefix(pairs: IntArray, n_points: int, n_components: int) -> int:
-    """How many of the pairs, from the first, bring the points down to so many components."""
-    too_few, enough = -1, len(pairs)
-    while enough - too_few > 1:
-        middle = (too_few + enough) // 2
-        if _count_components(pairs[:middle], n_points) > n_components:
-            too_few = middle
-        else:
-            enough = middle
-    return enough
-
-
 def _count_components(pairs: IntArray, n_points: int) -> int:
     ties = (np.ones(len(pairs), dtype=bool), (pairs[:, 0], pairs[:, 1]))
     matrix = sparse.coo_array(ties, shape=(n_points, n_points))
     n_parts: Any = connected_components(matrix, directed=False, return_labels=False)
     return int(n_parts)
-
-
-# ---------------------------------------------------------------------------- grids and series
 
 
 def grid_neighbours(shape: int | Sequence[int]) -> IntArray:

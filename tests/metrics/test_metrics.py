@@ -182,10 +182,10 @@ def test_pairs_of_a_million_clusters_of_one_need_no_square_table():
 @pytest.mark.parametrize(
     ("y_true", "y_pred", "message"),
     [
-        ([0, 1, 1], [0, 1], "y_true has 3 labels and y_pred 2"),
+        ([0, 1, 1], [0, 1], r"y_pred has shape \(2,\); it must be \(3,\), a label a point"),
         ([], [], r"y_true has shape \(0,\)"),
         ([0, 1], [[0, 1]], r"y_pred has shape \(1, 2\)"),
-        ([0.0, 1.0], [0, 1], "y_true is of type float64; labels must be integers"),
+        ([0.0, 0.5], [0, 1], r"y_true\[1\] is 0.5; it must be an integer\.$"),
         ([0, 1], ["a", "b"], "y_pred is of type <U1; labels must be integers"),
     ],
 )

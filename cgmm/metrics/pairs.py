@@ -1,4 +1,22 @@
-"""Scores over pairs of points: precision, recall, Rand indices."""
+"""Scores on pairs of points: do classes and clusters agree on whether the two belong together?
+
+A clustering has no names for its clusters, and a question about pairs needs none. It is also the
+question that must-links and cannot-links answer. Chapters 3, 5, 7 and 12 to 14.
+
+Letters, as in the book:
+
+====  ==========================================================================
+N     number of points; c_i the class of point i, ĉ_i its predicted cluster
+n_ab  number of points of class a in cluster b, the contingency table
+T     pairs of one class, Σ_a C(Σ_b n_ab, 2)
+Q     pairs of one cluster, Σ_b C(Σ_a n_ab, 2)
+B     pairs of one class and of one cluster, Σ_ab C(n_ab, 2)
+M     all unordered pairs, C(N, 2)
+====  ==========================================================================
+
+Every pair count comes from the non-empty cells of the table: at most N of them, so nothing here
+walks over the N²/2 pairs or needs more memory than the labels do.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +25,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cgmm.metrics.checks import check_labels, require_that
-from cgmm.numerics import IntArray
+from cgmm.metrics.matching import check_both
+from cgmm.numerics import check_labels, check_pairs
 
 
 class PairwiseScores(NamedTuple):
@@ -20,16 +38,6 @@ class PairwiseScores(NamedTuple):
     """B / T: of the pairs of one class, the share that are put into one cluster."""
     f_half: float
     """f½ = 2PR / (P + R) = 2B / (Q + T) [shental2003, sect. 3]."""
-
-
-class _PairCounts(NamedTuple):
-    both: int  # B
-    same_class: int  # T
-    same_cluster: int  # Q
-    all: int  # M
-
-
-# ---------------------------------------------------------------------------- pairs
 
 
 def pairwise_scores(y_true: ArrayLike, y_pred: ArrayLike) -> PairwiseScores:
@@ -64,11 +72,9 @@ def pairwise_scores(y_true: ArrayLike, y_pred: ArrayLike) -> PairwiseScores:
     >>> pairwise_scores([0, 0, 0, 1, 1], [4, 4, 4, 4, 4])
     PairwiseScores(precision=0.4, recall=1.0, f_half=0.5714285714285714)
     """
-    pairs = _count_pairs(*check_labels(y_true, y_pred))
-    require_that(pairs.same_class, "no two points share a class in y_true: recall is undefined")
-    require_that(
-        pairs.same_cluster, "no two points share a cluster in y_pred: precision is undefined"
-    )
+    pairs = _count_pairs(y_true, y_pred)
+    _require(pairs.same_class, "no two points share a class in y_true: recall is undefined")
+    _require(pairs.same_cluster, "no two points share a cluster in y_pred: precision is undefined")
     return PairwiseScores(
         precision=pairs.both / pairs.same_cluster,
         recall=pairs.both / pairs.same_class,
@@ -101,8 +107,8 @@ def rand_index(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     >>> rand_index([0, 0, 0, 1, 1], [0, 0, 1, 1, 1])
     0.6
     """
-    pairs = _count_pairs(*check_labels(y_true, y_pred))
-    require_that(pairs.all, "a single point makes no pair: there is nothing to agree on")
+    pairs = _count_pairs(y_true, y_pred)
+    _require(pairs.all, "a single point makes no pair: there is nothing to agree on")
     # [barhillel2005, sect. 8.3]  Σ_{i>j} 1{1{c_i = c_j} = 1{ĉ_i = ĉ_j}} / (0.5 N (N - 1))
     apart_in_both = pairs.all - pairs.same_class - pairs.same_cluster + pairs.both
     return (pairs.both + apart_in_both) / pairs.all
@@ -139,34 +145,85 @@ def balanced_rand_index(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     >>> balanced_rand_index([0, 0, 0, 1, 1], [4, 4, 4, 4, 4])
     0.5
     """
-    pairs = _count_pairs(*check_labels(y_true, y_pred))
+    pairs = _count_pairs(y_true, y_pred)
     two_classes = pairs.all - pairs.same_class
-    require_that(
-        pairs.same_class, "no two points share a class in y_true: nothing to keep together"
-    )
-    require_that(two_classes, "all points share one class in y_true: nothing to keep apart")
+    _require(pairs.same_class, "no two points share a class in y_true: nothing to keep together")
+    _require(two_classes, "all points share one class in y_true: nothing to keep apart")
     kept_together = pairs.both / pairs.same_class
     kept_apart = 1 - (pairs.same_cluster - pairs.both) / two_classes
     return (kept_together + kept_apart) / 2
 
 
-# ---------------------------------------------------------------------------- the contingency table
+def _require(count: int, complaint: str) -> None:
+    """Refuse a share of nothing."""
+    if count == 0:
+        raise ValueError(f"{complaint}. Score more points, or use matched_accuracy.")
 
 
-def _count_pairs(classes: IntArray, clusters: IntArray) -> _PairCounts:
+class _PairCounts(NamedTuple):
+    both: int  # B
+    same_class: int  # T
+    same_cluster: int  # Q
+    all: int  # M
+
+
+def _count_pairs(y_true: ArrayLike, y_pred: ArrayLike) -> _PairCounts:
     """B, T, Q and M from the non-empty cells of the contingency table."""
-    (a, n_a), (b, n_b) = _codes(classes), _codes(clusters)
-    cells = np.unique(a * len(n_b) + b, return_counts=True)[1]
-    return _PairCounts(*map(_pairs_within, (cells, n_a, n_b, [len(classes)])))
-
-
-def _codes(labels: IntArray) -> tuple[IntArray, IntArray]:
-    """Number the distinct labels from 0: the number of each point, and how often each occurs."""
-    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    return codes, counts
+    # Classes and clusters by number, from 0, and how many points each has.
+    (_, a, n_a), (_, b, n_b) = (
+        np.unique(labels, return_inverse=True, return_counts=True)
+        for labels in check_both(y_true, y_pred)
+    )
+    n_ab = np.unique(a * len(n_b) + b, return_counts=True)[1]
+    return _PairCounts(*map(_pairs_within, (n_ab, n_a, n_b, [len(a)])))
 
 
 def _pairs_within(sizes: ArrayLike) -> int:
     """Σ n (n - 1) / 2 over groups of the given sizes, exact up to N of some 10⁹."""
     n = np.asarray(sizes, dtype=np.int64)
     return int((n * (n - 1) // 2).sum())
+
+
+# ---------------------------------------------------------------------------- given relations
+
+
+class BrokenRelations(NamedTuple):
+    """How many relations a clustering breaks."""
+
+    must_link: int
+    """Must-links whose two points are in different clusters."""
+    cannot_link: int
+    """Cannot-links whose two points share a cluster."""
+
+
+def broken_relations(
+    y_pred: ArrayLike, must_link: ArrayLike = (), cannot_link: ArrayLike = ()
+) -> BrokenRelations:
+    """Count the relations that a clustering breaks.
+
+    Parameters
+    ----------
+    y_pred : (N,) int array_like
+        Predicted cluster of each point.
+    must_link, cannot_link : (P, 2), (P', 2) int array_like
+        Pairs of sample indices; either may be empty. A pair that stands there twice counts twice.
+
+    Returns
+    -------
+    BrokenRelations
+        ``must_link`` and ``cannot_link``, both zero for a clustering that honours every relation.
+
+    Raises
+    ------
+    ValueError
+        If the labels are no vector of integers, or a pair refers to no point.
+
+    Examples
+    --------
+    >>> broken_relations([0, 0, 1, 1], must_link=[[0, 1], [1, 2]], cannot_link=[[0, 3], [2, 3]])
+    BrokenRelations(must_link=1, cannot_link=1)
+    """
+    clusters = check_labels("y_pred", y_pred, least=None)
+    must_a, must_b = clusters[check_pairs("must_link", must_link, len(clusters))].T
+    cannot_a, cannot_b = clusters[check_pairs("cannot_link", cannot_link, len(clusters))].T
+    return BrokenRelations(int(np.sum(must_a != must_b)), int(np.sum(cannot_a == cannot_b)))

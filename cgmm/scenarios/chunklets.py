@@ -1,4 +1,12 @@
-"""Teachers who each sort a few points: chunklets. Chapter 5."""
+"""Teachers who sort points, and chunklets, points known to share a class. Chapters 5, 6 and 12.
+
+====  ===========================================================================
+N     number of points; y_i the class of point i
+T, L  number of teachers, and of points that each one is given
+M     number of classes (K elsewhere; M here and in the papers)
+r     L / M
+====  ===========================================================================
+"""
 
 from __future__ import annotations
 
@@ -6,11 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import bdtrc, gammainc
 
-from cgmm.numerics import IntArray
-from cgmm.scenarios.checks import check_classes, require_between
-from cgmm.scenarios.relations import Relations, Seed
-
-# ---------------------------------------------------------------------------- teachers
+from cgmm.numerics import IntArray, check_integer, check_labels
+from cgmm.scenarios.relations import GeneratorLike, Relations
 
 
 def teachers(
@@ -19,7 +24,7 @@ def teachers(
     n_points: int,
     *,
     minimal: bool = False,
-    random_state: Seed = None,
+    random_state: GeneratorLike = None,
 ) -> Relations:
     """Distributed learning: teachers who do not know each other sort small piles of points.
 
@@ -65,17 +70,19 @@ def teachers(
     >>> len(teachers([0, 0, 1, 1], 1, 4, minimal=True, random_state=0).cannot_link)
     1
     """
-    y = check_classes(y)
-    require_between(n_teachers, 1, None, "n_teachers")
-    require_between(n_points, 1, len(y), "n_points")
+    y = check_labels("y", y, least=None)
+    check_integer("n_teachers", n_teachers, 1)
+    check_integer("n_points", n_points, 1, len(y))
     rng = np.random.default_rng(random_state)
     draws = [rng.choice(len(y), n_points, replace=False) for _ in range(n_teachers)]
     piles = np.array(draws, dtype=np.int64)
+    # Sorted by class: a part is a run of its pile.
     piles = np.take_along_axis(piles, np.argsort(y[piles], axis=1, kind="stable"), axis=1)
     i, j = np.triu_indices(n_points, 1)
     together = y[piles[:, i]] == y[piles[:, j]]
     apart = ~together
     if minimal:
+        # A chain ties neighbours of a run; two runs are kept apart by the first points of both.
         is_first = np.ones(piles.shape, dtype=bool)
         is_first[:, 1:] = y[piles[:, 1:]] != y[piles[:, :-1]]
         together &= j == i + 1
@@ -132,7 +139,7 @@ def expected_chunklet_size(ratio: float, n_classes: int | None = None) -> float:
 
 
 def equal_chunklets(
-    y: ArrayLike, size: int, n_points: int, *, random_state: Seed = None
+    y: ArrayLike, size: int, n_points: int, *, random_state: GeneratorLike = None
 ) -> IntArray:
     """Chunklets of one size from a random part of the data.
 
@@ -169,9 +176,9 @@ def equal_chunklets(
     >>> np.unique(chunklets, return_counts=True)
     (array([-1,  0,  1,  2,  3]), array([2, 2, 2, 2, 2]))
     """
-    y = check_classes(y)
-    require_between(size, 2, None, "size")
-    require_between(n_points, 0, len(y), "n_points")
+    y = check_labels("y", y, least=None)
+    check_integer("size", size, 2)
+    check_integer("n_points", n_points, 0, len(y))
     drawn = np.random.default_rng(random_state).choice(len(y), n_points, replace=False)
     drawn = drawn[np.argsort(y[drawn], kind="stable")]
     _, starts, counts = np.unique(y[drawn], return_index=True, return_counts=True)
@@ -180,3 +187,33 @@ def equal_chunklets(
     chunklets = np.full(len(y), -1, dtype=np.int64)
     chunklets[drawn[used]] = np.arange(used.sum()) // size
     return chunklets
+
+
+def links_of_chunklets(chunklets: ArrayLike) -> IntArray:
+    """Must-links that make the given chunklets: a chain through each.
+
+    Parameters
+    ----------
+    chunklets : (N,) int array_like
+        The chunklet of each point; -1 for none.
+
+    Returns
+    -------
+    (P, 2) int array
+        must_link; P is the number of points in chunklets less the number of chunklets.
+
+    Raises
+    ------
+    ValueError
+        If chunklets is not a vector of integers.
+
+    Examples
+    --------
+    >>> links_of_chunklets([4, -1, 7, 4, 4, 7]).tolist()
+    [[0, 3], [3, 4], [2, 5]]
+    """
+    chunklets = check_labels("chunklets", chunklets)
+    order = np.argsort(chunklets, kind="stable").astype(np.int64)
+    order = order[chunklets[order] >= 0]
+    chained = chunklets[order[:-1]] == chunklets[order[1:]]
+    return np.stack([order[:-1], order[1:]], axis=1)[chained]

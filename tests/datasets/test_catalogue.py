@@ -1,0 +1,101 @@
+"""Every data set is what it claims, and every generator settles everything by its seed."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+from cgmm import datasets
+from cgmm.datasets import DATASETS, load
+
+GENERATORS = [
+    n for n, make in DATASETS.items() if "random_state" in inspect.signature(make).parameters
+]
+PER_CLASS = [n for n in GENERATORS if "n_per_class" in inspect.signature(DATASETS[n]).parameters]
+
+
+# ---------------------------------------------------------------------------- every data set
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_shapes_types_and_provenance(name):
+    data = load(name)
+    N, D = data.X.shape
+    K = len(data.target_names)
+    assert data.name == name
+    assert data.X.dtype == np.float64
+    assert np.isfinite(data.X).all()
+    assert data.y.dtype == np.int64
+    assert data.y.shape == (N,)
+    assert np.array_equal(np.unique(data.y), np.arange(K))
+    assert len(data.feature_names) == len(set(data.feature_names)) == D
+    assert len(set(data.target_names)) == K
+    assert all(isinstance(text, str) for text in data.feature_names + data.target_names)
+    assert data.title
+    assert data.source
+    assert data.licence
+    assert repr(data) == f"Dataset({name!r}: {N} points, {D} features, {K} classes)"
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_a_second_call_gives_equal_data_that_share_no_memory(name):
+    first, second = load(name), load(name)
+    assert np.array_equal(first.X, second.X)
+    assert np.array_equal(first.y, second.y)
+    first.X[:] = np.nan
+    assert np.isfinite(second.X).all()
+    assert np.isfinite(load(name).X).all()
+
+
+def test_unknown_names_are_told_the_known_ones():
+    with pytest.raises(ValueError, match=r"no data set 'irises'; known are .*iris.*wine"):
+        load("irises")
+
+
+def test_every_public_generator_is_registered():
+    makers = {n for n in datasets.__all__ if inspect.isfunction(getattr(datasets, n))}
+    assert makers - {"fetch", "load"} == set(DATASETS)
+
+
+# ---------------------------------------------------------------------------- every generator
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_the_seed_settles_everything_and_leaves_the_global_state_alone(name):
+    np.random.seed(123)  # noqa: NPY002 - the global state is what is tested
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    first, second, other = (load(name, random_state=seed) for seed in (7, 7, 8))
+    for a, b in zip(first, second, strict=True):
+        assert np.array_equal(a, b) if isinstance(a, np.ndarray) else repr(a) == repr(b)
+    assert not np.array_equal(first.X, other.X)
+    assert np.array_equal(before, np.random.get_state()[1])  # noqa: NPY002
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_a_random_state_is_advanced(name):
+    rng = np.random.RandomState(7)
+    first, second = load(name, random_state=rng), load(name, random_state=rng)
+    assert np.array_equal(first.X, load(name, random_state=7).X)
+    assert not np.array_equal(first.X, second.X)
+
+
+@pytest.mark.parametrize("name", PER_CLASS)
+@pytest.mark.parametrize("n_per_class", [20, 33])
+def test_every_class_has_the_size_asked_for(name, n_per_class):
+    data = load(name, n_per_class=n_per_class)
+    assert np.bincount(data.y).tolist() == [n_per_class] * len(data.target_names)
+
+
+@pytest.mark.parametrize("name", PER_CLASS)
+def test_points_come_in_random_order(name):
+    y = load(name).y
+    assert abs(y[: len(y) // 2].mean() - y.mean()) < 0.15
+
+
+@pytest.mark.parametrize("name", PER_CLASS)
+@pytest.mark.parametrize("n_per_class", [0, -3, 25.0, True])
+def test_bad_sizes_are_refused(name, n_per_class):
+    with pytest.raises(ValueError, match=f"n_per_class is {n_per_class}"):
+        load(name, n_per_class=n_per_class)
