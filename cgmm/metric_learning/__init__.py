@@ -13,7 +13,8 @@ from cgmm.metric_learning.criteria import (
     within_distance,
 )
 from cgmm.metric_learning.discriminant import Discriminant, cfld, principal_axes
-from cgmm.metric_learning.mmc import MMC, objective
+from cgmm.metric_learning.mmc import MMC
+from cgmm.metric_learning.mmc_distances import objective
 from cgmm.metric_learning.online import OnlineRCA
 from cgmm.metric_learning.online_steps import SCHEDULES, flow_step, online_step, overshoots
 from cgmm.metric_learning.rca import RCA
@@ -21,11 +22,11 @@ from cgmm.metric_learning.start import rca_start
 from cgmm.metric_learning.whiten import whitening
 
 __all__ = [
-    "Discriminant",
     "MMC",
-    "OnlineRCA",
     "RCA",
     "SCHEDULES",
+    "Discriminant",
+    "OnlineRCA",
     "cfld",
     "flow_step",
     "information",

@@ -1,4 +1,15 @@
-"""Scatter within chunklets and in all. Chapter 12."""
+"""Chunklets, and how points scatter within them: what relevant component analysis measures.
+
+The first half of chapter 12. Points of one chunklet share a class, whatever it is, so how they
+scatter about the mean of their chunklet is variability that tells nothing of classes.
+
+=========  ===================================================================================
+N, D       points in chunklets of two or more, and their dimensions
+n, n_j     number of these chunklets, and their sizes; Σ_j (n_j - 1) degrees of freedom
+x_ji, m_j  point i of chunklet j, and the mean of the chunklet
+Ĉ, S_t     covariance within chunklets; total covariance, that of one chunklet of all points
+=========  ===================================================================================
+"""
 
 from __future__ import annotations
 
@@ -7,9 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cgmm.numerics import FloatArray, IntArray, blocks
-
-# ---------------------------------------------------------------------------- covariances
+from cgmm.network import SideInformation
+from cgmm.numerics import FloatArray, IntArray, blocks, check_labels, check_pairs, check_ranges
 
 
 def within_chunklet_covariance(
@@ -56,14 +66,14 @@ def within_chunklet_covariance(
            [0., 1.]])
     """
     X = np.asarray(X, dtype=np.float64)
-    require_squares(X)
-    groups = group_points(read_chunklets(chunklet_of, len(X)))
+    check_ranges(X)
+    groups = group_points(check_labels("chunklet_of", chunklet_of, len(X)))
     if len(groups.sizes) == 0:
         raise ValueError(
             "no two points share a chunklet: there is no scatter within chunklets to measure. Give "
             "chunklet_of with at least one chunklet of two points."
         )
-    return within_groups(X, groups, unbiased)
+    return pooled_covariance(X, groups, unbiased)
 
 
 def total_covariance(X: FloatArray) -> FloatArray:
@@ -91,20 +101,30 @@ def total_covariance(X: FloatArray) -> FloatArray:
            [0., 0.]])
     """
     X = np.asarray(X, dtype=np.float64)
-    require_squares(X)
-    return total_scatter(X)
+    check_ranges(X)
+    return covariance_of_all(X)
+
+
+# ---------------------------------------------------------------------------- points in groups
 
 
 class Groups(NamedTuple):
-    """Points in chunklets of two or more, chunklet after chunklet."""
+    """Points sorted by the group that they belong to; points of no group are left out."""
 
-    order: IntArray  # (N,) their rows
-    sizes: IntArray  # (n,) n_j
+    order: IntArray
+    """(N,) rows of the points, group after group."""
+    sizes: IntArray
+    """(n,) n_j."""
 
     @property
     def starts(self) -> IntArray:
-        """(n,) where each chunklet starts in ``order``."""
+        """(n,) where each group starts in ``order``."""
         return np.cumsum(self.sizes) - self.sizes
+
+    @property
+    def ends(self) -> IntArray:
+        """(N,) for each point where its group ends in ``order``."""
+        return np.repeat(np.cumsum(self.sizes), self.sizes)
 
     @property
     def freedom(self) -> int:
@@ -112,54 +132,55 @@ class Groups(NamedTuple):
         return int(self.sizes.sum()) - len(self.sizes)
 
 
-def within_groups(X: FloatArray, groups: Groups, unbiased: bool = False) -> FloatArray:
+def group_points(group_of: IntArray, smallest: int = 2) -> Groups:
+    """Sort points by group; -1 and groups of fewer than ``smallest`` points do not count."""
+    members = np.flatnonzero(group_of >= 0)
+    order = members[np.argsort(group_of[members], kind="stable")]
+    starts = np.flatnonzero(np.diff(group_of[order], prepend=-1))
+    sizes = np.diff(starts, append=len(order))
+    large = sizes >= smallest
+    return Groups(order[np.repeat(large, sizes)], sizes[large])
+
+
+def check_chunklets(y: ArrayLike | None, n_points: int) -> IntArray:
+    """(N,) the chunklet of each point, -1 for none; without ``y`` no point has one."""
+    if y is None:
+        return np.full(n_points, -1)
+    array = np.asarray(y)
+    # Columns of a table may hold numbers as objects; a list of them makes an array of numbers.
+    return check_labels("y", array.tolist() if array.dtype == object else array, n_points)
+
+
+def close_chunklets(chunklet_of: IntArray, must_link: ArrayLike | None) -> SideInformation:
+    """Close chunklets and must-links together: a node is what chains of both tie."""
+    chunklets = group_points(chunklet_of)
+    # A star of must-links about its first point holds a chunklet together.
+    centres = np.repeat(chunklets.order[chunklets.starts], chunklets.sizes)
+    stars = np.column_stack([centres, chunklets.order])
+    given = check_pairs("must_link", must_link, len(chunklet_of))
+    return SideInformation.build(len(chunklet_of), must_link=np.concatenate([given, stars]))
+
+
+# ---------------------------------------------------------------------------- covariances
+
+
+def pooled_covariance(X: FloatArray, groups: Groups, unbiased: bool = False) -> FloatArray:
+    """Ĉ of points in groups of two or more."""
     # [barhillel2005, eq. 1], N being the number of points in chunklets as in eq. 11;
     # [barhillel2005, sect. 5] for the unbiased one
     return _scatter(X, groups) / (groups.freedom if unbiased else len(groups.order))
 
 
-def total_scatter(X: FloatArray) -> FloatArray:
-    return _scatter(X, Groups(np.arange(len(X)), np.array([len(X)]))) / len(X)
-
-
-def read_chunklets(chunklet_of: ArrayLike, n_samples: int) -> IntArray:
-    """(N,) integers from -1, or the first entry that is none."""
-    array = np.asarray(chunklet_of)
-    if array.shape != (n_samples,):
-        raise ValueError(
-            f"y has shape {array.shape}; it must be ({n_samples},), the chunklet of each sample, "
-            "-1 for none."
-        )
-    try:
-        array = array if array.dtype.kind in "iu" else array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"Unknown label type of y, {array.dtype}: chunklets are integers from 0, -1 for none. "
-            "Encode names, by numpy.unique(y, return_inverse=True)[1] for instance."
-        ) from error
-    with np.errstate(invalid="ignore"):
-        whole = array.astype(np.intp)
-    wrong = np.flatnonzero((whole != array) | (whole < -1))
-    if len(wrong):
-        raise ValueError(
-            f"y[{wrong[0]}] is {array[wrong[0]]}; a chunklet must be an integer from 0, or -1 for "
-            "none."
-        )
-    return whole
-
-
-def group_points(chunklet_of: IntArray) -> Groups:
-    members = np.flatnonzero(chunklet_of >= 0)
-    order = members[np.argsort(chunklet_of[members], kind="stable")]
-    starts = np.flatnonzero(np.diff(chunklet_of[order], prepend=-1))
-    sizes = np.diff(starts, append=len(order))
-    return Groups(order[np.repeat(sizes > 1, sizes)], sizes[sizes > 1])
+def covariance_of_all(X: FloatArray) -> FloatArray:
+    """S_t: all points are one group."""
+    return pooled_covariance(X, Groups(np.arange(len(X)), np.array([len(X)])))
 
 
 def _scatter(X: FloatArray, groups: Groups) -> FloatArray:
-    """Σ_j Σ_i (x_ji - m_j)(x_ji - m_j)ᵗ, over blocks that may cut chunklets anywhere."""
+    """Σ_j Σ_i (x_ji - m_j)(x_ji - m_j)ᵗ, over blocks that may cut groups anywhere."""
     order, starts = groups.order, groups.starts
     scatter = np.zeros((X.shape[1], X.shape[1]))
+    # Of the group that a block cuts: how many of its points came before, and their mean.
     seen, mean = 0, np.zeros(X.shape[1])
     for block in blocks(len(order), 2 * X.shape[1]):
         first, last = np.searchsorted(starts, [block.start, block.stop - 1], side="right")
@@ -169,42 +190,48 @@ def _scatter(X: FloatArray, groups: Groups) -> FloatArray:
         scatter += rows.T @ rows
         if starts[first - 1] == block.start:
             seen = 0
-        # Two parts of a chunklet scatter about their common mean as well.
+        # Two parts of a group scatter about their common mean as well.
         apart = means[0] - mean
         scatter += np.outer(apart, apart) * (seen * counts[0] / (seen + counts[0]))
-        mean = means[-1] + (seen * (mean - means[-1]) / (seen + counts[0])) * (len(begins) == 1)
-        seen = counts[-1] + seen * (len(begins) == 1)
+        if len(begins) > 1:
+            seen, mean = counts[-1], means[-1]
+        else:
+            seen, mean = seen + counts[0], means[0] - seen * apart / (seen + counts[0])
     return scatter
 
 
 def centre_groups(
-    rows: FloatArray, begins: IntArray, counts: IntArray
+    rows: FloatArray, starts: IntArray, sizes: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Rows less the mean of their group, and these means."""
-    # By the first row of each group first: equal rows then leave exact zeros, and no offset of the
-    # data costs digits.
-    anchors = rows[begins]
-    rows -= np.repeat(anchors, counts, axis=0)
-    means = np.add.reduceat(rows, begins, axis=0) / counts[:, None]
-    rows -= np.repeat(means, counts, axis=0)
+    """Subtract from rows, in place, the mean of their group; return them and these means."""
+    # The first row of each group is subtracted first: equal rows then leave exact zeros, and no
+    # offset of the data costs digits.
+    anchors = rows[starts]
+    rows -= np.repeat(anchors, sizes, axis=0)
+    means = np.add.reduceat(rows, starts, axis=0) / sizes[:, None]
+    rows -= np.repeat(means, sizes, axis=0)
     return rows, anchors + means
 
 
-def require_squares(X: FloatArray) -> None:
-    """Refuse data whose squares overflow, or vanish."""
-    with np.errstate(over="ignore"):
-        low, high = X.min(axis=0), X.max(axis=0)
-        ranges, sizes = high - low, np.maximum(high, -low)
-        reach = (np.square(ranges).sum() + sizes.max()) * len(X)
-    if not np.isfinite(reach):
-        worst = np.maximum(ranges, sizes).argmax()
+def chunklet_deviations(X: FloatArray, chunklets: Groups) -> list[FloatArray]:
+    """(n_j, D) points less their mean, one array a chunklet, in the order of first points."""
+    rows, _ = centre_groups(X[chunklets.order], chunklets.starts, chunklets.sizes)
+    parts = np.split(rows, chunklets.starts[1:])
+    return [parts[j] for j in np.argsort(chunklets.order[chunklets.starts])]
+
+
+# ---------------------------------------------------------------------------- rounding
+
+
+def rounding_noise(X: FloatArray) -> FloatArray:
+    """(D,) how far rounding may have moved the entries of each column, with a margin."""
+    return 4 * np.finfo(float).eps * np.maximum(X.max(axis=0), -X.min(axis=0))
+
+
+def require_scatter(within: FloatArray, noise: FloatArray) -> None:
+    """Refuse chunklets whose points differ in no column by more than rounding."""
+    if not (np.sqrt(within.diagonal()) > noise).any():
         raise ValueError(
-            f"column {worst} spans {low[worst]:.3g} to {high[worst]:.3g}: its squares overflow. "
-            "Divide the data by a constant."
-        )
-    small = np.flatnonzero((ranges > 0) & (ranges < 1e-150))
-    if len(small):
-        raise ValueError(
-            f"column {small[0]} spans {ranges[small[0]]:.3g}: its squares vanish. Multiply the "
-            "data by a constant, or drop the column."
+            "the points of every chunklet coincide, or differ by no more than rounding, so they "
+            "tell nothing of how a class scatters. Give must-links between points that differ."
         )

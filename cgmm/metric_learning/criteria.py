@@ -1,12 +1,20 @@
-"""The criteria that RCA is shown to optimise. Chapter 12."""
+"""The criteria that RCA is shown to optimise, and what its estimate costs. Chapter 12.
+
+Three criteria, whose best metric is Ĉ⁻¹ or a multiple of it: information, distance within chunklets
+at unit volume, likelihood. Three ratios of variances: of the estimator Ĉ, and of directions.
+
+=======  ======================================================================================
+A, B     rows of a linear map y = A x to K of D dimensions; a metric B = AᵗA
+Ĉ, S_t   covariance within chunklets; total covariance
+n, k, N  number of chunklets, points in each, and in all of them
+=======  ======================================================================================
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from cgmm.numerics import FloatArray
-
-# ---------------------------------------------------------------------------- optimality
 
 
 def information(rows: FloatArray, within: FloatArray, total: FloatArray | None = None) -> float:
@@ -40,6 +48,7 @@ def information(rows: FloatArray, within: FloatArray, total: FloatArray | None =
 
     Examples
     --------
+    >>> from cgmm.metric_learning import whitening
     >>> C = np.diag([1.0, 4.0])
     >>> information(whitening(C), C) > information(np.eye(2), C)
     True

@@ -1,4 +1,13 @@
-"""Fisher's discriminant from chunklets, and principal axes. Chapter 12."""
+"""Fewer dimensions: Fisher's discriminant from chunklets, and principal axes.
+
+Chapter 12. The discriminant is the last step of Algorithm 2 of barhillel2005, the axes its second.
+
+=======  ======================================================================================
+Ĉ, S_t   covariance within chunklets, and total covariance, D by D
+A, K     rows of a linear map y = A x to K dimensions
+λ        ratio of total variance to variance within chunklets, along a row of A
+=======  ======================================================================================
+"""
 
 from __future__ import annotations
 
@@ -6,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cgmm.metric_learning.whiten import TOL, spectrum_of, with_signs
+from cgmm.metric_learning.whiten import TOL, correlation_spectrum, fix_signs
 from cgmm.numerics import FloatArray
 
 
@@ -36,7 +45,7 @@ def cfld(
     n_components : int, default=None
         K; None and more than the rank of Ĉ give that rank.
     tol, noise
-        As in :func:`whitening`.
+        As in :func:`~cgmm.metric_learning.whitening`.
 
     Returns
     -------
@@ -56,11 +65,11 @@ def cfld(
            [1. , 0. ]]), array([9., 1.]))
     """
     # [barhillel2005, eq. 14]
-    scale, values, vectors = spectrum_of(within, tol, noise)
-    rows = (vectors / np.sqrt(values)).T / scale
+    spectrum = correlation_spectrum(within, tol, noise)
+    rows = spectrum.whitening_rows
     ratios, turn = np.linalg.eigh(rows @ total @ rows.T)
     K = len(rows) if n_components is None else min(n_components, len(rows))
-    return Discriminant(with_signs(turn.T[::-1][:K] @ rows, scale), ratios[::-1][:K])
+    return Discriminant(fix_signs(turn.T[::-1][:K] @ rows, spectrum.scale), ratios[::-1][:K])
 
 
 def principal_axes(covariance: FloatArray, n_components: int) -> FloatArray:
@@ -84,4 +93,4 @@ def principal_axes(covariance: FloatArray, n_components: int) -> FloatArray:
     array([[0., 1.]])
     """
     rows = np.linalg.eigh(covariance)[1].T[::-1][:n_components]
-    return with_signs(rows, np.ones(len(covariance)))
+    return fix_signs(rows, np.ones(len(covariance)))

@@ -21,6 +21,9 @@ the same.
 The maximum often has a low rank. One direction can be the best trade of the two sums, and any other
 then only dilutes it: on iris and wine, A flattens the data to a line.
 
+Chapter 12. In the order of a fit: ``mmc_pairs`` has Q_P and Q_N; ``mmc_space`` whitens, and refuses
+what has no maximum; ``mmc_distances`` has f, its gradient and the bound; ``mmc_ascent`` climbs.
+
 =========  =================================================================================
 N, D       number of points x_i, and their dimensions
 Q_P, Q_N   must-linked and cannot-linked pairs, each a set of unordered pairs
@@ -36,33 +39,31 @@ G          gradient of f at M: ½ Σ_{Q_N} u uᵀ / η; for a diagonal metric it
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from cgmm.metric_learning.mmc_ascent import Ascent, centre_of, symmetric_root
-from cgmm.metric_learning.mmc_distances import Distances, require_difference
-from cgmm.metric_learning.mmc_pairs import at_most, check_y, read_pairs
+from cgmm.metric_learning.linear_map import LinearMap
+from cgmm.metric_learning.mmc_ascent import Ascent
+from cgmm.metric_learning.mmc_distances import Distances
+from cgmm.metric_learning.mmc_pairs import check_classes, check_relations, sample_far_pairs
 from cgmm.metric_learning.mmc_space import (
     Space,
-    Units,
     in_units_of_range,
+    require_difference,
     require_maximum,
-    root_of_scatter,
-    whiten_space,
+    whiten_by_scatter,
 )
-from cgmm.numerics import FloatArray
+from cgmm.numerics import FloatArray, warn_caller
 
 
-class MMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MMC(LinearMap):
     """Metric that keeps cannot-linked points apart and must-linked points near.
 
     Parameters
@@ -109,6 +110,7 @@ class MMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     -----
     The problem is concave, so there are no local maxima and no starts to choose. Distances do not
     depend on the units of the features nor, with a full A, on the axes of the data.
+    ``get_mahalanobis_matrix`` gives A, symmetric and positive semi-definite.
 
     Xing et al. fit a diagonal A by minimising Σ_{Q_P} ‖·‖²_A - log Σ_{Q_N} ‖·‖_A. That gives half
     of our A: of all its multiples, the one whose first sum is one half.
@@ -202,25 +204,26 @@ class MMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         self._validate_params()
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        near, far = read_pairs(X, check_y(X, y), must_link, cannot_link)
-        far = at_most(far, self.max_cannot_links, check_random_state(self.random_state))
-        X, units = in_units_of_range(X)
-        space = whiten_space(X, units, near, self.diagonal)
+        near, far = check_relations(check_classes(X, y), must_link, cannot_link)
+        far = sample_far_pairs(far, self.max_cannot_links, check_random_state(self.random_state))
+        X, ranges, noise = in_units_of_range(X)
+        space = whiten_by_scatter(X, noise, near, self.diagonal)
         require_maximum(X, space, far)
         distances = Distances(X @ space.whitening, far, identity_of=X)
-        require_difference(distances, space)
+        require_difference(distances.mean_length, space)
         ascent = Ascent(distances, self.max_iter, self.tol, self.verbose)
-        ascent.run(centre_of(space.rank, self.diagonal))
-        self._store(ascent, space, units)
+        # From the middle: all whitened directions count alike.
+        ascent.run(np.ones(space.rank) if self.diagonal else np.eye(space.rank))
+        self._store(ascent, space, ranges)
         # After everything is stored: the warning may be an error.
         _warn_about(space, ascent)
         return self
 
-    def _store(self, ascent: Ascent, space: Space, units: Units) -> None:
+    def _store(self, ascent: Ascent, space: Space, ranges: FloatArray) -> None:
         L, W = ascent.best.factor, space.whitening * space.scatter[:, None]
         # A = W M Wᵀ, with features in units of their scatter.
-        root = np.diag(W @ abs(L)) if self.diagonal else symmetric_root(W @ L)
-        self.components_ = root / (space.scatter * units.ranges)
+        root = np.diag(W @ abs(L)) if self.diagonal else _symmetric_root(W @ L)
+        self.components_ = root / (space.scatter * ranges)
         self.objective_ = ascent.best.objective
         self.gap_ = max(0.0, ascent.upper - self.objective_)
         self.history_ = np.array(ascent.history)
@@ -228,121 +231,35 @@ class MMC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.converged_ = ascent.certain
         self.n_cannot_links_ = ascent.distances.n_pairs
 
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Map points so that Euclidean distances are those of the metric.
 
-        Parameters
-        ----------
-        X : (N, D) array-like
-            Points.
-
-        Returns
-        -------
-        (N, D) array
-            ``X @ components_.T``.
-        """
-        check_is_fitted(self, "components_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return X @ self.components_.T
-
-    def get_mahalanobis_matrix(self) -> FloatArray:
-        """The metric itself.
-
-        Returns
-        -------
-        (D, D) array
-            A, symmetric and positive semi-definite, with Σ ‖x_i - x_j‖²_A = 1 over Q_P.
-        """
-        check_is_fitted(self, "components_")
-        return self.components_.T @ self.components_
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
-
-def objective(
-    components: ArrayLike,
-    X: ArrayLike,
-    y: ArrayLike | None = None,
-    *,
-    must_link: ArrayLike | None = None,
-    cannot_link: ArrayLike | str | None = None,
-) -> float:
-    """Value of any metric for given relations, whatever its scale: what :class:`MMC` maximises.
-
-    Parameters
-    ----------
-    components : (any, D) array-like
-        L with A = Lᵀ L.
-    X : (N, D) array-like
-        The points.
-    y, must_link, cannot_link
-        As in :meth:`MMC.fit`.
-
-    Returns
-    -------
-    float
-        Σ_{Q_N} ‖x_i - x_j‖_A / (Σ_{Q_P} ‖x_i - x_j‖²_A)^½.
-
-    Raises
-    ------
-    ValueError
-        If the relations contradict each other or one kind is missing, or if all must-linked points
-        coincide under the metric.
-
-    Examples
-    --------
-    >>> X = [[0, 0], [3, 4], [5, 12]]
-    >>> objective(np.eye(2), X, must_link=[[0, 1]], cannot_link=[[0, 2]])
-    2.6
-    """
-    X = check_array(X, dtype=np.float64, input_name="X")
-    components = check_array(components, dtype=np.float64, input_name="components")
-    if components.shape[1] != X.shape[1]:
-        raise ValueError(
-            f"components has {components.shape[1]} columns, but the points have {X.shape[1]} "
-            "features; give L of shape (any, D)."
-        )
-    near, far = read_pairs(X, check_y(X, y), must_link, cannot_link)
-    # Differences only: without an offset they round less.
-    mapped = (X - X[0]) @ components.T
-    scatter = np.linalg.norm(root_of_scatter(mapped, near))
-    if scatter == 0:
-        raise ValueError(
-            "all must-linked points coincide under this metric: the objective has no value. Give "
-            "must-links, or components, that tell them apart."
-        )
-    return float(Distances(mapped, far, identity_of=mapped).total() / scatter)
-
-
-# ---------------------------------------------------------------------------- warnings
+def _symmetric_root(B: FloatArray) -> FloatArray:
+    """(B Bᵀ)^½ without the squares, in which small eigenvalues would drown."""
+    used = B.any(axis=1)
+    axes, s, _ = np.linalg.svd(B[used], full_matrices=False)
+    root = np.zeros((len(B), len(B)))
+    # Features that the metric does not use keep an exact zero.
+    root[np.ix_(used, used)] = (axes * s) @ axes.T
+    return root
 
 
 def _warn_about(space: Space, ascent: Ascent) -> None:
     """Say what the user should know about the answer."""
     n_dims, rank = space.whitening.shape
     if rank < n_dims:
-        warnings.warn(
+        warn_caller(
             f"linked points differ in {rank} of {n_dims} dimensions only (some feature is constant "
             "or depends on others); the metric is zero in the rest.",
             UserWarning,
-            stacklevel=3,
         )
     excess = ascent.upper / ascent.best.objective - 1
     known = f"the maximum may be a fraction of {excess:.1e} above objective_"
+    n_iter = len(ascent.history)
     if ascent.interrupted:
-        n_iter = len(ascent.history) - 1
-        _warn(f"MMC was interrupted; the best of {n_iter} iterations is kept, and {known}.")
-    elif not ascent.certain and len(ascent.history) >= ascent.max_iter:
-        _warn(
-            f"MMC did not converge in {ascent.max_iter} iterations; {known}. Increase max_iter or "
-            "tol."
-        )
-    elif not ascent.certain:
-        _warn(f"MMC stopped where rounding hides any gain; {known}. Increase tol.")
-
-
-def _warn(message: str) -> None:
-    """A ConvergenceWarning that points at the caller of ``fit``."""
-    warnings.warn(message, ConvergenceWarning, stacklevel=4)
+        said = f"was interrupted; the best of {n_iter - 1} iterations is kept, and {known}."
+    elif ascent.certain:
+        return
+    elif n_iter >= ascent.max_iter:
+        said = f"did not converge in {n_iter} iterations; {known}. Increase max_iter or tol."
+    else:
+        said = f"stopped where rounding hides any gain; {known}. Increase tol."
+    warn_caller(f"MMC {said}", ConvergenceWarning)

@@ -1,4 +1,16 @@
-"""The ascent of MMC and its certificate. Chapter 12."""
+"""The search for Xing's metric, which ends with a certificate.
+
+Chapter 12. The objective f is concave in M, so that the gradient G at any M bounds its maximum:
+f(M) + λ_max(G) - tr(G M) is not exceeded. The search climbs on a factor of M until the best value
+so far is close enough to the lowest bound so far.
+
+=========  =================================================================================
+L, M       a factor of norm one, and the metric M = L Lᵀ; for a diagonal metric a vector, and
+           M = diag(L²)
+f, G       objective, and its gradient in M
+v          vertex: of all v vᵀ with ‖v‖ = 1 the one to which f rises most
+=========  =================================================================================
+"""
 
 from __future__ import annotations
 
@@ -8,13 +20,10 @@ import numpy as np
 from scipy.optimize import minimize
 
 from cgmm.metric_learning.mmc_distances import Distances, Value
-from cgmm.metric_learning.mmc_space import EPS
 from cgmm.numerics import FloatArray
 
 # No certificate can be closer than the rounding of the sums that it compares.
 ROUNDING = 1e-14
-
-# ---------------------------------------------------------------------------- search
 
 
 class Ascent:
@@ -23,8 +32,8 @@ class Ascent:
     def __init__(self, distances: Distances, max_iter: int, tol: float, verbose: int):
         self.distances = distances
         self.max_iter, self.tol, self.verbose = max_iter, max(tol, ROUNDING), verbose
-        # Unset until the first look, which is the first thing that a run does.
-        self.best: Value = None  # type: ignore[assignment]
+        # Nothing is known before the first look.
+        self.best = Value(np.empty(0), -np.inf, np.empty(0), np.inf)
         self.upper = np.inf
         self.history: list[float] = []
         self.interrupted = False
@@ -50,9 +59,9 @@ class Ascent:
                 self._quasi_newton()
                 if not self.done:
                     self._towards_vertex()
-                gains = self.best.objective > before * (1 + 4 * EPS)
+                gains = self.best.objective > before * (1 + 4 * np.finfo(float).eps)
         except KeyboardInterrupt:
-            # Nothing yet but the start.
+            # A start alone is no fit.
             if len(self.history) < 2:
                 raise
             self.interrupted = True
@@ -60,7 +69,7 @@ class Ascent:
     def _look(self, factor: FloatArray) -> Value:
         """Evaluate; remember the best factor, and the lowest of the upper bounds."""
         value = self.distances.at(factor)
-        if self.best is None or value.objective > self.best.objective:
+        if value.objective > self.best.objective:
             self.best = value
         self.upper = min(self.upper, value.upper)
         return value
@@ -110,11 +119,6 @@ class Ascent:
         self._record()
 
 
-def centre_of(rank: int, diagonal: bool) -> FloatArray:
-    """A factor of the identity's direction: the metric that whitens by S."""
-    return np.ones(rank) if diagonal else np.eye(rank)
-
-
 def _vertex(G: FloatArray) -> FloatArray:
     """The unit factor of rank one along which the gradient is steepest."""
     if G.ndim == 1:
@@ -128,13 +132,3 @@ def _mixed(L: FloatArray, vertex: FloatArray, t: float) -> FloatArray:
         return np.sqrt((1 - t) * L**2 + t * vertex**2)
     U, s, _ = np.linalg.svd(np.column_stack([np.sqrt(1 - t) * L, np.sqrt(t) * vertex]))
     return U * s
-
-
-def symmetric_root(B: FloatArray) -> FloatArray:
-    """(B Bᵀ)^½ without the squares, in which small eigenvalues would drown."""
-    used = B.any(axis=1)
-    axes, s, _ = np.linalg.svd(B[used], full_matrices=False)
-    root = np.zeros((len(B), len(B)))
-    # Features that the metric does not use keep an exact zero.
-    root[np.ix_(used, used)] = (axes * s) @ axes.T
-    return root

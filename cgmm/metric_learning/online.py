@@ -1,4 +1,14 @@
-"""The estimator OnlineRCA. Chapter 12."""
+"""Relevant component analysis of a stream of chunklets: the estimator. Chapter 12.
+
+The estimator takes the steps of ``online_steps``, one a chunklet, and says when they have not led
+to a whitening, or cannot.
+
+=======  ======================================================================================
+W, D     the map so far, D by D
+Ĉ        covariance within chunklets, which W is to whiten
+η_0, η   the parameter ``eta``, and the size of a step that a schedule makes of it
+=======  ======================================================================================
+"""
 
 from __future__ import annotations
 
@@ -13,30 +23,31 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from cgmm.metric_learning.chunklets import within_groups
-from cgmm.metric_learning.linear_map import (
-    LinearMap,
-    read_points,
-    rounding_of,
-    warn_convergence,
-    warn_left_out,
+from cgmm.metric_learning.chunklets import (
+    chunklet_deviations,
+    pooled_covariance,
+    require_scatter,
+    rounding_noise,
 )
+from cgmm.metric_learning.linear_map import ChunkletMap
 from cgmm.metric_learning.online_steps import (
-    FASTEST,
     SCHEDULES,
-    START,
-    deviations_of,
     flow_step,
     online_step,
     overshoots,
+    require_bounded,
+    require_finite_growth,
+    require_finite_metric,
     whiteness_error,
 )
-from cgmm.metric_learning.rca import require_scatter
-from cgmm.metric_learning.whiten import TOL, Spectrum, spectrum_of
-from cgmm.numerics import FloatArray
+from cgmm.metric_learning.whiten import TOL, Spectrum, correlation_spectrum
+from cgmm.numerics import FloatArray, warn_caller
+
+# Size of W at the start, in units of the reciprocal deviation of each column.
+START = 0.1
 
 
-class OnlineRCA(LinearMap):
+class OnlineRCA(ChunkletMap):
     """Relevant component analysis of a stream of chunklets.
 
     Parameters
@@ -57,7 +68,8 @@ class OnlineRCA(LinearMap):
     ----------
     components_ : (D, D) array
         W: an orthonormal matrix times the inverse square root of Ĉ, so that only the metric is
-        comparable with that of :class:`RCA`. Columns in which no chunklet has varied are zero.
+        comparable with that of :class:`~cgmm.metric_learning.RCA`. Columns in which no chunklet has
+        varied are zero.
     inverse_components_ : (D, D) array
         Its inverse, or pseudo-inverse.
     mean_ : (D,) array
@@ -65,9 +77,9 @@ class OnlineRCA(LinearMap):
     n_steps_, n_points_ : int
         Chunklets of two or more, and the points in them, so far.
     n_guarded_ : int
-        Steps so far that would have overshot, and were :func:`flow_step` instead. Those at the
-        beginning do no harm; if with a constant step many do, far chunklets count for too
-        little: lower ``eta``.
+        Steps so far that would have overshot, and were :func:`~cgmm.metric_learning.flow_step`
+        instead. Those at the beginning do no harm; if with a constant step many do, far chunklets
+        count for too little: lower ``eta``.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -87,6 +99,7 @@ class OnlineRCA(LinearMap):
 
     Examples
     --------
+    >>> from cgmm.metric_learning import RCA
     >>> rng = np.random.default_rng(0)
     >>> centres = 9 * rng.normal(size=(2000, 2))
     >>> X = np.repeat(centres, 2, axis=0) + rng.normal(size=(4000, 2)) * [3.0, 0.5]
@@ -131,7 +144,7 @@ class OnlineRCA(LinearMap):
         Parameters
         ----------
         X, y, must_link
-            As in :meth:`RCA.fit`.
+            As in :meth:`cgmm.metric_learning.RCA.fit`.
 
         Returns
         -------
@@ -140,8 +153,9 @@ class OnlineRCA(LinearMap):
         Raises
         ------
         ValueError
-            As :meth:`RCA.fit`; and if a step could let W grow beyond all numbers, or W has grown so
-            far that the metric overflows: ``eta`` is too large, or the data are tiny.
+            As :meth:`cgmm.metric_learning.RCA.fit`; and if a step could let W grow beyond all
+            numbers, or W has grown so far that the metric overflows: ``eta`` is too large, or the
+            data are tiny.
         KeyboardInterrupt
             If interrupted before the first step is complete. The model is then as it was before.
 
@@ -155,43 +169,40 @@ class OnlineRCA(LinearMap):
         """
         self._validate_params()
         with _wholly_or_not(self):
-            X, groups = read_points(self, X, y, must_link)
-            within = within_groups(X, groups)
-            require_scatter(within, rounding_of(X))
+            X, chunklets = self._validate_chunklets(X, y, must_link)
+            within, noise = pooled_covariance(X, chunklets), rounding_noise(X)
+            require_scatter(within, noise)
             rng = check_random_state(self.random_state)
             self._reset(X.shape[1], rng)
-            spectrum = spectrum_of(within, TOL, rounding_of(X))
+            spectrum = correlation_spectrum(within, TOL, noise)
             self._begin(spectrum)
-            warn_left_out(spectrum)
-            error = self._take_epochs(deviations_of(X, groups), rng, within, spectrum)
+            _warn_left_out(spectrum)
+            rank = len(spectrum.values)
+            error = self._take_epochs(chunklet_deviations(X, chunklets), rng, within, rank)
             self._n_rows = len(X)
             self._finish(X.mean(axis=0))
         # After everything is stored: the warning may be an error.
-        self._warn_about(error)
+        self._warn_unfinished(error)
         return self
 
     def _take_epochs(
-        self,
-        chunklets: list[FloatArray],
-        rng: np.random.RandomState,
-        within: FloatArray,
-        spectrum: Spectrum,
+        self, stream: list[FloatArray], rng: np.random.RandomState, within: FloatArray, rank: int
     ) -> float | None:
-        """Take all chunklets again and again; how far from white they are then.
+        """Take all chunklets ``n_epochs`` times; how far from white they are then.
 
         None if the keyboard ended it.
         """
         try:
             for epoch in range(self.n_epochs):
-                self._follow([chunklets[j] for j in rng.permutation(len(chunklets))])
+                self._follow([stream[j] for j in rng.permutation(len(stream))])
                 if self.verbose:
-                    error = whiteness_error(self.components_, within, spectrum)
+                    error = whiteness_error(self.components_, within, rank)
                     print(f"epoch {epoch}: variance off by {error:.3f} at most")
         except KeyboardInterrupt:
             if self.n_steps_ == 0:
                 raise
             return None
-        return whiteness_error(self.components_, within, spectrum)
+        return whiteness_error(self.components_, within, rank)
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike | None = None, *, must_link: ArrayLike | None = None
@@ -220,23 +231,21 @@ class OnlineRCA(LinearMap):
         """
         self._validate_params()
         with _wholly_or_not(self):
-            return self._go_on(X, y, must_link)
-
-    def _go_on(self, X: ArrayLike, y: ArrayLike | None, must_link: ArrayLike | None) -> Self:
-        first = not hasattr(self, "components_")
-        X, groups = read_points(self, X, y, must_link, reset=first)
-        within = within_groups(X, groups)
-        if first:
-            require_scatter(within, rounding_of(X))
-            self._reset(X.shape[1], check_random_state(self.random_state))
-        self._begin(spectrum_of(np.diag(within.diagonal()), TOL, rounding_of(X)))
-        self._follow(deviations_of(X, groups))
-        _require_bounded(self.components_, self._scale)
-        self._n_rows += len(X)
-        return self._finish(self.mean_ + (X.mean(axis=0) - self.mean_) * (len(X) / self._n_rows))
+            first = not hasattr(self, "components_")
+            X, chunklets = self._validate_chunklets(X, y, must_link, reset=first)
+            within, noise = pooled_covariance(X, chunklets), rounding_noise(X)
+            if first:
+                require_scatter(within, noise)
+                self._reset(X.shape[1], check_random_state(self.random_state))
+            self._begin(correlation_spectrum(np.diag(within.diagonal()), TOL, noise))
+            self._follow(chunklet_deviations(X, chunklets))
+            require_bounded(self.components_, self._scale)
+            self._n_rows += len(X)
+            mean = self.mean_ + (X.mean(axis=0) - self.mean_) * (len(X) / self._n_rows)
+            return self._finish(mean)
 
     def _reset(self, D: int, rng: np.random.RandomState) -> None:
-        """Nothing seen: W is zero until columns vary."""
+        """Forget everything: W is zero until columns vary, and then starts symmetric."""
         Q = np.linalg.qr(rng.normal(size=(D, D)))[0]
         self._symmetric = (Q * rng.choice([-1.0, 1.0], D)) @ Q.T
         self.components_, self.mean_, self._scale = np.zeros((D, D)), np.zeros(D), np.zeros(D)
@@ -249,36 +258,37 @@ class OnlineRCA(LinearMap):
         self.components_ = np.where(untouched, start, self.components_)
         self._scale = np.where(untouched, spectrum.scale, self._scale)
 
-    def _follow(self, chunklets: list[FloatArray]) -> None:
-        """One step a chunklet."""
-        step = SCHEDULES[self.schedule]
+    def _follow(self, stream: list[FloatArray]) -> None:
+        """Take one step a chunklet, given by its deviations from its mean."""
         eta = self.eta
         if eta is None:
             eta = 1.0 if self.schedule == "decreasing" else 0.05 / self.components_.shape[1]
-        for H in chunklets:
+        for H in stream:
             n_points = self.n_points_ + len(H)
-            now = step(eta, n_points)
-            _require_finite_growth(now, len(H))
-            guarded = overshoots(self.components_, H, now)
-            self.components_ = (flow_step if guarded else online_step)(self.components_, H, now)
+            step = SCHEDULES[self.schedule](eta, n_points)
+            require_finite_growth(step, len(H))
+            guarded = overshoots(self.components_, H, step)
+            self.components_ = (flow_step if guarded else online_step)(self.components_, H, step)
             # A step that is interrupted does not count.
             self.n_steps_, self.n_points_ = self.n_steps_ + 1, n_points
             self.n_guarded_ += int(guarded)
 
     def _finish(self, mean: FloatArray) -> Self:
-        _require_finite_metric(self.components_)
+        """Store W with its inverse; columns that have not varied have none."""
+        require_finite_metric(self.components_)
         inverse = cast("FloatArray", np.linalg.pinv(self.components_, rcond=1e-12))
-        return self._store(self.components_, inverse, mean)
+        return self._store_map(self.components_, inverse, mean)
 
-    def _warn_about(self, error: float | None) -> None:
+    def _warn_unfinished(self, error: float | None) -> None:
+        """Warn if the keyboard ended the fit, or the epochs before the chunklets were white."""
         if error is None:
-            warn_convergence(
+            warn_caller(
                 f"fitting was interrupted; what has been learnt is kept, of {self.n_steps_} steps "
                 "(chunklets).",
                 ConvergenceWarning,
             )
         elif error > 0.5:
-            warn_convergence(
+            warn_caller(
                 f"after {self.n_epochs} epochs the variance within chunklets is still off by "
                 f"{error:.2f} in some direction, where it should be 1. Increase n_epochs, or "
                 "change eta: smaller if the steps are constant, larger if they decrease.",
@@ -297,35 +307,12 @@ def _wholly_or_not(model: OnlineRCA) -> Iterator[None]:
         raise
 
 
-def _require_bounded(W: FloatArray, scale: FloatArray) -> None:
-    """W may be as large as a whitening at the limit of ``TOL``, over deviations at first sight."""
-    with np.errstate(over="ignore"):
-        heights = np.linalg.norm(W * scale, axis=0)
-    if not heights.max() < TOL**-0.5:
-        raise ValueError(
-            f"W has grown to {heights.max():.3g} times the reciprocal deviation of column "
-            f"{heights.argmax()}: some combination of columns does not vary within chunklets, or "
-            "does so much less than at first. Drop columns that depend on others, reduce the data "
-            "by RCA or PCA, or start anew."
-        )
-
-
-def _require_finite_growth(eta: float, n_points: int) -> None:
-    """Where a chunklet does not vary, W grows by exp(eta n), or 1 + eta n, and nothing holds it."""
-    if not eta * n_points <= FASTEST:
-        raise ValueError(
-            f"a step of {eta:.3g} times the {n_points} points of a chunklet lets W grow by exp("
-            f"{eta * n_points:.3g}), beyond all numbers, where the chunklet does not vary. Lower "
-            "eta."
-        )
-
-
-def _require_finite_metric(W: np.ndarray) -> None:
-    """Refuse a map whose squares, the entries of the metric, overflow."""
-    with np.errstate(over="ignore"):
-        finite = np.isfinite(np.square(W).sum())
-    if not finite:
-        raise ValueError(
-            f"W has grown to {abs(W).max():.3g}: its squares, and with them the metric, overflow. "
-            "Lower eta, or multiply the data by a constant."
+def _warn_left_out(spectrum: Spectrum) -> None:
+    """Warn if there are directions in which no chunklet varies."""
+    D, rank = spectrum.vectors.shape
+    if rank < D:
+        warn_caller(
+            f"The chunklets vary in {rank} of {D} dimensions: the metric would stretch the others "
+            f"infinitely, so they are left out, and the {D} columns of transform have rank {rank}.",
+            UserWarning,
         )

@@ -1,4 +1,16 @@
-"""Steps of online RCA, their flow and their schedules. Chapter 12."""
+"""Steps of online relevant component analysis: one chunklet at a time. Chapter 12.
+
+A plain step as the paper has it, the flow that it discretises, which cannot diverge, and when the
+flow must stand in for the step. Sizes of steps follow a schedule. At the end stands what is refused
+because W would grow beyond all numbers.
+
+=======  ======================================================================================
+W        the map so far, K by D
+h, y     deviation of a point from the mean of its chunklet, and its image y = W h
+n        points in a chunklet
+η, T     size of a step; points in chunklets seen so far
+=======  ======================================================================================
+"""
 
 from __future__ import annotations
 
@@ -6,11 +18,21 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cgmm.metric_learning.chunklets import Groups, centre_groups
-from cgmm.metric_learning.whiten import Spectrum
+from cgmm.metric_learning.whiten import TOL
 from cgmm.numerics import FloatArray
 
-# ---------------------------------------------------------------------------- the online algorithm
+# Distance in the metric so far beyond which no step is accurate.
+FARTHEST = 1e12
+
+# Logarithm of the growth in one step beyond which W would overflow, or its squares.
+FASTEST = 300.0
+
+SCHEDULES: dict[str, Callable[[float, int], float]] = {
+    "constant": lambda eta, n_points: eta,
+    # [barhillel2005, sect. 7]: η_0 / T, T in points, for a step of Algorithm 4 sums over points
+    "decreasing": lambda eta, n_points: eta / n_points,
+}
+"""Sizes of steps by name: from η_0 and the number of points seen so far to η."""
 
 
 def online_step(W: FloatArray, deviations: FloatArray, eta: float) -> FloatArray:
@@ -51,12 +73,12 @@ def online_step(W: FloatArray, deviations: FloatArray, eta: float) -> FloatArray
 
 
 def flow_step(W: FloatArray, deviations: FloatArray, eta: float) -> FloatArray:
-    """The correction of :func:`online_step` made of infinitely many short ones: it cannot diverge.
+    """The correction of one chunklet made of infinitely many short ones: it cannot diverge.
 
     Parameters
     ----------
     W, deviations, eta
-        As in :func:`online_step`.
+        As in :func:`~cgmm.metric_learning.online_step`.
 
     Returns
     -------
@@ -86,12 +108,12 @@ def flow_step(W: FloatArray, deviations: FloatArray, eta: float) -> FloatArray:
 
 
 def overshoots(W: FloatArray, deviations: FloatArray, eta: float) -> bool:
-    """Whether :func:`online_step` would shrink some direction by more than half.
+    """Whether the plain step would shrink some direction by more than half.
 
     Parameters
     ----------
     W, deviations, eta
-        As in :func:`online_step`.
+        As in :func:`~cgmm.metric_learning.online_step`.
 
     Returns
     -------
@@ -124,39 +146,44 @@ def overshoots(W: FloatArray, deviations: FloatArray, eta: float) -> bool:
     return bool(eta * (np.linalg.eigvalsh(gram)[-1] - len(Y)) > 0.5)
 
 
-def _constant(eta: float, n_points: int) -> float:
-    return eta
-
-
-def _decreasing(eta: float, n_points: int) -> float:
-    # [barhillel2005, sect. 7]: η_0 / T, T in points, for a step of Algorithm 4 sums over points
-    return eta / n_points
-
-
-SCHEDULES: dict[str, Callable[[float, int], float]] = {
-    "constant": _constant,
-    "decreasing": _decreasing,
-}
-"""Steps of :class:`OnlineRCA` by name: from η_0 and the points seen so far to η."""
-
-# Size of W at the start, in units of the reciprocal deviation of each column.
-START = 0.1
-
-# Distance in the metric so far beyond which no step is accurate.
-FARTHEST = 1e12
-
-# Logarithm of the growth in one step beyond which W would overflow, or its squares.
-FASTEST = 300.0
-
-
-def deviations_of(X: FloatArray, groups: Groups) -> list[FloatArray]:
-    """Points less the mean of their chunklet, chunklets in the order of their first points."""
-    rows, _ = centre_groups(X[groups.order], groups.starts, groups.sizes)
-    chunklets = np.split(rows, groups.starts[1:])
-    return [chunklets[j] for j in np.argsort(groups.order[groups.starts])]
-
-
-def whiteness_error(W: FloatArray, within: FloatArray, spectrum: Spectrum) -> float:
-    """How far variances within chunklets are from one, where there are any."""
-    variances = np.linalg.eigvalsh(W @ within @ W.T)[::-1][: len(spectrum.values)]
+def whiteness_error(W: FloatArray, within: FloatArray, rank: int) -> float:
+    """How far variances within chunklets are from one, in the directions that have any."""
+    variances = np.linalg.eigvalsh(W @ within @ W.T)[::-1][:rank]
     return float(abs(variances - 1).max())
+
+
+# ---------------------------------------------------------------------------- growth
+
+
+def require_bounded(W: FloatArray, scale: FloatArray) -> None:
+    """W may be as large as a whitening at the limit of ``TOL``, over deviations at first sight."""
+    with np.errstate(over="ignore"):
+        heights = np.linalg.norm(W * scale, axis=0)
+    if not heights.max() < TOL**-0.5:
+        raise ValueError(
+            f"W has grown to {heights.max():.3g} times the reciprocal deviation of column "
+            f"{heights.argmax()}: some combination of columns does not vary within chunklets, or "
+            "does so much less than at first. Drop columns that depend on others, reduce the data "
+            "by RCA or PCA, or start anew."
+        )
+
+
+def require_finite_growth(eta: float, n_points: int) -> None:
+    """Where a chunklet does not vary, W grows by exp(eta n), or 1 + eta n, and nothing holds it."""
+    if not eta * n_points <= FASTEST:
+        raise ValueError(
+            f"a step of {eta:.3g} times the {n_points} points of a chunklet lets W grow by exp("
+            f"{eta * n_points:.3g}), beyond all numbers, where the chunklet does not vary. Lower "
+            "eta."
+        )
+
+
+def require_finite_metric(W: FloatArray) -> None:
+    """Refuse a map whose squares, the entries of the metric, overflow."""
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(np.square(W).sum())
+    if not finite:
+        raise ValueError(
+            f"W has grown to {abs(W).max():.3g}: its squares, and with them the metric, overflow. "
+            "Lower eta, or multiply the data by a constant."
+        )

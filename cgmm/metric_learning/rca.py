@@ -1,7 +1,7 @@
 """Relevant component analysis: a Mahalanobis metric learnt from points that belong together.
 
 Points of one chunklet share a class, whatever it is, so how they scatter about their mean is
-variability that tells nothing. RCA measures it and whitens it away [barhillel2005].
+variability that tells nothing. RCA measures it and whitens it away [barhillel2005]. Chapter 12.
 
 ==========  ===============================================================================
 N, D        points in chunklets of two or more, and their dimensions; K columns of the result
@@ -9,7 +9,7 @@ n, n_j      number of chunklets and their sizes; Σ_j (n_j - 1) degrees of freed
 Ĉ, S_t      within-chunklet covariance; total covariance of all the data
 A, W, B     rows of a linear map y = A x; one that whitens Ĉ; a metric B = AᵗA
 R           rank of Ĉ: in how many directions chunklets vary
-η           step of the online algorithm
+α           share of R to which PCA reduces the data where must-links are too few
 ==========  ===============================================================================
 
 What is done about rank, on which 1 / Ĉ depends. Ranks are judged on correlations (each column is
@@ -35,97 +35,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
-from cgmm.metric_learning.chunklets import total_scatter, within_groups
-from cgmm.metric_learning.discriminant import cfld, principal_axes
-from cgmm.metric_learning.linear_map import (
-    LinearMap,
-    read_points,
-    require_width,
-    rounding_of,
-    warn_convergence,
+from cgmm.metric_learning.chunklets import (
+    covariance_of_all,
+    pooled_covariance,
+    require_scatter,
+    rounding_noise,
 )
-from cgmm.metric_learning.whiten import TOL, spectrum_of, whitening
-from cgmm.numerics import FloatArray
-
-# ---------------------------------------------------------------------------- the batch algorithm
-
-
-class _Ranks(NamedTuple):
-    """Dimensions met on the way from the data to the result."""
-
-    features: int  # D
-    data: int  # rank of S_t
-    freedom: float  # Σ_j (n_j - 1)
-    chunklets: int  # R
-    axes: int  # what PCA left, D if it was not used
-    kept: int  # directions left to whiten
+from cgmm.metric_learning.discriminant import cfld, principal_axes
+from cgmm.metric_learning.linear_map import ChunkletMap
+from cgmm.metric_learning.whiten import TOL, correlation_spectrum, whitening
+from cgmm.numerics import FloatArray, warn_caller
 
 
-class _Learnt(NamedTuple):
-    components: FloatArray  # (K, D)
-    inverse: FloatArray  # (D, K)
-    ranks: _Ranks
-
-
-def _learn(
-    within: FloatArray,
-    total: FloatArray,
-    freedom: float,
-    noise: FloatArray,
-    n_components: int | None,
-    alpha: float,
-    tol: float,
-) -> _Learnt:
-    """Algorithm 2 from the two covariances on, and Algorithm 1 in what it leaves."""
-    D, axes = len(within), None
-    rank = len(spectrum_of(within, tol, noise).values)
-    span = D if rank == D else len(spectrum_of(total, tol, noise).values)
-    C, S, seen = within, total, noise
-    if freedom < span:
-        # [barhillel2005, Alg. 2, steps 1 and 2], R being what the rank is, not its bound
-        axes = principal_axes(total, int(np.clip(alpha * rank, n_components or 1, rank)))
-        seen = np.sqrt(np.square(axes) @ np.square(noise))
-        C, S = axes @ within @ axes.T, axes @ total @ axes.T
-    A, ratios = cfld(C, S, tol=tol, noise=seen)
-    if axes is not None and len(A) < (n_components or 1):
-        # The largest variance lies where chunklets have none, and PCA leaves too little of theirs.
-        return _learn(within, total, np.inf, noise, n_components, alpha, tol)
-    ranks = _Ranks(D, span, freedom, rank, len(C), len(A))
-    A, ratios = A[:n_components], ratios[:n_components]
-    A = A if axes is None else A @ axes
-    # Regression of the data on their image: exact on the span of the data where the rank allows.
-    return _Learnt(A, total @ A.T / ratios, ranks)
-
-
-def _explain(ranks: _Ranks) -> list[str]:
-    """What the user should know about ranks: one sentence a loss."""
-    said = []
-    if ranks.data < ranks.features:
-        said.append(
-            f"The data span {ranks.data} of {ranks.features} dimensions: columns are constant or "
-            "depend on others."
-        )
-    if ranks.axes < ranks.features:
-        said.append(
-            f"The chunklets have Σ(n_j - 1) = {ranks.freedom:.0f} degrees of freedom and vary in "
-            f"{ranks.chunklets} of the {ranks.data} dimensions of the data, too few to measure "
-            f"them all: PCA has reduced the data to {ranks.axes} dimensions first (alpha). Give "
-            "more must-links, or shrinkage > 0."
-        )
-    lost = min(ranks.axes, ranks.data) - ranks.kept
-    if lost > 0:
-        said.append(
-            f"The data vary and the chunklets do not in {lost} of "
-            f"{min(ranks.axes, ranks.data)} dimensions: the metric would stretch these infinitely, "
-            "so they are left out. If they matter, give shrinkage > 0."
-        )
-    return said
-
-
-# ---------------------------------------------------------------------------- estimators
-
-
-class RCA(LinearMap):
+class RCA(ChunkletMap):
     """Relevant component analysis: whiten what varies within chunklets.
 
     Parameters
@@ -237,30 +159,64 @@ class RCA(LinearMap):
             If ranks are deficient: which, and what has been done.
         """
         self._validate_params()
-        X, groups = read_points(self, X, y, must_link)
-        require_width(self.n_components, X.shape[1])
-        within = within_groups(X, groups, self.unbiased)
-        require_scatter(within, rounding_of(X))
-        learnt = self._learnt(X, within, groups.freedom)
+        X, chunklets = self._validate_chunklets(X, y, must_link)
+        if (self.n_components or 1) > X.shape[1]:
+            raise ValueError(
+                f"n_components={self.n_components}, but the data have n_features = {X.shape[1]}; "
+                "ask for at most as many."
+            )
+        within, noise = pooled_covariance(X, chunklets, self.unbiased), rounding_noise(X)
+        require_scatter(within, noise)
+        learnt = self._learn(X, within, chunklets.freedom, noise)
         self._report(learnt.ranks)
         self.within_covariance_ = within
-        self.n_chunklets_ = len(groups.sizes)
-        return self._store(learnt.components, learnt.inverse, X.mean(axis=0))
+        self.n_chunklets_ = len(chunklets.sizes)
+        return self._store_map(learnt.components, learnt.inverse, X.mean(axis=0))
 
-    def _learnt(self, X: FloatArray, within: FloatArray, freedom: float) -> _Learnt:
-        total, noise = None, rounding_of(X)
+    def _learn(
+        self, X: FloatArray, within: FloatArray, freedom: float, noise: FloatArray
+    ) -> _Learnt:
+        """Algorithm 1 where the rank is full, which needs no S_t; otherwise Algorithm 2."""
+        total = None
         if self.shrinkage > 0:
-            total = total_scatter(X)
+            total = covariance_of_all(X)
             within = (1 - self.shrinkage) * within + self.shrinkage * total
             freedom = np.inf
         if self.n_components is None:
             W = whitening(within, tol=self.tol, noise=noise)
             if len(W) == len(within):
+                # No rank is deficient.
                 return _Learnt(W, within @ W.T, _Ranks(*[len(W)] * 6))
-        total = total_scatter(X) if total is None else total
-        return _learn(within, total, freedom, noise, self.n_components, self.alpha, self.tol)
+        total = covariance_of_all(X) if total is None else total
+        return self._reduce(within, total, freedom, noise)
+
+    def _reduce(
+        self, within: FloatArray, total: FloatArray, freedom: float, noise: FloatArray
+    ) -> _Learnt:
+        """Algorithm 2 from the two covariances on, and Algorithm 1 in what it leaves."""
+        D, axes, wanted = len(within), None, self.n_components or 1
+        rank = len(correlation_spectrum(within, self.tol, noise).values)
+        span = D if rank == D else len(correlation_spectrum(total, self.tol, noise).values)
+        if freedom < span:
+            # [barhillel2005, Alg. 2, steps 1 and 2], R being what the rank is, not its bound
+            axes = principal_axes(total, int(np.clip(self.alpha * rank, wanted, rank)))
+            seen = np.sqrt(np.square(axes) @ np.square(noise))
+            A, ratios = cfld(
+                axes @ within @ axes.T, axes @ total @ axes.T, tol=self.tol, noise=seen
+            )
+            if len(A) < wanted:
+                # The data vary most where chunklets do not: PCA leaves too little of chunklets.
+                axes = None
+        if axes is None:
+            A, ratios = cfld(within, total, tol=self.tol, noise=noise)
+        ranks = _Ranks(D, span, freedom, rank, D if axes is None else len(axes), len(A))
+        A, ratios = A[: self.n_components], ratios[: self.n_components]
+        A = A if axes is None else A @ axes
+        # Regression of the data on their image: exact on the span of the data, if the rank allows.
+        return _Learnt(A, total @ A.T / ratios, ranks)
 
     def _report(self, ranks: _Ranks) -> None:
+        """Warn of directions that are lost, or refuse if too few are left."""
         said = " ".join(_explain(ranks))
         if ranks.kept < (self.n_components or 1):
             raise ValueError(
@@ -269,12 +225,59 @@ class RCA(LinearMap):
             )
         if said:
             K = self.n_components or ranks.kept
-            warn_convergence(f"{said} transform gives {K} columns.")
+            warn_caller(f"{said} transform gives {K} columns.", UserWarning)
 
 
-def require_scatter(within: FloatArray, noise: FloatArray) -> None:
-    if not (np.sqrt(within.diagonal()) > noise).any():
-        raise ValueError(
-            "the points of every chunklet coincide, or differ by no more than rounding, so they "
-            "tell nothing of how a class scatters. Give must-links between points that differ."
+# ---------------------------------------------------------------------------- deficient ranks
+
+
+class _Ranks(NamedTuple):
+    """Dimensions met on the way from the data to the result."""
+
+    features: int
+    """D."""
+    data: int
+    """Rank of S_t."""
+    freedom: float
+    """Σ_j (n_j - 1)."""
+    chunklets: int
+    """R, the rank of Ĉ."""
+    axes: int
+    """How many principal axes PCA kept; D where there was none."""
+    kept: int
+    """Directions that can be whitened."""
+
+
+class _Learnt(NamedTuple):
+    """What comes of the two covariances."""
+
+    components: FloatArray
+    """(K, D) W."""
+    inverse: FloatArray
+    """(D, K) what maps back."""
+    ranks: _Ranks
+
+
+def _explain(ranks: _Ranks) -> list[str]:
+    """What the user should know about ranks: one sentence a loss."""
+    said = []
+    if ranks.data < ranks.features:
+        said.append(
+            f"The data span {ranks.data} of {ranks.features} dimensions: columns are constant or "
+            "depend on others."
         )
+    if ranks.axes < ranks.features:
+        said.append(
+            f"The chunklets have Σ(n_j - 1) = {ranks.freedom:.0f} degrees of freedom and vary in "
+            f"{ranks.chunklets} of the {ranks.data} dimensions of the data, too few to measure "
+            f"them all: PCA has reduced the data to {ranks.axes} dimensions first (alpha). Give "
+            "more must-links, or shrinkage > 0."
+        )
+    reached = min(ranks.axes, ranks.data)
+    if ranks.kept < reached:
+        said.append(
+            f"The data vary and the chunklets do not in {reached - ranks.kept} of {reached} "
+            "dimensions: the metric would stretch these infinitely, so they are left out. If they "
+            "matter, give shrinkage > 0."
+        )
+    return said

@@ -1,4 +1,7 @@
-"""A start of EM in the metric that RCA learns. Chapter 12."""
+"""Relevant component analysis as the start of a mixture: the end of chapter 12.
+
+EM runs in the original space; only its first responsibilities come from the learnt metric.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from cgmm.metric_learning.chunklets import read_chunklets
-from cgmm.metric_learning.linear_map import join_links
+from cgmm.metric_learning.chunklets import check_chunklets, close_chunklets
 from cgmm.metric_learning.rca import RCA
 from cgmm.mixture import from_chunklets
 from cgmm.numerics import FloatArray
-
-# ---------------------------------------------------------------------------- a start for EM
 
 
 def rca_start(
@@ -34,7 +34,7 @@ def rca_start(
     n_components : int
         K, components of the mixture.
     y, must_link
-        As in :meth:`RCA.fit`.
+        As in :meth:`cgmm.metric_learning.RCA.fit`.
     rca : RCA, default=None
         With which parameters; None: those of ``RCA()``. It is cloned, not fitted.
     random_state : int, RandomState or None, default=None
@@ -49,13 +49,13 @@ def rca_start(
     Raises
     ------
     ValueError
-        As :meth:`RCA.fit`.
+        As :meth:`cgmm.metric_learning.RCA.fit`.
 
     Notes
     -----
     "RCA as the initial metric" of constrained EM, variant f of [barhillel2005, sect. 8.3]. A
-    pipeline of :class:`RCA` and the mixture is the other reading: covariances "full" and "tied"
-    are then equivariant, and the metric tells in the start (and in ``reg_covar``) alone.
+    pipeline of RCA and the mixture is the other reading: covariances "full" and "tied" are then
+    equivariant, and the metric tells in the start (and in ``reg_covar``) alone.
 
     Examples
     --------
@@ -66,8 +66,8 @@ def rca_start(
     """
     model = RCA() if rca is None else clone(rca)
     Y = model.fit(X, y, must_link=must_link).transform(X)
-    side = join_links(np.full(len(Y), -1) if y is None else read_chunklets(y, len(Y)), must_link)
-    # Of one chunklet all points are nearest to what their mean is nearest to.
+    side = close_chunklets(check_chunklets(y, len(Y)), must_link)
+    # Each point stands at the centroid of its chunklet, so that a chunklet stays whole.
     centroids = side.sum_over_nodes(Y) / np.bincount(side.node_of)[:, None]
     rng = check_random_state(random_state)
     return from_chunklets(side.spread(centroids), n_components, rng, side)

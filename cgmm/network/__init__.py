@@ -1,8 +1,16 @@
 """The pairwise Markov network over assignments, and the side information that becomes one.
 
-:mod:`~cgmm.network.graph` holds nodes and weighted edges, :mod:`~cgmm.network.engine` what an engine
-is given and what it answers, :mod:`~cgmm.network.side_information` what is known beside the data.
-Chapter 5 makes relations, chapters 6 and 7 the network.
+==========================================  ========================================================
+:mod:`~cgmm.network.graph`                  nodes and weighted edges, and graphs made of graphs
+:mod:`~cgmm.network.engine`                 what an engine is given and what it answers
+:mod:`~cgmm.network.errors`                 how it refuses: impossible, or too costly
+:mod:`~cgmm.network.messages`               what one end of an edge tells the other
+:mod:`~cgmm.network.relations`              relations between points, checked and contracted
+:mod:`~cgmm.network.evidence`               labels and sets of allowed classes
+:mod:`~cgmm.network.side_information`       all that is known beside the data, as one network
+==========================================  ========================================================
+
+Chapter 4 gives labels, chapter 5 makes relations, chapters 6 and 7 the network.
 """
 
 from cgmm.network.engine import (
@@ -13,11 +21,11 @@ from cgmm.network.engine import (
     check_unary,
     with_most_probable,
 )
-from cgmm.network.errors import NetworkError
+from cgmm.network.errors import NetworkError, TooCostlyError
 from cgmm.network.graph import (
     Graph,
     are_disjoint_pairs,
-    components,
+    connected_components,
     edgeless,
     require_edgeless,
     simplify,
@@ -28,17 +36,18 @@ from cgmm.network.relations import must_link_chain
 from cgmm.network.side_information import SAMPLING, SideInformation
 
 __all__ = [
+    "SAMPLING",
     "Engine",
     "ExactInfer",
     "Graph",
     "Infer",
     "Marginals",
     "NetworkError",
-    "SAMPLING",
     "SideInformation",
+    "TooCostlyError",
     "are_disjoint_pairs",
     "check_unary",
-    "components",
+    "connected_components",
     "edge_message",
     "edgeless",
     "must_link_chain",

@@ -1,4 +1,10 @@
-"""What an engine is given and what it answers: unary log-potentials in, marginals out. Chapter 7."""
+"""What an engine is given and what it answers: unary log-potentials in, marginals out. Chapter 7.
+
+=======  ==============================================================
+j, z_j   node and its state; K the number of states
+Z        normaliser, the sum over all joint assignments z
+=======  ==============================================================
+"""
 
 from __future__ import annotations
 
@@ -99,6 +105,7 @@ def check_unary(graph: Graph, unary: FloatArray) -> FloatArray:
 
     Examples
     --------
+    >>> from cgmm.network import edgeless
     >>> check_unary(edgeless(1), np.array([[0, -1]]))
     array([[ 0., -1.]])
     """

@@ -1,6 +1,11 @@
-"""What an engine must refuse, and whom it blames. Chapter 7 meets these refusals."""
+"""What an engine must refuse, whom it blames, and whether it is impossible or only too costly.
+
+Chapter 7 meets these refusals.
+"""
 
 from __future__ import annotations
+
+from typing import Self
 
 import numpy as np
 
@@ -35,9 +40,19 @@ class NetworkError(ValueError):
         """Put the names into the message."""
         return self.message.replace("{nodes}", _name_nodes(self.nodes, self.noun))
 
-    def renamed(self, names: IntArray, noun: str | None = None) -> NetworkError:
+    def renamed(self, names: IntArray, noun: str | None = None) -> Self:
         """Return the same error where node j is called ``names[j]``, and nodes perhaps points."""
-        return NetworkError(self.message, names[self.nodes], noun or self.noun)
+        return type(self)(self.message, names[self.nodes], noun or self.noun)
+
+
+class TooCostlyError(NetworkError):
+    """A network on which an engine gives up because of the cost; whether an answer exists is open.
+
+    Examples
+    --------
+    >>> print(TooCostlyError("{nodes} would take 8 TiB.", np.array([0, 1, 2])))
+    nodes 0, 1 and 2 would take 8 TiB.
+    """
 
 
 def _name_nodes(nodes: IntArray, noun: str) -> str:

@@ -1,4 +1,14 @@
-"""Labels and sets of allowed classes, as evidence on nodes. Chapter 4."""
+"""Labels and sets of allowed classes, as evidence on nodes. Chapter 4.
+
+What is known of a point holds for its whole node, since must-links tie the points of a node
+together: labels must agree, and of allowed classes those are left that all points allow.
+
+=======  ==============================================================
+N, K     number of points, of components
+i        point; ``node_of[i]`` its node
+must     (P, 2) must-links, from which an error shows the chain that clashes
+=======  ==============================================================
+"""
 
 from __future__ import annotations
 
@@ -8,9 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cgmm.network.relations import show_chain
-from cgmm.numerics import BoolArray, IntArray
-
-# ---------------------------------------------------------------------------- evidence
+from cgmm.numerics import BoolArray, IntArray, check_labels
 
 
 def read_evidence(
@@ -27,32 +35,23 @@ def read_evidence(
         )
     if array.ndim == 2:
         return None, _allowed(array, node_of, must)
-    return _labels(array, node_of, must), None
+    return _labels(check_labels("labels", array), node_of, must), None
 
 
-def _labels(labels: NDArray[Any], node_of: IntArray, must: IntArray) -> IntArray | None:
+def _labels(labels: IntArray, node_of: IntArray, must: IntArray) -> IntArray | None:
     """The one label of each node, or the two that clash."""
-    with np.errstate(invalid="ignore"):
-        whole = labels.astype(np.intp)
-    wrong = np.flatnonzero((whole != labels) | (whole < -1))
-    if len(wrong):
-        raise ValueError(
-            f"labels[{wrong[0]}] is {labels[wrong[0]]}; a label must be an integer from 0, or -1 "
-            "for unknown."
-        )
-    known = np.flatnonzero(whole >= 0)
+    known = np.flatnonzero(labels >= 0)
     if len(known) == 0:
         return None
     of_node = np.full(node_of.max() + 1, -1)
-    of_node[node_of[known]] = whole[known]
-    clash = known[of_node[node_of[known]] != whole[known]]
+    of_node[node_of[known]] = labels[known]
+    clash = known[of_node[node_of[known]] != labels[known]]
     if len(clash):
         i = clash[0]
-        same = known[(node_of[known] == node_of[i]) & (whole[known] != whole[i])]
+        j = known[(node_of[known] == node_of[i]) & (labels[known] != labels[i])][0]
         raise ValueError(
-            f"points {i} and {same[0]} have the labels {whole[i]} and {whole[same[0]]}, but "
-            f"must-links tie them together: {show_chain(must, i, same[0])}. Correct a label or break "
-            "the chain."
+            f"points {i} and {j} have the labels {labels[i]} and {labels[j]}, but must-links tie "
+            f"them together: {show_chain(must, i, j)}. Correct a label or break the chain."
         )
     return of_node
 

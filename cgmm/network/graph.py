@@ -1,4 +1,4 @@
-"""The pairwise Markov network over assignments: its graph, and what inference returns.
+"""The pairwise Markov network over assignments: its graph, checked and taken apart. Chapter 7.
 
 Every kind of side information in this package becomes one network. A *node* j is a group of points
 that share one assignment z_j ∈ {1..K}; it has K unary log-potentials. An *edge* e = (a, b) carries
@@ -9,14 +9,10 @@ one log-weight w_e ∈ [-∞, ∞), added to the log-weight of every joint assig
 w = 0 says nothing, w > 0 prefers the two together, w = -∞ forbids it. A graph without edges is the
 plain mixture: every point is a node of its own, and Z is a product over points.
 
-An edge says only whether two assignments are equal, so what its one end tells the other needs no
-K × K table: :func:`edge_message` takes O(K).
-
 =======  ==============================================================
-j        node; K its number of states, one a component
+j, a, b  nodes; K the number of states of a node, one a component
 e, w_e   edge and its log-weight
 Z        normaliser, the sum over all K**n_nodes assignments
-h        log-values of the states of a node, a row each
 =======  ==============================================================
 """
 
@@ -92,7 +88,7 @@ def require_edgeless(graph: Graph, engine: str) -> None:
         )
 
 
-# ------------------------------------------------------------------------- checks
+# ------------------------------------------------------------------ the simplest form
 
 
 def simplify(graph: Graph) -> Graph:
@@ -108,7 +104,7 @@ def simplify(graph: Graph) -> Graph:
     -------
     Graph
         The same network: pairs (a, b) with a < b in lexicographic order, none twice, none of
-        weight zero.
+        weight zero. A graph of this form is returned at once, so that every engine can ask for it.
 
     Raises
     ------
@@ -122,12 +118,19 @@ def simplify(graph: Graph) -> Graph:
     Graph(n_nodes=3, edges=array([[0, 1]]), weights=array([3.]))
     """
     edges, weights = _checked_edges(graph)
+    if _is_simple(graph.n_nodes, edges, weights):
+        return Graph(graph.n_nodes, edges, weights)
     a, b = np.sort(edges, axis=1).T
     keys, inverse = np.unique(a * graph.n_nodes + b, return_inverse=True)
-    # Of nothing, bincount makes integers.
-    weights = np.bincount(inverse, weights, minlength=len(keys)).astype(float, copy=False)
+    weights = np.bincount(inverse, weights, minlength=len(keys))
     keys, weights = keys[weights != 0], weights[weights != 0]
     return Graph(graph.n_nodes, np.column_stack(np.divmod(keys, max(graph.n_nodes, 1))), weights)
+
+
+def _is_simple(n_nodes: int, edges: IntArray, weights: FloatArray) -> bool:
+    """Whether a < b in all edges, pairs strictly ascend, and no weight is zero."""
+    a, b = edges.T
+    return bool((a < b).all() and (np.diff(a * n_nodes + b) > 0).all() and weights.all())
 
 
 def _checked_edges(graph: Graph) -> tuple[IntArray, FloatArray]:
@@ -186,8 +189,8 @@ def are_disjoint_pairs(graph: Graph) -> bool:
 # ---------------------------------------------------------------------- structure
 
 
-def components(graph: Graph) -> IntArray:
-    """The connected component of every node.
+def connected_components(graph: Graph) -> IntArray:
+    """The connected component of the graph in which every node lies.
 
     Parameters
     ----------
@@ -201,7 +204,7 @@ def components(graph: Graph) -> IntArray:
 
     Examples
     --------
-    >>> components(Graph(4, np.array([[0, 2]]), np.ones(1)))
+    >>> connected_components(Graph(4, np.array([[0, 2]]), np.ones(1)))
     array([0, 1, 0, 2], dtype=int32)
     """
     _, labels = csgraph.connected_components(_matrix(graph, np.ones(len(graph.edges))), False)

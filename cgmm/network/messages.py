@@ -3,8 +3,9 @@
 An edge says only whether two assignments are equal, so the message needs no K × K table.
 
 =======  ======================================================
-h        log-values of the states of a node, a row each
-w_e      log-weight of an edge
+e, w_e   edge and its log-weight
+h        log-values of the states of the end that speaks, a row each
+k, l     state of the end that listens, of the end that speaks
 =======  ======================================================
 """
 
@@ -13,8 +14,6 @@ from __future__ import annotations
 import numpy as np
 
 from cgmm.numerics import FloatArray
-
-# ----------------------------------------------------------------------- messages
 
 
 def edge_message(h: FloatArray, weights: FloatArray, *, largest: bool = False) -> FloatArray:
@@ -64,13 +63,13 @@ def _log_sum_of_others(h: FloatArray) -> FloatArray:
     rows, best = np.arange(len(h)), h.argmax(axis=1)
     top = _finite(h[rows, best])
     terms = np.exp(h - top[:, None])
-    # All but the best: their sum includes the best, a term of one, so nothing cancels.
+    # States other than the best: their sum keeps the best, a term of one, so nothing cancels.
     own = terms[rows, best]
     terms[rows, best] = 0
     total = terms.sum(axis=1)
     with np.errstate(divide="ignore"):
         others = top[:, None] + np.log(own[:, None] + (total[:, None] - terms))
-        # The best: a sum of its own, scaled by its own largest term.
+        # The best state: the sum over all others is formed anew, scaled by its own largest term.
         without_best = h.copy()
         without_best[rows, best] = -np.inf
         second = _finite(without_best.max(axis=1))

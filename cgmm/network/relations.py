@@ -1,4 +1,12 @@
-"""Relations as they are given, checked, closed under must-links and contracted. Chapter 5."""
+"""Relations as they are given, checked, closed under must-links and contracted. Chapter 5.
+
+=======  ==============================================================
+N        number of points; i, j two of them
+P, E     number of must-links, and of edges: everything else
+must     (P, 2) must-links
+node_of  (N,) the chunklet of each point: what must-links tie together
+=======  ==============================================================
+"""
 
 from __future__ import annotations
 
@@ -9,8 +17,6 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from cgmm.network.graph import Graph, simplify
 from cgmm.numerics import FloatArray, IntArray, check_pairs
-
-# ---------------------------------------------------------------------------- relations
 
 
 def read_relations(
@@ -31,7 +37,7 @@ def read_relations(
     soft, odds = _preferences(preferences, n_samples)
     hard = odds == np.inf
     edges = np.concatenate([cannot, soft[~hard]])
-    # [lu2007, eq. A.2]; what is +inf is contracted
+    # [lu2007, eq. A.2]: cannot-links weigh -inf; what weighs +inf is a must-link, no edge
     weights = np.concatenate([np.full(len(cannot), -np.inf), odds[~hard]])
     return np.concatenate([must, soft[hard]]), edges, weights
 
@@ -68,7 +74,7 @@ def closure(n_samples: int, must: IntArray) -> IntArray:
 
 def first_of_nodes(node_of: IntArray) -> IntArray:
     """(n_nodes,) the first point of each node."""
-    # Nodes are numbered by first points: at these the highest number so far rises.
+    # Nodes are numbered by their first points, so at each of these the highest number rises.
     return np.flatnonzero(np.diff(np.maximum.accumulate(node_of), prepend=-1))
 
 
@@ -113,6 +119,7 @@ def must_link_chain(must_link: IntArray, start: int, end: int) -> list[int]:
 
 
 def show_chain(must: IntArray, start: int, end: int) -> str:
+    """The chain of must-links that ties two points, for a message."""
     return " - ".join(map(str, must_link_chain(must, int(start), int(end))))
 
 

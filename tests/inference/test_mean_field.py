@@ -1,39 +1,23 @@
-"""Mean field: a bound that never exceeds log Z and never falls; and the colouring it rests on."""
+"""Mean field: a bound that never exceeds log Z and never falls."""
 
 import itertools
 from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from small_networks import networks
 
 from cgmm.inference import (
     adjacency,
-    by_colour,
     colour_nodes,
     enumerate_assignments,
-    list_colouring,
     mean_field_ascent,
 )
 from cgmm.inference.independent import independent
 from cgmm.inference.mean_field import mean_field
 from cgmm.network import Graph, edgeless
-
-
-@st.composite
-def networks(draw, max_nodes=6, max_states=3, p_forbidden=0.0):
-    """A random graph with weights of both signs, and unaries with some impossible states."""
-    n_nodes, n_states = draw(st.integers(1, max_nodes)), draw(st.integers(1, max_states))
-    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    pairs = np.array(list(itertools.combinations(range(n_nodes), 2)), dtype=int).reshape(-1, 2)
-    edges = pairs[rng.random(len(pairs)) < draw(st.sampled_from([0.3, 0.6, 1.0]))]
-    weights = rng.normal(size=len(edges)) * draw(st.sampled_from([0.3, 2.0, 8.0]))
-    weights[rng.random(len(edges)) < p_forbidden] = -np.inf
-    unary = rng.normal(size=(n_nodes, n_states)) * draw(st.sampled_from([0.5, 3.0]))
-    masked = rng.random(unary.shape) < 0.15
-    masked[np.arange(n_nodes), rng.integers(n_states, size=n_nodes)] = False
-    return Graph(n_nodes, edges, weights), np.where(masked, -np.inf, unary)
 
 
 def bound_by_definition(graph, unary, q):
@@ -187,86 +171,3 @@ def test_a_node_without_a_state_is_named():
     unary[1] = -np.inf
     with pytest.raises(ValueError, match="node 1 has only log-potentials of -inf"):
         mean_field(Graph(3, np.array([[0, 2]]), np.ones(1)))(unary)
-
-
-# ---------------------------------------------------------------------------- colouring
-
-
-@settings(deadline=None)
-@given(st.integers(1, 60), st.floats(0, 0.5), st.integers(0, 10**6))
-def test_colourings_are_proper_and_not_wasteful(n_nodes, density, seed):
-    rng = np.random.default_rng(seed)
-    i, j = np.triu_indices(n_nodes, 1)
-    kept = rng.random(len(i)) < density
-    edges = np.stack([i[kept], j[kept]], axis=1)
-    graph = Graph(n_nodes, edges, rng.normal(size=len(edges)))
-    colours = colour_nodes(graph)
-    assert (colours[edges[:, 0]] != colours[edges[:, 1]]).all()
-    assert colours.min() == 0
-    assert colours.max() <= np.bincount(edges.ravel(), minlength=n_nodes).max()
-    np.testing.assert_array_equal(colours, colour_nodes(graph))
-
-
-def test_bipartite_components_need_two_colours_beside_others_that_do_not():
-    rng = np.random.default_rng(0)
-    left, right = rng.integers(30, size=200), 30 + rng.integers(30, size=200)
-    triangle = np.array([[60, 61], [61, 62], [62, 60]])
-    edges = np.concatenate([np.stack([left, right], axis=1), triangle])
-    colours = colour_nodes(Graph(63, edges, np.ones(len(edges))))
-    assert colours[:60].max() == 1
-    assert sorted(colours[60:]) == [0, 1, 2]
-
-
-def test_edges_of_weight_zero_do_not_colour():
-    assert colour_nodes(Graph(2, np.array([[0, 1]]), np.zeros(1))).tolist() == [0, 0]
-
-
-@given(networks())
-def test_blocks_sort_the_network_by_colour(network):
-    graph, _ = network
-    order, slices, matrix = by_colour(graph)
-    assert sorted(order) == list(range(graph.n_nodes))
-    assert [s.start for s in slices] == [0, *(s.stop for s in slices[:-1])]
-    assert slices[-1].stop == graph.n_nodes
-    assert all(matrix[s][:, s].nnz == 0 for s in slices)
-    expected = adjacency(graph).toarray()[np.ix_(order, order)]
-    np.testing.assert_array_equal(matrix.toarray(), expected)
-
-
-@given(networks(max_nodes=5))
-def test_list_colouring_finds_one_exactly_when_there_is_one(network):
-    graph, unary = network
-    allowed = np.isfinite(unary)
-    n_nodes, n_states = unary.shape
-    a, b = graph.edges.T
-    proper = [
-        z
-        for z in map(np.array, itertools.product(range(n_states), repeat=n_nodes))
-        if allowed[np.arange(n_nodes), z].all() and (z[a] != z[b]).all()
-    ]
-    found = list_colouring(adjacency(graph), allowed)
-    assert found.complete
-    assert (found.colours is None) == (not proper)
-    if proper:
-        assert any((found.colours == z).all() for z in proper)
-
-
-def test_list_colouring_counts_the_nodes_that_it_colours():
-    free = np.ones((10, 10), dtype=bool)
-    rest = adjacency(Graph(10, np.array([[0, 1]]), np.ones(1)))
-    # Nothing has to be taken back, so that there are as many steps as nodes.
-    assert list_colouring(rest, free, max_steps=9) == (None, False)
-    assert list_colouring(rest, free, max_steps=10).complete
-    # Both ends of an edge have one colour, the same: one step, and nothing is left.
-    stuck = np.array([[True, False], [True, False]])
-    edge = adjacency(Graph(2, np.array([[0, 1]]), np.ones(1)))
-    assert list_colouring(edge, stuck, max_steps=2) == (None, True)
-    assert list_colouring(edge, stuck, max_steps=1) == (None, False)
-
-
-def test_list_colouring_says_that_it_gave_up():
-    i, j = np.triu_indices(10, 1)
-    clique = adjacency(Graph(10, np.stack([i, j], axis=1), np.ones(len(i))))
-    assert list_colouring(clique, np.ones((10, 10), dtype=bool)).colours is not None
-    too_few = np.ones((10, 9), dtype=bool)
-    assert list_colouring(clique, too_few, max_steps=500) == (None, False)

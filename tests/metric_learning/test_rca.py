@@ -1,4 +1,4 @@
-"""RCA and its steps: covariances, whitening, the discriminant; what ranks do; conventions."""
+"""RCA as an estimator: what it learns, what ranks do, conventions."""
 
 import pickle
 import warnings
@@ -6,16 +6,14 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from chunklet_problems import DIGITS, IRIS, WINE, correlated, quiet_fit, scatter_by_hand
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.linalg import eigh, fractional_matrix_power
+from scipy.linalg import fractional_matrix_power
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris, load_wine
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import cgmm.numerics
 from cgmm.metric_learning import (
     RCA,
     OnlineRCA,
@@ -24,13 +22,8 @@ from cgmm.metric_learning import (
     total_covariance,
     within_chunklet_covariance,
 )
-from cgmm.metric_learning.whiten import whitening
 from cgmm.metrics import cumulative_neighbour_purity
 from cgmm.scenarios import equal_chunklets, links_of_chunklets
-
-IRIS = load_iris(return_X_y=True)
-WINE = load_wine(return_X_y=True)
-DIGITS = load_digits(return_X_y=True)
 
 
 @parametrize_with_checks(
@@ -43,110 +36,6 @@ def test_scikit_learn_estimator_checks(estimator, check):
         check(estimator)
 
 
-def scatter_by_hand(X, chunklet_of):
-    """Scatter, points and chunklets by the definition."""
-    scatter, n_points, n_chunklets = np.zeros((X.shape[1],) * 2), 0, 0
-    for j in np.unique(chunklet_of[chunklet_of >= 0]):
-        rows = X[chunklet_of == j]
-        if len(rows) > 1:
-            scatter += sum(np.outer(h, h) for h in rows - rows.mean(axis=0))
-            n_points, n_chunklets = n_points + len(rows), n_chunklets + 1
-    return scatter, n_points, n_chunklets
-
-
-def correlated(n, d, seed=0):
-    """Points and chunklets of every size, of full rank."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + 3
-    return X, rng.integers(-1, max(1, n // 4), size=n)
-
-
-def quiet_fit(model, *args, **kwargs):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return model.fit(*args, **kwargs)
-
-
-# ------------------------------------------------------------------ covariances
-
-
-@pytest.mark.parametrize("cells", [1, 7, 16, 60, 131_072])
-@pytest.mark.parametrize("seed", range(8))
-def test_covariances_are_their_definitions_however_the_blocks_fall(monkeypatch, cells, seed):
-    monkeypatch.setattr(cgmm.numerics, "BLOCK_CELLS", cells)
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(41, 3)) + 5
-    y = rng.integers(-1, rng.integers(1, 20), size=41)
-    scatter, n_points, n_chunklets = scatter_by_hand(X, y)
-    np.testing.assert_allclose(within_chunklet_covariance(X, y), scatter / n_points, rtol=1e-10)
-    np.testing.assert_allclose(
-        within_chunklet_covariance(X, y, unbiased=True),
-        scatter / (n_points - n_chunklets),
-        rtol=1e-10,
-    )
-    np.testing.assert_allclose(total_covariance(X), np.cov(X.T, bias=True), rtol=1e-10)
-
-
-def test_a_chunklet_of_one_point_counts_neither_as_point_nor_as_chunklet():
-    X, y = np.array([[0.0], [2.0], [7.0], [8.0]]), np.array([0, 0, 1, -1])
-    for unbiased in (False, True):
-        whole = within_chunklet_covariance(X, y, unbiased=unbiased)
-        np.testing.assert_array_equal(
-            whole, within_chunklet_covariance(X[:2], y[:2], unbiased=unbiased)
-        )
-
-
-def test_names_of_chunklets_and_order_of_points_do_not_matter():
-    X, y = correlated(60, 3)
-    shuffled = np.random.default_rng(1).permutation(60)
-    names = np.where(y >= 0, 10**15 - 7 * y, -1)
-    reference = within_chunklet_covariance(X, y)
-    np.testing.assert_allclose(
-        within_chunklet_covariance(X[shuffled], names[shuffled]), reference, rtol=1e-12
-    )
-    # Neighbours at 2**60 are one and the same as floating-point numbers.
-    np.testing.assert_array_equal(
-        within_chunklet_covariance(X, np.where(y >= 0, 2**60 + y, -1)), reference
-    )
-
-
-def test_offsets_cost_no_digits():
-    X, y = correlated(50, 3)
-    X = np.round(X * 2**12) / 2**12  # so that adding 2**40 is exact
-    np.testing.assert_allclose(
-        within_chunklet_covariance(X + 2.0**40, y), within_chunklet_covariance(X, y), rtol=1e-12
-    )
-
-
-def test_points_that_coincide_leave_exact_zeros():
-    X = np.repeat(np.random.default_rng(0).normal(size=(200, 2)) + 1e6 / 3, 7, axis=0)
-    y = np.repeat(np.arange(200), 7)
-    assert any(
-        np.ptp(X[y == j] - X[y == j].mean(axis=0)) or (X[7 * j] != X[y == j].mean(axis=0)).any()
-        for j in range(200)
-    )
-    assert (within_chunklet_covariance(X, y) == 0).all()
-
-
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        ([0, 1, 2], "no two points share a chunklet"),
-        ([-1, -1, -1], "no two points share a chunklet"),
-        ([0, 0], r"y has shape \(2,\); it must be \(3,\)"),
-        ([[0], [0], [1]], r"it must be \(3,\)"),
-        ([0, 0, -2], r"y\[2\] is -2; a chunklet must be an integer from 0"),
-        ([0, 0.5, 0], r"y\[1\] is 0.5"),
-        ([0, 0, np.nan], r"y\[2\] is nan"),
-        (["a", "a", "b"], "Unknown label type of y.*Encode names"),
-    ],
-)
-def test_chunklets_that_are_none(y, message):
-    X = np.arange(6.0).reshape(3, 2)
-    with pytest.raises(ValueError, match=message):
-        within_chunklet_covariance(X, y)
-
-
 @pytest.mark.parametrize("fit", [RCA().fit, OnlineRCA().fit, OnlineRCA().partial_fit])
 def test_without_side_information_there_is_nothing_to_learn(fit):
     X = np.random.default_rng(0).normal(size=(5, 2))
@@ -157,115 +46,11 @@ def test_without_side_information_there_is_nothing_to_learn(fit):
         fit(np.repeat(X, 2, axis=0), np.repeat(np.arange(5), 2))
     with pytest.raises(ValueError, match=r"must_link\[0\] is \[0, 9\]"):
         fit(X, must_link=[[0, 9]])
+    with pytest.raises(ValueError, match=r"y\[4\] is -2; it must be an integer"):
+        fit(X, [0, 0, 1, 1, -2])
 
 
-# ------------------------------------------------------------------ whitening and discriminant
-
-
-@given(st.integers(1, 6), st.integers(0, 10_000))
-@settings(max_examples=40)
-def test_whitening_is_the_symmetric_inverse_root(d, seed):
-    A = np.random.default_rng(seed).normal(size=(d, d + 3))
-    C = A @ A.T
-    W = whitening(C)
-    np.testing.assert_allclose(W @ C @ W.T, np.eye(d), atol=1e-9)
-    np.testing.assert_allclose(W, W.T, atol=1e-9 * abs(W).max())
-    assert np.linalg.eigvalsh(W)[0] > 0
-    root = fractional_matrix_power(C, -0.5)
-    np.testing.assert_allclose(W, root, atol=1e-7 * abs(root).max())
-
-
-@pytest.mark.parametrize("spread", [1e-2, 1e-5, 3e-6, 3e-7, 1e-8])
-def test_both_ways_to_the_root_agree_where_they_meet(spread):
-    # One decomposition serves up to a condition number of 10⁶, two beyond.
-    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
-    values = np.array([1.0, 0.5, 0.1, spread])
-    np.testing.assert_allclose(
-        whitening((Q.T * values) @ Q), (Q.T / np.sqrt(values)) @ Q, rtol=1e-5, atol=1e-5
-    )
-
-
-def test_whitening_of_a_deficient_matrix_is_a_pseudo_inverse():
-    rng = np.random.default_rng(0)
-    A = rng.normal(size=(5, 3))
-    C = A @ A.T
-    W = whitening(C)
-    assert W.shape == (3, 5)
-    np.testing.assert_allclose(W @ C @ W.T, np.eye(3), atol=1e-10)
-    scale = np.sqrt(np.diag(C))
-    expected = np.linalg.pinv(C / np.outer(scale, scale), rcond=1e-10) / np.outer(scale, scale)
-    np.testing.assert_allclose(W.T @ W, expected, atol=1e-9)
-    # and in units that are 10¹² apart
-    units = np.array([1e-6, 1, 1e6, 1, 1e3])
-    V = whitening(C * np.outer(units, units))
-    np.testing.assert_allclose(V.T @ V * np.outer(units, units), W.T @ W, rtol=1e-6, atol=1e-9)
-    assert whitening(np.zeros((2, 2))).shape == (0, 2)
-
-
-@pytest.mark.parametrize("decades", [3, 6, 9, 60, 140])
-def test_columns_in_units_far_apart_are_whitened_all_the_same(decades):
-    rng = np.random.default_rng(1)
-    A = rng.normal(size=(4, 9))
-    C = A @ A.T
-    units = np.array([10.0**-decades, 1.0, 10.0**decades, 1.0])
-    W = whitening(C * units * units[:, None])
-    error = abs((W * units) @ C @ (W * units).T - np.eye(4)).max()
-    assert error < 1e-8
-
-
-def test_rounding_is_not_variance():
-    C = np.diag([1.0, 1e-20])
-    assert whitening(C).shape == (2, 2)
-    assert whitening(C, noise=np.array([0.0, 1e-9])).shape == (1, 2)
-    close = np.array([[1, 1 - 1e-9], [1 - 1e-9, 1]])
-    assert whitening(close).shape == (2, 2)
-    assert whitening(close, noise=1e-4).shape == (1, 2)
-    # also where one decomposition would do
-    assert whitening(np.diag([1.0, 1e-4]), noise=np.array([0.0, 0.1])).shape == (1, 2)
-    assert whitening(np.array([[1, 1 - 1e-4], [1 - 1e-4, 1]]), tol=1e-3).shape == (1, 2)
-    near = np.array([[1, 1 - 1e-11], [1 - 1e-11, 1]])
-    assert whitening(near).shape == (1, 2)
-    assert whitening(near, tol=1e-12).shape == (2, 2)
-
-
-@pytest.mark.parametrize("data", [IRIS, WINE])
-def test_discriminant_is_the_generalised_eigenproblem_and_with_labels_fishers(data):
-    X, y = data
-    within, total = within_chunklet_covariance(X, y), total_covariance(X)
-    A, ratios = cfld(within, total)
-    values, vectors = eigh(total, within)
-    np.testing.assert_allclose(ratios, values[::-1], rtol=1e-8)
-    np.testing.assert_allclose(A @ within @ A.T, np.eye(len(A)), atol=1e-8)
-    np.testing.assert_allclose(A @ total @ A.T, np.diag(ratios), atol=1e-8 * ratios[0])
-    np.testing.assert_allclose(abs(A[:2]), abs(vectors.T[::-1][:2]), rtol=1e-5, atol=1e-8)
-    # [barhillel2005, sect. 8.1.3]: with all labels, Fisher's discriminant
-    lda = LinearDiscriminantAnalysis(solver="eigen", n_components=2).fit(X, y)
-    between = ratios[:2] - 1
-    np.testing.assert_allclose(between / between.sum(), lda.explained_variance_ratio_, rtol=1e-6)
-    scalings = lda.scalings_[:, :2] / np.linalg.norm(lda.scalings_[:, :2], axis=0)
-    ours = A[:2].T / np.linalg.norm(A[:2], axis=1)
-    np.testing.assert_allclose(abs(np.sum(ours * scalings, axis=0)), 1, rtol=1e-6)
-
-
-def test_discriminant_keeps_the_first_rows_and_does_not_invent_any():
-    X, y = WINE
-    within, total = within_chunklet_covariance(X, y), total_covariance(X)
-    A, ratios = cfld(within, total, 3)
-    assert A.shape == (3, 13)
-    np.testing.assert_allclose(A, cfld(within, total).rows[:3])
-    assert (np.diff(ratios) <= 0).all()
-    assert cfld(np.diag([1.0, 0.0]), np.eye(2), 2).rows.shape == (1, 2)
-
-
-def test_principal_axes_are_those_of_a_singular_value_decomposition():
-    X, _ = IRIS
-    axes = principal_axes(total_covariance(X), 2)
-    right = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:2]
-    np.testing.assert_allclose(abs(np.sum(axes * right, axis=1)), 1, rtol=1e-10)
-    assert (axes[np.arange(2), abs(axes).argmax(axis=1)] > 0).all()
-
-
-# ------------------------------------------------------------------ the estimator
+# ------------------------------------------------------------------ what is learnt
 
 
 @pytest.mark.parametrize("unbiased", [False, True])

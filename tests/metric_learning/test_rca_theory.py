@@ -20,10 +20,10 @@ from cgmm.metric_learning import (
     variance_of_covariance,
     variance_ratio,
     weight_ratio,
+    whitening,
     within_chunklet_covariance,
     within_distance,
 )
-from cgmm.metric_learning.whiten import whitening
 
 
 @pytest.fixture(scope="module")

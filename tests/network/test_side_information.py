@@ -158,36 +158,18 @@ def test_masks_must_fit_the_number_of_components():
         SideInformation.build(2, labels=np.ones((2, 2), bool)).mask(3)
 
 
-@given(seed=st.integers(0, 10_000), sampling=st.sampled_from(["points", "chunklets"]))
-def test_sorted_by_size_it_is_the_same_information(seed, sampling):
+@given(seed=st.integers(0, 10_000))
+def test_sums_over_nodes_and_their_spread_are_those_of_the_incidence_matrix(seed):
     rng = np.random.default_rng(seed)
-    n, values = 20, rng.normal(size=(20, 3))
-    must_link = rng.integers(0, n, size=(rng.integers(0, 12), 2))
-    # Labels on nodes of any size, so that they have to move along with them.
-    node_of = SideInformation.build(n, must_link=must_link).node_of
-    labels = np.where(rng.random(n) < 0.5, rng.integers(2, size=n)[node_of], -1)
-    labels[node_of == node_of[0]] = 0
-    side = SideInformation.build(n, must_link=must_link, labels=labels, sampling=sampling)
-    allowed = side._replace(labels=None, allowed=side.mask(2))
-    order, arranged = side.by_size()
-    np.testing.assert_array_equal(np.sort(order), np.arange(n))
-    assert sum(size * count for size, count in arranged.runs) == n
-    assert (np.diff(np.bincount(arranged.node_of)) >= 0).all()
-    # The same sums, multiplicities and labels, seen from each point.
-    for one, other in (
-        (side.sum_over_nodes(values), arranged.sum_over_nodes(values[order])),
-        (side.multiplicity, arranged.multiplicity),
-        (side.labels, arranged.labels),
-        (side.first_points, arranged.first_points),
-        (side.mask(2), arranged.mask(2)),
-        (allowed.mask(2), allowed.by_size()[1].mask(2)),
-    ):
-        np.testing.assert_allclose(side.spread(one)[order], arranged.spread(other), rtol=1e-13)
-
-
-def test_nodes_tied_by_edges_are_not_sorted():
-    with pytest.raises(ValueError, match="edges"):
-        SideInformation.build(3, cannot_link=[[0, 1]]).by_size()
+    must_link = rng.integers(0, 20, size=(rng.integers(0, 12), 2))
+    side, values = SideInformation.build(20, must_link=must_link), rng.normal(size=(20, 3))
+    incidence = side.node_of[:, None] == np.arange(side.n_nodes)
+    sums = side.sum_over_nodes(values)
+    np.testing.assert_allclose(sums, incidence.T @ values, rtol=1e-12, atol=1e-13)
+    np.testing.assert_array_equal(side.spread(sums), sums[incidence.argmax(axis=1)])
+    np.testing.assert_array_equal(
+        side.spread(side.multiplicity), incidence.sum(axis=0)[side.node_of]
+    )
 
 
 @pytest.mark.parametrize("n_samples", [0, -1])

@@ -1,0 +1,77 @@
+"""Whitening: the symmetric root where there is one, ranks and units where there is none."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import fractional_matrix_power
+
+from cgmm.metric_learning import (
+    whitening,
+)
+
+
+@given(st.integers(1, 6), st.integers(0, 10_000))
+@settings(max_examples=40)
+def test_whitening_is_the_symmetric_inverse_root(d, seed):
+    A = np.random.default_rng(seed).normal(size=(d, d + 3))
+    C = A @ A.T
+    W = whitening(C)
+    np.testing.assert_allclose(W @ C @ W.T, np.eye(d), atol=1e-9)
+    np.testing.assert_allclose(W, W.T, atol=1e-9 * abs(W).max())
+    assert np.linalg.eigvalsh(W)[0] > 0
+    root = fractional_matrix_power(C, -0.5)
+    np.testing.assert_allclose(W, root, atol=1e-7 * abs(root).max())
+
+
+@pytest.mark.parametrize("spread", [1e-2, 1e-5, 3e-6, 3e-7, 1e-8])
+def test_both_ways_to_the_root_agree_where_they_meet(spread):
+    # One decomposition serves up to a condition number of 10⁶, two beyond.
+    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
+    values = np.array([1.0, 0.5, 0.1, spread])
+    np.testing.assert_allclose(
+        whitening((Q.T * values) @ Q), (Q.T / np.sqrt(values)) @ Q, rtol=1e-5, atol=1e-5
+    )
+
+
+def test_whitening_of_a_deficient_matrix_is_a_pseudo_inverse():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(5, 3))
+    C = A @ A.T
+    W = whitening(C)
+    assert W.shape == (3, 5)
+    np.testing.assert_allclose(W @ C @ W.T, np.eye(3), atol=1e-10)
+    scale = np.sqrt(np.diag(C))
+    expected = np.linalg.pinv(C / np.outer(scale, scale), rcond=1e-10) / np.outer(scale, scale)
+    np.testing.assert_allclose(W.T @ W, expected, atol=1e-9)
+    # and in units that are 10¹² apart
+    units = np.array([1e-6, 1, 1e6, 1, 1e3])
+    V = whitening(C * np.outer(units, units))
+    np.testing.assert_allclose(V.T @ V * np.outer(units, units), W.T @ W, rtol=1e-6, atol=1e-9)
+    assert whitening(np.zeros((2, 2))).shape == (0, 2)
+
+
+@pytest.mark.parametrize("decades", [3, 6, 9, 60, 140])
+def test_columns_in_units_far_apart_are_whitened_all_the_same(decades):
+    rng = np.random.default_rng(1)
+    A = rng.normal(size=(4, 9))
+    C = A @ A.T
+    units = np.array([10.0**-decades, 1.0, 10.0**decades, 1.0])
+    W = whitening(C * units * units[:, None])
+    error = abs((W * units) @ C @ (W * units).T - np.eye(4)).max()
+    assert error < 1e-8
+
+
+def test_rounding_is_not_variance():
+    C = np.diag([1.0, 1e-20])
+    assert whitening(C).shape == (2, 2)
+    assert whitening(C, noise=np.array([0.0, 1e-9])).shape == (1, 2)
+    close = np.array([[1, 1 - 1e-9], [1 - 1e-9, 1]])
+    assert whitening(close).shape == (2, 2)
+    assert whitening(close, noise=1e-4).shape == (1, 2)
+    # also where one decomposition would do
+    assert whitening(np.diag([1.0, 1e-4]), noise=np.array([0.0, 0.1])).shape == (1, 2)
+    assert whitening(np.array([[1, 1 - 1e-4], [1 - 1e-4, 1]]), tol=1e-3).shape == (1, 2)
+    near = np.array([[1, 1 - 1e-11], [1 - 1e-11, 1]])
+    assert whitening(near).shape == (1, 2)
+    assert whitening(near, tol=1e-12).shape == (2, 2)
