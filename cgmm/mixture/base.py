@@ -9,11 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -26,7 +25,7 @@ from cgmm.mixture.runs import Run, best_of, follow, warn_about
 from cgmm.mixture.seeding import Rng
 from cgmm.mixture.weights import UPDATES
 from cgmm.network import SAMPLING, Engine, NetworkError, SideInformation
-from cgmm.numerics import AnyArray, FloatArray, IntArray, log_normalise
+from cgmm.numerics import FloatArray, IntArray, log_normalise
 
 
 class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
@@ -159,13 +158,12 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         # The mask of allowed components is made once, not in every E-step.
         side = side._replace(labels=None, allowed=side.mask(self.n_components))
         rng = check_random_state(self.random_state)
-        data = _Arranged.of(X, side)
         try:
-            prepared = prepare(data.side, self.inference, self.weights, self.n_components, rng)
+            prepared = prepare(side, self.inference, self.weights, self.n_components, rng)
 
             def begin(number: int) -> Any:
                 return em(
-                    data.X, self._start(X, side, rng), prepared.side, prepared.infer(),
+                    X, self._start(X, side, rng), prepared.side, prepared.infer(),
                     self._pool(), prepared.update_weights, log_z_prior=prepared.log_z_prior,
                     **self._options(),
                 )  # fmt: skip
@@ -175,9 +173,9 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
                 compared=self.n_init > 1,
             )  # fmt: skip
             best = best_of(one_run, self.n_init)
-            self._store(data, prepared, best)
+            self._store(X, prepared, best)
         except NetworkError as error:
-            raise error.renamed(data.side.first_points, "point") from None
+            raise error.renamed(side.first_points, "point") from None
         # After everything is stored: the warning may be an error.
         warn_about(best, self.max_iter)
         return self
@@ -201,11 +199,11 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         """
         return self.fit(X, **known).labels_
 
-    def _store(self, data: _Arranged, prepared: Prepared, run: Run) -> None:
+    def _store(self, X: Points, prepared: Prepared, run: Run) -> None:
         # What may take long comes first: an interrupt then leaves no half of a fit.
-        labels = data.restored(prepared.joint_labels(data.X, run))
+        labels = prepared.joint_labels(X, run)
         self._keep(run.parameters)
-        self.responsibilities_ = data.restored(run.posterior.responsibilities)
+        self.responsibilities_ = run.posterior.responsibilities
         self.labels_ = labels
         self.log_evidence_ = run.posterior.log_evidence
         self.history_ = np.array(run.history)
@@ -336,34 +334,3 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             -2 log p(X | θ) + 2 (number of free parameters).
         """
         return float(-2 * self.score_samples(X).sum() + 2 * self._n_free())
-
-
-# ---------------------------------------------------------------------------- the order of points
-
-
-class _Arranged(NamedTuple):
-    """Points in the order in which EM works on them: chunklets together, where only these tie."""
-
-    X: Points
-    side: SideInformation
-    order: IntArray | None
-    """(N,) the given places of the points; None where they are as given."""
-
-    @classmethod
-    def of(cls, X: Points, side: SideInformation) -> _Arranged:
-        """Arrange if it saves more than it costs."""
-        if side.nodes_are_points or len(side.graph.edges):
-            return cls(X, side, None)
-        order = np.argsort(side.node_of, kind="stable")
-        arranged = side._replace(node_of=side.node_of[order])
-        # Dense points are column-major, and stay so.
-        rows = X[order] if issparse(X) else np.take(X.T, order, axis=1).T
-        return cls(rows, arranged, order)
-
-    def restored(self, values: AnyArray) -> AnyArray:
-        """One row a point, in the order in which the points were given."""
-        if self.order is None:
-            return values
-        given = np.empty_like(values)
-        given.T[..., self.order] = values.T
-        return given
