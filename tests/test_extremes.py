@@ -44,7 +44,7 @@ from cgmm.inference.clique import clique
 from cgmm.inference.gibbs import gibbs
 from cgmm.inference.junction_tree import junction_tree
 from cgmm.inference.mean_field import mean_field
-from cgmm.metric_learning.whiten import whitening
+from cgmm.metric_learning import whitening
 from cgmm.mixture import POOLINGS, e_step, log_density, weighted_moments
 from cgmm.network import Graph
 
@@ -220,7 +220,7 @@ def test_units_change_no_answer(blobs, name, s):
     np.testing.assert_allclose(there, here, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize(("s", "cause"), [(1e200, "overflow|represented"), (1e-200, "vanish|repr")])
+@pytest.mark.parametrize(("s", "cause"), [(1e200, "overflow"), (1e-200, "vanish")])
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_has_no_squares_is_refused(blobs, name, s, cause):
     make, known = OTHERS[name]

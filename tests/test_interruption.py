@@ -618,7 +618,7 @@ def test_the_start_of_a_metric_is_no_fit(monkeypatch, at):
 
 @pytest.mark.parametrize("at", [1, 2])
 def test_the_start_of_a_stream_is_no_fit(monkeypatch, at):
-    strike_at_call(monkeypatch, cgmm.metric_learning.rca, "overshoots", at)
+    strike_at_call(monkeypatch, cgmm.metric_learning.online, "overshoots", at)
     model, X, known = fitted_online_rca()
     if at == 1:
         with pytest.raises(KeyboardInterrupt):

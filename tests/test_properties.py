@@ -35,7 +35,7 @@ from cgmm.inference import (
     require_colourable,
 )
 from cgmm.inference.auto import auto
-from cgmm.inference.contraction import best, conditional, log_sum
+from cgmm.inference.contraction_rounds import best, conditional, log_sum
 from cgmm.inference.gibbs import gibbs
 from cgmm.kmeans import Nodes
 from cgmm.mixture import (
@@ -773,7 +773,7 @@ def pairs_of(course):
 @FEW
 @given(st.lists(st.floats(-100, 0), min_size=1, max_size=9), st.integers(1, 12), st.floats(0, 5))
 def test_a_run_stops_one_step_after_the_first_small_gain(course, max_iter, tol):
-    run = mixture.follow(pairs_of(course), tol, max_iter)
+    run = mixture.follow(lambda number: pairs_of(course), tol=tol, max_iter=max_iter)
     values = course + [course[-1]] * (max_iter + 2)
     small = [t for t in range(1, max_iter) if abs(values[t] - values[t - 1]) / 2 < tol]
     length = small[0] + 1 if small else max_iter

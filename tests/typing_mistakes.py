@@ -27,7 +27,7 @@ def mistakes(X: FloatArray, theta: Parameters, posterior: Posterior) -> None:
     side = SideInformation.build("4")  # wrong: arg-type
     infer = ENGINES["auto"](side.graph)
     e_step(X, theta, side, ENGINES["auto"])  # wrong: arg-type
-    e_step(X, X, side, infer)  # wrong: type-var
+    e_step(X, X, side, infer)  # wrong: arg-type
     e_step("X", theta, side, infer)  # wrong: arg-type
     e_step(X, theta, infer, side)  # wrong: arg-type arg-type
     m_step(X, theta, posterior, "full", closed_form)  # wrong: arg-type

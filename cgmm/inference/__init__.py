@@ -6,10 +6,11 @@ Each is the function of its file: ``cgmm.inference.gibbs.gibbs``. Chapters 7 and
 """
 
 from cgmm.inference import auto, clique, gibbs, independent, junction_tree, mean_field, pairs
+from cgmm.inference.colour_search import forbidden_clique, list_colouring
 from cgmm.inference.colouring import adjacency, by_colour, colour_nodes
 from cgmm.inference.elimination import eliminate, elimination_order, min_fill
 from cgmm.inference.enumerate import enumerate_assignments
-from cgmm.inference.feasible import forbidden_clique, list_colouring, require_colourable
+from cgmm.inference.feasible import feasible_assignment, require_colourable
 from cgmm.inference.mean_field import mean_field_ascent
 from cgmm.network import Engine
 
@@ -21,6 +22,7 @@ __all__ = [
     "eliminate",
     "elimination_order",
     "enumerate_assignments",
+    "feasible_assignment",
     "forbidden_clique",
     "list_colouring",
     "mean_field_ascent",

@@ -1,4 +1,4 @@
-"""The cheapest exact engine for each component, and a clear refusal where exactness costs too much.
+"""The cheapest exact engine for each component, or a refusal where it costs too much. Chapter 7.
 
 ==========================  ===============================================
 component                   engine
@@ -28,7 +28,7 @@ from cgmm.network import (
     Marginals,
     NetworkError,
     check_unary,
-    components,
+    connected_components,
     edgeless,
     simplify,
     with_most_probable,
@@ -66,8 +66,9 @@ def auto(graph: Graph, *, max_bytes: int = MAX_BYTES) -> ExactInfer:
     Raises
     ------
     NetworkError
-        When called: if a component has no possible assignment, or if exact inference in one is
-        out of reach; it is named.
+        When called: if a component has no possible assignment; it is named.
+    TooCostlyError
+        When called: if exact inference in a component is out of reach; it is named.
 
     Examples
     --------
@@ -122,7 +123,7 @@ def _ask(part: _Part, question: Callable[[FloatArray], Answer], unary: FloatArra
 
 def _kinds(graph: Graph) -> IntArray:
     """(n_nodes,) which engine takes care of each node's component."""
-    labels = components(graph)
+    labels = connected_components(graph)
     sizes = np.bincount(labels)
     of_edge = labels[graph.edges[:, 0]]
     n_hard = np.bincount(of_edge[graph.weights == -np.inf], minlength=len(sizes))

@@ -1,4 +1,4 @@
-"""Mutually cannot-linked nodes, exactly: a sum over matchings by dynamic programming over subsets.
+"""Mutually cannot-linked nodes, exactly: a sum over matchings, by subsets of labels. Chapter 7.
 
 What each teacher of the distributed-learning scenario gives is a clique: n groups of points, no two
 of one component. A joint assignment then is a matching of the n nodes to n different labels. Node
@@ -39,8 +39,9 @@ from cgmm.network import (
     Graph,
     Marginals,
     NetworkError,
+    TooCostlyError,
     check_unary,
-    components,
+    connected_components,
     simplify,
     with_most_probable,
 )
@@ -71,7 +72,9 @@ def clique(graph: Graph) -> ExactInfer:
     ------
     NetworkError
         If a component is no clique of cannot-links, or, when called: if one has more nodes than
-        there are labels, if the evidence leaves it no assignment, or if 2^K is out of reach.
+        there are labels, or if the evidence leaves it no assignment.
+    TooCostlyError
+        When called: if 2^K is out of reach.
 
     Notes
     -----
@@ -115,7 +118,7 @@ def clique(graph: Graph) -> ExactInfer:
 
 def _cliques_by_size(graph: Graph) -> list[IntArray]:
     """Nodes of the components, those of n nodes in one array (B, n), in order of n."""
-    labels = components(graph)
+    labels = connected_components(graph)
     sizes = np.bincount(labels)
     _require_cliques(graph, labels, sizes)
     by_component = np.argsort(labels, kind="stable")
@@ -224,7 +227,7 @@ def _require_reach(n: int, n_states: int, members: IntArray) -> None:
     n_sets = sum(comb(n_states, j) for j in range(n + 1))
     n_transitions = sum(n_states * comb(n_states - 1, j) for j in range(n))
     if n_sets > MAX_SETS or n_transitions > MAX_TRANSITIONS:
-        raise NetworkError(
+        raise TooCostlyError(
             f"{{nodes}} are mutually cannot-linked; with K = {n_states} exact inference would "
             f"visit {n_sets:,} sets of labels by {n_transitions:,} transitions, more than "
             f"{MAX_SETS:,} and {MAX_TRANSITIONS:,}. Use 'gibbs', 'spanning_tree', or fewer "

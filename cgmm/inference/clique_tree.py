@@ -1,4 +1,19 @@
-"""The clique tree of a graph: built once a structure. Chapter 7."""
+"""The clique tree of a graph, built once a structure and a number of states. Chapter 7.
+
+What contraction leaves of the graph, the *core*, is eliminated in the order that
+:mod:`cgmm.inference.elimination` finds. Each node with its neighbours at that moment is a clique;
+small cliques are merged into their parents. The tree says what a clique eliminates, where its
+edges and its children's messages go among its axes, and what is constant. Two files work through
+it: :mod:`cgmm.inference.tree_products` in plain numbers, :mod:`cgmm.inference.tree_logs` in logs.
+
+=========  ======================================================================
+R, S       nodes that a clique eliminates; its separator, the rest of its nodes
+S = A ∪ F  A: nodes in children's messages; F, *fresh*: tied to R here first
+P          table over (R, A): everything but the factor ψ over (R, F)
+T          tables (K, K) of the pairs that contraction has tied; a *slot* is a place in T
+K          number of states of a node
+=========  ======================================================================
+"""
 
 from __future__ import annotations
 
@@ -7,29 +22,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cgmm.inference.contraction import Ties
+from cgmm.inference.contraction_rounds import Edges
 from cgmm.inference.elimination import Order, elimination_order
-from cgmm.network import Graph, NetworkError, components
-from cgmm.numerics import FloatArray, IntArray
+from cgmm.network import Graph, NetworkError, TooCostlyError, connected_components
+from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 MAX_BYTES = 2**31
 
 # Cliques are merged up to tables of this size: below it a table costs less than a call.
 MERGED_CELLS = 2048
-
-
-def refuse_impossible(graph: Graph, node: int, n_states: int) -> None:
-    """Name the component of a node."""
-    labels = components(graph)
-    raise NetworkError(
-        f"no joint assignment of {{nodes}} is possible with K = {n_states}: the forbidden pairs "
-        "among them admit no proper colouring that the evidence allows. Use more components, or "
-        "revise the relations or the evidence.",
-        np.flatnonzero(labels == labels[node]),
-    )
-
-
-# ------------------------------------------------------------------- the tree of cliques
 
 
 class Edge(NamedTuple):
@@ -43,9 +44,8 @@ class Edge(NamedTuple):
     """Whether the first axis of its table is that of the second end."""
 
 
-_Tie = tuple[list[int], float, int, bool]
-
 # Places of the ends in ascending order, log-weight, slot, and whether they were turned.
+_PlacedEdge = tuple[list[int], float, int, bool]
 
 
 class Child(NamedTuple):
@@ -106,7 +106,7 @@ class CliqueTree(NamedTuple):
     """Whether a pair is forbidden by its weight."""
 
 
-def build_tree(graph: Graph, core: Ties, n_states: int, max_bytes: int) -> CliqueTree:
+def build_tree(graph: Graph, core: Edges, n_states: int, max_bytes: int) -> CliqueTree:
     """Lay out the tree; refuse before any table is allocated if they would not fit."""
     max_degree = int(math.log(max(max_bytes / 8, 1)) / math.log(n_states))
     order = elimination_order(core.ends, n_states, max_degree)
@@ -132,30 +132,6 @@ def _n_cells(clique: Clique, n_states: int) -> int:
     return 2 * n_states**clique.n_inner + psi + n_states ** len(clique.separator)
 
 
-def _refuse_width(
-    graph: Graph, node: int, width: int, n_states: int, n_bytes: int | None, max_bytes: int
-) -> None:
-    """Name the component of a node, the width, the cost, and what to do instead."""
-    labels = components(graph)
-    n_edges = int((labels[graph.edges[:, 0]] == labels[node]).sum())
-    at_least = "" if n_bytes else "at least "
-    n_bytes = n_bytes or 8 * n_states**width
-    raise NetworkError(
-        f"exact inference is out of reach for the component of {{nodes}}, tied by {n_edges} edges: "
-        f"in the order of elimination it has an induced width of {at_least}{width}, so that with "
-        f"K = {n_states} its tables would take {at_least}{_in_words(n_bytes)}, more than "
-        f"{_in_words(max_bytes)}. Use 'mean_field' or 'gibbs', which approximate, "
-        "'spanning_tree', which drops relations, or give fewer relations.",
-        np.flatnonzero(labels == labels[node]),
-    )
-
-
-def _in_words(n_bytes: int) -> str:
-    """Round to binary units."""
-    power = min((n_bytes.bit_length() - 1) // 10, 4)
-    return f"{n_bytes / 1024**power:.3g} {['bytes', 'KiB', 'MiB', 'GiB', 'TiB'][power]}"
-
-
 def _merge(order: Order, n_states: int) -> list[tuple[list[int], list[int]]]:
     """(R, S) of the cliques: a node with its neighbours; small ones are merged into parents."""
     separators = [sorted(order.place[u] for u in near) for near in order.neighbours]
@@ -172,11 +148,11 @@ def _merge(order: Order, n_states: int) -> list[tuple[list[int], list[int]]]:
 
 
 def _place_all(
-    scopes: list[tuple[list[int], list[int]]], order: Order, core: Ties, n_states: int
+    scopes: list[tuple[list[int], list[int]]], order: Order, core: Edges, n_states: int
 ) -> list[Clique]:
     """Give every edge and every message to the clique that eliminates its first node."""
     home = {v: i for i, (own, _) in enumerate(scopes) for v in own}
-    edges: list[list[_Tie]] = [[] for _ in scopes]
+    edges: list[list[_PlacedEdge]] = [[] for _ in scopes]
     children: list[list[tuple[int, list[int]]]] = [[] for _ in scopes]
     slots = np.where(core.slots < 0, -1, np.cumsum(core.slots >= 0) - 1)
     rows = zip(core.ends.tolist(), core.weights.tolist(), slots.tolist(), strict=True)
@@ -192,7 +168,7 @@ def _place_all(
 def _place(
     own: list[int],
     separator: list[int],
-    edges: list[_Tie],
+    edges: list[_PlacedEdge],
     children: list[tuple[int, list[int]]],
     n_states: int,
 ) -> Clique:
@@ -271,3 +247,59 @@ def spread_axes(table: FloatArray, axes: tuple[int, ...], n_axes: int) -> FloatA
 def table_of(edge: Edge, tables: FloatArray) -> FloatArray:
     """(K, K) entry of T, its first axis that of the end eliminated first."""
     return tables[edge.slot].T if edge.turned else tables[edge.slot]
+
+
+# ---------------------------------------------------------------------- marginals and refusals
+
+
+def store_marginals(clique: Clique, belief: FloatArray, nodes: FloatArray) -> None:
+    """Marginals of each node of R."""
+    belief = belief / belief.sum()
+    for axis, v in enumerate(clique.own):
+        nodes[v] = belief.sum(axis=tuple(i for i in range(belief.ndim) if i != axis))
+
+
+def store_pair(edge: Edge, joint: FloatArray, pairs: FloatArray) -> None:
+    """Sum out all but the two ends."""
+    pair = joint.sum(axis=tuple(i for i in range(joint.ndim) if i not in edge.axes))
+    pairs[edge.slot] = pair.T if edge.turned else pair
+
+
+def refuse_impossible(graph: Graph, node: int, n_states: int) -> None:
+    """Name the component of a node."""
+    raise NetworkError(
+        f"no joint assignment of {{nodes}} is possible with K = {n_states}: the forbidden pairs "
+        "among them admit no proper colouring that the evidence allows. Use more components, or "
+        "revise the relations or the evidence.",
+        np.flatnonzero(_component(graph, node)),
+    )
+
+
+def _refuse_width(
+    graph: Graph, node: int, width: int, n_states: int, n_bytes: int | None, max_bytes: int
+) -> None:
+    """Name the component of a node, the width, the cost, and what to do instead."""
+    component = _component(graph, node)
+    n_edges = int(component[graph.edges[:, 0]].sum())
+    at_least = "" if n_bytes else "at least "
+    n_bytes = n_bytes or 8 * n_states**width
+    raise TooCostlyError(
+        f"exact inference is out of reach for the component of {{nodes}}, tied by {n_edges} edges: "
+        f"in the order of elimination it has an induced width of {at_least}{width}, so that with "
+        f"K = {n_states} its tables would take {at_least}{_in_words(n_bytes)}, more than "
+        f"{_in_words(max_bytes)}. Use 'mean_field' or 'gibbs', which approximate, "
+        "'spanning_tree', which drops relations, or give fewer relations.",
+        np.flatnonzero(component),
+    )
+
+
+def _in_words(n_bytes: int) -> str:
+    """Round to binary units."""
+    power = min((n_bytes.bit_length() - 1) // 10, 4)
+    return f"{n_bytes / 1024**power:.3g} {['bytes', 'KiB', 'MiB', 'GiB', 'TiB'][power]}"
+
+
+def _component(graph: Graph, node: int) -> BoolArray:
+    """Mask of the nodes that are connected with a node."""
+    labels = connected_components(graph)
+    return labels == labels[node]

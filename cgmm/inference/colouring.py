@@ -1,15 +1,15 @@
-"""Nodes that may be updated together: a proper colouring, and the network sorted by colour.
+"""Nodes that may be updated together: a colouring, and the network sorted by colour. Chapter 10.
 
 The update of a node, whether it samples its state or sets its mean-field distribution, reads its
 neighbours only. Nodes of one *colour* share no edge; updating all of them at once is therefore the
 same as updating them one after another. A sweep over the network is one vectorised step a colour.
 
-A second use of colours: an assignment that breaks no cannot-link is a proper colouring too, with
-the K components as colours, and with a list of colours that each node may have.
+An assignment that breaks no cannot-link is a proper colouring too, with K states as colours:
+:mod:`~cgmm.inference.feasible` begins with the colouring of this file, which asks for no number.
 
 =====  =======================================================================
 c      colour, 0 .. C - 1; C is at most one more than the largest degree
-K      number of states, in colourings from lists
+rank   place of a node among those that are coloured greedily; earlier is first
 =====  =======================================================================
 """
 

@@ -1,9 +1,10 @@
-"""In which order to eliminate the nodes of a network: the order decides the cost.
+"""In which order to eliminate the nodes of a network: the order decides the cost. Chapter 7.
 
-Whoever goes ties its neighbours to each other, because what was summed out depends on all of them.
+A node that goes ties its neighbours to each other: what was summed out depends on all of them.
 The most neighbours that any node has when it goes is the *induced width* of the order; exact
 inference takes tables of K^(width + 1) entries. To find the best order is NP-hard (Arnborg,
 Corneil and Proskurowski, 1987), good ones are found by simple rules.
+:mod:`cgmm.inference.clique_tree` turns an order into tables.
 
 ======  =====================================================
 v, u    nodes; d the neighbours of v when it goes
@@ -20,12 +21,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import coo_array, csgraph
 
-from cgmm.network import Graph, components
+from cgmm.network import Graph, connected_components
 from cgmm.numerics import FloatArray, IntArray
 
 __all__ = ["Elimination", "Order"]
 
-# In larger cores the node of least degree is as good, and cheaper to find.
+# In larger cores the node of least degree takes the place of the one of least fill: it is as good,
+# and cheaper to find.
 MAX_MIN_FILL = 5_000
 # What another order costs to find, in entries of tables a node; and how often to look for one.
 COST_OF_SWEEP, COST_OF_MIN_FILL = 1000, 10_000
@@ -78,7 +80,7 @@ def elimination_order(edges: IntArray, n_states: int, max_degree: int) -> Order:
     """
     nodes, ends = np.unique(edges, return_inverse=True)
     core = Graph(len(nodes), ends.reshape(-1, 2), np.ones(len(edges)))
-    component = components(core)
+    component = connected_components(core)
     orders = [min_fill(core.edges, np.arange(len(nodes)), max_degree)]
     costs = [_costs(orders[0], component, n_states)]
     for attempt in range(MAX_ATTEMPTS):

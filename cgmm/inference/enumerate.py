@@ -1,10 +1,17 @@
-"""Brute force: the sum over every joint assignment, written down. The public oracle."""
+"""Brute force: the sum over every joint assignment, written down. Chapter 7, and every test.
+
+=====  ==============================================
+z      joint assignment, a state for each node
+K      number of states of a node
+w_e    log-weight of edge e
+=====  ==============================================
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from cgmm.network import ExactInfer, Graph, Marginals, with_most_probable
+from cgmm.network import ExactInfer, Graph, Marginals, TooCostlyError, with_most_probable
 from cgmm.numerics import FloatArray, IntArray, log_normalise
 
 MAX_ASSIGNMENTS = 2_000_000
@@ -26,8 +33,10 @@ def enumerate_assignments(graph: Graph) -> ExactInfer:
 
     Raises
     ------
+    TooCostlyError
+        When called: if there are more than two million assignments.
     ValueError
-        When called: if there are more than two million assignments, or if none is possible.
+        When called: if none is possible.
 
     Notes
     -----
@@ -80,9 +89,10 @@ def _all_assignments(n_nodes: int, n_states: int) -> IntArray:
     """(K**n_nodes, n_nodes): every z, in lexicographic order."""
     total = n_states**n_nodes
     if total > MAX_ASSIGNMENTS:
-        raise ValueError(
+        raise TooCostlyError(
             f"{n_states}**{n_nodes} = {total:.3g} joint assignments are too many to enumerate (at "
-            f"most {MAX_ASSIGNMENTS:,}); use another engine, or fewer nodes."
+            f"most {MAX_ASSIGNMENTS:,}); use another engine, or fewer nodes.",
+            np.arange(n_nodes),
         )
     # The digits of 0, 1, ..., K**n_nodes - 1 in base K
     places = n_states ** np.arange(n_nodes - 1, -1, -1)

@@ -1,75 +1,205 @@
-"""Can the hard relations be honoured, and by which assignment? Chapter 7."""
+"""Can the hard relations be honoured with K states, and by which assignment? Chapters 7 and 11.
+
+Everybody who must know asks here. The answer does not depend on data, only on the graph of the
+cannot-links, on K, and on the states that evidence leaves to each node. There are three:
+
+- an assignment (:func:`feasible_assignment`);
+- *impossible*: proved, and the nodes to blame are named (:class:`~cgmm.network.NetworkError`);
+- *not known*: the search ran out of steps (:class:`SearchBudgetError`).
+
+A greedy colouring honours nearly all that is met in practice. In a component where it fails, nodes
+that always find a state once their neighbours have one are peeled off. What is left is the *core*:
+a clique of K + 1 nodes in it refutes at once, else :mod:`~cgmm.inference.colour_search` decides.
+
+=========  ==========================================================================
+K          number of states: colours, components, clusters
+hard       the graph of the cannot-links alone, each edge with weight one
+matrix     (n, n) its symmetric matrix, of the component or of the core in hand
+allowed    (n, K) whether node j may have state k
+names      (n,) what the nodes in hand are called in the whole graph
+=========  ==========================================================================
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable
 
 import numpy as np
 from scipy import sparse
 
-from cgmm.network import Graph, SideInformation, simplify
+from cgmm.inference.colour_search import (
+    FIRST_STEPS,
+    ColourSearch,
+    Rng,
+    colour_in_order,
+    forbidden_clique,
+    graph_of,
+    neighbours_of,
+    peel,
+    with_named_clique,
+)
+from cgmm.inference.colouring import adjacency, colour_nodes
+from cgmm.network import Graph, NetworkError, SideInformation, connected_components
 from cgmm.numerics import BoolArray, IntArray
 
-__all__ = ["Search"]
+# Steps of a search for an assignment in which no relation is broken, unless the user says more.
+MAX_SEARCH = 1_000_000
+# Cores of more nodes are blamed whole; of smaller ones, only nodes that are needed for the proof.
+MAX_BLAMED = 200
+
+Hint = Callable[[], IntArray]
 
 
-def forbidden_clique(graph: Graph, size: int, *, max_steps: int = 100_000) -> IntArray | None:
-    """Nodes of which every two are forbidden to be equal: with fewer states than nodes, no way out.
+class SearchBudgetError(RuntimeError):
+    """The search for an assignment that breaks no cannot-link ran out of steps.
+
+    Whether there is one is not known: this is no verdict on the relations. See ``max_search``.
+    """
+
+
+def feasible_assignment(
+    graph: Graph,
+    n_states: int,
+    *,
+    allowed: BoolArray | None = None,
+    max_search: int = MAX_SEARCH,
+    rng: Rng | None = None,
+    hint: Hint | None = None,
+    noun: str = "state",
+) -> IntArray:
+    """An assignment that breaks no cannot-link, or an error that says why there is none.
 
     Parameters
     ----------
     graph : Graph
-        Any graph; only its edges of weight -inf count.
-    size : int
-        How many nodes, at least two.
-    max_steps : int, default=100000
-        Extensions of partial cliques that are tried, since the problem is NP-complete.
+        Any graph; only its edges of weight ``-inf`` count.
+    n_states : int
+        K.
+    allowed : (n_nodes, K) bool array, default=None
+        The states that evidence leaves to each node; None: all.
+    max_search : int, default=1000000
+        Steps of the search, where greedy colouring fails; a step gives a node a state.
+    rng : RandomState, default=None
+        Orders and walks of the search; None is a fixed seed.
+    hint : callable, default=None
+        Gives (n_nodes,) states near which an assignment may lie, though they break some
+        cannot-links; called only if there must be a search.
+    noun : str, default="state"
+        What a state is called in errors.
 
     Returns
     -------
-    (size,) int array or None
-        Such nodes, ascending; None if there are none, or none was found in as many steps.
+    (n_nodes,) int array
+        The state of each node.
 
-    Notes
-    -----
-    A member has at least ``size - 1`` forbidden neighbours, who have as many in turn: all others
-    are stripped first, which as a rule leaves nothing to search.
+    Raises
+    ------
+    NetworkError
+        If no assignment breaks none: that is proved, and nodes to blame are named.
+    SearchBudgetError
+        If ``max_search`` steps did not settle it.
 
     Examples
     --------
-    >>> triangle = Graph(5, np.array([[0, 1], [1, 4], [0, 4], [2, 4]]), np.full(4, -np.inf))
-    >>> forbidden_clique(triangle, 3)
-    array([0, 1, 4])
-    >>> forbidden_clique(triangle, 4) is None
-    True
+    A triangle needs three states:
+
+    >>> triangle = Graph(3, np.array([[0, 1], [1, 2], [0, 2]]), np.full(3, -np.inf))
+    >>> sorted(feasible_assignment(triangle, 3).tolist())
+    [0, 1, 2]
+    >>> feasible_assignment(triangle, 2)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    cgmm.network.errors.NetworkError: nodes 0, 1 and 2 are mutually cannot-linked, ...
     """
-    edges = _core(simplify(graph), size - 1)
-    later: dict[int, set[int]] = {int(node): set() for node in np.unique(edges)}
-    for a, b in edges.tolist():
-        later[a].add(b)
-    steps = iter(range(max_steps))
-    stack: list[tuple[tuple[int, ...], set[int]]]
-    stack = [((node,), neighbours) for node, neighbours in sorted(later.items(), reverse=True)]
-    while stack and next(steps, None) is not None:
-        clique, common = stack.pop()
-        if len(clique) == size:
-            return np.array(clique)
-        if len(clique) + len(common) >= size:
-            stack += [((*clique, n), common & later[n]) for n in sorted(common, reverse=True)]
-    return None
+    hard, every = _hard_part(graph), np.arange(graph.n_nodes)
+    if allowed is None:
+        allowed = np.ones((graph.n_nodes, n_states), dtype=bool)
+    z, of_node = colour_nodes(hard), connected_components(hard)
+    fails = (z >= n_states) | ~allowed[every, np.minimum(z, n_states - 1)]
+    if not fails.any():
+        return z
+    matrix, near = adjacency(hard), None if hint is None else hint()
+    colourer = _Colourer(ColourSearch(max_search, rng or Rng(0)), max_search, noun)
+    for c in np.unique(of_node[fails]):
+        nodes = np.flatnonzero(of_node == c)
+        part = matrix[nodes][:, nodes]
+        near_here = None if near is None else near[nodes]
+        z[nodes] = colourer.assign(part, allowed[nodes], nodes, near_here)
+    return z
 
 
-def _core(graph: Graph, degree: int) -> IntArray:
-    """(E, 2) forbidden edges whose ends keep at least that many, when all others are removed."""
+class _Colourer:
+    """Decides about one component after the other; they share the steps of one search."""
+
+    def __init__(self, search: ColourSearch, max_search: int, noun: str):
+        self.search, self.max_search, self.noun = search, max_search, noun
+
+    def assign(
+        self, matrix: sparse.csr_array, allowed: BoolArray, names: IntArray, near: IntArray | None
+    ) -> IntArray:
+        """The states of a component: its core by search, then what was peeled off, last first."""
+        went = peel(graph_of(matrix).edges, allowed.sum(axis=1))
+        core, z = np.flatnonzero(went < 0), np.full(len(names), -1)
+        if len(core):
+            near = None if near is None else near[core]
+            z[core] = self._assign_core(matrix[core][:, core], allowed[core], names[core], near)
+        for j in np.argsort(-went, kind="stable")[: len(names) - len(core)].tolist():
+            taken = np.isin(np.arange(allowed.shape[1]), z[neighbours_of(matrix, j)])
+            z[j] = (allowed[j] & ~taken).argmax()
+        return z
+
+    def _assign_core(
+        self, matrix: sparse.csr_array, allowed: BoolArray, names: IntArray, near: IntArray | None
+    ) -> IntArray:
+        """The states of a core, or an error that says whether there are none or none was found."""
+        n_states = allowed.shape[1]
+        clique = forbidden_clique(graph_of(matrix), n_states + 1)
+        if clique is not None:
+            raise NetworkError(
+                f"{{nodes}} are mutually cannot-linked, so they need a {self.noun} each, but there "
+                f"are only {n_states} {self.noun}s: no assignment is possible. Remove a "
+                f"cannot-link between them, or ask for {len(clique)} {self.noun}s or more.",
+                names[clique],
+            )
+        found = self.search.colour(matrix, allowed, near)
+        if found.colours is not None:
+            return found.colours
+        if not found.complete:
+            raise SearchBudgetError(
+                f"the search for an assignment to {n_states} {self.noun}s that breaks no "
+                f"cannot-link stopped after {self.max_search} steps: whether there is one is not "
+                f"known. It is about {len(names)} nodes, among them {names[:8].tolist()}. Raise "
+                f"max_search, use more {self.noun}s, or soft relations (PCKMeans)."
+            )
+        raise NetworkError(
+            f"{{nodes}} are tied by cannot-links that no assignment to {n_states} {self.noun}s can "
+            "all honour: that is proved. Remove a cannot-link between them, or use more "
+            f"{self.noun}s.",
+            names[to_blame(matrix, allowed)],
+        )
+
+
+def _hard_part(graph: Graph) -> Graph:
+    """The cannot-links alone, with weights of one."""
     edges = graph.edges[graph.weights == -np.inf]
-    while len(edges):
-        few = np.bincount(edges.ravel(), minlength=graph.n_nodes) < degree
-        stays = ~few[edges].any(axis=1)
-        if stays.all():
-            break
-        edges = edges[stays]
-    return edges
+    return Graph(graph.n_nodes, edges, np.ones(len(edges)))
+
+
+def to_blame(matrix: sparse.csr_array, allowed: BoolArray) -> IntArray:
+    """Few nodes that cannot be honoured: all but those that are not needed for that."""
+    blamed = np.arange(len(allowed))
+    for j in range(len(allowed) if len(allowed) <= MAX_BLAMED else 0):
+        rest = blamed[blamed != j]
+        part = matrix[rest][:, rest]
+        core = peel(graph_of(part).edges, allowed[rest].sum(axis=1)) < 0
+        if j not in blamed or not core.any():
+            continue
+        part, lists = part[core][:, core], allowed[rest[core]]
+        order, n_steps = np.arange(len(lists)), len(lists) + FIRST_STEPS
+        found = colour_in_order(part, with_named_clique(part, lists), order, n_steps)
+        if found.complete and found.colours is None:
+            blamed = rest[core]
+    return blamed
 
 
 def require_colourable(side: SideInformation, n_components: int) -> None:
@@ -106,78 +236,3 @@ def require_colourable(side: SideInformation, n_components: int) -> None:
         f"so that they need {len(points)} components, and there are {n_components}. Use "
         f"n_components={len(points)} or more, or remove one of the cannot-links."
     )
-
-
-# ---------------------------------------------------------------------------- from lists
-
-
-class Search(NamedTuple):
-    """What a search for a colouring found."""
-
-    colours: IntArray | None
-    """(n_nodes,) the colouring; None if there is none, or none was found."""
-    complete: bool
-    """Whether the answer is certain: False if the search ran out of steps."""
-
-
-def list_colouring(
-    matrix: sparse.csr_array, allowed: BoolArray, *, max_steps: int = 20_000
-) -> Search:
-    """Give each node one of its allowed colours, so that no two neighbours have the same.
-
-    Parameters
-    ----------
-    matrix : (n_nodes, n_nodes) sparse array
-        Symmetric; its stored entries are the edges.
-    allowed : (n_nodes, K) bool array
-        The colours that each node may have.
-    max_steps : int, default=20000
-        Nodes that are coloured, counting repetitions, before the search gives up.
-
-    Returns
-    -------
-    Search
-        The problem is NP-complete: with many steps the answer may still be "not found".
-
-    Notes
-    -----
-    Backtracking; next comes the node with the fewest colours left, as in Brélaz's DSATUR (1979).
-
-    Examples
-    --------
-    A path whose ends have one colour each, and the middle the choice:
-
-    >>> matrix = adjacency(Graph(3, np.array([[0, 1], [1, 2]]), np.ones(2)))
-    >>> list_colouring(matrix, np.array([[1, 0, 0], [1, 1, 1], [0, 1, 0]], dtype=bool)).colours
-    array([0, 2, 1])
-    >>> list_colouring(matrix, np.array([[1, 0], [1, 1], [0, 1]], dtype=bool))
-    Search(colours=None, complete=True)
-    """
-    colours = np.full(len(allowed), -1)
-    blockers = np.zeros(allowed.shape, dtype=np.intp)  # neighbours that have that colour
-    trail = [_next_branch(colours, allowed & (blockers == 0))]
-    n_steps = 0
-    while trail:
-        node, choices = trail[-1]
-        neighbours = matrix.indices[matrix.indptr[node] : matrix.indptr[node + 1]]
-        if colours[node] >= 0:
-            blockers[neighbours, colours[node]] -= 1
-        colours[node] = next(choices, -1)
-        if colours[node] < 0:
-            trail.pop()
-            continue
-        n_steps += 1
-        blockers[neighbours, colours[node]] += 1
-        if len(trail) == len(allowed):
-            return Search(colours, complete=True)
-        if n_steps >= max_steps:
-            return Search(None, complete=False)
-        trail.append(_next_branch(colours, allowed & (blockers == 0)))
-    return Search(None, complete=True)
-
-
-def _next_branch(colours: IntArray, free: BoolArray) -> tuple[int, Iterator[int]]:
-    """The uncoloured node with the fewest free colours, and those colours."""
-    n_free = np.where(colours < 0, free.sum(axis=1), np.iinfo(np.intp).max)
-    node = int(n_free.argmin())
-    return node, iter(np.flatnonzero(free[node]).tolist())

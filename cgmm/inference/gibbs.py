@@ -1,4 +1,4 @@
-"""Gibbs sampling: visit assignments as often as they are probable, and average what is seen.
+"""Gibbs sampling: visit assignments as often as they are probable, and average. Chapter 10.
 
 A sweep draws the state of every node anew, given its neighbours [lu2007, eq. 3.1]. Nodes of one
 colour share no edge and are drawn together, and so are several chains: a sweep is one vectorised
@@ -29,10 +29,10 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
+from cgmm.inference.colour_search import list_colouring
 from cgmm.inference.colouring import by_colour
-from cgmm.inference.feasible import list_colouring
-from cgmm.network import Graph, Infer, Marginals, NetworkError, check_unary
-from cgmm.numerics import BoolArray, FloatArray, IntArray
+from cgmm.network import Graph, Infer, Marginals, NetworkError, TooCostlyError, check_unary
+from cgmm.numerics import BoolArray, FloatArray, IntArray, check_integer
 
 __all__ = ["gibbs"]
 
@@ -88,8 +88,11 @@ def gibbs(
     Raises
     ------
     ValueError
-        If a setting is out of range; when called, if a node has no possible state, or no assignment
-        can be found from which to start: it says whether none exists or the search gave up.
+        If a setting is out of range.
+    NetworkError
+        When called: if a node has no possible state, or no assignment exists from which to start.
+    TooCostlyError
+        When called: if the search for an assignment from which to start gave up.
 
     Notes
     -----
@@ -152,17 +155,22 @@ def _schedule(n_sweeps: int, growth: float, max_sweeps: int) -> Iterator[int]:
         wanted = min(wanted * growth, limit)
 
 
-class _Network(NamedTuple):
-    """A graph sorted by colour; node names are places in that order."""
+class _SamplerNetwork(NamedTuple):
+    """A graph sorted by colour, as the sampler visits it; nodes are named by their places."""
 
     order: IntArray
-    blocks: tuple[tuple[slice, sparse.csr_array], ...]  # of each colour, its rows of log-weights
-    edges: IntArray  # (2, E)
-    weights: FloatArray  # (E,)
-    hard: sparse.csr_array  # (n_nodes, n_nodes), the forbidden pairs
+    """(n_nodes,) the node that stands at each place."""
+    blocks: tuple[tuple[slice, sparse.csr_array], ...]
+    """Of each colour its places, and their rows of log-weights."""
+    edges: IntArray
+    """(2, E) both ends of each edge."""
+    weights: FloatArray
+    """(E,) log-weights."""
+    hard: sparse.csr_array
+    """(n_nodes, n_nodes) the forbidden pairs."""
 
 
-def _prepare(graph: Graph) -> _Network:
+def _prepare(graph: Graph) -> _SamplerNetwork:
     """The work on the structure."""
     order, slices, matrix = by_colour(graph)
     upper = sparse.triu(matrix).tocoo()
@@ -171,14 +179,14 @@ def _prepare(graph: Graph) -> _Network:
     hard.eliminate_zeros()
     matrix.data[np.isneginf(matrix.data)] = FORBIDDEN
     blocks = tuple((block, matrix[block]) for block in slices)
-    return _Network(order, blocks, np.stack(upper.coords), upper.data, hard)
+    return _SamplerNetwork(order, blocks, np.stack(upper.coords), upper.data, hard)
 
 
 # ---------------------------------------------------------------------------- sweeps
 
 
 def _sweep(
-    network: _Network,
+    network: _SamplerNetwork,
     unary: FloatArray,
     states: FloatArray,
     clustered: bool,
@@ -216,7 +224,7 @@ def _draw(logs: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, BoolA
     return p, reached
 
 
-def _marginals(network: _Network, total: FloatArray) -> Marginals:
+def _marginals(network: _SamplerNetwork, total: FloatArray) -> Marginals:
     """Mean over sweeps and chains, back in the order of the nodes."""
     q = total.sum(axis=2)
     nodes = np.empty(q.shape).T
@@ -228,7 +236,7 @@ def _marginals(network: _Network, total: FloatArray) -> Marginals:
 
 
 def _exchange(
-    network: _Network, unary: FloatArray, states: FloatArray, rng: np.random.Generator
+    network: _SamplerNetwork, unary: FloatArray, states: FloatArray, rng: np.random.Generator
 ) -> None:
     """Exchange two states, drawn for each chain, in clusters of nodes that are tied by them."""
     n_states, _, n_chains = states.shape
@@ -248,7 +256,7 @@ def _exchange(
 
 
 def _clusters(
-    network: _Network, in_k: BoolArray, in_l: BoolArray, rng: np.random.Generator
+    network: _SamplerNetwork, in_k: BoolArray, in_l: BoolArray, rng: np.random.Generator
 ) -> IntArray:
     """(n_chains * n_nodes,) the cluster of each node in each chain.
 
@@ -273,7 +281,7 @@ def _clusters(
 
 
 def _start(
-    network: _Network, unary: FloatArray, n_chains: int, rng: np.random.Generator
+    network: _SamplerNetwork, unary: FloatArray, n_chains: int, rng: np.random.Generator
 ) -> FloatArray:
     """A possible assignment for each chain: a sweep in which only earlier colours are neighbours.
 
@@ -291,14 +299,17 @@ def _start(
     return states
 
 
-def _repair(network: _Network, allowed: BoolArray, states: FloatArray, stuck: BoolArray) -> None:
+def _repair(
+    network: _SamplerNetwork, allowed: BoolArray, states: FloatArray, stuck: BoolArray
+) -> None:
     """Replace, in place, the assignment of each hard component in which a chain is stuck."""
     _, component = connected_components(network.hard, directed=False)
     for c in np.unique(component[stuck.any(axis=1)]):
         nodes = np.flatnonzero(component == c)
         found = list_colouring(network.hard[nodes][:, nodes], allowed[nodes])
         if found.colours is None:
-            raise NetworkError(_no_start(found.complete), np.sort(network.order[nodes]))
+            kind = NetworkError if found.complete else TooCostlyError
+            raise kind(_no_start(found.complete), np.sort(network.order[nodes]))
         one_hot = (found.colours == np.arange(len(states))[:, None]).astype(float)
         chains = np.flatnonzero(stuck[nodes].any(axis=0))
         states[:, nodes[:, None], chains] = one_hot[:, :, None]
@@ -324,11 +335,9 @@ def _no_start(certain: bool) -> str:
 def _check_settings(
     n_sweeps: int, burn_in: int, n_chains: int, growth: float, max_sweeps: int
 ) -> None:
-    at_least_one = {"n_sweeps": n_sweeps, "n_chains": n_chains, "max_sweeps": max_sweeps}
-    for name, value in at_least_one.items():
-        if value < 1:
-            raise ValueError(f"{name} is {value}; it must be at least one.")
-    if burn_in < 0:
-        raise ValueError(f"burn_in is {burn_in}; it must be zero or positive.")
+    check_integer("n_sweeps", n_sweeps, 1)
+    check_integer("burn_in", burn_in, 0)
+    check_integer("n_chains", n_chains, 1)
+    check_integer("max_sweeps", max_sweeps, 1)
     if not growth >= 1:
         raise ValueError(f"growth is {growth}; it must be at least one (one: no growth).")

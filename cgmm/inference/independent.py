@@ -1,4 +1,10 @@
-"""Isolated nodes, in closed form: plain EM is inference in a network without edges."""
+"""Isolated nodes, in closed form: plain EM is inference in a network without edges. Chapter 1.
+
+=====  ==============================================
+j      node; K its number of states
+Z      normaliser, the sum over all K**N assignments
+=====  ==============================================
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact inference in any network whose induced width is small: elimination, in and out.
+"""Exact inference in any network whose induced width is small: elimination, in and out. Chapter 7.
 
 Nodes of degree one and two go first, many at a time (:mod:`cgmm.inference.contraction`); the rest,
 the *core*, is eliminated one node after the other, in min-fill order or a cheaper one. What
@@ -8,10 +8,15 @@ cliques are merged. The cliques form a tree. Messages run to its roots (*collect
 
 Three ways to work through the same tree:
 
-- *products*: probabilities scaled to at most one, by multiplications and matrix products. Before
-  every product the smallest positive entry it can have is bounded;
-- *sums of logs*: the same at any scale, slower, where products might underflow;
-- *largest of logs*: the most probable joint assignment.
+- *products* (:mod:`cgmm.inference.tree_products`): probabilities scaled to at most one, by
+  multiplications and matrix products. Before every product the smallest positive entry it can have
+  is bounded;
+- *sums of logs* (:mod:`cgmm.inference.tree_logs`): the same at any scale, slower, where products
+  might underflow;
+- *largest of logs* (there, too): the most probable joint assignment.
+
+This file is the engine; :mod:`cgmm.inference.elimination` finds the order and
+:mod:`cgmm.inference.clique_tree` makes the tree of it.
 
 =========  ======================================================================
 R, S       nodes that a clique eliminates; its separator, the rest of its nodes
@@ -32,15 +37,14 @@ from __future__ import annotations
 import numpy as np
 
 from cgmm.inference.clique_tree import MAX_BYTES, CliqueTree, build_tree, refuse_impossible
-from cgmm.inference.contraction import Contraction, best, contract, log_sum
+from cgmm.inference.contraction import Contraction, contract
+from cgmm.inference.contraction_rounds import best, log_sum
 from cgmm.inference.tree_logs import add_logs, most_probable_states
 from cgmm.inference.tree_products import OutOfRangeError, multiply_tables
 from cgmm.network import ExactInfer, Graph, Marginals, check_unary, simplify, with_most_probable
 from cgmm.numerics import FloatArray, IntArray, log_normalise
 
-__all__ = [
-    "junction_tree",
-]
+__all__ = ["junction_tree"]
 
 
 def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> ExactInfer:
@@ -63,8 +67,9 @@ def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> ExactInfer:
     Raises
     ------
     NetworkError
-        When called: if no joint assignment is possible, or if the tables would need more than
-        ``max_bytes``; the component is named.
+        When called: if no joint assignment is possible; the component is named.
+    TooCostlyError
+        When called: if the tables would need more than ``max_bytes``; the component is named.
 
     Notes
     -----
@@ -117,7 +122,7 @@ def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> ExactInfer:
         if unary.shape[1] == 1:
             return _only_assignment(graph, unary).nodes.argmax(axis=1)
         core = tree(unary.shape[1])
-        h, tables = contraction.collect(unary, best, largest=True)
+        h, tables = contraction.collect(unary, best)
         z = np.zeros(len(unary), dtype=np.intp)
         _roots(graph, contraction, h, np.empty(h.shape))
         z[contraction.roots] = h[contraction.roots].argmax(axis=1)

@@ -1,4 +1,4 @@
-"""Mean field: the best distribution under which the nodes are independent, found by ascent.
+"""Mean field: the best distribution under which nodes are independent, found by ascent. Chapter 10.
 
 [lu2007, eq. 3.2] asks for the product Q(z) = Π_j Q_j(z_j) that is closest to the posterior in the
 Kullback-Leibler divergence KL(Q ‖ p). Since log Z - KL(Q ‖ p) is the bound ::
@@ -26,7 +26,7 @@ from scipy import sparse
 
 from cgmm.inference.colouring import by_colour
 from cgmm.network import Graph, Infer, Marginals, NetworkError, check_unary
-from cgmm.numerics import FloatArray, IntArray, log_normalise
+from cgmm.numerics import FloatArray, IntArray, check_integer, log_normalise
 
 __all__ = ["mean_field"]
 
@@ -141,27 +141,29 @@ def mean_field_ascent(graph: Graph, unary: FloatArray) -> Iterator[Marginals]:
     [1.2908, 1.3526, 1.3529, 1.3529]
     """
     network = _prepare(graph)
-    # Sweeps never end; the caller does.
+    # Sweeps go on for as long as the caller asks for another.
     for q, bound in _ascend(network, check_unary(graph, unary)):  # pragma: no branch
         yield _marginals(network, q, bound)
 
 
-class _Network(NamedTuple):
-    """A graph sorted by colour; of each colour, what ties it to earlier and to later colours."""
+class _AscentNetwork(NamedTuple):
+    """A graph sorted by colour, as the ascent visits it."""
 
     order: IntArray
+    """(n_nodes,) the node that stands at each place."""
     blocks: tuple[tuple[slice, sparse.csr_array, sparse.csr_array], ...]
+    """Of each colour its places, and the log-weights of its ties to earlier and later colours."""
 
 
-def _prepare(graph: Graph) -> _Network:
+def _prepare(graph: Graph) -> _AscentNetwork:
     """The work on the structure."""
     _refuse_forbidden(graph)
     order, slices, matrix = by_colour(graph)
     rows = ((block, matrix[block]) for block in slices)
-    return _Network(order, tuple((s, r[:, : s.start], r[:, s.stop :]) for s, r in rows))
+    return _AscentNetwork(order, tuple((s, r[:, : s.start], r[:, s.stop :]) for s, r in rows))
 
 
-def _ascend(network: _Network, unary: FloatArray) -> Iterator[tuple[FloatArray, float]]:
+def _ascend(network: _AscentNetwork, unary: FloatArray) -> Iterator[tuple[FloatArray, float]]:
     """Q, as (K, n_nodes) in the order of colours, and its bound, after each sweep."""
     start, _ = log_normalise(unary)
     q, unary = start.T[:, network.order], unary.T[:, network.order]
@@ -169,7 +171,7 @@ def _ascend(network: _Network, unary: FloatArray) -> Iterator[tuple[FloatArray, 
         yield q, _sweep(network, unary, q)
 
 
-def _sweep(network: _Network, unary: FloatArray, q: FloatArray) -> float:
+def _sweep(network: _AscentNetwork, unary: FloatArray, q: FloatArray) -> float:
     """Update every node once, in place; return the bound of the result.
 
     H(Q_j) + Σ_k Q_jk (unary[j, k] + F_jk) is L_j right after the update of j. Summed over j this
@@ -195,7 +197,7 @@ def _field(ties: sparse.csr_array, q: FloatArray) -> FloatArray:
     return np.stack([ties @ q_k for q_k in q])
 
 
-def _marginals(network: _Network, q: FloatArray, bound: float) -> Marginals:
+def _marginals(network: _AscentNetwork, q: FloatArray, bound: float) -> Marginals:
     """Back in the order of the nodes."""
     nodes = np.empty(q.shape).T
     nodes[network.order] = q.T
@@ -218,7 +220,6 @@ def _refuse_forbidden(graph: Graph) -> None:
 
 
 def _check_settings(max_sweeps: int, tol: float) -> None:
-    if max_sweeps < 1:
-        raise ValueError(f"max_sweeps is {max_sweeps}; at least one sweep is needed.")
+    check_integer("max_sweeps", max_sweeps, 1)
     if not tol >= 0:
         raise ValueError(f"tol is {tol}; it must be zero or positive, in nats a node.")

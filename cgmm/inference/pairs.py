@@ -1,4 +1,11 @@
-"""Disjoint pairs, in closed form: relations that do not overlap."""
+"""Disjoint pairs, in closed form: relations that do not overlap. Chapter 7.
+
+======  =================================================
+a, b    the two nodes of each pair
+w       log-weight of a pair, added where z_a = z_b
+k, l    their states
+======  =================================================
+"""
 
 from __future__ import annotations
 
@@ -69,7 +76,7 @@ def pairs(graph: Graph) -> ExactInfer:
         log_beliefs[b] += edge_message(unary[a], graph.weights)
         _require_possible(log_beliefs[a], graph)
         nodes, log_totals = log_normalise(log_beliefs)
-        # Both ends of a pair know its sum; it counts once.
+        # The sum over a pair stands at both of its ends, but counts once.
         return Marginals(nodes, float(log_totals.sum() - log_totals[b].sum()), exact=True)
 
     def most_probable(unary: FloatArray) -> IntArray:

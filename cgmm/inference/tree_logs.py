@@ -1,4 +1,15 @@
-"""Messages of the clique tree as sums in logs, where plain numbers leave their range. Chapter 7."""
+"""Messages of the clique tree as sums in logs, where plain numbers leave their range. Chapter 7.
+
+The same marginals and log Z as :mod:`cgmm.inference.tree_products`, at any scale and slower: the
+whole table over a clique is formed. With the largest of logs for their sum the same messages lead
+to the most probable states. The tree is that of :mod:`cgmm.inference.clique_tree`.
+
+=========  ======================================================================
+h, T       unaries of the core and tables of its pairs: ``tables`` in the code
+R, A, F    nodes that a clique eliminates; its separator: from children, and fresh
+S = A ∪ F  separator of a clique: what its message to its parent is about
+=========  ======================================================================
+"""
 
 from __future__ import annotations
 
@@ -13,20 +24,19 @@ from cgmm.inference.clique_tree import (
     edge_constants,
     refuse_impossible,
     spread_axes,
+    store_marginals,
+    store_pair,
     table_of,
 )
-from cgmm.inference.contraction import Total, best, conditional, log_sum
-from cgmm.inference.tree_products import store_marginals, store_pair
+from cgmm.inference.contraction_rounds import Total, best, conditional, log_sum
 from cgmm.network import Graph
 from cgmm.numerics import FloatArray, IntArray
-
-# ------------------------------------------------------------------------------- logs
 
 
 def add_logs(
     graph: Graph, tree: CliqueTree, h: FloatArray, tables: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
-    """The same as :func:`_multiply`, at any scale: the way back goes by p(S) p(R | S)."""
+    """Marginals of nodes and of pairs with a table, and log Z: the way back is p(S) p(R | S)."""
     messages: list[Any] = _collect_logs(graph, tree, h, tables, log_sum)
     nodes, pairs, log_z = np.empty(h.shape), np.empty(tables.shape), 0.0
     separators: list[Any] = [np.ones(())] * len(messages)

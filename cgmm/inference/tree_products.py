@@ -1,4 +1,18 @@
-"""Messages of the clique tree as products of plain numbers, the fast path. Chapter 7."""
+"""Messages of the clique tree as products of plain numbers, the fast way. Chapter 7.
+
+Probabilities are scaled so that the largest of each table is one. Before every product the
+smallest positive entry that it can have is bounded; where that might underflow,
+:class:`OutOfRangeError` sends :mod:`cgmm.inference.junction_tree` to the slower
+:mod:`cgmm.inference.tree_logs`. The tree is that of :mod:`cgmm.inference.clique_tree`.
+
+=========  ======================================================================
+h, T       unaries of the core and tables of its pairs: ``tables`` in the code
+R, A, F    nodes that a clique eliminates; its separator: from children, and fresh
+P          table over (R, A): everything but the factor ψ over (R, F)
+m, μ       message of a clique to its parent, over S = A ∪ F; its parent's answer
+low        log of the smallest positive entry of a table whose largest is one
+=========  ======================================================================
+"""
 
 from __future__ import annotations
 
@@ -7,15 +21,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgmm.inference.clique_tree import Child, Clique, CliqueTree, Edge, spread_axes, table_of
+from cgmm.inference.clique_tree import (
+    Child,
+    Clique,
+    CliqueTree,
+    spread_axes,
+    store_marginals,
+    store_pair,
+    table_of,
+)
 from cgmm.numerics import FloatArray, blocks
 
-# Smallest logs that products may reach. With forbidden pairs nothing may underflow, since nobody
-# knows what they leave over; this counts all factors. Without them the edges alone count: where
-# they stay above e**-200, an underflow (below e**-708) costs less than e**-100 of what it joins.
+# Smallest logs that products may reach. With forbidden pairs nothing may underflow, since what they
+# leave over may be all that is possible: all factors count. Without them the edges alone count:
+# where they stay above e**-200, an underflow (below e**-708) costs less than e**-100 of the sum.
 LOWEST_HARD, LOWEST_SOFT = -690.0, -200.0
-
-# --------------------------------------------------------------------------- products
 
 
 class OutOfRangeError(Exception):
@@ -100,7 +120,7 @@ def _collect(tree: CliqueTree, factors: Factors) -> tuple[list[Any], float]:
 
 def _meet(clique: Clique, factors: Factors, heard: list[tuple[FloatArray, float]]) -> _Inward:
     """Multiply everything that meets over R and A."""
-    local, low = local_axes(clique, factors)
+    local, low = _local_factor(clique, factors)
     messages = [
         m.reshape(child.shape) for (m, _), child in zip(heard, clique.children, strict=True)
     ]
@@ -156,10 +176,10 @@ def _distribute(
     _store_pairs(clique, inward.product, outside, pairs)
     if len(clique.children) == 1:
         child = clique.children[0]
-        others = with_axes(clique, outside) * inward.local
+        others = _with_axes(clique, outside) * inward.local
         answers[child.index] = _scaled(_reduce(others, child))
     elif clique.children:
-        _divide_out(clique, with_axes(clique, inward.product * outside), inward, answers)
+        _divide_out(clique, _with_axes(clique, inward.product * outside), inward, answers)
 
 
 def _belief(clique: Clique, product: FloatArray, outside: FloatArray) -> FloatArray:
@@ -204,13 +224,6 @@ def _outside(clique: Clique, answer: FloatArray) -> FloatArray:
     return outside
 
 
-def store_marginals(clique: Clique, belief: FloatArray, nodes: FloatArray) -> None:
-    """Marginals of each node of R."""
-    belief = belief / belief.sum()
-    for axis, v in enumerate(clique.own):
-        nodes[v] = belief.sum(axis=tuple(i for i in range(belief.ndim) if i != axis))
-
-
 def _store_pairs(
     clique: Clique, product: FloatArray, outside: FloatArray, pairs: FloatArray
 ) -> None:
@@ -218,19 +231,13 @@ def _store_pairs(
     slotted = [edge for edge in clique.edges if edge.slot >= 0]
     if not slotted:
         return
-    joint = with_axes(clique, product * outside)
+    joint = _with_axes(clique, product * outside)
     joint /= joint.sum()
     for edge in slotted:
         store_pair(edge, joint, pairs)
 
 
-def store_pair(edge: Edge, joint: FloatArray, pairs: FloatArray) -> None:
-    """Sum out all but the two ends."""
-    pair = joint.sum(axis=tuple(i for i in range(joint.ndim) if i not in edge.axes))
-    pairs[edge.slot] = pair.T if edge.turned else pair
-
-
-def local_axes(clique: Clique, factors: Factors) -> tuple[FloatArray, float]:
+def _local_factor(clique: Clique, factors: Factors) -> tuple[FloatArray, float]:
     """Constant factors, unaries and tables of a clique."""
     n_inner, n_own = clique.n_inner, len(clique.own)
     own = factors.h[clique.own[0]]
@@ -245,7 +252,7 @@ def local_axes(clique: Clique, factors: Factors) -> tuple[FloatArray, float]:
     return local, low
 
 
-def with_axes(clique: Clique, table: FloatArray) -> FloatArray:
+def _with_axes(clique: Clique, table: FloatArray) -> FloatArray:
     """Give a table over (R, A), or over A alone in one row, an axis for each node."""
     n_own = len(clique.own)
     own = (1 if len(table) == 1 else clique.n_states,) * n_own

@@ -1,15 +1,16 @@
-"""K-means with side information, the limit of zero variance: one Lloyd loop, and three rules.
+"""K-means with side information, the limit of zero variance: one loop of Lloyd's, and its rules.
 
-Chapter 11 reads this room.
+Chapter 11 reads this room, from :mod:`~cgmm.kmeans.loop` on. Whether hard relations can be honoured
+at all is no question of K-means: :mod:`cgmm.inference.feasible` answers it.
 """
 
+from cgmm.inference.feasible import SearchBudgetError
 from cgmm.kmeans.cop_assignment import cop_rule
 from cgmm.kmeans.cop_kmeans import COPKMeans
 from cgmm.kmeans.engine_assignment import engine_rule
 from cgmm.kmeans.loop import Nodes, Step, lloyd, nearest_rule, penalty
 from cgmm.kmeans.pck_assignment import pck_rule
 from cgmm.kmeans.pck_kmeans import PCKMeans
-from cgmm.kmeans.search import SearchBudgetError
 from cgmm.kmeans.seeds import chunklet_seeds
 
 __all__ = [

@@ -1,12 +1,19 @@
-"""What both constrained K-means estimators share. Chapter 11."""
+"""What both constrained K-means estimators share: starts, runs, errors about points. Chapter 11.
+
+=======  ==================================================================
+N, D     points x_i, dimensions
+K, μ_k   number of clusters, their centres
+side     the relations as a network; its nodes are what is assigned
+rule     how nodes are assigned to centres
+=======  ==================================================================
+"""
 
 from __future__ import annotations
 
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,21 +29,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cgmm.inference.colour_search import Rng
+from cgmm.inference.feasible import Hint
 from cgmm.kmeans.engine_assignment import engine_rule
-from cgmm.kmeans.loop import Hint, Nodes, Rng, Rule, Step, lloyd, nearest_rule
+from cgmm.kmeans.loop import Nodes, Rule, lloyd, nearest_rule
+from cgmm.kmeans.runs import Run, growing
 from cgmm.kmeans.seeds import SEEDINGS
 from cgmm.mixture import best_of, last_of
 from cgmm.network import Engine, NetworkError, SideInformation, edgeless
-from cgmm.numerics import FloatArray, IntArray
+from cgmm.numerics import FloatArray, IntArray, check_ranges, warn_caller
 
-# Points that differ by less have squared distances below the smallest number with all its digits.
-SMALLEST_RANGE = 1e-152
-
-# Iterations of plain K-means, which hints at where such an assignment lies.
+# Iterations of plain K-means that hint at an assignment which breaks no relation.
 HINT_ITERATIONS = 20
-
-
-# ---------------------------------------------------------------------------- estimators
 
 
 class ConstrainedKMeans(
@@ -79,19 +83,7 @@ class ConstrainedKMeans(
         """The training points, checked."""
         self._validate_params()
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=self.n_clusters)
-        with np.errstate(over="ignore", invalid="ignore"):
-            ranges = X.max(axis=0) - X.min(axis=0)
-            reach = np.square(ranges).sum() * len(X)
-        if not np.isfinite(reach):
-            raise ValueError(
-                f"column {ranges.argmax()} spans {ranges.max():.3g}: its squares overflow. Divide "
-                "the data by a constant."
-            )
-        if 0 < ranges.max() < SMALLEST_RANGE:
-            raise ValueError(
-                f"column {ranges.argmax()} spans {ranges.max():.3g}, and no other more: their "
-                "squares vanish. Multiply the data by a constant."
-            )
+        check_ranges(X, some_may_vanish=True)
         return X
 
     def _fit(
@@ -104,7 +96,7 @@ class ConstrainedKMeans(
     ) -> Self:
         """Best of n_init runs of Lloyd's loop over the nodes of ``side``."""
         rng = check_random_state(self.random_state)
-        # What an offset of the data would cost the means in digits, centring saves.
+        # Centring saves the digits that a large offset of the data would cost the means.
         offset = X.mean(axis=0)
         nodes = Nodes.of(X - offset, side, factor)
         tol = self.tol * X.var(axis=0).mean()
@@ -112,22 +104,23 @@ class ConstrainedKMeans(
         def hint() -> IntArray:
             centres = self._start(X, chunklets, rng) - offset
             plain = lloyd(nodes, edgeless(side.n_nodes), centres, nearest_rule)
-            # No run that could be kept: an interrupt here is one of the search.
-            return deque(_growing(plain, tol, HINT_ITERATIONS), maxlen=1).pop().step.labels
+            # This run is not one to keep: an interrupt within it ends the fit.
+            return deque(growing(plain, tol, HINT_ITERATIONS), maxlen=1).pop().step.labels
 
         rule = self._rule(side, make_rule, rng, hint)
 
-        def one_run(number: int) -> _Run:
+        def one_run(number: int) -> Run:
             centres = self._start(X, chunklets, rng) - offset
             steps = lloyd(nodes, side.graph, centres, rule)
-            return last_of(_growing(steps, tol, self.max_iter, self.verbose, number))
+            return last_of(growing(steps, tol, self.max_iter, self.verbose, number))
 
-        # What is wrong with the relations is wrong in every run.
+        # Relations that cannot be honoured would fail every run.
         best = best_of(one_run, self._n_runs(), fatal=(ValueError,))
         self._store(best, side, offset)
         self.inertia_ = float(np.square(X - self.cluster_centers_[self.labels_]).sum())
-        # After everything is stored: the warning may be an error.
-        _warn_about(best, self.n_clusters, self.max_iter)
+        # The model is complete by now: users may turn the warning into an error.
+        for remark in _remarks(best, self.n_clusters, self.max_iter):
+            warn_caller(remark, ConvergenceWarning)
         return self
 
     def _rule(
@@ -160,7 +153,7 @@ class ConstrainedKMeans(
             )
         return centres
 
-    def _store(self, run: _Run, side: SideInformation, offset: FloatArray) -> None:
+    def _store(self, run: Run, side: SideInformation, offset: FloatArray) -> None:
         self.cluster_centers_ = run.step.centres + offset
         self.labels_ = run.step.labels[side.node_of].astype(np.int32)
         self.objective_ = run.step.objective
@@ -231,73 +224,19 @@ def with_weights(pairs: ArrayLike | None, weight: float) -> FloatArray:
     return np.column_stack([pairs, np.full(len(pairs), weight)])
 
 
-# ---------------------------------------------------------------------------- runs
-
-
-class _Run(NamedTuple):
-    """One run of Lloyd's loop, as far as it went."""
-
-    step: Step
-    history: list[float]
-    n_iter: int
-    converged: bool
-    interrupted: bool = False
-
-    @property
-    def score(self) -> float:
-        """Runs are compared by their objective: the lower, the better."""
-        return -self.step.objective
-
-
-def _growing(
-    steps: Iterator[Step], tol: float, max_iter: int, verbose: int = 0, number: int = 0
-) -> Iterator[_Run]:
-    """The run as it stands at each step, until centres or assignments stay."""
-    history: list[float] = []
-    before = None
-    for t, step in enumerate(steps):  # pragma: no branch - Lloyd's loop never ends
-        history.append(step.objective)
-        if verbose > 1:
-            print(f"  iteration {t:4d}   objective {step.objective:.6f}")
-        arrived, same = _compared(before, step, tol)
-        same = same and not arrived and t < max_iter
-        # As scikit-learn counts: one more where it took a step to see that none changed.
-        run = _Run(step, history.copy(), t + same, arrived or same)
-        yield run
-        if run.converged or t == max_iter:
-            break
-        before = step
-    if verbose:
-        state = "converged" if run.converged else "stopped"
-        print(f"run {number}: {state} after {run.n_iter} iterations, objective {history[-1]:.6f}")
-
-
-def _compared(before: Step | None, step: Step, tol: float) -> tuple[bool, bool]:
-    """Whether the centres, and whether the assignments, are where they were a step before."""
-    if before is None:
-        return False, False
-    moved = np.square(step.centres - before.centres).sum()
-    return bool(moved <= tol), np.array_equal(step.labels, before.labels)
-
-
-def _warn_about(run: _Run, n_clusters: int, max_iter: int) -> None:
-    """Say what the user should know about the run that is kept."""
+def _remarks(run: Run, n_clusters: int, max_iter: int) -> Iterator[str]:
+    """What the user should know about the run that is kept."""
     if run.interrupted:
-        _warn(f"interrupted; the best run so far, of {run.n_iter} iterations, is kept.")
+        yield f"interrupted; the best run so far, of {run.n_iter} iterations, is kept."
     elif not run.converged:
-        _warn(f"did not converge in {max_iter} iterations; increase max_iter or tol.")
+        yield f"did not converge in {max_iter} iterations; increase max_iter or tol."
     n_used = len(np.unique(run.step.labels))
     if n_used < n_clusters:
-        _warn(
+        yield (
             f"only {n_used} of {n_clusters} clusters have points: more would not lower the "
             "objective. There may be duplicates, or must-links may leave too few groups; use "
             f"n_clusters={n_used}."
         )
-
-
-def _warn(message: str) -> None:
-    """A ConvergenceWarning that points at the caller of ``fit``."""
-    warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
 
 # ---------------------------------------------------------------------------- errors

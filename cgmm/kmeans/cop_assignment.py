@@ -1,28 +1,34 @@
-"""The rule of COP-KMeans: the cheapest assignment that breaks no relation. Chapter 11."""
+"""The rule of COP-KMeans: the cheapest assignment that breaks no relation. Chapter 11.
+
+=======  ===========================================================================
+M, K     nodes, clusters
+costs    (M, K) c_jk, of giving node j to cluster k
+losses   the same less the smallest of each node: what its first choice spares it
+z        (M,) cluster of each node
+=======  ===========================================================================
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple, cast
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from cgmm.inference import adjacency
-from cgmm.kmeans.branch_and_bound import BOUNDED_NODES, BOUNDED_STEPS, branch_and_bound, ends_of
-from cgmm.kmeans.exchange import exchange, exchange_all
-from cgmm.kmeans.loop import Hint, Rng, Rule, cost_of, nearest_rule
-from cgmm.kmeans.search import FIRST_STEPS, MAX_SEARCH, Colourer, edges_only, tabu_walk
-from cgmm.network import Graph, components, simplify
-from cgmm.numerics import FloatArray, IntArray
+from cgmm.inference import adjacency, feasible_assignment
+from cgmm.inference.colour_search import FIRST_STEPS, Rng, neighbours_of, tabu_walk
+from cgmm.inference.feasible import MAX_SEARCH, Hint
+from cgmm.inference.pairs import pairs
+from cgmm.kmeans.branch_and_bound import branch_and_bound
+from cgmm.kmeans.exchange import exchange
+from cgmm.kmeans.loop import Rule, cost_of, nearest_rule
+from cgmm.network import Graph, connected_components, simplify
+from cgmm.numerics import BoolArray, FloatArray, IntArray
 
-# ---------------------------------------------------------------------------- COP-KMeans
-
-
-class _Component(NamedTuple):
-    """Nodes tied by cannot-links, under local names 0, 1, ..."""
-
-    nodes: IntArray
-    neighbours: list[IntArray]
+# Branch and bound is tried on components of at most so many nodes, for so many steps beyond them.
+BOUNDED_NODES, BOUNDED_STEPS = 200, 200
 
 
 def cop_rule(
@@ -44,13 +50,9 @@ def cop_rule(
         Cannot-links between nodes: all weights ``-inf``.
     n_clusters : int
         K.
-    max_search : int, default=1000000
-        Steps of the search for a first assignment that breaks none; a step places a node.
-    rng : RandomState, default=None
-        Orders of the search's restarts; None is a fixed seed.
-    hint : callable, default=None
-        Gives (M,) clusters near which such an assignment may lie, though they break some; called
-        only if the search is not trivial. Data that cluster well know most of the answer.
+    max_search, rng, hint
+        As in :func:`cgmm.inference.feasible_assignment`, which searches for a first assignment
+        that breaks none. Data that cluster well know most of the answer: so the hint.
 
     Returns
     -------
@@ -68,11 +70,10 @@ def cop_rule(
     -----
     Wagstaff et al. (2001) assign points one after another and give up where none of the clusters
     is left. Here components of the graph in which the nearest centres clash with no cannot-link
-    take them; a pair that clashes is solved in closed form; in any other a descent by exchanges
-    (all nodes of two clusters that hang together in the graph trade places, which can break no
-    cannot-link) is followed by branch and bound, which takes first that node in a clash which would
-    lose most by its second choice. In components of up to 200 nodes it often proves the assignment
-    the best.
+    take them; a pair that clashes is solved in closed form; in any other component of up to 200
+    nodes branch and bound often finds the best assignment, and proves it. Where it does not, a
+    descent by exchanges follows: all nodes of two clusters that hang together in the graph trade
+    places, which can break no cannot-link.
 
     Examples
     --------
@@ -85,57 +86,68 @@ def cop_rule(
     graph = simplify(graph)
     if len(graph.edges) == 0:
         return nearest_rule
-    search = Colourer(n_clusters, max_search, rng or Rng(0), hint)
-    start = search.assign(graph)
-    a, b = graph.edges.T
-    of_node = components(graph)
-    parts = _split(graph, of_node)
+    start = feasible_assignment(
+        graph, n_clusters, max_search=max_search, rng=rng, hint=hint, noun="cluster"
+    )
+    of_node, alone = connected_components(graph), _share_no_node(graph.edges)
+    in_pairs, overlapping = graph.edges[alone], graph.edges[~alone]
+    (a, b), parts = overlapping.T, _split(graph, overlapping, of_node)
 
     def rule(costs: FloatArray, z: IntArray | None) -> tuple[IntArray, bool]:
         best, optimal = costs.argmin(axis=1), True
-        clashing = np.unique(of_node[a[best[a] == best[b]]])
-        _part_pairs(costs, [parts[c].nodes for c in clashing if len(parts[c].nodes) == 2], best)
-        for c in clashing:
-            nodes, neighbours = parts[c]
-            if len(nodes) > 2:
-                c_jk = costs[nodes]
-                z_c = _begin(c_jk, neighbours, start[nodes]) if z is None else z[nodes]
-                best[nodes], proved = _cheapest(c_jk, neighbours, z_c)
-                optimal &= proved
+        clashing = in_pairs[best[in_pairs[:, 0]] == best[in_pairs[:, 1]]].ravel()
+        best[clashing] = _best_of_pairs(_losses(costs[clashing]))
+        for c in np.unique(of_node[a[best[a] == best[b]]]):
+            part = parts[c]
+            losses = _losses(costs[part.nodes])
+            z_c = _begin(losses, part.edges, start[part.nodes]) if z is None else z[part.nodes]
+            best[part.nodes], proved = _cheapest(losses, part, z_c)
+            optimal &= proved
         return best, optimal
 
     return rule
 
 
-def _split(graph: Graph, of_node: IntArray) -> dict[int, _Component]:
-    """The components that have edges, by their numbers."""
-    matrix = edges_only(graph)
-    order = np.argsort(of_node, kind="stable")
-    groups = np.split(order, np.cumsum(np.bincount(of_node))[:-1])
-    local = np.empty(graph.n_nodes, dtype=np.intp)
+def _losses(costs: FloatArray) -> FloatArray:
+    """What a node pays everywhere decides nothing, but would cost digits."""
+    return costs - costs.min(axis=1, keepdims=True)
+
+
+def _share_no_node(edges: IntArray) -> BoolArray:
+    """(E,) whether an edge is the only one of both its ends."""
+    return (np.bincount(edges.ravel())[edges] == 1).all(axis=1)
+
+
+def _best_of_pairs(losses: FloatArray) -> IntArray:
+    """The best where a cannot-link ties node 0 to 1, another one node 2 to 3, and so on."""
+    n_nodes = len(losses)
+    links = np.arange(n_nodes).reshape(-1, 2)
+    return pairs(Graph(n_nodes, links, np.full(len(links), -np.inf))).most_probable(-losses)
+
+
+class _Component(NamedTuple):
+    """Nodes tied by cannot-links, and the links under local names 0, 1, ..."""
+
+    nodes: IntArray
+    edges: IntArray
+    neighbours: Sequence[IntArray]
+
+
+def _split(graph: Graph, edges: IntArray, of_node: IntArray) -> dict[int, _Component]:
+    """The components that some edges make up, by their numbers."""
+    matrix, of_edge = adjacency(graph), of_node[edges[:, 0]]
+    order, sizes = np.argsort(of_node, kind="stable"), np.bincount(of_node)
+    starts = np.cumsum(sizes) - sizes
+    place = np.empty(graph.n_nodes, dtype=np.intp)
+    place[order] = np.arange(graph.n_nodes) - np.repeat(starts, sizes)
+    edges = place[edges[np.argsort(of_edge, kind="stable")]]
+    numbers, n_edges = np.unique(of_edge, return_counts=True)
     parts = {}
-    for c in np.unique(of_node[graph.edges[:, 0]]):
-        nodes = groups[c]
-        local[nodes] = np.arange(len(nodes))
-        neighbours: list[IntArray]
-        neighbours = [local[matrix.indices[matrix.indptr[j] : matrix.indptr[j + 1]]] for j in nodes]
-        parts[int(c)] = _Component(nodes, neighbours)
+    for c, inside in zip(numbers.tolist(), np.split(edges, np.cumsum(n_edges)[:-1]), strict=False):
+        nodes = order[starts[c] : starts[c] + sizes[c]]
+        neighbours = [place[neighbours_of(matrix, j)] for j in nodes]
+        parts[c] = _Component(nodes, inside, neighbours)
     return parts
-
-
-def _part_pairs(costs: FloatArray, pairs: list[IntArray], z: IntArray) -> None:
-    """Of two nodes that want one cluster, the one that loses less takes its second choice."""
-    if not pairs:
-        return
-    ends = np.array(pairs)
-    of_ends = costs[ends]
-    first = z[ends]
-    np.put_along_axis(of_ends, first[:, :, None], np.inf, axis=2)
-    second = of_ends.argmin(axis=2)
-    loses = of_ends.min(axis=2) - np.take_along_axis(costs[ends], first[:, :, None], 2)[:, :, 0]
-    yields = loses.argmin(axis=1)
-    rows = np.arange(len(ends))
-    z[ends[rows, yields]] = second[rows, yields]
 
 
 def _relabelled(costs: FloatArray, z: IntArray) -> IntArray:
@@ -146,26 +158,27 @@ def _relabelled(costs: FloatArray, z: IntArray) -> IntArray:
     return linear_sum_assignment(of_colour)[1][z]
 
 
-def _begin(costs: FloatArray, neighbours: list[IntArray], z: IntArray) -> IntArray:
-    """Where to descend from: the colouring that is known, or a better one near the first choices.
+def _begin(losses: FloatArray, edges: IntArray, z: IntArray) -> IntArray:
+    """Where to begin: the colouring that is known, or a better one near the first choices.
 
-    Exchanges lead far where there are few nodes; where there are many, the start matters.
+    Small components are searched so thoroughly that it makes no difference.
     """
-    z = _relabelled(costs, z)
-    if len(z) > BOUNDED_NODES:
-        graph = Graph(len(z), ends_of(neighbours).T, np.ones(sum(map(len, neighbours)) // 2))
-        first_choices = costs.argmin(axis=1)
-        steps = len(z) + FIRST_STEPS
-        found, _ = tabu_walk(adjacency(graph), first_choices, costs.shape[1], steps, Rng(0))
-        if found.complete and cost_of(costs, cast("IntArray", found.colours)) < cost_of(costs, z):
-            z = cast("IntArray", found.colours)
-    return z
+    z, n_nodes = _relabelled(losses, z), len(z)
+    if n_nodes <= BOUNDED_NODES:
+        return z
+    matrix = adjacency(Graph(n_nodes, edges, np.ones(len(edges))))
+    first_choices, allowed = losses.argmin(axis=1), np.ones(losses.shape, dtype=bool)
+    found, _ = tabu_walk(matrix, first_choices, allowed, n_nodes + FIRST_STEPS, Rng(0))
+    if not found.complete:
+        return z
+    return min(z, cast("IntArray", found.colours), key=partial(cost_of, losses))
 
 
-def _cheapest(costs: FloatArray, neighbours: list[IntArray], z: IntArray) -> tuple[IntArray, bool]:
+def _cheapest(losses: FloatArray, part: _Component, z: IntArray) -> tuple[IntArray, bool]:
     """Improve an assignment of one component that breaks nothing; whether it is the best."""
-    losses = costs - costs.min(axis=1, keepdims=True)
-    if len(z) > BOUNDED_NODES:
-        return exchange_all(losses, ends_of(neighbours), z), False
-    z = exchange(losses, neighbours, z)
-    return branch_and_bound(losses, neighbours, z, len(z) + BOUNDED_STEPS)
+    if len(z) <= BOUNDED_NODES:
+        max_steps = len(z) + BOUNDED_STEPS
+        z, proved = branch_and_bound(losses, part.edges, part.neighbours, z, max_steps)
+        if proved:
+            return z, True
+    return exchange(losses, part.edges, z), False

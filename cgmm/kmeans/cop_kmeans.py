@@ -7,9 +7,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cgmm.inference.feasible import MAX_SEARCH
 from cgmm.kmeans.base import ConstrainedKMeans
 from cgmm.kmeans.cop_assignment import cop_rule
-from cgmm.kmeans.search import MAX_SEARCH
 from cgmm.network import Engine, SideInformation
 
 

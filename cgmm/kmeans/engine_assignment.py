@@ -1,4 +1,12 @@
-"""Assignments by an engine of inference: the best joint one, if the engine is exact. Chapter 11."""
+"""Assignments by an engine of inference: the best joint one, if the engine is exact. Chapter 11.
+
+=======  ==================================================================
+z_j      cluster of node j
+c_jk     cost of giving node j to cluster k: its negative unary
+w_e      log-weight of an edge
+J        costs plus the penalties of broken edges
+=======  ==================================================================
+"""
 
 from __future__ import annotations
 
@@ -35,6 +43,7 @@ def engine_rule(graph: Graph, engine: Engine) -> Rule:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from cgmm.inference.auto import auto
     >>> rule = engine_rule(Graph(2, np.array([[0, 1]]), np.array([-np.inf])), auto)
     >>> rule(np.array([[0.0, 9.0], [1.0, 3.0]]), None)

@@ -1,23 +1,25 @@
-"""K-means with side information: one Lloyd loop, and the rule by which points are assigned.
+"""Lloyd's iteration: assign each node to a centre, move each centre to its mean, again and again.
 
-Lloyd's iteration takes turns: assign each point to a centre, move each centre to the mean of its
-points. Relations between points change the first half only, and there are three rules for it:
+Relations between points change the first half only. The loop is handed a *rule* for it, as EM is
+handed an engine, and does not know which:
 
-==========  ===================================================================================
-nearest     each point to the nearest centre: plain K-means, and *seeded* K-means where the
-            relations choose the start (Basu, Banerjee and Mooney, 2002)
-COP-KMeans  the cheapest assignment that breaks no relation (Wagstaff et al., 2001)
-PCKMeans    a broken relation costs a penalty (Basu, Banerjee and Mooney, 2004)
-==========  ===================================================================================
+=============================================  =================================================
+:func:`~cgmm.kmeans.nearest_rule`              each node to the nearest centre: plain K-means, and
+                                               *seeded* K-means where the relations choose the
+                                               start (Basu, Banerjee and Mooney, 2002)
+:func:`~cgmm.kmeans.cop_rule`                  COP-KMeans, the cheapest assignment that breaks no
+                                               relation (Wagstaff et al., 2001)
+:func:`~cgmm.kmeans.pck_rule`                  PCKMeans, where a broken relation costs a penalty
+                                               (Basu, Banerjee and Mooney, 2004)
+:func:`~cgmm.kmeans.engine_rule`               the best assignment of all, by an engine of inference
+=============================================  =================================================
 
-Both constrained rules are the limits of penalised probabilistic clustering when the variance of
-its components goes to zero [lu2007, App. C]: the costs below are the network's negative unaries in
-units of the shrinking variance, and the best assignment is the network's most probable one. They
-are therefore read off the same network, :class:`~cgmm.network.SideInformation`, and an
-exact engine can be handed in to make every assignment the best one.
-
-Without an engine the rules search. What they promise: a relation that is hard is never broken,
-and the objective never rises from one iteration to the next.
+COP-KMeans and PCKMeans are the limits of penalised probabilistic clustering when the variance of
+its components goes to zero [lu2007, App. C]: costs are the network's negative unaries in units of
+the shrinking variance, and the best assignment is the network's most probable one. So relations are
+read off the same network, :class:`~cgmm.network.SideInformation`. What every rule promises: a
+relation that is hard is never broken, and the objective never rises from one iteration to the next.
+Chapter 11.
 
 ========  ========================================================================
 N, M      points; nodes (chunklets), which are what is assigned
@@ -45,16 +47,93 @@ from cgmm.numerics import FloatArray, IntArray
 # A change of the objective below this share of the largest cost is rounding, not progress.
 ROUNDING = 1e-12
 
-Rng = np.random.RandomState
-
 Rule = Callable[[FloatArray, IntArray | None], tuple[IntArray, bool]]
 """From costs (M, K), and the assignment before or None, to the new one (M,) and whether it is
 known to be the best of all. What it returns is never worse than the assignment before."""
 
-Hint = Callable[[], IntArray]
+
+class Step(NamedTuple):
+    """One state of the loop; its parts belong together."""
+
+    centres: FloatArray
+    """(K, D) μ_k."""
+    labels: IntArray
+    """(M,) z_j, the assignment to exactly these centres."""
+    objective: float
+    """J of both."""
+    optimal: bool
+    """Whether the assignment is known to be the best for these centres."""
 
 
-# ---------------------------------------------------------------------------- the loop
+def lloyd(nodes: Nodes, graph: Graph, centres: FloatArray, rule: Rule) -> Iterator[Step]:
+    """Run Lloyd's iteration for as long as the caller wants.
+
+    Parameters
+    ----------
+    nodes : Nodes
+        What is assigned.
+    graph : Graph
+        Relations between nodes; a finite edge that is broken costs the absolute value of its
+        weight.
+    centres : (K, D) array
+        The start.
+    rule : callable
+        The assignment rule.
+
+    Yields
+    ------
+    Step
+        The start first, with its assignment. From one to the next the objective never rises.
+
+    Notes
+    -----
+    [lu2007, eq. 4.1], and [lu2007, eqs. C.16 to C.18] where all edges are cannot-links. A cluster
+    that loses all its points is given, before centres move, the node that gains most by a centre
+    of its own: an empty cluster has no cannot-links, so no relation is broken.
+
+    Examples
+    --------
+    >>> from itertools import islice
+    >>> side = SideInformation.build(4)
+    >>> nodes = Nodes.of(np.array([[0.0], [1.0], [5.0], [6.0]]), side)
+    >>> steps = lloyd(nodes, side.graph, np.array([[0.0], [1.0]]), nearest_rule)
+    >>> [step.objective for step in islice(steps, 3)]
+    [41.0, 6.0, 1.0]
+    """
+    z: IntArray | None = None
+    while True:
+        costs = nodes.costs(centres)
+        z, optimal = rule(costs, z)
+        objective = total_cost(costs, graph, z) + nodes.within
+        yield Step(centres, z, objective, optimal)
+        z = _fill_empty(costs, graph, z)
+        centres = nodes.centres(z, centres)
+
+
+def _fill_empty(costs: FloatArray, graph: Graph, z: IntArray) -> IntArray:
+    """Give each empty cluster the node that gains most by a centre of its own, if one gains."""
+    n_nodes, n_clusters = costs.shape
+    for k in np.flatnonzero(np.bincount(z, minlength=n_clusters) == 0):
+        own = costs[np.arange(n_nodes), z]
+        gain = own - _price_of_leaving(graph, z)
+        # A node that is alone in its cluster stays there, or that one would be empty instead.
+        gain[np.bincount(z, minlength=n_clusters)[z] == 1] = 0
+        j = gain.argmax()
+        if gain[j] > ROUNDING * costs.max():
+            z = z.copy()
+            z[j] = k
+    return z
+
+
+def _price_of_leaving(graph: Graph, z: IntArray) -> FloatArray:
+    """(M,) what the penalties rise by when a node leaves its cluster for an empty one."""
+    together = (z[graph.edges[:, 0]] == z[graph.edges[:, 1]]) & np.isfinite(graph.weights)
+    ends, weights = graph.edges[together], graph.weights[together]
+    rise: Any = np.bincount(ends.T.ravel(), np.tile(weights, 2), minlength=len(z))
+    return cast("FloatArray", rise)
+
+
+# ---------------------------------------------------------------------------- what is assigned
 
 
 class Nodes(NamedTuple):
@@ -137,62 +216,17 @@ class Nodes(NamedTuple):
         return np.where(counts > 0, (mine.T @ self.means) / np.maximum(counts, 1), before)
 
 
-class Step(NamedTuple):
-    """One state of the loop; its parts belong together."""
-
-    centres: FloatArray
-    """(K, D) μ_k."""
-    labels: IntArray
-    """(M,) z_j, the assignment to exactly these centres."""
-    objective: float
-    """J of both."""
-    optimal: bool
-    """Whether the assignment is known to be the best for these centres."""
+# ---------------------------------------------------------------------------- what it costs
 
 
-def lloyd(nodes: Nodes, graph: Graph, centres: FloatArray, rule: Rule) -> Iterator[Step]:
-    """Run Lloyd's iteration for as long as the caller wants.
+def total_cost(costs: FloatArray, graph: Graph, z: IntArray) -> float:
+    """J, less the constant ``within``."""
+    return cost_of(costs, z) + penalty(graph, z)
 
-    Parameters
-    ----------
-    nodes : Nodes
-        What is assigned.
-    graph : Graph
-        Relations between nodes; a finite edge that is broken costs the absolute value of its
-        weight.
-    centres : (K, D) array
-        The start.
-    rule : callable
-        The assignment rule.
 
-    Yields
-    ------
-    Step
-        The start first, with its assignment. From one to the next the objective never rises.
-
-    Notes
-    -----
-    [lu2007, eq. 4.1], and [lu2007, eqs. C.16 to C.18] where all edges are cannot-links. A cluster
-    that loses all its points is given, before centres move, the node that gains most by a centre
-    of its own: an empty cluster has no cannot-links, so no relation is broken.
-
-    Examples
-    --------
-    >>> from itertools import islice
-    >>> side = SideInformation.build(4)
-    >>> nodes = Nodes.of(np.array([[0.0], [1.0], [5.0], [6.0]]), side)
-    >>> steps = lloyd(nodes, side.graph, np.array([[0.0], [1.0]]), nearest_rule)
-    >>> [step.objective for step in islice(steps, 3)]
-    [41.0, 6.0, 1.0]
-    """
-    z: IntArray | None = None
-    while True:
-        costs = nodes.costs(centres)
-        z, optimal = rule(costs, z)
-        objective = total_cost(costs, graph, z) + nodes.within
-        yield Step(centres, z, objective, optimal)
-        z = _fill_empty(costs, graph, z)
-        centres = nodes.centres(z, centres)
+def cost_of(costs: FloatArray, z: IntArray) -> float:
+    """Σ_j c_jk for k = z_j."""
+    return float(costs[np.arange(len(z)), z].sum())
 
 
 def penalty(graph: Graph, z: IntArray) -> float:
@@ -221,35 +255,12 @@ def penalty(graph: Graph, z: IntArray) -> float:
     return float(np.abs(graph.weights[broken & np.isfinite(graph.weights)]).sum())
 
 
-def total_cost(costs: FloatArray, graph: Graph, z: IntArray) -> float:
-    """J, less the constant."""
-    return cost_of(costs, z) + penalty(graph, z)
+def indicators(z: IntArray, n_clusters: int) -> FloatArray:
+    """(M, K) one where node j is in cluster k, else zero."""
+    return (z[:, None] == np.arange(n_clusters)).astype(float)
 
 
-def _fill_empty(costs: FloatArray, graph: Graph, z: IntArray) -> IntArray:
-    """Give each empty cluster the node that gains most by a centre of its own, if one gains."""
-    n_nodes, n_clusters = costs.shape
-    for k in np.flatnonzero(np.bincount(z, minlength=n_clusters) == 0):
-        own = costs[np.arange(n_nodes), z]
-        gain = own - _held_by_ties(graph, z)
-        # Whoever is alone keeps its cluster: another would be empty instead.
-        gain[np.bincount(z, minlength=n_clusters)[z] == 1] = 0
-        j = gain.argmax()
-        if gain[j] > ROUNDING * costs.max():
-            z = z.copy()
-            z[j] = k
-    return z
-
-
-def _held_by_ties(graph: Graph, z: IntArray) -> FloatArray:
-    """(M,) what the penalties rise by when a node leaves its cluster for an empty one."""
-    together = (z[graph.edges[:, 0]] == z[graph.edges[:, 1]]) & np.isfinite(graph.weights)
-    ends, weights = graph.edges[together], graph.weights[together]
-    rise: Any = np.bincount(ends.T.ravel(), np.tile(weights, 2), minlength=len(z))
-    return cast("FloatArray", rise)
-
-
-# ---------------------------------------------------------------------------- simple rules
+# ---------------------------------------------------------------------------- the simplest rule
 
 
 def nearest_rule(costs: FloatArray, z: IntArray | None = None) -> tuple[IntArray, bool]:
@@ -275,11 +286,3 @@ def nearest_rule(costs: FloatArray, z: IntArray | None = None) -> tuple[IntArray
     (array([0, 1]), True)
     """
     return costs.argmin(axis=1), True
-
-
-def cost_of(costs: FloatArray, z: IntArray) -> float:
-    return float(costs[np.arange(len(z)), z].sum())
-
-
-def indicators(z: IntArray, n_clusters: int) -> FloatArray:
-    return (z[:, None] == np.arange(n_clusters)).astype(float)

@@ -1,4 +1,12 @@
-"""The rule of PCKMeans: a broken preference costs a penalty. Chapter 11."""
+"""The rule of PCKMeans: a broken preference costs a penalty. Chapter 11.
+
+=======  ==================================================================
+costs    (M, K) c_jk, of giving node j to cluster k
+z        (M,) cluster of each node
+w_e      log-weight of an edge: -inf a cannot-link, finite a preference
+local    (n, K) what node j would pay in cluster k, given its neighbours
+=======  ==================================================================
+"""
 
 from __future__ import annotations
 
@@ -8,27 +16,13 @@ import numpy as np
 from scipy import sparse
 
 from cgmm.inference import by_colour
+from cgmm.inference.colour_search import Rng
+from cgmm.inference.feasible import MAX_SEARCH, Hint
 from cgmm.kmeans.cop_assignment import cop_rule
 from cgmm.kmeans.exchange import exchange
-from cgmm.kmeans.loop import ROUNDING, Hint, Rng, Rule, indicators, nearest_rule, total_cost
-from cgmm.kmeans.search import MAX_SEARCH
+from cgmm.kmeans.loop import ROUNDING, Rule, indicators, nearest_rule, total_cost
 from cgmm.network import Graph, SideInformation, simplify
 from cgmm.numerics import FloatArray, IntArray
-
-# ---------------------------------------------------------------------------- PCKMeans
-
-
-class _Ties(NamedTuple):
-    """Tied nodes in an order in which each colour is one slice."""
-
-    nodes: IntArray
-    """(n,) the node at each place."""
-    rows: tuple[tuple[slice, sparse.csr_array, sparse.csr_array], ...]
-    """A slice a colour, and its rows of ``soft`` and ``hard``."""
-    soft: sparse.csr_array
-    """(n, n) finite log-weights between places."""
-    hard: sparse.csr_array
-    """(n, n) one where there is a cannot-link."""
 
 
 def pck_rule(
@@ -49,7 +43,7 @@ def pck_rule(
     n_clusters : int
         K.
     max_search, rng, hint
-        As in :func:`cop_rule`, where there are cannot-links.
+        As in :func:`cgmm.inference.feasible_assignment`, where there are cannot-links.
 
     Returns
     -------
@@ -85,22 +79,34 @@ def pck_rule(
     start = cop_rule(hard, n_clusters, max_search=max_search, rng=rng, hint=hint)
     if is_hard.all():
         return start
-    ties = _tie(graph)
+    tied = _sort_by_colour(graph)
 
     def rule(costs: FloatArray, z: IntArray | None) -> tuple[IntArray, bool]:
-        best = costs.argmin(axis=1)
-        tied = ties.nodes
-        best[tied] = start(costs, None)[0][tied] if z is None else z[tied]
-        best[tied] = _settle(ties, costs[tied], best[tied])
-        if z is not None and np.array_equal(best[tied], z[tied]):
+        best, nodes = costs.argmin(axis=1), tied.nodes
+        before = start(costs, None)[0][nodes] if z is None else z[nodes]
+        best[nodes] = _settle(tied, costs[nodes], before)
+        if z is not None and np.array_equal(best[nodes], before):
             best = _move_groups(graph, costs, best)
         return best, False
 
     return rule
 
 
-def _tie(graph: Graph) -> _Ties:
-    """Sort the tied nodes by colour."""
+class _TiedNodes(NamedTuple):
+    """The nodes that have relations, in an order in which each colour is one slice."""
+
+    nodes: IntArray
+    """(n,) the node at each place."""
+    rows: tuple[tuple[slice, sparse.csr_array, sparse.csr_array], ...]
+    """A slice a colour, and its rows of ``soft`` and of the cannot-links."""
+    soft: sparse.csr_array
+    """(n, n) finite log-weights between places."""
+    cannot_links: IntArray
+    """(E, 2) places."""
+
+
+def _sort_by_colour(graph: Graph) -> _TiedNodes:
+    """What depends on the graph alone."""
     tied, ends = np.unique(graph.edges, return_inverse=True)
     blocks = by_colour(Graph(len(tied), ends.reshape(-1, 2), graph.weights))
     soft, hard = blocks.matrix, blocks.matrix.copy()
@@ -109,27 +115,26 @@ def _tie(graph: Graph) -> _Ties:
     hard.eliminate_zeros()
     soft.eliminate_zeros()
     rows = tuple((part, soft[part], hard[part]) for part in blocks.slices)
-    return _Ties(tied[blocks.order], rows, soft, hard)
+    cannot_links = np.column_stack(sparse.triu(hard).tocoo().coords)
+    return _TiedNodes(tied[blocks.order], rows, soft, cannot_links)
 
 
-def _settle(ties: _Ties, costs: FloatArray, z: IntArray) -> IntArray:
-    """Let nodes take turns until none is better off by moving, alone or along a chain."""
-    z = _take_turns(ties, costs, z)
-    if ties.hard.nnz:
-        starts = ties.hard.indptr
-        neighbours: list[IntArray] = list(np.split(ties.hard.indices, starts[1:-1]))
-        z = exchange(costs, neighbours, z, ties.soft)
+def _settle(tied: _TiedNodes, costs: FloatArray, z: IntArray) -> IntArray:
+    """Descend until no node is better off by moving, alone or along a chain of cannot-links."""
+    z = _conditional_modes(tied, costs, z)
+    if len(tied.cannot_links):
+        z = exchange(costs, tied.cannot_links, z, tied.soft)
     return z
 
 
-def _take_turns(ties: _Ties, costs: FloatArray, z: IntArray) -> IntArray:
-    """Iterated conditional modes: what a node pays is its cost less the ties to its like."""
+def _conditional_modes(tied: _TiedNodes, costs: FloatArray, z: IntArray) -> IntArray:
+    """Iterated conditional modes: nodes take turns, a colour at a time, until none moves."""
     z, tiny = z.copy(), ROUNDING * np.abs(costs).max()
     states = indicators(z, costs.shape[1])
     moving = True
     while moving:
         moving = False
-        for part, soft, hard in ties.rows:
+        for part, soft, hard in tied.rows:
             # [lu2007, eq. 4.1], its terms in z_j: w (z_i ≠ z_j) is w less w (z_i = z_j)
             local = costs[part] - soft @ states
             if hard.nnz:
@@ -154,12 +159,9 @@ def _move_groups(graph: Graph, costs: FloatArray, z: IntArray) -> IntArray:
     of_group = np.empty(groups.n_nodes, dtype=np.intp)
     of_group[groups.node_of] = z
     group_costs = groups.sum_over_nodes(costs)
-    tied = np.unique(groups.graph.edges)
-    free = np.ones(groups.n_nodes, dtype=bool)
-    free[tied] = False
-    moved = np.where(free, group_costs.argmin(axis=1), of_group)
-    if len(tied):
-        ties = _tie(groups.graph)
-        moved[ties.nodes] = _settle(ties, group_costs[ties.nodes], of_group[ties.nodes])
+    moved = group_costs.argmin(axis=1)
+    if len(groups.graph.edges):
+        tied = _sort_by_colour(groups.graph)
+        moved[tied.nodes] = _settle(tied, group_costs[tied.nodes], of_group[tied.nodes])
     gain = total_cost(costs, graph, z) - total_cost(costs, graph, moved[groups.node_of])
     return moved[groups.node_of] if gain > ROUNDING * np.abs(costs).max() else z

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
+from cgmm.inference.feasible import MAX_SEARCH
 from cgmm.kmeans.base import ConstrainedKMeans, with_weights
 from cgmm.kmeans.pck_assignment import pck_rule
-from cgmm.kmeans.search import MAX_SEARCH
 from cgmm.network import Engine, SideInformation
 
 

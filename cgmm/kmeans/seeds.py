@@ -1,15 +1,20 @@
-"""Where K-means starts: seeds from chunklets, or from points alone. Chapter 11."""
+"""Where K-means starts: seeds from chunklets, or from points alone. Chapter 11.
+
+=======  ==================================================================
+N, K     points x_i, clusters
+node_of  (N,) chunklet of each point
+r_ik     one where x_i is in the part that a seed stands for, else zero
+=======  ==================================================================
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from cgmm.kmeans.loop import Rng
+from cgmm.inference.colour_search import Rng
 from cgmm.mixture import kmeans_plus_plus, random_points
 from cgmm.numerics import FloatArray, IntArray
-
-# ---------------------------------------------------------------------------- seeds
 
 
 def chunklet_seeds(X: FloatArray, node_of: IntArray, n_clusters: int, rng: Rng) -> FloatArray:

@@ -1,0 +1,254 @@
+"""One round of rake and compress: leaves or middle nodes are summed out, and come back. Chapter 7.
+
+The sums behind :mod:`cgmm.inference.contraction`, which plans the rounds. On the way in a round
+adds to h and T what it sums out; on the way out it finds the marginals of what it summed out from
+the marginals of what was left. Each handles all its nodes at once, in logs.
+
+=============  ====================================================================
+v              node that is summed out: a leaf, or the middle node of a - v - b
+h (n_nodes,K)  log-potentials of the nodes, with all that was summed into them
+T (t, K, K)    log-potentials of pairs, the smaller node first; ``tables`` in the code
+slot           where an edge keeps its potential: t >= 0 in T, or -1: w [z_a = z_b]
+E              number of edges that a call is about
+total          how states are summed out: log_sum, or the largest for the best assignment
+=============  ====================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from cgmm.network import edge_message
+from cgmm.numerics import BoolArray, FloatArray, IntArray, blocks
+
+# Sums of products of numbers up to one are trusted above this: what underflows is below 1e-307.
+SMALLEST_SUM = 1e-250
+
+Total = Callable[..., FloatArray]
+
+
+class Edges(NamedTuple):
+    """Edges with what they carry."""
+
+    ends: IntArray
+    """(E, 2) nodes; for a slot in T, its first axis is that of the smaller node."""
+    weights: FloatArray
+    """(E,) log-weights, of the edges without a slot."""
+    slots: IntArray
+    """(E,) index into T, or -1."""
+
+    def take(self, rows: IntArray | slice) -> Edges:
+        """Return these edges only."""
+        return Edges(self.ends[rows], self.weights[rows], self.slots[rows])
+
+
+class Rake(NamedTuple):
+    """A round that sums out leaves: a row of its edges is (leaf v, the node that it hangs on)."""
+
+    plain: Edges
+    """Leaves whose edge carries a weight."""
+    tabled: Edges
+    """Leaves whose edge carries a table."""
+
+    @property
+    def summed_out(self) -> IntArray:
+        """The leaves."""
+        return np.concatenate([self.plain.ends[:, 0], self.tabled.ends[:, 0]])
+
+    def collect(self, h: FloatArray, tables: FloatArray, total: Total) -> None:
+        """Add to each node what its leaves say; several leaves may hang on one node."""
+        v, parent = self.plain.ends.T
+        message = edge_message(h[v], self.plain.weights, largest=total is best)
+        np.add.at(h, parent, message)
+        v, parent = self.tabled.ends.T
+        np.add.at(h, parent, total(h[v][:, :, None] + _oriented(self.tabled, tables), 1))
+
+    def distribute(
+        self, h: FloatArray, tables: FloatArray, nodes: FloatArray, pairs: FloatArray
+    ) -> None:
+        """p(v) = Σ_parent p(parent) p(v | parent)."""
+        v, parent = self.plain.ends.T
+        message = edge_message(h[v], self.plain.weights)
+        # What the parent believes without this leaf, sent back through the edge.
+        outside = _log(nodes[parent]) - np.where(message == -np.inf, 0.0, message)
+        nodes[v] = np.exp(h[v] + edge_message(outside, self.plain.weights))
+        v, parent = self.tabled.ends.T
+        joint = conditional(h[v][:, :, None] + _oriented(self.tabled, tables), 1)
+        joint *= nodes[parent][:, None, :]
+        nodes[v] = joint.sum(axis=2)
+        _store(self.tabled, joint, pairs)
+
+    def trace_back(self, h: FloatArray, tables: FloatArray, z: IntArray) -> None:
+        """The best state of each leaf, given that of the node on which it hangs."""
+        for edges in self:
+            v, parent = edges.ends.T
+            z[v] = (h[v] + _given(edges, tables, z, parent)).argmax(axis=1)
+
+
+class Compress(NamedTuple):
+    """A round that sums out nodes v between a < b: ``left`` are (a, v), ``right`` are (v, b)."""
+
+    left: Edges
+    right: Edges
+    target: IntArray
+    """Slot of the pair (a, b), which receives the result."""
+
+    @property
+    def summed_out(self) -> IntArray:
+        """The nodes between two others."""
+        return self.left.ends[:, 1]
+
+    def collect(self, h: FloatArray, tables: FloatArray, total: Total) -> None:
+        """Add to the table of (a, b) the sum over the node between them."""
+        for part in self._parts(h):
+            left, right = self._sides(part, h, tables)
+            summed = (
+                _log_product(left, right) if total is log_sum else best(_triples(left, right), 3)
+            )
+            np.add.at(tables, self.target[part], summed)
+
+    def distribute(
+        self, h: FloatArray, tables: FloatArray, nodes: FloatArray, pairs: FloatArray
+    ) -> None:
+        """p(v), p(a, v) and p(v, b), from p(a, b)."""
+        for part in self._parts(h):
+            left, right = self._sides(part, h, tables)
+            with_a, with_b = _joints(left, right, pairs[self.target[part]])
+            nodes[self.summed_out[part]] = with_a.sum(axis=1)
+            _store(self.left.take(part), with_a, pairs)
+            _store(self.right.take(part), with_b, pairs)
+
+    def trace_back(self, h: FloatArray, tables: FloatArray, z: IntArray) -> None:
+        """The best state of each v, given those of a and b."""
+        (a, v), b = self.left.ends.T, self.right.ends[:, 1]
+        score = h[v] + _given(self.left, tables, z, a)
+        score += _given(self.right, tables, z, b)
+        z[v] = score.argmax(axis=1)
+
+    def _parts(self, h: FloatArray) -> Iterator[slice]:
+        """Blocks of rows whose tables fit the cache."""
+        return blocks(len(self.target), 4 * h.shape[1] ** 2)
+
+    def _sides(
+        self, part: slice, h: FloatArray, tables: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Log-potentials (E, K, K) of a and v, with those of v itself, and of v and b."""
+        left, right = self.left.take(part), self.right.take(part)
+        return _oriented(left, tables) + h[left.ends[:, 1]][:, None, :], _oriented(right, tables)
+
+
+# ------------------------------------------------------------------- potentials of edges
+
+
+def diagonals(weights: FloatArray, n_states: int) -> FloatArray:
+    """(E, K, K) log-potentials w [z_a = z_b]."""
+    tables = np.zeros((len(weights), n_states, n_states))
+    tables[:, np.arange(n_states), np.arange(n_states)] = weights[:, None]
+    return tables
+
+
+def _oriented(edges: Edges, tables: FloatArray) -> FloatArray:
+    """(E, K, K) log-potentials, the first axis that of the first end."""
+    found = diagonals(np.where(edges.slots < 0, edges.weights, 0.0), tables.shape[1])
+    slotted = np.flatnonzero(edges.slots >= 0)
+    found[slotted] = tables[edges.slots[slotted]]
+    turned = slotted[edges.ends[slotted, 0] > edges.ends[slotted, 1]]
+    found[turned] = found[turned].transpose(0, 2, 1)
+    return found
+
+
+def _given(edges: Edges, tables: FloatArray, z: IntArray, other: IntArray) -> FloatArray:
+    """(E, K) log-potential of each state of one end, where the other end has the state z."""
+    potentials, rows = _oriented(edges, tables), np.arange(len(other))
+    first = (edges.ends[:, 0] == other)[:, None]
+    return np.where(first, potentials[rows, z[other]], potentials[rows, :, z[other]])
+
+
+def _store(edges: Edges, joint: FloatArray, pairs: FloatArray) -> None:
+    """Put the joints of edges with a slot where they belong."""
+    forward = (edges.slots >= 0) & (edges.ends[:, 0] < edges.ends[:, 1])
+    turned = (edges.slots >= 0) & ~forward
+    pairs[edges.slots[forward]] = joint[forward]
+    pairs[edges.slots[turned]] = joint[turned].transpose(0, 2, 1)
+
+
+# -------------------------------------------------------------- sums over the middle node
+
+
+def _triples(left: FloatArray, right: FloatArray) -> FloatArray:
+    """(E, K, K, K) log-potentials of a, b and v, in this order of axes."""
+    return left[:, :, None, :] + right.transpose(0, 2, 1)[:, None, :, :]
+
+
+def _log_product(left: FloatArray, right: FloatArray) -> FloatArray:
+    """(E, K, K) sum over v: a product of matrices, in logs where that might underflow."""
+    exp_left, top_left = _scale(left, 2)
+    exp_right, top_right = _scale(right, 1)
+    product = exp_left @ exp_right
+    unsafe = _unsafe(product)
+    summed = _log(product) + top_left + top_right
+    summed[unsafe] = log_sum(_triples(left[unsafe], right[unsafe]), 3)
+    return summed
+
+
+def _unsafe(product: FloatArray) -> BoolArray:
+    """Which matrices (E,) have an entry beside which what underflows may count."""
+    return product.min(axis=(1, 2)) < SMALLEST_SUM
+
+
+def _joints(
+    left: FloatArray, right: FloatArray, outer: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """p(a, v) and p(v, b), both (E, K, K), of p(a, v, b) = p(a, b) p(v | a, b)."""
+    exp_left, _ = _scale(left, 2)
+    exp_right, _ = _scale(right, 1)
+    product = exp_left @ exp_right
+    unsafe = _unsafe(product)
+    product[unsafe] = 1.0
+    ratio = outer / product
+    with_a = exp_left * (ratio @ exp_right.transpose(0, 2, 1))
+    with_b = exp_right * (exp_left.transpose(0, 2, 1) @ ratio)
+    joint = conditional(_triples(left[unsafe], right[unsafe]), 3) * outer[unsafe, :, :, None]
+    with_a[unsafe], with_b[unsafe] = joint.sum(axis=2), joint.sum(axis=1).transpose(0, 2, 1)
+    return with_a, with_b
+
+
+# ------------------------------------------------------------------------ sums in logs
+
+
+def log_sum(log_values: FloatArray, axis: int) -> FloatArray:
+    """log Σ exp along an axis; -inf where every term is impossible."""
+    terms, top = _scale(log_values, axis)
+    return _log(terms.sum(axis=axis)) + top.squeeze(axis)
+
+
+def best(log_values: FloatArray, axis: int) -> FloatArray:
+    """The largest along an axis."""
+    return log_values.max(axis=axis)
+
+
+def conditional(log_values: FloatArray, axis: int) -> FloatArray:
+    """Normalise along an axis, in place; zeros where every value is impossible."""
+    top = log_values.max(axis=axis, keepdims=True)
+    top[top == -np.inf] = 0.0
+    p = np.exp(np.subtract(log_values, top, out=log_values), out=log_values)
+    total = p.sum(axis=axis, keepdims=True)
+    total[total == 0] = 1.0
+    p /= total
+    return p
+
+
+def _scale(log_values: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
+    """Exponentials whose largest along an axis is one, and the log of what it was."""
+    top = log_values.max(axis=axis, keepdims=True)
+    top[top == -np.inf] = 0.0
+    return np.exp(log_values - top), top
+
+
+def _log(p: FloatArray) -> FloatArray:
+    """Natural logarithms, -inf of zero."""
+    with np.errstate(divide="ignore"):
+        return np.log(p)

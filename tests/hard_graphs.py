@@ -1,0 +1,30 @@
+"""Graphs of cannot-links that can be honoured, for the tests of engines, searches and K-means."""
+
+import numpy as np
+
+from cgmm.inference import adjacency
+from cgmm.network import Graph
+
+
+def hard_graph(n_nodes, edges):
+    edges = np.array(edges, dtype=np.intp).reshape(-1, 2)
+    return Graph(n_nodes, edges, np.full(len(edges), -np.inf))
+
+
+def planted(n_nodes, n_clusters, degree, seed):
+    """A random graph of cannot-links that a hidden assignment honours."""
+    rng = np.random.default_rng(seed)
+    hidden = rng.integers(n_clusters, size=n_nodes)
+    pairs = rng.integers(n_nodes, size=(20 * n_nodes * degree, 2))
+    pairs = pairs[hidden[pairs[:, 0]] != hidden[pairs[:, 1]]][: n_nodes * degree // 2]
+    return hard_graph(n_nodes, np.unique(np.sort(pairs, axis=1), axis=0)), hidden
+
+
+def breaks_none(graph, z):
+    hard = graph.edges[graph.weights == -np.inf]
+    return bool((z[hard[:, 0]] != z[hard[:, 1]]).all())
+
+
+def matrix_of(graph):
+    """The symmetric matrix of ones where there is an edge."""
+    return adjacency(graph._replace(weights=np.ones(len(graph.edges))))

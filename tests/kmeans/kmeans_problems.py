@@ -1,0 +1,60 @@
+"""What the tests of constrained K-means share: small problems, and their answers by enumeration."""
+
+import itertools
+
+import numpy as np
+from hard_graphs import hard_graph
+from hypothesis import strategies as st
+
+NONE_BROKEN = (0, 0)
+
+
+def all_assignments(n_nodes, n_clusters):
+    return np.array(list(itertools.product(range(n_clusters), repeat=n_nodes)))
+
+
+def objective(costs, graph, z):
+    """[lu2007, eq. 4.1] written down; infinite where a cannot-link of weight -inf is broken."""
+    total = sum(costs[j, k] for j, k in enumerate(z))
+    for (a, b), w in zip(graph.edges, graph.weights, strict=True):
+        if w > 0 and z[a] != z[b]:
+            total += w
+        if w < 0 and z[a] == z[b]:
+            total -= w
+    return total
+
+
+def enumerated(costs, graph):
+    """The least objective of all assignments."""
+    return min(objective(costs, graph, z) for z in all_assignments(*costs.shape))
+
+
+def overlapping_pairs(y, n_pairs, seed):
+    """Pairs drawn with replacement, so that relations hang together."""
+    rng = np.random.default_rng(seed)
+    pairs = rng.integers(len(y), size=(n_pairs, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    together = y[pairs[:, 0]] == y[pairs[:, 1]]
+    return pairs[together], pairs[~together]
+
+
+def never_rises(history):
+    """Up to rounding in sums of a few thousand squares."""
+    return bool((np.diff(history) <= 1e-11 * np.abs(history[:-1])).all())
+
+
+@st.composite
+def hard_problems(draw, max_nodes=6):
+    n_nodes = draw(st.integers(2, max_nodes))
+    n_clusters = draw(st.integers(2, 4))
+    pairs = list(itertools.combinations(range(n_nodes), 2))
+    edges = draw(st.lists(st.sampled_from(pairs), max_size=10))
+    costs = np.random.default_rng(draw(st.integers(0, 10**6))).uniform(size=(n_nodes, n_clusters))
+    return costs, hard_graph(n_nodes, edges)
+
+
+@st.composite
+def soft_problems(draw):
+    costs, graph = draw(hard_problems(max_nodes=5))
+    values = st.sampled_from([-np.inf, -2.0, -0.5, -0.1, 0.05, 0.3, 1.0, 4.0])
+    return costs, graph._replace(weights=np.array([draw(values) for _ in graph.edges], dtype=float))

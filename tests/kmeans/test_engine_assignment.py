@@ -1,0 +1,55 @@
+"""Assignments by an engine of inference."""
+
+import numpy as np
+import pytest
+from hard_graphs import hard_graph
+from kmeans_problems import never_rises, overlapping_pairs
+
+from cgmm.inference import ENGINES
+from cgmm.inference.auto import auto
+from cgmm.kmeans import COPKMeans, PCKMeans, engine_rule
+
+
+@pytest.mark.parametrize("make", [COPKMeans, PCKMeans])
+def test_an_engine_makes_every_assignment_the_best(make):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 2))
+    y = (X[:, 0] > 0).astype(int) + (X[:, 1] > 0)
+    must, cannot = overlapping_pairs(y, 25, 3)
+    start = X[:3]
+    exact = make(3, init=start, inference=auto).fit(X, must_link=must, cannot_link=cannot)
+    search = make(3, init=start).fit(X, must_link=must, cannot_link=cannot)
+    assert exact.assignment_optimal_
+    assert never_rises(exact.history_)
+    assert exact.history_[0] <= search.history_[0] + 1e-12
+    if make is COPKMeans:
+        assert search.assignment_optimal_
+        np.testing.assert_array_equal(exact.labels_, search.labels_)
+        assert exact.n_iter_ == search.n_iter_
+
+
+def test_engines_that_cannot_or_will_not_answer():
+    X = np.random.default_rng(0).normal(size=(10, 2))
+    with pytest.raises(ValueError, match=r"'mean_field' cannot tell the most probable"):
+        PCKMeans(2, inference=ENGINES["mean_field"]).fit(X, preferences=[[0, 1, 1.0]])
+    triangle = [[0, 1], [1, 2], [0, 2]]
+    with pytest.raises(ValueError, match=r"^point"):
+        COPKMeans(2, inference=auto).fit(X, must_link=[[0, 5]], cannot_link=triangle)
+
+
+def test_equally_good_assignments_do_not_keep_the_loop_going():
+    answers = iter(np.array([[0, 1], [1, 0], [1, 0]]))
+
+    def engine(graph):
+        def infer(unary):
+            raise NotImplementedError
+
+        infer.most_probable = lambda unary: next(answers)
+        return infer
+
+    rule = engine_rule(hard_graph(2, [[0, 1]]), engine)
+    first, _ = rule(np.ones((2, 2)), None)
+    second, _ = rule(np.ones((2, 2)), first)
+    np.testing.assert_array_equal(first, second)
+    third, _ = rule(np.array([[2.0, 1.0], [1.0, 2.0]]), first)
+    np.testing.assert_array_equal(third, [1, 0])

@@ -1,0 +1,142 @@
+"""Lloyd's loop: plain K-means without relations, empty clusters, penalties."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kmeans_problems import NONE_BROKEN, never_rises, objective, overlapping_pairs
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+
+from cgmm.kmeans import COPKMeans, Nodes, PCKMeans, nearest_rule, penalty
+from cgmm.kmeans.loop import _fill_empty
+from cgmm.metrics import broken_relations
+from cgmm.network import Graph, SideInformation
+
+
+@pytest.mark.parametrize("make", [COPKMeans, PCKMeans])
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("settings", [{}, {"tol": 0.0}, {"max_iter": 2}, {"tol": 0.03}])
+def test_without_relations_it_is_scikit_learns_k_means(make, seed, settings):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(150, 3)) + 1.5 * rng.integers(4, size=(150, 1))
+    start = X[rng.choice(150, 5, replace=False)]
+    theirs = KMeans(5, init=start, n_init=1, algorithm="lloyd", **settings)
+    ours = make(5, init=start, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        theirs.fit(X)
+        ours.fit(X)
+    np.testing.assert_array_equal(ours.labels_, theirs.labels_)
+    np.testing.assert_allclose(ours.cluster_centers_, theirs.cluster_centers_, rtol=1e-10)
+    assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=1e-10)
+    assert ours.n_iter_ == theirs.n_iter_
+    new = rng.normal(size=(50, 3))
+    np.testing.assert_array_equal(ours.predict(new), theirs.predict(new))
+    np.testing.assert_allclose(ours.transform(new), theirs.transform(new), rtol=1e-7)
+    assert ours.score(new) == pytest.approx(theirs.score(new), rel=1e-9)
+    assert ours.assignment_optimal_
+
+
+def test_a_lost_cluster_gets_the_farthest_point_as_in_scikit_learn():
+    X = load_iris().data
+    start = np.array([X[0], X[60], X[0] + 1000.0])
+    ours = COPKMeans(3, init=start).fit(X)
+    theirs = KMeans(3, init=start, n_init=1).fit(X)
+    np.testing.assert_array_equal(ours.labels_, theirs.labels_)
+    assert ours.n_iter_ == theirs.n_iter_
+    assert len(set(ours.labels_)) == 3
+
+
+def test_an_offset_of_the_data_changes_nothing():
+    X = np.round(load_wine().data * 2**10) / 2**10
+    must, cannot = overlapping_pairs(load_wine().target, 60, 0)
+    near = COPKMeans(3, random_state=0).fit(X, must_link=must, cannot_link=cannot)
+    far = COPKMeans(3, random_state=0).fit(X + 2.0**30, must_link=must, cannot_link=cannot)
+    np.testing.assert_array_equal(near.labels_, far.labels_)
+    # 2^30 leaves 2^-23 of the last digits; inertia is of size 10^6.
+    assert far.inertia_ == pytest.approx(near.inertia_, rel=1e-6)
+
+
+def test_means_of_many_points_far_from_zero_keep_their_digits():
+    """Whole numbers beyond 2^40: their sums are rounded to multiples of 16 unless centred."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(1000, size=(100_000, 1)) + 3000.0 * rng.integers(2, size=(100_000, 1))
+    start = np.array([[0.0], [4000.0]])
+    near = COPKMeans(2, init=start).fit(X)
+    far = COPKMeans(2, init=start + 2.0**40).fit(X + 2.0**40)
+    # A centre beyond 2^40 is itself rounded to a multiple of 2^-12.
+    np.testing.assert_allclose(
+        far.cluster_centers_ - 2.0**40, near.cluster_centers_, rtol=0, atol=2.0**-11
+    )
+
+
+def test_a_cluster_without_points_keeps_its_centre():
+    nodes = Nodes.of(np.array([[1.0, 2.0], [3.0, 4.0]]), SideInformation.build(2))
+    before = np.array([[7.0, -7.0], [5.0, 5.0], [6.0, 1.0]])
+    centres = nodes.centres(np.array([1, 1]), before)
+    np.testing.assert_array_equal(centres, [[7.0, -7.0], [2.0, 3.0], [6.0, 1.0]])
+
+
+def test_penalty_is_what_equation_4_1_says():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        pairs = rng.permutation(list(itertools.combinations(range(6), 2)))[:7]
+        graph = Graph(6, pairs, rng.normal(size=7))
+        z = rng.integers(3, size=6)
+        by_hand = objective(np.zeros((6, 3)), graph, z)
+        assert penalty(graph, z) == pytest.approx(by_hand, rel=1e-12)
+
+
+@given(seed=st.integers(0, 10**6), make=st.sampled_from([COPKMeans, PCKMeans]))
+def test_empty_clusters_are_filled_without_loss(seed, make):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=30)
+    X = rng.normal(size=(30, 2)) + 3 * np.eye(3)[y][:, :2]
+    must, cannot = overlapping_pairs(y, 12, seed)
+    start = np.concatenate([X[:2], X[:3] + 500])
+    model = make(5, init=start).fit(X, must_link=must, cannot_link=cannot)
+    assert len(set(model.labels_)) == 5
+    assert never_rises(model.history_)
+    if make is COPKMeans:
+        assert broken_relations(model.labels_, must, cannot) == NONE_BROKEN
+
+
+def test_a_node_that_ties_hold_is_not_torn_away():
+    """The farthest point, 2, would pay 1000 for leaving: 0 fills the empty cluster."""
+    costs = np.array([[4.0, 9.0], [1.0, 9.0], [6.0, 9.0]])
+    graph = Graph(3, np.array([[1, 2]]), np.array([1000.0]))
+    z = _fill_empty(costs, graph, np.zeros(3, dtype=int))
+    np.testing.assert_array_equal(z, [1, 0, 0])
+    repelled = graph._replace(weights=np.array([-3.5]))
+    z = _fill_empty(costs, repelled, np.zeros(3, dtype=int))
+    np.testing.assert_array_equal(z, [0, 0, 1])
+
+
+def test_a_lonely_point_does_not_leave_its_cluster():
+    costs = np.array([[4.0, 9.0, 9.0], [9.0, 1.0, 9.0], [9.0, 2.0, 9.0]])
+    z = _fill_empty(costs, Graph(3, np.empty((0, 2), int), np.empty(0)),
+                                np.array([0, 1, 1]))  # fmt: skip
+    np.testing.assert_array_equal(z, [0, 1, 2])
+
+
+def test_clusters_that_nothing_can_fill_are_reported():
+    X = np.repeat([[0.0], [1.0]], 5, axis=0)
+    with pytest.warns(ConvergenceWarning, match="only 2 of 3 clusters"):
+        model = COPKMeans(3, random_state=0).fit(X)
+    assert np.isfinite(model.cluster_centers_).all()
+    assert model.inertia_ == 0
+    chain = [[i, i + 1] for i in range(9)]
+    with pytest.warns(ConvergenceWarning, match="only 1 of 2 clusters"):
+        COPKMeans(2, random_state=0).fit(np.random.default_rng(0).normal(size=(10, 2)),
+                                         must_link=chain)  # fmt: skip
+
+
+def test_nearest_rule_knows_no_relations():
+    z, optimal = nearest_rule(np.array([[1.0, 0.0], [0.0, 0.0]]))
+    np.testing.assert_array_equal(z, [1, 0])
+    assert optimal
