@@ -17,18 +17,9 @@ from cgmm.mixture import (
 from cgmm.network import SideInformation
 
 __all__ = [
-    "ENGINES",
-    "MMC",
-    "RCA",
-    "COPKMeans",
-    "ConstrainedCategoricalMixture",
-    "ConstrainedGaussianMixture",
-    "OnlineRCA",
-    "PCKMeans",
-    "Parameters",
-    "Posterior",
-    "SemiSupervisedGaussianClassifier",
-    "SideInformation",
-]
+    "ENGINES", "MMC", "RCA", "COPKMeans", "ConstrainedCategoricalMixture",
+    "ConstrainedGaussianMixture", "OnlineRCA", "PCKMeans", "Parameters", "Posterior",
+    "SemiSupervisedGaussianClassifier", "SideInformation",
+]  # fmt: skip
 
 __version__ = "0.1.0"

@@ -15,14 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
-    "blocks",
-    "check_integer",
-    "check_labels",
-    "check_pairs",
-    "check_ranges",
-    "log_normalise",
+    "blocks", "check_integer", "check_labels", "check_pairs", "check_ranges", "log_normalise",
     "warn_caller",
-]
+]  # fmt: skip
 
 if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]

@@ -20,23 +20,7 @@ from cgmm.datasets.real import breast_cancer, digits, iris, wine
 from cgmm.datasets.toys import shared_axis, three_classes, two_clusters, waveform
 
 __all__ = [
-    "DATASETS",
-    "FETCHED",
-    "Dataset",
-    "breast_cancer",
-    "digits",
-    "fetch",
-    "iris",
-    "load",
-    "lu_set_1",
-    "lu_set_2",
-    "lu_set_3",
-    "overlapping_classes",
-    "shared_axis",
-    "three_classes",
-    "two_clusters",
-    "two_models",
-    "vertical_classes",
-    "waveform",
-    "wine",
-]
+    "DATASETS", "FETCHED", "Dataset", "breast_cancer", "digits", "fetch", "iris", "load",
+    "lu_set_1", "lu_set_2", "lu_set_3", "overlapping_classes", "shared_axis", "three_classes",
+    "two_clusters", "two_models", "vertical_classes", "waveform", "wine",
+]  # fmt: skip

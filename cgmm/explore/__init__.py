@@ -17,10 +17,5 @@ from cgmm.explore.explorer import Explorer
 from cgmm.explore.listing import Source, source
 
 __all__ = [
-    "Choice",
-    "Control",
-    "Explorer",
-    "Slider",
-    "Source",
-    "source",
-]
+    "Choice", "Control", "Explorer", "Slider", "Source", "source",
+]  # fmt: skip

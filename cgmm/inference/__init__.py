@@ -15,20 +15,10 @@ from cgmm.inference.mean_field import mean_field_ascent
 from cgmm.network import Engine
 
 __all__ = [
-    "ENGINES",
-    "adjacency",
-    "by_colour",
-    "colour_nodes",
-    "eliminate",
-    "elimination_order",
-    "enumerate_assignments",
-    "feasible_assignment",
-    "forbidden_clique",
-    "list_colouring",
-    "mean_field_ascent",
-    "min_fill",
-    "require_colourable",
-]
+    "ENGINES", "adjacency", "by_colour", "colour_nodes", "eliminate", "elimination_order",
+    "enumerate_assignments", "feasible_assignment", "forbidden_clique", "list_colouring",
+    "mean_field_ascent", "min_fill", "require_colourable",
+]  # fmt: skip
 
 ENGINES: dict[str, Engine] = {
     "auto": auto.auto,

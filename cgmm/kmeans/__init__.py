@@ -14,16 +14,6 @@ from cgmm.kmeans.pck_kmeans import PCKMeans
 from cgmm.kmeans.seeds import chunklet_seeds
 
 __all__ = [
-    "COPKMeans",
-    "Nodes",
-    "PCKMeans",
-    "SearchBudgetError",
-    "Step",
-    "chunklet_seeds",
-    "cop_rule",
-    "engine_rule",
-    "lloyd",
-    "nearest_rule",
-    "pck_rule",
-    "penalty",
-]
+    "COPKMeans", "Nodes", "PCKMeans", "SearchBudgetError", "Step", "chunklet_seeds", "cop_rule",
+    "engine_rule", "lloyd", "nearest_rule", "pck_rule", "penalty",
+]  # fmt: skip

@@ -22,25 +22,8 @@ from cgmm.metric_learning.start import rca_start
 from cgmm.metric_learning.whiten import whitening
 
 __all__ = [
-    "MMC",
-    "RCA",
-    "SCHEDULES",
-    "Discriminant",
-    "OnlineRCA",
-    "cfld",
-    "flow_step",
-    "information",
-    "likelihood_criterion",
-    "objective",
-    "online_step",
-    "overshoots",
-    "principal_axes",
-    "rca_start",
-    "total_covariance",
-    "variance_of_covariance",
-    "variance_ratio",
-    "weight_ratio",
-    "whitening",
-    "within_chunklet_covariance",
-    "within_distance",
-]
+    "MMC", "RCA", "SCHEDULES", "Discriminant", "OnlineRCA", "cfld", "flow_step", "information",
+    "likelihood_criterion", "objective", "online_step", "overshoots", "principal_axes",
+    "rca_start", "total_covariance", "variance_of_covariance", "variance_ratio", "weight_ratio",
+    "whitening", "within_chunklet_covariance", "within_distance",
+]  # fmt: skip

@@ -200,7 +200,9 @@ class RCA(ChunkletMap):
         if freedom < span:
             # [barhillel2005, Alg. 2, steps 1 and 2], R being what the rank is, not its bound
             axes = principal_axes(total, int(np.clip(self.alpha * rank, wanted, rank)))
-            seen = np.sqrt(np.square(axes) @ np.square(noise))
+            # Turned, a direction without scatter keeps what the products round off.
+            rounding = D * np.finfo(float).eps * np.trace(within)
+            seen = np.sqrt(np.square(axes) @ np.square(noise) + rounding)
             A, ratios = cfld(
                 axes @ within @ axes.T, axes @ total @ axes.T, tol=self.tol, noise=seen
             )

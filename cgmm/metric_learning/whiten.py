@@ -103,7 +103,8 @@ class Spectrum(NamedTuple):
 
 def correlation_spectrum(covariance: FloatArray, tol: float, noise: FloatArray | float) -> Spectrum:
     """Eigenvectors of the correlation matrix that stand out of rounding."""
-    scale = np.sqrt(covariance.diagonal())
+    # A variance of zero may be rounded to less.
+    scale = np.sqrt(np.maximum(covariance.diagonal(), 0))
     varies = scale > noise
     scale = np.where(varies, scale, 1)
     values, vectors = eigh(covariance / scale / scale[:, None] * np.outer(varies, varies))

@@ -18,13 +18,7 @@ from cgmm.metrics.pairs import (
 )
 
 __all__ = [
-    "BrokenRelations",
-    "PairwiseScores",
-    "balanced_rand_index",
-    "broken_relations",
-    "cumulative_neighbour_purity",
-    "match_labels",
-    "matched_accuracy",
-    "pairwise_scores",
+    "BrokenRelations", "PairwiseScores", "balanced_rand_index", "broken_relations",
+    "cumulative_neighbour_purity", "match_labels", "matched_accuracy", "pairwise_scores",
     "rand_index",
-]
+]  # fmt: skip

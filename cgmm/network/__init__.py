@@ -36,23 +36,8 @@ from cgmm.network.relations import must_link_chain
 from cgmm.network.side_information import SAMPLING, SideInformation
 
 __all__ = [
-    "SAMPLING",
-    "Engine",
-    "ExactInfer",
-    "Graph",
-    "Infer",
-    "Marginals",
-    "NetworkError",
-    "SideInformation",
-    "TooCostlyError",
-    "are_disjoint_pairs",
-    "check_unary",
-    "connected_components",
-    "edge_message",
-    "edgeless",
-    "must_link_chain",
-    "require_edgeless",
-    "simplify",
-    "spanning_forest",
-    "with_most_probable",
-]
+    "SAMPLING", "Engine", "ExactInfer", "Graph", "Infer", "Marginals", "NetworkError",
+    "SideInformation", "TooCostlyError", "are_disjoint_pairs", "check_unary",
+    "connected_components", "edge_message", "edgeless", "must_link_chain", "require_edgeless",
+    "simplify", "spanning_forest", "with_most_probable",
+]  # fmt: skip

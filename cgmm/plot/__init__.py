@@ -35,26 +35,7 @@ from cgmm.plot.points import scatter
 from cgmm.plot.style import PAGE_WIDTH, STYLE, png, use_style
 
 __all__ = [
-    "BACKGROUND",
-    "COLOURS",
-    "INK",
-    "MUTED",
-    "NEUTRAL",
-    "PAGE_WIDTH",
-    "STYLE",
-    "boundary",
-    "colour",
-    "compare",
-    "density",
-    "density_1d",
-    "dots",
-    "ellipses",
-    "label",
-    "line_style",
-    "marker",
-    "png",
-    "scatter",
-    "tint",
-    "trace",
-    "use_style",
-]
+    "BACKGROUND", "COLOURS", "INK", "MUTED", "NEUTRAL", "PAGE_WIDTH", "STYLE", "boundary",
+    "colour", "compare", "density", "density_1d", "dots", "ellipses", "label", "line_style",
+    "marker", "png", "scatter", "tint", "trace", "use_style",
+]  # fmt: skip

@@ -26,19 +26,9 @@ from cgmm.replicate.runner import load_data, realise, replicate
 from cgmm.replicate.store import read_rows
 
 __all__ = [
-    "EXPERIMENTS",
-    "Experiment",
-    "Result",
-    "Setting",
-    "Task",
-    "attempt",
-    "load_data",
-    "read_rows",
-    "realise",
-    "replicate",
-    "seed_of",
-    "tasks_of",
-]
+    "EXPERIMENTS", "Experiment", "Result", "Setting", "Task", "attempt", "load_data",
+    "read_rows", "realise", "replicate", "seed_of", "tasks_of",
+]  # fmt: skip
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment

@@ -25,13 +25,8 @@ from cgmm.numerics import FloatArray
 from cgmm.replicate.design import format_value
 
 __all__ = [
-    "Spread",
-    "by_realisation",
-    "realisations_needed",
-    "series",
-    "spread",
-    "wrong_order",
-]
+    "Spread", "by_realisation", "realisations_needed", "series", "spread", "wrong_order",
+]  # fmt: skip
 
 Rows = Sequence[Mapping[str, str]]
 Group = tuple[str, ...]

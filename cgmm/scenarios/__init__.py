@@ -27,21 +27,8 @@ from cgmm.scenarios.labels import (
 from cgmm.scenarios.relations import Relations, grid_neighbours, pairs_until, random_pairs
 
 __all__ = [
-    "Relations",
-    "allowed_classes",
-    "certainty_from_weight",
-    "class_set_stars",
-    "equal_chunklets",
-    "estimate_flip_rate",
-    "expected_chunklet_size",
-    "flip",
-    "grid_neighbours",
-    "links_between_class_sets",
-    "links_of_chunklets",
-    "pairs_until",
-    "partial_labels",
-    "preferences",
-    "random_pairs",
-    "teachers",
-    "weight_from_certainty",
-]
+    "Relations", "allowed_classes", "certainty_from_weight", "class_set_stars",
+    "equal_chunklets", "estimate_flip_rate", "expected_chunklet_size", "flip",
+    "grid_neighbours", "links_between_class_sets", "links_of_chunklets", "pairs_until",
+    "partial_labels", "preferences", "random_pairs", "teachers", "weight_from_certainty",
+]  # fmt: skip

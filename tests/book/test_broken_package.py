@@ -56,7 +56,10 @@ def replace(path: Path, old: str, new: str) -> None:
 
 
 def delete(path: Path, name: str) -> None:
-    """Take a function out of a module."""
+    """Take a function out of a file, and its name out of the room's door."""
+    door = path.with_name("__init__.py")
+    replace(door, f"    {name},\n", "")
+    replace(door, f'    "{name}",\n', "")
     lines = path.read_text(encoding="utf8").splitlines(keepends=True)
     (function,) = (
         node
@@ -76,11 +79,11 @@ def cells(project: Path) -> tuple[int, str]:
 
 
 def test_a_renamed_function_fails_in_the_cell_that_imports_it(project):
-    replace(project / "cgmm/mixture/loop.py", "def lower_bound(", "def lower_limit(")
+    replace(project / "cgmm/mixture/bound.py", "def lower_bound(", "def lower_limit(")
     status, said = cells(project)
     assert status == 1, said
-    assert "cannot import name 'lower_bound' from 'cgmm.mixture.loop'" in said
-    assert str(project / "cgmm/mixture/loop.py") in re.sub(r"\x1b\[[\d;]*m", "", said)
+    assert "cannot import name 'lower_bound' from 'cgmm.mixture.bound'" in said
+    assert str(project / "cgmm/mixture/bound.py") in re.sub(r"\x1b\[[\d;]*m", "", said)
 
 
 def test_a_changed_sign_fails_in_a_cell_that_computes(project):
@@ -118,7 +121,7 @@ def test_a_deleted_function_fails_in_the_page_of_the_package(project):
     (row,) = (line for line in table if "`~cgmm.metric_learning.weight_ratio`" in line)
     code = "{py:func}`~cgmm.metric_learning.weight_ratio`"
     assert code in row
-    module = "```{eval-rst}\n.. automodule:: cgmm.metric_learning.criteria\n   :members:\n```\n"
+    module = "```{eval-rst}\n.. automodule:: cgmm.metric_learning\n   :members: whitening\n```\n"
     page = f"# The package\n\n{code} computes it.\n\n{module}"
     (project / "book/api.md").write_text(page, encoding="utf8")
     (project / "_toc.yml").write_text("format: jb-book\nroot: book/api\n", encoding="utf8")

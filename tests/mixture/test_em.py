@@ -139,7 +139,10 @@ def test_evidence_never_falls_without_regularisation(pool, seed, n_dims, n_compo
     X, start = problem(seed, n_dims=n_dims, n_components=n_components, pool=pool)
     evidences = []
     try:
-        for _, posterior in itertools.islice(plain(X, start, pool=pool), 25):
+        for theta, posterior in itertools.islice(plain(X, start, pool=pool), 25):
+            # Beyond this, distances in the thinnest direction keep no digits of the evidence.
+            if np.linalg.cond(theta.covariances).max() > 1e12:
+                break
             evidences.append(posterior.log_evidence)
     except ValueError as error:
         # A component may shrink onto a few points; then it is named, and until then nothing fell.

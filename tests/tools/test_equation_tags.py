@@ -7,26 +7,11 @@ import re
 
 import equation_tags
 import pytest
-from equation_tags import (
-    ROOT,
-    TAGGED,
-    Reference,
-    Site,
-    Tag,
-    TagError,
-    equations,
-    faults,
-    load_table,
-    parse,
-    scopes,
-    sites,
-    tagged,
-    tags,
-)
+from equation_grammar import Tag, TagError, load_table, parse
+from equation_tags import TAGGED, Site, equations, faults, scopes, sites, tagged
+from pages import ROOT
 
 TABLE = load_table()
-
-# ------------------------------------------------------------------ the project
 
 
 def test_every_tag_names_something_real():
@@ -81,115 +66,6 @@ def test_the_script_lists_what_has_no_code(capsys, monkeypatch):
     monkeypatch.setattr(equation_tags, "load_table", lambda: broken)
     assert equation_tags.main() == 1
     assert re.search(r"\(C\.13\) +NEITHER", capsys.readouterr().out)
-
-
-# ------------------------------------------------------------------ the parser
-
-
-@pytest.mark.parametrize(
-    ("tag", "expected"),
-    [
-        ("[shental2003, eq. 9]", [("eq", "9")]),
-        ("[schmidt2016, eq. ***]", [("eq", "***")]),
-        ("[schmidt2016, eqs. * and **]", [("eq", "*", "**")]),
-        ("[barhillel2005, eqs. 3 to 5]", [("eq", "3", "4", "5")]),
-        ("[lu2007, eqs. 2.15 and 5.2]", [("eq", "2.15", "5.2")]),
-        ("[lu2007, eqs. 2.9 to 2.11]", [("eq", "2.9", "2.10", "2.11")]),
-        ("[lu2007, eqs. 5.2 to A.2]", [("eq", "5.2", "5.3", "A.1", "A.2")]),
-        (
-            "[lu2007, eqs. C.5, C.8, and C.13 to C.15]",
-            [("eq", "C.5", "C.8", "C.13", "C.14", "C.15")],
-        ),
-        ("[barhillel2005, Alg. 1, step 3]", [("alg", "1, step 3")]),
-        ("[barhillel2005, Alg. 2, steps 1 and 2]", [("alg", "2, step 1", "2, step 2")]),
-        ("[barhillel2005, Alg. 2, steps 1 to 3]", [("alg", "2, step 1", "2, step 2", "2, step 3")]),
-        ("[barhillel2005, Alg. 2, step 3 and eq. 14]", [("alg", "2, step 3"), ("eq", "14")]),
-        ("[barhillel2005, Algs. 3 and 4]", [("alg", "3", "4")]),
-        ("[barhillel2005, sect. 8.3, note 8]", [("sect", "8.3"), ("note", "8")]),
-        ("[barhillel2005, sect. 8.1.2 and App. D]", [("sect", "8.1.2"), ("app", "D")]),
-        ("[lu2007, App. C.2]", [("app", "C.2")]),
-        ("[lu2007, sects. 2.3 and 3.1]", [("sect", "2.3", "3.1")]),
-        ("[lu2007, sect. 2.4.1 and Fig. 2]", [("sect", "2.4.1"), ("fig", "2")]),
-        ("[lu2007, sect. 1; Fig. 2]", [("sect", "1"), ("fig", "2")]),
-        ("[shental2003, Fig. 1a]", [("fig", "1a")]),
-        ("[shental2003, Figs. 1a and 1b]", [("fig", "1a", "1b")]),
-        ("[shental2003, Fig. 1, right]", [("fig", "1, right")]),
-        ("[lu2007, Fig. 5, data set 1]", [("fig", "5, data set 1")]),
-        ("[lu2007, Fig. 5, data sets 1 and 2]", [("fig", "5, data set 1", "5, data set 2")]),
-        ("[shental2003, footnote 3]", [("note", "3")]),
-        ("[shental2003, assumption 2]", [("assumption", "2")]),
-        ('[green, "Maximisation step"]', [("slide", "Maximisation step")]),
-        ('[green, "Supervised" and "Recap"]', [("slide", "Supervised", "Recap")]),
-    ],
-)
-def test_what_a_tag_names(tag, expected):
-    source = re.match(r"\[(\w+)", tag)[1]
-    assert parse(tag, TABLE) == [Reference(source, kind, tuple(ids)) for kind, *ids in expected]
-
-
-@pytest.mark.parametrize(
-    ("tag", "complaint"),
-    [
-        ("[shental2003 eq. 9]", "is no tag"),
-        ("[shental2003,eq. 9]", "is no tag"),
-        ("[shental2003]", "is no tag"),
-        ("eq. 9", "is no tag"),
-        ("[shental2004, eq. 9]", "no source 'shental2004'; nearest: shental2003"),
-        ("[shental2003, eq 9]", "'eq 9' does not begin like"),
-        ("[shental2003, equation 9]", "'equation 9' does not begin like"),
-        ("[shental2003, eq. nine]", "does not begin like"),
-        ("[shental2003, eq. ]", "does not begin like"),
-        ("[shental2003, 9]", "'9' does not begin like"),
-        ("[shental2003, step 9]", "'step 9' does not begin like"),
-        ("[lu2007, step 9. 1]", "does not begin like"),
-        ("[shental2003, eqs. 9]", "'eqs.' for 1 of them; write 'eq.'"),
-        ("[shental2003, eq. 9 and 10]", "'eq.' for 2 of them; write 'eqs.'"),
-        ("[shental2003, eq. 9 to 11]", "'eq.' for 3 of them; write 'eqs.'"),
-        ("[shental2003, note 1 and 2]", "write 'notes'"),
-        ("[barhillel2005, Alg. 2, step 1 and 2]", "'step' for 2 of them; write 'steps'"),
-        ("[barhillel2005, Alg. 2, steps 1]", "'steps' for 1 of them; write 'step'"),
-        ("[shental2003, eqs. 11 to 9]", "9 does not come after 11"),
-        ("[shental2003, eqs. 9 to 9]", "9 does not come after 9"),
-        ("[shental2003, eqs. 9 to 13]", "there is no 13; nearest: "),
-        ("[shental2003, eq. 13]", "shental2003 has no eq '13'; nearest: 3, 1, 12"),
-        ("[lu2007, eq. 2.16]", "lu2007 has no eq '2.16'; nearest: 2.6, 2.1"),
-        ("[lu2007, eq. C.26]", "nearest: C.6, C.2, C.25"),
-        ("[lu2007, eq. 15]", "lu2007 has no eq '15'"),
-        ("[green, eq. 1]", "green has no eq '1'; there is none"),
-        ('[green, "Maximization step"]', "nearest: Maximisation step"),
-        ("[barhillel2005, Alg. 2, step 4]", "nearest: 2, step"),
-        ("[barhillel2005, Algs. 1 and 2, step 1]", "of which of 1, 2"),
-        ("[lu2007, Fig. 5, data set 4]", "has no fig '5, data set 4'"),
-        ("[lu2007, Fig. 6, left]", "has no fig '6, left'"),
-        ("[shental2003, eq. 9a]", "has no eq '9a'"),
-        ("[shental2003, eq. 9, ]", "', ' is not understood"),
-        ("[shental2003, eq. 9 or 10]", "' or 10' is not understood"),
-        ("[shental2003, eq. 9, as printed]", "'as printed' does not begin like"),
-        ("[shental2003, eq. 9 and the rest]", "'the rest' does not begin like"),
-        ("[lu2007, App. Cc]", "does not begin like"),
-    ],
-)
-def test_malformed_tags_are_refused(tag, complaint):
-    with pytest.raises(TagError, match=re.escape(complaint)) as caught:
-        parse(tag, TABLE)
-    assert tag in str(caught.value)
-
-
-def test_tags_of_a_text():
-    text = (
-        '"""On [lu2007] as a whole, and [shental2003, eqs. 9\n    and 10].\n"""\n'
-        "# [lu2007, eq. 2.1], then [lu2007,\n"
-        "# eq. 2.2]\n"
-        "x = y[seed][0, 1] + [green, blue]\n"
-        "# [somebody1999, eq. 1]\n"
-    )
-    assert tags(text) == [
-        Tag("[shental2003, eqs. 9 and 10]", 1),
-        Tag("[lu2007, eq. 2.1]", 4),
-        Tag("[lu2007, eq. 2.2]", 4),
-        Tag("[green, blue]", 6),
-        Tag("[somebody1999, eq. 1]", 7),
-    ]
 
 
 def test_scopes_are_the_names_around_a_line():

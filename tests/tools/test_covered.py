@@ -1,56 +1,25 @@
-"""The page of equations is what the table, the tags and the chapters say now."""
+"""Which equations a chapter covers, by its line **Covers** and by what its text cites."""
 
 from __future__ import annotations
 
 import json
 
-import equations
+import covered
 import pytest
-from equation_tags import Site, Tag, TagError, load_table
+from equation_grammar import TagError, load_table
+from pages import BOOK
 
 TABLE = load_table()
-CHAPTERS = sorted(equations.BOOK.glob("[0-9][0-9]_*.ipynb"))
+CHAPTERS = sorted(BOOK.glob("[0-9][0-9]_*.ipynb"))
 
 
-def test_the_page_is_up_to_date(capsys):
-    assert equations.main(["--check"]) == 0, capsys.readouterr().out
-
-
-def test_a_stale_page_is_found_and_written_anew(tmp_path, monkeypatch, capsys):
-    page = tmp_path / "equations.md"
-    monkeypatch.setattr(equations, "PAGE", page)
-    monkeypatch.setattr(equations, "page", lambda: "# Equations\n")
-    assert equations.main(["--check"]) == 1
-    assert not page.exists()
-    assert "is stale" in capsys.readouterr().out
-    assert equations.main([]) == 0
-    assert equations.main(["--check"]) == 0
-    page.write_text("# Equations\n\n", encoding="utf8")
-    assert equations.main(["--check"]) == 1
-
-
-def test_an_equation_without_code_or_reason_is_named(monkeypatch, capsys):
-    table = load_table()
-    del table["lu2007"]["eq"]["C.13"]["no_code"]
-    monkeypatch.setattr(equations, "load_table", lambda: table)
-    assert equations.main(["--check"]) == 1
-    assert "lu2007 eq C.13: no tag in cgmm names it" in capsys.readouterr().out
-
-
-def test_every_equation_has_a_row():
-    text = equations.page()
-    for source, entry in TABLE.items():
-        part = text.split(f"(equations-{source})=")[1].split("\n(equations-")[0]
-        first = [row.split(" | ")[0] for row in part.splitlines()]
-        numbers = [cell[3:-1].replace("\\", "") for cell in first if cell.startswith("| (")]
-        assert numbers == list(entry.get("eq", {}))
-    rows = [row for row in text.splitlines() if row.startswith("| ")]
-    assert all(row.count(" | ") == 1 for row in rows)
+def test_the_chapters_are_those_of_the_table_of_contents():
+    assert covered.chapter_paths() == CHAPTERS
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_what_a_chapter_cites_exists(path):
-    equations.covered(path, TABLE)
+    covered.covered(path, TABLE)
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
@@ -58,7 +27,7 @@ def test_the_line_covers_names_something(path):
     cells = json.loads(path.read_text(encoding="utf8"))["cells"]
     line = "".join(cells[0]["source"])
     assert "**Covers**" in line
-    assert equations.covers(line, TABLE)
+    assert covered.covers(line, TABLE)
 
 
 def numbers(found, source, kind="eq"):
@@ -97,19 +66,19 @@ def numbers(found, source, kind="eq"):
     ],
 )
 def test_what_a_line_covers(line, source, expected):
-    found = equations.covers(f"**Time**: an hour.\n\n**Covers** {line}\n\n§3, eq. 2.1\n", TABLE)
+    found = covered.covers(f"**Time**: an hour.\n\n**Covers** {line}\n\n§3, eq. 2.1\n", TABLE)
     assert numbers(found, source) == expected.split()
 
 
 def test_section_1_is_not_the_beginning_of_section_10():
-    found = equations.covers("**Covers** {cite:t}`barhillel2005`, §1 and §8.1", TABLE)
+    found = covered.covers("**Covers** {cite:t}`barhillel2005`, §1 and §8.1", TABLE)
     inside = [f"8.1.{n}" for n in range(1, 7)]
     assert numbers(found, "barhillel2005", "sect") == ["1", "8.1", *inside]
 
 
 def test_slides_are_covered_by_title():
     def slides(line):
-        return numbers(equations.covers(f"**Covers** {line}", TABLE), "green", "slide")
+        return numbers(covered.covers(f"**Covers** {line}", TABLE), "green", "slide")
 
     assert slides("{cite:t}`green`, the semi-supervised slides") == ["Semi-supervised"]
     assert slides('the "initial guess" of {cite:t}`green`.') == ["Initial guess"]
@@ -131,7 +100,7 @@ def test_slides_are_covered_by_title():
     ],
 )
 def test_equations_cited_in_the_text(words):
-    assert numbers(equations.cited(words, TABLE), "lu2007") == ["3.1", "3.2"]
+    assert numbers(covered.cited(words, TABLE), "lu2007") == ["3.1", "3.2"]
 
 
 def test_a_chapter_that_cites_what_is_not_there_is_named(tmp_path):
@@ -139,40 +108,4 @@ def test_a_chapter_that_cites_what_is_not_there_is_named(tmp_path):
     cells = [{"cell_type": "markdown", "source": ["by {cite:t}`lu2007`, eq. 3.6"]}]
     path.write_text(json.dumps({"cells": cells}), encoding="utf8")
     with pytest.raises(TagError, match=r"05_wrong\.ipynb: .*has no eq '3\.6'"):
-        equations.covered(path, TABLE)
-
-
-@pytest.mark.parametrize(
-    ("path", "scope", "expected"),
-    [
-        ("cgmm/mixture/loop.py", ("e_step",), "{py:func}`~cgmm.mixture.e_step`"),
-        ("cgmm/mixture/loop.py", (), "{py:mod}`~cgmm.mixture.loop`"),
-        ("cgmm/mixture/loop.py", ("_log_z_without_data",), "{py:mod}`~cgmm.mixture.loop`"),
-        ("cgmm/mixture/weights.py", ("Prior",), "{py:class}`~cgmm.mixture.Prior`"),
-        (
-            "cgmm/mixture/weights.py",
-            ("Prior", "log_z"),
-            "{py:meth}`~cgmm.mixture.Prior.log_z`",
-        ),
-        ("cgmm/mixture/weights.py", ("Prior", "__init__"), "{py:class}`~cgmm.mixture.Prior`"),
-        ("cgmm/mixture/weights.py", ("Prior", "is_one"), "{py:class}`~cgmm.mixture.Prior`"),
-        (
-            "cgmm/inference/pairs.py",
-            ("pairs", "infer"),
-            "{py:func}`~cgmm.inference.pairs.pairs`",
-        ),
-        ("cgmm/inference/__init__.py", (), "{py:mod}`~cgmm.inference`"),
-    ],
-)
-def test_links_go_to_what_is_documented(path, scope, expected):
-    site = Site(path, Tag("[lu2007, eq. 2.1]", 1), scope)
-    assert equations.links([site, site]) == expected
-
-
-def test_a_function_stands_for_its_module():
-    def site(*scope):
-        return Site("cgmm/mixture/weights.py", Tag("[lu2007, eq. 2.1]", 1), scope)
-
-    both = [site("_maximise"), site("exact"), site("Prior", "log_z")]
-    expected = "{py:func}`~cgmm.mixture.exact`, {py:meth}`~cgmm.mixture.Prior.log_z`"
-    assert equations.links(both) == expected
+        covered.covered(path, TABLE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errata
 import pytest
-from equation_tags import load_table
+from equation_grammar import load_table
 
 ENTRIES = [(source, entry) for source, entries in errata.load().items() for entry in entries]
 

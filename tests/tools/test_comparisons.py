@@ -45,7 +45,7 @@ def test_the_page_is_up_to_date(capsys):
 def test_a_stale_page_is_told(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(comparisons, "PAGE", tmp_path / "comparisons.md")
     assert comparisons.main(["--check"]) == 1
-    assert "is stale: run comparisons.py" in capsys.readouterr().out
+    assert "is stale: run tools/comparisons.py" in capsys.readouterr().out
     assert comparisons.main([]) == 0
     assert comparisons.main(["--check"]) == 0
 

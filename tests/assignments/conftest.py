@@ -1,0 +1,6 @@
+"""Makes the programs of assignments/ importable: a folder of scripts, not a package."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "assignments"))
