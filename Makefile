@@ -9,7 +9,7 @@
 #   make assignments make the student versions of the graded assignments
 #   make grade       grade a folder of submissions (make grade SUBMISSIONS=folder)
 #   make fuzz        ten thousand random problems, then data of extreme size and scale
-#   make mutants     are the tests good enough? (make mutants MUTANTS="weights --generated 50")
+#   make mutants     are the tests good enough? (make mutants MUTANTS="mixture --generated 50")
 #   make coverage    which branches of the package no test takes
 #   make package     build the wheel and the sdist, and test the wheel in an empty environment
 #   make lint        ruff, and the types
@@ -42,6 +42,7 @@ notebooks: $(READY)
 	$(BIN)/python tools/equations.py
 	$(BIN)/python tools/errata.py
 	$(BIN)/python tools/comparisons.py
+	$(BIN)/python tools/api.py
 
 bench: $(READY)
 	set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done
@@ -65,9 +66,8 @@ mutants: $(READY)
 # Without notebooks, browser and what only starts other processes
 coverage: $(READY)
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest tests cgmm --ignore=tests/book --ignore=tests/test_package.py \
-	    --ignore=tests/test_fuzz.py --ignore=tests/test_mutants.py --ignore=tests/test_typing.py \
-	    --ignore=tests/test_assignments.py
+	$(BIN)/coverage run -m pytest tests cgmm --ignore=tests/book --ignore=tests/tools \
+	    --ignore=tests/assignments --ignore=tests/test_typing.py
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --fail-under=99
 

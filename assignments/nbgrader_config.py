@@ -1,4 +1,4 @@
-"""Course settings: nbgrader reads them, by itself or through course.py. No path stands here."""
+"""Course settings: nbgrader reads them, by itself or through sources.py. No path stands here."""
 
 c = get_config()  # noqa: F821 (nbgrader hands it in)
 

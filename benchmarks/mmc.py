@@ -6,13 +6,14 @@ benchmarks/requirements.txt; without it only cgmm is measured.
 
 Each draw takes as many must-links and as many cannot-links as metric-learn draws by default, 20 K²
 of each, and hands the same pairs to both: *iris* and *wine* as they are, *digits* reduced to 20
-principal components. Both run with their defaults;
-of metric-learn only the solver is timed, not the calibration of a threshold that follows. Times are
-of the process, so that other programs do not count. The ratio of times is metric-learn / cgmm:
-above one means that cgmm is faster. Objectives are those of ``cgmm.metric_learning.objective``, which scales
-either metric to the boundary of the constraint; theirs is given as a part of ours. The diagonal
-solver of metric-learn adds the logarithm of the distances where Xing et al. subtract it: it stops
-early, short of the maximum, at the same place for any tolerance, or it fails with NaN.
+principal components. Both run with their defaults; of metric-learn only the solver is timed, not
+the calibration of a threshold that follows. Times are of the process, so that other programs do not
+count. The ratio of times is metric-learn / cgmm: above one means that cgmm is faster.
+
+Objectives are those of ``cgmm.metric_learning.objective``, which scales either metric to the
+boundary of the constraint; theirs is given as a part of ours. The diagonal solver of metric-learn
+adds the logarithm of the distances where Xing et al. subtract it: it stops early, short of the
+maximum, at the same place for any tolerance, or it fails with NaN.
 
 The last lines are for all pairs of the classes at once, 1.5 million cannot-links on digits, which
 metric-learn cannot hold: it keeps a D x D matrix for each pair.

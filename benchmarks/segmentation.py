@@ -29,7 +29,7 @@ from cgmm.inference.gibbs import gibbs
 from cgmm.inference.independent import independent
 from cgmm.inference.mean_field import mean_field
 from cgmm.metrics import matched_accuracy
-from cgmm.mixture import Parameters, kmeans_plus_plus, log_joint, weighted_moments
+from cgmm.mixture import Parameters, far_points, log_joint, weighted_moments
 from cgmm.network import Engine, Graph, edgeless
 from cgmm.replicate.segmentation import textured_blocks
 from cgmm.scenarios import estimate_flip_rate, grid_neighbours, weight_from_certainty
@@ -67,7 +67,7 @@ def segmentation(n_blocks: int, n_gibbs: int, n_repeats: int) -> Iterable[common
     # [lu2007, eq. 5.2], with w = 2 W^p
     weight = weight_from_certainty(1 - estimate_flip_rate(y, pairs))
     grid = Graph(len(X), pairs, np.full(len(pairs), weight))
-    start = kmeans_plus_plus(X, N_TEXTURES, np.random.RandomState(0))
+    start = far_points(X, N_TEXTURES, np.random.RandomState(0))
     plain = edgeless(len(X))
     start = fit(X, start, plain, independent)
     engines = {

@@ -8,12 +8,9 @@ from cgmm.inference import ENGINES
 from cgmm.kmeans import COPKMeans, PCKMeans
 from cgmm.metric_learning import MMC, RCA, OnlineRCA
 from cgmm.mixture import (
-    ConstrainedCategoricalMixture,
-    ConstrainedGaussianMixture,
-    Parameters,
-    Posterior,
+    ConstrainedCategoricalMixture, ConstrainedGaussianMixture, Parameters, Posterior,
     SemiSupervisedGaussianClassifier,
-)
+)  # fmt: skip
 from cgmm.network import SideInformation
 
 __all__ = [

@@ -483,7 +483,7 @@ def test_starts_are_responsibilities_whatever_is_known(seed, N, K):
     labels[0] = 0
     side = SideInformation.build(N, labels=labels)
     for start in (
-        mixture.kmeans_plus_plus(X, K, state),
+        mixture.far_points(X, K, state),
         mixture.random_points(X, K, state),
         mixture.random_responsibilities(X, K, state),
         mixture.from_labels(X, K, state, side),

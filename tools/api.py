@@ -13,10 +13,11 @@ import ast
 import inspect
 import sys
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
-from pages import BOOK, ROOT, is_check, publish
+from pages import BOOK, is_check, publish
 
 PAGE = BOOK / "api.md"
 ROOMS = {
@@ -80,10 +81,13 @@ def _files(door: ModuleType) -> list[ModuleType]:
 
 def _directives(module: ModuleType) -> str:
     """The module's docstring, its public functions and classes, and its documented constants."""
-    lines = [f".. automodule:: {module.__name__}"]
-    if any(_is_code(getattr(module, name)) for name in getattr(module, "__all__", ())):
+    lines, public = [f".. automodule:: {module.__name__}"], getattr(module, "__all__", ())
+    with_members = any(_is_code(getattr(module, name)) for name in public)
+    if with_members:
         lines += ["   :members:", f"   :exclude-members: {ROUTING}"]
     for name in _constants(module):
+        if with_members and name in public:
+            continue
         lines += ["", f".. autodata:: {module.__name__}.{name}", "   :no-value:"]
     return "\n".join(["```{eval-rst}", *lines, "```\n"])
 
@@ -96,7 +100,7 @@ def _constants(module: ModuleType) -> list[str]:
     """Names that a docstring follows where they are assigned, at the top level of the file."""
     body = ast.parse(inspect.getsource(module)).body
     found = []
-    for statement, after in zip(body, body[1:], strict=False):
+    for statement, after in pairwise(body):
         documented = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
         if documented and isinstance(statement, ast.Assign | ast.AnnAssign):
             target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target

@@ -10,7 +10,6 @@ wrong too. A chapter links to one figure by its label, as in {ref}`Figure 5 <com
 
 from __future__ import annotations
 
-import argparse
 import math
 import re
 import sys
@@ -20,9 +19,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from equations import BOOK, check
 from errata import HEADINGS
+from pages import BOOK, is_check, publish, table
 
+from cgmm.replicate.sentences import report
 from cgmm.replicate.store import read_rows
 from cgmm.replicate.verdicts import (
     VERDICTS,
@@ -31,7 +31,6 @@ from cgmm.replicate.verdicts import (
     Judgement,
     judge,
     read_comparisons,
-    report,
 )
 
 PAGE = BOOK / "comparisons.md"
@@ -67,15 +66,8 @@ class Judged(NamedTuple):
 
 def main(arguments: list[str] | None = None) -> int:
     """Run from the command line; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--check", action="store_true", help="change nothing, report staleness")
-    options = parser.parse_args(arguments)
-    text = page(load())
-    if options.check:
-        return check(text, PAGE, Path(__file__))
-    PAGE.write_text(text, encoding="utf8")
-    print(f"{PAGE}: written")
-    return 0
+    check = is_check(__doc__, arguments)
+    return publish(page(load()), PAGE, "tools/comparisons.py", check=check)
 
 
 def load(claims: list[Comparison] | None = None, results: Path = RESULTS) -> list[Judged]:
@@ -98,8 +90,7 @@ def page(judged: list[Judged]) -> str:
         for figure, ours in grouped(of_paper, "figure").items():
             many = "s" if " " in figure else ""
             parts.append(f"({label(paper, figure)})=\n### Figure{many} {figure}\n")
-            rows = [("Claim", "What we find"), ("---", "---"), *map(_row, ours)]
-            parts.append("\n".join(f"| {left} | {right} |" for left, right in rows) + "\n")
+            parts.append(table([("Claim", "What we find"), *map(_row, ours)]))
     return "\n".join(parts)
 
 
@@ -128,10 +119,10 @@ def summary(judged: list[Judged]) -> str:
         figures = grouped((one for one in of_paper if one.judgement.verdict == "not"), "figure")
         links = ", ".join(f"{{ref}}`{figure} <{label(paper, figure)}>`" for figure in figures)
         lines += [f"- {HEADINGS[paper]}, Figure {links}"] * bool(figures)
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    counts = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     if lines:
         lines = ["Those that were not reproduced are among the claims of", "", *lines]
-    return "\n".join([f"Of {len(judged)} claims: {said}.", "", table, "", *lines, ""])
+    return "\n".join([f"Of {len(judged)} claims: {said}.", "", counts, "", *lines, ""])
 
 
 def _row(judged: Judged) -> tuple[str, str]:

@@ -3,22 +3,20 @@
     python tools/errata.py          write the page
     python tools/errata.py --check  change nothing; fail if the page is stale
 
-The table is book/_data/errata.toml. A check is a cell of a chapter or a test; one that does not exist is
-an error.
+The table is book/_data/errata.toml. A check is a cell of a chapter or a test; one that does not
+exist is an error.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import sys
 import tomllib
 from functools import cache
-from pathlib import Path
 
 from equation_tags import find_test
-from equations import BOOK, check
+from pages import BOOK, is_check, publish, table
 
 PAGE = BOOK / "errata.md"
 TABLE = BOOK / "_data" / "errata.toml"
@@ -55,14 +53,7 @@ cheaper way to the same. *By reading*: nothing can be run on it.
 
 def main(arguments: list[str] | None = None) -> int:
     """Run from the command line; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--check", action="store_true", help="change nothing, report staleness")
-    options = parser.parse_args(arguments)
-    if options.check:
-        return check(page(), PAGE, Path(__file__))
-    PAGE.write_text(page(), encoding="utf8")
-    print(f"{PAGE}: written")
-    return 0
+    return publish(page(), PAGE, "tools/errata.py", check=is_check(__doc__, arguments))
 
 
 def load() -> dict[str, list[dict]]:
@@ -75,8 +66,7 @@ def page() -> str:
     parts = [INTRODUCTION]
     for source, entries in load().items():
         parts.append(f"(errata-{source})=\n## {HEADINGS[source]}\n\n{{cite:t}}`{source}`.\n")
-        rows = [("Where", "Printed; what is right"), ("---", "---"), *map(_row, entries)]
-        parts.append("\n".join(f"| {where} | {words} |" for where, words in rows) + "\n")
+        parts.append(table([("Where", "Printed; what is right"), *map(_row, entries)]))
     return "\n".join(parts)
 
 

@@ -22,8 +22,7 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode
-
-BOOK = Path(__file__).resolve().parents[1] / "book"
+from pages import BOOK
 
 # One thread in every linear algebra library, for kernels started here and by the tests.
 SINGLE_THREAD = dict.fromkeys(

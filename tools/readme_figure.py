@@ -7,18 +7,17 @@ The same points three times: as they arrive, as they were meant, and as the like
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from pages import BOOK
 
 from cgmm import ConstrainedGaussianMixture, Parameters, plot
 from cgmm.datasets import vertical_classes
 
-TARGET = Path(__file__).resolve().parents[1] / "_static" / "readme.png"
+TARGET = BOOK / "_static" / "readme.png"
 
 
 def draw() -> Figure:

@@ -7,13 +7,8 @@ likelihood, which classifier can succeed, where a given start ends. Positions an
 
 from cgmm.datasets.catalogue import DATASETS, load
 from cgmm.datasets.clumps import (
-    lu_set_1,
-    lu_set_2,
-    lu_set_3,
-    overlapping_classes,
-    two_models,
-    vertical_classes,
-)
+    lu_set_1, lu_set_2, lu_set_3, overlapping_classes, two_models, vertical_classes,
+)  # fmt: skip
 from cgmm.datasets.dataset import Dataset
 from cgmm.datasets.fetched import FETCHED, fetch
 from cgmm.datasets.real import breast_cancer, digits, iris, wine

@@ -15,7 +15,7 @@ def load(name: str, **kwargs: Any) -> Dataset:
     Parameters
     ----------
     name : str
-        A key of :data:`DATASETS`.
+        A key of :data:`~cgmm.datasets.catalogue.DATASETS`.
     **kwargs
         For the function of that name: ``n_per_class`` or ``n_samples``, and ``random_state``, for
         generators; nothing for the real data.
@@ -63,4 +63,4 @@ DATASETS: dict[str, Callable[..., Dataset]] = {
         real.digits,
     )
 }
-"""Every data set by name; :func:`load` looks here."""
+"""Every data set by name; :func:`~cgmm.datasets.load` looks here."""

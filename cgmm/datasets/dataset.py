@@ -28,7 +28,7 @@ class Dataset(NamedTuple):
     y: IntArray
     """(N,) int64, the true class of each, 0 to K - 1. For checking results, not for fitting."""
     name: str
-    """The key in :data:`DATASETS`."""
+    """The key in :data:`~cgmm.datasets.catalogue.DATASETS`."""
     title: str
     """What it is, in a few words."""
     source: str

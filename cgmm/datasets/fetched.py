@@ -45,7 +45,7 @@ FETCHED: dict[str, Remote] = {
         None,
     ),
 }
-"""What :func:`fetch` knows, by name."""
+"""What :func:`~cgmm.datasets.fetch` knows, by name."""
 
 
 def fetch(name: str, data_home: str | os.PathLike[str] = "data") -> Dataset:
@@ -54,7 +54,7 @@ def fetch(name: str, data_home: str | os.PathLike[str] = "data") -> Dataset:
     Parameters
     ----------
     name : str
-        A key of :data:`FETCHED`.
+        A key of :data:`~cgmm.datasets.fetched.FETCHED`.
     data_home : path, default="data"
         The folder of ``<name>.csv``: a header row, then one row a point, features first and its
         label last. Made if need be.

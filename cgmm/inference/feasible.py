@@ -3,7 +3,7 @@
 Everybody who must know asks here. The answer does not depend on data, only on the graph of the
 cannot-links, on K, and on the states that evidence leaves to each node. There are three:
 
-- an assignment (:func:`feasible_assignment`);
+- an assignment (:func:`~cgmm.inference.feasible_assignment`);
 - *impossible*: proved, and the nodes to blame are named (:class:`~cgmm.network.NetworkError`);
 - *not known*: the search ran out of steps (:class:`SearchBudgetError`).
 

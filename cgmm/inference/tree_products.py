@@ -2,7 +2,7 @@
 
 Probabilities are scaled so that the largest of each table is one. Before every product the
 smallest positive entry that it can have is bounded; where that might underflow,
-:class:`OutOfRangeError` sends :mod:`cgmm.inference.junction_tree` to the slower
+``OutOfRangeError`` sends :mod:`cgmm.inference.junction_tree` to the slower
 :mod:`cgmm.inference.tree_logs`. The tree is that of :mod:`cgmm.inference.clique_tree`.
 
 =========  ======================================================================

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from cgmm.inference.colour_search import Rng
-from cgmm.mixture import kmeans_plus_plus, random_points
+from cgmm.mixture import far_points, random_points
 from cgmm.numerics import FloatArray, IntArray
 
 
@@ -58,9 +58,9 @@ def chunklet_seeds(X: FloatArray, node_of: IntArray, n_clusters: int, rng: Rng) 
     if is_chunklet.sum() >= n_clusters:
         inside = is_chunklet[node_of]
         moved = means[node_of[inside]]
-        return _means_of_parts(moved, kmeans_plus_plus(moved, n_clusters, rng))
+        return _means_of_parts(moved, far_points(moved, n_clusters, rng))
     seeds = list(means[is_chunklet])
-    candidates = _means_of_parts(X, kmeans_plus_plus(X, n_clusters, rng))
+    candidates = _means_of_parts(X, far_points(X, n_clusters, rng))
     if not seeds:
         return candidates
     while len(seeds) < n_clusters:
@@ -76,7 +76,7 @@ def _means_of_parts(X: FloatArray, responsibilities: FloatArray) -> FloatArray:
 
 
 def _plus_plus(X: FloatArray, node_of: IntArray, n_clusters: int, rng: Rng) -> FloatArray:
-    return _means_of_parts(X, kmeans_plus_plus(X, n_clusters, rng))
+    return _means_of_parts(X, far_points(X, n_clusters, rng))
 
 
 def _random(X: FloatArray, node_of: IntArray, n_clusters: int, rng: Rng) -> FloatArray:

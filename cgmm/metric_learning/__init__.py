@@ -5,13 +5,9 @@ Chapter 12 reads this room.
 
 from cgmm.metric_learning.chunklets import total_covariance, within_chunklet_covariance
 from cgmm.metric_learning.criteria import (
-    information,
-    likelihood_criterion,
-    variance_of_covariance,
-    variance_ratio,
-    weight_ratio,
+    information, likelihood_criterion, variance_of_covariance, variance_ratio, weight_ratio,
     within_distance,
-)
+)  # fmt: skip
 from cgmm.metric_learning.discriminant import Discriminant, cfld, principal_axes
 from cgmm.metric_learning.mmc import MMC
 from cgmm.metric_learning.mmc_distances import objective

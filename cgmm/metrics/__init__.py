@@ -9,13 +9,9 @@ answer.
 from cgmm.metrics.matching import match_labels, matched_accuracy
 from cgmm.metrics.neighbours import cumulative_neighbour_purity
 from cgmm.metrics.pairs import (
-    BrokenRelations,
-    PairwiseScores,
-    balanced_rand_index,
-    broken_relations,
-    pairwise_scores,
+    BrokenRelations, PairwiseScores, balanced_rand_index, broken_relations, pairwise_scores,
     rand_index,
-)
+)  # fmt: skip
 
 __all__ = [
     "BrokenRelations", "PairwiseScores", "balanced_rand_index", "broken_relations",

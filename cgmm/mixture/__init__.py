@@ -12,51 +12,29 @@ from cgmm.mixture.classifier import SemiSupervisedGaussianClassifier
 from cgmm.mixture.gaussian import Parameters, log_density, log_joint, sample
 from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
 from cgmm.mixture.initialise import (
-    GUIDED_STARTS,
-    from_chunklets,
-    from_labels,
-    from_responsibilities,
-    honour,
-)
+    GUIDED_STARTS, from_chunklets, from_labels, from_responsibilities, honour,
+)  # fmt: skip
 from cgmm.mixture.loop import (
-    FamilyPooling,
-    Points,
-    Posterior,
-    e_step,
-    em,
-    m_step,
-    node_unaries,
-    prior_unaries,
-)
+    FamilyPooling, Points, Posterior, e_step, em, m_step, node_unaries, prior_unaries,
+)  # fmt: skip
 from cgmm.mixture.moments import Moments, weighted_moments
 from cgmm.mixture.pooling import POOLINGS, Pooling
 from cgmm.mixture.prior import Prior
 from cgmm.mixture.runs import NotComparableError, Run, best_of, follow, last_of, warn_about
 from cgmm.mixture.seeding import (
-    STARTS,
-    kmeans_plus_plus,
-    nearest,
-    random_points,
-    random_responsibilities,
-    seeds,
-)
+    STARTS, far_points, nearest, random_points, random_responsibilities, seeds,
+)  # fmt: skip
 from cgmm.mixture.weights import (
-    UPDATES,
-    Update,
-    closed_form,
-    exact,
-    grid,
-    ignore,
-    pseudo_likelihood,
-)
+    UPDATES, Update, closed_form, exact, grid, ignore, pseudo_likelihood,
+)  # fmt: skip
 
 __all__ = [
     "GUIDED_STARTS", "POOLINGS", "STARTS", "UPDATES", "CategoricalParameters", "Categories",
     "ConstrainedCategoricalMixture", "ConstrainedGaussianMixture", "ConstrainedMixture",
     "FamilyPooling", "Moments", "NotComparableError", "Parameters", "Points", "Pooling",
     "Posterior", "Prior", "Run", "SemiSupervisedGaussianClassifier", "Update", "best_of",
-    "closed_form", "e_step", "em", "exact", "follow", "from_chunklets", "from_labels",
-    "from_responsibilities", "grid", "honour", "ignore", "kmeans_plus_plus", "last_of",
+    "closed_form", "e_step", "em", "exact", "far_points", "follow", "from_chunklets",
+    "from_labels", "from_responsibilities", "grid", "honour", "ignore", "last_of",
     "log_density", "log_joint", "lower_bound", "m_step", "nearest", "node_unaries", "one_hot",
     "penalty", "prior_unaries", "pseudo_likelihood", "random_points", "random_responsibilities",
     "sample", "seeds", "warn_about", "weighted_moments",

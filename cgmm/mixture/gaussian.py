@@ -10,8 +10,8 @@ W_k    whitener, W_k Σ_k W_kᵀ = I: the inverse of a Cholesky factor of Σ_k
 c_k    the part of the log-density that does not depend on the point
 =====  ====================================================================
 
-The density is c_k - ½ |W_k (x - μ_k)|². Where no digits are at stake, the same is one product
-φ(x) · η_k with the statistics φ of :mod:`cgmm.mixture.exponential_form`, in half the time.
+The log-density is ``c_k - ½ |W_k (x - μ_k)|²``. Where no digits are at stake, the same is one
+product φ(x) · η_k with the statistics φ of :mod:`cgmm.mixture.exponential_form`, in half the time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Runs of EM: followed until they converge, restarted, compared, and kept when interrupted.
 
 Pairs from :func:`cgmm.mixture.em` go in, the last pair of parameters and posterior comes out. Other
-loops, such as that of K-means, are kept and compared by the same two functions, :func:`last_of` and
-:func:`best_of`. Chapter 3.
+loops, such as that of K-means, are kept and compared by the same two functions,
+:func:`~cgmm.mixture.last_of` and :func:`~cgmm.mixture.best_of`. Chapter 3.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def nearest(X: FloatArray, centres: FloatArray) -> FloatArray:
     return responsibilities
 
 
-def kmeans_plus_plus(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
+def far_points(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
     """Responsibilities from k-means++ seeds: centres far apart, each point to the nearest.
 
     Parameters
@@ -75,7 +75,7 @@ def kmeans_plus_plus(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
     Examples
     --------
     >>> X = np.array([[0.0], [0.1], [9.0], [9.1]])
-    >>> r = kmeans_plus_plus(X, 2, np.random.RandomState(0))
+    >>> r = far_points(X, 2, np.random.RandomState(0))
     >>> bool((r[0] == r[1]).all() and (r[0] != r[2]).all())
     True
     """
@@ -193,7 +193,7 @@ def random_points(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
 
 
 STARTS: dict[str, Callable[[FloatArray, int, Rng], FloatArray]] = {
-    "k-means++": kmeans_plus_plus,
+    "k-means++": far_points,
     "random": random_responsibilities,
     "random_from_data": random_points,
 }

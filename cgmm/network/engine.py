@@ -39,7 +39,7 @@ probable assignments it returns one, preferring low labels as far as its order o
 
 
 class ExactInfer(Protocol):
-    """An :data:`Infer` that can also tell the most probable joint assignment, as exact ones do."""
+    """An ``Infer`` that can also tell the most probable joint assignment, as exact ones do."""
 
     most_probable: Callable[[FloatArray], IntArray]
 

@@ -20,16 +20,8 @@ from cgmm.plot.axes import label
 from cgmm.plot.charts import density_1d, dots, trace
 from cgmm.plot.contours import boundary, density, ellipses
 from cgmm.plot.looks import (
-    BACKGROUND,
-    COLOURS,
-    INK,
-    MUTED,
-    NEUTRAL,
-    colour,
-    line_style,
-    marker,
-    tint,
-)
+    BACKGROUND, COLOURS, INK, MUTED, NEUTRAL, colour, line_style, marker, tint,
+)  # fmt: skip
 from cgmm.plot.panels import compare
 from cgmm.plot.points import scatter
 from cgmm.plot.style import PAGE_WIDTH, STYLE, png, use_style

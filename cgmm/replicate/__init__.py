@@ -14,14 +14,8 @@ whatever the number of jobs. ``--backend dask --scheduler ADDRESS`` has it run o
 
 from cgmm.replicate import barhillel2005, choosing, lu2007, retrieval, segmentation, shental2003
 from cgmm.replicate.design import (
-    Experiment,
-    Result,
-    Setting,
-    Task,
-    attempt,
-    seed_of,
-    tasks_of,
-)
+    Experiment, Result, Setting, Task, attempt, seed_of, tasks_of,
+)  # fmt: skip
 from cgmm.replicate.runner import load_data, realise, replicate
 from cgmm.replicate.store import read_rows
 

@@ -6,24 +6,14 @@ looks at the points, only at their classes y, or at their places in a grid.
 """
 
 from cgmm.scenarios.answers import (
-    certainty_from_weight,
-    estimate_flip_rate,
-    flip,
-    preferences,
-    weight_from_certainty,
-)
+    certainty_from_weight, estimate_flip_rate, flip, preferences, weight_from_certainty,
+)  # fmt: skip
 from cgmm.scenarios.chunklets import (
-    equal_chunklets,
-    expected_chunklet_size,
-    links_of_chunklets,
-    teachers,
-)
+    equal_chunklets, expected_chunklet_size, links_of_chunklets, teachers,
+)  # fmt: skip
 from cgmm.scenarios.labels import (
-    allowed_classes,
-    class_set_stars,
-    links_between_class_sets,
-    partial_labels,
-)
+    allowed_classes, class_set_stars, links_between_class_sets, partial_labels,
+)  # fmt: skip
 from cgmm.scenarios.relations import Relations, grid_neighbours, pairs_until, random_pairs
 
 __all__ = [

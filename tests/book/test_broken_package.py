@@ -58,8 +58,9 @@ def replace(path: Path, old: str, new: str) -> None:
 def delete(path: Path, name: str) -> None:
     """Take a function out of a file, and its name out of the room's door."""
     door = path.with_name("__init__.py")
-    replace(door, f"    {name},\n", "")
-    replace(door, f'    "{name}",\n', "")
+    text, n_found = re.subn(rf'\b{name}, *|"{name}",', "", door.read_text(encoding="utf8"))
+    assert n_found == 2, f"{name} is not once imported and once listed in {door}"
+    door.write_text(text, encoding="utf8")
     lines = path.read_text(encoding="utf8").splitlines(keepends=True)
     (function,) = (
         node

@@ -9,9 +9,9 @@ from scipy.spatial.distance import cdist
 from cgmm.mixture import (
     POOLINGS,
     STARTS,
+    far_points,
     from_labels,
     from_responsibilities,
-    kmeans_plus_plus,
     nearest,
 )
 from cgmm.network import SideInformation
@@ -42,7 +42,7 @@ def test_kmeans_plus_plus_finds_well_separated_groups_every_time():
     z = np.repeat(np.arange(5), 10)
     X = centres[z] + rng.normal(size=(50, 2))
     for seed in range(100):
-        found = kmeans_plus_plus(X, 5, np.random.RandomState(seed)).argmax(axis=1)
+        found = far_points(X, 5, np.random.RandomState(seed)).argmax(axis=1)
         assert len(set(zip(z, found, strict=True))) == 5
 
 
@@ -56,7 +56,7 @@ def test_kmeans_plus_plus_draws_by_squared_distance():
     X, n_runs = np.array([[0.0], [1.0], [3.0]]), 6000
     unlikely = 0
     for seed in range(n_runs):
-        z = kmeans_plus_plus(X, 2, np.random.RandomState(seed)).argmax(axis=1)
+        z = far_points(X, 2, np.random.RandomState(seed)).argmax(axis=1)
         unlikely += z[0] != z[1]
     # Five standard errors of a binomial share.
     assert unlikely / n_runs == pytest.approx(1 / 60, abs=5 * (1 / 60 / n_runs) ** 0.5)
@@ -64,7 +64,7 @@ def test_kmeans_plus_plus_draws_by_squared_distance():
 
 def test_duplicate_points_leave_components_without_points_not_nan():
     X = np.zeros((6, 2))
-    r = kmeans_plus_plus(X, 3, np.random.RandomState(0))
+    r = far_points(X, 3, np.random.RandomState(0))
     theta = from_responsibilities(X, r, POOLINGS["full"], reg_covar=1e-6)
     assert all(np.isfinite(part).all() for part in theta)
 
@@ -72,8 +72,8 @@ def test_duplicate_points_leave_components_without_points_not_nan():
 def test_scale_does_not_matter_to_the_seeds():
     """Squared distances of 1e-300 must not underflow into a uniform draw."""
     X = np.random.default_rng(0).normal(size=(40, 2))
-    here = kmeans_plus_plus(X, 4, np.random.RandomState(1))
-    there = kmeans_plus_plus(X * 2.0**-500, 4, np.random.RandomState(1))
+    here = far_points(X, 4, np.random.RandomState(1))
+    there = far_points(X * 2.0**-500, 4, np.random.RandomState(1))
     np.testing.assert_array_equal(here, there)
 
 

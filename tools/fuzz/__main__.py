@@ -21,7 +21,8 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple
 
-from .contract import BrokenContractError, examine
+from .claims import BrokenContractError
+from .contract import examine
 from .problems import make
 
 SECONDS = 60.0

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .generate import sample
-from .run import TESTS, Verdict, run_all
-from .table import ROOT, Mutant, entries, survivors
+from .run import TESTS, run_all
+from .table import ROOT, Mutant, Verdict, entries, survivors
 
 RESULTS = ROOT / "_build" / "mutants"
 FIELDS = ["key", "module", "made", "name", "outcome", "seconds", "killer", "diff"]
@@ -45,7 +45,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__)
-    parser.add_argument("modules", nargs="*", metavar="module", help=f"of {', '.join(TESTS)}")
+    parser.add_argument(
+        "modules", nargs="*", metavar="module", help="below cgmm, as mixture.loop; or a whole room"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time (default: 2)")
     parser.add_argument("--generated", type=int, default=0, metavar="N", help="random ones besides")
     parser.add_argument("--seed", type=int, default=0, help="of the random ones (default: 0)")
@@ -57,20 +59,29 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--results", type=Path, default=RESULTS, help="directory of the tables")
     options = parser.parse_args(arguments)
-    unknown = sorted(set(options.modules) - TESTS.keys())
-    if unknown or options.jobs < 1:
-        parser.error(f"unknown modules: {', '.join(unknown)}" if unknown else "--jobs: at least 1")
-    options.modules = options.modules or list(TESTS)
+    unknown = [name for name in options.modules if not _below(name)]
+    if unknown:
+        parser.error(f"unknown modules: {', '.join(unknown)}; there are {', '.join(TESTS)}")
+    if options.jobs < 1:
+        parser.error("--jobs: at least 1")
+    named = {module for name in options.modules for module in _below(name)}
+    options.modules = [module for module in TESTS if module in named or not named]
     return options
+
+
+def _below(name: str) -> list[str]:
+    """The module of that name, or the modules of the room of that name."""
+    return [module for module in TESTS if f"{module}.".startswith(f"{name}.")]
 
 
 def _wanted(options: argparse.Namespace) -> list[Mutant]:
     """The mutants that are asked for, explanations included."""
-    by_hand = [] if options.no_hand else [entry.mutant() for entry in entries()]
-    by_hand = [mutant for mutant in by_hand if mutant.module in options.modules]
+    rows = [] if options.no_hand else entries()
+    by_hand = [row.mutant() for row in rows if row.module in options.modules]
     if options.quick:
         return [mutant for mutant in by_hand if mutant.quick]
-    reasons = {entry.mutant().key: entry.equivalent for entry in survivors()}
+    explained = [row for row in survivors() if row.module in options.modules]
+    reasons = {row.mutant().key: row.equivalent for row in explained}
     made = sample(options.modules, options.generated, options.seed)
     known = {mutant.key for mutant in by_hand}
     return [mutant._replace(quick="") for mutant in by_hand] + [

@@ -13,7 +13,13 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-SURVIVORS = "survivors.toml"
+# The rooms whose files compute something: each file has mutants.
+MATHEMATICS = (
+    "numerics", "network", "inference", "mixture", "kmeans", "metric_learning", "metrics",
+    "scenarios", "diagnose",
+)  # fmt: skip
+# Reasons: why some generated mutants survive, and why some modules have none made by hand.
+SURVIVORS, WITHOUT = "survivors.toml", "without.toml"
 
 
 class Mutant(NamedTuple):
@@ -54,9 +60,29 @@ class Mutant(NamedTuple):
         return "\n".join(said)
 
 
-def path_of(module: str, root: Path = ROOT) -> Path:
-    """The file of a module, in the project or in a copy of it."""
-    return root / "cgmm" / (module.replace(".", "/") + ".py")
+class Verdict(NamedTuple):
+    """What became of a mutant."""
+
+    mutant: Mutant
+    outcome: str
+    """killed, survived, timeout (a hang is noticed as well), or unknown."""
+    seconds: float
+    killer: str
+    """The first test that failed, or why nothing is known."""
+
+
+def modules() -> list[str]:
+    """Every file of the mathematics: "numerics", "mixture.loop"; doors compute nothing."""
+    package = ROOT / "cgmm"
+    paths = [path for room in MATHEMATICS for path in (package / room).glob("*.py")]
+    paths += [path for room in MATHEMATICS if (path := package / f"{room}.py").exists()]
+    names = [".".join(path.relative_to(package).with_suffix("").parts) for path in paths]
+    return sorted(name for name in names if not name.endswith("__init__"))
+
+
+def path_of(module: str) -> Path:
+    """The file of a module."""
+    return ROOT / "cgmm" / (module.replace(".", "/") + ".py")
 
 
 @cache
@@ -144,7 +170,7 @@ def entries(paths: Iterable[Path] | None = None) -> list[Entry]:
     return [
         Entry(module=module, **row)
         for path in paths
-        if path.name != SURVIVORS
+        if path.name not in (SURVIVORS, WITHOUT)
         for module, rows in tomllib.loads(path.read_text(encoding="utf-8")).items()
         for row in rows
     ]
@@ -158,3 +184,8 @@ def survivors() -> list[Entry]:
         for module, rows in tables.items()
         for row in rows
     ]
+
+
+def without() -> dict[str, str]:
+    """The modules that have no hand-made mutant, and why."""
+    return tomllib.loads((HERE / WITHOUT).read_text(encoding="utf-8"))

@@ -1,0 +1,164 @@
+"""What must hold of a fitted mixture, and of the classifier that is made of one.
+
+=====  ==================================================================
+N, D   points x_i and dimensions; K components
+r, S   responsibilities r_ik, and the covariances
+=====  ==================================================================
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cgmm import (
+    ConstrainedCategoricalMixture,
+    ConstrainedGaussianMixture,
+    SemiSupervisedGaussianClassifier,
+    SideInformation,
+)
+from cgmm.inference import ENGINES
+from cgmm.mixture import e_step, node_unaries
+
+from .claims import hard_relations, require, require_finite, require_relations
+from .problems import Problem
+
+# Joint assignments that brute force visits in a moment.
+FEW_ASSIGNMENTS = 4096
+
+
+def _check_mixture(model, problem: Problem) -> None:
+    N, K = len(problem.X), model.n_components
+    r = model.responsibilities_
+    require(r.shape == (N, K), f"responsibilities_ has shape {r.shape}")
+    require_finite(model, "weights_", "responsibilities_")
+    require((r >= 0) & (r <= 1 + 1e-12), "a responsibility lies outside 0 to 1")
+    require(abs(r.sum(axis=1) - 1) < 1e-9, "responsibilities do not sum to one")
+    require(abs(model.weights_.sum() - 1) < 1e-9, f"weights_ sum to {model.weights_.sum()}")
+    require(model.labels_.shape == (N,), f"labels_ has shape {model.labels_.shape}")
+    require((model.labels_ >= 0) & (model.labels_ < K), "labels_ names no component")
+    _check_evidence(model, problem)
+    _check_known(model, problem)
+    _check_against_enumeration(model, problem)
+    _check_new_points(model, problem)
+
+
+def _is_exact(model) -> bool:
+    return model.inference not in ("mean_field", "gibbs")
+
+
+def _check_evidence(model, problem: Problem) -> None:
+    """Finite; never falls, with engine and weights exact and nothing added in the M-step."""
+    require(len(model.history_) == model.n_iter_, "history_ and n_iter_ disagree")
+    if model.inference == "gibbs":
+        return
+    require_finite(model, "history_", "log_evidence_")
+    added = model.get_params().get("reg_covar", model.get_params().get("pseudo_count"))
+    if added == 0 and _is_exact(model) and model.weights == "exact":
+        course = np.append(model.history_, model.log_evidence_)
+        # Counts are matched to 1e-8 of all points; densities carry rounding of their own size.
+        slack = 1e-7 * (len(problem.X) + abs(course[1:]))
+        require(np.diff(course) >= -slack, f"the log-evidence falls: {np.diff(course).min()}")
+
+
+def _check_known(model, problem: Problem) -> None:
+    """Labels, masks, must-links; cannot-links too where the engine is exact and drops none."""
+    must, cannot = hard_relations(problem.arguments)
+    if not _is_exact(model) or model.inference == "spanning_tree":
+        cannot = cannot[:0]
+    require_relations(model.labels_, must, cannot)
+    r = model.responsibilities_
+    require(r[must[:, 0]] == r[must[:, 1]], "must-linked points have different responsibilities")
+    labels = problem.arguments.get("labels")
+    if labels is None:
+        return
+    allowed = _allowed(np.asarray(labels), model.n_components)
+    require(allowed[np.arange(len(r)), model.labels_], "labels_ contradicts labels")
+    require(r[~allowed] == 0, "an excluded class has a responsibility")
+
+
+def _allowed(labels: np.ndarray, K: int) -> np.ndarray:
+    if labels.ndim == 2:
+        return labels.astype(bool)
+    return (labels[:, None] == -1) | (labels[:, None] == np.arange(K))
+
+
+def _check_against_enumeration(model, problem: Problem) -> None:
+    """Posterior, evidence and labels are those of the sum over all assignments written down."""
+    if not _is_exact(model) or model.inference == "spanning_tree":
+        return
+    kept = ("labels", "must_link", "cannot_link", "preferences")
+    known = {name: problem.arguments[name] for name in kept if name in problem.arguments}
+    side = SideInformation.build(len(problem.X), sampling=model.sampling, **known)
+    if model.n_components**side.n_nodes > FEW_ASSIGNMENTS:
+        return
+    parameters, infer = model._parameters(), ENGINES["enumerate"](side.graph)
+    X = model._read_new(problem.X)
+    truth = e_step(X, parameters, side, infer)
+    unaries = node_unaries(X, parameters, side)
+    # Rounding of a log-potential grows with its size; that of a sum with the largest of them.
+    finite = [abs(part[np.isfinite(part)]).max(initial=0) for part in (unaries, side.graph.weights)]
+    slack = 1e-9 + 1e-13 * len(problem.X) * max(finite)
+    apart = abs(truth.responsibilities - model.responsibilities_).max()
+    require(apart < slack, f"responsibilities differ from enumeration by {apart:.2e}")
+    apart = abs(truth.log_evidence - model.log_evidence_)
+    require(apart < 10 * slack, f"log_evidence_ differs from enumeration by {apart:.2e}")
+    best, found = infer.most_probable(unaries), np.empty(side.n_nodes, dtype=int)
+    found[side.node_of] = model.labels_
+    lost = _log_weight(best, unaries, side) - _log_weight(found, unaries, side)
+    require(lost < 10 * slack, f"labels_ is less probable than the best assignment by {lost:.2e}")
+
+
+def _log_weight(z: np.ndarray, unaries: np.ndarray, side: SideInformation) -> float:
+    a, b = side.graph.edges.T
+    return unaries[np.arange(len(z)), z].sum() + side.graph.weights[z[a] == z[b]].sum()
+
+
+def _check_new_points(model, problem: Problem) -> None:
+    """Predictions for the same points as if they were new, and for a sample."""
+    p = model.predict_proba(problem.X)
+    require(np.isfinite(p) & (p >= 0), "predict_proba is no probability")
+    require(abs(p.sum(axis=1) - 1) < 1e-9, "predict_proba does not sum to one")
+    require(np.isfinite(model.score_samples(problem.X)), "score_samples is not finite")
+    require(np.isfinite([model.bic(problem.X), model.aic(problem.X)]), "bic or aic is not finite")
+    chosen = p[np.arange(len(p)), model.predict(problem.X)]
+    require(chosen >= p.max(axis=1) - 1e-12, "predict is not the most probable component")
+    X, z = model.sample(5)
+    require(np.isfinite(X) & (len(z) == 5), "sample is not finite")
+
+
+def check_gaussian(model: ConstrainedGaussianMixture, problem: Problem) -> None:
+    K, D = model.n_components, np.shape(problem.X)[1]
+    require_finite(model, "means_", "covariances_")
+    require(model.means_.shape == (K, D), f"means_ has shape {model.means_.shape}")
+    S = model.covariances_
+    require(S.shape == (K, D, D), f"covariances_ has shape {S.shape}")
+    require(S.transpose(0, 2, 1) == S, "a covariance is not symmetric")
+    np.linalg.cholesky(S)
+    if model.covariance_type in ("diag", "spherical"):
+        require(S[:, ~np.eye(D, dtype=bool)] == 0, "an off-diagonal entry is not zero")
+    if model.covariance_type == "tied":
+        require(np.ptp(S, axis=0) == 0, "tied covariances differ")
+    _check_mixture(model, problem)
+
+
+def check_categorical(model: ConstrainedCategoricalMixture, problem: Problem) -> None:
+    for d, p in enumerate(model.probabilities_):
+        require(p.shape == (model.n_components, model.n_categories_[d]), f"p of feature {d}: shape")
+        require(np.isfinite(p) & (p >= 0), f"p of feature {d} is no probability")
+        require(abs(p.sum(axis=1) - 1) < 1e-9, f"p of feature {d} does not sum to one")
+    _check_mixture(model, problem)
+
+
+def check_classifier(model: SemiSupervisedGaussianClassifier, problem: Problem) -> None:
+    y = np.asarray(problem.arguments["y"])
+    known = np.array([value != -1 for value in y])
+    require(model.transduction_[known] == y[known], "a known class was changed")
+    require(np.isin(model.predict(problem.X), y[known]), "predict names no class")
+    p = model.predict_proba(problem.X)
+    require(abs(p.sum(axis=1) - 1) < 1e-9, "predict_proba does not sum to one")
+    log_p = model.predict_log_proba(problem.X)
+    require(abs(np.exp(log_p) - p) < 1e-9, "predict_log_proba is another distribution")
+    labels = np.full(len(y), -1)
+    labels[known] = np.searchsorted(model.classes_, y[known])
+    arguments = {name: value for name, value in problem.arguments.items() if name != "y"}
+    check_gaussian(model.mixture_, problem._replace(arguments=arguments | {"labels": labels}))

@@ -1,0 +1,133 @@
+"""Random points: blobs as a rule; at times coinciding, far apart, not finite, or oddly laid out.
+
+=====  ==================================================================
+N, D   points x_i, in rows of X, and dimensions
+z_i    the group that point i was drawn from
+=====  ==================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from .draws import Rng, one_of
+
+
+class Sizes(NamedTuple):
+    n_points: int
+    n_dims: int
+    n_groups: int
+
+
+def draw_sizes(rng: Rng) -> Sizes:
+    """Small as a rule, absurd at times."""
+    n_groups = int(rng.integers(1, 6))
+    n_points = int(rng.integers(2 * n_groups, 26))
+    kind = rng.random()
+    if kind < 0.015:
+        n_points = 1
+    elif kind < 0.05:
+        n_points = int(rng.integers(1, n_groups + 1))
+    elif kind < 0.1:
+        n_points = int(rng.integers(100, 300))
+    n_dims = int(rng.integers(1, 5)) if rng.random() < 0.93 else int(rng.integers(5, 40))
+    return Sizes(n_points, n_dims, n_groups)
+
+
+def draw_points(rng: Rng) -> tuple[np.ndarray, np.ndarray, str]:
+    """X (N, D), z (N,), and what was done to the points."""
+    n_points, n_dims, n_groups = draw_sizes(rng)
+    z = rng.integers(n_groups, size=n_points)
+    centres = rng.normal(size=(n_groups, n_dims)) * one_of(rng, [0.0, 1.0, 5.0, 50.0])
+    X = centres[z] + rng.normal(size=(n_points, n_dims))
+    name = "blobs"
+    if rng.random() < 0.45:
+        name = one_of(rng, TROUBLES)
+        X = TROUBLES[name](rng, X, z)
+    layout = "as made"
+    if rng.random() < 0.3:
+        layout = one_of(rng, LAYOUTS)
+        X = LAYOUTS[layout](X)
+    return X, z, f"N={n_points} D={n_dims} groups={n_groups}, {name}, {layout}"
+
+
+def _few_distinct(rng: Rng, X, z):
+    return X[rng.integers(min(3, len(X)), size=len(X))]
+
+
+def _constant_column(rng: Rng, X, z):
+    X[:, rng.integers(X.shape[1])] = one_of(rng, [0.0, 1.0, 1e8, -1e-3])
+    return X
+
+
+def _collinear(rng: Rng, X, z):
+    return X[:, :1] * rng.normal(size=X.shape[1]) + rng.normal(size=X.shape[1])
+
+
+def _group_on_a_line(rng: Rng, X, z):
+    X[z == z[0], 1:] = 1.0
+    return X
+
+
+def _heavy_tails(rng: Rng, X, z):
+    return X + rng.standard_cauchy(X.shape) ** 3
+
+
+def _wild_units(rng: Rng, X, z):
+    return X * 10.0 ** rng.integers(-12, 13, size=X.shape[1])
+
+
+def _one_far_point(rng: Rng, X, z):
+    X[rng.integers(len(X))] *= one_of(rng, [1e6, 1e15, 1e100, 1e153])
+    return X
+
+
+def _not_finite(rng: Rng, X, z):
+    X[rng.integers(len(X)), rng.integers(X.shape[1])] = one_of(rng, [np.nan, np.inf, -np.inf])
+    return X
+
+
+TROUBLES: dict[str, Callable] = {
+    "few distinct": _few_distinct,
+    "all equal": lambda rng, X, z: np.repeat(X[:1], len(X), axis=0),
+    "pairs of equals": lambda rng, X, z: X[np.arange(len(X)) // 2],
+    "integers": lambda rng, X, z: np.round(X),
+    "constant column": _constant_column,
+    "collinear": _collinear,
+    "a group on a line": _group_on_a_line,
+    "almost collinear": lambda rng, X, z: _collinear(rng, X, z) + 1e-9 * rng.normal(size=X.shape),
+    "heavy tails": _heavy_tails,
+    "wild units": _wild_units,
+    "one far point": _one_far_point,
+    "offset": lambda rng, X, z: X + one_of(rng, [1e4, -1e8, 1e12, 1e16]),
+    "large": lambda rng, X, z: X * one_of(rng, [1e50, 1e140, 1e150]),
+    "small": lambda rng, X, z: X * one_of(rng, [1e-50, 1e-140, 1e-150]),
+    "enormous": lambda rng, X, z: X * one_of(rng, [1e160, 1e200, 1e300]),
+    "vanishing": lambda rng, X, z: X * one_of(rng, [1e-160, 1e-200, 1e-310]),
+    "not finite": _not_finite,
+    "no points": lambda rng, X, z: X[:0],
+    "no columns": lambda rng, X, z: X[:, :0],
+}
+
+
+def _read_only(X: np.ndarray) -> np.ndarray:
+    X.setflags(write=False)
+    return X
+
+
+def _as_float32(X: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return X.astype(np.float32)
+
+
+LAYOUTS: dict[str, Callable] = {
+    "float32": _as_float32,
+    "Fortran": np.asfortranarray,
+    "read-only": _read_only,
+    "every other row of a larger array": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "reversed": lambda X: X[::-1].copy()[::-1],
+    "lists": lambda X: X.tolist(),
+}
