@@ -115,7 +115,7 @@ def test_faults_of_a_table_are_found(entry, is_computed, is_tested, complaint):
     tag = Tag("[lu2007, eq. 2.1]", 7)
     name = ("lu2007", "eq", "2.1")
     computed = {name: [Site("cgmm/a.py", tag, ("f",))]} if is_computed else {}
-    holder = Site("tests/test_equation_tags.py", tag, ("test_faults_of_a_table_are_found",))
+    holder = Site("tests/tools/test_equation_tags.py", tag, ("test_faults_of_a_table_are_found",))
     found = faults(table, computed, {name: [holder]} if is_tested else {})
     assert len(found) == bool(complaint), found
     assert complaint in "".join(found)
