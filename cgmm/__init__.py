@@ -1,7 +1,8 @@
 """Gaussian mixtures with side information: labels, chunklets, cannot-links and preferences.
 
-The modules are the rooms of the book: ``gaussian`` and ``network`` at the bottom, one engine a
-file in ``inference``, the loop in ``em``, thin scikit-learn estimators in ``estimators``.
+The package is a tower of rooms, each with a door that lists what is public: ``numerics`` at the
+bottom, then ``network``, ``inference`` with one engine a file, ``mixture`` with the one EM loop, and
+on top ``kmeans``, ``metric_learning`` and the rest. Here stand the names that most people need.
 """
 
 from cgmm.inference import ENGINES
@@ -19,4 +20,4 @@ __all__ = [
     "SemiSupervisedGaussianClassifier", "SideInformation",
 ]  # fmt: skip
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

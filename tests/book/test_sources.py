@@ -12,6 +12,8 @@ from built_book import ROOT
 from packaging.requirements import Requirement
 from sphinx_external_toc.parsing import parse_toc_yaml
 
+import cgmm
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))["project"]
 RANGES = [
     Requirement(line)
@@ -48,3 +50,13 @@ def test_the_package_page_lists_every_module():
         for path in package.rglob("*.py")
     }
     assert sorted(listed) == sorted(there)
+
+
+def test_one_version_is_named_everywhere():
+    version = PROJECT["version"]
+    assert cgmm.__version__ == version
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf8")
+    newest = re.search(
+        r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf8"), re.MULTILINE
+    )
+    assert newest[1] == version
