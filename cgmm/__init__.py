@@ -1,8 +1,8 @@
 """Gaussian mixtures with side information: labels, chunklets, cannot-links and preferences.
 
 The package is a tower of rooms, each with a door that lists what is public: ``numerics`` at the
-bottom, then ``network``, ``inference`` with one engine a file, ``mixture`` with the one EM loop, and
-on top ``kmeans``, ``metric_learning`` and the rest. Here stand the names that most people need.
+bottom, then ``network``, ``inference`` with one engine a file, ``mixture`` with the one EM loop,
+and on top ``kmeans``, ``metric_learning`` and the rest. Here stand the names that most people need.
 """
 
 from cgmm.inference import ENGINES
