@@ -62,31 +62,17 @@ def statistics_of(
 ) -> Iterator[tuple[slice, FloatArray]]:
     """Blocks of points with their φ(x - centre), (size, B), overwritten by the next block."""
     n_dims = X.shape[1]
-    size = 1 + n_dims + (n_dims if diagonal else n_dims * (n_dims + 1) // 2)
+    n_products = _n_products(n_dims, diagonal)
     buffer = np.empty(0)
-    # φ fills a quarter of the cache; the rest is for its factors.
-    for part in blocks(len(X), 4 * size, at_least=AT_LEAST):
-        width = part.stop - part.start
+    for part in _blocks(X, n_products):
+        width, size = part.stop - part.start, 1 + n_dims + n_products
         if len(buffer) < size * width:
             buffer = np.empty(size * width)
         phi = buffer[: size * width].reshape(size, width)
-        x = phi[1 : n_dims + 1]
         phi[0] = 1
-        np.subtract(X[part].T, centre[:, None], out=x)
-        if diagonal:
-            np.square(x, out=phi[n_dims + 1 :])
-        else:
-            _write_products(x, phi[n_dims + 1 :])
+        phi[1 : n_dims + 1] = _from_centre(X[part].T, centre)
+        _write_products(phi[1 : n_dims + 1], phi[n_dims + 1 :])
         yield part, phi
-
-
-def _write_products(x: FloatArray, products: FloatArray) -> None:
-    """x_a x_b for all a ≤ b, row by row of the upper triangle."""
-    start = 0
-    for a in range(len(x)):
-        stop = start + len(x) - a
-        np.multiply(x[a], x[a:], out=products[start:stop])
-        start = stop
 
 
 def weighted_sums(
@@ -94,14 +80,47 @@ def weighted_sums(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Σ_i r_ik φ(x_i - centre), apart: (K,) counts, (K, D) sums, (K, D, D) sums of products."""
     n_components, n_dims = responsibilities.shape[1], X.shape[1]
+    n_products = _n_products(n_dims, diagonal)
     sums, products = np.zeros(()), np.zeros(())
-    for part, phi in statistics_of(X, centre, diagonal=diagonal):
-        sums = sums + phi[1 : n_dims + 1] @ responsibilities[part]
-        products = products + phi[n_dims + 1 :] @ responsibilities[part]
+    buffer = np.empty(0)
+    for part in _blocks(X, n_products):
+        width = part.stop - part.start
+        if len(buffer) < n_products * width:
+            buffer = np.empty(n_products * width)
+        x = _from_centre(X[part].T, centre)
+        written = _write_products(x, buffer[: n_products * width].reshape(n_products, width))
+        sums = sums + x @ responsibilities[part]
+        products = products + written @ responsibilities[part]
     rows, columns = np.diag_indices(n_dims) if diagonal else np.triu_indices(n_dims)
     matrices = np.zeros((n_components, n_dims, n_dims))
     matrices[:, rows, columns] = matrices[:, columns, rows] = products.T
     return responsibilities.sum(axis=0), sums.T, matrices
+
+
+def _n_products(n_dims: int, diagonal: bool) -> int:
+    return n_dims if diagonal else n_dims * (n_dims + 1) // 2
+
+
+def _blocks(X: FloatArray, n_products: int) -> Iterator[slice]:
+    """Slices of points whose φ fills a quarter of the cache; the rest is for its factors."""
+    return blocks(len(X), 4 * (1 + X.shape[1] + n_products), at_least=AT_LEAST)
+
+
+def _from_centre(x: FloatArray, centre: FloatArray) -> FloatArray:
+    """The columns of ``x`` measured from ``centre``; no copy where that is the origin."""
+    return x - centre[:, None] if centre.any() else x
+
+
+def _write_products(x: FloatArray, products: FloatArray) -> FloatArray:
+    """The squares, or x_a x_b for all a ≤ b, row by row of the upper triangle."""
+    if len(products) == len(x):
+        return np.square(x, out=products)
+    start = 0
+    for a in range(len(x)):
+        stop = start + len(x) - a
+        np.multiply(x[a], x[a:], out=products[start:stop])
+        start = stop
+    return products
 
 
 def is_worth_it(n_dims: int, diagonal: bool) -> bool:
