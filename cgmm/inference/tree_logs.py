@@ -124,11 +124,7 @@ def most_probable_states(
 
 
 def _choose(
-    clique: Clique,
-    h: FloatArray,
-    tables: FloatArray,
-    messages: list[FloatArray],
-    z: IntArray,
+    clique: Clique, h: FloatArray, tables: FloatArray, messages: list[FloatArray], z: IntArray
 ) -> None:
     """Best states of R given those of S."""
     n_own = len(clique.own)

@@ -127,8 +127,7 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
         return one_hot(X, self.n_categories_)
 
     def _read_new(self, X: ArrayLike) -> csr_array:
-        X = validate_data(self, X, dtype="numeric", reset=False)
-        return one_hot(X, self.n_categories_)
+        return one_hot(validate_data(self, X, dtype="numeric", reset=False), self.n_categories_)
 
     def _count_categories(self, X: IntArray) -> IntArray:
         if self.n_categories is None:

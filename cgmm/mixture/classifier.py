@@ -188,8 +188,7 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         (N, K) array
             Columns in the order of ``classes_``.
         """
-        X = self._new(X)
-        return self.mixture_.predict_proba(X)
+        return self.mixture_.predict_proba(self._new(X))
 
     def predict_log_proba(self, X: ArrayLike) -> FloatArray:
         """Logarithm of :meth:`predict_proba`, without underflow.
@@ -220,5 +219,4 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         (N, K) array
             ``log π_k + log N(x_i | μ_k, Σ_k)``.
         """
-        X = self._new(X)
-        return self.mixture_._parameters().log_joint(X)
+        return self.mixture_._parameters().log_joint(self._new(X))

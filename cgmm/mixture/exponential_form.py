@@ -62,13 +62,7 @@ def statistics_of(
 ) -> Iterator[tuple[slice, FloatArray]]:
     """Blocks of points with their φ(x - centre), (size, B), overwritten by the next block."""
     n_dims = X.shape[1]
-    n_products = _n_products(n_dims, diagonal)
-    buffer = np.empty(0)
-    for part in _blocks(X, n_products):
-        width, size = part.stop - part.start, 1 + n_dims + n_products
-        if len(buffer) < size * width:
-            buffer = np.empty(size * width)
-        phi = buffer[: size * width].reshape(size, width)
+    for part, phi in _blocks(X, diagonal, 1 + n_dims):
         phi[0] = 1
         phi[1 : n_dims + 1] = _from_centre(X[part].T, centre)
         _write_products(phi[1 : n_dims + 1], phi[n_dims + 1 :])
@@ -80,30 +74,27 @@ def weighted_sums(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Σ_i r_ik φ(x_i - centre), apart: (K,) counts, (K, D) sums, (K, D, D) sums of products."""
     n_components, n_dims = responsibilities.shape[1], X.shape[1]
-    n_products = _n_products(n_dims, diagonal)
     sums, products = np.zeros(()), np.zeros(())
-    buffer = np.empty(0)
-    for part in _blocks(X, n_products):
-        width = part.stop - part.start
-        if len(buffer) < n_products * width:
-            buffer = np.empty(n_products * width)
-        x = _from_centre(X[part].T, centre)
-        written = _write_products(x, buffer[: n_products * width].reshape(n_products, width))
-        sums = sums + x @ responsibilities[part]
-        products = products + written @ responsibilities[part]
+    for part, written in _blocks(X, diagonal, 0):
+        x, r = _from_centre(X[part].T, centre), responsibilities[part]
+        sums = sums + x @ r
+        products = products + _write_products(x, written) @ r
     rows, columns = np.diag_indices(n_dims) if diagonal else np.triu_indices(n_dims)
     matrices = np.zeros((n_components, n_dims, n_dims))
     matrices[:, rows, columns] = matrices[:, columns, rows] = products.T
     return responsibilities.sum(axis=0), sums.T, matrices
 
 
-def _n_products(n_dims: int, diagonal: bool) -> int:
-    return n_dims if diagonal else n_dims * (n_dims + 1) // 2
-
-
-def _blocks(X: FloatArray, n_products: int) -> Iterator[slice]:
-    """Slices of points whose φ fills a quarter of the cache; the rest is for its factors."""
-    return blocks(len(X), 4 * (1 + X.shape[1] + n_products), at_least=AT_LEAST)
+def _blocks(X: FloatArray, diagonal: bool, n_more: int) -> Iterator[tuple[slice, FloatArray]]:
+    """Blocks of B points, with memory for their products and more, (rows, B), used again."""
+    n_dims, buffer = X.shape[1], np.empty(0)
+    n_products = n_dims if diagonal else n_dims * (n_dims + 1) // 2
+    # φ fills a quarter of the cache; the rest is for its factors.
+    for part in blocks(len(X), 4 * (1 + n_dims + n_products), at_least=AT_LEAST):
+        size = (n_products + n_more) * (part.stop - part.start)
+        if len(buffer) < size:
+            buffer = np.empty(size)
+        yield part, buffer[:size].reshape(n_products + n_more, -1)
 
 
 def _from_centre(x: FloatArray, centre: FloatArray) -> FloatArray:

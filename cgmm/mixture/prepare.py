@@ -69,15 +69,10 @@ def prepare(
     log_z_prior = prior.log_z
     if np.isnan(log_z_prior(np.full(n_components, 1 / n_components))):
         _require_no_normaliser_needed(inference, weights)
-        log_z_prior = _unknown
+        log_z_prior = lambda weights: np.nan  # noqa: E731
     prepared = Prepared(side, engine, engine(side.graph), UPDATES[weights](prior), log_z_prior)
     _require_possible(prepared, n_components)
     return prepared
-
-
-def _unknown(weights: FloatArray) -> float:
-    """log Z_prior of an engine that has none."""
-    return np.nan
 
 
 def _require_resolvable(side: SideInformation) -> None:

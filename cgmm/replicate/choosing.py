@@ -302,10 +302,7 @@ def _settings(
 
 FEW_SHAPES = ("spherical", "elongated", "different")
 COLUMNS = ("shape", "n_classes", "n_answers", "q")
-QUICK = (
-    Setting("none", ("spherical", 3, 0, 0)),
-    Setting("none", ("elongated", 3, 45, 0.15)),
-)
+QUICK = (Setting("none", ("spherical", 3, 0, 0)), Setting("none", ("elongated", 3, 45, 0.15)))
 
 EXPERIMENTS = (
     Experiment(

@@ -188,11 +188,7 @@ def figure_2(data: Dataset, w: float, rng: np.random.Generator) -> Iterator[Resu
 
 EXPERIMENTS = (
     paper_experiment(
-        "lu2007-fig5",
-        figure_5,
-        design=cross(TOY),
-        quick=(Setting("lu_set_1"),),
-        realisations=20,
+        "lu2007-fig5", figure_5, design=cross(TOY), quick=(Setting("lu_set_1"),), realisations=20
     ),
     paper_experiment(
         "lu2007-fig6",

@@ -65,10 +65,7 @@ def flip(relations: Relations, q: float, *, random_state: GeneratorLike = None) 
 
 
 def preferences(
-    must_link: ArrayLike = (),
-    cannot_link: ArrayLike = (),
-    *,
-    certainty: float | ArrayLike,
+    must_link: ArrayLike = (), cannot_link: ArrayLike = (), *, certainty: float | ArrayLike
 ) -> FloatArray:
     """Soft relations: pairs with log-odds that they belong together, from how certain one is.
 
