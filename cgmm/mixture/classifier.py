@@ -188,7 +188,8 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         (N, K) array
             Columns in the order of ``classes_``.
         """
-        return self.mixture_.predict_proba(self._new(X))
+        X = self._new(X)
+        return self.mixture_.predict_proba(X)
 
     def predict_log_proba(self, X: ArrayLike) -> FloatArray:
         """Logarithm of :meth:`predict_proba`, without underflow.
@@ -219,4 +220,5 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         (N, K) array
             ``log π_k + log N(x_i | μ_k, Σ_k)``.
         """
-        return self.mixture_._parameters().log_joint(self._new(X))
+        X = self._new(X)
+        return self.mixture_._parameters().log_joint(X)

@@ -21,7 +21,6 @@ from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import coo_array
 
 from cgmm.network.evidence import read_evidence
 from cgmm.network.graph import Graph
@@ -233,9 +232,7 @@ class SideInformation(NamedTuple):
         nodes = np.argsort(sizes, kind="stable")
         place = np.empty(self.n_nodes, dtype=np.intp)
         place[nodes] = np.arange(self.n_nodes)
-        # Rows of a sparse matrix are filled by counting: a sort in linear time.
-        places = (place[self.node_of], np.arange(len(self.node_of)))
-        order = coo_array((np.ones(len(self.node_of), dtype=bool), places)).tocsr().indices
+        order = np.argsort(place[self.node_of], kind="stable")
         runs = tuple(zip(*(c.tolist() for c in np.unique(sizes, return_counts=True)), strict=True))
         return order, self._replace(
             node_of=np.repeat(np.arange(self.n_nodes), sizes[nodes]),
