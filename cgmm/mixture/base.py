@@ -351,8 +351,8 @@ class _Arranged(NamedTuple):
     @classmethod
     def of(cls, X: Points, side: SideInformation) -> _Arranged:
         """Arrange if it saves more than it costs."""
-        largest = np.bincount(side.node_of).max()
-        if side.nodes_are_points or len(side.graph.edges) or largest > LARGEST_RUN:
+        stays = side.nodes_are_points or len(side.graph.edges) > 0
+        if stays or np.bincount(side.node_of).max() > LARGEST_RUN:
             return cls(X, side, None)
         order, arranged = side.by_size()
         # Dense points are column-major, and stay so.
