@@ -2,6 +2,8 @@
 
 import doctest
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -31,10 +33,35 @@ def test_the_figure_says_what_the_fits_say(page):
         assert float(difference) == round(best - meant)
 
 
-def test_commands_of_the_readme_exist():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = set(re.findall(r"make ([a-z]+)", text))
-    assert {"book", "test", "notebooks", "lab", "bench"} <= targets
-    for target in targets:
-        assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+@pytest.mark.skipif(shutil.which("make") is None, reason="no make here")
+class TestCommands:
+    """The Makefile is the one source: what documents say of it is what it says of itself."""
+
+    def make(self, *words):
+        command = ["make", "--no-print-directory", *words]
+        return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+    def test_the_readme_lists_what_make_help_lists(self):
+        listed = "".join(f"    {line}\n" for line in self.make("help").splitlines())
+        assert listed in (ROOT / "README.md").read_text(encoding="utf-8")
+
+    def test_every_target_has_a_line_in_make_help(self):
+        targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+        helped = re.findall(r"^make ([a-z-]+)", self.make("help"), re.MULTILINE)
+        assert targets == helped
+
+    @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "book/using.md"])
+    def test_commands_that_are_named_exist(self, page):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        named = set(re.findall(r"(?:`|^    )make ([a-z][a-z-]+)", text, re.MULTILINE))
+        assert named
+        assert named <= set(re.findall(r"^make ([a-z-]+)", self.make("help"), re.MULTILINE))
+
+    def test_workflows_and_ci_call_targets(self):
+        helped = set(re.findall(r"^make ([a-z-]+)", self.make("help"), re.MULTILINE))
+        for path in [ROOT / ".ci/run", *(ROOT / ".github/workflows").glob("*.yml")]:
+            called = re.findall(
+                r"(?:run: |^)make ((?:[a-z-]+ ?)+)$", path.read_text(), re.MULTILINE
+            )
+            assert called, path
+            assert set(" ".join(called).split()) <= helped, path

@@ -2,7 +2,8 @@
 
     python tools/package.py [FOLDER]
 
-The two distributions stay in FOLDER (default: dist). First the wheel is installed with what it
+The version must be the one that CHANGELOG.md opens with, and CGMM_TAG if there is one. The two
+distributions stay in FOLDER (default: dist). First the wheel is installed with what it
 needs at run time and nothing else, and every module is imported. Then come the test tools, and the
 tests of the unpacked source distribution, whose own ``cgmm/`` is taken away: only the installed one
 is left to test. Browser tests and notebooks stay with the book.
@@ -11,11 +12,13 @@ is left to test. Browser tests and notebooks stay with the book.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -43,6 +46,7 @@ print(len(names), "modules of", cgmm.__path__[0], "import with the run-time need
 
 def main(folder: Path) -> None:
     """Build, install, test; the first failure ends it."""
+    require_release_notes(ROOT, os.environ.get("CGMM_TAG"))
     with tempfile.TemporaryDirectory(prefix="cgmm-") as scratch:
         place = Path(scratch)
         sdist, wheel = build(ROOT, place, isolated=True)
@@ -53,11 +57,21 @@ def main(folder: Path) -> None:
         install(python, f"{wheel}[tests]")
         run(python, "-m", "pip", "check", cwd=place)
         ignored = [f"--ignore-glob={tests}/tests/{name}" for name in ABOUT_THE_PROJECT]
-        run(python, "-m", "pytest", "-q", "tests", *ignored, cwd=tests)
-        run(python, "-m", "pytest", "-q", "--pyargs", "cgmm", cwd=tests)
+        run(python, "-m", "pytest", "-q", "@tests/all.args", "tests", *ignored, cwd=tests)
+        run(python, "-m", "pytest", "-q", "@tests/all.args", "--pyargs", "cgmm", cwd=tests)
         folder.mkdir(parents=True, exist_ok=True)
         for made in (sdist, wheel):
             print("kept:", shutil.copy(made, folder))
+
+
+def require_release_notes(root: Path, tag: str | None) -> None:
+    """Refuse a version that the change log does not open with, or a tag of another version."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf8"))["project"]
+    log = (root / "CHANGELOG.md").read_text(encoding="utf8")
+    newest = re.search(r"^## (\S+)", log, re.MULTILINE)[1]
+    for said, where in {newest: "CHANGELOG.md opens with", tag: "the tag is"}.items():
+        if said is not None and said.removeprefix("v") != project["version"]:
+            raise SystemExit(f"the version is {project['version']}, but {where} {said}.")
 
 
 def build(root: Path, place: Path, *, isolated: bool) -> tuple[Path, Path]:

@@ -1,4 +1,4 @@
-"""The book built with a specimen chapter, and a page of it opened in a browser."""
+"""The built book, and a page of it opened in a browser."""
 
 from __future__ import annotations
 
@@ -9,18 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import nbformat
-from notebooks import refresh
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request
-from specimen import specimen
 from sphinx_external_toc.parsing import parse_toc_yaml
 
 ROOT = Path(__file__).parents[2]
-SPECIMEN_TOC = """
-  - caption: Specimen
-    chapters:
-      - file: book/specimen
-"""
+# As the Makefile has it; a test compares them.
+BUILD = ["build", ".", "--all", "-W", "-n", "--keep-going"]
 GENERATED = ["genindex", "search", "py-modindex"]
 # For a process that is to reach no network: see no_network/sitecustomize.py.
 NO_NETWORK = {"PYTHONPATH": str(Path(__file__).parent / "no_network")}
@@ -28,26 +22,22 @@ NO_NETWORK = {"PYTHONPATH": str(Path(__file__).parent / "no_network")}
 
 def pages() -> list[str]:
     """Every page of the book that is no listing of source code, known before it is built."""
-    return [*sorted(parse_toc_yaml(ROOT / "_toc.yml")), "book/specimen", *GENERATED]
+    return [*sorted(parse_toc_yaml(ROOT / "_toc.yml")), *GENERATED]
 
 
 def build(project: Path) -> str:
-    """Copy the sources, add the specimen, build as `make book` does; return what went wrong."""
+    """Copy the sources, and build as `make book` does; return what went wrong."""
     junk = shutil.ignore_patterns(".ipynb_checkpoints", "__pycache__")
     # The chapters include pieces of the package's source.
     for folder in ("book", "cgmm"):
         shutil.copytree(ROOT / folder, project / folder, ignore=junk)
-    shutil.copy(ROOT / "_config.yml", project)
-    toc = (ROOT / "_toc.yml").read_text(encoding="utf8")
-    (project / "_toc.yml").write_text(toc.rstrip() + SPECIMEN_TOC, encoding="utf8")
-    nbformat.write(specimen(), project / "book/specimen.ipynb")
-    refresh(project / "book/specimen.ipynb")
+    for name in ("_config.yml", "_toc.yml"):
+        shutil.copy(ROOT / name, project)
     command = shutil.which("jupyter-book", path=str(Path(sys.executable).parent))
-    options = ["--all", "-W", "-n", "--keep-going"]
     log = project / "network.log"
     log.touch()
     run = subprocess.run(
-        [command, "build", ".", *options], cwd=project, capture_output=True, text=True, check=False,
+        [command, *BUILD], cwd=project, capture_output=True, text=True, check=False,
         env=os.environ | NO_NETWORK | {"CGMM_NETWORK_LOG": str(log)},
     )  # fmt: skip
     if run.returncode == 0:

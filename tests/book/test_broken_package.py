@@ -31,7 +31,8 @@ def project(tmp_path) -> Path:
         shutil.copy(ROOT / file, tmp_path / file)
     shutil.copy(ROOT / CHAPTER, tmp_path / CHAPTER)
     (tmp_path / "tests").mkdir()
-    shutil.copy(ROOT / "tests/nbval_sanitise.cfg", tmp_path / "tests")
+    for name in ("all.args", "nbval_sanitise.cfg"):
+        shutil.copy(ROOT / "tests" / name, tmp_path / "tests")
     (tmp_path / "book/_data").mkdir()
     for name in ("equations.toml", "errata.toml"):
         shutil.copy(ROOT / "book/_data" / name, tmp_path / "book/_data" / name)
@@ -75,8 +76,9 @@ def delete(path: Path, name: str) -> None:
 
 
 def cells(project: Path) -> tuple[int, str]:
-    """`pytest book/02_em.ipynb`, up to the first cell that fails."""
-    return run(project, "-m", "pytest", CHAPTER, "-x", "-n0", "-p", "no:cacheprovider")
+    """`pytest @tests/all.args book/02_em.ipynb`, up to the first cell that fails."""
+    options = ["@tests/all.args", "-n0", "-x", "-p", "no:cacheprovider"]
+    return run(project, "-m", "pytest", *options, CHAPTER)
 
 
 def test_a_renamed_function_fails_in_the_cell_that_imports_it(project):

@@ -15,12 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import nbformat
 import pytest
 from built_book import ROOT
-from notebooks import refresh
 from playwright.sync_api import Browser, Page, expect
-from specimen import specimen
 
 SECONDS_TO_START = 60
 SECONDS_TO_RUN = 180
@@ -71,14 +68,10 @@ def settings(home: Path) -> dict[str, str]:
 
 
 def prepare_notebook(path: Path, environment: dict[str, str]) -> None:
-    """Copy the first chapter that has an explorer, or the specimen; mark it as trusted."""
+    """Copy the first chapter that has an explorer; mark it as trusted."""
     chapters = sorted((ROOT / "book").glob("*.ipynb"))
     explores = (one for one in chapters if "cgmm.explore import" in one.read_text("utf8"))
-    if chapter := next(explores, None):
-        shutil.copy(chapter, path)
-    else:
-        nbformat.write(specimen(), path)
-        refresh(path)
+    shutil.copy(next(explores), path)
     trust = [sys.executable, "-m", "jupyter", "trust", str(path)]
     subprocess.run(trust, env=environment, check=True, capture_output=True)
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
+from importlib.metadata import requires
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from built_book import ROOT
+from built_book import BUILD, ROOT
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from sphinx_external_toc.parsing import parse_toc_yaml
 
 import cgmm
@@ -24,15 +27,38 @@ RANGES = [
 
 
 def pins() -> dict[str, str]:
+    """What requirements.txt pins for this Python and system."""
     lines = (ROOT / "requirements.txt").read_text(encoding="utf8").splitlines()
-    pinned = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    pinned = [Requirement(pin) for line in lines if (pin := line.partition("#")[0].strip())]
     assert all(re.fullmatch(r"==[\w.]+", str(one.specifier)) for one in pinned)
-    return {one.name.lower(): str(one.specifier)[2:] for one in pinned}
+    here = [one for one in pinned if one.marker is None or one.marker.evaluate()]
+    return {canonicalize_name(one.name): str(one.specifier)[2:] for one in here}
 
 
-@pytest.mark.parametrize("wanted", RANGES, ids=str)
-def test_every_range_holds_a_pinned_version(wanted):
-    assert wanted.specifier.contains(pins()[wanted.name.lower()])
+def required(wanted: list[Requirement]) -> Iterator[Requirement]:
+    """These requirements, and those of what is installed for them, all the way down."""
+    waiting, seen = list(wanted), set()
+    while waiting:
+        one = waiting.pop()
+        yield one
+        for extra in {"", *one.extras}:
+            if (key := (canonicalize_name(one.name), extra)) not in seen:
+                seen.add(key)
+                further = map(Requirement, requires(one.name) or [])
+                waiting += [
+                    need for need in further
+                    if need.marker is None or need.marker.evaluate({"extra": extra})
+                ]  # fmt: skip
+
+
+def test_the_pins_are_what_the_ranges_need_and_nothing_else():
+    """`make lock` makes them so; this holds without a network."""
+    pinned, reached = pins(), set()
+    for need in required(RANGES):
+        name = canonicalize_name(need.name)
+        assert need.specifier.contains(pinned[name]), need
+        reached.add(name)
+    assert reached == set(pinned)
 
 
 def test_every_chapter_is_in_the_table_of_contents():
@@ -60,3 +86,8 @@ def test_one_version_is_named_everywhere():
         r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf8"), re.MULTILINE
     )
     assert newest[1] == version
+
+
+@pytest.mark.parametrize("page", ["README.md", "Makefile"])
+def test_the_tests_build_the_book_as_make_does(page):
+    assert f"jupyter-book {' '.join(BUILD)}\n" in (ROOT / page).read_text(encoding="utf8")

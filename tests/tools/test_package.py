@@ -9,7 +9,14 @@ from typing import NamedTuple
 from zipfile import ZipFile
 
 import pytest
-from package import CLUTTER, ROOT, build, names_in_sdist, names_in_wheel
+from package import (
+    CLUTTER,
+    ROOT,
+    build,
+    names_in_sdist,
+    names_in_wheel,
+    require_release_notes,
+)
 from packaging.requirements import Requirement
 from packaging.version import Version
 
@@ -97,3 +104,16 @@ def test_the_wheel_is_for_every_platform(built):
     assert built.wheel.name == f"cgmm-{PROJECT['version']}-py3-none-any.whl"
     assert "Root-Is-Purelib: true" in read(built.wheel, "WHEEL")
     assert read(built.wheel, "top_level.txt").split() == ["cgmm"]
+
+
+def test_a_release_needs_its_notes_and_its_own_tag(tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1.2.3"\n')
+    log = tmp_path / "CHANGELOG.md"
+    log.write_text("# Changes\n\n## 1.2.3\n\n## 1.2.2\n")
+    require_release_notes(tmp_path, None)
+    require_release_notes(tmp_path, "v1.2.3")
+    with pytest.raises(SystemExit, match=r"the tag is v1\.2\.4"):
+        require_release_notes(tmp_path, "v1.2.4")
+    log.write_text("# Changes\n\n## 1.2.2\n")
+    with pytest.raises(SystemExit, match=r"CHANGELOG\.md opens with 1\.2\.2"):
+        require_release_notes(tmp_path, None)
