@@ -28,6 +28,7 @@ def findings() -> tuple[str, Counter[tuple[str, int, str]]]:
     return done.stdout, Counter((Path(path).name, int(line), code) for path, line, code in found)
 
 
+@pytest.mark.slow  # `make lint` says it, too
 def test_the_package_and_the_example_have_the_types_that_they_claim(findings):
     text, found = findings
     assert {place for place in found if place[0] != MISTAKES.name} == set(), text
