@@ -229,7 +229,7 @@ def _marginals(network: _SamplerNetwork, total: FloatArray) -> Marginals:
     q = total.sum(axis=2)
     nodes = np.empty(q.shape).T
     nodes[network.order] = (q / q.sum(axis=0)).T
-    return Marginals(nodes, np.nan, exact=False)
+    return Marginals(nodes, np.nan, exact=False, residual=np.nan)
 
 
 # ---------------------------------------------------------------------------- cluster moves

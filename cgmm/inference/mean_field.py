@@ -201,7 +201,7 @@ def _marginals(network: _AscentNetwork, q: FloatArray, bound: float) -> Marginal
     """Back in the order of the nodes."""
     nodes = np.empty(q.shape).T
     nodes[network.order] = q.T
-    return Marginals(nodes, bound, exact=False)
+    return Marginals(nodes, bound, exact=False, residual=np.nan)
 
 
 # ---------------------------------------------------------------------------- checks

@@ -124,7 +124,7 @@ def e_step(
            [0.018, 0.982]])
     """
     log_z_prior = log_z_prior or _log_z_without_data(side, infer)
-    nodes, log_z, _ = infer(node_unaries(X, parameters, side))
+    nodes, log_z, *_ = infer(node_unaries(X, parameters, side))
     # The same network with the data and without them.
     log_evidence = log_z - log_z_prior(parameters.weights)
     return Posterior(side.spread(nodes), side.multiplicity @ nodes, log_evidence)

@@ -88,7 +88,7 @@ class Prior:
         if self.infer is not None:
             # [shental2003, eq. 10], [lu2007, eq. 2.12]
             try:
-                nodes, tied_log_z, _ = self.infer(self.tied_sizes[:, None] * log_weights)
+                nodes, tied_log_z, *_ = self.infer(self.tied_sizes[:, None] * log_weights)
             except NetworkError as error:
                 raise error.renamed(self.tied) from None
             log_z, counts = log_z + tied_log_z, counts + self.tied_sizes @ nodes

@@ -27,6 +27,9 @@ class Marginals(NamedTuple):
     """log Z in nats; NaN where an engine has none."""
     exact: bool
     """Whether both are exact up to rounding."""
+    residual: float = 0.0
+    """How far from its fixed point an iteration was left, as a change of probability; zero where
+    nothing is iterated, NaN where the engine does not measure it."""
 
 
 Infer = Callable[[FloatArray], Marginals]

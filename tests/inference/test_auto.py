@@ -70,7 +70,7 @@ def test_engine_on_structure(name, problem, scale):
     unary = np.random.default_rng(0).uniform(-scale, scale, size=(graph.n_nodes, 3))
     infer, oracle = engine(graph), enumerate_assignments(graph)
     expected = oracle(unary)
-    nodes, log_z, exact = infer(unary)
+    nodes, log_z, exact, _ = infer(unary)
     assert exact
     np.testing.assert_allclose(nodes, expected.nodes, rtol=0, atol=1e-10)
     assert log_z == pytest.approx(expected.log_z, rel=1e-13, abs=1e-10)
@@ -99,7 +99,7 @@ def test_components_of_all_kinds_at_once(monkeypatch):
         monkeypatch.setattr(module, engine, spy)
     infer = auto(graph)
     assert seen == {"independent": 2, "pairs": 2, "clique": 3, "junction_tree": 5}
-    nodes, log_z, exact = infer(unary)
+    nodes, log_z, exact, _ = infer(unary)
     expected = enumerate_assignments(graph)(unary)
     assert exact
     np.testing.assert_allclose(nodes, expected.nodes, atol=1e-12)
@@ -162,7 +162,7 @@ def test_no_hard_relation_is_ever_broken():
             unary = rng.uniform(-scale, scale, size=(n, k))
             z = infer.most_probable(unary)
             assert (z[edges[:, 0]] != z[edges[:, 1]]).all()
-            nodes, log_z, _ = infer(unary)
+            nodes, log_z, *_ = infer(unary)
             assert np.isfinite(nodes).all()
             np.testing.assert_allclose(nodes.sum(axis=1), 1, rtol=1e-10)
             assert log_z >= unary[np.arange(n), truth].sum() - np.abs(weights[len(edges) :]).sum()

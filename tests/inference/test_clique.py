@@ -34,7 +34,7 @@ def test_clique_equals_enumeration(seed, n, extra, scale):
     unary = rng.uniform(-scale, scale, size=(n, n_states))
     unary[rng.random(unary.shape) < 0.15] = -np.inf
     unary[np.arange(n), rng.permutation(n_states)[:n]] = rng.normal(size=n)
-    nodes, log_z, exact = clique(graph)(unary)
+    nodes, log_z, exact, _ = clique(graph)(unary)
     expected = enumerate_assignments(graph)(unary)
     assert exact
     np.testing.assert_allclose(nodes, expected.nodes, rtol=1e-10, atol=1e-13)
@@ -48,14 +48,14 @@ def test_clique_equals_enumeration(seed, n, extra, scale):
 
 def test_uniform_unaries_count_matchings():
     """K! / (K - n)! of them."""
-    _, log_z, _ = clique(cliques(3, 4))(np.zeros((12, 6)))
+    _, log_z, *_ = clique(cliques(3, 4))(np.zeros((12, 6)))
     assert np.exp(log_z) == pytest.approx((6 * 5 * 4 * 3) ** 3, rel=1e-12)
 
 
 @pytest.mark.parametrize("n", [8, 12])
 def test_as_many_nodes_as_labels_use_every_label_once(n):
     unary = np.random.default_rng(0).uniform(-900, 900, size=(3 * n, n))
-    nodes, log_z, _ = clique(cliques(3, n))(unary)
+    nodes, log_z, *_ = clique(cliques(3, n))(unary)
     assert np.isfinite(log_z)
     np.testing.assert_allclose(nodes.sum(axis=1), 1, rtol=1e-12)
     np.testing.assert_allclose(nodes.reshape(3, n, n).sum(axis=1), 1, rtol=1e-12)
@@ -74,7 +74,7 @@ def test_no_digits_are_lost_where_the_best_labels_collide():
     n, unary = 5, np.random.default_rng(0).normal(size=(5, 6))
     shifted = unary.copy()
     shifted[:, 0] += 800
-    nodes, log_z, _ = clique(cliques(1, n))(shifted)
+    nodes, log_z, *_ = clique(cliques(1, n))(shifted)
     # Label 0 is surely used once; the rest is a clique of four on five labels.
     log_terms = [
         unary[j, 0] + clique(cliques(1, n - 1))(np.delete(unary[:, 1:], j, axis=0)).log_z
@@ -102,7 +102,7 @@ def test_cliques_of_several_sizes_in_any_order_of_nodes():
 
 
 def test_many_labels_are_no_matter_for_few_nodes():
-    nodes, _, _ = clique(cliques(2, 2))(np.zeros((4, 100)))
+    nodes, *_ = clique(cliques(2, 2))(np.zeros((4, 100)))
     np.testing.assert_allclose(nodes, 0.01, rtol=1e-12)
 
 

@@ -16,7 +16,7 @@ def test_chain_of_a_hundred_thousand(weight):
     """Every step but the first has the K - 1 other states and the one same."""
     n, k = 100_000, 3
     unary = np.full((n, k), -1.0)
-    nodes, log_z, _ = junction_tree(Graph(n, chain(n), np.full(n - 1, weight)))(unary)
+    nodes, log_z, *_ = junction_tree(Graph(n, chain(n), np.full(n - 1, weight)))(unary)
     expected = -n + np.log(k) + (n - 1) * np.log(np.exp(weight) + k - 1)
     assert log_z == pytest.approx(expected, rel=1e-13)
     np.testing.assert_allclose(nodes, 1 / k, rtol=1e-11)
@@ -51,7 +51,7 @@ def test_random_chain_equals_the_forward_backward_algorithm():
     scrambled = np.empty_like(unary)
     scrambled[shuffled] = unary
     infer = junction_tree(graph)
-    nodes, log_z, _ = infer(scrambled)
+    nodes, log_z, *_ = infer(scrambled)
     expected, expected_log_z = forward_backward(unary, transfers(weights, 3))
     assert log_z == pytest.approx(expected_log_z, rel=1e-13)
     np.testing.assert_allclose(nodes[shuffled], expected, atol=1e-12)
@@ -72,7 +72,7 @@ def test_a_long_ladder_equals_the_chain_of_its_rungs():
     left, right, rung = (rng.normal(size=m) * 2 for m in (n - 1, n - 1, n))
     unary = rng.normal(size=(2 * n, k)) * 2
     rails = [chain(n), chain(n) + n, np.column_stack([np.arange(n), np.arange(n) + n])]
-    nodes, log_z, _ = junction_tree(
+    nodes, log_z, *_ = junction_tree(
         Graph(2 * n, np.concatenate(rails), np.concatenate([left, right, rung]))
     )(unary)
     # A state of a rung is that of its left end times K, plus that of its right end.
@@ -115,6 +115,6 @@ def test_contraction_changes_nothing(seed, n_nodes, n_extra):
 def test_a_star_with_many_leaves():
     n, k, w = 20_000, 4, 1.3
     edges = np.column_stack([np.zeros(n - 1, dtype=np.intp), np.arange(1, n)])
-    nodes, log_z, _ = junction_tree(Graph(n, edges, np.full(n - 1, w)))(np.zeros((n, k)))
+    nodes, log_z, *_ = junction_tree(Graph(n, edges, np.full(n - 1, w)))(np.zeros((n, k)))
     assert log_z == pytest.approx(np.log(k) + (n - 1) * np.log(np.exp(w) + k - 1), rel=1e-12)
     np.testing.assert_allclose(nodes, 1 / k, rtol=1e-9)

@@ -60,7 +60,7 @@ def test_the_bound_is_one_and_never_falls(network):
 @given(networks(), st.integers(1, 4))
 def test_the_bound_is_that_of_the_distribution_returned(network, n_sweeps):
     graph, unary = network
-    q, bound, exact = mean_field(graph, max_sweeps=n_sweeps, tol=0.0)(unary)
+    q, bound, exact, _ = mean_field(graph, max_sweeps=n_sweeps, tol=0.0)(unary)
     assert not exact
     np.testing.assert_allclose(q.sum(axis=1), 1, rtol=1e-12)
     assert bound == pytest.approx(bound_by_definition(graph, unary, q), rel=1e-10, abs=1e-10)
@@ -86,7 +86,7 @@ def test_the_ascent_and_the_engine_agree(network):
 def test_without_edges_it_is_exact(network):
     _, unary = network
     expected = independent(edgeless(len(unary)))(unary)
-    nodes, bound, _ = mean_field(edgeless(len(unary)))(unary)
+    nodes, bound, *_ = mean_field(edgeless(len(unary)))(unary)
     np.testing.assert_allclose(nodes, expected.nodes, rtol=1e-12)
     assert bound == pytest.approx(expected.log_z, rel=1e-12, abs=1e-12)
 
@@ -107,7 +107,7 @@ def test_weak_relations_are_nearly_exact():
     edges = np.array(list(itertools.combinations(range(6), 2)))
     graph, unary = Graph(6, edges, 0.01 * rng.normal(size=len(edges))), rng.normal(size=(6, 3))
     exact = enumerate_assignments(graph)(unary)
-    nodes, bound, _ = mean_field(graph)(unary)
+    nodes, bound, *_ = mean_field(graph)(unary)
     np.testing.assert_allclose(nodes, exact.nodes, atol=1e-3)
     assert bound == pytest.approx(exact.log_z, abs=1e-3)
 
@@ -115,7 +115,7 @@ def test_weak_relations_are_nearly_exact():
 def test_from_equal_unaries_it_stays_at_the_stationary_point():
     """The caveat of the docstring: however strong the relation, nothing breaks the symmetry."""
     graph = Graph(2, np.array([[0, 1]]), np.array([10.0]))
-    nodes, bound, _ = mean_field(graph)(np.zeros((2, 2)))
+    nodes, bound, *_ = mean_field(graph)(np.zeros((2, 2)))
     np.testing.assert_allclose(nodes, 0.5)
     assert bound == pytest.approx(2 * np.log(2) + 5)
 
