@@ -5,7 +5,10 @@ returns a function from unary log-potentials to :class:`~cgmm.network.Marginals`
 Each is the function of its file: ``cgmm.inference.gibbs.gibbs``. Chapters 7 and 10 read this room.
 """
 
-from cgmm.inference import auto, clique, gibbs, independent, junction_tree, mean_field, pairs
+from cgmm.inference import (
+    auto, belief_propagation, clique, gibbs, independent, junction_tree, mean_field, pairs,
+    tree_reweighted,
+)  # fmt: skip
 from cgmm.inference.colour_search import forbidden_clique, list_colouring
 from cgmm.inference.colouring import adjacency, by_colour, colour_nodes
 from cgmm.inference.elimination import eliminate, elimination_order, min_fill
@@ -26,6 +29,8 @@ ENGINES: dict[str, Engine] = {
     "pairs": pairs.pairs,
     "clique": clique.clique,
     "junction_tree": junction_tree.junction_tree,
+    "belief_propagation": belief_propagation.belief_propagation,
+    "tree_reweighted": tree_reweighted.tree_reweighted,
     "mean_field": mean_field.mean_field,
     "gibbs": gibbs.gibbs,
     "enumerate": enumerate_assignments,

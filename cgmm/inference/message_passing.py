@@ -1,0 +1,258 @@
+"""Messages along both directions of every edge at once, sweep after sweep. Chapter 10.
+
+Belief propagation and its tree-reweighted kin differ in one number an edge: ρ_e is one, or the
+share of spanning trees in which the edge appears. An edge says only whether its ends are equal::
+
+    belief    b_j(k)    ∝  exp(unary[j, k]) Π_i m_ij(k)^ρ_ij          over the neighbours i of j
+    cavity    q_ji(k)   ∝  b_j(k) / m_ij(k)                           what j thinks without i
+    message   m_ji(k)   =  Σ_l q_ji(l) exp(w/ρ [k = l])               what j tells i
+
+In a fixed point, with Z_j and Z_e the sums that make b_j and the joint belief of an edge sum to
+one, log Z is approximated by Σ_j log Z_j - Σ_e ρ_e log Z_e.
+
+=======  ==========================================================================
+D        directed edges, two for each of the E edges, sorted by the node that listens
+m        log-messages (K, D); for w > 0 without the factor exp(w/ρ)
+h, q     cavities (K, D), in logs and as probabilities
+γ        damping: the share of the old message in the new one, in logs
+=======  ==========================================================================
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cgmm.network import Graph, edge_message
+from cgmm.numerics import BoolArray, FloatArray, IntArray, log_normalise
+
+# A sum of probabilities below this may have lost what matters of it, and is formed again in logs.
+SMALLEST = 1e-280
+# Where relations leave one colouring, logs of all others fall without end, faster and faster.
+FLOOR = -1e12
+# Damping, unless the user says more: the first, and the next one whenever the residual of this many
+# sweeps is not below that share of the residual before them.
+DAMPINGS = (0.3, 0.5, 0.7, 0.85)
+PATIENCE, STUCK = 20, 0.9
+
+
+class Directed(NamedTuple):
+    """Both directions of every edge of a graph in which every node has an edge."""
+
+    edge: IntArray
+    """(D,) the row of the edge."""
+    source: IntArray
+    """(D,) who speaks."""
+    target: IntArray
+    """(D,) who listens, ascending."""
+    starts: IntArray
+    """(n_nodes,) the place of the first message that each node hears."""
+    reverse: IntArray
+    """(D,) the place of the opposite direction."""
+    appearance: FloatArray
+    """(D,) ρ."""
+    weights: FloatArray
+    """(D,) w / ρ."""
+    equal: FloatArray
+    """(D,) exp(w / ρ), at most one."""
+    unequal: FloatArray
+    """(D,) exp(-w / ρ), at most one: what is left of one after division by exp(w / ρ)."""
+
+
+class Settled(NamedTuple):
+    """Where the messages came to."""
+
+    cavities: FloatArray
+    """(K, D) h, normalised."""
+    messages: FloatArray
+    """(K, D) m, as they follow from these cavities."""
+    residual: float
+    """Largest change of a cavity probability in the last sweep, had it not been damped."""
+    n_sweeps: int
+    """How many sweeps there were."""
+
+
+def both_directions(graph: Graph, appearance: FloatArray) -> Directed:
+    """Sort the directions of all edges by the node that listens.
+
+    Parameters
+    ----------
+    graph : Graph
+        Simplified; every node has an edge.
+    appearance : (E,) array
+        ρ_e in (0, 1].
+
+    Returns
+    -------
+    Directed
+        The edges, twice.
+
+    Examples
+    --------
+    >>> edges = both_directions(Graph(3, np.array([[0, 1], [1, 2]]), np.ones(2)), np.ones(2))
+    >>> edges.source, edges.reverse
+    (array([1, 0, 2, 1]), array([1, 0, 3, 2]))
+    """
+    n_edges = len(graph.edges)
+    source, target = np.concatenate([graph.edges, graph.edges[:, ::-1]]).T
+    order = np.argsort(target, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(2 * n_edges)
+    weights = (np.tile(graph.weights, 2) / np.tile(appearance, 2))[order]
+    return Directed(
+        order % max(n_edges, 1),
+        source[order],
+        target[order],
+        np.searchsorted(target[order], np.arange(graph.n_nodes)),
+        place[np.where(order < n_edges, order + n_edges, order - n_edges)],
+        np.tile(appearance, 2)[order],
+        weights,
+        np.exp(np.minimum(weights, 0)),
+        np.exp(-np.maximum(weights, 0)),
+    )
+
+
+# ---------------------------------------------------------------------------- the iteration
+
+
+def settle(
+    edges: Directed, unary: FloatArray, *, max_sweeps: int, tol: float, damping: float | None
+) -> Settled:
+    """Send all messages, again and again, until no cavity changes any more.
+
+    Parameters
+    ----------
+    edges : Directed
+        The edges.
+    unary : (K, n_nodes) array
+        Unary log-potentials; each node has a state, and none that a neighbour's only state forbids.
+    max_sweeps : int
+        Sweeps at most.
+    tol : float
+        The residual at which to stop.
+    damping : float or None
+        γ; None: as little as lets the residual fall.
+
+    Returns
+    -------
+    Settled
+        The last cavities and what they say.
+    """
+    impossible = np.isneginf(unary)
+    idle = impossible[:, edges.target] if impossible.any() else None
+    dampers, residuals = _Damping(damping), []
+    messages = np.zeros((len(unary), len(edges.source)))
+    h, q = cavities(edges, unary, messages)
+    for _ in range(max_sweeps):
+        said = tell(edges, h, q, idle)
+        messages = dampers.mix(said, messages)
+        before = q
+        h, q = cavities(edges, unary, messages)
+        residuals.append(float(np.abs(q - before).max(initial=0.0)) / (1 - dampers.share))
+        if residuals[-1] <= tol:
+            break
+        dampers.adapt(residuals)
+    return Settled(h, tell(edges, h, q, idle), residuals[-1], len(residuals))
+
+
+class _Damping:
+    """As little damping as lets the residual fall, or what the user wants."""
+
+    def __init__(self, wanted: float | None):
+        self.shares = list(DAMPINGS) if wanted is None else [wanted]
+        self.since = 0
+
+    @property
+    def share(self) -> float:
+        """γ, at present."""
+        return self.shares[0]
+
+    def mix(self, new: FloatArray, old: FloatArray) -> FloatArray:
+        """(1 - γ) new + γ old, in place of the new."""
+        if self.share > 0:
+            new *= 1 - self.share
+            new += self.share * old
+        return new
+
+    def adapt(self, residuals: list[float]) -> None:
+        """Take the next damping if the residual has come to a halt with this one."""
+        if len(self.shares) == 1 or len(residuals) < self.since + 2 * PATIENCE:
+            return
+        late, early = residuals[-PATIENCE:], residuals[self.since : -PATIENCE]
+        if min(late) > STUCK * min(early):
+            self.shares, self.since = self.shares[1:], len(residuals)
+
+
+def log_beliefs(edges: Directed, unary: FloatArray, messages: FloatArray) -> FloatArray:
+    """(K, n_nodes) the unaries and all that a node hears, not normalised."""
+    heard = np.add.reduceat(messages * edges.appearance, edges.starts, axis=1)
+    heard += unary
+    return heard
+
+
+def cavities(
+    edges: Directed, unary: FloatArray, messages: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """(K, D) what each node thinks without the one it speaks to: h, and q = exp(h)."""
+    h = np.take(log_beliefs(edges, unary, messages), edges.source, axis=1)
+    h -= np.take(messages, edges.reverse, axis=1)
+    h -= h.max(axis=0)
+    q = np.exp(h)
+    total = q.sum(axis=0)
+    q /= total
+    h -= np.log(total)
+    return h, q
+
+
+def tell(edges: Directed, h: FloatArray, q: FloatArray, idle: BoolArray | None) -> FloatArray:
+    """(K, D) messages; zero where the listener's state is impossible: it does not matter there.
+
+    The sum over the others, 1 - q, is formed from below and above: it must not cancel.
+    """
+    said = np.zeros_like(q)
+    np.cumsum(q[:-1], axis=0, out=said[1:])
+    said[:-1] += np.cumsum(q[:0:-1], axis=0)[::-1]
+    said *= edges.unequal
+    said += edges.equal * q
+    if idle is not None:
+        said[idle] = 1
+    lost = np.flatnonzero(said.min(axis=0) < SMALLEST)
+    said[:, lost] = 1
+    np.log(said, out=said)
+    if len(lost):
+        weights = edges.weights[lost]
+        again = edge_message(h[:, lost].T, weights).T - np.maximum(weights, 0)
+        kept = again if idle is None else np.where(idle[:, lost], 0.0, again)
+        said[:, lost] = np.maximum(kept, FLOOR)
+    return said
+
+
+# ---------------------------------------------------------------------------- the answer
+
+
+def free_energy(edges: Directed, unary: FloatArray, settled: Settled) -> float:
+    """Σ_j log Z_j - Σ_e ρ_e log Z_e, of which the fixed point is a stationary point.
+
+    Parameters
+    ----------
+    edges : Directed
+        The edges.
+    unary : (K, n_nodes) array
+        Unary log-potentials.
+    settled : Settled
+        Cavities and their messages.
+
+    Returns
+    -------
+    float
+        An approximation to log Z, in nats.
+    """
+    _, log_nodes = log_normalise(log_beliefs(edges, unary, settled.messages).T)
+    once = np.flatnonzero(edges.source < edges.target)
+    heard = settled.messages[:, edges.reverse[once]]
+    _, log_edges = log_normalise((settled.cavities[:, once] + heard).T)
+    appearance, weights = edges.appearance[once], edges.weights[once]
+    # The factor exp(w / ρ) that messages lack: Z_j has it ρ times from both sides, Z_e once.
+    factors = appearance @ np.maximum(weights, 0)
+    return float(log_nodes.sum() - appearance @ log_edges + factors)
