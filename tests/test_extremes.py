@@ -78,6 +78,8 @@ KNOWN = {
     "independent": {"must_link": MUST, "labels": PARTLY},
     "pairs": PAIRS,
     "clique": {"must_link": MUST, "cannot_link": [[0, 20], [20, 40], [0, 40]]},
+    "belief_propagation": {"must_link": MUST, "cannot_link": CANNOT, "preferences": ODDS},
+    "tree_reweighted": {"must_link": MUST, "cannot_link": CANNOT, "preferences": ODDS},
     "mean_field": {"must_link": MUST, "preferences": SOFT},
     "gibbs": {"must_link": MUST, "cannot_link": CANNOT, "preferences": ODDS},
     "enumerate": {
