@@ -15,7 +15,7 @@ from small_networks import networks
 from cgmm.inference import enumerate_assignments
 from cgmm.inference.belief_propagation import belief_propagation
 from cgmm.inference.junction_tree import junction_tree
-from cgmm.inference.message_passing import DAMPINGS
+from cgmm.inference.message_passing import DAMPINGS, both_directions, settle
 from cgmm.network import Graph, NetworkError, simplify, spanning_forest
 
 pytestmark = pytest.mark.filterwarnings("ignore:belief propagation did not converge")
@@ -120,6 +120,7 @@ def test_hard_edges_have_the_fixed_point_of_the_definition():
     found = belief_propagation(graph, tol=1e-13)(unary)
     np.testing.assert_allclose(found.nodes, nodes, rtol=1e-9)
     assert found.log_z == pytest.approx(log_z, rel=1e-10)
+    assert not found.exact
 
 
 @pytest.mark.parametrize("weights", [[-np.inf] * 5 + [1.0], [2.0, -1.0, 0.5, 1.5, -3.0, -np.inf]])
@@ -232,6 +233,25 @@ def test_the_warning_says_how_far_off_and_what_to_do_and_points_at_the_caller():
         assert part in text
     assert "inference=partial(belief_propagation, damping=0.9, max_sweeps=5000)" in text
     assert np.isfinite(found.nodes).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_damping_rises_where_the_first_is_too_little(seed):
+    graph, hidden = planted(100, 5, 9, seed)
+    unary = clumps(hidden, 0.5, seed)
+    fixed, rising = (belief_propagation(graph, damping=d)(unary) for d in (DAMPINGS[0], None))
+    assert fixed.residual > 0.1
+    assert rising.residual <= 1e-7
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.5])
+def test_the_residual_is_the_largest_change_that_an_undamped_sweep_would_make(damping):
+    graph, hidden = planted(30, 3, 4, 0)
+    edges, unary = both_directions(graph, np.ones(len(graph.edges))), clumps(hidden, 1.0, 0).T
+    before, after = (settle(edges, unary, max_sweeps=n, tol=0.0, damping=damping) for n in (4, 5))
+    assert (before.n_sweeps, after.n_sweeps) == (4, 5)
+    moved = np.abs(np.exp(after.cavities) - np.exp(before.cavities)).max()
+    assert after.residual == pytest.approx(moved / (1 - damping), rel=1e-9)
 
 
 def test_damping_rises_only_where_it_must():
