@@ -85,9 +85,12 @@ def belief_propagation(
     - At a fixed point the marginals are the derivatives of ``log_z`` in the unaries, as they are
       for an exact engine, so that EM's updates of the weights match counts that belong together.
     - From unaries that are the same for all states the messages stay so, which is right: the
-      network is symmetric. Where it has many separate solutions (dense cannot-links, weak
-      unaries) a slight preference of the unaries decides for one of them, too surely.
-    - ``inference="gibbs", weights="ignore"`` is the independent opinion to ask.
+      network is symmetric. Where it has many separate solutions (three states, 1.5 cannot-links a
+      node or more, components that overlap almost wholly) a slight preference of the unaries
+      decides for one of them, too surely: the messages may well converge, to what is further off
+      than a spanning tree.
+    - Where they do not converge, more damping seldom helps; ``inference="gibbs",
+      weights="ignore"`` is the independent opinion to ask.
 
     Examples
     --------
@@ -175,8 +178,8 @@ def warn_unless_settled(method: str, network: LoopyNetwork, settled: Settled, to
         f"{method} did not converge in {core.n_nodes} nodes that {len(core.edges)} relations tie "
         f"into cycles: after {settled.n_sweeps} sweeps a sweep still changes a probability by "
         f"{settled.residual:.1g}, where {tol:.1g} was asked for. The answer is that of the last "
-        f"sweep. Give it time, inference=partial({name}, damping=0.9, max_sweeps=5000), or compare "
-        "with inference='gibbs', weights='ignore'.",
+        "sweep. Compare it with inference='gibbs', weights='ignore', or damp it and give it time: "
+        f"inference=partial({name}, damping=0.9, max_sweeps=5000).",
         ConvergenceWarning,
     )
 
