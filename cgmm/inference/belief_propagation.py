@@ -119,7 +119,7 @@ def belief_propagation(
         h, log_roots = listen_to_trees(network, unary)
         h_core = h[network.peeling.nodes].T
         settled = settle(edges, h_core, max_sweeps=max_sweeps, tol=tol, damping=damping)
-        warn_unless_settled("belief propagation", network, settled, tol)
+        warn_unless_settled("belief_propagation", network, settled, tol)
         log_z = float(log_roots.sum()) + free_energy(edges, h_core, settled)
         return answer(network, edges, h, settled, log_z)
 
@@ -168,18 +168,17 @@ def answer(
 # ---------------------------------------------------------------------------- checks
 
 
-def warn_unless_settled(method: str, network: LoopyNetwork, settled: Settled, tol: float) -> None:
+def warn_unless_settled(engine: str, network: LoopyNetwork, settled: Settled, tol: float) -> None:
     """Say how far the messages are from a fixed point, and what can be done."""
     if settled.residual <= tol:
         return
     core = network.peeling.core
-    name = method.replace(" ", "_").replace("-", "_")
     warn_caller(
-        f"{method} did not converge in {core.n_nodes} nodes that {len(core.edges)} relations tie "
-        f"into cycles: after {settled.n_sweeps} sweeps a sweep still changes a probability by "
-        f"{settled.residual:.1g}, where {tol:.1g} was asked for. The answer is that of the last "
-        "sweep. Compare it with inference='gibbs', weights='ignore', or damp it and give it time: "
-        f"inference=partial({name}, damping=0.9, max_sweeps=5000).",
+        f"the engine {engine!r} did not converge in {core.n_nodes} nodes that {len(core.edges)} "
+        f"relations tie into cycles: after {settled.n_sweeps} sweeps a sweep still changes a "
+        f"probability by {settled.residual:.1g}, where {tol:.1g} was asked for. The answer is "
+        "that of the last sweep. Compare it with inference='gibbs', weights='ignore', or damp it "
+        f"and give it time: inference=partial({engine}, damping=0.9, max_sweeps=5000).",
         ConvergenceWarning,
     )
 

@@ -111,7 +111,7 @@ def tree_reweighted(
         h, log_roots = listen_to_trees(network, unary)
         h_core = h[network.peeling.nodes].T
         settled = settle(edges, h_core, max_sweeps=max_sweeps, tol=tol, damping=damping)
-        warn_unless_settled("tree-reweighted belief propagation", network, settled, tol)
+        warn_unless_settled("tree_reweighted", network, settled, tol)
         log_z = float(log_roots.sum()) + _bound(trees, edges, h_core, settled.messages)
         return answer(network, edges, h, settled, log_z)
 

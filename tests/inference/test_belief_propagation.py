@@ -18,7 +18,7 @@ from cgmm.inference.junction_tree import junction_tree
 from cgmm.inference.message_passing import DAMPINGS, both_directions, settle
 from cgmm.network import Graph, NetworkError, simplify, spanning_forest
 
-pytestmark = pytest.mark.filterwarnings("ignore:belief propagation did not converge")
+pytestmark = pytest.mark.filterwarnings("ignore:the engine 'belief_propagation' did not")
 
 
 def by_definition(graph, unary, n_sweeps=100):
