@@ -62,6 +62,7 @@ NARROWER: dict[str, set[str]] = {
 # Files that import scikit-learn: estimators, what warns in its name, and data that it bundles.
 SKLEARN = {
     "inference.belief_propagation",
+    "network.errors",
     "mixture.base", "mixture.gaussian_mixture", "mixture.categorical_mixture",
     "mixture.classifier", "mixture.runs",
     "kmeans.base", "kmeans.cop_kmeans", "kmeans.pck_kmeans",

@@ -16,18 +16,18 @@ Chapter 4 gives labels, chapter 5 makes relations, chapters 6 and 7 the network.
 from cgmm.network.engine import (
     Engine, ExactInfer, Infer, Marginals, check_unary, with_most_probable,
 )  # fmt: skip
-from cgmm.network.errors import NetworkError, TooCostlyError
+from cgmm.network.errors import ApproximationWarning, NetworkError, TooCostlyError
 from cgmm.network.graph import (
-    Graph, are_disjoint_pairs, connected_components, edgeless, require_edgeless, simplify,
-    spanning_forest,
+    Graph, are_disjoint_pairs, connected_components, edgeless, log_weight, require_edgeless,
+    simplify, spanning_forest,
 )  # fmt: skip
 from cgmm.network.messages import edge_message
 from cgmm.network.relations import must_link_chain
 from cgmm.network.side_information import SAMPLING, SideInformation
 
 __all__ = [
-    "SAMPLING", "Engine", "ExactInfer", "Graph", "Infer", "Marginals", "NetworkError",
-    "SideInformation", "TooCostlyError", "are_disjoint_pairs", "check_unary",
-    "connected_components", "edge_message", "edgeless", "must_link_chain", "require_edgeless",
-    "simplify", "spanning_forest", "with_most_probable",
+    "SAMPLING", "ApproximationWarning", "Engine", "ExactInfer", "Graph", "Infer", "Marginals",
+    "NetworkError", "SideInformation", "TooCostlyError", "are_disjoint_pairs", "check_unary",
+    "connected_components", "edge_message", "edgeless", "log_weight", "must_link_chain",
+    "require_edgeless", "simplify", "spanning_forest", "with_most_probable",
 ]  # fmt: skip

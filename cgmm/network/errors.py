@@ -1,13 +1,15 @@
-"""What an engine must refuse, whom it blames, and whether it is impossible or only too costly.
+"""What an engine must refuse, and whom it blames; and that an answer is an approximation.
 
 Chapter 7 meets these refusals.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Self
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from cgmm.numerics import IntArray
 
@@ -20,7 +22,7 @@ class NetworkError(ValueError):
     Parameters
     ----------
     message : str
-        With ``{nodes}`` where the nodes are to be named.
+        With ``{nodes}`` where the nodes are to be named, and ``{0}``, ``{1}``, ... where one is.
     nodes : (n,) array of int
         The offenders.
     noun : str, default="node"
@@ -30,6 +32,8 @@ class NetworkError(ValueError):
     --------
     >>> print(NetworkError("{nodes} contradict each other.", np.array([3, 5])))
     nodes 3 and 5 contradict each other.
+    >>> print(NetworkError("{0} leaves {1} no state.", np.array([3, 5]), "point"))
+    point 3 leaves point 5 no state.
     """
 
     def __init__(self, message: str, nodes: IntArray, noun: str = "node"):
@@ -38,7 +42,9 @@ class NetworkError(ValueError):
 
     def __str__(self) -> str:
         """Put the names into the message."""
-        return self.message.replace("{nodes}", _name_nodes(self.nodes, self.noun))
+        message = self.message.replace("{nodes}", _name_nodes(self.nodes, self.noun))
+        one = lambda place: _name_nodes(self.nodes[[int(place[1])]], self.noun)  # noqa: E731
+        return re.sub(r"\{(\d+)\}", one, message)
 
     def renamed(self, names: IntArray, noun: str | None = None) -> Self:
         """Return the same error where node j is called ``names[j]``, and nodes perhaps points."""
@@ -52,6 +58,16 @@ class TooCostlyError(NetworkError):
     --------
     >>> print(TooCostlyError("{nodes} would take 8 TiB.", np.array([0, 1, 2])))
     nodes 0, 1 and 2 would take 8 TiB.
+    """
+
+
+class ApproximationWarning(ConvergenceWarning):
+    """Exact inference costs too much somewhere: what was answered there is an approximation.
+
+    Examples
+    --------
+    >>> issubclass(ApproximationWarning, ConvergenceWarning)
+    True
     """
 
 

@@ -186,6 +186,33 @@ def are_disjoint_pairs(graph: Graph) -> bool:
     return len(np.unique(graph.edges)) == graph.edges.size
 
 
+def log_weight(graph: Graph, unary: FloatArray, z: IntArray) -> float:
+    """The log-weight of one joint assignment: that of its states, and of the edges that act.
+
+    Parameters
+    ----------
+    graph : Graph
+        Any graph.
+    unary : (n_nodes, K) array
+        Log-potentials.
+    z : (n_nodes,) int array
+        A state for each node.
+
+    Returns
+    -------
+    float
+        ``Σ_j unary[j, z_j] + Σ_e w_e [z_a = z_b]`` in nats; ``-inf`` if it is forbidden.
+
+    Examples
+    --------
+    >>> graph = Graph(2, np.array([[0, 1]]), np.array([0.5]))
+    >>> log_weight(graph, np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1, 1]))
+    6.5
+    """
+    acts = z[graph.edges[:, 0]] == z[graph.edges[:, 1]]
+    return float(unary[np.arange(len(z)), z].sum() + graph.weights[acts].sum())
+
+
 # ---------------------------------------------------------------------- structure
 
 

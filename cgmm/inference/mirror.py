@@ -1,0 +1,188 @@
+"""Two states only: a cannot-link is a must-link to the mirror image. Chapter 7.
+
+With K = 2, z_a ≠ z_b says that b is in the state in which a is not. A component of cannot-links
+then has two colours, and one state left to choose: its nodes are contracted into one, whose state
+s is that of the first colour, the other colour having the other. No sum over assignments is needed;
+two colours are found in time linear in the graph, where to ask for three is NP-complete. Edges of
+finite weight remain, between contracted nodes. One whose ends have different colours says w where
+the contracted states *differ*: w [s ≠ s'] = w - w [s = s'], a constant and the opposite weight.
+
+=====  ======================================================================
+j, c   node; ``node_of[j]`` = c, the contracted node that it is a member of
+p_j    parity: 1 if j has the opposite state of its contracted node
+s      state of a contracted node: z_j = s xor p_j
+w      log-weight of an edge
+=====  ======================================================================
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import block_array, coo_array, csgraph, csr_array
+
+from cgmm.network import Graph, NetworkError, simplify
+from cgmm.numerics import BoolArray, FloatArray, IntArray
+
+__all__ = ["Mirror", "contract_mirrored"]
+
+
+class Mirror(NamedTuple):
+    """A network of two states without its cannot-links, and the way there and back."""
+
+    graph: Graph
+    """Contracted nodes, tied by finite weights."""
+    node_of: IntArray
+    """(n_nodes,) the contracted node of each node."""
+    parity: BoolArray
+    """(n_nodes,) whether its state is the opposite one."""
+    constant: float
+    """What edges add to log Z whatever the assignment."""
+    hard: csr_array
+    """(n_nodes, n_nodes) the cannot-links, from which an error shows the chain that clashes."""
+
+    def enter(self, unary: FloatArray) -> FloatArray:
+        """Log-potentials (contracted, 2): sums over the members, mirrored where they are."""
+        u = self._turned(unary)
+        n = self.graph.n_nodes
+        h = np.array([np.bincount(self.node_of, column, n) for column in u.T], dtype=float).T
+        impossible = np.flatnonzero(h.max(axis=1) == -np.inf)
+        if len(impossible):
+            self._refuse(u, int(impossible[0]))
+        return h
+
+    def leave(self, of_contracted: FloatArray) -> FloatArray:
+        """From marginals (contracted, 2) to those of the nodes."""
+        return self._turned(of_contracted[self.node_of])
+
+    def trace_back(self, s: IntArray) -> IntArray:
+        """From states of contracted nodes to those of the nodes."""
+        return s[self.node_of] ^ self.parity.astype(np.intp)
+
+    def members(self, contracted: IntArray) -> IntArray:
+        """All nodes that went into some contracted ones."""
+        return np.flatnonzero(np.isin(self.node_of, contracted))
+
+    def _turned(self, rows: FloatArray) -> FloatArray:
+        """Exchange the two columns of nodes that have the opposite state."""
+        return np.where(self.parity[:, None], rows[:, ::-1], rows)
+
+    def _refuse(self, u: FloatArray, contracted: int) -> None:
+        """Two members that evidence pins to different colourings, and the chain between them."""
+        members = np.flatnonzero(self.node_of == contracted)
+        pinned = [members[u[members, s] == -np.inf][0] for s in range(2)]
+        chain = _path(self.hard, int(pinned[0]), int(pinned[1]))
+        ends = [int(u[j, 0] == -np.inf) ^ int(self.parity[j]) for j in (chain[0], chain[-1])]
+        raise NetworkError(
+            "no joint assignment of {nodes} is possible with K = 2: the evidence leaves {0} only "
+            f"the state {ends[0]} and {{{len(chain) - 1}}} only the state {ends[1]}, but "
+            f"cannot-links tie them by {_show(len(chain))}, along which the two states alternate. "
+            "Revise a relation or the evidence, or use more components.",
+            np.array(chain),
+        )
+
+
+def contract_mirrored(graph: Graph) -> Mirror | None:
+    """Contract the cannot-links of a network of two states.
+
+    Parameters
+    ----------
+    graph : Graph
+        Simplified. Edges of finite weight may tie whatever they like.
+
+    Returns
+    -------
+    Mirror, or None
+        The smaller network; None if there is no cannot-link.
+
+    Raises
+    ------
+    NetworkError
+        If cannot-links form a cycle of odd length, which is shown: no two states will do.
+
+    Examples
+    --------
+    A path of cannot-links, and a preference between its ends, which have the same colour:
+
+    >>> path = np.array([[0, 1], [1, 2], [0, 2]])
+    >>> mirror = contract_mirrored(Graph(3, path, np.array([-np.inf, -np.inf, 0.7])))
+    >>> mirror.graph.n_nodes, mirror.constant, mirror.parity
+    (1, 0.7, array([False,  True, False]))
+    """
+    is_hard = graph.weights == -np.inf
+    if not is_hard.any():
+        return None
+    hard = _matrix(graph.edges[is_hard], graph.n_nodes)
+    node_of, parity = _two_colours(hard)
+    soft = graph.edges[~is_hard]
+    ends, opposite = node_of[soft], parity[soft[:, 0]] != parity[soft[:, 1]]
+    inside = ends[:, 0] == ends[:, 1]
+    w = graph.weights[~is_hard]
+    # Between two nodes: w [s ≠ s'] = w - w [s = s']. Within one: w, or nothing.
+    constant = float(w[inside != opposite].sum())
+    signed = np.where(opposite, -w, w)[~inside]
+    smaller = simplify(Graph(int(node_of.max()) + 1, ends[~inside], signed))
+    return Mirror(smaller, node_of, parity, constant, hard)
+
+
+def _matrix(edges: IntArray, n_nodes: int) -> csr_array:
+    """(n_nodes, n_nodes) symmetric matrix of ones."""
+    ends = np.concatenate([edges, edges[:, ::-1]])
+    return coo_array((np.ones(len(ends)), tuple(ends.T)), shape=(n_nodes, n_nodes)).tocsr()
+
+
+def _two_colours(hard: csr_array) -> tuple[IntArray, BoolArray]:
+    """Component of every node and its colour, or an odd cycle.
+
+    In the double cover every node has two copies, and an edge joins each copy of a with the *other*
+    copy of b. A component that two colours can do has its copies in two components, one for each
+    way to colour it.
+    """
+    cover = block_array([[None, hard], [hard, None]], format="csr")
+    first, second = csgraph.connected_components(cover, directed=False)[1].reshape(2, -1)
+    odd = np.flatnonzero(first == second)
+    if len(odd):
+        cycle = np.array(_odd_cycle(hard, int(odd[0])))
+        raise NetworkError(
+            "no joint assignment of {nodes} is possible with K = 2: cannot-links tie them in a "
+            f"cycle of odd length, {_show(len(cycle))} - {{0}}, along which two states cannot "
+            "alternate. Use more components, or remove one of these cannot-links.",
+            cycle,
+        )
+    _, node_of = np.unique(np.minimum(first, second), return_inverse=True)
+    return node_of, first > second
+
+
+def _odd_cycle(hard: csr_array, start: int) -> list[int]:
+    """A cycle of odd length in the component of a node: an edge between two of equal depth."""
+    order, before = csgraph.breadth_first_order(hard, start, directed=False)
+    depth = np.full(hard.shape[0], -1)
+    depth[start] = 0
+    for v in order[1:].tolist():
+        depth[v] = depth[before[v]] + 1
+    rows = np.repeat(np.arange(hard.shape[0]), np.diff(hard.indptr))
+    level = (depth[rows] == depth[hard.indices]) & (depth[rows] >= 0)
+    edge = np.flatnonzero(level)[depth[rows[level]].argmin()]
+    left, right = [int(rows[edge])], [int(hard.indices[edge])]
+    while left[-1] != right[-1]:
+        left.append(int(before[left[-1]]))
+        right.append(int(before[right[-1]]))
+    return left[::-1] + right[:-1]
+
+
+def _path(hard: csr_array, start: int, end: int) -> list[int]:
+    """A shortest chain of cannot-links."""
+    before = csgraph.breadth_first_order(hard, end, directed=False)[1]
+    chain = [start]
+    while chain[-1] != end:
+        chain.append(int(before[chain[-1]]))
+    return chain
+
+
+def _show(n: int) -> str:
+    """Places for the names of the nodes along a chain, at most the ends of a long one."""
+    places = [f"{{{i}}}" for i in range(n)]
+    if n > 10:
+        places[5:-4] = [f"... ({n - 9} more)"]
+    return " - ".join(places)

@@ -1,0 +1,209 @@
+"""Networks made smaller before any engine sees them: each step against enumeration."""
+
+import re
+import time
+
+import numpy as np
+import pytest
+from grids_and_chains import chain, grid
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_networks import networks
+
+from cgmm.inference import enumerate_assignments
+from cgmm.inference.evidence_reduction import propagate_evidence
+from cgmm.inference.mirror import contract_mirrored
+from cgmm.inference.reduction import reducer
+from cgmm.network import Graph, NetworkError, log_weight, simplify
+
+MIXED = networks(p_forbidden=0.4)
+HARD = networks(p_forbidden=1.0)
+
+
+def ask(graph, unary):
+    """The answer of enumeration, or None where nothing is possible."""
+    try:
+        return enumerate_assignments(graph)(unary)
+    except ValueError:
+        return None
+
+
+def steps(graph, unary):
+    """Every way to reduce a network: (h, smaller graph, constant, way back of z and of nodes)."""
+    same = lambda answer: answer  # noqa: E731
+    evidence = propagate_evidence(graph, unary > -np.inf)
+    yield evidence.enter(unary), evidence.graph, evidence.constant, same, same
+    reduced = reducer(graph)(unary)
+    yield reduced.h, reduced.graph, reduced.constant, reduced.trace_back, reduced.leave
+    mirror = contract_mirrored(graph) if unary.shape[1] == 2 else None
+    if mirror is not None:
+        yield mirror.enter(unary), mirror.graph, mirror.constant, mirror.trace_back, mirror.leave
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    problem=st.one_of(MIXED, HARD), more=st.sampled_from([0.0, 0.3, 0.6]), seed=st.integers(0, 99)
+)
+def test_reductions_change_nothing(problem, more, seed):
+    """Marginals, log Z and the best assignment; where nothing is possible nothing is invented."""
+    graph, unary = problem
+    graph, rng = simplify(graph), np.random.default_rng(seed)
+    masked = rng.random(unary.shape) < more
+    masked[np.arange(len(unary)), unary.argmax(axis=1)] = False
+    unary = np.where(masked, -np.inf, unary)
+    expected, before = ask(graph, unary), unary.copy()
+    try:
+        found = list(steps(graph, unary))
+    except NetworkError as error:
+        if expected is not None:
+            raise AssertionError("a contradiction where there is none") from error
+        return
+    for h, smaller, constant, trace_back, leave in found:
+        said = ask(smaller, h)
+        if expected is None:
+            assert said is None
+            continue
+        np.testing.assert_allclose(leave(said.nodes), expected.nodes, rtol=0, atol=1e-11)
+        assert said.log_z + constant == pytest.approx(expected.log_z, rel=1e-12, abs=1e-11)
+        z = trace_back(enumerate_assignments(smaller).most_probable(h))
+        best = enumerate_assignments(graph).most_probable(unary)
+        top = log_weight(graph, unary, best)
+        assert log_weight(graph, unary, z) == pytest.approx(top, rel=1e-12, abs=1e-11)
+    np.testing.assert_array_equal(unary, before)
+
+
+# ------------------------------------------------------------------------- two states
+
+
+@settings(deadline=None)
+@given(problem=networks(max_states=2, p_forbidden=0.5))
+def test_two_states_leave_no_cannot_link_or_an_odd_cycle_is_shown(problem):
+    """The cycle is one: its neighbours are cannot-linked, and its length is odd."""
+    graph = simplify(problem[0])
+    hard = {frozenset(edge) for edge in graph.edges[graph.weights == -np.inf].tolist()}
+    try:
+        mirror = contract_mirrored(graph)
+    except NetworkError as error:
+        cycle = error.nodes.tolist()
+        assert len(cycle) % 2 == 1
+        assert len(set(cycle)) == len(cycle)
+        around = zip(cycle, [*cycle[1:], cycle[0]], strict=True)
+        assert all(frozenset(edge) in hard for edge in around)
+        assert ask(graph, np.zeros((graph.n_nodes, 2))) is None
+        return
+    if mirror is None:
+        assert not hard
+        return
+    assert np.isfinite(mirror.graph.weights).all()
+    a, b = np.array([sorted(edge) for edge in hard]).T
+    assert (mirror.node_of[a] == mirror.node_of[b]).all()
+    assert (mirror.parity[a] != mirror.parity[b]).all()
+
+
+def test_an_odd_cycle_is_named_by_points_when_nodes_are():
+    ring = Graph(7, np.array([[1, 2], [2, 3], [3, 4], [4, 5], [1, 5], [5, 6]]), np.full(6, -np.inf))
+    with pytest.raises(NetworkError) as caught:
+        contract_mirrored(ring)
+    names = 10 * np.arange(7)
+    renamed = str(caught.value.renamed(names, "point"))
+    shown = re.search(r"cycle of odd length, (.*), along which", renamed)[1]
+    points = [int(point) for point in re.findall(r"point (\d+)", shown)]
+    assert len(points) == 6
+    assert points[0] == points[-1]
+    assert sorted(points[1:]) == [10, 20, 30, 40, 50]
+
+
+def test_evidence_that_a_chain_of_two_states_contradicts_is_shown_with_the_chain():
+    path = Graph(6, chain(6), np.full(5, -np.inf))
+    unary = np.zeros((6, 2))
+    unary[1], unary[4] = [0, -np.inf], [0, -np.inf]
+    with pytest.raises(NetworkError, match=r"node 1 - node 2 - node 3 - node 4") as caught:
+        reducer(path)(unary)
+    assert "leaves node 1 only the state 0 and node 4 only the state 0" in str(caught.value)
+    unary[4] = [-np.inf, 0]
+    assert reducer(path)(unary).graph.n_nodes == 1
+
+
+def test_a_million_cannot_links_of_two_states_are_quick():
+    graph = simplify(Graph(250_000, grid(500, 500), np.full(499_000, -np.inf)))
+    began = time.process_time()
+    mirror = contract_mirrored(graph)
+    assert time.process_time() - began < 5
+    assert mirror.graph.n_nodes == 1
+    row, column = np.divmod(np.arange(250_000), 500)
+    np.testing.assert_array_equal(mirror.parity ^ mirror.parity[0], (row + column) % 2 == 1)
+
+
+# --------------------------------------------------------------------------- evidence
+
+
+def test_a_label_passes_through_cannot_links_as_far_as_it_decides():
+    """K = 3: 0 and 1 leave 2 one state, which takes it from 3; 3 and 4 are still open."""
+    edges = np.array([[0, 2], [1, 2], [2, 3], [3, 4], [0, 4]])
+    graph = Graph(5, edges, np.array([-np.inf, -np.inf, -np.inf, -np.inf, 0.7]))
+    possible = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]], dtype=bool)
+    left = propagate_evidence(graph, possible)
+    np.testing.assert_array_equal(left.graph.edges, [[3, 4]])
+    np.testing.assert_array_equal(np.isneginf(left.addend[3]), [False, False, True])
+    np.testing.assert_array_equal(left.addend[4], [0.7, 0, 0])
+
+
+def test_an_edge_between_nodes_without_a_common_state_goes():
+    graph = Graph(2, np.array([[0, 1]]), np.array([3.0]))
+    left = propagate_evidence(graph, np.array([[1, 1, 0, 0], [0, 0, 1, 1]], dtype=bool))
+    assert len(left.graph.edges) == 0
+    assert left.constant == 0
+
+
+def clash_of(n_states=3):
+    """Nodes 0 and 1 leave 2 the state 2, nodes 3 and 4 leave it to 5, and 2 - 5 is a clash."""
+    edges = np.array([[0, 2], [1, 2], [3, 5], [4, 5], [2, 5]])
+    possible = np.ones((6, n_states), dtype=bool)
+    for node, state in ((0, 0), (1, 1), (3, 0), (4, 1)):
+        possible[node] = np.arange(n_states) == state
+    return Graph(6, edges, np.full(5, -np.inf)), possible
+
+
+def test_a_contradiction_shows_the_steps_from_the_evidence_to_it():
+    graph, possible = clash_of()
+    with pytest.raises(NetworkError) as caught:
+        propagate_evidence(graph, possible)
+    shown = str(caught.value)
+    for step in (
+        "the evidence leaves node 0 only the state 0",
+        "the evidence leaves node 4 only the state 1",
+        "has no state",
+    ):
+        assert step in shown
+    assert re.search(r"node [25], cannot-linked with .*, has only the state 2", shown)
+    assert set(caught.value.nodes.tolist()) == set(range(6))
+    renamed = str(caught.value.renamed(np.arange(6) + 100, "point"))
+    assert "the evidence leaves point 100 only the state 0" in renamed
+    assert "node" not in renamed
+
+
+@settings(deadline=None)
+@given(problem=networks(max_nodes=6, p_forbidden=1.0), seed=st.integers(0, 999))
+def test_what_a_contradiction_blames_is_a_contradiction_by_itself(problem, seed):
+    graph, unary = problem
+    rng = np.random.default_rng(seed)
+    possible = rng.random(unary.shape) < 0.4
+    possible[np.arange(len(unary)), rng.integers(unary.shape[1], size=len(unary))] = True
+    try:
+        propagate_evidence(simplify(graph), possible)
+    except NetworkError as error:
+        blamed = np.isin(graph.edges, error.nodes).all(axis=1)
+        alone = Graph(graph.n_nodes, graph.edges[blamed], graph.weights[blamed])
+        assert ask(alone, np.where(possible, 0.0, -np.inf)) is None
+
+
+def test_a_long_chain_of_steps_is_shown_by_its_ends():
+    """A path of 50 nodes, each with two states of three, one of them its neighbour's."""
+    n = 50
+    possible = np.ones((n, 3), dtype=bool)
+    possible[np.arange(n), (np.arange(n) + 1) % 3] = False
+    possible[0] = [True, False, False]
+    possible[-1] = np.arange(3) == (n - 2) % 3
+    with pytest.raises(NetworkError, match=r"steps more\), .*has no state") as caught:
+        propagate_evidence(Graph(n, chain(n), np.full(n - 1, -np.inf)), possible)
+    assert len(str(caught.value)) < 1500
