@@ -45,7 +45,7 @@ from cgmm.network import (
     simplify,
     with_most_probable,
 )
-from cgmm.numerics import FloatArray, IntArray, blocks, log_normalise
+from cgmm.numerics import BoolArray, FloatArray, IntArray, blocks, log_normalise
 
 __all__ = ["clique"]
 
@@ -102,7 +102,9 @@ def clique(graph: Graph) -> ExactInfer:
         unary = check_unary(graph, unary)
         nodes, log_z = np.empty(unary.shape), 0.0
         for members in groups:
-            nodes[members], log_sums = _sum_of_matchings(unary[members], members)
+            _require_reach(unary.shape[1], members)
+            nodes[members], log_sums = sum_of_matchings(unary[members])
+            _require_matchings(log_sums > -np.inf, unary.shape[1], members)
             log_z += log_sums.sum()
         return Marginals(nodes, float(log_z), exact=True)
 
@@ -110,7 +112,8 @@ def clique(graph: Graph) -> ExactInfer:
         unary = check_unary(graph, unary)
         z = np.empty(len(unary), dtype=np.intp)
         for members in groups:
-            z[members] = _best_matchings(unary[members], members)
+            z[members], possible = best_matchings(unary[members])
+            _require_matchings(possible, unary.shape[1], members)
         return z
 
     return with_most_probable(infer, most_probable)
@@ -157,23 +160,30 @@ def _missing_pair(graph: Graph, members: IntArray) -> IntArray:
 # ------------------------------------------------------------------------- the best
 
 
-def _best_matchings(u: FloatArray, members: IntArray) -> IntArray:
-    """(B, n) labels of the best matching of each clique; u is (B, n, K)."""
-    _require_labels(u.shape[2], members)
-    return np.array([_best_matching(v, nodes) for v, nodes in zip(u, members, strict=True)])
+def best_matchings(u: FloatArray) -> tuple[IntArray, BoolArray]:
+    """(B, n) labels of the best matching of each clique, and (B,) whether it has any."""
+    z, possible = np.zeros(u.shape[:2], dtype=np.intp), np.ones(len(u), dtype=bool)
+    if u.shape[1] > u.shape[2]:
+        return z, ~possible
+    for i, v in enumerate(u):
+        # By the Jonker-Volgenant algorithm.
+        try:
+            z[i] = linear_sum_assignment(v, maximize=True)[1]
+        except ValueError:
+            possible[i] = False
+    return z, possible
 
 
-def _best_matching(u: FloatArray, nodes: IntArray) -> IntArray:
-    """(n,) labels of the best matching, by the Jonker-Volgenant algorithm."""
-    try:
-        return linear_sum_assignment(u, maximize=True)[1]
-    except ValueError:
+def _require_matchings(possible: BoolArray, n_states: int, members: IntArray) -> None:
+    """Name a clique that has no matching: it needs more labels, or the evidence forbids it."""
+    _require_labels(n_states, members)
+    if not possible.all():
         raise NetworkError(
-            f"no joint assignment of {{nodes}} is possible with K = {u.shape[1]}: they are "
+            f"no joint assignment of {{nodes}} is possible with K = {n_states}: they are "
             "mutually cannot-linked, and the evidence leaves some of them fewer labels than they "
             "are. Revise the relations or the evidence.",
-            nodes,
-        ) from None
+            members[possible.argmin()],
+        )
 
 
 def _require_labels(n_states: int, members: IntArray) -> None:
@@ -206,32 +216,44 @@ def _prices(u: FloatArray, best: IntArray) -> FloatArray:
 # -------------------------------------------------------------------------- the sum
 
 
-def _sum_of_matchings(u: FloatArray, members: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Marginals (B, n, K) and log Z (B,) of cliques of one size."""
+def sum_of_matchings(u: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Marginals (B, n, K) and log Z (B,) of cliques; zeros and -inf where there is no matching."""
     n_cliques, n, n_states = u.shape
     if n == 1:
         nodes, log_sums = log_normalise(u[:, 0])
         return nodes[:, None], log_sums
-    _require_labels(n_states, members)
-    _require_reach(n, n_states, members)
-    nodes, log_sums = np.empty(u.shape), np.empty(n_cliques)
-    n_sets = sum(comb(n_states, j) for j in range(n + 1))
-    for part in blocks(n_cliques, n_sets, at_least=16):
-        best = _best_matchings(u[part], members[part])
-        nodes[part], log_sums[part] = _forward_backward(u[part], best)
+    nodes, log_sums = np.zeros(u.shape), np.full(n_cliques, -np.inf)
+    best, possible = best_matchings(u)
+    rows = np.flatnonzero(possible)
+    for part in blocks(len(rows), count_sets(n, n_states)[0], at_least=16):
+        chosen = rows[part]
+        nodes[chosen], log_sums[chosen] = _forward_backward(u[chosen], best[chosen])
     return nodes, log_sums
 
 
-def _require_reach(n: int, n_states: int, members: IntArray) -> None:
-    """Refuse before anything of size 2^K is allocated."""
+def count_sets(n: int, n_states: int) -> tuple[int, int]:
+    """Sets of labels that a clique of n nodes visits, and transitions between them."""
     n_sets = sum(comb(n_states, j) for j in range(n + 1))
-    n_transitions = sum(n_states * comb(n_states - 1, j) for j in range(n))
-    if n_sets > MAX_SETS or n_transitions > MAX_TRANSITIONS:
+    return n_sets, sum(n_states * comb(n_states - 1, j) for j in range(n))
+
+
+def is_within_reach(n: int, n_states: int) -> bool:
+    """Whether the sets of a clique of n nodes are few enough; more nodes than labels have none."""
+    n_sets, n_transitions = count_sets(n, n_states)
+    return n == 1 or n > n_states or (n_sets <= MAX_SETS and n_transitions <= MAX_TRANSITIONS)
+
+
+def _require_reach(n_states: int, members: IntArray) -> None:
+    """Refuse before anything of size 2^K is allocated."""
+    n = members.shape[1]
+    _require_labels(n_states, members)
+    if not is_within_reach(n, n_states):
+        n_sets, n_transitions = count_sets(n, n_states)
         raise TooCostlyError(
             f"{{nodes}} are mutually cannot-linked; with K = {n_states} exact inference would "
             f"visit {n_sets:,} sets of labels by {n_transitions:,} transitions, more than "
-            f"{MAX_SETS:,} and {MAX_TRANSITIONS:,}. Use 'gibbs', 'spanning_tree', or fewer "
-            "cannot-links.",
+            f"{MAX_SETS:,} and {MAX_TRANSITIONS:,}. Use inference='auto', which approximates "
+            "where exact inference costs too much.",
             members[0],
         )
 
