@@ -8,15 +8,16 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterator
+from contextvars import ContextVar
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
-    "blocks", "check_integer", "check_labels", "check_pairs", "check_ranges", "log_normalise",
-    "warn_caller",
+    "WarnedOnce", "blocks", "check_integer", "check_labels", "check_pairs", "check_ranges",
+    "log_normalise", "warn_caller",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -323,12 +324,62 @@ def warn_caller(message: str, category: type[Warning]) -> None:
     Warns
     -----
     category
-        Attributed to the caller's line, however deep inside the package it arises.
+        Attributed to the caller's line, however deep inside the package it arises. Within
+        :class:`WarnedOnce` it is held back.
     """
+    held = _HELD.get()
+    if held is not None:
+        held.append((message, category))
+        return
     level, frame = 1, sys._getframe()
     while frame is not None and _is_own(frame):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+class WarnedOnce:
+    """Within a ``with``, holds back what :func:`warn_caller` says; at its end says each thing once.
+
+    For loops whose steps would each give the same warning. Threads do not share it.
+
+    Parameters
+    ----------
+    *kinds : types of Warning
+        Of each of these only the last is given, whatever its words.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     with WarnedOnce(RuntimeWarning):
+    ...         for step in range(3):
+    ...             warn_caller("again", UserWarning)
+    ...             warn_caller(f"step {step}", RuntimeWarning)
+    >>> [str(warning.message) for warning in told]
+    ['again', 'step 2']
+    """
+
+    def __init__(self, *kinds: type[Warning]):
+        self.kinds = kinds
+
+    def __enter__(self) -> Self:
+        """Hold back from here on."""
+        self.held: list[tuple[str, type[Warning]]] = []
+        self.before = _HELD.set(self.held)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Say what was held back, also where an error passes: the warnings may explain it."""
+        _HELD.reset(self.before)
+        distinct = {
+            kind if kind in self.kinds else (text, kind): (text, kind) for text, kind in self.held
+        }
+        for text, kind in distinct.values():
+            warn_caller(text, kind)
+
+
+_HELD: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("held", default=None)
+# The warnings held back at present; None: nobody holds any.
 
 
 def _is_own(frame: FrameType) -> bool:

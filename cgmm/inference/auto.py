@@ -1,74 +1,64 @@
-"""The cheapest exact engine for each component, or a refusal where it costs too much. Chapter 7.
+"""Exact wherever it is cheap, an approximation that says so elsewhere. Chapters 7 and 10.
 
-==========================  ===============================================
-component                   engine
-==========================  ===============================================
-one node                    independent
-two nodes                   pairs
-mutually cannot-linked      clique
-any other                   junction_tree
-==========================  ===============================================
+The network is reduced (:mod:`cgmm.inference.reduction`) and divided among exact engines
+(:mod:`cgmm.inference.division`), as :mod:`cgmm.inference.exact` does, with a budget of about a
+second a call. Components beyond it are answered by belief propagation, all at once, with a warning;
+their joint assignment is the best that a search from the marginals finds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterator
+from importlib import import_module
+from typing import cast
 
 import numpy as np
 
-from cgmm.inference.clique import clique
-from cgmm.inference.clique_tree import MAX_BYTES
-from cgmm.inference.independent import independent
-from cgmm.inference.junction_tree import junction_tree
-from cgmm.inference.pairs import pairs
-from cgmm.network import (
-    ExactInfer,
-    Graph,
-    Marginals,
-    NetworkError,
-    check_unary,
-    connected_components,
-    edgeless,
-    simplify,
-    with_most_probable,
-)
-from cgmm.numerics import FloatArray, IntArray
+from cgmm.inference.clique_tree import MAX_BYTES, in_words
+from cgmm.inference.composition import ComposedInfer, compose
+from cgmm.inference.division import Budget, Part, Wide, answer_for, disjoint_union, divide
+from cgmm.network import ApproximationWarning, ExactInfer, Graph, Infer, with_most_probable
+from cgmm.numerics import FloatArray, IntArray, warn_caller
 
 __all__ = ["auto"]
 
-INDEPENDENT, PAIRS, CLIQUE, JUNCTION_TREE = range(4)
+# Entries of tables that are visited in about a second.
+MAX_OPERATIONS = 100_000_000
 
 
-class _Part(NamedTuple):
-    """All components that one engine takes care of."""
-
-    nodes: IntArray
-    """Their nodes, under the names of the whole graph."""
-    infer: ExactInfer
-
-
-def auto(graph: Graph, *, max_bytes: int = MAX_BYTES) -> ExactInfer:
-    """Engine that takes for every component the cheapest exact engine.
+def auto(
+    graph: Graph, *, max_bytes: int = MAX_BYTES, max_operations: float = MAX_OPERATIONS
+) -> ComposedInfer:
+    """Engine that is exact wherever that is cheap, and approximates elsewhere.
 
     Parameters
     ----------
     graph : Graph
         Any graph.
     max_bytes : int, default=2**31
-        What :func:`~cgmm.inference.junction_tree.junction_tree` may allocate.
+        What tables of exact inference may take.
+    max_operations : float, default=1e8
+        Entries of tables that exact inference may visit in one call: about a second. The cheapest
+        components are answered exactly first.
 
     Returns
     -------
     callable
-        From unaries (n_nodes, K) to exact marginals and log Z, with ``most_probable``.
+        From unaries (n_nodes, K) to marginals and log Z, exact if the field ``exact`` says so.
+        ``most_probable`` gives the most probable joint assignment, in components that are
+        approximated the best found; it breaks no cannot-link. ``answered`` tells who answers what,
+        a list of :class:`~cgmm.inference.costs.Answer`; each has ``exact``.
 
     Raises
     ------
     NetworkError
-        When called: if a component has no possible assignment; it is named.
-    TooCostlyError
-        When called: if exact inference in a component is out of reach; it is named.
+        When called: if a component has no possible assignment, as far as exact engines, evidence
+        and odd cycles show it; it is named.
+
+    Warns
+    -----
+    ApproximationWarning
+        Once, when first called: if a component is beyond the budgets; its size and width are named.
 
     Examples
     --------
@@ -85,71 +75,55 @@ def auto(graph: Graph, *, max_bytes: int = MAX_BYTES) -> ExactInfer:
     >>> infer.most_probable(unary)
     array([0, 1, 0, 0, 0, 1])
     """
-    graph = simplify(graph)
-    parts = list(_parts(graph, _kinds(graph), max_bytes))
-    if len(parts) == 1:
-        return parts[0].infer
+    budget, warned = Budget(max_bytes, max_operations), list[bool]()
 
-    def infer(unary: FloatArray) -> Marginals:
-        unary = check_unary(graph, unary)
-        # Column-major, as log densities are.
-        nodes, log_z = np.empty(unary.shape[::-1]).T, 0.0
-        for part in parts:
-            marginals = _ask(part, part.infer, unary)
-            nodes[part.nodes] = marginals.nodes
-            log_z += marginals.log_z
-        return Marginals(nodes, log_z, exact=True)
+    def split(part: Graph, n_states: int) -> list[Part]:
+        def approximate(wide: list[Wide]) -> Iterator[Part]:
+            if not warned:
+                warned.append(True)
+                _warn(wide, n_states, budget)
+            yield _by_belief_propagation(wide)
+
+        return divide(part, n_states, budget, approximate)
+
+    return compose(graph, split)
+
+
+def _by_belief_propagation(wide: list[Wide]) -> Part:
+    """All of them at once."""
+    graph = disjoint_union([part.graph for part in wide])
+    nodes = np.concatenate([part.nodes for part in wide])
+    answer = answer_for("belief_propagation", graph, [part.cost for part in wide])
+    return Part(nodes, _propagating(graph), answer)
+
+
+def _propagating(graph: Graph) -> ExactInfer:
+    """Belief propagation, and the best assignment found from its marginals."""
+    # The search stands on exact engines itself: imported where it is needed, there is no circle.
+    propagate = import_module("cgmm.inference.belief_propagation").belief_propagation
+    search = import_module("cgmm.inference.best_assignment").best_assignment
+    infer: Infer = propagate(graph)
 
     def most_probable(unary: FloatArray) -> IntArray:
-        unary = check_unary(graph, unary)
-        z = np.empty(len(unary), dtype=np.intp)
-        for part in parts:
-            z[part.nodes] = _ask(part, part.infer.most_probable, unary)
-        return z
+        return cast("IntArray", search(graph, unary, infer(unary).nodes))
 
-    return with_most_probable(infer, most_probable)
+    return with_most_probable(lambda unary: infer(unary), most_probable)
 
 
-Answer = TypeVar("Answer")
-
-
-def _ask(part: _Part, question: Callable[[FloatArray], Answer], unary: FloatArray) -> Answer:
-    """Put a question to the engine of a part; its errors name nodes of the whole graph."""
-    try:
-        return question(np.take(unary.T, part.nodes, axis=1).T)
-    except NetworkError as error:
-        raise error.renamed(part.nodes) from None
-
-
-def _kinds(graph: Graph) -> IntArray:
-    """(n_nodes,) which engine takes care of each node's component."""
-    labels = connected_components(graph)
-    sizes = np.bincount(labels)
-    of_edge = labels[graph.edges[:, 0]]
-    n_hard = np.bincount(of_edge[graph.weights == -np.inf], minlength=len(sizes))
-    is_clique = 2 * n_hard == sizes * (sizes - 1)
-    kinds = np.where(is_clique, CLIQUE, JUNCTION_TREE)
-    kinds[sizes == 2] = PAIRS
-    kinds[sizes == 1] = INDEPENDENT
-    return kinds[labels]
-
-
-def _parts(graph: Graph, kinds: IntArray, max_bytes: int) -> Iterator[_Part]:
-    """The part of each engine, if it has any."""
-    for kind in np.unique(kinds):
-        nodes = np.flatnonzero(kinds == kind)
-        part = _subgraph(graph, nodes)
-        if kind == JUNCTION_TREE:
-            yield _Part(nodes, junction_tree(part, max_bytes=max_bytes))
-        else:
-            yield _Part(nodes, [independent, pairs, clique][kind](part))
-
-
-def _subgraph(graph: Graph, nodes: IntArray) -> Graph:
-    """Whole components, their nodes renamed 0, 1, ... in the order given."""
-    if not len(graph.edges):
-        return edgeless(len(nodes))
-    new_name = np.full(graph.n_nodes, -1)
-    new_name[nodes] = np.arange(len(nodes))
-    inside = new_name[graph.edges[:, 0]] >= 0
-    return Graph(len(nodes), new_name[graph.edges[inside]], graph.weights[inside])
+def _warn(wide: list[Wide], n_states: int, budget: Budget) -> None:
+    """Say what is approximated, why, and how to have it exactly."""
+    largest = max(wide, key=lambda part: len(part.nodes))
+    cost, more = largest.cost, ""
+    least = "at least " if cost.at_least else ""
+    if len(wide) > 1:
+        more = f" So have {len(wide) - 1} other components."
+    warn_caller(
+        f"marginals, log-evidence and labels are approximations by belief propagation in a "
+        f"component of {len(largest.nodes):,} nodes tied by {len(largest.graph.edges):,} edges: it "
+        f"has an induced width of {least}{cost.width}, so that with K = {n_states} exact inference "
+        f"would take {least}{in_words(cost.n_bytes)} and {least}{cost.n_operations:.2g} operations "
+        f"a call (auto allows {in_words(budget.max_bytes)} and {budget.max_operations:.2g}).{more} "
+        "inference='exact' is for minutes of patience: it answers exactly, or says at once that it "
+        "costs more.",
+        ApproximationWarning,
+    )

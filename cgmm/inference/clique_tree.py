@@ -106,23 +106,80 @@ class CliqueTree(NamedTuple):
     """Whether a pair is forbidden by its weight."""
 
 
-def build_tree(graph: Graph, core: Edges, n_states: int, max_bytes: int) -> CliqueTree:
-    """Lay out the tree; refuse before any table is allocated if they would not fit."""
-    max_degree = int(math.log(max(max_bytes / 8, 1)) / math.log(n_states))
+class Layout(NamedTuple):
+    """Cliques without their tables: what they will cost is known before any is allocated."""
+
+    order: Order
+    cliques: list[Clique]
+    core: Edges
+
+    @property
+    def n_bytes(self) -> IntArray:
+        """(cliques,) what the tables take; as Python's integers, which do not overflow."""
+        return np.array([8 * _n_cells(c, c.n_states) for c in self.cliques], dtype=object)
+
+    @property
+    def n_operations(self) -> IntArray:
+        """(cliques,) entries of the whole table over each clique, and of P once a child."""
+        work = [
+            c.n_states**c.n_axes + len(c.children) * c.n_states**c.n_inner for c in self.cliques
+        ]
+        return np.array(work, dtype=object)
+
+    @property
+    def firsts(self) -> IntArray:
+        """(cliques,) a node of each."""
+        return np.array([self.order.nodes[c.own[0]] for c in self.cliques], dtype=np.intp)
+
+
+def most_neighbours(n_cells: float, n_states: int) -> int:
+    """How many neighbours a node may have when it goes, for a table of so many entries."""
+    return int(math.log(max(n_cells, 1)) / math.log(n_states) + 1e-9)
+
+
+def lay_out(core: Edges, n_states: int, max_degree: int) -> Layout:
+    """Find an order and its cliques, without those components in which the order gets stuck."""
     order = elimination_order(core.ends, n_states, max_degree)
     if order.stuck:
-        _refuse_width(graph, order.stuck[0], max_degree + 1, n_states, None, max_bytes)
-    cliques = _place_all(_merge(order, n_states), order, core, n_states)
-    n_bytes = 8 * sum(_n_cells(clique, n_states) for clique in cliques)
+        order, core = _without_stuck(order, core)
+    return Layout(order, _place_all(_merge(order, n_states), order, core, n_states), core)
+
+
+def _without_stuck(order: Order, core: Edges) -> tuple[Order, Edges]:
+    """Leave out the components of nodes that are left over."""
+    n_nodes = int(core.ends.max()) + 1
+    label = connected_components(Graph(n_nodes, core.ends, np.ones(len(core.ends))))
+    lost = np.zeros(n_nodes, dtype=bool)
+    lost[label[order.stuck]] = True
+    kept = [i for i, v in enumerate(order.nodes) if not lost[label[v]]]
+    nodes = [order.nodes[i] for i in kept]
+    place = {v: i for i, v in enumerate(nodes)}
+    rest = Order(nodes, [order.neighbours[i] for i in kept], place, order.stuck)
+    return rest, core.take(np.flatnonzero(~lost[label[core.ends[:, 0]]]))
+
+
+def build_tree(graph: Graph, core: Edges, n_states: int, max_bytes: int) -> CliqueTree:
+    """Lay out the tree; refuse before any table is allocated if they would not fit."""
+    max_degree = most_neighbours(max_bytes / 8, n_states)
+    layout = lay_out(core, n_states, max_degree)
+    if layout.order.stuck:
+        _refuse_width(graph, layout.order.stuck[0], max_degree + 1, n_states, None, max_bytes)
+    n_bytes = layout.n_bytes.sum()
     if n_bytes > max_bytes:
-        widest = max(range(len(order.nodes)), key=lambda i: len(order.neighbours[i]))
-        width = len(order.neighbours[widest])
-        _refuse_width(graph, order.nodes[widest], width, n_states, n_bytes, max_bytes)
+        neighbours = layout.order.neighbours
+        widest = max(range(len(neighbours)), key=lambda i: len(neighbours[i]))
+        width = len(neighbours[widest])
+        _refuse_width(graph, layout.order.nodes[widest], width, n_states, n_bytes, max_bytes)
+    return tabulate(layout, n_states)
+
+
+def tabulate(layout: Layout, n_states: int) -> CliqueTree:
+    """Allocate the constant tables of a layout in which no node is left over."""
     return CliqueTree(
-        [with_constants(clique, n_states) for clique in cliques],
-        np.array(order.nodes, dtype=np.intp),
-        core.slots[core.slots >= 0],
-        bool((core.weights == -np.inf).any()),
+        [with_constants(clique, n_states) for clique in layout.cliques],
+        np.array(layout.order.nodes, dtype=np.intp),
+        layout.core.slots[layout.core.slots >= 0],
+        bool((layout.core.weights == -np.inf).any()),
     )
 
 
@@ -286,14 +343,14 @@ def _refuse_width(
     raise TooCostlyError(
         f"exact inference is out of reach for the component of {{nodes}}, tied by {n_edges} edges: "
         f"in the order of elimination it has an induced width of {at_least}{width}, so that with "
-        f"K = {n_states} its tables would take {at_least}{_in_words(n_bytes)}, more than "
-        f"{_in_words(max_bytes)}. Use 'mean_field' or 'gibbs', which approximate, "
-        "'spanning_tree', which drops relations, or give fewer relations.",
+        f"K = {n_states} its tables would take {at_least}{in_words(n_bytes)}, more than "
+        f"{in_words(max_bytes)}. Use inference='auto', which approximates where exact inference "
+        "costs too much.",
         np.flatnonzero(component),
     )
 
 
-def _in_words(n_bytes: int) -> str:
+def in_words(n_bytes: int) -> str:
     """Round to binary units."""
     power = min((n_bytes.bit_length() - 1) // 10, 4)
     return f"{n_bytes / 1024**power:.3g} {['bytes', 'KiB', 'MiB', 'GiB', 'TiB'][power]}"

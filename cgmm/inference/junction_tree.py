@@ -34,6 +34,9 @@ multiply the answer by.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 import numpy as np
 
 from cgmm.inference.clique_tree import MAX_BYTES, CliqueTree, build_tree, refuse_impossible
@@ -93,12 +96,15 @@ def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> ExactInfer:
     """
     graph = simplify(graph)
     contraction = contract(graph)
-    trees: dict[int, CliqueTree] = {}
+    build = lambda n_states: build_tree(graph, contraction.core, n_states, max_bytes)  # noqa: E731
+    return through_tree(graph, contraction, build)
 
-    def tree(n_states: int) -> CliqueTree:
-        if n_states not in trees:
-            trees[n_states] = build_tree(graph, contraction.core, n_states, max_bytes)
-        return trees[n_states]
+
+def through_tree(
+    graph: Graph, contraction: Contraction, build: Callable[[int], CliqueTree]
+) -> ExactInfer:
+    """Inference in a graph that is contracted, by the tree that is built for a number of states."""
+    tree = cache(build)
 
     def infer(unary: FloatArray) -> Marginals:
         unary = check_unary(graph, unary)
