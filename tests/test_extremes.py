@@ -73,6 +73,7 @@ PAIRS = {"must_link": MUST, "cannot_link": np.array([[0, 20], [22, 40], [5, 47],
 # For each engine, what it can be told.
 KNOWN = {
     "auto": {"must_link": MUST, "cannot_link": CANNOT, "preferences": ODDS, "labels": PARTLY},
+    "exact": {"must_link": MUST, "cannot_link": CANNOT, "preferences": ODDS, "labels": PARTLY},
     "junction_tree": {"must_link": MUST, "cannot_link": CANNOT, "preferences": ODDS},
     "spanning_tree": {"must_link": MUST, "cannot_link": CANNOT, "preferences": ODDS},
     "independent": {"must_link": MUST, "labels": PARTLY},
@@ -273,6 +274,7 @@ STRUCTURES = {
     "clique": np.array([[0, 1], [0, 2], [1, 2]]),
     "junction_tree": np.array([[0, 1], [1, 2], [2, 3], [0, 3]]),
     "auto": np.array([[0, 1], [1, 2], [0, 2], [2, 3]]),
+    "exact": np.array([[0, 1], [1, 2], [0, 2], [2, 3]]),
     "enumerate": np.array([[0, 1], [1, 2], [0, 2], [2, 3]]),
 }
 

@@ -72,7 +72,7 @@ class Mirror(NamedTuple):
         """Two members that evidence pins to different colourings, and the chain between them."""
         members = np.flatnonzero(self.node_of == contracted)
         pinned = [members[u[members, s] == -np.inf][0] for s in range(2)]
-        chain = _path(self.hard, int(pinned[0]), int(pinned[1]))
+        chain = _path(self.hard, int(min(pinned)), int(max(pinned)))
         ends = [int(u[j, 0] == -np.inf) ^ int(self.parity[j]) for j in (chain[0], chain[-1])]
         raise NetworkError(
             "no joint assignment of {nodes} is possible with K = 2: the evidence leaves {0} only "

@@ -322,8 +322,8 @@ def test_what_is_too_wide_is_refused_with_the_alternatives():
     X, _ = blobs(13, n_samples=400)
     pairs = np.array([p for p in itertools.combinations(range(400), 2) if rng.random() < 0.05])
     preferences = np.column_stack([pairs, np.ones(len(pairs))])
-    with pytest.raises(ValueError, match="mean_field"):
-        ConstrainedGaussianMixture(3).fit(X, preferences=preferences)
+    with pytest.raises(ValueError, match="inference='auto'"):
+        ConstrainedGaussianMixture(3, inference="exact").fit(X, preferences=preferences)
 
 
 def test_interruption_keeps_the_fit_with_relations(monkeypatch):
