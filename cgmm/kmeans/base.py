@@ -257,7 +257,7 @@ def _named(rule: Rule, side: SideInformation) -> Rule:
 def _in_points(error: NetworkError, side: SideInformation) -> ValueError:
     """The same error about the first points of the nodes, as users know points only."""
     first = np.unique(side.node_of, return_index=True)[1]
-    text = str(error.renamed(first)).replace("node", "point", 1)
+    text = str(error.renamed(first, "point"))
     if (side.multiplicity[error.nodes] > 1).any():
         text += " Each stands for all points that must-links tie to it."
     return ValueError(text)
