@@ -14,10 +14,11 @@ from typing import cast
 
 import numpy as np
 
+from cgmm.inference.belief_propagation import belief_propagation
 from cgmm.inference.clique_tree import MAX_BYTES, in_words
 from cgmm.inference.composition import ComposedInfer, compose
 from cgmm.inference.division import Budget, Part, Wide, answer_for, disjoint_union, divide
-from cgmm.network import ApproximationWarning, ExactInfer, Graph, Infer, with_most_probable
+from cgmm.network import ApproximationWarning, ExactInfer, Graph, with_most_probable
 from cgmm.numerics import FloatArray, IntArray, warn_caller
 
 __all__ = ["auto"]
@@ -99,12 +100,10 @@ def _by_belief_propagation(wide: list[Wide]) -> Part:
 
 def _propagating(graph: Graph) -> ExactInfer:
     """Belief propagation, and the best assignment found from its marginals."""
-    # The search stands on exact engines itself: imported where it is needed, there is no circle.
-    propagate = import_module("cgmm.inference.belief_propagation").belief_propagation
-    search = import_module("cgmm.inference.best_assignment").best_assignment
-    infer: Infer = propagate(graph)
+    infer = belief_propagation(graph)
 
     def most_probable(unary: FloatArray) -> IntArray:
+        search = import_module("cgmm.inference.best_assignment").best_assignment
         return cast("IntArray", search(graph, unary, infer(unary).nodes))
 
     return with_most_probable(lambda unary: infer(unary), most_probable)
