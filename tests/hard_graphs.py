@@ -28,3 +28,14 @@ def breaks_none(graph, z):
 def matrix_of(graph):
     """The symmetric matrix of ones where there is an edge."""
     return adjacency(graph._replace(weights=np.ones(len(graph.edges))))
+
+
+def objective(costs, graph, z):
+    """[lu2007, eq. 4.1] written down; infinite where a cannot-link of weight -inf is broken."""
+    total = sum(costs[j, k] for j, k in enumerate(z))
+    for (a, b), w in zip(graph.edges, graph.weights, strict=True):
+        if w > 0 and z[a] != z[b]:
+            total += w
+        if w < 0 and z[a] == z[b]:
+            total -= w
+    return total

@@ -19,7 +19,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cgmm.kmeans.loop import ROUNDING, cost_of
+from cgmm.inference.exchange import ROUNDING
+from cgmm.kmeans.loop import cost_of
 from cgmm.numerics import FloatArray, IntArray
 
 

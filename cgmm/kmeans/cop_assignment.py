@@ -19,10 +19,10 @@ from scipy.optimize import linear_sum_assignment
 
 from cgmm.inference import adjacency, feasible_assignment
 from cgmm.inference.colour_search import FIRST_STEPS, Rng, neighbours_of, tabu_walk
+from cgmm.inference.exchange import exchange
 from cgmm.inference.feasible import MAX_SEARCH, Hint
 from cgmm.inference.pairs import pairs
 from cgmm.kmeans.branch_and_bound import branch_and_bound
-from cgmm.kmeans.exchange import exchange
 from cgmm.kmeans.loop import Rule, cost_of, nearest_rule
 from cgmm.network import Graph, connected_components, simplify
 from cgmm.numerics import BoolArray, FloatArray, IntArray

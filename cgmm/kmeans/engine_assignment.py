@@ -10,7 +10,8 @@ J        costs plus the penalties of broken edges
 
 from __future__ import annotations
 
-from cgmm.kmeans.loop import ROUNDING, Rule, total_cost
+from cgmm.inference.exchange import ROUNDING
+from cgmm.kmeans.loop import Rule, total_cost
 from cgmm.network import Engine, Graph, simplify
 from cgmm.numerics import FloatArray, IntArray
 

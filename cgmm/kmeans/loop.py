@@ -41,11 +41,9 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
+from cgmm.inference.exchange import ROUNDING
 from cgmm.network import Graph, SideInformation
 from cgmm.numerics import FloatArray, IntArray
-
-# A change of the objective below this share of the largest cost is rounding, not progress.
-ROUNDING = 1e-12
 
 Rule = Callable[[FloatArray, IntArray | None], tuple[IntArray, bool]]
 """From costs (M, K), and the assignment before or None, to the new one (M,) and whether it is
@@ -253,11 +251,6 @@ def penalty(graph: Graph, z: IntArray) -> float:
     broken = np.where(together, graph.weights < 0, graph.weights > 0)
     # [lu2007, eq. 4.1], second and third sum
     return float(np.abs(graph.weights[broken & np.isfinite(graph.weights)]).sum())
-
-
-def indicators(z: IntArray, n_clusters: int) -> FloatArray:
-    """(M, K) one where node j is in cluster k, else zero."""
-    return (z[:, None] == np.arange(n_clusters)).astype(float)
 
 
 # ---------------------------------------------------------------------------- the simplest rule

@@ -17,10 +17,10 @@ from scipy import sparse
 
 from cgmm.inference import by_colour
 from cgmm.inference.colour_search import Rng
+from cgmm.inference.exchange import ROUNDING, exchange, indicators
 from cgmm.inference.feasible import MAX_SEARCH, Hint
 from cgmm.kmeans.cop_assignment import cop_rule
-from cgmm.kmeans.exchange import exchange
-from cgmm.kmeans.loop import ROUNDING, Rule, indicators, nearest_rule, total_cost
+from cgmm.kmeans.loop import Rule, nearest_rule, total_cost
 from cgmm.network import Graph, SideInformation, simplify
 from cgmm.numerics import FloatArray, IntArray
 

@@ -3,7 +3,7 @@
 import itertools
 
 import numpy as np
-from hard_graphs import hard_graph
+from hard_graphs import hard_graph, objective
 from hypothesis import strategies as st
 
 NONE_BROKEN = (0, 0)
@@ -11,17 +11,6 @@ NONE_BROKEN = (0, 0)
 
 def all_assignments(n_nodes, n_clusters):
     return np.array(list(itertools.product(range(n_clusters), repeat=n_nodes)))
-
-
-def objective(costs, graph, z):
-    """[lu2007, eq. 4.1] written down; infinite where a cannot-link of weight -inf is broken."""
-    total = sum(costs[j, k] for j, k in enumerate(z))
-    for (a, b), w in zip(graph.edges, graph.weights, strict=True):
-        if w > 0 and z[a] != z[b]:
-            total += w
-        if w < 0 and z[a] == z[b]:
-            total -= w
-    return total
 
 
 def enumerated(costs, graph):

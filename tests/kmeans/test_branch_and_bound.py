@@ -6,8 +6,8 @@ from hard_graphs import breaks_none, hard_graph, matrix_of, planted
 from kmeans_problems import enumerated, objective
 
 from cgmm.inference.colour_search import neighbours_of
+from cgmm.inference.exchange import exchange
 from cgmm.kmeans.branch_and_bound import _outlook, branch_and_bound
-from cgmm.kmeans.exchange import exchange
 
 
 def neighbours_in(graph):

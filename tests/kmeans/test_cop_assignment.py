@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from kmeans_problems import NONE_BROKEN, all_assignments, enumerated, hard_problems, objective
 
 import cgmm.kmeans.cop_assignment
+from cgmm.inference.exchange import exchange
 from cgmm.kmeans import COPKMeans, Nodes, cop_rule, pck_rule
 from cgmm.kmeans.cop_assignment import _relabelled
-from cgmm.kmeans.exchange import exchange
 from cgmm.metrics import broken_relations
 from cgmm.network import NetworkError, SideInformation
 

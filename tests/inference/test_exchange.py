@@ -5,13 +5,12 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse.csgraph
-from hard_graphs import breaks_none, hard_graph, matrix_of, planted
+from hard_graphs import breaks_none, hard_graph, matrix_of, objective, planted
 from hypothesis import given
 from hypothesis import strategies as st
-from kmeans_problems import objective
 
 from cgmm.inference import adjacency
-from cgmm.kmeans.exchange import _gains, exchange, kempe_chains
+from cgmm.inference.exchange import _gains, exchange, kempe_chains
 from cgmm.network import Graph
 
 
