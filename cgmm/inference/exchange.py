@@ -34,17 +34,24 @@ def indicators(z: IntArray, n_states: int) -> FloatArray:
 
 
 def exchange(
-    costs: FloatArray, edges: IntArray, z: IntArray, soft: sparse.csr_array | None = None
+    costs: FloatArray,
+    edges: IntArray,
+    z: IntArray,
+    soft: sparse.csr_array | None = None,
+    *,
+    tied: float = np.inf,
 ) -> IntArray:
     """Descend by exchanges along chains until none lowers the objective.
 
     Without preferences all exchanges of disjoint pairs of states go together, as what they gain
     adds up. Preferences tie chains to each other: then all those go together that gain more than
-    any chain that they touch.
+    any chain that they touch. Preferences of ``|w|`` from ``tied`` up that z honours are honoured
+    by every exchange, so that what they hold in place moves as a whole.
     """
     z, tiny = z.copy(), ROUNDING * _scale(costs, soft)
+    strong = _strong(soft, tied)
     while True:
-        chain = kempe_chains(edges, z, costs.shape[1])
+        chain = kempe_chains(edges, z, costs.shape[1], strong)
         gains = _gains(costs, z, chain, soft)
         improves = gains > tiny * np.bincount(chain.ravel())
         if not improves.any():
@@ -63,17 +70,41 @@ def _scale(costs: FloatArray, soft: sparse.csr_array | None) -> float:
     return float(largest if soft is None else max(largest, np.abs(soft.data).max(initial=0.0)))
 
 
-def kempe_chains(edges: IntArray, z: IntArray, n_states: int) -> IntArray:
+def _strong(soft: sparse.csr_array | None, tied: float) -> sparse.coo_array | None:
+    """The preferences that an exchange must not break, each once; None if there are none."""
+    if soft is None or not (np.abs(soft.data) >= tied).any():
+        return None
+    strong = sparse.triu(soft).tocoo()
+    strong.data = np.where(np.abs(strong.data) >= tied, strong.data, 0.0)
+    strong.eliminate_zeros()
+    return strong
+
+
+def kempe_chains(
+    edges: IntArray, z: IntArray, n_states: int, strong: sparse.coo_array | None = None
+) -> IntArray:
     """(M, K) the number of the chain in which node j would go to state k.
 
     A cannot-link joins the chain of its one end for the other's state with that of the other for
-    its own, so that all chains are the connected components of a graph of M K copies.
+    its own, so that all chains are the connected components of a graph of M K copies. So does a
+    strong preference to differ; a strong one to be equal joins the chains of both ends for any k.
     """
     a, b = edges.T
-    copies = a * n_states + z[b], b * n_states + z[a]
+    copies = np.stack([a * n_states + z[b], b * n_states + z[a]])
+    if strong is not None:
+        copies = np.hstack([copies, _strong_ties(z, n_states, strong)])
     size = len(z) * n_states
-    joined = sparse.coo_array((np.ones(len(a)), copies), shape=(size, size))
+    joined = sparse.coo_array((np.ones(copies.shape[1]), tuple(copies)), shape=(size, size))
     return connected_components(joined, directed=False)[1].reshape(len(z), n_states)
+
+
+def _strong_ties(z: IntArray, n_states: int, strong: sparse.coo_array) -> IntArray:
+    """(2, T) copies that strong preferences join, where z honours them."""
+    a, b = strong.coords
+    apart, together = (strong.data < 0) & (z[a] != z[b]), (strong.data > 0) & (z[a] == z[b])
+    differ = np.stack([a * n_states + z[b], b * n_states + z[a]])[:, apart]
+    ends = np.stack([a, b])[:, together, None] * n_states + np.arange(n_states)
+    return np.hstack([differ, ends.reshape(2, -1)])
 
 
 def _gains(

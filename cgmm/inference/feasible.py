@@ -23,6 +23,7 @@ names      (n,) what the nodes in hand are called in the whole graph
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 from scipy import sparse
@@ -66,6 +67,7 @@ def feasible_assignment(
     rng: Rng | None = None,
     hint: Hint | None = None,
     noun: str = "state",
+    remedy: str | None = None,
 ) -> IntArray:
     """An assignment that breaks no cannot-link, or an error that says why there is none.
 
@@ -86,6 +88,8 @@ def feasible_assignment(
         cannot-links; called only if there must be a search.
     noun : str, default="state"
         What a state is called in errors.
+    remedy : str, default=None
+        What to do if the search runs out of steps, a sentence.
 
     Returns
     -------
@@ -119,7 +123,8 @@ def feasible_assignment(
     if not fails.any():
         return z
     matrix, near = adjacency(hard), None if hint is None else hint()
-    colourer = _Colourer(ColourSearch(max_search, rng or Rng(0)), max_search, noun)
+    remedy = remedy or f"Raise max_search, use more {noun}s, or soft relations (PCKMeans)."
+    colourer = _Colourer(ColourSearch(max_search, rng or Rng(0)), max_search, noun, remedy)
     for c in np.unique(of_node[fails]):
         nodes = np.flatnonzero(of_node == c)
         part = matrix[nodes][:, nodes]
@@ -131,22 +136,20 @@ def feasible_assignment(
 class _Colourer:
     """Decides about one component after the other; they share the steps of one search."""
 
-    def __init__(self, search: ColourSearch, max_search: int, noun: str):
-        self.search, self.max_search, self.noun = search, max_search, noun
+    def __init__(self, search: ColourSearch, max_search: int, noun: str, remedy: str):
+        self.search, self.max_search = search, max_search
+        self.noun, self.remedy = noun, remedy
 
     def assign(
         self, matrix: sparse.csr_array, allowed: BoolArray, names: IntArray, near: IntArray | None
     ) -> IntArray:
         """The states of a component: its core by search, then what was peeled off, last first."""
-        went = peel(graph_of(matrix).edges, allowed.sum(axis=1))
-        core, z = np.flatnonzero(went < 0), np.full(len(names), -1)
-        if len(core):
-            near = None if near is None else near[core]
-            z[core] = self._assign_core(matrix[core][:, core], allowed[core], names[core], near)
-        for j in np.argsort(-went, kind="stable")[: len(names) - len(core)].tolist():
-            taken = np.isin(np.arange(allowed.shape[1]), z[neighbours_of(matrix, j)])
-            z[j] = (allowed[j] & ~taken).argmax()
-        return z
+
+        def assign_core(core: IntArray) -> IntArray:
+            hint = None if near is None else near[core]
+            return self._assign_core(matrix[core][:, core], allowed[core], names[core], hint)
+
+        return cast("IntArray", around_core(matrix, allowed, assign_core))
 
     def _assign_core(
         self, matrix: sparse.csr_array, allowed: BoolArray, names: IntArray, near: IntArray | None
@@ -168,8 +171,8 @@ class _Colourer:
             raise SearchBudgetError(
                 f"the search for an assignment to {n_states} {self.noun}s that breaks no "
                 f"cannot-link stopped after {self.max_search} steps: whether there is one is not "
-                f"known. It is about {len(names)} nodes, among them {names[:8].tolist()}. Raise "
-                f"max_search, use more {self.noun}s, or soft relations (PCKMeans)."
+                f"known. It is about {len(names)} nodes, among them {names[:8].tolist()}. "
+                f"{self.remedy}"
             )
         raise NetworkError(
             f"{{nodes}} are tied by cannot-links that no assignment to {n_states} {self.noun}s can "
@@ -177,6 +180,28 @@ class _Colourer:
             f"{self.noun}s.",
             names[to_blame(matrix, allowed)],
         )
+
+
+def around_core(
+    matrix: sparse.csr_array,
+    allowed: BoolArray,
+    assign_core: Callable[[IntArray], IntArray | None],
+) -> IntArray | None:
+    """The states of all nodes, where somebody else knows those of the core; None if he does not.
+
+    The rest is peeled off, and put back last first.
+    """
+    went = peel(graph_of(matrix).edges, allowed.sum(axis=1))
+    core, z = np.flatnonzero(went < 0), np.full(len(allowed), -1)
+    if len(core):
+        states = assign_core(core)
+        if states is None:
+            return None
+        z[core] = states
+    for j in np.argsort(-went, kind="stable")[: len(z) - len(core)].tolist():
+        taken = np.isin(np.arange(allowed.shape[1]), z[neighbours_of(matrix, j)])
+        z[j] = (allowed[j] & ~taken).argmax()
+    return z
 
 
 def _hard_part(graph: Graph) -> Graph:
