@@ -11,6 +11,7 @@ from cgmm.inference import (
 )  # fmt: skip
 from cgmm.inference.colour_search import forbidden_clique, list_colouring
 from cgmm.inference.colouring import adjacency, by_colour, colour_nodes
+from cgmm.inference.convergence import effective_sample_size, r_hat
 from cgmm.inference.elimination import eliminate, elimination_order, min_fill
 from cgmm.inference.enumerate import enumerate_assignments
 from cgmm.inference.exact import inference_cost
@@ -19,9 +20,10 @@ from cgmm.inference.mean_field import mean_field_ascent
 from cgmm.network import Engine
 
 __all__ = [
-    "ENGINES", "adjacency", "by_colour", "colour_nodes", "eliminate", "elimination_order",
-    "enumerate_assignments", "feasible_assignment", "forbidden_clique", "inference_cost",
-    "list_colouring", "mean_field_ascent", "min_fill", "require_colourable",
+    "ENGINES", "adjacency", "by_colour", "colour_nodes", "effective_sample_size", "eliminate",
+    "elimination_order", "enumerate_assignments", "feasible_assignment", "forbidden_clique",
+    "inference_cost", "list_colouring", "mean_field_ascent", "min_fill", "r_hat",
+    "require_colourable",
 ]  # fmt: skip
 
 ENGINES: dict[str, Engine] = {

@@ -52,8 +52,16 @@ def induced(graph: Graph, nodes: IntArray) -> Graph:
 class AssignmentSearch:
     """The search for a good assignment of one graph at given unaries."""
 
-    def __init__(self, graph: Graph, unary: FloatArray, max_search: int, rng: Rng):
-        self.graph, self.max_search, self.rng = graph, max_search, rng
+    def __init__(
+        self,
+        graph: Graph,
+        unary: FloatArray,
+        max_search: int,
+        rng: Rng | None = None,
+        remedy: str | None = None,
+    ):
+        self.graph, self.max_search = graph, max_search
+        self.rng, self.remedy = rng or Rng(0), remedy
         self.allowed = np.isfinite(unary)
         # What a node pays in every state decides nothing, but would cost digits.
         self.costs = unary.max(axis=1, keepdims=True) - unary
@@ -66,22 +74,32 @@ class AssignmentSearch:
         self.dear = 1.0 + 2 * float(top.sum() + np.abs(self.soft.data).sum())
 
     def best(self, z: IntArray, known: IntArray | None) -> IntArray:
-        """An assignment that no move improves, from one that may break cannot-links."""
-        z = self._settle(z, known)
+        """An assignment that no move improves, from one that may break cannot-links.
+
+        No worse than what a known one, that breaks nothing, is improved to.
+        """
+        z = self._improve(self.honour(z, known))
+        if known is not None and self._is_allowed(known):
+            z = self._better(z, self._improve(known))
         for share in RELAXED if len(self.hard) else ():
             none = np.empty((0, 2), dtype=np.intp)
             relaxed = exchange(self.costs, none, z, self._penalised(self.hard, share * self.unit))
-            z = self._better(z, self._settle(relaxed, z))
+            z = self._better(z, self._improve(self.honour(relaxed, z)))
         return z
 
-    def _settle(self, z: IntArray, known: IntArray | None) -> IntArray:
-        """The three descents."""
+    def honour(self, z: IntArray, known: IntArray | None) -> IntArray:
+        """An assignment near z that breaks no cannot-link; in need the known one."""
         z = self._mend(z)
         if self._broken(z).any():
             z = self._recolour(z)
         if self._broken(z).any():
-            z = self._replaced(z, known)
-        return self._improve(z)
+            is_given = known is not None and self._is_allowed(known)
+            z = self._replaced(z, known if is_given else None)
+        return z
+
+    def _is_allowed(self, z: IntArray) -> bool:
+        """Whether an assignment breaks no cannot-link and no mask."""
+        return bool(self.allowed[np.arange(len(z)), z].all() and not self._broken(z).any())
 
     def _better(self, z: IntArray, other: IntArray) -> IntArray:
         """Of two assignments that break nothing, the better one in each component."""
@@ -147,7 +165,7 @@ class AssignmentSearch:
         """An assignment that breaks nothing, in components where something is broken still."""
         label = connected_components(Graph(len(z), self.hard, np.ones(len(self.hard))))
         wrong = np.flatnonzero(np.isin(label, label[self.hard[self._broken(z)]]))
-        if known is not None and self.allowed[wrong, known[wrong]].all():
+        if known is not None:
             states = known[wrong]
         else:
             part = induced(self.graph, wrong)
@@ -155,6 +173,7 @@ class AssignmentSearch:
                 states = feasible_assignment(
                     part, self.costs.shape[1], allowed=self.allowed[wrong],
                     max_search=self.max_search, rng=self.rng, hint=lambda: z[wrong],
+                    remedy=self.remedy,
                 )  # fmt: skip
             except NetworkError as error:
                 raise error.renamed(wrong) from None

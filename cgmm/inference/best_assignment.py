@@ -76,6 +76,7 @@ def find_best(
     rng: Rng | None = None,
     max_search: int = MAX_SEARCH,
     known: IntArray | None = None,
+    remedy: str | None = None,
 ) -> Assignment:
     """The best assignment that a search from the marginals finds; it honours all that is hard.
 
@@ -93,7 +94,9 @@ def find_best(
     max_search : int, default=1000000
         Steps of that search.
     known : (n_nodes,) int array, default=None
-        An assignment that breaks nothing, for where that search finds none.
+        An assignment that breaks nothing, as another start, and for where the search finds none.
+    remedy : str, default=None
+        What to do if the search runs out of steps, a sentence for the error.
 
     Returns
     -------

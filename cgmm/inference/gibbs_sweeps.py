@@ -1,0 +1,202 @@
+"""The sweeps of Gibbs sampling: single nodes colour by colour, then clusters as wholes. Chapter 10.
+
+A sweep draws the state of every node anew, given its neighbours [lu2007, eq. 3.1]. Nodes of one
+colour share no edge and are drawn together, and so are several chains: a sweep is one vectorised
+step a colour. Where asked for, it ends with a *cluster move*: pick two states k and l, tie the
+nodes whose states hold one another in place, and exchange k and l in each cluster of tied nodes.
+
+======  ==========================================================================
+S       one-hot states (K, n_nodes, n_chains), nodes in the order of colours
+p       probability of each state given the neighbours, of the same shape
+w       log-weight of an edge
+======  ==========================================================================
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from scipy.special import expit
+
+from cgmm.inference.assignment_search import AssignmentSearch, induced
+from cgmm.inference.colouring import by_colour
+from cgmm.network import Graph, NetworkError
+from cgmm.network import connected_components as components_of
+from cgmm.numerics import BoolArray, FloatArray, IntArray
+
+# Stands for -inf in matrix products, where -inf times zero would be NaN. Far below any log-weight.
+FORBIDDEN = -1e30
+# Steps of the search for assignments from which chains start.
+MAX_SEARCH = 1_000_000
+
+NO_START = (
+    "State the cannot-links as preferences, which may be broken at a price: fit(X, preferences="
+    "np.column_stack([cannot_link, np.full(len(cannot_link), -5.0)])); or use more states."
+)
+
+
+class SamplerNetwork(NamedTuple):
+    """A graph sorted by colour, as the sampler visits it; nodes are named by their places."""
+
+    order: IntArray
+    """(n_nodes,) the node that stands at each place."""
+    slices: tuple[slice, ...]
+    """Of each colour its places."""
+    rows: tuple[sparse.csr_array, ...]
+    """Of each colour the rows of log-weights, -inf replaced by what products can bear."""
+    edges: IntArray
+    """(2, E) both ends of each edge, ascending."""
+    weights: FloatArray
+    """(E,) log-weights."""
+
+    @property
+    def graph(self) -> Graph:
+        """The network, its nodes named by their places."""
+        return Graph(len(self.order), self.edges.T, self.weights)
+
+
+def prepare(graph: Graph) -> SamplerNetwork:
+    """The work on the structure."""
+    order, slices, matrix = by_colour(graph)
+    upper = sparse.triu(matrix, format="csr").tocoo()
+    matrix.data[np.isneginf(matrix.data)] = FORBIDDEN
+    rows = tuple(matrix[block] for block in slices)
+    return SamplerNetwork(order, slices, rows, np.stack(upper.coords), upper.data)
+
+
+# ---------------------------------------------------------------------------- sweeps
+
+
+def sweep(
+    network: SamplerNetwork,
+    unary: FloatArray,
+    states: FloatArray,
+    clustered: bool,
+    rng: np.random.Generator,
+    total: FloatArray | None = None,
+) -> None:
+    """Draw every node once, in place; add the probabilities from which it was drawn to total."""
+    for block, rows in zip(network.slices, network.rows, strict=True):
+        p, states[:, block] = draw(log_conditionals(rows, unary[:, block], states), rng)
+        if total is not None:
+            total[:, block] += p
+    if clustered:
+        exchange_clusters(network, unary, states, rng)
+
+
+def log_conditionals(rows: sparse.csr_array, unary: FloatArray, states: FloatArray) -> FloatArray:
+    """(K, nodes of a colour, n_chains): log p(z_j = k | neighbours), up to a constant."""
+    # [lu2007, eq. 3.1], with w = 2 W^p
+    logs = np.empty((len(states), rows.shape[0], states.shape[2]))
+    for k, is_k in enumerate(states):
+        np.add(rows @ is_k, unary[k, :, None], out=logs[k])
+    return logs
+
+
+def draw(logs: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, BoolArray]:
+    """Probabilities along the first axis, in place of the logs, and a one-hot draw from them."""
+    logs -= logs.max(axis=0)
+    p = np.exp(logs, out=logs)
+    cumulative = p.copy()
+    for k in range(1, len(p)):
+        cumulative[k] += cumulative[k - 1]
+    p /= cumulative[-1]
+    reached = rng.random(p.shape[1:]) * cumulative[-1] < cumulative
+    reached[1:] ^= reached[:-1].copy()
+    return p, reached
+
+
+# ---------------------------------------------------------------------------- cluster moves
+
+
+def exchange_clusters(
+    network: SamplerNetwork, unary: FloatArray, states: FloatArray, rng: np.random.Generator
+) -> None:
+    """Exchange two states, drawn for each chain, in clusters of nodes that are tied by them."""
+    n_states, _, n_chains = states.shape
+    if n_states == 1:
+        return
+    chains = np.arange(n_chains)
+    k = rng.integers(n_states, size=n_chains)
+    other = (k + rng.integers(1, n_states, size=n_chains)) % n_states
+    in_k, in_l = states[k, :, chains] > 0, states[other, :, chains] > 0
+    cluster = clusters(network, in_k, in_l, rng)
+    with np.errstate(invalid="ignore"):  # -inf minus -inf, of nodes in neither state
+        gain = np.where(in_k, unary[other] - unary[k], np.where(in_l, unary[k] - unary[other], 0.0))
+    gains = np.bincount(cluster, weights=gain.ravel())
+    flips = (rng.random(len(gains)) < expit(gains))[cluster].reshape(in_k.shape)
+    states[k, :, chains] = np.where(flips, in_l, in_k)
+    states[other, :, chains] = np.where(flips, in_k, in_l)
+
+
+def clusters(
+    network: SamplerNetwork, in_k: BoolArray, in_l: BoolArray, rng: np.random.Generator
+) -> IntArray:
+    """(n_chains * n_nodes,) the cluster of each node in each chain.
+
+    Given the states, an edge ties its nodes with probability 1 - exp(-|w|) if it is content, that
+    is equal for w > 0 and unequal for w < 0; then whole clusters can be exchanged independently.
+    """
+    a, b = network.edges
+    n_nodes = in_k.shape[1]
+    inside = in_k | in_l
+    content = (in_k[:, a] == in_k[:, b]) == (network.weights > 0)
+    content &= inside[:, a] & inside[:, b]
+    chain, edge = np.nonzero(content)
+    tied = rng.random(len(edge)) >= np.exp(-np.abs(network.weights[edge]))
+    chain, edge = chain[tied], edge[tied]
+    return components(chain * n_nodes + a[edge], chain * n_nodes + b[edge], in_k.size)
+
+
+def components(rows: IntArray, columns: IntArray, size: int) -> IntArray:
+    """(size,) connected components of a graph whose edges ascend, as the sparse format wants it."""
+    starts = np.zeros(size + 1, dtype=np.int32)
+    np.cumsum(np.bincount(rows, minlength=size), out=starts[1:])
+    ties = sparse.csr_matrix(
+        (np.ones(len(rows)), columns.astype(np.int32), starts), shape=(size, size)
+    )
+    return connected_components(ties, directed=False)[1]
+
+
+# ---------------------------------------------------------------------------- the start
+
+
+def start(
+    network: SamplerNetwork, unary: FloatArray, n_chains: int, rng: np.random.Generator
+) -> FloatArray:
+    """A possible assignment for each chain: a sweep in which only earlier colours are neighbours.
+
+    A node may find all its states taken by then. In the components of hard edges in which that
+    happens an assignment is searched that honours all, from the one that does not.
+    """
+    states = np.zeros((len(unary), unary.shape[1], n_chains))
+    stuck = np.zeros(states.shape[1:], dtype=bool)
+    for block, rows in zip(network.slices, network.rows, strict=True):
+        logs = log_conditionals(rows, unary[:, block], states)
+        stuck[block] = logs.max(axis=0) < FORBIDDEN / 2
+        _, states[:, block] = draw(logs, rng)
+    if stuck.any():
+        _repair(network, unary, states, stuck)
+    return states
+
+
+def _repair(
+    network: SamplerNetwork, unary: FloatArray, states: FloatArray, stuck: BoolArray
+) -> None:
+    """Replace, in place, the assignments of the hard components in which chains are stuck."""
+    graph = network.graph
+    is_hard = np.isneginf(graph.weights)
+    hard = Graph(graph.n_nodes, graph.edges[is_hard], graph.weights[is_hard])
+    label = components_of(hard)
+    nodes = np.flatnonzero(np.isin(label, label[stuck.any(axis=1)]))
+    search = AssignmentSearch(induced(hard, nodes), unary.T[nodes], MAX_SEARCH, None, NO_START)
+    known = None
+    for chain in np.flatnonzero(stuck.any(axis=0)):
+        try:
+            known = search.honour(states[:, nodes, chain].argmax(axis=0), known)
+        except NetworkError as error:
+            raise error.renamed(network.order[nodes]) from None
+        states[:, nodes, chain] = known == np.arange(len(states))[:, None]
