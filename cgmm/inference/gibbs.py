@@ -33,7 +33,7 @@ from cgmm.numerics import FloatArray, IntArray, check_integer
 
 __all__ = ["Chains", "SamplingInfer", "gibbs", "gibbs_chains"]
 
-# |w| above which nodes are not left to move alone: e^5 is about 150 sweeps.
+# Sum of the |w| of a node above which it is not left to move alone: e^5 is about 150 sweeps.
 STRONG = 5.0
 
 
@@ -92,8 +92,9 @@ def gibbs(
     max_sweeps : int, default=10000
         Where the growth ends.
     cluster_moves : bool, default=None
-        Whether each sweep ends with an exchange of two states in whole clusters. None: if an edge
-        is hard, or stronger than 5 nats. Without it such a pair stays as it is for e^|w| sweeps.
+        Whether each sweep ends with an exchange of two states in whole clusters. None: if the
+        edges of some node together weigh more than 5 nats, as a hard one does. Without it nodes
+        that agree stay as they are for e^Σ|w| sweeps.
     random_state : int, Generator or None, default=0
         Source of one seed, with which every call begins: the same input has the same answer, and
         EM climbs a fixed, if slightly wrong, surface instead of a trembling one.
@@ -219,7 +220,10 @@ class _Sampler:
     ):
         self.graph, self.network = graph, prepare(graph)
         self.burn_in, self.n_chains = burn_in, n_chains
-        is_strong = bool((np.abs(self.network.weights) > STRONG).any())
+        held = np.bincount(
+            self.network.edges.ravel(), np.tile(np.abs(self.network.weights), 2), minlength=1
+        )
+        is_strong = bool(held.max() > STRONG)
         self.clustered = is_strong if cluster_moves is None else cluster_moves
         self.seed = int(np.random.default_rng(random_state).integers(2**63))
 

@@ -29,6 +29,8 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 # Stands for -inf in matrix products, where -inf times zero would be NaN. Far below any log-weight.
 FORBIDDEN = -1e30
+# Searches for different starts, at most, however many chains there are.
+MAX_STARTS = 32
 # Steps of the search for assignments from which chains start.
 MAX_SEARCH = 1_000_000
 
@@ -90,9 +92,8 @@ def sweep(
 def log_conditionals(rows: sparse.csr_array, unary: FloatArray, states: FloatArray) -> FloatArray:
     """(K, nodes of a colour, n_chains): log p(z_j = k | neighbours), up to a constant."""
     # [lu2007, eq. 3.1], with w = 2 W^p
-    logs = np.empty((len(states), rows.shape[0], states.shape[2]))
-    for k, is_k in enumerate(states):
-        np.add(rows @ is_k, unary[k, :, None], out=logs[k])
+    logs = np.stack([rows @ is_k for is_k in states])
+    logs += unary[:, :, None]
     return logs
 
 
@@ -193,10 +194,18 @@ def _repair(
     label = components_of(hard)
     nodes = np.flatnonzero(np.isin(label, label[stuck.any(axis=1)]))
     search = AssignmentSearch(induced(hard, nodes), unary.T[nodes], MAX_SEARCH, None, NO_START)
-    known = None
-    for chain in np.flatnonzero(stuck.any(axis=0)):
+    chains = np.flatnonzero(stuck.any(axis=0))
+    begun = states[:, nodes[:, None], chains].argmax(axis=0)
+    # Chains that begin alike are searched for once, and a crowd of chains shares a few answers.
+    different, of_chain = np.unique(begun, axis=1, return_inverse=True)
+    known, found = None, []
+    for z in different.T[:MAX_STARTS]:
         try:
-            known = search.honour(states[:, nodes, chain].argmax(axis=0), known)
+            known = search.honour(z, known)
         except NetworkError as error:
-            raise error.renamed(network.order[nodes]) from None
-        states[:, nodes, chain] = known == np.arange(len(states))[:, None]
+            blamed = network.order[nodes][error.nodes]
+            raise NetworkError(error.message, np.sort(blamed)) from None
+        found.append(known)
+    honoured = np.stack(found, axis=1)[:, of_chain.ravel() % len(found)]
+    one_hot = honoured == np.arange(len(states))[:, None, None]
+    states[:, nodes[:, None], chains] = one_hot

@@ -20,7 +20,7 @@ from cgmm.mixture.loop import (
 from cgmm.mixture.moments import Moments, weighted_moments
 from cgmm.mixture.pooling import POOLINGS, Pooling
 from cgmm.mixture.prior import Prior
-from cgmm.mixture.runs import NotComparableError, Run, best_of, follow, last_of, warn_about
+from cgmm.mixture.runs import Run, best_of, follow, last_of, warn_about
 from cgmm.mixture.seeding import (
     STARTS, far_points, nearest, random_points, random_responsibilities, seeds,
 )  # fmt: skip
@@ -31,7 +31,7 @@ from cgmm.mixture.weights import (
 __all__ = [
     "GUIDED_STARTS", "POOLINGS", "STARTS", "UPDATES", "CategoricalParameters", "Categories",
     "ConstrainedCategoricalMixture", "ConstrainedGaussianMixture", "ConstrainedMixture",
-    "FamilyPooling", "Moments", "NotComparableError", "Parameters", "Points", "Pooling",
+    "FamilyPooling", "Moments", "Parameters", "Points", "Pooling",
     "Posterior", "Prior", "Run", "SemiSupervisedGaussianClassifier", "Update", "best_of",
     "closed_form", "e_step", "em", "exact", "far_points", "follow", "from_chunklets",
     "from_labels", "from_responsibilities", "grid", "honour", "ignore", "last_of",

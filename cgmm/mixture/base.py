@@ -20,7 +20,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from cgmm.inference import ENGINES
+from cgmm.inference.gibbs import Chains
 from cgmm.mixture.loop import FamilyPooling, Points, em
+from cgmm.mixture.mixing import warn_about_chains
 from cgmm.mixture.prepare import SPANNING_TREE, Prepared, prepare
 from cgmm.mixture.runs import Run, best_of, follow, warn_about
 from cgmm.mixture.seeding import Rng
@@ -63,6 +65,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
     weights_: FloatArray
     responsibilities_: FloatArray
     labels_: IntArray
+    labels_exact_: bool
     log_evidence_: float
     history_: FloatArray
     n_iter_: int
@@ -151,7 +154,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         -----
         ConvergenceWarning
             If the run that is kept reached ``max_iter``, or was interrupted from the keyboard; its
-            last parameters are kept.
+            last parameters are kept. If the chains of a sampler had not mixed in its last E-step.
         """
         self._validate_params()
         X = self._read(X)
@@ -175,14 +178,16 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
 
             one_run = partial(
                 follow, begin, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose,
-                compared=self.n_init > 1,
+                rate=partial(prepared.rate, data.X) if self.n_init > 1 else None,
             )  # fmt: skip
             best = best_of(one_run, self.n_init)
-            self._store(data, prepared, best)
+            chains = prepared.chains(data.X, best)
+            self._store(data, prepared, best, chains)
         except NetworkError as error:
             raise error.renamed(data.side.first_points, "point") from None
         # After everything is stored: the warning may be an error.
         warn_about(best, self.max_iter)
+        warn_about_chains(chains)
         return self
 
     def fit_predict(self, X: ArrayLike, y: object = None, **known: Any) -> IntArray:
@@ -204,12 +209,12 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         """
         return self.fit(X, **known).labels_
 
-    def _store(self, data: _Arranged, prepared: Prepared, run: Run) -> None:
+    def _store(self, data: _Arranged, prepared: Prepared, run: Run, chains: Chains | None) -> None:
         # What may take long comes first: an interrupt then leaves no half of a fit.
-        labels = data.restored(prepared.joint_labels(data.X, run))
+        labels, exact = prepared.joint_labels(data.X, run, chains)
         self._keep(run.parameters)
         self.responsibilities_ = data.restored(run.posterior.responsibilities)
-        self.labels_ = labels
+        self.labels_, self.labels_exact_ = data.restored(labels), exact
         self.log_evidence_ = run.posterior.log_evidence
         self.history_ = np.array(run.history)
         self.n_iter_ = run.n_iter

@@ -58,7 +58,7 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
         Probability of each category of feature d in each component.
     n_categories_ : (D,) int array
         C_d.
-    log_evidence_, history_, n_iter_, converged_, responsibilities_, labels_
+    log_evidence_, history_, n_iter_, converged_, responsibilities_, labels_, labels_exact_
         As in :class:`ConstrainedGaussianMixture`.
 
     See Also

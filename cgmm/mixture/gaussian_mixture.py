@@ -58,7 +58,9 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     max_iter : int, default=100
         Most iterations of EM in one run.
     n_init : int, default=1
-        Runs from different starts; the one with the highest log-evidence is kept.
+        Runs from different starts; the one with the highest log-evidence is kept. With an engine
+        that reports none they are compared by the classification likelihood: points with relations
+        count by their best joint assignment instead of all.
     init_params : str or (N, K) array, default="auto"
         Where the responsibilities of the start come from: "k-means++", "random" and
         "random_from_data" use the points alone; "labels" the means of the labelled points;
@@ -99,8 +101,10 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     responsibilities_ : (N, K) array
         r_ik of the training points, given all that is known.
     labels_ : (N,) int array
-        The component of each training point: with an exact engine the most probable *joint*
-        assignment, which breaks no hard relation; else each point's most probable component.
+        The component of each training point. It breaks no hard relation, whatever the engine: the
+        most probable *joint* assignment where that is known, else the best that a search finds.
+    labels_exact_ : bool
+        Whether ``labels_`` is known to be the most probable joint assignment.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -116,9 +120,9 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
 
     With "mean_field" the evidence is the difference of two lower bounds, which bounds nothing and
     may fall; it serves to stop and to compare runs. "gibbs" reports none: ``log_evidence_`` is NaN,
-    EM stops when responsibilities move by less than ``tol`` on average, restarts cannot be
-    compared, and ``weights="exact"`` and "grid", which need the normaliser, are refused. With
-    "spanning_tree" a relation that was dropped may be broken by ``labels_``.
+    EM stops when responsibilities move by less than ``tol`` on average, or tremble a little above
+    that, and ``weights="exact"`` and "grid", which need the normaliser, are refused. The fit warns
+    if its chains had not mixed in the last E-step.
 
     Examples
     --------

@@ -12,19 +12,31 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from cgmm.inference import ENGINES, require_colourable
+from cgmm.inference import ENGINES, feasible_assignment, require_colourable
+from cgmm.inference.best_assignment import Assignment, find_best
+from cgmm.inference.feasible import SearchBudgetError
+from cgmm.inference.gibbs import Chains
 from cgmm.mixture.loop import Points, Theta, node_unaries
-from cgmm.mixture.prior import Prior
+from cgmm.mixture.prior import PairwisePrior, Prior
 from cgmm.mixture.runs import Run
 from cgmm.mixture.seeding import Rng
 from cgmm.mixture.weights import UPDATES, Update
-from cgmm.network import Engine, ExactInfer, Infer, SideInformation, spanning_forest
-from cgmm.numerics import FloatArray, IntArray
+from cgmm.network import Engine, ExactInfer, Graph, Infer, SideInformation, spanning_forest
+from cgmm.numerics import FloatArray, IntArray, log_normalise
 
 SPANNING_TREE = "spanning_tree"
 
 # Finite log-odds above this cost the log-evidence seven of its sixteen digits, and more.
 LARGEST_ODDS = 1e9
+# Steps of the search, before any work, for an assignment that honours what is hard. Once EM knows
+# where to look, the search for labels takes as many as it needs.
+FIRST_SEARCH = 20_000
+
+NO_LABELS = (
+    "State the cannot-links as preferences, which may be broken at a price: fit(X, must_link="
+    "must_link, preferences=np.column_stack([cannot_link, np.full(len(cannot_link), -5.0)])); or "
+    "use more components."
+)
 
 
 class Prepared(NamedTuple):
@@ -36,6 +48,10 @@ class Prepared(NamedTuple):
     """The engine applied to the graph."""
     update_weights: Update
     log_z_prior: Callable[[FloatArray], float]
+    graph: Graph
+    """All relations: those, too, that "spanning_tree" leaves out of ``side``."""
+    possible: IntArray | None = None
+    """(n_nodes,) an assignment that honours all that is hard, where the engine looks for none."""
 
     @property
     def is_exact(self) -> bool:
@@ -46,12 +62,51 @@ class Prepared(NamedTuple):
         """The engine for one run: an approximate one may remember earlier calls, so a new one."""
         return self.ready if self.is_exact else self.engine(self.side.graph)
 
-    def joint_labels(self, X: Points, run: Run) -> IntArray:
-        """The most probable joint assignment of the points, where the engine can tell it."""
-        if self.side.is_trivial or not self.is_exact:
-            return run.posterior.responsibilities.argmax(axis=1)
+    def joint_labels(self, X: Points, run: Run, chains: Chains | None = None) -> Assignment:
+        """The most probable joint assignment of the points, or the best that a search finds.
+
+        Its states are those of points. No hard relation is broken, whatever the engine.
+        """
+        if self.side.nodes_are_points and len(self.graph.edges) == 0:
+            return Assignment(run.posterior.responsibilities.argmax(axis=1), exact=True)
         unary = node_unaries(X, cast("Theta", run.parameters), self.side)
-        return self.side.spread(cast("ExactInfer", self.ready).most_probable(unary))
+        if self.is_exact and len(self.graph.edges) == len(self.side.graph.edges):
+            states, exact = cast("ExactInfer", self.ready).most_probable(unary), True
+        else:
+            known = self.possible if chains is None else chains.best
+            states, exact = self._search(unary, run, known)
+        return Assignment(self.side.spread(states), exact)
+
+    def _search(self, unary: FloatArray, run: Run, known: IntArray | None) -> Assignment:
+        """The best assignment of the nodes that a search from the marginals finds."""
+        marginals = run.posterior.responsibilities[self.side.first_points]
+        return find_best(self.graph, unary, marginals, known=known, remedy=NO_LABELS)
+
+    def rate(self, X: Points, run: Run) -> float:
+        """By what a run is compared with others where the engine reports no evidence.
+
+        The *classification likelihood* (Celeux and Govaert, 1992): what the parameters and the
+        best joint assignment make of nodes with relations, together, in place of the sum over all
+        assignments. The prior is normalised as if every edge stood alone, as in
+        "pseudo-likelihood". Nodes without relations count as in the log-evidence.
+        """
+        theta = cast("Theta", run.parameters)
+        unary, tied = node_unaries(X, theta, self.side), np.zeros(self.side.n_nodes, dtype=bool)
+        tied[self.graph.edges] = True
+        z = self._search(unary, run, self.possible).states
+        best = unary[np.arange(len(z)), z]
+        together = z[self.graph.edges[:, 0]] == z[self.graph.edges[:, 1]]
+        chosen = best[tied].sum() + self.graph.weights[together].sum()
+        with np.errstate(divide="ignore"):
+            prior = PairwisePrior(self.side).log_z_and_counts(np.log(theta.weights))[0]
+        return float(log_normalise(unary[~tied])[1].sum() + chosen - prior)
+
+    def chains(self, X: Points, run: Run) -> Chains | None:
+        """What the sampler of the last E-step went through; None where none was at work."""
+        if len(self.side.graph.edges) == 0 or not hasattr(self.ready, "chains"):
+            return None
+        unary = node_unaries(X, cast("Theta", run.parameters), self.side)
+        return cast("Chains", self.ready.chains(unary))
 
 
 def prepare(
@@ -60,6 +115,7 @@ def prepare(
     """Apply the engine to the structure, and refuse at once what cannot be done."""
     _require_resolvable(side)
     require_colourable(side, n_components)
+    graph = side.graph
     engine = cast("Engine", inference if callable(inference) else ENGINES.get(inference))
     if inference == SPANNING_TREE:
         side, engine = side._replace(graph=spanning_forest(side.graph)), ENGINES["auto"]
@@ -70,9 +126,9 @@ def prepare(
     if np.isnan(log_z_prior(np.full(n_components, 1 / n_components))):
         _require_no_normaliser_needed(inference, weights)
         log_z_prior = lambda weights: np.nan  # noqa: E731
-    prepared = Prepared(side, engine, engine(side.graph), UPDATES[weights](prior), log_z_prior)
-    _require_possible(prepared, n_components)
-    return prepared
+    update = UPDATES[weights](prior)
+    prepared = Prepared(side, engine, engine(side.graph), update, log_z_prior, graph)
+    return prepared._replace(possible=_require_possible(prepared, n_components))
 
 
 def _require_resolvable(side: SideInformation) -> None:
@@ -97,9 +153,23 @@ def _require_no_normaliser_needed(inference: str | Engine, weights: str) -> None
         )
 
 
-def _require_possible(prepared: Prepared, n_components: int) -> None:
-    """Let an exact engine look for an assignment that honours all that is hard, before any work."""
-    if prepared.is_exact and len(prepared.side.graph.edges):
-        mask = prepared.side.mask(n_components)
+def _require_possible(prepared: Prepared, n_components: int) -> IntArray | None:
+    """Look for an assignment that honours all that is hard, before any work.
+
+    An exact engine does so itself. It knows only the relations that it was given, and others know
+    none: for them there is a search, which may leave the question open.
+    """
+    if len(prepared.graph.edges) == 0:
+        return None
+    mask = prepared.side.mask(n_components)
+    if prepared.is_exact:
         unary = np.zeros((prepared.side.n_nodes, n_components))
         prepared.ready(unary if mask is None else np.where(mask, 0.0, -np.inf))
+    if prepared.is_exact and prepared.graph is prepared.side.graph:
+        return None
+    try:
+        return feasible_assignment(
+            prepared.graph, n_components, allowed=mask, max_search=FIRST_SEARCH, noun="component"
+        )
+    except SearchBudgetError:
+        return None

@@ -18,14 +18,9 @@ from cgmm.mixture.loop import Posterior
 from cgmm.network import NetworkError
 from cgmm.numerics import warn_caller
 
-NO_EVIDENCE = (
-    "runs from several starts are compared by their log-evidence, and the engine reports none; use "
-    "n_init=1, or another value of inference, such as 'auto'."
-)
-
-
-class NotComparableError(ValueError):
-    """Runs are to be compared by an evidence that their engine does not report."""
+# Where an engine samples, responsibilities tremble for ever. Movements below so many times tol that
+# rise and fall, and for so many iterations are no less than one before, are taken for that.
+TREMBLES, PATIENCE = 5, 3
 
 
 class _AnyRun(Protocol):
@@ -57,6 +52,8 @@ class Run(NamedTuple):
     """Whether an iteration gained less than asked."""
     interrupted: bool = False
     """Whether the keyboard ended it."""
+    stand_in: float = np.nan
+    """What the run is compared by if the engine reports no evidence."""
 
     @property
     def n_iter(self) -> int:
@@ -65,8 +62,9 @@ class Run(NamedTuple):
 
     @property
     def score(self) -> float:
-        """The log-evidence, by which runs are compared."""
-        return self.posterior.log_evidence
+        """By what runs are compared: the log-evidence, or what stands in for it."""
+        evidence = self.posterior.log_evidence
+        return self.stand_in if np.isnan(evidence) else evidence
 
 
 def follow(
@@ -76,7 +74,7 @@ def follow(
     tol: float,
     max_iter: int,
     verbose: int = 0,
-    compared: bool = False,
+    rate: Callable[[Run], float] | None = None,
 ) -> Run:
     """Take pairs from the loop until an iteration gains too little; then one more, and stop.
 
@@ -90,13 +88,14 @@ def follow(
     tol : float
         Smallest gain that is worth going on for: in log-evidence per point, in nats. Where an
         engine reports no evidence (NaN), the mean over points of the responsibility that moves from
-        one component to another.
+        one component to another; there a run ends, too, when movements of less than 5 ``tol`` rise
+        and fall and have not become smaller for three iterations: they are the sampler's noise.
     max_iter : int
         Most iterations.
     verbose : int, default=0
         1: a line at the end; 2: a line an iteration too.
-    compared : bool, default=False
-        Whether the run is to be compared with others, so that it must have an evidence.
+    rate : callable, default=None
+        By what the run is compared with others where the engine reports no evidence.
 
     Returns
     -------
@@ -107,8 +106,6 @@ def follow(
     ------
     KeyboardInterrupt
         If no iteration is complete that could be kept.
-    NotComparableError
-        If it is to be compared and the engine reports no evidence.
 
     Examples
     --------
@@ -119,18 +116,20 @@ def follow(
     ([-9.0, -5.0, -5.0], True)
     """
     run: Run | None = None
-    gain = np.inf
+    gain, moved = np.inf, list[float]()
     try:
         for parameters, posterior in begin(number):
-            if compared and np.isnan(posterior.log_evidence):
-                raise NotComparableError(NO_EVIDENCE)
             before, history = run, [] if run is None else [*run.history, run.score]
             run = Run(parameters, posterior, history, converged=gain < tol)
             if verbose > 1 and history:
                 print(f"  iteration {run.n_iter:4d}   log-evidence {history[-1]:.6f}")
             if run.converged or run.n_iter == max_iter:
                 break
-            gain = np.inf if before is None else _gain(before.posterior, posterior)
+            if before is not None:
+                gain = _gain(before.posterior, posterior)
+                moved.append(gain)
+                if np.isnan(posterior.log_evidence) and _only_trembles(moved, tol):
+                    gain = 0.0
     except KeyboardInterrupt:
         if run is None or run.n_iter == 0:
             raise
@@ -139,6 +138,8 @@ def follow(
     if verbose:
         state = "converged" if run.converged else "stopped"
         print(f"run {number}: {state} after {run.n_iter} iterations, log-evidence {run.score:.6f}")
+    if rate is not None and np.isnan(run.posterior.log_evidence):
+        run = run._replace(stand_in=rate(run))
     return run
 
 
@@ -148,6 +149,14 @@ def _gain(before: Posterior, after: Posterior) -> float:
         moved = np.abs(after.responsibilities - before.responsibilities).sum(axis=1)
         return float(moved.mean() / 2)
     return abs(after.log_evidence - before.log_evidence) / len(after.responsibilities)
+
+
+def _only_trembles(moved: list[float], tol: float) -> bool:
+    """Whether what moves from iteration to iteration is a sampler's noise."""
+    recent, earlier = moved[-PATIENCE:], moved[:-PATIENCE]
+    if not earlier or max(recent) >= TREMBLES * tol:
+        return False
+    return min(recent) >= min(earlier) and recent[-1] < max(recent)
 
 
 def last_of(runs: Iterator[AnyRun]) -> AnyRun:
@@ -194,7 +203,7 @@ def best_of(
     one_run: Callable[[int], AnyRun],
     n_init: int,
     *,
-    fatal: tuple[type[ValueError], ...] = (NetworkError, NotComparableError),
+    fatal: tuple[type[ValueError], ...] = (NetworkError,),
 ) -> AnyRun:
     """The run of highest score; one that fails or is interrupted does not lose the others.
 
@@ -205,7 +214,7 @@ def best_of(
         ``interrupted``.
     n_init : int
         How many.
-    fatal : tuple of exceptions, default=(NetworkError, NotComparableError)
+    fatal : tuple of exceptions, default=(NetworkError,)
         What would fail every run, and is raised at once.
 
     Returns

@@ -6,14 +6,17 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from hard_graphs import breaks_none, planted
 from scipy import stats
 
-from cgmm.inference import enumerate_assignments
-from cgmm.inference.gibbs import gibbs
-from cgmm.network import Graph, edgeless
+from cgmm.inference import enumerate_assignments, r_hat
+from cgmm.inference.feasible import SearchBudgetError
+from cgmm.inference.gibbs import gibbs, gibbs_chains
+from cgmm.network import Graph, NetworkError, edgeless
 
 # The package exports the engine under the name of its module.
 module = import_module("cgmm.inference.gibbs")
+sweeps = import_module("cgmm.inference.gibbs_sweeps")
 
 HARD = -np.inf
 N_SEEDS = 24
@@ -137,8 +140,8 @@ def test_every_chain_starts_where_nothing_is_broken_although_a_greedy_start_fail
     infer = gibbs(graph, n_sweeps=5, burn_in=0, n_chains=64)
     np.testing.assert_allclose(infer(unary).nodes, [[1, 0, 0], [0, 0, 1], [0, 1, 0]])
     # Before any sweep, which might mend it: each chain, of which most were stuck, and not others.
-    network = module._prepare(graph)
-    states = module._start(network, unary[network.order].T, 64, np.random.default_rng(0))
+    network = sweeps.prepare(graph)
+    states = sweeps.start(network, unary[network.order].T, 64, np.random.default_rng(0))
     assert (states.sum(axis=0) == 1).all()
     a, b = network.edges
     assert not (states[:, a] * states[:, b]).any()
@@ -146,13 +149,63 @@ def test_every_chain_starts_where_nothing_is_broken_although_a_greedy_start_fail
 
 def test_a_hard_component_that_cannot_be_coloured_is_named():
     graph = graph_of(6, (0, 1, 1.0), (2, 3, HARD), (3, 5, HARD), (5, 2, HARD))
-    with pytest.raises(ValueError, match="no joint assignment is possible: nodes 2, 3 and 5"):
+    with pytest.raises(ValueError, match="nodes 2, 3 and 5 are mutually cannot-linked"):
         gibbs(graph)(np.zeros((6, 2)))
 
 
-def test_it_says_when_the_search_for_a_start_gave_up():
-    with pytest.raises(ValueError, match=r"found no assignment.*\(9 in all\).*search gave up"):
+def test_it_says_when_the_search_for_a_start_gave_up_and_what_works_then(monkeypatch):
+    monkeypatch.setattr(sweeps, "MAX_SEARCH", 3)
+    graph, _ = planted(150, 3, 5, 0)
+    with pytest.raises(SearchBudgetError, match=r"not known.*preferences=np.column_stack"):
+        gibbs(graph)(np.zeros((150, 3)))
+    # What a search proves is no matter of its budget.
+    with pytest.raises(NetworkError, match=r"0, 1, 2, 3, 4, 5, 6, 7, \.\.\. \(9 in all\)"):
         gibbs(clique(9, HARD))(np.zeros((9, 8)))
+
+
+def test_chains_start_where_a_walk_by_single_nodes_is_stuck():
+    """COP-KMeans colours such graphs in no time; so the sampler has to start."""
+    graph, hidden = planted(600, 3, 4, 1)
+    unary = np.eye(3)[hidden] + np.random.default_rng(0).normal(size=(600, 3))
+    chains = gibbs_chains(graph, unary, n_sweeps=5, burn_in=0)
+    assert np.isfinite(chains.log_weights).all()
+    assert len(np.unique(chains.log_weights[:, 0])) == 4
+    assert breaks_none(graph, chains.best)
+
+
+def test_what_the_chains_report_is_what_the_engine_averages():
+    graph, n_states = PROBLEMS["hard and soft, three states"]
+    unary = unaries(graph, n_states)
+    settings = {"n_sweeps": 50, "burn_in": 5, "n_chains": 3, "random_state": 2}
+    infer, chains = gibbs(graph, **settings), gibbs_chains(graph, unary, **settings)
+    np.testing.assert_array_equal(infer(unary).nodes, chains.nodes)
+    np.testing.assert_array_equal(infer.chains(unary).log_weights, chains.log_weights)
+    assert chains.log_weights.shape == (3, 50)
+    assert chains.counts.shape == (n_states, 3, 50)
+    np.testing.assert_array_equal(chains.counts.sum(axis=0), graph.n_nodes)
+    # The best that was visited is the best of all, in so small a network.
+    best = enumerate_assignments(graph).most_probable(unary)
+    np.testing.assert_array_equal(chains.best, best)
+    together = best[graph.edges[:, 0]] == best[graph.edges[:, 1]]
+    weight = unary[np.arange(graph.n_nodes), best].sum() + graph.weights[together].sum()
+    assert chains.log_weights.max() == pytest.approx(weight, rel=1e-12)
+    # Counts of drawn states and averaged probabilities estimate the same.
+    drawn = gibbs_chains(graph, unary, n_sweeps=2000)
+    np.testing.assert_allclose(drawn.counts.mean(axis=(1, 2)), drawn.nodes.sum(axis=0), atol=0.1)
+
+
+def test_edges_that_are_weak_alone_are_strong_together():
+    """Three nodes tied by 3 nats each hold one another for e^6 sweeps if each moves alone."""
+    graph, unary = clique(3, 3.3), np.zeros((3, 2))
+    unary[0] = np.log([0.6, 0.4])
+    settings = {"n_sweeps": 200, "n_chains": 200}
+    alone = gibbs_chains(graph, unary, cluster_moves=False, **settings)
+    moved = gibbs_chains(graph, unary, **settings)
+    assert r_hat(alone.counts[0]) > 1.5
+    assert r_hat(moved.counts[0]) < 1.05
+    exact = enumerate_assignments(graph)(unary).nodes
+    # 40,000 draws, about every other one new: standard error 0.004
+    np.testing.assert_allclose(moved.nodes, exact, atol=0.02)
 
 
 def test_many_cliques_with_as_many_states_as_nodes():
@@ -211,13 +264,13 @@ def test_growth_multiplies_the_sweeps_from_call_to_call():
 def test_a_forbidden_pair_is_never_drawn_together(monkeypatch):
     graph, n_states = PROBLEMS["hard and soft, three states"]
     seen = []
-    sweep = module._sweep
+    sweep = module.sweep
 
     def watched(network, unary, states, *rest):
         sweep(network, unary, states, *rest)
         seen.append(states.argmax(axis=0)[np.argsort(network.order)])
 
-    monkeypatch.setattr(module, "_sweep", watched)
+    monkeypatch.setattr(module, "sweep", watched)
     gibbs(graph, n_sweeps=100)(unaries(graph, n_states))
     z = np.stack(seen, axis=-1)
     a, b = graph.edges[graph.weights == HARD].T
@@ -228,10 +281,10 @@ def test_a_forbidden_pair_is_never_drawn_together(monkeypatch):
 @pytest.mark.parametrize("w", [-2.0, -0.5, -0.1, 0.1, 0.5, 2.0, HARD])
 def test_an_edge_ties_its_ends_by_its_weight_if_it_is_content(w):
     """1 - exp(-|w|) of the chains where both ends are exchanged and agree as the sign of w says."""
-    network = module._prepare(graph_of(2, (0, 1, w)))
+    network = sweeps.prepare(graph_of(2, (0, 1, w)))
     n_chains, rng = 8000, np.random.default_rng(0)
     z = rng.integers(3, size=(n_chains, 2))  # states 0 and 1 are exchanged, 2 is not
-    cluster = module._clusters(network, z == 0, z == 1, rng).reshape(n_chains, 2)
+    cluster = sweeps.clusters(network, z == 0, z == 1, rng).reshape(n_chains, 2)
     tied = cluster[:, 0] == cluster[:, 1]
     content = (z < 2).all(axis=1) & ((z[:, 0] == z[:, 1]) == (w > 0))
     assert not tied[~content].any()

@@ -1,0 +1,86 @@
+"""R-hat and effective sample size, against chains of which both are known."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.signal import lfilter
+
+from cgmm.inference import effective_sample_size, r_hat
+
+
+def autoregressive(phi, shape, seed):
+    """AR(1): stationary, of variance one, with correlation phi^t at lag t."""
+    rng = np.random.default_rng(seed)
+    noise = np.sqrt(1 - phi**2) * rng.normal(size=shape)
+    noise[:, 0] = rng.normal(size=shape[0])
+    return lfilter([1.0], [1.0, -phi], noise, axis=1)
+
+
+def test_independent_draws_are_worth_their_number_and_chains_of_them_agree():
+    draws = np.random.default_rng(0).normal(size=(4, 5000))
+    assert r_hat(draws) == pytest.approx(1, abs=2e-3)
+    # The estimated time 1 + 2 Σ ρ_t has a standard error of a few times 1 / √20,000.
+    assert effective_sample_size(draws) == pytest.approx(20_000, rel=0.05)
+
+
+@pytest.mark.parametrize("phi", [-0.5, 0.3, 0.6, 0.9])
+def test_an_autoregressive_chain_has_the_size_of_the_textbook(phi):
+    """Σ_t φ^t is a geometric series: N (1 - φ) / (1 + φ), but never above N log10 N."""
+    sizes = [effective_sample_size(autoregressive(phi, (4, 5000), s)) for s in range(10)]
+    expected = 20_000 * (1 - phi) / (1 + phi)
+    assert np.mean(sizes) == pytest.approx(expected, rel=0.08)
+
+
+def test_draws_that_alternate_are_worth_more_than_independent_ones_up_to_a_limit():
+    draws = np.tile([1.0, -1.0], (2, 500)) + 1e-3 * np.random.default_rng(0).normal(size=(2, 1000))
+    assert effective_sample_size(draws) == pytest.approx(2000 * np.log10(2000), rel=1e-12)
+
+
+def test_the_definition_of_r_hat_word_for_word():
+    draws = np.random.default_rng(1).normal(size=(3, 11)) + np.arange(3)[:, None]
+    halves = [half for chain in draws for half in (chain[:5], chain[-5:])]
+    means = [np.mean(half) for half in halves]
+    W = np.mean([np.sum((half - m) ** 2) / 4 for half, m in zip(halves, means, strict=True)])
+    B = 5 * sum((m - np.mean(means)) ** 2 for m in means) / 5
+    assert r_hat(draws) == pytest.approx(np.sqrt((4 / 5 * W + B / 5) / W), rel=1e-12)
+
+
+def test_chains_apart_and_a_chain_on_its_way_are_seen():
+    rng = np.random.default_rng(0)
+    apart = rng.normal(size=(4, 500)) + 2 * np.arange(4)[:, None]
+    assert r_hat(apart) > 2
+    assert effective_sample_size(apart) < 20
+    drifting = rng.normal(size=(1, 500)) + np.linspace(0, 4, 500)
+    assert r_hat(drifting) > 1.3
+
+
+def test_chains_that_stand_still():
+    stuck = np.repeat(np.arange(3.0)[:, None], 8, axis=1)
+    assert r_hat(stuck) == np.inf
+    assert r_hat(np.ones((3, 8))) == 1
+    assert np.isnan(effective_sample_size(np.ones((3, 8))))
+    assert effective_sample_size(stuck) <= 24
+
+
+@given(seed=st.integers(0, 10**6), m=st.integers(1, 4), n=st.integers(4, 60))
+def test_neither_depends_on_scale_offset_or_the_order_of_chains(seed, m, n):
+    rng = np.random.default_rng(seed)
+    draws = rng.normal(size=(m, n))
+    other = 7 - 3 * draws[rng.permutation(m)]
+    assert r_hat(other) == pytest.approx(r_hat(draws), rel=1e-9)
+    assert effective_sample_size(other) == pytest.approx(effective_sample_size(draws), rel=1e-6)
+    assert 0 < effective_sample_size(draws) <= m * n * max(np.log10(m * n), 1) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("judge", [r_hat, effective_sample_size])
+def test_what_cannot_be_judged_is_refused(judge):
+    for shape in itertools.product([2], [0, 3]):
+        with pytest.raises(ValueError, match="at least 4 draws"):
+            judge(np.zeros(shape))
+    with pytest.raises(ValueError, match="at least 4 draws"):
+        judge(np.zeros(9))
+    with pytest.raises(ValueError, match="draw 2 of chain 1 is nan"):
+        judge([[0, 1, 2, 3], [0, 1, np.nan, 3]])
