@@ -90,11 +90,12 @@ class AssignmentSearch:
     def honour(self, z: IntArray, known: IntArray | None) -> IntArray:
         """An assignment near z that breaks no cannot-link; in need the known one."""
         z = self._mend(z)
+        if known is not None and not self._is_allowed(known):
+            known = None
         if self._broken(z).any():
-            z = self._recolour(z)
+            z = self._recolour(z, self.max_search if known is None else len(z) + FIRST_STEPS)
         if self._broken(z).any():
-            is_given = known is not None and self._is_allowed(known)
-            z = self._replaced(z, known if is_given else None)
+            z = self._replaced(z, known)
         return z
 
     def _is_allowed(self, z: IntArray) -> bool:
@@ -132,12 +133,12 @@ class AssignmentSearch:
             z = exchange(self.costs, self.hard[~broken], z, soft)
         return z
 
-    def _recolour(self, z: IntArray) -> IntArray:
+    def _recolour(self, z: IntArray, max_steps: int) -> IntArray:
         """Colour balls around what is broken anew, larger ones if need be."""
         z, radius = z.copy(), 1
         matrix = adjacency(Graph(len(z), self.hard, np.ones(len(self.hard))))
-        search = ColourSearch(self.max_search, self.rng)
-        while (broken := self._broken(z)).any() and radius <= MAX_RADIUS:
+        search = ColourSearch(max_steps, self.rng)
+        while (broken := self._broken(z)).any() and radius <= MAX_RADIUS and search.steps_left > 0:
             inside = np.zeros(len(z), dtype=bool)
             inside[self.hard[broken]] = True
             for _ in range(radius):

@@ -139,9 +139,8 @@ def find_best(
                 z[nodes] = junction_tree(part).most_probable(here)
                 continue
             rest = None if known is None else known[nodes]
-            z[nodes] = AssignmentSearch(part, here, max_search, rng or Rng(0)).best(
-                start[nodes], rest
-            )
+            search = AssignmentSearch(part, here, max_search, rng, remedy)
+            z[nodes] = search.best(start[nodes], rest)
         except NetworkError as error:
             raise error.renamed(nodes) from None
         exact = _is_best(part, here, z[nodes])

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from hard_graphs import breaks_none, hard_graph, planted
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from small_networks import networks
 
@@ -27,7 +27,7 @@ def most_probable(graph, unary):
     """The best of all, or None if nothing is possible."""
     try:
         return enumerate_assignments(graph).most_probable(unary)
-    except NetworkError:
+    except ValueError:
         return None
 
 
@@ -55,7 +55,6 @@ def test_never_better_than_the_best_nor_broken_and_refused_only_if_impossible(ne
     assert -np.inf < found <= best + 1e-9 * (1 + abs(best))
     if exact:
         assert found == pytest.approx(best, rel=1e-9, abs=1e-9)
-    np.testing.assert_array_equal(best_assignment(graph, unary, marginals)[: len(z)].shape, z.shape)
 
 
 @pytest.mark.parametrize(("p_hard", "at_least"), [(0.0, 0.9), (0.4, 0.85), (1.0, 0.9)])
@@ -170,18 +169,15 @@ def test_a_known_assignment_is_improved_and_one_that_breaks_something_is_not_use
     assert breaks_none(graph, find_best(graph, unary, misled, known=broken).states)
 
 
-@example(seed=0)
-@given(seed=st.integers(0, 10**6))
-def test_scale_and_offset_of_the_unaries_make_no_difference(seed):
-    graph, hidden = planted(40, 3, 4, seed % 50)
-    rng = np.random.default_rng(seed)
-    unary = np.eye(3)[hidden] + rng.normal(size=(40, 3))
-    marginals, offset = log_normalise(unary)[0], 2.0 ** rng.integers(0, 8, size=(40, 1))
+@pytest.mark.parametrize("seed", range(5))
+def test_the_scale_of_the_unaries_makes_no_difference(seed):
+    """By powers of two, which round nothing; what all states of a node share decides nothing."""
+    graph, hidden = planted(60, 3, 4, seed)
+    unary = np.round(np.eye(3)[hidden] + np.random.default_rng(seed).normal(size=(60, 3)), 3)
+    marginals = log_normalise(unary)[0]
     one = best_assignment(graph, unary, marginals)
-    np.testing.assert_array_equal(best_assignment(graph, 8 * unary, marginals), one)
-    other = best_assignment(graph, unary + offset, marginals)
-    gap = log_weight(graph, unary, other) - log_weight(graph, unary, one)
-    assert gap == pytest.approx(0, abs=1e-6 * 40) or abs(gap) < 1.0
+    for scale in (1 / 1024, 1024):
+        np.testing.assert_array_equal(best_assignment(graph, scale * unary, marginals), one)
 
 
 # ---------------------------------------------------------------------------- its moves
@@ -205,7 +201,7 @@ def test_a_ball_around_what_is_broken_is_coloured_and_the_rest_stays():
     z[21:] = z[21:] ^ 1
     moves = search.AssignmentSearch(graph, np.zeros((n, 3)), 1000)
     assert moves._broken(z).sum() == 1
-    mended = moves._recolour(z)
+    mended = moves._recolour(z, 1000)
     assert breaks_none(graph, mended)
     assert (mended != z).sum() <= 4
 
