@@ -36,7 +36,7 @@ from cgmm.inference import (
 )
 from cgmm.inference.auto import auto
 from cgmm.inference.contraction_rounds import best, conditional, log_sum
-from cgmm.inference.gibbs import gibbs
+from cgmm.inference.gibbs import gibbs, gibbs_chains
 from cgmm.kmeans import Nodes
 from cgmm.mixture import (
     POOLINGS,
@@ -295,6 +295,20 @@ def test_gibbs_forgets_nothing_that_is_hard_and_is_near_the_truth(seed, n):
     np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
     # 40,000 sweeps, correlated: standard errors of a few thousandths, and a margin for few chains.
     np.testing.assert_allclose(found, enumerate_assignments(graph)(unary).nodes, atol=0.05)
+
+
+@settings(max_examples=15)
+@given(SEEDS, st.integers(1, 5), st.integers(1, 3))
+def test_chains_are_those_of_the_engine(seed, n, K):
+    rng = np.random.default_rng(seed)
+    graph, unary = network(rng, n, hard=0.0), rng.normal(size=(n, K))
+    few = {"n_sweeps": 7, "burn_in": 2, "n_chains": 3, "random_state": seed}
+    chains = gibbs_chains(graph, unary, **few)
+    np.testing.assert_array_equal(chains.nodes, gibbs(graph, **few)(unary).nodes)
+    np.testing.assert_array_equal(chains.counts.sum(axis=0), np.full((3, 7), n))
+    together = chains.best[graph.edges[:, 0]] == chains.best[graph.edges[:, 1]]
+    largest = unary[np.arange(n), chains.best].sum() + graph.weights[together].sum()
+    assert chains.log_weights.max() == pytest.approx(largest, rel=1e-12, abs=1e-12)
 
 
 @FEW

@@ -21,6 +21,8 @@ hard     (E, 2) cannot-links;  soft  (n_nodes, n_nodes) finite log-weights
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components as components_of
@@ -28,7 +30,7 @@ from scipy.sparse.csgraph import connected_components as components_of
 from cgmm.inference.colour_search import FIRST_STEPS, ColourSearch, Rng
 from cgmm.inference.colouring import adjacency
 from cgmm.inference.exchange import exchange, indicators
-from cgmm.inference.feasible import around_core, feasible_assignment
+from cgmm.inference.feasible import SearchBudgetError, around_core, feasible_assignment
 from cgmm.network import Graph, NetworkError, connected_components
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
@@ -36,6 +38,8 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray
 FIRST_WEIGHT, N_WEIGHTS = 0.25, 10
 # What cannot-links weigh, in the same unit, each time that they may give way for a moment.
 RELAXED = (0.3, 0.5, 1.0)
+# Steps of a search that does not ask where z is: what was tried near it has failed.
+FAR_STEPS = 50_000
 # Balls around what is broken grow up to this radius, then the whole component is searched.
 MAX_RADIUS = 16
 
@@ -166,21 +170,24 @@ class AssignmentSearch:
         """An assignment that breaks nothing, in components where something is broken still."""
         label = connected_components(Graph(len(z), self.hard, np.ones(len(self.hard))))
         wrong = np.flatnonzero(np.isin(label, label[self.hard[self._broken(z)]]))
-        if known is not None:
-            states = known[wrong]
-        else:
-            part = induced(self.graph, wrong)
-            try:
-                states = feasible_assignment(
-                    part, self.costs.shape[1], allowed=self.allowed[wrong],
-                    max_search=self.max_search, rng=self.rng, hint=lambda: z[wrong],
-                    remedy=self.remedy,
-                )  # fmt: skip
-            except NetworkError as error:
-                raise error.renamed(wrong) from None
+        states = self._searched(wrong, z[wrong]) if known is None else known[wrong]
         z = z.copy()
         z[wrong] = states
         return z
+
+    def _searched(self, nodes: IntArray, near: IntArray) -> IntArray:
+        """States of whole components: found far from where z is, or near, or proved impossible."""
+        find = partial(
+            feasible_assignment, induced(self.graph, nodes), self.costs.shape[1],
+            allowed=self.allowed[nodes], rng=self.rng, remedy=self.remedy,
+        )  # fmt: skip
+        try:
+            try:
+                return find(max_search=min(FAR_STEPS, self.max_search))
+            except SearchBudgetError:
+                return find(max_search=self.max_search, hint=lambda: near)
+        except NetworkError as error:
+            raise error.renamed(nodes) from None
 
     def _improve(self, z: IntArray) -> IntArray:
         """Descend by single nodes and chains, then by what preferences hold in place as well."""

@@ -32,7 +32,7 @@ FORBIDDEN = -1e30
 # Searches for different starts, at most, however many chains there are.
 MAX_STARTS = 32
 # Steps of the search for assignments from which chains start.
-MAX_SEARCH = 1_000_000
+MAX_SEARCH = 200_000
 
 NO_START = (
     "State the cannot-links as preferences, which may be broken at a price: fit(X, preferences="

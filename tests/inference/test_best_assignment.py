@@ -51,6 +51,7 @@ def test_never_better_than_the_best_nor_broken_and_refused_only_if_impossible(ne
                 find_best(graph, unary, marginals)
             return
         z, exact = find_best(graph, unary, marginals)
+        np.testing.assert_array_equal(best_assignment(graph, unary, marginals), z)
     best, found = log_weight(graph, unary, truth), log_weight(graph, unary, z)
     assert -np.inf < found <= best + 1e-9 * (1 + abs(best))
     if exact:

@@ -1,0 +1,223 @@
+"""labels_ break no hard relation, whatever the engine; runs are compared, and chains are judged."""
+
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+from hard_graphs import planted
+from sklearn.exceptions import ConvergenceWarning
+
+from cgmm import ConstrainedGaussianMixture
+from cgmm.inference import ENGINES
+from cgmm.inference.feasible import SearchBudgetError
+from cgmm.inference.gibbs import Chains, gibbs
+from cgmm.metrics import broken_relations, matched_accuracy
+from cgmm.mixture import prepare as module
+from cgmm.mixture.mixing import warn_about_chains
+from cgmm.network import Marginals, NetworkError
+
+CENTRES = 1.5 * np.array([[1.0, 0.0], [-0.5, 0.87], [-0.5, -0.87]])
+
+
+def deaf(graph):
+    """An engine that listens to no relation and has no log Z: whatever a user may write."""
+
+    def infer(unary):
+        p = np.exp(unary - unary.max(axis=1, keepdims=True))
+        return Marginals(p / p.sum(axis=1, keepdims=True), np.nan, exact=False)
+
+    return infer
+
+
+brief = partial(gibbs, n_sweeps=20, burn_in=10, n_chains=2)
+ANSWERS = {
+    **ENGINES,
+    "gibbs": brief,
+    "spanning_tree": "spanning_tree",
+    "an engine that is deaf": deaf,
+}
+
+
+def clumps(n_points, seed=0):
+    rng = np.random.default_rng(seed)
+    z = rng.integers(3, size=n_points)
+    return CENTRES[z] + rng.normal(size=(n_points, 2)), z
+
+
+def truthful(z, n_pairs, seed=0):
+    """Random pairs, answered by somebody who knows."""
+    rng = np.random.default_rng(seed)
+    pairs = rng.integers(len(z), size=(n_pairs, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    same = z[pairs[:, 0]] == z[pairs[:, 1]]
+    return {"must_link": pairs[same], "cannot_link": pairs[~same]}
+
+
+def fitted(engine, X, known, **settings):
+    settings = {"weights": "ignore", "random_state": 0, "max_iter": 4, **settings}
+    model = ConstrainedGaussianMixture(3, inference=engine, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, **known)
+
+
+def fit_or_refusal(engine, X, known):
+    """A fit; None if the engine refuses such a network, which is its right before any work."""
+    try:
+        return fitted(engine, X, known)
+    except NetworkError:
+        return None
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize("n_pairs", [600, 1000, 2000, 5000])
+def test_no_engine_breaks_what_is_hard(name, n_pairs):
+    X, z = clumps(900)
+    known = truthful(z, n_pairs)
+    model = fit_or_refusal(ANSWERS[name], X, known)
+    if name in ("gibbs", "spanning_tree", "an engine that is deaf"):
+        assert model is not None
+    if model is not None:
+        assert broken_relations(model.labels_, **known) == (0, 0)
+
+
+@pytest.mark.parametrize("name", ["gibbs", "spanning_tree", "an engine that is deaf"])
+@pytest.mark.parametrize(("n_points", "degree"), [(300, 3), (300, 4), (100, 5)])
+def test_nor_where_cannot_links_contradict_the_points(name, n_points, degree):
+    """A hidden colouring that the points know nothing of, near the density that is hardest."""
+    graph, _ = planted(n_points, 3, degree, degree)
+    X, _ = clumps(n_points, seed=1)
+    model = fitted(ANSWERS[name], X, {"cannot_link": graph.edges})
+    assert broken_relations(model.labels_, None, graph.edges) == (0, 0)
+    assert not model.labels_exact_
+
+
+def test_labels_say_whether_they_are_known_to_be_the_best():
+    X, z = clumps(60)
+    chain = {"cannot_link": np.column_stack([np.arange(20), np.arange(1, 21)])}
+    chain["cannot_link"] = chain["cannot_link"][z[:20] != z[1:21]]
+    for engine in ("auto", brief, deaf, "spanning_tree"):
+        assert fitted(engine, X, chain).labels_exact_
+    exact = fitted("auto", X, chain)
+    forest = fitted("spanning_tree", X, chain)
+    np.testing.assert_array_equal(forest.labels_, exact.labels_)
+    assert fitted("gibbs", X, {}).labels_exact_
+
+
+def test_contradictions_are_refused_before_any_work_and_points_are_named():
+    """Not by a clique: an odd wheel, of points that are tied to others."""
+    rim = [(j, (j + 1) % 7) for j in range(7)]
+    cannot = np.array([*rim, *((7, j) for j in range(7))]) + 3
+    X, _ = clumps(60)
+    for engine in ("spanning_tree", brief, deaf):
+        with pytest.raises(NetworkError, match="that is proved") as info:
+            fitted(engine, X, {"cannot_link": cannot, "must_link": [[3, 20]]})
+        np.testing.assert_array_equal(np.sort(info.value.nodes), np.arange(3, 11))
+
+
+def test_what_is_not_settled_says_so_and_the_remedy_works(monkeypatch):
+    graph, _ = planted(300, 3, 5, 0)
+    X, _ = clumps(300, seed=1)
+    find = module.find_best
+    monkeypatch.setattr(module, "FIRST_SEARCH", 3)
+    monkeypatch.setattr(module, "find_best", partial(find, max_search=3))
+    with pytest.raises(SearchBudgetError, match=r"not known.*preferences=np.column_stack") as info:
+        fitted(deaf, X, {"cannot_link": graph.edges})
+    must_link, cannot_link = None, graph.edges
+    call = "dict(" + str(info.value).partition("fit(X, ")[2].partition(")); or")[0] + "))"
+    known = eval(call, {"np": np, "must_link": must_link, "cannot_link": cannot_link})
+    assert fitted(deaf, X, known).labels_.shape == (300,)
+
+
+# ---------------------------------------------------------------------------- runs and chains
+
+
+def test_runs_of_an_engine_without_evidence_are_compared():
+    """The better of two starts is known, and wins from either place."""
+    X, z = clumps(150)
+    X *= [4.0, 1.0]
+    known = truthful(z, 60)
+    runs = [fitted(brief, X, known, max_iter=20, n_init=n, random_state=3) for n in (1, 6)]
+    assert matched_accuracy(z, runs[1].labels_) >= matched_accuracy(z, runs[0].labels_)
+    assert np.isnan(runs[1].log_evidence_)
+    again = fitted(brief, X, known, max_iter=20, n_init=6, random_state=3)
+    np.testing.assert_array_equal(again.means_, runs[1].means_)
+
+
+def rated(monkeypatch):
+    """Ratings and the runs that they are of, as they come."""
+    kept, rate = [], module.Prepared.rate
+
+    def spy(self, points, run):
+        kept.append((rate(self, points, run), run))
+        return kept[-1][0]
+
+    monkeypatch.setattr(module.Prepared, "rate", spy)
+    return kept
+
+
+def test_without_relations_what_stands_in_for_the_evidence_is_the_evidence(monkeypatch):
+    X, _ = clumps(80)
+    kept = rated(monkeypatch)
+    model = fitted("gibbs", X, {}, n_init=3, tol=0)
+    best = max(score for score, _ in kept)
+    assert best == pytest.approx(80 * model.score(X), rel=1e-10)
+    assert len(kept) == 3
+    fitted("independent", X, {}, n_init=3)
+    assert len(kept) == 3  # who reports an evidence is not rated
+
+
+def test_what_stands_in_is_the_likelihood_of_the_best_assignment(monkeypatch):
+    X, _ = clumps(40)
+    kept = rated(monkeypatch)
+    model = fitted(brief, X, {"cannot_link": [[0, 1]]}, n_init=2, tol=0)
+    score, run = max(kept, key=lambda pair: pair[0])
+    np.testing.assert_array_equal(model.means_, run.parameters.means)
+    joint = run.parameters.log_joint(X)
+    pair = joint[0][:, None] + joint[1]
+    np.fill_diagonal(pair, -np.inf)
+    rest = np.logaddexp.reduce(joint[2:], axis=1).sum()
+    # [shental2003, eq. 12]
+    prior = np.log(1 - np.square(run.parameters.weights).sum())
+    assert score == pytest.approx(rest + pair.max() - prior, rel=1e-10)
+
+
+def test_chains_that_had_not_mixed_are_warned_about_once_a_fit():
+    """Five points between two clumps, tied by 3 nats each, and no cluster move."""
+    X = np.concatenate([np.zeros((5, 1)), np.linspace(-6, -5, 9)[:, None]])
+    X = np.concatenate([X, -X[5:]])
+    pairs = np.column_stack(np.triu_indices(5, 1))
+    odds = {"preferences": np.column_stack([pairs, np.full(10, 3.0)])}
+    frozen = partial(gibbs, cluster_moves=False, n_chains=8, random_state=0)
+    model = ConstrainedGaussianMixture(
+        2, covariance_type="tied", inference=frozen, weights="ignore", tol=1.0, max_iter=9,
+        means_init=[[-5.5], [5.5]],
+    )  # fmt: skip
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, **odds)
+    (said,) = caught
+    assert said.category is ConvergenceWarning
+    assert said.filename == __file__
+    for word in ("R-hat is", "worth", "n_sweeps=1000, burn_in=200"):
+        assert word in str(said.message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.set_params(inference=partial(gibbs, n_sweeps=1000)).fit(X, **odds)
+
+
+def test_too_few_sweeps_are_not_judged():
+    few = Chains(np.zeros((1, 2)), np.zeros((2, 3)), np.zeros((2, 2, 3)), np.zeros(1, dtype=int))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_about_chains(few)
+        warn_about_chains(None)
+
+
+def test_a_run_that_only_trembles_ends():
+    """Dense relations: the responsibilities that chains report move by a thousandth for ever."""
+    X, z = clumps(600)
+    model = fitted("gibbs", X, truthful(z, 500), max_iter=60)
+    assert model.converged_
+    assert model.n_iter_ < 40
