@@ -118,7 +118,7 @@ def test_engine_by_name_or_itself(X, inference):
     assert model.log_evidence_ == reference.log_evidence_
 
 
-def test_an_engine_without_evidence_stops_by_what_moves_and_cannot_compare(X):
+def test_an_engine_without_evidence_stops_by_what_moves(X):
     # Without relations sampling averages probabilities: the very same iterations, unmeasured.
     model = ConstrainedGaussianMixture(3, random_state=0, inference="gibbs", tol=1e-4).fit(X)
     assert np.isnan(model.log_evidence_)
@@ -130,8 +130,6 @@ def test_an_engine_without_evidence_stops_by_what_moves_and_cannot_compare(X):
     with pytest.warns(ConvergenceWarning, match="did not converge"):
         exact.fit(X)
     np.testing.assert_allclose(model.means_, exact.means_, rtol=1e-8)
-    with pytest.raises(ValueError, match="n_init=1"):
-        model.set_params(n_init=2).fit(X)
 
 
 def test_enumeration_gives_the_same_fit():
