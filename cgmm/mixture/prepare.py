@@ -54,13 +54,19 @@ class Prepared(NamedTuple):
     """(n_nodes,) an assignment that honours all that is hard, where the engine looks for none."""
 
     @property
-    def is_exact(self) -> bool:
-        """Whether the engine finds the most probable joint assignment, as all exact ones do."""
+    def finds_best(self) -> bool:
+        """Whether the engine itself finds joint assignments, as all exact ones do."""
         return hasattr(self.ready, "most_probable")
+
+    def is_exact(self, unary: FloatArray) -> bool:
+        """Whether what the engine finds is the most probable joint assignment of all relations."""
+        answered = getattr(self.ready, "answered", lambda unary: ())
+        whole = len(self.graph.edges) == len(self.side.graph.edges)
+        return self.finds_best and whole and all(answer.exact for answer in answered(unary))
 
     def infer(self) -> Infer:
         """The engine for one run: an approximate one may remember earlier calls, so a new one."""
-        return self.ready if self.is_exact else self.engine(self.side.graph)
+        return self.ready if self.finds_best else self.engine(self.side.graph)
 
     def joint_labels(self, X: Points, run: Run, chains: Chains | None = None) -> Assignment:
         """The most probable joint assignment of the points, or the best that a search finds.
@@ -70,16 +76,23 @@ class Prepared(NamedTuple):
         if self.side.nodes_are_points and len(self.graph.edges) == 0:
             return Assignment(run.posterior.responsibilities.argmax(axis=1), exact=True)
         unary = node_unaries(X, cast("Theta", run.parameters), self.side)
-        if self.is_exact and len(self.graph.edges) == len(self.side.graph.edges):
-            states, exact = cast("ExactInfer", self.ready).most_probable(unary), True
-        else:
-            known = self.possible if chains is None else chains.best
-            states, exact = self._search(unary, run, known)
+        states, exact = self._found_by_engine(unary) or self._search(unary, run, chains)
         return Assignment(self.side.spread(states), exact)
 
-    def _search(self, unary: FloatArray, run: Run, known: IntArray | None) -> Assignment:
+    def _found_by_engine(self, unary: FloatArray) -> Assignment | None:
+        """The assignment of the nodes that the engine finds, if it finds any and knows all."""
+        if not self.finds_best or len(self.graph.edges) > len(self.side.graph.edges):
+            return None
+        try:
+            states = cast("ExactInfer", self.ready).most_probable(unary)
+        except SearchBudgetError:
+            return None
+        return Assignment(states, self.is_exact(unary))
+
+    def _search(self, unary: FloatArray, run: Run, chains: Chains | None = None) -> Assignment:
         """The best assignment of the nodes that a search from the marginals finds."""
         marginals = run.posterior.responsibilities[self.side.first_points]
+        known = self.possible if chains is None else chains.best
         return find_best(self.graph, unary, marginals, known=known, remedy=NO_LABELS)
 
     def rate(self, X: Points, run: Run) -> float:
@@ -93,7 +106,7 @@ class Prepared(NamedTuple):
         theta = cast("Theta", run.parameters)
         unary, tied = node_unaries(X, theta, self.side), np.zeros(self.side.n_nodes, dtype=bool)
         tied[self.graph.edges] = True
-        z = self._search(unary, run, self.possible).states
+        z = self._search(unary, run).states
         best = unary[np.arange(len(z)), z]
         together = z[self.graph.edges[:, 0]] == z[self.graph.edges[:, 1]]
         chosen = best[tied].sum() + self.graph.weights[together].sum()
@@ -162,10 +175,10 @@ def _require_possible(prepared: Prepared, n_components: int) -> IntArray | None:
     if len(prepared.graph.edges) == 0:
         return None
     mask = prepared.side.mask(n_components)
-    if prepared.is_exact:
-        unary = np.zeros((prepared.side.n_nodes, n_components))
-        prepared.ready(unary if mask is None else np.where(mask, 0.0, -np.inf))
-    if prepared.is_exact and prepared.graph is prepared.side.graph:
+    unary = np.zeros((prepared.side.n_nodes, n_components))
+    unary = unary if mask is None else np.where(mask, 0.0, -np.inf)
+    if prepared.is_exact(unary):
+        prepared.ready(unary)
         return None
     try:
         return feasible_assignment(
