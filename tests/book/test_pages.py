@@ -154,7 +154,10 @@ def test_contrasts(opened):
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize(("theme", "colour"), [("light", "#999"), ("light", "#fff"), ("dark", "#555")])
+PALE = [("light", "#999"), ("light", "#fff"), ("dark", "#555")]
+
+
+@pytest.mark.parametrize(("theme", "colour"), PALE)
 def test_a_pale_word_in_the_last_listing_is_found(browser, site, theme, colour):
     one = Visit(browser, site)
     page = one.open("book/using")
