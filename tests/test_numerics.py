@@ -23,6 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cgmm.numerics import (
+    WarnedOnce,
     blocks,
     check_integer,
     check_labels,
@@ -299,6 +300,32 @@ CALLS = {
 @pytest.mark.parametrize("how", CALLS)
 def test_a_warning_of_fit_points_at_its_caller(how):
     assert warned(CALLS[how]) == line_of(CALLS[how])
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([UserWarning, RuntimeWarning]))))
+def test_what_is_held_back_is_said_once_at_the_end_and_of_some_kinds_only_the_last(calls):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with WarnedOnce(RuntimeWarning):
+            for text, kind in calls:
+                warn_caller(text, kind)
+            assert told == []
+        warn_caller("after", UserWarning)
+    said = [(str(w.message), w.category) for w in told]
+    others = {call for call in calls if call[1] is UserWarning}
+    last = [call for call in calls if call[1] is RuntimeWarning][-1:]
+    assert len(said) == len(set(said))
+    assert set(said) == others | set(last) | {("after", UserWarning)}
+
+
+def test_an_error_lets_out_what_was_held_back():
+    def fails():
+        with WarnedOnce():
+            warn_caller("why", UserWarning)
+            raise ValueError
+
+    with pytest.warns(UserWarning, match="why"), pytest.raises(ValueError):  # noqa: PT011
+        fails()
 
 
 @pytest.mark.parametrize("module", ["cgmmetrics", "sklearnex.svm", "reader.cgmm", 3])

@@ -25,14 +25,14 @@ from cgmm.mixture.seeding import (
     STARTS, far_points, nearest, random_points, random_responsibilities, seeds,
 )  # fmt: skip
 from cgmm.mixture.weights import (
-    UPDATES, Update, closed_form, exact, grid, ignore, pseudo_likelihood,
+    UPDATES, Update, auto, cautious, closed_form, exact, grid, ignore, pseudo_likelihood,
 )  # fmt: skip
 
 __all__ = [
     "GUIDED_STARTS", "POOLINGS", "STARTS", "UPDATES", "CategoricalParameters", "Categories",
     "ConstrainedCategoricalMixture", "ConstrainedGaussianMixture", "ConstrainedMixture",
-    "FamilyPooling", "Moments", "Parameters", "Points", "Pooling",
-    "Posterior", "Prior", "Run", "SemiSupervisedGaussianClassifier", "Update", "best_of",
+    "FamilyPooling", "Moments", "Parameters", "Points", "Pooling", "Posterior", "Prior", "Run",
+    "SemiSupervisedGaussianClassifier", "Update", "auto", "best_of", "cautious",
     "closed_form", "e_step", "em", "exact", "far_points", "follow", "from_chunklets",
     "from_labels", "from_responsibilities", "grid", "honour", "ignore", "last_of",
     "log_density", "log_joint", "lower_bound", "m_step", "nearest", "node_unaries", "one_hot",

@@ -9,11 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -21,17 +20,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from cgmm.inference import ENGINES
 from cgmm.inference.gibbs import Chains
-from cgmm.mixture.loop import FamilyPooling, Points, em
+from cgmm.mixture.arranged import Arranged, named_as_points
+from cgmm.mixture.loop import FamilyPooling, Points, e_step, em
 from cgmm.mixture.mixing import warn_about_chains
-from cgmm.mixture.prepare import SPANNING_TREE, Prepared, prepare
+from cgmm.mixture.prepare import SPANNING_TREE, Prepared, apply_engine, engine_of, prepare
+from cgmm.mixture.reports import Answered, answers_of, say_last_words
 from cgmm.mixture.runs import Run, best_of, follow, warn_about
 from cgmm.mixture.seeding import Rng
 from cgmm.mixture.weights import UPDATES
-from cgmm.network import SAMPLING, Engine, NetworkError, SideInformation
-from cgmm.numerics import AnyArray, FloatArray, IntArray, log_normalise
-
-# Chunklets are laid out member by member: with more of these, a step each costs more than it saves.
-LARGEST_RUN = 64
+from cgmm.network import SAMPLING, ApproximationWarning, Engine, SideInformation
+from cgmm.numerics import FloatArray, IntArray, WarnedOnce, log_normalise
 
 
 class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
@@ -70,6 +68,8 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
     history_: FloatArray
     n_iter_: int
     converged_: bool
+    weights_update_: str
+    inference_: tuple[Answered, ...]
 
     # ------------------------------------------------------------------ the family
 
@@ -154,7 +154,10 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         -----
         ConvergenceWarning
             If the run that is kept reached ``max_iter``, or was interrupted from the keyboard; its
-            last parameters are kept. If the chains of a sampler had not mixed in its last E-step.
+            last parameters are kept. If the engine did not settle, or the chains of a sampler had
+            not mixed, in its last E-step.
+        ApproximationWarning
+            Once a fit, if the engine approximates where exact inference costs too much.
         """
         self._validate_params()
         X = self._read(X)
@@ -165,9 +168,10 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         # The mask of allowed components is made once, not in every E-step.
         side = side._replace(labels=None, allowed=side.mask(self.n_components))
         rng = check_random_state(self.random_state)
-        data = _Arranged.of(X, side)
-        try:
-            prepared = prepare(data.side, self.inference, self.weights, self.n_components, rng)
+        data = Arranged.of(X, side)
+        engine = engine_of(self.inference, rng)
+        with named_as_points(data.side), WarnedOnce(ApproximationWarning):
+            prepared = prepare(data.side, self.inference, engine, self.weights, self.n_components)
 
             def begin(number: int) -> Any:
                 return em(
@@ -181,10 +185,9 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
                 rate=partial(prepared.rate, data.X) if self.n_init > 1 else None,
             )  # fmt: skip
             best = best_of(one_run, self.n_init)
+            say_last_words(prepared.at_work)
             chains = prepared.chains(data.X, best)
             self._store(data, prepared, best, chains)
-        except NetworkError as error:
-            raise error.renamed(data.side.first_points, "point") from None
         # After everything is stored: the warning may be an error.
         warn_about(best, self.max_iter)
         warn_about_chains(chains)
@@ -209,7 +212,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         """
         return self.fit(X, **known).labels_
 
-    def _store(self, data: _Arranged, prepared: Prepared, run: Run, chains: Chains | None) -> None:
+    def _store(self, data: Arranged, prepared: Prepared, run: Run, chains: Chains | None) -> None:
         # What may take long comes first: an interrupt then leaves no half of a fit.
         labels, exact = prepared.joint_labels(data.X, run, chains)
         self._keep(run.parameters)
@@ -219,6 +222,11 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         self.history_ = np.array(run.history)
         self.n_iter_ = run.n_iter
         self.converged_ = run.converged
+        self.weights_update_ = prepared.update
+        self.inference_ = answers_of(
+            prepared.side, prepared.ready, self.inference, len(self.weights_)
+        )
+        self._asked = self.sampling, self.inference, prepared.engine
 
     # ------------------------------------------------------------------ new points
 
@@ -226,35 +234,80 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         check_is_fitted(self, "weights_")
         return self._parameters().log_joint(self._read_new(X))
 
-    def predict(self, X: ArrayLike) -> IntArray:
-        """Most probable component of each point, taken by itself.
+    def _tied(self, X: ArrayLike, **known: Any) -> tuple[Arranged, Prepared, Run]:
+        """New points that relations tie: their network, and its posterior at the fitted θ."""
+        check_is_fitted(self, "weights_")
+        points, theta = self._read_new(X), self._parameters()
+        sampling, inference, engine = self._asked
+        side = SideInformation.build(points.shape[0], **known, sampling=sampling)
+        data = Arranged.of(points, side)
+        with named_as_points(data.side), WarnedOnce(ApproximationWarning):
+            prepared = apply_engine(data.side, inference, engine, len(theta.weights))
+            posterior = e_step(
+                data.X, theta, prepared.side, prepared.ready, log_z_prior=prepared.log_z_prior
+            )
+        return data, prepared, Run(theta, posterior, [], converged=True)
+
+    def predict(
+        self, X: ArrayLike, *, must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None, preferences: ArrayLike | None = None,
+    ) -> IntArray:  # fmt: skip
+        """Most probable component of each point, by itself or with the points that it is tied to.
 
         Parameters
         ----------
         X : (N, D) array-like
             Points, not necessarily those of the fit.
+        must_link, cannot_link, preferences : arrays, default=None
+            Relations among these points, as in ``fit``. There are no ``labels`` here: of a point
+            whose class is known there is nothing to predict, and what it says about its
+            neighbours can be said with ``fit``, which learns from it as well.
 
         Returns
         -------
         (N,) int array
-            The component.
-        """
-        return self._log_joint(X).argmax(axis=1)
+            The component. With relations the components of all points together, found as
+            ``labels_`` is: no hard relation is broken.
 
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Responsibilities of the components for each point, taken by itself.
+        Raises
+        ------
+        ValueError
+            If relations name a point that does not exist, contradict each other or cannot be
+            honoured; if the engine of the fit cannot do what is asked.
+        """
+        if must_link is None and cannot_link is None and preferences is None:
+            return self._log_joint(X).argmax(axis=1)
+        data, prepared, run = self._tied(
+            X, must_link=must_link, cannot_link=cannot_link, preferences=preferences
+        )
+        with named_as_points(data.side):
+            chains = prepared.chains(data.X, run)
+            return data.restored(prepared.joint_labels(data.X, run, chains).states)
+
+    def predict_proba(
+        self, X: ArrayLike, *, must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None, preferences: ArrayLike | None = None,
+    ) -> FloatArray:  # fmt: skip
+        """Responsibilities of the components for each point, given the relations among the points.
 
         Parameters
         ----------
         X : (N, D) array-like
             Points.
+        must_link, cannot_link, preferences : arrays, default=None
+            As in ``predict``.
 
         Returns
         -------
         (N, K) array
             Rows sum to one.
         """
-        return log_normalise(self._log_joint(X))[0]
+        if must_link is None and cannot_link is None and preferences is None:
+            return log_normalise(self._log_joint(X))[0]
+        data, _, run = self._tied(
+            X, must_link=must_link, cannot_link=cannot_link, preferences=preferences
+        )
+        return data.restored(run.posterior.responsibilities)
 
     def score_samples(self, X: ArrayLike) -> FloatArray:
         """Log-density of the mixture at each point.
@@ -343,31 +396,3 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             -2 log p(X | θ) + 2 (number of free parameters).
         """
         return float(-2 * self.score_samples(X).sum() + 2 * self._n_free())
-
-
-class _Arranged(NamedTuple):
-    """Points in the order in which EM works on them: chunklets together, where only these tie."""
-
-    X: Points
-    side: SideInformation
-    order: IntArray | None
-    """(N,) the given places of the points; None where they are as given."""
-
-    @classmethod
-    def of(cls, X: Points, side: SideInformation) -> _Arranged:
-        """Arrange if it saves more than it costs."""
-        stays = side.nodes_are_points or len(side.graph.edges) > 0
-        if stays or np.bincount(side.node_of).max() > LARGEST_RUN:
-            return cls(X, side, None)
-        order, arranged = side.by_size()
-        # Dense points are column-major, and stay so.
-        rows = X[order] if issparse(X) else np.take(X.T, order, axis=1).T
-        return cls(rows, arranged, order)
-
-    def restored(self, values: AnyArray) -> AnyArray:
-        """One row a point, in the order in which the points were given."""
-        if self.order is None:
-            return values
-        given = np.empty_like(values)
-        given.T[..., self.order] = values.T
-        return given

@@ -38,8 +38,8 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
         Categories of each feature, coded 0, 1, ...; None: one more than the largest code seen, if
         that makes no more than a million of all features.
     pseudo_count : float, default=1.0
-        a ≥ 0, added to the expected count of each category. With 0, an exact engine and
-        ``weights="exact"`` the log-evidence never falls, and a category never seen in a component
+        a ≥ 0, added to the expected count of each category. With 0, an exact engine and its
+        ``weights="auto"`` the log-evidence never falls, and a category never seen in a component
         makes points that show it impossible there; with a > 0 it is the bound plus a Σ log p that
         no M-step lowers.
     sampling, inference, weights, tol, max_iter, n_init
@@ -58,7 +58,8 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
         Probability of each category of feature d in each component.
     n_categories_ : (D,) int array
         C_d.
-    log_evidence_, history_, n_iter_, converged_, responsibilities_, labels_, labels_exact_
+    log_evidence_, history_, n_iter_, converged_, responsibilities_, labels_, labels_exact_,
+    weights_update_, inference_
         As in :class:`ConstrainedGaussianMixture`.
 
     See Also
@@ -92,7 +93,7 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
         pseudo_count: float = 1.0,
         sampling: str = "points",
         inference: str | Engine = "auto",
-        weights: str = "exact",
+        weights: str = "auto",
         tol: float = 1e-3,
         max_iter: int = 100,
         n_init: int = 1,

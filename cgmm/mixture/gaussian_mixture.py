@@ -43,16 +43,18 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     inference : str or callable, default="auto"
         The engine of the E-step: a name in ``cgmm.inference.ENGINES``; "spanning_tree", which drops
         relations that would close a cycle and is exact on the rest; or an engine itself. "auto"
-        takes the cheapest exact engine for each connected component, and refuses where that costs
-        too much. "mean_field" and "gibbs" are approximate; see the notes.
-    weights : {"exact", "pseudo-likelihood", "ignore", "grid"}, default="exact"
+        takes the cheapest exact engine for each connected component, and approximates, with a
+        warning, where that costs too much; "exact" refuses there. "mean_field" and "gibbs" are
+        approximate everywhere; see the notes.
+    weights : {"auto", "exact", "cautious", "pseudo-likelihood", "ignore", "grid"}, default="auto"
         The update of the weights where the prior's normaliser depends on them: an entry of
-        ``cgmm.mixture.UPDATES``. Without relations all are the closed form.
+        ``cgmm.mixture.UPDATES``. "auto" is "exact" where the engine is, with the data and without
+        them, else "cautious". Without relations all are the closed form.
     tol : float, default=1e-3
         EM stops when an iteration gains less than this in log-evidence per point (nats).
     reg_covar : float, default=1e-6
         ε ≥ 0, added to each covariance's diagonal, in squared units of the data. With 0, an exact
-        engine and ``weights="exact"`` the log-evidence never falls. With ε > 0 it is the bound
+        engine and its ``weights="auto"`` the log-evidence never falls. With ε > 0 it is the bound
         minus ½ ε Σ_k N_k tr Σ_k⁻¹ that no M-step lowers, and the log-evidence can fall by as much
         as that penalty does: see :mod:`cgmm.mixture.bound`.
     max_iter : int, default=100
@@ -91,7 +93,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         Σ_k, full matrices whatever the covariance type.
     log_evidence_ : float
         log p(X, labels | relations) = log Z_posterior - log Z_prior in nats, of exactly these
-        parameters; what the engine knows of it, if it is not exact.
+        parameters. What the engine knows of it, if it is not exact: see the notes.
     history_ : (n_iter_,) array
         history_[t] is the log-evidence of the parameters that enter iteration t.
     n_iter_ : int
@@ -105,6 +107,10 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         most probable *joint* assignment where that is known, else the best that a search finds.
     labels_exact_ : bool
         Whether ``labels_`` is known to be the most probable joint assignment.
+    weights_update_ : str
+        The update of the weights that was made: ``weights``, or what "auto" chose.
+    inference_ : tuple of NamedTuples
+        Who answered what: ``(engine, n_components, n_nodes, n_edges, width)`` of the network.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -118,11 +124,18 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     From the same start and with the same ``reg_covar`` the iterations without side information are
     those of ``sklearn.mixture.GaussianMixture``.
 
-    With "mean_field" the evidence is the difference of two lower bounds, which bounds nothing and
-    may fall; it serves to stop and to compare runs. "gibbs" reports none: ``log_evidence_`` is NaN,
-    EM stops when responsibilities move by less than ``tol`` on average, or tremble a little above
-    that, and ``weights="exact"`` and "grid", which need the normaliser, are refused. The fit warns
-    if its chains had not mixed in the last E-step.
+    Where the engine's answer is not exact, ``weights="auto"`` does not ask it for log Z_prior.
+    Relations that may be answers about random pairs count as such, as data and not as a condition;
+    only what was selected for being alike is held against uneven weights, as if each edge stood
+    alone (:func:`cgmm.mixture.cautious`). ``log_evidence_`` is the engine's log Z_posterior less
+    that. With "exact", "grid", "ignore" or "pseudo-likelihood" it is less the engine's own log
+    Z_prior: a difference of two approximations, which bounds nothing and may jump by hundreds of
+    nats from one iteration to the next where relations are many. "ignore" lets components starve
+    where relations only say "together", as in images.
+
+    "gibbs" reports no log Z: ``log_evidence_`` is NaN, EM stops when responsibilities move by less
+    than ``tol`` on average, or tremble a little above that, and ``weights="exact"`` and "grid" are
+    refused. The fit warns if its chains had not mixed in the last E-step.
 
     Examples
     --------
@@ -139,6 +152,13 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     >>> model = model.fit(X, must_link=[[1, 4], [2, 5]], cannot_link=[[1, 2]])
     >>> bool(model.labels_[1] == model.labels_[4] != model.labels_[2])
     True
+
+    New points, of which the first two must differ:
+
+    >>> model = ConstrainedGaussianMixture(2, means_init=[[1.0, 2.0], [9.0, 2.0]]).fit(X)
+    >>> new = [[4.5, 2.0], [4.0, 2.0], [9.0, 1.0]]
+    >>> model.predict(new), model.predict(new, cannot_link=[[0, 1]])
+    (array([0, 0, 1]), array([1, 0, 1]))
     """
 
     _parameter_constraints = {
@@ -158,7 +178,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         covariance_type: str = "full",
         sampling: str = "points",
         inference: str | Engine = "auto",
-        weights: str = "exact",
+        weights: str = "auto",
         tol: float = 1e-3,
         reg_covar: float = 1e-6,
         max_iter: int = 100,

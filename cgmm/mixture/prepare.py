@@ -1,7 +1,8 @@
 """What a fit does once: the network of what is known, and everything that depends on it alone.
 
 Behind chapters 6 to 10: the engine works on the structure here, before the first iteration, and
-whatever cannot be done is refused before any work.
+whatever cannot be done is refused before any work. New points with relations among themselves are
+a network as well, which the same engine answers once.
 """
 
 from __future__ import annotations
@@ -17,12 +18,20 @@ from cgmm.inference.best_assignment import Assignment, find_best
 from cgmm.inference.feasible import SearchBudgetError
 from cgmm.inference.gibbs import Chains
 from cgmm.mixture.loop import Points, Theta, node_unaries
-from cgmm.mixture.prior import PairwisePrior, Prior
+from cgmm.mixture.prior import PairwisePrior, Prior, SelectedPairs
+from cgmm.mixture.reports import LastWords, evidence, name_of
 from cgmm.mixture.runs import Run
 from cgmm.mixture.seeding import Rng
-from cgmm.mixture.weights import UPDATES, Update
-from cgmm.network import Engine, ExactInfer, Graph, Infer, SideInformation, spanning_forest
-from cgmm.numerics import FloatArray, IntArray, log_normalise
+from cgmm.mixture.weights import UPDATES, Update, closed_form, resolve
+from cgmm.network import (
+    Engine,
+    ExactInfer,
+    Graph,
+    Infer,
+    SideInformation,
+    spanning_forest,
+)
+from cgmm.numerics import FloatArray, IntArray, WarnedOnce, log_normalise
 
 SPANNING_TREE = "spanning_tree"
 
@@ -46,12 +55,17 @@ class Prepared(NamedTuple):
     engine: Engine
     ready: Infer
     """The engine applied to the graph."""
-    update_weights: Update
-    log_z_prior: Callable[[FloatArray], float]
     graph: Graph
     """All relations: those, too, that "spanning_tree" leaves out of ``side``."""
+    at_work: list[LastWords]
+    """The engine in each run so far, and that of the prior."""
     possible: IntArray | None = None
     """(n_nodes,) an assignment that honours all that is hard, where the engine looks for none."""
+    update: str = "ignore"
+    """Name of the weights' update; never "auto"."""
+    update_weights: Update = closed_form
+    log_z_prior: Callable[[FloatArray], float] = lambda weights: 0.0
+    """log Z_prior of weights (K,), which the log-evidence lacks."""
 
     @property
     def finds_best(self) -> bool:
@@ -60,13 +74,20 @@ class Prepared(NamedTuple):
 
     def is_exact(self, unary: FloatArray) -> bool:
         """Whether what the engine finds is the most probable joint assignment of all relations."""
-        answered = getattr(self.ready, "answered", lambda unary: ())
         whole = len(self.graph.edges) == len(self.side.graph.edges)
-        return self.finds_best and whole and all(answer.exact for answer in answered(unary))
+        return self.finds_best and whole and self.answers_exactly(unary)
 
-    def infer(self) -> Infer:
+    def answers_exactly(self, unary: FloatArray) -> bool:
+        """Whether the engine reports of no part of the network that it approximates it."""
+        answered = getattr(self.ready, "answered", lambda unary: ())
+        return all(answer.exact for answer in answered(unary))
+
+    def infer(self) -> LastWords:
         """The engine for one run: an approximate one may remember earlier calls, so a new one."""
-        return self.ready if self.finds_best else self.engine(self.side.graph)
+        self.at_work.append(
+            LastWords(self.ready if self.finds_best else self.engine(self.side.graph))
+        )
+        return self.at_work[-1]
 
     def joint_labels(self, X: Points, run: Run, chains: Chains | None = None) -> Assignment:
         """The most probable joint assignment of the points, or the best that a search finds.
@@ -122,26 +143,62 @@ class Prepared(NamedTuple):
         return cast("Chains", self.ready.chains(unary))
 
 
-def prepare(
-    side: SideInformation, inference: str | Engine, weights: str, n_components: int, rng: Rng
+def engine_of(inference: str | Engine, rng: Rng) -> Engine:
+    """The engine that a name stands for; one that samples gets its seed."""
+    if inference == "gibbs":
+        gibbs = cast("Callable[..., Infer]", ENGINES["gibbs"])
+        return partial(gibbs, random_state=int(rng.randint(2**31)))
+    if inference == SPANNING_TREE:
+        return ENGINES["auto"]
+    return inference if callable(inference) else ENGINES[inference]
+
+
+def apply_engine(
+    side: SideInformation, inference: str | Engine, engine: Engine, n_components: int
 ) -> Prepared:
     """Apply the engine to the structure, and refuse at once what cannot be done."""
     _require_resolvable(side)
     require_colourable(side, n_components)
     graph = side.graph
-    engine = cast("Engine", inference if callable(inference) else ENGINES.get(inference))
     if inference == SPANNING_TREE:
-        side, engine = side._replace(graph=spanning_forest(side.graph)), ENGINES["auto"]
-    if inference == "gibbs":
-        engine = partial(cast("Callable[..., Infer]", engine), random_state=int(rng.randint(2**31)))
-    prior = Prior(side, engine)
+        side = side._replace(graph=spanning_forest(side.graph))
+    prepared = Prepared(side, engine, engine(side.graph), graph, [])
+    return prepared._replace(possible=_require_possible(prepared, n_components))
+
+
+def prepare(
+    side: SideInformation, inference: str | Engine, engine: Engine, weights: str, n_components: int
+) -> Prepared:
+    """As :func:`apply_engine`, and choose the update of the weights."""
+    prepared = apply_engine(side, inference, engine, n_components)
+    prior = Prior(prepared.side, lambda graph: LastWords(engine(graph)))
+    update = "cautious" if weights == "auto" else weights
+    if prepared.answers_exactly(evidence(prepared.side, n_components)):
+        update = _resolved(weights, prior, n_components)
+    if update == "cautious":
+        pairs = SelectedPairs(prepared.side)
+        return prepared._replace(
+            update=update,
+            update_weights=UPDATES[update](prior),
+            log_z_prior=lambda weights: float(pairs.log_z(weights)),
+        )
     log_z_prior = prior.log_z
     if np.isnan(log_z_prior(np.full(n_components, 1 / n_components))):
-        _require_no_normaliser_needed(inference, weights)
+        _require_no_normaliser_needed(inference, weights, n_components)
         log_z_prior = lambda weights: np.nan  # noqa: E731
-    update = UPDATES[weights](prior)
-    prepared = Prepared(side, engine, engine(side.graph), update, log_z_prior, graph)
-    return prepared._replace(possible=_require_possible(prepared, n_components))
+    if prior.infer is not None:
+        prepared.at_work.append(cast("LastWords", prior.infer))
+    return prepared._replace(
+        update=update, update_weights=UPDATES[update](prior), log_z_prior=log_z_prior
+    )
+
+
+def _resolved(weights: str, prior: Prior, n_components: int) -> str:
+    """The update's name; what the engine has to say about a prior that is then not used, is not."""
+    with WarnedOnce() as told:
+        name = resolve(weights, prior, n_components)
+        told.held.clear()
+    return name
 
 
 def _require_resolvable(side: SideInformation) -> None:
@@ -157,12 +214,14 @@ def _require_resolvable(side: SideInformation) -> None:
         )
 
 
-def _require_no_normaliser_needed(inference: str | Engine, weights: str) -> None:
+def _require_no_normaliser_needed(inference: str | Engine, weights: str, n_components: int) -> None:
     """Refuse updates that need a log Z which the engine does not have."""
     if weights in ("exact", "grid"):
+        named = repr(inference) if isinstance(inference, str) else name_of(inference)
         raise ValueError(
-            f"weights={weights!r} needs the prior's normaliser, which the engine {inference!r} "
-            "does not report; use weights='pseudo-likelihood' or 'ignore', or another engine."
+            f"weights={weights!r} needs the prior's normaliser, which the engine "
+            f"{name_of(inference)!r} does not report; without it there is "
+            f"ConstrainedGaussianMixture({n_components}, inference={named}, weights='auto')."
         )
 
 
@@ -174,9 +233,7 @@ def _require_possible(prepared: Prepared, n_components: int) -> IntArray | None:
     """
     if len(prepared.graph.edges) == 0:
         return None
-    mask = prepared.side.mask(n_components)
-    unary = np.zeros((prepared.side.n_nodes, n_components))
-    unary = unary if mask is None else np.where(mask, 0.0, -np.inf)
+    mask, unary = prepared.side.mask(n_components), evidence(prepared.side, n_components)
     if prepared.is_exact(unary):
         prepared.ready(unary)
         return None

@@ -2,6 +2,7 @@
 
 =====  ==================================================================
 η      logarithms of the weights, normalised or not
+s      Σ_k π_k², how often two points drawn at random are of one component
 n_j    multiplicity of node j
 w_e    log-weight of an edge
 =====  ==================================================================
@@ -13,6 +14,9 @@ import numpy as np
 
 from cgmm.network import Engine, Graph, Infer, NetworkError, SideInformation
 from cgmm.numerics import FloatArray, log_normalise
+
+# Halvings that find where a slope changes its sign.
+SHARPNESS = 50
 
 
 class Prior:
@@ -56,6 +60,25 @@ class Prior:
                 self.infer = engine(graph)
             except NetworkError as error:
                 raise error.renamed(self.tied) from None
+
+    def is_exact(self, n_components: int) -> bool:
+        """Whether the engine answers the tied nodes exactly, for K components.
+
+        Parameters
+        ----------
+        n_components : int
+            K.
+
+        Returns
+        -------
+        bool
+            By its answer at equal weights; True where no node is tied.
+        """
+        return self.infer is None or self.infer(self._even(n_components)).exact
+
+    def _even(self, n_components: int) -> FloatArray:
+        """The tied nodes' unaries at equal weights."""
+        return np.tile(-self.tied_sizes[:, None] * np.log(n_components), n_components)
 
     @property
     def is_one(self) -> bool:
@@ -124,3 +147,56 @@ class PairwisePrior:
         change += self.n_b[:, None] * p_b * (p_a - same[:, None])
         log_z += self.n_edges @ (self.top + np.log(factors))
         return float(log_z), counts + (self.n_edges * self.excess / factors) @ change
+
+
+class SelectedPairs:
+    """What relations say about π because pairs were selected; nothing where they are answers.
+
+    An edge between two points multiplies Z_prior by f_e(s) = 1 + (e^w - 1) s, s = Σ_k π_k², if it
+    stands alone. Answers to questions about pairs at random have no normaliser: as many pairs
+    belong together as s says, and the sum of log f_e is stationary there. So ``balance``, the s at
+    which it is, is the s that relations suggest. Where s is smaller, more pairs belong together
+    than random ones would: neighbouring pixels, friends, whatever was selected for being alike.
+    Only that is held against π: the sum as a function of min(s, balance). It never falls with s.
+
+    Parameters
+    ----------
+    side : SideInformation
+        What is known.
+
+    Attributes
+    ----------
+    balance : float
+        From 0, if no edge draws its ends together, to 1, if none keeps them apart.
+
+    Examples
+    --------
+    Of four answers one is that two points belong together, as for four equal classes:
+
+    >>> answers = [[0, 1, 50.0], [2, 3, -50.0], [4, 5, -50.0], [6, 7, -50.0]]
+    >>> pairs = SelectedPairs(SideInformation.build(8, preferences=answers))
+    >>> round(pairs.balance, 3)
+    0.25
+    >>> uneven, more_uneven = pairs.log_z(np.array([[0.5, 0.5], [0.9, 0.1]]))
+    >>> bool(uneven == more_uneven)
+    True
+    """
+
+    def __init__(self, side: SideInformation):
+        self.edges = PairwisePrior(side)
+        low, high = 0.0, 1.0
+        for _ in range(SHARPNESS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._slope(middle) > 0 else (low, middle)
+        self.balance = low
+
+    def _slope(self, s: float) -> float:
+        """∂ Σ_e log f_e / ∂ s, which falls with s."""
+        edges = self.edges
+        return float(edges.n_edges @ (edges.excess / (edges.one + edges.excess * s)))
+
+    def log_z(self, weights: FloatArray) -> FloatArray:
+        """Σ_e log f_e at min(s, balance), for weights (..., K)."""
+        edges, s = self.edges, np.minimum((weights**2).sum(axis=-1), self.balance)
+        factors = edges.one + edges.excess * s[..., None]
+        return np.asarray((edges.top + np.log(factors)) @ edges.n_edges)

@@ -9,6 +9,14 @@ their sum maximise the bound only where Z_prior is one. In general the update ma
 which is concave in η = log π, with gradient C - E_prior[counts]: the update *matches expected
 counts*.
 
+With an engine that approximates, log Z_prior is no such function of η. The prior's network has the
+same unaries at every node, so that nothing but the relations tells its assignments apart: many are
+about equally good, and mean field ends in one of them, which one depending on the last digits of π.
+Within one the counts are the gradient; from one to the next the bound jumps. At equal weights it
+does not move at all, and there its bound is lowest: on 1,000 points with 2,000 preferences of ±5
+2,700 nats below that at weights one millionth aside. The "maximum" is where Z_prior is approximated
+worst, whatever the counts. :func:`auto` does not ask such an engine; it is :func:`cautious` then.
+
 =====  ==================================================================
 π, η   weights and their logarithms
 n_j    multiplicity of node j; M = Σ_j n_j
@@ -22,29 +30,95 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import combinations
 from math import comb
-from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import logsumexp
+from scipy.optimize import minimize_scalar
 
-from cgmm.mixture.prior import PairwisePrior, Prior
-from cgmm.numerics import FloatArray, warn_caller
+from cgmm.mixture.matching import MOST_QUESTIONS, maximise
+from cgmm.mixture.prior import PairwisePrior, Prior, SelectedPairs
+from cgmm.network import TooCostlyError
+from cgmm.numerics import FloatArray
 
-# Counts that differ by more than this share of all are not matched.
-UNMATCHED = 1e-4
-
-NO_MAXIMUM = (
-    "the update of the weights found no maximum: the prior's counts cannot be made to match the "
-    "posterior's. That happens to 'pseudo-likelihood' where relations share many points, and to "
-    "'exact' with an engine that is not exact; use an exact engine with 'exact', or 'ignore'."
-)
+# Weights between two ends that are compared before the best are refined.
+N_SHARES = 33
 
 Update = Callable[[FloatArray], FloatArray]
 """From expected counts (K,) to the weights (K,) that maximise the bound."""
 
 
 # ---------------------------------------------------------------------------- the updates
+
+
+def auto(prior: Prior) -> Update:
+    """Match counts where the engine is exact, else be cautious.
+
+    Parameters
+    ----------
+    prior : Prior
+        The network without the data.
+
+    Returns
+    -------
+    callable
+        The update :func:`exact` or :func:`cautious`; which, is found out at the first call.
+
+    Notes
+    -----
+    An estimator with ``weights="auto"`` chooses once a fit, and then takes the normaliser that the
+    update assumes for the log-evidence as well.
+
+    Examples
+    --------
+    >>> from cgmm import ENGINES, SideInformation
+    >>> side = SideInformation.build(3, preferences=[[0, 1, -9.0]])
+    >>> counts = np.array([1.2, 1.8])
+    >>> auto(Prior(side, ENGINES["pairs"]))(counts).round(3)
+    array([0.2, 0.8])
+    >>> auto(Prior(side, ENGINES["mean_field"]))(counts).round(3)
+    array([0.4, 0.6])
+    """
+    chosen: dict[int, Update] = {}
+
+    def update(expected_counts: FloatArray) -> FloatArray:
+        n_components = len(expected_counts)
+        if n_components not in chosen:
+            chosen[n_components] = UPDATES[resolve("auto", prior, n_components)](prior)
+        return chosen[n_components](expected_counts)
+
+    return update
+
+
+def resolve(name: str, prior: Prior, n_components: int) -> str:
+    """The update that a name stands for: itself, but for "auto", which the engine's answer decides.
+
+    Parameters
+    ----------
+    name : str
+        A key of ``UPDATES``.
+    prior : Prior
+        The network without the data.
+    n_components : int
+        K.
+
+    Returns
+    -------
+    str
+        A key of ``UPDATES`` other than "auto".
+
+    Examples
+    --------
+    >>> from cgmm import ENGINES, SideInformation
+    >>> side = SideInformation.build(3, preferences=[[0, 1, -9.0]])
+    >>> [resolve("auto", Prior(side, ENGINES[engine]), 2) for engine in ("pairs", "gibbs")]
+    ['exact', 'cautious']
+    """
+    if name != "auto":
+        return name
+    try:
+        return "exact" if prior.is_exact(n_components) else "cautious"
+    except TooCostlyError:
+        # Evidence may have made the posterior's network cheap, and is none about the prior's.
+        return "cautious"
 
 
 def closed_form(expected_counts: FloatArray) -> FloatArray:
@@ -101,6 +175,12 @@ def exact(prior: Prior) -> Update:
     -----
     [shental2003, eq. 11] set to zero; [lu2007, eq. 2.13], which lu2007 solves on a grid.
 
+    With an engine that approximates it is asked at most 20 times an update, and the weights are
+    those of these at which counts differ least: there need be no maximum, as the module says. On
+    1,000 points with 2,000 preferences of ±5 and mean field it takes some twenty times as long as
+    :func:`ignore` and is worse: a mean adjusted Rand index of .87 against .91 over twelve draws of
+    equal classes, .93 against .95 of unequal ones, whose weights are off by .11 against .006.
+
     Examples
     --------
     Two points that must differ: whatever the counts, Z_prior = 2 π_0 π_1 wants the weights even.
@@ -113,7 +193,16 @@ def exact(prior: Prior) -> Update:
     """
     if prior.is_one:
         return closed_form
-    return lambda expected_counts: _maximise(prior.log_z_and_counts, expected_counts)
+    bounds: dict[int, int | None] = {}
+
+    def update(expected_counts: FloatArray) -> FloatArray:
+        n_components = len(expected_counts)
+        if n_components not in bounds:
+            bounds[n_components] = None if prior.is_exact(n_components) else MOST_QUESTIONS
+        start = closed_form(expected_counts)
+        return maximise(prior.log_z_and_counts, expected_counts, start, bounds[n_components])
+
+    return update
 
 
 def pseudo_likelihood(prior: Prior) -> Update:
@@ -137,7 +226,9 @@ def pseudo_likelihood(prior: Prior) -> Update:
     is no maximum then, and a RuntimeWarning says so.
     """
     pairwise = PairwisePrior(prior.side)
-    return lambda expected_counts: _maximise(pairwise.log_z_and_counts, expected_counts)
+    return lambda expected_counts: maximise(
+        pairwise.log_z_and_counts, expected_counts, closed_form(expected_counts)
+    )
 
 
 def ignore(prior: Prior | None = None) -> Update:
@@ -154,6 +245,68 @@ def ignore(prior: Prior | None = None) -> Update:
         The update.
     """
     return closed_form
+
+
+def cautious(prior: Prior) -> Update:
+    """The closed form, moved towards equal weights where relations were selected for sameness.
+
+    Parameters
+    ----------
+    prior : Prior
+        The network without the data; its engine is not used.
+
+    Returns
+    -------
+    callable
+        The update: of the weights between the closed form and equal ones those that maximise
+        Σ_k C_k log π_k less what :class:`~cgmm.mixture.prior.SelectedPairs` holds against them.
+
+    Notes
+    -----
+    The closed form is no makeshift where relations are answers to questions about pairs that were
+    chosen without a look at their classes. Such answers are data: the likelihood is that of points
+    and answers together, p(X, answers | θ), it has no normaliser, and its update is the closed form
+    ([shental2003, footnote 3]; chapter 8 has the table). Where relations only ever say "together",
+    as among neighbouring pixels, it is none: E-steps then favour the largest component, the closed
+    form follows them, and others starve. There this is the pseudo-likelihood, between bounds. Where
+    they only say "apart" the closed form is drawn to equal weights, which does no such harm.
+
+    Examples
+    --------
+    A hundred points and ties between neighbours; then as many answers that belong to equal classes:
+
+    >>> from cgmm import ENGINES, SideInformation
+    >>> ties = np.column_stack([np.arange(99), np.arange(1, 100), np.full(99, 2.0)])
+    >>> answers = ties * np.where(np.arange(99) % 2, 1, -1)[:, None] ** [0, 0, 1]
+    >>> for relations in (ties, answers):
+    ...     side = SideInformation.build(100, preferences=relations)
+    ...     cautious(Prior(side, ENGINES["mean_field"]))(np.array([80.0, 20.0])).round(2)
+    array([0.63, 0.37])
+    array([0.8, 0.2])
+    """
+    pairs = SelectedPairs(prior.side)
+
+    def update(expected_counts: FloatArray) -> FloatArray:
+        weights = closed_form(expected_counts)
+        alive = weights > 0
+        step = np.where(alive, 1 / alive.sum(), 0.0) - weights
+
+        def loss(share: FloatArray) -> FloatArray:
+            tried = weights + share[..., None] * step
+            log_z = pairs.log_z(tried)
+            return log_z - np.log(tried[..., alive]) @ expected_counts[alive]
+
+        shares = np.linspace(0, 1, N_SHARES)
+        best = int(loss(shares).argmin())
+        around = shares[max(best - 1, 0)], shares[min(best + 1, N_SHARES - 1)]
+        found = minimize_scalar(
+            lambda share: float(loss(np.asarray(share))), bounds=around, method="bounded",
+            options={"xatol": 1e-9},
+        ).x  # fmt: skip
+        candidates = np.array([shares[best], found])
+        return weights + candidates[loss(candidates).argmin()] * step
+
+    return update
 
 
 def grid(prior: Prior, *, resolution: float = 0.01) -> Update:
@@ -192,9 +345,11 @@ def grid(prior: Prior, *, resolution: float = 0.01) -> Update:
 
 
 UPDATES: dict[str, Callable[[Prior], Update]] = {
+    "auto": auto,
     "exact": exact,
     "pseudo-likelihood": pseudo_likelihood,
     "ignore": ignore,
+    "cautious": cautious,
     "grid": grid,
 }
 """Every update by the name under which estimators accept it."""
@@ -203,62 +358,19 @@ UPDATES: dict[str, Callable[[Prior], Update]] = {
 # ---------------------------------------------------------------------------- how
 
 
-def _maximise(
-    log_z_and_counts: Callable[[FloatArray], tuple[float, FloatArray]], expected_counts: FloatArray
-) -> FloatArray:
-    """The maximiser of C · η - log Z(η) by quasi-Newton steps from the closed form.
-
-    Adding a constant to η changes nothing, because C and the prior's counts both sum to M; so η is
-    free, and the softmax at the end puts π on the simplex. A component without counts leaves.
-    """
-    weights = closed_form(expected_counts)
-    alive, total = weights > 0, expected_counts.sum()
-    start = np.log(weights[alive])
-
-    def loss(eta: FloatArray) -> tuple[float, FloatArray]:
-        log_weights = np.full(len(weights), -np.inf)
-        log_weights[alive] = eta - logsumexp(eta)
-        log_z, counts = log_z_and_counts(log_weights)
-        # [shental2003, eq. 11], in η = log π
-        gradient = counts[alive] - expected_counts[alive]
-        # [shental2003, eq. 7] and [lu2007, eq. 2.13], their terms in π, with the opposite sign
-        return (log_z - expected_counts[alive] @ log_weights[alive]) / total, gradient / total
-
-    # Below that gradient the loss would change by less than its rounding.
-    options: Any = {"gtol": 1e-8, "hess_inv0": _inverse_curvature(weights[alive])}
-    with np.errstate(divide="ignore", invalid="ignore"):  # a search that runs away: told below
-        found = minimize(loss, start, jac=True, method="BFGS", options=options)
-    if not np.abs(found.jac).max() < UNMATCHED:
-        warn_caller(NO_MAXIMUM, RuntimeWarning)
-    # The maximum may lie at π_k = 0 although C_k > 0, where relations leave no lower count. Zero
-    # would forbid what they demand; the smallest number does not.
-    weights[alive] = np.maximum(np.exp(found.x - logsumexp(found.x)), np.finfo(float).tiny)
-    return weights
-
-
-def _inverse_curvature(weights: FloatArray) -> FloatArray:
-    """A first guess, as if all nodes were single points: the pseudo-inverse of diag(π) - π πᵀ.
-
-    Tiny weights count as larger ones, lest rounding spoil that it is positive definite.
-    """
-    n = len(weights)
-    centring = np.eye(n) - 1 / n
-    inverse = (centring / np.maximum(weights, 1e-6)) @ centring + 1 / n
-    return (inverse + inverse.T) / 2
-
-
 def _simplex_grid(n_components: int, n_steps: int) -> FloatArray:
     """(G, K) interior points of the simplex with coordinates that are multiples of 1 / n_steps."""
     size = comb(n_steps - 1, n_components - 1)
     if size == 0:
         raise ValueError(
             f"no point of a grid of steps 1/{n_steps} gives each of {n_components} components a "
-            "weight above zero; use weights='exact', which needs no grid, or a finer resolution."
+            f"weight above zero; ConstrainedGaussianMixture({n_components}, weights='auto') needs "
+            "no grid."
         )
     if size > 200_000:
         raise ValueError(
-            f"the grid for K={n_components} has {size:,} points; use weights='exact', which "
-            "needs no grid, or a coarser resolution."
+            f"the grid for K={n_components} has {size:,} points; "
+            f"ConstrainedGaussianMixture({n_components}, weights='auto') needs no grid."
         )
     bars = list(combinations(range(1, n_steps), n_components - 1))
     edges = np.array(bars, dtype=float).reshape(len(bars), n_components - 1)

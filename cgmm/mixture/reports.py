@@ -1,0 +1,91 @@
+"""What a fit reports about the engine: who answered what, and whether it was at ease. Chapter 10.
+
+Engines warn with each answer, and EM asks them a hundred times. What matters is the answer that is
+kept, the last of a run.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from cgmm.network import (
+    ApproximationWarning,
+    Engine,
+    Infer,
+    Marginals,
+    SideInformation,
+    connected_components,
+)
+from cgmm.numerics import FloatArray, WarnedOnce, warn_caller
+
+
+class Answered(NamedTuple):
+    """What one engine answered in a network: some of its components."""
+
+    engine: str
+    """Its name."""
+    n_components: int
+    """How many components of the network, after what evidence has decided is taken out."""
+    n_nodes: int
+    """The nodes in these components."""
+    n_edges: int
+    """The edges in them."""
+    width: int | None
+    """The largest induced width among them, or a lower bound; None where the engine needs none."""
+
+
+def answers_of(
+    side: SideInformation, ready: Infer, inference: str | Engine, n_components: int
+) -> tuple[Answered, ...]:
+    """Who answered what: the engine's own report if it makes one, else that it answered all."""
+    graph, report = side.graph, getattr(ready, "answered", None)
+    if report is not None:
+        return tuple(Answered(*told[:5]) for told in report(evidence(side, n_components)))
+    n_parts = len(np.unique(connected_components(graph)))
+    return (Answered(name_of(inference), n_parts, graph.n_nodes, len(graph.edges), None),)
+
+
+def evidence(side: SideInformation, n_components: int) -> FloatArray:
+    """(n_nodes, K) unaries that say what is possible and nothing else."""
+    mask = side.mask(n_components)
+    unary = np.zeros((side.n_nodes, n_components))
+    return unary if mask is None else np.where(mask, unary, -np.inf)
+
+
+def name_of(inference: str | Engine) -> str:
+    """Name of an engine, or of the function that one with other settings was made from."""
+    if isinstance(inference, str):
+        return inference
+    function = inference.func if isinstance(inference, partial) else inference
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+class LastWords:
+    """An engine at work in a run, of whose warnings only those of its last answer matter.
+
+    Messages may not settle in the first iterations and do so in the last: what an engine says about
+    an answer that is not kept is not worth a warning.
+    """
+
+    def __init__(self, infer: Infer):
+        self.infer = infer
+        self.words: list[tuple[str, type[Warning]]] = []
+
+    def __call__(self, unary: FloatArray) -> Marginals:
+        """The engine's answer, its warnings held back."""
+        with WarnedOnce() as told:
+            marginals = self.infer(unary)
+            self.words = [words for words in told.held if words[1] is not ApproximationWarning]
+            told.held[:] = [words for words in told.held if words[1] is ApproximationWarning]
+        return marginals
+
+
+def say_last_words(engines: list[LastWords]) -> None:
+    """Give the warnings of the last answer of each engine, but of several alike only one."""
+    with WarnedOnce(ConvergenceWarning):
+        for text, category in [words for engine in engines for words in engine.words]:
+            warn_caller(text, category)
