@@ -32,7 +32,7 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         Most iterations of EM.
     inference : str or callable, default="auto"
         The engine of the E-step, where relations are given beside the labels.
-    weights : {"exact", "pseudo-likelihood", "ignore", "grid"}, default="exact"
+    weights : {"auto", "exact", "cautious", "pseudo-likelihood", "ignore", "grid"}, default="auto"
         The update of the weights, where relations are given beside the labels.
     verbose : int, default=0
         1: a line at the end; 2: a line an iteration too.
@@ -89,7 +89,7 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         reg_covar: float = 1e-6,
         max_iter: int = 100,
         inference: str | Engine = "auto",
-        weights: str = "exact",
+        weights: str = "auto",
         verbose: int = 0,
     ):
         self.covariance_type = covariance_type
@@ -159,13 +159,22 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "mixture_")
         return validate_data(self, X, dtype=np.float64, reset=False)
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Most probable class of each point.
+    def predict(
+        self,
+        X: ArrayLike,
+        *,
+        must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None,
+        preferences: ArrayLike | None = None,
+    ) -> NDArray[Any]:
+        """Most probable class of each point, by itself or with the points that it is tied to.
 
         Parameters
         ----------
         X : (N, D) array-like
             Points.
+        must_link, cannot_link, preferences : arrays, default=None
+            Relations among these points, as in :meth:`cgmm.mixture.ConstrainedMixture.predict`.
 
         Returns
         -------
@@ -173,15 +182,27 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
             Entries of ``classes_``.
         """
         X = self._new(X)
-        return self.classes_[self.mixture_.predict(X)]
+        components = self.mixture_.predict(
+            X, must_link=must_link, cannot_link=cannot_link, preferences=preferences
+        )
+        return self.classes_[components]
 
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Probability of each class for each point.
+    def predict_proba(
+        self,
+        X: ArrayLike,
+        *,
+        must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None,
+        preferences: ArrayLike | None = None,
+    ) -> FloatArray:
+        """Probability of each class for each point, given the relations among the points.
 
         Parameters
         ----------
         X : (N, D) array-like
             Points.
+        must_link, cannot_link, preferences : arrays, default=None
+            As in ``predict``.
 
         Returns
         -------
@@ -189,7 +210,9 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
             Columns in the order of ``classes_``.
         """
         X = self._new(X)
-        return self.mixture_.predict_proba(X)
+        return self.mixture_.predict_proba(
+            X, must_link=must_link, cannot_link=cannot_link, preferences=preferences
+        )
 
     def predict_log_proba(self, X: ArrayLike) -> FloatArray:
         """Logarithm of :meth:`predict_proba`, without underflow.
