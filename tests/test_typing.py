@@ -34,6 +34,7 @@ def test_the_package_and_the_example_have_the_types_that_they_claim(findings):
     assert {place for place in found if place[0] != MISTAKES.name} == set(), text
 
 
+@pytest.mark.slow  # as the one above
 def test_every_mistake_is_found_and_nothing_else_in_its_file(findings):
     text, found = findings
     lines = MISTAKES.read_text(encoding="utf8").splitlines()

@@ -142,6 +142,7 @@ def notebook(lab: Lab, browser: Browser) -> Iterator[Page]:
     context.close()
 
 
+@pytest.mark.slow  # tests/explore moves the same explorer, with a kernel and in a page
 def test_an_explorer_lives_in_jupyterlab(notebook):
     # The script has marked the stored page as ready: the notebook is trusted.
     stored = notebook.locator(".cgmm-explorer[data-ready]").first

@@ -145,10 +145,13 @@ def test_no_hard_relation_is_ever_broken_and_the_evidence_never_falls(
     np.testing.assert_allclose(model.responsibilities_.sum(axis=1), 1, atol=1e-12)
 
 
-def test_no_hard_relation_is_broken_in_a_thousand_small_problems():
+@pytest.mark.parametrize(
+    "seeds", [range(150), pytest.param(range(150, 1000), marks=pytest.mark.slow)]
+)
+def test_no_hard_relation_is_broken_in_a_thousand_small_problems(seeds):
     """Three iterations each, far from convergence, with chunklets, cliques and evidence at odds."""
     n_tied = 0
-    for seed in range(1000):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         n_components, n = int(rng.integers(2, 5)), 14
         X, z = rng.normal(size=(n, 2)), rng.integers(n_components, size=n)
@@ -162,7 +165,7 @@ def test_no_hard_relation_is_broken_in_a_thousand_small_problems():
         assert sum(broken_relations(labels, *links)) == 0, seed
         assert allowed[np.arange(n), labels].all(), seed
         n_tied += len(links.cannot_link)
-    assert n_tied > 10_000
+    assert n_tied > 10 * len(seeds)
 
 
 def test_joint_labels_honour_what_single_argmaxima_break():

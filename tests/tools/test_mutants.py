@@ -110,6 +110,7 @@ def test_a_module_that_does_not_exist_is_refused(capsys):
     assert "unknown modules: numeric;" in capsys.readouterr().err
 
 
+@pytest.mark.slow  # the tests above run the parts, without the tests that kill
 def test_the_classics_are_killed_and_results_are_kept(tmp_path):
     """As ``python -m tools.mutants`` does it, each against one test that is known to notice."""
     command = [
