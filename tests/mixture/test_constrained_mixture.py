@@ -287,7 +287,7 @@ def test_chunklets_start_from_chunklets():
         ({"cannot_link": [[i, (i + 1) % 5] for i in range(5)]}, "points 0, 1, 2, 3 and 4"),
         ({"labels": 60 * [2]}, "n_components=3 or more"),
         ({"labels": np.ones((60, 3), dtype=bool)}, "3 columns"),
-        ({"labels": [0, -1, 1] + 57 * [-1], "cannot_link": [[0, 1], [1, 2]]}, "points 2, 1 and 0"),
+        ({"labels": [0, -1, 1] + 57 * [-1], "cannot_link": [[0, 1], [1, 2]]}, "points 0, 1 and 2"),
         ({"must_link": [[0, 60]]}, r"must_link\[0\]"),
         ({"cannot_link": [[3, 3]]}, "itself"),
     ],
