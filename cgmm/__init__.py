@@ -20,4 +20,4 @@ __all__ = [
     "SemiSupervisedGaussianClassifier", "SideInformation",
 ]  # fmt: skip
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
