@@ -230,18 +230,16 @@ def plan_cutset(
     """Choose nodes, one after the other: that which is in most of the cells of wide cliques."""
     every, chosen = np.arange(graph.n_nodes), np.empty(0, dtype=np.intp)
     max_degree = most_neighbours(max_operations, n_states) if n_states > 1 else graph.n_nodes
-    n_bytes = 0
+    width = n_bytes = 0
     while True:
         rest = np.delete(every, chosen)
         layout = lay_out(contract(_without(graph, rest)).core, n_states, max_degree)
         cost = cost_of(layout, n_states, max_degree)
-        n_bytes = n_bytes or cost.n_bytes
+        width, n_bytes = width or cost.width, n_bytes or cost.n_bytes
         calls = COST_OF_CALL * len(layout.cliques)
         n_operations = (cost.n_operations + calls) * n_states ** len(chosen)
         if cost.at_least or n_operations > max_operations:
-            cost = cost._replace(
-                width=cost.width + len(chosen), n_bytes=n_bytes, n_operations=n_operations
-            )
+            cost = cost._replace(width=width, n_bytes=n_bytes, n_operations=n_operations)
             refuse_cost(graph, n_states, cost, max_bytes, max_operations)
         if cost.n_bytes <= max_bytes:
             return Conditioned(chosen, rest, layout, cost.n_bytes, n_operations)
