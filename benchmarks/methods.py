@@ -10,7 +10,7 @@ thread; the times are of the process. Compare them by ratios.
 
 *apart*: no point is in two relations, so exact inference is in closed form. *overlapping*: both
 ends of a relation are drawn at random; where relations outnumber half of the points, most of them
-hang together, and exact inference has to give up.
+hang together, and exact inference grows dear.
 """
 
 from __future__ import annotations
