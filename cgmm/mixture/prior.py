@@ -187,13 +187,14 @@ class SelectedPairs:
         low, high = 0.0, 1.0
         for _ in range(SHARPNESS):
             middle = (low + high) / 2
-            low, high = (middle, high) if self._slope(middle) > 0 else (low, middle)
+            low, high = (middle, high) if self.slope(middle) > 0 else (low, middle)
         self.balance = low
 
-    def _slope(self, s: float) -> float:
+    def slope(self, s: float) -> float:
         """∂ Σ_e log f_e / ∂ s, which falls with s."""
         edges = self.edges
-        return float(edges.n_edges @ (edges.excess / (edges.one + edges.excess * s)))
+        with np.errstate(divide="ignore"):  # a cannot-link, and one component alone: minus infinity
+            return float(edges.n_edges @ (edges.excess / (edges.one + edges.excess * s)))
 
     def log_z(self, weights: FloatArray) -> FloatArray:
         """Σ_e log f_e at min(s, balance), for weights (..., K)."""

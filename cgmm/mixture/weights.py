@@ -39,9 +39,6 @@ from cgmm.mixture.prior import PairwisePrior, Prior, SelectedPairs
 from cgmm.network import TooCostlyError
 from cgmm.numerics import FloatArray
 
-# Weights between two ends that are compared before the best are refined.
-N_SHARES = 33
-
 Update = Callable[[FloatArray], FloatArray]
 """From expected counts (K,) to the weights (K,) that maximise the bound."""
 
@@ -259,7 +256,8 @@ def cautious(prior: Prior) -> Update:
     -------
     callable
         The update: of the weights between the closed form and equal ones those that maximise
-        Σ_k C_k log π_k less what :class:`~cgmm.mixture.prior.SelectedPairs` holds against them.
+        Σ_k C_k log π_k - a s, s = Σ_k π_k², where a ≥ 0 is the slope at the closed form of what
+        :class:`~cgmm.mixture.prior.SelectedPairs` holds against large s. A concave problem.
 
     Notes
     -----
@@ -268,8 +266,8 @@ def cautious(prior: Prior) -> Update:
     and answers together, p(X, answers | θ), it has no normaliser, and its update is the closed form
     ([shental2003, footnote 3]; chapter 8 has the table). Where relations only ever say "together",
     as among neighbouring pixels, it is none: E-steps then favour the largest component, the closed
-    form follows them, and others starve. There this is the pseudo-likelihood, between bounds. Where
-    they only say "apart" the closed form is drawn to equal weights, which does no such harm.
+    form follows them, and others starve. There this is a step of ascent of the pseudo-likelihood.
+    Where they only say "apart" the closed form is drawn to equal weights, which does no such harm.
 
     Examples
     --------
@@ -281,30 +279,24 @@ def cautious(prior: Prior) -> Update:
     >>> for relations in (ties, answers):
     ...     side = SideInformation.build(100, preferences=relations)
     ...     cautious(Prior(side, ENGINES["mean_field"]))(np.array([80.0, 20.0])).round(2)
-    array([0.63, 0.37])
+    array([0.64, 0.36])
     array([0.8, 0.2])
     """
     pairs = SelectedPairs(prior.side)
 
     def update(expected_counts: FloatArray) -> FloatArray:
         weights = closed_form(expected_counts)
-        alive = weights > 0
+        alive, pull = weights > 0, pairs.slope((weights**2).sum())
+        if pull <= 0:
+            return weights
         step = np.where(alive, 1 / alive.sum(), 0.0) - weights
 
-        def loss(share: FloatArray) -> FloatArray:
-            tried = weights + share[..., None] * step
-            log_z = pairs.log_z(tried)
-            return log_z - np.log(tried[..., alive]) @ expected_counts[alive]
+        def loss(share: float) -> float:
+            tried = weights + share * step
+            return float(pull * (tried**2).sum() - expected_counts[alive] @ np.log(tried[alive]))
 
-        shares = np.linspace(0, 1, N_SHARES)
-        best = int(loss(shares).argmin())
-        around = shares[max(best - 1, 0)], shares[min(best + 1, N_SHARES - 1)]
-        found = minimize_scalar(
-            lambda share: float(loss(np.asarray(share))), bounds=around, method="bounded",
-            options={"xatol": 1e-9},
-        ).x  # fmt: skip
-        candidates = np.array([shares[best], found])
-        return weights + candidates[loss(candidates).argmin()] * step
+        found = minimize_scalar(loss, bounds=(0, 1), method="bounded", options={"xatol": 1e-10})
+        return weights + found.x * step
 
     return update
 

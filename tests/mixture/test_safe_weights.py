@@ -89,7 +89,7 @@ def test_the_default_is_no_worse_than_no_relations(name):
     for seed in range(DRAWS):
         X, z, pairs, same = three_clumps(seed)
         # Sampling takes most of the seconds, and a few iterations show the way.
-        fewer = {"max_iter": 8} if name == "gibbs" else {}
+        fewer = {"max_iter": 3} if name == "gibbs" else {}
         model = ConstrainedGaussianMixture(3, inference=name, random_state=0, **fewer)
         try:
             quiet_fit(model, X, **as_known(pairs, same, w))
@@ -267,9 +267,9 @@ def test_cautious_weights_lie_between_the_closed_form_and_equal_ones(seed, w, n_
     assert 0 <= share <= 1 + 1e-12
     np.testing.assert_allclose(weights, closed + share * (1 / n_components - closed), atol=1e-9)
     # No other weights on the way are better.
-    pairs = SelectedPairs(side)
+    pull = max(SelectedPairs(side).slope((closed**2).sum()), 0)
     tried = closed + np.linspace(0, 1, 500)[:, None] * (1 / n_components - closed)
-    objective = lambda pi: np.log(pi) @ counts - pairs.log_z(pi)  # noqa: E731
+    objective = lambda pi: np.log(pi) @ counts - pull * (pi**2).sum(axis=-1)  # noqa: E731
     assert objective(weights) >= objective(tried).max() - 1e-9 * counts.sum()
 
 
@@ -286,7 +286,7 @@ def test_what_only_says_apart_or_is_balanced_leaves_the_closed_form():
         known = np.column_stack([[0, 2, 4], [1, 3, 5], 50.0 * np.array(signs)])
         prior = Prior(SideInformation.build(6, preferences=known), ENGINES["gibbs"])
         # Two of three together: s is 0.625 by the counts and 0.667 by the answers.
-        agrees = np.allclose(cautious(prior)(counts), counts / 6, atol=0.03)
+        agrees = np.allclose(cautious(prior)(counts), counts / 6, atol=0.02)
         assert agrees == is_closed
 
 
