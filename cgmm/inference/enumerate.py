@@ -90,8 +90,8 @@ def _all_assignments(n_nodes: int, n_states: int) -> IntArray:
     total = n_states**n_nodes
     if total > MAX_ASSIGNMENTS:
         raise TooCostlyError(
-            f"{n_states}**{n_nodes} = {total:.3g} joint assignments are too many to enumerate (at "
-            f"most {MAX_ASSIGNMENTS:,}); use another engine, or fewer nodes.",
+            f"{n_states}**{n_nodes} joint assignments are too many to enumerate (at most "
+            f"{MAX_ASSIGNMENTS:,}); use another engine, or fewer nodes.",
             np.arange(n_nodes),
         )
     # The digits of 0, 1, ..., K**n_nodes - 1 in base K
