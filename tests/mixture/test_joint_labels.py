@@ -207,6 +207,20 @@ def test_chains_that_had_not_mixed_are_warned_about_once_a_fit():
         model.set_params(inference=partial(gibbs, n_sweeps=1000)).fit(X, **odds)
 
 
+def test_one_number_that_has_not_mixed_is_enough():
+    rng = np.random.default_rng(0)
+    mixed = rng.normal(size=(4, 100))
+    apart = mixed + np.arange(4)[:, None]
+    nodes, best = np.zeros((1, 2)), np.zeros(1, dtype=int)
+    with pytest.warns(ConvergenceWarning, match="R-hat is 1"):
+        warn_about_chains(Chains(nodes, mixed, np.stack([mixed, apart]), best))
+    with pytest.warns(ConvergenceWarning, match="R-hat is 1"):
+        warn_about_chains(Chains(nodes, apart, np.stack([mixed, mixed]), best))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_about_chains(Chains(nodes, mixed, np.stack([mixed, mixed]), best))
+
+
 def test_too_few_sweeps_are_not_judged():
     few = Chains(np.zeros((1, 2)), np.zeros((2, 3)), np.zeros((2, 2, 3)), np.zeros(1, dtype=int))
     with warnings.catch_warnings():
