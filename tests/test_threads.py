@@ -77,8 +77,13 @@ def outcome(model) -> dict[str, np.ndarray]:
             found |= outcome(value)
         elif name.endswith("_") and name != "classes_":
             parts = value if isinstance(value, list) else [value]
-            found |= {f"{name}{i}": np.asarray(part) for i, part in enumerate(parts)}
+            found |= {f"{name}{i}": in_bytes(part) for i, part in enumerate(parts)}
     return found
+
+
+def in_bytes(value: object) -> np.ndarray:
+    """The numbers, or, of the report of the engine, its words."""
+    return np.asarray(repr(value) if isinstance(value, tuple) else value)
 
 
 def is_same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> bool:

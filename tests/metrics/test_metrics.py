@@ -158,16 +158,12 @@ def test_two_balanced_classes_never_match_below_one_half():
 
 
 @pytest.mark.parametrize("score", SCORES)
-def test_a_million_points_take_well_under_a_second(score):
-    """A pass over the pairs would take hours: there are 5 · 10¹¹ of them."""
+def test_a_million_points_are_no_pass_over_their_pairs(score):
+    """There are 5 · 10¹¹ of them: that would take hours, not a fraction of a second."""
     rng = np.random.RandomState(0)
-    y_true, y_pred = rng.randint(10, size=10**6), rng.randint(12, size=10**6)
-    seconds = []
-    for _ in range(3):
-        start = time.perf_counter()
-        score(y_true, y_pred)
-        seconds.append(time.perf_counter() - start)
-    assert min(seconds) < 0.8
+    start = time.process_time()
+    score(rng.randint(10, size=10**6), rng.randint(12, size=10**6))
+    assert time.process_time() - start < 30
 
 
 def test_pairs_of_a_million_clusters_of_one_need_no_square_table():
