@@ -5,9 +5,9 @@ on one thread, and times are of the processor, so that other programs hardly cou
 is measured in turn, A B A B, in one process, and told by the median of the ratios of neighbours,
 with their quartiles.
 
-A script writes ``<benchmark>.csv`` with a row a measurement, and says in ``machine.toml`` where and
-when that was, among which versions and how busy the machine was. Both are what the page "How fast
-is it?" of the book is made of.
+A script writes ``<benchmark>.csv`` with a row a measurement, ``quality/<benchmark>.csv`` if it
+measures more than times, and says in ``machine.toml`` where and when that was, among which versions
+and how busy the machine was. Of these the page "How fast is it?" of the book is made.
 """
 
 from __future__ import annotations
@@ -147,6 +147,29 @@ def write(folder: Path, measured: Sequence[Row]) -> None:
         for *head, took in measured:
             out.writerow([*head, "" if took is None else f"{took:.4g}"])
     _tell_machine(folder / "machine.toml", benchmark)
+
+
+class Quality(NamedTuple):
+    """What a measurement found that is no time."""
+
+    benchmark: str
+    case: str
+    size: int
+    method: str
+    repetition: int
+    quantity: str
+    value: float
+
+
+def write_quality(folder: Path, found: Sequence[Quality]) -> None:
+    """The file of a benchmark in the folder ``quality``, with four digits."""
+    (benchmark,) = {row.benchmark for row in found}
+    (folder / "quality").mkdir(parents=True, exist_ok=True)
+    with open(folder / "quality" / f"{benchmark}.csv", "w", newline="", encoding="utf-8") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(Quality._fields)
+        for *head, value in found:
+            out.writerow([*head, f"{value:.4g}"])
 
 
 def _tell_machine(path: Path, benchmark: str) -> None:

@@ -1,0 +1,344 @@
+"""Relations in any number: who answers, how long a default fit takes, and how good it is.
+
+    python benchmarks/dense.py                all of it, some twenty minutes
+    python benchmarks/dense.py --smoke        the smallest sizes, once, in seconds
+
+``--repeats N`` for other than twelve draws; heavy cases are drawn a quarter as often. Points are
+those of ``cgmm.replicate.choosing``: round clumps in four dimensions, the nearest two so many
+standard deviations apart; relations are answered truthfully.
+
+*random pairs*: P pairs, both ends drawn at random, which the answers make must-links and
+cannot-links. *weak points*: the same, with clumps one deviation apart. *teachers*: T teachers sort
+twenty points each out of 900 into ten classes, and their piles overlap. *grid*: cannot-links
+between all neighbours of a square grid whose classes are a colouring drawn at random. *hubs*:
+8,000 cannot-links, one end of each among ten points.
+
+Each fit starts where the default one does, with *no relations* as well; COP-KMeans has ten starts
+of its own. *Gibbs* stops when it has had twenty times the time of the default fit of the same draw.
+Sampled and slow, it takes part where the default is approximate and of some size only.
+
+*marginals* and *messages* are one call of an engine, with the densities of the true components as
+unaries: *marginals* where the exact answer can be had, of 900 points with P random pairs and of
+sixty with as many cannot-links as the size says; *messages* of 900 with cannot-links.
+
+``quality/dense.csv`` has what is not a time: adjusted Rand index (ARI), number of relations that
+``labels_`` break, number of nodes that were approximated, greatest width of the network, whether
+the messages of the last E-step had not settled, the residual, and the mean absolute error of
+marginals against the exact ones.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+import common
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+
+from cgmm import ConstrainedGaussianMixture, COPKMeans, scenarios
+from cgmm.inference import ENGINES
+from cgmm.inference.gibbs import gibbs
+from cgmm.metrics import broken_relations
+from cgmm.mixture.initialise import named_start
+from cgmm.network import Graph, SideInformation, TooCostlyError, spanning_forest
+from cgmm.replicate.choosing import sample_truth
+from cgmm.scenarios import Relations
+
+CLASSES = (2, 3, 5, 10)
+APART, WEAK = 2.5, 1.0
+FEW, MANY = 60, 900  # points of the calls of engines
+TIMES_DEFAULT = 20  # what Gibbs gets
+
+
+class Problem(NamedTuple):
+    """One size of one case."""
+
+    case: str
+    size: int
+    n_points: int
+    n_classes: int
+    kind: str = "random pairs"
+    gap: float = APART
+    heavy: bool = False
+    with_gibbs: bool = False
+
+    def repeats(self, asked: int) -> int:
+        """How many draws, of so many for what is not heavy."""
+        return -(-asked // 4) if self.heavy else asked
+
+
+def _random_pairs() -> Iterator[Problem]:
+    for k in CLASSES:
+        for p in (90, 450, 1000, 2000, 4500, 9000):
+            both = k in (3, 5) and p in (1000, 2000)
+            yield Problem(f"random pairs, N = 900, K = {k}", p, 900, k, with_gibbs=both)
+    for k in CLASSES:
+        for p in (1000, 10_000, 20_000, 100_000):
+            yield Problem(f"random pairs, N = 10,000, K = {k}", p, 10_000, k, heavy=True)
+
+
+PROBLEMS = [
+    *_random_pairs(),
+    *(
+        Problem("weak points, N = 900, K = 3", p, 900, 3, gap=WEAK, with_gibbs=True)
+        for p in (1000, 2000)
+    ),
+    *(
+        Problem("teachers, N = 900, K = 10", t, 900, 10, "teachers", heavy=True)
+        for t in (20, 50, 100)
+    ),
+    *(Problem("grid, K = 2", n, n, 2, "grid", heavy=True) for n in (100, 1600)),
+    *(Problem("grid, K = 3", n, n, 3, "grid", heavy=True) for n in (100, 1600)),
+    *(Problem("grid, K = 5", n, n, 5, "grid", heavy=True) for n in (100, 1600)),
+    Problem("hubs, N = 100,000, K = 3", 8000, 100_000, 3, "hubs", heavy=True),
+    *(
+        Problem(f"marginals, random pairs, N = 900, K = {k}", p, 900, k)
+        for k in (3, 5)
+        for p in (450, 600, 700)
+    ),
+    *(
+        Problem(f"{what}, K = {k}, {gap} apart", round(n * density), n, k, "cannot-links", gap)
+        for what, n, densities in (
+            ("marginals", FEW, (0.5, 1.0, 1.5, 2.0)),
+            ("messages", MANY, (0.5, 1.0, 1.5, 2.0, 3.0, 5.0)),
+        )
+        for k in (3, 5)
+        for gap in (WEAK, APART, 4.5)
+        for density in densities
+    ),
+]
+CASES = {(p.case, p.size) for p in PROBLEMS}
+
+
+# ------------------------------------------------------------------------------ draws
+
+
+class Drawn(NamedTuple):
+    """Points, what they are, and what is said of them."""
+
+    X: np.ndarray
+    y: np.ndarray
+    relations: Relations
+    log_densities: np.ndarray
+    """(N, K) of the points under the true components, which are equally likely."""
+
+    @property
+    def known(self) -> dict[str, np.ndarray]:
+        """As ``fit`` takes it."""
+        return self.relations._asdict()
+
+    @property
+    def side(self) -> SideInformation:
+        """As engines are asked about it."""
+        return SideInformation.build(len(self.X), **self.known)
+
+
+def draw(problem: Problem, seed: int) -> Drawn:
+    """Points of round classes, and relations that are all true."""
+    rng = np.random.default_rng(seed)
+    truth = sample_truth("overlapping", problem.n_classes, rng)
+    truth = truth._replace(means=truth.means * problem.gap / APART)
+    if problem.kind == "grid":
+        y = _coloured_grid(round(problem.size**0.5), problem.n_classes, rng)
+        X = truth.means[np.argsort(truth.class_of)][y] + rng.normal(size=(len(y), 4))
+    else:
+        X, y = truth.sample(problem.n_points, rng)
+    means = truth.means[np.argsort(truth.class_of)]
+    squares = ((X[:, None] - means) ** 2).sum(axis=-1)
+    return Drawn(X, y, RELATIONS[problem.kind](problem, y, rng), -0.5 * squares)
+
+
+def _coloured_grid(side: int, n_classes: int, rng: np.random.Generator) -> np.ndarray:
+    """Classes on a square grid, no two neighbours alike, each row given the one before it."""
+    z = np.full((side + 1, side + 1), -1)
+    for i in range(side):
+        for j in range(side):
+            z[i, j] = rng.choice(np.setdiff1d(np.arange(n_classes), [z[i - 1, j], z[i, j - 1]]))
+    return z[:side, :side].ravel()
+
+
+def _pairs(problem: Problem, y: np.ndarray, rng: np.random.Generator) -> Relations:
+    """Answers to so many questions about random pairs."""
+    i, j = rng.integers(len(y), size=(2, 2 * problem.size))
+    return _answers(y, np.column_stack([i, j])[i != j][: problem.size])
+
+
+def _cannot_links(problem: Problem, y: np.ndarray, rng: np.random.Generator) -> Relations:
+    """So many cannot-links between random points of different classes."""
+    i, j = rng.integers(len(y), size=(2, 4 * problem.size))
+    return _answers(y, np.column_stack([i, j])[y[i] != y[j]][: problem.size])
+
+
+def _hubs(problem: Problem, y: np.ndarray, rng: np.random.Generator) -> Relations:
+    """So many cannot-links of ten points."""
+    i, j = rng.integers(10, size=2 * problem.size), rng.integers(10, len(y), size=2 * problem.size)
+    return _answers(y, np.column_stack([i, j])[y[i] != y[j]][: problem.size])
+
+
+def _answers(y: np.ndarray, pairs: np.ndarray) -> Relations:
+    together = y[pairs[:, 0]] == y[pairs[:, 1]]
+    return Relations(pairs[together], pairs[~together])
+
+
+RELATIONS: dict[str, Callable[[Problem, np.ndarray, np.random.Generator], Relations]] = {
+    "random pairs": _pairs,
+    "cannot-links": _cannot_links,
+    "hubs": _hubs,
+    "grid": lambda problem, y, rng: _answers(
+        y, scenarios.grid_neighbours([round(problem.size**0.5)] * 2)
+    ),
+    "teachers": lambda problem, y, rng: scenarios.teachers(y, problem.size, 20, random_state=rng),
+}
+
+
+# ------------------------------------------------------------------------------- fits
+
+Measured = tuple[float | None, dict[str, float]]
+"""Seconds, none if it refused, and quality."""
+
+
+def fits(problem: Problem, seed: int) -> Iterator[tuple[str, Measured]]:
+    """The methods, one after the other, on the same points and from the same start."""
+    drawn = draw(problem, seed)
+    mixture = partial(ConstrainedGaussianMixture, problem.n_classes, random_state=seed)
+    rng = np.random.RandomState(seed)
+    start = named_start("auto", drawn.X, problem.n_classes, rng, drawn.side)
+    default = fit(drawn, mixture())
+    yield "default", default
+    yield "no relations", fit(drawn, mixture(init_params=start), told=False)
+    yield "spanning tree", fit(drawn, mixture(inference="spanning_tree", init_params=start))
+    yield "COP-KMeans", fit(drawn, COPKMeans(problem.n_classes, n_init=10, random_state=seed))
+    if problem.with_gibbs:
+        propagating = mixture(inference="belief_propagation", init_params=start)
+        yield "belief propagation", fit(drawn, propagating)
+        limit = TIMES_DEFAULT * (default[0] or 1.0)
+        sampled = partial(_no_longer_than, limit, random_state=seed)
+        sampling = mixture(inference=sampled, weights="ignore", init_params=start)
+        yield "Gibbs", fit(drawn, sampling)
+
+
+def _no_longer_than(limit: float, graph: Graph, *, random_state: int) -> Callable:
+    """Gibbs sampling whose fit ends, as if interrupted, when it has taken so many seconds."""
+    infer, deadline, n_calls = gibbs(graph, random_state=random_state), None, 0
+
+    def timed(unary: np.ndarray) -> object:
+        nonlocal deadline, n_calls
+        deadline, n_calls = deadline or time.process_time() + limit, n_calls + 1
+        # An interrupt before the first iteration is complete would leave nothing.
+        if n_calls > 2 and time.process_time() > deadline:
+            raise KeyboardInterrupt
+        return infer(unary)
+
+    return timed
+
+
+def fit(drawn: Drawn, model: ConstrainedGaussianMixture | COPKMeans, told: bool = True) -> Measured:
+    """Time and quality of a fit."""
+    known = drawn.known if told else {}
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            seconds = common.seconds(lambda: model.fit(drawn.X, **known))
+        except (ValueError, RuntimeError):
+            return None, {}
+    quality = {"ARI": adjusted_rand_score(drawn.y, model.labels_)}
+    if told:
+        quality["broken"] = sum(broken_relations(model.labels_, *drawn.relations))
+        unsettled = [w for w in said if "a sweep still changes" in str(w.message)]
+        quality |= _who(model) | {"unsettled": float(bool(unsettled))}
+    return seconds, quality
+
+
+def _who(model: ConstrainedGaussianMixture | COPKMeans) -> dict[str, float]:
+    """Nodes that were approximated, and the greatest width, where a model can tell."""
+    answers = [a for a in getattr(model, "inference_", ()) if a.n_edges]
+    approximate = [a for a in answers if a.engine in ("belief_propagation", "gibbs")]
+    return {
+        "approximated": sum(a.n_nodes for a in approximate),
+        "width": max((a.width or 0 for a in answers), default=0),
+    }
+
+
+# ------------------------------------------------------------------------------ calls
+
+
+def calls(problem: Problem, seed: int) -> Iterator[tuple[str, Measured]]:
+    """One call of each engine; errors are those of marginals against the exact ones."""
+    drawn = draw(problem, seed)
+    unary = drawn.side.sum_over_nodes(drawn.log_densities)
+    graph, exact = drawn.side.graph, None
+    if problem.case.startswith("marginals"):
+        seconds, exact, _ = call("exact", graph, unary)
+        yield "exact", (seconds, {})
+    for name, its_graph in (
+        ("belief propagation", graph),
+        ("spanning tree", spanning_forest(graph)),
+    ):
+        seconds, nodes, quality = call("belief_propagation", its_graph, unary)
+        if exact is not None:
+            quality["error"] = float(np.abs(nodes - exact).mean())
+        yield name, (seconds, quality)
+
+
+def call(
+    engine: str, graph: Graph, unary: np.ndarray
+) -> tuple[float | None, np.ndarray | None, dict[str, float]]:
+    """Time, marginals and residual."""
+    found = []
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        try:
+            seconds = common.seconds(lambda: found.append(ENGINES[engine](graph)(unary)))
+        except TooCostlyError:
+            return None, None, {}
+    return seconds, found[0].nodes, {"residual": found[0].residual}
+
+
+# ------------------------------------------------------------------------------- main
+
+
+def smallest(problems: list[Problem]) -> list[Problem]:
+    """The first size of the cases that take no time."""
+    cheap = {p.case: p for p in reversed(problems) if p.n_points <= 900}
+    return list(reversed(cheap.values()))
+
+
+def report(problem: Problem, measured: dict[str, list[Measured]]) -> None:
+    """Medians of the times, means of the qualities."""
+    print(f"{problem.case}, {problem.size:,}")
+    for method, found in measured.items():
+        took = [np.nan if seconds is None else seconds for seconds, _ in found]
+        names = dict.fromkeys(name for _, quality in found for name in quality)
+        means = {n: np.mean([q[n] for _, q in found if n in q]) for n in names}
+        told = "  ".join(f"{name} {mean:.3g}" for name, mean in means.items())
+        print(f"    {method:20} {np.nanmedian(took):8.3f} s  {told}", flush=True)
+
+
+def main() -> None:
+    """Measure, print what was found and write both files."""
+    options = common.options(__doc__, repeats=12)
+    times: list[common.Row] = []
+    quality: list[common.Quality] = []
+    print(common.head())
+    for problem in smallest(PROBLEMS) if options.smoke else PROBLEMS:
+        method_of = calls if problem.case.startswith(("marginals", "messages")) else fits
+        measured: dict[str, list[Measured]] = {}
+        for repetition in range(problem.repeats(options.repeats)):
+            for method, found in method_of(problem, repetition):
+                measured.setdefault(method, []).append(found)
+        report(problem, measured)
+        for method, draws in measured.items():
+            for repetition, (seconds, found) in enumerate(draws):
+                place = "dense", problem.case, problem.size, method, repetition
+                times.append(common.Row(*place, seconds))
+                quality += [common.Quality(*place, *item) for item in found.items()]
+    common.write(options.results, times)
+    common.write_quality(options.results, quality)
+
+
+if __name__ == "__main__":
+    main()
