@@ -1,6 +1,6 @@
 """Relations in any number: who answers, how long a default fit takes, and how good it is.
 
-    python benchmarks/dense.py                all of it, some twenty minutes
+    python benchmarks/dense.py                all of it, about a quarter of an hour
     python benchmarks/dense.py --smoke        the smallest sizes, once, in seconds
 
 ``--repeats N`` for other than twelve draws; heavy cases are drawn a quarter as often. Points are
@@ -14,12 +14,13 @@ between all neighbours of a square grid whose classes are a colouring drawn at r
 8,000 cannot-links, one end of each among ten points.
 
 Each fit starts where the default one does, with *no relations* as well; COP-KMeans has ten starts
-of its own. *Gibbs* stops when it has had twenty times the time of the default fit of the same draw.
-Sampled and slow, it takes part where the default is approximate and of some size only.
+of its own, and so has *default, ten starts*. *Gibbs* stops when it has had twenty times the time of
+the default fit of the same draw; it takes part in some cases only.
 
 *marginals* and *messages* are one call of an engine, with the densities of the true components as
 unaries: *marginals* where the exact answer can be had, of 900 points with P random pairs and of
-sixty with as many cannot-links as the size says; *messages* of 900 with cannot-links.
+sixty with as many relations as the size says; *messages* of 900. There *cannot-links* are true, and
+*preferences* are answers about random pairs with log-odds of ±2, of which a share is wrong.
 
 ``quality/dense.csv`` has what is not a time: adjusted Rand index (ARI), number of relations that
 ``labels_`` break, number of nodes that were approximated, greatest width of the network, whether
@@ -45,14 +46,15 @@ from cgmm.inference import ENGINES
 from cgmm.inference.gibbs import gibbs
 from cgmm.metrics import broken_relations
 from cgmm.mixture.initialise import named_start
-from cgmm.network import Graph, SideInformation, TooCostlyError, spanning_forest
+from cgmm.network import Engine, Graph, Marginals, SideInformation, spanning_forest
 from cgmm.replicate.choosing import sample_truth
 from cgmm.scenarios import Relations
 
 CLASSES = (2, 3, 5, 10)
-APART, WEAK = 2.5, 1.0
-FEW, MANY = 60, 900  # points of the calls of engines
+APART, WEAK, WEAKER = 2.5, 1.0, 0.5  # deviations between the nearest means
+FEW, MANY = 60, 900  # points in the calls of engines
 TIMES_DEFAULT = 20  # what Gibbs gets
+LOG_ODDS = 2.0  # of a preference
 
 
 class Problem(NamedTuple):
@@ -64,54 +66,62 @@ class Problem(NamedTuple):
     n_classes: int
     kind: str = "random pairs"
     gap: float = APART
-    heavy: bool = False
+    wrong: float = 0.0
     with_gibbs: bool = False
+    with_starts: bool = False
+
+    @property
+    def is_call(self) -> bool:
+        """Whether engines are called, and nothing is fitted."""
+        return self.case.startswith(("marginals", "messages"))
 
     def repeats(self, asked: int) -> int:
         """How many draws, of so many for what is not heavy."""
-        return -(-asked // 4) if self.heavy else asked
+        return -(-asked // 4) if self.n_points >= 10_000 else asked
 
 
-def _random_pairs() -> Iterator[Problem]:
+def _fitted() -> Iterator[Problem]:
     for k in CLASSES:
         for p in (90, 450, 1000, 2000, 4500, 9000):
-            both = k in (3, 5) and p in (1000, 2000)
-            yield Problem(f"random pairs, N = 900, K = {k}", p, 900, k, with_gibbs=both)
+            both, starts = (k in ks and p in (1000, 2000) for ks in ((3, 5), (3, 5, 10)))
+            case = f"random pairs, N = 900, K = {k}"
+            yield Problem(case, p, MANY, k, with_gibbs=both, with_starts=starts)
     for k in CLASSES:
         for p in (1000, 10_000, 20_000, 100_000):
-            yield Problem(f"random pairs, N = 10,000, K = {k}", p, 10_000, k, heavy=True)
+            yield Problem(f"random pairs, N = 10,000, K = {k}", p, 10_000, k)
+    for p in (1000, 2000):
+        yield Problem("weak points, N = 900, K = 3", p, MANY, 3, gap=WEAK, with_gibbs=True)
+    case = "weak points, cannot-links, N = 900, K = 3"
+    yield Problem(case, 1800, MANY, 3, "cannot-links", WEAK, with_gibbs=True)
+    for t in (20, 50, 100):
+        yield Problem("teachers, N = 900, K = 10", t, MANY, 10, "teachers")
+    for k in (2, 3, 5):
+        for n in (100, 1600):
+            yield Problem(f"grid, K = {k}", n, n, k, "grid")
+    yield Problem("hubs, N = 100,000, K = 3", 8000, 100_000, 3, "hubs")
 
 
-PROBLEMS = [
-    *_random_pairs(),
-    *(
-        Problem("weak points, N = 900, K = 3", p, 900, 3, gap=WEAK, with_gibbs=True)
-        for p in (1000, 2000)
-    ),
-    *(
-        Problem("teachers, N = 900, K = 10", t, 900, 10, "teachers", heavy=True)
-        for t in (20, 50, 100)
-    ),
-    *(Problem("grid, K = 2", n, n, 2, "grid", heavy=True) for n in (100, 1600)),
-    *(Problem("grid, K = 3", n, n, 3, "grid", heavy=True) for n in (100, 1600)),
-    *(Problem("grid, K = 5", n, n, 5, "grid", heavy=True) for n in (100, 1600)),
-    Problem("hubs, N = 100,000, K = 3", 8000, 100_000, 3, "hubs", heavy=True),
-    *(
-        Problem(f"marginals, random pairs, N = 900, K = {k}", p, 900, k)
-        for k in (3, 5)
-        for p in (450, 600, 700)
-    ),
-    *(
-        Problem(f"{what}, K = {k}, {gap} apart", round(n * density), n, k, "cannot-links", gap)
-        for what, n, densities in (
-            ("marginals", FEW, (0.5, 1.0, 1.5, 2.0)),
-            ("messages", MANY, (0.5, 1.0, 1.5, 2.0, 3.0, 5.0)),
-        )
-        for k in (3, 5)
-        for gap in (WEAK, APART, 4.5)
-        for density in densities
-    ),
-]
+def _called() -> Iterator[Problem]:
+    for k in (3, 5):
+        for p in (600, 700):
+            yield Problem(f"marginals, random pairs, N = 900, K = {k}", p, MANY, k)
+    for gap in (WEAKER, WEAK, APART):
+        for n in (30, 60, 90, 120):
+            yield Problem(f"marginals, cannot-links, {gap} apart", n, FEW, 3, "cannot-links", gap)
+    for what, n, densities in (
+        ("marginals", FEW, (1.0, 1.5, 2.0)),
+        ("messages", MANY, (0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)),
+    ):
+        for wrong, gap in ((0.2, WEAKER), (0.4, WEAKER), (0.4, APART)):
+            case = f"{what}, preferences, {wrong:.0%} wrong, {gap} apart"
+            for size in (round(n * density) for density in densities):
+                yield Problem(case, size, n, 3, "preferences", gap, wrong)
+    for n in (450, 900, 1350, 1800, 2700, 4500, 7200):
+        case = f"messages, cannot-links, {WEAKER} apart"
+        yield Problem(case, n, MANY, 3, "cannot-links", WEAKER)
+
+
+PROBLEMS = [*_fitted(), *_called()]
 CASES = {(p.case, p.size) for p in PROBLEMS}
 
 
@@ -136,6 +146,13 @@ class Drawn(NamedTuple):
     def side(self) -> SideInformation:
         """As engines are asked about it."""
         return SideInformation.build(len(self.X), **self.known)
+
+    def preferred(self, wrong: float, rng: np.random.Generator) -> SideInformation:
+        """The same pairs as preferences, some of them wrong."""
+        said = scenarios.flip(self.relations, wrong, random_state=rng)
+        rows = [(pairs, sign) for pairs, sign in zip(said, (LOG_ODDS, -LOG_ODDS), strict=True)]
+        soft = np.concatenate([np.column_stack([p, np.full(len(p), w)]) for p, w in rows])
+        return SideInformation.build(len(self.X), preferences=soft)
 
 
 def draw(problem: Problem, seed: int) -> Drawn:
@@ -187,6 +204,7 @@ def _answers(y: np.ndarray, pairs: np.ndarray) -> Relations:
 
 RELATIONS: dict[str, Callable[[Problem, np.ndarray, np.random.Generator], Relations]] = {
     "random pairs": _pairs,
+    "preferences": _pairs,
     "cannot-links": _cannot_links,
     "hubs": _hubs,
     "grid": lambda problem, y, rng: _answers(
@@ -210,6 +228,8 @@ def fits(problem: Problem, seed: int) -> Iterator[tuple[str, Measured]]:
     start = named_start("auto", drawn.X, problem.n_classes, rng, drawn.side)
     default = fit(drawn, mixture())
     yield "default", default
+    if problem.with_starts:
+        yield "default, ten starts", fit(drawn, mixture(n_init=10))
     yield "no relations", fit(drawn, mixture(init_params=start), told=False)
     yield "spanning tree", fit(drawn, mixture(inference="spanning_tree", init_params=start))
     yield "COP-KMeans", fit(drawn, COPKMeans(problem.n_classes, n_init=10, random_state=seed))
@@ -270,32 +290,31 @@ def _who(model: ConstrainedGaussianMixture | COPKMeans) -> dict[str, float]:
 def calls(problem: Problem, seed: int) -> Iterator[tuple[str, Measured]]:
     """One call of each engine; errors are those of marginals against the exact ones."""
     drawn = draw(problem, seed)
-    unary = drawn.side.sum_over_nodes(drawn.log_densities)
-    graph, exact = drawn.side.graph, None
+    side = drawn.side
+    if problem.kind == "preferences":
+        side = drawn.preferred(problem.wrong, np.random.default_rng(seed))
+    unary, truth = side.sum_over_nodes(drawn.log_densities), None
+    engines = {
+        "belief propagation": ENGINES["belief_propagation"],
+        "spanning tree": lambda graph: ENGINES["auto"](spanning_forest(graph)),
+    }
     if problem.case.startswith("marginals"):
-        seconds, exact, _ = call("exact", graph, unary)
-        yield "exact", (seconds, {})
-    for name, its_graph in (
-        ("belief propagation", graph),
-        ("spanning tree", spanning_forest(graph)),
-    ):
-        seconds, nodes, quality = call("belief_propagation", its_graph, unary)
-        if exact is not None:
-            quality["error"] = float(np.abs(nodes - exact).mean())
+        engines = {"exact": ENGINES["exact"], **engines, "Gibbs": gibbs}
+    for name, engine in engines.items():
+        seconds, found = call(engine, side.graph, unary)
+        truth = found.nodes if name == "exact" else truth
+        quality = {} if np.isnan(found.residual) else {"residual": found.residual}
+        if truth is not None and name != "exact":
+            quality["error"] = float(np.abs(found.nodes - truth).mean())
         yield name, (seconds, quality)
 
 
-def call(
-    engine: str, graph: Graph, unary: np.ndarray
-) -> tuple[float | None, np.ndarray | None, dict[str, float]]:
-    """Time, marginals and residual."""
-    found = []
+def call(engine: Engine, graph: Graph, unary: np.ndarray) -> tuple[float, Marginals]:
+    """Time of the first call, work on the structure included, and the answer."""
+    found: list[Marginals] = []
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-        try:
-            seconds = common.seconds(lambda: found.append(ENGINES[engine](graph)(unary)))
-        except TooCostlyError:
-            return None, None, {}
-    return seconds, found[0].nodes, {"residual": found[0].residual}
+        seconds = common.seconds(lambda: found.append(engine(graph)(unary)))
+    return seconds, found[0]
 
 
 # ------------------------------------------------------------------------------- main
@@ -325,7 +344,7 @@ def main() -> None:
     quality: list[common.Quality] = []
     print(common.head())
     for problem in smallest(PROBLEMS) if options.smoke else PROBLEMS:
-        method_of = calls if problem.case.startswith(("marginals", "messages")) else fits
+        method_of = calls if problem.is_call else fits
         measured: dict[str, list[Measured]] = {}
         for repetition in range(problem.repeats(options.repeats)):
             for method, found in method_of(problem, repetition):
