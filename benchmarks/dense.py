@@ -321,9 +321,10 @@ def call(engine: Engine, graph: Graph, unary: np.ndarray) -> tuple[float, Margin
 
 
 def smallest(problems: list[Problem]) -> list[Problem]:
-    """The first size of the cases that take no time."""
-    cheap = {p.case: p for p in reversed(problems) if p.n_points <= 900}
-    return list(reversed(cheap.values()))
+    """The first of each kind that takes no time, fitted and called, with Gibbs and without."""
+    light = [p for p in problems if p.n_points <= MANY and p.size <= 1000]
+    first = {(p.kind, p.is_call, p.with_gibbs): p for p in reversed(light)}
+    return list(reversed(first.values()))
 
 
 def report(problem: Problem, measured: dict[str, list[Measured]]) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 import warnings
+from operator import itemgetter
 from pathlib import Path
 from types import ModuleType
 
@@ -38,6 +39,8 @@ PACKAGES = {
     "mmc": {"metric-learn"},
     "rca": {"metric-learn"},
 }
+# What is measured beside times, by the names in the files of the folder "quality".
+QUALITY = {"dense": {"ARI", "broken", "approximated", "width", "unsettled", "residual", "error"}}
 # No page reads the times of these two beside a machine.
 ELSEWHERE = {"methods", "starts"}
 ON_THE_PAGE = sorted(set(BENCHMARKS) - ELSEWHERE)
@@ -86,6 +89,16 @@ def require_form(rows: list[dict[str, str]], benchmark: str) -> None:
     assert all(found == list(range(len(found))) for found in by_method.values())
 
 
+def require_quality(found: list[dict[str, str]], rows: list[dict[str, str]]) -> None:
+    """Every value belongs to a fit that was measured, and stands there once."""
+    place = itemgetter(*COLUMNS[:-1])
+    assert {place(row) for row in found} <= {place(row) for row in rows}
+    assert {row["quantity"] for row in found} <= QUALITY[rows[0]["benchmark"]]
+    assert all(np.isfinite(float(row["value"])) for row in found)
+    keys = [(*place(row), row["quantity"]) for row in found]
+    assert len(set(keys)) == len(keys)
+
+
 # ---------------------------------------------------------------------------- scripts
 
 
@@ -95,13 +108,17 @@ def test_a_trial_runs_and_writes_rows(benchmark, tmp_path, load, monkeypatch):
     monkeypatch.setattr(sys, "argv", [benchmark, "--smoke", "--results", str(tmp_path)])
     with warnings.catch_warnings(action="ignore"):
         load(benchmark).main()
-    assert {path.name for path in tmp_path.iterdir()} == {f"{benchmark}.csv", "machine.toml"}
+    written = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")}
+    more = {f"quality/{benchmark}.csv"} if benchmark in QUALITY else set()
+    assert written == {f"{benchmark}.csv", "machine.toml"} | more
     rows = read(tmp_path / f"{benchmark}.csv")
     require_form(rows, benchmark)
     assert {row["repetition"] for row in rows} == {"0"}
     assert {row["case"] for row in rows} <= {case for case, _ in load(benchmark).CASES}
     told = tomllib.loads((tmp_path / "machine.toml").read_text(encoding="utf8"))
     assert set(told) == {benchmark}
+    if more:
+        require_quality(read(tmp_path / "quality" / f"{benchmark}.csv"), rows)
 
 
 @pytest.mark.parametrize("benchmark", ["kmeans", "inference", "mmc", "rca"])
