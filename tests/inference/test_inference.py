@@ -68,9 +68,10 @@ def test_enumeration_stays_right_where_exp_underflows():
 
 
 def test_enumeration_refuses_what_is_too_large():
-    n_nodes = int(np.log2(MAX_ASSIGNMENTS)) + 1
-    with pytest.raises(TooCostlyError, match="too many to enumerate"):
-        enumerate_assignments(edgeless(n_nodes))(np.zeros((n_nodes, 2)))
+    # Also more than a float can hold.
+    for n_nodes in (int(np.log2(MAX_ASSIGNMENTS)) + 1, 5000):
+        with pytest.raises(TooCostlyError, match="too many to enumerate"):
+            enumerate_assignments(edgeless(n_nodes))(np.zeros((n_nodes, 2)))
 
 
 def test_independent_names_the_pair_that_it_cannot_honour():
