@@ -102,8 +102,8 @@ def _fitted() -> Iterator[Problem]:
 
 
 def _called() -> Iterator[Problem]:
-    for k in (3, 5):
-        for p in (600, 700):
+    for k, sizes in ((3, (600, 700, 750)), (5, (600, 650))):
+        for p in sizes:
             yield Problem(f"marginals, random pairs, N = 900, K = {k}", p, MANY, k)
     for gap in (WEAKER, WEAK, APART):
         for n in (30, 60, 90, 120):
