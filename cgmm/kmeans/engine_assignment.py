@@ -40,7 +40,8 @@ def engine_rule(graph: Graph, engine: Engine) -> Rule:
     Notes
     -----
     [lu2007, eq. C.8]: unaries -c_jk and log-weights w_e have the assignment of least J as their
-    most probable one.
+    most probable one. An assignment is called optimal unless the engine says of a part of the
+    network that it approximates it.
 
     Examples
     --------
@@ -51,7 +52,8 @@ def engine_rule(graph: Graph, engine: Engine) -> Rule:
     (array([0, 1]), True)
     """
     graph = simplify(graph)
-    most_probable = getattr(engine(graph), "most_probable", None)
+    infer = engine(graph)
+    most_probable = getattr(infer, "most_probable", None)
     if most_probable is None:
         raise ValueError(
             f"the engine {getattr(engine, '__name__', engine)!r} cannot tell the most probable "
@@ -60,11 +62,13 @@ def engine_rule(graph: Graph, engine: Engine) -> Rule:
 
     def rule(costs: FloatArray, z: IntArray | None) -> tuple[IntArray, bool]:
         best = most_probable(-costs)
+        answered = getattr(infer, "answered", None)
+        optimal = answered is None or all(answer.exact for answer in answered(-costs))
         # Of equally good assignments keep the one at hand, or the loop might never settle.
         if z is not None:
             before = total_cost(costs, graph, z)
             if total_cost(costs, graph, best) >= before - ROUNDING * abs(before):
                 best = z
-        return best, True
+        return best, optimal
 
     return rule

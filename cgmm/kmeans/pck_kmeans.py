@@ -46,8 +46,9 @@ class PCKMeans(ConstrainedKMeans):
         A run stops when the centres move by less than this share of the mean variance of the
         columns (squared distances, as in scikit-learn), or when no assignment changes.
     inference : callable, default=None
-        An engine with ``most_probable``, such as :func:`cgmm.inference.auto`: each assignment is
-        then the best one. It refuses networks in which that costs too much. None: a local search.
+        An engine with ``most_probable``: each assignment is then the best one. Where that costs
+        too much :func:`cgmm.inference.exact.exact` refuses, and :func:`cgmm.inference.auto.auto`
+        takes the best that it finds. None: a local search.
     max_search : int, default=1000000
         As in :class:`COPKMeans`, where relations are hard.
     random_state : int, RandomState or None, default=None

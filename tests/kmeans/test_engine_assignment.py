@@ -1,5 +1,7 @@
 """Assignments by an engine of inference."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hard_graphs import hard_graph
@@ -8,6 +10,7 @@ from kmeans_problems import never_rises, overlapping_pairs
 from cgmm.inference import ENGINES
 from cgmm.inference.auto import auto
 from cgmm.kmeans import COPKMeans, PCKMeans, engine_rule
+from cgmm.network import ApproximationWarning
 
 
 @pytest.mark.parametrize("make", [COPKMeans, PCKMeans])
@@ -53,3 +56,16 @@ def test_equally_good_assignments_do_not_keep_the_loop_going():
     np.testing.assert_array_equal(first, second)
     third, _ = rule(np.array([[2.0, 1.0], [1.0, 2.0]]), first)
     np.testing.assert_array_equal(third, [1, 0])
+
+
+def test_an_engine_that_approximates_a_part_does_not_call_the_assignment_optimal():
+    ring = [[0, 1], [1, 2], [2, 3], [0, 3]]
+    costs = np.random.default_rng(0).normal(size=(6, 3))
+    z, optimal = engine_rule(hard_graph(6, ring), auto)(costs, None)
+    assert optimal
+    stingy = partial(auto, max_operations=10.0)
+    with pytest.warns(ApproximationWarning):
+        found, optimal = engine_rule(hard_graph(6, ring), stingy)(costs, None)
+    assert not optimal
+    assert all(found[a] != found[b] for a, b in ring)
+    np.testing.assert_array_equal(found[4:], z[4:])
