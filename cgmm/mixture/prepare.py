@@ -172,10 +172,11 @@ def prepare(
     """As :func:`apply_engine`, and choose the update of the weights."""
     prepared = apply_engine(side, inference, engine, n_components)
     prior = Prior(prepared.side, lambda graph: LastWords(engine(graph)))
-    update = "cautious" if weights == "auto" else weights
-    if prepared.answers_exactly(evidence(prepared.side, n_components)):
-        update = _resolved(weights, prior, n_components)
-    if update == "cautious":
+    is_exact = prepared.answers_exactly(evidence(prepared.side, n_components))
+    safe = _resolved("auto", prior, n_components) if is_exact else "cautious"
+    update = safe if weights == "auto" else weights
+    # Who asks for it where the engine is exact has the exact evidence all the same.
+    if update == safe == "cautious":
         pairs = SelectedPairs(prepared.side)
         return prepared._replace(
             update=update,

@@ -42,8 +42,12 @@ def _check_mixture(model, problem: Problem) -> None:
     _check_new_points(model, problem)
 
 
+APPROXIMATE = {"mean_field", "gibbs", "belief_propagation", "tree_reweighted"}
+
+
 def _is_exact(model) -> bool:
-    return model.inference not in ("mean_field", "gibbs")
+    """Whether all that was answered is exact: these engines are not, and auto may ask one."""
+    return {answer.engine for answer in model.inference_}.isdisjoint(APPROXIMATE)
 
 
 def _check_evidence(model, problem: Problem) -> None:
@@ -53,7 +57,7 @@ def _check_evidence(model, problem: Problem) -> None:
         return
     require_finite(model, "history_", "log_evidence_")
     added = model.get_params().get("reg_covar", model.get_params().get("pseudo_count"))
-    if added == 0 and _is_exact(model) and model.weights == "exact":
+    if added == 0 and _is_exact(model) and model.weights_update_ == "exact":
         course = np.append(model.history_, model.log_evidence_)
         # Counts are matched to 1e-8 of all points; densities carry rounding of their own size.
         slack = 1e-7 * (len(problem.X) + abs(course[1:]))
@@ -61,10 +65,8 @@ def _check_evidence(model, problem: Problem) -> None:
 
 
 def _check_known(model, problem: Problem) -> None:
-    """Labels, masks, must-links; cannot-links too where the engine is exact and drops none."""
+    """Labels, masks, must-links and cannot-links, whatever the engine."""
     must, cannot = hard_relations(problem.arguments)
-    if not _is_exact(model) or model.inference == "spanning_tree":
-        cannot = cannot[:0]
     require_relations(model.labels_, must, cannot)
     r = model.responsibilities_
     require(r[must[:, 0]] == r[must[:, 1]], "must-linked points have different responsibilities")
