@@ -36,7 +36,10 @@ ROOMS = {
     "cgmm.numerics": "Numerics",
 }
 # What scikit-learn adds to every estimator, and documents itself.
-ROUTING = "set_fit_request, set_partial_fit_request, set_score_request"
+ROUTING = (
+    "set_fit_request, set_partial_fit_request, set_predict_request, set_predict_proba_request, "
+    "set_score_request"
+)
 INTRODUCTION = """\
 # The package
 

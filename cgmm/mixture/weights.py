@@ -15,7 +15,7 @@ about equally good, and mean field ends in one of them, which one depending on t
 Within one the counts are the gradient; from one to the next the bound jumps. At equal weights it
 does not move at all, and there its bound is lowest: on 1,000 points with 2,000 preferences of ±5
 2,700 nats below that at weights one millionth aside. The "maximum" is where Z_prior is approximated
-worst, whatever the counts. :func:`auto` does not ask such an engine; it is :func:`cautious` then.
+worst, whatever the counts. "auto" does not ask such an engine; it is "cautious" then.
 
 =====  ==================================================================
 π, η   weights and their logarithms
@@ -257,7 +257,7 @@ def cautious(prior: Prior) -> Update:
     callable
         The update: of the weights between the closed form and equal ones those that maximise
         Σ_k C_k log π_k - a s, s = Σ_k π_k², where a ≥ 0 is the slope at the closed form of what
-        :class:`~cgmm.mixture.prior.SelectedPairs` holds against large s. A concave problem.
+        ``SelectedPairs`` holds against large s. A concave problem.
 
     Notes
     -----
