@@ -12,6 +12,8 @@ c.ClearSolutions.text_stub = "*Your answer here.*"
 # A cell that runs for longer is interrupted, loses its own points, and the next cell runs.
 c.Execute.timeout = 30
 c.Execute.interrupt_on_timeout = True
+# A kernel may start slowly where many start at once; a student must not pay for it.
+c.Execute.startup_timeout = 300
 # A loop that prints without end may still be talking when its time is over.
 c.Execute.raise_on_iopub_timeout = False
 

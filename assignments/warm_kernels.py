@@ -35,6 +35,8 @@ def warm_kernels() -> Iterator[None]:
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as WarmProvisioner.helper:
+        # Its first imports may take a minute on a busy disk; a kernel's own time has not begun yet.
+        WarmProvisioner.helper.stdout.readline()
         factory.default_provisioner_name = "warm"
         try:
             yield
@@ -96,6 +98,7 @@ def serve() -> None:
     for package in PACKAGES:
         importlib.import_module(package)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system removes kernels that have ended
+    print("ready", flush=True)
     for line in sys.stdin:
         pid = os.fork()
         if not pid:
