@@ -1,8 +1,9 @@
-"""Kernels that have already imported what every submission imports, so that grading is quicker.
+"""Kernels that have already imported what every notebook imports, so that they start sooner.
 
 A helper process imports the packages once and then forks for each kernel that is asked for, so
-that submissions remain as separate as in kernels started from nothing. On Linux only; elsewhere
-kernels start as they always do.
+that notebooks remain as separate as in kernels started from nothing; and no kernel reads or
+writes the IPython settings of the person at the keyboard. Grading and the tests of the chapters
+use it. On Linux only; elsewhere kernels start as they always do.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 
@@ -32,9 +34,12 @@ def warm_kernels() -> Iterator[None]:
     before = factory.default_provisioner_name
     factory.provisioners["warm"] = EntryPoint("warm", f"{__name__}:WarmProvisioner", "")
     command = [sys.executable, os.path.abspath(__file__)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as WarmProvisioner.helper:
+    with (
+        tempfile.TemporaryDirectory() as WarmProvisioner.settings,
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as WarmProvisioner.helper,
+    ):
         # Its first imports may take a minute on a busy disk; a kernel's own time has not begun yet.
         WarmProvisioner.helper.stdout.readline()
         factory.default_provisioner_name = "warm"
@@ -49,10 +54,13 @@ class WarmProvisioner(LocalProvisioner):
     """Asks the helper for a kernel; everything else is as for a local kernel."""
 
     helper: subprocess.Popen
+    settings: str
+    """Folder in which kernels find, and first make, IPython's profile."""
 
     async def launch_kernel(self, cmd: list[str], **kwargs) -> dict:
         """Send the order, and follow the process that the helper names."""
-        order = {"argv": cmd[cmd.index("-m") + 2 :], "cwd": kwargs["cwd"], "env": kwargs["env"]}
+        env = kwargs["env"] | {"IPYTHONDIR": self.settings}
+        order = {"argv": cmd[cmd.index("-m") + 2 :], "cwd": kwargs.get("cwd", "."), "env": env}
         print(json.dumps(order), file=self.helper.stdin, flush=True)
         self.process = Follower(int(self.helper.stdout.readline()))
         # The kernel leads a process group of its own, so that a signal reaches what it started.
