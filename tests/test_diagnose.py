@@ -174,7 +174,7 @@ def test_wrong_relations_come_first_on_separate_classes():
     together = y[rows[:, 0].astype(int)] == y[rows[:, 1].astype(int)]
     wrong = together != (rows[:, 2] > 0)
     model = ConstrainedGaussianMixture(3, random_state=0, n_init=3).fit(X, preferences=rows)
-    theta = Parameters(model.weights_, model.means_, model.covariances_)
+    theta = model.parameters_
     side = SideInformation.build(len(X), preferences=rows)
     found = judge(X, theta, side, rows, AUTO(side.graph))
     assert 5 < wrong.sum() < 20

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pages import BOOK
 
-from cgmm import ConstrainedGaussianMixture, Parameters, plot
+from cgmm import ConstrainedGaussianMixture, plot
 from cgmm.datasets import vertical_classes
 
 TARGET = BOOK / "_static" / "readme.png"
@@ -39,7 +39,7 @@ def draw() -> Figure:
 def _show(ax: Axes, X: np.ndarray, model: ConstrainedGaussianMixture, title: str) -> None:
     """The points in the colours of a fitted mixture, its components, its log-likelihood."""
     plot.scatter(X, model.labels_, ax=ax, size=12)
-    theta = Parameters(model.weights_, model.means_, model.covariances_)
+    theta = model.parameters_
     plot.ellipses(theta, ax, n_std=[1], names=())
     ax.set_title(f"{title}\nlog-likelihood \N{MINUS SIGN}{-model.log_evidence_:.0f}")
 

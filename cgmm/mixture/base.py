@@ -228,6 +228,18 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         )
         self._asked = self.sampling, self.inference, prepared.engine
 
+    @property
+    def parameters_(self) -> Any:
+        """θ of the fit, as the functions of this package take it."""
+        check_is_fitted(self, "weights_")
+        return self._parameters()
+
+    @property
+    def lower_bound_(self) -> float:
+        """Log-evidence per training point, ``log_evidence_ / N``, in nats."""
+        check_is_fitted(self, "weights_")
+        return self.log_evidence_ / len(self.responsibilities_)
+
     # ------------------------------------------------------------------ new points
 
     def _log_joint(self, X: ArrayLike) -> FloatArray:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgmm.mixture.gaussian import Parameters, log_joint
+from cgmm.mixture.gaussian import Parameters, log_joint, whiten
 from cgmm.numerics import FloatArray
 
 
@@ -90,8 +90,10 @@ def penalty(parameters: Parameters, counts: FloatArray, reg_covar: float) -> flo
     Examples
     --------
     >>> theta = Parameters(np.ones(1), np.zeros((1, 2)), np.diag([0.5, 2.0])[None])
-    >>> penalty(theta, np.array([10.0]), 1e-2)
+    >>> round(penalty(theta, np.array([10.0]), 1e-2), 6)
     0.125
     """
-    traces = np.einsum("kdd->k", np.linalg.inv(parameters.covariances))
+    whiteners, _ = whiten(parameters.covariances)
+    # tr Σ_k⁻¹ = tr W_kᵀ W_k
+    traces = np.square(whiteners).reshape(len(counts), -1).sum(axis=1)
     return float(0.5 * reg_covar * np.dot(counts, traces))

@@ -30,20 +30,24 @@ MAX_DIMENSION = 24
 
 
 def natural_parameters(
-    means: FloatArray, whiteners: FloatArray, constants: FloatArray, radius2: float
+    means: FloatArray, whiteners: FloatArray, constants: FloatArray, radii2: FloatArray
 ) -> FloatArray | None:
     """(K, size of φ) η_k, or None where the form would cost time or digits.
 
-    ``means`` are measured from where the data are, which lie within ``radius2`` of there.
+    ``means`` are measured from where the data are, which lie within ``radii2`` of there.
     """
     diagonal = whiteners.ndim == 2
-    # The trace of the precision bounds its largest eigenvalue from above.
-    traces = np.square(whiteners).reshape(len(means), -1).sum(axis=1)
-    reach = (radius2 + np.square(means).sum(axis=1)) * traces
-    if reach.max() > SAFE_RATIO or not is_worth_it(means.shape[1], diagonal):
+    if not is_worth_it(means.shape[1], diagonal):
+        return None
+    squares, farthest = np.square(whiteners), radii2 + np.square(means)
+    if diagonal:
+        reach = np.einsum("kd,kd->k", farthest, squares)
+    else:
+        # The trace of the precision bounds its largest eigenvalue from above.
+        reach = farthest.sum(axis=1) * squares.sum(axis=(1, 2))
+    if not reach.max() <= SAFE_RATIO:
         return None
     if diagonal:
-        squares = np.square(whiteners)
         linear = squares * means
     else:
         precisions = whiteners.transpose(0, 2, 1) @ whiteners
@@ -72,14 +76,19 @@ def statistics_of(
 def weighted_sums(
     X: FloatArray, centre: FloatArray, responsibilities: FloatArray, *, diagonal: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Σ_i r_ik φ(x_i - centre), apart: (K,) counts, (K, D) sums, (K, D, D) sums of products."""
+    """Σ_i r_ik φ(x_i - centre), apart: (K,) counts, (K, D) sums, (K, D, D) sums of products.
+
+    Of the products (K, D), the squares, where ``diagonal``.
+    """
     n_components, n_dims = responsibilities.shape[1], X.shape[1]
     sums, products = np.zeros(()), np.zeros(())
     for part, written in _blocks(X, diagonal, 0):
         x, r = _from_centre(X[part].T, centre), responsibilities[part]
         sums = sums + x @ r
         products = products + _write_products(x, written) @ r
-    rows, columns = np.diag_indices(n_dims) if diagonal else np.triu_indices(n_dims)
+    if diagonal:
+        return responsibilities.sum(axis=0), sums.T, products.T
+    rows, columns = np.triu_indices(n_dims)
     matrices = np.zeros((n_components, n_dims, n_dims))
     matrices[:, rows, columns] = matrices[:, columns, rows] = products.T
     return responsibilities.sum(axis=0), sums.T, matrices
@@ -119,23 +128,19 @@ def is_worth_it(n_dims: int, diagonal: bool) -> bool:
     return diagonal or n_dims <= MAX_DIMENSION
 
 
-def is_safe(variances: FloatArray, radius2: float) -> bool:
-    """Whether subtracting the means' part left every direction of each (D, D) matrix its digits."""
-    if is_diagonal(variances):
-        smallest = np.einsum("kdd->kd", variances).min(initial=np.inf)
-    else:
-        smallest = np.linalg.eigvalsh(variances).min(initial=np.inf)
-    return bool(radius2 / SAFE_RATIO <= smallest)
+def is_safe(variances: FloatArray, radii2: FloatArray) -> bool:
+    """Whether subtracting the means' part left every variance its digits.
+
+    Variances are those along the axes, (K, D), or in all directions, (K, D, D).
+    """
+    if variances.ndim == 2:
+        return bool((radii2 / SAFE_RATIO <= variances).all())
+    smallest = np.linalg.eigvalsh(variances).min(initial=np.inf)
+    return bool(radii2.sum() / SAFE_RATIO <= smallest)
 
 
-def is_diagonal(matrices: FloatArray) -> bool:
-    """Whether every matrix is zero off its diagonal."""
-    off_diagonal = ~np.eye(matrices.shape[1], dtype=bool)
-    return not matrices[:, off_diagonal].any()
-
-
-def extent_of(X: FloatArray) -> tuple[FloatArray, float]:
-    """From where to measure the data, and the largest squared distance from there.
+def extent_of(X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """From where to measure the data, and the largest squared distance from there, by coordinate.
 
     The origin if it lies in the data's bounding box, else the box's centre, so that a common offset
     costs no digits.
@@ -144,4 +149,4 @@ def extent_of(X: FloatArray) -> tuple[FloatArray, float]:
     inside = bool((low <= 0).all() and (high >= 0).all())
     centre = np.zeros(X.shape[1]) if inside else low / 2 + high / 2
     with np.errstate(over="ignore"):
-        return centre, float(np.square(np.maximum(high - centre, centre - low)).sum())
+        return centre, np.square(np.maximum(high - centre, centre - low))

@@ -5,13 +5,17 @@ Letters, as in the book:
 =====  ====================================================================
 N, D   number of points x_i and of their dimensions
 K      number of components
-π_k    weights; μ_k means; Σ_k covariances, always as full (D, D) matrices
+π_k    weights; μ_k means; Σ_k covariances: matrices, or their diagonals alone
 W_k    whitener, W_k Σ_k W_kᵀ = I: the inverse of a Cholesky factor of Σ_k
 c_k    the part of the log-density that does not depend on the point
 =====  ====================================================================
 
 The log-density is ``c_k - ½ |W_k (x - μ_k)|²``. Where no digits are at stake, the same is one
 product φ(x) · η_k with the statistics φ of :mod:`cgmm.mixture.exponential_form`, in half the time.
+
+Covariances are (K, D, D) matrices; where all are diagonal, (K, D) variances say the same in a D-th
+of the memory and time. One matrix that all components share is repeated without a copy
+(``np.broadcast_to``), so that it is stored, and factorised, once.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from cgmm.mixture.exponential_form import extent_of, is_diagonal, natural_parameters, statistics_of
+from cgmm.mixture.exponential_form import extent_of, natural_parameters, statistics_of
 from cgmm.numerics import FloatArray, IntArray, blocks
 
 # Below this standard deviation the squares of its reciprocal overflow.
@@ -35,7 +39,21 @@ class Parameters(NamedTuple):
     means: FloatArray
     """(K, D) μ_k."""
     covariances: FloatArray
-    """(K, D, D) Σ_k, symmetric positive definite."""
+    """(K, D, D) Σ_k, symmetric positive definite; or (K, D) variances, where Σ_k are diagonal."""
+
+    @property
+    def full_covariances(self) -> FloatArray:
+        """(K, D, D) Σ_k as matrices, whatever the form of ``covariances``."""
+        if self.covariances.ndim == 3:
+            return self.covariances
+        return self.covariances[:, :, None] * np.eye(self.covariances.shape[1])
+
+    @property
+    def variances(self) -> FloatArray:
+        """(K, D) the diagonals of Σ_k, whatever the form of ``covariances``."""
+        if self.covariances.ndim == 2:
+            return self.covariances
+        return np.einsum("kdd->kd", self.covariances)
 
     def log_density(self, X: FloatArray, log_weights: FloatArray | float = 0.0) -> FloatArray:
         """(N, K) log N(x_i | μ_k, Σ_k), plus what is given for each component."""
@@ -43,9 +61,9 @@ class Parameters(NamedTuple):
         offsets = np.broadcast_to(log_weights, log_dets.shape)
         # [schmidt2016, sect. 3.2]: the part that does not depend on the point
         constants = offsets - 0.5 * (log_dets + X.shape[1] * np.log(2 * np.pi))
-        centre, radius2 = extent_of(X)
+        centre, radii2 = extent_of(X)
         means = self.means - centre
-        natural = natural_parameters(means, whiteners, constants, radius2)
+        natural = natural_parameters(means, whiteners, constants, radii2)
         densities = np.empty((len(means), len(X)))
         if natural is not None:
             for part, phi in statistics_of(X, centre, diagonal=whiteners.ndim == 2):
@@ -140,16 +158,23 @@ def log_joint(X: FloatArray, parameters: Parameters) -> FloatArray:
 
 
 def whiten(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """W_k of each component, (K, D, D) or, for diagonal ones, (K, D); and log|Σ_k|."""
-    if is_diagonal(covariances):
-        variances = np.einsum("kdd->kd", covariances)
-        if not ((variances >= SMALLEST_DEVIATION**2) & (variances < np.inf)).all():
+    """W_k of each component, in the form of the covariances; and log|Σ_k|."""
+    if covariances.ndim == 2:
+        if not ((covariances >= SMALLEST_DEVIATION**2) & (covariances < np.inf)).all():
             raise ValueError(_name_singular(covariances))
-        deviations = np.sqrt(variances)
+        deviations = np.sqrt(covariances)
         return 1 / deviations, 2 * np.log(deviations).sum(axis=1)
-    factors = _cholesky(covariances)
+    factors = _cholesky(_distinct(covariances))
     whiteners = cast("FloatArray", np.linalg.inv(factors))
-    return whiteners, 2 * np.log(np.einsum("kdd->kd", factors)).sum(axis=1)
+    log_dets = 2 * np.log(np.einsum("kdd->kd", factors)).sum(axis=1)
+    return np.broadcast_to(whiteners, covariances.shape), np.repeat(
+        log_dets, len(covariances) // len(factors)
+    )
+
+
+def _distinct(covariances: FloatArray) -> FloatArray:
+    """The first alone, if the others are the same memory: a matrix that all components share."""
+    return covariances[:1] if covariances.strides[0] == 0 else covariances
 
 
 def _cholesky(covariances: FloatArray) -> FloatArray:
@@ -170,10 +195,13 @@ def _cholesky(covariances: FloatArray) -> FloatArray:
 
 def _name_singular(covariances: FloatArray) -> str:
     """Say which covariance has no Cholesky factor, and what helps."""
-    finite = np.isfinite(covariances).all(axis=(1, 2))
+    entries = covariances.reshape(len(covariances), -1)
+    finite = np.isfinite(entries).all(axis=1)
     smallest = np.full(len(covariances), np.nan)
-    smallest[finite] = np.linalg.eigvalsh(covariances[finite])[:, 0]
-    sizes = np.where(finite, np.abs(covariances).max(axis=(1, 2)), 1)
+    smallest[finite] = (
+        covariances[finite] if covariances.ndim == 2 else np.linalg.eigvalsh(covariances[finite])
+    ).min(axis=1)
+    sizes = np.where(finite, np.abs(entries).max(axis=1), 1)
     k = int(np.argmin(np.nan_to_num(smallest, nan=-np.inf) / np.where(sizes > 0, sizes, 1)))
     return (
         f"the covariance of component {k} is not positive definite (smallest eigenvalue "
@@ -218,7 +246,9 @@ def sample(
     counts = rng.multinomial(n_samples, weights / weights.sum())
     z = np.repeat(np.arange(len(weights)), counts)
     noise = rng.standard_normal((n_samples, means.shape[1]))
-    factors = np.linalg.cholesky(covariances)
+    if covariances.ndim == 2:
+        return means[z] + noise * np.sqrt(covariances)[z], z
+    factors = np.broadcast_to(np.linalg.cholesky(_distinct(covariances)), covariances.shape)
     parts = np.split(noise, np.cumsum(counts)[:-1])
     return np.concatenate(
         [mean + part @ factor.T for mean, factor, part in zip(means, factors, parts, strict=True)]

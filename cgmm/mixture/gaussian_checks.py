@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cgmm.mixture.gaussian import Parameters
 from cgmm.mixture.pooling import POOLINGS
 from cgmm.numerics import SMALLEST_RANGE, FloatArray, check_ranges
 
@@ -100,25 +101,34 @@ def _check_array(name: str, value: ArrayLike | None, *shapes: tuple[int, ...]) -
 def _check_covariances(
     covariances_init: ArrayLike | None, covariance_type: str, shape: tuple[int, int]
 ) -> FloatArray | None:
-    """The covariances as (K, D, D), checked to be possible for the covariance type."""
+    """The covariances as θ holds them, checked to be possible for the covariance type."""
     pool, full = POOLINGS[covariance_type], (*shape, shape[1])
     given = _check_array("covariances_init", covariances_init, full, pool.shape(*shape))
     if given is None:
         return None
-    if given.shape != full:
-        given = pool.expand(given, *shape)
-    for k, covariance in enumerate(given):
-        if not np.allclose(covariance, covariance.T, rtol=1e-10, atol=0):
-            raise ValueError(
-                f"covariances_init[{k}] is not symmetric; average it with its transpose."
-            )
-        if np.linalg.eigvalsh(covariance)[0] <= 0:
-            raise ValueError(
-                f"covariances_init[{k}] is not positive definite; add a multiple of the identity."
-            )
-    if not np.allclose(pool.combine(np.ones(shape[0]), given), given, rtol=1e-10, atol=0):
+    if given.shape != full or covariance_type == "full":
+        _require_positive(given if given.ndim == 3 or not pool.shared else given[None])
+        return pool.expand(given, *shape)
+    _require_positive(given)
+    pooled = pool.reduce(pool.combine(np.ones(shape[0]), given))
+    made = Parameters(np.ones(shape[0]), np.zeros(shape), pool.expand(pooled, *shape))
+    if not np.allclose(made.full_covariances, given, rtol=1e-10, atol=0):
         raise ValueError(
             f"covariances_init is not of the type {covariance_type!r}: pooling would change it. "
             "Give it in the shape of the type, or choose another covariance_type."
         )
-    return given
+    return made.covariances
+
+
+def _require_positive(given: FloatArray) -> None:
+    """Refuse matrices (K, D, D) that are no covariances, and variances that are not positive."""
+    for k, covariance in enumerate(given):
+        if given.ndim == 3 and not np.allclose(covariance, covariance.T, rtol=1e-10, atol=0):
+            raise ValueError(
+                f"covariances_init[{k}] is not symmetric; average it with its transpose."
+            )
+        variances = np.linalg.eigvalsh(covariance) if given.ndim == 3 else covariance
+        if np.min(variances) <= 0:
+            raise ValueError(
+                f"covariances_init[{k}] is not positive definite; add a multiple of the identity."
+            )

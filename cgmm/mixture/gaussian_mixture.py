@@ -12,10 +12,10 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cgmm.mixture.base import ConstrainedMixture
-from cgmm.mixture.gaussian import Parameters, sample
+from cgmm.mixture.gaussian import Parameters, sample, whiten
 from cgmm.mixture.gaussian_checks import check_given, check_responsibilities, check_scale
 from cgmm.mixture.initialise import GUIDED_STARTS, from_responsibilities, kept_alive, named_start
 from cgmm.mixture.pooling import POOLINGS, Pooling
@@ -89,11 +89,20 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         π_k.
     means_ : (K, D) array
         μ_k.
-    covariances_ : (K, D, D) array
-        Σ_k, full matrices whatever the covariance type.
+    covariances_ : (K, D, D), (D, D), (K, D) or (K,) array
+        Σ_k in scikit-learn's shape for the type: full, tied, diag, spherical. As (K, D, D) matrices
+        they are ``parameters_.full_covariances``.
+    precisions_, precisions_cholesky_
+        Σ_k⁻¹, and upper triangular factors U_k with U_k U_kᵀ = Σ_k⁻¹, in the shape of
+        ``covariances_`` and as scikit-learn has them. Made when asked for.
+    parameters_ : Parameters
+        θ, for the functions of :mod:`cgmm.mixture` and :mod:`cgmm.plot`.
     log_evidence_ : float
         log p(X, labels | relations) = log Z_posterior - log Z_prior in nats, of exactly these
         parameters. What the engine knows of it, if it is not exact: see the notes.
+    lower_bound_ : float
+        ``log_evidence_`` per training point. scikit-learn's is that of the parameters before the
+        last M-step; this one belongs to the parameters reported.
     history_ : (n_iter_,) array
         history_[t] is the log-evidence of the parameters that enter iteration t.
     n_iter_ : int
@@ -243,15 +252,37 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         return Parameters(*(m if g is None else g for g, m in zip(given, made, strict=True)))
 
     def _keep(self, parameters: Parameters) -> None:
-        self.weights_, self.means_, self.covariances_ = parameters
+        self.weights_, self.means_, covariances = parameters
+        self._type = self.covariance_type
+        self.covariances_ = np.array(self._pool_of_fit().reduce(covariances))
+
+    def _pool_of_fit(self) -> Pooling:
+        return POOLINGS[self._type]
 
     def _parameters(self) -> Parameters:
-        return Parameters(self.weights_, self.means_, self.covariances_)
+        expanded = self._pool_of_fit().expand(self.covariances_, *self.means_.shape)
+        return Parameters(self.weights_, self.means_, expanded)
+
+    @property
+    def precisions_cholesky_(self) -> FloatArray:
+        """U_k = W_kᵀ, upper triangular, with U_k U_kᵀ = Σ_k⁻¹."""
+        check_is_fitted(self, "weights_")
+        whiteners = whiten(self._parameters().covariances)[0]
+        upper = whiteners if whiteners.ndim == 2 else whiteners.transpose(0, 2, 1)
+        return self._pool_of_fit().reduce(upper)
+
+    @property
+    def precisions_(self) -> FloatArray:
+        """Σ_k⁻¹ = U_k U_kᵀ."""
+        upper = self.precisions_cholesky_
+        if upper.ndim < 2 or self._type == "diag":
+            return np.square(upper)
+        return upper @ np.swapaxes(upper, -1, -2)
 
     def _draw(self, n_samples: int, rng: Rng) -> tuple[FloatArray, IntArray]:
         return sample(self._parameters(), n_samples, rng)
 
     def _n_free(self) -> int:
         n_components, n_dims = self.means_.shape
-        of_covariances = self._pool().n_parameters(n_components, n_dims)
+        of_covariances = self._pool_of_fit().n_parameters(n_components, n_dims)
         return n_components - 1 + n_components * n_dims + of_covariances

@@ -55,9 +55,11 @@ def from_responsibilities(
     (array([1., 6.]), array([0.667, 0.333]))
     """
     n_dims, n_components = X.shape[1], responsibilities.shape[1]
-    alone = Parameters(np.ones(1), np.zeros((1, n_dims)), np.zeros((1, n_dims, n_dims)))
+    alone = Parameters(np.ones(1), np.zeros((1, n_dims)), np.zeros((1, n_dims)))
     everything = pool.maximise(X, alone, np.ones((len(X), 1)), reg_covar=reg_covar)
-    fallback = Parameters(*(np.repeat(part, n_components, axis=0) for part in everything))
+    fallback = Parameters(
+        *(np.broadcast_to(part, (n_components, *part.shape[1:])) for part in everything)
+    )
     theta = pool.maximise(X, fallback, responsibilities, reg_covar=reg_covar)
     return theta.with_weights(closed_form(responsibilities.sum(axis=0)))
 

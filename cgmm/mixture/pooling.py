@@ -21,17 +21,22 @@ from cgmm.numerics import FloatArray
 class Pooling(NamedTuple):
     """One way in which the components share a scatter: a covariance type.
 
-    ``combine(counts, scatter)`` gives the (K, D, D) covariances that maximise the expected
-    log-likelihood within the type; ``diagonal`` says that it reads only the diagonals of the
-    scatter; ``n_parameters(K, D)`` counts the free numbers in the covariances; ``expand(init, K,
-    D)`` turns scikit-learn's array for the type into (K, D, D).
+    ``combine(counts, scatter)`` gives the covariances that maximise the expected log-likelihood
+    within the type, for a scatter (K, D, D) or in the form that the type asks of
+    :func:`weighted_moments`: (K, D, D), or (K, D) variances for diagonal types. What components or
+    directions share stands there once: (1, D, D) if tied, (K, 1) if spherical. ``diagonal`` and
+    ``shared`` say what of the scatter it reads; ``n_parameters(K, D)`` counts the free numbers in
+    the covariances; ``shape(K, D)`` is scikit-learn's for the type, ``expand(array, K, D)`` turns
+    an array of that shape into the covariances of θ, and ``reduce(covariances)`` turns them back.
     """
 
     combine: Callable[[FloatArray, FloatArray], FloatArray]
     diagonal: bool
+    shared: bool
     n_parameters: Callable[[int, int], int]
     shape: Callable[[int, int], tuple[int, ...]]
     expand: Callable[[FloatArray, int, int], FloatArray]
+    reduce: Callable[[FloatArray], FloatArray]
 
     def maximise(
         self,
@@ -63,15 +68,20 @@ class Pooling(NamedTuple):
         -----
         [schmidt2016, sect. 3.2] with r_c^i for the printed r_c^k; [green, "Maximisation step"].
         """
-        moments = weighted_moments(X, responsibilities, diagonal=self.diagonal)
-        regular = reg_covar * np.eye(X.shape[1])
-        # A dead component keeps its parameters, as if they had been seen with the smallest count.
-        dead = ~moments.alive
+        moments = weighted_moments(X, responsibilities, diagonal=self.diagonal, shared=self.shared)
+        dead, n_dims = ~moments.alive, X.shape[1]
+        regular = reg_covar * (np.ones(n_dims) if self.diagonal else np.eye(n_dims))
         counts = np.maximum(moments.counts, SMALLEST_COUNT)
         means = np.where(dead[:, None], parameters.means, moments.means)
-        moments.scatter[dead] = SMALLEST_COUNT * (parameters.covariances[dead] - regular)
+        if dead.any() and not self.shared:
+            # A dead component keeps its own, as if that had been seen with the smallest count.
+            kept = parameters.variances if self.diagonal else parameters.full_covariances
+            moments.scatter[dead] = SMALLEST_COUNT * (kept[dead] - regular)
         # [schmidt2016, sect. 3.2], pooled as the covariance type says
         covariances = self.combine(counts, moments.scatter) + regular
+        # What is shared is repeated without a copy.
+        shape = means.shape if self.diagonal else (*means.shape, n_dims)
+        covariances = np.broadcast_to(covariances, shape) if self.shared else covariances
         return parameters._replace(means=means, covariances=covariances)
 
 
@@ -80,34 +90,36 @@ def _full(counts: FloatArray, scatter: FloatArray) -> FloatArray:
 
 
 def _tied(counts: FloatArray, scatter: FloatArray) -> FloatArray:
-    return np.repeat(scatter.sum(axis=0, keepdims=True) / counts.sum(), len(counts), axis=0)
+    return scatter.sum(axis=0, keepdims=True) / counts.sum()
 
 
 def _diag(counts: FloatArray, scatter: FloatArray) -> FloatArray:
-    return _full(counts, scatter) * np.eye(scatter.shape[1])
+    diagonals = scatter if scatter.ndim == 2 else np.einsum("kdd->kd", scatter)
+    return diagonals / counts[:, None]
 
 
 def _spherical(counts: FloatArray, scatter: FloatArray) -> FloatArray:
-    n_dims = scatter.shape[1]
-    variances = np.einsum("kdd->k", scatter) / (n_dims * counts)
-    return variances[:, None, None] * np.eye(n_dims)
+    return _diag(counts, scatter).mean(axis=1, keepdims=True)
 
 
 POOLINGS: dict[str, Pooling] = {
     "full": Pooling(
-        _full, False, lambda k, d: k * d * (d + 1) // 2,
-        lambda k, d: (k, d, d), lambda c, k, d: c,
+        _full, diagonal=False, shared=False, n_parameters=lambda k, d: k * d * (d + 1) // 2,
+        shape=lambda k, d: (k, d, d), expand=lambda c, k, d: c, reduce=lambda c: c,
     ),
     "tied": Pooling(
-        _tied, False, lambda k, d: d * (d + 1) // 2,
-        lambda k, d: (d, d), lambda c, k, d: np.repeat(c[None], k, axis=0),
+        _tied, diagonal=False, shared=True, n_parameters=lambda k, d: d * (d + 1) // 2,
+        shape=lambda k, d: (d, d), expand=lambda c, k, d: np.broadcast_to(c, (k, d, d)),
+        reduce=lambda c: c[0],
     ),
     "diag": Pooling(
-        _diag, True, lambda k, d: k * d,
-        lambda k, d: (k, d), lambda c, k, d: c[:, :, None] * np.eye(d),
+        _diag, diagonal=True, shared=False, n_parameters=lambda k, d: k * d,
+        shape=lambda k, d: (k, d), expand=lambda c, k, d: c, reduce=lambda c: c,
     ),
     "spherical": Pooling(
-        _spherical, True, lambda k, d: k,
-        lambda k, d: (k,), lambda c, k, d: c[:, None, None] * np.eye(d),
+        _spherical, diagonal=True, shared=False, n_parameters=lambda k, d: k,
+        shape=lambda k, d: (k,), expand=lambda c, k, d: np.broadcast_to(c[:, None], (k, d)),
+        reduce=lambda c: c[:, 0],
     ),
 }  # fmt: skip
+"""Every covariance type, by its name in scikit-learn."""

@@ -51,14 +51,16 @@ def check_responsibilities(responsibilities: ArrayLike, n_samples: int) -> Float
 
 def check_parameters(parameters: Parameters, n_dims: int) -> Parameters:
     """θ as floats, of the dimension that can be drawn."""
-    weights, means, covariances = (np.asarray(part, dtype=float) for part in parameters)
+    theta = Parameters(*(np.asarray(part, dtype=float) for part in parameters))
+    weights, means, covariances = theta
     shape = (len(weights), n_dims)
-    if means.shape != shape or covariances.shape != (*shape, n_dims):
+    if means.shape != shape or covariances.shape not in (shape, (*shape, n_dims)):
         raise ValueError(
             f"weights, means and covariances have the shapes {weights.shape}, {means.shape} and "
-            f"{covariances.shape}; this figure needs (K,), (K, {n_dims}), (K, {n_dims}, {n_dims})"
+            f"{covariances.shape}; this figure needs (K,), (K, {n_dims}), (K, {n_dims}, {n_dims}), "
+            f"or (K, {n_dims}) variances. Of an estimator take its parameters_"
         )
-    return Parameters(weights, means, covariances)
+    return theta._replace(covariances=theta.full_covariances)
 
 
 def names_of(names: Sequence[str] | None, n_components: int) -> list[str]:

@@ -97,7 +97,7 @@ def density_1d(
 def _line_grid(parameters: Parameters, X: ArrayLike | None, resolution: int) -> FloatArray:
     """Abscissae that reach four standard deviations beyond the means, and all points."""
     means = parameters.means[:, 0]
-    reach = 4 * np.sqrt(parameters.covariances[:, 0, 0])
+    reach = 4 * np.sqrt(parameters.variances[:, 0])
     ends = np.concatenate([means - reach, means + reach, np.ravel(X) if X is not None else []])
     # The means belong to the grid, so that a narrow component keeps its peak.
     return np.union1d(np.linspace(ends.min(), ends.max(), resolution), means)

@@ -225,7 +225,7 @@ def _grid(
     if ax.has_data() or not ax.get_autoscale_on():
         low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
     elif parameters is not None:
-        reach = 3.5 * np.sqrt(np.einsum("kdd->kd", parameters.covariances))
+        reach = 3.5 * np.sqrt(parameters.variances)
         low = (parameters.means - reach).min(axis=0)
         high = (parameters.means + reach).max(axis=0)
     else:

@@ -15,7 +15,7 @@ from cgmm import ConstrainedGaussianMixture, scenarios
 from cgmm.datasets import load
 from cgmm.inference import ENGINES
 from cgmm.metrics import broken_relations, matched_accuracy
-from cgmm.mixture import POOLINGS, UPDATES, Parameters, e_step
+from cgmm.mixture import POOLINGS, UPDATES, e_step
 from cgmm.network import SideInformation, TooCostlyError
 
 APPROXIMATE = ("mean_field", "gibbs", "spanning_tree")
@@ -69,7 +69,7 @@ def test_fit_is_the_loop_with_the_engine_on_the_graph(sampling):
     side = SideInformation.build(
         len(X), must_link=links.must_link, cannot_link=links.cannot_link, sampling=sampling
     )
-    theta = Parameters(model.weights_, model.means_, model.covariances_)
+    theta = model.parameters_
     posterior = e_step(X, theta, side, ENGINES["junction_tree"](side.graph))
     assert model.log_evidence_ == pytest.approx(posterior.log_evidence, rel=1e-10)
     np.testing.assert_allclose(model.responsibilities_, posterior.responsibilities, atol=1e-9)
@@ -354,7 +354,7 @@ def test_points_keep_their_places_although_em_works_on_chunklets_together():
     model = ConstrainedGaussianMixture(3, random_state=0, tol=1e-9, max_iter=500)
     model.fit(X, must_link=must, labels=labels)
     side = SideInformation.build(len(X), must_link=must, labels=labels)
-    theta = Parameters(model.weights_, model.means_, model.covariances_)
+    theta = model.parameters_
     posterior = e_step(X, theta, side, ENGINES["auto"](side.graph))
     np.testing.assert_allclose(model.responsibilities_, posterior.responsibilities, atol=1e-12)
     np.testing.assert_array_equal(model.labels_, posterior.responsibilities.argmax(axis=1))

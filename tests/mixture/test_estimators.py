@@ -47,7 +47,7 @@ def test_log_evidence_belongs_to_the_parameters_reported(X, covariance_type, reg
     model = ConstrainedGaussianMixture(
         3, covariance_type=covariance_type, reg_covar=reg_covar, random_state=0
     ).fit(X)
-    theta = Parameters(model.weights_, model.means_, model.covariances_)
+    theta = model.parameters_
     side = SideInformation.build(len(X))
     posterior = e_step(X, theta, side, ENGINES["independent"](side.graph))
     assert model.log_evidence_ == pytest.approx(posterior.log_evidence, rel=1e-12)
@@ -86,6 +86,14 @@ def test_fit_equals_scikit_learn_from_the_same_start(X, covariance_type):
     np.testing.assert_allclose(ours.means_, theirs.means_, rtol=1e-8)
     np.testing.assert_allclose(ours.score_samples(X), theirs.score_samples(X), rtol=1e-8)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-9)
+    for name in ("covariances_", "precisions_", "precisions_cholesky_"):
+        mine, yours = getattr(ours, name), getattr(theirs, name)
+        assert mine.shape == yours.shape
+        # Entries that cancel, against precisions of up to about 100.
+        np.testing.assert_allclose(mine, yours, rtol=1e-7, atol=1e-7)
+    # Theirs is one M-step behind.
+    assert ours.history_[-1] / len(X) == pytest.approx(theirs.lower_bound_, rel=1e-10)
+    assert ours.lower_bound_ == pytest.approx(ours.score(X), rel=1e-12)
     assert ours.bic(X) == pytest.approx(theirs.bic(X), rel=1e-10)
     assert ours.aic(X) == pytest.approx(theirs.aic(X), rel=1e-10)
     np.testing.assert_array_equal(ours.fit_predict(X), theirs.fit_predict(X))

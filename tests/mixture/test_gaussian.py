@@ -1,12 +1,16 @@
 """Densities, moments and poolings against independent libraries, in both of their forms."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import check_grad
 from scipy.stats import multivariate_normal
+from sklearn.exceptions import ConvergenceWarning
 
+from cgmm import ConstrainedGaussianMixture
 from cgmm.mixture import (
     POOLINGS,
     Parameters,
@@ -29,7 +33,7 @@ def random_mixture(rng, n_components, n_dims, *, scale=1.0):
 
 
 def reference_density(X, theta):
-    pairs = zip(theta.means, theta.covariances, strict=True)
+    pairs = zip(theta.means, theta.full_covariances, strict=True)
     return np.column_stack([multivariate_normal(m, c).logpdf(X) for m, c in pairs])
 
 
@@ -68,16 +72,45 @@ def test_log_density_of_diagonal_covariances(form, force_form):
     force_form(form)
     rng = np.random.default_rng(1)
     theta = random_mixture(rng, 4, 40)
-    theta = theta._replace(covariances=theta.covariances * np.eye(40))
+    theta = theta._replace(covariances=theta.variances)
     X = rng.normal(size=(500, 40))
     np.testing.assert_allclose(log_density(X, theta), reference_density(X, theta), rtol=1e-11)
 
 
 def test_diagonal_covariances_need_no_square_matrices(monkeypatch):
-    theta = Parameters(np.ones(1), np.zeros((1, 3)), np.diag([1.0, 4.0, 9.0])[None])
+    theta = Parameters(np.ones(1), np.zeros((1, 3)), np.array([[1.0, 4.0, 9.0]]))
     expected = reference_density(np.ones((2, 3)), theta)
     monkeypatch.setattr(gaussian, "_cholesky", None)
     np.testing.assert_allclose(log_density(np.ones((2, 3)), theta), expected, rtol=1e-14)
+
+
+def test_a_matrix_that_all_share_is_factorised_once(monkeypatch):
+    theta, seen = random_mixture(np.random.default_rng(4), 3, 30), []
+    shared = theta._replace(covariances=np.broadcast_to(theta.covariances[:1], (3, 30, 30)))
+    X, cholesky = np.random.default_rng(5).normal(size=(50, 30)), gaussian._cholesky
+    expected = reference_density(X, shared)
+    monkeypatch.setattr(gaussian, "_cholesky", lambda c: seen.append(len(c)) or cholesky(c))
+    np.testing.assert_allclose(log_density(X, shared), expected, rtol=1e-11)
+    log_density(X, theta)
+    assert seen == [1, 3]
+
+
+@given(st.integers(0, 1000), st.booleans())
+def test_the_forms_of_covariances_say_the_same(seed, shared):
+    """Variances as diagonal matrices, a shared matrix as K copies: densities, samples, views."""
+    rng = np.random.default_rng(seed)
+    theta = random_mixture(rng, 3, 4)
+    if shared:
+        theta = theta._replace(covariances=np.broadcast_to(theta.covariances[:1], (3, 4, 4)))
+    else:
+        theta = theta._replace(covariances=theta.variances)
+    plain = theta._replace(covariances=theta.full_covariances.copy())
+    X = rng.normal(size=(20, 4)) * 3
+    np.testing.assert_allclose(log_joint(X, theta), log_joint(X, plain), rtol=1e-12)
+    np.testing.assert_array_equal(theta.variances, plain.variances)
+    (here, z), (there, same) = (sample(t, 30, np.random.default_rng(7)) for t in (theta, plain))
+    np.testing.assert_allclose(here, there, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(z, same)
 
 
 def test_log_joint_adds_the_weights_and_knows_weight_zero():
@@ -102,7 +135,10 @@ def test_weighted_moments_equal_the_sums_written_down(n_dims, form, offset, forc
         # Off-diagonal scatter is a sum that cancels: absolute, against entries of about 750.
         np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-8)
     diagonal = weighted_moments(X, r, diagonal=True)
-    np.testing.assert_allclose(diagonal.scatter, moments.scatter * np.eye(n_dims), rtol=1e-10)
+    np.testing.assert_allclose(diagonal.scatter, np.einsum("kdd->kd", moments.scatter), rtol=1e-10)
+    shared = weighted_moments(X, r, shared=True)
+    together = moments.scatter.sum(axis=0, keepdims=True)
+    np.testing.assert_allclose(shared.scatter, together, rtol=1e-10, atol=1e-8)
 
 
 def test_a_tiny_component_beside_a_large_extent_keeps_its_digits():
@@ -165,11 +201,15 @@ def test_pooling_maximises_the_expected_log_likelihood_within_its_type(name):
         traces = np.einsum("kde,ked->k", np.linalg.inv(covariances), scatter)
         return -0.5 * (counts * log_dets + traces).sum()
 
-    best = pool.combine(counts, scatter)
+    def combined(counts, scatter):
+        pooled = pool.reduce(pool.combine(counts, scatter))
+        return Parameters(counts, np.zeros((3, 3)), pool.expand(pooled, 3, 3)).full_covariances
+
+    best = combined(counts, scatter)
     ones = np.ones(3)
     for _ in range(200):
         factors = np.linalg.cholesky(best) + 0.05 * np.tril(rng.normal(size=(3, 3, 3)))
-        competitor = pool.combine(ones, factors @ factors.transpose(0, 2, 1))
+        competitor = combined(ones, factors @ factors.transpose(0, 2, 1))
         assert expected(competitor) <= expected(best) + 1e-9
 
 
@@ -179,9 +219,44 @@ def test_expand_and_shape_agree_with_combine(name):
     array = rng.uniform(1, 2, size=pool.shape(3, 2))
     if array.ndim >= 2 and array.shape[-2:] == (2, 2):
         array = array + np.swapaxes(array, -1, -2) + np.eye(2)
-    full = pool.expand(array, 3, 2)
-    assert full.shape == (3, 2, 2)
-    np.testing.assert_allclose(pool.combine(np.ones(3), full), full, rtol=1e-14)
+    theta = Parameters(np.ones(3), np.zeros((3, 2)), pool.expand(array, 3, 2))
+    assert theta.covariances.shape == ((3, 2) if pool.diagonal else (3, 2, 2))
+    np.testing.assert_array_equal(pool.reduce(theta.covariances), array)
+    for scatter in (theta.covariances, theta.full_covariances):
+        pooled = pool.reduce(pool.combine(np.ones(3), scatter))
+        np.testing.assert_allclose(pooled, array, rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", POOLINGS)
+def test_an_m_step_from_any_form_is_the_same(name):
+    """Hand-written matrices go in, the type's own form comes out, a dead component's too."""
+    rng = np.random.default_rng(0)
+    theta = random_mixture(rng, 3, 4)
+    X, r = rng.normal(size=(50, 4)), rng.dirichlet(np.ones(2), size=50) @ np.eye(2, 3)
+    pool = POOLINGS[name]
+    variances = theta._replace(covariances=theta.variances)
+    plain = variances._replace(covariances=variances.full_covariances)
+    here, there = (pool.maximise(X, start, r, reg_covar=0.1) for start in (variances, plain))
+    np.testing.assert_array_equal(here.covariances, there.covariances)
+    assert here.covariances.shape == ((3, 4) if pool.diagonal else (3, 4, 4))
+    if name in ("full", "diag"):
+        np.testing.assert_allclose(here.variances[2], theta.variances[2], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["diag", "spherical"])
+def test_types_of_diagonal_matrices_hold_no_matrix(name):
+    """A fit in 3,000 dimensions: one matrix of that size would be 72 MB."""
+    X = np.random.default_rng(0).normal(size=(40, 3000))
+    tracemalloc.start()
+    model = ConstrainedGaussianMixture(2, covariance_type=name, random_state=0, max_iter=3, tol=0)
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
+        model.fit(X)
+    model.predict(X)
+    model.sample(5)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # Blocks of work and copies of the data, which are 1 MB; measured 5 MB.
+    assert peak < 2e7
 
 
 @pytest.mark.parametrize(
