@@ -50,6 +50,7 @@ NARROWER: dict[str, set[str]] = {
     "mixture.moments": {"numerics"},
     "mixture.pooling": {"numerics"},
     "mixture.categorical": {"numerics"},
+    "mixture.class_family": {"numerics"},
     "mixture.seeding": {"numerics"},
     "mixture.loop": BASE,
     "mixture.bound": BASE,
@@ -63,7 +64,7 @@ NARROWER: dict[str, set[str]] = {
 SKLEARN = {
     "inference.belief_propagation",
     "network.errors",
-    "mixture.base", "mixture.gaussian_mixture", "mixture.categorical_mixture",
+    "mixture.base", "mixture.criteria", "mixture.gaussian_mixture", "mixture.categorical_mixture",
     "mixture.classifier", "mixture.mixing", "mixture.reports", "mixture.runs",
     "kmeans.base", "kmeans.cop_kmeans", "kmeans.pck_kmeans",
     "metric_learning.linear_map", "metric_learning.rca", "metric_learning.online",

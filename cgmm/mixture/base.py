@@ -21,9 +21,17 @@ from sklearn.utils.validation import check_is_fitted
 from cgmm.inference import ENGINES
 from cgmm.inference.gibbs import Chains
 from cgmm.mixture.arranged import Arranged, named_as_points
+from cgmm.mixture.criteria import InformationCriteria
 from cgmm.mixture.loop import FamilyPooling, Points, e_step, em
 from cgmm.mixture.mixing import warn_about_chains
-from cgmm.mixture.prepare import SPANNING_TREE, Prepared, apply_engine, engine_of, prepare
+from cgmm.mixture.prepare import (
+    SPANNING_TREE,
+    Prepared,
+    apply_engine,
+    engine_of,
+    prepare,
+    require_same_shape,
+)  # fmt: skip
 from cgmm.mixture.reports import Answered, answers_of, say_last_words
 from cgmm.mixture.runs import Run, best_of, follow, warn_about
 from cgmm.mixture.seeding import Rng
@@ -32,7 +40,7 @@ from cgmm.network import SAMPLING, ApproximationWarning, Engine, SideInformation
 from cgmm.numerics import FloatArray, IntArray, WarnedOnce, log_normalise
 
 
-class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
+class ConstrainedMixture(InformationCriteria, DensityMixin, BaseEstimator, ABC):
     """Base of the mixtures: everything but the family of the components.
 
     A subclass stores the parameters below and says what its family does: the abstract methods.
@@ -46,6 +54,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -57,6 +66,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
     tol: float
     max_iter: int
     n_init: int
+    warm_start: bool
     random_state: int | np.random.RandomState | None
     verbose: int
 
@@ -160,7 +170,10 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             Once a fit, if the engine approximates where exact inference costs too much.
         """
         self._validate_params()
+        continued = self._parameters() if self.warm_start and hasattr(self, "weights_") else None
         X = self._read(X)
+        if continued is not None:
+            require_same_shape(continued, (self.n_components, X.shape[1]))
         side = SideInformation.build(
             X.shape[0], labels=labels, must_link=must_link, cannot_link=cannot_link,
             preferences=preferences, sampling=self.sampling,
@@ -174,8 +187,9 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             prepared = prepare(data.side, self.inference, engine, self.weights, self.n_components)
 
             def begin(number: int) -> Any:
+                start = self._start(X, side, rng) if continued is None else continued
                 return em(
-                    data.X, self._start(X, side, rng), prepared.side, prepared.infer(),
+                    data.X, start, prepared.side, prepared.infer(),
                     self._pool(), prepared.update_weights, log_z_prior=prepared.log_z_prior,
                     **self._options(),
                 )  # fmt: skip
@@ -184,7 +198,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
                 follow, begin, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose,
                 rate=partial(prepared.rate, data.X) if self.n_init > 1 else None,
             )  # fmt: skip
-            best = best_of(one_run, self.n_init)
+            best = best_of(one_run, self.n_init if continued is None else 1)
             say_last_words(prepared.at_work)
             chains = prepared.chains(data.X, best)
             self._store(data, prepared, best, chains)
@@ -233,12 +247,6 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         """θ of the fit, as the functions of this package take it."""
         check_is_fitted(self, "weights_")
         return self._parameters()
-
-    @property
-    def lower_bound_(self) -> float:
-        """Log-evidence per training point, ``log_evidence_ / N``, in nats."""
-        check_is_fitted(self, "weights_")
-        return self.log_evidence_ / len(self.responsibilities_)
 
     # ------------------------------------------------------------------ new points
 
@@ -377,34 +385,3 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         if n_samples < 1:
             raise ValueError(f"n_samples is {n_samples}; ask for at least one sample.")
         return self._draw(n_samples, check_random_state(self.random_state))
-
-    def bic(self, X: ArrayLike) -> float:
-        """Bayesian information criterion, lower is better.
-
-        Parameters
-        ----------
-        X : (N, D) array-like
-            Points, as a rule those of the fit.
-
-        Returns
-        -------
-        float
-            -2 log p(X | θ) + (number of free parameters) log N.
-        """
-        log_densities = self.score_samples(X)
-        return float(-2 * log_densities.sum() + self._n_free() * np.log(len(log_densities)))
-
-    def aic(self, X: ArrayLike) -> float:
-        """Akaike information criterion, lower is better.
-
-        Parameters
-        ----------
-        X : (N, D) array-like
-            Points, as a rule those of the fit.
-
-        Returns
-        -------
-        float
-            -2 log p(X | θ) + 2 (number of free parameters).
-        """
-        return float(-2 * self.score_samples(X).sum() + 2 * self._n_free())

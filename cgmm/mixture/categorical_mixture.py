@@ -42,7 +42,7 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
         ``weights="auto"`` the log-evidence never falls, and a category never seen in a component
         makes points that show it impossible there; with a > 0 it is the bound plus a Σ log p that
         no M-step lowers.
-    sampling, inference, weights, tol, max_iter, n_init
+    sampling, inference, weights, tol, max_iter, n_init, warm_start
         As in :class:`ConstrainedGaussianMixture`.
     init_params : {"random_from_data", "random"} or (N, K) array, default="random_from_data"
         Responsibilities of the start: each point to the one of K random points with which it agrees
@@ -97,6 +97,7 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
         tol: float = 1e-3,
         max_iter: int = 100,
         n_init: int = 1,
+        warm_start: bool = False,
         init_params: str | ArrayLike = "random_from_data",
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -110,6 +111,7 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
         self.tol = tol
         self.max_iter = max_iter
         self.n_init = n_init
+        self.warm_start = warm_start
         self.init_params = init_params
         self.random_state = random_state
         self.verbose = verbose

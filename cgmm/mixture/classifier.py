@@ -2,38 +2,52 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cgmm.mixture.class_mixture import ClassMixture
 from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
 from cgmm.network import Engine
-from cgmm.numerics import FloatArray
+from cgmm.numerics import AnyArray, FloatArray, IntArray
 
 
 class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
-    """Classifier of one Gaussian a class, learnt from labelled and unlabelled points together.
+    """Classifier of Gaussian classes, learnt from labelled and unlabelled points together.
 
     Parameters
     ----------
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         "full" is quadratic discriminant analysis, "tied" linear discriminant analysis, "diag"
         Gaussian naive Bayes, each with biased (maximum-likelihood) covariances.
+    components_per_class : int or dict, default=1
+        How many Gaussians each class is a mixture of: one number for all, or from a class to its
+        number, those left out having one. With more than one this is mixture discriminant analysis
+        (Hastie and Tibshirani, 1996; theirs is "tied"), which needs as many distinct labelled
+        points of the class. Relations speak of classes: a must-link of two points leaves each its
+        own component.
     tol : float, default=1e-3
         As in :class:`ConstrainedGaussianMixture`, as are the parameters below.
     reg_covar : float, default=1e-6
         Added to each covariance's diagonal.
     max_iter : int, default=100
         Most iterations of EM.
+    n_init : int, default=1
+        Runs from different starts, which differ if a class has several Gaussians; the one of
+        highest log-evidence is kept.
     inference : str or callable, default="auto"
         The engine of the E-step, where relations are given beside the labels.
     weights : {"auto", "exact", "cautious", "pseudo-likelihood", "ignore", "grid"}, default="auto"
         The update of the weights, where relations are given beside the labels.
+    random_state : int, RandomState or None, default=0
+        Seed of the starts of classes with several Gaussians, and of "gibbs".
     verbose : int, default=0
         1: a line at the end; 2: a line an iteration too.
 
@@ -42,7 +56,10 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
     classes_ : (K,) array
         The classes that occur in ``y``, without -1.
     mixture_ : ConstrainedGaussianMixture
-        The fitted mixture; its component k is class ``classes_[k]``.
+        The fitted mixture; its component k is class ``classes_[k]``. With several Gaussians a
+        class a mixture of classes: ``weights_`` and answers speak of classes, ``means_``,
+        ``covariances_`` and ``shares_``, the weights within classes, of the components class by
+        class.
     transduction_ : (N,) array
         The class of each training point: the label where it is known.
     n_iter_ : int
@@ -62,6 +79,11 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
     ``GaussianNB(var_smoothing=0)``, ``QuadraticDiscriminantAnalysis(solver="eigen")`` and
     ``LinearDiscriminantAnalysis(solver="lsqr")``.
 
+    Given its class a point's component depends on nothing else. So a class of several Gaussians is
+    one state of the network, with a mixture for its density: relations cost an engine what they
+    cost with one Gaussian a class, and an exact engine stays exact. Each iteration computes the
+    densities of all components twice.
+
     Examples
     --------
     Two labelled points, four that are not:
@@ -72,32 +94,47 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
     >>> model = SemiSupervisedGaussianClassifier().fit(X, y)
     >>> model.predict([[2.0], [6.0]])
     array(['early', 'late'], dtype=object)
+
+    A class on both sides of the other, as two Gaussians:
+
+    >>> X = np.array([[0.0], [0.3], [4.0], [4.4], [8.0], [8.3], [0.1], [3.9], [8.1]])
+    >>> y = np.array([1, 1, 0, 0, 1, 1, -1, -1, -1])
+    >>> model = SemiSupervisedGaussianClassifier(components_per_class={1: 2}).fit(X, y)
+    >>> model.predict([[0.5], [4.2], [7.5]]), model.mixture_.means_.ravel().round(1)
+    (array([1, 0, 1]), array([4.1, 8.1, 0.1]))
     """
 
     _parameter_constraints = {
         name: ConstrainedGaussianMixture._parameter_constraints[name]
         for name in (
-            "covariance_type", "tol", "reg_covar", "max_iter", "inference", "weights", "verbose"
+            "covariance_type", "tol", "reg_covar", "max_iter", "n_init", "inference", "weights",
+            "random_state", "verbose",
         )
-    }  # fmt: skip
+    } | {"components_per_class": [Interval(Integral, 1, None, closed="left"), dict]}  # fmt: skip
 
     def __init__(
         self,
         *,
         covariance_type: str = "full",
+        components_per_class: int | dict[Any, int] = 1,
         tol: float = 1e-3,
         reg_covar: float = 1e-6,
         max_iter: int = 100,
+        n_init: int = 1,
         inference: str | Engine = "auto",
         weights: str = "auto",
+        random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,
     ):
         self.covariance_type = covariance_type
+        self.components_per_class = components_per_class
         self.tol = tol
         self.reg_covar = reg_covar
         self.max_iter = max_iter
+        self.n_init = n_init
         self.inference = inference
         self.weights = weights
+        self.random_state = random_state
         self.verbose = verbose
 
     def fit(
@@ -109,7 +146,7 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         cannot_link: ArrayLike | None = None,
         preferences: ArrayLike | None = None,
     ) -> Self:
-        """Fit one Gaussian a class to labelled and unlabelled points.
+        """Fit the Gaussians of the classes to labelled and unlabelled points.
 
         Parameters
         ----------
@@ -127,7 +164,9 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If no point has a class, if a class has too few points for its covariance, or as
+            If no point has a class, if a class has too few points for its covariance, or fewer
+            distinct labelled ones than components; if ``components_per_class`` is no number for
+            each of the classes; or as
             :meth:`cgmm.mixture.ConstrainedMixture.fit` does.
         """
         self._validate_params()
@@ -142,7 +181,7 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, codes = np.unique(y[known], return_inverse=True)
         labels = np.full(len(y), -1)
         labels[known] = codes
-        self.mixture_ = self._mixture().fit(
+        self.mixture_ = self._mixture(X, labels).fit(
             X, labels=labels, must_link=must_link, cannot_link=cannot_link,
             preferences=preferences,
         )  # fmt: skip
@@ -150,10 +189,20 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         self.n_iter_ = self.mixture_.n_iter_
         return self
 
-    def _mixture(self) -> ConstrainedGaussianMixture:
-        return ConstrainedGaussianMixture(
-            len(self.classes_), init_params="labels", random_state=0, **self.get_params()
-        )
+    def _mixture(self, X: FloatArray, labels: IntArray) -> ConstrainedGaussianMixture:
+        options = self.get_params()
+        sizes = sizes_of_classes(options.pop("components_per_class"), self.classes_)
+        if max(sizes) == 1:
+            return ConstrainedGaussianMixture(len(sizes), init_params="labels", **options)
+        for c, (label, size) in enumerate(zip(self.classes_.tolist(), sizes, strict=True)):
+            n_distinct = len(np.unique(X[labels == c], axis=0))
+            if n_distinct < size:
+                raise ValueError(
+                    f"class {label!r} has {n_distinct} distinct labelled points, too few to start "
+                    f"{size} components from. Label more of it, or ask for fewer: "
+                    f"set_params(components_per_class={{{label!r}: {n_distinct}}})."
+                )
+        return ClassMixture(sizes, **options)
 
     def _new(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self, "mixture_")
@@ -241,7 +290,26 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         (N, K) array
-            ``log π_k + log N(x_i | μ_k, Σ_k)``.
+            ``log π_k + log N(x_i | μ_k, Σ_k)``; with several Gaussians a class, of their mixture.
         """
         X = self._new(X)
         return self.mixture_._parameters().log_joint(X)
+
+
+def sizes_of_classes(components_per_class: int | dict[Any, int], classes: AnyArray) -> list[int]:
+    """How many components each class has, or an error that names what is no number of them."""
+    if not isinstance(components_per_class, dict):
+        return [int(components_per_class)] * len(classes)
+    known = classes.tolist()
+    for label, size in components_per_class.items():
+        if label not in known:
+            raise ValueError(
+                f"components_per_class names {label!r}, but the classes in y are {known}. Leave "
+                "it out; a class that is not named has one component."
+            )
+        if not isinstance(size, Integral) or size < 1:
+            raise ValueError(
+                f"components_per_class asks for {size!r} components of class {label!r}; give a "
+                f"positive integer: components_per_class={{{label!r}: 1}}."
+            )
+    return [int(components_per_class.get(label, 1)) for label in known]

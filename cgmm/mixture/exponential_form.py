@@ -39,12 +39,13 @@ def natural_parameters(
     diagonal = whiteners.ndim == 2
     if not is_worth_it(means.shape[1], diagonal):
         return None
-    squares, farthest = np.square(whiteners), radii2 + np.square(means)
-    if diagonal:
-        reach = np.einsum("kd,kd->k", farthest, squares)
-    else:
-        # The trace of the precision bounds its largest eigenvalue from above.
-        reach = farthest.sum(axis=1) * squares.sum(axis=(1, 2))
+    with np.errstate(over="ignore"):  # infinitely far: no form
+        squares, farthest = np.square(whiteners), radii2 + np.square(means)
+        if diagonal:
+            reach = np.einsum("kd,kd->k", farthest, squares)
+        else:
+            # The trace of the precision bounds its largest eigenvalue from above.
+            reach = farthest.sum(axis=1) * squares.sum(axis=(1, 2))
     if not reach.max() <= SAFE_RATIO:
         return None
     if diagonal:

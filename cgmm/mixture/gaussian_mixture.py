@@ -11,13 +11,20 @@ from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.cluster import KMeans
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cgmm.mixture.base import ConstrainedMixture
 from cgmm.mixture.gaussian import Parameters, sample, whiten
 from cgmm.mixture.gaussian_checks import check_given, check_responsibilities, check_scale
-from cgmm.mixture.initialise import GUIDED_STARTS, from_responsibilities, kept_alive, named_start
+from cgmm.mixture.initialise import (
+    GUIDED_STARTS,
+    from_responsibilities,
+    honour,
+    kept_alive,
+    named_start,
+)  # fmt: skip
 from cgmm.mixture.pooling import POOLINGS, Pooling
 from cgmm.mixture.seeding import STARTS, Rng, nearest
 from cgmm.network import Engine, SideInformation
@@ -63,10 +70,15 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         Runs from different starts; the one with the highest log-evidence is kept. With an engine
         that reports none they are compared by the classification likelihood: points with relations
         count by their best joint assignment instead of all.
+    warm_start : bool, default=False
+        Whether another ``fit`` goes on from where the last one ended, in one run, instead of from a
+        start. What is known beside the data may differ from fit to fit, and so may
+        ``covariance_type``.
     init_params : str or (N, K) array, default="auto"
-        Where the responsibilities of the start come from: "k-means++", "random" and
-        "random_from_data" use the points alone; "labels" the means of the labelled points;
-        "chunklets" the centroids of large chunklets far apart. "auto" is "labels" if a class is
+        Where the responsibilities of the start come from: "kmeans" (K-means until it converges, as
+        in scikit-learn), "k-means++", "random" and "random_from_data" use the points alone;
+        "labels" the means of the labelled points; "chunklets" the centroids of large chunklets far
+        apart. "auto" is "labels" if a class is
         known for some point, else "chunklets" if at least K have two points, else "k-means++". The
         start is then made to agree with what is known (:func:`cgmm.mixture.honour`). Or these
         responsibilities themselves.
@@ -174,7 +186,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         **ConstrainedMixture._parameter_constraints,
         "covariance_type": [StrOptions(set(POOLINGS))],
         "reg_covar": [Interval(Real, 0, None, closed="left")],
-        "init_params": [StrOptions({"auto", *STARTS, *GUIDED_STARTS}), "array-like"],
+        "init_params": [StrOptions({"auto", "kmeans", *STARTS, *GUIDED_STARTS}), "array-like"],
         "weights_init": ["array-like", None],
         "means_init": ["array-like", None],
         "covariances_init": ["array-like", None],
@@ -192,6 +204,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         reg_covar: float = 1e-6,
         max_iter: int = 100,
         n_init: int = 1,
+        warm_start: bool = False,
         init_params: str | ArrayLike = "auto",
         weights_init: ArrayLike | None = None,
         means_init: ArrayLike | None = None,
@@ -208,6 +221,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         self.reg_covar = reg_covar
         self.max_iter = max_iter
         self.n_init = n_init
+        self.warm_start = warm_start
         self.init_params = init_params
         self.weights_init = weights_init
         self.means_init = means_init
@@ -244,6 +258,9 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
             r = check_responsibilities(self.init_params, (len(X), self.n_components))
         elif given.means is not None:
             r = nearest(X, given.means)
+        elif self.init_params == "kmeans":
+            k_means = KMeans(self.n_components, n_init=1, random_state=rng)
+            r = honour(np.eye(self.n_components)[k_means.fit(X).labels_], side)
         else:
             r = named_start(self.init_params, X, self.n_components, rng, side)
         made = from_responsibilities(X, r, self._pool(), reg_covar=self.reg_covar)
@@ -259,15 +276,18 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     def _pool_of_fit(self) -> Pooling:
         return POOLINGS[self._type]
 
-    def _parameters(self) -> Parameters:
+    def _gaussians(self) -> Parameters:
         expanded = self._pool_of_fit().expand(self.covariances_, *self.means_.shape)
         return Parameters(self.weights_, self.means_, expanded)
+
+    def _parameters(self) -> Parameters:
+        return self._gaussians()
 
     @property
     def precisions_cholesky_(self) -> FloatArray:
         """U_k = W_kᵀ, upper triangular, with U_k U_kᵀ = Σ_k⁻¹."""
         check_is_fitted(self, "weights_")
-        whiteners = whiten(self._parameters().covariances)[0]
+        whiteners = whiten(self._gaussians().covariances)[0]
         upper = whiteners if whiteners.ndim == 2 else whiteners.transpose(0, 2, 1)
         return self._pool_of_fit().reduce(upper)
 

@@ -202,6 +202,16 @@ def _resolved(weights: str, prior: Prior, n_components: int) -> str:
     return name
 
 
+def require_same_shape(continued: NamedTuple, wanted: tuple[int, int]) -> None:
+    """Refuse to go on from parameters of other components or other data."""
+    found = np.shape(continued[1])
+    if found != wanted:
+        raise ValueError(
+            f"warm_start goes on from a fit of {found[0]} components in {found[1]} columns, but "
+            f"this one has {wanted[0]} in {wanted[1]}: begin anew, set_params(warm_start=False)."
+        )
+
+
 def _require_resolvable(side: SideInformation) -> None:
     """Refuse finite log-odds beside which the densities of points would be rounded away."""
     weights = side.graph.weights
