@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cgmm.mixture.gaussian import Parameters
-from cgmm.mixture.moments import SMALLEST_COUNT, weighted_moments
+from cgmm.mixture.moments import SMALLEST_COUNT, Moments, weighted_moments
 from cgmm.numerics import FloatArray
 
 
@@ -69,20 +69,25 @@ class Pooling(NamedTuple):
         [schmidt2016, sect. 3.2] with r_c^i for the printed r_c^k; [green, "Maximisation step"].
         """
         moments = weighted_moments(X, responsibilities, diagonal=self.diagonal, shared=self.shared)
-        dead, n_dims = ~moments.alive, X.shape[1]
-        regular = reg_covar * (np.ones(n_dims) if self.diagonal else np.eye(n_dims))
-        counts = np.maximum(moments.counts, SMALLEST_COUNT)
-        means = np.where(dead[:, None], parameters.means, moments.means)
-        if dead.any() and not self.shared:
-            # A dead component keeps its own, as if that had been seen with the smallest count.
-            kept = parameters.variances if self.diagonal else parameters.full_covariances
-            moments.scatter[dead] = SMALLEST_COUNT * (kept[dead] - regular)
+        regular = reg_covar * (np.ones(X.shape[1]) if self.diagonal else np.eye(X.shape[1]))
+        moments = self._with_dead(moments, parameters, regular)
         # [schmidt2016, sect. 3.2], pooled as the covariance type says
-        covariances = self.combine(counts, moments.scatter) + regular
-        # What is shared is repeated without a copy.
-        shape = means.shape if self.diagonal else (*means.shape, n_dims)
-        covariances = np.broadcast_to(covariances, shape) if self.shared else covariances
-        return parameters._replace(means=means, covariances=covariances)
+        covariances = self.combine(moments.counts, moments.scatter) + regular
+        if self.shared:  # repeated without a copy
+            covariances = np.broadcast_to(covariances, (len(moments.means), *covariances.shape[1:]))
+        return parameters._replace(means=moments.means, covariances=covariances)
+
+    def _with_dead(self, moments: Moments, parameters: Parameters, regular: FloatArray) -> Moments:
+        """A dead component keeps its parameters, as if seen with the smallest count."""
+        dead = ~moments.alive
+        if not dead.any():
+            return moments
+        counts, means, scatter = moments
+        if not self.shared:
+            kept = parameters.variances if self.diagonal else parameters.full_covariances
+            scatter[dead] = SMALLEST_COUNT * (kept[dead] - regular)
+        means = np.where(dead[:, None], parameters.means, means)
+        return Moments(np.maximum(counts, SMALLEST_COUNT), means, scatter)
 
 
 def _full(counts: FloatArray, scatter: FloatArray) -> FloatArray:
