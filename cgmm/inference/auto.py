@@ -17,6 +17,8 @@ import numpy as np
 from cgmm.inference.belief_propagation import belief_propagation
 from cgmm.inference.clique_tree import MAX_BYTES, in_words
 from cgmm.inference.composition import ComposedInfer, compose
+from cgmm.inference.costs import with_patience
+from cgmm.inference.cutset import cost_by_cutset
 from cgmm.inference.division import Budget, Part, Wide, answer_for, disjoint_union, divide
 from cgmm.network import ApproximationWarning, ExactInfer, Graph, with_most_probable
 from cgmm.numerics import FloatArray, IntArray, warn_caller
@@ -25,6 +27,11 @@ __all__ = ["auto"]
 
 # Entries of tables that are visited in about a second.
 MAX_OPERATIONS = 100_000_000
+
+OUT_OF_REACH = (
+    "An exact answer would take more than a day; a second opinion is inference='gibbs', "
+    "weights='ignore'."
+)
 
 
 def auto(
@@ -121,8 +128,16 @@ def _warn(wide: list[Wide], n_states: int, budget: Budget) -> None:
         f"component of {len(largest.nodes):,} nodes tied by {len(largest.graph.edges):,} edges: it "
         f"has an induced width of {least}{cost.width}, so that with K = {n_states} exact inference "
         f"would take {least}{in_words(cost.n_bytes)} and {least}{cost.n_operations:.2g} operations "
-        f"a call (auto allows {in_words(budget.max_bytes)} and {budget.max_operations:.2g}).{more} "
-        "inference='exact' is for minutes of patience: it answers exactly, or says at once that it "
-        "costs more.",
+        f"a call (allowed are {in_words(budget.max_bytes)} and {budget.max_operations:.2g}).{more} "
+        f"{_remedy(wide, n_states)}",
         ApproximationWarning,
     )
+
+
+def _remedy(wide: list[Wide], n_states: int) -> str:
+    """What answers exactly, if the dearest of the components is within reach; else, who checks."""
+    costs = [cost_by_cutset(part.graph, n_states) for part in wide]
+    if any(cost.at_least for cost in costs):
+        return OUT_OF_REACH
+    dearest = max(costs, key=lambda cost: cost.n_operations)
+    return with_patience(dearest).strip()

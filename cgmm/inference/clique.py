@@ -132,7 +132,7 @@ def _cliques_by_size(graph: Graph) -> list[IntArray]:
 def _require_cliques(graph: Graph, labels: IntArray, sizes: IntArray) -> None:
     """Name an edge that is soft, or two nodes of a component without an edge."""
     soft = np.flatnonzero(graph.weights != -np.inf)
-    remedy = "Choose an engine for any graph, such as 'auto'."
+    remedy = "Choose an engine for any graph: inference='auto'."
     if len(soft):
         raise NetworkError(
             "the engine 'clique' knows cannot-links only, but {nodes} are tied with log-weight "

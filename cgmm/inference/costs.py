@@ -11,11 +11,12 @@ width  most neighbours of a node when it is eliminated
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from cgmm.inference.clique_tree import Layout, in_words
+from cgmm.inference.clique_tree import MAX_BYTES, Layout, in_words
 from cgmm.network import Graph, TooCostlyError, connected_components
 from cgmm.numerics import IntArray
 
@@ -23,6 +24,10 @@ __all__ = ["MAX_OPERATIONS", "Answer", "Cost"]
 
 # Entries of tables that are worth waiting for: some minutes, and less than an hour.
 MAX_OPERATIONS = 200_000_000_000
+# Those of a day: whether more would do is not looked for.
+REACH = 10_000_000_000_000
+# Entries that are visited in a second.
+SPEED = 1e8
 
 
 class Answer(NamedTuple):
@@ -97,6 +102,54 @@ def refuse_cost(
         f"{least}{cost.width}, so that with K = {n_states} its tables would take "
         f"{least}{in_words(cost.n_bytes)} (max_bytes is {in_words(int(max_bytes))}) and "
         f"{least}{cost.n_operations:.2g} operations (max_operations is {max_operations:.2g}). "
-        "Use inference='auto', which approximates such components by belief propagation.",
+        f"{with_patience(cost, max_bytes)}Use inference='auto', which approximates such "
+        "components by belief propagation.",
         np.arange(graph.n_nodes),
     )
+
+
+def with_patience(cost: Cost, max_bytes: float = MAX_BYTES) -> str:
+    """The call that answers exactly, and how long that takes; empty where it is out of reach.
+
+    Parameters
+    ----------
+    cost : Cost
+        Of a component, by a cutset where its tables need more memory than allowed.
+    max_bytes : float, default=2**31
+        What tables may take at one time.
+
+    Returns
+    -------
+    str
+        A sentence.
+
+    Examples
+    --------
+    >>> with_patience(Cost(9, 4_000_000, 1_180_980))
+    "inference='exact' answers exactly, in about 1 s a call. "
+    >>> with_patience(Cost(21, 2**40, 511_000_000_000))[:60]
+    'inference=partial(exact, max_operations=5.2e+11), with exact'
+    """
+    if cost.at_least or cost.n_operations > REACH:
+        return ""
+    settings = "" if max_bytes == MAX_BYTES else f", max_bytes={int(max_bytes)}"
+    if cost.n_operations > MAX_OPERATIONS:
+        settings += f", max_operations={_rounded_up(cost.n_operations):.2g}"
+    call = f"inference=partial(exact{settings}), with exact from cgmm.inference.exact,"
+    named = "inference='exact'"
+    return f"{call if settings else named} answers exactly, in {_time(cost)} a call. "
+
+
+def _rounded_up(number: float) -> float:
+    """To two digits."""
+    unit = 10 ** (math.floor(math.log10(number)) - 1)
+    return float(math.ceil(number / unit) * unit)
+
+
+def _time(cost: Cost) -> str:
+    """About how long a call takes."""
+    seconds = max(cost.n_operations / SPEED, 1)
+    for length, unit in ((3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * length:
+            return f"about {seconds / length:.0f} {unit}"
+    return f"about {seconds:.0f} s"

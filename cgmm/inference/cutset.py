@@ -21,7 +21,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from cgmm.inference.clique_tree import (
 )
 from cgmm.inference.contraction import contract
 from cgmm.inference.contraction_rounds import Edges
-from cgmm.inference.costs import MAX_OPERATIONS, cost_of, refuse_cost
+from cgmm.inference.costs import MAX_OPERATIONS, REACH, Cost, cost_of, refuse_cost
 from cgmm.inference.junction_tree import through_tree
 from cgmm.network import (
     ExactInfer,
@@ -228,21 +228,39 @@ def plan_cutset(
     graph: Graph, n_states: int, max_bytes: float, max_operations: float
 ) -> Conditioned:
     """Choose nodes, one after the other: that which is in most of the cells of wide cliques."""
+    plan, cost = _planned(graph, n_states, max_bytes, max(max_operations, REACH))
+    if plan is None or plan.n_operations > max_operations:
+        refuse_cost(graph, n_states, cost, max_bytes, max_operations)
+    return cast("Conditioned", plan)
+
+
+def cost_by_cutset(graph: Graph, n_states: int, max_bytes: float = MAX_BYTES) -> Cost:
+    """What a component takes within the memory; its cost at least, where it is out of any reach."""
+    return _planned(graph, n_states, max_bytes, REACH)[1]
+
+
+def _planned(
+    graph: Graph, n_states: int, max_bytes: float, reach: float
+) -> tuple[Conditioned | None, Cost]:
+    """The plan, None if it would take more operations than ``reach``; and the cost.
+
+    Width and memory are those of the component as a whole.
+    """
     every, chosen = np.arange(graph.n_nodes), np.empty(0, dtype=np.intp)
-    max_degree = most_neighbours(max_operations, n_states) if n_states > 1 else graph.n_nodes
-    width = n_bytes = 0
+    max_degree = most_neighbours(reach, n_states) if n_states > 1 else graph.n_nodes
+    whole: Cost | None = None
     while True:
         rest = np.delete(every, chosen)
         layout = lay_out(contract(_without(graph, rest)).core, n_states, max_degree)
         cost = cost_of(layout, n_states, max_degree)
-        width, n_bytes = width or cost.width, n_bytes or cost.n_bytes
         calls = COST_OF_CALL * len(layout.cliques)
         n_operations = (cost.n_operations + calls) * n_states ** len(chosen)
-        if cost.at_least or n_operations > max_operations:
-            cost = cost._replace(width=width, n_bytes=n_bytes, n_operations=n_operations)
-            refuse_cost(graph, n_states, cost, max_bytes, max_operations)
+        whole = (whole or cost)._replace(n_operations=n_operations)
+        if cost.at_least or n_operations > reach:
+            return None, whole._replace(at_least=True)
         if cost.n_bytes <= max_bytes:
-            return Conditioned(chosen, rest, layout, cost.n_bytes, n_operations)
+            plan = Conditioned(chosen, rest, layout, cost.n_bytes, n_operations)
+            return plan, whole
         chosen = np.sort(np.append(chosen, rest[_most_wanted(layout, len(rest), max_bytes)]))
 
 

@@ -91,7 +91,7 @@ def _all_assignments(n_nodes: int, n_states: int) -> IntArray:
     if total > MAX_ASSIGNMENTS:
         raise TooCostlyError(
             f"{n_states}**{n_nodes} joint assignments are too many to enumerate (at most "
-            f"{MAX_ASSIGNMENTS:,}); use another engine, or fewer nodes.",
+            f"{MAX_ASSIGNMENTS:,}); use inference='auto', or fewer nodes.",
             np.arange(n_nodes),
         )
     # The digits of 0, 1, ..., K**n_nodes - 1 in base K

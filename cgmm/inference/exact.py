@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from cgmm.inference.clique_tree import MAX_BYTES
 from cgmm.inference.composition import ComposedInfer, compose
-from cgmm.inference.costs import MAX_OPERATIONS, Answer, Cost
+from cgmm.inference.costs import MAX_OPERATIONS, REACH, Answer, Cost
 from cgmm.inference.cutset import cutset, plan_cutset
 from cgmm.inference.division import Budget, Part, Wide, answer_for, divide
 from cgmm.network import Graph, NetworkError
@@ -111,8 +111,9 @@ def inference_cost(
     -------
     list of Answer
         Who would answer, for which part of the network that reductions leave, and the cost; the
-        dearest first. A component whose order of elimination is out of any reach has the engine
-        "none", and at least the width and the costs given.
+        dearest first; :func:`~cgmm.inference.exact.exact` wants ``max_operations`` of as much as
+        the dearest takes. A component that a day would not do for has the engine "none", and at
+        least the width and the costs given.
 
     Raises
     ------
@@ -131,7 +132,7 @@ def inference_cost(
     >>> [(answer.engine, answer.n_nodes) for answer in inference_cost(grid, 3)]
     [('none', 900)]
     """
-    budget = Budget(max_bytes, MAX_OPERATIONS)
+    budget = Budget(max_bytes, REACH)
     rest = partial(_priced, n_states=n_states, budget=budget)
     infer = compose(graph, lambda part, n_states: divide(part, n_states, budget, rest))
     unary = np.zeros((graph.n_nodes, n_states))

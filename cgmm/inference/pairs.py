@@ -101,7 +101,7 @@ def _require_pairs(graph: Graph) -> None:
     others = graph.edges[(graph.edges == node).any(axis=1)]
     raise NetworkError(
         "the engine 'pairs' needs relations that do not overlap, but {nodes} has "
-        f"{len(others)} of them. Choose an engine for larger components, such as 'auto'.",
+        f"{len(others)} of them. Choose an engine for larger components: inference='auto'.",
         np.array([node]),
     )
 

@@ -182,7 +182,7 @@ class ConstrainedMixture(InformationCriteria, DensityMixin, BaseEstimator, ABC):
         side = side._replace(labels=None, allowed=side.mask(self.n_components))
         rng = check_random_state(self.random_state)
         data = Arranged.of(X, side)
-        engine = engine_of(self.inference, rng)
+        engine = engine_of(self.inference, rng, self.verbose)
         with named_as_points(data.side), WarnedOnce(ApproximationWarning):
             prepared = prepare(data.side, self.inference, engine, self.weights, self.n_components)
 

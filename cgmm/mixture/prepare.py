@@ -37,6 +37,10 @@ SPANNING_TREE = "spanning_tree"
 
 # Finite log-odds above this cost the log-evidence seven of its sixteen digits, and more.
 LARGEST_ODDS = 1e9
+# Entries of tables that exact inference may visit in a default fit: about a second's, and more where
+# there are so many points that the rest takes as long. A run asks the posterior some five times at
+# least, and the exact update of the weights asks the prior ten times as often.
+OPERATIONS_OF_A_FIT, OPERATIONS_OF_A_NODE, CALLS, QUESTIONS = 1e8, 1e3, 5, 50
 # Steps of the search, before any work, for an assignment that honours what is hard. Once EM knows
 # where to look, the search for labels takes as many as it needs.
 FIRST_SEARCH = 20_000
@@ -143,14 +147,29 @@ class Prepared(NamedTuple):
         return cast("Chains", self.ready.chains(unary))
 
 
-def engine_of(inference: str | Engine, rng: Rng) -> Engine:
-    """The engine that a name stands for; one that samples gets its seed."""
+def engine_of(inference: str | Engine, rng: Rng, verbose: int = 0) -> Engine:
+    """The engine that a name stands for.
+
+    One that samples gets its seed, and one that may take minutes says how far it is.
+    """
+    if callable(inference):
+        return inference
     if inference == "gibbs":
-        gibbs = cast("Callable[..., Infer]", ENGINES["gibbs"])
-        return partial(gibbs, random_state=int(rng.randint(2**31)))
-    if inference == SPANNING_TREE:
-        return ENGINES["auto"]
-    return inference if callable(inference) else ENGINES[inference]
+        return _with(inference, random_state=int(rng.randint(2**31)))
+    if inference == "exact":
+        return _with(inference, verbose=verbose)
+    return ENGINES["auto" if inference == SPANNING_TREE else inference]
+
+
+def _frugal(side: SideInformation, n_components: int, n_calls: int) -> Engine:
+    """The engine "auto" for so many calls, which together keep to the budget of a fit."""
+    whole = max(OPERATIONS_OF_A_FIT, OPERATIONS_OF_A_NODE * side.n_nodes * n_components)
+    return _with("auto", max_operations=whole / n_calls)
+
+
+def _with(name: str, **settings: float) -> Engine:
+    """An engine with other settings than its own."""
+    return partial(cast("Callable[..., Infer]", ENGINES[name]), **settings)
 
 
 def apply_engine(
@@ -170,7 +189,13 @@ def prepare(
     side: SideInformation, inference: str | Engine, engine: Engine, weights: str, n_components: int
 ) -> Prepared:
     """As :func:`apply_engine`, and choose the update of the weights."""
+    is_auto = inference in ("auto", SPANNING_TREE)
+    if is_auto:
+        engine = _frugal(side, n_components, CALLS)
     prepared = apply_engine(side, inference, engine, n_components)
+    if is_auto and weights == "auto":
+        # Where exact counts of the prior would cost too much, the update does without them.
+        engine = _frugal(side, n_components, QUESTIONS)
     prior = Prior(prepared.side, lambda graph: LastWords(engine(graph)))
     is_exact = prepared.answers_exactly(evidence(prepared.side, n_components))
     safe = _resolved("auto", prior, n_components) if is_exact else "cautious"

@@ -83,7 +83,7 @@ def require_edgeless(graph: Graph, engine: str) -> None:
         raise NetworkError(
             f"the engine {engine!r} takes each for independent of the others, but {{nodes}} are "
             f"tied with log-weight {graph.weights[tied[0]]:g} (edge {tied[0]}; {len(tied)} such "
-            "edges). Choose an engine that honours edges.",
+            "edges). Choose an engine that honours edges: inference='auto'.",
             graph.edges[tied[0]],
         )
 

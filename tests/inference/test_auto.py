@@ -147,7 +147,7 @@ def test_a_component_out_of_reach_is_named_with_its_cost_and_the_alternatives():
     with pytest.raises(TooCostlyError) as caught:
         exact(wide_and_pair())(np.zeros((33, 4)))
     np.testing.assert_array_equal(caught.value.nodes, np.arange(2, 32))
-    for word in ("width of at least 19", "435 edges", "2 TiB", "2 GiB", "inference='auto'"):
+    for word in ("width of at least 22", "435 edges", "128 TiB", "2 GiB", "inference='auto'"):
         assert word in str(caught.value)
 
 
