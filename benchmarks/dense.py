@@ -1,9 +1,9 @@
 """Relations in any number: who answers, how long a default fit takes, and how good it is.
 
-    python benchmarks/dense.py                all of it, about a quarter of an hour
+    python benchmarks/dense.py                all of it, some five minutes
     python benchmarks/dense.py --smoke        the smallest sizes, once, in seconds
 
-``--repeats N`` for other than twelve draws; heavy cases are drawn a quarter as often. Points are
+``--repeats N`` for other than four draws; heavy cases are drawn a quarter as often. Points are
 those of ``cgmm.replicate.choosing``: round clumps in four dimensions, the nearest two so many
 standard deviations apart; relations are answered truthfully.
 
@@ -82,12 +82,12 @@ class Problem(NamedTuple):
 
 def _fitted() -> Iterator[Problem]:
     for k in CLASSES:
-        for p in (90, 450, 1000, 2000, 4500, 9000):
-            both, starts = (k in ks and p in (1000, 2000) for ks in ((3, 5), (3, 5, 10)))
+        for p in (90, 450, 1000, 2000, 9000):
+            both, starts = (k in ks and p in (1000, 2000) for ks in ((3,), (3, 10)))
             case = f"random pairs, N = 900, K = {k}"
             yield Problem(case, p, MANY, k, with_gibbs=both, with_starts=starts)
     for k in CLASSES:
-        for p in (1000, 10_000, 20_000, 100_000):
+        for p in (1000, 10_000, 100_000):
             yield Problem(f"random pairs, N = 10,000, K = {k}", p, 10_000, k)
     for p in (1000, 2000):
         yield Problem("weak points, N = 900, K = 3", p, MANY, 3, gap=WEAK, with_gibbs=True)
@@ -102,14 +102,14 @@ def _fitted() -> Iterator[Problem]:
 
 
 def _called() -> Iterator[Problem]:
-    for k, sizes in ((3, (600, 700, 750)), (5, (600, 650))):
+    for k, sizes in ((3, (600, 700)), (5, (600,))):
         for p in sizes:
             yield Problem(f"marginals, random pairs, N = 900, K = {k}", p, MANY, k)
     for gap in (WEAKER, WEAK, APART):
-        for n in (30, 60, 90, 120):
+        for n in (30, 60, 90):
             yield Problem(f"marginals, cannot-links, {gap} apart", n, FEW, 3, "cannot-links", gap)
     for what, n, densities in (
-        ("marginals", FEW, (1.0, 1.5, 2.0)),
+        ("marginals", FEW, (1.0, 1.5)),
         ("messages", MANY, (0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)),
     ):
         for wrong, gap in ((0.2, WEAKER), (0.4, WEAKER), (0.4, APART)):
@@ -340,7 +340,7 @@ def report(problem: Problem, measured: dict[str, list[Measured]]) -> None:
 
 def main() -> None:
     """Measure, print what was found and write both files."""
-    options = common.options(__doc__, repeats=12)
+    options = common.options(__doc__, repeats=4)
     times: list[common.Row] = []
     quality: list[common.Quality] = []
     print(common.head())

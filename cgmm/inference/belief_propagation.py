@@ -168,7 +168,9 @@ def answer(
 # ---------------------------------------------------------------------------- checks
 
 
-def warn_unless_settled(engine: str, network: LoopyNetwork, settled: Settled, tol: float) -> None:
+def warn_unless_settled(
+    engine: str, network: LoopyNetwork, settled: Settled, tol: float, damping: float = 0.9
+) -> None:
     """Say how far the messages are from a fixed point, and what can be done."""
     if settled.residual <= tol:
         return
@@ -178,7 +180,7 @@ def warn_unless_settled(engine: str, network: LoopyNetwork, settled: Settled, to
         f"relations tie into cycles: after {settled.n_sweeps} sweeps a sweep still changes a "
         f"probability by {settled.residual:.1g}, where {tol:.1g} was asked for. The answer is "
         "that of the last sweep. Compare it with inference='gibbs', weights='ignore', or damp it "
-        f"and give it time: inference=partial({engine}, damping=0.9, max_sweeps=5000).",
+        f"and give it time: inference=partial({engine}, damping={damping}, max_sweeps=5000).",
         ConvergenceWarning,
     )
 

@@ -253,7 +253,7 @@ def _planned(
         rest = np.delete(every, chosen)
         layout = lay_out(contract(_without(graph, rest)).core, n_states, max_degree)
         cost = cost_of(layout, n_states, max_degree)
-        calls = COST_OF_CALL * len(layout.cliques)
+        calls = COST_OF_CALL * len(layout.cliques) * (len(chosen) > 0)
         n_operations = (cost.n_operations + calls) * n_states ** len(chosen)
         whole = (whole or cost)._replace(n_operations=n_operations)
         if cost.at_least or n_operations > reach:

@@ -18,6 +18,8 @@ T, M     spanning forest of the core, and how many there are
 
 from __future__ import annotations
 
+from functools import cache
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +39,10 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 __all__ = ["tree_reweighted"]
 
+# Its messages rather creep than swing: more damping than that makes them slower.
+DAMPING = 0.3
+# What stands for -inf where messages do not settle otherwise; see the notes of the engine.
+FLOORS = (-np.inf, -20.0, -10.0)
 # In how many forests each edge is, at least: with one, shares differ more than the edges do.
 TIMES = 2
 
@@ -85,6 +91,17 @@ def tree_reweighted(
     that few of the forests before it have; there are about twice as many as the densest part of the
     graph has edges a node.
 
+    *Where it helps.* For the bound; its marginals are those of belief propagation where relations
+    are few, and less sure where they are many: of 900 points with 1,800 cannot-links it is right
+    about 71 % where belief propagation is about 84 %, and 55 % are without relations. To classify,
+    take belief propagation.
+
+    *Many hard relations.* What a node hears from another counts only ρ times in its belief, but
+    wholly where it answers. Where relations exclude a state, messages about it fall without end,
+    and of two such the difference decides: they may run away, and the bound with them. Where they
+    do not settle, hard edges of the core therefore are given a weight of -20 nats, and then of -10:
+    that only raises Z, so the bound holds. The lowest of the bounds is taken, with its marginals.
+
     A difference of two upper bounds, as in log Z_posterior - log Z_prior, is no bound: the
     log-evidence of a mixture is not bracketed by this engine and mean field. Log Z of either
     network is.
@@ -105,15 +122,24 @@ def tree_reweighted(
     network = take_apart(graph)
     core = network.peeling.core
     forests = covering_forests(core)
-    edges, trees = both_directions(core, forests.mean(axis=0)), _trees(core, forests)
+
+    @cache
+    def decomposed(floor: float) -> tuple[Directed, list[_Tree]]:
+        soft = core._replace(weights=np.maximum(core.weights, floor))
+        return both_directions(soft, forests.mean(axis=0)), _trees(soft, forests)
 
     def infer(unary: FloatArray) -> Marginals:
         h, log_roots = listen_to_trees(network, unary)
-        h_core = h[network.peeling.nodes].T
-        settled = settle(edges, h_core, max_sweeps=max_sweeps, tol=tol, damping=damping)
-        warn_unless_settled("tree_reweighted", network, settled, tol)
-        log_z = float(log_roots.sum()) + _bound(trees, edges, h_core, settled.messages)
-        return answer(network, edges, h, settled, log_z)
+        h_core, tried = h[network.peeling.nodes].T, []
+        for floor in FLOORS if np.isneginf(core.weights).any() else FLOORS[:1]:
+            edges, trees = decomposed(floor)
+            settled = settle(edges, h_core, max_sweeps=max_sweeps, tol=tol, damping=damping)
+            tried.append((_bound(trees, edges, h_core, settled.messages), settled, edges))
+            if settled.residual <= tol:
+                break
+        bound, settled, edges = min(tried, key=itemgetter(0))
+        warn_unless_settled("tree_reweighted", network, settled, tol, damping=DAMPING)
+        return answer(network, edges, h, settled, float(log_roots.sum()) + bound)
 
     return infer
 

@@ -50,7 +50,7 @@ REFUSALS = {
     "a junction tree": ("junction_tree", grid_of(6, 1.0), {"max_bytes": 10_000}),
     "few operations": ("exact", grid_of(7, 1.0), {"max_operations": 1e4}),
     "few bytes and operations": (
-        "exact", grid_of(6, 1.0), {"max_bytes": 20_000, "max_operations": 1e5},
+        "exact", grid_of(5, 1.0), {"max_bytes": 60_000, "max_operations": 1e4},
     ),
     "out of reach": ("exact", tied(40, combinations(range(40), 2), 0.1), {}),
 }  # fmt: skip

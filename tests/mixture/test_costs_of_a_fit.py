@@ -1,0 +1,99 @@
+"""What a fit by defaults may cost, counted in entries of tables; and what it says meanwhile."""
+
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+
+from cgmm import ConstrainedGaussianMixture
+from cgmm.inference import ENGINES
+from cgmm.inference.auto import auto
+from cgmm.inference.exact import exact
+from cgmm.mixture.prepare import OPERATIONS_OF_A_FIT
+from cgmm.network import ApproximationWarning
+
+
+@pytest.fixture
+def visited(monkeypatch):
+    """Entries of tables that exact parts of every answer of "auto" took, in this list."""
+    counts = []
+
+    def counting(graph, **settings):
+        infer = auto(graph, **settings)
+
+        def counted(unary):
+            counts.append(sum(a.n_operations for a in infer.answered(unary) if a.exact))
+            return infer(unary)
+
+        for name in ("most_probable", "answered"):
+            setattr(counted, name, getattr(infer, name))
+        return counted
+
+    monkeypatch.setitem(ENGINES, "auto", counting)
+    return counts
+
+
+def truthful_pairs(seed, n_pairs):
+    """900 points in three clumps that overlap, and so many answers about random pairs."""
+    rng = np.random.default_rng(seed)
+    y, pairs = rng.integers(3, size=900), rng.integers(900, size=(n_pairs, 2))
+    X, same = 2.0 * np.eye(3)[y] + rng.normal(size=(900, 3)), y[pairs[:, 0]] == y[pairs[:, 1]]
+    differ = ~same
+    return X, {
+        "must_link": pairs[same & (pairs[:, 0] != pairs[:, 1])],
+        "cannot_link": pairs[differ],
+    }
+
+
+# Networks of induced width 13 to 8 (exact, at 2e8 to 4e5 entries a call), and of 16 and more.
+@pytest.mark.parametrize(
+    ("seed", "n_pairs"), [(0, 1000), (0, 2000), (1, 2000), (2, 2000), (3, 2000), (4, 2000)]
+)
+def test_random_pairs_in_any_number_cost_a_few_seconds_at_most(seed, n_pairs, visited):
+    X, known = truthful_pairs(seed, n_pairs)
+    with warnings.catch_warnings(action="ignore", category=ApproximationWarning):
+        model = ConstrainedGaussianMixture(3, random_state=seed).fit(X, **known)
+    assert sum(visited) <= 3 * OPERATIONS_OF_A_FIT
+    assert model.weights_update_ in ("exact", "cautious")
+
+
+def test_where_only_counts_of_the_prior_are_dear_just_these_are_done_without(visited):
+    """A clique of ten preferences, K = 3: 3^10 entries an answer, which is half of the prior's."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + 4])
+    pairs = [[i, j, 0.1] for i in range(13) for j in range(i)]
+    model = ConstrainedGaussianMixture(3, random_state=0).fit(X, preferences=pairs)
+    assert 2e6 < max(visited) < 2e7
+    assert [answer.engine for answer in model.inference_ if answer.n_edges] == ["junction_tree"]
+    assert model.weights_update_ == "cautious"
+    said = model.set_params(weights="exact", max_iter=2, tol=1.0).fit(X, preferences=pairs)
+    assert said.weights_update_ == "exact"
+    assert len(visited) > 10
+
+
+def test_the_budget_grows_with_the_points():
+    """Of many small components, which cost no more than the rest of an iteration, none is left."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(6000, 2)), np.arange(6000) % 12
+    X += 8 * rng.normal(size=(12, 2))[y]
+    ring = np.array([[0, 1], [1, 2], [2, 3], [0, 3]])
+    cannot = (ring + 4 * np.arange(1500)[:, None, None]).reshape(-1, 2)
+    model = ConstrainedGaussianMixture(12, random_state=0, max_iter=2, tol=1e3)
+    model.fit(X, preferences=np.column_stack([cannot, np.full(len(cannot), -2.0)]))
+    assert {answer.engine for answer in model.inference_} == {"junction_tree"}
+    assert model.weights_update_ == "exact"
+
+
+def test_exact_shows_progress_where_it_was_asked_to(monkeypatch, capsys):
+    monkeypatch.setitem(ENGINES, "exact", partial(exact, max_bytes=5_000))
+    monkeypatch.setattr("cgmm.inference.cutset.BETWEEN_LINES", -1.0)
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    pairs = [[i, j, 0.1] for i in range(8) for j in range(i)]
+    for verbose in (0, 1):
+        model = ConstrainedGaussianMixture(
+            3, inference="exact", weights="ignore", max_iter=1, verbose=verbose, random_state=0
+        )
+        with warnings.catch_warnings(action="ignore"):
+            model.fit(X, preferences=pairs)
+        assert ("assignments of a cutset" in capsys.readouterr().out) == bool(verbose)
