@@ -213,8 +213,8 @@ def _refuse_forbidden(graph: Graph) -> None:
         raise NetworkError(
             f"{{nodes}} may not be equal (edge {forbidden[0]} has log-weight -inf; "
             f"{len(forbidden)} such edges), which no product of independent distributions can say. "
-            "Use inference='auto' or inference='belief_propagation', which bear cannot-links in any "
-            "number, or state the relation as a preference with a finite log-weight.",
+            "Use inference='auto' or inference='belief_propagation', which bear any number of "
+            "them, or state the relation as a preference with a finite log-weight.",
             graph.edges[forbidden[0]],
         )
 

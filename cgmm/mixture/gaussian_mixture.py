@@ -155,7 +155,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     where relations only say "together", as in images.
 
     "gibbs" reports no log Z: ``log_evidence_`` is NaN, EM stops when responsibilities move by less
-    than ``tol`` on average, or tremble a little above that, and ``weights="exact"`` and "grid" are
+    than ``tol`` on average, or only tremble, and ``weights="exact"`` and "grid" are
     refused. The fit warns if its chains had not mixed in the last E-step.
 
     Examples

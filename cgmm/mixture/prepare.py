@@ -37,9 +37,9 @@ SPANNING_TREE = "spanning_tree"
 
 # Finite log-odds above this cost the log-evidence seven of its sixteen digits, and more.
 LARGEST_ODDS = 1e9
-# Entries of tables that exact inference may visit in a default fit: about a second's, and more where
-# there are so many points that the rest takes as long. A run asks the posterior some five times at
-# least, and the exact update of the weights asks the prior ten times as often.
+# Entries of tables that exact inference may visit in a default fit: those of a second, and more
+# where there are so many points that the rest takes as long. A run asks the posterior some five
+# times at least, and the exact update of the weights asks the prior ten times as often.
 OPERATIONS_OF_A_FIT, OPERATIONS_OF_A_NODE, CALLS, QUESTIONS = 1e8, 1e3, 5, 50
 # Steps of the search, before any work, for an assignment that honours what is hard. Once EM knows
 # where to look, the search for labels takes as many as it needs.

@@ -7,6 +7,7 @@ loops, such as that of K-means, are kept and compared by the same two functions,
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
@@ -16,11 +17,11 @@ from sklearn.exceptions import ConvergenceWarning
 from cgmm.mixture.gaussian import Parameters
 from cgmm.mixture.loop import Posterior
 from cgmm.network import NetworkError
-from cgmm.numerics import warn_caller
+from cgmm.numerics import FloatArray, warn_caller
 
-# Where an engine samples, responsibilities tremble for ever. Movements below so many times tol that
-# rise and fall, and for so many iterations are no less than one before, are taken for that.
-TREMBLES, PATIENCE = 5, 3
+# Where an engine samples, responsibilities tremble for ever. What goes anywhere is after so many
+# iterations that many steps away; what trembles not much more than one. Larger steps go somewhere.
+LAG, STEPS, LARGEST = 5, 1.5, 0.05
 
 
 class _AnyRun(Protocol):
@@ -88,8 +89,8 @@ def follow(
     tol : float
         Smallest gain that is worth going on for: in log-evidence per point, in nats. Where an
         engine reports no evidence (NaN), the mean over points of the responsibility that moves from
-        one component to another; there a run ends, too, when movements of less than 5 ``tol`` rise
-        and fall and have not become smaller for three iterations: they are the sampler's noise.
+        one component to another; there a run ends, too, when five iterations have led no further
+        than one and a half do on average: what moves is the sampler's noise.
     max_iter : int
         Most iterations.
     verbose : int, default=0
@@ -116,7 +117,7 @@ def follow(
     ([-9.0, -5.0, -5.0], True)
     """
     run: Run | None = None
-    gain, moved = np.inf, list[float]()
+    gain, path = np.inf, deque[FloatArray](maxlen=LAG + 1)
     try:
         for parameters, posterior in begin(number):
             before, history = run, [] if run is None else [*run.history, run.score]
@@ -127,9 +128,9 @@ def follow(
                 break
             if before is not None:
                 gain = _gain(before.posterior, posterior)
-                moved.append(gain)
-                if np.isnan(posterior.log_evidence) and _only_trembles(moved, tol):
-                    gain = 0.0
+            if np.isnan(posterior.log_evidence):
+                path.append(posterior.responsibilities)
+                gain = 0.0 if _only_trembles(path) else gain
     except KeyboardInterrupt:
         if run is None or run.n_iter == 0:
             raise
@@ -146,17 +147,21 @@ def follow(
 def _gain(before: Posterior, after: Posterior) -> float:
     """Log-evidence gained per point; without evidence, the responsibility that changed hands."""
     if np.isnan(after.log_evidence):
-        moved = np.abs(after.responsibilities - before.responsibilities).sum(axis=1)
-        return float(moved.mean() / 2)
+        return _moved(before.responsibilities, after.responsibilities)
     return abs(after.log_evidence - before.log_evidence) / len(after.responsibilities)
 
 
-def _only_trembles(moved: list[float], tol: float) -> bool:
+def _moved(before: FloatArray, after: FloatArray) -> float:
+    """Mean over points of what changed hands."""
+    return float(np.abs(after - before).sum(axis=1).mean() / 2)
+
+
+def _only_trembles(path: deque[FloatArray]) -> bool:
     """Whether what moves from iteration to iteration is a sampler's noise."""
-    recent, earlier = moved[-PATIENCE:], moved[:-PATIENCE]
-    if not earlier or max(recent) >= TREMBLES * tol:
+    steps = [_moved(path[t], path[t + 1]) for t in range(len(path) - 1)]
+    if len(steps) < LAG or max(steps) > LARGEST:
         return False
-    return min(recent) >= min(earlier) and recent[-1] < max(recent)
+    return _moved(path[0], path[-1]) <= STEPS * float(np.mean(steps))
 
 
 def last_of(runs: Iterator[AnyRun]) -> AnyRun:

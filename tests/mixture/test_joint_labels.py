@@ -14,7 +14,9 @@ from cgmm.inference.feasible import SearchBudgetError
 from cgmm.inference.gibbs import Chains, gibbs
 from cgmm.metrics import broken_relations, matched_accuracy
 from cgmm.mixture import prepare as module
+from cgmm.mixture.loop import Posterior
 from cgmm.mixture.mixing import warn_about_chains
+from cgmm.mixture.runs import follow
 from cgmm.network import Marginals, NetworkError
 
 CENTRES = 1.5 * np.array([[1.0, 0.0], [-0.5, 0.87], [-0.5, -0.87]])
@@ -235,3 +237,29 @@ def test_a_run_that_only_trembles_ends():
     model = fitted("gibbs", X, truthful(z, 500), max_iter=60)
     assert model.converged_
     assert model.n_iter_ < 40
+
+
+def without_evidence(path):
+    """What a sampler reports along a path of responsibilities of one component in two."""
+    for share in path:
+        r = np.column_stack([share, 1 - share])
+        yield None, Posterior(r, r.sum(axis=0), np.nan)
+
+
+@pytest.mark.parametrize("noise", [1e-3, 2e-2])
+def test_noise_of_any_size_ends_a_run_and_a_drift_does_not(noise):
+    rng = np.random.default_rng(0)
+    at = 0.5 + noise * rng.normal(size=(60, 400))
+    moving = at + np.linspace(-0.4, 0.4, 60)[:, None]
+    creeping = 0.5 + 0.3 * 0.97 ** np.arange(60)[:, None] * np.ones(400)
+    runs = [
+        follow(lambda _, path=path: without_evidence(path), tol=1e-6, max_iter=50)
+        for path in (at, moving, creeping)
+    ]
+    assert [run.converged for run in runs] == [True, False, False]
+    assert runs[0].n_iter < 12
+
+
+def test_large_steps_that_come_back_are_no_noise():
+    swing = 0.5 + 0.3 * (-1.0) ** np.arange(60)[:, None] * np.ones(400)
+    assert not follow(lambda _: without_evidence(swing), tol=1e-6, max_iter=50).converged
