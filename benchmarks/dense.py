@@ -92,7 +92,7 @@ def _fitted() -> Iterator[Problem]:
     for p in (1000, 2000):
         yield Problem("weak points, N = 900, K = 3", p, MANY, 3, gap=WEAK, with_gibbs=True)
     case = "weak points, cannot-links, N = 900, K = 3"
-    yield Problem(case, 1800, MANY, 3, "cannot-links", WEAK, with_gibbs=True)
+    yield Problem(case, 1800, MANY, 3, "cannot-links", WEAK)
     for t in (20, 50, 100):
         yield Problem("teachers, N = 900, K = 10", t, MANY, 10, "teachers")
     for k in (2, 3, 5):

@@ -29,7 +29,7 @@ __all__ = ["auto"]
 MAX_OPERATIONS = 100_000_000
 
 OUT_OF_REACH = (
-    "An exact answer would take more than a day; a second opinion is inference='gibbs', "
+    "An exact answer would take more than a day in 2 GiB; a second opinion is inference='gibbs', "
     "weights='ignore'."
 )
 
@@ -67,6 +67,14 @@ def auto(
     -----
     ApproximationWarning
         Once, when first called: if a component is beyond the budgets; its size and width are named.
+
+    Notes
+    -----
+    What is wide stays wide: a grid of 16 by 16 cannot-links with K = 3 has tables of 42 GiB, no
+    cutset that leaves them 2 GiB is small enough for a day, and it is approximated; of 14 by 14 it
+    takes "exact" some minutes. Large cliques that share one node are summed clique by clique, as
+    "cut_vertices"; cliques that share two nodes or more have to fit a junction tree, else they are
+    approximated.
 
     Examples
     --------

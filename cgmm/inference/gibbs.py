@@ -140,13 +140,6 @@ def gibbs(
     >>> gibbs(graph, n_sweeps=1000, n_chains=20)(unary).nodes.round(2)
     array([[0.75, 0.25],
            [0.25, 0.75]])
-
-    Other settings make another engine:
-
-    >>> from functools import partial
-    >>> engine = partial(gibbs, n_sweeps=500, n_chains=1, random_state=1)
-    >>> engine(graph)(unary).exact
-    False
     """
     _check_settings(n_sweeps, burn_in, n_chains, growth, max_sweeps)
     sampler = _Sampler(graph, burn_in, n_chains, cluster_moves, random_state)
