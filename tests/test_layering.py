@@ -26,6 +26,8 @@ BASE = {"numerics", "network"}
 CORE = BASE | {"inference", "mixture"}
 EVERYTHING = CORE | {"kmeans", "metric_learning", "datasets", "scenarios", "metrics", "diagnose"}
 MAY_IMPORT: dict[str, set[str]] = {
+    # A second answer to every question shares nothing with the first.
+    "primer": set(),
     "numerics": set(),
     "network": {"numerics"},
     "inference": BASE,
@@ -187,6 +189,10 @@ def test_the_rules_name_what_exists():
         ("mixture.base", "from cgmm.plot import ellipses"),
         ("mixture.loop", "from matplotlib import pyplot"),
         ("mixture.gaussian", "import cgmm"),
+        ("primer.networks", "from cgmm.network import Graph"),
+        ("primer.networks", "import sklearn"),
+        ("replicate.choosing", "from cgmm.primer import em"),
+        ("", "from cgmm.primer import em"),
     ],
 )
 def test_a_breach_is_found(module, source):

@@ -21,6 +21,7 @@ from pages import BOOK, is_check, publish
 
 PAGE = BOOK / "api.md"
 ROOMS = {
+    "cgmm.primer": "The primer: every algorithm by hand",
     "cgmm.mixture": "Mixtures",
     "cgmm.kmeans": "K-means with relations",
     "cgmm.metric_learning": "Metrics from relations",

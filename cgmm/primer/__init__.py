@@ -1,0 +1,68 @@
+"""Every algorithm of the book by hand, in a dozen lines of plain numpy each: what to know by heart.
+
+No checks, no options, no speed: sums over all components, nodes and edges as the equations have
+them. The rooms of the package answer the same questions on real data; the tests hold each of their
+functions to the one here. Nothing in the package imports this room, and it imports none of it.
+
+=================================  =================================================================
+:mod:`~cgmm.primer.mixtures`       chapter 1: the story, the density, responsibilities
+:mod:`~cgmm.primer.fitting`        chapter 2: the bound, four M-steps, EM
+:mod:`~cgmm.primer.practice`       chapter 3: a prior on covariances, the number of components
+:mod:`~cgmm.primer.evidence`       chapter 4: labels
+:mod:`~cgmm.primer.chunklets`      chapters 5 and 6: must-links, two sampling assumptions
+:mod:`~cgmm.primer.networks`       chapter 7: elimination, marginals, the best assignment
+:mod:`~cgmm.primer.cliques`        chapter 7: one teacher
+:mod:`~cgmm.primer.mirrors`        chapter 7: two components
+:mod:`~cgmm.primer.normaliser`     chapter 8: the weights, and EM with any relations
+:mod:`~cgmm.primer.preferences`    chapters 9 and 14: certainties, and what relations deserve
+:mod:`~cgmm.primer.sampling`       chapter 10: Gibbs sampling
+:mod:`~cgmm.primer.variational`    chapter 10: mean field, belief propagation
+:mod:`~cgmm.primer.kmeans`         chapter 11: Lloyd, COP, PCK
+:mod:`~cgmm.primer.rulers`         chapter 12: relevant components
+:mod:`~cgmm.primer.distances`      chapter 12: the metric of Xing et al.
+=================================  =================================================================
+"""
+
+from cgmm.primer.chunklets import (
+    chunklet_em, closure, if_chunklets_are_sampled, if_points_are_sampled, node_unaries,
+)  # fmt: skip
+from cgmm.primer.cliques import clique_log_z
+from cgmm.primer.distances import ascent_step, project, spread, squares, uphill
+from cgmm.primer.evidence import allowed, labelled_em, masked
+from cgmm.primer.fitting import diag, em, full, lower_bound, m_step, moments, spherical, tied
+from cgmm.primer.kmeans import cheapest, cop_rule, costs, lloyd, objective, pck_rule
+from cgmm.primer.mirrors import contract, mirror_images
+from cgmm.primer.mixtures import (
+    Theta, log_densities, log_gaussian, log_joint, responsibilities, sample,
+)  # fmt: skip
+from cgmm.primer.networks import (
+    derivative, eliminate, given_later, log_tables, log_z, marginals, marginals_by_slope,
+    most_probable, spanning_tree,
+)  # fmt: skip
+from cgmm.primer.normaliser import constrained_em, newton, prior_counts, prior_log_z, pseudo_log_z
+from cgmm.primer.practice import aic, bic, map_covariances, n_parameters
+from cgmm.primer.preferences import certainty, log_p_of_answers, log_weights, p_together, support
+from cgmm.primer.rulers import (
+    cfld, deviations, information, likelihood_criterion, online_step, whitening, within_covariance,
+    within_distance,
+)  # fmt: skip
+from cgmm.primer.sampling import around, cluster_move, gibbs, given_others, r_hat, single_moves, tie
+from cgmm.primer.variational import (
+    beliefs, bethe_log_z, log_belief, mean_field, mean_field_bound, messages, tree_bound,
+)  # fmt: skip
+
+__all__ = [
+    "Theta", "aic", "allowed", "around", "ascent_step", "beliefs", "bethe_log_z", "bic",
+    "certainty", "cfld", "cheapest", "chunklet_em", "clique_log_z", "closure", "cluster_move",
+    "constrained_em", "contract", "cop_rule", "costs", "derivative", "deviations", "diag",
+    "eliminate", "em", "full", "gibbs", "given_later", "given_others", "if_chunklets_are_sampled",
+    "if_points_are_sampled", "information", "labelled_em", "likelihood_criterion", "lloyd",
+    "log_belief", "log_densities", "log_gaussian", "log_joint", "log_p_of_answers", "log_tables",
+    "log_weights", "log_z", "lower_bound", "m_step", "map_covariances", "marginals",
+    "marginals_by_slope", "masked", "mean_field", "mean_field_bound", "messages", "mirror_images",
+    "moments", "most_probable", "n_parameters", "newton", "node_unaries", "objective",
+    "online_step", "p_together", "pck_rule", "prior_counts", "prior_log_z", "project",
+    "pseudo_log_z", "r_hat", "responsibilities", "sample", "single_moves", "spanning_tree",
+    "spherical", "spread", "squares", "support", "tie", "tied", "tree_bound", "uphill", "whitening",
+    "within_covariance", "within_distance",
+]  # fmt: skip

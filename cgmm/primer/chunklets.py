@@ -1,0 +1,55 @@
+"""Must-links: their closure, and a network of chunklets. Chapters 5 and 6.
+
+========  ================================================================
+chunklet  (N,) node j of each point: points that must-links tie together
+n         (J,) multiplicity n_j: how often π_k counts in node j
+u         (J, K) unaries, n_j log π_k + Σ_{i in j} log N(x_i | μ_k, Σ_k)
+r         (J, K) responsibilities of nodes; r[chunklet] those of points
+========  ================================================================
+"""
+
+import numpy as np
+
+from cgmm.primer.fitting import m_step
+from cgmm.primer.mixtures import log_densities, responsibilities
+
+
+def closure(N, must_links):
+    """(N,) the chunklet of each point, numbered by first points."""
+    chunklet = np.arange(N)
+    for pair in must_links:
+        met = chunklet[pair]
+        chunklet[np.isin(chunklet, met)] = met.min()
+    return np.unique(chunklet, return_inverse=True)[1]
+
+
+def if_points_are_sampled(chunklet):
+    """(J,) n_j of assumption 2: every point of a chunklet is a draw."""
+    # [shental2003, eq. 6]
+    return np.bincount(chunklet)
+
+
+def if_chunklets_are_sampled(chunklet):
+    """(J,) n_j of assumption 1: a chunklet is one draw."""
+    # [shental2003, eq. 4]
+    return np.ones(chunklet.max() + 1)
+
+
+def node_unaries(log_p, pi, chunklet, n):
+    """(J, K) u_jk: what the points of j say together, and n_j times π_k."""
+    together = np.zeros((len(n), len(pi)))
+    np.add.at(together, chunklet, log_p)
+    # [lu2007, eqs. 4.2 and 4.3]
+    return together + n[:, None] * np.log(pi)
+
+
+def chunklet_em(X, theta, chunklet, pool, n_iter):
+    """Yield θ and log p(X | θ, must-links), chunklets being sampled."""
+    n = if_chunklets_are_sampled(chunklet)
+    for _ in range(n_iter):
+        log_p = log_densities(X, theta)
+        u = node_unaries(log_p, theta.weights, chunklet, n)
+        r, log_evidence = responsibilities(u)
+        yield theta, log_evidence
+        theta = m_step(X, r[chunklet], pool)
+        theta = theta._replace(weights=r.mean(axis=0))

@@ -1,0 +1,65 @@
+"""EM for the plain mixture: the bound, the M-step, the loop. Chapter 2.
+
+======  ==================================================================
+q       (N, K) any distribution over each z_i; F(q, θ) ≤ log p(X | θ)
+r       (N, K) responsibilities, the q at which the bound touches
+N_k     (K,) expected counts, Σ_i r_ik
+S_k     (K, D, D) scatter, Σ_i r_ik (x_i - μ_k)(x_i - μ_k)ᵀ
+pool    from counts and scatter to covariances: full, tied, ...
+======  ==================================================================
+"""
+
+import numpy as np
+from scipy.special import xlogy
+
+from cgmm.primer.mixtures import Theta, log_joint, responsibilities
+
+
+def lower_bound(X, theta, q):
+    """F(q, θ) = E_q[log p(X, z | θ)] + H(q), in nats."""
+    # [green, "The EM algorithm"]
+    return (q * log_joint(X, theta)).sum() - xlogy(q, q).sum()
+
+
+def moments(X, r):
+    """Counts (K,), means (K, D) and scatter (K, D, D), weighted by r."""
+    N_k = r.sum(axis=0)
+    mu = r.T @ X / N_k[:, None]
+    h = X - mu[:, None]
+    return N_k, mu, np.einsum("nk,knd,kne->kde", r, h, h)
+
+
+def full(N_k, S):
+    """(K, D, D) covariances: each component has its own."""
+    return S / N_k[:, None, None]
+
+
+def tied(N_k, S):
+    """(K, D, D) covariances: all components share one."""
+    return np.repeat([S.sum(axis=0) / N_k.sum()], len(N_k), axis=0)
+
+
+def diag(N_k, S):
+    """(K, D, D) covariances: each its own, without correlations."""
+    return full(N_k, S) * np.eye(S.shape[1])
+
+
+def spherical(N_k, S):
+    """(K, D, D) covariances: each its own, the same in all directions."""
+    mean_variance = np.trace(diag(N_k, S), axis1=1, axis2=2) / S.shape[1]
+    return mean_variance[:, None, None] * np.eye(S.shape[1])
+
+
+def m_step(X, r, pool):
+    """The θ that maximises the bound at q = r."""
+    N_k, mu, S = moments(X, r)
+    # [schmidt2016, sects. 3.1 and 3.2], [green, "Maximisation step"]
+    return Theta(N_k / len(X), mu, pool(N_k, S))
+
+
+def em(X, theta, pool, n_iter):
+    """Yield θ and log p(X | θ), the start first."""
+    for _ in range(n_iter):
+        r, log_evidence = responsibilities(log_joint(X, theta))
+        yield theta, log_evidence
+        theta = m_step(X, r, pool)

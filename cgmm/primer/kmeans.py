@@ -1,0 +1,63 @@
+"""K-means with relations, the limit of zero variance. Chapter 11.
+
+======  ==================================================================
+X, μ    points (N, D) and centres (K, D)
+c       (N, K) cost of giving point i to cluster k, ½ |x_i - μ_k|²
+z       (N,) cluster of each point
+edges   (E, 2) pairs of points, w (E,): finite preferences, or -inf
+======  ==================================================================
+"""
+
+import numpy as np
+
+from cgmm.primer.networks import most_probable
+from cgmm.primer.sampling import around
+
+
+def costs(X, mu):
+    """(N, K) c_ik = ½ |x_i - μ_k|²."""
+    return 0.5 * ((X[:, None] - mu) ** 2).sum(axis=2)
+
+
+def objective(c, z, edges, w):
+    """J(z): costs, and |w| for each preference that is broken."""
+    together = z[edges[:, 0]] == z[edges[:, 1]]
+    broken = np.where(together, w < 0, w > 0)
+    # [lu2007, eq. 4.1]
+    return c[range(len(z)), z].sum() + abs(w[broken]).sum()
+
+
+def cheapest(c, edges, w):
+    """(N,) the z of least J: the network's most probable assignment."""
+    # [lu2007, eqs. C.8 and C.16]
+    return most_probable(-c, edges, w)
+
+
+def cop_rule(c, cannot_links):
+    """(N,) each point in turn to the nearest cluster still allowed."""
+    z = np.full(len(c), -1)
+    for i in range(len(c)):
+        taken = {z[b] for e in cannot_links if i in e for b in e}
+        free = [k for k in range(c.shape[1]) if k not in taken]
+        z[i] = min(free, key=lambda k: c[i, k])
+    return z
+
+
+def pck_rule(c, z, edges, w, n_sweeps):
+    """(N,) each point in turn where it costs least, given the others."""
+    z = z.copy()
+    for _ in range(n_sweeps):
+        for i in range(len(c)):
+            local = c[i].copy()
+            for b, x in around(i, edges, w):
+                local[z[b]] -= x
+            z[i] = local.argmin()
+    return z
+
+
+def lloyd(X, mu, rule, n_iter):
+    """Yield centres and the assignment to them, the start first."""
+    for _ in range(n_iter):
+        z = rule(costs(X, mu))
+        yield mu, z
+        mu = np.array([X[z == k].mean(axis=0) for k in range(len(mu))])

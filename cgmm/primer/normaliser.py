@@ -1,0 +1,63 @@
+"""The normaliser of the prior, and the weights that need it. Chapter 8.
+
+======  ==================================================================
+π, η    (K,) weights, and their logs, which a constant may be added to
+n       (J,) multiplicities; edges (E, 2) and w (E,) of the network
+C       (K,) counts that the posterior expects, Σ_j n_j p(z_j = k | X)
+======  ==================================================================
+"""
+
+import numpy as np
+from scipy.special import logsumexp
+
+from cgmm.primer.chunklets import node_unaries
+from cgmm.primer.fitting import m_step
+from cgmm.primer.mixtures import log_densities
+from cgmm.primer.networks import derivative, log_z, marginals
+
+
+def prior_log_z(eta, n, edges, w):
+    """Log Z_prior: the network without the data."""
+    # [shental2003, eqs. 6 and 10], [lu2007, eq. 2.12]
+    return log_z(n[:, None] * eta, edges, w)
+
+
+def prior_counts(eta, n, edges, w):
+    """(K,) Σ_j n_j p(z_j = k) without the data: ∂ log Z_prior / ∂ η."""
+    return n @ marginals(n[:, None] * eta, edges, w)
+
+
+def pseudo_log_z(eta, n, edges, w):
+    """Log Z_prior as if every edge stood alone."""
+    one = logsumexp(n[:, None] * eta, axis=1, keepdims=True)
+    p = np.exp(n[:, None] * eta - one)
+    same = (p[edges[:, 0]] * p[edges[:, 1]]).sum(axis=1)
+    # [shental2003, eq. 12]
+    return one.sum() + np.log1p(np.expm1(w) * same).sum()
+
+
+def newton(C, counts, n_iter):
+    """(K,) π with counts(log π) = C, by Newton's steps, halved if long."""
+    eta = np.log(C / C.sum())
+    for _ in range(n_iter):
+        # [shental2003, eq. 11]
+        missing = C - counts(eta)
+        # A constant in η changes no count, so the slope has no inverse.
+        step = np.linalg.pinv(derivative(counts, eta), 1e-6) @ missing
+        while abs(C - counts(eta + step)).max() > abs(missing).max() + 1e-9:
+            step = step / 2
+        eta = eta + step
+    return np.exp(eta - logsumexp(eta))
+
+
+def constrained_em(X, theta, chunklet, n, edges, w, pool, n_iter):
+    """Yield θ and log p(X | θ, relations), the start first."""
+    for _ in range(n_iter):
+        log_pi = np.log(theta.weights)
+        log_p = log_densities(X, theta)
+        u = node_unaries(log_p, theta.weights, chunklet, n)
+        r = marginals(u, edges, w)
+        log_prior = prior_log_z(log_pi, n, edges, w)
+        yield theta, log_z(u, edges, w) - log_prior
+        pi = newton(n @ r, lambda eta: prior_counts(eta, n, edges, w), 9)
+        theta = m_step(X, r[chunklet], pool)._replace(weights=pi)

@@ -1,0 +1,76 @@
+"""Gibbs sampling: single nodes, and clusters as wholes. Chapter 10.
+
+======  ==================================================================
+z       (J,) the joint assignment where the chain stands
+u       (J, K) unary log-potentials; edges (E, 2), weights w (E,)
+tied    (J,) cluster of each node: nodes that move together
+rng     numpy's generator of random numbers
+======  ==================================================================
+"""
+
+import numpy as np
+from scipy.special import expit, logsumexp
+
+
+def around(j, edges, w):
+    """Neighbours of node j, each with the log-weight of its edge."""
+    ends = [(*e, x) for e, x in zip(edges, w) if j in e]
+    return [(b if a == j else a, x) for a, b, x in ends]
+
+
+def given_others(j, z, u, edges, w):
+    """(K,) p(z_j = k | the states of all other nodes)."""
+    f = u[j].copy()
+    for b, x in around(j, edges, w):
+        f[z[b]] += x
+    # [lu2007, eq. 3.1]
+    return np.exp(f - logsumexp(f))
+
+
+def single_moves(z, u, edges, w, rng):
+    """(J,) the assignment after each node, in turn, was drawn anew."""
+    z = z.copy()
+    for j in range(len(z)):
+        z[j] = rng.choice(u.shape[1], p=given_others(j, z, u, edges, w))
+    return z
+
+
+def tie(z, states, edges, w, rng):
+    """(J,) clusters: nodes in two states that hold each other in place."""
+    tied, inside = np.arange(len(z)), np.isin(z, states)
+    for (a, b), x in zip(edges, w):
+        content = (z[a] == z[b]) == (x > 0) and inside[a] and inside[b]
+        if content and rng.random() < -np.expm1(-abs(x)):
+            tied[tied == tied[b]] = tied[a]
+    return tied
+
+
+def cluster_move(z, u, edges, w, rng):
+    """(J,) the assignment after clusters exchanged two random states."""
+    states = rng.choice(u.shape[1], size=2, replace=False)
+    tied = tie(z, states, edges, w, rng)
+    other = np.where(np.isin(z, states), states.sum() - z, z)
+    gains = u[range(len(z)), other] - u[range(len(z)), z]
+    for c in np.unique(tied):
+        if rng.random() < expit(gains[tied == c].sum()):
+            z = np.where(tied == c, other, z)
+    return z
+
+
+def gibbs(u, edges, w, z, n_sweeps, rng):
+    """(J, K) share of sweeps after which node j was in state k."""
+    counts = np.zeros(u.shape)
+    for _ in range(n_sweeps):
+        z = single_moves(z, u, edges, w, rng)
+        z = cluster_move(z, u, edges, w, rng)
+        counts[range(len(z)), z] += 1
+    return counts / n_sweeps
+
+
+def r_hat(x):
+    """R-hat of (chains, draws): how far chains disagree; 1 if they do not."""
+    halves = np.concatenate(np.split(x, 2, axis=1))
+    n = halves.shape[1]
+    within = halves.var(axis=1, ddof=1).mean()
+    between = halves.mean(axis=1).var(ddof=1)
+    return np.sqrt((n - 1) / n + between / within)

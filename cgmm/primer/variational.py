@@ -1,0 +1,75 @@
+"""Instead of sums: mean field, and belief propagation. Chapter 10.
+
+======  ==================================================================
+q       (J, K) what is believed of each node
+u       (J, K) unary log-potentials; edges (E, 2), weights w (E,)
+m       from (b, j) to the log-message (K,) that b sends to j
+======  ==================================================================
+"""
+
+import numpy as np
+from scipy.special import logsumexp, xlogy
+
+from cgmm.primer.networks import log_z
+from cgmm.primer.sampling import around
+
+
+def mean_field(u, edges, w, n_sweeps):
+    """(J, K) the q that feels only the mean of its neighbours."""
+    q = np.exp(u - logsumexp(u, axis=1, keepdims=True))
+    for _ in range(n_sweeps):
+        for j in range(len(u)):
+            f = u[j] + sum(x * q[b] for b, x in around(j, edges, w))
+            # [lu2007, eq. 3.5]
+            q[j] = np.exp(f - logsumexp(f))
+    return q
+
+
+def mean_field_bound(q, u, edges, w):
+    """B(q) = E_q[log weight(z)] + H(q), at most log Z; for finite u, w."""
+    together = (q[edges[:, 0]] * q[edges[:, 1]]).sum(axis=1)
+    # [lu2007, eqs. 3.3 and 3.4]
+    return (q * u).sum() + w @ together - xlogy(q, q).sum()
+
+
+def messages(u, edges, w, n_sweeps):
+    """The messages m after so many rounds, none saying anything at first."""
+    weight = {(a, b): x for (a, b), x in zip(edges, w)}
+    weight |= {(b, a): x for (a, b), x in weight.items()}
+    m = {pair: np.zeros(u.shape[1]) for pair in weight}
+    for _ in range(n_sweeps):
+        for b, j in m:
+            q = np.exp(log_belief(b, m, u, j))
+            m[b, j] = np.log1p(np.expm1(weight[b, j]) * q)
+    return m
+
+
+def log_belief(j, m, u, deaf_to):
+    """(K,) log of what j believes, of one neighbour (or None) not hearing."""
+    heard = [t for (b, to), t in m.items() if to == j and b != deaf_to]
+    f = u[j] + sum(heard)
+    return f - logsumexp(f)
+
+
+def beliefs(m, u):
+    """(J, K) q_j, which hears all its neighbours."""
+    return np.exp([log_belief(j, m, u, None) for j in range(len(u))])
+
+
+def bethe_log_z(m, u, edges, w):
+    """Bethe's log Z: of each node with its messages, less of each edge."""
+    total = 0.0
+    for j in range(len(u)):
+        heard = [t for (_, to), t in m.items() if to == j]
+        total += logsumexp(u[j] + sum(heard))
+    for (a, b), x in zip(edges, w):
+        apart = log_belief(a, m, u, b) + log_belief(b, m, u, a)
+        total -= np.log1p(np.expm1(x) * np.exp(apart).sum())
+    return total
+
+
+def tree_bound(u, edges, w, trees):
+    """At least log Z: a mean over trees, edges stronger where rare."""
+    used = np.concatenate(trees)
+    share = np.bincount(used, minlength=len(w)) / len(trees)
+    return np.mean([log_z(u, edges[t], (w / share)[t]) for t in trees])

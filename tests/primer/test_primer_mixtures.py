@@ -1,0 +1,329 @@
+"""Chapters 1 to 4 and 6 by hand: against scipy, sums over every assignment, and the package."""
+
+from itertools import islice
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from primer_problems import FEW, SEEDS, assignments, enumerate_all, mixture, related
+from scipy.special import logsumexp, softmax
+from scipy.stats import invwishart, multivariate_normal
+
+from cgmm import ConstrainedGaussianMixture, primer
+from cgmm import mixture as production
+from cgmm.inference import ENGINES
+from cgmm.mixture import POOLINGS, Parameters
+from cgmm.network import SideInformation
+from cgmm.numerics import log_normalise
+
+POOLS = {"full": primer.full, "tied": primer.tied, "diag": primer.diag}
+POOLS["spherical"] = primer.spherical
+SIZES = {"seed": SEEDS, "K": st.integers(1, 3), "D": st.integers(1, 3)}
+
+
+# ---------------------------------------------------------------------------- chapter 1
+
+
+@FEW
+@given(**SIZES)
+def test_a_sample_is_an_affine_map_of_the_same_noise(seed, K, D):
+    theta = mixture(np.random.default_rng(seed), K, D)
+    X, z = primer.sample(theta, 9, np.random.default_rng(seed))
+    again = np.random.default_rng(seed)
+    np.testing.assert_array_equal(z, again.choice(K, size=9, p=theta.weights))
+    np.testing.assert_allclose(whitened(X, z, theta), again.standard_normal((9, D)), atol=1e-9)
+    X, z = production.sample(Parameters(*theta), 9, np.random.default_rng(seed))
+    again = np.random.default_rng(seed)
+    again.multinomial(9, theta.weights)
+    np.testing.assert_allclose(whitened(X, z, theta), again.standard_normal((9, D)), atol=1e-9)
+
+
+def whitened(X, z, theta):
+    L = np.linalg.cholesky(theta.covariances)
+    return np.array([np.linalg.solve(L[k], x - theta.means[k]) for x, k in zip(X, z, strict=True)])
+
+
+@FEW
+@given(**SIZES)
+def test_densities_are_those_of_scipy(seed, K, D):
+    rng = np.random.default_rng(seed)
+    theta, X = mixture(rng, K, D), 3 * rng.normal(size=(5, D))
+    by_scipy = [
+        multivariate_normal(m, S).logpdf(X)
+        for m, S in zip(theta.means, theta.covariances, strict=True)
+    ]
+    one = primer.log_gaussian(X, theta.means[0], theta.covariances[0])
+    np.testing.assert_allclose(one, by_scipy[0], rtol=1e-9)
+    densities = primer.log_densities(X, theta)
+    np.testing.assert_allclose(densities, np.transpose(by_scipy), rtol=1e-9)
+    u = primer.log_joint(X, theta)
+    np.testing.assert_allclose(np.exp(u - densities), np.tile(theta.weights, (5, 1)), rtol=1e-9)
+    np.testing.assert_allclose(production.log_density(X, Parameters(*theta)), densities, rtol=1e-9)
+    np.testing.assert_allclose(production.log_joint(X, Parameters(*theta)), u, rtol=1e-9)
+
+
+@FEW
+@given(SEEDS, st.integers(1, 4), st.integers(1, 3))
+def test_responsibilities_are_margins_of_all_assignments(seed, N, K):
+    u = 5 * np.random.default_rng(seed).normal(size=(N, K))
+    r, log_evidence = primer.responsibilities(u)
+    everything = enumerate_all(u, np.empty((0, 2), dtype=int), [])
+    assert log_evidence == pytest.approx(everything.log_z, rel=1e-12)
+    np.testing.assert_allclose(r, everything.marginals(K), atol=1e-12)
+    shares, totals = log_normalise(u)
+    np.testing.assert_allclose(r, shares, atol=1e-14)
+    assert log_evidence == pytest.approx(totals.sum(), rel=1e-12)
+
+
+# ---------------------------------------------------------------------------- chapter 2
+
+
+@FEW
+@given(**SIZES)
+def test_the_bound_is_the_evidence_less_the_divergence(seed, K, D):
+    rng = np.random.default_rng(seed)
+    theta, X, q = mixture(rng, K, D), rng.normal(size=(3, D)), rng.dirichlet(np.ones(K), size=3)
+    everything = enumerate_all(primer.log_joint(X, theta), np.empty((0, 2), dtype=int), [])
+    q_joint = q[range(3), everything.z].prod(axis=1)
+    divergence = q_joint @ np.log(q_joint / everything.p)
+    bound = primer.lower_bound(X, theta, q)
+    assert bound == pytest.approx(everything.log_z - divergence, rel=1e-9, abs=1e-9)
+    assert production.lower_bound(X, Parameters(*theta), q) == pytest.approx(bound, rel=1e-12)
+
+
+@FEW
+@given(**SIZES)
+def test_moments_are_those_of_numpy(seed, K, D):
+    rng = np.random.default_rng(seed)
+    X, r = rng.normal(size=(6, D)), rng.dirichlet(np.ones(K), size=6)
+    N_k, mu, S = primer.moments(X, r)
+    for k in range(K):
+        np.testing.assert_allclose(mu[k], np.average(X, axis=0, weights=r[:, k]), atol=1e-12)
+        by_numpy = np.cov(X.T, aweights=r[:, k], ddof=0).reshape(D, D)
+        np.testing.assert_allclose(S[k] / r[:, k].sum(), by_numpy, atol=1e-12)
+    for mine, theirs in zip((N_k, mu, S), production.weighted_moments(X, r), strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-9)
+
+
+def free_numbers(kind, K, D):
+    """From the free numbers of a covariance type to (K, D, D), and how many there are."""
+    upper = np.triu_indices(D)
+
+    def symmetric(values):
+        made = np.zeros((*values.shape[:-1], D, D))
+        made[..., upper[0], upper[1]] = values
+        return made + np.triu(made, 1).swapaxes(-1, -2)
+
+    if kind == "full":
+        return lambda covariances: covariances[:, *upper], symmetric
+    if kind == "tied":
+        return lambda c: c[0][upper], lambda v: np.repeat(symmetric(v)[None], K, axis=0)
+    if kind == "diag":
+        return lambda c: np.einsum("kdd->kd", c), lambda v: v[:, :, None] * np.eye(D)
+    return lambda c: c[:, 0, 0], lambda v: v[:, None, None] * np.eye(D)
+
+
+@FEW
+@given(**SIZES, kind=st.sampled_from(sorted(POOLS)))
+def test_the_m_step_stands_where_the_bound_is_level(seed, K, D, kind):
+    rng = np.random.default_rng(seed)
+    X, r = 2 * rng.normal(size=(9, D)), rng.dirichlet(np.ones(K), size=9)
+    N_k, _, S = primer.moments(X, r)
+    covariances = {"full": primer.full, "tied": primer.tied, "diag": primer.diag}
+    covariances = (covariances | {"spherical": primer.spherical})[kind](N_k, S)
+    theta = primer.m_step(X, r, POOLS[kind])
+    np.testing.assert_array_equal(theta.covariances, covariances)
+    read, write = free_numbers(kind, K, D)
+
+    def bound_at(eta, mu, numbers):
+        return primer.lower_bound(X, primer.Theta(softmax(eta), mu, write(numbers)), r)
+
+    best = [np.log(theta.weights), theta.means, read(theta.covariances)]
+    np.testing.assert_allclose(write(best[2]), theta.covariances, atol=1e-12)
+    tightness = 1 + np.abs(np.linalg.inv(theta.covariances)).max() ** 2
+    for i in range(3):
+        slope = primer.derivative(lambda x, i=i: bound_at(*best[:i], x, *best[i + 1 :]), best[i])
+        np.testing.assert_allclose(slope, 0, atol=1e-6 * tightness)
+    posterior = production.Posterior(r, r.sum(axis=0), 0.0)
+    start = Parameters(*mixture(rng, K, D))
+    theirs = production.m_step(X, start, posterior, POOLINGS[kind], production.closed_form)
+    for mine, other in zip(theta, theirs, strict=True):
+        np.testing.assert_allclose(mine, other, atol=1e-9)
+
+
+def production_em(X, theta, side, kind, n_iter, update=production.closed_form, infer=None):
+    infer = infer or ENGINES["enumerate"](side.graph)
+    steps = production.em(X, Parameters(*theta), side, infer, POOLINGS[kind], update)
+    return [(found, posterior.log_evidence) for found, posterior in islice(steps, n_iter)]
+
+
+def assert_same_course(mine, theirs, rtol=1e-7):
+    for (theta, log_evidence), (other, theirs_says) in zip(mine, theirs, strict=True):
+        assert log_evidence == pytest.approx(theirs_says, rel=rtol, abs=rtol)
+        for a, b in zip(theta, other, strict=True):
+            np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol)
+
+
+@FEW
+@given(**SIZES, kind=st.sampled_from(sorted(POOLS)))
+def test_em_climbs_as_the_package_does(seed, K, D, kind):
+    rng = np.random.default_rng(seed)
+    # Wide components and points for all of them: no component collapses within three steps.
+    X, theta = 3 * rng.normal(size=(40, D)), mixture(rng, K, D)
+    theta = theta._replace(covariances=theta.covariances + 9 * np.eye(D))
+    course = list(primer.em(X, theta, POOLS[kind], 4))
+    evidence = [log_evidence for _, log_evidence in course]
+    assert evidence[0] == pytest.approx(logsumexp(primer.log_joint(X, theta), axis=1).sum())
+    assert (np.diff(evidence) >= -1e-9 * np.abs(evidence[0])).all()
+    side = SideInformation.build(40)
+    infer = ENGINES["independent"](side.graph)
+    assert_same_course(course, production_em(X, theta, side, kind, 4, infer=infer))
+
+
+# ---------------------------------------------------------------------------- chapter 3
+
+
+@FEW
+@given(**SIZES, nu=st.floats(0, 9))
+def test_the_prior_on_covariances_makes_its_posterior_level(seed, K, D, nu):
+    rng = np.random.default_rng(seed)
+    X, r = rng.normal(size=(9, D)), rng.dirichlet(np.ones(K), size=9)
+    (N_k, mu, S), Psi = primer.moments(X, r), np.eye(D) * rng.uniform(0.5, 2)
+    found = primer.map_covariances(N_k, S, Psi, nu)
+    read, write = free_numbers("full", K, D)
+
+    def log_posterior(numbers):
+        theta = primer.Theta(np.full(K, 1 / K), mu, write(numbers))
+        # scipy's density exists for ν > D - 1; its terms in Σ are those of any ν.
+        prior = sum(
+            invwishart(nu + D, Psi).logpdf(C) + D / 2 * np.linalg.slogdet(C).logabsdet
+            for C in theta.covariances
+        )
+        return primer.lower_bound(X, theta, r) + prior
+
+    np.testing.assert_allclose(primer.derivative(log_posterior, read(found)), 0, atol=1e-5)
+
+
+@FEW
+@given(**SIZES, eps=st.floats(1e-6, 1))
+def test_reg_covar_is_a_prior_as_strong_as_the_counts(seed, K, D, eps):
+    rng = np.random.default_rng(seed)
+    X, r = rng.normal(size=(9, D)), rng.dirichlet(np.ones(K), size=9)
+    N_k, _, S = primer.moments(X, r)
+    found = primer.map_covariances(N_k, S, eps * N_k[:, None, None] * np.eye(D), -D - 1)
+    start = Parameters(*mixture(rng, K, D))
+    theirs = POOLINGS["full"].maximise(X, start, r, reg_covar=eps)
+    np.testing.assert_allclose(found, theirs.covariances, atol=1e-9)
+
+
+@FEW
+@given(**SIZES)
+def test_free_numbers_are_counted(seed, K, D):
+    theta = mixture(np.random.default_rng(seed), K, D)
+    read, _ = free_numbers("full", K, D)
+    P = primer.n_parameters(K, D)
+    assert theta.weights[1:].size + theta.means.size + read(theta.covariances).size == P
+    assert POOLINGS["full"].n_parameters(K, D) + K - 1 + K * D == P
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@FEW
+@given(SEEDS, st.integers(1, 2), st.integers(1, 2))
+def test_criteria_are_those_of_the_estimator(seed, K, D):
+    X = np.random.default_rng(seed).normal(size=(20, D))
+    fit = ConstrainedGaussianMixture(K, max_iter=3, random_state=0).fit(X)
+    P = primer.n_parameters(K, D)
+    log_evidence = primer.responsibilities(
+        primer.log_joint(X, primer.Theta(fit.weights_, fit.means_, fit.covariances_))
+    )[1]
+    assert primer.bic(log_evidence, P, 20) == pytest.approx(fit.bic(X), rel=1e-9)
+    assert primer.aic(log_evidence, P) == pytest.approx(fit.aic(X), rel=1e-9)
+
+
+# ---------------------------------------------------------------------------- chapter 4
+
+
+@FEW
+@given(**SIZES)
+def test_labels_leave_the_assignments_that_agree_with_them(seed, K, D):
+    rng = np.random.default_rng(seed)
+    theta, X, y = mixture(rng, K, D), rng.normal(size=(4, D)), rng.integers(-1, K, size=4)
+    A = primer.allowed(y, K)
+    u = primer.masked(primer.log_joint(X, theta), A)
+    z = assignments(4, K)
+    agree = ((z == y) | (y < 0)).all(axis=1)
+    log_p = primer.log_joint(X, theta)[range(4), z[agree]].sum(axis=1)
+    assert primer.responsibilities(u)[1] == pytest.approx(logsumexp(log_p), rel=1e-12)
+    side = SideInformation.build(4, labels=y)
+    mask = side.mask(K)
+    np.testing.assert_array_equal(A, True if mask is None else mask)
+    np.testing.assert_allclose(u, production.node_unaries(X, Parameters(*theta), side), rtol=1e-9)
+
+
+@FEW
+@given(**SIZES)
+def test_em_with_labels_climbs_as_the_package_does(seed, K, D):
+    rng = np.random.default_rng(seed)
+    theta, X, y = mixture(rng, K, D), 3 * rng.normal(size=(9, D)), rng.integers(-1, K, size=9)
+    course = list(primer.labelled_em(X, theta, primer.allowed(y, K), primer.tied, 3))
+    evidence = [log_evidence for _, log_evidence in course]
+    assert (np.diff(evidence) >= -1e-9 * np.abs(evidence[0])).all()
+    side = SideInformation.build(9, labels=y)
+    infer = ENGINES["independent"](side.graph)
+    assert_same_course(course, production_em(X, theta, side, "tied", 3, infer=infer))
+
+
+# ---------------------------------------------------------------------------- chapters 5 and 6
+
+
+@FEW
+@given(SEEDS, st.integers(1, 12), st.integers(0, 9))
+def test_chunklets_are_connected_components(seed, N, P):
+    pairs = np.random.default_rng(seed).integers(N, size=(P, 2))
+    chunklet = primer.closure(N, pairs)
+    made = nx.Graph(pairs.tolist())
+    made.add_nodes_from(range(N))
+    for part in nx.connected_components(made):
+        assert len(set(chunklet[list(part)])) == 1
+    assert chunklet.max() + 1 == nx.number_connected_components(made)
+    side = SideInformation.build(N, must_link=pairs)
+    np.testing.assert_array_equal(chunklet, side.node_of)
+    np.testing.assert_array_equal(primer.if_points_are_sampled(chunklet), side.multiplicity)
+    side = SideInformation.build(N, must_link=pairs, sampling="chunklets")
+    np.testing.assert_array_equal(primer.if_chunklets_are_sampled(chunklet), side.multiplicity)
+
+
+@FEW
+@given(**SIZES, sampling=st.sampled_from(["points", "chunklets"]))
+def test_unaries_weigh_the_assignments_that_honour_must_links(seed, K, D, sampling):
+    rng = np.random.default_rng(seed)
+    theta, known = mixture(rng, K, D), related(rng, 5, K, D, with_edges=False)
+    chunklet = primer.closure(5, known.must)
+    draws = primer.if_points_are_sampled, primer.if_chunklets_are_sampled
+    n = draws[sampling == "chunklets"](chunklet)
+    log_p = primer.log_densities(known.X, theta)
+    u = primer.node_unaries(log_p, theta.weights, chunklet, n)
+    # The stories: a factor π for each point, or for the first point of each chunklet.
+    z = assignments(5, K)
+    z = z[(z[:, known.must[:, 0]] == z[:, known.must[:, 1]]).all(axis=1)]
+    drawn = np.arange(5) if sampling == "points" else np.unique(chunklet, return_index=True)[1]
+    log_weights = log_p[range(5), z].sum(axis=1) + np.log(theta.weights)[z[:, drawn]].sum(axis=1)
+    assert primer.responsibilities(u)[1] == pytest.approx(logsumexp(log_weights), rel=1e-9)
+    theirs = production.node_unaries(known.X, Parameters(*theta), known.side(sampling))
+    np.testing.assert_allclose(u, theirs, rtol=1e-9, atol=1e-9)
+
+
+@FEW
+@given(**SIZES)
+def test_em_with_chunklets_climbs_as_the_package_does(seed, K, D):
+    rng = np.random.default_rng(seed)
+    theta, known = mixture(rng, K, D), related(rng, 9, K, D, with_edges=False)
+    chunklet = primer.closure(9, known.must)
+    course = list(primer.chunklet_em(known.X, theta, chunklet, primer.tied, 3))
+    evidence = [log_evidence for _, log_evidence in course]
+    assert (np.diff(evidence) >= -1e-9 * np.abs(evidence[0])).all()
+    side = known.side("chunklets")
+    infer = ENGINES["independent"](side.graph)
+    assert_same_course(course, production_em(known.X, theta, side, "tied", 3, infer=infer))

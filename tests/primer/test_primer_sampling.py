@@ -1,0 +1,273 @@
+"""Chapter 10 by hand: every course that a move can take, every assignment, and the package."""
+
+from itertools import islice
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+from primer_problems import FEW, SEEDS, assignments, enumerate_all, network
+from scipy.special import xlogy
+
+from cgmm import primer
+from cgmm.inference import by_colour, mean_field_ascent, r_hat
+from cgmm.inference.belief_propagation import belief_propagation
+from cgmm.inference.gibbs import gibbs
+from cgmm.inference.gibbs_sweeps import clusters, log_conditionals, prepare
+from cgmm.inference.tree_reweighted import tree_reweighted
+from cgmm.network import Graph
+from cgmm.numerics import log_normalise
+
+SIZES = {"seed": SEEDS, "J": st.integers(1, 5), "K": st.integers(2, 3)}
+
+
+# ---------------------------------------------------------------- every course of a random move
+
+
+class Scripted:
+    """A generator of random numbers that takes prescribed turns, and knows their probability."""
+
+    def __init__(self, turns):
+        self.turns, self.options, self.probability = turns, [], 1.0
+
+    def _turn(self, probabilities):
+        place = len(self.options)
+        self.options.append(len(probabilities))
+        chosen = self.turns[place] if place < len(self.turns) else 0
+        self.probability *= probabilities[chosen]
+        return chosen
+
+    def random(self):
+        return self
+
+    def __lt__(self, chance):
+        return self._turn([chance, 1 - chance]) == 0
+
+    def choice(self, n, size=1, replace=True, p=None):
+        if size == 2:
+            pairs = [(k, other) for k in range(n) for other in range(n) if k != other]
+            return np.array(pairs[self._turn(np.full(len(pairs), 1 / len(pairs)))])
+        return self._turn(p)
+
+
+def outcomes(move):
+    """Every outcome of a move that is handed a generator, with its probability."""
+    waiting = [[]]
+    while waiting:
+        rng = Scripted(waiting.pop())
+        yield move(rng), rng.probability
+        for place in range(len(rng.turns), len(rng.options)):
+            before = rng.turns + [0] * (place - len(rng.turns))
+            waiting += [[*before, turn] for turn in range(1, rng.options[place])]
+
+
+def after(move, everything, K):
+    """Distribution over assignments after a move from the posterior."""
+    q, places = np.zeros(len(everything.z)), K ** np.arange(everything.z.shape[1])[::-1]
+    for z, p in zip(everything.z, everything.p, strict=True):
+        if p > 0:
+            reached = list(outcomes(lambda rng, z=z: move(z, rng)))
+            assert sum(chance for _, chance in reached) == pytest.approx(1, rel=1e-12)
+            for found, chance in reached:
+                q[found @ places] += p * chance
+    return q
+
+
+@settings(max_examples=10)
+@given(SEEDS, st.integers(1, 3), st.integers(2, 3))
+def test_no_move_changes_the_posterior(seed, J, K):
+    net = network(np.random.default_rng(seed), J, K, p_edge=0.8, p_hard=0.3, p_masked=0.2)
+    everything = enumerate_all(*net)
+    for move in (primer.single_moves, primer.cluster_move):
+        before = everything.z.copy()
+        q = after(lambda z, rng, move=move: move(z, *net, rng), everything, K)
+        np.testing.assert_allclose(q, everything.p, atol=1e-12)
+        np.testing.assert_array_equal(everything.z, before)
+
+
+@FEW
+@given(**SIZES)
+def test_clusters_hold_what_an_edge_can_tie(seed, J, K):
+    rng = np.random.default_rng(seed)
+    u, edges, w = network(rng, J, K, p_hard=0.3)
+    z, states = primer.most_probable(u, edges, w), np.array([0, 1])
+    strong = np.where(w < 0, -np.inf, 1e3)
+    tied = primer.tie(z, states, edges, strong, rng)
+    content = (z[edges[:, 0]] == z[edges[:, 1]]) == (w > 0)
+    content &= np.isin(z, states)[edges].all(axis=1)
+    made = nx.Graph(edges[content].tolist())
+    made.add_nodes_from(range(J))
+    parts = list(nx.connected_components(made))
+    assert all(len(set(tied[list(part)])) == 1 for part in parts)
+    assert len(set(tied)) == len(parts)
+    sampler = prepare(Graph(J, edges, strong))
+    in_k, in_l = (z[sampler.order] == states[:, None])[:, None]
+    theirs = clusters(sampler, in_k, in_l, rng)
+    mine = tied[sampler.order]
+    np.testing.assert_array_equal(mine[:, None] == mine, theirs[:, None] == theirs)
+
+
+@FEW
+@given(**SIZES)
+def test_a_node_given_the_others(seed, J, K):
+    rng = np.random.default_rng(seed)
+    net = network(rng, J, K, p_hard=0.3)
+    everything = enumerate_all(*net)
+    z, j = everything.z[rng.choice(len(everything.p), p=everything.p)], int(rng.integers(J))
+    others = (np.delete(everything.z, j, axis=1) == np.delete(z, j)).all(axis=1)
+    found = primer.given_others(j, z, *net)
+    np.testing.assert_allclose(found, everything.p[others] / everything.p[others].sum(), rtol=1e-9)
+    neighbours = primer.around(j, net.edges, net.w)
+    assert sorted(b for b, _ in neighbours) == sorted(made_of(net).neighbors(j))
+    assert all(made_of(net)[j][b]["w"] == x for b, x in neighbours)
+    # The package draws the nodes of one colour at once.
+    sampler = prepare(net.graph)
+    place = int(np.flatnonzero(sampler.order == j)[0])
+    colour = next(c for c, part in enumerate(sampler.slices) if part.start <= place < part.stop)
+    part = sampler.slices[colour]
+    states = (z[sampler.order] == np.arange(K)[:, None])[:, :, None].astype(float)
+    unary = net.u.T[:, sampler.order][:, part]
+    logs = log_conditionals(sampler.rows[colour], unary, states)[:, place - part.start, 0]
+    np.testing.assert_allclose(found, log_normalise(logs[None])[0][0], atol=1e-12)
+
+
+def made_of(net):
+    made = nx.Graph()
+    made.add_nodes_from(range(len(net.u)))
+    made.add_edges_from((a, b, {"w": x}) for (a, b), x in zip(net.edges, net.w, strict=True))
+    return made
+
+
+@settings(max_examples=4)
+@given(SEEDS)
+def test_both_samplers_are_near_the_truth(seed):
+    rng = np.random.default_rng(seed)
+    net = network(rng, 4, 2, p_hard=0.3)
+    truth = enumerate_all(*net).marginals(2)
+    mine = primer.gibbs(*net, primer.most_probable(*net), 400, rng)
+    # Five standard errors of 400 draws, were every eighth independent.
+    assert np.abs(mine - truth).max() < 5 * np.sqrt(0.25 / 50)
+    theirs = gibbs(net.graph, n_sweeps=400, random_state=0)(net.u).nodes
+    assert np.abs(theirs - truth).max() < 5 * np.sqrt(0.25 / 50)
+
+
+@FEW
+@given(SEEDS, st.integers(2, 4), st.integers(2, 10))
+def test_chains_that_disagree_are_told(seed, chains, half):
+    draws = np.random.default_rng(seed).normal(size=(chains, 2 * half))
+    found = primer.r_hat(draws)
+    assert found == pytest.approx(r_hat(draws), rel=1e-12)
+    assert primer.r_hat(3 - 7 * draws) == pytest.approx(found, rel=1e-9)
+    assert primer.r_hat(draws + 99 * np.arange(chains)[:, None]) > 2
+
+
+# ---------------------------------------------------------------------------- mean field
+
+
+@FEW
+@given(**SIZES)
+def test_mean_field_is_an_ascent_of_its_bound(seed, J, K):
+    u, edges, w = network(np.random.default_rng(seed), J, K)
+    everything = enumerate_all(u, edges, w)
+    bounds = []
+    for sweeps in range(4):
+        q = primer.mean_field(u, edges, w, sweeps)
+        bounds.append(primer.mean_field_bound(q, u, edges, w))
+        # B(q) is log Z less the divergence from q to the posterior, over every assignment.
+        q_joint = q[range(J), everything.z].prod(axis=1)
+        divergence = (xlogy(q_joint, q_joint) - q_joint * np.log(everything.p)).sum()
+        assert bounds[-1] == pytest.approx(everything.log_z - divergence, abs=1e-9)
+    assert (np.diff(bounds) >= -1e-9).all()
+    # The package visits the nodes colour by colour.
+    order = by_colour(Graph(J, edges, w)).order
+    place = np.argsort(order)
+    q = primer.mean_field(u[order], place[edges], w, 3)
+    theirs = next(islice(mean_field_ascent(Graph(J, edges, w), u), 2, None))
+    np.testing.assert_allclose(q[place], theirs.nodes, atol=1e-10)
+    bound = primer.mean_field_bound(q, u[order], place[edges], w)
+    assert bound == pytest.approx(theirs.log_z, rel=1e-9, abs=1e-9)
+
+
+# ---------------------------------------------------------------------------- belief propagation
+
+
+def forest_of(net):
+    kept = primer.spanning_tree(len(net.u), net.edges, net.w)
+    return net._replace(edges=net.edges[kept], w=net.w[kept])
+
+
+@FEW
+@given(**SIZES)
+def test_belief_propagation_is_exact_on_a_forest(seed, J, K):
+    net = forest_of(network(np.random.default_rng(seed), J, K, p_hard=0.3))
+    everything, m = enumerate_all(*net), primer.messages(*net, J)
+    q = primer.beliefs(m, net.u)
+    np.testing.assert_allclose(q, everything.marginals(K), atol=1e-10)
+    found = primer.bethe_log_z(m, *net)
+    assert found == pytest.approx(everything.log_z, rel=1e-10, abs=1e-10)
+    np.testing.assert_allclose(q[0], np.exp(primer.log_belief(0, m, net.u, None)), rtol=1e-12)
+    theirs = belief_propagation(net.graph)(net.u)
+    np.testing.assert_allclose(q, theirs.nodes, atol=1e-10)
+
+
+def change(m, other):
+    return max((np.abs(m[pair] - other[pair]).max() for pair in m), default=0.0)
+
+
+@settings(max_examples=10)
+@given(SEEDS, st.integers(3, 5), st.integers(2, 3))
+@example(seed=1, J=4, K=2)
+def test_belief_propagation_settles_where_that_of_the_package_does(seed, J, K):
+    u, edges, w = network(np.random.default_rng(seed), J, K, p_edge=0.8)
+    w = w / 4
+    m = primer.messages(u, edges, w, 40)
+    assume(change(m, primer.messages(u, edges, w, 41)) < 1e-10)
+    theirs = belief_propagation(Graph(J, edges, w), tol=1e-10)(u)
+    q = primer.beliefs(m, u)
+    np.testing.assert_allclose(q, theirs.nodes, atol=1e-7)
+    for b, j in list(m)[:2]:
+        # What b believes without j, and then what j has told it.
+        both = np.exp(primer.log_belief(b, m, u, j) + m[j, b])
+        np.testing.assert_allclose(both / both.sum(), q[b], atol=1e-9)
+    found = primer.bethe_log_z(m, u, edges, w)
+    assert found == pytest.approx(theirs.log_z, abs=1e-6)
+    assert found == pytest.approx(bethe_by_entropies(m, q, u, edges, w), abs=1e-7)
+
+
+def bethe_by_entropies(m, q, u, edges, w):
+    """Energies, entropies of edges, and of nodes as often as their edges counted them in excess."""
+    degrees = np.bincount(edges.ravel(), minlength=len(u))
+    total = (q * u).sum() - ((1 - degrees) * xlogy(q, q).sum(axis=1)).sum()
+    for (a, b), x in zip(edges, w, strict=True):
+        logs = primer.log_belief(a, m, u, b)[:, None] + primer.log_belief(b, m, u, a)
+        joint = np.exp(logs + x * np.eye(u.shape[1]))
+        joint /= joint.sum()
+        total += x * np.trace(joint) - xlogy(joint, joint).sum()
+    return total
+
+
+@FEW
+@given(SEEDS, st.integers(2, 5), st.integers(2, 3), st.integers(1, 4))
+def test_a_mean_over_trees_is_never_below_log_z(seed, J, K, M):
+    rng = np.random.default_rng(seed)
+    u, edges, w = network(rng, J, K)
+    # Trees by random priorities, and one more for each edge that none of them has.
+    trees = [primer.spanning_tree(J, edges, rng.random(len(w)) + 1) for _ in range(M)]
+    for e in sorted(set(range(len(w))) - set(np.concatenate(trees))):
+        trees.append(primer.spanning_tree(J, edges, (np.arange(len(w)) == e).astype(float)))
+    trees = [np.array(tree, dtype=int) for tree in trees]
+    exact = enumerate_all(u, edges, w).log_z
+    bound = primer.tree_bound(u, edges, w, trees)
+    assert bound >= exact - 1e-9 * (1 + abs(exact))
+    if len(w) == len(trees[0]):
+        assert bound == pytest.approx(exact, rel=1e-9, abs=1e-9)
+    assert tree_reweighted(Graph(J, edges, w))(u).log_z >= exact - 1e-6 * (1 + abs(exact))
+
+
+def test_every_course_of_a_coin_thrown_twice():
+    found = dict(outcomes(lambda rng: (rng.random() < 0.25, rng.random() < 0.5)))
+    assert found == {(True, True): 0.125, (True, False): 0.125, (False, True): 0.375} | {
+        (False, False): 0.375
+    }
+    assert len(assignments(2, 3)) == 9
