@@ -11,6 +11,7 @@ functions to the one here. Nothing in the package imports this room, and it impo
 :mod:`~cgmm.primer.evidence`       chapter 4: labels
 :mod:`~cgmm.primer.chunklets`      chapters 5 and 6: must-links, two sampling assumptions
 :mod:`~cgmm.primer.networks`       chapter 7: elimination, marginals, the best assignment
+:mod:`~cgmm.primer.orders`         chapter 7: the order, and what it costs
 :mod:`~cgmm.primer.cliques`        chapter 7: one teacher
 :mod:`~cgmm.primer.mirrors`        chapter 7: two components
 :mod:`~cgmm.primer.normaliser`     chapter 8: the weights, and EM with any relations
@@ -40,6 +41,7 @@ from cgmm.primer.networks import (
     most_probable, spanning_tree,
 )  # fmt: skip
 from cgmm.primer.normaliser import constrained_em, newton, prior_counts, prior_log_z, pseudo_log_z
+from cgmm.primer.orders import fill_ins, min_fill
 from cgmm.primer.practice import aic, bic, map_covariances, n_parameters
 from cgmm.primer.preferences import certainty, log_p_of_answers, log_weights, p_together, support
 from cgmm.primer.rulers import (
@@ -55,14 +57,14 @@ __all__ = [
     "Theta", "aic", "allowed", "around", "ascent_step", "beliefs", "bethe_log_z", "bic",
     "certainty", "cfld", "cheapest", "chunklet_em", "clique_log_z", "closure", "cluster_move",
     "constrained_em", "contract", "cop_rule", "costs", "derivative", "deviations", "diag",
-    "eliminate", "em", "full", "gibbs", "given_later", "given_others", "if_chunklets_are_sampled",
-    "if_points_are_sampled", "information", "labelled_em", "likelihood_criterion", "lloyd",
-    "log_belief", "log_densities", "log_gaussian", "log_joint", "log_p_of_answers", "log_tables",
-    "log_weights", "log_z", "lower_bound", "m_step", "map_covariances", "marginals",
-    "marginals_by_slope", "masked", "mean_field", "mean_field_bound", "messages", "mirror_images",
-    "moments", "most_probable", "n_parameters", "newton", "node_unaries", "objective",
-    "online_step", "p_together", "pck_rule", "prior_counts", "prior_log_z", "project",
-    "pseudo_log_z", "r_hat", "responsibilities", "sample", "single_moves", "spanning_tree",
-    "spherical", "spread", "squares", "support", "tie", "tied", "tree_bound", "uphill", "whitening",
-    "within_covariance", "within_distance",
+    "eliminate", "em", "fill_ins", "full", "gibbs", "given_later", "given_others",
+    "if_chunklets_are_sampled", "if_points_are_sampled", "information", "labelled_em",
+    "likelihood_criterion", "lloyd", "log_belief", "log_densities", "log_gaussian", "log_joint",
+    "log_p_of_answers", "log_tables", "log_weights", "log_z", "lower_bound", "m_step",
+    "map_covariances", "marginals", "marginals_by_slope", "masked", "mean_field",
+    "mean_field_bound", "messages", "min_fill", "mirror_images", "moments", "most_probable",
+    "n_parameters", "newton", "node_unaries", "objective", "online_step", "p_together", "pck_rule",
+    "prior_counts", "prior_log_z", "project", "pseudo_log_z", "r_hat", "responsibilities", "sample",
+    "single_moves", "spanning_tree", "spherical", "spread", "squares", "support", "tie", "tied",
+    "tree_bound", "uphill", "whitening", "within_covariance", "within_distance",
 ]  # fmt: skip

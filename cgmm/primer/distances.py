@@ -1,7 +1,7 @@
 """The metric of Xing et al., by projected ascent. Chapter 12.
 
 ======  ==================================================================
-A       (D, D) metric, positive semi-definite: |h|²_A = hᵀ A h
+A       (D, D) metric, positive semi-definite: ‖h‖²_A = hᵀ A h
 near    (P, D) differences of must-linked pairs
 far     (P', D) differences of cannot-linked pairs
 ======  ==================================================================
@@ -11,12 +11,12 @@ import numpy as np
 
 
 def squares(A, h):
-    """(P,) |h|²_A of each difference."""
+    """(P,) ‖h‖²_A of each difference."""
     return np.einsum("pd,de,pe->p", h, A, h)
 
 
 def spread(A, near, far):
-    """Σ_far |h|_A, of the A scaled to Σ_near |h|²_A = 1."""
+    """Σ_far ‖h‖_A, of the A scaled to Σ_near ‖h‖²_A = 1."""
     # [barhillel2005, eq. 8], objective and condition exchanged
     return np.sqrt(squares(A, far)).sum() / np.sqrt(squares(A, near).sum())
 

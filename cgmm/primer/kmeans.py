@@ -2,7 +2,7 @@
 
 ======  ==================================================================
 X, μ    points (N, D) and centres (K, D)
-c       (N, K) cost of giving point i to cluster k, ½ |x_i - μ_k|²
+c       (N, K) cost of giving point i to cluster k, ½ ‖x_i - μ_k‖²
 z       (N,) cluster of each point
 edges   (E, 2) pairs of points, w (E,): finite preferences, or -inf
 ======  ==================================================================
@@ -15,12 +15,12 @@ from cgmm.primer.sampling import around
 
 
 def costs(X, mu):
-    """(N, K) c_ik = ½ |x_i - μ_k|²."""
+    """(N, K) c_ik = ½ ‖x_i - μ_k‖²."""
     return 0.5 * ((X[:, None] - mu) ** 2).sum(axis=2)
 
 
 def objective(c, z, edges, w):
-    """J(z): costs, and |w| for each preference that is broken."""
+    """J(z): costs, and the size of w for each preference broken."""
     together = z[edges[:, 0]] == z[edges[:, 1]]
     broken = np.where(together, w < 0, w > 0)
     # [lu2007, eq. 4.1]

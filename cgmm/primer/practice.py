@@ -2,7 +2,7 @@
 
 ======  ==================================================================
 N_k, S  counts (K,) and scatter (K, D, D) of the responsibilities
-Ψ, ν    inverse-Wishart prior: p(Σ) ∝ |Σ|^(-(ν+D+1)/2) exp(-½ tr(Ψ Σ⁻¹))
+Ψ, ν    inverse-Wishart prior: p(Σ) ∝ det(Σ)^(-(ν+D+1)/2) exp(-½ tr ΨΣ⁻¹)
 P, N    number of free parameters; of points
 ======  ==================================================================
 """

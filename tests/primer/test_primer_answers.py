@@ -104,7 +104,7 @@ def test_plain_numpy_and_nothing_hidden(stem):
         if isinstance(node, ast.ClassDef):
             assert node.name == "Theta"
         if isinstance(node, ast.ImportFrom):
-            plain = {"typing", "collections", "numpy.typing", "scipy.special"}
+            plain = {"typing", "collections", "itertools", "numpy.typing", "scipy.special"}
             assert node.module in plain or node.module.startswith("cgmm.primer."), node.module
         if isinstance(node, ast.Import):
             assert [one.name for one in node.names] == ["numpy"]

@@ -22,7 +22,7 @@ from test_primer_mixtures import assert_same_course, production_em
 
 from cgmm import primer
 from cgmm.diagnose import judge, log_odds_together
-from cgmm.inference import ENGINES
+from cgmm.inference import ENGINES, min_fill
 from cgmm.inference.clique import clique
 from cgmm.inference.junction_tree import junction_tree
 from cgmm.inference.mirror import contract_mirrored
@@ -104,6 +104,27 @@ def test_slopes_of_a_quadratic_are_those_of_calculus(seed, m, n):
     np.testing.assert_allclose(primer.derivative(form, x), by_calculus, atol=1e-8)
     alone = primer.derivative(lambda x: form(x)[0], x)
     np.testing.assert_allclose(alone, by_calculus[..., 0], atol=1e-8)
+
+
+@FEW
+@given(SEEDS, st.integers(1, 8))
+def test_the_order_fills_in_as_little_as_it_can(seed, J):
+    edges = network(np.random.default_rng(seed), J, 2).edges
+    order = primer.min_fill(J, edges)
+    left = nx.Graph(edges.tolist())
+    left.add_nodes_from(range(J))
+    for v, neighbours in order:
+        missing = {u: len(list(nx.non_edges(left.subgraph(left[u])))) for u in left}
+        assert missing[v] == min(missing.values())
+        assert neighbours == set(left[v])
+        near = {u: set(left[u]) for u in left}
+        assert len(primer.fill_ins(near, v)) == missing[v]
+        left.add_edges_from(itertools.combinations(neighbours, 2))
+        left.remove_node(v)
+    assert len(left) == 0
+    tied = set(edges.ravel().tolist())
+    theirs = min_fill(edges, np.arange(J), J)
+    assert [step for step in order if step[0] in tied] == theirs
 
 
 @FEW
