@@ -24,6 +24,12 @@ def mixture(rng, K, D):
     return Theta(rng.dirichlet(np.full(K, 5.0)), 2 * rng.normal(size=(K, D)), covariances)
 
 
+def matrices(covariances, K, D):
+    """(K, D, D), also of variances, and of what components share."""
+    whole = covariances[:, :, None] * np.eye(D) if covariances.ndim == 2 else covariances
+    return np.broadcast_to(whole, (K, D, D))
+
+
 class Network(NamedTuple):
     u: np.ndarray
     edges: np.ndarray
