@@ -3,18 +3,19 @@
 A clustering has no names for its clusters, so a score must not depend on them. There are two ways
 out. *Match* clusters with classes, then count points. Or ask only of each *pair* of points
 whether the two belong together, which is also the question that must-links and cannot-links
-answer.
+answer. Two methods are compared by the differences of their scores on the same draws.
 """
 
 from cgmm.metrics.matching import match_labels, matched_accuracy
 from cgmm.metrics.neighbours import cumulative_neighbour_purity
+from cgmm.metrics.paired import PairedDifference, paired_difference
 from cgmm.metrics.pairs import (
     BrokenRelations, PairwiseScores, balanced_rand_index, broken_relations, pairwise_scores,
     rand_index,
 )  # fmt: skip
 
 __all__ = [
-    "BrokenRelations", "PairwiseScores", "balanced_rand_index", "broken_relations",
-    "cumulative_neighbour_purity", "match_labels", "matched_accuracy", "pairwise_scores",
-    "rand_index",
+    "BrokenRelations", "PairedDifference", "PairwiseScores", "balanced_rand_index",
+    "broken_relations", "cumulative_neighbour_purity", "match_labels", "matched_accuracy",
+    "paired_difference", "pairwise_scores", "rand_index",
 ]  # fmt: skip

@@ -1,0 +1,73 @@
+"""Paired differences: against the sums written out, by invariances, on input that is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import ttest_rel
+
+from cgmm.metrics import paired_difference
+
+SCORES = st.tuples(st.integers(12, 30), st.integers(1, 3)).flatmap(
+    lambda shape: st.tuples(*[arrays(float, shape, elements=st.floats(0, 1))] * 2)
+)
+
+
+@given(SCORES)
+def test_the_error_is_of_the_differences_and_not_of_the_means(pair):
+    """Sums written out, column by column; what both methods share in a draw changes nothing."""
+    scores, baseline = pair
+    found, n = paired_difference(scores, baseline), len(scores)
+    for column, (mean, error) in enumerate(zip(found.mean, found.standard_error, strict=True)):
+        d = [a - b for a, b in zip(scores[:, column], baseline[:, column], strict=True)]
+        assert mean == pytest.approx(sum(d) / n, abs=1e-12)
+        variance = sum((x - sum(d) / n) ** 2 for x in d) / (n - 1)
+        assert error == pytest.approx((variance / n) ** 0.5, abs=1e-12)
+    luck = np.arange(n)[:, None]
+    lucky = paired_difference(scores + luck, baseline + luck)
+    # Rounding: the luck is up to 30, so 1e-14 of it.
+    np.testing.assert_allclose(lucky[:2], found[:2], atol=1e-13)
+    assert found.n_draws == n
+
+
+@given(SCORES)
+def test_what_is_ahead_one_way_is_behind_the_other(pair):
+    one, other = paired_difference(*pair), paired_difference(*pair[::-1])
+    assert np.array_equal(one.ahead, other.behind)
+    assert not np.any(one.ahead & one.behind)
+    np.testing.assert_allclose(one.mean, -other.mean)
+
+
+def test_mean_over_error_is_the_paired_t_of_scipy():
+    scores, baseline = np.random.default_rng(0).normal(size=(2, 40, 3))
+    found = paired_difference(scores, baseline)
+    t = ttest_rel(scores, baseline).statistic
+    np.testing.assert_allclose(found.mean / found.standard_error, t, rtol=1e-12)
+
+
+def test_no_difference_is_neither_ahead_nor_behind():
+    same = np.linspace(0, 1, 12)
+    found = paired_difference(same, same)
+    assert (found.mean, found.standard_error) == (0, 0)
+    assert not found.ahead
+    assert not found.behind
+    assert paired_difference(same + 1, same).ahead  # the same lead in every draw
+    assert str(found) == "+0.000 ± 0.000"
+
+
+@pytest.mark.parametrize(
+    ("scores", "baseline", "says"),
+    [
+        (np.ones(11), np.zeros(11), r"11 draws.*range\(12\)"),
+        (np.ones(12), np.zeros(13), r"\(12,\).*\(13,\)"),
+        (1.0, 0.0, "each draw"),
+        (np.append(np.ones(12), np.nan), np.zeros(13), "draw 12 .*leave the draw out of both"),
+        (np.ones(12), np.full(12, np.inf), "draw 0 "),
+    ],
+)
+def test_what_is_no_paired_comparison_is_refused(scores, baseline, says):
+    with pytest.raises(ValueError, match=says):
+        paired_difference(scores, baseline)
