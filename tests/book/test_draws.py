@@ -1,0 +1,110 @@
+"""Comparisons of methods in the chapters: at least twelve draws, and errors of paired differences.
+
+`cgmm.metrics.paired_difference` refuses fewer than twelve draws when a cell runs. What can be read
+off the source is held here: no cell goes over a handful of seeds, none reckons a standard error by
+hand.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+
+import pytest
+from built_book import ROOT
+
+from cgmm.metrics.paired import FEWEST_DRAWS
+
+CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.ipynb"))
+SEEDS = {"s", "seed", "draw"}
+
+NO_COMPARISON = {
+    ("10_gibbs_and_mean_field", "frozen"): "three chains from one network, shown one by one",
+    ("10_gibbs_and_mean_field", "dense"): "the worst of three runs against what is exact",
+    ("13_the_papers_rerun", "two-rows"): "a paper's bars are deviations of single realisations",
+}
+# Each of these compares over too few draws, or by hand: mend it, and delete its line.
+DEBTS = {
+    ("06_chunklet_em", "group-sizes"),
+    ("06_chunklet_em", "fitted-stories"),
+    ("06_chunklet_em", "undivided"),
+    ("07_cannot_links", "cliff"),
+    ("08_the_normaliser", "count-both"),
+    ("08_the_normaliser", "hospitals"),
+    ("09_soft_preferences", "contest"),
+    ("09_soft_preferences", "soft-and-hard"),
+    ("09_soft_preferences", "systematic"),
+    ("10_gibbs_and_mean_field", "which-paired"),
+    ("11_kmeans_limit", "ladder-runs"),
+    ("11_kmeans_limit", "prices"),
+    ("12_rca", "rulers-table"),
+    ("12_rca", "figure-10"),
+}
+
+
+def loops(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Target and iterable of every loop; a loop over a product is several."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.For() | ast.comprehension():
+                pass
+            case _:
+                continue
+        match node.target, node.iter:
+            case ast.Tuple(elts=targets), ast.Call(args=parts) if len(targets) == len(parts):
+                yield from zip(targets, parts, strict=True)
+            case whole:
+                yield whole
+
+
+def names(tree: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def short_ranges(tree: ast.AST) -> Iterator[int]:
+    """The n of every range(n) with too few draws to compare by."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name("range"), args=[ast.Constant(int(n))]):
+                if n < FEWEST_DRAWS:
+                    yield n
+
+
+def complaints(source: str) -> list[str]:
+    """What a cell does that a comparison must not do."""
+    tree = ast.parse(source)
+    few = [
+        f"{n} draws, of {FEWEST_DRAWS} at least"
+        for target, over in loops(tree)
+        if names(target) & SEEDS
+        for n in short_ranges(over)
+    ]
+    by_hand = [n for n in ast.walk(tree) if isinstance(n, ast.keyword) and n.arg == "ddof"]
+    return few + ["an error reckoned by hand: cgmm.metrics.paired_difference has it"] * len(by_hand)
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_comparisons_have_twelve_draws_and_paired_errors(path):
+    cells = json.loads(path.read_text(encoding="utf8"))["cells"]
+    sources = {c["id"]: "".join(c["source"]) for c in cells if c["cell_type"] == "code"}
+    found = {key: found for key, source in sources.items() if (found := complaints(source))}
+    known = {key for chapter, key in DEBTS | NO_COMPARISON.keys() if chapter == path.stem}
+    new = {key: found[key] for key in found.keys() - known}
+    assert not new, f"{path.stem}: {new}; see CONTRIBUTING, Compare methods"
+    mended = known - found.keys()
+    assert not mended, f"{path.stem}: delete the lines of {sorted(mended)} from this file"
+
+
+@pytest.mark.parametrize(
+    ("source", "n_complaints"),
+    [
+        ("for seed in range(12):\n    run(seed)", 0),
+        ("for seed in range(3):\n    run(seed)", 1),
+        ("scores = [run(a, s) for a, s in product(range(3), range(6))]", 1),
+        ("for k in range(3):\n    axes[k].plot(x)", 0),
+        ("error = d.std(ddof=1) / len(d) ** 0.5", 1),
+    ],
+)
+def test_what_a_cell_is_blamed_for(source, n_complaints):
+    assert len(complaints(source)) == n_complaints
