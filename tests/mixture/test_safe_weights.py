@@ -93,7 +93,10 @@ def test_the_default_is_no_worse_than_no_relations(name):
         asked = {"inference": name, "random_state": 0}
         if name == "gibbs":
             # Sampling would take most of the seconds; some sweeps and iterations show the way.
-            asked |= {"inference": partial(gibbs, n_sweeps=40, burn_in=10, n_chains=2), "max_iter": 3}
+            asked |= {
+                "inference": partial(gibbs, n_sweeps=40, burn_in=10, n_chains=2),
+                "max_iter": 3,
+            }
         model = ConstrainedGaussianMixture(3, **asked)
         try:
             quiet_fit(model, X, **as_known(pairs, same, w))
