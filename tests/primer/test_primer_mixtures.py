@@ -182,7 +182,8 @@ def test_em_climbs_as_the_package_does(seed, K, D, kind):
     course = list(primer.em(X, theta, POOLS[kind], 4))
     evidence = [log_evidence for _, log_evidence in course]
     assert evidence[0] == pytest.approx(logsumexp(primer.log_joint(X, theta), axis=1).sum())
-    assert (np.diff(evidence) >= -1e-9 * np.abs(evidence[0])).all()
+    # Not from the start, whose covariances are of another type.
+    assert (np.diff(evidence[1:]) >= -1e-9 * np.abs(evidence[0])).all()
     side = SideInformation.build(40)
     infer = ENGINES["independent"](side.graph)
     assert_same_course(course, production_em(X, theta, side, kind, 4, infer=infer))
@@ -273,9 +274,11 @@ def test_labels_leave_the_assignments_that_agree_with_them(seed, K, D):
 def test_em_with_labels_climbs_as_the_package_does(seed, K, D):
     rng = np.random.default_rng(seed)
     theta, X, y = mixture(rng, K, D), 3 * rng.normal(size=(9, D)), rng.integers(-1, K, size=9)
+    theta = theta._replace(covariances=theta.covariances + 9 * np.eye(D))
     course = list(primer.labelled_em(X, theta, primer.allowed(y, K), primer.tied, 3))
     evidence = [log_evidence for _, log_evidence in course]
-    assert (np.diff(evidence) >= -1e-9 * np.abs(evidence[0])).all()
+    # Not from the start, whose covariances are of another type.
+    assert (np.diff(evidence[1:]) >= -1e-9 * np.abs(evidence[0])).all()
     side = SideInformation.build(9, labels=y)
     infer = ENGINES["independent"](side.graph)
     assert_same_course(course, production_em(X, theta, side, "tied", 3, infer=infer))
@@ -326,10 +329,12 @@ def test_unaries_weigh_the_assignments_that_honour_must_links(seed, K, D, sampli
 def test_em_with_chunklets_climbs_as_the_package_does(seed, K, D):
     rng = np.random.default_rng(seed)
     theta, known = mixture(rng, K, D), related(rng, 9, K, D, with_edges=False)
+    theta = theta._replace(covariances=theta.covariances + 9 * np.eye(D))
     chunklet = primer.closure(9, known.must)
     course = list(primer.chunklet_em(known.X, theta, chunklet, primer.tied, 3))
     evidence = [log_evidence for _, log_evidence in course]
-    assert (np.diff(evidence) >= -1e-9 * np.abs(evidence[0])).all()
+    # Not from the start, whose covariances are of another type.
+    assert (np.diff(evidence[1:]) >= -1e-9 * np.abs(evidence[0])).all()
     side = known.side("chunklets")
     infer = ENGINES["independent"](side.graph)
     assert_same_course(course, production_em(known.X, theta, side, "tied", 3, infer=infer))

@@ -263,6 +263,8 @@ def test_newton_finds_the_weights_of_the_pseudo_likelihood(seed, K):
 def test_em_with_relations_climbs_as_the_package_does(seed, K, sampling):
     rng = np.random.default_rng(seed)
     theta, known = mixture(rng, K, 1), related(rng, 6, K, 1)
+    # Tied from the start: a start of another type may be better than any tied step.
+    theta = theta._replace(covariances=np.repeat(theta.covariances[:1], K, axis=0))
     chunklet = primer.closure(6, known.must)
     draws = primer.if_points_are_sampled, primer.if_chunklets_are_sampled
     n, (edges, w) = draws[sampling == "chunklets"](chunklet), known.edges_of(chunklet)
