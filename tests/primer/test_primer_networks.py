@@ -357,3 +357,22 @@ def test_support_is_that_of_judge(seed, K):
     # A slope knows a probability of e^-8 to four digits.
     plain = np.abs(verdict.log_odds) < 8
     np.testing.assert_allclose(found[plain], verdict.support[plain], atol=1e-3)
+
+
+def test_a_step_of_newton_that_leads_too_far_is_halved():
+    # Five that hold together: their counts hardly move until the weights are nearly even.
+    edges, w, C = (
+        np.array(list(itertools.combinations(range(5), 2))),
+        np.ones(10),
+        np.array([4.0, 1]),
+    )
+
+    def counts(eta):
+        return primer.prior_counts(eta, np.ones(5), edges, w)
+
+    eta = np.log(C / 5)
+    missing = C - counts(eta)
+    full_step = np.linalg.pinv(primer.derivative(counts, eta), 1e-6) @ missing
+    assert np.abs(C - counts(eta + full_step)).max() > np.abs(missing).max()
+    found = primer.newton(C, counts, 9)
+    np.testing.assert_allclose(counts(np.log(found)), C, atol=1e-7)
