@@ -82,7 +82,9 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
     Given its class a point's component depends on nothing else. So a class of several Gaussians is
     one state of the network, with a mixture for its density: relations cost an engine what they
     cost with one Gaussian a class, and an exact engine stays exact. Each iteration computes the
-    densities of all components twice.
+    densities of all components twice. Without relations the fit is that of a
+    :class:`ConstrainedGaussianMixture` of all components whose boolean ``labels`` confine each
+    labelled point to those of its class; relations given there would speak of components.
 
     Examples
     --------

@@ -155,6 +155,17 @@ def test_a_tiny_component_beside_a_large_extent_keeps_its_digits():
     np.testing.assert_allclose(log_density(X, theta), reference_density(X, theta), rtol=1e-9)
 
 
+def test_one_tight_coordinate_keeps_its_digits_beside_a_wide_one():
+    """Variances are judged each by its own coordinate: the second would lose twelve digits."""
+    rng = np.random.default_rng(0)
+    tight = rng.integers(-3, 4, size=100) * 2.0**-20
+    X = np.column_stack([rng.normal(size=100), tight + np.repeat([0, 2.0**20], 50)])
+    moments = weighted_moments(X, np.repeat(np.eye(2), 50, axis=0), diagonal=True)
+    expected = [tight[:50].var() * 50, tight[50:].var() * 50]
+    # As above: a mean near 2^20 is rounded.
+    np.testing.assert_allclose(moments.scatter[:, 1], expected, rtol=4e-9)
+
+
 def test_an_offset_of_1e8_costs_no_digits():
     rng = np.random.default_rng(3)
     # Multiples of 2^-20 stay exact when 1e8 is added.
