@@ -162,8 +162,8 @@ def test_one_tight_coordinate_keeps_its_digits_beside_a_wide_one():
     X = np.column_stack([rng.normal(size=100), tight + np.repeat([0, 2.0**20], 50)])
     moments = weighted_moments(X, np.repeat(np.eye(2), 50, axis=0), diagonal=True)
     expected = [tight[:50].var() * 50, tight[50:].var() * 50]
-    # As above: a mean near 2^20 is rounded.
-    np.testing.assert_allclose(moments.scatter[:, 1], expected, rtol=4e-9)
+    # As above: a mean is rounded, here by 2^-14 of the deviation at most, and numpy's as well.
+    np.testing.assert_allclose(moments.scatter[:, 1], expected, rtol=8e-9)
 
 
 def test_an_offset_of_1e8_costs_no_digits():
