@@ -41,7 +41,7 @@ PACKAGES = {
 }
 # What is measured beside times, by the names in the files of the folder "quality".
 QUALITY = {"dense": {"ARI", "broken", "approximated", "width", "unsettled", "residual", "error"}}
-# No page reads the times of these beside a machine; the dense relations are not measured whole yet.
+# No page reads the times of these beside a machine; of the dense relations not all are measured yet.
 ELSEWHERE = {"dense", "methods", "starts"}
 ON_THE_PAGE = sorted(set(BENCHMARKS) - ELSEWHERE)
 
