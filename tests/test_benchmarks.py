@@ -41,7 +41,8 @@ PACKAGES = {
 }
 # What is measured beside times, by the names in the files of the folder "quality".
 QUALITY = {"dense": {"ARI", "broken", "approximated", "width", "unsettled", "residual", "error"}}
-# No page reads the times of these beside a machine; of the dense relations not all are measured yet.
+# Not asked for every case: the dense relations are not all measured yet, and no page reads the
+# times of the others beside a machine.
 ELSEWHERE = {"dense", "methods", "starts"}
 ON_THE_PAGE = sorted(set(BENCHMARKS) - ELSEWHERE)
 
