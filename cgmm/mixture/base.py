@@ -35,6 +35,7 @@ from cgmm.mixture.prepare import (
 from cgmm.mixture.reports import Answered, answers_of, say_last_words
 from cgmm.mixture.runs import Run, best_of, follow, warn_about
 from cgmm.mixture.seeding import Rng
+from cgmm.mixture.tryouts import most_promising
 from cgmm.mixture.weights import UPDATES
 from cgmm.network import SAMPLING, ApproximationWarning, Engine, SideInformation
 from cgmm.numerics import FloatArray, IntArray, WarnedOnce, log_normalise
@@ -102,6 +103,10 @@ class ConstrainedMixture(InformationCriteria, DensityMixin, BaseEstimator, ABC):
     @abstractmethod
     def _start(self, X: Any, side: SideInformation, rng: Rng) -> Any:
         """θ of the start of a run."""
+
+    def _starts(self, X: Any, side: SideInformation, rng: Rng) -> list[Any]:
+        """Starts to be tried, of which a run takes the most promising."""
+        return [self._start(X, side, rng)]
 
     @abstractmethod
     def _keep(self, parameters: Any) -> None:
@@ -187,9 +192,10 @@ class ConstrainedMixture(InformationCriteria, DensityMixin, BaseEstimator, ABC):
             prepared = prepare(data.side, self.inference, engine, self.weights, self.n_components)
 
             def begin(number: int) -> Any:
-                start = self._start(X, side, rng) if continued is None else continued
+                starts = self._starts(X, side, rng) if continued is None else [continued]
+                theta = most_promising(starts, data.X, prepared, self._pool(), self._options())
                 return em(
-                    data.X, start, prepared.side, prepared.infer(),
+                    data.X, theta, prepared.side, prepared.infer(),
                     self._pool(), prepared.update_weights, log_z_prior=prepared.log_z_prior,
                     **self._options(),
                 )  # fmt: skip

@@ -24,7 +24,8 @@ from cgmm.mixture.initialise import (
     honour,
     kept_alive,
     named_start,
-)  # fmt: skip
+    starts_to_try,
+)
 from cgmm.mixture.pooling import POOLINGS, Pooling
 from cgmm.mixture.seeding import STARTS, Rng, nearest
 from cgmm.network import Engine, SideInformation
@@ -69,7 +70,8 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     n_init : int, default=1
         Runs from different starts; the one with the highest log-evidence is kept. With an engine
         that reports none they are compared by the classification likelihood: points with relations
-        count by their best joint assignment instead of all.
+        count by their best joint assignment instead of all. With ``init_params="auto"`` each run
+        has itself chosen its start among several.
     warm_start : bool, default=False
         Whether another ``fit`` goes on from where the last one ended, in one run, instead of from a
         start. What is known beside the data may differ from fit to fit, and so may
@@ -78,15 +80,17 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         Where the responsibilities of the start come from: "kmeans" (K-means until it converges, as
         in scikit-learn), "k-means++", "random" and "random_from_data" use the points alone;
         "labels" the means of the labelled points; "chunklets" the centroids of large chunklets far
-        apart. "auto" is "labels" if a class is
-        known for some point, else "chunklets" if at least K have two points, else "k-means++". The
-        start is then made to agree with what is known (:func:`cgmm.mixture.honour`). Or these
-        responsibilities themselves.
+        apart. "auto" is "labels" if each class is
+        known for some point, and "k-means++" if nothing is known at all. Otherwise a run tries
+        2 (K + 1) starts, at most 12, of all kinds that there are relations or labels for and of
+        "k-means++", for a few iterations each, and goes on from the one that has come to the
+        highest evidence; these iterations are not in ``history_``. A start is made to agree with
+        what is known (:func:`cgmm.mixture.honour`). Or these responsibilities themselves.
     weights_init : (K,) array, default=None
         Weights of the start, instead of those from ``init_params``.
     means_init : (K, D) array, default=None
-        Means of the start. Without ``init_params`` as an array the other parameters are then taken
-        from the points nearest to each.
+        Means of the start; no others are tried. Without ``init_params`` as an array the other
+        parameters are then taken from the points nearest to each.
     covariances_init : array, default=None
         Covariances of the start: (K, D, D), or scikit-learn's shape for the covariance type: (D, D)
         tied, (K, D) diag, (K,) spherical.
@@ -247,7 +251,16 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     def _options(self) -> dict[str, float]:
         return {"reg_covar": self.reg_covar}
 
-    def _start(self, X: FloatArray, side: SideInformation, rng: Rng) -> Parameters:
+    def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[Parameters]:
+        asked = isinstance(self.init_params, str) and self.init_params == "auto"
+        if not asked or self.means_init is not None:
+            return [self._start(X, side, rng)]
+        names = starts_to_try(self.n_components, side)
+        return [self._start(X, side, rng, name) for name in names]
+
+    def _start(
+        self, X: FloatArray, side: SideInformation, rng: Rng, name: str | None = None
+    ) -> Parameters:
         shape = (self.n_components, X.shape[1])
         given = check_given(
             self.weights_init, self.means_init, self.covariances_init, self.covariance_type, shape
@@ -262,7 +275,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
             k_means = KMeans(self.n_components, n_init=1, random_state=rng)
             r = honour(np.eye(self.n_components)[k_means.fit(X).labels_], side)
         else:
-            r = named_start(self.init_params, X, self.n_components, rng, side)
+            r = named_start(name or self.init_params, X, self.n_components, rng, side)
         made = from_responsibilities(X, r, self._pool(), reg_covar=self.reg_covar)
         if not side.is_trivial or side.mask(self.n_components) is not None:
             made = made.with_weights(kept_alive(made.weights, len(X)))

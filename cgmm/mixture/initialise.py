@@ -12,6 +12,7 @@ r_ik   responsibilities of the start
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import cycle, islice
 from typing import cast
 
 import numpy as np
@@ -23,6 +24,9 @@ from cgmm.mixture.seeding import STARTS, Rng, draw_indices, nearest, seeds
 from cgmm.mixture.weights import closed_form
 from cgmm.network import SideInformation
 from cgmm.numerics import BoolArray, FloatArray, IntArray
+
+# The more components, the more rarely each gets a seed; from five on so many starts are tried.
+MOST_TRIED = 12
 
 
 def from_responsibilities(
@@ -207,7 +211,7 @@ def named_start(
 ) -> FloatArray:
     """Responsibilities of the start with that name, in agreement with what is known."""
     if name == "auto":
-        name = _best_informed_start(n_components, side)
+        name = starts_to_try(n_components, side)[0]
     if name in GUIDED_STARTS:
         responsibilities = GUIDED_STARTS[name](X, n_components, rng, side)
     else:
@@ -215,13 +219,21 @@ def named_start(
     return honour(responsibilities, side)
 
 
-def _best_informed_start(n_components: int, side: SideInformation) -> str:
-    """The start that makes most of what is known; see the table in benchmarks/starts.py."""
+def starts_to_try(n_components: int, side: SideInformation) -> list[str]:
+    """The starts that "auto" means, the best informed first; see the table in benchmarks/starts.py.
+
+    Labels of all classes leave nothing to choose, and points alone are worth one start. All else
+    leaves room for a bad draw: chunklets of some classes only, seeds that share a group.
+    """
     mask = side.mask(n_components)
-    if mask is not None and (mask.sum(axis=1) == 1).any():
-        return "labels"
-    n_chunklets = np.count_nonzero(np.bincount(side.node_of) >= 2)
-    return "chunklets" if n_chunklets >= n_components else "k-means++"
+    known = set() if mask is None else set(mask.argmax(axis=1)[mask.sum(axis=1) == 1])
+    if len(known) == n_components:
+        return ["labels"]
+    if n_components == 1 or (mask is None and side.is_trivial):
+        return ["k-means++"]
+    kinds = ["labels"] * bool(known) + ["chunklets"] * (not side.nodes_are_points) + ["k-means++"]
+    n_starts = min(2 * (n_components + 1), MOST_TRIED)
+    return list(islice(cycle(kinds), n_starts))
 
 
 def kept_alive(weights: FloatArray, n_points: int) -> FloatArray:
