@@ -34,9 +34,9 @@ from cgmm.inference.feasible import Hint
 from cgmm.kmeans.engine_assignment import engine_rule
 from cgmm.kmeans.loop import Nodes, Rule, lloyd, nearest_rule
 from cgmm.kmeans.runs import Run, growing
-from cgmm.kmeans.seeds import SEEDINGS
+from cgmm.kmeans.seeds import SEEDINGS, most_promising, starts_to_try
 from cgmm.mixture import best_of, last_of
-from cgmm.network import Engine, NetworkError, SideInformation, edgeless
+from cgmm.network import Engine, Graph, NetworkError, SideInformation, edgeless
 from cgmm.numerics import FloatArray, IntArray, check_ranges, warn_caller
 
 # Iterations of plain K-means that hint at an assignment which breaks no relation.
@@ -50,7 +50,7 @@ class ConstrainedKMeans(
 
     _parameter_constraints = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions(set(SEEDINGS)), "array-like"],
+        "init": [StrOptions({"auto", *SEEDINGS}), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -102,7 +102,7 @@ class ConstrainedKMeans(
         tol = self.tol * X.var(axis=0).mean()
 
         def hint() -> IntArray:
-            centres = self._start(X, chunklets, rng) - offset
+            centres = self._starts(X, chunklets, side.graph, rng)[0] - offset
             plain = lloyd(nodes, edgeless(side.n_nodes), centres, nearest_rule)
             # This run is not one to keep: an interrupt within it ends the fit.
             return deque(growing(plain, tol, HINT_ITERATIONS), maxlen=1).pop().step.labels
@@ -110,7 +110,8 @@ class ConstrainedKMeans(
         rule = self._rule(side, make_rule, rng, hint)
 
         def one_run(number: int) -> Run:
-            centres = self._start(X, chunklets, rng) - offset
+            starts = [start - offset for start in self._starts(X, chunklets, side.graph, rng)]
+            centres = most_promising(starts, nodes, side.graph, rule)
             steps = lloyd(nodes, side.graph, centres, rule)
             return last_of(growing(steps, tol, self.max_iter, self.verbose, number))
 
@@ -140,10 +141,13 @@ class ConstrainedKMeans(
         """A start that is given is the same in every run."""
         return self.n_init if isinstance(self.init, str) else 1
 
-    def _start(self, X: FloatArray, chunklets: IntArray, rng: Rng) -> FloatArray:
-        """(K, D) the centres of the start."""
+    def _starts(
+        self, X: FloatArray, chunklets: IntArray, graph: Graph, rng: Rng
+    ) -> list[FloatArray]:
+        """Centres (K, D) to be tried."""
         if isinstance(self.init, str):
-            return SEEDINGS[self.init](X, chunklets, self.n_clusters, rng)
+            names = starts_to_try(self.init, self.n_clusters, chunklets, graph)
+            return [SEEDINGS[name](X, chunklets, self.n_clusters, rng) for name in names]
         centres = np.array(self.init, dtype=np.float64)
         shape = (self.n_clusters, X.shape[1])
         if centres.shape != shape or not np.isfinite(centres).all():
@@ -151,7 +155,7 @@ class ConstrainedKMeans(
                 f"init has shape {centres.shape}; as centres it must have (K, D) = {shape}, and "
                 "hold finite numbers."
             )
-        return centres
+        return [centres]
 
     def _store(self, run: Run, side: SideInformation, offset: FloatArray) -> None:
         self.cluster_centers_ = run.step.centres + offset

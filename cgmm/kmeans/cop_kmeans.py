@@ -25,10 +25,12 @@ class COPKMeans(ConstrainedKMeans):
     ----------
     n_clusters : int, default=8
         K.
-    init : {"chunklets", "k-means++", "random"} or (K, D) array, default="chunklets"
+    init : {"auto", "chunklets", "k-means++", "random"} or (K, D) array, default="auto"
         Where centres start: at large chunklets far apart (:func:`chunklet_seeds`; without
         must-links that is k-means++), as k-means++ chooses among points, around points drawn
-        uniformly, or here.
+        uniformly, or here. "auto" tries 2 (K + 1) starts, at most 12, of the first two kinds for a
+        few iterations each, and goes on from the one of lowest objective; without relations it is
+        one start of k-means++.
     n_init : int, default=1
         Runs from different starts; the one with the lowest objective is kept. A given ``init`` is
         run once.
@@ -87,7 +89,7 @@ class COPKMeans(ConstrainedKMeans):
         self,
         n_clusters: int = 8,
         *,
-        init: str | ArrayLike = "chunklets",
+        init: str | ArrayLike = "auto",
         n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-4,

@@ -33,10 +33,12 @@ class PCKMeans(ConstrainedKMeans):
         K.
     w : float, default=1.0
         Weight of each relation in ``must_link`` and ``cannot_link``; ``inf`` makes them hard.
-    init : {"chunklets", "k-means++", "random"} or (K, D) array, default="chunklets"
+    init : {"auto", "chunklets", "k-means++", "random"} or (K, D) array, default="auto"
         Where centres start: at large chunklets far apart (:func:`chunklet_seeds`; without
         must-links that is k-means++), as k-means++ chooses among points, around points drawn
-        uniformly, or here.
+        uniformly, or here. "auto" tries 2 (K + 1) starts, at most 12, of the first two kinds for a
+        few iterations each, and goes on from the one of lowest objective; without relations it is
+        one start of k-means++.
     n_init : int, default=1
         Runs from different starts; the one with the lowest objective is kept. A given ``init`` is
         run once.
@@ -96,7 +98,7 @@ class PCKMeans(ConstrainedKMeans):
         n_clusters: int = 8,
         *,
         w: float = 1.0,
-        init: str | ArrayLike = "chunklets",
+        init: str | ArrayLike = "auto",
         n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-4,

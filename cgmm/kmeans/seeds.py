@@ -1,4 +1,6 @@
-"""Where K-means starts: seeds from chunklets, or from points alone. Chapter 11.
+"""Where K-means starts: seeds from chunklets, or from points alone, or the best of several.
+
+Chapter 11.
 
 =======  ==================================================================
 N, K     points x_i, clusters
@@ -9,12 +11,22 @@ r_ik     one where x_i is in the part that a seed stands for, else zero
 
 from __future__ import annotations
 
+from itertools import islice
+from operator import attrgetter
+
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from cgmm.inference.colour_search import Rng
+from cgmm.kmeans.loop import Nodes, Rule, Step, lloyd, nearest_rule
 from cgmm.mixture import far_points, random_points
+from cgmm.mixture.seeding import taking_turns
+from cgmm.network import Graph, edgeless
 from cgmm.numerics import FloatArray, IntArray
+
+# Each start is tried for three iterations that know chunklets alone, the best four of them for two
+# with all relations, which cost more.
+FREE_STEPS, N_KEPT, BOUND_STEPS = 3, 4, 2
 
 
 def chunklet_seeds(X: FloatArray, node_of: IntArray, n_clusters: int, rng: Rng) -> FloatArray:
@@ -84,3 +96,31 @@ def _random(X: FloatArray, node_of: IntArray, n_clusters: int, rng: Rng) -> Floa
 
 
 SEEDINGS = {"chunklets": chunklet_seeds, "k-means++": _plus_plus, "random": _random}
+
+
+# ---------------------------------------------------------------------------- several
+
+
+def starts_to_try(init: str, n_clusters: int, chunklets: IntArray, graph: Graph) -> list[str]:
+    """The names that ``init`` stands for: "auto" is one start without relations, else several."""
+    if init != "auto":
+        return [init]
+    if (chunklets.max() == len(chunklets) - 1 and len(graph.edges) == 0) or n_clusters == 1:
+        return ["chunklets"]
+    return taking_turns(["chunklets", "k-means++"], n_clusters)
+
+
+def most_promising(starts: list[FloatArray], nodes: Nodes, graph: Graph, rule: Rule) -> FloatArray:
+    """The start that a few iterations bring to the lowest objective, after these iterations."""
+    if len(starts) == 1:
+        return starts[0]
+    objective, free = attrgetter("objective"), edgeless(len(nodes.means))
+    steps = [_after(FREE_STEPS, nodes, free, start, nearest_rule) for start in starts]
+    if len(graph.edges):
+        best = sorted(steps, key=objective)[:N_KEPT]
+        steps = [_after(BOUND_STEPS, nodes, graph, step.centres, rule) for step in best]
+    return min(steps, key=objective).centres
+
+
+def _after(n_steps: int, nodes: Nodes, graph: Graph, centres: FloatArray, rule: Rule) -> Step:
+    return next(islice(lloyd(nodes, graph, centres, rule), n_steps, None))

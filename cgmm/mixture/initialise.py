@@ -12,7 +12,6 @@ r_ik   responsibilities of the start
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import cycle, islice
 from typing import cast
 
 import numpy as np
@@ -20,13 +19,10 @@ from scipy.optimize import linear_sum_assignment
 
 from cgmm.mixture.gaussian import Parameters
 from cgmm.mixture.pooling import Pooling
-from cgmm.mixture.seeding import STARTS, Rng, draw_indices, nearest, seeds
+from cgmm.mixture.seeding import STARTS, Rng, draw_indices, nearest, seeds, taking_turns
 from cgmm.mixture.weights import closed_form
 from cgmm.network import SideInformation
 from cgmm.numerics import BoolArray, FloatArray, IntArray
-
-# The more components, the more rarely each gets a seed; from five on so many starts are tried.
-MOST_TRIED = 12
 
 
 def from_responsibilities(
@@ -232,8 +228,7 @@ def starts_to_try(n_components: int, side: SideInformation) -> list[str]:
     if n_components == 1 or (mask is None and side.is_trivial):
         return ["k-means++"]
     kinds = ["labels"] * bool(known) + ["chunklets"] * (not side.nodes_are_points) + ["k-means++"]
-    n_starts = min(2 * (n_components + 1), MOST_TRIED)
-    return list(islice(cycle(kinds), n_starts))
+    return taking_turns(kinds, n_components)
 
 
 def kept_alive(weights: FloatArray, n_points: int) -> FloatArray:

@@ -9,12 +9,16 @@ r_ik   responsibilities of the start
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import cycle, islice
 
 import numpy as np
 
 from cgmm.numerics import FloatArray, IntArray, blocks
 
 Rng = np.random.RandomState
+
+# The more components, the more rarely each gets a seed; from five on so many starts are tried.
+MOST_TRIED = 12
 
 
 def nearest(X: FloatArray, centres: FloatArray) -> FloatArray:
@@ -131,6 +135,11 @@ def _squared_distances(X: FloatArray, centre: FloatArray) -> FloatArray:
         apart = X[part].T - centre[:, None]
         np.einsum("db,db->b", apart, apart, out=distances[part])
     return distances
+
+
+def taking_turns(kinds: list[str], n_components: int) -> list[str]:
+    """Names of the starts that one run tries: 2 (K + 1), at most 12, the kinds in turn."""
+    return list(islice(cycle(kinds), min(2 * (n_components + 1), MOST_TRIED)))
 
 
 def draw_indices(mass: FloatArray, n_draws: int, rng: Rng) -> IntArray:
