@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from cgmm.mixture import from_chunklets, from_labels, honour, seeds
-from cgmm.mixture.initialise import named_start
 from cgmm.network import SideInformation
 
 
@@ -58,19 +57,6 @@ def test_chunklets_start_at_their_means_and_single_points_nowhere(seed):
     z = r.argmax(axis=1)
     assert len({z[0], z[1]}) == 2
     assert z.tolist() == [z[0], z[1], z[0], z[1], z[1]]
-
-
-def test_auto_starts_from_chunklets_as_soon_as_there_are_as_many_as_components():
-    """Two pairs do for two components; an outlier, which k-means++ chooses, tells them apart."""
-    X = np.array([[0.0], [10.0], [2.0], [20.0], [1000.0]])
-    for pairs, name in (([[0, 1], [2, 3]], "chunklets"), ([[0, 1]], "k-means++")):
-        side = SideInformation.build(5, must_link=pairs)
-        auto, named = (
-            named_start(one, X, 2, np.random.RandomState(0), side) for one in ("auto", name)
-        )
-        np.testing.assert_array_equal(auto, named)
-        alone = auto[4] @ auto[:4].T
-        assert alone.any() == (name == "chunklets")
 
 
 @pytest.mark.parametrize("seed", range(5))

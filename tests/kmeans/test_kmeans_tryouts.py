@@ -1,0 +1,59 @@
+"""The default start of K-means tries several where there are relations."""
+
+import numpy as np
+import pytest
+
+from cgmm import COPKMeans, PCKMeans
+from cgmm.kmeans.seeds import starts_to_try
+from cgmm.network import SideInformation
+from cgmm.scenarios import random_pairs
+
+# Six groups on a line, far apart: a start that misses one never finds it.
+Y = np.repeat(range(6), 20)
+X = 20.0 * Y[:, None] + np.random.default_rng(0).normal(size=(120, 1))
+
+
+@pytest.mark.parametrize("kinds", [("must_link",), ("cannot_link",), ("must_link", "cannot_link")])
+@pytest.mark.parametrize("Estimator", [COPKMeans, PCKMeans])
+def test_true_relations_do_not_spoil_a_single_run(Estimator, kinds):
+    """A group without a chunklet or a seed is merged with its neighbour by one start in several."""
+    truth = float(6 * 20 * X.reshape(6, 20).var(axis=1).mean())
+    for seed in range(10):
+        pairs = random_pairs(Y, 50, random_state=seed)._asdict()
+        model = Estimator(6, random_state=seed).fit(X, **{kind: pairs[kind] for kind in kinds})
+        assert model.inertia_ == pytest.approx(truth, rel=1e-9)
+
+
+def test_chunklets_in_some_groups_only_leave_no_group_without_a_seed():
+    """Six chunklets, all in the first five groups: their centroids seed no sixth one."""
+    must_link = [[20 * k, 20 * k + 1] for k in range(5)] + [[2, 3]]
+    truth = float(6 * 20 * X.reshape(6, 20).var(axis=1).mean())
+    for seed in range(5):
+        model = COPKMeans(6, random_state=seed)
+        assert model.fit(X, must_link=must_link).inertia_ == pytest.approx(truth, rel=1e-9)
+        model = COPKMeans(6, init="chunklets", n_init=5, random_state=seed)
+        assert model.fit(X, must_link=must_link).inertia_ > 2 * truth
+
+
+def test_what_is_known_decides_what_is_tried():
+    alone = SideInformation.build(5)
+    tied = SideInformation.build(5, must_link=[[0, 1]])
+    apart = SideInformation.build(5, cannot_link=[[0, 1]])
+    both = ["chunklets", "k-means++"]
+    for init, n_clusters, side, names in (
+        ("auto", 3, alone, ["chunklets"]),
+        ("auto", 1, tied, ["chunklets"]),
+        ("auto", 3, tied, both * 4),
+        ("auto", 3, apart, both * 4),
+        ("auto", 20, apart, both * 6),
+        ("random", 3, apart, ["random"]),
+    ):
+        assert starts_to_try(init, n_clusters, side.node_of, side.graph) == names
+
+
+@pytest.mark.parametrize("Estimator", [COPKMeans, PCKMeans])
+def test_without_relations_the_default_is_one_start(Estimator):
+    auto, named = (
+        Estimator(6, init=init, random_state=2, n_init=3).fit(X) for init in ("auto", "chunklets")
+    )
+    np.testing.assert_array_equal(auto.history_, named.history_)
