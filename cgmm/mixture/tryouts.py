@@ -19,17 +19,18 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from cgmm.inference.independent import independent
+from cgmm.mixture.initialise import kept_alive
 from cgmm.mixture.loop import FamilyPooling, Points, em
 from cgmm.mixture.prepare import Prepared
 from cgmm.mixture.prior import Prior
-from cgmm.mixture.reports import evidence
+from cgmm.mixture.reports import LastWords, evidence
 from cgmm.mixture.runs import Run
 from cgmm.mixture.weights import closed_form
 from cgmm.network import Infer, NetworkError, SideInformation, edgeless
 from cgmm.numerics import FloatArray
 
-# Every start is tried for two iterations, and the best four of them for four more.
-ROUNDS = ((2, 4), (4, 1))
+# Every start is tried for three iterations, and the best four of them for four more.
+ROUNDS = ((3, 4), (4, 1))
 
 
 class Network(NamedTuple):
@@ -89,9 +90,11 @@ def most_promising(
 
 def _network_of(prepared: Prepared, X: Points, n_components: int) -> Network:
     """The network with its engine if that is exact, else the network without its edges."""
-    side = prepared.side
-    if prepared.finds_best and prepared.answers_exactly(evidence(side, n_components)):
-        return Network(side, prepared.ready, prepared.log_z_prior, attrgetter("score"))
+    side, unary = prepared.side, evidence(prepared.side, n_components)
+    # What an engine has to say about answers that are not kept, is not said.
+    infer = LastWords(prepared.ready)
+    if prepared.answers_exactly(unary) and infer(unary).exact:
+        return Network(side, infer, prepared.log_z_prior, attrgetter("score"))
     side = side._replace(graph=edgeless(side.n_nodes))
     log_z_prior = Prior(side, independent).log_z
     return Network(side, independent(side.graph), log_z_prior, partial(prepared.rate, X))
@@ -103,7 +106,8 @@ def _tried(
 ) -> Run | None:  # fmt: skip
     """θ after a few iterations, with its evidence; None if it fails, as a collapsed one does."""
     steps = em(
-        X, theta, network.side, network.infer, pool, closed_form,
+        X, theta, network.side, network.infer, pool,
+        lambda counts: kept_alive(closed_form(counts), X.shape[0]),
         log_z_prior=lambda weights: 0.0, **options,
     )  # fmt: skip
     try:

@@ -352,7 +352,9 @@ def test_a_reader_walks_from_fit_to_a_density_in_seven_frames(monkeypatch, n_dim
     monkeypatch.setattr(gaussian, "whiten", noting)
     X = np.random.default_rng(0).normal(size=(100, n_dims))
     ConstrainedGaussianMixture(2, random_state=0, n_init=2).fit(X, must_link=[[0, 1]])
-    *iterations, labels = walks
+    # Starts that are tried take a walk of their own through the same loop.
+    *iterations, labels = [walk for walk in walks if "most_promising" not in walk]
+    assert iterations
     for walk in iterations:
         assert walk == ["fit", "best_of", "follow", "em", "e_step", "node_unaries", "log_density"]
     assert len(labels) <= 7

@@ -244,8 +244,9 @@ def test_only_the_last_answer_of_a_run_need_be_settled(after, n_warnings, n_init
     X, _, pairs, same = three_clumps(5, 40, 12)
     settles_late.after = after
     model = ConstrainedGaussianMixture(
-        2, inference=settles_late, weights="ignore", random_state=0, n_init=n_init, tol=1e-2
-    )
+        2, inference=settles_late, weights="ignore", random_state=0, n_init=n_init, tol=1e-2,
+        init_params="k-means++",
+    )  # fmt: skip
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         model.fit(X, **as_known(pairs, same, 1.0))
