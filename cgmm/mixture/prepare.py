@@ -135,7 +135,8 @@ class Prepared(NamedTuple):
         best = unary[np.arange(len(z)), z]
         together = z[self.graph.edges[:, 0]] == z[self.graph.edges[:, 1]]
         chosen = best[tied].sum() + self.graph.weights[together].sum()
-        with np.errstate(divide="ignore"):
+        # Large chunklets that must differ have a factor, of the gradient too, that rounds to zero.
+        with np.errstate(divide="ignore", invalid="ignore"):
             prior = PairwisePrior(self.side).log_z_and_counts(np.log(theta.weights))[0]
         return float(log_normalise(unary[~tied])[1].sum() + chosen - prior)
 
