@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cgmm.given import no_number, of_other_rows, read_rows, require_samples
+
 __all__ = [
     "WarnedOnce", "blocks", "check_integer", "check_labels", "check_pairs", "check_ranges",
     "log_normalise", "warn_caller",
@@ -148,19 +150,13 @@ def check_pairs(name: str, pairs: ArrayLike | None, n_points: int | None = None)
 
     Examples
     --------
-    >>> check_pairs("must_link", [[0, 2], [1, 5]], 5)
+    >>> check_pairs("must_link", [[0, 2], [1, 5]], 5)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    ValueError: must_link[1] is [1, 5]; it must name two points by index, 0 to 4.
+    ValueError: must_link[1] is [1, 5]; it must name two points by index, 0 to 4. If points were ...
     """
-    array = np.asarray(() if pairs is None else pairs)
-    if array.size == 0:
-        return np.empty((0, 2), dtype=np.intp)
-    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iuf":
-        raise ValueError(
-            f"{name} has shape {array.shape} and type {array.dtype}; it must be (P, 2), a pair of "
-            "indices a row."
-        )
+    require_samples(name, pairs, n_points)
+    array = read_rows(name, pairs, 2)
     with np.errstate(invalid="ignore"):
         whole = array.astype(np.intp)
     limit = np.inf if n_points is None else n_points
@@ -169,7 +165,7 @@ def check_pairs(name: str, pairs: ArrayLike | None, n_points: int | None = None)
         existing = "from 0 on" if n_points is None else f"0 to {n_points - 1}"
         raise ValueError(
             f"{name}[{wrong[0]}] is {array[wrong[0]].tolist()}; it must name two points by index, "
-            f"{existing}."
+            f"{existing}." + (of_other_rows(name) if (whole[wrong[0]] >= limit).any() else "")
         )
     return whole
 
@@ -216,8 +212,9 @@ def check_labels(
     allowed = {None: "", -1: " from 0, or -1 for unknown"}.get(least, f" from {least}")
     if array.dtype.kind not in "iubf":
         raise ValueError(
-            f"{name} is of type {array.dtype}; labels must be integers{allowed}. "
-            f"np.unique({name}, return_inverse=True)[1] numbers labels of any type."
+            f"{name} is of type {array.dtype}{no_number(array)}; labels must be integers{allowed}. "
+            f"cgmm.network.number_classes({name})[1] numbers labels of any type, and gives -1 to "
+            "None and NaN."
         )
     with np.errstate(invalid="ignore"):
         whole = array.astype(np.intp)
@@ -332,7 +329,7 @@ def warn_caller(message: str, category: type[Warning]) -> None:
         held.append((message, category))
         return
     level, frame = 1, sys._getframe()
-    while frame is not None and _is_own(frame):
+    while frame is not None and is_own(frame):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
 
@@ -382,7 +379,7 @@ _HELD: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("held", d
 # The warnings held back at present; None: nobody holds any.
 
 
-def _is_own(frame: FrameType) -> bool:
+def is_own(frame: FrameType) -> bool:
     """Whether a frame runs the package's code, or that of a library between it and its caller."""
     package = str(frame.f_globals.get("__name__")).partition(".")[0]
     # A doctest bears the name of its module, but calls the package as any other caller does.

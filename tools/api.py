@@ -35,6 +35,7 @@ ROOMS = {
     "cgmm.explore": "Explorers",
     "cgmm.replicate": "The papers, rerun",
     "cgmm.numerics": "Numerics",
+    "cgmm.given": "What is given",
 }
 # What scikit-learn adds to every estimator, and documents itself.
 ROUTING = (

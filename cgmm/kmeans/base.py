@@ -29,6 +29,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cgmm.given import explain_missing
 from cgmm.inference.colour_search import Rng
 from cgmm.inference.feasible import Hint
 from cgmm.kmeans.engine_assignment import engine_rule
@@ -37,10 +38,15 @@ from cgmm.kmeans.runs import Run, growing
 from cgmm.kmeans.seeds import SEEDINGS, most_promising, starts_to_try
 from cgmm.mixture import best_of, last_of
 from cgmm.network import Engine, Graph, NetworkError, SideInformation, edgeless
-from cgmm.numerics import FloatArray, IntArray, check_ranges, warn_caller
+from cgmm.network.misreadings import check_rows, warn_ignored
+from cgmm.numerics import FloatArray, IntArray, check_pairs, check_ranges, warn_caller
 
 # Iterations of plain K-means that hint at an assignment which breaks no relation.
 HINT_ITERATIONS = 20
+INSTEAD_OF_Y = (
+    "Known classes become relations by must_link=cgmm.scenarios.links_of_chunklets("
+    "cgmm.network.number_classes(y)[1])."
+)
 
 
 class ConstrainedKMeans(
@@ -79,10 +85,13 @@ class ConstrainedKMeans(
     converged_: bool
     inertia_: float
 
-    def _points(self, X: ArrayLike) -> FloatArray:
-        """The training points, checked."""
+    def _points(self, X: ArrayLike, y: object, **relations: ArrayLike | None) -> FloatArray:
+        """The training points, checked; whether what is given beside them is meant as read."""
         self._validate_params()
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=self.n_clusters)
+        warn_ignored(y, INSTEAD_OF_Y)
+        check_rows(X, **relations)
+        with explain_missing(X):
+            X = validate_data(self, X, dtype=np.float64, ensure_min_samples=self.n_clusters)
         check_ranges(X, some_may_vanish=True)
         return X
 
@@ -172,7 +181,9 @@ class ConstrainedKMeans(
 
     def _distances(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self, "cluster_centers_")
-        return cdist(validate_data(self, X, dtype=np.float64, reset=False), self.cluster_centers_)
+        with explain_missing(X):
+            X = validate_data(self, X, dtype=np.float64, reset=False)
+        return cdist(X, self.cluster_centers_)
 
     def predict(self, X: ArrayLike) -> IntArray:
         """The nearest centre of each point, taken by itself: relations bind training points only.
@@ -224,7 +235,7 @@ class ConstrainedKMeans(
 
 def with_weights(pairs: ArrayLike | None, weight: float) -> FloatArray:
     """(P, 3) rows of i, j, weight."""
-    pairs = np.empty((0, 2)) if pairs is None or np.size(pairs) == 0 else np.asarray(pairs, float)
+    pairs = check_pairs("pairs", pairs)
     return np.column_stack([pairs, np.full(len(pairs), weight)])
 
 

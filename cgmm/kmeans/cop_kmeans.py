@@ -149,6 +149,6 @@ class COPKMeans(ConstrainedKMeans):
             If the run that is kept reached ``max_iter``, was interrupted from the keyboard (what
             was reached is kept), or has empty clusters.
         """
-        X = self._points(X)
+        X = self._points(X, y, must_link=must_link, cannot_link=cannot_link)
         side = SideInformation.build(len(X), must_link=must_link, cannot_link=cannot_link)
         return self._fit(X, side, side.node_of, cop_rule, factor=1.0)

@@ -13,6 +13,8 @@ from cgmm.inference.feasible import MAX_SEARCH
 from cgmm.kmeans.base import ConstrainedKMeans, with_weights
 from cgmm.kmeans.pck_assignment import pck_rule
 from cgmm.network import Engine, SideInformation
+from cgmm.network.side_information import contracted
+from cgmm.numerics import IntArray
 
 
 class PCKMeans(ConstrainedKMeans):
@@ -163,13 +165,27 @@ class PCKMeans(ConstrainedKMeans):
         ConvergenceWarning
             As :meth:`COPKMeans.fit`.
         """
-        X = self._points(X)
-        # Each by itself: what is soft may contradict itself, but must name points.
-        chunklets = SideInformation.build(len(X), must_link=must_link).node_of
-        SideInformation.build(len(X), cannot_link=cannot_link)
-        weighted = with_weights(must_link, self.w), with_weights(cannot_link, -self.w)
-        if preferences is not None and np.size(preferences):
-            SideInformation.build(len(X), preferences=preferences)
-            weighted += (np.asarray(preferences, dtype=float),)
-        side = SideInformation.build(len(X), preferences=np.concatenate(weighted))
+        X = self._points(
+            X, y, must_link=must_link, cannot_link=cannot_link, preferences=preferences
+        )
+        chunklets, side = self._network(len(X), must_link, cannot_link, preferences)
         return self._fit(X, side, chunklets, pck_rule, factor=0.5)
+
+    def _network(
+        self,
+        n_samples: int,
+        must_link: ArrayLike | None,
+        cannot_link: ArrayLike | None,
+        preferences: ArrayLike | None,
+    ) -> tuple[IntArray, SideInformation]:
+        """(N,) the chunklets by must-links, and all relations as edges."""
+        # Weights in squared units of the data may look like probabilities and are none.
+        # Each by itself: what is soft may contradict itself, but must name points.
+        chunklets = contracted(n_samples, must_link=must_link).node_of
+        contracted(n_samples, cannot_link=cannot_link)
+        contracted(n_samples, preferences=preferences)
+        weighted = [with_weights(must_link, self.w), with_weights(cannot_link, -self.w)]
+        if preferences is not None and np.size(preferences):
+            weighted.append(np.asarray(preferences, dtype=float))
+        side = contracted(n_samples, preferences=np.concatenate(weighted))
+        return chunklets, side

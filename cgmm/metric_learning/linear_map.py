@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cgmm.given import explain_missing
 from cgmm.metric_learning.chunklets import Groups, check_chunklets, close_chunklets, group_points
+from cgmm.network.misreadings import check_rows
 from cgmm.numerics import FloatArray, check_ranges
 
 
@@ -36,7 +38,8 @@ class LinearMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             ``X @ components_.T``; nothing is centred.
         """
         check_is_fitted(self, "components_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        with explain_missing(X):
+            X = validate_data(self, X, dtype=np.float64, reset=False)
         return X @ self.components_.T
 
     def get_mahalanobis_matrix(self) -> FloatArray:
@@ -96,7 +99,9 @@ class ChunkletMap(LinearMap):
         self, X: ArrayLike, y: ArrayLike | None, must_link: ArrayLike | None, reset: bool = True
     ) -> tuple[FloatArray, Groups]:
         """The points, and the chunklets by ``y`` and ``must_link`` together."""
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2, reset=reset)
+        check_rows(X, must_link=must_link)
+        with explain_missing(X):
+            X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2, reset=reset)
         check_ranges(X)
         chunklet_of = check_chunklets(y, len(X))
         if must_link is not None:

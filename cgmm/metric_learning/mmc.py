@@ -49,6 +49,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
+from cgmm.given import explain_missing
 from cgmm.metric_learning.linear_map import LinearMap
 from cgmm.metric_learning.mmc_ascent import Ascent
 from cgmm.metric_learning.mmc_distances import Distances
@@ -60,6 +61,7 @@ from cgmm.metric_learning.mmc_space import (
     require_maximum,
     whiten_by_scatter,
 )
+from cgmm.network.misreadings import check_rows
 from cgmm.numerics import FloatArray, warn_caller
 
 
@@ -173,8 +175,8 @@ class MMC(LinearMap):
         X : (N, D) array-like
             The points.
         y : (N,) array-like, default=None
-            The class of each point, -1 where there is none: two points of one class are
-            must-linked, two of different classes cannot-linked. Any other values name classes.
+            The class of each point; -1, None or NaN where there is none: two points of one class
+            are must-linked, two of different classes cannot-linked. Any other values name classes.
         must_link : (P, 2) int array, default=None
             Pairs of points that belong near.
         cannot_link : (P, 2) int array or "rest", default=None
@@ -203,7 +205,9 @@ class MMC(LinearMap):
             nothing about them; the metric is zero there.
         """
         self._validate_params()
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        check_rows(X, must_link=must_link, cannot_link=cannot_link)
+        with explain_missing(X):
+            X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         near, far = check_relations(check_classes(X, y), must_link, cannot_link)
         far = sample_far_pairs(far, self.max_cannot_links, check_random_state(self.random_state))
         X, ranges, noise = in_units_of_range(X)

@@ -15,8 +15,9 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.random import sample_without_replacement
 
 from cgmm.metric_learning.chunklets import Groups, close_chunklets, group_points
-from cgmm.network import SideInformation
-from cgmm.numerics import FloatArray, IntArray, blocks
+from cgmm.network import SideInformation, number_classes
+from cgmm.network.classes import read_classes
+from cgmm.numerics import FloatArray, IntArray, blocks, check_pairs
 
 NO_PAIR = np.empty((0, 2), dtype=np.intp)
 
@@ -34,11 +35,9 @@ def check_classes(X: FloatArray, y: ArrayLike | None) -> IntArray:
     """(N,) integers from -1 that name the class of each point; other values are numbered."""
     if y is None:
         return np.full(len(X), -1)
-    y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"))
+    y = column_or_1d(check_array(read_classes(y), ensure_2d=False, dtype=None, input_name="y"))
     check_consistent_length(X, y)
-    if np.issubdtype(y.dtype, np.integer) and y.min() >= -1:
-        return y.astype(np.intp)
-    return np.where(y == -1, -1, np.unique(y, return_inverse=True)[1])
+    return number_classes(y)[1]
 
 
 def check_relations(
@@ -48,7 +47,7 @@ def check_relations(
     rest = isinstance(cannot_link, str)
     if rest and cannot_link != "rest":
         raise ValueError(f'cannot_link is {cannot_link!r}; it must be pairs of points, or "rest".')
-    cannot = NO_PAIR if rest or cannot_link is None else np.asarray(cannot_link)
+    cannot = NO_PAIR if rest else check_pairs("cannot_link", cannot_link, len(classes))
     labels = classes if classes.max() >= 0 else None
     side = SideInformation.build(
         len(classes), labels=labels, must_link=must_link, cannot_link=cannot

@@ -13,15 +13,17 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from cgmm.given import explain_missing
 from cgmm.inference import ENGINES
 from cgmm.inference.gibbs import Chains
 from cgmm.mixture.arranged import Arranged, named_as_points
 from cgmm.mixture.criteria import InformationCriteria
+from cgmm.mixture.density import FittedDensity
 from cgmm.mixture.loop import FamilyPooling, Points, e_step, em
 from cgmm.mixture.mixing import warn_about_chains
 from cgmm.mixture.prepare import (
@@ -38,10 +40,11 @@ from cgmm.mixture.seeding import Rng
 from cgmm.mixture.tryouts import most_promising
 from cgmm.mixture.weights import UPDATES
 from cgmm.network import SAMPLING, ApproximationWarning, Engine, SideInformation
+from cgmm.network.misreadings import check_rows, warn_ignored
 from cgmm.numerics import FloatArray, IntArray, WarnedOnce, log_normalise
 
 
-class ConstrainedMixture(InformationCriteria, DensityMixin, BaseEstimator, ABC):
+class ConstrainedMixture(FittedDensity, InformationCriteria, BaseEstimator, ABC):
     """Base of the mixtures: everything but the family of the components.
 
     A subclass stores the parameters below and says what its family does: the abstract methods.
@@ -116,14 +119,6 @@ class ConstrainedMixture(InformationCriteria, DensityMixin, BaseEstimator, ABC):
     def _parameters(self) -> Any:
         """θ from the attributes."""
 
-    @abstractmethod
-    def _draw(self, n_samples: int, rng: Rng) -> tuple[FloatArray | IntArray, IntArray]:
-        """Points from the fitted mixture, and their components."""
-
-    @abstractmethod
-    def _n_free(self) -> int:
-        """The number of free parameters."""
-
     # ------------------------------------------------------------------ fitting
 
     def fit(
@@ -143,14 +138,17 @@ class ConstrainedMixture(InformationCriteria, DensityMixin, BaseEstimator, ABC):
         X : (N, D) array-like
             The points, N ≥ K.
         y : ignored
-            Present for scikit-learn's conventions.
+            Present for scikit-learn's conventions, whose searches score by it. What is known of
+            classes goes to ``labels``.
         labels : (N,) int array or (N, K) bool array, default=None
             The component of each point, -1 where unknown; or the components still allowed.
         must_link, cannot_link : (P, 2) int array, default=None
-            Pairs of points, by index, that share a component, or do not.
+            Pairs of points, by row number, that share a component, or do not. Here and below
+            :class:`~cgmm.network.PairsAmong` where rows may be selected, as cross-validation does.
         preferences : (P, 3) array, default=None
             Rows ``i, j, log-odds`` that the two belong together; ±inf makes it hard. Finite ones
-            may add up to 1e9 on a pair, beyond which they would leave no digits of the data.
+            may add up to 1e9 on a pair, beyond which they would leave no digits of the data. From
+            certainties: :func:`cgmm.scenarios.preferences`.
 
         Returns
         -------
@@ -173,10 +171,18 @@ class ConstrainedMixture(InformationCriteria, DensityMixin, BaseEstimator, ABC):
             not mixed, in its last E-step.
         ApproximationWarning
             Once a fit, if the engine approximates where exact inference costs too much.
+        UserWarning
+            If something may be meant otherwise than it is read: ``y`` that holds -1, None or NaN
+            beside classes, or few classes and does not come from a pipeline or a search;
+            preferences all between 0 and 1; row numbers beside an index of other integers.
         """
         self._validate_params()
+        if labels is None:
+            warn_ignored(y, "Known classes: fit(X, labels=cgmm.network.number_classes(y)[1]).")
+        check_rows(X, must_link=must_link, cannot_link=cannot_link, preferences=preferences)
         continued = self._parameters() if self.warm_start and hasattr(self, "weights_") else None
-        X = self._read(X)
+        with explain_missing(X):
+            X = self._read(X)
         if continued is not None:
             require_same_shape(continued, (self.n_components, X.shape[1]))
         side = SideInformation.build(
@@ -230,7 +236,7 @@ class ConstrainedMixture(InformationCriteria, DensityMixin, BaseEstimator, ABC):
         (N,) int array
             The component of each training point.
         """
-        return self.fit(X, **known).labels_
+        return self.fit(X, y, **known).labels_
 
     def _store(self, data: Arranged, prepared: Prepared, run: Run, chains: Chains | None) -> None:
         # What may take long comes first: an interrupt then leaves no half of a fit.
@@ -258,12 +264,16 @@ class ConstrainedMixture(InformationCriteria, DensityMixin, BaseEstimator, ABC):
 
     def _log_joint(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self, "weights_")
-        return self._parameters().log_joint(self._read_new(X))
+        with explain_missing(X):
+            X = self._read_new(X)
+        return self._parameters().log_joint(X)
 
     def _tied(self, X: ArrayLike, **known: Any) -> tuple[Arranged, Prepared, Run]:
         """New points that relations tie: their network, and its posterior at the fitted θ."""
         check_is_fitted(self, "weights_")
-        points, theta = self._read_new(X), self._parameters()
+        check_rows(X, **known)
+        with explain_missing(X):
+            points, theta = self._read_new(X), self._parameters()
         sampling, inference, engine = self._asked
         side = SideInformation.build(points.shape[0], **known, sampling=sampling)
         data = Arranged.of(points, side)
@@ -334,60 +344,3 @@ class ConstrainedMixture(InformationCriteria, DensityMixin, BaseEstimator, ABC):
             X, must_link=must_link, cannot_link=cannot_link, preferences=preferences
         )
         return data.restored(run.posterior.responsibilities)
-
-    def score_samples(self, X: ArrayLike) -> FloatArray:
-        """Log-density of the mixture at each point.
-
-        Parameters
-        ----------
-        X : (N, D) array-like
-            Points.
-
-        Returns
-        -------
-        (N,) array
-            log p(x_i | θ) in nats.
-        """
-        return log_normalise(self._log_joint(X))[1]
-
-    def score(self, X: ArrayLike, y: object = None) -> float:
-        """Mean log-density of the points.
-
-        Parameters
-        ----------
-        X : (N, D) array-like
-            Points.
-        y : ignored
-            Present for scikit-learn's conventions.
-
-        Returns
-        -------
-        float
-            In nats per point.
-        """
-        return float(self.score_samples(X).mean())
-
-    def sample(self, n_samples: int = 1) -> tuple[FloatArray | IntArray, IntArray]:
-        """Draw points from the fitted mixture.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            How many.
-
-        Returns
-        -------
-        X : (n_samples, D) array
-            The points, grouped by component.
-        z : (n_samples,) int array
-            The component of each.
-
-        Raises
-        ------
-        ValueError
-            If ``n_samples`` is not positive.
-        """
-        check_is_fitted(self, "weights_")
-        if n_samples < 1:
-            raise ValueError(f"n_samples is {n_samples}; ask for at least one sample.")
-        return self._draw(n_samples, check_random_state(self.random_state))

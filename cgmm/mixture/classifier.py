@@ -13,9 +13,12 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cgmm.given import explain_missing
 from cgmm.mixture.class_mixture import ClassMixture
 from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
-from cgmm.network import Engine
+from cgmm.network import Engine, number_classes
+from cgmm.network.classes import read_classes
+from cgmm.network.misreadings import check_rows
 from cgmm.numerics import AnyArray, FloatArray, IntArray
 
 
@@ -91,8 +94,7 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
     Two labelled points, four that are not:
 
     >>> X = np.array([[0.0], [0.4], [1.0], [7.0], [7.7], [8.0]])
-    >>> y = ["early", -1, -1, -1, -1, "late"]
-    >>> y = np.array(y, dtype=object)
+    >>> y = ["early", -1, -1, None, None, "late"]
     >>> model = SemiSupervisedGaussianClassifier().fit(X, y)
     >>> model.predict([[2.0], [6.0]])
     array(['early', 'late'], dtype=object)
@@ -155,7 +157,8 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         X : (N, D) array-like
             The points.
         y : (N,) array-like
-            Their classes, -1 where unknown.
+            Their classes; -1, None or NaN where unknown. A list may hold texts and -1. The texts
+            "-1", "nan" and "" are refused, since they may be what became of an unknown class.
         must_link, cannot_link, preferences : arrays, default=None
             Relations between points, as in :meth:`cgmm.mixture.ConstrainedMixture.fit`.
 
@@ -172,17 +175,19 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
             :meth:`cgmm.mixture.ConstrainedMixture.fit` does.
         """
         self._validate_params()
-        X, y = validate_data(self, X, y, dtype=np.float64, order="F", ensure_min_samples=2)
-        known = np.array([label != -1 for label in y])
+        check_rows(X, must_link=must_link, cannot_link=cannot_link, preferences=preferences)
+        y = None if y is None else read_classes(y)
+        with explain_missing(X):
+            X, y = validate_data(self, X, y, dtype=np.float64, order="F", ensure_min_samples=2)
+        known = np.asarray(y != -1, dtype=bool)
         if not known.any():
             raise ValueError(
-                "every entry of y is -1, unknown; at least one point of each class must be "
-                "labelled. Without any label use ConstrainedGaussianMixture."
+                "every entry of y is -1, None or NaN: unknown. At least one point of each class "
+                "must be labelled. Without any label use ConstrainedGaussianMixture."
             )
+        classes, labels = number_classes(y)
         check_classification_targets(y[known])
-        self.classes_, codes = np.unique(y[known], return_inverse=True)
-        labels = np.full(len(y), -1)
-        labels[known] = codes
+        self.classes_ = classes
         self.mixture_ = self._mixture(X, labels).fit(
             X, labels=labels, must_link=must_link, cannot_link=cannot_link,
             preferences=preferences,
@@ -208,7 +213,8 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
 
     def _new(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self, "mixture_")
-        return validate_data(self, X, dtype=np.float64, reset=False)
+        with explain_missing(X):
+            return validate_data(self, X, dtype=np.float64, reset=False)
 
     def predict(
         self,
@@ -232,6 +238,7 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         (N,) array
             Entries of ``classes_``.
         """
+        check_rows(X, must_link=must_link, cannot_link=cannot_link, preferences=preferences)
         X = self._new(X)
         components = self.mixture_.predict(
             X, must_link=must_link, cannot_link=cannot_link, preferences=preferences
@@ -260,6 +267,7 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         (N, K) array
             Columns in the order of ``classes_``.
         """
+        check_rows(X, must_link=must_link, cannot_link=cannot_link, preferences=preferences)
         X = self._new(X)
         return self.mixture_.predict_proba(
             X, must_link=must_link, cannot_link=cannot_link, preferences=preferences

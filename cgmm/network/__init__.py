@@ -6,6 +6,9 @@
 :mod:`~cgmm.network.errors`                 how it refuses: impossible, or too costly
 :mod:`~cgmm.network.messages`               what one end of an edge tells the other
 :mod:`~cgmm.network.relations`              relations between points, checked and contracted
+:mod:`~cgmm.network.rows`                   which rows they speak of: names, subsets, folds
+:mod:`~cgmm.network.classes`                classes by any name, some of them unknown
+:mod:`~cgmm.network.misreadings`            what may be meant otherwise than it is read
 :mod:`~cgmm.network.evidence`               labels and sets of allowed classes
 :mod:`~cgmm.network.side_information`       all that is known beside the data, as one network
 ==========================================  ========================================================
@@ -13,6 +16,7 @@
 Chapter 4 gives labels, chapter 5 makes relations, chapters 6 and 7 the network.
 """
 
+from cgmm.network.classes import number_classes
 from cgmm.network.engine import (
     Engine, ExactInfer, Infer, Marginals, check_unary, with_most_probable,
 )  # fmt: skip
@@ -23,11 +27,13 @@ from cgmm.network.graph import (
 )  # fmt: skip
 from cgmm.network.messages import edge_message
 from cgmm.network.relations import must_link_chain
+from cgmm.network.rows import PairsAmong, positions, related_groups
 from cgmm.network.side_information import SAMPLING, SideInformation
 
 __all__ = [
     "SAMPLING", "ApproximationWarning", "Engine", "ExactInfer", "Graph", "Infer", "Marginals",
-    "NetworkError", "SideInformation", "TooCostlyError", "are_disjoint_pairs", "check_unary",
-    "connected_components", "edge_message", "edgeless", "log_weight", "must_link_chain",
-    "require_edgeless", "simplify", "spanning_forest", "with_most_probable",
+    "NetworkError", "PairsAmong", "SideInformation", "TooCostlyError", "are_disjoint_pairs",
+    "check_unary", "connected_components", "edge_message", "edgeless", "log_weight",
+    "must_link_chain", "number_classes", "positions", "related_groups", "require_edgeless",
+    "simplify", "spanning_forest", "with_most_probable",
 ]  # fmt: skip

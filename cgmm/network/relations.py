@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
+from cgmm.given import read_rows, require_samples
 from cgmm.network.graph import Graph, simplify
 from cgmm.numerics import FloatArray, IntArray, check_pairs
 
@@ -44,13 +45,8 @@ def read_relations(
 
 def _preferences(value: ArrayLike | None, n_samples: int) -> tuple[IntArray, FloatArray]:
     """Pairs (P, 2) and their log-odds (P,), without those that say nothing."""
-    if value is None or np.size(value) == 0:
-        return np.empty((0, 2), dtype=np.intp), np.empty(0)
-    array = np.asarray(value, dtype=float)
-    if array.ndim != 2 or array.shape[1] != 3:
-        raise ValueError(
-            f"preferences has shape {array.shape}; it must be (P, 3), rows of i, j, log-odds."
-        )
+    require_samples("preferences", value, n_samples)
+    array = read_rows("preferences", value, 3).astype(float)
     pairs, odds = check_pairs("preferences", array[:, :2], n_samples), array[:, 2]
     wrong = np.flatnonzero(np.isnan(odds) | ((pairs[:, 0] == pairs[:, 1]) & (odds == -np.inf)))
     if len(wrong):

@@ -23,8 +23,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cgmm.network.evidence import read_evidence
-from cgmm.network.graph import Graph
+from cgmm.network.graph import Graph, simplify
+from cgmm.network.misreadings import warn_of_certainties
 from cgmm.network.relations import closure, contract_edges, first_of_nodes, read_relations
+from cgmm.network.rows import selected_rows
 from cgmm.numerics import AnyArray, BoolArray, FloatArray, IntArray
 
 SAMPLING = ("points", "chunklets")
@@ -69,14 +71,17 @@ class SideInformation(NamedTuple):
             N, at least one.
         labels : (N,) int array or (N, K) bool array, default=None
             The class of each point, -1 where unknown; or for each point the classes still allowed.
+            Classes that have names: :func:`~cgmm.network.number_classes`.
         must_link : (P, 2) int array, default=None
-            Pairs of points that share a component. Transitive: chains are closed.
+            Pairs of points that share a component, by row number. Transitive: chains are closed.
+            From names of points: :func:`~cgmm.network.positions`.
         cannot_link : (P, 2) int array, default=None
             Pairs of points that do not share a component.
         preferences : (P, 3) array, default=None
             Rows ``i, j, log-odds``: how much more probable than not it is that the two belong
             together (2 W^p of lu2007, whose eq. 2.15 reads log-odds = logit γ). ``inf`` is a
             must-link, ``-inf`` a cannot-link. Several on one pair add, as independent reports do.
+            From certainties γ: :func:`cgmm.scenarios.preferences`.
         sampling : {"points", "chunklets"}, default="points"
             What is drawn independently: points, so that a chunklet's prior is π_k to the power of
             its size (assumption 2 of shental2003, PPC), or chunklets, so that it is π_k
@@ -93,6 +98,11 @@ class SideInformation(NamedTuple):
             If an array has the wrong shape or names a point that does not exist, or if relations
             contradict each other; the chain of must-links that clashes is shown.
 
+        Warns
+        -----
+        UserWarning
+            If all preferences lie between 0 and 1, as probabilities do.
+
         Examples
         --------
         >>> side = SideInformation.build(5, must_link=[[0, 3], [3, 1]], cannot_link=[[1, 4]])
@@ -101,20 +111,11 @@ class SideInformation(NamedTuple):
         >>> side.graph.edges, side.graph.weights
         (array([[0, 2]]), array([-inf]))
         """
-        if n_samples < 1:
-            raise ValueError(f"n_samples is {n_samples}; there must be at least one point.")
-        if sampling not in SAMPLING:
-            raise ValueError(f"sampling is {sampling!r}; it must be one of {SAMPLING}.")
-        must, edges, weights = read_relations(n_samples, must_link, cannot_link, preferences)
-        node_of = closure(n_samples, must)
-        n_nodes = int(node_of.max()) + 1
-        graph = contract_edges(n_nodes, node_of, edges, weights, must)
-        sizes = np.bincount(node_of).astype(float)
-        multiplicity = sizes if sampling == "points" else np.ones(n_nodes)
-        node_labels, allowed = read_evidence(n_samples, labels, node_of, must)
-        first = first_of_nodes(node_of)
-        side = cls(node_of, multiplicity, graph, node_labels, allowed, must, first)
-        _require_labels_apart(side)
+        side = contracted(
+            n_samples, labels=labels, must_link=must_link, cannot_link=cannot_link,
+            preferences=preferences, sampling=sampling,
+        )  # fmt: skip
+        warn_of_certainties(preferences)
         return side
 
     @property
@@ -205,6 +206,56 @@ class SideInformation(NamedTuple):
             yield slice(node, node + count), [slice(point + m, end, size) for m in range(size)]
             node, point = node + count, end
 
+    def restrict(self, rows: ArrayLike | slice) -> SideInformation:
+        """What is known of some of the points, by themselves.
+
+        Parameters
+        ----------
+        rows : (n,) int array, (N,) bool array or slice
+            The points that are left, in their new order.
+
+        Returns
+        -------
+        SideInformation
+            Of n points. What must-links through points that are left out imply remains: their
+            chunklets, and labels and edges of these. A chunklet that is left out altogether takes
+            its edges along.
+
+        Raises
+        ------
+        ValueError
+            If no point is left, or one is named twice.
+
+        Examples
+        --------
+        >>> side = SideInformation.build(5, must_link=[[0, 3], [3, 1]], cannot_link=[[3, 4]])
+        >>> side.restrict([4, 1, 0]).node_of, side.restrict([4, 1, 0]).graph.edges
+        (array([0, 1, 1]), array([[0, 1]]))
+        """
+        rows = selected_rows(rows, len(self.node_of))
+        nodes, first, node_of = np.unique(
+            self.node_of[rows], return_index=True, return_inverse=True
+        )
+        order = np.argsort(first)
+        nodes, node_of = nodes[order], np.argsort(order)[node_of]
+        place = np.full(self.n_nodes, -1)
+        place[nodes] = np.arange(len(nodes))
+        ends = place[self.graph.edges]
+        kept = (ends >= 0).all(axis=1)
+        labels = None if self.labels is None else self.labels[nodes]
+        return SideInformation(
+            node_of=node_of,
+            multiplicity=(
+                np.bincount(node_of).astype(float) if self.points_are_sampled
+                else self.multiplicity[nodes]
+            ),
+            graph=simplify(Graph(len(nodes), ends[kept], self.graph.weights[kept])),
+            labels=None if labels is None or labels.max() < 0 else labels,
+            allowed=None if self.allowed is None else self.allowed[nodes],
+            must_link=_chained(node_of),
+            first_points=np.sort(first),
+        )  # fmt: skip
+
     def by_size(self) -> tuple[IntArray, SideInformation]:
         """Sort nodes by size and points by node, so that the work on nodes runs along memory.
 
@@ -283,6 +334,40 @@ class SideInformation(NamedTuple):
                 f"components, numbered from 0; use n_components={self.labels.max() + 1} or more."
             )
         return (self.labels[:, None] == -1) | (self.labels[:, None] == np.arange(n_components))
+
+
+def contracted(
+    n_samples: int,
+    *,
+    labels: ArrayLike | None = None,
+    must_link: ArrayLike | None = None,
+    cannot_link: ArrayLike | None = None,
+    preferences: ArrayLike | None = None,
+    sampling: str = "points",
+) -> SideInformation:
+    """As :meth:`SideInformation.build`, in whatever unit preferences are."""
+    if n_samples < 1:
+        raise ValueError(f"n_samples is {n_samples}; there must be at least one point.")
+    if sampling not in SAMPLING:
+        raise ValueError(f"sampling is {sampling!r}; it must be one of {SAMPLING}.")
+    must, edges, weights = read_relations(n_samples, must_link, cannot_link, preferences)
+    node_of = closure(n_samples, must)
+    n_nodes = int(node_of.max()) + 1
+    graph = contract_edges(n_nodes, node_of, edges, weights, must)
+    sizes = np.bincount(node_of).astype(float)
+    multiplicity = sizes if sampling == "points" else np.ones(n_nodes)
+    node_labels, allowed = read_evidence(n_samples, labels, node_of, must)
+    first = first_of_nodes(node_of)
+    side = SideInformation(node_of, multiplicity, graph, node_labels, allowed, must, first)
+    _require_labels_apart(side)
+    return side
+
+
+def _chained(node_of: IntArray) -> IntArray:
+    """Must-links that tie the points of each node, one to the next."""
+    order = np.argsort(node_of, kind="stable")
+    same = np.flatnonzero(np.diff(node_of[order]) == 0)
+    return np.column_stack([order[same], order[same + 1]])
 
 
 def _require_labels_apart(side: SideInformation) -> None:

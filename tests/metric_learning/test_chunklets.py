@@ -79,7 +79,7 @@ def test_points_that_coincide_leave_exact_zeros():
         ([0, 0, -2], r"chunklet_of\[2\] is -2; it must be an integer from 0"),
         ([0, 0.5, 0], r"chunklet_of\[1\] is 0.5"),
         ([0, 0, np.nan], r"chunklet_of\[2\] is nan"),
-        (["a", "a", "b"], r"chunklet_of is of type .*return_inverse=True.* numbers labels"),
+        (["a", "a", "b"], r"chunklet_of is of type .*number_classes.* numbers labels"),
     ],
 )
 def test_chunklets_that_are_none(y, message):

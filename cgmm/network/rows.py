@@ -1,0 +1,247 @@
+"""Which rows relations speak of: names of points, subsets of them, and what may be cut. Chapter 5.
+
+A relation holds row numbers, which mean other points as soon as rows are left out. So relations
+that travel say how many rows there are, :class:`PairsAmong`: scikit-learn then selects them with
+the rows, in cross-validation, searches and ``train_test_split`` alike.
+
+=====  ==============================================================
+N      number of rows, i.e. of points
+P      number of relations, one a row of theirs
+rows   the points that are left, by number, by mask or as a slice
+=====  ==============================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from cgmm.given import read_rows
+from cgmm.network.relations import closure, read_relations
+from cgmm.numerics import IntArray, check_integer, check_pairs
+
+
+class PairsAmong:
+    """Relations that know among how many rows they are, so that they are selected with the rows.
+
+    To scikit-learn this is an array of one entry a row, like ``sample_weight``: it goes through
+    ``GridSearchCV.fit``, ``cross_validate``, ``train_test_split`` and pipelines, and of each
+    selection of rows the relations within it are left, renumbered. An estimator takes it wherever
+    it takes the plain array, and refuses it where the number of rows is another.
+
+    Parameters
+    ----------
+    pairs : (P, 2) int array or (P, 3) array
+        ``must_link``, ``cannot_link`` or ``preferences``.
+    n_samples : int
+        N.
+
+    Attributes
+    ----------
+    pairs : (P, 2) int array or (P, 3) array
+        The relations, checked.
+    n_samples : int
+        N.
+    shape : tuple
+        (N,), as scikit-learn asks for it.
+
+    Raises
+    ------
+    ValueError
+        If a relation does not name two of the rows; on selection, if a row is taken twice.
+
+    See Also
+    --------
+    related_groups : to split the data without cutting any relation.
+    positions : from names of points to row numbers.
+
+    Notes
+    -----
+    A relation one of whose points is left out is dropped, and with it what chains through that
+    point imply; :meth:`cgmm.network.SideInformation.restrict` keeps that.
+
+    Examples
+    --------
+    >>> must_link = PairsAmong([[0, 4], [1, 2]], 5)
+    >>> len(must_link), must_link[[4, 3, 0]]
+    (5, PairsAmong([[2, 0]], 3))
+    >>> np.asarray(must_link[1:])
+    array([[0, 1]])
+    """
+
+    def __init__(self, pairs: ArrayLike, n_samples: int):
+        check_integer("n_samples", n_samples, 1)
+        self.n_samples, self.shape = int(n_samples), (int(n_samples),)
+        self.pairs = _read_relations(pairs, self.n_samples)
+
+    def __len__(self) -> int:
+        """N."""
+        return self.n_samples
+
+    def __getitem__(self, rows: Any) -> PairsAmong:
+        """Select rows, by number, by mask or as a slice: the relations within them."""
+        # scikit-learn asks for array[rows, ...].
+        rows = selected_rows(rows[0] if isinstance(rows, tuple) else rows, self.n_samples)
+        place = np.full(self.n_samples, -1)
+        place[rows] = np.arange(len(rows))
+        ends = place[self.pairs[:, :2].astype(np.intp)]
+        within = (ends >= 0).all(axis=1)
+        kept = self.pairs[within]
+        kept[:, :2] = ends[within]
+        return PairsAmong(kept, len(rows))
+
+    def __iter__(self) -> Iterator[Any]:
+        """One by one rows mean nothing: relations are of two."""
+        raise TypeError("PairsAmong has no items; its relations are in the attribute pairs.")
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """Convert to the plain array of relations."""
+        return np.array(self.pairs, dtype=dtype)
+
+    def __repr__(self) -> str:
+        """Show the relations and N."""
+        return f"PairsAmong({self.pairs.tolist()}, {self.n_samples})"
+
+
+def _read_relations(pairs: ArrayLike, n_samples: int) -> NDArray[Any]:
+    """(P, 2) row numbers, or (P, 3) with log-odds; a copy."""
+    if np.ndim(pairs) == 2 and np.shape(pairs)[1] == 3:
+        rows = read_rows("pairs", pairs, 3).astype(float)
+        check_pairs("pairs", rows[:, :2], n_samples)
+        return rows
+    return check_pairs("pairs", pairs, n_samples).copy()
+
+
+def selected_rows(rows: Any, n_samples: int) -> IntArray:
+    """(n,) the numbers of the rows that are selected, each at most once."""
+    if not isinstance(rows, slice):
+        rows = np.asarray(rows) if np.size(rows) else slice(0)
+    numbers = np.arange(n_samples)[rows]
+    if numbers.ndim != 1 or len(numbers) == 0:
+        raise ValueError("no rows are selected; give a list of row numbers, a mask or a slice.")
+    count = np.bincount(numbers)
+    if count.max() > 1:
+        raise ValueError(
+            f"row {count.argmax()} is selected {count.max()} times; relations do not say what "
+            "holds between copies of a point. Select each row once: np.unique(rows)."
+        )
+    return numbers
+
+
+# ---------------------------------------------------------------------------- names of points
+
+
+def positions(pairs: ArrayLike, names: ArrayLike) -> PairsAmong:
+    """Relations by names of points, as relations by row numbers.
+
+    Parameters
+    ----------
+    pairs : (P, 2) or (P, 3) array-like
+        The names of two points a row, and perhaps the log-odds that they belong together: a list
+        of tuples, or columns of a table.
+    names : (N,) array-like
+        The name of each row, in order: ``X.index`` of pandas, or a column.
+
+    Returns
+    -------
+    PairsAmong
+        The relations as ``fit`` takes them, by row number among N; ``.pairs`` is the array alone.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, or two rows bear it; it is named.
+
+    Examples
+    --------
+    >>> positions([("ann", "eve"), ("bob", "ann")], ["ann", "bob", "eve"])
+    PairsAmong([[0, 2], [1, 0]], 3)
+    >>> positions([("ann", "eve", -1.5)], ["ann", "bob", "eve"])
+    PairsAmong([[0.0, 2.0, -1.5]], 3)
+    >>> positions([("ann", "Eve")], ["ann", "bob", "eve"])
+    Traceback (most recent call last):
+        ...
+    ValueError: pairs[0] names 'Eve', which is the name of no row; names begin 'ann', 'bob', 'eve'.
+    """
+    table = np.array(np.asarray(pairs, dtype=object).tolist(), dtype=object)
+    if table.size == 0:
+        return PairsAmong((), np.size(names))
+    if table.ndim != 2 or table.shape[1] not in (2, 3):
+        raise ValueError(
+            f"pairs has shape {table.shape}; it must be (P, 2), two names a row, or (P, 3), two "
+            "names and their log-odds."
+        )
+    place = _places(np.asarray(names).tolist())
+    _require_known(table, place)
+    # Names may be of any type that can be a key, so that numpy cannot look them up.
+    found = np.array([[place[i], place[j]] for i, j in table[:, :2]], dtype=np.intp)
+    if table.shape[1] == 3:
+        return PairsAmong(np.column_stack([found, table[:, 2].astype(float)]), len(place))
+    return PairsAmong(found, len(place))
+
+
+def _places(names: list[Any]) -> dict[Any, int]:
+    """The row of each name."""
+    place = dict[Any, int]()
+    for row, name in enumerate(names):
+        if place.setdefault(name, row) != row:
+            raise ValueError(
+                f"rows {place[name]} and {row} are both named {name!r}; each row needs a name of "
+                "its own. Drop the copies, or number the rows: names=range(len(X))."
+            )
+    return place
+
+
+def _require_known(table: NDArray[Any], place: dict[Any, int]) -> None:
+    """Name the first name that no row has."""
+    for row, pair in enumerate(table[:, :2]):
+        for name in pair:
+            if name not in place:
+                some = ", ".join(map(repr, list(place)[:3]))
+                raise ValueError(
+                    f"pairs[{row}] names {name!r}, which is the name of no row; names begin {some}."
+                )
+
+
+# ---------------------------------------------------------------------------- splitting
+
+
+def related_groups(
+    n_samples: int,
+    *,
+    must_link: ArrayLike | None = None,
+    cannot_link: ArrayLike | None = None,
+    preferences: ArrayLike | None = None,
+) -> IntArray:
+    """Groups of points that no relation joins to another: what a split of the data may not cut.
+
+    Parameters
+    ----------
+    n_samples : int
+        N.
+    must_link, cannot_link : (P, 2) int array, default=None
+        Pairs of points.
+    preferences : (P, 3) array, default=None
+        Rows ``i, j, log-odds``; those of zero say nothing and join nothing.
+
+    Returns
+    -------
+    (N,) int array
+        The group of each point, from 0 in the order of first points: ``groups`` of scikit-learn's
+        ``GroupKFold``, ``GroupShuffleSplit`` and ``cross_validate``.
+
+    Raises
+    ------
+    ValueError
+        If relations do not name two points.
+
+    Examples
+    --------
+    >>> related_groups(6, must_link=[[0, 4]], cannot_link=[[4, 2]])
+    array([0, 1, 0, 2, 0, 3])
+    """
+    must, edges, weights = read_relations(n_samples, must_link, cannot_link, preferences)
+    return closure(n_samples, np.concatenate([must, edges[weights != 0]]))

@@ -1,0 +1,291 @@
+"""What may be meant otherwise than it is read: folds, an index, certainties, labels in y."""
+
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    cross_val_predict,
+    cross_val_score,
+    learning_curve,
+)  # fmt: skip
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import cgmm.network
+import cgmm.scenarios
+from cgmm import (
+    MMC,
+    RCA,
+    ConstrainedCategoricalMixture,
+    ConstrainedGaussianMixture,
+    COPKMeans,
+    OnlineRCA,
+    PCKMeans,
+    SemiSupervisedGaussianClassifier,
+)  # fmt: skip
+from cgmm.network import PairsAmong, positions, related_groups
+from cgmm.scenarios import preferences, random_pairs, weight_from_certainty
+
+N = 60
+y = np.random.default_rng(0).permutation(np.repeat([0, 1], N // 2))
+X = np.random.default_rng(1).normal(size=(N, 2)) + 6 * y[:, None]
+MUST, CANNOT = random_pairs(y, 20, random_state=0)
+ESTIMATORS = {
+    "mixture": ConstrainedGaussianMixture(2, random_state=0),
+    "cop": COPKMeans(2, random_state=0),
+    "pck": PCKMeans(2, random_state=0),
+}
+
+
+class Witness(ConstrainedGaussianMixture):
+    """Writes down whether the must-links that it is fitted with join points of one class."""
+
+    true: list = []
+
+    def fit(self, X, y=None, *, must_link=None):
+        first, second = X[np.asarray(must_link)].transpose(1, 0, 2)
+        Witness.true += [*(abs(first[:, 0] - second[:, 0]) < 3)]
+        return super().fit(X, must_link=must_link)
+
+
+@pytest.fixture(autouse=True)
+def _no_other_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        yield
+
+
+# ---------------------------------------------------------------------------- cross-validation
+
+SPLITS = KFold(3, shuffle=True, random_state=0)
+WAYS = {
+    "search": lambda model, **known: GridSearchCV(model, {}, cv=SPLITS).fit(X, **known),
+    "score": lambda model, **known: cross_val_score(model, X, cv=SPLITS, params=known),
+    "predict": lambda model, **known: cross_val_predict(model, X, cv=SPLITS, params=known),
+    "curve": lambda model, **known: learning_curve(
+        model, X, None, cv=SPLITS, train_sizes=[0.5, 1.0], params=known, error_score="raise"
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("n_pairs", [len(MUST), N * 2 // 3, N], ids=["P", "as a fold", "as N"])
+def test_plain_pairs_are_refused_where_rows_are_cut(way, n_pairs):
+    """As many pairs as rows are themselves cut by scikit-learn; others arrive as they are."""
+    pairs = np.resize(MUST, (n_pairs, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ValueError, match=r"cross-validation fits to some.*PairsAmong"):
+            WAYS[way](ConstrainedGaussianMixture(2, random_state=0), must_link=pairs)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("n_pairs", [len(MUST), N], ids=["P", "as N"])
+def test_pairs_among_rows_follow_them_into_every_fold(way, n_pairs):
+    pairs = PairsAmong(np.resize(MUST, (n_pairs, 2)), N)
+    # Two classes six apart: what is true of rows can be seen in the points.
+    apart = X[:, :1] * 0 + 100.0 * y[:, None] + X
+    Witness.true = []
+    if way == "search":
+        GridSearchCV(Witness(2), {"reg_covar": [1e-6, 1e-3]}, cv=SPLITS).fit(apart, must_link=pairs)
+    else:
+        cross_val_score(Witness(2), apart, cv=SPLITS, params={"must_link": pairs})
+    assert len(Witness.true) > 5
+    assert all(Witness.true)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_estimator_refuses_and_takes_them(name):
+    for known in ({"must_link": MUST}, {"cannot_link": CANNOT}):
+        with pytest.raises(ValueError, match="cross-validation"):
+            cross_val_score(ESTIMATORS[name], X, cv=SPLITS, params=known)
+        among = {key: PairsAmong(value, N) for key, value in known.items()}
+        assert np.isfinite(cross_val_score(ESTIMATORS[name], X, cv=SPLITS, params=among)).all()
+
+
+@pytest.mark.parametrize("metric", [RCA(), OnlineRCA(random_state=0), MMC(max_iter=3)])
+def test_metrics_in_pipelines(metric):
+    pipeline = make_pipeline(metric, SemiSupervisedGaussianClassifier())
+    step, known = type(metric).__name__.lower(), {"must_link": MUST}
+    if isinstance(metric, MMC):
+        known["cannot_link"] = CANNOT
+    plain = {f"{step}__{key}": value for key, value in known.items()}
+    among = {f"{step}__{key}": PairsAmong(value, N) for key, value in known.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ValueError, match=r"cross-validation"):
+            cross_val_score(pipeline, X, y, cv=SPLITS, params=plain)
+        assert (cross_val_score(pipeline, X, y, cv=SPLITS, params=among) > 0.9).all()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_pipeline_in_a_search(n_jobs):
+    pipeline = make_pipeline(StandardScaler(), ConstrainedGaussianMixture(2, random_state=0))
+    step = "constrainedgaussianmixture__"
+    search = GridSearchCV(pipeline, {step + "covariance_type": ["full", "diag"]}, n_jobs=n_jobs)
+    search.fit(
+        X, **{step + "must_link": PairsAmong(MUST, N), step + "cannot_link": PairsAmong(CANNOT, N)}
+    )
+    # The best is fitted once more, to all rows and with all relations.
+    best = clone(search.best_estimator_)
+    best.fit(X, **{step + "must_link": MUST, step + "cannot_link": CANNOT})
+    np.testing.assert_array_equal(
+        best[-1].responsibilities_, search.best_estimator_[-1].responsibilities_
+    )
+
+
+def test_routing_of_metadata():
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = ConstrainedGaussianMixture(2, random_state=0).set_fit_request(must_link=True)
+        known = {"params": {"must_link": PairsAmong(MUST, N)}}
+        routed = cross_val_score(model, X, cv=SPLITS, **known)
+        with pytest.raises(ValueError, match="cross-validation"):
+            cross_val_score(model, X, cv=SPLITS, params={"must_link": MUST})
+    plain = ConstrainedGaussianMixture(2, random_state=0)
+    np.testing.assert_array_equal(routed, cross_val_score(plain, X, cv=SPLITS, **known))
+
+
+def test_groups_keep_relations_whole():
+    groups = related_groups(N, must_link=MUST, cannot_link=CANNOT)
+    Witness.true = []
+    cross_val_score(
+        Witness(2), X + 100.0 * y[:, None], groups=groups, cv=GroupKFold(4),
+        params={"must_link": PairsAmong(MUST, N)},
+    )  # fmt: skip
+    assert sum(Witness.true) == 3 * len(MUST)
+
+
+class Selecting(ConstrainedGaussianMixture):
+    """Somebody's own estimator, which knows the rows of a fold and selects for itself."""
+
+    def fit(self, X, y=None):
+        names = X[:, -1].astype(int)
+        pairs = np.asarray(PairsAmong(MUST, N)[names])
+        return super().fit(X[:, :-1], must_link=pairs)
+
+    def score(self, X, y=None):
+        return super().score(X[:, :-1])
+
+
+def test_who_selects_for_himself_is_left_alone():
+    numbered = np.column_stack([X, np.arange(N)])
+    assert np.isfinite(cross_val_score(Selecting(2), numbered, cv=SPLITS)).all()
+
+
+# ---------------------------------------------------------------------------- an index of X
+
+
+def test_an_index_of_integers_is_asked_about():
+    table = pd.DataFrame(X, index=np.arange(N)[::-1])
+    model = ConstrainedGaussianMixture(2, random_state=0)
+    for fit in (model.fit, SemiSupervisedGaussianClassifier().fit, model.predict):
+        with pytest.warns(
+            UserWarning, match="index of integers of its own, .* first is 59"
+        ) as told:
+            fit(table, **({"y": y} if "Semi" in str(fit) else {}), must_link=MUST)
+        assert told[0].filename == __file__
+    # Both remedies are silent, and mean different things.
+    said = re.findall(r"must_link=(cgmm\S+ [^.]*\)|cgmm[^:]*?\))[. ]", str(told[0].message) + " ")
+    scope = {"cgmm": cgmm, "must_link": MUST, "X": table}
+    by_name, by_row = (eval(remedy, scope) for remedy in said)
+    np.testing.assert_array_equal(by_name, N - 1 - MUST)
+    np.testing.assert_array_equal(by_row, MUST)
+    model.fit(table, must_link=by_name, cannot_link=positions(CANNOT, table.index))
+    model.fit(table, must_link=by_row)
+
+
+@pytest.mark.parametrize(
+    "index", [None, [f"p{i}" for i in range(N)], pd.date_range("2020-01-01", periods=N)]
+)
+def test_an_index_that_cannot_be_meant_is_not(index):
+    table = pd.DataFrame(X, index=index)
+    ConstrainedGaussianMixture(2, random_state=0).fit(table, must_link=MUST)
+
+
+# ---------------------------------------------------------------------------- certainties
+
+
+def test_certainties_in_place_of_log_odds():
+    model = ConstrainedGaussianMixture(2, random_state=0)
+    with pytest.warns(UserWarning, match=r"0.9 is a certainty of 0.711.*scenarios.preferences"):
+        model.fit(X, preferences=[[0, 1, 0.9]])
+    with pytest.warns(UserWarning, match="read as log-odds"):
+        model.predict(X, preferences=[[0, 1, 0.9], [1, 2, 0.7]])
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[0, 1, 0.9], [1, 2, -0.9]],
+        [[0, 1, 0.9], [1, 2, 1.0]],
+        [[0, 1, weight_from_certainty(0.6)]],
+        preferences(MUST, certainty=0.7),
+        preferences(MUST, CANNOT, certainty=0.512345),
+        [],
+    ],
+)
+def test_log_odds_are_not_suspected(rows):
+    """What the helper gives above all: the advice must not warn in its turn."""
+    ConstrainedGaussianMixture(2, random_state=0).fit(X, preferences=rows)
+
+
+def test_weights_of_kmeans_have_other_units():
+    PCKMeans(2, w=0.5, random_state=0).fit(X, must_link=MUST, preferences=[[0, 1, 0.9]])
+
+
+# ---------------------------------------------------------------------------- y that is ignored
+
+SOME = np.where(np.arange(N) % 3 == 0, y, -1)
+TEXTS = [None if k < 0 else "ab"[k] for k in SOME]
+IGNORES = [*ESTIMATORS.values(), ConstrainedCategoricalMixture(2, random_state=0)]
+
+
+def points_for(model):
+    return (X > 3).astype(int) if isinstance(model, ConstrainedCategoricalMixture) else X
+
+
+@pytest.mark.parametrize("labels", [SOME, SOME.astype(float), TEXTS, y, y == 1, list("ab") * 30])
+@pytest.mark.parametrize("model", IGNORES, ids=repr)
+def test_labels_that_are_not_read_are_told_of(model, labels):
+    with pytest.warns(UserWarning, match="y is not read here") as told:
+        model.fit(points_for(model), labels)
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    remedy = re.search(r"(labels|must_link)=(cgmm.*\])", str(told[0].message))
+    known = eval(remedy[2] + ")" * (remedy[1] == "must_link"), {"cgmm": cgmm, "y": labels})
+    model.fit(points_for(model), **{remedy[1]: known})
+
+
+@pytest.mark.parametrize(
+    "other", [None, X[:, 0], np.arange(N), np.zeros(N), X, np.full(N, -1), "none", 3]
+)
+def test_what_is_no_labels_is_ignored_in_silence(other):
+    ConstrainedGaussianMixture(2, random_state=0).fit(X, other)
+
+
+def test_labels_beside_y():
+    """Who gives both knows what is read."""
+    ConstrainedGaussianMixture(2, random_state=0).fit(X, y, labels=SOME)
+
+
+def test_pipelines_and_searches_by_y_are_silent():
+    pipeline = make_pipeline(StandardScaler(), ConstrainedGaussianMixture(2, random_state=0))
+    pipeline.fit(X, y)
+    GridSearchCV(pipeline, {}, scoring="adjusted_rand_score").fit(X, y)
+    cross_val_score(pipeline, X, SOME)
+
+
+def test_a_search_with_unknown_labels_warns_once():
+    model = ConstrainedGaussianMixture(2, random_state=0)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        GridSearchCV(model, {"tol": [1e-3, 1e-4]}, cv=3).fit(X, SOME)
+    assert [str(warning.message)[:19] for warning in told] == ["y is not read here:"]

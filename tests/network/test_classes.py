@@ -1,0 +1,72 @@
+"""Classes by any name: what is unknown is no class."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cgmm.network import SideInformation, number_classes
+
+UNKNOWN = (-1, -1.0, None, float("nan"), np.nan, pd.NA, pd.NaT)
+NAMES = st.one_of(
+    st.lists(st.one_of(st.sampled_from(UNKNOWN), st.sampled_from(["aa", "b", "Ä"])), min_size=1),
+    st.lists(st.one_of(st.sampled_from(UNKNOWN), st.integers(0, 5)), min_size=1),
+)
+
+
+def is_unknown(label):
+    return any(label is none for none in UNKNOWN) or label == -1
+
+
+@given(y=NAMES)
+def test_numbers_name_the_classes_and_nothing_else(y):
+    classes, numbers = number_classes(y)
+    for label, number in zip(y, numbers, strict=True):
+        assert (number == -1) if is_unknown(label) else (classes[number] == label)
+    assert classes.tolist() == sorted({label for label in y if not is_unknown(label)})
+    SideInformation.build(len(y), labels=numbers)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        pd.Series(["b", None, "a", "b"]),
+        pd.Series(["b", np.nan, "a", "b"], dtype="category"),
+        pl.Series(["b", None, "a", "b"]),
+        np.array(["b", -1, "a", "b"], dtype=object),
+        ("b", None, "a", "b"),
+    ],
+)
+def test_columns_of_tables(y):
+    classes, numbers = number_classes(y)
+    assert classes.tolist() == ["a", "b"]
+    assert numbers.tolist() == [1, -1, 0, 1]
+
+
+@pytest.mark.parametrize("y", [pd.Series([3, None, 1]), pd.Series([3, pd.NA, 1], dtype="Int64")])
+def test_columns_of_numbers(y):
+    classes, numbers = number_classes(y)
+    assert classes.tolist() == [1, 3]
+    assert numbers.tolist() == [1, -1, 0]
+
+
+@pytest.mark.parametrize("y", [np.array([2, 0, -1]), np.array([True, False]), np.array(["x", "y"])])
+def test_what_has_a_type_keeps_it(y):
+    assert number_classes(y)[0].dtype == y.dtype
+
+
+@pytest.mark.parametrize("text", ["-1", "nan", "", "-1.0"])
+def test_texts_that_nobody_can_tell_from_unknown(text):
+    y = np.array(["aa", text, "bb"])
+    with pytest.raises(ValueError, match=rf"y\[1\] is the text '{text}'.*np\.where") as info:
+        number_classes(y)
+    # The remedy is a call: it works.
+    remedy = str(info.value).partition("y=")[2].partition(", or give")[0]
+    assert number_classes(eval(remedy))[1].tolist() == [0, -1, 1]
+
+
+def test_types_without_order():
+    with pytest.raises(ValueError, match="types int and str"):
+        number_classes([1, "a", None])
