@@ -1,0 +1,15 @@
+"""The page of short answers: every snippet runs as printed, in order."""
+
+import doctest
+import re
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parents[1] / "book/howto.md"
+
+
+def test_every_snippet_runs_as_printed():
+    snippets = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    test = doctest.DocTestParser().get_doctest("\n".join(snippets), {}, "howto", str(PAGE), 0)
+    assert len(test.examples) > 80
+    assert doctest.DocTestRunner(optionflags=flags).run(test).failed == 0
