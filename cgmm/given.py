@@ -1,7 +1,7 @@
 """Relations and labels as they are given: read as tables, or refused in words. Chapter 5.
 
-What comes is named, and so is the call that turns it into what is wanted. :func:`read_rows` stands
-behind every check of relations, :func:`explain_missing` before every table of points.
+What comes is named, and so is the call that turns it into what is wanted. ``read_rows`` stands
+behind every check of relations, ``explain_missing`` before every table of points.
 
 =====  ==============================================================
 name   what the caller's argument is called
