@@ -84,6 +84,9 @@ class ClassMixture(ConstrainedGaussianMixture):
     def _pool(self) -> ClassPooling:  # type: ignore[override]
         return ClassPooling(POOLINGS[self.covariance_type])
 
+    def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[ClassParameters]:  # type: ignore[override]
+        return [self._start(X, side, rng)]
+
     def _start(self, X: FloatArray, side: SideInformation, rng: Rng) -> ClassParameters:  # type: ignore[override]
         mask = cast("BoolArray", side.mask(len(self.sizes)))
         known = side.spread(np.where(mask.sum(axis=1) == 1, mask.argmax(axis=1), -1))
