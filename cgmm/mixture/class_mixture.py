@@ -85,6 +85,7 @@ class ClassMixture(ConstrainedGaussianMixture):
         return ClassPooling(POOLINGS[self.covariance_type])
 
     def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[ClassParameters]:  # type: ignore[override]
+        # Labels of every class are known: they are the best start, and the only one.
         return [self._start(X, side, rng)]
 
     def _start(self, X: FloatArray, side: SideInformation, rng: Rng) -> ClassParameters:  # type: ignore[override]
