@@ -1,116 +1,202 @@
-"""Write the page book/api.md: what each room of the package offers, then the files behind it.
+"""Write the pages of the package, book/api/, and their place in the table of contents.
 
-    python tools/api.py          write the page
-    python tools/api.py --check  change nothing; fail if the page is stale
+    python tools/api.py          write the pages
+    python tools/api.py --check  change nothing; fail if a page is stale
 
-A room's public names are those in the ``__all__`` of its door. A file has a place of its own for
-its docstring, which says what it is for, and for public names that the door does not have.
+A room's public names are those in the ``__all__`` of its door. Each public class has a page of its
+own, and so has each file with public names that its door does not have; all else stands on the page
+of its room, file by file. The pages name what is to be shown, and Sphinx shows it:
+book/_ext/cgmm_api.py tells it how. New rooms, files and names are found without being listed here.
 """
 
 from __future__ import annotations
 
-import ast
-import inspect
 import sys
-from importlib import import_module
-from itertools import pairwise
 from pathlib import Path
-from types import ModuleType
 
-from pages import BOOK, is_check, publish
+from api_names import (
+    Name,
+    Room,
+    chapters_of,
+    first_sentence,
+    is_estimator,
+    names_of_file,
+    rooms,
+)  # fmt: skip
+from imported import find
+from pages import BOOK, ROOT, is_check, publish
 
-PAGE = BOOK / "api.md"
-ROOMS = {
-    "cgmm.primer": "The primer: every algorithm by hand",
-    "cgmm.mixture": "Mixtures",
-    "cgmm.kmeans": "K-means with relations",
-    "cgmm.metric_learning": "Metrics from relations",
-    "cgmm.network": "Networks over assignments, and side information",
-    "cgmm.inference": "Inference",
-    "cgmm.datasets": "Data",
-    "cgmm.scenarios": "Where relations come from",
-    "cgmm.metrics": "Measures of agreement",
-    "cgmm.diagnose": "Are the relations right?",
-    "cgmm.plot": "Figures",
-    "cgmm.explore": "Explorers",
-    "cgmm.replicate": "The papers, rerun",
-    "cgmm.numerics": "Numerics",
-    "cgmm.given": "What is given",
-}
-# What scikit-learn adds to every estimator, and documents itself.
-ROUTING = (
-    "set_fit_request, set_partial_fit_request, set_predict_request, set_predict_proba_request, "
-    "set_score_request"
-)
+FOLDER = BOOK / "api"
+CONTENTS = ROOT / "_toc.yml"
+# What stands in the table of contents below this line is ours, up to its end.
+ENTRY = "      - file: book/api/index\n"
+WRITTEN = "<!-- Written by tools/api.py from the package: change that, and run it. -->\n"
+# Where the members that a class inherits end: these document their own.
+ENDS = "BaseEstimator, BaseException, Generic, str, tuple"
 INTRODUCTION = """\
-# The package
-
-<!-- Written by tools/api.py from the package: change that, and run it. -->
-
-What the chapters import, room by room. N points have D dimensions, a mixture has K components; the
-shape of every array is given. Below each room stand its files, each with its letters and the
-chapter that it belongs to.
-
-```{eval-rst}
-.. automodule:: cgmm
-```
+Numbers behind a name are those of the chapters that import it. N points have D dimensions, a
+mixture has K components; the shape of every array is given.
 """
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run from the command line; return the exit status."""
-    return publish(page(), PAGE, "tools/api.py", check=is_check(__doc__, arguments))
+    check = is_check(__doc__, arguments)
+    wanted = pages()
+    spare = sorted(set(FOLDER.rglob("*.md")) - set(wanted))
+    for path in spare:
+        print(f"{path} shows what is gone: run tools/api.py")
+        if not check:
+            path.unlink()
+    stale = [path for path in wanted if not path.exists() or path.read_text("utf8") != wanted[path]]
+    for path in stale:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        publish(wanted[path], path, "tools/api.py", check=check)
+    print(f"{len(wanted) - len(stale)} of {len(wanted)} files about the package were up to date.")
+    return int(check and bool(spare or stale))
 
 
-def page() -> str:
-    """The page's text, from the package as it is now."""
-    return "\n".join([INTRODUCTION, *(_room(name, title) for name, title in ROOMS.items())])
+def pages() -> dict[Path, str]:
+    """The table of contents and every page with its text, from the package as it is now."""
+    found = {CONTENTS: _contents(), FOLDER / "index.md": _index()}
+    for room in rooms():
+        found[FOLDER / f"{room.itself.short}.md"] = _room_page(room)
+        below = FOLDER / room.itself.short
+        found |= {below / f"{one.short}.md": _class_page(room, one) for one in room.classes}
+        found |= {below / f"{file.short}.md": _file_page(file) for file in room.with_pages}
+    return found
 
 
-def _room(name: str, title: str) -> str:
-    """A room: what its door offers, then its files."""
-    door = import_module(name)
-    parts = [f"## {title}\n", _directives(door)]
-    for module in _files(door):
-        parts += [f"### {module.__name__.removeprefix('cgmm.')}\n", _directives(module)]
+def _contents() -> str:
+    """The table of contents: what others wrote, and the pages of the package at its end."""
+    before, entry, _ = CONTENTS.read_text(encoding="utf8").partition(ENTRY)
+    if not entry:
+        raise ValueError(f"{CONTENTS} has no line {ENTRY.strip()!r}: add it as the last one")
+    lines = ["        # From here to the end written by tools/api.py.", "        sections:"]
+    first = [one for room in rooms() for one in room.classes if is_estimator(one)]
+    lines += [f"          - file: {_document(one)}" for one in first]
+    for room in rooms():
+        lines.append(f"          - file: {_document(room.itself)}")
+        below = [one for one in [*room.classes, *room.with_pages] if one not in first]
+        lines += ["            sections:"] * bool(below)
+        lines += [f"              - file: {_document(one)}" for one in below]
+    return "".join([before, entry, *(f"{line}\n" for line in lines)])
+
+
+def _document(one: Name) -> str:
+    """The page of a room, a class or a file, as Sphinx calls it."""
+    return f"book/{one.name.replace('cgmm', 'api', 1).replace('.', '/')}"
+
+
+# ------------------------------------------------------------------------------------ pages
+
+
+def _index() -> str:
+    """The first page: the classes, then the rooms with their functions."""
+    classes = [one for room in rooms() for one in room.classes]
+    parts = [
+        _page("The package", [".. automodule:: cgmm"]),
+        f"{INTRODUCTION}\n## Estimators\n",
+        _rst(_table([one for one in classes if is_estimator(one)])),
+        "## Other classes\n",
+        _rst(_table([one for one in classes if not is_estimator(one)])),
+    ]
+    for room in rooms():
+        named = [one.link for one in [*room.others, *room.with_pages]]
+        about = (
+            f":doc:`{room.itself.name} </{_document(room.itself)}>`: {first_sentence(room.itself)}"
+        )
+        parts += [f"## {room.title}\n", _rst([about, "", ", ".join(named)])]
     return "\n".join(parts)
 
 
-def _files(door: ModuleType) -> list[ModuleType]:
-    """The modules of a room, in the order of their names."""
-    if not hasattr(door, "__path__"):
+def _room_page(room: Room) -> str:
+    """A room: what its door offers, then its files, each with what it is for and its functions."""
+    parts = [
+        _page(room.title, [f".. automodule:: {room.itself.name}"]),
+        _rst(_table([*room.classes, *room.others])),
+        _rst(_entries(room, room.itself)),
+    ]
+    for file in room.without_pages:
+        about = [f".. automodule:: {file.name}", "", *_entries(room, file)]
+        parts += [f"## {file.name.removeprefix('cgmm.')}\n", _rst(about)]
+    if room.with_pages:
+        parts += ["## Files with names of their own\n", _rst(_table(room.with_pages))]
+    return "\n".join(part for part in parts if part)
+
+
+def _entries(room: Room, file: Name) -> list[str]:
+    """The entries of a room that belong to a file: those that it defines and that have no page."""
+    inside = {one.name for one in room.without_pages}
+    lines = []
+    for one in room.others:
+        # What another room defines, or a file with a page, stands with the door.
+        if (one.home if one.home in inside else room.itself.name) == file.name:
+            lines += _entry(one)
+    return lines
+
+
+def _class_page(room: Room, one: Name) -> str:
+    """A class: where it is imported from, then its entry with all its members."""
+    where = [room.itself.name]
+    if one.short in find("cgmm").__all__:
+        where = ["cgmm", *where]
+    importing = " or ".join(f"``from {door} import {one.short}``" for door in where)
+    numbers = _chapters(one)
+    used = f" Chapters: {numbers}." if numbers else ""
+    about = f"{importing}; room :doc:`{room.itself.name} </{_document(room.itself)}>`.{used}"
+    return _page(one.short, [about, "", *_entry(one)])
+
+
+def _file_page(file: Name) -> str:
+    """A file with public names of its own: they are imported from it."""
+    lines = [f".. automodule:: {file.name}", ""]
+    for one in names_of_file(file):
+        lines += _entry(one)
+    return _page(file.name.removeprefix("cgmm."), lines)
+
+
+# ---------------------------------------------------------------------------------- pieces
+
+
+def _page(title: str, lines: list[str]) -> str:
+    return f"# {title}\n\n{WRITTEN}\n{_rst(lines)}"
+
+
+def _rst(lines: list[str]) -> str:
+    """Lines of reStructuredText, which docstrings are written in; nothing if there are none."""
+    text = "\n".join(lines).strip("\n")
+    return f"```{{eval-rst}}\n{text}\n```\n" if text else ""
+
+
+def _entry(one: Name) -> list[str]:
+    """The directive that shows it."""
+    kind = {"func": "function", "exc": "exception"}.get(one.role, one.role)
+    options = {
+        "class": ["   :members:", f"   :inherited-members: {ENDS}"],
+        "exception": ["   :members:", f"   :inherited-members: {ENDS}"],
+        "data": ["   :no-value:"],
+    }
+    return [f".. auto{kind}:: {one.name}", *options.get(kind, []), ""]
+
+
+def _table(names: list[Name]) -> list[str]:
+    """A row for each name: what it is, and the chapters that import it."""
+    if not names:
         return []
-    paths = sorted(Path(door.__path__[0]).glob("*.py"))
-    return [import_module(f"{door.__name__}.{p.stem}") for p in paths if p.stem != "__init__"]
+    lines = [".. list-table::", "   :class: cgmm-names", "   :header-rows: 1", ""]
+    for cells in [("Name", "What it is", "Chapters"), *map(_row, names)]:
+        lines += [f"   {' ' if n else '*'} - {cell}".rstrip() for n, cell in enumerate(cells)]
+    return lines
 
 
-def _directives(module: ModuleType) -> str:
-    """The module's docstring, its public functions and classes, and its documented constants."""
-    lines, public = [f".. automodule:: {module.__name__}"], getattr(module, "__all__", ())
-    with_members = any(_is_code(getattr(module, name)) for name in public)
-    if with_members:
-        lines += ["   :members:", f"   :exclude-members: {ROUTING}"]
-    for name in _constants(module):
-        if with_members and name in public:
-            continue
-        lines += ["", f".. autodata:: {module.__name__}.{name}", "   :no-value:"]
-    return "\n".join(["```{eval-rst}", *lines, "```\n"])
+def _row(one: Name) -> tuple[str, str, str]:
+    return one.link, first_sentence(one), _chapters(one)
 
 
-def _is_code(thing: object) -> bool:
-    return inspect.isfunction(thing) or inspect.isclass(thing)
-
-
-def _constants(module: ModuleType) -> list[str]:
-    """Names that a docstring follows where they are assigned, at the top level of the file."""
-    body = ast.parse(inspect.getsource(module)).body
-    found = []
-    for statement, after in pairwise(body):
-        documented = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
-        if documented and isinstance(statement, ast.Assign | ast.AnnAssign):
-            target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
-            found.append(ast.unparse(target))
-    return [name for name in found if not name.startswith("_")]
+def _chapters(one: Name) -> str:
+    """Numbers of the chapters that import it, each a link."""
+    return ", ".join(f":doc:`{int(stem[:2])} </book/{stem}>`" for stem in chapters_of(one))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,6 @@ THEBE_HANDLERS = {"init_thebe_core", "update_thebe_context"}
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.connect("builder-inited", disconnect_thebe)
-    app.connect("autodoc-process-docstring", keep_colons_of_attributes, priority=400)
     app.connect("doctree-read", drop_empty_table_heads)
     app.connect("doctree-read", list_general_index, priority=400)
     app.connect("html-page-context", mend_bibliography)
@@ -39,14 +38,6 @@ def disconnect_thebe(app: Sphinx) -> None:
 def _of_thebe(handler: object) -> bool:
     module = getattr(handler, "__module__", "")
     return module == "sphinx_thebe" and getattr(handler, "__name__", "") in THEBE_HANDLERS
-
-
-def keep_colons_of_attributes(
-    app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
-) -> None:
-    """Stop napoleon from reading what stands before the first colon as the attribute's type."""
-    if what in {"attribute", "property", "data"} and lines:
-        lines.insert(0, "\\ ")
 
 
 def drop_empty_table_heads(app: Sphinx, document: nodes.document) -> None:

@@ -16,6 +16,10 @@ ROOT = Path(__file__).parents[2]
 # As the Makefile has it; a test compares them.
 BUILD = ["build", ".", "--all", "-W", "-n", "--keep-going"]
 GENERATED = ["genindex", "search", "py-modindex"]
+# Of the many pages about the package, which are alike, the longest of each kind; test_package_pages
+# looks at all of them.
+PACKAGE = "book/api/"
+SAMPLE = [f"{PACKAGE}{name}" for name in ("index", "mixture", "mixture/ConstrainedGaussianMixture")]
 # For a process that is to reach no network: see no_network/sitecustomize.py.
 NO_NETWORK = {"PYTHONPATH": str(Path(__file__).parent / "no_network")}
 
@@ -23,6 +27,11 @@ NO_NETWORK = {"PYTHONPATH": str(Path(__file__).parent / "no_network")}
 def pages() -> list[str]:
     """Every page of the book that is no listing of source code, known before it is built."""
     return [*sorted(parse_toc_yaml(ROOT / "_toc.yml")), *GENERATED]
+
+
+def visited() -> list[str]:
+    """The pages that are each opened in a browser: of those about the package a sample."""
+    return [name for name in pages() if not name.startswith(PACKAGE) or name in SAMPLE]
 
 
 def build(project: Path) -> str:

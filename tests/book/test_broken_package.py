@@ -118,7 +118,7 @@ def test_a_deleted_function_fails_in_the_page_of_equations(project):
     assert re.search(r"equations\.md is stale|eq \d+: no tag in cgmm names it", said), said
 
 
-def test_a_deleted_function_fails_in_the_page_of_the_package(project):
+def test_a_deleted_function_fails_in_the_pages_of_the_package(project):
     """`make book`, of one module and of the one row in the table of equations that names it."""
     table = (ROOT / "book/equations.md").read_text(encoding="utf8").splitlines()
     (row,) = (line for line in table if "`~cgmm.metric_learning.weight_ratio`" in line)

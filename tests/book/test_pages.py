@@ -1,10 +1,13 @@
-"""Every page of the built book, opened from a plain file path with the network cut off."""
+"""Every page of the book, opened from a plain file path with the network cut off.
+
+Of those about the package a sample; test_package_pages looks at all of them.
+"""
 
 from __future__ import annotations
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from built_book import Visit, frame, pages
+from built_book import Visit, frame, visited
 
 # Without preloading: axe would ask for the style sheets, which browsers refuse on file paths.
 AXE_OPTIONS = {"resultTypes": ["violations"], "preload": False}
@@ -42,7 +45,7 @@ DECORATIVE = ".navbar-brand img"
 ENDINGS = ("png", "jpg", "jpeg", "svg", "webp", "gif")
 
 
-@pytest.fixture(scope="module", params=pages())
+@pytest.fixture(scope="module", params=visited())
 def opened(request, browser, site):
     """One page after the other; its tests share one visit, the last of them touch the page."""
     one = Visit(browser, site)

@@ -1,0 +1,209 @@
+"""How the pages about the package show what its docstrings say, and the page at their old address.
+
+tools/api.py says which pages there are, and what stands on each.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from html import escape
+from importlib import import_module
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
+from sphinx.util.inspect import getdoc
+
+INDEX = "book/api/index"
+OLD_ADDRESS = "book/api.html"
+# Of every estimator; scikit-learn's class of that name documents them.
+BASE = "https://scikit-learn.org/stable/modules/generated/sklearn.base.BaseEstimator.html"
+OF_BASE = """\
+``get_params``, ``set_params``, ``get_metadata_routing`` and the requests of metadata,
+``set_fit_request`` and the like, are those of every estimator: see scikit-learn's BaseEstimator__.
+"""
+REQUEST = re.compile(r"set_\w+_request")
+# What docutils takes for a list with one item and a list without text: the whole description is
+# "K.", or it opens with a letter of ours, as in "K. One is enough".
+ENUMERATOR = re.compile(r"^(\s+)(\(?(?:[A-Za-z]|[ivxlcdm]+|[IVXLCDM]+|\d+|#)[.)])(?=\s*$)")
+LETTER = re.compile(r"^(\s+)([A-Za-z]\.)(?=\s)")
+ROLE = re.compile(r":[a-z:]+:`[~!]?([^`<]+?)(?:\s*<[^`]*>)?`")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx. Napoleon, which turns sections into fields, comes at 500."""
+    app.add_transform(KeepQuotesOfTypes)
+    app.connect("autodoc-skip-member", skip_requests)
+    app.connect("autodoc-process-docstring", unlink_elsewhere, priority=400)
+    app.connect("autodoc-process-docstring", keep_letters, priority=400)
+    app.connect("autodoc-process-docstring", keep_colons_of_attributes, priority=400)
+    app.connect("autodoc-process-docstring", list_methods, priority=600)
+    app.connect("doctree-read", forget_inner_documents)
+    app.connect("viewcode-follow-imported", list_no_other_source)
+    app.connect("build-finished", keep_old_address)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+# ---------------------------------------------------------------------------- what docstrings say
+
+
+def skip_requests(
+    app: Sphinx, what: str, name: str, obj: object, skip: bool, options: object
+) -> bool | None:
+    """Leave out the methods that scikit-learn makes for every argument of every method."""
+    return True if REQUEST.fullmatch(name) else None
+
+
+def unlink_elsewhere(
+    app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    """Make words of what refers to pages of scikit-learn's documentation."""
+    if _is_foreign(obj):
+        lines[:] = [ROLE.sub(r"\1", line) for line in lines]
+
+
+def keep_letters(
+    app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    """Say that a description such as "K." is a sentence, and not the eleventh item of a list."""
+    for n, line in enumerate(lines):
+        lines[n] = LETTER.sub(r"\1\\\2", ENUMERATOR.sub(r"\1\\\2", line))
+
+
+def keep_colons_of_attributes(
+    app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    """Stop napoleon from reading what stands before the first colon as the attribute's type."""
+    if what in {"attribute", "property", "data"} and lines:
+        lines.insert(0, "\\ ")
+
+
+class KeepQuotesOfTypes(SphinxTransform):
+    """Leave the quotes of ``{"full", "tied"}`` as they are typed."""
+
+    # Before docutils makes quotes smart, at 750.
+    default_priority = 700
+
+    def apply(self, **options: object) -> None:
+        """Mark the types of parameters and results, which are what is emphasised in fields."""
+        for fields in self.document.findall(nodes.field_list):
+            for one in fields.findall(nodes.emphasis):
+                one["support_smartquotes"] = False
+
+
+def list_methods(
+    app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    """Close the docstring of a class with a table of its methods."""
+    found = public_methods(obj) if what in {"class", "exception"} else []
+    if not found:
+        return
+    lines += ["", ".. rubric:: Methods", "", ".. list-table::", "   :class: cgmm-names", ""]
+    for method in found:
+        lines += [f"   * - :py:meth:`~{name}.{method}`", f"     - {_summary(obj, method)}"]
+    if hasattr(obj, "get_params"):
+        lines += ["", *OF_BASE.splitlines(), "", f"__ {BASE}", ""]
+
+
+def public_methods(cls: type) -> list[str]:
+    """Methods of a class in the order of their source, its own first; none of what others document.
+
+    Those are ``object``, other classes of Python, and scikit-learn's BaseEstimator.
+    """
+    found: dict[str, None] = {}
+    for one in cls.__mro__:
+        if one.__module__.partition(".")[0] not in {"cgmm", "sklearn"}:
+            break
+        if one.__name__ == "BaseEstimator":
+            break
+        found |= dict.fromkeys(
+            name
+            for name in vars(one)
+            if not name.startswith("_") and not REQUEST.fullmatch(name)
+            if inspect.isroutine(getattr(cls, name))
+        )
+    return list(found)
+
+
+def _summary(cls: type, method: str) -> str:
+    """The first paragraph of a method's docstring, as words."""
+    text = getdoc(getattr(cls, method), allow_inherited=True, cls=cls, name=method) or ""
+    paragraph = " ".join(inspect.cleandoc(text).partition("\n\n")[0].split())
+    return ROLE.sub(r"\1", paragraph) if _is_foreign(getattr(cls, method)) else paragraph
+
+
+def _is_foreign(obj: object) -> bool:
+    return str(getattr(obj, "__module__", "")).startswith("sklearn.")
+
+
+# -------------------------------------------------------------------------------------- pages
+
+
+def forget_inner_documents(app: Sphinx, document: nodes.document) -> None:
+    """Let nodes belong to their page: myst-parser gives those of an ``eval-rst`` another document.
+
+    That one holds all of Sphinx's environment, which is then stored with every page: 30 MB each.
+    """
+    for node in document.findall():
+        node.document = document
+
+
+def list_no_other_source(app: Sphinx, module: str, name: str) -> str | None:
+    """Show the source of this package alone, not that of a method inherited from elsewhere."""
+    try:
+        home = inspect.unwrap(_find(module, name)).__module__
+    except AttributeError:
+        return None
+    return None if str(home).startswith("cgmm") else module
+
+
+def _find(module: str, name: str) -> object:
+    thing = import_module(module)
+    for part in name.split("."):
+        thing = getattr(thing, part)
+    return thing
+
+
+def keep_old_address(app: Sphinx, exception: Exception | None) -> None:
+    """Write the page where everything stood until 0.3: it leads on, entry by entry."""
+    if exception is not None or app.builder.format != "html" or INDEX not in app.env.found_docs:
+        return
+    items = []
+    for name, one in sorted(app.env.domaindata["py"]["objects"].items()):
+        target = app.builder.get_relative_uri("book/api", one.docname)
+        link = f'<a href="{escape(target)}#{one.node_id}">{escape(name)}</a>'
+        items.append(f'<li id="{one.node_id}">{link}</li>')
+    text = OLD_PAGE.format(
+        index=app.builder.get_relative_uri("book/api", INDEX), items="\n".join(items)
+    )
+    Path(app.outdir, OLD_ADDRESS).write_text(text, encoding="utf8")
+
+
+OLD_PAGE = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>The package</title>
+<script>
+addEventListener("DOMContentLoaded", () => {{
+  const entry = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  location.replace(entry?.querySelector("a").href ?? "{index}");
+}});
+</script>
+<style>:root {{ color-scheme: light dark; }} li {{ overflow-wrap: anywhere; }}</style>
+</head>
+<body>
+<main>
+<h1>The package</h1>
+<p>This page has become <a href="{index}">many</a>. What stood here is now there:</p>
+<ul>
+{items}
+</ul>
+</main>
+</body>
+</html>
+"""

@@ -1,0 +1,161 @@
+"""The pages about the package, all of them: every method has its entry, no description is empty."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+import pytest
+from bs4 import BeautifulSoup, Tag
+from built_book import PACKAGE, pages
+
+import cgmm
+
+PAGES = [name for name in pages() if name.startswith(PACKAGE)]
+# Of these classes, and of those of Python, other documentation tells.
+ELSEWHERE = {"BaseEstimator", "_MetadataRequester", "ReprHTMLMixin", "_HTMLDocumentationLinkMixin"}
+REQUEST = re.compile(r"set_\w+_request")
+CLASSES = [
+    pytest.param(f"{room}.{name}", id=f"{room}.{name}".removeprefix("cgmm."))
+    for room in sorted(f"cgmm.{module.name}" for module in iter_modules(cgmm.__path__))
+    for name in getattr(import_module(room), "__all__", ())
+    if inspect.isclass(getattr(import_module(room), name))
+]
+PHONE = {"viewport": {"width": 390, "height": 900}}
+
+
+@cache
+def soup(path: Path) -> BeautifulSoup:
+    return BeautifulSoup(path.read_text(encoding="utf8"), "html.parser")
+
+
+@cache
+def ids(path: Path) -> set[str]:
+    return set(re.findall(r'\sid="([^"]+)"', path.read_text(encoding="utf8")))
+
+
+def public_members(cls: type) -> set[str]:
+    """Methods and properties that are defined for it, in this package or in scikit-learn."""
+    found = set()
+    for one in cls.__mro__:
+        if one.__module__.startswith(("cgmm.", "sklearn.")) and one.__name__ not in ELSEWHERE:
+            found |= {
+                name for name, thing in vars(one).items()
+                if callable(thing) or isinstance(thing, property | classmethod | staticmethod)
+            }  # fmt: skip
+    return {name for name in found if not name.startswith("_") and not REQUEST.fullmatch(name)}
+
+
+def empty(article: Tag) -> list[str]:
+    """What an entry, a field, or an item of a field says nothing about."""
+    entries = [one.parent.select_one("dt") for one in article.select("dl.py > dd") if not said(one)]
+    fields = article.select("dl.field-list > dd")
+    items = [
+        item for field in fields for item in field.select("ul.simple > li, ol > li") or [field]
+    ]
+    unsaid = [one for one in [*fields, *items] if not said(one) or one.select("li:empty, ol:empty")]
+    dashed = [item for item in items if re.search(r"–\s*$", item.get_text())]
+    return [" ".join(one.get_text().split()) for one in [*entries, *unsaid, *dashed]]
+
+
+def said(element: Tag) -> str:
+    return element.get_text(strip=True)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_description_is_empty(site, name):
+    article = soup(site / f"{name}.html").select_one("article")
+    assert empty(article) == []
+    # No name of a parameter stands without type and description.
+    assert not article.select("dl.field-list > dd > strong:only-child")
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        '<dl class="py attribute"><dt>a</dt><dd><p></p></dd></dl>',
+        '<dl class="field-list"><dt>Parameters</dt><dd><p><strong>a</strong> – </p></dd></dl>',
+        '<dl class="field-list"><dt>Parameters</dt><dd><ul class="simple"><li>b – B.</li>'
+        "<li><p>a –</p><ol><li></li></ol></li></ul></dd></dl>",
+    ],
+)
+def test_an_empty_description_is_found(shown):
+    assert empty(BeautifulSoup(shown, "html.parser"))
+    full = re.sub("<p></p>|<p>a –</p>.*?</ol>|– </p>", "<p>– said.</p>", shown)
+    assert not empty(BeautifulSoup(full, "html.parser"))
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_public_method_has_its_entry(site, name):
+    room, _, short = name.rpartition(".")
+    cls = getattr(import_module(room), short)
+    page = soup(site / f"book/{name.replace('cgmm.', 'api/').replace('.', '/')}.html")
+    entries = {entry["id"] for entry in page.select("dl.py > dt[id]")}
+    assert entries >= {name, *(f"{name}.{member}" for member in public_members(cls))}
+    table = {link["href"].rpartition(".")[2] for link in page.select("table a.internal")}
+    methods = {one for one in public_members(cls) if inspect.isroutine(getattr(cls, one))}
+    assert table >= methods
+    if hasattr(cls, "get_params"):
+        assert page.select("a[href$='sklearn.base.BaseEstimator.html']")
+
+
+def test_the_first_description_is_what_the_docstring_says(site):
+    """It has been the eleventh item of a list, and no text."""
+    page = soup(site / f"{PACKAGE}mixture/ConstrainedGaussianMixture.html")
+    first = page.select_one("dl.field-list li")
+    assert first.get_text() == "n_components (int, default=1) – K."
+    types = {said(one) for one in page.select("dl.field-list em")}
+    assert '{"full", "tied", "diag", "spherical"}, default="full"' in types
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_lead_to_what_is_there(site, name):
+    path = site / f"{name}.html"
+    for link in soup(path).select("article a.internal[href]"):
+        target, _, fragment = link["href"].partition("#")
+        there = (path.parent / target).resolve() if target else path
+        assert there.exists(), link
+        assert not fragment or fragment in ids(there), link
+
+
+def test_what_chapters_show_leads_to_its_entry(site):
+    links = soup(site / "book/12_rca.html").select("article a.internal code.py-func")
+    assert {link.parent["href"].partition("#")[0] for link in links} >= {"api/metric_learning.html"}
+
+
+def test_only_this_package_is_listed(site):
+    assert {path.name for path in (site / "_modules").iterdir()} == {"cgmm", "index.html"}
+
+
+# ------------------------------------------------------------------------------ in a browser
+
+
+def test_the_old_address_leads_on(visit, site):
+    page = visit("book/api/numerics").page
+    for old, new in [
+        ("", "api/index.html"),
+        ("#cgmm.mixture.em", "api/mixture.html#cgmm.mixture.em"),
+        ("#module-cgmm.inference.gibbs", "api/inference/gibbs.html#module-cgmm.inference.gibbs"),
+    ]:
+        page.goto((site / "book/api.html").as_uri() + old)
+        page.wait_for_url(f"**/book/{new}")
+
+
+def test_the_old_address_lists_the_entries_without_scripts(visit):
+    page = visit("book/api", java_script_enabled=False).page
+    link = page.locator("[id='cgmm.mixture.em'] a")
+    assert link.get_attribute("href") == "api/mixture.html#cgmm.mixture.em"
+
+
+@pytest.mark.parametrize("step", [10, pytest.param(1, marks=pytest.mark.slow)])
+def test_pages_fit_a_telephone_and_lack_nothing(visit, step):
+    """Each tenth page, or all."""
+    one = visit("book/api/index", **PHONE)
+    for name in PAGES[::step]:
+        wide = one.open(name).evaluate("document.scrollingElement.scrollWidth - innerWidth")
+        assert wide <= 0, name
+    assert not one.complaints, "\n".join(one.complaints)
