@@ -9,6 +9,7 @@ import inspect
 import re
 from html import escape
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 from docutils import nodes
@@ -25,10 +26,9 @@ OF_BASE = """\
 ``set_fit_request`` and the like, are those of every estimator: see scikit-learn's BaseEstimator__.
 """
 REQUEST = re.compile(r"set_\w+_request")
-# What docutils takes for a list with one item and a list without text: the whole description is
-# "K.", or it opens with a letter of ours, as in "K. One is enough".
-ENUMERATOR = re.compile(r"^(\s+)(\(?(?:[A-Za-z]|[ivxlcdm]+|[IVXLCDM]+|\d+|#)[.)])(?=\s*$)")
-LETTER = re.compile(r"^(\s+)([A-Za-z]\.)(?=\s)")
+# What docutils takes for an item of a list: the whole description is "K.", which leaves an item
+# without text, or it opens with a letter of ours, as in "K. One is enough".
+ENUMERATOR = re.compile(r"^(\s+)(?=[A-Za-z]\.\s|\(?(?:\w+|#)[.)]$)")
 ROLE = re.compile(r":[a-z:]+:`[~!]?([^`<]+?)(?:\s*<[^`]*>)?`")
 
 
@@ -68,8 +68,14 @@ def keep_letters(
     app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
     """Say that a description such as "K." is a sentence, and not the eleventh item of a list."""
-    for n, line in enumerate(lines):
-        lines[n] = LETTER.sub(r"\1\\\2", ENUMERATOR.sub(r"\1\\\2", line))
+    for n, (before, line) in enumerate(pairwise(lines), start=1):
+        is_first = before.strip() and _indent(before) < _indent(line)
+        if is_first and not before.endswith("::"):
+            lines[n] = ENUMERATOR.sub(r"\1\\", line)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def keep_colons_of_attributes(
