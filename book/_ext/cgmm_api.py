@@ -29,6 +29,9 @@ REQUEST = re.compile(r"set_\w+_request")
 # What docutils takes for an item of a list: the whole description is "K.", which leaves an item
 # without text, or it opens with a letter of ours, as in "K. One is enough".
 ENUMERATOR = re.compile(r"^(\s+)(?=[A-Za-z]\.\s|\(?(?:\w+|#)[.)]$)")
+LONG_SIGNATURE = re.compile(
+    r'(?P<before><span class="sig-paren">\(</span>\s*)<dl>(?P<lines>.*?)</dl>', re.DOTALL
+)
 ROLE = re.compile(r":[a-z:]+:`[~!]?([^`<]+?)(?:\s*<[^`]*>)?`")
 
 
@@ -42,6 +45,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", list_methods, priority=600)
     app.connect("doctree-read", forget_inner_documents)
     app.connect("viewcode-follow-imported", list_no_other_source)
+    app.connect("html-page-context", mend_long_signatures)
     app.connect("build-finished", keep_old_address)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -170,6 +174,19 @@ def _find(module: str, name: str) -> object:
     for part in name.split("."):
         thing = getattr(thing, part)
     return thing
+
+
+def mend_long_signatures(
+    app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None
+) -> None:
+    """Make lines of the parameters; Sphinx makes a list of definitions that define nothing."""
+    if "body" in context:
+        context["body"] = LONG_SIGNATURE.sub(_in_lines, context["body"])
+
+
+def _in_lines(found: re.Match) -> str:
+    lines = found["lines"].replace("<dd>", "<div>").replace("</dd>", "</div>")
+    return f'{found["before"]}<div class="cgmm-parameters">{lines}</div>'
 
 
 def keep_old_address(app: Sphinx, exception: Exception | None) -> None:
