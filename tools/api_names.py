@@ -30,6 +30,7 @@ TITLES = {
     "explore": "Explorers",
     "replicate": "The papers, rerun",
     "numerics": "Numerics",
+    "given": "What is given",
 }
 
 
