@@ -339,8 +339,8 @@ def report(problem: Problem, measured: dict[str, list[Measured]]) -> None:
 
 
 def main() -> None:
-    """Measure, print what was found and write both files."""
-    options = common.options(__doc__, repeats=4)
+    """Measure, print what was found and write both files after each problem."""
+    options = common.options(__doc__, repeats=12)
     times: list[common.Row] = []
     quality: list[common.Quality] = []
     print(common.head())
@@ -356,8 +356,9 @@ def main() -> None:
                 place = "dense", problem.case, problem.size, method, repetition
                 times.append(common.Row(*place, seconds))
                 quality += [common.Quality(*place, *item) for item in found.items()]
-    common.write(options.results, times)
-    common.write_quality(options.results, quality)
+        # It takes an hour: what is measured is kept, whatever happens later.
+        common.write(options.results, times)
+        common.write_quality(options.results, quality)
 
 
 if __name__ == "__main__":
