@@ -34,14 +34,31 @@ VERDICTS = {
     "refuted": "We were wrong: it is right",
     "read": "By reading",
 }
+COPY = """\
+(errata-copy)=
+## A character, as our copy has it
+
+A wrong letter, index, factor or bracket. A machine that reads print takes a *D* for a *b* and a *j*
+for an *i* as easily as an author does, so what is printed may well be right. A check shows that
+what our copy has is not.
+"""
 INTRODUCTION = """\
 # Errata of the five documents
 
 <!-- Written by tools/errata.py from book/_data/errata.toml: change that, and run it. -->
 
 Five good texts, read closely by people who had to run them. Nothing below takes away from what
-they found; most of it is a letter, a sign or a missing condition, and all of it costs a reader an
-evening. Each entry says what is printed and what is right, in the letters of this book
+they found; most of it is a sign, a name or a missing condition, and all of it costs a reader an
+evening.
+
+What was in hand: the texts as a machine has read them from the printed pages, with their formulas
+and captions. What was not: the pages themselves, their pictures, and errata that the authors or
+publishers may have printed since. So an entry of the five sections that follow rests on more than a
+character: on what the sentences around it say, on a condition, or on numbers that contradict one
+another. What a slip in copying could have made stands apart, in {ref}`the last section
+<errata-copy>`.
+
+Each entry says what is printed and what is right, in the letters of this book
 ({doc}`notation`), and names the check that shows it: a cell of a chapter that is run whenever the
 book is tested, or a test of the package.
 
@@ -64,16 +81,21 @@ def load() -> dict[str, list[dict]]:
 def page() -> str:
     """The page's text."""
     parts = [INTRODUCTION]
+    doubtful = [("Where", "As our copy has it; what is right")]
     for source, entries in load().items():
         parts.append(f"(errata-{source})=\n## {HEADINGS[source]}\n\n{{cite:t}}`{source}`.\n")
-        parts.append(table([("Where", "Printed; what is right"), *map(_row, entries)]))
-    return "\n".join(parts)
+        sure = [entry for entry in entries if not entry.get("copy")]
+        parts.append(table([("Where", "Printed; what is right"), *map(_row, sure)]))
+        rows = (_row(entry) for entry in entries if entry.get("copy"))
+        doubtful += [(f"{{cite:t}}`{source}`, {where}", words) for where, words in rows]
+    return "\n".join([*parts, COPY, table(doubtful)])
 
 
 def _row(entry: dict) -> tuple[str, str]:
     shown = ", ".join(dict.fromkeys(map(link, entry["checks"])))
     verdict = VERDICTS[entry["verdict"]] + (f": {shown}." if shown else ".")
-    words = f"*{_sentence(entry['printed'])}*<br>{_sentence(entry['right'])}<br>{verdict}"
+    said = "As our copy has it: " * bool(entry.get("copy")) + entry["printed"]
+    words = f"*{_sentence(said)}*<br>{_sentence(entry['right'])}<br>{verdict}"
     return entry["where"], words
 
 

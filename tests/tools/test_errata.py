@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import errata
 import pytest
 from equation_grammar import load_table
@@ -20,13 +22,31 @@ def test_every_document_of_the_book_has_its_errata():
 
 @pytest.mark.parametrize(("source", "entry"), ENTRIES)
 def test_an_entry_is_complete_and_its_checks_exist(source, entry):
-    assert set(entry) == {"where", "printed", "right", "verdict", "checks"}
+    assert set(entry) - {"copy"} == {"where", "printed", "right", "verdict", "checks"}
     assert entry["verdict"] in errata.VERDICTS
     # What can be run has been run; what cannot says so.
     if entry["verdict"] == "read":
         assert not entry["checks"]
     for check in entry["checks"]:
         errata.require_existing(check)
+
+
+def test_what_may_be_a_slip_of_our_copy_stands_apart_and_says_so():
+    sure, doubtful = errata.page().split("(errata-copy)=")
+    for _, entry in ENTRIES:
+        row = errata._row(entry)[1]
+        there, elsewhere = (doubtful, sure) if entry.get("copy") else (sure, doubtful)
+        assert row in there
+        assert row not in elsewhere
+        assert ("As our copy has it" in row) == bool(entry.get("copy"))
+
+
+# A single letter of mathematics, or an index, is what machines misread.
+@pytest.mark.parametrize(("source", "entry"), ENTRIES)
+def test_an_entry_about_one_character_is_marked(source, entry):
+    symbol = r"(\$[^$]{1,24}\$|[a-zA-Z]/\d)"
+    short = re.fullmatch(rf"(over |with respect to |chunklet )?{symbol}", entry["right"])
+    assert not short or entry.get("copy")
 
 
 @pytest.mark.parametrize("name", ["02_em#no-such-cell", "test_em.py::test_no_such_test"])
