@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from cgmm.datasets import clumps, real, toys
@@ -62,5 +63,8 @@ DATASETS: dict[str, Callable[..., Dataset]] = {
         real.breast_cancer,
         real.digits,
     )
+} | {
+    "lu_set_1_near": partial(clumps.lu_set_1, near=True),
+    "lu_set_2_near": partial(clumps.lu_set_2, near=True),
 }
 """Every data set by name; :func:`~cgmm.datasets.load` looks here."""

@@ -246,3 +246,22 @@ def test_lu_set_3_is_out_of_reach_without_relations(seed):
     assert accuracy(fit_from(data.X, data.y), data) > 0.935
     assert accuracy(best_fit(data.X), data) < 0.55
     assert k_means_accuracy(data) < 0.55
+
+
+@pytest.mark.parametrize(("name", "most"), [("lu_set_1_near", 17), ("lu_set_2_near", 13.5)])
+def test_near_sets_are_within_what_figure_10_implies(name, most):
+    """Soft relations of 30 % wrong answers about half of the points outbid the rival there.
+
+    [chapter 9, eq-9-price]: w (b_rival - b_truth) > Δ. Of 100 pairs the truth contradicts 30; a
+    rival that has the share a right contradicts 30 + 40 * 2 a (1 - a).
+    """
+    data = load(name)
+    assert data.name == name
+    rival, truth = best_fit(data.X), fit_from(data.X, data.y)
+    a = accuracy(rival, data)
+    budget = np.log(0.7 / 0.3) * 40 * 2 * a * (1 - a)
+    assert 0 < len(data.X) * (rival.score(data.X) - truth.score(data.X)) < budget < most
+    assert accuracy(truth, data) > 0.9 > 0.78 > a
+    far = load(name.removesuffix("_near"))
+    ahead = best_fit(far.X).score(far.X) - fit_from(far.X, far.y).score(far.X)
+    assert len(far.X) * ahead > 2 * budget
