@@ -25,6 +25,7 @@ from pages import BOOK, is_check, publish, table
 from cgmm.replicate.sentences import report
 from cgmm.replicate.store import read_rows
 from cgmm.replicate.verdicts import (
+    KINDS,
     VERDICTS,
     Comparison,
     Found,
@@ -36,7 +37,13 @@ from cgmm.replicate.verdicts import (
 PAGE = BOOK / "comparisons.md"
 TABLE = BOOK / "_data" / "comparisons.toml"
 RESULTS = BOOK / "_data" / "replication"
-WORDS = {"reproduced": "Reproduced", "partly": "Partly", "not": "Not reproduced"}
+WORDS = {
+    "reproduced": "Reproduced",
+    "partly": "Partly",
+    "not": "Not reproduced",
+    "not tested": "Not tested",
+}
+ON = {"real": "The papers' data", "rebuilt": "Rebuilt data", "identity": "Identities"}
 BOUNDS = {"above": "at least {}", "below": "at most {}", "near": "near {}"}
 # Columns whose values speak for themselves.
 PLAIN = {"data", "method", "quantity"}
@@ -52,8 +59,19 @@ numbers again.
 Ours is the mean over realisations ± its standard error. A claim says that this mean is at least, at
 most, or near a number; the tolerance is how far on the wrong side still agrees, in the same units.
 Where a claim is about several data sets or settings, each is judged by itself. *Reproduced* means
-that the claim holds in all of them, *partly* in half of them or more, *not reproduced* in fewer.
-These words are worked out from the result files, and a test fails when one no longer follows.
+that the claim holds in all of them, *partly* in half of them or more, *not reproduced* in fewer,
+*not tested* that the runs did something else than the claim speaks of. That one method is better
+than another has no tolerance, and a difference of nothing is not better. These words are worked out
+from the result files, and a test fails when one no longer follows.
+
+What a verdict is worth depends on what it stands on. *The papers' data*: what the paper used, or a
+part of it (ten persons of thirty), or a generator whose recipe is published (waveform); of the UCI
+sets of {cite:t}`shental2003` and {cite:t}`barhillel2005`, which are named in pictures that our
+copies of the papers lack, the choice is ours. *Rebuilt data*: toy problems and scenes that were not
+published, made here after a picture, a sentence, or what other claims imply; a claim that comes out
+on them shows that it can be true, and no more. *Identities* follow from a definition or from a
+printed recipe, whatever the data: they test the program. Where a sentence can be read in several
+ways, it stands here once for each, beside the way in which it is read.
 """
 
 
@@ -108,21 +126,41 @@ def label(paper: str, figure: str) -> str:
 
 
 def summary(judged: list[Judged]) -> str:
-    """How many claims of each paper, and of all, ended how; and where some did not agree."""
-    total = Counter(one.judgement.verdict for one in judged)
-    said = ", ".join(f"{total[v]} {WORDS[v].lower()}" for v in VERDICTS)
-    rows = [("Paper", *(WORDS[v] for v in VERDICTS)), ("---", "--:", "--:", "--:")]
+    """How many claims of each kind and paper ended how; and where some did not agree."""
+    kinds = grouped(judged, "data")
     lines = []
     for paper, of_paper in grouped(judged, "paper").items():
-        count = Counter(one.judgement.verdict for one in of_paper)
-        rows.append((HEADINGS[paper], *(str(count[v]) for v in VERDICTS)))
         figures = grouped((one for one in of_paper if one.judgement.verdict == "not"), "figure")
         links = ", ".join(f"{{ref}}`{figure} <{label(paper, figure)}>`" for figure in figures)
         lines += [f"- {HEADINGS[paper]}, Figure {links}"] * bool(figures)
-    counts = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    counts = _counts("Data", {ON[kind]: kinds.get(kind, []) for kind in KINDS})
+    papers = {HEADINGS[p]: of_paper for p, of_paper in grouped(judged, "paper").items()}
+    counts += ["", *_counts("Paper", papers)]
     if lines:
         lines = ["Those that were not reproduced are among the claims of", "", *lines]
-    return "\n".join([f"Of {len(judged)} claims: {said}.", "", counts, "", *lines, ""])
+    return "\n".join([in_a_sentence(judged), "", *counts, "", *lines, ""])
+
+
+def in_a_sentence(judged: list[Judged]) -> str:
+    """The counts as the README has them, those on the papers' data apart."""
+    kinds = grouped(judged, "data")
+    count = Counter(one.judgement.verdict for one in kinds["real"])
+    said = ", ".join(f"{count[v]} {WORDS[v].lower()}" for v in VERDICTS)
+    again = [sum(one.judgement.verdict == "reproduced" for one in kinds[k]) for k in KINDS]
+    return (
+        f"Of {len(judged)} claims {len(kinds['real'])} stand on the papers' data: {said}. "
+        f"{len(kinds['rebuilt'])} stand on data that were rebuilt, of which {again[1]} were "
+        f"reproduced, and {len(kinds['identity'])} are identities, of which {again[2]} were."
+    )
+
+
+def _counts(of: str, groups: dict[str, list[Judged]]) -> list[str]:
+    """A table of verdicts, a row a group."""
+    rows = [(of, *WORDS.values()), ("---", *["--:"] * len(WORDS))]
+    for name, ours in groups.items():
+        count = Counter(one.judgement.verdict for one in ours)
+        rows.append((name, *(str(count[v]) for v in WORDS)))
+    return [f"| {' | '.join(row)} |" for row in rows]
 
 
 def _row(judged: Judged) -> tuple[str, str]:
@@ -131,7 +169,8 @@ def _row(judged: Judged) -> tuple[str, str]:
     tolerance = f", tolerance {_plain(claim.tolerance)}" if claim.tolerance else ""
     printed = re.sub(r"-(?=\d)", "−", claim.printed)
     left = [_sentence(claim.quantity), f"*Printed:* {printed}."]
-    left.append(f"*Agrees if* {bound}{tolerance}.")
+    left += [f"*Read as:* {claim.reading}."] * bool(claim.reading)
+    left.append(f"*Agrees if* {bound}{tolerance}. *On* {ON[claim.data].lower()}.")
     holding = f", in {sum(f.holds for f in found)} of {len(found)}" if len(found) > 1 else ""
     right = [f"**{WORDS[verdict]}**{holding}. {_realisations(found)}."]
     right += [_group(claim, one) for one in found]

@@ -29,8 +29,39 @@ from cgmm.numerics import FloatArray, IntArray
 from cgmm.replicate.design import Result, Setting, attempt_each, cross, paper_experiment
 from cgmm.scenarios import Relations, equal_chunklets, pairs_until, teachers
 
-# shental2003 has the same six.
+# Chosen by us: shental2003 (five sets) and barhillel2005 (six) name theirs in pictures that our
+# copies lack.
 UCI = ("iris", "wine", "breast_cancer", "ionosphere", "pima", "balance-scale")
+
+
+def standardised(X: FloatArray) -> FloatArray:
+    """Features of mean zero and variance one, without those that are constant.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+
+    Returns
+    -------
+    (N, D') array
+        D' ≤ D.
+    """
+    spread = X.std(axis=0)
+    varies = spread > 0
+    return (X[:, varies] - X[:, varies].mean(axis=0)) / spread[varies]
+
+
+def principal(X: FloatArray, n_components: int) -> FloatArray:
+    """The first principal components of the points, or all, if these are no more.
+
+    Examples
+    --------
+    >>> abs(principal(np.array([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]]), 1)).ravel()
+    array([3., 3., 0., 0.])
+    """
+    centred = X - X.mean(axis=0)
+    return centred @ np.linalg.svd(centred, full_matrices=False)[2][:n_components].T
 
 
 def taught(y: IntArray, share: float, rng: np.random.Generator) -> Relations:
@@ -162,6 +193,15 @@ def figure_10(data: Dataset, ratio: float, rng: np.random.Generator) -> Iterator
     yield from attempt_each(methods, ("balanced_rand_index",), score)
 
 
+def figure_10_reduced(data: Dataset, ratio: float, rng: np.random.Generator) -> Iterator[Result]:
+    """The same with features of one scale, of which every method gets five principal components.
+
+    [barhillel2005, sect. 6]: in high dimension the reduction before RCA is mandatory, and where the
+    chunklets are few it is PCA. Five, and the one scale, are our choice.
+    """
+    yield from figure_10(data._replace(X=principal(standardised(data.X), 5)), ratio, rng)
+
+
 def _unit_scale(X: FloatArray) -> FloatArray:
     """All features divided by one number, so that a regulariser of 1e-6 is small beside them.
 
@@ -198,6 +238,14 @@ EXPERIMENTS = (
         design=cross(UCI, (0.9, 0.7)),
         quick=(Setting("iris", (0.9,)), Setting("wine", (0.7,))),
         realisations=20,
+    ),
+    paper_experiment(
+        "barhillel2005-fig10-reduced",
+        figure_10_reduced,
+        design=cross(UCI, (0.9, 0.7)),
+        quick=(Setting("iris", (0.9,)), Setting("wine", (0.7,))),
+        realisations=20,
+        figure="10",
     ),
     paper_experiment(
         "barhillel2005-fig1",

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
@@ -36,6 +36,13 @@ from cgmm.replicate.design import Result, Setting, attempt, attempt_each, cross,
 from cgmm.scenarios import Relations, flip, preferences, random_pairs
 
 TOY = ("lu_set_1", "lu_set_2", "lu_set_3")
+
+# The sets of Figure 5 were not published. What Figure 10 implies of two of them: with 100 relations
+# of which 30 % are wrong, soft ones can win only if the truth is no more than some 17 (set 1) or
+# 13 (set 2) nats behind, and ours were 184 and 38 [chapter 9, eq-9-price].
+NEAR = ("lu_set_1_near", "lu_set_2_near")
+
+N_STARTS_NEAR = 30  # one start in seven finds the truth there, and ten may all miss it
 
 # How many relations: up to nearly all that can be had without overlap, 0.45 N.
 N_TOY = (0, 10, 30, 50, 70, 100, 130, 160)
@@ -127,11 +134,14 @@ def figures_6_to_9(data: Dataset, n_relations: int, rng: np.random.Generator) ->
     yield from attempt_each(fits, ("accuracy_train", "accuracy_test"), measure)
 
 
-def figure_10(data: Dataset, q: float, rng: np.random.Generator) -> Iterator[Result]:
+def _six_methods(
+    data: Dataset, q: float, rng: np.random.Generator, n_init: int = 10
+) -> Iterator[Result]:
     """Six methods where a relation is wrong with probability q, and half of the points are in one.
 
-    [lu2007, sect. 5.1.4]. The best of ten starts (the paper: of a hundred) by likelihood, or by
-    cost; the weight of soft-constrained K-means is, as in the paper, the one that turns out best.
+    [lu2007, sect. 5.1.4]. The best of ``n_init`` starts (the paper: of a hundred) by likelihood, or
+    by cost; the weight of soft-constrained K-means is, as in the paper, the one that turns out
+    best.
     """
     X, y, K = data.X, data.y, len(np.unique(data.y))
     true = random_pairs(y, len(y) // 4, random_state=rng)
@@ -140,14 +150,15 @@ def figure_10(data: Dataset, q: float, rng: np.random.Generator) -> Iterator[Res
     # [lu2007, eq. 5.1]
     soft = {"preferences": preferences(must_link, cannot_link, certainty=1 - q)}
     seed = int(rng.integers(2**31))
-    gmm, kmeans = mixture(K, random_state=seed), cop_kmeans(K, random_state=seed)
+    starts: dict[str, Any] = {"n_init": n_init, "random_state": seed}
+    gmm, kmeans = mixture(K, **starts), cop_kmeans(K, **starts)
 
     def labels(model: Model, **known: IntArray | FloatArray) -> IntArray:
         return model.fit(X, **known).labels_
 
     def best_soft() -> IntArray:
         weights = X.var(axis=0).sum() * 2.0 ** np.arange(-6, 5, 2)
-        models = [pck_kmeans(K, w=w, random_state=seed) for w in weights]
+        models = [pck_kmeans(K, w=w, **starts) for w in weights]
         return max((labels(model, **hard) for model in models), key=partial(matched_accuracy, y))
 
     methods: dict[str, Callable[[], IntArray]] = {
@@ -159,6 +170,16 @@ def figure_10(data: Dataset, q: float, rng: np.random.Generator) -> Iterator[Res
         "hard CKmeans": partial(labels, kmeans, **hard),
     }
     yield from attempt_each(methods, ("accuracy",), partial(accuracy, y))
+
+
+def figure_10(data: Dataset, q: float, rng: np.random.Generator) -> Iterator[Result]:
+    """Six methods with noisy relations; of each the best of ten starts."""
+    yield from _six_methods(data, q, rng)
+
+
+def figure_10_near(data: Dataset, q: float, rng: np.random.Generator) -> Iterator[Result]:
+    """The same on toy problems where the truth is not far behind; the best of thirty starts."""
+    yield from _six_methods(data, q, rng, N_STARTS_NEAR)
 
 
 def figure_2(data: Dataset, w: float, rng: np.random.Generator) -> Iterator[Result]:
@@ -188,7 +209,11 @@ def figure_2(data: Dataset, w: float, rng: np.random.Generator) -> Iterator[Resu
 
 EXPERIMENTS = (
     paper_experiment(
-        "lu2007-fig5", figure_5, design=cross(TOY), quick=(Setting("lu_set_1"),), realisations=20
+        "lu2007-fig5",
+        figure_5,
+        design=cross(TOY),
+        quick=(Setting("lu_set_1"),),
+        realisations=20,
     ),
     paper_experiment(
         "lu2007-fig6",
@@ -212,6 +237,22 @@ EXPERIMENTS = (
         design=cross([*TOY, *N_UCI], (0.15, 0.3)),
         quick=(Setting("lu_set_1", (0.15,)), Setting("iris", (0.3,))),
         realisations=20,
+    ),
+    paper_experiment(
+        "lu2007-fig6-near",
+        figures_6_to_9,
+        design=cross(NEAR, (0, 70, 160)),
+        quick=cross(NEAR[:1], (0, 70)),
+        realisations=100,
+        figure="6 and 7",
+    ),
+    paper_experiment(
+        "lu2007-fig10-near",
+        figure_10_near,
+        design=cross(NEAR, (0.15, 0.3)),
+        quick=(Setting("lu_set_1_near", (0.15,)),),
+        realisations=20,
+        figure="10",
     ),
     paper_experiment(
         "lu2007-fig2",

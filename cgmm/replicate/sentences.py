@@ -36,11 +36,12 @@ def statement(comparison: Comparison, judgement: Judgement, width: int = 72) -> 
     Examples
     --------
     >>> claim = Comparison("a", "1", "score", "high", "a-fig1", ["data"], {}, {"method": "ours"},
-    ...                    "above", 0.9, 0.0, "reproduced")
+    ...                    "above", 0.9, 0.0, "reproduced", "real")
     >>> row = {"data": "iris", "method": "ours", "realisation": "0", "value": "0.95"}
     >>> print(statement(claim, judge(claim, [row, row | {"realisation": "1"}])))
     a, Fig. 1: score
       printed  high
+      data     real
       ours     0.95 ± 0 (iris; n = 2)
       asked    above 0.9
       verdict  reproduced
@@ -56,10 +57,11 @@ def statement(comparison: Comparison, judgement: Judgement, width: int = 72) -> 
     verdict = judgement.verdict
     if verdict != "reproduced" and comparison.why:
         verdict += ". " + comparison.why
-    parts = {"printed": comparison.printed, "ours": ours, "asked": asked, "verdict": verdict}
+    parts = {"printed": comparison.printed, "read as": comparison.reading}
+    parts |= {"data": comparison.data, "ours": ours, "asked": asked, "verdict": verdict}
     title = f"{comparison.paper}, Fig. {comparison.figure}: {comparison.quantity}"
     wrapped = textwrap.wrap(title, width, subsequent_indent="  ")
-    for name, text in parts.items():
+    for name, text in parts.items():  # none, where there is only one reading
         first, more = f"  {name:<7}  ", " " * 11
         wrapped += textwrap.wrap(text, width, initial_indent=first, subsequent_indent=more)
     return "\n".join(wrapped)
@@ -85,7 +87,7 @@ def line(comparison: Comparison, judgement: Judgement, width: int = 72) -> str:
     Examples
     --------
     >>> claim = Comparison("a", "1", "score", "high", "a-fig1", ["data"], {}, {"method": "ours"},
-    ...                    "above", 0.9, 0.0, "reproduced")
+    ...                    "above", 0.9, 0.0, "reproduced", "real")
     >>> row = {"data": "iris", "method": "ours", "realisation": "0", "value": "0.95"}
     >>> line(claim, judge(claim, [row]))
     'reproduced  0.95             score'
@@ -145,7 +147,7 @@ def report(comparison: Comparison, judgement: Judgement) -> list[str]:
     Examples
     --------
     >>> claim = Comparison("a", "1", "score", "high", "a-fig1", ["data"], {}, {"method": "ours"},
-    ...                    "above", 0.9, 0.0, "reproduced")
+    ...                    "above", 0.9, 0.0, "reproduced", "real")
     >>> row = {"data": "iris", "method": "ours", "realisation": "0", "value": "0.5"}
     >>> print(report(claim, judge(claim, [row]))[0])
     a, Fig. 1: score: high -> not  WRITTEN: reproduced

@@ -12,9 +12,16 @@ Chapter 13.
     claim       "above", "below" or "near"
     bound       the number that ours is to be above, below or near
     tolerance   how far on the wrong side still agrees, in units of the quantity
+    data        "real": what the paper used, or a part of it; "rebuilt": made or chosen here after
+                a picture or a sentence; "identity": it follows from a definition or from numbers
+                that are printed, whatever the data, and tests the program
+    reading     optional: how a sentence is read that can be read in several ways
+    void        optional: words of a reason; runs that carry them did not do what is claimed
 
 The verdict is "reproduced" if the claim holds in all groups, "partly" if in half of them or more,
-else "not". A group in which more than half of the realisations failed does not hold.
+else "not"; "not tested" if half of the runs or more are void. A group in which more than half of
+the realisations failed does not hold. A difference (with ``minus``) is to be above or below its
+bound without a tolerance, and must not be the bound itself: nothing is not "slightly better".
 """
 
 from __future__ import annotations
@@ -29,7 +36,8 @@ from cgmm.replicate.reading import Group, Rows, grouped, matching, require_colum
 
 __all__ = ["Comparison", "Found", "Judgement", "judge", "read_comparisons"]
 
-VERDICTS = ("reproduced", "partly", "not")
+VERDICTS = ("reproduced", "partly", "not", "not tested")
+KINDS = ("real", "rebuilt", "identity")
 
 
 class Comparison(NamedTuple):
@@ -50,9 +58,15 @@ class Comparison(NamedTuple):
     tolerance: float
     verdict: str
     """As written down; a test holds it against the one that follows."""
+    data: str
+    """What it stands on: "real", "rebuilt" or "identity"."""
     minus: dict[str, Any] | None = None
     why: str = ""
     """Why not, or why only partly; or what differs from the paper."""
+    reading: str = ""
+    """In words, where the paper leaves one open."""
+    void: str = ""
+    """Words of a reason that makes a run no test of the claim."""
 
 
 class Found(NamedTuple):
@@ -106,13 +120,23 @@ def _checked(entry: dict[str, Any], number: int) -> Comparison:
         raise ValueError(
             f"comparison {number}: {error}".replace("Comparison.__new__() ", "")
         ) from None
-    if comparison.claim not in _CLAIMS or comparison.verdict not in VERDICTS:
+    for field, known in {"claim": _CLAIMS, "verdict": VERDICTS, "data": KINDS}.items():
+        if (said := getattr(comparison, field)) not in known:
+            raise ValueError(
+                f"comparison {number}: {field} is {said!r}; it must be among {', '.join(known)}."
+            )
+    if _is_ordering(comparison) and comparison.tolerance:
         raise ValueError(
-            f"comparison {number}: claim is {comparison.claim!r} and verdict "
-            f"{comparison.verdict!r}; they must be among {', '.join(_CLAIMS)} and "
-            f"{', '.join(VERDICTS)}."
+            f"comparison {number}: a difference that is to be {comparison.claim} "
+            f"{comparison.bound:g} has the tolerance {comparison.tolerance:g}; write 0, and move "
+            "the bound."
         )
     return comparison
+
+
+def _is_ordering(comparison: Comparison) -> bool:
+    """Whether it says that one method is better than another."""
+    return comparison.minus is not None and comparison.claim != "near"
 
 
 _CLAIMS = {
@@ -145,7 +169,7 @@ def judge(comparison: Comparison, rows: Rows) -> Judgement:
     Examples
     --------
     >>> claim = Comparison("a", "1", "score", "high", "a-fig1", ["data"], {}, {"method": "ours"},
-    ...                    "above", 0.9, 0.0, "reproduced")
+    ...                    "above", 0.9, 0.0, "reproduced", "real")
     >>> row = {"data": "iris", "method": "ours", "realisation": "0", "value": "0.95"}
     >>> judge(claim, [row]).verdict, judge(claim, [row | {"value": "0.5"}]).verdict
     ('reproduced', 'not')
@@ -163,8 +187,16 @@ def judge(comparison: Comparison, rows: Rows) -> Judgement:
         partners = grouped(matching(rows, minus), by)
         groups = {group: _less(v, partners.get(group, {})) for group, v in groups.items()}
     found = [_check(comparison, group, values) for group, values in groups.items()]
+    return Judgement(_verdict(comparison, found, matching(rows, ours)), found)
+
+
+def _verdict(comparison: Comparison, found: list[Found], rows: Rows) -> str:
+    """The word for what was found, of rows that may be void."""
+    void = [bool(comparison.void) and comparison.void in row.get("reason", "") for row in rows]
+    if np.mean(void) >= 0.5:
+        return "not tested"
     share = np.mean([group.holds for group in found])
-    return Judgement(VERDICTS[0 if share == 1 else 1 if share >= 0.5 else 2], found)
+    return "reproduced" if share == 1 else "partly" if share >= 0.5 else "not"
 
 
 def _less(ours: dict[int, float], partner: dict[int, float]) -> dict[int, float]:
@@ -176,4 +208,6 @@ def _check(comparison: Comparison, group: Group, values: dict[int, float]) -> Fo
     """Whether the claim holds in one group."""
     mean, error, n, n_failed = spread(np.array([*values.values()]))
     agrees = _CLAIMS[comparison.claim](mean, comparison.bound, comparison.tolerance)
+    if _is_ordering(comparison):
+        agrees &= mean != comparison.bound
     return Found(group, mean, error, n, n_failed, bool(agrees and n_failed <= n))

@@ -7,7 +7,12 @@ import pytest
 from toy_experiments import by_method, dataset
 
 from cgmm.datasets import Dataset
-from cgmm.metric_learning import RCA, variance_ratio
+from cgmm.metric_learning import (
+    RCA,
+    total_covariance,
+    variance_ratio,
+    within_chunklet_covariance,
+)  # fmt: skip
 from cgmm.replicate import load_data, retrieval
 from cgmm.replicate.barhillel2005 import taught, within_over_between
 from cgmm.replicate.retrieval import purity
@@ -34,20 +39,51 @@ def mean(values: dict[str, float]) -> float:
 
 
 def test_with_all_labels_whitening_and_the_discriminant_find_the_persons(faces):
-    found = by_method(retrieval.figure_4(faces, 1, seeded(0)))
+    found = by_method(retrieval.figure_4(faces, 1, N_CLASSES - 1, seeded(0)))
     assert found["PCA"] == purity(faces.X, faces.y)
     assert mean(found["PCA"]) + 0.2 < mean(found["FLD"]) <= mean(found["FLD + RCA"]) + 0.05
 
 
 def test_taught_relations_lie_between_none_and_all(faces):
-    all_labels = by_method(retrieval.figure_4(faces, 1, seeded(0)))
-    found = by_method(retrieval.figure_4(faces, 0.5, seeded(0)))
+    all_labels = by_method(retrieval.figure_4(faces, 1, N_CLASSES - 1, seeded(0)))
+    found = by_method(retrieval.figure_4(faces, 0.5, 30, seeded(0)))
     assert found.keys() == {"RCA"}
     assert mean(all_labels["PCA"]) < mean(found["RCA"]) <= mean(all_labels["FLD + RCA"])
     # [barhillel2005, sect. 8.1]: thirty dimensions
     must_link = taught(faces.y, 0.5, seeded(0)).must_link
     reduced = RCA(30).fit(faces.X, must_link=must_link).transform(faces.X)
+    assert found["RCA"].pop("way") < 1.2
     assert found["RCA"] == purity(reduced, faces.y)
+
+
+def test_way_is_0_at_pca_and_1_at_the_discriminant(faces):
+    ends = {}
+    for name, purities in by_method(retrieval.figure_4(faces, 1, 30, seeded(0))).items():
+        ends[name] = purities["purity_63"]
+    found = by_method(retrieval.figure_4(faces, 0.5, 30, seeded(0)))["RCA"]
+    way = (found["purity_63"] - ends["PCA"]) / (ends["FLD"] - ends["PCA"])
+    assert found["way"] == pytest.approx(way)
+
+
+def test_the_discriminant_has_eigenvectors_of_length_one(faces):
+    """[barhillel2005, sect. 6]: rows of A are eigenvectors of S_w⁻¹ S_t, the largest first."""
+    Y = retrieval._unwhitened(faces.X, faces.y, 5)
+    rows = np.linalg.lstsq(faces.X, Y)[0].T
+    ratio = np.linalg.solve(within_chunklet_covariance(faces.X, faces.y), total_covariance(faces.X))
+    values = np.sort(np.linalg.eigvals(ratio).real)[::-1][:5]
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=1e-8)
+    np.testing.assert_allclose(ratio @ rows.T, rows.T * values, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("n_dims", retrieval.REDUCED)
+def test_methods_that_are_compared_have_equal_dimensions(faces, n_dims, monkeypatch):
+    seen = []
+    monkeypatch.setattr(retrieval, "purity", lambda Z, y: seen.append(Z.shape[1]) or purity(Z, y))
+    list(retrieval.figure_4(faces, 1, n_dims, seeded(0)))
+    assert seen == [D, n_dims, n_dims]
+    seen.clear()
+    list(retrieval.figure_6(faces, 0.5, n_dims, seeded(0)))
+    assert seen == [D, D, n_dims, n_dims]
 
 
 @pytest.mark.parametrize("n_dims", [5, 2])
@@ -79,7 +115,7 @@ def test_rca_removes_the_light(faces, n_dims):
 
 
 def test_the_two_steps_of_rca_apart(faces):
-    found = by_method(retrieval.figure_6(faces, 0.5, seeded(0)))
+    found = by_method(retrieval.figure_6(faces, 0.5, 30, seeded(0)))
     assert found["original"] == purity(faces.X, faces.y)
     assert min(map(mean, (found["RCA"], found["cFLD + RCA"]))) > mean(found["original"]) + 0.1
     assert 0 < mean(found["cFLD"]) <= 1

@@ -65,3 +65,18 @@ def test_what_no_assignment_honours_is_no_matter_of_cost():
     model = shental2003.ConstrainedGaussianMixture(2, random_state=0)
     with pytest.raises(NetworkError, match="no joint assignment of points 0, 1, 2, 3 and 4"):
         shental2003._exact_or_tree(model, three_clumps().X, {"cannot_link": ring})
+
+
+def test_units_reach_k_means_and_the_starts_and_nothing_else():
+    """With features of one scale both readings of Figure 5 are the same."""
+    data = three_clumps()
+    scaled = data._replace(X=standardised(data.X))
+    read = [
+        list(run(scaled, 0.3, np.random.default_rng(0)))
+        for run in (shental2003.figure_5, shental2003.figure_5_as_they_are)
+    ]
+    assert read[0] == read[1]
+    stretched = data._replace(X=scaled.X * [1.0, 1000.0])
+    units = by_method(shental2003.figure_5_as_they_are(stretched, 0.3, np.random.default_rng(0)))
+    same = by_method(shental2003.figure_5(stretched, 0.3, np.random.default_rng(0)))
+    assert units["K-means"] != same["K-means"]

@@ -54,9 +54,11 @@ def test_every_experiment_is_stored():
     [
         # Another machine may put a point on a border elsewhere, no more.
         ("shental2003-fig5", "iris", 0.03),
+        ("shental2003-fig5-units", "wine", 0.03),
         ("lu2007-fig2", "two_models", 0.01),
         ("lu2007-fig5", "lu_set_1", 0.01),
         ("lu2007-fig6", "lu_set_1", 0.03),
+        ("lu2007-fig10-near", "lu_set_1_near", 0.03),
         ("lu2007-fig11", "none", 0.03),
         ("barhillel2005-fig10", "iris", 0.03),
         # Smooth functions of the points, or accuracies far from any border.
@@ -78,7 +80,9 @@ def test_a_stored_realisation_is_what_is_found_again(name, data, tolerance):
 
 def test_the_page_beside_the_results_says_how_many_realisations_there_are():
     text = (STORED / "README.md").read_text(encoding="utf-8")
-    lines = re.findall(r"^\| ([a-z0-9]+-[a-z0-9]+) \| .* \| (\d+) \| (\d+) \|$", text, re.MULTILINE)
+    lines = re.findall(
+        r"^\| ([a-z0-9]+-[a-z0-9-]+) \| .* \| (\d+) \| (\d+) \|$", text, re.MULTILINE
+    )
     said = {name: here for name, here, _ in lines}
     paper = {name: there for name, _, there in lines}
     found = {

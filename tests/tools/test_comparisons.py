@@ -13,7 +13,7 @@ import comparisons
 import pytest
 from errata import HEADINGS
 
-from cgmm.replicate.verdicts import VERDICTS
+from cgmm.replicate.verdicts import KINDS, VERDICTS
 
 JUDGED = comparisons.load()
 TEXT = comparisons.page(JUDGED)
@@ -73,12 +73,46 @@ def test_every_claim_has_its_row_below_its_figure():
 
 def test_the_counts_on_top_add_up():
     counts = Counter((c.paper, j.verdict) for c, j in JUDGED)
-    for paper in {c.paper for c, _ in JUDGED}:
-        numbers = " | ".join(str(counts[paper, v]) for v in VERDICTS)
-        assert TEXT.count(f"| {HEADINGS[paper]} | {numbers} |\n") == 1
-    sums = [sum(n for (_, v), n in counts.items() if v == verdict) for verdict in VERDICTS]
-    said = re.search(r"Of (\d+) claims: (\d+) reproduced, (\d+) partly, (\d+) not", TEXT)
-    assert [int(n) for n in said.groups()] == [sum(sums), *sums]
+    counts += Counter((c.data, j.verdict) for c, j in JUDGED)
+    names = HEADINGS | comparisons.ON
+    for group in {name for name, _ in counts}:
+        numbers = " | ".join(str(counts[group, v]) for v in VERDICTS)
+        assert TEXT.count(f"| {names[group]} | {numbers} |\n") == 1
+    real = [counts["real", v] for v in VERDICTS]
+    kinds = [sum(counts[kind, v] for v in VERDICTS) for kind in KINDS]
+    again = [counts[kind, "reproduced"] for kind in KINDS[1:]]
+    said = [int(n) for n in re.findall(r"\d+", comparisons.in_a_sentence(JUDGED))]
+    assert said == [len(JUDGED), kinds[0], *real, kinds[1], again[0], kinds[2], again[1]]
+    assert sum(kinds) == len(JUDGED)
+
+
+def test_the_readme_counts_the_papers_data_apart():
+    readme = " ".join((comparisons.BOOK.parent / "README.md").read_text(encoding="utf8").split())
+    assert comparisons.in_a_sentence(JUDGED) in readme
+
+
+def test_a_printed_sentence_has_one_tolerance():
+    """And one bound, where it is about one quantity of one file's kind."""
+    found = {}
+    for claim, _ in JUDGED:
+        quantity = claim.where.get("quantity", claim.ours.get("quantity"))
+        key = claim.paper, claim.printed, claim.claim, str(quantity)
+        assert found.setdefault(key, (claim.bound, claim.tolerance)) == (
+            claim.bound,
+            claim.tolerance,
+        )
+    slightly = {c.bound for c, _ in JUDGED if c.printed.startswith("slightly")}
+    assert slightly == {0.001}
+
+
+def test_what_can_be_read_in_two_ways_says_how():
+    """Two claims about one sentence and quantity differ in what they say of their reading."""
+    said = Counter((c.paper, c.figure, c.quantity, c.reading) for c, _ in JUDGED)
+    assert max(said.values()) == 1
+    said = Counter((c.paper, c.figure, c.quantity) for c, _ in JUDGED)
+    for claim, _ in JUDGED:
+        several = said[claim.paper, claim.figure, claim.quantity] > 1
+        assert bool(claim.reading) == several
 
 
 def test_what_was_not_reproduced_is_linked_from_the_top():
