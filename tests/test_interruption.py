@@ -387,7 +387,9 @@ def test_a_second_interrupt_stops_at_once_and_leaves_no_half_of_a_fit():
         ask.most_probable = most_probable
         return ask
 
-    model = ConstrainedGaussianMixture(3, inference=engine, tol=0, reg_covar=0.1, random_state=0)
+    model = ConstrainedGaussianMixture(
+        3, inference=engine, init_params="k-means++", tol=0, reg_covar=0.1, random_state=0
+    )
     with pytest.raises(KeyboardInterrupt, match="second"):
         model.fit(X, **pairs(z))
     with pytest.raises(NotFittedError):

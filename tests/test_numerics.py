@@ -116,7 +116,7 @@ def test_labels_of_every_real_type_are_the_same_labels(kind):
         (3, None, r"y has shape \(\)"),
         ([[0], [1]], 2, r"y has shape \(2, 1\); it must be \(2,\)"),
         ([0, 1, 2], 2, r"y has shape \(3,\); it must be \(2,\)"),
-        (["0", "1"], 2, "y is of type <U1, as '0' in row 0 .* number_classes"),
+        (["0", "1"], 2, "y is of type <U1, as '0' in row 0 .*number_classes"),
         ([0, None], 2, "y is of type object"),
         ([0, 2**70], 2, "y is of type object"),
         ([0, Decimal(1)], 2, "y is of type object"),

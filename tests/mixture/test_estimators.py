@@ -208,7 +208,7 @@ def test_impossible_starts_are_refused(X, params, message):
         {"reg_covar": -1e-6},
         {"max_iter": 0},
         {"n_init": 0},
-        {"init_params": "kmeans"},
+        {"init_params": "k-medoids"},
     ],
 )
 def test_impossible_parameters_are_refused_in_fit(X, params):
