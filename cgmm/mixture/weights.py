@@ -240,6 +240,11 @@ def ignore(prior: Prior | None = None) -> Update:
     -------
     callable
         The update.
+
+    Notes
+    -----
+    Where all answers are on record it ignores nothing: it is the exact M-step of the likelihood of
+    points *and* answers, and the right one if pairs were chosen by a look at the points: chapter 8.
     """
     return closed_form
 

@@ -26,12 +26,6 @@ NO_COMPARISON = {
 }
 # Each of these compares over too few draws, or by hand: mend it, and delete its line.
 DEBTS = {
-    ("06_chunklet_em", "group-sizes"),
-    ("06_chunklet_em", "fitted-stories"),
-    ("06_chunklet_em", "undivided"),
-    ("07_cannot_links", "cliff"),
-    ("08_the_normaliser", "count-both"),
-    ("08_the_normaliser", "hospitals"),
     ("09_soft_preferences", "contest"),
     ("09_soft_preferences", "soft-and-hard"),
     ("09_soft_preferences", "systematic"),
