@@ -120,8 +120,8 @@ class ConstrainedKMeans(
 
         def one_run(number: int) -> Run:
             starts = [start - offset for start in self._starts(X, chunklets, side.graph, rng)]
-            centres = most_promising(starts, nodes, side.graph, rule)
-            steps = lloyd(nodes, side.graph, centres, rule)
+            centres, z = most_promising(starts, nodes, side.graph, rule)
+            steps = lloyd(nodes, side.graph, centres, rule, z)
             return last_of(growing(steps, tol, self.max_iter, self.verbose, number))
 
         # Relations that cannot be honoured would fail every run.

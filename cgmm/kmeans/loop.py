@@ -63,7 +63,9 @@ class Step(NamedTuple):
     """Whether the assignment is known to be the best for these centres."""
 
 
-def lloyd(nodes: Nodes, graph: Graph, centres: FloatArray, rule: Rule) -> Iterator[Step]:
+def lloyd(
+    nodes: Nodes, graph: Graph, centres: FloatArray, rule: Rule, z: IntArray | None = None
+) -> Iterator[Step]:
     """Run Lloyd's iteration for as long as the caller wants.
 
     Parameters
@@ -77,6 +79,8 @@ def lloyd(nodes: Nodes, graph: Graph, centres: FloatArray, rule: Rule) -> Iterat
         The start.
     rule : callable
         The assignment rule.
+    z : (M,) int array, default=None
+        An assignment to go on from, which breaks no hard relation.
 
     Yields
     ------
@@ -98,7 +102,6 @@ def lloyd(nodes: Nodes, graph: Graph, centres: FloatArray, rule: Rule) -> Iterat
     >>> [step.objective for step in islice(steps, 3)]
     [41.0, 6.0, 1.0]
     """
-    z: IntArray | None = None
     while True:
         costs = nodes.costs(centres)
         z, optimal = rule(costs, z)

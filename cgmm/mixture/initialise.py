@@ -19,7 +19,7 @@ from scipy.optimize import linear_sum_assignment
 
 from cgmm.mixture.gaussian import Parameters
 from cgmm.mixture.pooling import Pooling
-from cgmm.mixture.seeding import STARTS, Rng, draw_indices, nearest, seeds, taking_turns
+from cgmm.mixture.seeding import STARTS, Rng, chunklet_seeds, nearest, seeds, taking_turns
 from cgmm.mixture.weights import closed_form
 from cgmm.network import SideInformation
 from cgmm.numerics import BoolArray, FloatArray, IntArray
@@ -133,13 +133,7 @@ def from_chunklets(X: FloatArray, n_components: int, rng: Rng, side: SideInforma
     Returns
     -------
     (N, K) array
-        Each point goes to the nearest seed.
-
-    Notes
-    -----
-    k-means++ over centroids of chunklets, drawn by size times squared distance from the seeds so
-    far; over all nodes where fewer than K chunklets have two points. A seed by the neighbourhoods
-    of must-links is due to Basu, Banerjee and Mooney (2004).
+        Each point goes to the nearest of :func:`cgmm.kmeans.chunklet_seeds`.
 
     Examples
     --------
@@ -148,13 +142,7 @@ def from_chunklets(X: FloatArray, n_components: int, rng: Rng, side: SideInforma
     >>> sorted(from_chunklets(X, 2, np.random.RandomState(0), side).sum(axis=0).tolist())
     [2.0, 3.0]
     """
-    sizes = np.bincount(side.node_of)
-    centroids = side.sum_over_nodes(X) / sizes[:, None]
-    chunklets = sizes >= 2
-    if chunklets.sum() >= n_components:
-        centroids, sizes = centroids[chunklets], sizes[chunklets]
-    first = centroids[draw_indices(sizes.astype(float), 1, rng)]
-    return nearest(X, seeds(centroids, n_components, rng, first=first, mass=sizes))
+    return nearest(X, chunklet_seeds(X, side.node_of, n_components, rng))
 
 
 def honour(responsibilities: FloatArray, side: SideInformation) -> FloatArray:

@@ -1,9 +1,10 @@
-"""Seeds and first responsibilities, from points alone: no family, no relations. Chapter 3.
+"""Seeds and first responsibilities, from points and their chunklets: no family. Chapters 3 and 6.
 
-=====  ==================================================================
-N, D   points and dimensions; K components
-r_ik   responsibilities of the start
-=====  ==================================================================
+=======  ==================================================================
+N, D     points and dimensions; K components
+r_ik     responsibilities of the start
+node_of  (N,) chunklet of each point
+=======  ==================================================================
 """
 
 from __future__ import annotations
@@ -126,6 +127,49 @@ def seeds(
         centres.append(X[candidates[best]])
         closest = options[best]
     return np.array(centres)
+
+
+def chunklet_seeds(X: FloatArray, node_of: IntArray, n_components: int, rng: Rng) -> FloatArray:
+    """Centres to start from: centroids of large chunklets that are far apart.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    node_of : (N,) int array
+        The chunklet of each point; points that share it are must-linked.
+    n_components : int
+        K.
+    rng : RandomState
+        Source of randomness.
+
+    Returns
+    -------
+    (K, D) array
+        The centres.
+
+    Notes
+    -----
+    k-means++ over centroids of chunklets, drawn by size times squared distance from the centres so
+    far; over all nodes where fewer than K chunklets have two points. Basu, Banerjee and Mooney
+    (2004), whose seeds by the neighbourhoods of must-links these are, traverse them farthest first,
+    which always starts from the same, outermost ones.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [5.0], [6.0], [20.0]])
+    >>> node_of = np.array([0, 0, 1, 1, 2])
+    >>> sorted(chunklet_seeds(X, node_of, 2, np.random.RandomState(0)).ravel().tolist())
+    [0.5, 5.5]
+    """
+    sizes = np.bincount(node_of)
+    sums = np.array([np.bincount(node_of, column) for column in X.T]).T
+    centroids = sums / np.maximum(sizes, 1)[:, None]
+    chunklets = sizes >= 2
+    if chunklets.sum() >= n_components:
+        centroids, sizes = centroids[chunklets], sizes[chunklets]
+    first = centroids[draw_indices(sizes.astype(float), 1, rng)]
+    return seeds(centroids, n_components, rng, first=first, mass=sizes)
 
 
 def _squared_distances(X: FloatArray, centre: FloatArray) -> FloatArray:

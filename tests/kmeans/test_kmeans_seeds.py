@@ -6,7 +6,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 
 from cgmm.kmeans import PCKMeans, chunklet_seeds
-from cgmm.kmeans.seeds import _plus_plus
+from cgmm.mixture import from_chunklets, nearest
 from cgmm.network import SideInformation
 from cgmm.scenarios import random_pairs
 
@@ -33,25 +33,22 @@ def test_seeds_do_not_tear_chunklets():
         np.testing.assert_allclose(np.sort(seeds.ravel()), [0.0, 10.0, 15.0])
 
 
-def test_with_few_chunklets_each_is_a_seed():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(30, 2))
-    node_of = np.r_[0, 0, 0, 1, 1, np.arange(2, 27)]
-    seeds = chunklet_seeds(X, node_of, 5, np.random.RandomState(0))
-    np.testing.assert_allclose(seeds[0], X[:3].mean(axis=0))
-    np.testing.assert_allclose(seeds[1], X[3:5].mean(axis=0))
-    assert seeds.shape == (5, 2)
-    assert len(np.unique(seeds, axis=0)) == 5
-    without = chunklet_seeds(X, np.arange(30), 5, np.random.RandomState(0))
-    start = _plus_plus(X, None, 5, np.random.RandomState(0))
-    np.testing.assert_array_equal(without, start)
+def test_both_rooms_start_from_the_same_seeds():
+    """The mixture gives each point to the nearest of the centres that K-means begins at."""
+    X, y = load_iris(return_X_y=True)
+    for n_pairs in (1, 20):
+        side = SideInformation.build(150, must_link=random_pairs(y, n_pairs, random_state=0)[0])
+        for seed in range(5):
+            centres = chunklet_seeds(X, side.node_of, 3, np.random.RandomState(seed))
+            start = from_chunklets(X, 3, np.random.RandomState(seed), side)
+            np.testing.assert_array_equal(start, nearest(X, centres))
 
 
 def test_seeded_k_means_uses_the_relations_for_its_start_only():
     """PCKMeans with w = 0: Lloyd from the chunklets, and no penalty afterwards."""
     X, y = load_iris(return_X_y=True)
     must, _ = random_pairs(y, 60, random_state=0)
-    model = PCKMeans(3, w=0.0, random_state=5).fit(X, must_link=must)
+    model = PCKMeans(3, w=0.0, init="chunklets", random_state=5).fit(X, must_link=must)
     chunklets = SideInformation.build(150, must_link=must).node_of
     start = chunklet_seeds(X, chunklets, 3, np.random.RandomState(5))
     plain = KMeans(3, init=start, n_init=1).fit(X)
