@@ -29,8 +29,11 @@ from cgmm.mixture.weights import closed_form
 from cgmm.network import Infer, NetworkError, SideInformation, edgeless
 from cgmm.numerics import FloatArray
 
-# Every start is tried for three iterations, and the best four of them for four more.
-ROUNDS = ((3, 4), (4, 1))
+# Iterations of each round, and how many starts it leaves at most. The last one goes far: where
+# groups overlap a poor start may lead for long, and what the best is given here, its run is spared.
+ROUNDS = ((3, 4), (4, 2), (10, 1))
+# Starts that agree, per point, within the gain at which a run ends by default, are as good as one.
+AGREE = 1e-3
 
 
 class Network(NamedTuple):
@@ -73,18 +76,23 @@ def most_promising(
 
     Notes
     -----
-    The weights are those of the closed form, whatever the network. The exact update takes most of
-    an iteration's time where there are relations, and hardly changes the order of starts.
+    Each round leaves half of the starts or less, and ends the trial if what it leaves agrees: then
+    the problem is easy. The weights are those of the closed form, whatever the network. The exact
+    update takes most of an iteration's time where there are relations, and hardly changes the order
+    of starts.
     """
     if len(starts) == 1:
         return starts[0]
     network = _network_of(prepared, X, len(starts[0].weights))
     going = list(starts)
-    for n_iter, n_kept in ROUNDS:
+    for n_iter, n_most in ROUNDS:
         runs = [_tried(theta, n_iter, X, network, pool, options) for theta in going]
+        n_kept = min(n_most, (len(going) + 1) // 2)
         rate = network.rate if n_kept == 1 else attrgetter("score")
-        best = sorted((run for run in runs if run is not None), key=rate, reverse=True)
-        going = [run.parameters for run in best[:n_kept]]
+        best = sorted(filter(None, runs), key=rate, reverse=True)[:n_kept]
+        going = [run.parameters for run in best]
+        if not best or best[0].score - best[-1].score < AGREE * X.shape[0]:
+            break
     return going[0] if going else starts[0]
 
 
