@@ -26,9 +26,6 @@ NO_COMPARISON = {
 }
 # Each of these compares over too few draws, or by hand: mend it, and delete its line.
 DEBTS = {
-    ("09_soft_preferences", "contest"),
-    ("09_soft_preferences", "soft-and-hard"),
-    ("09_soft_preferences", "systematic"),
     ("10_gibbs_and_mean_field", "which-paired"),
     ("11_kmeans_limit", "ladder-runs"),
     ("11_kmeans_limit", "prices"),
