@@ -29,8 +29,6 @@ DEBTS = {
     ("10_gibbs_and_mean_field", "which-paired"),
     ("11_kmeans_limit", "ladder-runs"),
     ("11_kmeans_limit", "prices"),
-    ("12_rca", "rulers-table"),
-    ("12_rca", "figure-10"),
 }
 
 
