@@ -26,7 +26,6 @@ NO_COMPARISON = {
 }
 # Each of these compares over too few draws, or by hand: mend it, and delete its line.
 DEBTS = {
-    ("10_gibbs_and_mean_field", "which-paired"),
     ("11_kmeans_limit", "prices"),
 }
 
