@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 # The rooms whose files compute something: each file has mutants.
 MATHEMATICS = (
-    "numerics", "network", "inference", "mixture", "kmeans", "metric_learning", "metrics",
-    "scenarios", "diagnose",
+    "numerics", "given", "network", "inference", "mixture", "kmeans", "metric_learning", "metrics",
+    "scenarios", "diagnose", "primer",
 )  # fmt: skip
 # Reasons: why some generated mutants survive, and why some modules have none made by hand.
 SURVIVORS, WITHOUT = "survivors.toml", "without.toml"
