@@ -182,7 +182,11 @@ def test_pairs_of_a_million_clusters_of_one_need_no_square_table():
         ([], [], r"y_true has shape \(0,\)"),
         ([0, 1], [[0, 1]], r"y_pred has shape \(1, 2\)"),
         ([0.0, 0.5], [0, 1], r"y_true\[1\] is 0.5; it must be an integer\.$"),
-        ([0, 1], ["a", "b"], "y_pred is of type <U1, as .a. in row 0 makes it; labels must be integers"),
+        (
+            [0, 1],
+            ["a", "b"],
+            "y_pred is of type <U1, as .a. in row 0 makes it; labels must be integers",
+        ),
     ],
 )
 def test_bad_labels_are_named(score, y_true, y_pred, message):
