@@ -40,10 +40,13 @@ PACKAGES = {
     "rca": {"metric-learn"},
 }
 # What is measured beside times, by the names in the files of the folder "quality".
-QUALITY = {"dense": {"ARI", "broken", "approximated", "width", "unsettled", "residual", "error"}}
+QUALITY = {
+    "dense": {"ARI", "broken", "approximated", "width", "unsettled", "residual", "error"},
+    "starts": {"ARI", "behind"},
+}
 # Not asked for every case: the dense relations are not all measured yet, and no page reads the
 # times of the others beside a machine.
-ELSEWHERE = {"dense", "methods", "starts"}
+ELSEWHERE = {"dense", "methods"}
 ON_THE_PAGE = sorted(set(BENCHMARKS) - ELSEWHERE)
 
 
@@ -236,3 +239,16 @@ def test_theory_is_told_for_every_case_of_the_scaling(load):
         assert re.search(rf"^{case}\b", scaling.__doc__, re.M), case
         sizes = {size for c, size in scaling.CASES if c == case}
         assert len(sizes) >= 5, case
+
+
+def test_starts_are_compared_on_the_same_draws_and_no_fit_failed(load):
+    """Twelve draws at least, as paired differences need, and every value of every draw."""
+    rows, found = (read(STORED / folder / "starts.csv") for folder in ("", "quality"))
+    require_quality(found, rows)
+    assert all(row["seconds"] for row in rows)
+    starts = load("starts")
+    n_draws = len(rows) / len(starts.PROBLEMS) / (len(starts.STARTS) + 2)
+    assert n_draws >= 12
+    assert n_draws == int(n_draws)
+    # Without relations an evidence is of other data: there is the ARI alone.
+    assert len(found) == 2 * len(rows) - n_draws * len(starts.PROBLEMS)
