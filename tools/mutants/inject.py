@@ -26,7 +26,11 @@ def put_into(mutant: Mutant) -> int:
     path = str(module.__file__)
     if Path(path).resolve() != path_of(mutant.module).resolve():
         raise LookupError(f"cgmm.{mutant.module} was imported from {path}")
-    codes = (compile(text, path, "exec") for text in (source(mutant.module), mutant.mutated))
+    # This file's own __future__ would make other code of a source that has none.
+    codes = (
+        compile(text, path, "exec", dont_inherit=True)
+        for text in (source(mutant.module), mutant.mutated)
+    )
     old, new = (dict(_by_name(code)) for code in codes)
     name_of = {code: name for name, code in old.items()}
     n_changed = 0
