@@ -256,6 +256,7 @@ def test_sample(X):
     drawn, z = model.sample(3000)
     assert drawn.shape == (3000, 4)
     np.testing.assert_allclose(np.bincount(z) / 3000, model.weights_, atol=0.05)
+    np.testing.assert_array_equal(model.sample(3000)[0], drawn)
     with pytest.raises(ValueError, match="at least one"):
         model.sample(0)
 
