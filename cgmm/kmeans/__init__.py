@@ -11,7 +11,7 @@ from cgmm.kmeans.engine_assignment import engine_rule
 from cgmm.kmeans.loop import Nodes, Step, lloyd, nearest_rule, penalty
 from cgmm.kmeans.pck_assignment import pck_rule
 from cgmm.kmeans.pck_kmeans import PCKMeans
-from cgmm.mixture.seeding import chunklet_seeds
+from cgmm.mixture import chunklet_seeds
 
 __all__ = [
     "COPKMeans", "Nodes", "PCKMeans", "SearchBudgetError", "Step", "chunklet_seeds", "cop_rule",

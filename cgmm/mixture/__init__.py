@@ -22,7 +22,7 @@ from cgmm.mixture.pooling import POOLINGS, Pooling
 from cgmm.mixture.prior import Prior
 from cgmm.mixture.runs import Run, best_of, follow, last_of, warn_about
 from cgmm.mixture.seeding import (
-    STARTS, far_points, nearest, random_points, random_responsibilities, seeds,
+    STARTS, chunklet_seeds, far_points, nearest, random_points, random_responsibilities, seeds,
 )  # fmt: skip
 from cgmm.mixture.weights import (
     UPDATES, Update, auto, cautious, closed_form, exact, grid, ignore, pseudo_likelihood,
@@ -33,8 +33,8 @@ __all__ = [
     "ConstrainedCategoricalMixture", "ConstrainedGaussianMixture", "ConstrainedMixture",
     "FamilyPooling", "Moments", "Parameters", "Points", "Pooling", "Posterior", "Prior", "Run",
     "SemiSupervisedGaussianClassifier", "Update", "auto", "best_of", "cautious",
-    "closed_form", "e_step", "em", "exact", "far_points", "follow", "from_chunklets",
-    "from_labels", "from_responsibilities", "grid", "honour", "ignore", "last_of",
+    "chunklet_seeds", "closed_form", "e_step", "em", "exact", "far_points", "follow",
+    "from_chunklets", "from_labels", "from_responsibilities", "grid", "honour", "ignore", "last_of",
     "log_density", "log_joint", "lower_bound", "m_step", "nearest", "node_unaries", "one_hot",
     "penalty", "prior_unaries", "pseudo_likelihood", "random_points", "random_responsibilities",
     "sample", "seeds", "warn_about", "weighted_moments",

@@ -133,7 +133,7 @@ def from_chunklets(X: FloatArray, n_components: int, rng: Rng, side: SideInforma
     Returns
     -------
     (N, K) array
-        Each point goes to the nearest of :func:`cgmm.kmeans.chunklet_seeds`.
+        Each point goes to the nearest of :func:`cgmm.mixture.chunklet_seeds`.
 
     Examples
     --------
