@@ -37,6 +37,9 @@ def check_classes(X: FloatArray, y: ArrayLike | None) -> IntArray:
         return np.full(len(X), -1)
     y = column_or_1d(check_array(read_classes(y), ensure_2d=False, dtype=None, input_name="y"))
     check_consistent_length(X, y)
+    # Errors name a class as the user does.
+    if np.issubdtype(y.dtype, np.integer) and y.min() >= -1:
+        return y.astype(np.intp)
     return number_classes(y)[1]
 
 

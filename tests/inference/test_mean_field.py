@@ -153,7 +153,7 @@ def test_edges_given_twice_add_up_and_zeros_do_not_count():
 
 def test_a_forbidden_pair_is_refused_by_name():
     graph = Graph(4, np.array([[0, 1], [3, 2]]), np.array([1.0, -np.inf]))
-    with pytest.raises(ValueError, match=r"nodes 3 and 2 may not be equal \(edge 1 .*'gibbs'"):
+    with pytest.raises(ValueError, match=r"nodes 3 and 2 may not be equal \(edge 1 .*'auto'"):
         mean_field(graph)
 
 
