@@ -77,17 +77,21 @@ class ClassMixture(ConstrainedGaussianMixture):
         self.verbose = verbose
 
     @property
+    # What an option was is a number that follows from another.
     def n_components(self) -> int:  # type: ignore[override]
         """C, which the engine sees."""
         return len(self.sizes)
 
+    # θ is of classes here: another form than that of the class above.
     def _pool(self) -> ClassPooling:  # type: ignore[override]
         return ClassPooling(POOLINGS[self.covariance_type])
 
+    # θ is of classes here: another form than that of the class above.
     def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[ClassParameters]:  # type: ignore[override]
         # Labels of every class are known: they are the best start, and the only one.
         return [self._start(X, side, rng)]
 
+    # θ is of classes here: another form than that of the class above.
     def _start(self, X: FloatArray, side: SideInformation, rng: Rng) -> ClassParameters:  # type: ignore[override]
         mask = cast("BoolArray", side.mask(len(self.sizes)))
         known = side.spread(np.where(mask.sum(axis=1) == 1, mask.argmax(axis=1), -1))
@@ -100,6 +104,7 @@ class ClassMixture(ConstrainedGaussianMixture):
         weights = kept_alive(of_class / of_class.sum(), len(X))
         return theta._replace(weights=weights, components=components)
 
+    # θ is of classes here: another form than that of the class above.
     def _keep(self, parameters: ClassParameters) -> None:  # type: ignore[override]
         super()._keep(parameters.components)
         self.shares_, self.weights_ = self.weights_, parameters.weights
@@ -107,6 +112,7 @@ class ClassMixture(ConstrainedGaussianMixture):
     def _gaussians(self) -> Parameters:
         return super()._gaussians().with_weights(self.shares_)
 
+    # θ is of classes here: another form than that of the class above.
     def _parameters(self) -> ClassParameters:  # type: ignore[override]
         return ClassParameters(self.weights_, self._gaussians(), tuple(self.sizes))
 
