@@ -44,7 +44,10 @@ def warm_kernels() -> Iterator[None]:
         ) as WarmProvisioner.helper,
     ):
         # Its first imports may take a minute on a busy disk; a kernel's own time has not begun yet.
-        WarmProvisioner.helper.stdout.readline()
+        if not WarmProvisioner.helper.stdout.readline():
+            # What it imports is broken: that is for the notebooks' own kernels to tell.
+            yield
+            return
         factory.default_provisioner_name = "warm"
         try:
             yield
