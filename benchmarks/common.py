@@ -161,6 +161,24 @@ class Quality(NamedTuple):
     value: float
 
 
+Measured = tuple[float | None, dict[str, float]]
+"""What a method did in one draw: seconds, none if it refused, and what is no time."""
+
+
+def tabulate(
+    benchmark: str, case: str, size: int, measured: Mapping[str, Sequence[Measured]]
+) -> tuple[list[Row], list[Quality]]:
+    """Rows of both files, of what each method measured in draw after draw."""
+    times: list[Row] = []
+    quality: list[Quality] = []
+    for method, draws in measured.items():
+        for repetition, (seconds, found) in enumerate(draws):
+            place = benchmark, case, size, method, repetition
+            times.append(Row(*place, seconds))
+            quality += [Quality(*place, *item) for item in found.items()]
+    return times, quality
+
+
 def write_quality(folder: Path, found: Sequence[Quality]) -> None:
     """The file of a benchmark in the folder ``quality``, with four digits."""
     (benchmark,) = {row.benchmark for row in found}

@@ -13,9 +13,9 @@ twenty points each out of 900 into ten classes, and their piles overlap. *grid*:
 between all neighbours of a square grid whose classes are a colouring drawn at random. *hubs*:
 8,000 cannot-links, one end of each among ten points.
 
-Each fit starts where the default one does, with *no relations* as well; COP-KMeans has ten starts
-of its own, and so has *default, ten starts*. *Gibbs* stops when it has had twenty times the time of
-the default fit of the same draw; it takes part in some cases only.
+Each fit has the same start, the first of those that a default fit would try, with *no relations* as
+well; COP-KMeans has ten starts of its own, and so has *default, ten starts*. *Gibbs* stops when it
+has had twenty times the time of the default fit of the same draw; it takes part in some cases only.
 
 *marginals* and *messages* are one call of an engine, with the densities of the true components as
 unaries: *marginals* where the exact answer can be had, of 900 points with P random pairs and of
@@ -45,7 +45,7 @@ from cgmm import ConstrainedGaussianMixture, COPKMeans, scenarios
 from cgmm.inference import ENGINES
 from cgmm.inference.gibbs import gibbs
 from cgmm.metrics import broken_relations
-from cgmm.mixture.initialise import named_start
+from cgmm.mixture.initialise import named_start, starts_to_try
 from cgmm.network import Engine, Graph, Marginals, SideInformation, spanning_forest
 from cgmm.replicate.choosing import sample_truth
 from cgmm.scenarios import Relations
@@ -216,17 +216,15 @@ RELATIONS: dict[str, Callable[[Problem, np.ndarray, np.random.Generator], Relati
 
 # ------------------------------------------------------------------------------- fits
 
-Measured = tuple[float | None, dict[str, float]]
-"""Seconds, none if it refused, and quality."""
 
-
-def fits(problem: Problem, seed: int) -> Iterator[tuple[str, Measured]]:
+def fits(problem: Problem, seed: int) -> Iterator[tuple[str, common.Measured]]:
     """The methods, one after the other, on the same points and from the same start."""
     drawn = draw(problem, seed)
     mixture = partial(ConstrainedGaussianMixture, problem.n_classes, random_state=seed)
     rng = np.random.RandomState(seed)
-    start = named_start("auto", drawn.X, problem.n_classes, rng, drawn.side)
-    default = fit(drawn, mixture())
+    first = starts_to_try(problem.n_classes, drawn.side)[0]
+    start = named_start(first, drawn.X, problem.n_classes, rng, drawn.side)
+    default = fit(drawn, mixture(init_params=start))
     yield "default", default
     if problem.with_starts:
         yield "default, ten starts", fit(drawn, mixture(n_init=10))
@@ -257,7 +255,9 @@ def _no_longer_than(limit: float, graph: Graph, *, random_state: int) -> Callabl
     return timed
 
 
-def fit(drawn: Drawn, model: ConstrainedGaussianMixture | COPKMeans, told: bool = True) -> Measured:
+def fit(
+    drawn: Drawn, model: ConstrainedGaussianMixture | COPKMeans, told: bool = True
+) -> common.Measured:
     """Time and quality of a fit."""
     known = drawn.known if told else {}
     with warnings.catch_warnings(record=True) as said:
@@ -287,7 +287,7 @@ def _who(model: ConstrainedGaussianMixture | COPKMeans) -> dict[str, float]:
 # ------------------------------------------------------------------------------ calls
 
 
-def calls(problem: Problem, seed: int) -> Iterator[tuple[str, Measured]]:
+def calls(problem: Problem, seed: int) -> Iterator[tuple[str, common.Measured]]:
     """One call of each engine; errors are those of marginals against the exact ones."""
     drawn = draw(problem, seed)
     side = drawn.side
@@ -327,7 +327,7 @@ def smallest(problems: list[Problem]) -> list[Problem]:
     return list(reversed(first.values()))
 
 
-def report(problem: Problem, measured: dict[str, list[Measured]]) -> None:
+def report(problem: Problem, measured: dict[str, list[common.Measured]]) -> None:
     """Medians of the times, means of the qualities."""
     print(f"{problem.case}, {problem.size:,}")
     for method, found in measured.items():
@@ -346,16 +346,13 @@ def main() -> None:
     print(common.head())
     for problem in smallest(PROBLEMS) if options.smoke else PROBLEMS:
         method_of = calls if problem.is_call else fits
-        measured: dict[str, list[Measured]] = {}
+        measured: dict[str, list[common.Measured]] = {}
         for repetition in range(problem.repeats(options.repeats)):
-            for method, found in method_of(problem, repetition):
-                measured.setdefault(method, []).append(found)
+            for method, took in method_of(problem, repetition):
+                measured.setdefault(method, []).append(took)
         report(problem, measured)
-        for method, draws in measured.items():
-            for repetition, (seconds, found) in enumerate(draws):
-                place = "dense", problem.case, problem.size, method, repetition
-                times.append(common.Row(*place, seconds))
-                quality += [common.Quality(*place, *item) for item in found.items()]
+        rows, found = common.tabulate("dense", problem.case, problem.size, measured)
+        times, quality = times + rows, quality + found
         # It takes an hour: what is measured is kept, whatever happens later.
         common.write(options.results, times)
         common.write_quality(options.results, quality)

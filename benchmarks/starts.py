@@ -95,10 +95,8 @@ CASES = {(problem.case, problem.n_points) for problem in PROBLEMS}
 
 # ---------------------------------------------------------------------------- fits
 
-Measured = tuple[float | None, dict[str, float]]
 
-
-def fits(problem: Problem, seed: int) -> dict[str, Measured]:
+def fits(problem: Problem, seed: int) -> dict[str, common.Measured]:
     """Time and ARI of a run from each start, and how far it ends behind that from the truth.
 
     Of a fit that fails, nothing. The distance is in nats, negative where a run comes higher; four
@@ -110,7 +108,7 @@ def fits(problem: Problem, seed: int) -> dict[str, Measured]:
     known = relations._asdict()
     asked = {TRUTH: (truth, known)} | {name: (start, known) for name, start in STARTS.items()}
     asked |= {ALONE: ("k-means++", {})}
-    measured: dict[str, Measured] = {}
+    measured: dict[str, common.Measured] = {}
     highest = np.nan
     for name, (start, told) in asked.items():
         model = ConstrainedGaussianMixture(
@@ -130,7 +128,7 @@ def fits(problem: Problem, seed: int) -> dict[str, Measured]:
     return measured
 
 
-def report(problem: Problem, draws: list[dict[str, Measured]]) -> None:
+def report(problem: Problem, draws: list[dict[str, common.Measured]]) -> None:
     """A line a start: median time, shares of bad and of harmed runs, mean ARI, and its gain."""
 
     def column(method: str, quantity: str) -> np.ndarray:
@@ -163,12 +161,9 @@ def main() -> None:
     for problem in PROBLEMS[:4] if options.smoke else PROBLEMS:
         draws = [fits(problem, seed) for seed in range(options.repeats)]
         report(problem, draws)
-        for method in draws[0]:
-            for repetition, draw in enumerate(draws):
-                place = "starts", problem.case, problem.n_points, method, repetition
-                seconds, found = draw[method]
-                times.append(common.Row(*place, seconds))
-                quality += [common.Quality(*place, *item) for item in found.items()]
+        measured = {method: [draw[method] for draw in draws] for method in draws[0]}
+        rows, found = common.tabulate("starts", problem.case, problem.n_points, measured)
+        times, quality = times + rows, quality + found
     common.write(options.results, times)
     common.write_quality(options.results, quality)
 
