@@ -23,7 +23,6 @@ from cgmm.inference import ENGINES
 from cgmm.inference.gibbs import Chains
 from cgmm.mixture.arranged import Arranged, named_as_points
 from cgmm.mixture.criteria import InformationCriteria
-from cgmm.mixture.density import FittedDensity
 from cgmm.mixture.loop import FamilyPooling, Points, e_step, em
 from cgmm.mixture.mixing import warn_about_chains
 from cgmm.mixture.prepare import (
@@ -44,7 +43,7 @@ from cgmm.network.misreadings import check_rows, warn_ignored
 from cgmm.numerics import FloatArray, IntArray, WarnedOnce, log_normalise
 
 
-class ConstrainedMixture(FittedDensity, InformationCriteria, BaseEstimator, ABC):
+class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
     """Base of the mixtures: everything but the family of the components.
 
     A subclass stores the parameters below and says what its family does: the abstract methods.

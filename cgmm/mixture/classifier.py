@@ -179,14 +179,13 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         y = None if y is None else read_classes(y)
         with explain_missing(X):
             X, y = validate_data(self, X, y, dtype=np.float64, order="F", ensure_min_samples=2)
-        known = np.asarray(y != -1, dtype=bool)
-        if not known.any():
+        classes, labels = number_classes(y)
+        if len(classes) == 0:
             raise ValueError(
                 "every entry of y is -1, None or NaN: unknown. At least one point of each class "
                 "must be labelled. Without any label use ConstrainedGaussianMixture."
             )
-        classes, labels = number_classes(y)
-        check_classification_targets(y[known])
+        check_classification_targets(y[labels >= 0])
         self.classes_ = classes
         self.mixture_ = self._mixture(X, labels).fit(
             X, labels=labels, must_link=must_link, cannot_link=cannot_link,

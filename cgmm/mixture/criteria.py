@@ -8,16 +8,17 @@ N      number of points; ν number of free parameters
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from cgmm.mixture.density import FittedDensity
 from cgmm.numerics import FloatArray
 
 
-class InformationCriteria(ABC):
+class InformationCriteria(FittedDensity):
     """What estimators of densities answer about their fit, by its evidence or for other points.
 
     Two evidences can be compared: that of points by themselves, as scikit-learn does, and that of
@@ -28,10 +29,6 @@ class InformationCriteria(ABC):
 
     log_evidence_: float
     responsibilities_: FloatArray
-
-    @abstractmethod
-    def score_samples(self, X: ArrayLike) -> FloatArray:
-        """(N,) log-density of the mixture at each point."""
 
     @abstractmethod
     def _n_free(self) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit
 
 from cgmm.given import read_rows
 from cgmm.network.classes import number_classes
@@ -79,7 +80,7 @@ def warn_of_certainties(preferences: ArrayLike | None) -> None:
     if len(odds) == 0 or not ((odds > 0) & (odds < 1)).all():
         return
     # Log-odds of round certainties, as 0.405... of 0.6, are no certainties themselves.
-    certainties = 1 / (1 + np.exp(-odds))
+    certainties = expit(odds)
     if np.allclose(certainties, certainties.round(3), rtol=0, atol=1e-9):
         return
     warn_caller(
