@@ -194,6 +194,8 @@ def named_start(
     name: str, X: FloatArray, n_components: int, rng: Rng, side: SideInformation
 ) -> FloatArray:
     """Responsibilities of the start with that name, in agreement with what is known."""
+    if name == "auto":
+        name = starts_to_try(n_components, side)[0]
     if name in GUIDED_STARTS:
         responsibilities = GUIDED_STARTS[name](X, n_components, rng, side)
     else:
