@@ -43,7 +43,7 @@ class ClassMixture(ConstrainedGaussianMixture):
     Examples
     --------
     >>> X = np.array([[0.0], [0.3], [4.0], [4.4], [8.0], [8.3], [0.1], [3.9], [8.1]])
-    >>> model = ClassMixture((1, 2)).fit(X, labels=[1, 1, 0, 0, 1, 1, -1, -1, -1])
+    >>> model = ClassMixture((1, 2), random_state=0).fit(X, labels=[1, 1, 0, 0, 1, 1, -1, -1, -1])
     >>> model.labels_, model.means_.ravel().round(1)
     (array([1, 1, 0, 0, 1, 1, 1, 0, 1]), array([4.1, 8.1, 0.1]))
     """
