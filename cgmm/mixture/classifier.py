@@ -103,7 +103,8 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
 
     >>> X = np.array([[0.0], [0.3], [4.0], [4.4], [8.0], [8.3], [0.1], [3.9], [8.1]])
     >>> y = np.array([1, 1, 0, 0, 1, 1, -1, -1, -1])
-    >>> model = SemiSupervisedGaussianClassifier(components_per_class={1: 2}, random_state=0).fit(X, y)
+    >>> model = SemiSupervisedGaussianClassifier(components_per_class={1: 2}, random_state=0)
+    >>> model = model.fit(X, y)
     >>> model.predict([[0.5], [4.2], [7.5]]), model.mixture_.means_.ravel().round(1)
     (array([1, 0, 1]), array([4.1, 8.1, 0.1]))
     """
