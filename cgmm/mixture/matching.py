@@ -19,7 +19,7 @@ Loss = Callable[[FloatArray], tuple[float, FloatArray]]
 """Value and gradient."""
 
 SMALLEST_GRADIENT = 1e-8
-SMALLEST_STEP = 1e-12
+SMALLEST_STEP, LONGEST_STEP = 1e-12, 3.0
 ROUNDING = 1e-15
 # Counts that differ by more than this share of all are not matched.
 UNMATCHED = 1e-4
@@ -80,7 +80,7 @@ def _descend(
     """
     value, gradient = loss(eta)
     nearest, unmatched = eta, np.abs(gradient).max()
-    step = -inverse @ gradient
+    step = _step(inverse, gradient)
     for _ in range(most_questions - 1):
         slope = gradient @ step
         # Below that gradient the loss would change by less than its rounding.
@@ -94,8 +94,14 @@ def _descend(
             continue
         inverse = _learn(inverse, step, trial_gradient - gradient)
         eta, value, gradient = eta + step, trial, trial_gradient
-        step = -inverse @ gradient
+        step = _step(inverse, gradient)
     return nearest, float(unmatched)
+
+
+def _step(inverse: FloatArray, gradient: FloatArray) -> FloatArray:
+    """To where a quadratic loss would be lowest, but no weight changes more than twentyfold."""
+    step = -inverse @ gradient
+    return step * (LONGEST_STEP / max(np.abs(step).max(), LONGEST_STEP))
 
 
 def _learn(inverse: FloatArray, step: FloatArray, change: FloatArray) -> FloatArray:

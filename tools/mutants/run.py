@@ -122,7 +122,7 @@ TESTS: dict[str, list[str]] = {
     "mixture.loop": ["em_side_information", "em"],
     "mixture.moments": ["gaussian", "em", "bad_input"],
     "mixture.pooling": ["gaussian", "em", "bad_input"],
-    "mixture.matching": ["weights", "safe_weights", "em_side_information"],
+    "mixture.matching": ["matching", "weights", "safe_weights", "em_side_information"],
     "mixture.mixing": ["joint_labels"],
     "mixture.prepare": [
         "joint_labels",
