@@ -1,0 +1,61 @@
+"""What two papers print about chunklets and their weights, beside sums over all assignments."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from cgmm.inference import ENGINES
+from cgmm.mixture import Parameters, Prior, e_step, exact, log_density, weighted_moments
+from cgmm.network import SideInformation
+
+X = np.random.default_rng(3).normal(0, 1, (6, 2))
+BONDS = [[0, 3], [3, 5], [1, 2]]
+GROUPS = [[0, 3, 5], [1, 2], [4]]
+THETA = Parameters(
+    np.array([0.7, 0.2, 0.1]),
+    np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, 2.0]]),
+    np.array([np.eye(2), np.diag([1.0, 4.0]), np.eye(2)]),
+)
+
+
+def posterior(sampling):
+    side = SideInformation.build(6, must_link=BONDS, sampling=sampling)
+    return e_step(X, THETA, side, ENGINES["independent"](side.graph))
+
+
+def whole_assignments():
+    """The assignments in which no chunklet is torn, one a row."""
+    z = np.array([*itertools.product(range(3), repeat=6)])
+    return z[[all(np.ptp(row[group]) == 0 for group in GROUPS) for row in z]]
+
+
+@pytest.mark.parametrize(("sampling", "same"), [("points", True), ("chunklets", False)])
+def test_the_likelihood_of_section_2_3_is_that_of_sampled_points(sampling, same):
+    """Footnote 4 says the first assumption; a factor for each of the N points is the second."""
+    z = whole_assignments()
+    prior = THETA.weights[z].prod(axis=1)
+    p = prior * np.exp(log_density(X, THETA)[range(6), z].sum(axis=1))
+    printed = np.log(p.sum() / prior.sum())
+    assert np.isclose(posterior(sampling).log_evidence, printed, rtol=1e-12) == same
+
+
+def test_a_chunklet_is_not_one_point_weighted_by_its_size():
+    """So it is for the means; covariances keep the scatter within chunklets, weights count one."""
+    r = posterior("chunklets").responsibilities
+    middles = np.array([X[group].mean(axis=0) for group in GROUPS])
+    of_groups = r[[group[0] for group in GROUPS]]
+    lumped = weighted_moments(middles, of_groups * [[3], [2], [1]])
+    whole = weighted_moments(X, r)
+    assert np.allclose(lumped.means, whole.means, rtol=1e-12)
+    lost = np.trace(whole.scatter - lumped.scatter, axis1=1, axis2=2)
+    assert lost.min() > 0
+    assert lost.sum() > 0.5 * np.trace(whole.scatter, axis1=1, axis2=2).sum()
+
+
+def test_a_cannot_link_costs_sampled_chunklets_their_closed_form():
+    side = SideInformation.build(6, must_link=[[0, 3]], cannot_link=[[0, 1]], sampling="chunklets")
+    prior, counts = Prior(side, ENGINES["pairs"]), np.array([3.0, 2.0])
+    assert not prior.is_one
+    # Without the cannot-link it would be 3 of 5.
+    assert exact(prior)(counts)[0] == pytest.approx(2 / 3, abs=1e-3)
