@@ -25,7 +25,8 @@ functions to the one here. Nothing in the package imports this room, and it impo
 """
 
 from cgmm.primer.chunklets import (
-    chunklet_em, closure, if_chunklets_are_sampled, if_points_are_sampled, node_unaries,
+    cannot_edges, chunklet_em, closure, if_chunklets_are_sampled, if_points_are_sampled,
+    node_unaries,
 )  # fmt: skip
 from cgmm.primer.cliques import clique_log_z
 from cgmm.primer.distances import ascent_step, project, spread, squares, uphill
@@ -55,9 +56,9 @@ from cgmm.primer.variational import (
 
 __all__ = [
     "Theta", "aic", "allowed", "around", "ascent_step", "beliefs", "bethe_log_z", "bic",
-    "certainty", "cfld", "cheapest", "chunklet_em", "clique_log_z", "closure", "cluster_move",
-    "constrained_em", "contract", "cop_rule", "costs", "derivative", "deviations", "diag",
-    "eliminate", "em", "fill_ins", "full", "gibbs", "given_later", "given_others",
+    "cannot_edges", "certainty", "cfld", "cheapest", "chunklet_em", "clique_log_z", "closure",
+    "cluster_move", "constrained_em", "contract", "cop_rule", "costs", "derivative", "deviations",
+    "diag", "eliminate", "em", "fill_ins", "full", "gibbs", "given_later", "given_others",
     "if_chunklets_are_sampled", "if_points_are_sampled", "information", "labelled_em",
     "likelihood_criterion", "lloyd", "log_belief", "log_densities", "log_gaussian", "log_joint",
     "log_p_of_answers", "log_tables", "log_weights", "log_z", "lower_bound", "m_step",

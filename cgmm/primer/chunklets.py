@@ -23,6 +23,12 @@ def closure(N, must_links):
     return np.unique(chunklet, return_inverse=True)[1]
 
 
+def cannot_edges(chunklet, cannot_links):
+    """(E, 2) pairs of chunklets that some cannot-link tells apart."""
+    ends = np.sort(chunklet[cannot_links], axis=1)
+    return np.unique(ends, axis=0)
+
+
 def if_points_are_sampled(chunklet):
     """(J,) n_j of assumption 2: every point of a chunklet is a draw."""
     # [shental2003, eq. 6]

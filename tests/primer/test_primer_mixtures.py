@@ -305,6 +305,25 @@ def test_chunklets_are_connected_components(seed, N, P):
 
 
 @FEW
+@given(SEEDS, st.integers(2, 6), st.integers(2, 3), st.integers(0, 3), st.integers(1, 4))
+def test_edges_join_the_chunklets_that_cannot_links_tell_apart(seed, N, K, n_must, n_cannot):
+    rng = np.random.default_rng(seed)
+    pairs = np.stack(np.triu_indices(N, 1), axis=1)
+    must, cannot = (rng.choice(pairs, n) for n in (n_must, n_cannot))
+    chunklet = primer.closure(N, must)
+    a, b = primer.cannot_edges(chunklet, cannot).T
+    # As many assignments of chunklets heed the edges as of points the relations; none, if a
+    # cannot-link lies within a chunklet.
+    z, of_chunklets = assignments(N, K), assignments(chunklet.max() + 1, K)
+    heeded = (z[:, must[:, 0]] == z[:, must[:, 1]]).all(axis=1)
+    heeded &= (z[:, cannot[:, 0]] != z[:, cannot[:, 1]]).all(axis=1)
+    assert heeded.sum() == (of_chunklets[:, a] != of_chunklets[:, b]).all(axis=1).sum()
+    if (a != b).all():
+        graph = SideInformation.build(N, must_link=must, cannot_link=cannot).graph
+        np.testing.assert_array_equal(np.stack([a, b], axis=1), graph.edges)
+
+
+@FEW
 @given(**SIZES, sampling=st.sampled_from(["points", "chunklets"]))
 def test_unaries_weigh_the_assignments_that_honour_must_links(seed, K, D, sampling):
     rng = np.random.default_rng(seed)
