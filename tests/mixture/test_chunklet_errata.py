@@ -8,6 +8,7 @@ import pytest
 from cgmm.inference import ENGINES
 from cgmm.mixture import Parameters, Prior, e_step, exact, log_density, weighted_moments
 from cgmm.network import SideInformation
+from cgmm.scenarios import random_pairs
 
 X = np.random.default_rng(3).normal(0, 1, (6, 2))
 BONDS = [[0, 3], [3, 5], [1, 2]]
@@ -59,3 +60,21 @@ def test_a_cannot_link_costs_sampled_chunklets_their_closed_form():
     assert not prior.is_one
     # Without the cannot-link it would be 3 of 5.
     assert exact(prior)(counts)[0] == pytest.approx(2 / 3, abs=1e-3)
+
+
+@pytest.mark.parametrize(("with_cannot_links", "right"), [(True, True), (False, False)])
+def test_random_pairs_need_their_cannot_links_where_points_are_sampled(with_cannot_links, right):
+    """§2.1 justifies assumption 2 for distributed learning; of the answers it uses one kind."""
+    pi = np.array([0.7, 0.2, 0.1])
+    z = np.random.default_rng(0).choice(3, 6000, p=pi)
+    must, cannot = random_pairs(z, 3000, random_state=0)
+    side = SideInformation.build(
+        6000, must_link=must, cannot_link=cannot if with_cannot_links else []
+    )
+    # The classes are known: nothing can go wrong but the weights.
+    first = np.unique(side.node_of, return_index=True)[1]
+    counts = np.bincount(z[first], side.multiplicity)
+    weights = exact(Prior(side, ENGINES["auto"]))(counts)
+    assert (abs(weights - pi).max() < 0.025) == right
+    # With must-links alone the common class gets too little.
+    assert right or weights[0] < 0.62
