@@ -33,13 +33,15 @@ def cheapest(c, edges, w):
     return most_probable(-c, edges, w)
 
 
-def cop_rule(c, cannot_links):
-    """(N,) each point in turn to the nearest cluster still allowed."""
+def cop_rule(c, cannot_links, order):
+    """(N,) each point in turn to the nearest free cluster; -1 once stuck."""
     z = np.full(len(c), -1)
-    for i in range(len(c)):
-        taken = {z[b] for e in cannot_links if i in e for b in e}
-        free = [k for k in range(c.shape[1]) if k not in taken]
-        z[i] = min(free, key=lambda k: c[i, k])
+    for i in order:
+        mine = cannot_links[(cannot_links == i).any(axis=1)]
+        free = np.setdiff1d(range(c.shape[1]), z[mine])
+        if len(free) == 0:
+            break
+        z[i] = free[c[i, free].argmin()]
     return z
 
 

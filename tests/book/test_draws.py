@@ -24,10 +24,6 @@ NO_COMPARISON = {
     ("10_gibbs_and_mean_field", "dense"): "the worst of three runs against what is exact",
     ("13_the_papers_rerun", "two-rows"): "a paper's bars are deviations of single realisations",
 }
-# Each of these compares over too few draws, or by hand: mend it, and delete its line.
-DEBTS = {
-    ("11_kmeans_limit", "prices"),
-}
 
 
 def loops(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -76,7 +72,7 @@ def test_comparisons_have_twelve_draws_and_paired_errors(path):
     cells = json.loads(path.read_text(encoding="utf8"))["cells"]
     sources = {c["id"]: "".join(c["source"]) for c in cells if c["cell_type"] == "code"}
     found = {key: found for key, source in sources.items() if (found := complaints(source))}
-    known = {key for chapter, key in DEBTS | NO_COMPARISON.keys() if chapter == path.stem}
+    known = {key for chapter, key in NO_COMPARISON if chapter == path.stem}
     new = {key: found[key] for key in found.keys() - known}
     assert not new, f"{path.stem}: {new}; see CONTRIBUTING, Compare methods"
     mended = known - found.keys()
