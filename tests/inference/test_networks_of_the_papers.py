@@ -1,0 +1,80 @@
+"""What the papers say of networks, where it is not so: the checks of book/_data/errata.toml."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+from networkx.algorithms.approximation import treewidth_min_fill_in
+
+from cgmm.inference import ENGINES
+from cgmm.network import Graph
+from cgmm.scenarios import class_set_stars
+
+AUTO, INF = ENGINES["auto"], np.inf
+
+
+def apart(graph: nx.Graph) -> Graph:
+    """Its edges as cannot-links."""
+    edges = np.array(sorted(sorted(edge) for edge in graph.edges))
+    return Graph(len(graph), edges, np.full(len(edges), -INF))
+
+
+def width(graph: nx.Graph) -> int:
+    return treewidth_min_fill_in(graph)[0]
+
+
+def test_the_width_decides_and_not_the_number_of_cannot_links():
+    """[shental2003, sect. 2.2]: O(N) of them are said to be few enough."""
+    widths = []
+    for n in (20, 40, 80, 160):
+        cubic, piles = nx.random_regular_graph(3, n, seed=0), nx.caveman_graph(n // 5, 5)
+        widths.append(width(cubic))
+        assert cubic.size() == 1.5 * n < piles.size()
+        assert width(piles) == 4
+    assert widths == sorted(widths)
+    assert widths[-1] > 20
+
+
+def test_relations_move_the_prior_of_a_tied_point_away_from_its_weight():
+    """[shental2003, sect. 2.2] calls alpha_l the probability of l given that the relations hold."""
+    for alpha, prior in (([0.6, 0.3, 0.1], [0.44, 0.39, 0.17]), ([0.85, 0.15], [0.5, 0.5])):
+        tied = AUTO(apart(nx.path_graph(2)))(np.log([alpha, alpha])).nodes[0]
+        np.testing.assert_allclose(tied, prior, atol=0.005)
+
+
+def test_the_cliques_of_seven_blocks_are_stars():
+    """[lu2007, sect. 5.2.1]: one block of bare ground against six of snow, six links."""
+    blocks = np.repeat([1, 0], [6, 1])
+    star = class_set_stars(blocks, centre=0, random_state=0)
+    assert len(star) == 6
+    assert np.all(star[:, 0] == 6)
+    snow = nx.convert_node_labels_to_integers(nx.Graph(star.tolist()))
+    assert nx.is_connected(snow)
+    assert {len(clique) for clique in nx.find_cliques(snow)} == {2}
+
+
+def test_a_star_and_a_path_of_fifty_cost_next_to_nothing():
+    """[lu2007, sect. 3] asks M^|T| of a component T; its width is what counts."""
+    assert width(nx.star_graph(6)) == width(nx.path_graph(50)) == 1
+    log_z = AUTO(apart(nx.path_graph(50)))(np.zeros((50, 3))).log_z
+    assert np.isclose(log_z, np.log(3) + 49 * np.log(2), rtol=1e-12)
+
+
+def c_given_a(weights: list[float], unary_b: list[float]) -> list[np.ndarray]:
+    """p(c | a = k), for each k, in a triangle of preferences ab, bc and ac."""
+    triangle = Graph(3, np.array([[0, 1], [1, 2], [0, 2]]), np.array(weights))
+    given = [[[0, -INF], unary_b, [0, 0]], [[-INF, 0], unary_b, [0, 0]]]
+    infer = ENGINES["enumerate"](triangle)
+    return [infer(np.array(unary)).nodes[2] for unary in given]
+
+
+def test_dependence_is_no_equivalence_relation():
+    """[lu2007, sect. 3]: R_a is said to be reflexive, transitive and the closure of R_d."""
+    assert not np.allclose(*c_given_a([1, 1, 0], [0, 0]))
+    np.testing.assert_allclose(*c_given_a([1, 1, 0], [0, -INF]))  # the middle one is certain
+    # tanh(w/2) of a chain is the product of its links', and a third edge may undo it.
+    for ab, bc in ((1.0, 1.0), (1.0, 1.5)):
+        ac = 2 * np.arctanh(-np.tanh(ab / 2) * np.tanh(bc / 2))
+        np.testing.assert_allclose(*c_given_a([ab, bc, ac], [0, 0]), atol=1e-12)
+        assert not np.allclose(*c_given_a([ac, bc, ab], [0, 0]))  # b given a
+        assert not np.allclose(*c_given_a([ab, ac, bc], [0, 0]))  # c given b
