@@ -1,0 +1,61 @@
+"""What the papers say of normalisers, where it is not so: the checks of book/_data/errata.toml."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from cgmm import ENGINES, SideInformation
+from cgmm.mixture import Prior
+
+AUTO = ENGINES["auto"]
+ALPHA = np.array([0.6, 0.3, 0.1])
+PATH = SideInformation.build(4, cannot_link=[[0, 1], [1, 2]])
+
+
+def test_the_derivative_of_z_needs_the_factor_that_picks_a_class():
+    """[shental2003, sect. 2.2] prints the sum of all K derivatives for each of them."""
+    z = np.array(list(product(range(3), repeat=4)))
+    honours = (z[:, 0] != z[:, 1]) & (z[:, 1] != z[:, 2])
+    without_j = honours[:, None] * ALPHA[z].prod(axis=1)[:, None] / ALPHA[z]
+    as_printed = without_j.sum()  # no l in it
+    corrected = (without_j[:, :, None] * (z[:, :, None] == np.arange(3))).sum(axis=(0, 1))
+    log_z, counts = Prior(PATH, AUTO).log_z_and_counts(np.log(ALPHA))
+    np.testing.assert_allclose(corrected, np.exp(log_z) * counts / ALPHA, rtol=1e-12)
+    assert np.isclose(as_printed, corrected.sum(), rtol=1e-12)
+    assert as_printed > 2 * corrected.max()
+
+
+def test_one_run_of_an_engine_gives_z_and_all_its_derivatives():
+    """[shental2003, sect. 2.2] asks for M + 1 eliminations."""
+    calls = []
+
+    def counting(graph):
+        infer = AUTO(graph)
+        return lambda unary: calls.append(unary) or infer(unary)
+
+    prior = Prior(PATH, counting)
+    log_z, counts = prior.log_z_and_counts(np.log(ALPHA))
+    assert len(calls) == 1
+    h = 1e-6
+    for k, step in enumerate(h * np.eye(3)):
+        slope = (prior.log_z(ALPHA + step) - prior.log_z(ALPHA - step)) / (2 * h)
+        assert np.isclose(slope, counts[k] / ALPHA[k], rtol=1e-6)
+    assert np.isclose(log_z, prior.log_z(ALPHA), rtol=1e-12)
+
+
+def test_links_and_do_not_links_have_each_other_s_exponents():
+    """[lu2007, sect. 3.1]: Omega of two links and one do-not-link that share no point."""
+    known = {"must_link": [[0, 1], [2, 3]], "cannot_link": [[4, 5]]}
+    omega = np.exp(Prior(SideInformation.build(6, **known), AUTO).log_z(ALPHA))
+    same = ALPHA @ ALPHA
+    assert np.isclose(omega, same**2 * (1 - same), rtol=1e-12)
+    assert not np.isclose(omega, (1 - same) ** 2 * same, rtol=0.1)
+
+
+def test_a_soft_pair_has_a_factor_of_its_own():
+    """[lu2007, sect. 3.1] gives the factors of hard relations only; their W = 0.7 is our 1.4."""
+    side = SideInformation.build(6, preferences=[[0, 1, 1.4]])
+    omega = np.exp(Prior(side, AUTO).log_z(ALPHA))
+    assert np.isclose(omega, 1 + np.expm1(1.4) * (ALPHA @ ALPHA), rtol=1e-12)
