@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+from scipy.special import logit
 
 from cgmm import ENGINES, SideInformation
 from cgmm.mixture import Prior
@@ -59,3 +60,29 @@ def test_a_soft_pair_has_a_factor_of_its_own():
     side = SideInformation.build(6, preferences=[[0, 1, 1.4]])
     omega = np.exp(Prior(side, AUTO).log_z(ALPHA))
     assert np.isclose(omega, 1 + np.expm1(1.4) * (ALPHA @ ALPHA), rtol=1e-12)
+
+
+def test_the_ratio_of_appendix_b_is_one_over_gamma_for_a_do_not_link():
+    """[lu2007, App. B] prints one product for both kinds; it is right for links only."""
+    gamma, sign = 0.8, np.array([1, -1])  # a link, a do-not-link
+    for same in (True, False):
+        penalty = np.exp(sign * logit(gamma) * same)
+        flip = np.where((sign > 0) == same, gamma, 1 - gamma)
+        np.testing.assert_allclose(penalty / flip, [1 / (1 - gamma), 1 / gamma], rtol=1e-12)
+    as_printed = gamma ** (sign - 1) * (1 - gamma) ** -sign.astype(float)
+    np.testing.assert_allclose(as_printed, [1 / (1 - gamma), 0.3125], rtol=1e-12)
+
+
+def test_the_designed_prior_of_appendix_b_is_exact():
+    """[lu2007, App. B] neglects the variation of Omega_E; by Bayes' rule it cancels."""
+    gamma, z = 0.8, np.array(list(product(range(3), repeat=3)))
+    held = np.column_stack([z[:, 0] == z[:, 1], z[:, 1] == z[:, 2]])
+    heard, prior = np.array([True, False]), ALPHA[z].prod(axis=1)
+    noise = np.where(heard == held, gamma, 1 - gamma).prod(axis=1)
+    omega = np.array([prior[(row == held).all(axis=1)].sum() for row in held])
+    penalised = prior * np.exp(held @ (np.where(heard, 1, -1) * logit(gamma)))
+    penalised /= penalised.sum()
+    by_bayes = (prior / omega) * (omega * noise)  # P(Z | held) P(held | heard)
+    as_printed = prior / omega * noise  # (B.2)
+    np.testing.assert_allclose(by_bayes / by_bayes.sum(), penalised, rtol=1e-12)
+    assert np.abs(as_printed / as_printed.sum() - penalised).max() > 0.01
