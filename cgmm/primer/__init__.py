@@ -21,6 +21,7 @@ functions to the one here. Nothing in the package imports this room, and it impo
 :mod:`~cgmm.primer.kmeans`         chapter 11: Lloyd, COP, PCK
 :mod:`~cgmm.primer.rulers`         chapter 12: relevant components
 :mod:`~cgmm.primer.distances`      chapter 12: the metric of Xing et al.
+:mod:`~cgmm.primer.reruns`         chapter 13: means over realisations
 =================================  =================================================================
 """
 
@@ -45,6 +46,7 @@ from cgmm.primer.normaliser import constrained_em, newton, prior_counts, prior_l
 from cgmm.primer.orders import fill_ins, min_fill
 from cgmm.primer.practice import aic, bic, map_covariances, n_parameters
 from cgmm.primer.preferences import certainty, log_p_of_answers, log_weights, p_together, support
+from cgmm.primer.reruns import mean_and_error, realisations_needed, wrong_order
 from cgmm.primer.rulers import (
     cfld, deviations, information, likelihood_criterion, online_step, whitening, within_covariance,
     within_distance,
@@ -62,10 +64,11 @@ __all__ = [
     "if_chunklets_are_sampled", "if_points_are_sampled", "information", "labelled_em",
     "likelihood_criterion", "lloyd", "log_belief", "log_densities", "log_gaussian", "log_joint",
     "log_p_of_answers", "log_tables", "log_weights", "log_z", "lower_bound", "m_step",
-    "map_covariances", "marginals", "marginals_by_slope", "masked", "mean_field",
+    "map_covariances", "marginals", "marginals_by_slope", "masked", "mean_and_error", "mean_field",
     "mean_field_bound", "messages", "min_fill", "mirror_images", "moments", "most_probable",
     "n_parameters", "newton", "node_unaries", "objective", "online_step", "p_together", "pck_rule",
-    "prior_counts", "prior_log_z", "project", "pseudo_log_z", "r_hat", "responsibilities", "sample",
-    "single_moves", "spanning_tree", "spherical", "spread", "squares", "support", "tie", "tied",
-    "tree_bound", "uphill", "whitening", "within_covariance", "within_distance",
+    "prior_counts", "prior_log_z", "project", "pseudo_log_z", "r_hat", "realisations_needed",
+    "responsibilities", "sample", "single_moves", "spanning_tree", "spherical", "spread", "squares",
+    "support", "tie", "tied", "tree_bound", "uphill", "whitening", "within_covariance",
+    "within_distance", "wrong_order",
 ]  # fmt: skip

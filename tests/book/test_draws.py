@@ -22,7 +22,6 @@ SEEDS = {"s", "seed", "draw"}
 NO_COMPARISON = {
     ("10_gibbs_and_mean_field", "frozen"): "three chains from one network, shown one by one",
     ("10_gibbs_and_mean_field", "dense"): "the worst of three runs against what is exact",
-    ("13_the_papers_rerun", "two-rows"): "a paper's bars are deviations of single realisations",
 }
 
 
