@@ -17,11 +17,8 @@ SOLUTION = re.compile(r"^(:{3,})\{solution\} (\S+)\n(.*?)^\1\s*$", re.MULTILINE 
 CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 WITH_EXERCISES = [path for path in CHAPTERS if path.name[0].isdigit()]
 WIDEST = 78
-# Chapters that owe stars, shorter lines or a name: mend them, and delete them here.
-OWED = {
-    "01_mixtures", "03_practice", "07_cannot_links", "08_the_normaliser",
-    "11_kmeans_limit", "12_rca", "13_the_papers_rerun",
-}  # fmt: skip
+# Chapters that owe shorter lines or a name: mend them, and delete them here.
+OWED = {"07_cannot_links", "08_the_normaliser", "11_kmeans_limit", "12_rca"}
 # Runs the cells it is given, then each solution on a copy of the names that they made.
 RUN = """
 import contextlib, io, json, sys, matplotlib
