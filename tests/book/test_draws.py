@@ -21,7 +21,6 @@ SEEDS = {"s", "seed", "draw"}
 
 NO_COMPARISON = {
     ("10_gibbs_and_mean_field", "frozen"): "three chains from one network, shown one by one",
-    ("10_gibbs_and_mean_field", "dense"): "the worst of three runs against what is exact",
 }
 
 

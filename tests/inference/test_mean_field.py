@@ -102,6 +102,21 @@ def test_at_convergence_every_node_solves_its_equation():
     np.testing.assert_allclose(q, expected, atol=1e-6)
 
 
+def test_the_printed_fixed_point_is_that_of_half_the_log_weights():
+    """[lu2007, display after eq. 3.5] has exp(Σ W Q) where (3.1) meets each pair twice, w = 2 W."""
+    edges = np.array([[0, 1], [1, 2], [0, 3], [1, 4], [2, 5], [3, 4], [4, 5], [0, 4]])
+    graph, unary = Graph(6, edges, np.ones(8)), np.random.default_rng(1).normal(size=(6, 3))
+    exact, divergence = enumerate_assignments(graph)(unary).log_z, {}
+    for name, w in (("printed", 0.5), ("right", 1.0)):
+        settled = mean_field(Graph(6, edges, np.full(8, w)), max_sweeps=5000, tol=0.0)
+        q = settled(unary).nodes
+        divergence[name] = exact - bound_by_definition(graph, unary, q)
+        logs = unary + adjacency(graph) @ q
+        drift = np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)) - q
+        assert (abs(drift).max() < 1e-6) == (name == "right")
+    assert divergence["printed"] > divergence["right"] + 0.1
+
+
 def test_weak_relations_are_nearly_exact():
     rng = np.random.default_rng(1)
     edges = np.array(list(itertools.combinations(range(6), 2)))
