@@ -64,18 +64,26 @@ def blocks(n_rows: int, width: int, *, at_least: int = 1) -> Iterator[slice]:
     >>> [(part.start, part.stop) for part in blocks(10, 32_768)]
     [(0, 4), (4, 8), (8, 10)]
     """
-    height = max(at_least, BLOCK_CELLS // max(1, width))
+    yield from cut(n_rows, max(at_least, BLOCK_CELLS // max(1, width)))
+
+
+def cut(n_rows: int, height: int) -> Iterator[slice]:
+    """Slices of ``height`` rows, the last of what is left."""
     for start in range(0, n_rows, height):
         yield slice(start, min(start + height, n_rows))
 
 
-def log_normalise(log_values: FloatArray) -> tuple[FloatArray, FloatArray]:
+def log_normalise(
+    log_values: FloatArray, *, names: IntArray | None = None
+) -> tuple[FloatArray, FloatArray]:
     """Turn rows of log-weights into probabilities and their log-normalisers.
 
     Parameters
     ----------
     log_values : (N, K) array
         Natural logarithms; ``-inf`` means impossible.
+    names : (N,) int array, default=None
+        What errors call the rows; None: 0, 1, ...
 
     Returns
     -------
@@ -101,7 +109,7 @@ def log_normalise(log_values: FloatArray) -> tuple[FloatArray, FloatArray]:
     log_totals = np.empty(n_rows)
     for part in blocks(n_rows, n_columns):
         top = log_values[part].max(axis=1)
-        _require_possible(top, part.start)
+        _require_possible(top, np.arange(n_rows)[part] if names is None else names[part])
         p = np.subtract(log_values[part], top[:, None], out=probabilities[part])
         np.exp(p, out=p)
         total = p.sum(axis=1)
@@ -110,19 +118,19 @@ def log_normalise(log_values: FloatArray) -> tuple[FloatArray, FloatArray]:
     return probabilities, log_totals
 
 
-def _require_possible(top: FloatArray, offset: int) -> None:
+def _require_possible(top: FloatArray, names: IntArray) -> None:
     """Name the first row whose largest log-weight is not finite."""
     if np.isfinite(top).all():
         return
     row = int(np.flatnonzero(~np.isfinite(top))[0])
     if top[row] == -np.inf:
         raise ValueError(
-            f"row {offset + row} has no possible value: every log-weight is -inf. "
+            f"row {names[row]} has no possible value: every log-weight is -inf. "
             "A point may lie too far from every component for its density to be represented, "
             "or its evidence excludes every class; rescale the data or revise the evidence."
         )
     raise ValueError(
-        f"row {offset + row} holds a log-weight of {top[row]}; log-weights must be below +inf."
+        f"row {names[row]} holds a log-weight of {top[row]}; log-weights must be below +inf."
     )
 
 

@@ -1,20 +1,33 @@
-"""The order in which EM works on the points, and the names that errors give to them. Chapter 6."""
+"""Points cut into blocks of whole components of their network, a cache's worth each. Chapter 6.
+
+Nodes without edges are components by themselves: sorted by their number of points, they are cut at
+will. Nodes that edges tie make one block together, which an engine answers. What fits into one
+block is one, as it was given.
+
+=====  ====================================================================
+N, K   points and components
+order  in which the points are worked on: cut by cut, then those that edges tie
+=====  ====================================================================
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
 
 from cgmm.mixture.loop import Points
-from cgmm.network import NetworkError, SideInformation
-from cgmm.numerics import AnyArray, IntArray
+from cgmm.network import Graph, Infer, Marginals, NetworkError, SideInformation, edgeless
+from cgmm.numerics import FloatArray, IntArray, cut, log_normalise
 
-# Chunklets are laid out member by member: with more of these, a step each costs more than it saves.
+# Chunklets are added up member by member: beyond so many, a step each costs more than it saves.
 LARGEST_RUN = 64
+
+Result = TypeVar("Result")
 
 
 @contextmanager
@@ -26,29 +39,121 @@ def named_as_points(side: SideInformation) -> Iterator[None]:
         raise error.renamed(side.first_points, "point") from None
 
 
-class Arranged(NamedTuple):
-    """Points in the order in which EM works on them: chunklets together, where only these tie."""
+class Block(NamedTuple):
+    """Some points, which nothing ties to any other, and who answers for them."""
 
     X: Points
     side: SideInformation
+    infer: Infer
+    places: slice | IntArray
+    """Where they were given."""
+
+
+class Cut(NamedTuple):
+    """Where nodes of one size, without edges, lie in the order of work."""
+
+    nodes: slice
+    points: slice
+    size: int
+
+
+class Arranged(NamedTuple):
+    """Points in the order of work, and where it is cut."""
+
+    X: Points
+    given: Points
+    """The points in the order in which they were given."""
+    side: SideInformation
+    """As given."""
     order: IntArray | None
     """(N,) the given places of the points; None where they are as given."""
+    nodes: IntArray | None
+    """(n_nodes,) the nodes in the order of work; None where they are as given."""
+    cuts: list[Cut | None]
+    """None: what an engine answers for."""
+    asked: SideInformation
+    """What is known of the points that an engine answers for."""
+    infer: Infer
+    """The engine's function."""
+    height: int
+    """How many points fit the cache."""
 
     @classmethod
-    def of(cls, X: Points, side: SideInformation) -> Arranged:
-        """Arrange if it saves more than it costs."""
-        stays = side.nodes_are_points or len(side.graph.edges) > 0
-        if stays or np.bincount(side.node_of).max() > LARGEST_RUN:
-            return cls(X, side, None)
-        order, arranged = side.by_size()
-        # Dense points are column-major, and stay so.
-        rows = X[order] if issparse(X) else np.take(X.T, order, axis=1).T
-        return cls(rows, arranged, order)
+    def of(
+        cls, X: Points, side: SideInformation, at_work: Callable[[Graph], Infer], height: int,
+        *, whole: bool = False,
+    ) -> Arranged:  # fmt: skip
+        """Cut into blocks of ``height`` points, or leave ``whole`` what an engine wants so.
 
-    def restored(self, values: AnyArray) -> AnyArray:
-        """One row a point, in the order in which the points were given."""
-        if self.order is None:
-            return values
-        given = np.empty_like(values)
-        given.T[..., self.order] = values.T
-        return given
+        ``at_work`` makes functions of graphs. Memory for a copy of the points is taken only where
+        chunklets or edges tie some.
+        """
+        if whole or X.shape[0] <= height:
+            return cls(X, X, side, None, None, [None], side, at_work(side.graph), height)
+        if side.is_trivial:
+            cuts = _cuts([(1, X.shape[0])], height)
+            return cls(X, X, side, None, None, list(cuts), side, at_work(side.graph), height)
+        tied, sizes = np.zeros(side.n_nodes, dtype=bool), np.bincount(side.node_of)
+        tied[side.graph.edges] = True
+        nodes = np.lexsort((sizes, tied))
+        place = np.argsort(nodes)
+        order = np.argsort(place[side.node_of], kind="stable")
+        runs = np.unique(sizes[~tied], return_counts=True)
+        cuts = _cuts(zip(*(column.tolist() for column in runs), strict=True), height)
+        rows = X[order] if issparse(X) else np.take(X.T, order, axis=1).T
+        if not tied.any():
+            return cls(rows, X, side, order, nodes, list(cuts), side, at_work(side.graph), height)
+        asked = side.restrict(order[-sizes[tied].sum() :])
+        infer = _named(at_work, asked.graph, nodes[-tied.sum() :])
+        return cls(rows, X, side, order, nodes, [None, *cuts], asked, infer, height)
+
+    def block(self, place: Cut | None) -> Block:
+        """The points of a cut."""
+        if place is None:
+            points = slice(len(self.side.node_of) - len(self.asked.node_of), None)
+            return Block(self.X[points], self.asked, self.infer, self._places(points))
+        nodes = place.nodes if self.nodes is None else self.nodes[place.nodes]
+        side, size, count = self.side, place.size, place.nodes.stop - place.nodes.start
+        part = SideInformation(
+            node_of=np.repeat(np.arange(count), size),
+            multiplicity=side.multiplicity[nodes],
+            graph=edgeless(count),
+            labels=None if side.labels is None else side.labels[nodes],
+            allowed=None if side.allowed is None else side.allowed[nodes],
+            first_points=side.first_points[nodes],
+            runs=((size, count),) if size <= LARGEST_RUN else (),
+        )
+        infer = partial(_alone, part.first_points)
+        return Block(self.X[place.points], part, infer, self._places(place.points))
+
+    def _places(self, points: slice) -> slice | IntArray:
+        return points if self.order is None else self.order[points]
+
+
+def _cuts(runs: Iterable[tuple[int, int]], height: int) -> Iterator[Cut]:
+    """Cuts of about ``height`` points; runs are sizes of nodes, and how many there are of each."""
+    node = point = 0
+    for size, count in runs:
+        for part in cut(count, max(1, height // size)):
+            points = slice(point + size * part.start, point + size * part.stop)
+            yield Cut(slice(node + part.start, node + part.stop), points, size)
+        node, point = node + count, point + size * count
+
+
+def _alone(names: IntArray, unary: FloatArray) -> Marginals:
+    """Nodes without edges; errors name their first points."""
+    nodes, log_totals = log_normalise(unary, names=names)
+    return Marginals(nodes, float(log_totals.sum()), exact=True)
+
+
+def _named(at_work: Callable[[Graph], Infer], graph: Graph, names: IntArray) -> Infer:
+    """The engine's function for a part of the network; its errors name nodes of the whole."""
+
+    def named(do: Callable[[], Result]) -> Result:
+        try:
+            return do()
+        except NetworkError as error:
+            raise error.renamed(names) from None
+
+    infer = named(lambda: at_work(graph))
+    return lambda unary: named(lambda: infer(unary))

@@ -21,9 +21,10 @@ from sklearn.utils.validation import check_is_fitted
 from cgmm.given import explain_missing
 from cgmm.inference import ENGINES
 from cgmm.inference.gibbs import Chains
-from cgmm.mixture.arranged import Arranged, named_as_points
+from cgmm.mixture.arranged import named_as_points
 from cgmm.mixture.criteria import InformationCriteria
-from cgmm.mixture.loop import FamilyPooling, Points, e_step, em
+from cgmm.mixture.fold import fold
+from cgmm.mixture.loop import FamilyPooling, Points, e_step
 from cgmm.mixture.mixing import warn_about_chains
 from cgmm.mixture.prepare import (
     SPANNING_TREE,
@@ -191,28 +192,30 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
         # The mask of allowed components is made once, not in every E-step.
         side = side._replace(labels=None, allowed=side.mask(self.n_components))
         rng = check_random_state(self.random_state)
-        data = Arranged.of(X, side)
         engine = engine_of(self.inference, rng, self.verbose)
-        with named_as_points(data.side), WarnedOnce(ApproximationWarning):
-            prepared = prepare(data.side, self.inference, engine, self.weights, self.n_components)
+        with named_as_points(side), WarnedOnce(ApproximationWarning):
+            prepared = prepare(side, self.inference, engine, self.weights, self.n_components)
+            pool, options = self._pool(), self._options()
+            data = prepared.arrange(X, pool.height(self.n_components, X.shape[1]))
 
             def begin(number: int) -> Any:
                 starts = self._starts(X, side, rng) if continued is None else [continued]
-                theta = most_promising(starts, data.X, prepared, self._pool(), self._options())
-                return em(
-                    data.X, theta, prepared.side, prepared.infer(),
-                    self._pool(), prepared.update_weights, log_z_prior=prepared.log_z_prior,
-                    **self._options(),
+                theta = most_promising(starts, data, prepared, pool, options)
+                # An approximate engine may remember earlier calls: a new one for each run.
+                own = data if prepared.finds_best else data._replace(infer=prepared.infer())
+                return fold(
+                    own, theta, pool, prepared.update_weights, options,
+                    log_z_prior=prepared.log_z_prior,
                 )  # fmt: skip
 
             one_run = partial(
                 follow, begin, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose,
-                rate=partial(prepared.rate, data.X) if self.n_init > 1 else None,
+                rate=partial(prepared.rate, X) if self.n_init > 1 else None,
             )  # fmt: skip
-            best = best_of(one_run, self.n_init if continued is None else 1)
+            best = best_of(one_run, self.n_init if continued is None else 1).in_full()
             say_last_words(prepared.at_work)
-            chains = prepared.chains(data.X, best)
-            self._store(data, prepared, best, chains)
+            chains = prepared.chains(X, best)
+            self._store(X, prepared, best, chains)
         # After everything is stored: the warning may be an error.
         warn_about(best, self.max_iter)
         warn_about_chains(chains)
@@ -237,12 +240,12 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
         """
         return self.fit(X, y, **known).labels_
 
-    def _store(self, data: Arranged, prepared: Prepared, run: Run, chains: Chains | None) -> None:
+    def _store(self, X: Points, prepared: Prepared, run: Run, chains: Chains | None) -> None:
         # What may take long comes first: an interrupt then leaves no half of a fit.
-        labels, exact = prepared.joint_labels(data.X, run, chains)
+        labels = prepared.joint_labels(X, run, chains)
         self._keep(run.parameters)
-        self.responsibilities_ = data.restored(run.posterior.responsibilities)
-        self.labels_, self.labels_exact_ = data.restored(labels), exact
+        self.responsibilities_ = run.posterior.responsibilities
+        self.labels_, self.labels_exact_ = labels
         self.log_evidence_ = run.posterior.log_evidence
         self.history_ = np.array(run.history)
         self.n_iter_ = run.n_iter
@@ -267,7 +270,7 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
             X = self._read_new(X)
         return self._parameters().log_joint(X)
 
-    def _tied(self, X: ArrayLike, **known: Any) -> tuple[Arranged, Prepared, Run]:
+    def _tied(self, X: ArrayLike, **known: Any) -> tuple[Points, Prepared, Run]:
         """New points that relations tie: their network, and its posterior at the fitted θ."""
         check_is_fitted(self, "weights_")
         check_rows(X, **known)
@@ -275,13 +278,12 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
             points, theta = self._read_new(X), self._parameters()
         sampling, inference, engine = self._asked
         side = SideInformation.build(points.shape[0], **known, sampling=sampling)
-        data = Arranged.of(points, side)
-        with named_as_points(data.side), WarnedOnce(ApproximationWarning):
-            prepared = apply_engine(data.side, inference, engine, len(theta.weights))
+        with named_as_points(side), WarnedOnce(ApproximationWarning):
+            prepared = apply_engine(side, inference, engine, len(theta.weights))
             posterior = e_step(
-                data.X, theta, prepared.side, prepared.ready, log_z_prior=prepared.log_z_prior
+                points, theta, prepared.side, prepared.ready, log_z_prior=prepared.log_z_prior
             )
-        return data, prepared, Run(theta, posterior, [], converged=True)
+        return points, prepared, Run(theta, posterior, [], converged=True)
 
     def predict(
         self, X: ArrayLike, *, must_link: ArrayLike | None = None,
@@ -312,12 +314,12 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
         """
         if must_link is None and cannot_link is None and preferences is None:
             return self._log_joint(X).argmax(axis=1)
-        data, prepared, run = self._tied(
+        points, prepared, run = self._tied(
             X, must_link=must_link, cannot_link=cannot_link, preferences=preferences
         )
-        with named_as_points(data.side):
-            chains = prepared.chains(data.X, run)
-            return data.restored(prepared.joint_labels(data.X, run, chains).states)
+        with named_as_points(prepared.side):
+            chains = prepared.chains(points, run)
+            return prepared.joint_labels(points, run, chains).states
 
     def predict_proba(
         self, X: ArrayLike, *, must_link: ArrayLike | None = None,
@@ -339,7 +341,7 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
         """
         if must_link is None and cannot_link is None and preferences is None:
             return log_normalise(self._log_joint(X))[0]
-        data, _, run = self._tied(
+        _, _, run = self._tied(
             X, must_link=must_link, cannot_link=cannot_link, preferences=preferences
         )
-        return data.restored(run.posterior.responsibilities)
+        return run.posterior.responsibilities

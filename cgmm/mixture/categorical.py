@@ -30,6 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from cgmm.numerics import BLOCK_CELLS
+
 
 class CategoricalParameters(NamedTuple):
     """θ, the parameters of a mixture of independent categorical features."""
@@ -123,12 +125,79 @@ class Categories(NamedTuple):
         Expected counts, ``(Σ_i r_ik x_ic + a) / (N_k + a C_d)``: the weighted version of naive
         Bayes' closed form.
         """
+        return self.from_counts((X.T @ responsibilities).T, parameters, pseudo_count=pseudo_count)
+
+    def from_counts(
+        self,
+        counts: NDArray[np.float64],
+        parameters: CategoricalParameters,
+        *,
+        pseudo_count: float = 0.0,
+    ) -> CategoricalParameters:
+        """As :meth:`maximise`, from (K, C) Σ_i r_ik x_ic.
+
+        Parameters
+        ----------
+        counts : (K, C) array
+            Expected counts of the categories.
+        parameters : CategoricalParameters
+            θ so far.
+        pseudo_count : float, default=0
+            a.
+
+        Returns
+        -------
+        CategoricalParameters
+            The new θ, with the old weights.
+        """
         # [schmidt2016, sect. 3.1]: each closed form, with responsibilities for indicators
-        counts = (X.T @ responsibilities).T + pseudo_count
+        counts = counts + pseudo_count
         totals = np.add.reduceat(counts, self.starts, axis=1)
         alive = totals.min(axis=1, keepdims=True) > 0
         shares = counts / np.repeat(np.where(alive, totals, 1), self.sizes, axis=1)
         return parameters._replace(probabilities=np.where(alive, shares, parameters.probabilities))
+
+    def survey(self, X: csr_array) -> None:
+        """Nothing must be known of all points.
+
+        Parameters
+        ----------
+        X : (N, C) sparse array
+            One-hot rows.
+        """
+
+    def height(self, n_components: int, n_columns: int) -> int:
+        """How many points make a block: densities fit the cache, counts cost no more than these.
+
+        Parameters
+        ----------
+        n_components, n_columns : int
+            K and C.
+
+        Returns
+        -------
+        int
+            Points.
+        """
+        return max(1024, n_columns, BLOCK_CELLS // (4 * n_components))
+
+    def ready(self, parameters: CategoricalParameters, survey: None) -> CategoriesReady:
+        """θ ready for block after block of points.
+
+        Parameters
+        ----------
+        parameters : CategoricalParameters
+            θ.
+        survey : None
+            From :meth:`survey`.
+
+        Returns
+        -------
+        CategoriesReady
+            Its ``look`` gives densities and sums of a block, its ``maximise`` the new θ.
+        """
+        with np.errstate(divide="ignore"):
+            return CategoriesReady(parameters, self, np.log(parameters.probabilities).T)
 
     def n_parameters(self, n_components: int) -> int:
         """Free numbers in K components.
@@ -144,6 +213,53 @@ class Categories(NamedTuple):
             K Σ_d (C_d - 1).
         """
         return n_components * (sum(self.sizes) - len(self.sizes))
+
+
+class CategoriesReady(NamedTuple):
+    """θ ready for block after block: its logarithms are taken once."""
+
+    parameters: CategoricalParameters
+    categories: Categories
+    log_probabilities: NDArray[np.float64]
+    """(C, K) log p_kc."""
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """(K,) π_k."""
+        return self.parameters.weights
+
+    def look(self, X: csr_array) -> CategoriesSeen:
+        """A block of points as θ sees it."""
+        return CategoriesSeen(self, X)
+
+    def maximise(
+        self, sums: tuple[NDArray[np.float64], ...], *, pseudo_count: float = 0.0
+    ) -> tuple[CategoricalParameters, None]:
+        """θ that maximises the bound; None, since counts lose no digits."""
+        moved = self.categories.from_counts(sums[0], self.parameters, pseudo_count=pseudo_count)
+        return moved, None
+
+
+class CategoriesSeen(NamedTuple):
+    """A block of points as θ sees it."""
+
+    ready: CategoriesReady
+    X: csr_array
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """(K,) π_k."""
+        return self.ready.weights
+
+    def log_density(
+        self, X: csr_array, log_weights: NDArray[np.float64] | float = 0.0
+    ) -> NDArray[np.float64]:
+        """(B, K) log-probabilities of the points, plus what is given for each component."""
+        return np.asfortranarray(X @ self.ready.log_probabilities + log_weights)
+
+    def sums(self, responsibilities: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+        """((K, C) Σ_i r_ik x_ic,)."""
+        return ((self.X.T @ responsibilities).T,)
 
 
 def one_hot(

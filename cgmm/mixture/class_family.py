@@ -21,8 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cgmm.mixture.gaussian import Parameters
-from cgmm.mixture.moments import SMALLEST_COUNT
+from cgmm.mixture.moments import SMALLEST_COUNT, Sums
 from cgmm.mixture.pooling import Pooling
+from cgmm.mixture.ready import GaussiansReady, GaussiansSeen
 from cgmm.numerics import FloatArray, IntArray
 
 
@@ -48,9 +49,13 @@ class ClassParameters(NamedTuple):
 
     def log_density(self, X: FloatArray, log_weights: FloatArray | float = 0.0) -> FloatArray:
         """(N, C) log p(x_i | class c) = log Σ_m ρ_m N(x_i | μ_m, Σ_m), plus what is given."""
-        joint = self.components.log_joint(X).T
+        return self.of_classes(self.components.log_joint(X), log_weights)
+
+    def of_classes(self, joint: FloatArray, log_weights: FloatArray | float = 0.0) -> FloatArray:
+        """(N, C) log-densities of the classes, from (N, M) log ρ_m N(x_i | μ_m, Σ_m)."""
         # Hastie and Tibshirani (1996), eq. 1: a class is a mixture
-        return (np.logaddexp.reduceat(joint, self.starts) + np.reshape(log_weights, (-1, 1))).T
+        totals = np.logaddexp.reduceat(joint.T, self.starts)
+        return (totals + np.reshape(log_weights, (-1, 1))).T
 
     def with_weights(self, weights: FloatArray) -> ClassParameters:
         """The same classes with other weights."""
@@ -63,7 +68,10 @@ class ClassParameters(NamedTuple):
 
     def split(self, X: FloatArray, responsibilities: FloatArray) -> FloatArray:
         """(N, M) responsibilities of the components, from (N, C) those of the classes."""
-        joint = self.components.log_joint(X)
+        return self.within(self.components.log_joint(X), responsibilities)
+
+    def within(self, joint: FloatArray, responsibilities: FloatArray) -> FloatArray:
+        """As ``split``, from (N, M) log ρ_m N(x_i | μ_m, Σ_m)."""
         totals = np.logaddexp.reduceat(joint, self.starts, axis=1)[:, self.class_of]
         # Where a class has no density its components share as they do on the whole.
         shares = np.broadcast_to(np.log(self.components.weights), joint.shape)
@@ -113,9 +121,78 @@ class ClassPooling(NamedTuple):
         Hastie and Tibshirani (1996), sect. 3, with r_ic where they have a label.
         """
         split = parameters.split(X, responsibilities)
-        counts = split.sum(axis=0)
-        totals = np.add.reduceat(counts, parameters.starts)[parameters.class_of]
-        dead = totals <= SMALLEST_COUNT
-        shares = np.where(dead, parameters.components.weights, counts / np.where(dead, 1, totals))
         components = self.pool.maximise(X, parameters.components, split, reg_covar=reg_covar)
-        return parameters._replace(components=components.with_weights(shares))
+        return _shared_out(split.sum(axis=0), components, parameters)
+
+    def survey(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """As :meth:`cgmm.mixture.Pooling.survey`."""
+        return self.pool.survey(X)
+
+    def height(self, n_components: int, n_columns: int) -> int:
+        """As :meth:`cgmm.mixture.Pooling.height`."""
+        return self.pool.height(n_components, n_columns)
+
+    def ready(
+        self, parameters: ClassParameters, survey: tuple[FloatArray, FloatArray]
+    ) -> ClassesReady:
+        """θ ready for block after block of points."""
+        return ClassesReady(parameters, self.pool.ready(parameters.components, survey))
+
+
+class ClassesReady(NamedTuple):
+    """θ of classes ready for block after block, with its components."""
+
+    parameters: ClassParameters
+    components: GaussiansReady
+
+    @property
+    def weights(self) -> FloatArray:
+        """(C,) π_c."""
+        return self.parameters.weights
+
+    def look(self, X: FloatArray) -> ClassesSeen:
+        """A block of points as the components see it: their joint densities are made once."""
+        seen = self.components.look(X)
+        with np.errstate(divide="ignore"):
+            return ClassesSeen(self, seen, seen.log_density(X, np.log(seen.weights)))
+
+    def maximise(
+        self, sums: Sums, *, reg_covar: float = 0.0
+    ) -> tuple[ClassParameters, ClassesReady | None]:
+        """θ that maximises the bound; and what sums it more closely, should digits be lost."""
+        components, closer = self.components.maximise(sums, reg_covar=reg_covar)
+        counts = self.components.measure.moments(sums)[0].counts
+        moved = _shared_out(counts, components, self.parameters)
+        return moved, None if closer is None else self._replace(components=closer)
+
+
+class ClassesSeen(NamedTuple):
+    """A block of points as the components see it."""
+
+    ready: ClassesReady
+    components: GaussiansSeen
+    joint: FloatArray
+    """(B, M) log ρ_m N(x_i | μ_m, Σ_m)."""
+
+    @property
+    def weights(self) -> FloatArray:
+        """(C,) π_c."""
+        return self.ready.weights
+
+    def log_density(self, X: FloatArray, log_weights: FloatArray | float = 0.0) -> FloatArray:
+        """(B, C) log p(x_i | class c), plus what is given."""
+        return self.ready.parameters.of_classes(self.joint, log_weights)
+
+    def sums(self, responsibilities: FloatArray) -> Sums:
+        """The sums of the components."""
+        return self.components.sums(self.ready.parameters.within(self.joint, responsibilities))
+
+
+def _shared_out(
+    counts: FloatArray, components: Parameters, parameters: ClassParameters
+) -> ClassParameters:
+    """The classes with these components, whose shares are their counts (M,) within the class."""
+    totals = np.add.reduceat(counts, parameters.starts)[parameters.class_of]
+    dead = totals <= SMALLEST_COUNT
+    shares = np.where(dead, parameters.components.weights, counts / np.where(dead, 1, totals))
+    return parameters._replace(components=components.with_weights(shares))

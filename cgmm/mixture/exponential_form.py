@@ -15,11 +15,9 @@ W_k    whitener, W_k Σ_k W_kᵀ = I; (K, D) reciprocal deviations if diagonal
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from cgmm.numerics import FloatArray, blocks
+from cgmm.numerics import BLOCK_CELLS, FloatArray
 
 # The form is used while (extent of the data / smallest standard deviation)² stays below this.
 SAFE_RATIO = 1e5
@@ -57,71 +55,51 @@ def natural_parameters(
         # Products off the diagonal stand for two entries of the precision.
         squares = np.where(rows == columns, 1, 2) * precisions[:, rows, columns]
     constants = constants - 0.5 * np.einsum("kd,kd->k", linear, means)
-    # Minus infinity in a product would meet zeros, and make NaN.
-    constants[constants == -np.inf] = 0
     return np.column_stack([constants, linear, -0.5 * squares])
 
 
-def statistics_of(
-    X: FloatArray, centre: FloatArray, *, diagonal: bool
-) -> Iterator[tuple[slice, FloatArray]]:
-    """Blocks of points with their φ(x - centre), (size, B), overwritten by the next block."""
-    n_dims = X.shape[1]
-    for part, phi in _blocks(X, diagonal, 1 + n_dims):
-        phi[0] = 1
-        phi[1 : n_dims + 1] = _from_centre(X[part].T, centre)
-        _write_products(phi[1 : n_dims + 1], phi[n_dims + 1 :])
-        yield part, phi
+def statistics_of(X: FloatArray, centre: FloatArray, diagonal: bool) -> FloatArray:
+    """(size, B) φ(x - centre) of a block of points."""
+    n_points, n_dims = X.shape
+    phi = np.empty((size_of(n_dims, diagonal), n_points))
+    phi[0] = 1
+    x = np.subtract(X.T, centre[:, None], out=phi[1 : n_dims + 1])
+    if diagonal:
+        np.square(x, out=phi[n_dims + 1 :])
+        return phi
+    start = n_dims + 1
+    for a in range(n_dims):
+        stop = start + n_dims - a
+        np.multiply(x[a], x[a:], out=phi[start:stop])
+        start = stop
+    return phi
 
 
-def weighted_sums(
-    X: FloatArray, centre: FloatArray, responsibilities: FloatArray, *, diagonal: bool
+def size_of(n_dims: int, diagonal: bool) -> int:
+    """How many numbers φ has."""
+    return 1 + n_dims + (n_dims if diagonal else n_dims * (n_dims + 1) // 2)
+
+
+def block_height(n_components: int, n_dims: int, diagonal: bool) -> int:
+    """How many points make a block: φ, or deviations, fill a quarter of the cache."""
+    of_point = size_of(n_dims, diagonal) if is_worth_it(n_dims, diagonal) else n_dims
+    return max(AT_LEAST, BLOCK_CELLS // (4 * of_point + 2 * n_components))
+
+
+def unpacked(
+    sums: FloatArray, n_dims: int, *, diagonal: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Σ_i r_ik φ(x_i - centre), apart: (K,) counts, (K, D) sums, (K, D, D) sums of products.
+    """Σ_i r_ik φ(x_i), (K, size), apart: (K,) counts, (K, D) sums, (K, D, D) sums of products.
 
     Of the products (K, D), the squares, where ``diagonal``.
     """
-    n_components, n_dims = responsibilities.shape[1], X.shape[1]
-    sums, products = np.zeros(()), np.zeros(())
-    for part, written in _blocks(X, diagonal, 0):
-        x, r = _from_centre(X[part].T, centre), responsibilities[part]
-        sums = sums + x @ r
-        products = products + _write_products(x, written) @ r
+    counts, firsts, products = sums[:, 0], sums[:, 1 : n_dims + 1], sums[:, n_dims + 1 :]
     if diagonal:
-        return responsibilities.sum(axis=0), sums.T, products.T
+        return counts, firsts, products
     rows, columns = np.triu_indices(n_dims)
-    matrices = np.zeros((n_components, n_dims, n_dims))
-    matrices[:, rows, columns] = matrices[:, columns, rows] = products.T
-    return responsibilities.sum(axis=0), sums.T, matrices
-
-
-def _blocks(X: FloatArray, diagonal: bool, n_more: int) -> Iterator[tuple[slice, FloatArray]]:
-    """Blocks of B points, with memory for their products and more, (rows, B), used again."""
-    n_dims, buffer = X.shape[1], np.empty(0)
-    n_products = n_dims if diagonal else n_dims * (n_dims + 1) // 2
-    # φ fills a quarter of the cache; the rest is for its factors.
-    for part in blocks(len(X), 4 * (1 + n_dims + n_products), at_least=AT_LEAST):
-        size = (n_products + n_more) * (part.stop - part.start)
-        if len(buffer) < size:
-            buffer = np.empty(size)
-        yield part, buffer[:size].reshape(n_products + n_more, -1)
-
-
-def _from_centre(x: FloatArray, centre: FloatArray) -> FloatArray:
-    """The columns of ``x`` measured from ``centre``; no copy where that is the origin."""
-    return x - centre[:, None] if centre.any() else x
-
-
-def _write_products(x: FloatArray, products: FloatArray) -> FloatArray:
-    """The squares, or x_a x_b for all a ≤ b, row by row of the upper triangle."""
-    if len(products) == len(x):
-        return np.square(x, out=products)
-    start = 0
-    for a in range(len(x)):
-        stop = start + len(x) - a
-        np.multiply(x[a], x[a:], out=products[start:stop])
-        start = stop
-    return products
+    matrices = np.empty((len(sums), n_dims, n_dims))
+    matrices[:, rows, columns] = matrices[:, columns, rows] = products
+    return counts, firsts, matrices
 
 
 def is_worth_it(n_dims: int, diagonal: bool) -> bool:

@@ -24,11 +24,18 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from cgmm.mixture.exponential_form import extent_of, natural_parameters, statistics_of
-from cgmm.numerics import FloatArray, IntArray, blocks
+from cgmm.mixture.exponential_form import (
+    block_height,
+    extent_of,
+    natural_parameters,
+    statistics_of,
+)
+from cgmm.numerics import FloatArray, IntArray, cut
 
 # Below this standard deviation the squares of its reciprocal overflow.
 SMALLEST_DEVIATION = 1e-153
+# Rows of a triangular matrix that are multiplied at once.
+ROWS = 16
 
 
 class Parameters(NamedTuple):
@@ -57,26 +64,10 @@ class Parameters(NamedTuple):
 
     def log_density(self, X: FloatArray, log_weights: FloatArray | float = 0.0) -> FloatArray:
         """(N, K) log N(x_i | μ_k, Σ_k), plus what is given for each component."""
-        whiteners, log_dets = whiten(self.covariances)
-        offsets = np.broadcast_to(log_weights, log_dets.shape)
-        # [schmidt2016, sect. 3.2]: the part that does not depend on the point
-        constants = offsets - 0.5 * (log_dets + X.shape[1] * np.log(2 * np.pi))
-        centre, radii2 = extent_of(X)
-        means = self.means - centre
-        natural = natural_parameters(means, whiteners, constants, radii2)
-        densities = np.empty((len(means), len(X)))
-        if natural is not None:
-            for part, phi in statistics_of(X, centre, diagonal=whiteners.ndim == 2):
-                np.matmul(natural, phi, out=densities[:, part])
-        else:
-            for part in blocks(len(X), 2 * means.size):
-                apart = (X[part] - centre).T - means[:, :, None]
-                white = whiteners @ apart if whiteners.ndim == 3 else whiteners[:, :, None] * apart
-                with np.errstate(over="ignore"):  # infinitely far: density zero
-                    distances = np.einsum("kdb,kdb->kb", white, white)
-                # [lu2007, eq. 2.2]: the factor of point i if z_i = k
-                densities[:, part] = constants[:, None] - 0.5 * distances
-        densities[offsets == -np.inf] = -np.inf
+        ready = Densities(self, extent_of(X))
+        densities = np.empty((len(self.means), len(X)))
+        for part in cut(len(X), ready.height):
+            ready.log_density(X[part], log_weights, out=densities[:, part])
         return densities.T
 
     def with_weights(self, weights: FloatArray) -> Parameters:
@@ -152,6 +143,76 @@ def log_joint(X: FloatArray, parameters: Parameters) -> FloatArray:
     array([[-1.6121, -1.6121]])
     """
     return parameters.log_joint(X)
+
+
+class Densities:
+    """Log-densities at one θ, ready for block after block of points.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        θ; its weights are not used.
+    extent : (centre, radii2)
+        Where all points lie, from :func:`~cgmm.mixture.exponential_form.extent_of`.
+    """
+
+    def __init__(self, parameters: Parameters, extent: tuple[FloatArray, FloatArray]):
+        self.means, (self.centre, radii2) = parameters.means, extent
+        self.whiteners, log_dets = whiten(parameters.covariances)
+        self.diagonal = self.whiteners.ndim == 2
+        n_dims = self.means.shape[1]
+        # [schmidt2016, sect. 3.2]: the part that does not depend on the point
+        self.constants = -0.5 * (log_dets + n_dims * np.log(2 * np.pi))
+        means = self.means - self.centre
+        self.natural = natural_parameters(means, self.whiteners, self.constants, radii2)
+        self.height = block_height(len(means), n_dims, self.diagonal)
+
+    def phi(self, X: FloatArray) -> FloatArray | None:
+        """(size, B) φ of a block of points; None where the densities do without."""
+        return None if self.natural is None else statistics_of(X, self.centre, self.diagonal)
+
+    def log_density(
+        self,
+        X: FloatArray,
+        log_weights: FloatArray | float = 0.0,
+        *,
+        phi: FloatArray | None = None,
+        out: FloatArray | None = None,
+    ) -> FloatArray:
+        """(K, B) log N(x_i | μ_k, Σ_k) of a block, plus what is given for each component."""
+        offsets = np.broadcast_to(log_weights, len(self.means))
+        impossible = offsets == -np.inf
+        # Minus infinity in a product would meet zeros, and make NaN.
+        offsets = np.where(impossible, 0, offsets)
+        phi = self.phi(X) if phi is None else phi
+        if phi is None or self.natural is None:
+            densities = self._distances(
+                X, np.empty((len(self.means), len(X))) if out is None else out
+            )
+            densities *= -0.5
+            # [lu2007, eq. 2.2]: the factor of point i if z_i = k
+            densities += (self.constants + offsets)[:, None]
+        else:
+            natural = self.natural.copy()
+            natural[:, 0] += offsets
+            densities = np.matmul(natural, phi, out=out)
+        densities[impossible] = -np.inf
+        return densities
+
+    def _distances(self, X: FloatArray, distances: FloatArray) -> FloatArray:
+        """(K, B) |W_k (x - μ_k)|², each mean subtracted first: no digits are lost."""
+        white = np.empty((X.shape[1], len(X)))
+        with np.errstate(over="ignore"):  # infinitely far: density zero
+            for k, (mean, whitener) in enumerate(zip(self.means, self.whiteners, strict=True)):
+                apart = X.T - mean[:, None]
+                if self.diagonal:
+                    np.multiply(apart, whitener[:, None], out=white)
+                for start in range(0, 0 if self.diagonal else len(mean), ROWS):
+                    # W_k is lower triangular: what lies right of these rows' diagonal is zero.
+                    rows, stop = slice(start, start + ROWS), start + ROWS
+                    np.matmul(whitener[rows, :stop], apart[:stop], out=white[rows])
+                np.einsum("db,db->b", white, white, out=distances[k])
+        return distances
 
 
 # ---------------------------------------------------------------------------- whitening

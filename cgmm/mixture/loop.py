@@ -29,7 +29,7 @@ Points = FloatArray | csr_array
 
 
 class Theta(Protocol):
-    """The parameters θ of any family of components: what the loop asks of them."""
+    """The parameters θ of any family of components: what the E-step asks of them."""
 
     @property
     def weights(self) -> FloatArray:
@@ -38,11 +38,39 @@ class Theta(Protocol):
     def log_density(self, X: Any, log_weights: FloatArray | float = 0.0) -> FloatArray:
         """(N, K) log p(x_i | z_i = k, θ), plus what is given for each component."""
 
+
+class _Moving(Theta, Protocol):
+    """What the M-step asks of them, too."""
+
     def with_weights(self, weights: FloatArray) -> Any:
         """The same components with other weights."""
 
 
-AnyTheta = TypeVar("AnyTheta", bound=Theta)
+AnyTheta = TypeVar("AnyTheta", bound=_Moving)
+
+
+class Seen(Theta, Protocol):
+    """A block of points as θ sees it: densities of these points, and the sums that follow."""
+
+    def sums(self, responsibilities: FloatArray) -> tuple[FloatArray, ...]:
+        """What the M-step needs of these points: arrays that add."""
+
+
+class Ready(Protocol):
+    """θ ready for block after block of points: what is done once an iteration is done."""
+
+    @property
+    def weights(self) -> FloatArray:
+        """(K,) π_k."""
+
+    def look(self, X: Any) -> Seen:
+        """A block as θ sees it."""
+
+    def maximise(self, *arguments: Any, **options: Any) -> tuple[Any, Any]:
+        """From sums and options to θ, with the old weights; and None, or who sums with care.
+
+        The latter where the sums have lost digits.
+        """
 
 
 class FamilyPooling(Protocol):
@@ -50,6 +78,15 @@ class FamilyPooling(Protocol):
 
     def maximise(self, *arguments: Any, **options: Any) -> Any:
         """From X, θ, the responsibilities and options to the new θ, with the old weights."""
+
+    def survey(self, X: Any) -> Any:
+        """What must be known of all points before the first block."""
+
+    def height(self, n_components: int, n_columns: int) -> int:
+        """How many points make a block."""
+
+    def ready(self, parameters: Any, survey: Any) -> Ready:
+        """θ ready for block after block."""
 
 
 class Posterior(NamedTuple):
@@ -61,6 +98,11 @@ class Posterior(NamedTuple):
     """(K,) Σ_j n_j p(z_j = k | ...), which the weights' update matches."""
     log_evidence: float
     """log p(X, labels | θ, relations) = log Z_posterior - log Z_prior, in nats."""
+
+    @property
+    def n_points(self) -> int:
+        """N."""
+        return len(self.responsibilities)
 
 
 def e_step(

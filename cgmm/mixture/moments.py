@@ -11,15 +11,28 @@ S      Σ_k S_k, the scatter within components, of all of them together
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 
-from cgmm.mixture.exponential_form import extent_of, is_safe, is_worth_it, weighted_sums
-from cgmm.numerics import BoolArray, FloatArray, blocks
+from cgmm.mixture.exponential_form import (
+    block_height,
+    extent_of,
+    is_safe,
+    is_worth_it,
+    statistics_of,
+    unpacked,
+)
+from cgmm.numerics import BoolArray, FloatArray, cut
 
 # Below this expected count a component is dead: its moments would be quotients of denormal numbers.
 SMALLEST_COUNT = np.finfo(float).tiny / np.finfo(float).eps
+# A mean that moved by so many variances, squared, takes two of sixteen digits from the scatter.
+NEAR = 100
+
+Sums = tuple[FloatArray, ...]
+"""Statistics of some points: numbers that add."""
 
 
 class Moments(NamedTuple):
@@ -81,41 +94,110 @@ def weighted_moments(
     array([[2.]])
     """
     centre, radii2 = extent_of(X)
+    measure: Measure = AboutMeans(np.tile(centre, (responsibilities.shape[1], 1)), diagonal, shared)
     if is_worth_it(X.shape[1], diagonal):
-        counts, sums, products = weighted_sums(X, centre, responsibilities, diagonal=diagonal)
-        means, alive = _per_count(sums, counts), counts > SMALLEST_COUNT
+        measure = AboutCentre(centre, radii2, diagonal, shared)
+    moments, closer = measure.moments(_summed(measure, X, responsibilities))
+    if closer is not None:
+        moments, _ = closer.moments(_summed(closer, X, responsibilities))
+    return moments
+
+
+def _summed(measure: Measure, X: FloatArray, responsibilities: FloatArray) -> Sums:
+    """The sums over all points, block by block."""
+    height = block_height(responsibilities.shape[1], X.shape[1], measure.diagonal)
+    parts = (measure.sums(X[part], responsibilities[part]) for part in cut(len(X), height))
+    return reduce(added, parts)
+
+
+def added(one: Sums, other: Sums) -> Sums:
+    """Statistics of two blocks together."""
+    return tuple(map(np.add, one, other))
+
+
+# ---------------------------------------------------------------------------- sums of one block
+
+
+class AboutCentre(NamedTuple):
+    """Sums of φ, measured from where the data are: one matrix product."""
+
+    centre: FloatArray
+    radii2: FloatArray
+    diagonal: bool
+    shared: bool
+
+    def sums(
+        self, X: FloatArray, responsibilities: FloatArray, phi: FloatArray | None = None
+    ) -> Sums:
+        """((K, size) Σ_i r_ik φ(x_i),), from φ of the block where that is at hand."""
+        phi = statistics_of(X, self.centre, self.diagonal) if phi is None else phi
+        return ((phi @ responsibilities).T,)
+
+    def moments(self, sums: Sums) -> tuple[Moments, AboutMeans | None]:
+        """The moments; and from where to measure once more, should these have lost digits."""
+        counts, firsts, products = unpacked(sums[0], len(self.centre), diagonal=self.diagonal)
+        means, alive = _per_count(firsts, counts), counts > SMALLEST_COUNT
         # S_k = Σ_i r_ik x_i x_iᵀ - N_k m_k m_kᵀ
-        scatter = products - _outer(counts, means, diagonal)
+        scatter = products - _outer(counts, means, self.diagonal)
         per_count = scatter[alive] / counts[alive].reshape(-1, *[1] * (scatter.ndim - 1))
-        if is_safe(per_count, radii2):
-            scatter = scatter.sum(axis=0, keepdims=True) if shared else scatter
-            return Moments(counts, means + centre, scatter)
-    return _two_passes(X, centre, responsibilities, diagonal=diagonal, shared=shared)
+        means = means + self.centre
+        closer = None
+        if not is_safe(per_count, self.radii2):
+            closer = AboutMeans(means, self.diagonal, self.shared)
+        scatter = scatter.sum(axis=0, keepdims=True) if self.shared else scatter
+        return Moments(counts, means, scatter), closer
 
 
-def _two_passes(
-    X: FloatArray, centre: FloatArray, responsibilities: FloatArray, *, diagonal: bool, shared: bool
-) -> Moments:
-    """The means first, then the scatter about them: no digits are lost."""
-    n_components, n_dims = responsibilities.shape[1], X.shape[1]
-    counts = responsibilities.sum(axis=0)
-    sums = np.zeros((n_components, n_dims))
-    for part in blocks(len(X), n_dims):
-        sums += responsibilities[part].T @ (X[part] - centre)
-    means = _per_count(sums, counts)
-    n_matrices = 1 if shared else n_components
-    scatter = np.zeros((n_components, n_dims) if diagonal else (n_matrices, n_dims, n_dims))
-    for part in blocks(len(X), n_components * n_dims):
-        apart = (X[part] - centre).T - means[:, :, None]
-        apart *= np.sqrt(responsibilities[part]).T[:, None]
-        if diagonal:
-            scatter += np.einsum("kdb,kdb->kd", apart, apart)
-        elif shared:
-            together = apart.transpose(1, 0, 2).reshape(n_dims, -1)
-            scatter[0] += together @ together.T
-        else:
-            scatter += apart @ apart.transpose(0, 2, 1)
-    return Moments(counts, means + centre, scatter)
+class AboutMeans(NamedTuple):
+    """Sums of deviations from means that are near the new ones: one product a component."""
+
+    about: FloatArray
+    """(K, D) a_k."""
+    diagonal: bool
+    shared: bool
+
+    def sums(
+        self, X: FloatArray, responsibilities: FloatArray, phi: FloatArray | None = None
+    ) -> Sums:
+        """(K,) N_k, (K, D) Σ_i r_ik (x_i - a_k), and their products as ``Moments.scatter``."""
+        n_components, n_dims = self.about.shape
+        firsts = np.empty(self.about.shape)
+        n_matrices = 1 if self.shared else n_components
+        shape = (n_components, n_dims) if self.diagonal else (n_matrices, n_dims, n_dims)
+        products = np.zeros(shape)
+        for k, (mean, r) in enumerate(zip(self.about, responsibilities.T, strict=True)):
+            apart = X.T - mean[:, None]
+            firsts[k] = apart @ r
+            apart *= np.sqrt(r)
+            if self.diagonal:
+                products[k] = np.einsum("db,db->d", apart, apart)
+            else:
+                products[0 if self.shared else k] += apart @ apart.T
+        return responsibilities.sum(axis=0), firsts, products
+
+    def moments(self, sums: Sums) -> tuple[Moments, AboutMeans | None]:
+        """The moments; and from where to measure once more, should these have lost digits."""
+        counts, firsts, products = sums
+        shifts = _per_count(firsts, counts)
+        # S_k = Σ_i r_ik (x_i - a_k)(x_i - a_k)ᵀ - N_k (m_k - a_k)(m_k - a_k)ᵀ
+        lost = _outer(counts, shifts, self.diagonal)
+        scatter = products - (lost.sum(axis=0, keepdims=True) if self.shared else lost)
+        means, closer = self.about + shifts, None
+        if not self._is_near(counts, shifts, scatter):
+            closer = self._replace(about=means)
+        return Moments(counts, means, scatter), closer
+
+    def _is_near(self, counts: FloatArray, shifts: FloatArray, scatter: FloatArray) -> bool:
+        """Whether in each coordinate the means moved no farther than some deviations."""
+        of_scatter = scatter if self.diagonal else np.einsum("kdd->kd", scatter)
+        # What moved by the rounding of the means has not moved.
+        moved = np.maximum(np.square(shifts) - np.square(2 * np.spacing(self.about)), 0)
+        moved *= counts[:, None]
+        moved = moved.sum(axis=0, keepdims=True) if self.shared else moved
+        return bool((moved <= NEAR * of_scatter).all())
+
+
+Measure = AboutCentre | AboutMeans
 
 
 def _per_count(sums: FloatArray, counts: FloatArray) -> FloatArray:

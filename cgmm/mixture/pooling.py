@@ -13,8 +13,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cgmm.mixture.gaussian import Parameters
-from cgmm.mixture.moments import SMALLEST_COUNT, Moments, weighted_moments
+from cgmm.mixture.exponential_form import block_height, extent_of
+from cgmm.mixture.gaussian import Densities, Parameters
+from cgmm.mixture.moments import (
+    SMALLEST_COUNT,
+    AboutCentre,
+    AboutMeans,
+    Measure,
+    Moments,
+    weighted_moments,
+)
+from cgmm.mixture.ready import GaussiansReady
 from cgmm.numerics import FloatArray
 
 
@@ -69,13 +78,91 @@ class Pooling(NamedTuple):
         [schmidt2016, sect. 3.2] with r_c^i for the printed r_c^k; [green, "Maximisation step"].
         """
         moments = weighted_moments(X, responsibilities, diagonal=self.diagonal, shared=self.shared)
-        regular = reg_covar * (np.ones(X.shape[1]) if self.diagonal else np.eye(X.shape[1]))
+        return self.from_moments(moments, parameters, reg_covar=reg_covar)
+
+    def from_moments(
+        self, moments: Moments, parameters: Parameters, *, reg_covar: float = 0.0
+    ) -> Parameters:
+        """As :meth:`maximise`, where the weighted moments are at hand.
+
+        Parameters
+        ----------
+        moments : Moments
+            In the form that the type asks for.
+        parameters : Parameters
+            θ so far.
+        reg_covar : float, default=0
+            ε, added to the diagonals.
+
+        Returns
+        -------
+        Parameters
+            The new θ, with the old weights.
+        """
+        n_dims = moments.means.shape[1]
+        regular = reg_covar * (np.ones(n_dims) if self.diagonal else np.eye(n_dims))
         moments = self._with_dead(moments, parameters, regular)
         # [schmidt2016, sect. 3.2], pooled as the covariance type says
         covariances = self.combine(moments.counts, moments.scatter) + regular
         if self.shared:  # repeated without a copy
             covariances = np.broadcast_to(covariances, (len(moments.means), *covariances.shape[1:]))
         return parameters._replace(means=moments.means, covariances=covariances)
+
+    def survey(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Where the points lie, so that blocks are measured from the same place.
+
+        Parameters
+        ----------
+        X : (N, D) array
+            The points.
+
+        Returns
+        -------
+        centre : (D,) array
+            From where to measure.
+        radii2 : (D,) array
+            The largest squared distance from there, by coordinate.
+        """
+        return extent_of(X)
+
+    def height(self, n_components: int, n_columns: int) -> int:
+        """How many points make a block that fits the cache.
+
+        Parameters
+        ----------
+        n_components, n_columns : int
+            K and D.
+
+        Returns
+        -------
+        int
+            Points.
+        """
+        return block_height(n_components, n_columns, self.diagonal)
+
+    def ready(
+        self, parameters: Parameters, survey: tuple[FloatArray, FloatArray]
+    ) -> GaussiansReady:
+        """θ ready for block after block of points.
+
+        Parameters
+        ----------
+        parameters : Parameters
+            θ.
+        survey : tuple
+            From :meth:`survey`.
+
+        Returns
+        -------
+        GaussiansReady
+            Its ``look`` gives densities and sums of a block, its ``maximise`` the new θ.
+        """
+        densities, form = Densities(parameters, survey), (self.diagonal, self.shared)
+        # Sums are those of φ where densities are; else about the means, which will be near.
+        measure: Measure = AboutMeans(parameters.means, *form)
+        if densities.natural is not None:
+            measure = AboutCentre(*survey, *form)
+        return GaussiansReady(parameters, densities, measure, self.from_moments)
 
     def _with_dead(self, moments: Moments, parameters: Parameters, regular: FloatArray) -> Moments:
         """A dead component keeps its parameters, as if seen with the smallest count."""

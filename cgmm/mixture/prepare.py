@@ -17,6 +17,7 @@ from cgmm.inference import ENGINES, feasible_assignment, require_colourable
 from cgmm.inference.best_assignment import Assignment, find_best
 from cgmm.inference.feasible import SearchBudgetError
 from cgmm.inference.gibbs import Chains
+from cgmm.mixture.arranged import Arranged
 from cgmm.mixture.loop import Points, Theta, node_unaries
 from cgmm.mixture.prior import PairwisePrior, Prior, SelectedPairs
 from cgmm.mixture.reports import LastWords, evidence, name_of
@@ -86,12 +87,19 @@ class Prepared(NamedTuple):
         answered = getattr(self.ready, "answered", lambda unary: ())
         return all(answer.exact for answer in answered(unary))
 
-    def infer(self) -> LastWords:
-        """The engine for one run: an approximate one may remember earlier calls, so a new one."""
-        self.at_work.append(
-            LastWords(self.ready if self.finds_best else self.engine(self.side.graph))
-        )
+    def infer(self, graph: Graph | None = None) -> LastWords:
+        """The engine for one run: an approximate one may remember earlier calls, so a new one.
+
+        Or for a part of the graph.
+        """
+        graph = self.side.graph if graph is None else graph
+        same = graph is self.side.graph and self.finds_best
+        self.at_work.append(LastWords(self.ready if same else self.engine(graph)))
         return self.at_work[-1]
+
+    def arrange(self, X: Points, height: int) -> Arranged:
+        """The points in blocks; one, where an approximate engine wants the network as a whole."""
+        return Arranged.of(X, self.side, self.infer, height, whole=not self.finds_best)
 
     def joint_labels(self, X: Points, run: Run, chains: Chains | None = None) -> Assignment:
         """The most probable joint assignment of the points, or the best that a search finds.

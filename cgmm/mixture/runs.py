@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from cgmm.mixture.fold import Folded
 from cgmm.mixture.gaussian import Parameters
 from cgmm.mixture.loop import Posterior
 from cgmm.network import NetworkError
@@ -45,7 +46,7 @@ class Run(NamedTuple):
 
     parameters: Parameters
     """θ at the end."""
-    posterior: Posterior
+    posterior: Posterior | Folded
     """The posterior of exactly these parameters."""
     history: list[float]
     """Log-evidence of the parameters that entered each iteration."""
@@ -61,6 +62,13 @@ class Run(NamedTuple):
         """Iterations that are complete."""
         return len(self.history)
 
+    def in_full(self) -> Run:
+        """The run with all responsibilities, which a fold does not keep."""
+        found = self.posterior
+        return self._replace(
+            posterior=Posterior(found.responsibilities, found.expected_counts, found.log_evidence)
+        )
+
     @property
     def score(self) -> float:
         """By what runs are compared: the log-evidence, or what stands in for it."""
@@ -69,7 +77,7 @@ class Run(NamedTuple):
 
 
 def follow(
-    begin: Callable[[int], Iterator[tuple[Any, Posterior]]],
+    begin: Callable[[int], Iterator[tuple[Any, Posterior | Folded]]],
     number: int = 0,
     *,
     tol: float,
@@ -144,11 +152,11 @@ def follow(
     return run
 
 
-def _gain(before: Posterior, after: Posterior) -> float:
+def _gain(before: Posterior | Folded, after: Posterior | Folded) -> float:
     """Log-evidence gained per point; without evidence, the responsibility that changed hands."""
     if np.isnan(after.log_evidence):
         return _moved(before.responsibilities, after.responsibilities)
-    return abs(after.log_evidence - before.log_evidence) / len(after.responsibilities)
+    return abs(after.log_evidence - before.log_evidence) / after.n_points
 
 
 def _moved(before: FloatArray, after: FloatArray) -> float:

@@ -19,14 +19,16 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from cgmm.inference.independent import independent
+from cgmm.mixture.arranged import Arranged
+from cgmm.mixture.fold import fold
 from cgmm.mixture.initialise import kept_alive
-from cgmm.mixture.loop import FamilyPooling, Points, em
+from cgmm.mixture.loop import FamilyPooling
 from cgmm.mixture.prepare import Prepared
 from cgmm.mixture.prior import Prior
 from cgmm.mixture.reports import LastWords, evidence
 from cgmm.mixture.runs import Run
 from cgmm.mixture.weights import closed_form
-from cgmm.network import Infer, NetworkError, SideInformation, edgeless
+from cgmm.network import NetworkError, edgeless
 from cgmm.numerics import FloatArray
 
 # Iterations of each round, and how many starts it leaves at most. The last one goes far: where
@@ -39,8 +41,7 @@ AGREE = 1e-3
 class Network(NamedTuple):
     """What starts are tried on."""
 
-    side: SideInformation
-    infer: Infer
+    data: Arranged
     log_z_prior: Callable[[FloatArray], float]
     rate: Callable[[Run], float]
     """By what the last ones are compared."""
@@ -48,7 +49,7 @@ class Network(NamedTuple):
 
 def most_promising(
     starts: Sequence[Any],
-    X: Points,
+    data: Arranged,
     prepared: Prepared,
     pool: FamilyPooling,
     options: dict[str, float],
@@ -59,7 +60,7 @@ def most_promising(
     ----------
     starts : sequence of Parameters
         At least one; a single one is returned as it is.
-    X : (N, D) array
+    data : Arranged
         The points.
     prepared : Prepared
         What is known beside them. If its engine is exact it is at work here too; if not, relations
@@ -83,40 +84,39 @@ def most_promising(
     """
     if len(starts) == 1:
         return starts[0]
-    network = _network_of(prepared, X, len(starts[0].weights))
+    network = _network_of(prepared, data, len(starts[0].weights))
     going = list(starts)
     for n_iter, n_most in ROUNDS:
-        runs = [_tried(theta, n_iter, X, network, pool, options) for theta in going]
+        runs = [_tried(theta, n_iter, network, pool, options) for theta in going]
         n_kept = min(n_most, (len(going) + 1) // 2)
         rate = network.rate if n_kept == 1 else attrgetter("score")
         best = sorted(filter(None, runs), key=rate, reverse=True)[:n_kept]
         going = [run.parameters for run in best]
-        if not best or best[0].score - best[-1].score < AGREE * X.shape[0]:
+        if not best or best[0].score - best[-1].score < AGREE * data.X.shape[0]:
             break
     return going[0] if going else starts[0]
 
 
-def _network_of(prepared: Prepared, X: Points, n_components: int) -> Network:
+def _network_of(prepared: Prepared, data: Arranged, n_components: int) -> Network:
     """The network with its engine if that is exact, else the network without its edges."""
-    side, unary = prepared.side, evidence(prepared.side, n_components)
+    unary = evidence(prepared.side, n_components)
     # What an engine has to say about answers that are not kept, is not said.
-    infer = LastWords(prepared.ready)
-    if prepared.answers_exactly(unary) and infer(unary).exact:
-        return Network(side, infer, prepared.log_z_prior, attrgetter("score"))
-    side = side._replace(graph=edgeless(side.n_nodes))
-    log_z_prior = Prior(side, independent).log_z
-    return Network(side, independent(side.graph), log_z_prior, partial(prepared.rate, X))
+    infer = LastWords(data.infer)
+    if prepared.answers_exactly(unary) and LastWords(prepared.ready)(unary).exact:
+        return Network(data._replace(infer=infer), prepared.log_z_prior, attrgetter("score"))
+    X, side = data.given, prepared.side._replace(graph=edgeless(prepared.side.n_nodes))
+    without = Arranged.of(X, side, independent, data.height)
+    return Network(without, Prior(side, independent).log_z, partial(prepared.rate, X))
 
 
 def _tried(
-    theta: Any, n_iter: int, X: Points, network: Network, pool: FamilyPooling,
-    options: dict[str, float],
-) -> Run | None:  # fmt: skip
+    theta: Any, n_iter: int, network: Network, pool: FamilyPooling, options: dict[str, float]
+) -> Run | None:
     """θ after a few iterations, with its evidence; None if it fails, as a collapsed one does."""
-    steps = em(
-        X, theta, network.side, network.infer, pool,
-        lambda counts: kept_alive(closed_form(counts), X.shape[0]),
-        log_z_prior=lambda weights: 0.0, **options,
+    steps = fold(
+        network.data, theta, pool,
+        lambda counts: kept_alive(closed_form(counts), network.data.X.shape[0]), options,
+        log_z_prior=lambda weights: 0.0,
     )  # fmt: skip
     try:
         theta, posterior = next(islice(steps, n_iter, None))

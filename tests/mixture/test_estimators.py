@@ -22,6 +22,7 @@ import cgmm.mixture.base
 from cgmm import ConstrainedGaussianMixture, Parameters
 from cgmm.inference import ENGINES
 from cgmm.mixture import POOLINGS, STARTS, e_step, gaussian
+from cgmm.mixture.fold import fold
 from cgmm.network import SideInformation
 
 
@@ -298,7 +299,7 @@ def test_too_few_iterations_warn(X):
     assert model.n_iter_ == 2
 
 
-def interrupting_em(after, original):
+def interrupting(after, original):
     def loop(*args, **kwargs):
         for t, pair in enumerate(original(*args, **kwargs)):
             if t == after:
@@ -309,7 +310,7 @@ def interrupting_em(after, original):
 
 
 def test_interruption_keeps_the_fit_so_far(X, monkeypatch):
-    monkeypatch.setattr(cgmm.mixture.base, "em", interrupting_em(3, cgmm.mixture.em))
+    monkeypatch.setattr(cgmm.mixture.base, "fold", interrupting(3, fold))
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model = ConstrainedGaussianMixture(3, random_state=0, n_init=5).fit(X)
     assert not model.converged_
@@ -318,14 +319,14 @@ def test_interruption_keeps_the_fit_so_far(X, monkeypatch):
 
 
 def test_interruption_before_anything_is_an_interruption(X, monkeypatch):
-    monkeypatch.setattr(cgmm.mixture.base, "em", interrupting_em(0, cgmm.mixture.em))
+    monkeypatch.setattr(cgmm.mixture.base, "fold", interrupting(0, fold))
     with pytest.raises(KeyboardInterrupt):
         ConstrainedGaussianMixture(3, random_state=0).fit(X)
 
 
 def test_a_run_that_fails_does_not_lose_the_others(X, monkeypatch):
     calls = []
-    original = cgmm.mixture.em
+    original = fold
 
     def sometimes(*args, **kwargs):
         calls.append(1)
@@ -333,7 +334,7 @@ def test_a_run_that_fails_does_not_lose_the_others(X, monkeypatch):
             raise ValueError("the covariance of component 0 is not positive definite")
         return original(*args, **kwargs)
 
-    monkeypatch.setattr(cgmm.mixture.base, "em", sometimes)
+    monkeypatch.setattr(cgmm.mixture.base, "fold", sometimes)
     with pytest.warns(ConvergenceWarning, match="run 1 of 3 failed: the covariance"):
         model = ConstrainedGaussianMixture(3, random_state=0, n_init=3).fit(X)
     assert len(calls) == 3
@@ -342,20 +343,21 @@ def test_a_run_that_fails_does_not_lose_the_others(X, monkeypatch):
 
 @pytest.mark.parametrize("n_dims", [2, 30])
 def test_a_reader_walks_from_fit_to_a_density_in_seven_frames(monkeypatch, n_dims):
-    """Both forms of the density are computed where ``whiten`` is called."""
-    walks, whiten = [], gaussian.whiten
+    """In both forms of the density."""
+    walks, log_density = [], gaussian.Densities.log_density
 
-    def noting(covariances):
+    def noting(*arguments, **options):
         names = [frame.name for frame in traceback.extract_stack()[:-1]]
         walks.append(names[names.index("fit") :])
-        return whiten(covariances)
+        return log_density(*arguments, **options)
 
-    monkeypatch.setattr(gaussian, "whiten", noting)
+    monkeypatch.setattr(gaussian.Densities, "log_density", noting)
     X = np.random.default_rng(0).normal(size=(100, n_dims))
     ConstrainedGaussianMixture(2, random_state=0, n_init=2).fit(X, must_link=[[0, 1]])
     # Starts that are tried take a walk of their own through the same loop.
     *iterations, labels = [walk for walk in walks if "most_promising" not in walk]
     assert iterations
     for walk in iterations:
-        assert walk == ["fit", "best_of", "follow", "em", "e_step", "node_unaries", "log_density"]
+        loop = ["fold", "statistics_of", "node_unaries", "log_density"]
+        assert walk == ["fit", "best_of", "follow", *loop]
     assert len(labels) <= 7

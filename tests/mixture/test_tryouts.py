@@ -11,7 +11,7 @@ from cgmm.mixture.initialise import starts_to_try
 from cgmm.mixture.prepare import prepare
 from cgmm.mixture.tryouts import most_promising
 from cgmm.mixture.weights import closed_form
-from cgmm.network import SideInformation
+from cgmm.network import SideInformation, with_most_probable
 from cgmm.scenarios import random_pairs
 
 
@@ -132,6 +132,7 @@ def test_a_good_start_among_bad_ones_goes_on_wherever_it_stands(inference):
     X, y = blobs(3, n_points=200)
     side = SideInformation.build(200, **both(y, 50, 3))
     prepared = prepare(side, inference, ENGINES[inference], "auto", 5)
+    data = prepared.arrange(X, 1024)
     torn = (y == 1) & (X[:, 0] > np.median(X[y == 1, 0]))
     bad, good = (
         ConstrainedGaussianMixture(5, init_params=np.eye(5)[z])._start(X, side, None)
@@ -140,9 +141,9 @@ def test_a_good_start_among_bad_ones_goes_on_wherever_it_stands(inference):
     for place in (0, 5, 11):
         starts = [bad] * 11
         starts.insert(place, good)
-        chosen = most_promising(starts, X, prepared, POOLINGS["full"], {"reg_covar": 1e-6})
+        chosen = most_promising(starts, data, prepared, POOLINGS["full"], {"reg_covar": 1e-6})
         np.testing.assert_allclose(chosen.means, good.means, atol=0.5)
-    chosen = most_promising([bad, bad], X, prepared, POOLINGS["full"], {"reg_covar": 1e-6})
+    chosen = most_promising([bad, bad], data, prepared, POOLINGS["full"], {"reg_covar": 1e-6})
     assert abs(chosen.means - good.means).max() > 1
 
 
@@ -151,15 +152,16 @@ def test_a_start_that_collapses_is_passed_over_and_all_of_them_leave_the_first()
     X, y = blobs(4, n_points=60)
     side = SideInformation.build(60, must_link=[[0, 1]])
     prepared = prepare(side, "auto", ENGINES["auto"], "auto", 5)
+    data = prepared.arrange(X, 1024)
     pool, rng = POOLINGS["full"], np.random.RandomState(0)
     make = ConstrainedGaussianMixture
     good = make(5, init_params=np.eye(5)[y])._start(X, side, rng)
     collapsed = good._replace(covariances=np.zeros_like(good.covariances))
     for starts in ([collapsed, good, collapsed], [good, collapsed]):
-        chosen = most_promising(starts, X, prepared, pool, {"reg_covar": 1e-6})
+        chosen = most_promising(starts, data, prepared, pool, {"reg_covar": 1e-6})
         assert np.isfinite(chosen.means).all()
         assert (chosen.covariances != 0).any()
-    assert most_promising([collapsed] * 2, X, prepared, pool, {"reg_covar": 1e-6}) is collapsed
+    assert most_promising([collapsed] * 2, data, prepared, pool, {"reg_covar": 1e-6}) is collapsed
 
 
 def test_starts_that_agree_end_the_trial():
@@ -173,8 +175,11 @@ def test_starts_that_agree_end_the_trial():
 
     def n_asked(starts):
         asked = []
-        spy = prepared._replace(ready=lambda unary: asked.append(1) or prepared.ready(unary))
-        most_promising(starts, X, spy, POOLINGS["full"], {"reg_covar": 1e-6})
+        ready = with_most_probable(
+            lambda unary: asked.append(1) or prepared.ready(unary), prepared.ready.most_probable
+        )
+        spy = prepared._replace(ready=ready)
+        most_promising(starts, spy.arrange(X, 1024), spy, POOLINGS["full"], {"reg_covar": 1e-6})
         return len(asked)
 
     assert n_asked([good] * 6) == 1 + 6 * 4

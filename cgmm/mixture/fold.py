@@ -1,0 +1,174 @@
+"""EM as a fold: the statistics of blocks add up, and one M-step follows on their sum. Chapter 3.
+
+The components of a network are independent, so points fall into blocks of whole components
+(:mod:`cgmm.mixture.arranged`). The E-step of a block leaves its log Z, its expected counts and the
+sums that the M-step needs. All of these add, and the responsibilities of a block are forgotten
+before the next: the memory of a fit is that of its data. What is added is added in the order of
+the blocks, so that it does not matter who computed it: ``over`` is ``map``, or does the same in
+threads. Per iteration and up to rounding this is :func:`~cgmm.mixture.em`.
+
+=====  ====================================================================
+θ      parameters; r_ik responsibilities
+block  some rows of X, what is known of them, and who answers
+=====  ====================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial, reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cgmm.mixture.arranged import Arranged, Cut
+from cgmm.mixture.loop import FamilyPooling, Points, Ready, Seen, node_unaries
+from cgmm.mixture.moments import Sums, added
+from cgmm.numerics import FloatArray, IntArray, cut
+
+Over = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+"""As ``map``: a function and what to apply it to; results in the order of what came."""
+
+
+class Statistics(NamedTuple):
+    """What the E-step of some points leaves behind: numbers that add."""
+
+    log_z: float
+    """log Z of the posterior's network."""
+    expected_counts: FloatArray
+    """(K,) Σ_j n_j p(z_j = k | ...)."""
+    sums: Sums
+    """What the family's M-step needs."""
+    kept: FloatArray | None = None
+    """(N, K) responsibilities, where there is one block alone."""
+
+    def plus(self, other: Statistics) -> Statistics:
+        """Those of the points of both."""
+        counts = self.expected_counts + other.expected_counts
+        return Statistics(self.log_z + other.log_z, counts, added(self.sums, other.sums))
+
+
+class Folded(NamedTuple):
+    """What the E-steps of all blocks found out at given parameters."""
+
+    expected_counts: FloatArray
+    """(K,) as in :class:`~cgmm.mixture.Posterior`."""
+    log_evidence: float
+    """As in :class:`~cgmm.mixture.Posterior`."""
+    n_points: int
+    """N."""
+    kept: FloatArray | None
+    """(N, K) r_ik, where one block was all."""
+    ask: Callable[[], FloatArray]
+    """Answers with r_ik by asking the blocks once more."""
+
+    @property
+    def responsibilities(self) -> FloatArray:
+        """(N, K) r_ik of the points as they were given."""
+        return self.ask() if self.kept is None else self.kept
+
+
+def fold(
+    data: Arranged,
+    parameters: Any,
+    pool: FamilyPooling,
+    update_weights: Callable[[FloatArray], FloatArray],
+    options: dict[str, float],
+    *,
+    log_z_prior: Callable[[FloatArray], float],
+    over: Over = map,
+) -> Iterator[tuple[Any, Folded]]:
+    """Run EM for as long as the caller wants, block by block.
+
+    Parameters
+    ----------
+    data : Arranged
+        The points and what is known of them, in blocks.
+    parameters : Parameters
+        The start.
+    pool, update_weights, options, log_z_prior
+        As in :func:`~cgmm.mixture.em`.
+    over : callable, default=map
+        Applies a function to each block.
+
+    Yields
+    ------
+    (Parameters, Folded)
+        The start first; the log-evidence in the second is that of the first.
+    """
+    survey, summed = pool.survey(data.X), partial(reduce, Statistics.plus)
+    while True:
+        ready = pool.ready(parameters, survey)
+        found = summed(over(partial(statistics_of, data, ready), data.cuts))
+        log_evidence = found.log_z - log_z_prior(parameters.weights)
+        ask = partial(responsibilities_of, data, ready, over)
+        counts, n_points = found.expected_counts, data.X.shape[0]
+        yield parameters, Folded(counts, log_evidence, n_points, found.kept, ask)
+        moved, closer = ready.maximise(found.sums, **options)
+        if closer is not None:
+            found = summed(over(partial(statistics_of, data, closer), data.cuts))
+            moved, _ = closer.maximise(found.sums, **options)
+        parameters = moved.with_weights(update_weights(counts))
+
+
+def statistics_of(data: Arranged, ready: Ready, place: Cut | None) -> Statistics:
+    """The E-step of one block, and the sums that its responsibilities make."""
+    X, side, infer, _ = data.block(place)
+    seen = look_at(X, ready, data.height)
+    nodes, log_z, *_ = infer(node_unaries(X, seen, side))
+    r = side.spread(nodes)
+    kept = r if len(data.cuts) == 1 else None
+    return Statistics(log_z, side.multiplicity @ nodes, seen.sums(r), kept)
+
+
+def responsibilities_of(data: Arranged, ready: Ready, over: Over) -> FloatArray:
+    """(N, K) r_ik of all points, in the order in which they were given."""
+
+    def of_block(place: Cut | None) -> tuple[slice | IntArray, FloatArray]:
+        X, side, infer, places = data.block(place)
+        unary = node_unaries(X, look_at(X, ready, data.height), side)
+        return places, side.spread(infer(unary).nodes)
+
+    responsibilities = np.empty((len(ready.weights), data.X.shape[0])).T
+    for places, r in over(of_block, data.cuts):
+        responsibilities[places] = r
+    return responsibilities
+
+
+# ---------------------------------------------------------------------------- larger than the cache
+
+
+def look_at(X: Points, ready: Ready, height: int) -> Seen:
+    """A block as θ sees it: at once, or part by part what is larger than the cache."""
+    return ready.look(X) if X.shape[0] <= height else InParts(ready, X, height)
+
+
+class InParts(NamedTuple):
+    """A block that one component of the network makes large."""
+
+    ready: Ready
+    X: Points
+    height: int
+
+    @property
+    def weights(self) -> FloatArray:
+        """(K,) π_k."""
+        return self.ready.weights
+
+    @property
+    def parts(self) -> list[slice]:
+        """Rows that fit the cache."""
+        return list(cut(self.X.shape[0], self.height))
+
+    def log_density(self, X: Points, log_weights: FloatArray | float = 0.0) -> FloatArray:
+        """(B, K) log-densities, plus what is given for each component."""
+        densities = np.empty((len(self.weights), self.X.shape[0])).T
+        for part in self.parts:
+            rows = self.X[part]
+            densities[part] = self.ready.look(rows).log_density(rows, log_weights)
+        return densities
+
+    def sums(self, responsibilities: FloatArray) -> Sums:
+        """What the M-step needs, from a second look."""
+        looks = (self.ready.look(self.X[part]).sums(responsibilities[part]) for part in self.parts)
+        return reduce(added, looks)

@@ -1,0 +1,153 @@
+"""The fold over blocks is the loop over everything: every family, relation and covariance type."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cgmm.inference import ENGINES
+from cgmm.mixture import (
+    POOLINGS,
+    CategoricalParameters,
+    Categories,
+    Parameters,
+    closed_form,
+    em,
+    from_responsibilities,
+    one_hot,
+)
+from cgmm.mixture.arranged import LARGEST_RUN, Arranged, named_as_points
+from cgmm.mixture.class_family import ClassParameters, ClassPooling
+from cgmm.mixture.fold import fold
+from cgmm.network import NetworkError, SideInformation
+
+N, K, D = 60, 3, 2
+AUTO = ENGINES["auto"]
+FAMILIES = [*POOLINGS, "classes", "categorical"]
+
+
+def points_and_start(rng, family):
+    """Points, a start and what maximises, of each family."""
+    if family == "categorical":
+        sizes = np.array([2, 4])
+        X = one_hot(np.column_stack([rng.integers(size, size=N) for size in sizes]), sizes)
+        p = np.concatenate([rng.dirichlet(np.ones(size), K).T for size in sizes]).T
+        return X, CategoricalParameters(rng.dirichlet(np.ones(K)), p), Categories(tuple(sizes))
+    # Far from zero or not; with components that are wide or tiny beside the whole: both forms.
+    scale = 10.0 ** rng.integers(-4, 1, size=K)[rng.integers(K, size=N), None]
+    X = scale * rng.normal(size=(N, D)) + rng.normal(size=D) * rng.integers(0, 2) * 100
+    pool = POOLINGS["full" if family == "classes" else family]
+    r = rng.dirichlet(np.ones(K), N)
+    if family != "classes":
+        return X, from_responsibilities(X, r, pool, reg_covar=1e-3), pool
+    theta = from_responsibilities(X, rng.dirichlet(np.ones(5), N), pool, reg_covar=1e-3)
+    shares = np.concatenate([rng.dirichlet(np.ones(size)) for size in (1, 3, 1)])
+    theta = ClassParameters(np.full(K, 1 / K), theta.with_weights(shares), (1, 3, 1))
+    return X, theta, ClassPooling(pool)
+
+
+def what_is_known(rng, kind, sampling):
+    """Relations, at most one edge a node, so that no engine approximates."""
+    some = rng.permutation(N)
+    known = {
+        "nothing": {},
+        "labels": {"labels": np.where(rng.uniform(size=N) < 0.3, rng.integers(K, size=N), -1)},
+        "allowed": {"labels": (rng.uniform(size=(N, K)) < 0.5) | np.eye(K, dtype=bool)[some % K]},
+        "chunklets": {"must_link": some[: 2 * 15].reshape(-1, 2) // 2},
+        "pairs": {"cannot_link": some[:20].reshape(-1, 2)},
+        "all": {
+            "must_link": some[:20].reshape(-1, 2),
+            "preferences": np.column_stack([some[20:40].reshape(-1, 2), rng.normal(size=10)]),
+            "labels": np.where(some[np.argsort(some)] >= 55, 1, -1),
+        },
+    }[kind]
+    return SideInformation.build(N, **known, sampling=sampling)
+
+
+KINDS = ["nothing", "labels", "allowed", "chunklets", "pairs", "all"]
+
+
+def folded(X, theta, side, pool, height, **more):
+    """The fold, log Z_prior left out: what relations make of it is not the loop's."""
+    data = Arranged.of(X, side, AUTO, height)
+    options = {} if isinstance(pool, Categories) else {"reg_covar": 1e-9}
+    return fold(data, theta, pool, closed_form, options, log_z_prior=lambda w: 0.0, **more)
+
+
+def in_one(X, theta, side, pool):
+    options = {} if isinstance(pool, Categories) else {"reg_covar": 1e-9}
+    infer = AUTO(side.graph)
+    return em(X, theta, side, infer, pool, closed_form, log_z_prior=lambda w: 0.0, **options)
+
+
+def assert_same(ours, theirs, **tolerance):
+    """Two sets of parameters, number by number."""
+    for here, there in zip(ours, theirs, strict=True):
+        if isinstance(here, tuple) and hasattr(here, "_fields"):
+            assert_same(here, there, **tolerance)
+        else:
+            np.testing.assert_allclose(here, there, **tolerance)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=20)
+@given(
+    seed=st.integers(0, 10**6),
+    height=st.integers(1, N),
+    sampling=st.sampled_from(["points", "chunklets"]),
+)
+def test_the_fold_is_the_loop(family, kind, seed, height, sampling):
+    rng = np.random.default_rng(seed)
+    X, start, pool = points_and_start(rng, family)
+    side = what_is_known(rng, kind, sampling)
+    pairs = zip(folded(X, start, side, pool, height), in_one(X, start, side, pool), strict=False)
+    for (ours, found), (theirs, posterior) in islice(pairs, 2):
+        assert_same(ours, theirs, rtol=1e-9, atol=1e-12)
+        assert found.log_evidence == pytest.approx(posterior.log_evidence, rel=1e-11, abs=1e-9)
+        np.testing.assert_allclose(found.expected_counts, posterior.expected_counts, rtol=1e-9)
+        np.testing.assert_allclose(found.responsibilities, posterior.responsibilities, atol=1e-9)
+
+
+def test_large_chunklets_and_small_ones():
+    """Sizes below and above what is added member by member, and above a block."""
+    rng = np.random.default_rng(0)
+    sizes = [1] * 40 + [2] * 5 + [LARGEST_RUN] * 2 + [LARGEST_RUN + 1] * 2 + [300]
+    node_of = np.repeat(np.arange(len(sizes)), sizes)[rng.permutation(sum(sizes))]
+    links = [np.flatnonzero(node_of == j)[[0, m]] for j, n in enumerate(sizes) for m in range(1, n)]
+    side = SideInformation.build(len(node_of), must_link=links)
+    X = rng.normal(size=(len(node_of), D))
+    start = from_responsibilities(X, rng.dirichlet(np.ones(K), len(X)), POOLINGS["full"])
+    pairs = zip(
+        folded(X, start, side, POOLINGS["full"], 100),
+        in_one(X, start, side, POOLINGS["full"]),
+        strict=False,
+    )
+    for (ours, found), (theirs, posterior) in islice(pairs, 5):
+        assert_same(ours, theirs, rtol=1e-10)
+        np.testing.assert_allclose(found.responsibilities, posterior.responsibilities, atol=1e-11)
+
+
+def test_a_point_without_density_is_named_by_its_given_place():
+    X = np.zeros((50, 1))
+    X[37] = 1e200
+    theta = Parameters(np.full(2, 0.5), np.array([[0.0], [1.0]]), np.ones((2, 1, 1)))
+    for known in ({}, {"must_link": [[3, 41]]}):
+        side = SideInformation.build(50, **known)
+        with pytest.raises(ValueError, match="row 37 has no possible value"):
+            next(folded(X, theta, side, POOLINGS["full"], 8))
+
+
+def test_a_tied_node_without_a_state_is_named_by_its_given_place():
+    X, theta, pool = points_and_start(np.random.default_rng(0), "full")
+    allowed = np.ones((N, K), dtype=bool)
+    allowed[[20, 50]] = [False, True, False]
+    side = SideInformation.build(N, labels=allowed, preferences=[[20, 51, -1.0]])
+    side = side._replace(graph=side.graph._replace(weights=np.array([-np.inf])))
+    allowed[51] = allowed[20]
+    side = side._replace(allowed=allowed)
+    with pytest.raises(NetworkError) as info, named_as_points(side):
+        next(folded(X, theta, side, pool, 8))
+    assert set(info.value.nodes) <= {20, 51}
