@@ -109,7 +109,7 @@ def log_normalise(
     log_totals = np.empty(n_rows)
     for part in blocks(n_rows, n_columns):
         top = log_values[part].max(axis=1)
-        _require_possible(top, np.arange(n_rows)[part] if names is None else names[part])
+        _require_possible(top, part.start, names)
         p = np.subtract(log_values[part], top[:, None], out=probabilities[part])
         np.exp(p, out=p)
         total = p.sum(axis=1)
@@ -118,19 +118,20 @@ def log_normalise(
     return probabilities, log_totals
 
 
-def _require_possible(top: FloatArray, names: IntArray) -> None:
+def _require_possible(top: FloatArray, offset: int, names: IntArray | None) -> None:
     """Name the first row whose largest log-weight is not finite."""
     if np.isfinite(top).all():
         return
-    row = int(np.flatnonzero(~np.isfinite(top))[0])
-    if top[row] == -np.inf:
+    first = int(np.flatnonzero(~np.isfinite(top))[0])
+    row = offset + first if names is None else names[offset + first]
+    if top[first] == -np.inf:
         raise ValueError(
-            f"row {names[row]} has no possible value: every log-weight is -inf. "
+            f"row {row} has no possible value: every log-weight is -inf. "
             "A point may lie too far from every component for its density to be represented, "
             "or its evidence excludes every class; rescale the data or revise the evidence."
         )
     raise ValueError(
-        f"row {names[row]} holds a log-weight of {top[row]}; log-weights must be below +inf."
+        f"row {row} holds a log-weight of {top[first]}; log-weights must be below +inf."
     )
 
 

@@ -47,6 +47,8 @@ class Block(NamedTuple):
     infer: Infer
     places: slice | IntArray
     """Where they were given."""
+    weights: FloatArray | None
+    """(B,) how many points each stands for; None: for one."""
 
 
 class Cut(NamedTuple):
@@ -88,7 +90,7 @@ class Arranged(NamedTuple):
         ``at_work`` makes functions of graphs. Memory for a copy of the points is taken only where
         chunklets or edges tie some.
         """
-        if whole or X.shape[0] <= height:
+        if (whole or X.shape[0] <= height) and side.power is None:
             return cls(X, X, side, None, None, [None], side, at_work(side.graph), height)
         if side.is_trivial:
             cuts = _cuts([(1, X.shape[0])], height)
@@ -104,6 +106,7 @@ class Arranged(NamedTuple):
         if not tied.any():
             return cls(rows, X, side, order, nodes, list(cuts), side, at_work(side.graph), height)
         asked = side.restrict(order[-sizes[tied].sum() :])
+        asked = asked._replace(multiplicity=side.multiplicity[nodes[-tied.sum() :]])
         infer = _named(at_work, asked.graph, nodes[-tied.sum() :])
         return cls(rows, X, side, order, nodes, [None, *cuts], asked, infer, height)
 
@@ -111,20 +114,25 @@ class Arranged(NamedTuple):
         """The points of a cut."""
         if place is None:
             points = slice(len(self.side.node_of) - len(self.asked.node_of), None)
-            return Block(self.X[points], self.asked, self.infer, self._places(points))
+            return self._block(points, self.asked, self.infer)
         nodes = place.nodes if self.nodes is None else self.nodes[place.nodes]
         side, size, count = self.side, place.size, place.nodes.stop - place.nodes.start
         part = SideInformation(
-            node_of=np.repeat(np.arange(count), size),
+            node_of=np.arange(count) if size == 1 else np.repeat(np.arange(count), size),
             multiplicity=side.multiplicity[nodes],
             graph=edgeless(count),
             labels=None if side.labels is None else side.labels[nodes],
             allowed=None if side.allowed is None else side.allowed[nodes],
             first_points=side.first_points[nodes],
-            runs=((size, count),) if size <= LARGEST_RUN else (),
+            runs=((size, count),) if 1 < size <= LARGEST_RUN else (),
         )
-        infer = partial(_alone, part.first_points)
-        return Block(self.X[place.points], part, infer, self._places(place.points))
+        places = self._places(place.points)
+        if side.power is not None and side.copies is not None:
+            part = part._replace(power=side.power[places], copies=side.copies[nodes])
+        return self._block(place.points, part, partial(_alone, part))
+
+    def _block(self, points: slice, side: SideInformation, infer: Infer) -> Block:
+        return Block(self.X[points], side, infer, self._places(points), side.sample_weight)
 
     def _places(self, points: slice) -> slice | IntArray:
         return points if self.order is None else self.order[points]
@@ -140,10 +148,11 @@ def _cuts(runs: Iterable[tuple[int, int]], height: int) -> Iterator[Cut]:
         node, point = node + count, point + size * count
 
 
-def _alone(names: IntArray, unary: FloatArray) -> Marginals:
+def _alone(side: SideInformation, unary: FloatArray) -> Marginals:
     """Nodes without edges; errors name their first points."""
-    nodes, log_totals = log_normalise(unary, names=names)
-    return Marginals(nodes, float(log_totals.sum()), exact=True)
+    nodes, log_totals = log_normalise(unary, names=side.first_points)
+    log_z = log_totals.sum() if side.copies is None else side.copies @ log_totals
+    return Marginals(nodes, float(log_z), exact=True)
 
 
 def _named(at_work: Callable[[Graph], Infer], graph: Graph, names: IntArray) -> Infer:

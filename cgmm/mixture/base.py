@@ -24,6 +24,7 @@ from cgmm.inference.gibbs import Chains
 from cgmm.mixture.arranged import named_as_points
 from cgmm.mixture.criteria import InformationCriteria
 from cgmm.mixture.fold import fold
+from cgmm.mixture.gaussian_checks import check_sample_weight
 from cgmm.mixture.loop import FamilyPooling, Points, e_step
 from cgmm.mixture.mixing import warn_about_chains
 from cgmm.mixture.prepare import (
@@ -130,6 +131,7 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
         must_link: ArrayLike | None = None,
         cannot_link: ArrayLike | None = None,
         preferences: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Fit the mixture to the points and to what is known beside them.
 
@@ -149,6 +151,11 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
             Rows ``i, j, log-odds`` that the two belong together; ±inf makes it hard. Finite ones
             may add up to 1e9 on a pair, beyond which they would leave no digits of the data. From
             certainties: :func:`cgmm.scenarios.preferences`.
+        sample_weight : (N,) array, default=None
+            How many points each point stands for, from 0 up. Of a point without relations each has
+            a component of its own: a weight of 2 is the point twice. Of a point with relations all
+            have the same: a weight of 2 is the point and another one must-linked to it. Draws of a
+            start know no weights; what is made of them does.
 
         Returns
         -------
@@ -191,6 +198,8 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
         )  # fmt: skip
         # The mask of allowed components is made once, not in every E-step.
         side = side._replace(labels=None, allowed=side.mask(self.n_components))
+        weights = check_sample_weight(sample_weight, X.shape[0])
+        side = side.weighted(weights, self.sampling)
         rng = check_random_state(self.random_state)
         engine = engine_of(self.inference, rng, self.verbose)
         with named_as_points(side), WarnedOnce(ApproximationWarning):
@@ -246,7 +255,7 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
         self._keep(run.parameters)
         self.responsibilities_ = run.posterior.responsibilities
         self.labels_, self.labels_exact_ = labels
-        self.log_evidence_ = run.posterior.log_evidence
+        self.log_evidence_, self._n_points = run.posterior.log_evidence, prepared.side.n_points
         self.history_ = np.array(run.history)
         self.n_iter_ = run.n_iter
         self.converged_ = run.converged

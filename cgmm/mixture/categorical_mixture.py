@@ -15,7 +15,7 @@ from cgmm.mixture import categorical
 from cgmm.mixture.base import ConstrainedMixture
 from cgmm.mixture.categorical import CategoricalParameters, Categories, one_hot
 from cgmm.mixture.gaussian_checks import check_responsibilities
-from cgmm.mixture.initialise import honour
+from cgmm.mixture.initialise import counted, honour
 from cgmm.mixture.seeding import Rng
 from cgmm.network import Engine, SideInformation
 from cgmm.numerics import IntArray
@@ -162,7 +162,7 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
             # One-hot rows share one entry for each feature in which two points agree.
             agreement = (X @ X[chosen].T).toarray()
             responsibilities = np.eye(self.n_components)[agreement.argmax(axis=1)]
-        r = honour(responsibilities, side)
+        r = counted(honour(responsibilities, side), side)
         # A component that gets no point starts with one, of every category alike: not dead.
         uniform = np.repeat(1 / self.n_categories_, self.n_categories_)
         weights = (r.sum(axis=0) + 1) / (len(r) + self.n_components)

@@ -13,7 +13,7 @@ import numpy as np
 from cgmm.mixture.class_family import ClassParameters, ClassPooling
 from cgmm.mixture.gaussian import Parameters, sample
 from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
-from cgmm.mixture.initialise import from_responsibilities, kept_alive
+from cgmm.mixture.initialise import counted, from_responsibilities, kept_alive
 from cgmm.mixture.pooling import POOLINGS
 from cgmm.mixture.seeding import Rng, nearest, seeds
 from cgmm.network import Engine, SideInformation
@@ -95,7 +95,7 @@ class ClassMixture(ConstrainedGaussianMixture):
     def _start(self, X: FloatArray, side: SideInformation, rng: Rng) -> ClassParameters:  # type: ignore[override]
         mask = cast("BoolArray", side.mask(len(self.sizes)))
         known = side.spread(np.where(mask.sum(axis=1) == 1, mask.argmax(axis=1), -1))
-        r = first_responsibilities(X, self.sizes, known, rng)
+        r = counted(first_responsibilities(X, self.sizes, known, rng), side)
         components = from_responsibilities(X, r, self._pool().pool, reg_covar=self.reg_covar)
         theta = ClassParameters(np.ones(len(self.sizes)), components, tuple(self.sizes))
         counts = np.maximum(r.sum(axis=0), 1)

@@ -150,6 +150,7 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         must_link: ArrayLike | None = None,
         cannot_link: ArrayLike | None = None,
         preferences: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Fit the Gaussians of the classes to labelled and unlabelled points.
 
@@ -160,8 +161,9 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         y : (N,) array-like
             Their classes; -1, None or NaN where unknown. A list may hold texts and -1. The texts
             "-1", "nan" and "" are refused, since they may be what became of an unknown class.
-        must_link, cannot_link, preferences : arrays, default=None
-            Relations between points, as in :meth:`cgmm.mixture.ConstrainedMixture.fit`.
+        must_link, cannot_link, preferences, sample_weight : arrays, default=None
+            Relations between points, and how many points each stands for, as in
+            :meth:`cgmm.mixture.ConstrainedMixture.fit`.
 
         Returns
         -------
@@ -190,7 +192,7 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = classes
         self.mixture_ = self._mixture(X, labels).fit(
             X, labels=labels, must_link=must_link, cannot_link=cannot_link,
-            preferences=preferences,
+            preferences=preferences, sample_weight=sample_weight,
         )  # fmt: skip
         self.transduction_ = self.classes_[self.mixture_.labels_]
         self.n_iter_ = self.mixture_.n_iter_

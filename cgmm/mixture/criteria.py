@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from cgmm.mixture.density import FittedDensity
-from cgmm.numerics import FloatArray
 
 
 class InformationCriteria(FittedDensity):
@@ -28,7 +27,7 @@ class InformationCriteria(FittedDensity):
     """
 
     log_evidence_: float
-    responsibilities_: FloatArray
+    _n_points: float
 
     @abstractmethod
     def _n_free(self) -> int:
@@ -38,7 +37,7 @@ class InformationCriteria(FittedDensity):
     def lower_bound_(self) -> float:
         """Log-evidence per training point, ``log_evidence_ / N``, in nats."""
         check_is_fitted(self, "weights_")
-        return self.log_evidence_ / len(self.responsibilities_)
+        return self.log_evidence_ / self._n_points
 
     def bic(self, X: ArrayLike | None = None) -> float:
         """Bayesian information criterion, lower is better.
@@ -84,7 +83,7 @@ class InformationCriteria(FittedDensity):
         """
         return float(-2 * self._evidence(X)[0] + 2 * self._n_free())
 
-    def _evidence(self, X: ArrayLike | None) -> tuple[float, int]:
+    def _evidence(self, X: ArrayLike | None) -> tuple[float, float]:
         """Log-evidence and number of points: those given, or the fit's with what it was told."""
         if X is not None:
             log_densities = self.score_samples(X)
@@ -96,4 +95,4 @@ class InformationCriteria(FittedDensity):
                 "counts what was known. Fit with another, set_params(inference='auto').fit(...), "
                 "or ask for points by themselves, bic(X)."
             )
-        return self.log_evidence_, len(self.responsibilities_)
+        return self.log_evidence_, self._n_points

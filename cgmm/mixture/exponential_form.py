@@ -22,7 +22,7 @@ from cgmm.numerics import BLOCK_CELLS, FloatArray
 # The form is used while (extent of the data / smallest standard deviation)² stays below this.
 SAFE_RATIO = 1e5
 # Points in a block, at least: fewer, and the calls cost more than the cache saves.
-AT_LEAST = 1024
+AT_LEAST = 2048
 # Above this dimension the products x xᵀ outweigh what the form saves.
 MAX_DIMENSION = 24
 
@@ -81,9 +81,9 @@ def size_of(n_dims: int, diagonal: bool) -> int:
 
 
 def block_height(n_components: int, n_dims: int, diagonal: bool) -> int:
-    """How many points make a block: φ, or deviations, fill a quarter of the cache."""
+    """How many points make a block: φ, or deviations, and densities fill the cache."""
     of_point = size_of(n_dims, diagonal) if is_worth_it(n_dims, diagonal) else n_dims
-    return max(AT_LEAST, BLOCK_CELLS // (4 * of_point + 2 * n_components))
+    return max(AT_LEAST, BLOCK_CELLS // (of_point + 2 * n_components))
 
 
 def unpacked(

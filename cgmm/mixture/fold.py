@@ -55,8 +55,8 @@ class Folded(NamedTuple):
     """(K,) as in :class:`~cgmm.mixture.Posterior`."""
     log_evidence: float
     """As in :class:`~cgmm.mixture.Posterior`."""
-    n_points: int
-    """N."""
+    n_points: float
+    """N, each point as often as it counts."""
     kept: FloatArray | None
     """(N, K) r_ik, where one block was all."""
     ask: Callable[[], FloatArray]
@@ -102,7 +102,7 @@ def fold(
         found = summed(over(partial(statistics_of, data, ready), data.cuts))
         log_evidence = found.log_z - log_z_prior(parameters.weights)
         ask = partial(responsibilities_of, data, ready, over)
-        counts, n_points = found.expected_counts, data.X.shape[0]
+        counts, n_points = found.expected_counts, data.side.n_points
         yield parameters, Folded(counts, log_evidence, n_points, found.kept, ask)
         moved, closer = ready.maximise(found.sums, **options)
         if closer is not None:
@@ -113,19 +113,21 @@ def fold(
 
 def statistics_of(data: Arranged, ready: Ready, place: Cut | None) -> Statistics:
     """The E-step of one block, and the sums that its responsibilities make."""
-    X, side, infer, _ = data.block(place)
+    X, side, infer, _, weights = data.block(place)
     seen = look_at(X, ready, data.height)
     nodes, log_z, *_ = infer(node_unaries(X, seen, side))
     r = side.spread(nodes)
-    kept = r if len(data.cuts) == 1 else None
-    return Statistics(log_z, side.multiplicity @ nodes, seen.sums(r), kept)
+    kept = r if len(data.cuts) == 1 and data.order is None else None
+    counts = side.multiplicity if side.copies is None else side.multiplicity * side.copies
+    sums = seen.sums(r if weights is None else r * weights[:, None])
+    return Statistics(log_z, counts @ nodes, sums, kept)
 
 
 def responsibilities_of(data: Arranged, ready: Ready, over: Over) -> FloatArray:
     """(N, K) r_ik of all points, in the order in which they were given."""
 
     def of_block(place: Cut | None) -> tuple[slice | IntArray, FloatArray]:
-        X, side, infer, places = data.block(place)
+        X, side, infer, places, _ = data.block(place)
         unary = node_unaries(X, look_at(X, ready, data.height), side)
         return places, side.spread(infer(unary).nodes)
 

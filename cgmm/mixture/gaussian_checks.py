@@ -59,6 +59,26 @@ def check_responsibilities(responsibilities: ArrayLike, shape: tuple[int, int]) 
     return r
 
 
+def check_sample_weight(sample_weight: ArrayLike | None, n_points: int) -> FloatArray | None:
+    """Weights (N,) of points, of which some count, or an error that names one."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_points,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}; it must be ({n_points},), a weight a point."
+        )
+    wrong = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
+    if len(wrong):
+        raise ValueError(
+            f"sample_weight[{wrong[0]}] is {weights[wrong[0]]}; weights must be finite and none "
+            "negative. Leave a point out by a weight of zero."
+        )
+    if not weights.any():
+        raise ValueError("every entry of sample_weight is zero; give some points a weight.")
+    return weights
+
+
 class Given(NamedTuple):
     """What the user gives of the start, in the order of Parameters."""
 

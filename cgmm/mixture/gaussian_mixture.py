@@ -20,6 +20,7 @@ from cgmm.mixture.gaussian import Parameters, sample, whiten
 from cgmm.mixture.gaussian_checks import check_given, check_responsibilities, check_scale
 from cgmm.mixture.initialise import (
     GUIDED_STARTS,
+    counted,
     from_responsibilities,
     honour,
     kept_alive,
@@ -273,10 +274,11 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
             r = nearest(X, given.means)
         elif self.init_params == "kmeans":
             k_means = KMeans(self.n_components, n_init=1, random_state=rng)
-            r = honour(np.eye(self.n_components)[k_means.fit(X).labels_], side)
+            k_means.fit(X, sample_weight=side.sample_weight)
+            r = honour(np.eye(self.n_components)[k_means.labels_], side)
         else:
             r = named_start(name or self.init_params, X, self.n_components, rng, side)
-        made = from_responsibilities(X, r, self._pool(), reg_covar=self.reg_covar)
+        made = from_responsibilities(X, counted(r, side), self._pool(), reg_covar=self.reg_covar)
         if not side.is_trivial or side.mask(self.n_components) is not None:
             made = made.with_weights(kept_alive(made.weights, len(X)))
         return Parameters(*(m if g is None else g for g, m in zip(given, made, strict=True)))

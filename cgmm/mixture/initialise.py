@@ -219,7 +219,13 @@ def starts_to_try(n_components: int, side: SideInformation) -> list[str]:
     return taking_turns(kinds, n_components)
 
 
-def kept_alive(weights: FloatArray, n_points: int) -> FloatArray:
+def counted(responsibilities: FloatArray, side: SideInformation) -> FloatArray:
+    """Responsibilities of points that each stand for some."""
+    weights = side.sample_weight
+    return responsibilities if weights is None else responsibilities * weights[:, None]
+
+
+def kept_alive(weights: FloatArray, n_points: float) -> FloatArray:
     """Weights of at least one point: relations may need a component that the start leaves empty."""
     weights = np.maximum(weights, 1 / n_points)
     return weights / weights.sum()

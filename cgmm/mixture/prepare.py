@@ -146,7 +146,8 @@ class Prepared(NamedTuple):
         # Large chunklets that must differ have a factor, of the gradient too, that rounds to zero.
         with np.errstate(divide="ignore", invalid="ignore"):
             prior = PairwisePrior(self.side).log_z_and_counts(np.log(theta.weights))[0]
-        return float(log_normalise(unary[~tied])[1].sum() + chosen - prior)
+        copies = np.ones(len(z)) if self.side.copies is None else self.side.copies
+        return float(copies[~tied] @ log_normalise(unary[~tied])[1] + chosen - prior)
 
     def chains(self, X: Points, run: Run) -> Chains | None:
         """What the sampler of the last E-step went through; None where none was at work."""

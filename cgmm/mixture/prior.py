@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from cgmm.network import Engine, Graph, Infer, NetworkError, SideInformation
-from cgmm.numerics import FloatArray, log_normalise
+from cgmm.numerics import BoolArray, FloatArray, log_normalise
 
 # Halvings that find where a slope changes its sign.
 SHARPNESS = 50
@@ -50,7 +50,7 @@ class Prior:
         tied = np.zeros(side.n_nodes, dtype=bool)
         tied[side.graph.edges.ravel()] = True
         self.tied = np.flatnonzero(tied)
-        self.sizes, self.how_many = np.unique(side.multiplicity[~tied], return_counts=True)
+        self.sizes, self.how_many = _kinds(side, ~tied)
         self.tied_sizes = side.multiplicity[tied]
         self.infer: Infer | None = None
         if tied.any():
@@ -118,11 +118,18 @@ class Prior:
         return float(log_z), counts
 
 
+def _kinds(side: SideInformation, of: BoolArray | slice) -> tuple[FloatArray, FloatArray]:
+    """The multiplicities of nodes, and how many nodes have each."""
+    sizes, kind = np.unique(side.multiplicity[of], return_inverse=True)
+    copies = None if side.copies is None else side.copies[of]
+    return sizes, np.bincount(kind, copies, len(sizes)).astype(float)
+
+
 class PairwisePrior:
     """log Z_prior and its gradient as if edges were disjoint."""
 
     def __init__(self, side: SideInformation):
-        self.sizes, self.how_many = np.unique(side.multiplicity, return_counts=True)
+        self.sizes, self.how_many = _kinds(side, slice(None))
         ends = side.multiplicity[side.graph.edges].reshape(-1, 2)
         kinds = np.column_stack([np.sort(ends, axis=1), side.graph.weights])
         kinds, self.n_edges = np.unique(kinds, axis=0, return_counts=True)

@@ -92,7 +92,7 @@ def most_promising(
         rate = network.rate if n_kept == 1 else attrgetter("score")
         best = sorted(filter(None, runs), key=rate, reverse=True)[:n_kept]
         going = [run.parameters for run in best]
-        if not best or best[0].score - best[-1].score < AGREE * data.X.shape[0]:
+        if not best or best[0].score - best[-1].score < AGREE * data.side.n_points:
             break
     return going[0] if going else starts[0]
 
@@ -115,7 +115,7 @@ def _tried(
     """θ after a few iterations, with its evidence; None if it fails, as a collapsed one does."""
     steps = fold(
         network.data, theta, pool,
-        lambda counts: kept_alive(closed_form(counts), network.data.X.shape[0]), options,
+        lambda counts: kept_alive(closed_form(counts), network.data.side.n_points), options,
         log_z_prior=lambda weights: 0.0,
     )  # fmt: skip
     try:

@@ -51,6 +51,10 @@ class SideInformation(NamedTuple):
     """(n_nodes,) the first point of each node, by which messages name it."""
     runs: tuple[tuple[int, int], ...] = ()
     """(size, how many) of consecutive nodes, if points lie in this order; else empty."""
+    power: FloatArray | None = None
+    """(N,) how many points each point stands for in its node; None: for one."""
+    copies: FloatArray | None = None
+    """(n_nodes,) how many nodes each node stands for, each with a state of its own; None: one."""
 
     @classmethod
     def build(
@@ -131,7 +135,8 @@ class SideInformation(NamedTuple):
     @property
     def points_are_sampled(self) -> bool:
         """Whether the multiplicity of every node is its number of points."""
-        return bool(self.multiplicity.sum() == len(self.node_of))
+        # Of weighted points the sums say the same, whatever is sampled, if these are told apart.
+        return self.power is None and bool(self.multiplicity.sum() == len(self.node_of))
 
     @property
     def is_trivial(self) -> bool:
@@ -158,6 +163,10 @@ class SideInformation(NamedTuple):
         array([[6., 8.],
                [3., 4.]])
         """
+        if self.power is not None:
+            # What has no weight counts for nothing, even where it is impossible.
+            power = self.power[:, None]
+            values = np.multiply(values, power, where=power > 0, out=np.zeros_like(values))
         if self.nodes_are_points:
             return values
         if not self.runs:
@@ -197,6 +206,56 @@ class SideInformation(NamedTuple):
             for member in members:
                 of_point[..., member] = of_node.T[..., nodes]
         return cast("AnyArray", of_point.T)
+
+    def weighted(
+        self, sample_weight: FloatArray | None, sampling: str = "points"
+    ) -> SideInformation:
+        """Let each point stand for so many points.
+
+        Parameters
+        ----------
+        sample_weight : (N,) array or None
+            Not negative. None: one each.
+        sampling : {"points", "chunklets"}, default="points"
+            As in :meth:`build`.
+
+        Returns
+        -------
+        SideInformation
+            A point without relations stands for ``copies``, each with a state of its own. Of a
+            point with relations all copies are in its node: its density counts to that ``power``,
+            and so does the prior of the node where points are sampled.
+
+        Examples
+        --------
+        >>> side = SideInformation.build(3, must_link=[[0, 1]])
+        >>> weighted = side.weighted(np.array([1.0, 2.0, 5.0]))
+        >>> weighted.multiplicity, weighted.power, weighted.copies
+        (array([3., 1.]), array([1., 2., 1.]), array([1., 5.]))
+        """
+        if sample_weight is None:
+            return self
+        alone = np.bincount(self.node_of) == 1
+        alone[self.graph.edges] = False
+        power = np.where(alone[self.node_of], 1, sample_weight)
+        copies = np.where(alone, sample_weight[self.first_points], 1)
+        multiplicity = self.multiplicity
+        if sampling == "points":
+            multiplicity = np.bincount(self.node_of, power).astype(float)
+        return self._replace(multiplicity=multiplicity, power=power, copies=copies)
+
+    @property
+    def n_points(self) -> float:
+        """How many points there are, each as often as it counts."""
+        weights = self.sample_weight
+        return len(self.node_of) if weights is None else float(weights.sum())
+
+    @property
+    def sample_weight(self) -> FloatArray | None:
+        """(N,) how many points each stands for; None: for one."""
+        if self.power is None or self.copies is None:
+            return None
+        return self.power * self.spread(self.copies)
 
     def _members(self) -> Iterator[tuple[slice, list[slice]]]:
         """Nodes of one size, with their first points, their second points, and so on."""
@@ -254,45 +313,9 @@ class SideInformation(NamedTuple):
             allowed=None if self.allowed is None else self.allowed[nodes],
             must_link=_chained(node_of),
             first_points=np.sort(first),
+            power=None if self.power is None else self.power[rows],
+            copies=None if self.copies is None else self.copies[nodes],
         )  # fmt: skip
-
-    def by_size(self) -> tuple[IntArray, SideInformation]:
-        """Sort nodes by size and points by node, so that the work on nodes runs along memory.
-
-        Returns
-        -------
-        order : (N,) int array
-            The points in their new order.
-        side : SideInformation
-            The same information about the points in that order; ``first_points`` keep their names.
-
-        Raises
-        ------
-        ValueError
-            If there are edges, whose work outweighs what this saves.
-
-        Examples
-        --------
-        >>> order, side = SideInformation.build(5, must_link=[[0, 3], [3, 1]]).by_size()
-        >>> order, side.node_of, side.runs
-        (array([2, 4, 0, 1, 3]), array([0, 1, 2, 2, 2]), ((1, 2), (3, 1)))
-        """
-        if len(self.graph.edges):
-            raise ValueError("nodes are tied by edges; by_size is for chunklets alone.")
-        sizes = np.bincount(self.node_of)
-        nodes = np.argsort(sizes, kind="stable")
-        place = np.empty(self.n_nodes, dtype=np.intp)
-        place[nodes] = np.arange(self.n_nodes)
-        order = np.argsort(place[self.node_of], kind="stable")
-        runs = tuple(zip(*(c.tolist() for c in np.unique(sizes, return_counts=True)), strict=True))
-        return order, self._replace(
-            node_of=np.repeat(np.arange(self.n_nodes), sizes[nodes]),
-            multiplicity=self.multiplicity[nodes],
-            labels=None if self.labels is None else self.labels[nodes],
-            allowed=None if self.allowed is None else self.allowed[nodes],
-            first_points=self.first_points[nodes],
-            runs=runs,
-        )
 
     def mask(self, n_components: int) -> BoolArray | None:
         """The evidence as a mask over K components.
