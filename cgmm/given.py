@@ -161,7 +161,8 @@ ON_MISSING = (
 
 def _where_missing(X: Any) -> str:
     """The first row and column, and how many rows."""
-    missing = np.isnan(np.asarray(X, dtype=float))
-    row, column = np.argwhere(missing)[0]
-    count = int(missing.any(axis=1).sum())
-    return f": first in row {row}, column {column}, and in {count} of {len(missing)} rows"
+    X = X if isinstance(X, np.memmap) else np.asarray(X, dtype=float)
+    rows = np.asarray(np.isnan(X).any(axis=1))
+    row, count = int(rows.argmax()), int(rows.sum())
+    column = int(np.isnan(X[row]).argmax())
+    return f": first in row {row}, column {column}, and in {count} of {len(rows)} rows"

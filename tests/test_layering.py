@@ -79,6 +79,7 @@ SKLEARN = {
 # Which libraries outside the standard one each module may import beside numpy and scipy.
 LIBRARIES: dict[str, set[str]] = {
     **{name: {"sklearn"} for name in SKLEARN},
+    "mixture.threads": {"joblib", "threadpoolctl"},
     "replicate": {"sklearn", "joblib", "threadpoolctl", "distributed", "matplotlib"},
     "plot": {"matplotlib", "cycler", "matplotlib_inline"},
     "explore": {"matplotlib", "ipywidgets", "PIL"},

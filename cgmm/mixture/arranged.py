@@ -102,7 +102,10 @@ class Arranged(NamedTuple):
         order = np.argsort(place[side.node_of], kind="stable")
         runs = np.unique(sizes[~tied], return_counts=True)
         cuts = _cuts(zip(*(column.tolist() for column in runs), strict=True), height)
-        rows = X[order] if issparse(X) else np.take(X.T, order, axis=1).T
+        # What lies on a disk stays there, and is gathered block by block.
+        rows = X
+        if not isinstance(X, np.memmap):
+            rows = X[order] if issparse(X) else np.take(X.T, order, axis=1).T
         if not tied.any():
             return cls(rows, X, side, order, nodes, list(cuts), side, at_work(side.graph), height)
         asked = side.restrict(order[-sizes[tied].sum() :])
@@ -132,7 +135,10 @@ class Arranged(NamedTuple):
         return self._block(place.points, part, partial(_alone, part))
 
     def _block(self, points: slice, side: SideInformation, infer: Infer) -> Block:
-        return Block(self.X[points], side, infer, self._places(points), side.sample_weight)
+        places = self._places(points)
+        rows = self.X[places if self.X is self.given else points]
+        rows = np.asarray(rows) if isinstance(rows, np.memmap) else rows
+        return Block(rows, side, infer, places, side.sample_weight)
 
     def _places(self, points: slice) -> slice | IntArray:
         return points if self.order is None else self.order[points]

@@ -38,6 +38,7 @@ from cgmm.mixture.prepare import (
 from cgmm.mixture.reports import Answered, answers_of, say_last_words
 from cgmm.mixture.runs import Run, best_of, follow, warn_about
 from cgmm.mixture.seeding import Rng
+from cgmm.mixture.threads import workers
 from cgmm.mixture.tryouts import most_promising
 from cgmm.mixture.weights import UPDATES
 from cgmm.network import SAMPLING, ApproximationWarning, Engine, SideInformation
@@ -60,6 +61,8 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
+        "store_responsibilities": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -72,6 +75,8 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
     max_iter: int
     n_init: int
     warm_start: bool
+    n_jobs: int | None
+    store_responsibilities: bool
     random_state: int | np.random.RandomState | None
     verbose: int
 
@@ -202,27 +207,28 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
         side = side.weighted(weights, self.sampling)
         rng = check_random_state(self.random_state)
         engine = engine_of(self.inference, rng, self.verbose)
-        with named_as_points(side), WarnedOnce(ApproximationWarning):
+        with (
+            named_as_points(side), WarnedOnce(ApproximationWarning), workers(self.n_jobs) as over,
+        ):  # fmt: skip
             prepared = prepare(side, self.inference, engine, self.weights, self.n_components)
             pool, options = self._pool(), self._options()
             data = prepared.arrange(X, pool.height(self.n_components, X.shape[1]))
 
             def begin(number: int) -> Any:
                 starts = self._starts(X, side, rng) if continued is None else [continued]
-                theta = most_promising(starts, data, prepared, pool, options)
+                theta = most_promising(starts, data, prepared, pool, options, over)
                 # An approximate engine may remember earlier calls: a new one for each run.
                 own = data if prepared.finds_best else data._replace(infer=prepared.infer())
                 return fold(
                     own, theta, pool, prepared.update_weights, options,
-                    log_z_prior=prepared.log_z_prior,
+                    log_z_prior=prepared.log_z_prior, over=over,
                 )  # fmt: skip
 
             one_run = partial(
                 follow, begin, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose,
                 rate=partial(prepared.rate, X) if self.n_init > 1 else None,
             )  # fmt: skip
-            best = best_of(one_run, self.n_init if continued is None else 1).in_full()
-            say_last_words(prepared.at_work)
+            best = best_of(one_run, self.n_init if continued is None else 1)
             chains = prepared.chains(X, best)
             self._store(X, prepared, best, chains)
         # After everything is stored: the warning may be an error.
@@ -251,10 +257,16 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
 
     def _store(self, X: Points, prepared: Prepared, run: Run, chains: Chains | None) -> None:
         # What may take long comes first: an interrupt then leaves no half of a fit.
-        labels = prepared.joint_labels(X, run, chains)
+        r, labels = run.posterior.answer(keep=self.store_responsibilities)
+        say_last_words(prepared.at_work)
+        exact = prepared.finds_best
+        if len(prepared.graph.edges) or not exact:
+            labels, exact = prepared.joint_labels(X, run, chains)
         self._keep(run.parameters)
-        self.responsibilities_ = run.posterior.responsibilities
-        self.labels_, self.labels_exact_ = labels
+        vars(self).pop("responsibilities_", None)
+        if r is not None:
+            self.responsibilities_ = r
+        self.labels_, self.labels_exact_ = labels, exact
         self.log_evidence_, self._n_points = run.posterior.log_evidence, prepared.side.n_points
         self.history_ = np.array(run.history)
         self.n_iter_ = run.n_iter

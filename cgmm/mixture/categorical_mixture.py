@@ -47,7 +47,7 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
     init_params : {"random_from_data", "random"} or (N, K) array, default="random_from_data"
         Responsibilities of the start: each point to the one of K random points with which it agrees
         in most features; or random; or as given. They are made to agree with what is known.
-    random_state, verbose
+    random_state, verbose, n_jobs, store_responsibilities
         As in :class:`ConstrainedGaussianMixture`.
 
     Attributes
@@ -101,6 +101,8 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
         init_params: str | ArrayLike = "random_from_data",
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
+        n_jobs: int | None = None,
+        store_responsibilities: bool = True,
     ):
         self.n_components = n_components
         self.n_categories = n_categories
@@ -115,6 +117,8 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
         self.init_params = init_params
         self.random_state = random_state
         self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.store_responsibilities = store_responsibilities
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -27,7 +27,8 @@ class ClassMixture(ConstrainedGaussianMixture):
     ----------
     sizes : (C,) sequence of int, default=(1,)
         How many components each class has.
-    covariance_type, inference, weights, tol, reg_covar, max_iter, n_init, random_state, verbose
+    covariance_type, inference, weights, tol, reg_covar, max_iter, n_init, random_state, verbose,
+    n_jobs
         As in :class:`ConstrainedGaussianMixture`. A start is made of the labelled points.
 
     Attributes
@@ -50,6 +51,7 @@ class ClassMixture(ConstrainedGaussianMixture):
 
     sampling = "points"
     warm_start = False
+    store_responsibilities = True
 
     def __init__(
         self,
@@ -64,6 +66,7 @@ class ClassMixture(ConstrainedGaussianMixture):
         n_init: int = 1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
+        n_jobs: int | None = None,
     ):
         self.sizes = sizes
         self.covariance_type = covariance_type
@@ -75,6 +78,7 @@ class ClassMixture(ConstrainedGaussianMixture):
         self.n_init = n_init
         self.random_state = random_state
         self.verbose = verbose
+        self.n_jobs = n_jobs
 
     @property
     # What an option was is a number that follows from another.

@@ -53,6 +53,8 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         Seed of the starts of classes with several Gaussians, and of "gibbs".
     verbose : int, default=0
         1: a line at the end; 2: a line an iteration too.
+    n_jobs : int, default=None
+        Threads that work on blocks of points; None is 1, -1 all.
 
     Attributes
     ----------
@@ -113,7 +115,7 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         name: ConstrainedGaussianMixture._parameter_constraints[name]
         for name in (
             "covariance_type", "tol", "reg_covar", "max_iter", "n_init", "inference", "weights",
-            "random_state", "verbose",
+            "random_state", "verbose", "n_jobs",
         )
     } | {"components_per_class": [Interval(Integral, 1, None, closed="left"), dict]}  # fmt: skip
 
@@ -130,6 +132,7 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         weights: str = "auto",
         random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,
+        n_jobs: int | None = None,
     ):
         self.covariance_type = covariance_type
         self.components_per_class = components_per_class
@@ -141,6 +144,7 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         self.weights = weights
         self.random_state = random_state
         self.verbose = verbose
+        self.n_jobs = n_jobs
 
     def fit(
         self,

@@ -124,7 +124,7 @@ def extent_of(X: FloatArray) -> tuple[FloatArray, FloatArray]:
     The origin if it lies in the data's bounding box, else the box's centre, so that a common offset
     costs no digits.
     """
-    low, high = X.min(axis=0), X.max(axis=0)
+    low, high = (np.asarray(end, dtype=float) for end in (X.min(axis=0), X.max(axis=0)))
     inside = bool((low <= 0).all() and (high >= 0).all())
     centre = np.zeros(X.shape[1]) if inside else low / 2 + high / 2
     with np.errstate(over="ignore"):

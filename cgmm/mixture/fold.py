@@ -15,19 +15,17 @@ block  some rows of X, what is known of them, and who answers
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial, reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from cgmm.mixture.arranged import Arranged, Cut
 from cgmm.mixture.loop import FamilyPooling, Points, Ready, Seen, node_unaries
 from cgmm.mixture.moments import Sums, added
+from cgmm.mixture.threads import Over
 from cgmm.numerics import FloatArray, IntArray, cut
-
-Over = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
-"""As ``map``: a function and what to apply it to; results in the order of what came."""
 
 
 class Statistics(NamedTuple):
@@ -59,13 +57,19 @@ class Folded(NamedTuple):
     """N, each point as often as it counts."""
     kept: FloatArray | None
     """(N, K) r_ik, where one block was all."""
-    ask: Callable[[], FloatArray]
-    """Answers with r_ik by asking the blocks once more."""
+    ask: Callable[[bool], tuple[FloatArray | None, IntArray]]
+    """The answer, by asking the blocks once more."""
 
     @property
     def responsibilities(self) -> FloatArray:
         """(N, K) r_ik of the points as they were given."""
-        return self.ask() if self.kept is None else self.kept
+        return cast("FloatArray", self.answer(keep=True)[0])
+
+    def answer(self, *, keep: bool) -> tuple[FloatArray | None, IntArray]:
+        """Responsibilities, if they are to be kept; and (N,) the largest of each point."""
+        if self.kept is None:
+            return self.ask(keep)
+        return self.kept if keep else None, self.kept.argmax(axis=1)
 
 
 def fold(
@@ -101,7 +105,7 @@ def fold(
         ready = pool.ready(parameters, survey)
         found = summed(over(partial(statistics_of, data, ready), data.cuts))
         log_evidence = found.log_z - log_z_prior(parameters.weights)
-        ask = partial(responsibilities_of, data, ready, over)
+        ask = partial(answer_of, data, ready, over)
         counts, n_points = found.expected_counts, data.side.n_points
         yield parameters, Folded(counts, log_evidence, n_points, found.kept, ask)
         moved, closer = ready.maximise(found.sums, **options)
@@ -123,18 +127,24 @@ def statistics_of(data: Arranged, ready: Ready, place: Cut | None) -> Statistics
     return Statistics(log_z, counts @ nodes, sums, kept)
 
 
-def responsibilities_of(data: Arranged, ready: Ready, over: Over) -> FloatArray:
-    """(N, K) r_ik of all points, in the order in which they were given."""
+def answer_of(
+    data: Arranged, ready: Ready, over: Over, keep: bool
+) -> tuple[FloatArray | None, IntArray]:
+    """(N, K) r_ik if they are to be kept, and (N,) the largest; of the points as given."""
 
     def of_block(place: Cut | None) -> tuple[slice | IntArray, FloatArray]:
         X, side, infer, places, _ = data.block(place)
         unary = node_unaries(X, look_at(X, ready, data.height), side)
         return places, side.spread(infer(unary).nodes)
 
-    responsibilities = np.empty((len(ready.weights), data.X.shape[0])).T
+    n_points, n_components = data.X.shape[0], len(ready.weights)
+    largest = np.empty(n_points, dtype=np.intp)
+    responsibilities = np.empty((n_components, n_points)).T if keep else None
     for places, r in over(of_block, data.cuts):
-        responsibilities[places] = r
-    return responsibilities
+        largest[places] = r.argmax(axis=1)
+        if responsibilities is not None:
+            responsibilities[places] = r
+    return responsibilities, largest
 
 
 # ---------------------------------------------------------------------------- larger than the cache

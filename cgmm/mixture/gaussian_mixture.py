@@ -99,6 +99,13 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         Seed of the starts, of ``sample``, and of "gibbs".
     verbose : int, default=0
         1: a line a run; 2: a line an iteration too.
+    n_jobs : int, default=None
+        Threads that work on blocks of points, as scikit-learn counts jobs: None is 1, -1 all. The
+        fit is the same to the last bit. Linear algebra keeps to one thread a block, whatever the
+        environment says.
+    store_responsibilities : bool, default=True
+        Whether to keep ``responsibilities_``, the only thing of N times K numbers that a fit makes
+        where points have no edges.
 
     Attributes
     ----------
@@ -127,7 +134,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     converged_ : bool
         Whether that run gained less than ``tol`` in its last iteration but one.
     responsibilities_ : (N, K) array
-        r_ik of the training points, given all that is known.
+        r_ik of the training points, given all that is known; not there if not to be stored.
     labels_ : (N,) int array
         The component of each training point. It breaks no hard relation, whatever the engine: the
         most probable *joint* assignment where that is known, else the best that a search finds.
@@ -216,6 +223,8 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         covariances_init: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
+        n_jobs: int | None = None,
+        store_responsibilities: bool = True,
     ):
         self.n_components = n_components
         self.covariance_type = covariance_type
@@ -233,15 +242,22 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         self.covariances_init = covariances_init
         self.random_state = random_state
         self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.store_responsibilities = store_responsibilities
 
     # ------------------------------------------------------------------ the family
 
     def _read(self, X: ArrayLike) -> FloatArray:
-        # Column-major: each coordinate of all points lies together, as the blocks of work read it.
         n_least = max(2, self.n_components)
-        X = validate_data(self, X, dtype=np.float64, order="F", ensure_min_samples=n_least)
-        check_scale(X, self.reg_covar)
-        return X
+        if isinstance(X, np.memmap) and X.dtype in (np.float32, np.float64):
+            # What lies on a disk stays there, as it is.
+            validate_data(self, X, dtype=X.dtype, ensure_min_samples=n_least)
+            points = X
+        else:
+            # Column-major: coordinates of all points lie together, as the blocks of work read them.
+            points = validate_data(self, X, dtype=np.float64, order="F", ensure_min_samples=n_least)
+        check_scale(points, self.reg_covar)
+        return points
 
     def _read_new(self, X: ArrayLike) -> FloatArray:
         return validate_data(self, X, dtype=np.float64, reset=False)

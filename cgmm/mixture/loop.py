@@ -22,7 +22,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cgmm.network import Infer, SideInformation
-from cgmm.numerics import FloatArray
+from cgmm.numerics import FloatArray, IntArray
 
 Points = FloatArray | csr_array
 """Points as a family reads them: coordinates (N, D), or rows of a sparse table."""
@@ -103,6 +103,10 @@ class Posterior(NamedTuple):
     def n_points(self) -> int:
         """N."""
         return len(self.responsibilities)
+
+    def answer(self, *, keep: bool) -> tuple[FloatArray | None, IntArray]:
+        """Responsibilities, if they are to be kept; and (N,) the largest of each point."""
+        return self.responsibilities if keep else None, self.responsibilities.argmax(axis=1)
 
 
 def e_step(

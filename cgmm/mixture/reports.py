@@ -50,10 +50,11 @@ def answers_of(
 
 
 def evidence(side: SideInformation, n_components: int) -> FloatArray:
-    """(n_nodes, K) unaries that say what is possible and nothing else."""
-    mask = side.mask(n_components)
-    unary = np.zeros((side.n_nodes, n_components))
-    return unary if mask is None else np.where(mask, unary, -np.inf)
+    """(n_nodes, K) unaries that say what is possible and nothing else; read-only."""
+    # Where nothing ties nodes nobody asks which are decided: no table of all of them is made.
+    mask = side.mask(n_components) if len(side.graph.edges) else None
+    nothing = np.broadcast_to(0.0, (side.n_nodes, n_components))
+    return nothing if mask is None else np.where(mask, 0.0, -np.inf)
 
 
 def name_of(inference: str | Engine) -> str:

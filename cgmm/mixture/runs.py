@@ -62,13 +62,6 @@ class Run(NamedTuple):
         """Iterations that are complete."""
         return len(self.history)
 
-    def in_full(self) -> Run:
-        """The run with all responsibilities, which a fold does not keep."""
-        found = self.posterior
-        return self._replace(
-            posterior=Posterior(found.responsibilities, found.expected_counts, found.log_evidence)
-        )
-
     @property
     def score(self) -> float:
         """By what runs are compared: the log-evidence, or what stands in for it."""

@@ -27,6 +27,7 @@ from cgmm.mixture.prepare import Prepared
 from cgmm.mixture.prior import Prior
 from cgmm.mixture.reports import LastWords, evidence
 from cgmm.mixture.runs import Run
+from cgmm.mixture.threads import Over
 from cgmm.mixture.weights import closed_form
 from cgmm.network import NetworkError, edgeless
 from cgmm.numerics import FloatArray
@@ -53,6 +54,7 @@ def most_promising(
     prepared: Prepared,
     pool: FamilyPooling,
     options: dict[str, float],
+    over: Over = map,
 ) -> Any:
     """θ of the start that a few iterations bring to the highest evidence, after these iterations.
 
@@ -69,6 +71,8 @@ def most_promising(
         What maximises the bound.
     options : dict
         What ``pool.maximise`` takes besides.
+    over : callable, default=map
+        Who works on the blocks.
 
     Returns
     -------
@@ -87,7 +91,7 @@ def most_promising(
     network = _network_of(prepared, data, len(starts[0].weights))
     going = list(starts)
     for n_iter, n_most in ROUNDS:
-        runs = [_tried(theta, n_iter, network, pool, options) for theta in going]
+        runs = [_tried(theta, n_iter, network, pool, options, over) for theta in going]
         n_kept = min(n_most, (len(going) + 1) // 2)
         rate = network.rate if n_kept == 1 else attrgetter("score")
         best = sorted(filter(None, runs), key=rate, reverse=True)[:n_kept]
@@ -102,7 +106,8 @@ def _network_of(prepared: Prepared, data: Arranged, n_components: int) -> Networ
     unary = evidence(prepared.side, n_components)
     # What an engine has to say about answers that are not kept, is not said.
     infer = LastWords(data.infer)
-    if prepared.answers_exactly(unary) and LastWords(prepared.ready)(unary).exact:
+    nothing_tied = prepared.finds_best and len(prepared.graph.edges) == 0
+    if nothing_tied or (prepared.answers_exactly(unary) and LastWords(prepared.ready)(unary).exact):
         return Network(data._replace(infer=infer), prepared.log_z_prior, attrgetter("score"))
     X, side = data.given, prepared.side._replace(graph=edgeless(prepared.side.n_nodes))
     without = Arranged.of(X, side, independent, data.height)
@@ -110,13 +115,14 @@ def _network_of(prepared: Prepared, data: Arranged, n_components: int) -> Networ
 
 
 def _tried(
-    theta: Any, n_iter: int, network: Network, pool: FamilyPooling, options: dict[str, float]
-) -> Run | None:
+    theta: Any, n_iter: int, network: Network, pool: FamilyPooling, options: dict[str, float],
+    over: Over,
+) -> Run | None:  # fmt: skip
     """θ after a few iterations, with its evidence; None if it fails, as a collapsed one does."""
     steps = fold(
         network.data, theta, pool,
         lambda counts: kept_alive(closed_form(counts), network.data.side.n_points), options,
-        log_z_prior=lambda weights: 0.0,
+        log_z_prior=lambda weights: 0.0, over=over,
     )  # fmt: skip
     try:
         theta, posterior = next(islice(steps, n_iter, None))

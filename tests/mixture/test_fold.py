@@ -1,5 +1,6 @@
 """The fold over blocks is the loop over everything: every family, relation and covariance type."""
 
+import tracemalloc
 from itertools import islice
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cgmm import ConstrainedGaussianMixture
 from cgmm.inference import ENGINES
 from cgmm.mixture import (
     POOLINGS,
@@ -151,3 +153,90 @@ def test_a_tied_node_without_a_state_is_named_by_its_given_place():
     with pytest.raises(NetworkError) as info, named_as_points(side):
         next(folded(X, theta, side, pool, 8))
     assert set(info.value.nodes) <= {20, 51}
+
+
+# ------------------------------------------------------------------ who works, and what is kept
+
+
+def clumps(n_points, n_dims=4):
+    rng = np.random.default_rng(0)
+    z = rng.integers(K, size=n_points)
+    return rng.normal(size=(n_points, n_dims)) + 3 * rng.normal(size=(K, n_dims))[z], z
+
+
+def left(model):
+    """Every number that a fit leaves, in bytes."""
+    arrays = [*model.parameters_, model.responsibilities_, model.labels_, model.history_]
+    return [np.asarray(array).tobytes() for array in arrays]
+
+
+@pytest.mark.parametrize("kind", ["nothing", "must_link", "cannot_link"])
+@pytest.mark.parametrize("covariance_type", ["full", "diag"])
+def test_the_number_of_threads_changes_no_bit(kind, covariance_type):
+    X, z = clumps(30_000)
+    first = np.flatnonzero(z == 0)[:4000].reshape(-1, 2)
+    other = np.column_stack([np.flatnonzero(z == 1)[:2000], np.flatnonzero(z == 2)[:2000]])
+    known = {"must_link": first, "cannot_link": other}
+    known = {name: pairs for name, pairs in known.items() if name == kind}
+    fits = [
+        ConstrainedGaussianMixture(
+            K, covariance_type=covariance_type, random_state=0, n_jobs=n_jobs, max_iter=5, tol=1
+        ).fit(X, **known)
+        for n_jobs in (None, 2, 3)
+    ]
+    assert left(fits[0]) == left(fits[1]) == left(fits[2])
+
+
+def test_memory_is_that_of_a_block():
+    """200,000 points in 40 components: a table of N times K numbers is 64 MB."""
+    X, _ = clumps(200_000, n_dims=2)
+    X = np.asfortranarray(X)
+    model = ConstrainedGaussianMixture(
+        40, means_init=X[:40], max_iter=2, tol=1e9, store_responsibilities=False
+    )
+    start = from_responsibilities(X, np.eye(40)[np.arange(len(X)) % 40], POOLINGS["full"])
+    model.set_params(weights_init=start.weights, covariances_init=start.covariances)
+    tracemalloc.start()
+    model.fit(X)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # Labels, numbers of nodes and their like are some (N,) arrays, 1.6 MB each.
+    assert peak < 3.2e7
+    assert not hasattr(model, "responsibilities_")
+    np.testing.assert_array_equal(model.labels_, model.predict(X))
+
+
+def on_disk(path, X, dtype):
+    stored = np.memmap(path, dtype=dtype, mode="w+", shape=X.shape)
+    stored[:] = X
+    stored.flush()
+    return np.memmap(path, dtype=dtype, mode="r", shape=X.shape)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("linked", [False, True])
+def test_points_on_a_disk_are_fitted_where_they_lie(tmp_path, dtype, linked):
+    X, z = clumps(60_000, n_dims=40)
+    stored = on_disk(tmp_path / "points", X, dtype)
+    known = {"must_link": np.flatnonzero(z == 0)[:4000].reshape(-1, 2)} if linked else {}
+    start = from_responsibilities(X, np.eye(K)[z], POOLINGS["full"])
+    model = ConstrainedGaussianMixture(
+        K, weights_init=start.weights, means_init=start.means,
+        covariances_init=start.covariances, max_iter=3, tol=1, store_responsibilities=False,
+    )  # fmt: skip
+    tracemalloc.start()
+    here = model.fit(stored, **known).parameters_
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # A copy in float64 would be 19 MB. Measured: blocks, and (N,) arrays of 0.5 MB each.
+    assert peak < 1.4e7
+    there = model.fit(np.array(stored, dtype=float), **known).parameters_
+    assert_same(here, there, rtol=1e-12, atol=1e-13)
+
+
+def test_a_missing_value_on_a_disk_is_named_by_its_row(tmp_path):
+    X, _ = clumps(50_000)
+    X[43_210, 2] = np.nan
+    stored = on_disk(tmp_path / "points", X, np.float32)
+    with pytest.raises(ValueError, match="first in row 43210, column 2, and in 1 of 50000 rows"):
+        ConstrainedGaussianMixture(K).fit(stored)
