@@ -17,8 +17,6 @@ SOLUTION = re.compile(r"^(:{3,})\{solution\} (\S+)\n(.*?)^\1\s*$", re.MULTILINE 
 CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 WITH_EXERCISES = [path for path in CHAPTERS if path.name[0].isdigit()]
 WIDEST = 78
-# Chapters that owe shorter lines or a name: mend them, and delete them here.
-OWED = {"07_cannot_links", "08_the_normaliser"}
 # Runs the cells it is given, then each solution on a copy of the names that they made.
 RUN = """
 import contextlib, io, json, sys, matplotlib
@@ -52,20 +50,13 @@ def solutions(path: Path) -> list[tuple[str, str]]:
     return [(label, "\n".join(parts)) for label, parts in found if parts]
 
 
-def require_none(faults: list[str], path: Path) -> None:
-    """Fail if there are faults; of a chapter that is known to owe, say so."""
-    if faults and path.stem in OWED:
-        pytest.xfail(str(faults))
-    assert faults == []
-
-
 @pytest.mark.parametrize("path", WITH_EXERCISES, ids=lambda path: path.stem)
 def test_an_exercise_has_stars_and_a_solution(path):
     prose = text(path)
     exercises = EXERCISE.findall(prose)
     assert exercises
     assert [label for _, label in exercises] == [label for _, label, _ in SOLUTION.findall(prose)]
-    require_none([label for title, label in exercises if not re.match("★{1,3} ", title)], path)
+    assert [label for title, label in exercises if not re.match("★{1,3} ", title)] == []
 
 
 @pytest.mark.parametrize("path", WITH_EXERCISES, ids=lambda path: path.stem)
@@ -75,7 +66,7 @@ def test_a_solution_needs_only_the_cells_of_its_chapter(path):
     for label, code in solutions(path):
         faults += [s for s in complaints([*cells, (label, code)]) if s.startswith(label)]
         faults += [f"{label}: {s}" for s in code.splitlines() if len(s) > WIDEST]
-    require_none(faults, path)
+    assert faults == []
 
 
 @pytest.mark.slow  # the one above reads the names
