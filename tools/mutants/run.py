@@ -183,6 +183,7 @@ TESTS: dict[str, list[str]] = {
     "primer.normaliser": ["primer_networks"],
     "primer.orders": ["primer_networks"],
     "primer.practice": ["primer_mixtures"],
+    "primer.reruns": ["primer_reruns"],
     "primer.preferences": ["primer_networks"],
     "primer.rulers": ["primer_metrics"],
     "primer.sampling": ["primer_sampling"],
