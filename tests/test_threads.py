@@ -132,13 +132,14 @@ def large(name: str) -> Fit:
 
 # Whether BLAS has enough to do for a second thread; blocks for the cache keep the others small.
 WITH_BLAS = {
-    "full": True,
-    "tied": True,
+    # Mixtures keep linear algebra to the thread that calls it.
+    "full": False,
+    "tied": False,
     "diag": False,
     "spherical": False,
-    "gibbs": True,
+    "gibbs": False,
     "categorical": False,
-    "classifier": True,
+    "classifier": False,
     "cop": False,
     "pck": False,
     "rca": True,

@@ -1,13 +1,17 @@
 """A second family of components: independent categorical features, of which binary ones are a case.
 
 Any class-conditional density runs through the same loop [schmidt2016, sect. 2.2]. Two things make a
-family, and this file shows both; a third family needs no more:
+family, and this file shows both; for :func:`~cgmm.mixture.em` a third family needs no more:
 
 1. *Parameters*, a NamedTuple whose first field is ``weights``, with the methods ``log_density(X)``
    and ``log_joint(X)``, both (N, K), and ``with_weights``. The loop asks nothing else of them.
 2. A *pooling* with the method ``maximise(X, parameters, responsibilities, **options)``, which
    returns the parameters that maximise the expected log-likelihood, weights untouched. The M-step
    asks nothing else.
+
+Estimators work block by block (:mod:`cgmm.mixture.fold`). For them the pooling has ``ready``: θ, of
+which what depends on it alone is done once an iteration, and which looks at a block. What it sees
+gives densities, and from responsibilities sums; sums of blocks add, and make the next θ.
 
 Labels, relations, engines, the weights' update and the evidence then work as they stand, because
 they see only the (N, K) table of log-densities. ``X`` may be whatever the two methods agree on;
