@@ -160,6 +160,10 @@ def test_projection_is_to_the_nearest_semidefinite_matrix(seed, D):
     assert np.trace(cut @ found) == pytest.approx(0, abs=1e-8 * np.trace(found))
 
 
+# From a step too short for a metric of large entries to one too long for small ones.
+ETAS = 10.0 ** np.arange(-5, 1)
+
+
 @settings(max_examples=6)
 @given(SEEDS, st.integers(2, 3))
 def test_ascent_comes_near_the_certified_maximum(seed, D):
@@ -170,9 +174,9 @@ def test_ascent_comes_near_the_certified_maximum(seed, D):
     start = primer.spread(A, near, far)
     for _ in range(400):
         A = max(
-            (primer.ascent_step(A, near, far, eta) for eta in (1e-4, 1e-3, 1e-2)),
+            (primer.ascent_step(A, near, far, eta) for eta in ETAS),
             key=lambda A: primer.spread(A, near, far),
         )
         assert primer.spread(A, near, far) <= highest * (1 + 1e-9)
     assert primer.spread(A, near, far) >= start * (1 - 1e-12)
-    assert primer.spread(A, near, far) > highest * 0.95
+    assert primer.spread(A, near, far) > highest * (1 - 1e-4)
