@@ -32,9 +32,9 @@ class Scripted:
         self.turns, self.options, self.probability = turns, [], 1.0
 
     def _turn(self, probabilities):
-        place = len(self.options)
-        self.options.append(len(probabilities))
-        chosen = self.turns[place] if place < len(self.turns) else 0
+        place, possible = len(self.options), np.flatnonzero(np.greater(probabilities, 0))
+        self.options.append(len(possible))
+        chosen = possible[self.turns[place] if place < len(self.turns) else 0]
         self.probability *= probabilities[chosen]
         return chosen
 
