@@ -63,8 +63,8 @@ replicate: $(READY) ## rerun the experiments of the papers (REPLICATE=--quick)
 assignments: $(READY) ## write the student versions of the graded assignments
 	$(BIN)/python assignments/course.py release --out book/_static/assignments
 
-grade: $(READY) ## grade what students handed in (SUBMISSIONS=folder)
-	$(BIN)/python assignments/course.py grade $(SUBMISSIONS)
+grade: $(READY) ## grade what students handed in (SUBMISSIONS=folder SEED=word)
+	$(BIN)/python assignments/course.py grade "$(SUBMISSIONS)" $(if $(SEED),--seed "$(SEED)") $(GRADE)
 
 fuzz: $(READY) ## ten thousand random problems, then data of extreme size and scale
 	$(BIN)/python -m tools.fuzz $(FUZZ)

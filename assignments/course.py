@@ -1,9 +1,11 @@
-"""Hand out, collect and grade the assignments of this folder with nbgrader.
+"""Hand out, collect, grade and mark the assignments of this folder.
 
     python course.py release [NAME ...] [--seed WORD] [--out DIR]
         write the student versions, without solutions and hidden checks
-    python course.py grade SUBMISSIONS [--seed WORD] [--out DIR] [--timeout SECONDS]
-        grade every notebook below SUBMISSIONS; write grades.csv, open_questions.csv, feedback/
+    python course.py grade SUBMISSIONS [--seed WORD] [--out DIR] [--due DATE] [--late PRICE]
+        examine what is new or changed below SUBMISSIONS; write tables and feedback
+    python course.py mark [SHEET ...] [--out DIR]
+        enter the points of open questions; nothing is run
     python course.py try [NAME ...] [--seed WORD]
         grade the right solution and every named mistake, and print which check caught what
 
@@ -18,8 +20,13 @@ import os
 import sys
 from pathlib import Path
 
-from grading import Row, by_student, grade
+from box import NAMESPACES
+from collect import find_submissions
+from examine import Row
+from grading import by_student, cores, enter_marks, grade, write_reports
+from marks import Problem
 from sources import names, student_versions
+from tables import set_policy
 from trial import faults, report, try_out
 
 
@@ -37,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = parser.add_subparsers(required=True, metavar="release | grade | try")
+    commands = parser.add_subparsers(required=True, metavar="release | grade | mark | try")
     release = commands.add_parser("release", help="write the student versions")
     release.add_argument("names", nargs="*", metavar="NAME", help="default: all")
     release.add_argument("--out", type=Path, default=Path("release"), help="default: release")
@@ -45,8 +52,17 @@ def _parser() -> argparse.ArgumentParser:
     grade = commands.add_parser("grade", help="grade a folder of submissions")
     grade.add_argument("submissions", type=Path, metavar="SUBMISSIONS")
     grade.add_argument("--out", type=Path, default=Path("graded"), help="default: graded")
-    grade.add_argument("--timeout", type=int, help="seconds a cell may run (default: 30)")
+    grade.add_argument("--timeout", type=float, help="seconds a cell may run (default: 30)")
+    grade.add_argument("--jobs", type=int, default=cores(), help="default: all processors")
+    grade.add_argument("--again", action="store_true", help="also what has not changed")
+    grade.add_argument("--due", metavar="DATE", help="of these assignments: 2026-11-05T18:00")
+    grade.add_argument("--late", metavar="PRICE", help='"10 %% a day" or "2 points a day"')
     grade.set_defaults(run=_grade)
+    mark = commands.add_parser("mark", help="enter the points of open questions")
+    mark.add_argument("sheets", nargs="*", type=Path, metavar="SHEET",
+                      help="default: DIR/open_questions.csv")  # fmt: skip
+    mark.add_argument("--out", type=Path, default=Path("graded"), help="default: graded")
+    mark.set_defaults(run=_mark)
     attempt = commands.add_parser("try", help="grade the right solution and the named mistakes")
     attempt.add_argument("names", nargs="*", metavar="NAME", help="default: all")
     attempt.set_defaults(run=_try)
@@ -64,15 +80,55 @@ def _release(options: argparse.Namespace) -> int:
 
 
 def _grade(options: argparse.Namespace) -> int:
-    submissions, ignored = find_submissions(options.submissions)
-    rows = grade(submissions, options.out, seed=options.seed, timeout=options.timeout)
+    submissions, remarks = find_submissions(options.submissions)
+    out = options.out
+    # What a teacher has written so far is entered before anything is written anew.
+    sheets = [sheet for sheet in [out / "open_questions.csv"] if sheet.exists()]
+    changes, problems = enter_marks(out, sheets)
+    set_policy(out, sorted({name for _, name in submissions}), options.due, options.late)
+    graded = grade(
+        submissions, out, seed=options.seed, timeout=options.timeout, jobs=options.jobs,
+        again=options.again, say=lambda line: print(line, file=sys.stderr, flush=True),
+    )  # fmt: skip
+    everything = write_reports(out, problems)
+    new = {(result["student"], result["assignment"]) for result in graded}
+    rows = [row for row in everything if row[:2] in new]
     print(table(rows))
-    for path in ignored:
-        print(f"ignored, since no assignment has this name: {path}")
-    print(f"\n{options.out / 'grades.csv'}, {options.out / 'feedback'}")
+    print("\n".join([*remarks, *_isolation(graded)]))
+    print(f"\n{out / 'totals.csv'}, {out / 'submissions.csv'}, {out / 'feedback'}")
     if any(row.state == "awaits manual grading" for row in rows):
-        print(f"Fill in points in {options.out / 'open_questions.csv'} and run grade again.")
-    return 0
+        print(f"Fill in points in {out / 'open_questions.csv'}, then: course.py mark --out {out}")
+    return _said(changes, problems, out)
+
+
+def _isolation(graded: list[dict]) -> list[str]:
+    """Say once what the submissions were kept apart by, where this is not all there is."""
+    kinds = sorted({result["kept_apart"] for result in graded} - {"", NAMESPACES})
+    return [f"Kept apart by {kind}. Grade strangers in a container." for kind in kinds]
+
+
+def _mark(options: argparse.Namespace) -> int:
+    sheets = options.sheets or [options.out / "open_questions.csv"]
+    for sheet in sheets:
+        if not sheet.is_file():
+            raise ValueError(f"there is no sheet {sheet}.")
+    changes, problems = enter_marks(options.out, sheets)
+    rows = write_reports(options.out, problems)
+    waiting = sum(row.state == "awaits manual grading" for row in rows)
+    print(f"{len(changes)} marks entered; {waiting} answers wait.")
+    return _said(changes, problems, options.out)
+
+
+def _said(changes: list[str], problems: list[Problem], out: Path) -> int:
+    """Print what was entered and what was not; return the exit status."""
+    print("\n".join(changes))
+    for problem in problems:
+        given = problem.row
+        what = f"{given['student']}, {given['assignment']}, {given['points']!r}"
+        print(f"not entered: row {problem.line} ({what}): {problem.why}", file=sys.stderr)
+    if problems:
+        print(f"These rows are kept in {out / 'unmatched.csv'}.", file=sys.stderr)
+    return 1 if problems else 0
 
 
 def _try(options: argparse.Namespace) -> int:
@@ -83,29 +139,6 @@ def _try(options: argparse.Namespace) -> int:
         complaints += [f"{name}: {fault}" for fault in faults(name, rows)]
     print("\n".join(complaints) or "Every check does what it is there for.")
     return 1 if complaints else 0
-
-
-def find_submissions(folder: Path) -> tuple[dict[tuple[str, str], Path], list[Path]]:
-    """Find the notebooks of a folder that are submissions, and those that are not.
-
-    Both ``student/assignment.ipynb`` and ``student/assignment/assignment.ipynb`` will do.
-    """
-    if not folder.is_dir():
-        raise ValueError(f"there is no folder {folder}.")
-    found: dict[tuple[str, str], Path] = {}
-    ignored = []
-    for path in sorted([*folder.glob("*/*.ipynb"), *folder.glob("*/*/*.ipynb")]):
-        student, *between = path.relative_to(folder).parts[:-1]
-        key = (student, path.stem)
-        if path.stem not in names() or between not in ([], [path.stem]):
-            ignored.append(path)
-        elif key in found:
-            raise ValueError(f"{student} handed in twice: {found[key]} and {path}.")
-        else:
-            found[key] = path
-    if not found:
-        raise ValueError(f"{folder} holds no student/assignment.ipynb with a known name.")
-    return found, ignored
 
 
 def table(rows: list[Row]) -> str:

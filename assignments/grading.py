@@ -1,55 +1,36 @@
-"""Grade submissions with nbgrader: points, open questions for the teacher, and feedback.
+"""Grade submissions: examine what is new, keep what came out, and write what teachers read.
 
-A submission is repaired, executed by nbgrader beside all others of its assignment, and read as a
-:class:`Row` for each check and open question. What cannot be graded says why, and holds up nobody.
+``results/`` has a file for each submission, written when it has been examined. What has not
+changed since is not run again, so that grading may be broken off and taken up, and week 2 leaves
+week 1 as it is. All tables and pages are made from results and marks, without running anything.
 """
 
 from __future__ import annotations
 
-import csv
-import logging
-import shutil
-from collections.abc import Iterable, Iterator
+import contextlib
+import datetime
+import hashlib
+import json
+import multiprocessing
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import NamedTuple
 
 import nbformat
-from nbconvert.preprocessors import CSSHTMLHeaderPreprocessor
+from box import Boxes, die_with_parent
+from examine import Row, examine, not_graded
+from feedback import write_pages
+from marks import Problem, enter, keep_unmatched, load, marked, write_sheet, write_whole
 from nbformat import NotebookNode
-from nbgrader.converters import Autograde, GenerateFeedback
-from nbgrader.converters.base import NbGraderException
-from nbgrader.preprocessors import ClearHiddenTests, GetGrades, NbGraderPreprocessor
-from nbgrader.utils import is_grade
-from sources import (
-    Course,
-    clean_bytes,
-    grade_id,
-    open_course,
-    released,
-    repair,
-    require_same_seed,
-    source,
-)
-from warm_kernels import warm_kernels
+from notes import notes_on
+from sources import clean_bytes, grade_id, released, repair, require_same_seed, source
+from tables import write_tables
 
-GRADES = ["student", "assignment", "task", "points", "max", "state"]
-OPEN = ["student", "assignment", "task", "max", "answer", "points", "comment"]
-
-
-class Row(NamedTuple):
-    """What one check or open question of one submission earned."""
-
-    student: str
-    assignment: str
-    task: str
-    points: float
-    max: float
-    state: str
-    """``graded``, ``awaits manual grading``, or why the notebook could not be graded."""
-    message: str = ""
-    """What the failed check said."""
-    answer: str = ""
-    """The text of an open question's answer."""
+SECONDS = 30
+LARGEST = 20 * 2**20  # bytes of a notebook
 
 
 def grade(
@@ -57,106 +38,190 @@ def grade(
     out: Path,
     *,
     seed: str | None = None,
-    timeout: int | None = None,
-    feedback: bool = True,
-) -> list[Row]:
-    """Grade submissions and write grades, open questions and feedback into a folder.
+    timeout: float | None = None,
+    jobs: int = 1,
+    again: bool = False,
+    namespaces: bool = True,
+    say: Callable[[str], None] = lambda line: None,
+) -> list[dict]:
+    """Examine submissions whose result is not known yet, and keep the results.
 
     Parameters
     ----------
     submissions : dict
         Path of the notebook for each (student, assignment).
     out : Path
-        Gets grades.csv, open_questions.csv, feedback/ and nbgrader's own course/, each made anew.
-        Points that a teacher wrote into an earlier open_questions.csv are kept and counted.
+        Gets results/STUDENT/ASSIGNMENT.json.
     seed : str, default=None
         The word that the student versions were released with.
-    timeout : int, default=None
-        Seconds after which a cell is interrupted; None: as nbgrader_config.py says.
-    feedback : bool, default=True
-        Whether to write feedback/.
+    timeout : float, default=None
+        Seconds that a cell or a check may take; None: 30.
+    jobs : int, default=1
+        How many are examined at the same time.
+    again : bool, default=False
+        Examine also what has not changed.
+    namespaces : bool, default=True
+        Whether to use namespaces of Linux where there are any.
+    say : callable, default: nothing
+        Hears of each submission when it is done.
 
     Returns
     -------
-    list of Row
-        By student, then assignment, then in the order of the notebook.
+    list of dict
+        The results, in the order of the submissions.
     """
-    marks = _read_marks(out / "open_questions.csv")
-    for folder in ("course", "feedback"):
-        shutil.rmtree(out / folder, ignore_errors=True)
-    assignments = sorted({assignment for _, assignment in submissions})
-    course = open_course(out / "course", assignments, seed, timeout)
-    unreadable = _collect(course, submissions)
-    with warm_kernels():
-        for name in assignments:
-            _convert(course, Autograde, name)
-    rows = [row for key in sorted(submissions) for row in _rows(course, *key, unreadable)]
-    rows = [_mark(course, row, marks) for row in rows]
-    if feedback:
-        _write_feedback(course, assignments, out)
-    write_csv(out / "grades.csv", GRADES, rows)
-    _write_open(out / "open_questions.csv", rows, marks)
-    return rows
+    found, waiting = {}, {}
+    for key, path in sorted(submissions.items()):
+        order = _order(*key, path, seed, timeout or SECONDS)
+        known = _known(out, *key)
+        if not again and known and known["digest"] == order["digest"]:
+            found[key] = known
+        else:
+            waiting[key] = order
+    if found:
+        say(f"{len(found)} submissions have not changed since they were graded")
+    for number, (key, result) in enumerate(_examined(waiting, jobs, namespaces), start=1):
+        if result["digest"]:
+            text = json.dumps(result, indent=1, ensure_ascii=False)
+            write_whole(_result_path(out, *key), text)
+        found[key] = result
+        say(f"{number} of {len(waiting)}: {' '.join(key)}")
+    return [found[key] for key in sorted(submissions)]
 
 
-def _convert(course: Course, converter: type, assignment: str, **options) -> None:
-    """Run a converter on all submissions; what fails is seen from what is missing afterwards."""
+def _order(student: str, name: str, path: Path, seed: str | None, timeout: float) -> dict:
+    """What a process has to know to examine a submission, and a digest of it."""
+    parts = [path.read_bytes(), clean_bytes(source(name, seed)), repr((student, timeout)).encode()]
+    digest = hashlib.sha256(b"\0".join(parts)).hexdigest()
+    return {
+        "student": student, "assignment": name, "file": str(path), "seed": seed,
+        "timeout": timeout, "digest": digest, "handed_in": _time(path.stat().st_mtime),
+    }  # fmt: skip
+
+
+def _time(seconds: float) -> str:
+    time = datetime.datetime.fromtimestamp(seconds).astimezone()
+    return time.isoformat(timespec="minutes")
+
+
+def _examined(orders: dict, jobs: int, namespaces: bool) -> Iterator[tuple]:
+    """Examine in several processes, each with a helper of its own; yield what is done."""
+    if not orders:
+        return
+    hide = [str(Path(order["file"]).resolve().parent) for order in orders.values()]
+    context = multiprocessing.get_context("fork" if os.name == "posix" else None)
+    with ProcessPoolExecutor(
+        min(jobs, len(orders)), context, _prepare, (sorted(set(hide)), namespaces)
+    ) as pool:
+        running = {pool.submit(_examine, order): key for key, order in orders.items()}
+        for done in as_completed(running):
+            key = running[done]
+            try:
+                yield key, done.result()
+            except BrokenProcessPool:
+                order = orders[key] | {"digest": ""}  # so that the next run takes it up
+                yield key, _result(order, not_graded(*key, "the grader ended; grade again"))
+
+
+def _prepare(hide: list[str], namespaces: bool) -> None:
+    """Start the helper of a process; it ends when the process does."""
+    global boxes
+    die_with_parent()
+    boxes = Boxes(map(Path, hide), namespaces=namespaces).__enter__()
+
+
+def _examine(order: dict) -> dict:
+    """Examine a submission; whatever it holds, the others are graded."""
+    student, name, seed = order["student"], order["assignment"], order["seed"]
     try:
-        course.run(converter, assignment, **options)
-    except NbGraderException as error:
-        logging.getLogger("nbgrader").error("%s", error)
+        notebook = _read(Path(order["file"]), name, seed)
+    except Exception as error:
+        return _result(order, not_graded(student, name, _in_one_line(error)))
+    try:
+        done = examine(student, name, notebook, boxes, seed=seed, timeout=order["timeout"])
+    except Exception as error:
+        reason = f"the box cannot be used: {_in_one_line(error)}"
+        return _result(order | {"digest": ""}, not_graded(student, name, reason))
+    cells = [
+        {"kind": cell.cell_type, "task": grade_id(cell), "source": cell.source}
+        | done.outputs.get(place, {})
+        for place, cell in enumerate(notebook.cells)
+    ]
+    return _result(order, done.rows) | {
+        "cells": cells, "notes": notes_on(notebook, name), "kept_apart": done.kept_apart,
+    }  # fmt: skip
 
 
-def _collect(course: Course, submissions: dict[tuple[str, str], Path]) -> dict:
-    """Copy the submissions, repaired, to where nbgrader expects them; return those it cannot."""
-    unreadable = {}
-    for (student, assignment), path in submissions.items():
-        target = course.root / "submitted" / student / assignment / f"{assignment}.ipynb"
-        target.parent.mkdir(parents=True)
-        try:
-            notebook, ours = nbformat.read(path, as_version=4), released(course, assignment)
-            require_same_seed(notebook, ours)
-            target.write_bytes(clean_bytes(repair(notebook, ours)))
-        except Exception as error:  # whatever a student's file holds, the others are graded
-            unreadable[student, assignment] = f"not graded: {_in_one_line(error)}"
-            shutil.rmtree(target.parent)
-    return unreadable
+def _read(path: Path, name: str, seed: str | None) -> NotebookNode:
+    if path.stat().st_size > LARGEST:
+        raise ValueError("the file has more than 20 MB; clear all outputs and hand in again")
+    try:
+        notebook = nbformat.read(path, as_version=4)
+    except Exception as error:
+        kind = type(error).__name__
+        raise ValueError(f"{kind}: the file is no notebook; save it as .ipynb again") from None
+    ours = released(name, seed)
+    require_same_seed(notebook, ours)
+    return repair(notebook, ours)
+
+
+def _result(order: dict, rows: list[Row]) -> dict:
+    empty = {"cells": [], "notes": [], "kept_apart": ""}
+    return order | empty | {"rows": [row._asdict() for row in rows]}
 
 
 def _in_one_line(error: Exception) -> str:
     kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
-    return (kind + " ".join(str(error).split()))[:200]
+    return (kind + " ".join(str(error).split()))[:300]
 
 
-def _rows(course: Course, student: str, assignment: str, unreadable: dict) -> Iterator[Row]:
-    """Read what each check and question of a submission earned."""
-    path = course.root / "autograded" / student / assignment / f"{assignment}.ipynb"
-    cells = {}
-    if path.exists():
-        notebook = nbformat.read(path, as_version=4)
-        cells = {grade_id(cell): cell for cell in notebook.cells if grade_id(cell)}
-    dead = "not graded: the kernel died; see course/nbgrader.log"
-    for cell in source(assignment).cells:
-        if not is_grade(cell):
-            continue
-        task, most = grade_id(cell), float(cell.metadata.nbgrader.points)
-        if task not in cells:
-            reason = unreadable.get((student, assignment), dead)
-            yield Row(student, assignment, task, 0.0, most, reason)
-            continue
-        with course.gradebook() as book:
-            mark = book.find_grade(task, assignment, assignment, student)
-            waits = mark.needs_manual_grade
-            state = "awaits manual grading" if waits else "graded"
-            answer = cells[task].source if cell.metadata.nbgrader.solution else ""
-            message = "" if answer else _error(cells[task])
-            yield Row(student, assignment, task, mark.score, most, state, message, answer)
+# ------------------------------------------------------------------------------- results
 
 
-def _error(cell: NotebookNode) -> str:
-    """Return what the first error of a cell said, in one line."""
-    errors = [output for output in cell.outputs if output.output_type == "error"]
-    return " ".join(f"{errors[0].ename}: {errors[0].evalue}".split()) if errors else ""
+def _result_path(out: Path, student: str, name: str) -> Path:
+    return out / "results" / student / f"{name}.json"
+
+
+def _known(out: Path, student: str, name: str) -> dict | None:
+    path = _result_path(out, student, name)
+    with contextlib.suppress(OSError, ValueError):
+        return json.loads(path.read_text(encoding="utf8"))
+    return None
+
+
+def results(out: Path) -> list[dict]:
+    """All results that a folder holds, of this week and of those before."""
+    paths = sorted((out / "results").glob("*/*.json"))
+    return [json.loads(path.read_text(encoding="utf8")) for path in paths]
+
+
+def rows_in(found: Iterable[dict]) -> list[Row]:
+    """The rows of results."""
+    return [Row(**row) for result in found for row in result["rows"]]
+
+
+def enter_marks(out: Path, sheets: Iterable[Path]) -> tuple[list[str], list[Problem]]:
+    """Merge the points on sheets into the marks; what cannot be entered is kept and returned."""
+    changes, problems = [], []
+    rows = rows_in(results(out))
+    for sheet in sheets:
+        new, wrong = enter(out, rows, sheet)
+        changes, problems = changes + new, problems + wrong
+    if problems:
+        keep_unmatched(out, problems)
+    return changes, problems
+
+
+def write_reports(out: Path, problems: Iterable[Problem] = ()) -> list[Row]:
+    """Write all tables and pages anew from results and marks; run nothing."""
+    found, marks = results(out), load(out)
+    for result in found:
+        result["rows"] = [marked(Row(**row), marks) for row in result["rows"]]
+    rows = [row for result in found for row in result["rows"]]
+    write_sheet(out, rows, problems)
+    write_tables(out, found)
+    write_pages(out / "feedback", found, marks)
+    return rows
 
 
 def by_student(rows: Iterable[Row]) -> dict[str, list[Row]]:
@@ -167,87 +232,8 @@ def by_student(rows: Iterable[Row]) -> dict[str, list[Row]]:
     return groups
 
 
-# ----------------------------------------------------------------------- open questions
-
-
-def _read_marks(path: Path) -> dict[tuple[str, str, str], dict]:
-    """Read the points that a teacher gave for the answers to open questions."""
-    if not path.exists():
-        return {}
-    with path.open(newline="", encoding="utf8") as file:
-        rows = list(csv.DictReader(file))
-    marks = {}
-    for number, row in enumerate(rows, start=2):
-        if row["points"].strip():
-            row["points"] = _points(row, f"{path}, line {number}")
-            marks[row["student"], row["assignment"], row["task"]] = row
-    return marks
-
-
-def _points(row: dict, place: str) -> float:
-    try:
-        points = float(row["points"].replace(",", "."))
-    except ValueError:
-        raise ValueError(f"{place}: points are {row['points']!r}, which is no number.") from None
-    if not 0 <= points <= float(row["max"]):
-        raise ValueError(f"{place}: {points:g} points, but there are 0 to {row['max']}.")
-    return points
-
-
-def _mark(course: Course, row: Row, marks: dict[tuple[str, str, str], dict]) -> Row:
-    """Give an open question the points that the teacher wrote down for this very answer."""
-    mark = marks.get((row.student, row.assignment, row.task))
-    if row.state != "awaits manual grading" or not mark or mark["answer"] != row.answer:
-        return row
-    with course.gradebook() as book:
-        where = (row.task, row.assignment, row.assignment, row.student)
-        grade, comment = book.find_grade(*where), book.find_comment(*where)
-        grade.manual_score, grade.needs_manual_grade = mark["points"], False
-        comment.manual_comment = mark["comment"] or None
-        book.db.commit()
-    return row._replace(points=mark["points"], state="graded")
-
-
-def _write_open(path: Path, rows: list[Row], marks: dict[tuple[str, str, str], dict]) -> None:
-    """Write the answers to open questions, with room for points and a comment."""
-    lines = []
-    for row in rows:
-        if row.answer:
-            done = row.state == "graded" and marks.get((row.student, row.assignment, row.task))
-            given = {key: done[key] for key in ("points", "comment")} if done else {"points": ""}
-            lines.append(row._asdict() | {"comment": ""} | given)
-    write_csv(path, OPEN, lines)
-
-
-def write_csv(path: Path, columns: list[str], rows: Iterable) -> None:
-    """Write rows, named tuples or dictionaries, as a table of these columns."""
-    with path.open("w", newline="", encoding="utf8") as file:
-        writer = csv.DictWriter(file, columns, extrasaction="ignore")
-        writer.writeheader()
-        writer.writerows(row if isinstance(row, dict) else row._asdict() for row in rows)
-
-
-# ----------------------------------------------------------------------------- feedback
-
-
-class BriefErrors(NbGraderPreprocessor):
-    """Show what a failed check said, without the lines of the check itself."""
-
-    def preprocess_cell(self, cell, resources, index):
-        """Shorten the tracebacks of a graded cell to the message."""
-        if cell.cell_type == "code" and is_grade(cell):
-            for output in cell.outputs:
-                if output.output_type == "error":
-                    output.traceback = [f"{output.ename}: {output.evalue}"]
-        return cell, resources
-
-
-FEEDBACK = [GetGrades, ClearHiddenTests, BriefErrors, CSSHTMLHeaderPreprocessor]
-
-
-def _write_feedback(course: Course, assignments: list[str], out: Path) -> None:
-    """Write a page for each graded submission: feedback/student/assignment/assignment.html."""
-    for name in assignments:
-        _convert(course, GenerateFeedback, name, preprocessors=FEEDBACK)
-    if (course.root / "feedback").exists():
-        shutil.move(course.root / "feedback", out / "feedback")
+def cores() -> int:
+    """How many processors this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,43 +1,38 @@
 """The assignments as their author wrote them, as students get them, and as they come back.
 
 The notebooks with solutions lie in source/, the wrong submissions in mistakes/. Student versions
-are made by nbgrader in a course directory of its own, with the settings of nbgrader_config.py.
+are made by nbgrader's own steps, with the settings of nbgrader_config.py.
 """
 
 from __future__ import annotations
 
 import copy
 import functools
-import logging
-import os
 import re
-import shutil
-import sys
-import tempfile
 import tomllib
-import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import nbformat
 from nbformat import NotebookNode
-from nbgrader import api
-from nbgrader.api import Gradebook
-from nbgrader.converters import GenerateAssignment
-from nbgrader.converters.base import NbGraderException
-from nbgrader.coursedir import CourseDirectory
-from sqlalchemy.exc import SAWarning
-from traitlets.config import Config
+from nbgrader.nbgraderformat import ValidationError
+from nbgrader.preprocessors import (
+    CheckCellMetadata,
+    ClearHiddenTests,
+    ClearOutput,
+    ClearSolutions,
+    ComputeChecksums,
+    LockCells,
+)
 from traitlets.config.loader import PyFileConfigLoader
 
 HERE = Path(__file__).resolve().parent
 SEED_LINE = re.compile(r'^COURSE = "(.*)"$', re.MULTILINE)
+# What nbgrader does to make a student version, without what it writes into its database.
+RELEASE = [LockCells, ClearSolutions, ClearOutput, CheckCellMetadata, ClearHiddenTests,
+           ComputeChecksums, CheckCellMetadata]  # fmt: skip
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-# nbgrader calls alembic by name, which a virtual environment that is not activated does not find.
-os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-# For each new database it asks alembic for the same version again, in a process that takes seconds.
-api.get_alembic_version = functools.cache(api.get_alembic_version)
 
 
 class Mistake(NamedTuple):
@@ -97,71 +92,6 @@ def mistakes(name: str) -> list[Mistake]:
 # ------------------------------------------------------------------------------ release
 
 
-class Course(NamedTuple):
-    """A course directory of nbgrader in which the assignments have been generated."""
-
-    directory: CourseDirectory
-    config: Config
-
-    @property
-    def root(self) -> Path:
-        """Where it lies."""
-        return Path(self.directory.root)
-
-    def gradebook(self) -> Gradebook:
-        """Open the database of grades; use it in a ``with`` statement."""
-        return Gradebook(self.directory.db_url, self.directory.course_id)
-
-    def run(self, converter: type, assignment: str, **options) -> None:
-        """Run one of nbgrader's converters on an assignment."""
-        self.directory.assignment_id = assignment
-        log = logging.getLogger("nbgrader")
-        with warnings.catch_warnings():
-            # nbgrader 0.9 meets SQLAlchemy 2; what it loses track of, it adds again.
-            warnings.simplefilter("ignore", SAWarning)
-            converter(coursedir=self.directory, config=self.config, log=log, **options).start()
-
-
-def open_course(
-    root: Path, assignments: Iterable[str], seed: str | None = None, timeout: int | None = None
-) -> Course:
-    """Generate the assignments in a new folder, with a fresh database."""
-    config = PyFileConfigLoader("nbgrader_config.py", path=str(HERE)).load_config()
-    config.CourseDirectory.root = str(root.resolve())
-    if timeout is not None:
-        config.Execute.timeout = timeout
-    root.mkdir(parents=True)
-    _log_into(root / "nbgrader.log")
-    shutil.copy(HERE / "nbgrader_config.py", root)
-    course = Course(CourseDirectory(config=config), config)
-    for name in assignments:
-        path = root / "source" / name / f"{name}.ipynb"
-        path.parent.mkdir(parents=True)
-        path.write_bytes(clean_bytes(source(name, seed)))
-        _generate(course, name)
-    return course
-
-
-def _log_into(path: Path) -> None:
-    """Send what nbgrader reports to a file, and nothing to the terminal."""
-    log = logging.getLogger("nbgrader")
-    for handler in log.handlers[:]:
-        log.removeHandler(handler)
-        handler.close()
-    log.addHandler(logging.FileHandler(path, encoding="utf8", delay=True))
-    log.setLevel(logging.WARNING)
-    log.propagate = False
-
-
-def _generate(course: Course, name: str) -> None:
-    """Make the student version and enter the assignment into the database."""
-    try:
-        course.run(GenerateAssignment, name)
-    except NbGraderException:
-        report = (course.root / "nbgrader.log").read_text(encoding="utf8")
-        raise ValueError(f"nbgrader cannot generate {name}; it reports:\n{report}") from None
-
-
 def student_versions(assignments: Iterable[str], seed: str | None = None) -> dict[str, bytes]:
     """Return the files that students get: no solution, no hidden check, always the same bytes."""
     return {name: _student_version(name, seed) for name in assignments}
@@ -169,14 +99,19 @@ def student_versions(assignments: Iterable[str], seed: str | None = None) -> dic
 
 @functools.cache
 def _student_version(name: str, seed: str | None) -> bytes:
-    with tempfile.TemporaryDirectory() as scratch:
-        return clean_bytes(released(open_course(Path(scratch) / "course", [name], seed), name))
+    config = PyFileConfigLoader("nbgrader_config.py", path=str(HERE)).load_config()
+    notebook = nbformat.reads(clean_bytes(source(name, seed)).decode(), as_version=4)
+    for step in RELEASE:
+        try:
+            notebook, _ = step(config=config).preprocess(notebook, {"nbgrader": {"notebook": name}})
+        except (ValidationError, ValueError, RuntimeError) as error:
+            raise ValueError(f"nbgrader cannot generate {name}: {error}") from None
+    return clean_bytes(notebook)
 
 
-def released(course: Course, name: str) -> NotebookNode:
-    """Read the student version that nbgrader has made in a course directory."""
-    path = course.root / "release" / name / f"{name}.ipynb"
-    return nbformat.read(path, as_version=4)
+def released(name: str, seed: str | None = None) -> NotebookNode:
+    """Read the student version."""
+    return nbformat.reads(_student_version(name, seed).decode(), as_version=4)
 
 
 # ------------------------------------------------------------------------------ return
@@ -197,22 +132,51 @@ def _seed(notebook: NotebookNode) -> str | None:
 def repair(notebook: NotebookNode, handed_out: NotebookNode) -> NotebookNode:
     """Put back what a student deleted, as the student version has it, at its old place.
 
-    nbgrader itself restores the source of checks and of locked cells, but stumbles where
-    a check is missing together with the cell before it, and knows no cell without metadata;
-    some editors drop these and keep the cell's id.
+    Editors drop nbgrader's metadata, or a cell's id too, or make text of code; then a cell is
+    known by what is left. What a student has written stays where it is in any case.
     """
     known = {grade_id(cell): cell for cell in handed_out.cells if grade_id(cell)}
+    by_text: dict[str, str | None] = {}
+    for name, cell in known.items():
+        by_text[_opening(cell)] = None if _opening(cell) in by_text else name
     repaired = copy.deepcopy(notebook)
-    for cell in repaired.cells:
-        if not grade_id(cell) and cell.get("id") in known:
-            cell.metadata["nbgrader"] = copy.deepcopy(known[cell.id].metadata["nbgrader"])
+    taken = {grade_id(cell) for cell in repaired.cells}
+    for n, cell in enumerate(repaired.cells):
+        names = [grade_id(cell), cell.get("id"), by_text.get(_opening(cell))]
+        name = next((name for name in names if name in known), None)
+        cell.metadata.pop("nbgrader", None)
+        if name and (name == names[0] or name not in taken):
+            repaired.cells[n] = _like(known[name], cell.source)
+            taken.add(name)
     place = 0
     for name, cell in known.items():
         there = [i for i, other in enumerate(repaired.cells) if grade_id(other) == name]
+        if not there and cell.cell_type == "markdown":
+            there = _adopted(repaired, handed_out, cell, place)
         if not there:
             repaired.cells.insert(place, copy.deepcopy(cell))
         place = (there[-1] if there else place) + 1
     return _with_unique_ids(repaired)
+
+
+def _adopted(notebook: NotebookNode, handed_out: NotebookNode, cell, place: int) -> list[int]:
+    """Take a text of the student's own for an answer whose cell is missing; return its place."""
+    ours = {other.source for other in handed_out.cells}
+    for n, other in enumerate(notebook.cells[place:], start=place):
+        if other.cell_type == "markdown" and other.source not in ours and not grade_id(other):
+            notebook.cells[n] = _like(cell, other.source)
+            return [n]
+    return []
+
+
+def _opening(cell: NotebookNode) -> str:
+    """The first line, by which a cell is known that has lost all else."""
+    return cell.source.strip().partition("\n")[0]
+
+
+def _like(cell: NotebookNode, text: str) -> NotebookNode:
+    """A cell as it was handed out, with the student's text in it."""
+    return nbformat.from_dict(copy.deepcopy(cell) | {"source": text})
 
 
 def _with_unique_ids(notebook: NotebookNode) -> NotebookNode:

@@ -6,16 +6,14 @@ solution must lose none, and the untouched notebook must earn none.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
 import tempfile
 import textwrap
-import warnings
 from pathlib import Path
 
 import nbformat
-from grading import Row, by_student, grade
+from examine import Row, error_of, rows_of
+from grading import by_student, cores, grade, rows_in
 from nbformat import NotebookNode
 from nbgrader.utils import is_grade
 from sources import Mistake, grade_id, mistakes, source, student_versions
@@ -83,34 +81,18 @@ def run_here(who: str, name: str, notebook: NotebookNode, seed: str | None = Non
     for cell in notebook.cells:
         task = grade_id(cell)
         if cell.cell_type == "code":
-            # As nbgrader does: a check is the teacher's, whatever the student has made of it.
+            # A check is the teacher's, whatever the student has made of it.
             text = checks[task].source if task in checks else cell.source
-            heard[task] = _error_of(text, namespace)
+            heard[task] = error_of(text, namespace)
         else:
             answers[task] = cell.source
-    rows = []
-    for task, cell in checks.items():
-        most, waits = float(cell.metadata.nbgrader.points), cell.metadata.nbgrader.solution
-        state = "awaits manual grading" if waits else "graded"
-        points, message = (0.0, "") if waits else (0.0 if heard[task] else most, heard[task])
-        rows.append(Row(who, name, task, points, most, state, message, answers.get(task, "")))
-    return rows
-
-
-def _error_of(text: str, namespace: dict) -> str:
-    """Return what a cell's error says, in one line; nothing if there is none."""
-    try:
-        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(action="ignore"):
-            exec(compile(text, "<cell>", "exec"), namespace)
-    except Exception as error:  # whatever it is, a kernel would go on as well
-        return " ".join(f"{type(error).__name__}: {error}".split())
-    return ""
+    return rows_of(
+        who, name, {task: heard[task] for task in checks if task in heard}, answers, seed
+    )
 
 
 def grade_notebooks(
-    notebooks: dict[tuple[str, str], NotebookNode],
-    seed: str | None = None,
-    timeout: int | None = None,
+    notebooks: dict[tuple[str, str], NotebookNode], seed: str | None = None, **options
 ) -> list[Row]:
     """Grade notebooks that are in no file yet; nothing is kept but the rows."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -118,7 +100,8 @@ def grade_notebooks(
         for number, (key, notebook) in enumerate(notebooks.items()):
             paths[key] = Path(scratch) / f"{number}.ipynb"
             nbformat.write(notebook, paths[key])
-        return grade(paths, Path(scratch) / "out", seed=seed, timeout=timeout, feedback=False)
+        found = grade(paths, Path(scratch) / "out", seed=seed, jobs=cores(), **options)
+        return rows_in(found)
 
 
 def faults(name: str, rows: list[Row]) -> list[str]:

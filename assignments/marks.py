@@ -1,0 +1,226 @@
+"""Points that a teacher gave by hand: kept in a file of their own, never made anew, never lost.
+
+``marks.json`` is the data: a mark for each (student, assignment, task, answer), under a key that
+no spreadsheet changes. ``open_questions.csv`` is how a teacher enters them; what it says is merged
+into the data, and an empty cell says nothing. What cannot be entered is said and kept.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import hashlib
+import io
+import json
+import os
+import shutil
+import unicodedata
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from examine import Row
+
+COLUMNS = ["key", "student", "assignment", "task", "max", "answer", "points", "comment", "before"]
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+class Problem(NamedTuple):
+    """A line of a sheet that was not entered, and why."""
+
+    line: int
+    why: str
+    row: dict
+
+
+def key_of(row: Row | dict) -> str:
+    """The name of an answer: the same after a spreadsheet has saved it, another if it changed."""
+    student, assignment, task, answer = (
+        str(row[name] if isinstance(row, dict) else getattr(row, name))
+        for name in ("student", "assignment", "task", "answer")
+    )
+    words = " ".join(unicodedata.normalize("NFC", answer).split())
+    text = "\0".join([student, assignment, task, words])
+    # It begins with a letter, and is no number in hexadecimal nor in powers of ten.
+    return "k" + hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def load(out: Path) -> dict[str, dict]:
+    """Read the marks, by key."""
+    path = out / "marks.json"
+    return json.loads(path.read_text(encoding="utf8")) if path.exists() else {}
+
+
+def enter(out: Path, rows: Iterable[Row], sheet: Path) -> tuple[list[str], list[Problem]]:
+    """Merge what a sheet says into the marks; return what changed, and what could not be entered.
+
+    ``rows`` are all answers that there are. Lines with another spelling of student, assignment or
+    answer are known by their key; lines without a key by these.
+    """
+    marks, answers = load(out), {key_of(row): row for row in rows if row.answer}
+    changes, problems = [], []
+    for line, given in read_sheet(sheet):
+        if not given["points"] and not given["comment"]:
+            continue
+        key = given["key"] if given["key"] in answers | marks else key_of(given)
+        try:
+            change = _merge(marks, key, answers.get(key), given)
+        except ValueError as error:
+            problems.append(Problem(line, str(error), given))
+        else:
+            changes += [change] if change else []
+    if changes:
+        back_up(out, "marks.json")
+        write_whole(out / "marks.json", json.dumps(marks, indent=1, ensure_ascii=False))
+    return changes, problems
+
+
+def _merge(marks: dict, key: str, row: Row | None, given: dict) -> str:
+    """Enter a line; return what it changed."""
+    if row is None and key not in marks:
+        raise ValueError(
+            "no answer has this key; it was marked on another sheet, or key and answer were changed"
+        )
+    old = marks.get(key, {})
+    where = row or Row(**{name: old.get(name, "") for name in Row._fields[:3]},
+                       points=0, max=old["max"], state="")  # fmt: skip
+    points = _points(given["points"], where.max) if given["points"] else old.get("points")
+    comment = given["comment"] or old.get("comment", "")
+    if (points, comment) == (old.get("points"), old.get("comment", "")):
+        return ""
+    marks[key] = {
+        "student": where.student, "assignment": where.assignment, "task": where.task,
+        "max": where.max, "points": points, "comment": comment, "entered": _now(),
+    }  # fmt: skip
+    before = "" if old.get("points") in (None, points) else f" (before: {old['points']:g})"
+    shown = "a comment" if points is None else f"{points:g} of {where.max:g}"
+    return f"{where.student}, {where.assignment}, {where.task}: {shown}{before}"
+
+
+def _points(text: str, most: float) -> float:
+    try:
+        points = float(text.replace(",", "."))
+    except ValueError:
+        raise ValueError(f"points are {text!r}, which is no number") from None
+    if not 0 <= points <= most:
+        raise ValueError(f"{points:g} points, but there are 0 to {most:g}")
+    return points
+
+
+def marked(row: Row, marks: dict[str, dict]) -> Row:
+    """Give an answer the points that were entered for it."""
+    mark = marks.get(key_of(row), {}) if row.answer else {}
+    if mark.get("points") is None or row.state.startswith("not graded"):
+        return row
+    return row._replace(points=mark["points"], state="graded")
+
+
+# -------------------------------------------------------------------------------- sheets
+
+
+def read_sheet(path: Path) -> list[tuple[int, dict]]:
+    """Read a table as Excel and LibreOffice save it: lines by number, with all COLUMNS."""
+    text = _decoded(path.read_bytes())
+    if text.startswith("sep="):
+        text = text.partition("\n")[2]
+    header = text.partition("\n")[0]
+    delimiter = max(";\t,", key=header.count)
+    rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
+    names = {str(name).strip().strip('"').lower(): name for name in rows[0]} if rows else {}
+    missing = {"points", "comment"} - set(names) if rows else set()
+    if missing or (rows and "key" not in names and "answer" not in names):
+        raise ValueError(
+            f"{path} has no column {' or '.join(sorted(missing or {'key'}))}: its first line is "
+            f"{header.strip()[:80]!r}. Keep the first line of the sheet as it was written."
+        )
+    return [
+        (number, {c: _plain(row.get(names.get(c)) or "") for c in COLUMNS})
+        for number, row in enumerate(rows, start=2)
+    ]
+
+
+def _decoded(content: bytes) -> str:
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return content.decode("utf-16")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("cp1252", errors="replace")
+
+
+def _plain(cell: str) -> str:
+    """Undo :func:`safe`."""
+    cell = cell.strip() if isinstance(cell, str) else ""
+    return cell[1:] if cell.startswith("'") and cell[1:2] in FORMULA else cell
+
+
+def safe(cell):
+    """A text that a spreadsheet does not take for a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
+
+
+def write_sheet(out: Path, rows: Iterable[Row], problems: Iterable[Problem] = ()) -> None:
+    """Write all answers, with what was entered for them and what could not be."""
+    marks, lines = load(out), []
+    wrong = {problem.row["key"]: problem.row for problem in problems}
+    by_question: dict[tuple, list[str]] = {}
+    for mark in marks.values():
+        if mark["points"] is not None:
+            question = mark["student"], mark["assignment"], mark["task"]
+            by_question.setdefault(question, []).append(f"{mark['points']:g} {mark['comment']}")
+    for row in rows:
+        if row.answer:
+            key = key_of(row)
+            mark = {"points": None, "comment": ""} | marks.get(key, {}) | wrong.get(key, {})
+            line = row._asdict() | {"key": key, "points": mark["points"],
+                                    "comment": mark["comment"]}  # fmt: skip
+            if key not in marks:  # another answer of this student has been marked
+                line["before"] = "; ".join(by_question.get(row[:3], []))
+            lines.append(line)
+    back_up(out, "open_questions.csv")
+    write_table(out / "open_questions.csv", COLUMNS, lines)
+
+
+def keep_unmatched(out: Path, problems: list[Problem]) -> Path:
+    """Append lines that could not be entered to unmatched.csv, each once."""
+    path = out / "unmatched.csv"
+    lines = [row for _, row in read_sheet(path)] if path.exists() else []
+    lines += [{**problem.row, "before": problem.why} for problem in problems]
+    texts = {json.dumps([line[name] for name in COLUMNS]): line for line in lines}
+    write_table(path, COLUMNS, texts.values())
+    return path
+
+
+def write_table(path: Path, columns: list[str], rows: Iterable[dict]) -> None:
+    """Write a table as CSV in UTF-8, with a byte-order mark, which Excel asks for."""
+    file = io.StringIO(newline="")
+    writer = csv.DictWriter(file, columns, extrasaction="ignore", restval="")
+    writer.writeheader()
+    writer.writerows({name: safe(cell) for name, cell in row.items()} for row in rows)
+    write_whole(path, file.getvalue(), "utf-8-sig")
+
+
+def write_whole(path: Path, text: str, encoding: str = "utf8") -> None:
+    """Write a file that is never half written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    with part.open("w", encoding=encoding, newline="") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+def back_up(out: Path, name: str) -> None:
+    """Copy a file to backups/, under the time and its digest; what is there already, not again."""
+    path = out / name
+    if path.exists():
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()[:8]
+        (out / "backups").mkdir(exist_ok=True)
+        if not list((out / "backups").glob(f"*-{digest}-{name}")):
+            time = datetime.datetime.now().strftime("%Y-%m-%d-%H%M%S")
+            shutil.copy2(path, out / "backups" / f"{time}-{digest}-{name}")
+
+
+def _now() -> str:
+    return datetime.datetime.now().astimezone().isoformat(timespec="seconds")

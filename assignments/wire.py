@@ -1,0 +1,342 @@
+"""Values and calls between two processes, one of which is not to be trusted.
+
+The teacher's process holds the checks, the student's holds the functions that they are about.
+Numbers, arrays and containers of them travel as plain data, never as code; a function stays where
+it is, and the other side gets a :class:`Remote` that calls it there. What a call changes in its
+arguments changes in the caller's own.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import builtins
+import json
+import pickle
+import socket
+import struct
+import types
+from itertools import islice
+
+import numpy as np
+
+LONGEST = 64 * 2**20  # bytes in a message
+LOOSE = (np.ndarray, np.generic)  # also what is derived from them
+NUMBERS = "biufcSUmM?"  # kinds of arrays that are plain data
+
+
+class Gone(Exception):  # noqa: N818 (it says what has happened, not what went wrong)
+    """The other process has ended, or does not keep to the rules."""
+
+
+class Remote:
+    """A function of the other process."""
+
+    def __init__(self, wire: Wire, number: int):
+        self._wire, self._number = wire, number
+
+    def __call__(self, *args, **kwargs):
+        """Call it there."""
+        return self._wire.call(self._number, args, kwargs)
+
+
+class Wire:
+    """One end of the line. Only who ``trusts`` the other unpickles what it sends."""
+
+    def __init__(self, line: socket.socket, *, trusts: bool):
+        self.line, self.trusts = line, trusts
+        self.own: list = []  # what the other side may call, by number
+        self.theirs: dict[int, tuple] = {}  # what it lent us, by identity
+        self.answers = {"call": self._answer_call}
+
+    # ------------------------------------------------------------------------- messages
+
+    def ask(self, **message) -> dict:
+        """Send a request and return the answer; serve what is asked in between."""
+        self._send(message)
+        while True:
+            reply = self._receive()
+            if "do" not in reply:
+                return reply
+            self._send(self._answer(reply))
+
+    def serve(self) -> None:
+        """Answer until the other side hangs up."""
+        while True:
+            try:
+                request = self._receive()
+            except Gone:
+                return
+            self._send(self._answer(request))
+
+    def _answer(self, request: dict) -> dict:
+        try:
+            return self.answers[request["do"]](request)
+        except KeyError:
+            raise Gone(f"unknown request {str(request)[:80]}") from None
+
+    def _send(self, message: dict) -> None:
+        text = json.dumps(message).encode()
+        if len(text) > LONGEST:
+            text = json.dumps(failure(ValueError("more than 64 MB are returned"))).encode()
+        try:
+            self.line.sendall(struct.pack(">Q", len(text)) + text)
+        except OSError as error:
+            raise Gone(str(error)) from None
+
+    def _receive(self) -> dict:
+        (length,) = struct.unpack(">Q", self._bytes(8))
+        if length > LONGEST:
+            raise Gone("a message is too long")
+        try:
+            message = json.loads(self._bytes(length))
+        except (ValueError, RecursionError):
+            raise Gone("a message is no message") from None
+        if not isinstance(message, dict):
+            raise Gone("a message is no message")
+        return message
+
+    def _bytes(self, length: int) -> bytes:
+        parts = []
+        while length:
+            try:
+                part = self.line.recv(min(length, 2**20))
+            except OSError as error:
+                raise Gone(str(error)) from None
+            if not part:
+                raise Gone("hung up")
+            parts.append(part)
+            length -= len(part)
+        return b"".join(parts)
+
+    # ---------------------------------------------------------------------------- calls
+
+    def call(self, number: int, args: tuple, kwargs: dict):
+        """Call a function of the other side."""
+        given = [list(args), kwargs]
+        reply = self.ask(do="call", number=number, given=self.encode(given))
+        if reply.get("changed") is not None:
+            for old, new in zip(_parts(given), _parts(self.decode(reply["changed"])), strict=False):
+                update(old, new)
+        if "error" in reply:
+            raise raised(reply)
+        return self.decode(reply["value"])
+
+    def _answer_call(self, request: dict) -> dict:
+        given = self.decode(request["given"])
+        before = self.encode(given)
+        try:
+            args, kwargs = given
+            reply = {"value": self.encode(self.own[request["number"]](*args, **kwargs))}
+        except Gone:
+            raise
+        except BaseException as error:  # also exit() and an interrupt: the caller hears of it
+            reply = failure(error)
+        after = self.encode(given)
+        return reply | {"changed": after if after != before else None}
+
+    # ----------------------------------------------------------------------- plain data
+
+    def encode(self, value):
+        """Write a value with lists, strings and numbers that JSON has; the first item is a tag."""
+        if value is None or type(value) in (bool, int, float, str):
+            return value
+        if id(value) in self.theirs:
+            return ["theirs", self.theirs[id(value)][1]]
+        if isinstance(value, Remote):
+            return ["theirs", value._number]
+        for kind, (tag, write) in WRITERS.items():
+            loose = kind in LOOSE or not self.trusts_me
+            if type(value) is kind or (loose and isinstance(value, kind)):
+                return [tag, *write(self, value)]
+        return self._encode_other(value)
+
+    @property
+    def trusts_me(self) -> bool:
+        """Whether the other side takes what only pickle can write."""
+        return not self.trusts
+
+    def _encode_other(self, value):
+        if callable(value) and not hasattr(value, "__array__"):
+            return ["own", self._lend(value)]
+        if self.trusts_me:
+            packed = base64.b64encode(pickle.dumps(value)).decode()
+            return ["pickle", packed, self._lend(value)]
+        if hasattr(value, "toarray"):  # sparse
+            value = value.toarray()
+        if hasattr(value, "__array__"):  # of pandas, polars and their like
+            return self.encode(np.array(value))
+        if hasattr(value, "__iter__"):
+            return ["list", *(self.encode(item) for item in islice(iter(value), 10**6))]
+        raise TypeError(f"a {type(value).__name__} is no number, list or array")
+
+    def _lend(self, value) -> int:
+        for number, known in enumerate(self.own):
+            if known is value:
+                return number
+        self.own.append(value)
+        return len(self.own) - 1
+
+    def decode(self, written):
+        """Read what :meth:`encode` wrote at the other end."""
+        if not isinstance(written, list):
+            return written
+        tag, *rest = written
+        try:
+            return READERS[tag](self, *rest)
+        except (KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
+            raise Gone(f"a value is none: {error}") from None
+
+    def _read_pickle(self, packed: str, number: int):
+        if not self.trusts:
+            raise Gone("code instead of data")
+        value = pickle.loads(base64.b64decode(packed))
+        self.theirs[id(value)] = (value, number)
+        return value
+
+    def _read_generator(self, kind: str, state):
+        if kind not in ("PCG64", "MT19937", "Philox", "SFC64", "PCG64DXSM"):
+            raise Gone("no generator")
+        bits = getattr(np.random, kind)()
+        bits.state = self.decode(state)
+        return np.random.Generator(bits)
+
+
+def _write_array(wire: Wire, value: np.ndarray) -> list:
+    value = np.asarray(value)
+    if value.dtype.kind not in NUMBERS:
+        return [None, list(value.shape), [wire.encode(item) for item in value.ravel().tolist()]]
+    flat = np.ascontiguousarray(value)
+    return [value.dtype.str, list(value.shape), base64.b64encode(flat.tobytes()).decode()]
+
+
+def _read_array(wire: Wire, kind: str | None, shape: list, content):
+    if kind is None:
+        found = np.empty(len(content), dtype=object)
+        for place, item in enumerate(content):
+            found[place] = wire.decode(item)
+        return found.reshape(shape)
+    kind = np.dtype(kind)
+    if kind.kind not in NUMBERS:
+        raise Gone("no plain array")
+    try:
+        return np.frombuffer(base64.b64decode(content), kind).reshape(shape).copy()
+    except ValueError as error:
+        raise Gone(f"no plain array: {error}") from None
+
+
+def _items(wire: Wire, value) -> list:
+    return [wire.encode(item) for item in value]
+
+
+WRITERS = {
+    np.ndarray: ("array", _write_array),
+    np.generic: ("scalar", _write_array),
+    list: ("list", _items),
+    tuple: ("tuple", _items),
+    set: ("set", _items),
+    frozenset: ("frozenset", _items),
+    dict: ("dict", lambda wire, value: [_items(wire, pair) for pair in value.items()]),
+    complex: ("complex", lambda wire, value: [value.real, value.imag]),
+    bool: ("bool", lambda wire, value: [bool(value)]),
+    int: ("int", lambda wire, value: [int(value)]),
+    float: ("float", lambda wire, value: [float(value)]),
+    str: ("str", lambda wire, value: ["".join(value)]),
+    bytes: ("bytes", lambda wire, value: [base64.b64encode(value).decode()]),
+    range: ("range", lambda wire, value: [value.start, value.stop, value.step]),
+    slice: ("slice", lambda wire, value: _items(wire, (value.start, value.stop, value.step))),
+    np.random.Generator: (
+        "generator",
+        lambda wire, value: [
+            type(value.bit_generator).__name__,
+            wire.encode(value.bit_generator.state),
+        ],
+    ),
+}
+
+READERS = {
+    "array": _read_array,
+    "scalar": lambda wire, *parts: _read_array(wire, *parts)[()],
+    "list": lambda wire, *items: [wire.decode(item) for item in items],
+    "tuple": lambda wire, *items: tuple(wire.decode(item) for item in items),
+    "set": lambda wire, *items: {wire.decode(item) for item in items},
+    "frozenset": lambda wire, *items: frozenset(wire.decode(item) for item in items),
+    "dict": lambda wire, *pairs: {wire.decode(k): wire.decode(v) for k, v in pairs},
+    "complex": lambda wire, *parts: complex(*parts),
+    "bool": lambda wire, value: bool(value),
+    "int": lambda wire, value: int(value),
+    "float": lambda wire, value: float(value),
+    "str": lambda wire, value: str(value),
+    "bytes": lambda wire, text: base64.b64decode(text),
+    "range": lambda wire, *parts: range(*parts),
+    "slice": lambda wire, *parts: slice(*(wire.decode(part) for part in parts)),
+    "generator": Wire._read_generator,
+    "own": lambda wire, number: Remote(wire, int(number)),
+    "theirs": lambda wire, number: wire.own[number],
+    "pickle": Wire._read_pickle,
+}
+
+
+# -------------------------------------------------------------------- changes and errors
+
+
+def _parts(given: list) -> list:
+    args, kwargs = given
+    return [*args, *kwargs.values()]
+
+
+def update(old, new) -> None:
+    """Change an argument in place, as the function at the other end has changed its copy."""
+    if type(old) is not type(new) or old is new:
+        return
+    if isinstance(old, np.ndarray) and old.shape == new.shape and old.flags.writeable:
+        old[...] = new
+    elif isinstance(old, tuple):
+        for before, after in zip(old, new, strict=False):
+            update(before, after)
+    elif isinstance(old, list):
+        old[:] = new
+    elif isinstance(old, dict):
+        old.clear()
+        old.update(new)
+    elif isinstance(old, np.random.Generator):
+        old.bit_generator.state = new.bit_generator.state
+
+
+def failure(error: BaseException) -> dict:
+    """Write an error as the other side can read it."""
+    kinds = [kind.__name__ for kind in type(error).__mro__]
+    return {"error": kinds, "says": str(error)[:2000], "line": _line(error.__traceback__)}
+
+
+def _line(trace: types.TracebackType | None) -> int | None:
+    """The last line of a cell that an error passed through."""
+    line = None
+    while trace:
+        if trace.tb_frame.f_globals.get("__name__") == "__main__":
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
+
+
+def raised(reply: dict) -> Exception:
+    """The exception that the other side met, of the nearest kind that Python or NumPy knows."""
+    kinds = [str(kind) for kind in reply["error"]]
+    for kind in kinds:
+        known = getattr(builtins, kind, None) or getattr(np.linalg, kind, None)
+        if isinstance(known, type) and issubclass(known, Exception):
+            break
+    else:
+        known = RuntimeError
+    try:
+        error = type(kinds[0], (known,), {})(str(reply.get("says")))
+    except TypeError:  # of those that ask for more than a text
+        error = RuntimeError(f"{kinds[0]}: {reply.get('says')}")
+    error.line = reply.get("line")
+    return error
+
+
+def imports_of(text: str) -> str:
+    """The imports of a cell, without the rest."""
+    lines = [node for node in ast.parse(text).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    return "\n".join(map(ast.unparse, lines))

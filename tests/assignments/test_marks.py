@@ -1,0 +1,234 @@
+"""A mark that a teacher has entered is never lost, whatever saves the sheet."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import subprocess
+
+import examine
+import grading
+import marks
+import pytest
+
+NAMES = ["ada", "ben", "007", "Zoë O'Neill, jr."]
+ANSWERS = [
+    "- 1 yes\n- 2 no; it climbs\n- 3 perhaps, at 0,5",
+    '=HYPERLINK("http://example.org";"me")',
+    "+1\r\nsecond line\t\twith tabs",
+    '@home I\'d say "no", since Σ ≠ Σ⁻¹',
+]
+
+
+def rows(assignment="02_em", answers=ANSWERS):
+    return [
+        examine.Row(who, assignment, task, 0.0 if task == "task-5" else 1.0, 4.0,
+                    "awaits manual grading" if task == "task-5" else "graded",
+                    "", answer if task == "task-5" else "")
+        for who, answer in zip(NAMES, answers, strict=True)
+        for task in ("check-1", "task-5")
+    ]  # fmt: skip
+
+
+def keep(out, found):
+    """Write results as grading does."""
+    for row in found:
+        own = [other._asdict() for other in found if other[:2] == row[:2]]
+        result = {
+            "student": row.student, "assignment": row.assignment, "rows": own, "cells": [],
+            "notes": [], "kept_apart": "", "handed_in": "2026-11-05T10:00+00:00", "file": "x",
+        }  # fmt: skip
+        text = json.dumps(result)
+        marks.write_whole(out / "results" / row.student / f"{row.assignment}.json", text)
+
+
+@pytest.fixture
+def out(tmp_path):
+    keep(tmp_path, rows())
+    grading.write_reports(tmp_path)
+    return tmp_path
+
+
+def lines_of(path):
+    return [row for _, row in marks.read_sheet(path)]
+
+
+def fill(out, given, sheet="open_questions.csv"):
+    """Write points and comments into a sheet, by student."""
+    lines = lines_of(out / sheet)
+    for line in lines:
+        if line["student"] in given:
+            line["points"], line["comment"] = given[line["student"]]
+    marks.write_table(out / sheet, marks.COLUMNS, lines)
+
+
+def points(out):
+    found = grading.write_reports(out)
+    return {row.student: row.points for row in found if row.answer and row.state == "graded"}
+
+
+ALL = {"ada": ("4", "=good"), "ben": ("2,5", "- why?"), "007": ("0", ""), NAMES[3]: ("3.5", "ü")}
+WANT = {"ada": 4, "ben": 2.5, "007": 0, NAMES[3]: 3.5}
+
+
+def enter(out, *sheets):
+    return grading.enter_marks(out, sheets or [out / "open_questions.csv"])
+
+
+def test_points_are_entered_once_and_stay(out):
+    fill(out, ALL)
+    changes, problems = enter(out)
+    assert (len(changes), problems) == (4, [])
+    assert points(out) == WANT
+    assert enter(out) == ([], [])
+    assert {row["student"]: row["comment"] for row in lines_of(out / "open_questions.csv")} == {
+        who: comment for who, (_, comment) in ALL.items()
+    }
+
+
+def _excel(text, delimiter=";", encoding="utf-8-sig", end="\r\n"):
+    """A sheet as Excel saves it: another delimiter and line ends, also within answers."""
+    table = list(csv.reader(text.splitlines(keepends=True)))
+    table = [[cell.replace("\n", end) for cell in row] for row in table]
+    lines = []
+    for row in table:
+        lines.append(delimiter.join('"' + cell.replace('"', '""') + '"' if
+                     set(cell) & set(delimiter + '"\r\n') else cell for cell in row))  # fmt: skip
+    return (end.join(lines) + end).encode(encoding, errors="replace")
+
+
+@pytest.mark.parametrize(
+    "save",
+    [
+        lambda text: _excel(text),
+        lambda text: _excel(text, ";", "cp1252"),
+        lambda text: _excel(text, "\t", "utf-16"),
+        lambda text: b"sep=;\r\n" + _excel(text, ";", "utf8"),
+        lambda text: _excel(text, ",", "utf8", "\r\n"),
+        lambda text: text.replace("02_em", "#NAME?").replace("yes", "#NAME?").encode(),
+        lambda text: text.replace("\n007", "\n7").replace("task-5", "05. Mai").encode(),
+        lambda text: ("\ufeff" + text).encode(),
+    ],
+    ids=["excel", "ansi", "unicode", "sep", "crlf", "name", "numbers", "bom"],
+)
+def test_what_a_spreadsheet_does_to_a_sheet_loses_no_points(out, save):
+    fill(out, ALL)
+    path = out / "open_questions.csv"
+    text = path.read_text(encoding="utf-8-sig")
+    path.write_bytes(save(text))
+    changes, problems = enter(out)
+    assert (len(changes), problems) == (4, [])
+    assert points(out) == WANT
+
+
+@pytest.mark.skipif(not shutil.which("soffice"), reason="LibreOffice is not installed")
+@pytest.mark.parametrize("kind", ["ods", "xlsx"])
+def test_libreoffice_opens_and_saves_a_sheet_without_losing_points(out, tmp_path, kind):
+    fill(out, ALL)
+    sheet = out / "open_questions.csv"
+    import_utf8 = "--infilter=CSV:44,34,76,1,,0,false,true,false"
+    command = ["soffice", f"-env:UserInstallation=file://{tmp_path}/profile", "--headless"]
+    quiet = {"check": True, "capture_output": True, "timeout": 240}
+    there, back = tmp_path / "there", tmp_path / "back"
+    subprocess.run([*command, import_utf8, "--convert-to", kind, "--outdir", there, sheet], **quiet)
+    subprocess.run([*command, "--convert-to", "csv:Text - txt - csv (StarCalc):59,34,76",
+                    "--outdir", back, there / f"open_questions.{kind}"], **quiet)  # fmt: skip
+    saved = back / "open_questions.csv"
+    assert b";" in saved.read_bytes().partition(b"\n")[0]
+    changes, problems = enter(out, saved)
+    assert (len(changes), problems) == (4, [])
+    assert points(out) == WANT
+
+
+def test_no_cell_is_a_formula(out):
+    for path in out.glob("*.csv"):
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            cells = [cell for row in csv.reader(file) for cell in row]
+        assert [cell for cell in cells if cell.startswith(marks.FORMULA)] == []
+
+
+def test_another_week_in_the_same_folder_keeps_this_one(out):
+    fill(out, ALL)
+    enter(out)
+    keep(out, rows("03_practice"))
+    grading.write_reports(out)
+    assert points(out) == WANT
+    assert len(lines_of(out / "open_questions.csv")) == 8
+    pages = sorted(path.name for path in (out / "feedback" / "ada").rglob("*.html"))
+    assert pages == ["02_em.html", "03_practice.html"]
+
+
+def test_two_sheets_are_merged_and_an_empty_cell_says_nothing(out, tmp_path):
+    other = out / "other.csv"
+    shutil.copy(out / "open_questions.csv", other)
+    fill(out, {"ada": ("4", "")})
+    fill(out, {"ben": ("1", "")}, "other.csv")
+    enter(out, out / "open_questions.csv", other)
+    assert points(out) == {"ada": 4, "ben": 1}
+    fill(out, {"ada": ("", "")})
+    enter(out)
+    assert points(out) == {"ada": 4, "ben": 1}
+
+
+def test_a_changed_answer_waits_and_its_old_points_are_shown(out):
+    fill(out, ALL)
+    enter(out)
+    keep(out, rows(answers=["another answer", *ANSWERS[1:]]))
+    assert "ada" not in points(out)
+    (line,) = [row for row in lines_of(out / "open_questions.csv") if row["student"] == "ada"]
+    assert line["before"] == "4 =good"
+    keep(out, rows())
+    assert points(out) == WANT
+
+
+def test_what_cannot_be_entered_is_said_and_kept_and_the_rest_is_entered(out):
+    fill(out, {"ada": ("99", "typo"), "ben": ("2", "")})
+    lines = lines_of(out / "open_questions.csv")
+    lines.append(dict.fromkeys(marks.COLUMNS, "") | {"student": "nobody", "points": "3"})
+    marks.write_table(out / "open_questions.csv", marks.COLUMNS, lines)
+    _, problems = enter(out)
+    assert [problem.why[:20] for problem in problems] == [
+        "99 points, but there",
+        "no answer has this k",
+    ]
+    grading.write_reports(out, problems)
+    assert points(out) == {"ben": 2}
+    kept = lines_of(out / "unmatched.csv")
+    assert [(row["student"], row["points"]) for row in kept] == [("ada", "99"), ("nobody", "3")]
+    enter(out)
+    assert len(lines_of(out / "unmatched.csv")) == 2
+
+
+def test_a_wrong_value_stays_on_the_sheet_where_it_can_be_mended(out):
+    fill(out, {"ada": ("4 of 4", "typo")})
+    _, problems = enter(out)
+    grading.write_reports(out, problems)
+    (line,) = [row for row in lines_of(out / "open_questions.csv") if row["student"] == "ada"]
+    assert (line["points"], line["comment"]) == ("4 of 4", "typo")
+
+
+def test_a_backup_is_there_before_a_change(out):
+    fill(out, ALL)
+    enter(out)
+    before = (out / "marks.json").read_bytes()
+    fill(out, {"ada": ("1", "less")})
+    changes, _ = enter(out)
+    assert changes == ["ada, 02_em, task-5: 1 of 4 (before: 4)"]
+    saved = [path.read_bytes() for path in (out / "backups").glob("*marks.json")]
+    assert saved == [before]
+
+
+def test_a_sheet_without_its_first_line_is_refused(out):
+    path = out / "open_questions.csv"
+    path.write_text("some,thing\n1,2\n")
+    with pytest.raises(ValueError, match="no column comment or points"):
+        enter(out)
+
+
+def test_keys_tell_answers_and_not_their_layout():
+    row = rows()[1]
+    other = row._replace(answer=row.answer.replace("\n", "\r\n\r\n "))
+    assert marks.key_of(row) == marks.key_of(other)
+    assert marks.key_of(row) != marks.key_of(row._replace(answer="else"))
+    assert marks.key_of(row) != marks.key_of(row._replace(student="eve"))
