@@ -71,13 +71,21 @@ def test_the_wheel_holds_the_package_and_nothing_else(built):
 
 def test_the_source_distribution_holds_what_its_tests_and_the_book_need(built):
     names = names_in_sdist(built.sdist)
-    for folder in ("cgmm", "tests", "tools", "book", "benchmarks", "assignments"):
+    for folder in ("cgmm", "tests", "tools", "book", "benchmarks"):
         assert files(folder) <= names, folder
     top = {"pyproject.toml", "requirements.txt", "Makefile", "README.md", "_toc.yml", "_config.yml"}
     assert top <= names
     built_ones = ("_build", "build", "dist", ".git", ".venv", "env")
     assert not {name for name in names if name.partition("/")[0] in built_ones}
     assert not {name for name in names if "__pycache__" in name or ".ipynb_checkpoints" in name}
+
+
+def test_solutions_and_rubrics_stay_with_the_teacher(built):
+    kept = ("assignments/source/", "assignments/mistakes/", "assignments/RUBRICS.md")
+    names = names_in_sdist(built.sdist)
+    assert not {name for name in names if name.startswith(kept)}
+    programs = {name for name in files("assignments") if not name.startswith(kept)}
+    assert programs <= names
 
 
 def test_metadata_say_what_the_project_says(built):
