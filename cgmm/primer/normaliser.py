@@ -36,15 +36,20 @@ def pseudo_log_z(eta, n, edges, w):
     return one.sum() + np.log1p(np.expm1(w) * same).sum()
 
 
-def newton(C, counts, n_iter):
-    """(K,) π with counts(log π) = C, by Newton's steps, halved if long."""
+def newton(C, counts):
+    """(K,) π with counts(log π) = C, by Newton's steps; long ones cut."""
     eta = np.log(C / C.sum())
-    for _ in range(n_iter):
+    for _ in range(100):
         # [shental2003, eq. 11]
-        missing = C - counts(eta)
-        # A constant in η changes no count, so the slope has no inverse.
-        step = np.linalg.pinv(derivative(counts, eta), 1e-6) @ missing
-        while abs(C - counts(eta + step)).max() > abs(missing).max() + 1e-9:
+        missing = C - (now := counts(eta))
+        if np.allclose(now, C, 1e-8, 1e-12):
+            break
+        # Each row over its count: a rare class must not drown in rounding.
+        slope = derivative(counts, eta).T / now[:, None]
+        # A constant in η changes no count; + 1 makes the slope invertible.
+        step = np.linalg.lstsq(slope + 1, missing / now)[0]
+        step = step / max(1, abs(step).max())
+        while step @ (C - counts(eta + step)) < -abs(step @ missing) / 2:
             step = step / 2
         eta = eta + step
     return np.exp(eta - logsumexp(eta))
@@ -59,5 +64,5 @@ def constrained_em(X, theta, chunklet, n, edges, w, pool, n_iter):
         r = marginals(u, edges, w)
         log_prior = prior_log_z(log_pi, n, edges, w)
         yield theta, log_z(u, edges, w) - log_prior
-        pi = newton(n @ r, lambda eta: prior_counts(eta, n, edges, w), 9)
+        pi = newton(n @ r, lambda eta: prior_counts(eta, n, edges, w))
         theta = m_step(X, r[chunklet], pool)._replace(weights=pi)
