@@ -27,7 +27,9 @@ from cgmm.mixture import Parameters, node_unaries
 from cgmm.network import Graph, Infer, SideInformation, connected_components
 from cgmm.numerics import FloatArray, IntArray, check_pairs
 
-__all__ = ["Judgement", "expected_flip_rate", "judge", "log_odds_together"]
+__all__ = [
+    "Judgement", "expected_flip_rate", "judge", "log_odds_together", "pair_probabilities",
+]  # fmt: skip
 
 
 class Judgement(NamedTuple):
@@ -39,6 +41,11 @@ class Judgement(NamedTuple):
     """(P,) R_e, the same given everything: ``S_e + |w_e|`` for a relation of the network."""
     order: IntArray
     """(P,) the rows of the relations, those with the least support first."""
+
+    @property
+    def wrong(self) -> FloatArray:
+        """(P,) the posterior probability that it is wrong, given everything: 1 / (1 + exp R_e)."""
+        return np.asarray(expit(-self.log_odds))
 
 
 def judge(
@@ -96,6 +103,8 @@ def judge(
     >>> judgement = judge(X, theta, side, said, ENGINES["auto"](side.graph))
     >>> judgement.support.round(3), judgement.log_odds.round(3)
     (array([-3.307]), array([-2.307]))
+    >>> judgement.wrong.round(3)
+    array([0.909])
     """
     rows = np.asarray(preferences, dtype=float).reshape(-1, 3)
     pairs, w = check_pairs("preferences", rows[:, :2], len(side.node_of)), rows[:, 2]
@@ -144,6 +153,56 @@ def expected_flip_rate(log_odds: ArrayLike) -> float:
     return float(expit(-log_odds).mean())
 
 
+def pair_probabilities(
+    X: FloatArray, parameters: Parameters, side: SideInformation, pairs: ArrayLike, infer: Infer
+) -> FloatArray:
+    """Posterior probability that two points share a component, for any pairs of points.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    parameters : Parameters
+        θ, ``parameters_`` of a fit.
+    side : SideInformation
+        Everything that is known of these points.
+    pairs : (P, 2) int array_like
+        Pairs of points, in a relation or not.
+    infer : callable
+        An engine applied to ``side.graph``. The answers are exact where it is.
+
+    Returns
+    -------
+    (P,) array
+        ``p(z_i = z_j | X, everything known, θ)``; 1 where i and j are one point or must-linked.
+
+    Raises
+    ------
+    ValueError
+        If a row does not name two points.
+
+    Notes
+    -----
+    ``Σ_k r_ik r_jk`` only where no chain of relations joins the two; see
+    :func:`log_odds_together`, which keeps the digits of what is nearly certain, too.
+
+    Examples
+    --------
+    Three points on the border of two components; the first two are said to be the same:
+
+    >>> from cgmm.inference import ENGINES
+    >>> theta = Parameters(np.array([0.5, 0.5]), np.array([[-1.0], [1.0]]), np.ones((2, 1, 1)))
+    >>> side = SideInformation.build(3, preferences=[[0, 1, np.log(9)]])
+    >>> infer = ENGINES["auto"](side.graph)
+    >>> pair_probabilities(np.zeros((3, 1)), theta, side, [[0, 1], [0, 2], [2, 2]], infer)
+    array([0.9, 0.5, 1. ])
+    """
+    nodes = side.node_of[check_pairs("pairs", pairs, len(side.node_of))]
+    return np.asarray(
+        expit(log_odds_together(infer, node_unaries(X, parameters, side), side.graph, nodes))
+    )
+
+
 def log_odds_together(infer: Infer, unary: FloatArray, graph: Graph, pairs: IntArray) -> FloatArray:
     """Posterior log-odds that two nodes have the same state, for many pairs of nodes.
 
@@ -156,7 +215,8 @@ def log_odds_together(infer: Infer, unary: FloatArray, graph: Graph, pairs: IntA
     graph : Graph
         The network; it says which nodes can be held fixed at the same time.
     pairs : (P, 2) int array
-        Any two nodes each, tied by an edge or not.
+        Any two nodes each, tied by an edge or not. A million take a second where components are
+        small; where one is large, K calls of the engine for each node of it that has to be held.
 
     Returns
     -------
@@ -177,17 +237,30 @@ def log_odds_together(infer: Infer, unary: FloatArray, graph: Graph, pairs: IntA
     array([2.   , 1.325])
     """
     p, of_node = infer(unary).nodes, connected_components(graph)
-    same, apart = np.zeros((2, len(pairs)))
-    for now in _rounds(of_node, pairs[:, 0]):
-        a, b = pairs[now].T
-        # A node held in another component than that of b says nothing about b.
-        tied = (of_node[a] == of_node[b])[:, None]
+    a, b = _often_first(pairs).T
+    same, apart = (a == b).astype(float), np.zeros(len(pairs))
+
+    def add(now: IntArray, k: int, given_k: FloatArray) -> None:
+        """p(z_a = k), times what is then believed of b."""
+        others = np.delete(given_k, k, axis=1).sum(axis=1)
+        same[now] += p[a[now], k] * given_k[b[now], k]
+        apart[now] += p[a[now], k] * others[b[now]]
+
+    tied = of_node[a] == of_node[b]
+    for k in range(unary.shape[1]):
+        add(np.flatnonzero(~tied), k, p)
+    for now in _rounds(of_node, a, np.flatnonzero(tied & (a != b))):
         for k in range(unary.shape[1]):
-            p_b = np.where(tied, infer(_held(unary, a[p[a, k] > 0], k)).nodes[b], p[b])
-            same[now] += p[a, k] * p_b[:, k]
-            apart[now] += p[a, k] * np.delete(p_b, k, axis=1).sum(axis=1)
+            held = a[now][p[a[now], k] > 0]
+            add(now, k, infer(_held(unary, held, k)).nodes)
     with np.errstate(divide="ignore"):
-        return np.where(pairs[:, 0] == pairs[:, 1], np.inf, np.log(same) - np.log(apart))
+        return np.asarray(np.log(same) - np.log(apart))
+
+
+def _often_first(pairs: IntArray) -> IntArray:
+    """Each pair, the end first that more of them name: fewer nodes are held, one after another."""
+    often = np.bincount(pairs.ravel())[pairs] if pairs.size else pairs
+    return np.where((often[:, 1] > often[:, 0])[:, None], pairs[:, ::-1], pairs)
 
 
 def _held(unary: FloatArray, nodes: IntArray, k: int) -> FloatArray:
@@ -198,15 +271,20 @@ def _held(unary: FloatArray, nodes: IntArray, k: int) -> FloatArray:
     return held
 
 
-def _rounds(of_node: IntArray, nodes: IntArray) -> list[IntArray]:
-    """Places in ``nodes``, parted so that in each part a component has one node held at most."""
-    distinct, place = np.unique(
-        np.column_stack([of_node[nodes], nodes]), axis=0, return_inverse=True
+def _rounds(of_node: IntArray, a: IntArray, places: IntArray) -> list[IntArray]:
+    """Places in ``a``, parted so that in each part a component has one node held at most."""
+    nodes, which = np.unique(a[places], return_inverse=True)
+    by_component = np.argsort(of_node[nodes], kind="stable")
+    _, first, component = np.unique(
+        of_node[nodes[by_component]], return_index=True, return_inverse=True
     )
-    # The rows are sorted by component, so that a node's turn is its distance from the first of its.
-    _, first, which = np.unique(distinct[:, 0], return_index=True, return_inverse=True)
-    turn = (np.arange(len(distinct)) - first[which])[place.ravel()]
-    return [np.flatnonzero(turn == t) for t in range(turn.max(initial=-1) + 1)]
+    # A node's turn is its distance from the first of its component.
+    turn_of = np.empty(len(nodes), dtype=np.intp)
+    turn_of[by_component] = np.arange(len(nodes)) - first[component]
+    turn = turn_of[which]
+    by_turn = np.argsort(turn, kind="stable")
+    ends = np.flatnonzero(np.diff(turn[by_turn])) + 1
+    return np.split(places[by_turn], ends) if len(places) else []
 
 
 def _require_soft(w: FloatArray) -> None:

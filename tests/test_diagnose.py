@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from cgmm import ConstrainedGaussianMixture, scenarios
-from cgmm.diagnose import expected_flip_rate, judge, log_odds_together
+from cgmm.diagnose import expected_flip_rate, judge, log_odds_together, pair_probabilities
 from cgmm.inference import ENGINES
 from cgmm.inference.enumerate import _all_assignments, _edge_terms
 from cgmm.mixture import Parameters, e_step, node_unaries
@@ -93,6 +93,69 @@ def test_nodes_of_different_components_are_held_at_once():
 
     log_odds_together(counted, np.zeros((200, 3)), graph, graph.edges)
     assert len(calls) == 1 + 3
+
+
+def test_of_each_pair_that_end_is_held_which_more_pairs_name():
+    calls = []
+    star = np.column_stack([np.arange(9), np.full(9, 9)])
+    graph = Graph(10, star, np.ones(9))
+    engine = AUTO(graph)
+
+    def counted(unary):
+        calls.append(1)
+        return engine(unary)
+
+    found = log_odds_together(counted, np.zeros((10, 3)), graph, star)
+    # One leaf more or less changes nothing: p(same) : p(apart) = e : 2.
+    np.testing.assert_allclose(found, 1 - np.log(2), atol=1e-12)
+    assert len(calls) == 1 + 3
+
+
+# ---------------------------------------------------------------------------- pairs of points
+
+
+def pairs_by_hand(X, theta, rows, certain, K):
+    """p(z_i = z_j) from every assignment of points, relation by relation."""
+    z = _all_assignments(len(X), K)
+    log_weights = (theta.log_joint(X)[np.arange(len(X)), z]).sum(axis=1)
+    for i, j, w in rows:
+        log_weights = log_weights + np.where(z[:, int(i)] == z[:, int(j)], w, 0.0)
+    for name, pairs in certain.items():
+        for i, j in pairs:
+            broken = (z[:, i] == z[:, j]) == (name == "cannot_link")
+            log_weights = np.where(broken, -np.inf, log_weights)
+    p = np.exp(log_weights - logsumexp(log_weights))
+    return np.einsum("z,zij->ij", p, z[:, :, None] == z[:, None])
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10_000), st.integers(2, 3))
+def test_pair_probabilities_are_those_of_enumeration(seed, K):
+    X, theta, rows = problem(seed, n_points=6, n_components=K, n_relations=4)
+    certain = {"must_link": [[0, 3]], "cannot_link": [[1, 3]]}
+    side = SideInformation.build(len(X), preferences=rows, **certain)
+    pairs = np.array(list(itertools.product(range(6), repeat=2)))
+    found = pair_probabilities(X, theta, side, pairs, AUTO(side.graph)).reshape(6, 6)
+    np.testing.assert_allclose(found, pairs_by_hand(X, theta, rows, certain, K), atol=1e-12)
+
+
+def test_log_z_rises_with_an_edge_by_the_probability_of_its_pair():
+    """p(z_a = z_b) = d log Z / d w at w = 0, of an edge that is not there."""
+    X, theta, rows = problem(4)
+    side = SideInformation.build(len(X), preferences=rows[:4])
+    pair, h = [[2, 6]], 1e-5
+    up, down = (SideInformation.build(len(X), preferences=[*rows[:4], [2, 6, w]]) for w in (h, -h))
+    log_z = [AUTO(s.graph)(node_unaries(X, theta, s)).log_z for s in (up, down)]
+    found = pair_probabilities(X, theta, side, pair, AUTO(side.graph))
+    # Central difference: h² of truncation, 1e-14 / h of rounding.
+    assert (log_z[0] - log_z[1]) / (2 * h) == pytest.approx(found[0], abs=1e-8)
+
+
+def test_a_pair_of_no_points_is_named():
+    X, theta, rows = problem(0)
+    side = SideInformation.build(len(X), preferences=rows)
+    with pytest.raises(ValueError, match=r"pairs\[1\] is \[0, 99"):
+        pair_probabilities(X, theta, side, [[0, 1], [0, 99]], AUTO(side.graph))
 
 
 # ---------------------------------------------------------------------------- relations
@@ -180,6 +243,8 @@ def test_wrong_relations_come_first_on_separate_classes():
     assert 5 < wrong.sum() < 20
     assert set(found.order[: wrong.sum()]) == set(np.flatnonzero(wrong))
     assert ((found.log_odds < 0) == wrong).all()
+    assert ((found.wrong > 0.5) == wrong).all()
+    assert found.wrong.mean() == expected_flip_rate(found.log_odds)
     assert expected_flip_rate(found.log_odds) == pytest.approx(wrong.mean(), abs=0.01)
 
 
