@@ -4,8 +4,10 @@ A clustering has no names for its clusters, so a score must not depend on them. 
 out. *Match* clusters with classes, then count points. Or ask only of each *pair* of points
 whether the two belong together, which is also the question that must-links and cannot-links
 answer. Two methods are compared by the differences of their scores on the same draws.
+Probabilities are held against what came true.
 """
 
+from cgmm.metrics.calibration import Reliability, fit_temperature, reliability
 from cgmm.metrics.matching import match_labels, matched_accuracy
 from cgmm.metrics.neighbours import cumulative_neighbour_purity
 from cgmm.metrics.paired import PairedDifference, paired_difference
@@ -15,7 +17,7 @@ from cgmm.metrics.pairs import (
 )  # fmt: skip
 
 __all__ = [
-    "BrokenRelations", "PairedDifference", "PairwiseScores", "balanced_rand_index",
-    "broken_relations", "cumulative_neighbour_purity", "match_labels", "matched_accuracy",
-    "paired_difference", "pairwise_scores", "rand_index",
+    "BrokenRelations", "PairedDifference", "PairwiseScores", "Reliability", "balanced_rand_index",
+    "broken_relations", "cumulative_neighbour_purity", "fit_temperature", "match_labels",
+    "matched_accuracy", "paired_difference", "pairwise_scores", "rand_index", "reliability",
 ]  # fmt: skip

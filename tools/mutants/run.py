@@ -165,6 +165,7 @@ TESTS: dict[str, list[str]] = {
     "metric_learning.rca": ["rca", "rca_theory", "rca_start"],
     "metric_learning.start": ["rca_start"],
     "metric_learning.whiten": ["whiten", "rca", "rca_theory", "rca_online"],
+    "metrics.calibration": ["calibration"],
     "metrics.matching": ["metrics"],
     "metrics.neighbours": ["metrics"],
     "metrics.paired": ["paired"],
