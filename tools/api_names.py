@@ -26,6 +26,7 @@ TITLES = {
     "scenarios": "Where relations come from",
     "metrics": "Measures of agreement",
     "diagnose": "Are the relations right?",
+    "decide": "From answers to decisions",
     "plot": "Figures",
     "explore": "Explorers",
     "replicate": "The papers, rerun",

@@ -174,6 +174,7 @@ TESTS: dict[str, list[str]] = {
     "scenarios.chunklets": ["scenarios"],
     "scenarios.labels": ["scenarios"],
     "scenarios.relations": ["scenarios"],
+    "decide.witnesses": ["witnesses"],
     "diagnose": ["diagnose"],
     "primer.chunklets": ["primer_mixtures"],
     "primer.cliques": ["primer_networks"],

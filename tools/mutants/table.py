@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 # The rooms whose files compute something: each file has mutants.
 MATHEMATICS = (
     "numerics", "given", "network", "inference", "mixture", "kmeans", "metric_learning", "metrics",
-    "scenarios", "diagnose", "primer",
+    "scenarios", "diagnose", "decide", "primer",
 )  # fmt: skip
 # Reasons: why some generated mutants survive, and why some modules have none made by hand.
 SURVIVORS, WITHOUT = "survivors.toml", "without.toml"

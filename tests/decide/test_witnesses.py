@@ -1,0 +1,217 @@
+"""Error rates: against enumeration, against Dawid and Skene, in the limits; what is not told."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cgmm.decide import error_rates
+from cgmm.diagnose import pair_probabilities
+from cgmm.inference import ENGINES
+from cgmm.mixture import Parameters
+from cgmm.network import SideInformation
+
+AUTO = ENGINES["auto"]
+SEEDS = st.integers(0, 10_000)
+# Two components of which points say nothing.
+BLIND = Parameters(np.full(2, 0.5), np.zeros((2, 1)), np.ones((2, 1, 1)))
+
+
+def problem(seed, *, K=2, N=6, P=8, G=2):
+    """Points, θ, answers and who gave them; some pairs twice."""
+    rng = np.random.default_rng(seed)
+    theta = Parameters(
+        rng.dirichlet(5 * np.ones(K)), 2 * rng.normal(size=(K, 1)), np.ones((K, 1, 1))
+    )
+    pairs = np.array(list(itertools.combinations(range(N), 2)))
+    chosen = pairs[rng.integers(len(pairs), size=P)]
+    rows = np.column_stack([chosen, rng.random(P) < 0.5])
+    return rng.normal(size=(N, 1)) * 2, theta, rows, np.arange(P) % G
+
+
+def by_hand(X, theta, answers, witness, alpha, beta, must_link=()):
+    """log p(X, answers) and p(wrong), from every assignment of points."""
+    K, logs, wrongs = len(theta.weights), [], []
+    log_joint = theta.log_joint(X)
+    for z in itertools.product(range(K), repeat=len(X)):
+        if any(z[i] != z[j] for i, j in must_link):
+            continue
+        total, wrong = sum(log_joint[i, z[i]] for i in range(len(X))), []
+        for (i, j, said), g in zip(answers.astype(int), witness, strict=True):
+            together = z[i] == z[j]
+            p_together = 1 - alpha[g] if together else beta[g]
+            total += np.log(p_together if said else 1 - p_together)
+            wrong.append(together != bool(said))
+        logs.append(total)
+        wrongs.append(wrong)
+    top = np.max(logs)
+    p = np.exp(np.array(logs) - top)
+    return top + np.log(p.sum()), p @ np.array(wrongs, dtype=float) / p.sum()
+
+
+@settings(max_examples=15)
+@given(SEEDS, st.integers(2, 3), st.booleans(), st.booleans())
+def test_rates_are_a_fixed_point_and_the_evidence_is_that_of_all_assignments(
+    seed, K, kinds, with_must_link
+):
+    X, theta, answers, witness = problem(seed, K=K)
+    must = [[0, 1]] if with_must_link else []
+    side, prior = SideInformation.build(len(X), must_link=must), (1.5, 3.0)
+    found = error_rates(
+        X, theta, side, answers, AUTO, witness=witness, kinds=kinds, prior=prior, max_iter=3000,
+        tol=1e-9,
+    )  # fmt: skip
+    alpha, beta = found.false_apart, found.false_together
+    evidence, wrong = by_hand(X, theta, answers, witness, alpha, beta, must)
+    np.testing.assert_allclose(found.wrong, wrong, atol=1e-10)
+    # EM never falls; a rate at a flat maximum still moves by up to tol in each iteration.
+    assert (np.diff(found.history) >= -1e-9).all()
+    rates = np.array([alpha, beta] if kinds else [alpha])
+    last = evidence + (0.5 * np.log(rates) + 2.0 * np.log1p(-rates)).sum()
+    assert last == pytest.approx(found.history[-1], abs=1e-6)
+    said = answers[:, 2] == 1
+    for g in range(2):
+        p = np.where(said, 1 - wrong, wrong)[witness == g]
+        said_g = said[witness == g]
+        counted = [
+            (p[~said_g].sum() + 0.5, p.sum() + 2.5),
+            ((1 - p)[said_g].sum() + 0.5, (1 - p).sum() + 2.5),
+        ]
+        if kinds:
+            assert alpha[g] == pytest.approx(counted[0][0] / counted[0][1], abs=1e-8)
+            assert beta[g] == pytest.approx(counted[1][0] / counted[1][1], abs=1e-8)
+        else:
+            share = (wrong[witness == g].sum() + 0.5) / (len(p) + 2.5)
+            assert alpha[g] == beta[g] == pytest.approx(share, abs=1e-8)
+    if not must:
+        kept = SideInformation.build(len(X), preferences=found.preferences)
+        p = pair_probabilities(X, theta, kept, answers[:, :2], AUTO(kept.graph))
+        np.testing.assert_allclose(np.where(said, 1 - p, p), found.wrong, atol=1e-10)
+
+
+def dawid_and_skene(labels, prevalence, prior, n_iter):
+    """Two classes, each observer a label (0 or 1) of each item; prevalence is kept."""
+    a, b = prior
+    n_items, n_observers = labels.shape
+    rates = np.full((2, n_observers), (a - 1) / (a + b - 2))
+    for _ in range(n_iter):
+        p = np.zeros(n_items)
+        for i in range(n_items):
+            like = [prevalence[0], prevalence[1]]
+            for g in range(n_observers):
+                # rates[c, g]: an item of class c is given the other label.
+                for c in (0, 1):
+                    like[c] *= rates[c, g] if labels[i, g] != c else 1 - rates[c, g]
+            p[i] = like[0] / sum(like)
+        for g in range(n_observers):
+            for c, member in ((0, p), (1, 1 - p)):
+                rates[c, g] = (member[labels[:, g] != c].sum() + a - 1) / (member.sum() + a + b - 2)
+    return rates, p
+
+
+def test_answers_beside_a_labelled_point_are_the_labels_of_dawid_and_skene():
+    rng = np.random.default_rng(0)
+    n_items, error = 40, np.array([[0.1, 0.3, 0.2], [0.2, 0.05, 0.4]])
+    classes = (rng.random(n_items) < 0.4).astype(int)
+    labels = np.where(rng.random((n_items, 3)) < error[classes], 1 - classes[:, None],
+                      classes[:, None])  # fmt: skip
+    theta = BLIND._replace(weights=np.array([0.6, 0.4]))
+    # The last point has class 0: "together with it" is the label 0.
+    side = SideInformation.build(n_items + 1, labels=[*[-1] * n_items, 0])
+    item, observer = np.indices(labels.shape).reshape(2, -1)
+    answers = np.column_stack([item, np.full(item.size, n_items), labels.ravel() == 0])
+    found = error_rates(
+        np.zeros((n_items + 1, 1)), theta, side, answers, AUTO, witness=observer, kinds=True,
+        max_iter=30, tol=0.0,
+    )  # fmt: skip
+    rates, p = dawid_and_skene(labels, [0.6, 0.4], (2.0, 5.0), 30)
+    np.testing.assert_allclose([found.false_apart, found.false_together], rates, atol=1e-10)
+    # One more E-step, at the rates that were reached.
+    _, after = dawid_and_skene(labels, [0.6, 0.4], (2.0, 5.0), 31)
+    wrong = np.where(labels == 0, 1 - after[:, None], after[:, None])
+    np.testing.assert_allclose(found.wrong, wrong.ravel(), atol=1e-10)
+    assert p.shape == classes.shape
+
+
+def test_the_liar_among_three_is_found():
+    rng = np.random.default_rng(1)
+    y = np.repeat([0, 1, 2], 200)
+    means = np.array([[0.0], [4.0], [8.0]])
+    X = rng.normal(size=(600, 1)) + means[y]
+    theta = Parameters(np.full(3, 1 / 3), means, np.ones((3, 1, 1)))
+    true, witness = np.array([0.05, 0.2, 0.5]), np.repeat([0, 1, 2], 60)
+    pairs = np.array([rng.choice(600, 2, replace=False) for _ in witness])
+    wrong = rng.random(180) < true[witness]
+    answers = np.column_stack([pairs, (y[pairs[:, 0]] == y[pairs[:, 1]]) ^ wrong])
+    found = error_rates(X, theta, SideInformation.build(600), answers, AUTO, witness=witness)
+    # Sixty answers each: √(q (1 - q) / 60) is at most 0.065.
+    np.testing.assert_allclose(found.false_apart, true, atol=0.13)
+    assert found.converged
+    assert ((found.wrong > 0.5) == wrong).mean() > 0.95
+
+
+# ---------------------------------------------------------------------------- what is not told
+
+
+def evidence_at(answers, q, theta=BLIND, N=5):
+    """log p(answers | q), of points that say nothing."""
+    X = np.zeros((N, 1))
+    return by_hand(X, theta, np.array(answers, float), [0] * len(answers), [q], [q])[0]
+
+
+@pytest.mark.parametrize("said", list(itertools.product([0, 1], repeat=3)))
+def test_without_cycles_and_points_two_components_tell_no_rate(said):
+    path = [[0, 1], [1, 2], [2, 3]]
+    answers = np.column_stack([path, said])
+    values = [evidence_at(answers, q) for q in (0.05, 0.3, 0.8)]
+    np.testing.assert_allclose(values, values[0], atol=1e-12)
+    # The prior decides, and nothing moves it: its mode is 1/5.
+    found = error_rates(np.zeros((4, 1)), BLIND, SideInformation.build(4), answers, AUTO, tol=1e-11)
+    assert found.false_apart[0] == pytest.approx(0.2, abs=1e-9)
+
+
+def test_even_cycles_do_not_tell_q_from_its_opposite_and_odd_ones_do():
+    ring = [[0, 1, 1], [1, 2, 1], [2, 3, 0], [0, 3, 1]]
+    assert evidence_at(ring, 0.1) == pytest.approx(evidence_at(ring, 0.9), abs=1e-12)
+    triangle = [[0, 1, 1], [1, 2, 1], [0, 2, 1]]
+    assert evidence_at(triangle, 0.1) > evidence_at(triangle, 0.9) + 1
+    three = Parameters(np.full(3, 1 / 3), np.zeros((3, 1)), np.ones((3, 1, 1)))
+    assert abs(evidence_at(ring[:1], 0.1, three) - evidence_at(ring[:1], 0.4, three)) > 0.05
+
+
+def test_rates_near_zero_are_hard_relations():
+    X, theta, _, _ = problem(2)
+    answers = np.array([[0, 1, 1], [2, 3, 0], [1, 4, 0]])
+    found = error_rates(
+        X, theta, SideInformation.build(6), answers, AUTO, prior=(1 + 1e-4, 1e9), max_iter=5
+    )
+    hard = SideInformation.build(6, must_link=[[0, 1]], cannot_link=[[2, 3], [1, 4]])
+    soft = SideInformation.build(6, preferences=found.preferences)
+    pairs = list(itertools.combinations(range(6), 2))
+    ours, theirs = (pair_probabilities(X, theta, s, pairs, AUTO(s.graph)) for s in (soft, hard))
+    # Rates are about 1e-9, times what the points say against the answers.
+    np.testing.assert_allclose(ours, theirs, atol=1e-6)
+    assert found.wrong.max() < 1e-6
+
+
+# ---------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("answers", "options", "says"),
+    [
+        ([[0, 1]], {}, r"\(1, 2\)"),
+        (np.empty((0, 3)), {}, "at least"),
+        ([[0, 9, 1]], {}, r"answers\[0\] is \[0.0, 9"),
+        ([[0, 1, 1], [0, 1, -1]], {}, r"answers\[1\] says -1"),
+        ([[0, 1, 1]], {"prior": (1, 1)}, "above 1"),
+        ([[0, 1, 1]], {"witness": ["ann", "bob"]}, r"\(2,\) for 1 answers"),
+    ],
+)
+def test_what_is_no_answer_is_refused(answers, options, says):
+    with pytest.raises(ValueError, match=says):
+        error_rates(np.zeros((3, 1)), BLIND, SideInformation.build(3), answers, AUTO, **options)
