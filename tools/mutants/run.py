@@ -174,6 +174,8 @@ TESTS: dict[str, list[str]] = {
     "scenarios.chunklets": ["scenarios"],
     "scenarios.labels": ["scenarios"],
     "scenarios.relations": ["scenarios"],
+    "decide.asking": ["asking"],
+    "decide.neighbourhoods": ["asking"],
     "decide.witnesses": ["witnesses"],
     "diagnose": ["diagnose"],
     "primer.chunklets": ["primer_mixtures"],
