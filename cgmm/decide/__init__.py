@@ -1,14 +1,19 @@
-"""From answers to decisions: whom to believe, and what to ask next.
+"""From answers to decisions: how to choose, whom to believe, what to ask next.
 
-Answers of people are neither certain nor equally good. What the points say of the pairs, and what
-witnesses say of each other's, tells how often each of them errs; and what the model is in doubt
-about, which answer would tell most.
+Answers that a fit was not told say which of several is the best. Answers of people are neither
+certain nor equally good: what the points say of the pairs, and what witnesses say of each other's,
+tells how often each of them errs. And what the model is in doubt about tells which answer would
+tell most.
 """
 
 from cgmm.decide.asking import answer_information, choose_pairs
+from cgmm.decide.choosing import (
+    LogScore, answer_folds, held_out_scores, log_score, one_standard_error,
+)  # fmt: skip
 from cgmm.decide.neighbourhoods import Asked, farthest_first
 from cgmm.decide.witnesses import Witnesses, error_rates
 
 __all__ = [
-    "Asked", "Witnesses", "answer_information", "choose_pairs", "error_rates", "farthest_first",
+    "Asked", "LogScore", "Witnesses", "answer_folds", "answer_information", "choose_pairs",
+    "error_rates", "farthest_first", "held_out_scores", "log_score", "one_standard_error",
 ]  # fmt: skip

@@ -175,6 +175,7 @@ TESTS: dict[str, list[str]] = {
     "scenarios.labels": ["scenarios"],
     "scenarios.relations": ["scenarios"],
     "decide.asking": ["asking"],
+    "decide.choosing": ["choosing_by_answers"],
     "decide.neighbourhoods": ["asking"],
     "decide.witnesses": ["witnesses"],
     "diagnose": ["diagnose"],
