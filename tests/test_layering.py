@@ -24,7 +24,15 @@ ROOT = Path(cgmm.__file__).parent
 # is given, numerics, the network, the engines; each room on top names what it stands on.
 BASE = {"given", "numerics", "network"}
 CORE = BASE | {"inference", "mixture"}
-EVERYTHING = CORE | {"kmeans", "metric_learning", "datasets", "scenarios", "metrics", "diagnose", "decide"}
+EVERYTHING = CORE | {
+    "kmeans",
+    "metric_learning",
+    "datasets",
+    "scenarios",
+    "metrics",
+    "diagnose",
+    "decide",
+}
 MAY_IMPORT: dict[str, set[str]] = {
     # A second answer to every question shares nothing with the first.
     "primer": set(),
