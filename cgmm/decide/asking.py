@@ -76,44 +76,44 @@ def answer_information(
 def choose_pairs(pairs: ArrayLike, values: ArrayLike, n_pairs: int, groups: ArrayLike) -> IntArray:
     """A batch of pairs to ask: the most valuable, no two of which speak of the same group.
 
-     Parameters
-     ----------
-     pairs : (P, 2) int array_like
-         Candidates, pairs of points.
-     values : (P,) array_like
-         What each is worth: :func:`answer_information`, or ``rng.random(P)`` for random pairs. What
-         is not worth more than 0 is not asked.
-     n_pairs : int
-         How many to ask at once.
-     groups : (N,) int array_like
-         The group of each point: those that relations tie have one, which
+    Parameters
+    ----------
+    pairs : (P, 2) int array_like
+        Candidates, pairs of points.
+    values : (P,) array_like
+        What each is worth: :func:`answer_information`, or ``rng.random(P)`` for random pairs. What
+        is not worth more than 0 is not asked.
+    n_pairs : int
+        How many to ask at once.
+    groups : (N,) int array_like
+        The group of each point: those that relations tie have one, which
         :func:`cgmm.network.related_groups` finds.
 
-     Returns
-     -------
-     (n,) int array
-         Rows of ``pairs``, the best first; n is below ``n_pairs`` where no more can be had.
+    Returns
+    -------
+    (n,) int array
+        Rows of ``pairs``, the best first; n is below ``n_pairs`` where no more can be had.
 
-     Raises
-     ------
-     ValueError
-         If shapes do not fit, a value is NaN, or ``n_pairs`` is not positive.
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, a value is NaN, or ``n_pairs`` is not positive.
 
-     Notes
-     -----
-     Given θ, points of different components of the network are independent. So are the answers of
-     such a batch, and the information of all of them is the sum of theirs: nothing is asked twice.
-     The best pair first, then the best of those left, comes to half of the best such sum at least
-    ; a smaller batch that is asked and learnt from more often gets more.
+    Notes
+    -----
+    Given θ, points of different components of the network are independent. So are the answers of
+    such a batch, and the information of all of them is the sum of theirs: nothing is asked twice.
+    The best pair first, then the best of those left, comes to half of the best such sum at
+    least; a smaller batch that is asked and learnt from more often gets more.
 
-     Korte and Hausmann (1978), An analysis of the greedy heuristic for independence systems.
+    Korte and Hausmann (1978), An analysis of the greedy heuristic for independence systems.
 
-     Examples
-     --------
-     The second best pair shares a point with the best:
+    Examples
+    --------
+    The second best pair shares a point with the best:
 
-     >>> choose_pairs([[0, 1], [1, 2], [2, 3]], [0.6, 0.5, 0.2], 2, groups=[0, 1, 2, 3])
-     array([0, 2])
+    >>> choose_pairs([[0, 1], [1, 2], [2, 3]], [0.6, 0.5, 0.2], 2, groups=[0, 1, 2, 3])
+    array([0, 2])
     """
     group = check_labels("groups", groups, least=0)
     ends = group[check_pairs("pairs", pairs, len(group))]
