@@ -90,6 +90,7 @@ def error_rates(
     witness: ArrayLike | None = None,
     kinds: bool = False,
     prior: tuple[float, float] = (2.0, 5.0),
+    start: Witnesses | None = None,
     tol: float = 1e-5,
     max_iter: int = 1000,
 ) -> Witnesses:
@@ -115,6 +116,8 @@ def error_rates(
     prior : (float, float), default=(2, 5)
         a and b, above 1, of the Beta prior of each rate: as if a - 1 wrong answers and b - 1 right
         ones were known of each.
+    start : Witnesses, default=None
+        Where to begin: what was found before, of the same witnesses. None: the prior's mode.
     tol : float, default=1e-5
         EM ends when no rate moves by more.
     max_iter : int, default=1000
@@ -164,22 +167,26 @@ def error_rates(
     >>> found.false_apart.round(3), found.wrong.round(3)[4:]
     (array([0.111, 0.333]), array([0., 0., 1., 1.]))
     """
-    rows, told = _read(answers, side, witness, kinds, prior)
+    rows = read_rows(answers, side, prior)
+    names, of = _name(witness, len(rows))
+    told = _Answers(side.node_of[rows[:, :2].astype(np.intp)], rows[:, 2] == 1, of, kinds)
     unary = node_unaries(X, parameters, side)
     a, b = prior
-    rates = np.full((2, told[1].of.max() + 1), (a - 1) / (a + b - 2))
+    rates = np.full((2, len(names)), (a - 1) / (a + b - 2))
+    if start is not None:
+        rates = _begin(start, names)
     history, converged = list[float](), False
     while not converged and len(history) < max_iter:
-        evidence, log_odds = _look(unary, side.graph, told[1], rates, engine)
+        evidence, log_odds = _look(unary, side.graph, told, rates, engine)
         history.append(evidence + _log_prior(rates if kinds else rates[:1], prior))
-        moved = told[1].shares_wrong(log_odds, prior)
+        moved = told.shares_wrong(log_odds, prior)
         converged = bool(np.abs(moved - rates).max() <= tol)
         rates = moved
-    _, log_odds = _look(unary, side.graph, told[1], rates, engine)
-    together, apart = told[1].log_likelihoods(rates)
-    wrong = expit(np.where(told[1].said, -log_odds, log_odds))
+    _, log_odds = _look(unary, side.graph, told, rates, engine)
+    together, apart = told.log_likelihoods(rates)
+    wrong = expit(np.where(told.said, -log_odds, log_odds))
     preferences = np.column_stack([rows[:, :2], together - apart])
-    return Witnesses(rates[0], rates[1], wrong, preferences, told[0], np.array(history), converged)
+    return Witnesses(rates[0], rates[1], wrong, preferences, names, np.array(history), converged)
 
 
 def _look(
@@ -202,37 +209,45 @@ def _log_prior(rates: FloatArray, prior: tuple[float, float]) -> float:
     return float((xlogy(a - 1, rates) + xlog1py(b - 1, -rates)).sum())
 
 
-def _read(
-    answers: ArrayLike,
-    side: SideInformation,
-    witness: ArrayLike | None,
-    kinds: bool,
-    prior: tuple[float, float],
-) -> tuple[FloatArray, tuple[NDArray[np.generic], _Answers]]:
-    """The rows, and the answers on nodes with the names of those who gave them."""
+def read_rows(answers: ArrayLike, side: SideInformation, prior: tuple[float, float]) -> FloatArray:
+    """The answers as rows i, j, said, or an error that names what is none."""
     rows = np.asarray(answers, dtype=float)
     if rows.ndim != 2 or rows.shape[1] != 3 or len(rows) == 0:
         raise ValueError(
             f"answers has shape {rows.shape}; it must be (P, 3), rows i, j, said, with P at least "
             "1: answers=[[0, 1, 1]] says that points 0 and 1 belong together."
         )
-    pairs, said = check_pairs("answers", rows[:, :2], len(side.node_of)), rows[:, 2]
-    wrong = np.flatnonzero(~np.isin(said, (0, 1)))
+    check_pairs("answers", rows[:, :2], len(side.node_of))
+    wrong = np.flatnonzero(~np.isin(rows[:, 2], (0, 1)))
     if len(wrong):
         raise ValueError(
-            f'answers[{wrong[0]}] says {said[wrong[0]]:g}; it must be 1, "together", or 0, "apart".'
+            f'answers[{wrong[0]}] says {rows[wrong[0], 2]:g}; it must be 1, "together", or 0, '
+            '"apart".'
         )
     if min(prior) <= 1:
         raise ValueError(
             f"the prior is Beta{tuple(prior)}; both numbers must be above 1, else a rate may "
             "become 0, a hard relation that nothing corrects: prior=(1.1, 1.5) says little."
         )
-    names, of = np.unique(
-        np.zeros(len(rows), dtype=int) if witness is None else np.asarray(witness),
-        return_inverse=True,
-    )
-    if of.shape != (len(rows),):
+    return rows
+
+
+def _name(witness: ArrayLike | None, n_answers: int) -> tuple[NDArray[np.generic], IntArray]:
+    """The witnesses by name, and the number of the one who gave each answer."""
+    given = np.zeros(n_answers, dtype=int) if witness is None else np.asarray(witness)
+    if given.shape != (n_answers,):
         raise ValueError(
-            f"witness has shape {of.shape} for {len(rows)} answers; name one for each answer."
+            f"witness has shape {given.shape} for {n_answers} answers; name one for each answer."
         )
-    return rows, (names, _Answers(side.node_of[pairs], said == 1, of, kinds))
+    names, of = np.unique(given, return_inverse=True)
+    return names, of
+
+
+def _begin(start: Witnesses, names: NDArray[np.generic]) -> FloatArray:
+    """(2, G) the rates found before, if they are of the same witnesses."""
+    if not np.array_equal(start.names, names):
+        raise ValueError(
+            f"start has rates of {start.names.tolist()}, but {names.tolist()} have answered; leave "
+            "it out, start=None, where the witnesses are others."
+        )
+    return np.array([start.false_apart, start.false_together])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgmm.decide import error_rates
+from cgmm.decide import Witnesses, error_rates
 from cgmm.diagnose import pair_probabilities
 from cgmm.inference import ENGINES
 from cgmm.mixture import Parameters
@@ -17,6 +17,7 @@ from cgmm.network import SideInformation
 
 AUTO = ENGINES["auto"]
 SEEDS = st.integers(0, 10_000)
+ANN = Witnesses(*np.full((2, 1), 0.1), None, None, np.array(["ann"]), None, False)
 # Two components of which points say nothing.
 BLIND = Parameters(np.full(2, 0.5), np.zeros((2, 1)), np.ones((2, 1, 1)))
 
@@ -209,6 +210,7 @@ def test_rates_near_zero_are_hard_relations():
         ([[0, 9, 1]], {}, r"answers\[0\] is \[0.0, 9"),
         ([[0, 1, 1], [0, 1, -1]], {}, r"answers\[1\] says -1"),
         ([[0, 1, 1]], {"prior": (1, 1)}, "above 1"),
+        ([[0, 1, 1]], {"start": ANN}, r"rates of \['ann'\], but \[0\]"),
         ([[0, 1, 1]], {"witness": ["ann", "bob"]}, r"\(2,\) for 1 answers"),
     ],
 )

@@ -176,6 +176,7 @@ TESTS: dict[str, list[str]] = {
     "scenarios.relations": ["scenarios"],
     "decide.asking": ["asking"],
     "decide.choosing": ["choosing_by_answers"],
+    "decide.learning": ["learning"],
     "decide.neighbourhoods": ["asking"],
     "decide.witnesses": ["witnesses"],
     "diagnose": ["diagnose"],

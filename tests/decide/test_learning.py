@@ -1,0 +1,91 @@
+"""Points and witnesses at once: one likelihood that never falls, and where both are at rest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cgmm import ConstrainedGaussianMixture
+from cgmm.decide import error_rates, learn_from_witnesses
+from cgmm.inference import ENGINES
+from cgmm.network import SideInformation
+
+AUTO = ENGINES["auto"]
+
+
+def problem(seed, N=40, P=24):
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat([0, 1], N // 2))
+    pairs = np.array([rng.choice(N, 2, replace=False) for _ in range(P)])
+    witness = np.arange(P) % 2
+    wrong = rng.random(P) < np.array([0.05, 0.4])[witness]
+    answers = np.column_stack([pairs, (y[pairs[:, 0]] == y[pairs[:, 1]]) ^ wrong])
+    return rng.normal(size=(N, 1)) + 3 * y[:, None], answers, witness
+
+
+@settings(max_examples=4)
+@given(st.integers(0, 1000), st.booleans())
+def test_the_common_likelihood_never_falls_and_ends_where_each_agrees_with_the_other(seed, kinds):
+    X, answers, witness = problem(seed)
+    side, told = SideInformation.build(len(X)), []
+    model = ConstrainedGaussianMixture(
+        2, weights="ignore", warm_start=True, random_state=0, reg_covar=1e-6, tol=1e-9,
+        max_iter=2000,
+    )  # fmt: skip
+
+    def fit(rows):
+        told.append(rows)
+        return model.fit(X, preferences=rows).parameters_
+
+    found = learn_from_witnesses(
+        X, fit, side, answers, AUTO, witness=witness, kinds=kinds, tol=1e-4, max_rounds=200
+    )
+    assert found.converged
+    # reg_covar adds to covariances 1e-6, which may take as much from the likelihood of a point.
+    assert (np.diff(found.history) >= -1e-4).all()
+    assert (told[-1][:, 2] != told[0][:, 2]).any()
+    again = error_rates(
+        X, found.parameters, side, answers, AUTO, witness=witness, kinds=kinds,
+        start=found.witnesses,
+    )  # fmt: skip
+    np.testing.assert_allclose(again.false_apart, found.witnesses.false_apart, atol=1e-4)
+    # Rates move the likelihood only at second order about their maximum.
+    assert again.history[-1] == pytest.approx(found.history[-1], abs=1e-4)
+
+
+def test_a_single_round_is_a_fit_and_its_rates():
+    X, answers, witness = problem(0)
+    # At first all are weighted alike, by the prior's mode of 1/5.
+    at_first = np.where(answers[:, 2] == 1, np.log(4), -np.log(4))
+    model = ConstrainedGaussianMixture(2, weights="ignore", random_state=0)
+    as_told = model.fit(X, preferences=np.column_stack([answers[:, :2], at_first])).means_
+    found = learn_from_witnesses(
+        X, lambda rows: model.fit(X, preferences=rows).parameters_, SideInformation.build(len(X)),
+        answers, AUTO, witness=witness, max_rounds=1,
+    )  # fmt: skip
+    alone = error_rates(
+        X, found.parameters, SideInformation.build(len(X)), answers, AUTO, witness=witness
+    )
+    assert not found.converged
+    # Log-odds of 4 to 1 have other last digits by another way.
+    np.testing.assert_allclose(found.parameters.means, as_told, atol=1e-6)
+    np.testing.assert_array_equal(found.witnesses.false_apart, alone.false_apart)
+    # The first of the two witnesses errs in one of twenty, the second in two of five.
+    assert found.witnesses.false_apart[0] < found.witnesses.false_apart[1]
+
+
+@pytest.mark.parametrize(
+    ("answers", "options", "says"),
+    [
+        ([[0, 1]], {}, r"\(1, 2\)"),
+        ([[0, 1, 1]], {"max_rounds": 0}, "max_rounds=50"),
+        ([[0, 1, 1]], {"prior": (1, 2)}, "above 1"),
+    ],
+)
+def test_what_cannot_be_learnt_from_is_refused_before_a_fit(answers, options, says):
+    with pytest.raises(ValueError, match=says):
+        learn_from_witnesses(
+            np.zeros((3, 1)), None, SideInformation.build(3), answers, AUTO, **options
+        )
