@@ -2,7 +2,7 @@
 
 Both are EM on one likelihood, that of the points and of the answers, p(X, answers | θ, rates). With
 the rates as they are, answers are preferences, and a fit finds θ; with θ as it is,
-:func:`~cgmm.decide.witnesses.error_rates` finds the rates. Each climbs, in turns.
+:func:`~cgmm.decide.error_rates` finds the rates. Each climbs, in turns.
 
 =====  ====================================================================
 θ      parameters of the mixture

@@ -103,7 +103,7 @@ def test_at_convergence_every_node_solves_its_equation():
 
 
 def test_the_printed_fixed_point_is_that_of_half_the_log_weights():
-    """The display after [lu2007, eq. 3.5] has exp(Σ W Q), but (3.1) meets each pair twice, w = 2 W."""
+    """The display after [lu2007, eq. 3.5] has exp(Σ W Q), but (3.1) meets a pair twice: w = 2 W."""
     edges = np.array([[0, 1], [1, 2], [0, 3], [1, 4], [2, 5], [3, 4], [4, 5], [0, 4]])
     graph, unary = Graph(6, edges, np.ones(8)), np.random.default_rng(1).normal(size=(6, 3))
     exact, divergence = enumerate_assignments(graph)(unary).log_z, {}
