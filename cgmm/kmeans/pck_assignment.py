@@ -87,6 +87,7 @@ def pck_rule(
         best[nodes] = _settle(tied, costs[nodes], before)
         if z is not None and np.array_equal(best[nodes], before):
             best = _move_groups(graph, costs, best)
+            best[nodes] = _settle(tied, costs[nodes], best[nodes])
         return best, False
 
     return rule

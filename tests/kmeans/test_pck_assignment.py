@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from hard_graphs import breaks_none
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from kmeans_problems import all_assignments, enumerated, objective, soft_problems
 from sklearn.cluster import KMeans
@@ -17,8 +17,15 @@ from cgmm.metrics import broken_relations
 from cgmm.network import Graph, SideInformation
 from cgmm.scenarios import random_pairs
 
+# Two groups change places, and leave a node behind that is then better off alone.
+LEFT_BEHIND = (
+    np.array([[0.97, 0.5], [0.54, 0.78], [0.3, 0.8], [0.75, 0.66]]),
+    Graph(4, np.array([[0, 1], [0, 2], [2, 3]]), np.array([0.05, -np.inf, 1.0])),
+)
+
 
 @given(problem=soft_problems(), seed=st.integers(0, 99))
+@example(problem=LEFT_BEHIND, seed=11)
 def test_pck_assignment_never_rises_and_is_a_local_minimum(problem, seed):
     costs, graph = problem
     simple = SideInformation.build(
