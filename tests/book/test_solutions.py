@@ -76,6 +76,7 @@ def test_solutions_run_and_hold(path):
     run = subprocess.run(
         [sys.executable, "-c", RUN],
         input=json.dumps([sources(path), solutions(path)]),
+        cwd=path.parent,  # as a notebook runs: it reads the tables beside it
         env=os.environ | alone,
         capture_output=True,
         text=True,
