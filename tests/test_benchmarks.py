@@ -47,6 +47,7 @@ QUALITY = {
 # Not asked for every case: the dense relations are not all measured yet, and no page reads the
 # times of the others beside a machine.
 ELSEWHERE = {"dense", "methods"}
+HEAVY = {"dense", "methods", "segmentation"}  # trials; the others have the same form
 ON_THE_PAGE = sorted(set(BENCHMARKS) - ELSEWHERE)
 
 
@@ -106,7 +107,10 @@ def require_quality(found: list[dict[str, str]], rows: list[dict[str, str]]) -> 
 # ---------------------------------------------------------------------------- scripts
 
 
-@pytest.mark.parametrize("benchmark", BENCHMARKS)
+@pytest.mark.parametrize(
+    "benchmark",
+    [pytest.param(b, marks=[pytest.mark.slow] * (b in HEAVY)) for b in BENCHMARKS],
+)
 def test_a_trial_runs_and_writes_rows(benchmark, tmp_path, load, monkeypatch):
     """In this process; as commands, with other packages, the scripts below are called."""
     monkeypatch.setattr(sys, "argv", [benchmark, "--smoke", "--results", str(tmp_path)])

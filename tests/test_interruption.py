@@ -213,6 +213,7 @@ def test_sigint_stops_at_once(outcomes):
 # ---------------------------------------------------------------------------- replication
 
 
+@pytest.mark.slow  # below, workers alone are struck
 @ALONE
 def test_sigint_in_a_replication_with_two_jobs_loses_nothing(tmp_path, capsys):
     """As a terminal does, the signal goes to the workers too."""

@@ -161,7 +161,7 @@ def disturbed(name):
     }
 
 
-@pytest.mark.parametrize("name", [NAMES[1], NAMES[-1]])
+@pytest.mark.parametrize("name", [NAMES[1], pytest.param(NAMES[-1], marks=pytest.mark.slow)])
 def test_a_disturbance_costs_only_its_own_task(name):
     submissions = disturbed(name)
     rows = trial.grade_notebooks(

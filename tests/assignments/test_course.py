@@ -122,6 +122,7 @@ class TestCommands:
             assert course.main(list(arguments)) == 2
             assert said in capsys.readouterr().err
 
+    @pytest.mark.slow  # grade, mark, grade again: without a kill, above
     def test_grading_that_is_killed_leaves_no_process_and_is_taken_up(self, tmp_path):
         name = NAMES[0]
         slow = changed(name, solutions(name)[0], "while True:\n    pass")

@@ -30,6 +30,7 @@ def test_both_guides_say_the_same():
     assert commands(GUIDES[0]) == commands(GUIDES[1])
 
 
+@pytest.mark.slow  # test_course gives the commands one by one
 def test_the_guides_commands_run_one_after_the_other(tmp_path):
     typed = commands(GUIDES[0])
     assert [line.split()[2] for line in typed] == ["release", "grade", "mark", "try"]

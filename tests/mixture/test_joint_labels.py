@@ -73,7 +73,7 @@ def fit_or_refusal(engine, X, known):
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-@pytest.mark.parametrize("n_pairs", [600, 1000, 2000, 5000])
+@pytest.mark.parametrize("n_pairs", [600, 1000, pytest.param(2000, marks=pytest.mark.slow), 5000])
 def test_no_engine_breaks_what_is_hard(name, n_pairs):
     X, z = clumps(900)
     known = truthful(z, n_pairs)
