@@ -13,8 +13,8 @@ CORE := tests/network tests/inference tests/mixture tests/test_numerics.py tests
     cgmm/numerics.py cgmm/network cgmm/inference cgmm/mixture book/02_em.ipynb
 
 .DEFAULT_GOAL := book
-.PHONY: help book check test test-all lint format lab notebooks bench replicate assignments grade \
-    fuzz mutants coverage package lock clean
+.PHONY: help book check test test-all lint format lab notebooks slides bench replicate assignments \
+    grade fuzz mutants coverage package lock clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -53,6 +53,9 @@ notebooks: $(READY) ## run and clean the chapters in place, write the pages made
 	$(BIN)/python tools/errata.py
 	$(BIN)/python tools/comparisons.py
 	$(BIN)/python tools/api.py
+
+slides: $(READY) ## slides for each chapter, HTML and PDF, in _build/slides (SLIDES=06_chunklet_em)
+	$(BIN)/python tools/slides.py $(SLIDES)
 
 bench: $(READY) ## run the measurements in benchmarks/
 	set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done

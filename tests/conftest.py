@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 
+import chromium
 import pytest
 from hypothesis import settings
 from notebooks import SINGLE_THREAD
@@ -18,36 +18,21 @@ os.environ.update(SINGLE_THREAD)
 settings.register_profile("cgmm", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("cgmm")
 
-BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
-BROWSER_FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    # Whatever a page asks for, no name resolves; loopback needs no name.
-    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
-]
-
 
 @pytest.fixture(scope="session")
 def chromium_path() -> str:
     """Path of an installed Chromium; without one the test is skipped, or fails where CI asks."""
-    found = os.environ.get("CGMM_CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found:
+    if found := chromium.find():
         return found
-    reason = "no Chromium found: install it (Debian: apt install chromium) or set CGMM_CHROMIUM"
     if os.environ.get("CGMM_REQUIRE_BROWSER") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
+        pytest.fail(chromium.MISSING)
+    pytest.skip(chromium.MISSING)
 
 
 @pytest.fixture(scope="module")
 def browser(chromium_path: str) -> Iterator[Browser]:
     """One headless browser a test module, cut off from every network."""
     with sync_playwright() as engine:
-        browser = engine.chromium.launch(executable_path=chromium_path, args=BROWSER_FLAGS)
+        browser = chromium.launch(engine)
         yield browser
         browser.close()

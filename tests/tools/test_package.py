@@ -71,7 +71,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(built):
 
 def test_the_source_distribution_holds_what_its_tests_and_the_book_need(built):
     names = names_in_sdist(built.sdist)
-    for folder in ("cgmm", "tests", "tools", "book", "benchmarks"):
+    for folder in ("cgmm", "tests", "tools", "book", "benchmarks", "slides"):
         assert files(folder) <= names, folder
     top = {"pyproject.toml", "requirements.txt", "Makefile", "README.md", "_toc.yml", "_config.yml"}
     assert top <= names

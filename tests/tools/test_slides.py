@@ -1,0 +1,63 @@
+"""Slides: each chapter has some, everything on them can be read, and they need nothing else."""
+
+from __future__ import annotations
+
+import re
+
+import chapter_pieces as chapters
+import pytest
+
+import slides
+
+NAMES = chapters.names()
+
+
+@pytest.fixture(scope="module")
+def page(browser):
+    return browser.new_page(viewport={"width": 1280, "height": 720})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_chapters_slides_are_few_fit_and_need_nothing_else(name, page, tmp_path):
+    assert slides.write(page, name, tmp_path) == []
+    assert 8 <= page.locator("section").count() <= 12
+    text = (tmp_path / f"{name}.html").read_text(encoding="utf8")
+    page.reload()
+    asked = page.evaluate("performance.getEntriesByType('resource').map(entry => entry.name)")
+    assert [url for url in asked if not url.startswith("data:")] == []
+    assert re.findall(r"(?:src|href)=\"(?!data:|#)[^\"]*|url\((?!data:|#)", text) == []
+    assert text.count("<script") == 1  # the one that turns the slides
+    assert page.locator("img:not([alt]), img[alt='']").count() == 0
+    words = page.locator("body").inner_text()
+    assert re.findall(r"\{[a-z:]+\}`|\]\(|\$|:label:|\bth[mx]-\d|\bfig-\d|\beq-\d", words) == []
+    assert (tmp_path / f"{name}.pdf").read_bytes().count(b"/Type /Page\n") == len(
+        slides.slides(name)
+    )
+
+
+def test_what_cannot_be_read_is_named(page, tmp_path, monkeypatch):
+    long = "A word and another. " * 200
+    wide = "$$ " + " + ".join(f"x_{{{n}}}" for n in range(60)) + " $$"
+    plan = [("Long", long), ("Wide", wide), ("Tall", "{{ fig-9-noise }}")]
+    monkeypatch.setattr(slides, "plan", lambda name: plan)
+    faults = slides.write(page, "09_soft_preferences", tmp_path)
+    assert "Long: too much on it" in faults
+    assert "Wide: wider than the slide" in faults
+    assert [fault for fault in faults if fault.startswith("Tall: a figure at 0.")]
+
+
+def test_a_label_that_is_gone_is_named(monkeypatch):
+    monkeypatch.setattr(slides, "plan", lambda name: [("Title", "{{ thm-1-gone }}")])
+    with pytest.raises(ValueError, match="chapter 1 has nothing that is labelled 'thm-1-gone'"):
+        slides.slides("01_mixtures")
+
+
+def test_a_chapter_without_slides_says_what_to_write():
+    with pytest.raises(ValueError, match=r"write .*99_new\.md"):
+        slides.plan("99_new")
+
+
+def test_formulas_bear_the_numbers_of_the_book():
+    pieces = chapters.read("06_chunklet_em").pieces
+    assert pieces["eq-6-unary"].text.endswith("\\tag{6.1}\n$$")
+    assert "(6.5)" in pieces["thm-6-same"].text
