@@ -1,0 +1,154 @@
+"""What is said of a figure: numbers that the run has shown, and nothing that the dark turns round.
+
+A number in a caption or in a text alternative has to stand in the figure's own cell, where it is
+drawn or asserted, or in what a cell of the same section computes or prints; those are run again by
+every test of the chapters. So a number that drifts from its data fails in a cell, and one that was
+only typed fails here, unless another number of the section is the same by chance.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from built_book import ROOT
+
+CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
+NUMBER = re.compile(r"(?<![\w.])\d[\d,_]*(?:\.\d+)?(?:e-?\d+)?(?: ?%)?")
+# Numbers of things that the papers number: Figure 5, eq. (3.2), data sets 1 and 2.
+NAMES = re.compile(
+    r"\b(?:Figures?|Appendix|eq\.|Chapters?|(?:[Dd]ata )?[Ss]ets?) \(?\d[\d.]*[a-z]?\)?"
+    r"(?:(?:,| and| to| or) \d[\d.]*[a-z]?)*|\b[a-z]+\d{4}\b|Ĉ"
+)
+# In the dark a figure's lightness is inverted: what was drawn black is shown white.
+LIGHTNESS = re.compile(r"\b(?:black|white|dark|darker|light|lighter|pale|paler)\b")
+# Light as a thing, not as a colour.
+OF_LAMPS = {("12_rca", "fig-lamps")}
+
+# Said of a figure, and asserted by no cell yet. A line goes when its number is asserted.
+OWED: dict[tuple[str, str], str] = {
+    ("01_mixtures", "fig-crumbs"): "80",
+    ("01_mixtures", "fig-line"): "56 43",
+    ("02_em", "fig-frames"): "75",
+    ("03_practice", "fig-stability"): "0.8",
+    ("04_some_labels", "fig-answer"): "594",
+    ("04_some_labels", "fig-hurt"): "0.94 0.95",
+    ("05_where_relations_come_from", "fig-averages"): "9",
+    ("05_where_relations_come_from", "fig-purity"): "1.2",
+    ("06_chunklet_em", "fig-price"): "1.1 0.09",
+    ("06_chunklet_em", "fig-digits"): "0.94 0.95",
+    ("07_cannot_links", "fig-networks"): "12 27 12 729",
+    ("07_cannot_links", "fig-cliff"): "0.7 1.2 1.7",
+    ("08_the_normaliser", "fig-editor"): "0.45 0.03",
+    ("08_the_normaliser", "fig-fall"): "24",
+    ("08_the_normaliser", "fig-match"): "100 0.33 0.09 100",
+    ("08_the_normaliser", "fig-repaired"): "25",
+    ("08_the_normaliser", "fig-sources"): "0.35 0.30 0.04 0.22",
+    ("08_the_normaliser", "fig-biopsies"): "0.44 569",
+    ("09_soft_preferences", "fig-noise"): "0.5 0.7 0.97 0.57 0.9",
+    ("10_gibbs_and_mean_field", "fig-root"): "0.09 0.22",
+    ("10_gibbs_and_mean_field", "fig-echo"): "0.67",
+    ("10_gibbs_and_mean_field", "fig-chains"): "1490 1550 1640 150",
+    ("11_kmeans_limit", "fig-six"): "75 % 75 %",
+    ("12_rca", "fig-loud"): "0.98 0.5",
+    ("12_rca", "fig-size"): "1.1",
+    ("12_rca", "fig-cliff"): "0.67",
+    ("12_rca", "fig-online"): "12,000 0.3 1.9 24,000",
+    ("13_the_papers_rerun", "fig-told"): "0.03 0.17 0.04",
+    ("13_the_papers_rerun", "fig-noise"): "0.8",
+    ("13_the_papers_rerun", "fig-faces"): "0.62 0.91",
+    ("14_choosing_a_method", "fig-classes"): "0.87 45",
+    ("benchmarks", "fig-size"): "32",
+    ("benchmarks", "fig-dimensions"): "256 16",
+    ("benchmarks", "fig-dense"): "500",
+}
+
+
+class Said(NamedTuple):
+    """Caption and text alternative of a figure, and what the run knows there."""
+
+    chapter: str
+    cell: str
+    text: str
+    known: set[float]
+    keeps_colours: bool
+
+
+def figures(path: Path) -> Iterator[Said]:
+    for section in sections(json.loads(path.read_text(encoding="utf8"))["cells"]):
+        known = {n for cell in section for text in computed(cell) for n in numbers(text)}
+        for cell in section:
+            about = cell["metadata"].get("mystnb", {})
+            alt, figure = about.get("image", {}).get("alt", ""), about.get("figure", {})
+            if alt or figure:
+                text = f"{alt} {figure.get('caption', '')}"
+                tags = cell["metadata"].get("tags", ())
+                yield Said(path.stem, cell["id"], text, known, "keep-colours" in tags)
+
+
+def sections(cells: list[dict]) -> Iterator[list[dict]]:
+    """The cells of code between two headings."""
+    section: list[dict] = []
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            section.append(cell)
+        elif re.search(r"^##? ", "".join(cell["source"]), re.MULTILINE):
+            yield section
+            section = []
+    yield section
+
+
+def computed(cell: dict) -> Iterator[str]:
+    """The source of a cell, and what it printed."""
+    yield "".join(cell["source"])
+    for output in cell["outputs"]:
+        yield "".join(output.get("text", ()))
+        yield "".join(output.get("data", {}).get("text/plain", ()))
+
+
+def numbers(text: str) -> set[float]:
+    """The numbers of a text; a percentage also as a share."""
+    found = set()
+    for one in NUMBER.findall(text):
+        value = float(re.sub(r"[,_% ]", "", one))
+        found |= {value, round(value / 100, 9)} if "%" in one else {value}
+    return found
+
+
+def typed(said: Said) -> list[str]:
+    """Numbers of which the run knows nothing."""
+    text = NAMES.sub("", said.text)
+    return [one.strip(", ") for one in NUMBER.findall(text) if not numbers(one) & said.known]
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_numbers_said_of_a_figure_come_from_the_run(path):
+    found = {(said.chapter, said.cell): " ".join(typed(said)) for said in figures(path)}
+    found = {key: text for key, text in found.items() if text}
+    owed = {key: text for key, text in OWED.items() if key[0] == path.stem}
+    assert found == owed, "assert new numbers in a cell; delete the lines of those that are now"
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_nothing_is_said_that_the_dark_turns_round(path):
+    for said in figures(path):
+        if not said.keeps_colours and (said.chapter, said.cell) not in OF_LAMPS:
+            assert not LIGHTNESS.search(said.text), (said.cell, said.text)
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "left"),
+    [
+        ("rises to 0.87 at 1,000 points", "assert a.max().round(2) == 0.87 and n == 1000", []),
+        ("rises to 0.86", "assert a.max().round(2) == 0.87", ["0.86"]),
+        ("for 15 % of them", "share = 0.15", []),
+        ("Figure 5 of shental2003, sets 1 and 2, once more", "", []),
+        ("falls to 0.1, and below 0.05", "", ["0.1", "0.05"]),
+    ],
+)
+def test_which_numbers_are_only_typed(text, source, left):
+    assert typed(Said("", "", text, numbers(source), False)) == left
