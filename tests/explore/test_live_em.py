@@ -1,0 +1,240 @@
+"""What a live figure computes is the primer's: the same data and start, the same θ to 1e-9."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+from cgmm import metric_learning, primer
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+# Both do the same sums in another order; twenty steps of EM amplify the rounding a little.
+CLOSE = {"rtol": 1e-9, "atol": 1e-9}
+SOURCE = files("cgmm.explore").joinpath("live_em.js").read_text(encoding="utf8")
+POOLS = {"full": primer.full, "tied": primer.tied, "diag": primer.diag, "spherical": primer.spherical}
+STEPS = 20
+
+
+@pytest.fixture(scope="module")
+def ask(browser):
+    """Evaluate an expression of the figure's functions, in the browser: ``ask(code, **names)``."""
+    page = browser.new_page()
+    page.add_script_tag(content=SOURCE)
+
+    def ask(code, **names):
+        plain = {name: _plain(value) for name, value in names.items()}
+        return page.evaluate(f"({{{', '.join(plain)}}}) => {code}", plain)
+
+    yield ask
+    page.close()
+
+
+def _plain(value):
+    if isinstance(value, primer.Theta):
+        return {name: array.tolist() for name, array in value._asdict().items()}
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def theta_of(found) -> primer.Theta:
+    return primer.Theta(*(np.array(found[name]) for name in primer.Theta._fields))
+
+
+def assert_same(found, theta):
+    for mine, yours in zip(theta_of(found), theta, strict=True):
+        np.testing.assert_allclose(mine, yours, **CLOSE)
+
+
+class Problem:
+    """Points, a start, and relations between points that some assignment keeps."""
+
+    def __init__(self, seed: int, preferences: bool = False):
+        rng = np.random.default_rng(seed)
+        self.K, N = 2 + seed % 2, 20
+        centres = 2 * rng.standard_normal((self.K, 2))
+        y = np.arange(N) % self.K
+        self.X = centres[y] + rng.standard_normal((N, 2)) * rng.uniform(0.5, 1.5, 2)
+        weights = rng.dirichlet(np.full(self.K, 5.0))
+        self.start = primer.Theta(weights, self.X[: self.K], np.array([4 * np.eye(2)] * self.K))
+        pairs = rng.permutation(N)[:14].reshape(-1, 2)
+        # A third point in some relations, so that chunklets have three and networks have edges.
+        pairs = np.vstack([pairs, np.column_stack([pairs[:2, 0], pairs[2:4, 1]])])
+        same = y[pairs[:, 0]] == y[pairs[:, 1]]
+        self.must, self.cannot = pairs[same], pairs[~same]
+        told = rng.permutation(N)[:6].reshape(-1, 2) if preferences else np.empty((0, 2), int)
+        sign = np.where(rng.random(len(told)) < 0.5, 1, -1)
+        self.preferences = [(*p, s * 1.3) for p, s in zip(told.tolist(), sign, strict=True)]
+        self.chunklet = primer.closure(N, self.must)
+
+    @property
+    def links(self) -> list:
+        hard = [(*pair, np.inf) for pair in self.must.tolist()]
+        return hard + [(*pair, -np.inf) for pair in self.cannot.tolist()] + self.preferences
+
+    @property
+    def edges(self) -> tuple:
+        """Between chunklets, as the primer has them; a preference within one says nothing."""
+        hard = [(*e, -np.inf) for e in primer.cannot_edges(self.chunklet, self.cannot).tolist()]
+        soft = [(*self.chunklet[[i, j]], w) for i, j, w in self.preferences]
+        edges = [e for e in hard + soft if e[0] != e[1]]
+        ends = np.array([e[:2] for e in edges], dtype=int).reshape(-1, 2)
+        return ends, np.array([e[2] for e in edges])
+
+
+@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("seed", range(3))
+def test_em_without_relations(ask, seed, pool):
+    one = Problem(seed)
+    *_, (theta, log_evidence) = primer.em(one.X, one.start, POOLS[pool], STEPS + 1)
+    found = ask(
+        "em(X, theta, network(X.length, [], K), pool, steps)",
+        X=one.X, theta=one.start, K=one.K, pool=pool, steps=STEPS,
+    )  # fmt: skip
+    assert_same(found["theta"], theta)
+    np.testing.assert_allclose(found["E"]["logEvidence"], log_evidence, **CLOSE)
+
+
+# Three seconds each: the primer has an array with an axis a chunklet, and Newton's steps by differences.
+@pytest.mark.parametrize("preferences", [False, True])
+@pytest.mark.parametrize("sampled", ["points", "chunklets"])
+@pytest.mark.parametrize("seed", range(2))
+def test_em_with_relations(ask, seed, sampled, preferences):
+    one = Problem(seed, preferences)
+    count = getattr(primer, f"if_{sampled}_are_sampled")
+    *_, (theta, log_evidence) = primer.constrained_em(
+        one.X, one.start, one.chunklet, count(one.chunklet), *one.edges, primer.full, STEPS + 1
+    )
+    found = ask(
+        "em(X, theta, network(X.length, links, K, {sampled}), 'full', steps)",
+        X=one.X, theta=one.start, links=one.links, K=one.K, sampled=sampled, steps=STEPS,
+    )  # fmt: skip
+    assert_same(found["theta"], theta)
+    # A preference within a chunklet weighs the same with the data and without.
+    np.testing.assert_allclose(found["E"]["logEvidence"], log_evidence, **CLOSE)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_em_with_answers(ask, seed):
+    """Relations as data that each assignment makes more or less probable."""
+    one = Problem(seed, preferences=True)
+    ends = np.array([pair[:2] for pair in one.preferences])
+    w, theta = np.array([pair[2] for pair in one.preferences]), one.start
+    for _ in range(STEPS):
+        theta = primer.m_step(
+            one.X, primer.marginals(primer.log_joint(one.X, theta), ends, w), primer.full
+        )
+    found = ask(
+        "em(X, theta, network(X.length, links, K, {answers: true}), 'full', steps)",
+        X=one.X, theta=one.start, links=one.preferences, K=one.K, steps=STEPS,
+    )  # fmt: skip
+    assert_same(found["theta"], theta)
+    expected = primer.log_p_of_answers(primer.log_joint(one.X, theta), ends, w)
+    np.testing.assert_allclose(found["E"]["logEvidence"], expected, **CLOSE)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_bound(ask, seed):
+    """F(q, θ') of the plain mixture, with q of θ; with relations at least that it is a bound."""
+    one = Problem(seed)
+    r, _ = primer.responsibilities(primer.log_joint(one.X, one.start))
+    theta = primer.m_step(one.X, r, primer.full)
+    code = """{
+        const net = network(X.length, links, K), E = eStep(X, theta, net);
+        const now = eStep(X, mStep(X, E, net, "full"), net);
+        return [E.logEvidence, bound(E, now), now.logEvidence];
+    }"""
+    given = {"X": one.X, "theta": one.start, "K": one.K}
+    _, F, _ = ask(code, links=[], **given)
+    np.testing.assert_allclose(F, primer.lower_bound(one.X, theta, r), **CLOSE)
+    before, F, after = ask(code, links=one.links, **given)
+    assert before - 1e-9 < F <= after + 1e-9
+
+
+@pytest.mark.parametrize("kind", ["none", "hard", "soft"])
+@pytest.mark.parametrize("seed", range(4))
+def test_kmeans(ask, seed, kind):
+    """Lloyd's centres, where relations are kept exactly or at a price."""
+    one = Problem(seed, preferences=kind == "soft")
+    if kind != "hard":
+        one.must = one.cannot = np.empty((0, 2), int)
+        one.chunklet = np.arange(len(one.X))
+    ends, w = one.edges
+
+    def rule(c):
+        together = primer.node_unaries(
+            -c, np.ones(one.K), one.chunklet, np.ones(one.chunklet.max() + 1)
+        )
+        return primer.cheapest(-together, ends, w)[one.chunklet]
+
+    mu = one.X[: one.K]
+    path = [centres for centres, _ in primer.lloyd(one.X, mu, rule, 6)]
+    found = ask(
+        """{
+            const net = network(X.length, links, K);
+            return range(5).reduce((mu) => lloydStep(X, mu, net), mu);
+        }""",
+        X=one.X, mu=mu, links=one.links, K=one.K,
+    )  # fmt: skip
+    np.testing.assert_allclose(found, path[-1], **CLOSE)
+
+
+@pytest.mark.parametrize("beta", [1.0, 0.3, 0.05])
+@pytest.mark.parametrize("seed", range(3))
+def test_soft_costs(ask, seed, beta):
+    """The mixture of balls whose variance goes to zero."""
+    one = Problem(seed, preferences=True)
+    mu, ones = one.X[: one.K], np.ones(one.chunklet.max() + 1)
+    u = primer.node_unaries(-primer.costs(one.X, mu) / beta**2, ones[: one.K], one.chunklet, ones)
+    expected = primer.marginals(u, *one.edges)[one.chunklet]
+    found = ask(
+        "softCosts(X, mu, beta, network(X.length, links, K))",
+        X=one.X, mu=mu, beta=beta, links=one.links, K=one.K,
+    )  # fmt: skip
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rca(ask, seed):
+    one = Problem(seed)
+    C = primer.within_covariance(one.X, one.chunklet)
+    found = ask("withinCovariance(X, closure(X.length, must))", X=one.X, must=one.must)
+    np.testing.assert_allclose(found, C, **CLOSE)
+    W = ask("whitening(C)", C=C)
+    np.testing.assert_allclose(W, primer.whitening(C), **CLOSE)
+    sizes = np.bincount(one.chunklet)[one.chunklet]
+    chunklets = np.where(sizes > 1, one.chunklet, -1)
+    package = metric_learning.RCA().fit(one.X, chunklets)
+    np.testing.assert_allclose(W, package.components_, **CLOSE)
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.7, 2.0])
+def test_a_cut(ask, angle):
+    one = Problem(0)
+    centre = one.X.mean(axis=0)
+    half = ((one.X - centre) @ [np.cos(angle), np.sin(angle)] > 0).astype(int)
+    theta = primer.m_step(one.X, np.eye(2)[half], primer.full)
+    _, log_evidence = primer.responsibilities(primer.log_joint(one.X, theta))
+    found = ask(
+        "cut(X, centre, angle, network(X.length, [], 2))", X=one.X, centre=centre, angle=angle
+    )
+    assert found["z"] == half.tolist()
+    assert_same(found["theta"], theta)
+    np.testing.assert_allclose(found["E"]["logEvidence"], log_evidence, **CLOSE)
+
+
+def test_what_no_assignment_keeps_is_no_network(ask):
+    triangle = [(0, 1, -np.inf), (1, 2, -np.inf), (0, 2, -np.inf)]
+    assert ask("network(3, links, 2)", links=triangle) is None
+    assert ask("network(3, links, 3) !== null", links=triangle)
+    clash = [(0, 1, np.inf), (1, 2, np.inf), (0, 2, -np.inf)]
+    assert ask("network(3, links, 3)", links=clash) is None
+
+
+def test_what_takes_too_long_is_refused(ask):
+    chain = [(i, i + 1, 1.0) for i in range(30)]
+    assert ask("network(31, links, 2)", links=chain) is None
+    # A long chain of cannot-links is no trouble: two assignments keep it.
+    hard = [(i, i + 1, -np.inf) for i in range(30)]
+    assert ask("network(31, links, 2).parts[0].z.length", links=hard) == 2
