@@ -49,7 +49,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "diagnose": BASE | {"mixture"},
     "decide": BASE | {"mixture", "diagnose"},
     "plot": {"numerics", "mixture"},
-    "explore": {"numerics", "plot"},
+    # A live figure starts from parameters and fits what the hand has left.
+    "explore": {"numerics", "network", "mixture", "plot"},
     "": CORE | {"kmeans", "metric_learning"},
     # The experiments use everything, as a reader's script would.
     "replicate": EVERYTHING | {"plot", ""},
@@ -91,7 +92,7 @@ LIBRARIES: dict[str, set[str]] = {
     "mixture.threads": {"joblib", "threadpoolctl"},
     "replicate": {"sklearn", "joblib", "threadpoolctl", "distributed", "matplotlib"},
     "plot": {"matplotlib", "cycler", "matplotlib_inline"},
-    "explore": {"matplotlib", "ipywidgets", "PIL"},
+    "explore": {"matplotlib", "ipywidgets", "anywidget", "traitlets", "PIL"},
 }
 
 

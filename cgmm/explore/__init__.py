@@ -14,8 +14,9 @@ frame        the picture of one combination, and the sentence that says what it 
 
 from cgmm.explore.controls import Choice, Control, Slider
 from cgmm.explore.explorer import Explorer
+from cgmm.explore.live import LiveFigure
 from cgmm.explore.listing import Source, source
 
 __all__ = [
-    "Choice", "Control", "Explorer", "Slider", "Source", "source",
+    "Choice", "Control", "Explorer", "LiveFigure", "Slider", "Source", "source",
 ]  # fmt: skip

@@ -72,13 +72,14 @@ function network(N, links, K, { sampled = "points", answers = false } = {}) {
   const chunklet = closure(N, links.filter(([, , w]) => w === Infinity));
   const n = Array(Math.max(-1, ...chunklet) + 1).fill(0);
   for (const j of chunklet) n[j] = sampled === "points" ? n[j] + 1 : 1;
-  const edges = links.filter(([, , w]) => w < Infinity && w !== 0)
+  const edges = links.filter(([, , w]) => w < Infinity)
     .map(([i, j, w]) => [chunklet[i], chunklet[j], w]);
-  const group = closure(n.length, edges), parts = [];
-  group.forEach((g, j) => (parts[g] ??= { nodes: [], before: [], z: [], logWeight: [] }).nodes.push(j));
+  const telling = edges.filter(([, , w]) => w !== 0);
+  const group = closure(n.length, telling), parts = [];
+  group.forEach((g, j) => (parts[g] ??= { nodes: [], z: [], logWeight: [] }).nodes.push(j));
   for (const part of parts) {
     part.before = part.nodes.map(() => []);
-    for (const [a, b, w] of edges.filter(([a]) => part.nodes.includes(a))) {
+    for (const [a, b, w] of telling.filter(([a]) => part.nodes.includes(a))) {
       const [early, late] = [part.nodes.indexOf(a), part.nodes.indexOf(b)].sort((p, q) => p - q);
       part.before[late].push([early, w]);
     }

@@ -14,7 +14,12 @@ pytestmark = pytest.mark.filterwarnings("error")
 # Both do the same sums in another order; twenty steps of EM amplify the rounding a little.
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}
 SOURCE = files("cgmm.explore").joinpath("live_em.js").read_text(encoding="utf8")
-POOLS = {"full": primer.full, "tied": primer.tied, "diag": primer.diag, "spherical": primer.spherical}
+POOLS = {
+    "full": primer.full,
+    "tied": primer.tied,
+    "diag": primer.diag,
+    "spherical": primer.spherical,
+}
 STEPS = 20
 
 
@@ -96,7 +101,7 @@ def test_em_without_relations(ask, seed, pool):
     np.testing.assert_allclose(found["E"]["logEvidence"], log_evidence, **CLOSE)
 
 
-# Three seconds each: the primer has an array with an axis a chunklet, and Newton's steps by differences.
+# Three seconds each: the primer's arrays have an axis for each chunklet.
 @pytest.mark.parametrize("preferences", [False, True])
 @pytest.mark.parametrize("sampled", ["points", "chunklets"])
 @pytest.mark.parametrize("seed", range(2))

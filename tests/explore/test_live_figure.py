@@ -1,0 +1,286 @@
+"""The live figure: what it refuses, what its page holds, and how it moves in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from moving_dot import Elements
+from test_explorer_in_a_browser import PAGE, style_sheets
+
+from cgmm import datasets, primer
+from cgmm.explore import LiveFigure
+from cgmm.explore.live import MODES
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+DATA = datasets.two_clusters(15)
+START = primer.Theta(
+    np.full(2, 0.5), np.array([[-1.0, 2.0], [1.0, -2.0]]), np.array([4 * np.eye(2)] * 2)
+)
+OTHER = START._replace(means=np.array([[-2.0, -1.0], [2.0, 1.0]]))
+
+
+def make(mode="relations", **changes) -> LiveFigure:
+    arguments = {
+        "mode": mode, "title": f"Live {mode}", "task": "What will move?", "y": DATA.y,
+        "starts": [START, OTHER], "must_link": [[0, 1], [2, 3], [4, 5]], "cannot_link": [[6, 7]],
+        **changes,
+    }  # fmt: skip
+    return LiveFigure(DATA.X, **arguments)
+
+
+# ----------------------------------------------------------------------------- without a browser
+
+
+def test_the_page_is_the_same_however_often_it_is_made():
+    assert make().html() == make().html()
+    assert repr(make()) == "LiveFigure('Live relations', 30 points, relations)"
+
+
+def test_the_page_has_no_ids_and_asks_for_nothing():
+    html = make().html()
+    assert not [attributes for _, attributes, _ in Elements(html).all if "id" in attributes]
+    assert "http" not in html
+    assert "url(" not in html
+
+
+def test_the_page_is_light():
+    assert len(make().html().encode()) < 50_000
+
+
+def test_points_and_relations_come_back_as_arrays():
+    figure = make()
+    np.testing.assert_allclose(figure.points, DATA.X, rtol=1e-6)
+    np.testing.assert_array_equal(figure.must_link, [[0, 1], [2, 3], [4, 5]])
+    np.testing.assert_array_equal(figure.cannot_link, [[6, 7]])
+
+
+def test_nothing_escapes_its_place():
+    evil = '</script><img src=x onerror="alert(1)"> & {title}'
+    html = make(title=evil, task=evil, words=[evil, evil]).html()
+    elements = Elements(html)
+    assert not elements("img")
+    assert len(elements("script")) == 2
+    assert elements("p", class_="cgmm-live-title")[0][1] == evil
+    assert json.loads(elements("script")[0][1])["words"] == [evil, evil]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"mode": "film"}, "mode is 'film'; it must be one of"),
+        ({"pool": "round"}, "pool is 'round'"),
+        ({"classes": 1}, "classes is 1"),
+        ({"starts": [START._replace(weights=np.ones(3) / 3)]}, "weights of a start have shape"),
+        ({"presets": {"far": {"Z": 1}}}, "the preset 'far' brings"),
+        ({"presets": {"far": {"X": DATA.X[:, :1]}}}, "points in the plane"),
+        ({"y": [0, 1]}, "one class below 2 for each of 30 points"),
+        ({"must_link": [[0, 99]]}, "99"),
+        ({"must_link": [[0, 1]], "cannot_link": [[0, 1]]}, "0"),
+    ],
+)
+def test_what_does_not_fit_is_refused(changes, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        make(**changes)
+
+
+# ----------------------------------------------------------------------------- in a browser
+
+
+@pytest.fixture
+def visit(browser, tmp_path):
+    """Open a page with these figures; no error may occur on it."""
+    errors, contexts = [], []
+
+    def open_page(*figures, theme="light", width=900, motion="reduce", **options):
+        path = tmp_path / f"{theme}.html"
+        html = "\n".join(figure.html() for figure in figures)
+        path.write_text(
+            PAGE.format(theme=theme, styles=style_sheets(tmp_path), explorers=html), "utf8"
+        )
+        context = browser.new_context(
+            viewport={"width": width, "height": 800}, reduced_motion=motion, **options
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda message: errors.append(f"{message.text} {message.location}"))
+        page.goto(path.as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not errors
+
+
+def figure_of(page, at=0):
+    return page.locator(".cgmm-live").nth(at)
+
+
+def said(root) -> str:
+    return root.locator("[role=status]").inner_text()
+
+
+def evidence(root) -> float:
+    return float(re.search(r"log-evidence (−?[\d.]+)", said(root))[1].replace("−", "-"))
+
+
+def log_evidence_at(X, steps) -> float:
+    """After so many steps of the primer's EM, without relations."""
+    path = list(primer.em(X, START, primer.full, steps + 1))
+    return path[-1][1]
+
+
+def test_a_button_takes_half_steps(visit):
+    root = figure_of(visit(make("em", must_link=(), cannot_link=())))
+    assert evidence(root) == pytest.approx(log_evidence_at(DATA.X, 0), abs=0.06)
+    for half in ("M-step", "E-step", "M-step"):
+        root.get_by_role("button", name=half, exact=True).press("Enter")
+    assert said(root).startswith("After M2:")
+    assert evidence(root) == pytest.approx(log_evidence_at(DATA.X, 2), abs=0.06)
+
+
+def test_run_goes_to_the_top(visit):
+    root = figure_of(visit(make("em", must_link=(), cannot_link=())))
+    root.get_by_role("button", name="Run or stop").click()
+    assert evidence(root) == pytest.approx(log_evidence_at(DATA.X, 500), abs=0.06)
+
+
+def test_a_point_is_dragged(visit):
+    page = visit(make("em", must_link=(), cannot_link=()))
+    root = figure_of(page)
+    point = root.locator("[role=button]").first
+    box = point.locator("circle").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 40, y + 30, steps=4)
+    page.mouse.up()
+    moved = point.locator("circle").bounding_box()
+    assert moved["x"] - box["x"] == pytest.approx(40, abs=1.5)
+    assert moved["y"] - box["y"] == pytest.approx(30, abs=1.5)
+    # The evidence is that of the points as they now lie.
+    width = root.locator(".cgmm-live-main").bounding_box()["width"]
+    view = make().spec["view"]
+    X = DATA.X.copy()
+    X[0] += np.array([40, -30]) * (view[2] - view[0]) / width
+    assert evidence(root) == pytest.approx(log_evidence_at(X, 0), abs=0.3)
+
+
+def test_a_finger_drags_as_a_mouse_does(visit):
+    """On the points a touch scrolls nothing; on the empty panel it scrolls the page."""
+    root = figure_of(visit(make(), has_touch=True))
+    style = "e => getComputedStyle(e).touchAction"
+    assert root.locator("[role=button]").first.evaluate(style) == "none"
+    assert root.locator(".cgmm-live-main").evaluate(style) == "auto"
+
+
+def test_points_are_added_moved_and_taken_away_by_keyboard(visit):
+    page = visit(make())
+    root = figure_of(page)
+    points = root.locator(".cgmm-live-main [role=button]")
+    assert points.count() == 30
+    points.first.focus()
+    before = points.first.get_attribute("transform")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Shift+ArrowUp")
+    assert points.first.get_attribute("transform") != before
+    assert said(root).startswith("Point 1 at")
+    page.keyboard.press("a")
+    assert points.count() == 31
+    assert page.evaluate("document.activeElement.ariaLabel").startswith("Point 31:")
+    page.keyboard.press("x")
+    assert points.count() == 30
+    page.keyboard.press("PageDown")
+    assert page.evaluate("document.activeElement.ariaLabel").startswith("Point 1:")
+    # One stop of the Tab key, whichever point has it.
+    assert root.locator(".cgmm-live-main [tabindex='0']").count() == 1
+
+
+def test_links_are_drawn_and_undone_by_keyboard(visit):
+    page = visit(make(must_link=(), cannot_link=()))
+    root = figure_of(page)
+    points, links = root.locator(".cgmm-live-main [role=button]"), root.locator("g.links line")
+    points.nth(3).focus()
+    page.keyboard.press("t")
+    assert said(root).startswith("Point 4 picked")
+    page.keyboard.press("PageDown")
+    page.keyboard.press("t")
+    assert links.count() == 1
+    assert said(root).startswith("Points 4 and 5 belong together.")
+    page.keyboard.press("d")
+    page.keyboard.press("PageUp")
+    page.keyboard.press("d")
+    assert links.count() == 0
+    page.keyboard.press("d")
+    page.keyboard.press("Escape")
+    assert said(root).startswith("Let go.")
+
+
+def test_links_are_drawn_by_clicks(visit):
+    root = figure_of(visit(make(must_link=(), cannot_link=())))
+    root.get_by_role("radio", name="apart").check()
+    for i in (0, 9):
+        root.locator("[role=button]").nth(i).dispatch_event("pointerdown")
+    assert root.locator("g.links line.apart").count() == 1
+
+
+def test_what_no_assignment_keeps_is_not_drawn(visit):
+    page = visit(make(must_link=[[0, 1], [1, 2]], cannot_link=()))
+    root = figure_of(page)
+    root.get_by_role("radio", name="apart").check()
+    for i in (0, 2):
+        root.locator("[role=button]").nth(i).dispatch_event("pointerdown")
+    assert said(root).startswith("No assignment keeps that")
+    assert root.locator("g.links line").count() == 2
+
+
+@pytest.mark.parametrize("mode", ["weights", "kmeans", "metric", "cut"])
+def test_every_slider_moves_by_keyboard(visit, mode):
+    page = visit(make(mode))
+    root = figure_of(page)
+    slider = root.locator("input[type=range]")
+    before = said(root), root.locator(".cgmm-live-side").inner_html()
+    slider.focus()
+    page.keyboard.press("ArrowLeft" if mode == "metric" else "ArrowRight")
+    value = slider.get_attribute("aria-valuetext")
+    assert root.locator("output").inner_text() == value
+    assert root.locator(".cgmm-live-side").inner_html() != before[1]
+
+
+def test_presets_are_chosen(visit):
+    far = {"far": {}, "near": {"X": DATA.X / 2, "must_link": [[0, 1]], "cannot_link": ()}}
+    root = figure_of(visit(make(presets=far)))
+    assert root.locator("g.links line").count() == 4
+    root.get_by_role("radio", name="near").check()
+    assert root.locator("g.links line").count() == 1
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing(visit, theme):
+    page = visit(*map(make, MODES), theme=theme)
+    results = Axe().run(page, options={"preload": False})
+    assert results.violations_count == 0, results.generate_report()
+
+
+@pytest.mark.parametrize("width", [320, 390, 1400])
+def test_nothing_overflows(visit, width):
+    page = visit(*map(make, MODES), width=width)
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+    for root in page.locator(".cgmm-live").all():
+        right = root.bounding_box()["x"] + root.bounding_box()["width"]
+        for element in root.locator("svg, input, button, label").all():
+            box = element.bounding_box()
+            assert box is None or box["x"] + box["width"] <= right
+
+
+def test_a_page_without_script_shows_the_points(visit):
+    root = figure_of(visit(make(), java_script_enabled=False))
+    assert root.locator("svg circle").count() == 30
+    assert root.get_by_text("where scripts run").is_visible()
+    assert said(root) == "30 points in the plane, 3 must-links and 1 cannot-links."
