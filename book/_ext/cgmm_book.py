@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from importlib.metadata import distribution
 from pathlib import Path
@@ -19,11 +20,17 @@ NEEDED = ["tex-mml-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extension
 THEBE_HANDLERS = {"init_thebe_core", "update_thebe_context"}
 
 
+# What follows a formula without a space, a comma or the rest of a word, or stands before it.
+AFTER = re.compile(r"[^\s\u2014\u2013]{1,24}(?=\s|$|[\u2014\u2013])|[^\s\w]{0,8}[\u2014\u2013]")
+BEFORE = re.compile(r"[(\[\u201c\u2018]+$")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.connect("builder-inited", disconnect_thebe)
     app.connect("doctree-read", drop_empty_table_heads)
     app.connect("doctree-read", list_general_index, priority=400)
+    app.connect("doctree-resolved", hold_formulas_together)
     app.connect("html-page-context", mend_bibliography)
     app.connect("build-finished", copy_mathjax)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
@@ -52,6 +59,36 @@ def list_general_index(app: Sphinx, document: nodes.document) -> None:
     parts = list(document.findall(toctree))
     if app.env.docname == app.config.root_doc and parts:
         parts[-1]["entries"].append(("Index", "genindex"))
+
+
+def hold_formulas_together(app: Sphinx, document: nodes.document, docname: str) -> None:
+    """Let no line end between a formula and the comma after it."""
+    for formula in list(document.findall(nodes.math)):
+        place = formula.parent
+        if isinstance(place, nodes.title | nodes.Inline):
+            continue
+        n = place.index(formula)
+        before, after = _ends(place, n - 1, BEFORE), _ends(place, n + 1, AFTER)
+        if not before and not after:
+            continue
+        held = nodes.inline("", classes=["cgmm-together"])
+        if before:
+            text = place[n - 1]
+            place.replace(text, nodes.Text(text.removesuffix(before)))
+        if after:
+            text = place[n + 1]
+            place.replace(text, nodes.Text(text.removeprefix(after)))
+        place.replace(formula, held)
+        held += [nodes.Text(before), formula, nodes.Text(after)]
+
+
+def _ends(place: nodes.Element, n: int, pattern: re.Pattern) -> str:
+    """The part of a neighbouring text that touches the formula."""
+    text = place[n] if 0 <= n < len(place) else None
+    if not isinstance(text, nodes.Text):
+        return ""
+    found = pattern.match(text) if pattern is AFTER else pattern.search(text)
+    return found[0] if found else ""
 
 
 def mend_bibliography(
