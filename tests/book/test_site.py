@@ -41,23 +41,6 @@ def test_source_listings_are_complete_in_themselves(visit, site, step):
     assert {url.partition(":")[0] for url in one.requests} <= {"file", "data"}
 
 
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_search_finds_a_page_by_its_words(visit, site, name):
-    text = re.search(r"<h1>(.*?)<", (site / f"{name}.html").read_text(encoding="utf8"))[1]
-    words = sorted(re.findall(r"\w{4,}", text), key=len)[-3:]
-    one = visit("search", fragment=f"?q={'+'.join(words)}")
-    hit = one.page.locator(f"#search-results li a[href^='{name}.html']").first
-    hit.wait_for(timeout=5000)
-    assert not one.complaints, "\n".join(one.complaints)
-
-
-def test_search_finds_a_rare_word_and_no_other(visit):
-    page = visit("search", fragment="?q=baguette").page
-    page.locator("#search-results li").first.wait_for()
-    links = page.locator("#search-results li > a").evaluate_all("all => all.map(a => a.href)")
-    assert [link for link in links if "01_mixtures.html" not in link] == []
-
-
 def test_answers_and_solutions_are_folded(visit):
     page = visit("book/02_em").page
     fold = page.locator("#guess-first details").first

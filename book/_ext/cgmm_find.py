@@ -1,0 +1,234 @@
+"""What the search finds, and what a link shows before it is followed: read off the built pages.
+
+Browsers let no page opened from a plain file fetch another. So both are scripts that a page can
+load: ``_static/search_entries.js`` has a line for everything with a name or a number, and for each
+section with its words; ``_static/previews/`` has a file a page, of what its links lead to.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from bs4 import BeautifulSoup, Tag
+from sphinx.application import Sphinx
+
+ARTICLE = re.compile(r'<article class="bd-article".*?</article>', re.DOTALL)
+# Pictures within the page and listings, most of its bytes; no word of them is searched or shown.
+EMBEDDED = re.compile(
+    r"data:image/[^\"']+|<script\b.*?</script>|<svg\b.*?</svg>|<pre>.*?</pre>", re.DOTALL
+)
+# No prose: code, what it printed, and the buttons of figures that move.
+CODE = (
+    "div.highlight, div.cell_input, details.hide > summary, div.cell_output > :not(figure), "
+    ".cgmm-explorer, style"
+)
+HEADINGS = ["h1", "h2", "h3", "h4"]
+# What has a frame of its own; its words are found there and not once more in the section.
+FRAMED = "div.proof, div.exercise, figure, dl.glossary > dt, dl.glossary > dd, dl.py, div.citation"
+NUMBER = re.compile(r"\d+(?:\.\d+)*")
+LETTERS = (
+    "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi chi "
+    "psi omega Gamma Delta Theta Lambda Sigma Phi Psi Omega"
+)
+GREEK = dict(zip(LETTERS.split(), "αβγδεζηθκλμνξπρστφχψωΓΔΘΛΣΦΨΩ", strict=True))
+GREEK |= {f"var{name}": letter for name, letter in GREEK.items()}
+SIGNS = {"le": "≤", "ge": "≥", "ne": "≠", "sum": "∑", "prod": "∏", "infty": "∞", "approx": "≈",
+         "to": "→", "propto": "∝", "partial": "∂", "mid": "|", "in": "∈",
+         "cdot": "·", "times": "×", "pm": "±"}  # fmt: skip
+
+# Commands of which nothing is read.
+LAYOUT = re.compile(
+    r"\b(?:math(?:cal|bf|sf|rm|bb)|boldsymbol|operatorname|text(?:style)?|displaystyle|left|right|"
+    r"[bB]igg?[lr]?|q?quad|hat|bar|[td]?frac|split|aligned?)\b"
+)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx; last of all, when the pages are written."""
+    app.connect("build-finished", write_all, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def write_all(app: Sphinx, exception: Exception | None) -> None:
+    """Read every page of the book once; write both kinds of scripts."""
+    if exception is not None or app.builder.format != "html":
+        return
+    site, entries, wanted = Path(app.outdir), [], set()
+    articles: dict[str, BeautifulSoup] = {}
+    for page in sorted(app.env.found_docs):
+        found = ARTICLE.search((site / f"{page}.html").read_text(encoding="utf8"))
+        if not found:
+            continue
+        articles[page] = BeautifulSoup(EMBEDDED.sub("", found[0]), "html.parser")
+        wanted |= targets(page, articles[page])
+    previews = {page: previews_of(page, article, wanted) for page, article in articles.items()}
+    # What is asked for first, and says which other files there are.
+    previews = {page: shown for page, shown in previews.items() if shown}
+    for page, shown in ({"pages": dict.fromkeys(previews, "")} | previews).items():
+        path = site / "_static/previews" / f"{page}.js"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"cgmmPreviews({script(page)}, {script(shown)});\n", encoding="utf8")
+    for page, article in articles.items():
+        simplify(article)
+        entries += entries_of(page, article)
+    text = ",\n".join(script(one) for one in entries)
+    (site / "_static/search_entries.js").write_text(f"const ENTRIES = [\n{text}\n];\n", "utf8")
+    # Nobody asks Sphinx's own index any more.
+    (site / "searchindex.js").unlink(missing_ok=True)
+
+
+def script(thing: object) -> str:
+    """As a literal of a script that may stand in a page."""
+    return json.dumps(thing, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+
+
+# ---------------------------------------------------------------------------- what is searched
+
+
+def entries_of(page: str, article: BeautifulSoup) -> Iterator[dict[str, str]]:
+    """One entry each for the page, what has a name or number on it, and its sections."""
+    first = article.find("h1")
+    title = words(first) if first else page
+    number, _, name = title.partition(". ") if re.match(r"\d+\. ", title) else ("", "", title)
+    chapter = f"{number} {name}".strip()
+
+    def entry(kind: str, what: str, where: str, text: str, number: str = "") -> dict[str, str]:
+        address = f"{page}.html" + (f"#{where}" if where else "")
+        one = {"kind": kind, "title": what, "url": address, "page": chapter, "text": text}
+        return one | {"number": number} if number else one
+
+    for one in named(article):
+        yield entry(*one)
+    for one in article.select(CODE) + article.select(FRAMED):
+        one.extract()
+    for heading in article.find_all(HEADINGS):
+        below = heading.parent.find_all(recursive=False)
+        own = " ".join(words(one) for one in below if one.name not in {"section", *HEADINGS})
+        if heading is first:
+            yield entry("page", name, "", own, number)
+        else:
+            title = re.sub(r"^[\d.]+ ", "", words(heading))
+            yield entry("section", title, heading.parent["id"], own)
+
+
+def named(article: BeautifulSoup) -> Iterator[tuple[str, ...]]:
+    """Kind, name, anchor, words and number of what stands apart."""
+    for one in article.select("div.proof[id], div.exercise[id]"):
+        head = one.find("p", class_="admonition-title", recursive=False)
+        if not head or not (number := NUMBER.search(title := words(head))):
+            continue
+        text = " ".join(words(p) for p in one.find_all(recursive=False)[1:])
+        kind = "exercise" if "exercise" in one["class"] else "theorem"
+        yield kind, title, one["id"], text, number[0]
+    for one in article.select("figure[id]"):
+        if number := one.select_one(".caption-number"):
+            text = words(one.select_one(".caption-text"))
+            yield "figure", words(number), one["id"], text, NUMBER.search(words(number))[0]
+    for one in article.select("div.math[id][data-number]"):
+        number, before = one["data-number"], one.find_previous("p")
+        text = f"{words(before) if before else ''} {words(one)}"
+        yield "equation", f"Equation ({number})", one["id"], text, number
+    for one in article.select("dl.glossary > dt[id]"):
+        yield "term", words(one), one["id"], words(one.find_next_sibling("dd"))
+    for one in article.select("dl.py > dt[id]"):
+        text = one.find_next_sibling("dd").find("p")
+        yield "name", one["id"], one["id"], words(text) if text else ""
+    for one in article.select("div.citation[id]"):
+        text = words(one.find("p"))
+        yield "work", re.split(r"(?<=\w\w)\. ", text)[0], one["id"], text
+
+
+def words(one: Tag) -> str:
+    """Text in one line."""
+    return " ".join(one.get_text().split())
+
+
+def simplify(article: BeautifulSoup) -> None:
+    """Drop the signs that links carry; formulas as far as letters go, their numbers aside."""
+    for sign in article.select("a.headerlink, .viewcode-link"):
+        sign.decompose()
+    for formula in article.select(".math"):
+        if number := formula.select_one(".eqno"):
+            formula["data-number"] = NUMBER.search(number.extract().get_text())[0]
+        formula.string = plain(formula.get_text())
+
+
+def plain(formula: str) -> str:
+    """TeX as somebody would type it in a mail."""
+    formula = re.sub(r"\\[()\[\]{}|,;:!]|\\(?:begin|end)\{\w+\*?\}|[&{}~]|\\\\", " ", formula)
+    known = GREEK | SIGNS
+    formula = re.sub(r"\\([A-Za-z]+)", lambda m: known.get(m[1], f" {m[1]} "), formula)
+    return LAYOUT.sub("", formula)
+
+
+# ---------------------------------------------------------------------------- what a link shows
+
+
+SHOWN = "div.proof, div.exercise, figure, div.math, dl.glossary > dt, div.citation"
+
+
+def targets(page: str, article: BeautifulSoup) -> set[tuple[str, str]]:
+    """Page and anchor of every link within the book."""
+    found = set()
+    for link in article.select("a.reference.internal[href*='#'], .bibtex a, a[href*='#id']"):
+        where, _, anchor = link["href"].partition("#")
+        if "://" not in where:
+            found.add((_resolve(page, where), anchor))
+    return found
+
+
+def _resolve(page: str, where: str) -> str:
+    """The page that a relative address names."""
+    if not where:
+        return page
+    parts = page.split("/")[:-1]
+    for part in where.removesuffix(".html").split("/"):
+        parts = parts[:-1] if part == ".." else [*parts, part]
+    return "/".join(parts)
+
+
+def previews_of(page: str, article: BeautifulSoup, wanted: set[tuple[str, str]]) -> dict[str, str]:
+    """What links lead to on a page, by anchor."""
+    places = {one["id"]: one for one in article.find_all(id=True)}
+    leads = sorted(anchor for where, anchor in wanted if where == page and anchor in places)
+    return {one: html for one in leads if (html := preview(page, places[one]))}
+
+
+def preview(page: str, target: Tag) -> str:
+    """The theorem, equation, figure, definition or reference around a target, without its links."""
+    one = target if _is_shown(target) else target.find_parent(_is_shown)
+    if one is None:
+        return ""
+    if one.name == "dt":
+        text = f'<div class="cgmm-term"><strong>{one.find(string=True)}</strong> '
+        copy = BeautifulSoup(f"{text}{one.find_next_sibling('dd').decode_contents()}</div>", PARSER)
+    else:
+        copy = BeautifulSoup(str(one), PARSER)
+    return mend(page, copy)
+
+
+PARSER = "html.parser"
+
+
+def _is_shown(one: Tag) -> bool:
+    if one.name == "dt":
+        return "glossary" in one.parent.get("class", ())
+    kinds = {"proof", "exercise", "math", "citation"}
+    return one.name == "figure" or (one.name == "div" and bool(kinds & set(one.get("class", ()))))
+
+
+def mend(page: str, copy: BeautifulSoup) -> str:
+    """Without what can be followed or must be unique; pictures by their way from the top."""
+    for sign in copy.select("a.headerlink, details, button, span.label, span.backrefs"):
+        sign.decompose()
+    for link in copy.find_all("a"):
+        link.unwrap()
+    for one in copy.find_all(True):
+        for name in ("id", "role", "tabindex"):
+            one.attrs.pop(name, None)
+        if one.name == "img":
+            one["data-from-top"] = _resolve(page, one.attrs.pop("src", ""))
+    return str(copy).strip()

@@ -1,0 +1,144 @@
+// The search page. ENTRIES, from search_entries.js, has a line for each page, section, term, theorem,
+// equation, figure, exercise, name of the package and reference: kind, title, url, page, text, number.
+
+const KINDS = {
+  chapter: ["", 70], page: ["Page", 45], term: ["Term", 50], theorem: ["", 40], work: ["Reference", 38],
+  section: ["Section", 35], name: ["Name of the package", 33], figure: ["Figure", 25],
+  equation: ["Equation", 20], exercise: ["", 20],
+};
+const FAMILIES = [
+  [/^(fig|figure)$/, entry => entry.kind === "figure"],
+  [/^(eq|eqn|equation)$/, entry => entry.kind === "equation"],
+  [/^(ch|chap|chapter)$/, entry => entry.kind === "page"],
+  [/^(thm|theorem|lemma|prop|proposition|cor|corollary|def|definition|assumption|axiom|example|remark)$/,
+    (entry, word) => entry.kind === "theorem" && entry.title.toLowerCase().startsWith(word.slice(0, 2))],
+  [/^(ex|exercise)$/, entry => entry.kind === "exercise"],
+];
+const SHOWN = 30;
+
+// "Cannot-links" is found by cannot-links, cannot-link, cannot and links; a plural by its singular.
+const singular = word => word.length > 3 && /[^s]s$/.test(word) ? word.slice(0, -1) : word;
+const fold = text => text.normalize("NFD").replace(/[\u0300-\u036f]/g, "").toLowerCase();
+const JOINT = /[-.'’]/, WORD = /[\p{L}\p{N}_]+(?:[-.'’][\p{L}\p{N}_]+)*/gu;
+const askedWords = query => (fold(query).match(WORD) ?? []).map(singular);
+const wordsOf = text => (fold(text).match(WORD) ?? [])
+  .flatMap(word => JOINT.test(word) ? [word, ...word.split(JOINT)] : [word]).map(singular);
+const counted = words => words.reduce((n, word) => n.set(word, (n.get(word) ?? 0) + 1), new Map());
+
+let index;
+function indexed() {
+  index ??= ENTRIES.map(entry => {
+    const title = wordsOf(entry.title);
+    return {entry, title: counted(title), length: title.length,
+            text: counted(wordsOf(`${entry.text} ${entry.kind === "page" ? "" : entry.page}`))};
+  });
+  return index;
+}
+
+// "Theorem 7.2", "Fig. 7.1", "(7.1)" and "chapter 7" name one thing.
+function named(query) {
+  const found = fold(query).trim().match(/^(?:([a-z]+)\.?\s*)?\(?(\d+(?:\.\d+)*)\)?$/);
+  if (!found) return [];
+  const family = FAMILIES.find(([pattern]) => pattern.test(found[1] ?? ""));
+  if (found[1] && !family) return [];
+  return ENTRIES.filter(one => one.number === found[2] && (!family || family[1](one, found[1])));
+}
+
+function search(query) {
+  // The parts of "cannot-link" are no words of their own here.
+  const asked = askedWords(query);
+  const all = indexed(), first = named(query);
+  if (!asked.length) return first;
+  // A word counts as the beginning of others only where it is no word itself: "Chang", not "change".
+  const has = asked.map(word => {
+    if (all.some(one => one.title.has(word) || one.text.has(word))) return (words => words.get(word) ?? 0);
+    return words => [...words].reduce((n, [other, k]) => other.startsWith(word) ? n + k : n, 0);
+  });
+  const hits = [];
+  for (const {entry, title, length, text} of all) {
+    let score = 0, inTitle = 0;
+    const everywhere = has.every(count => {
+      const heading = count(title), below = count(text);
+      if (heading) { inTitle++; score += 20; }
+      score += 2 * Math.log2(1 + below);
+      return heading || below;
+    });
+    if (!everywhere) continue;
+    const [, worth] = KINDS[entry.kind === "page" && entry.number ? "chapter" : entry.kind];
+    score += inTitle === asked.length ? worth + 10 * Math.min(1, asked.length / length) : worth / 10;
+    hits.push([score, entry]);
+  }
+  hits.sort((a, b) => b[0] - a[0]);
+  return [...new Set([...first, ...hits.map(([, entry]) => entry)])];
+}
+
+// The words around the first one that was asked for.
+function context(entry, asked) {
+  const plain = fold(entry.text), text = plain.length === entry.text.length ? entry.text : plain;
+  const places = asked.map(word => plain.indexOf(word)).filter(place => place >= 0);
+  let start = places.length ? Math.max(0, Math.min(...places) - 70) : 0;
+  if (start) start = text.indexOf(" ", start) + 1;
+  const end = text.length > start + 190 ? text.lastIndexOf(" ", start + 190) : text.length;
+  return (start ? "… " : "") + text.slice(start, end) + (end < text.length ? " …" : "");
+}
+
+function element(name, text, className) {
+  const one = document.createElement(name);
+  if (text) one.textContent = text;
+  if (className) one.className = className;
+  return one;
+}
+
+// A line of text in which the words that were asked for stand out.
+function marked(text, asked) {
+  const line = element("p", "", "cgmm-hit-text"), plain = fold(text);
+  if (plain.length !== text.length) return Object.assign(line, {textContent: text});
+  const escaped = asked.map(word => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  let at = 0;
+  for (const found of plain.matchAll(new RegExp(`(?<![\\p{L}\\p{N}])(?:${escaped.join("|")})`, "gu"))) {
+    line.append(text.slice(at, found.index), element("mark", text.slice(found.index, at = found.index + found[0].length)));
+  }
+  line.append(text.slice(at));
+  return line;
+}
+
+function item(entry, asked) {
+  const one = element("li"), link = element("a", entry.title);
+  link.href = document.documentElement.dataset.content_root + entry.url;
+  const [kind] = KINDS[entry.kind];
+  const place = entry.kind === "page" || entry.page === entry.title ? "" : entry.page;
+  const number = entry.kind === "page" && entry.number ? `Chapter ${entry.number}` : kind;
+  one.append(link, element("span", [number, place].filter(Boolean).join(" · "), "cgmm-hit-kind"));
+  if (entry.text) one.append(marked(context(entry, asked), asked));
+  return one;
+}
+
+function show(query) {
+  const box = document.getElementById("search-results");
+  const asked = askedWords(query);
+  const hits = search(query), list = element("ol");
+  const many = hits.length === 1 ? "One place" : `${hits.length || "No"} places`;
+  const known = asked.every(word => indexed().some(one => one.title.has(word) || one.text.has(word)));
+  const how = known || !hits.length ? "for" : "with words that begin with";
+  const said = element("p", `${many} ${how} “${query}”.`);
+  said.setAttribute("role", "status");
+  if (!hits.length) said.append(" Fewer words find more; the glossary and the index list all terms.");
+  list.append(...hits.slice(0, SHOWN).map(entry => item(entry, asked)));
+  box.replaceChildren(said, list);
+  if (hits.length <= SHOWN) return;
+  const more = element("button", `Show the other ${hits.length - SHOWN}`, "btn btn-outline-primary");
+  more.addEventListener("click", () => {
+    const rest = hits.slice(SHOWN).map(entry => item(entry, asked));
+    more.remove();
+    list.append(...rest);
+    rest[0].querySelector("a").focus();
+  });
+  box.append(more);
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  const query = new URLSearchParams(location.search).get("q") ?? "";
+  const field = document.querySelector(".bd-search-container input[type=search]");
+  if (field) field.value = query;
+  if (query.trim()) show(query);
+});

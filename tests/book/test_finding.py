@@ -1,0 +1,202 @@
+"""What the search finds first, and what a link shows before it is followed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from built_book import Visit, visited
+
+FOUND = "([query, n]) => search(query).slice(0, n).map(one => one.url)"
+
+
+@pytest.fixture(scope="module")
+def results(browser, site):
+    """The page of the search, for all queries."""
+    one = Visit(browser, site)
+    one.open("search", "?q=cannot-link")
+    yield one
+    one.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("cannot-link", "book/07_cannot_links.html"),
+        ("Cannot-links", "book/07_cannot_links.html"),
+        ("normalizer normaliser", ""),
+        ("normaliser", "book/08_the_normaliser.html"),
+        ("chapter 7", "book/07_cannot_links.html"),
+        ("Theorem 7.2", "book/07_cannot_links.html#thm-7-width"),
+        ("thm. 7.2", "book/07_cannot_links.html#thm-7-width"),
+        ("Fig 7.1", "book/07_cannot_links.html#fig-7-scenes"),
+        ("equation (7.1)", "book/07_cannot_links.html#equation-eq-7-posterior"),
+        ("gibbs sampling", "book/10_gibbs_and_mean_field.html"),
+        ("log-sum-exp", "book/glossary.html#term-log-sum-exp"),
+        ("ConstrainedGaussianMixture", "book/api/mixture/ConstrainedGaussianMixture.html"),
+        ("paired_difference", "book/api/metrics.html#cgmm.metrics.paired_difference"),
+    ],
+)
+def test_what_is_found_first(results, query, first):
+    found = results.page.evaluate(FOUND, [query, 1])
+    assert found == ([first] if first else [])
+
+
+def test_what_has_a_number_is_found_by_it(results):
+    missed = results.page.evaluate(
+        """() => ENTRIES.filter(one => one.number && search(one.title.split(" (")[0])[0] !== one
+                                       && one.kind !== "page" && one.kind !== "equation")
+                        .map(one => one.title)"""
+    )
+    assert missed == []
+    equations = results.page.evaluate(
+        """() => ENTRIES.filter(one => one.kind === "equation")
+                        .map(one => [one.number, search(`eq. ${one.number}`)[0] === one])"""
+    )
+    assert len(equations) > 50
+    assert [number for number, found in equations if not found] == []
+
+
+def test_terms_and_chapters_are_found_by_their_names(results):
+    missed = results.page.evaluate(
+        """() => ENTRIES.filter(one => one.kind === "term" || one.kind === "page" && one.number)
+                        .filter(one => !search(one.title).slice(0, 6).includes(one))
+                        .map(one => one.title)"""
+    )
+    assert missed == []
+
+
+@pytest.mark.parametrize("name", [name for name in visited() if name.startswith("book/")])
+def test_a_page_is_found_by_its_words(results, site, name):
+    text = re.search(r"<h1>(.*?)<", (site / f"{name}.html").read_text(encoding="utf8"))[1]
+    words = sorted(re.findall(r"\w{4,}", text), key=len)[-3:]
+    assert f"{name}.html" in results.page.evaluate(FOUND, [" ".join(words), 8])
+
+
+def test_a_rare_word_is_found_and_no_other(results):
+    found = results.page.evaluate(FOUND, ["baguette", 99])
+    assert {url.partition("#")[0] for url in found} == {"book/01_mixtures.html"}
+
+
+def test_a_name_is_not_the_beginning_of_a_word(browser, site):
+    one = Visit(browser, site)
+    page = one.open("search")
+    assert len(page.evaluate(FOUND, ["Chang", 99])) > 20
+    page.reload()
+    page.evaluate(
+        """() => ENTRIES.push({kind: "work", title: "Chang", url: "chang", page: "", text: ""})"""
+    )
+    assert page.evaluate(FOUND, ["Chang", 99]) == ["chang"]
+    one.close()
+
+
+def test_a_hit_shows_its_kind_and_the_words_around(results):
+    page = results.page
+    assert re.fullmatch(r"\d+ places for “cannot-link”\.", page.get_by_role("status").inner_text())
+    hit = page.locator("#search-results li").nth(1)
+    assert hit.locator(".cgmm-hit-kind").inner_text() == "Term · Glossary"
+    assert "different assignments" in hit.locator(".cgmm-hit-text").inner_text()
+    shown = page.locator("#search-results li").count()
+    page.get_by_role("button", name="Show the other").click()
+    assert page.locator("#search-results li").count() > shown
+    assert not results.complaints, "\n".join(results.complaints)
+
+
+def test_every_hit_leads_somewhere(results, site):
+    urls = results.page.evaluate("() => ENTRIES.map(one => one.url)")
+    pages = {url.partition("#")[0] for url in urls}
+    assert len(urls) > 1000
+    assert {f"{name}.html" for name in visited() if name.startswith("book/")} <= pages
+    for page in pages:
+        text = (site / page).read_text(encoding="utf8")
+        anchors = set(re.findall(r'\bid="([^"]+)"', text))
+        assert {a for url in urls for p, _, a in [url.partition("#")] if p == page and a} <= anchors
+
+
+# ---------------------------------------------------------------------------- previews
+
+
+PREVIEW = "#cgmm-preview:not([hidden])"
+LEADS = {
+    "#thm-7-width": "Theorem 7.2",
+    "#equation-eq-7-posterior": "(7.1)",
+    "#fig-7-scenes": "Fig. 7.1 Twelve scenes",
+    "glossary.html#term-must-link": "must-link",
+    "bibliography.html#": "Computing Gaussian mixture models",
+}
+
+
+@pytest.fixture(scope="module")
+def chapter(browser, site):
+    one = Visit(browser, site)
+    one.open("book/07_cannot_links")
+    yield one
+    one.close()
+
+
+def link(page, address):
+    return page.locator(f".bd-article a[href^='{address}']:not(.headerlink):visible").first
+
+
+@pytest.mark.parametrize("address", LEADS)
+def test_a_link_shows_what_it_leads_to(chapter, address):
+    page = chapter.page
+    page.mouse.move(0, 0)
+    link(page, address).hover()
+    shown = page.locator(PREVIEW)
+    shown.wait_for()
+    assert LEADS[address] in " ".join(shown.inner_text().split())
+    assert "\\" not in shown.inner_text()
+    assert shown.locator("mjx-merror, a, button, [id]").count() == 0
+    if address.startswith("#equation"):
+        assert shown.locator("mjx-container").count() == 1
+    for image in shown.locator("img").all():
+        assert image.evaluate("one => one.decode().then(() => one.naturalWidth)") > 100
+    inside = shown.evaluate(
+        """one => { const box = one.getBoundingClientRect();
+             const column = one.parentElement.getBoundingClientRect();
+             return box.left >= column.left - 1 && box.right <= column.right + 1; }"""
+    )
+    assert inside
+    # The mouse may go there, and Escape takes it away (WCAG 1.4.13).
+    shown.hover()
+    page.wait_for_timeout(500)
+    assert shown.is_visible()
+    page.keyboard.press("Escape")
+    assert page.locator(PREVIEW).count() == 0
+    assert not chapter.complaints, "\n".join(chapter.complaints)
+
+
+def test_the_keyboard_shows_it_too(chapter):
+    page = chapter.page
+    page.mouse.move(0, 0)
+    one = link(page, "#thm-7-width")
+    # As Tab does: the focus is visible after a key.
+    page.keyboard.press("Tab")
+    one.focus()
+    page.locator(PREVIEW).wait_for()
+    assert one.get_attribute("aria-describedby") == "cgmm-preview"
+    page.keyboard.press("Tab")
+    page.locator(PREVIEW).wait_for(state="detached")
+    assert one.get_attribute("aria-describedby") is None
+
+
+def test_a_tap_follows_the_link(visit):
+    page = visit(
+        "book/07_cannot_links", has_touch=True, viewport={"width": 390, "height": 800}
+    ).page
+    link(page, "#thm-7-width").tap()
+    page.wait_for_function("location.hash === '#thm-7-width'")
+    page.wait_for_timeout(400)
+    assert page.locator(PREVIEW).count() == 0
+
+
+def test_a_preview_can_be_read_in_the_dark(visit):
+    page = visit("book/07_cannot_links", color_scheme="dark").page
+    link(page, "#thm-7-width").hover()
+    page.locator(PREVIEW).wait_for()
+    colours = page.locator(PREVIEW).evaluate(
+        "one => [getComputedStyle(one).color, getComputedStyle(one).backgroundColor]"
+    )
+    text, ground = (sum(map(int, re.findall(r"\d+", colour)[:3])) / 3 for colour in colours)
+    assert text > 180 > 60 > ground
