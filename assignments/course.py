@@ -8,6 +8,10 @@
         enter the points of open questions; nothing is run
     python course.py try [NAME ...] [--seed WORD]
         grade the right solution and every named mistake, and print which check caught what
+    python course.py exam [QUESTION ...] [--out DIR]
+        print questions of the exam bank, and their keys (a chapter's number means all of its)
+    python course.py key [NAME ...] [--seed WORD] [--out DIR]
+        print solutions, numbers, points and rubrics of assignments
 
 ``--seed`` is a word, for example the name of the term: it makes all random numbers of the
 assignments, so another word gives another course with other numbers.
@@ -20,6 +24,7 @@ import os
 import sys
 from pathlib import Path
 
+import papers
 from box import NAMESPACES
 from collect import find_submissions
 from examine import Row
@@ -44,7 +49,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = parser.add_subparsers(required=True, metavar="release | grade | mark | try")
+    commands = parser.add_subparsers(
+        required=True, metavar="release | grade | mark | try | exam | key"
+    )
     release = commands.add_parser("release", help="write the student versions")
     release.add_argument("names", nargs="*", metavar="NAME", help="default: all")
     release.add_argument("--out", type=Path, default=Path("release"), help="default: release")
@@ -66,7 +73,17 @@ def _parser() -> argparse.ArgumentParser:
     attempt = commands.add_parser("try", help="grade the right solution and the named mistakes")
     attempt.add_argument("names", nargs="*", metavar="NAME", help="default: all")
     attempt.set_defaults(run=_try)
-    for command in (release, grade, attempt):
+    exam = commands.add_parser("exam", help="print an exam and its key")
+    exam.add_argument(
+        "questions", nargs="*", metavar="QUESTION", help="06-votes, or 06; default: all"
+    )
+    exam.set_defaults(run=_exam)
+    key = commands.add_parser("key", help="print the key of assignments")
+    key.add_argument("names", nargs="*", metavar="NAME", help="default: all")
+    key.set_defaults(run=_key)
+    for command in (exam, key):
+        command.add_argument("--out", type=Path, default=Path("papers"), help="default: papers")
+    for command in (release, grade, attempt, key):
         command.add_argument("--seed", metavar="WORD", help="default: as the sources have it")
     return parser
 
@@ -139,6 +156,27 @@ def _try(options: argparse.Namespace) -> int:
         complaints += [f"{name}: {fault}" for fault in faults(name, rows)]
     print("\n".join(complaints) or "Every check does what it is there for.")
     return 1 if complaints else 0
+
+
+def _exam(options: argparse.Namespace) -> int:
+    questions = papers.chosen(options.questions)
+    sheets = {
+        "exam": papers.exam(questions, key=False),
+        "exam_key": papers.exam(questions, key=True),
+    }
+    return _printed(sheets, options.out)
+
+
+def _key(options: argparse.Namespace) -> int:
+    wanted = options.names or names()
+    sheets = {f"key_{name}": papers.assignment_key(name, options.seed) for name in wanted}
+    return _printed(sheets, options.out)
+
+
+def _printed(sheets: dict[str, str], out: Path) -> int:
+    for path in papers.write_papers(sheets, out):
+        print(path)
+    return 0
 
 
 def table(rows: list[Row]) -> str:

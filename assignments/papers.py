@@ -1,0 +1,205 @@
+"""Papers to print: exams and their keys from the bank in exam/, keys of the assignments, projects.
+
+A question's numbers are not typed into its key: ``<<name:.2f>>`` stands there, and the question's
+own ``compute``, run with the primer, says what that is and asserts it in a second way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import io
+import itertools
+import re
+import sys
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from nbgrader.utils import is_grade, is_solution
+from sources import HERE, grade_id, source
+
+from cgmm import primer
+
+FILLED = re.compile(r"<<(.+?)(?::([-+.\d]*[a-z]))?>>")
+STYLE = """
+@page { size: A4; margin: 18mm; }
+body { max-width: 46rem; margin: 0 auto; padding: 1rem; font: 11pt/1.45 Georgia, serif; }
+h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin: 1.6em 0 0.3em; }
+section { break-inside: avoid; } section.long { break-inside: auto; }
+pre { background: #f4f4f4; padding: 0.6em; font-size: 0.82em; white-space: pre-wrap; }
+table { border-collapse: collapse; margin: 0.6em 0; font-size: 0.95em; }
+th, td { padding: 0.2em 0.7em; text-align: left; vertical-align: top; }
+td { border-top: 1px solid #bbb; }
+.key { border-left: 3px solid #0b4f79; padding-left: 0.8em; margin: 0.6em 0; }
+.room { height: 7rem; }
+"""
+
+
+class Question(NamedTuple):
+    """A question of the bank, its numbers filled in; texts are Markdown."""
+
+    id: str
+    title: str
+    minutes: int
+    points: int
+    text: str
+    key: str
+    rubric: list[dict]
+    misconceptions: list[dict]
+
+
+def bank() -> list[Question]:
+    """All questions, in the order of the chapters."""
+    paths = sorted(HERE.glob("exam/*.toml"))
+    return [
+        _filled(entry)
+        for path in paths
+        for entry in tomllib.loads(path.read_text(encoding="utf8"))["question"]
+    ]
+
+
+def _filled(entry: dict) -> Question:
+    space = {"np": np, "primer": primer, "itertools": itertools}
+    code = entry.pop("compute")
+    try:
+        exec(compile(code, entry["id"], "exec"), space)
+        wrong = [one | {"answer": fill(one["answer"], space)} for one in entry["misconceptions"]]
+        return Question(**entry | {"key": fill(entry["key"], space), "misconceptions": wrong})
+    except Exception as error:
+        error.add_note(f"in the question {entry['id']} of the exam bank")
+        raise
+
+
+def fill(text: str, space: dict) -> str:
+    """Put values where a text says ``<<expression:format>>``."""
+    return FILLED.sub(lambda match: _shown(eval(match[1], space), match[2] or ""), text)
+
+
+def _shown(value: object, form: str) -> str:
+    return format(value, form).replace("-", "−") if form else str(value)
+
+
+def chosen(ids: list[str]) -> list[Question]:
+    """Questions by their ids, or whole chapters by their numbers; all if there are none."""
+    everything = bank()
+    found = [q for one in ids for q in everything if one in (q.id, q.id[:2])]
+    for one in ids:
+        if not any(one in (q.id, q.id[:2]) for q in found):
+            known = ", ".join(q.id for q in everything)
+            raise ValueError(f"the exam bank has no question {one!r}; there are {known}.")
+    return found if ids else everything
+
+
+def exam(questions: list[Question], *, key: bool) -> str:
+    """HTML of an exam, with keys and rubrics or with room for answers."""
+    minutes, points = (sum(q[field] for q in questions) for field in (2, 3))
+    head = "Key and rubrics" if key else "Name: ______________________________"
+    parts = [f"<h1>Examination</h1><p>{len(questions)} questions, {minutes} minutes, "
+             f"{points} points. {head}</p>"]  # fmt: skip
+    for number, question in enumerate(questions, start=1):
+        title = f"{number}. {question.title} ({question.points} points, {question.minutes} minutes)"
+        after = _answer(question) if key else '<div class="room"></div>'
+        parts.append(_section(title, _markdown(question.text) + after))
+    return "\n".join(parts)
+
+
+def _answer(question: Question) -> str:
+    rubric = [f"| {line['points']} | {line['what']} |" for line in question.rubric]
+    errors = [f"| {line['answer']} | {line['is']} | {line['points']} |"
+              for line in question.misconceptions]  # fmt: skip
+    table = "\n".join(["| points | for |", "|---|---|", *rubric])
+    wrong = "\n".join(["| answer | misconception | points of its part |", "|---|---|---|", *errors])
+    shown = _markdown(f"{question.key}\n\n{table}\n\n{wrong}")
+    return f'<p>({question.id})</p><div class="key">{shown}</div>'
+
+
+def _section(title: str, content: str, kind: str = "") -> str:
+    mark = f' class="{kind}"' if kind else ""
+    return f"<section{mark}><h2>{html.escape(title)}</h2>{content}</section>"
+
+
+def _markdown(text: str) -> str:
+    return _typeset().markdown(text)
+
+
+def _typeset():
+    """The project's tool that sets formulas and prints, which needs its folder and a browser."""
+    tools = str(HERE.parent / "tools")
+    if tools not in sys.path:
+        sys.path.append(tools)
+    try:
+        import typeset
+    except ImportError as error:
+        raise ValueError(
+            f"papers need the project's tools and its test requirements: {error}"
+        ) from None
+    return typeset
+
+
+# -------------------------------------------------------------------------- assignments
+
+
+def assignment_key(name: str, seed: str | None = None) -> str:
+    """HTML of an assignment's solutions, points and rubric, with the numbers of a course."""
+    notebook, space = source(name, seed), {"__name__": "__main__"}
+    title = re.search(r"^# (.+)$", notebook.cells[0].source, re.MULTILINE)[1]
+    parts = [f"<h1>{_markdown(title)}</h1><p>Key, with the numbers of the seed "
+             f"“{html.escape(seed or 'autumn')}”.</p>"]  # fmt: skip
+    heading = ""
+    for cell in notebook.cells:
+        task = grade_id(cell)
+        if cell.cell_type == "markdown" and (found := re.match(r"## (.+)", cell.source)):
+            heading = found[1]
+        if cell.cell_type == "code" and task and not is_grade(cell):
+            parts.append(_solved(cell, task, heading, space))
+        elif is_grade(cell) and is_solution(cell):
+            rubric = _markdown(rubrics()[name[:2]])
+            answer = _markdown(_without_markers(cell.source))
+            parts.append(_section(heading, f'{answer}<div class="key">{rubric}</div>', "long"))
+        elif is_grade(cell):
+            what = cell.source.partition("\n")[0].lstrip("# ")
+            parts.append(f"<p><b>{task}</b>, {cell.metadata.nbgrader.points:g}: "
+                         f"{html.escape(what)}</p>")  # fmt: skip
+    return "\n".join(parts)
+
+
+def _solved(cell, task: str, heading: str, space: dict) -> str:
+    """A solution, or the numbers that a course was given, and what they come to."""
+    known = set(space)
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        exec(_without_markers(cell.source), space)
+    code = html.escape(_without_markers(cell.source).strip())
+    if task == "setup":
+        return ""
+    if task.endswith("numbers"):
+        return f"<p><b>Given</b>: {html.escape(said.getvalue().strip())}</p>"
+    values = {key: value for key, value in space.items() if key not in known and task == "task-1"}
+    results = "".join(f"{key} = {value}\n" for key, value in values.items() if not callable(value))
+    shown = f"<pre>{html.escape(results.strip())}</pre>" if results else ""
+    return _section(heading, f"<pre>{code}</pre>{shown}")
+
+
+def _without_markers(text: str) -> str:
+    return re.sub(r"^ *### (BEGIN|END) SOLUTION\n?", "", text, flags=re.MULTILINE)
+
+
+def rubrics() -> dict[str, str]:
+    """The rubric of each assignment's open question, by the assignment's number."""
+    text = (HERE / "RUBRICS.md").read_text(encoding="utf8")
+    parts = re.split(r"^## (\d+),.*\n", text, flags=re.MULTILINE)
+    return {f"{int(n):02}": part for n, part in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+# ------------------------------------------------------------------------------- printing
+
+
+def write_papers(papers: dict[str, str], out: Path) -> list[Path]:
+    """Write HTML pages that need nothing else, and print each to PDF."""
+    typeset = _typeset()
+    with typeset.browser_page() as page:
+        for name, body in papers.items():
+            typeset.typeset(page, name, STYLE, body, out / f"{name}.html")
+            typeset.print_pdf(page, out / f"{name}.pdf")
+    return [out / f"{name}.pdf" for name in papers]

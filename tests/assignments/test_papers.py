@@ -1,0 +1,94 @@
+"""The exam bank: every number in a key is computed, and papers give nothing away."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import papers
+import pytest
+import sources
+
+PATHS = sorted((sources.HERE / "exam").glob("*.toml"))
+ENTRIES = {entry["id"]: entry for path in PATHS
+           for entry in tomllib.loads(path.read_text(encoding="utf8"))["question"]}  # fmt: skip
+CHAPTERS = {path.stem for path in (sources.HERE.parent / "book").glob("[0-9][0-9]_*.ipynb")}
+DECIMAL = re.compile(r"\d+\.\d+")
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return {question.id: question for question in papers.bank()}
+
+
+def test_thirty_questions_or_more_two_or_three_a_chapter(bank):
+    assert {path.stem for path in PATHS} <= CHAPTERS
+    per_chapter = [question[:2] for question in bank]
+    assert len(bank) == len(ENTRIES) >= 30
+    assert {
+        n: per_chapter.count(n) for n in per_chapter if not 2 <= per_chapter.count(n) <= 3
+    } == {}
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+class TestQuestion:
+    def test_its_key_is_computed_and_asserted(self, name, bank):
+        entry, question = ENTRIES[name], bank[name]
+        assert entry["compute"].count("assert ") >= 1
+        typed = papers.FILLED.sub("", entry["key"])
+        # A decimal that stands in a key is given in the question, or computed.
+        assert set(DECIMAL.findall(typed)) <= set(DECIMAL.findall(entry["text"]))
+        assert "<<" not in question.key + str(question.misconceptions)
+        assert papers.FILLED.search(entry["key"])
+
+    def test_its_points_add_up_and_it_takes_five_to_fifteen_minutes(self, name, bank):
+        question = bank[name]
+        assert sum(line["points"] for line in question.rubric) == question.points
+        assert 5 <= question.minutes <= 15
+        assert len(question.misconceptions) >= 2
+        assert all(line["is"].endswith((".", ")")) for line in question.misconceptions)
+        assert all(0 <= line["points"] < question.points for line in question.misconceptions)
+
+
+def test_a_wrong_number_ends_with_the_name_of_its_question():
+    entry = dict(ENTRIES["06-votes"])
+    entry["compute"] = entry["compute"].replace("3 / 4", "3 / 5")
+    with pytest.raises(AssertionError) as caught:
+        papers._filled(entry)
+    assert caught.value.__notes__ == ["in the question 06-votes of the exam bank"]
+
+
+def test_an_exam_is_chosen_by_questions_and_chapters():
+    assert [q.id for q in papers.chosen(["09-pair", "06"])] == [
+        "09-pair", "06-votes", "06-weights", "06-scatter"]  # fmt: skip
+    with pytest.raises(ValueError, match="has no question '99'; there are 01-boundary"):
+        papers.chosen(["99"])
+
+
+def test_the_students_sheet_holds_no_key(bank):
+    sheet = papers.exam(list(bank.values()), key=False)
+    assert "misconception" not in sheet
+    assert 'class="key"' not in sheet
+    assert papers.exam(list(bank.values()), key=True).count('class="key"') == len(bank)
+
+
+@pytest.mark.parametrize("name", sources.names())
+def test_the_key_of_an_assignment_has_numbers_solutions_points_and_rubric(name):
+    page, other = papers.assignment_key(name), papers.assignment_key(name, "spring")
+    assert page != other
+    for part in ("<b>Given</b>", "Full", "<pre>", "<b>check-1-"):
+        assert part in page
+    assert "SOLUTION" not in page
+    points = [float(n) for n in re.findall(r"<b>check-[^<]+</b>, ([\d.]+):", page)]
+    assert sum(points) in (16, 17)  # and 4 or 3 for the open question
+
+
+def test_papers_are_printed_and_need_nothing_else(chromium_path, tmp_path):
+    sheets = {"exam": papers.exam(papers.chosen(["06"]), key=True)}
+    (path,) = papers.write_papers(sheets, tmp_path)
+    assert path.read_bytes().startswith(b"%PDF")
+    text = path.with_suffix(".html").read_text(encoding="utf8")
+    assert "<script" not in text
+    assert re.findall(r"(?:src|href)=\"(?!#)|url\((?!#)", text) == []
+    assert text.count("<mjx-container") > 10
+    assert not re.search(r"\\[(\[]|\$", re.sub(r"<[^>]*>", "", text.partition("</head>")[2]))
