@@ -3,7 +3,7 @@
 A relation that is wrong contradicts the fit. But it has also pulled at the fit, so it must not
 testify for itself: what counts is the posterior log-odds that its two points belong together, *less
 its own weight*. A weight enters these log-odds as a summand, so that taking a relation out costs no
-second network: one engine, asked K times with some nodes held fixed, judges all relations at once.
+second network: all relations are judged in one.
 Chapter 14.
 
 =======  ==================================================================
@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
+from cgmm.inference.pair_sums import pair_sums
 from cgmm.mixture import Parameters, node_unaries
 from cgmm.network import Graph, Infer, SideInformation, connected_components
 from cgmm.numerics import FloatArray, IntArray, check_pairs
@@ -215,8 +216,7 @@ def log_odds_together(infer: Infer, unary: FloatArray, graph: Graph, pairs: IntA
     graph : Graph
         The network; it says which nodes can be held fixed at the same time.
     pairs : (P, 2) int array
-        Any two nodes each, tied by an edge or not. A million take a second where components are
-        small; where one is large, K calls of the engine for each node of it that has to be held.
+        Any two nodes each, tied by an edge or not.
 
     Returns
     -------
@@ -228,6 +228,11 @@ def log_odds_together(infer: Infer, unary: FloatArray, graph: Graph, pairs: IntA
     ``p(z_a = z_b) = Σ_k p(z_a = k) p(z_b = k | z_a = k)``. Sums over what differs are taken as
     such, not as one minus the rest, so that both tails keep their digits.
 
+    A million pairs take a second where components are small. The many pairs of a large component
+    are found together by one clique tree, where the engine is exact and the tables fit into memory
+    (:mod:`cgmm.inference.pair_tree`); else it takes K calls of the engine for each node that has to
+    be held.
+
     Examples
     --------
     >>> from cgmm.inference import ENGINES
@@ -236,23 +241,15 @@ def log_odds_together(infer: Infer, unary: FloatArray, graph: Graph, pairs: IntA
     >>> log_odds_together(infer, np.zeros((3, 2)), graph, np.array([[0, 1], [0, 2]])).round(4)
     array([2.   , 1.325])
     """
-    p, of_node = infer(unary).nodes, connected_components(graph)
+    p, _, exact, _ = infer(unary)
+    same, apart, found = pair_sums(graph, unary, p, pairs, exact=exact)
     a, b = _often_first(pairs).T
-    same, apart = (a == b).astype(float), np.zeros(len(pairs))
-
-    def add(now: IntArray, k: int, given_k: FloatArray) -> None:
-        """p(z_a = k), times what is then believed of b."""
-        others = np.delete(given_k, k, axis=1).sum(axis=1)
-        same[now] += p[a[now], k] * given_k[b[now], k]
-        apart[now] += p[a[now], k] * others[b[now]]
-
-    tied = of_node[a] == of_node[b]
-    for k in range(unary.shape[1]):
-        add(np.flatnonzero(~tied), k, p)
-    for now in _rounds(of_node, a, np.flatnonzero(tied & (a != b))):
+    for now in _rounds(connected_components(graph), a, np.flatnonzero(~found)):
         for k in range(unary.shape[1]):
-            held = a[now][p[a[now], k] > 0]
-            add(now, k, infer(_held(unary, held, k)).nodes)
+            given_k = infer(_held(unary, a[now][p[a[now], k] > 0], k)).nodes[b[now]]
+            # p(z_a = k), times what is then believed of b
+            same[now] += p[a[now], k] * given_k[:, k]
+            apart[now] += p[a[now], k] * np.delete(given_k, k, axis=1).sum(axis=1)
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(same) - np.log(apart))
 

@@ -97,18 +97,47 @@ def test_nodes_of_different_components_are_held_at_once():
 
 def test_of_each_pair_that_end_is_held_which_more_pairs_name():
     calls = []
-    star = np.column_stack([np.arange(9), np.full(9, 9)])
-    graph = Graph(10, star, np.ones(9))
+    star = np.column_stack([np.arange(7), np.full(7, 7)])
+    graph = Graph(8, star, np.ones(7))
     engine = AUTO(graph)
 
     def counted(unary):
         calls.append(1)
         return engine(unary)
 
-    found = log_odds_together(counted, np.zeros((10, 3)), graph, star)
+    found = log_odds_together(counted, np.zeros((8, 3)), graph, star)
     # One leaf more or less changes nothing: p(same) : p(apart) = e : 2.
     np.testing.assert_allclose(found, 1 - np.log(2), atol=1e-12)
     assert len(calls) == 1 + 3
+
+
+def test_pairs_of_a_large_component_take_one_call_of_the_engine():
+    calls = []
+    ring = np.column_stack([np.arange(200), np.roll(np.arange(200), -1)])
+    graph = Graph(200, ring, np.ones(200))
+    engine = AUTO(graph)
+
+    def counted(unary):
+        calls.append(1)
+        return engine(unary)
+
+    found = log_odds_together(counted, np.zeros((200, 3)), graph, ring)
+    # Of a ring of equal weights: transfer matrix 1 + (e - 1) I has eigenvalues e + 2 and e - 1.
+    first, second = np.e + 2, np.e - 1
+    same = np.e * (first**199 + 2 * second**199) / (first**200 + 2 * second**200)
+    np.testing.assert_allclose(found, np.log(same / (1 - same)), atol=1e-12)
+    assert len(calls) == 1
+
+
+def test_what_an_approximate_engine_says_is_not_mixed_with_what_is_exact():
+    rng = np.random.default_rng(0)
+    ring = np.column_stack([np.arange(12), np.roll(np.arange(12), -1)])
+    graph, unary = Graph(12, ring, rng.normal(size=12)), rng.normal(size=(12, 2))
+    loopy = ENGINES["belief_propagation"](graph)
+    found = log_odds_together(loopy, unary, graph, ring)
+    exact = log_odds_together(AUTO(graph), unary, graph, ring)
+    assert loopy(unary).exact is False
+    assert np.abs(found - exact).max() > 1e-9
 
 
 # ---------------------------------------------------------------------------- pairs of points

@@ -46,8 +46,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "scenarios": {"numerics"},
     "metrics": {"numerics"},
     "datasets": BASE | {"mixture"},
-    "diagnose": BASE | {"mixture"},
-    "decide": BASE | {"mixture", "diagnose"},
+    "diagnose": BASE | {"inference", "mixture"},
+    "decide": BASE | {"inference", "mixture", "diagnose"},
     "plot": {"numerics", "mixture"},
     # A live figure starts from parameters and fits what the hand has left.
     "explore": {"numerics", "network", "mixture", "plot"},
