@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import importlib.util
+import itertools
 import re
 import subprocess
 import sys
@@ -22,7 +23,8 @@ STORED = ROOT / "book" / "_data" / "benchmarks"
 if not SCRIPTS.is_dir():
     pytest.skip("an installed package is tested: no measurements", allow_module_level=True)
 
-HELPERS = {"common", "metric_learn_peer"}
+# Not a measurement: helpers, and an experiment of a chapter, which has a test of its own.
+HELPERS = {"common", "metric_learn_peer", "asking"}
 BENCHMARKS = sorted(path.stem for path in SCRIPTS.glob("*.py") if path.stem not in HELPERS)
 COLUMNS = ["benchmark", "case", "size", "method", "repetition", "seconds"]
 # What the stored files must have been measured with.
@@ -145,6 +147,33 @@ def test_a_script_without_its_peer_says_so_and_measures_cgmm(benchmark, tmp_path
     rows = read(tmp_path / f"{benchmark}.csv")
     assert rows
     assert all(row["method"].startswith("cgmm") for row in rows)
+
+
+def test_the_experiment_on_asking_takes_up_what_is_missing(tmp_path, load, monkeypatch):
+    path = tmp_path / "answers.csv"
+    monkeypatch.setattr(sys, "argv", ["asking", "--smoke", "--results", str(path)])
+    asking = load("asking")
+    asking.main()
+    rows, text = read(path), path.read_text(encoding="utf8")
+    assert tuple(rows[0]) == asking.COLUMNS
+    assert {row["strategy"] for row in rows} == set(asking.STRATEGIES)
+    assert {row["answers"] for row in rows} == {"0", "10", "20"}
+    # Without an answer all strategies have the same fit.
+    assert len({row["ari"] for row in rows if row["answers"] == "0"}) == 1
+    path.write_text("".join(text.splitlines(keepends=True)[:-3]), encoding="utf8")
+    asking.main()
+    assert path.read_text(encoding="utf8") == text
+
+
+def test_the_stored_curves_are_whole(load):
+    asking = load("asking")
+    rows = read(asking.FILE)
+    assert tuple(rows[0]) == asking.COLUMNS
+    found = {(r["dataset"], r["strategy"], r["draw"], r["answers"]) for r in rows}
+    datasets, draws = {r["dataset"] for r in rows}, {r["draw"] for r in rows}
+    answers = {r["answers"] for r in rows}
+    assert found == set(itertools.product(datasets, asking.STRATEGIES, draws, answers))
+    assert len(found) == len(rows)
 
 
 # ----------------------------------------------------------------------------- common
