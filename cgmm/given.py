@@ -147,7 +147,7 @@ def explain_missing(X: Any) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        if "Input X contains NaN" not in str(error):
+        if "Input X contains NaN." not in str(error):
             raise
         raise ValueError(f"Input X contains NaN{_where_missing(X)}. {ON_MISSING}") from None
 

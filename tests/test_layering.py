@@ -90,6 +90,8 @@ SKLEARN = {
 LIBRARIES: dict[str, set[str]] = {
     **{name: {"sklearn"} for name in SKLEARN},
     "mixture.threads": {"joblib", "threadpoolctl"},
+    "mixture.chunks": {"dask"},
+    "mixture.partitions": {"dask"},
     "replicate": {"sklearn", "joblib", "threadpoolctl", "distributed", "matplotlib"},
     "plot": {"matplotlib", "cycler", "matplotlib_inline"},
     "explore": {"matplotlib", "ipywidgets", "anywidget", "traitlets", "PIL"},

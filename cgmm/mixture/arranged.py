@@ -21,11 +21,16 @@ import numpy as np
 from scipy.sparse import issparse
 
 from cgmm.mixture.loop import Points
+from cgmm.mixture.threads import Over
 from cgmm.network import Graph, Infer, Marginals, NetworkError, SideInformation, edgeless
 from cgmm.numerics import FloatArray, IntArray, cut, log_normalise
 
 # Chunklets are added up member by member: beyond so many, a step each costs more than it saves.
 LARGEST_RUN = 64
+
+Answer = tuple[FloatArray | None, IntArray]
+"""(N, K) what is said of each point, if that is kept; and (N,) the largest of each row."""
+
 
 Result = TypeVar("Result")
 
@@ -36,6 +41,8 @@ def named_as_points(side: SideInformation) -> Iterator[None]:
     try:
         yield
     except NetworkError as error:
+        if error.noun == "point":
+            raise
         raise error.renamed(side.first_points, "point") from None
 
 
@@ -79,22 +86,25 @@ class Arranged(NamedTuple):
     """The engine's function."""
     height: int
     """How many points fit the cache."""
+    over: Over
+    """Who works on the blocks: ``map``, or what does the same in threads."""
 
     @classmethod
     def of(
         cls, X: Points, side: SideInformation, at_work: Callable[[Graph], Infer], height: int,
-        *, whole: bool = False,
+        *, whole: bool = False, over: Over = map, apart: bool = False,
     ) -> Arranged:  # fmt: skip
         """Cut into blocks of ``height`` points, or leave ``whole`` what an engine wants so.
 
         ``at_work`` makes functions of graphs. Memory for a copy of the points is taken only where
-        chunklets or edges tie some.
+        chunklets or edges tie some. What fits into one block goes to the engine as it is, unless
+        nodes without edges are to be kept ``apart`` for their names in errors.
         """
-        if (whole or X.shape[0] <= height) and side.power is None:
-            return cls(X, X, side, None, None, [None], side, at_work(side.graph), height)
+        if (whole or (X.shape[0] <= height and not apart)) and side.power is None:
+            return cls(X, X, side, None, None, [None], side, at_work(side.graph), height, over)
         if side.is_trivial:
             cuts = _cuts([(1, X.shape[0])], height)
-            return cls(X, X, side, None, None, list(cuts), side, at_work(side.graph), height)
+            return cls(X, X, side, None, None, list(cuts), side, at_work(side.graph), height, over)
         tied, sizes = np.zeros(side.n_nodes, dtype=bool), np.bincount(side.node_of)
         tied[side.graph.edges] = True
         nodes = np.lexsort((sizes, tied))
@@ -107,11 +117,36 @@ class Arranged(NamedTuple):
         if not isinstance(X, np.memmap):
             rows = X[order] if issparse(X) else np.take(X.T, order, axis=1).T
         if not tied.any():
-            return cls(rows, X, side, order, nodes, list(cuts), side, at_work(side.graph), height)
+            return cls(
+                rows, X, side, order, nodes, list(cuts), side, at_work(side.graph), height, over
+            )
         asked = side.restrict(order[-sizes[tied].sum() :])
         asked = asked._replace(multiplicity=side.multiplicity[nodes[-tied.sum() :]])
         infer = _named(at_work, asked.graph, nodes[-tied.sum() :])
-        return cls(rows, X, side, order, nodes, [None, *cuts], asked, infer, height)
+        return cls(rows, X, side, order, nodes, [None, *cuts], asked, infer, height, over)
+
+    @property
+    def extent(self) -> Points:
+        """The points: they reach as far as they do."""
+        return self.X
+
+    def each(self, of_block: Callable[[Arranged, Cut | None], Result]) -> Iterable[Result]:
+        """What a function says of each block, in their order."""
+        return self.over(partial(of_block, self), self.cuts)
+
+    def answer(
+        self, of_block: Callable[..., tuple[slice | IntArray, FloatArray]], n_components: int,
+        keep: bool,
+    ) -> Answer:  # fmt: skip
+        """What a function says of the points of each block, at the places where they were given."""
+        n_points = self.X.shape[0]
+        largest = np.empty(n_points, dtype=np.intp)
+        kept = np.empty((n_components, n_points)).T if keep else None
+        for places, found in self.each(of_block):
+            largest[places] = found.argmax(axis=1)
+            if kept is not None:
+                kept[places] = found
+        return kept, largest
 
     def block(self, place: Cut | None) -> Block:
         """The points of a cut."""

@@ -7,6 +7,7 @@ the network of what is known, puts an engine to it, runs EM and answers for new 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self
@@ -20,13 +21,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from cgmm.given import explain_missing
 from cgmm.inference import ENGINES
-from cgmm.inference.gibbs import Chains
+from cgmm.inference.best_assignment import Assignment
 from cgmm.mixture.arranged import named_as_points
+from cgmm.mixture.chunks import Chunks
 from cgmm.mixture.criteria import InformationCriteria
 from cgmm.mixture.fold import fold
 from cgmm.mixture.gaussian_checks import check_sample_weight
 from cgmm.mixture.loop import FamilyPooling, Points, e_step
 from cgmm.mixture.mixing import warn_about_chains
+from cgmm.mixture.partitions import Partitions
 from cgmm.mixture.prepare import (
     SPANNING_TREE,
     Prepared,
@@ -38,8 +41,8 @@ from cgmm.mixture.prepare import (
 from cgmm.mixture.reports import Answered, answers_of, say_last_words
 from cgmm.mixture.runs import Run, best_of, follow, warn_about
 from cgmm.mixture.seeding import Rng
-from cgmm.mixture.threads import workers
-from cgmm.mixture.tryouts import most_promising
+from cgmm.mixture.threads import Over, workers
+from cgmm.mixture.tryouts import few_of, most_promising
 from cgmm.mixture.weights import UPDATES
 from cgmm.network import SAMPLING, ApproximationWarning, Engine, SideInformation
 from cgmm.network.misreadings import check_rows, warn_ignored
@@ -94,7 +97,7 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
     # ------------------------------------------------------------------ the family
 
     @abstractmethod
-    def _read(self, X: ArrayLike) -> Points:
+    def _read(self, X: ArrayLike) -> Points | Chunks:
         """The training points, checked, as the family wants them."""
 
     @abstractmethod
@@ -142,8 +145,11 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : (N, D) array-like
-            The points, N ≥ K.
+        X : (N, D) array-like or dask.array
+            The points, N ≥ K. An ``np.memmap`` stays on its disk. The chunks of a dask.array stay
+            on the workers of a ``distributed.Client``, which do the work, or in this process where
+            there is none; Gaussians are fitted there, other families fetch the points. A start is
+            then made of at most 100,000 points.
         y : ignored
             Present for scikit-learn's conventions, whose searches score by it. What is known of
             classes goes to ``labels``.
@@ -210,27 +216,31 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
         with (
             named_as_points(side), WarnedOnce(ApproximationWarning), workers(self.n_jobs) as over,
         ):  # fmt: skip
-            prepared = prepare(side, self.inference, engine, self.weights, self.n_components)
             pool, options = self._pool(), self._options()
-            data = prepared.arrange(X, pool.height(self.n_components, X.shape[1]))
+            at_work = partial(self._at_work, engine, pool, over)
+            prepared, data = at_work(X, side)
+            whole = not isinstance(getattr(self, "init_params", ""), str)
+            few, told = few_of(X, side, rng, whole=whole)
+            tried, tried_on = (prepared, data) if few is X else at_work(few, told)
 
             def begin(number: int) -> Any:
-                starts = self._starts(X, side, rng) if continued is None else [continued]
-                theta = most_promising(starts, data, prepared, pool, options, over)
+                starts = self._starts(few, told, rng) if continued is None else [continued]
+                theta = most_promising(starts, tried_on, tried, pool, options)
                 # An approximate engine may remember earlier calls: a new one for each run.
                 own = data if prepared.finds_best else data._replace(infer=prepared.infer())
                 return fold(
                     own, theta, pool, prepared.update_weights, options,
-                    log_z_prior=prepared.log_z_prior, over=over,
+                    log_z_prior=prepared.log_z_prior,
                 )  # fmt: skip
 
             one_run = partial(
                 follow, begin, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose,
-                rate=partial(prepared.rate, X) if self.n_init > 1 else None,
+                rate=partial(prepared.rate, data.given) if self.n_init > 1 else None,
             )  # fmt: skip
             best = best_of(one_run, self.n_init if continued is None else 1)
-            chains = prepared.chains(X, best)
-            self._store(X, prepared, best, chains)
+            chains = prepared.chains(data.given, best)
+            joint = partial(prepared.joint_labels, data.given, chains=chains)
+            self._store(prepared, best, data.joint_labels if isinstance(X, Chunks) else joint)
         # After everything is stored: the warning may be an error.
         warn_about(best, self.max_iter)
         warn_about_chains(chains)
@@ -255,13 +265,30 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
         """
         return self.fit(X, y, **known).labels_
 
-    def _store(self, X: Points, prepared: Prepared, run: Run, chains: Chains | None) -> None:
+    def _at_work(
+        self, engine: Engine, pool: FamilyPooling, over: Over, X: Points | Chunks,
+        side: SideInformation,
+    ) -> tuple[Prepared, Any]:  # fmt: skip
+        """An engine put to what is known of some points, and the points in blocks."""
+        prepared = prepare(side, self.inference, engine, self.weights, self.n_components)
+        height = pool.height(self.n_components, X.shape[1])
+        if not isinstance(X, Chunks):
+            return prepared, prepared.arrange(X, height, over)
+        apply = partial(
+            apply_engine, inference=self.inference, engine=prepared.engine,
+            n_components=self.n_components,
+        )  # fmt: skip
+        return prepared, Partitions.of(X, prepared, apply, height, verbose=self.verbose)
+
+    def _store(
+        self, prepared: Prepared, run: Run, joint_labels: Callable[[Run], Assignment]
+    ) -> None:
         # What may take long comes first: an interrupt then leaves no half of a fit.
         r, labels = run.posterior.answer(keep=self.store_responsibilities)
         say_last_words(prepared.at_work)
         exact = prepared.finds_best
         if len(prepared.graph.edges) or not exact:
-            labels, exact = prepared.joint_labels(X, run, chains)
+            labels, exact = joint_labels(run)
         self._keep(run.parameters)
         vars(self).pop("responsibilities_", None)
         if r is not None:

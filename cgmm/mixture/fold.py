@@ -4,8 +4,9 @@ The components of a network are independent, so points fall into blocks of whole
 (:mod:`cgmm.mixture.arranged`). The E-step of a block leaves its log Z, its expected counts and the
 sums that the M-step needs. All of these add, and the responsibilities of a block are forgotten
 before the next: the memory of a fit is that of its data. What is added is added in the order of
-the blocks, so that it does not matter who computed it: ``over`` is ``map``, or does the same in
-threads. Per iteration and up to rounding this is :func:`~cgmm.mixture.em`.
+the blocks, so that it does not matter who computed it: one thread after the other, several at once,
+or the workers of a cluster (:mod:`cgmm.mixture.partitions`). Per iteration and up to rounding this
+is :func:`~cgmm.mixture.em`.
 
 =====  ====================================================================
 θ      parameters; r_ik responsibilities
@@ -15,16 +16,16 @@ block  some rows of X, what is known of them, and who answers
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial, reduce
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
-from cgmm.mixture.arranged import Arranged, Cut
+from cgmm.mixture.arranged import Answer, Arranged, Cut
 from cgmm.mixture.loop import FamilyPooling, Points, Ready, Seen, node_unaries
 from cgmm.mixture.moments import Sums, added
-from cgmm.mixture.threads import Over
+from cgmm.network import SideInformation
 from cgmm.numerics import FloatArray, IntArray, cut
 
 
@@ -46,6 +47,24 @@ class Statistics(NamedTuple):
         return Statistics(self.log_z + other.log_z, counts, added(self.sums, other.sums))
 
 
+class Source(Protocol):
+    """Where the blocks of a fold are, and who works on them."""
+
+    @property
+    def extent(self) -> Points:
+        """Points that reach as far as all of them do, in every column."""
+
+    @property
+    def side(self) -> SideInformation:
+        """What is known of the points."""
+
+    def each(self, of_block: Callable[..., Any]) -> Iterable[Any]:
+        """What a function of an ``Arranged`` and the place of a block says of each, to be added."""
+
+    def answer(self, of_block: Callable[..., Any], n_components: int, keep: bool) -> Answer:
+        """What a function says of each point of a block: (B, K), kept or not, and the largest."""
+
+
 class Folded(NamedTuple):
     """What the E-steps of all blocks found out at given parameters."""
 
@@ -57,7 +76,7 @@ class Folded(NamedTuple):
     """N, each point as often as it counts."""
     kept: FloatArray | None
     """(N, K) r_ik, where one block was all."""
-    ask: Callable[[bool], tuple[FloatArray | None, IntArray]]
+    ask: Callable[[bool], Answer]
     """The answer, by asking the blocks once more."""
 
     @property
@@ -65,7 +84,7 @@ class Folded(NamedTuple):
         """(N, K) r_ik of the points as they were given."""
         return cast("FloatArray", self.answer(keep=True)[0])
 
-    def answer(self, *, keep: bool) -> tuple[FloatArray | None, IntArray]:
+    def answer(self, *, keep: bool) -> Answer:
         """Responsibilities, if they are to be kept; and (N,) the largest of each point."""
         if self.kept is None:
             return self.ask(keep)
@@ -73,49 +92,47 @@ class Folded(NamedTuple):
 
 
 def fold(
-    data: Arranged,
+    data: Source,
     parameters: Any,
     pool: FamilyPooling,
     update_weights: Callable[[FloatArray], FloatArray],
     options: dict[str, float],
     *,
     log_z_prior: Callable[[FloatArray], float],
-    over: Over = map,
 ) -> Iterator[tuple[Any, Folded]]:
     """Run EM for as long as the caller wants, block by block.
 
     Parameters
     ----------
-    data : Arranged
-        The points and what is known of them, in blocks.
+    data : Source
+        The points and what is known of them, in blocks: an
+        :class:`~cgmm.mixture.arranged.Arranged`, or several on the workers of a cluster.
     parameters : Parameters
         The start.
     pool, update_weights, options, log_z_prior
         As in :func:`~cgmm.mixture.em`.
-    over : callable, default=map
-        Applies a function to each block.
 
     Yields
     ------
     (Parameters, Folded)
         The start first; the log-evidence in the second is that of the first.
     """
-    survey, summed = pool.survey(data.X), partial(reduce, Statistics.plus)
+    survey, summed = pool.survey(data.extent), partial(reduce, Statistics.plus)
     while True:
         ready = pool.ready(parameters, survey)
-        found = summed(over(partial(statistics_of, data, ready), data.cuts))
+        found = summed(data.each(partial(statistics_of, ready)))
         log_evidence = found.log_z - log_z_prior(parameters.weights)
-        ask = partial(answer_of, data, ready, over)
+        ask = partial(data.answer, partial(responsibilities_of, ready), len(parameters.weights))
         counts, n_points = found.expected_counts, data.side.n_points
         yield parameters, Folded(counts, log_evidence, n_points, found.kept, ask)
         moved, closer = ready.maximise(found.sums, **options)
         if closer is not None:
-            found = summed(over(partial(statistics_of, data, closer), data.cuts))
+            found = summed(data.each(partial(statistics_of, closer)))
             moved, _ = closer.maximise(found.sums, **options)
         parameters = moved.with_weights(update_weights(counts))
 
 
-def statistics_of(data: Arranged, ready: Ready, place: Cut | None) -> Statistics:
+def statistics_of(ready: Ready, data: Arranged, place: Cut | None) -> Statistics:
     """The E-step of one block, and the sums that its responsibilities make."""
     X, side, infer, _, weights = data.block(place)
     seen = look_at(X, ready, data.height)
@@ -127,24 +144,13 @@ def statistics_of(data: Arranged, ready: Ready, place: Cut | None) -> Statistics
     return Statistics(log_z, counts @ nodes, sums, kept)
 
 
-def answer_of(
-    data: Arranged, ready: Ready, over: Over, keep: bool
-) -> tuple[FloatArray | None, IntArray]:
-    """(N, K) r_ik if they are to be kept, and (N,) the largest; of the points as given."""
-
-    def of_block(place: Cut | None) -> tuple[slice | IntArray, FloatArray]:
-        X, side, infer, places, _ = data.block(place)
-        unary = node_unaries(X, look_at(X, ready, data.height), side)
-        return places, side.spread(infer(unary).nodes)
-
-    n_points, n_components = data.X.shape[0], len(ready.weights)
-    largest = np.empty(n_points, dtype=np.intp)
-    responsibilities = np.empty((n_components, n_points)).T if keep else None
-    for places, r in over(of_block, data.cuts):
-        largest[places] = r.argmax(axis=1)
-        if responsibilities is not None:
-            responsibilities[places] = r
-    return responsibilities, largest
+def responsibilities_of(
+    ready: Ready, data: Arranged, place: Cut | None
+) -> tuple[slice | IntArray, FloatArray]:
+    """Where the points of one block were given, and (B, K) r_ik of them."""
+    X, side, infer, places, _ = data.block(place)
+    unary = node_unaries(X, look_at(X, ready, data.height), side)
+    return places, side.spread(infer(unary).nodes)
 
 
 # ---------------------------------------------------------------------------- larger than the cache

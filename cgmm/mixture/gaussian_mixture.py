@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cgmm.mixture.base import ConstrainedMixture
+from cgmm.mixture.chunks import Chunks, is_dask, read_chunks
 from cgmm.mixture.gaussian import Parameters, sample, whiten
 from cgmm.mixture.gaussian_checks import check_given, check_responsibilities, check_scale
 from cgmm.mixture.initialise import (
@@ -247,8 +248,13 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
 
     # ------------------------------------------------------------------ the family
 
-    def _read(self, X: ArrayLike) -> FloatArray:
+    def _read(self, X: ArrayLike) -> FloatArray | Chunks:
         n_least = max(2, self.n_components)
+        if is_dask(X):
+            chunks = read_chunks(X)
+            validate_data(self, chunks.few(n_least), ensure_min_samples=n_least)
+            check_scale(chunks.corners, self.reg_covar)
+            return chunks
         if isinstance(X, np.memmap) and X.dtype in (np.float32, np.float64):
             # What lies on a disk stays there, as it is.
             validate_data(self, X, dtype=X.dtype, ensure_min_samples=n_least)

@@ -23,6 +23,7 @@ from cgmm.mixture.prior import PairwisePrior, Prior, SelectedPairs
 from cgmm.mixture.reports import LastWords, evidence, name_of
 from cgmm.mixture.runs import Run
 from cgmm.mixture.seeding import Rng
+from cgmm.mixture.threads import Over
 from cgmm.mixture.weights import UPDATES, Update, closed_form, resolve
 from cgmm.network import (
     Engine,
@@ -97,9 +98,10 @@ class Prepared(NamedTuple):
         self.at_work.append(LastWords(self.ready if same else self.engine(graph)))
         return self.at_work[-1]
 
-    def arrange(self, X: Points, height: int) -> Arranged:
+    def arrange(self, X: Points, height: int, over: Over = map, *, apart: bool = False) -> Arranged:
         """The points in blocks; one, where an approximate engine wants the network as a whole."""
-        return Arranged.of(X, self.side, self.infer, height, whole=not self.finds_best)
+        whole = not self.finds_best
+        return Arranged.of(X, self.side, self.infer, height, whole=whole, over=over, apart=apart)
 
     def joint_labels(self, X: Points, run: Run, chains: Chains | None = None) -> Assignment:
         """The most probable joint assignment of the points, or the best that a search finds.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+from distributed import Client, LocalCluster
 from toy_experiments import FAST, ROOT, Interrupted, draw, no_network, toy, written
 
 from cgmm.datasets import fetched
@@ -37,15 +38,10 @@ def test_the_command_line_complains_about_data_and_names(tmp_path, monkeypatch, 
 
 
 def test_a_dask_cluster_of_two_workers_writes_the_same_file(tmp_path):
-    distributed = pytest.importorskip(
-        "distributed", reason='no Dask here: pip install "dask[distributed]"'
-    )
     alone = written(FAST, tmp_path / "alone", realisations=3)
     with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster),
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster),
     ):
         command = ["barhillel2005-fig3", "--realisations", "3", "--results", str(tmp_path / "dask")]
         assert main([*command, "--backend", "dask", "--scheduler", cluster.scheduler_address]) == 0
