@@ -79,7 +79,7 @@ SKLEARN = {
     "network.errors",
     "mixture.base", "mixture.criteria", "mixture.density", "mixture.gaussian_mixture",
     "mixture.categorical_mixture",
-    "mixture.classifier", "mixture.mixing", "mixture.reports", "mixture.runs",
+    "mixture.classifier", "mixture.mixing", "mixture.reports", "mixture.runs", "mixture.stepwise",
     "kmeans.base", "kmeans.cop_kmeans", "kmeans.pck_kmeans",
     "metric_learning.linear_map", "metric_learning.rca", "metric_learning.online",
     "metric_learning.start", "metric_learning.mmc", "metric_learning.mmc_pairs",

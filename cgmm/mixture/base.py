@@ -290,7 +290,8 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
         if len(prepared.graph.edges) or not exact:
             labels, exact = joint_labels(run)
         self._keep(run.parameters)
-        vars(self).pop("responsibilities_", None)
+        for name in ("responsibilities_", "_known", "n_steps_", "n_samples_seen_"):
+            vars(self).pop(name, None)
         if r is not None:
             self.responsibilities_ = r
         self.labels_, self.labels_exact_ = labels, exact

@@ -198,7 +198,7 @@ class Categories(NamedTuple):
         Returns
         -------
         CategoriesReady
-            Its ``look`` gives densities and sums of a block, its ``maximise`` the new θ.
+            Its ``look`` gives densities and sums of a block, its ``from_summary`` the new θ.
         """
         with np.errstate(divide="ignore"):
             return CategoriesReady(parameters, self, np.log(parameters.probabilities).T)
@@ -236,12 +236,29 @@ class CategoriesReady(NamedTuple):
         """A block of points as θ sees it."""
         return CategoriesSeen(self, X)
 
-    def maximise(
-        self, sums: tuple[NDArray[np.float64], ...], *, pseudo_count: float = 0.0
-    ) -> tuple[CategoricalParameters, None]:
-        """θ that maximises the bound; None, since counts lose no digits."""
-        moved = self.categories.from_counts(sums[0], self.parameters, pseudo_count=pseudo_count)
-        return moved, None
+    def summary(self, sums: tuple[NDArray[np.float64], ...]) -> tuple[Counted, None]:
+        """The counts; and None, since they lose no digits."""
+        return Counted(*sums), None
+
+    def from_summary(self, summary: Counted, *, pseudo_count: float = 0.0) -> CategoricalParameters:
+        """θ that maximises the bound."""
+        counts, categories = summary.counts, self.categories
+        return categories.from_counts(counts, self.parameters, pseudo_count=pseudo_count)
+
+
+class Counted(NamedTuple):
+    """Expected counts of the categories: what the M-step is made of."""
+
+    counts: NDArray[np.float64]
+    """(K, C) Σ_i r_ik x_ic."""
+
+    def times(self, factor: float) -> Counted:
+        """Those of so many times the points."""
+        return Counted(factor * self.counts)
+
+    def plus(self, other: Counted) -> Counted:
+        """Those of the points of both."""
+        return Counted(self.counts + other.counts)
 
 
 class CategoriesSeen(NamedTuple):

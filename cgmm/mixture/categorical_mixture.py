@@ -12,11 +12,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from cgmm.mixture import categorical
-from cgmm.mixture.base import ConstrainedMixture
 from cgmm.mixture.categorical import CategoricalParameters, Categories, one_hot
 from cgmm.mixture.gaussian_checks import check_responsibilities
 from cgmm.mixture.initialise import counted, honour
 from cgmm.mixture.seeding import Rng
+from cgmm.mixture.stepwise import StepwiseMixture
 from cgmm.network import Engine, SideInformation
 from cgmm.numerics import IntArray
 
@@ -24,7 +24,7 @@ from cgmm.numerics import IntArray
 MOST_CATEGORIES = 1_000_000
 
 
-class ConstrainedCategoricalMixture(ConstrainedMixture):
+class ConstrainedCategoricalMixture(StepwiseMixture):
     """Mixture of independent categorical features, with whatever is known beside the data.
 
     For surveys, texts as sets of words, and other tables of categories; binary features are the
@@ -47,7 +47,7 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
     init_params : {"random_from_data", "random"} or (N, K) array, default="random_from_data"
         Responsibilities of the start: each point to the one of K random points with which it agrees
         in most features; or random; or as given. They are made to agree with what is known.
-    random_state, verbose, n_jobs, store_responsibilities
+    random_state, verbose, n_jobs, store_responsibilities, step_exponent
         As in :class:`ConstrainedGaussianMixture`.
 
     Attributes
@@ -59,7 +59,7 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
     n_categories_ : (D,) int array
         C_d.
     log_evidence_, history_, n_iter_, converged_, responsibilities_, labels_, labels_exact_,
-    weights_update_, inference_
+    weights_update_, inference_, n_steps_, n_samples_seen_
         As in :class:`ConstrainedGaussianMixture`.
 
     See Also
@@ -79,7 +79,7 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
     """
 
     _parameter_constraints = {
-        **ConstrainedMixture._parameter_constraints,
+        **StepwiseMixture._parameter_constraints,
         "n_categories": ["array-like", None],
         "pseudo_count": [Interval(Real, 0, None, closed="left")],
         "init_params": [StrOptions({"random", "random_from_data"}), "array-like"],
@@ -103,6 +103,7 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
         verbose: int = 0,
         n_jobs: int | None = None,
         store_responsibilities: bool = True,
+        step_exponent: float = 0.6,
     ):
         self.n_components = n_components
         self.n_categories = n_categories
@@ -119,6 +120,7 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
         self.verbose = verbose
         self.n_jobs = n_jobs
         self.store_responsibilities = store_responsibilities
+        self.step_exponent = step_exponent
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cgmm.mixture.gaussian import Parameters
-from cgmm.mixture.moments import SMALLEST_COUNT, Sums
+from cgmm.mixture.moments import SMALLEST_COUNT, Moments, Sums
 from cgmm.mixture.pooling import Pooling
 from cgmm.mixture.ready import GaussiansReady, GaussiansSeen
 from cgmm.numerics import FloatArray, IntArray
@@ -156,14 +156,15 @@ class ClassesReady(NamedTuple):
         with np.errstate(divide="ignore"):
             return ClassesSeen(self, seen, seen.log_density(X, np.log(seen.weights)))
 
-    def maximise(
-        self, sums: Sums, *, reg_covar: float = 0.0
-    ) -> tuple[ClassParameters, ClassesReady | None]:
-        """θ that maximises the bound; and what sums it more closely, should digits be lost."""
-        components, closer = self.components.maximise(sums, reg_covar=reg_covar)
-        counts = self.components.measure.moments(sums)[0].counts
-        moved = _shared_out(counts, components, self.parameters)
-        return moved, None if closer is None else self._replace(components=closer)
+    def summary(self, sums: Sums) -> tuple[Moments, ClassesReady | None]:
+        """The moments of the components; and what sums them more closely, should digits be lost."""
+        moments, closer = self.components.summary(sums)
+        return moments, None if closer is None else self._replace(components=closer)
+
+    def from_summary(self, summary: Moments, *, reg_covar: float = 0.0) -> ClassParameters:
+        """θ that maximises the bound."""
+        components = self.components.from_summary(summary, reg_covar=reg_covar)
+        return _shared_out(summary.counts, components, self.parameters)
 
 
 class ClassesSeen(NamedTuple):

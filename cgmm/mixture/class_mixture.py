@@ -52,6 +52,7 @@ class ClassMixture(ConstrainedGaussianMixture):
     sampling = "points"
     warm_start = False
     store_responsibilities = True
+    step_exponent = 0.6
 
     def __init__(
         self,

@@ -117,18 +117,15 @@ def fold(
     (Parameters, Folded)
         The start first; the log-evidence in the second is that of the first.
     """
-    survey, summed = pool.survey(data.extent), partial(reduce, Statistics.plus)
+    survey = pool.survey(data.extent)
     while True:
         ready = pool.ready(parameters, survey)
-        found = summed(data.each(partial(statistics_of, ready)))
+        found = reduce(Statistics.plus, data.each(partial(statistics_of, ready)))
         log_evidence = found.log_z - log_z_prior(parameters.weights)
         ask = partial(data.answer, partial(responsibilities_of, ready), len(parameters.weights))
         counts, n_points = found.expected_counts, data.side.n_points
         yield parameters, Folded(counts, log_evidence, n_points, found.kept, ask)
-        moved, closer = ready.maximise(found.sums, **options)
-        if closer is not None:
-            found = summed(data.each(partial(statistics_of, closer)))
-            moved, _ = closer.maximise(found.sums, **options)
+        moved = ready.from_summary(summary_of(data, ready, found), **options)
         parameters = moved.with_weights(update_weights(counts))
 
 
@@ -142,6 +139,15 @@ def statistics_of(ready: Ready, data: Arranged, place: Cut | None) -> Statistics
     counts = side.multiplicity if side.copies is None else side.multiplicity * side.copies
     sums = seen.sums(r if weights is None else r * weights[:, None])
     return Statistics(log_z, counts @ nodes, sums, kept)
+
+
+def summary_of(data: Source, ready: Ready, found: Statistics) -> Any:
+    """What the sums say; if they have lost digits, those of a second pass."""
+    summary, closer = ready.summary(found.sums)
+    if closer is not None:
+        found = reduce(Statistics.plus, data.each(partial(statistics_of, closer)))
+        summary, _ = closer.summary(found.sums)
+    return summary
 
 
 def responsibilities_of(

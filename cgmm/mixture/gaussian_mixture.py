@@ -15,7 +15,6 @@ from sklearn.cluster import KMeans
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cgmm.mixture.base import ConstrainedMixture
 from cgmm.mixture.chunks import Chunks, is_dask, read_chunks
 from cgmm.mixture.gaussian import Parameters, sample, whiten
 from cgmm.mixture.gaussian_checks import check_given, check_responsibilities, check_scale
@@ -30,11 +29,12 @@ from cgmm.mixture.initialise import (
 )
 from cgmm.mixture.pooling import POOLINGS, Pooling
 from cgmm.mixture.seeding import STARTS, Rng, nearest
+from cgmm.mixture.stepwise import StepwiseMixture
 from cgmm.network import Engine, SideInformation
 from cgmm.numerics import FloatArray, IntArray
 
 
-class ConstrainedGaussianMixture(ConstrainedMixture):
+class ConstrainedGaussianMixture(StepwiseMixture):
     """Gaussian mixture fitted by expectation maximisation, with whatever is known beside the data.
 
     Labels, must-links, cannot-links and preferences go to ``fit``; they become one Markov
@@ -107,6 +107,10 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     store_responsibilities : bool, default=True
         Whether to keep ``responsibilities_``, the only thing of N times K numbers that a fit makes
         where points have no edges.
+    step_exponent : float, default=0.6
+        α of ``partial_fit``, whose step t goes the part t^-α of the way: above ½, so that noise
+        dies out, and at most 1, so that it gets everywhere. Nearer to ½ it forgets its start
+        sooner.
 
     Attributes
     ----------
@@ -145,6 +149,8 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         The update of the weights that was made: ``weights``, or what "auto" chose.
     inference_ : tuple of NamedTuples
         Who answered what: ``(engine, n_components, n_nodes, n_edges, width)`` of the network.
+    n_steps_, n_samples_seen_
+        How many steps ``partial_fit`` took, and of how many points; not there after ``fit``.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -196,7 +202,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     """
 
     _parameter_constraints = {
-        **ConstrainedMixture._parameter_constraints,
+        **StepwiseMixture._parameter_constraints,
         "covariance_type": [StrOptions(set(POOLINGS))],
         "reg_covar": [Interval(Real, 0, None, closed="left")],
         "init_params": [StrOptions({"auto", "kmeans", *STARTS, *GUIDED_STARTS}), "array-like"],
@@ -226,6 +232,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         verbose: int = 0,
         n_jobs: int | None = None,
         store_responsibilities: bool = True,
+        step_exponent: float = 0.6,
     ):
         self.n_components = n_components
         self.covariance_type = covariance_type
@@ -245,6 +252,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         self.verbose = verbose
         self.n_jobs = n_jobs
         self.store_responsibilities = store_responsibilities
+        self.step_exponent = step_exponent
 
     # ------------------------------------------------------------------ the family
 

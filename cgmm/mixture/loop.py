@@ -66,11 +66,14 @@ class Ready(Protocol):
     def look(self, X: Any) -> Seen:
         """A block as θ sees it."""
 
-    def maximise(self, *arguments: Any, **options: Any) -> tuple[Any, Any]:
-        """From sums and options to θ, with the old weights; and None, or who sums with care.
+    def summary(self, sums: Any) -> tuple[Any, Any]:
+        """What sums say, with ``times`` and ``plus``; and None, or who sums with care.
 
         The latter where the sums have lost digits.
         """
+
+    def from_summary(self, *arguments: Any, **options: Any) -> Any:
+        """From a summary and options to the next θ, with the old weights."""
 
 
 class FamilyPooling(Protocol):

@@ -51,6 +51,22 @@ class Moments(NamedTuple):
         """(K,) whether the component explains anything: N_k is above the smallest usable count."""
         return self.counts > SMALLEST_COUNT
 
+    def times(self, factor: float) -> Moments:
+        """Those of so many times the points."""
+        return Moments(factor * self.counts, self.means, factor * self.scatter)
+
+    def plus(self, other: Moments) -> Moments:
+        """Those of the points of both."""
+        counts = self.counts + other.counts
+        share = np.divide(other.counts, counts, out=np.zeros_like(counts), where=counts > 0)
+        apart, diagonal = other.means - self.means, self.scatter.ndim == 2
+        # Each scatter is about its own means: S + S' + N N' / (N + N') (m - m')(m - m')ᵀ
+        between = _outer(share * self.counts, apart, diagonal)
+        if len(self.scatter) < len(between):
+            between = between.sum(axis=0, keepdims=True)
+        means = self.means + share[:, None] * apart
+        return Moments(counts, means, self.scatter + other.scatter + between)
+
 
 def weighted_moments(
     X: FloatArray,

@@ -155,7 +155,7 @@ class Pooling(NamedTuple):
         Returns
         -------
         GaussiansReady
-            Its ``look`` gives densities and sums of a block, its ``maximise`` the new θ.
+            Its ``look`` gives densities and sums of a block, its ``from_summary`` the new θ.
         """
         densities, form = Densities(parameters, survey), (self.diagonal, self.shared)
         # Sums are those of φ where densities are; else about the means, which will be near.

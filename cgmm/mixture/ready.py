@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from cgmm.mixture.gaussian import Densities, Parameters
-from cgmm.mixture.moments import Measure, Sums
+from cgmm.mixture.moments import Measure, Moments, Sums
 from cgmm.numerics import FloatArray
 
 
@@ -40,13 +40,14 @@ class GaussiansReady(NamedTuple):
         """What is to be known of a block of points."""
         return GaussiansSeen(self, X, self.densities.phi(X))
 
-    def maximise(
-        self, sums: Sums, *, reg_covar: float = 0.0
-    ) -> tuple[Parameters, GaussiansReady | None]:
-        """θ that maximises the bound; and what sums it more closely, should digits be lost."""
+    def summary(self, sums: Sums) -> tuple[Moments, GaussiansReady | None]:
+        """The moments; and what sums them more closely, should digits be lost."""
         moments, closer = self.measure.moments(sums)
-        moved = self.from_moments(moments, self.parameters, reg_covar=reg_covar)
-        return moved, None if closer is None else self._replace(measure=closer)
+        return moments, None if closer is None else self._replace(measure=closer)
+
+    def from_summary(self, summary: Moments, *, reg_covar: float = 0.0) -> Parameters:
+        """θ that maximises the bound."""
+        return self.from_moments(summary, self.parameters, reg_covar=reg_covar)
 
 
 class GaussiansSeen(NamedTuple):

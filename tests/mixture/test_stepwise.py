@@ -1,0 +1,248 @@
+"""Stepwise EM: a step of one is an iteration of EM, and many small steps lead where EM leads."""
+
+import pickle
+import warnings
+from functools import reduce
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from cgmm import ConstrainedCategoricalMixture, ConstrainedGaussianMixture
+from cgmm.mixture import POOLINGS, from_responsibilities, weighted_moments
+
+N, K, D = 3000, 3, 2
+
+
+def clumps(seed=0, n_points=N):
+    rng = np.random.default_rng(seed)
+    z = rng.choice(K, p=[0.5, 0.3, 0.2], size=n_points)
+    centres = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])
+    return rng, rng.normal(size=(n_points, D)) + centres[z], z
+
+
+def gaussians(X, covariance_type="full", **options):
+    """An estimator with a start that does not depend on the batch."""
+    start = from_responsibilities(X, np.eye(K)[np.arange(len(X)) % K], POOLINGS["full"])
+    means = np.array([[-1.0, 0.0], [3.0, 1.0], [1.0, 3.0]])
+    covariances = POOLINGS[covariance_type].reduce(
+        POOLINGS[covariance_type].combine(np.ones(K), start.covariances)
+    )
+    return ConstrainedGaussianMixture(
+        K, covariance_type=covariance_type, weights_init=np.full(K, 1 / K), means_init=means,
+        covariances_init=covariances, **options,
+    )  # fmt: skip
+
+
+def codes(X, z):
+    return np.column_stack([np.digitize(X[:, 0], [0, 2]), (X[:, 1] > 2).astype(int), z % 2])
+
+
+def assert_same_theta(one, other, **tolerance):
+    for here, there in zip(one.parameters_, other.parameters_, strict=True):
+        np.testing.assert_allclose(here, there, **tolerance)
+
+
+def fitted(model, X, **known):
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        return model.fit(X, **known)
+
+
+# ------------------------------------------------------------------ a step
+
+
+@pytest.mark.parametrize("known", ["nothing", "labels", "weights"])
+@pytest.mark.parametrize("covariance_type", POOLINGS)
+def test_the_first_step_is_an_iteration_of_em(covariance_type, known):
+    rng, X, z = clumps()
+    known = {
+        "nothing": {},
+        "labels": {"labels": np.where(rng.uniform(size=N) < 0.1, z, -1)},
+        "weights": {"sample_weight": rng.integers(0, 3, size=N)},
+    }[known]
+    one = gaussians(X, covariance_type, max_iter=1)
+    two = gaussians(X, covariance_type).partial_fit(X, **known)
+    assert_same_theta(two, fitted(one, X, **known), rtol=1e-11, atol=1e-12)
+    assert (two.n_steps_, two.n_samples_seen_) == (1, known.get("sample_weight", np.ones(N)).sum())
+
+
+def test_the_first_step_of_categories_is_an_iteration_of_em():
+    _, X, z = clumps()
+    X = codes(X, z)
+    one, two = (ConstrainedCategoricalMixture(K, random_state=0, max_iter=1) for _ in range(2))
+    assert_same_theta(two.partial_fit(X), fitted(one, X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("covariance_type", POOLINGS)
+@given(seed=st.integers(0, 10**6), offset=st.sampled_from([0.0, 1e5]))
+def test_with_every_label_known_batches_add_up_to_the_whole(covariance_type, seed, offset):
+    """Steps 1/t of equal batches are a running mean: order and cuts cannot be seen any more."""
+    _, X, z = clumps(seed, n_points=120)
+    X, z = X + offset, np.concatenate([z[:120] * 0 + np.arange(120) % K])
+    whole = gaussians(X, covariance_type).partial_fit(X, labels=z)
+    parts = gaussians(X, covariance_type, step_exponent=1)
+    for batch in np.split(np.arange(120), 5):
+        parts.partial_fit(X[batch], labels=z[batch])
+    assert_same_theta(parts, whole, rtol=1e-9, atol=1e-9 * (1 + offset / 1e4))
+    assert (parts.n_steps_, parts.n_samples_seen_) == (5, 120)
+
+
+def test_pseudo_counts_fade_as_points_come():
+    """As they would were all points there: not once for each batch."""
+    _, X, z = clumps(0, n_points=120)
+    X, z = codes(X, z), np.arange(120) % K
+    options = {"n_categories": [3, 2, 2], "pseudo_count": 5.0, "random_state": 0}
+    whole = ConstrainedCategoricalMixture(K, **options).partial_fit(X, labels=z)
+    parts = ConstrainedCategoricalMixture(K, step_exponent=1, **options)
+    for batch in np.split(np.arange(120), 5):
+        parts.partial_fit(X[batch], labels=z[batch])
+    assert_same_theta(parts, whole, rtol=1e-12)
+
+
+@given(seed=st.integers(0, 10**6))
+@pytest.mark.parametrize("form", [{}, {"diagonal": True}, {"shared": True}])
+def test_moments_of_parts_add_up(form, seed):
+    """And so many times the points have so many times the counts and scatters."""
+    rng = np.random.default_rng(seed)
+    X, r = rng.normal(size=(30, 3)) + 10 * rng.normal(size=3), rng.dirichlet(np.full(K, 0.3), 30)
+    r[:10, 0] = 0  # a component that a part knows nothing of
+    parts = [
+        weighted_moments(X[p], r[p], **form) for p in (slice(0, 10), slice(10, 17), slice(17, 30))
+    ]
+    together = reduce(lambda one, other: one.plus(other), parts)
+    for added, whole in zip(together, weighted_moments(X, r, **form), strict=True):
+        np.testing.assert_allclose(added, whole, rtol=1e-10, atol=1e-10)
+    thrice = weighted_moments(np.tile(X, (3, 1)), np.tile(r, (3, 1)), **form)
+    for times, whole in zip(together.times(3), thrice, strict=True):
+        np.testing.assert_allclose(times, whole, rtol=1e-10, atol=1e-10)
+
+
+# ------------------------------------------------------------------ many steps
+
+
+@pytest.mark.parametrize("exponent", [0.55, 0.7])
+@pytest.mark.parametrize("labelled", [False, True])
+def test_many_small_batches_lead_where_em_leads(exponent, labelled):
+    """Thrice through 30,000 points, 200 at a time. Means of EM are known to some 0.01 here.
+
+    With an exponent of 1 the start would be forgotten as slowly as in a running mean.
+    """
+    rng, X, z = clumps(1, n_points=30_000)
+    labels = np.where(rng.uniform(size=len(X)) < 0.05, z, -1) if labelled else np.full(len(X), -1)
+    whole = fitted(gaussians(X, tol=1e-8, max_iter=300), X, labels=labels)
+    model = gaussians(X, step_exponent=exponent)
+    for _ in range(3):
+        for batch in np.split(rng.permutation(len(X)), 150):
+            model.partial_fit(X[batch], labels=labels[batch])
+    assert_same_theta(model, whole, atol=0.15)
+    gap = whole.score(X) - model.score(X)
+    assert 0 < gap < 2e-3
+
+
+def test_categories_in_batches_lead_where_em_leads():
+    rng, X, z = clumps(1, n_points=20_000)
+    X, labels = codes(X, z), np.where(rng.uniform(size=len(X)) < 0.2, z, -1)
+    whole = fitted(
+        ConstrainedCategoricalMixture(K, random_state=0, tol=1e-9, max_iter=500), X, labels=labels
+    )
+    model = ConstrainedCategoricalMixture(K, random_state=0, n_categories=[3, 2, 2])
+    for batch in np.split(rng.permutation(len(X)), 100):
+        model.partial_fit(X[batch], labels=labels[batch])
+    assert whole.score(X) - model.score(X) < 2e-3
+    assert_same_theta(model, whole, atol=0.1)
+
+
+@pytest.mark.parametrize("exponent", [0, 0.5, 1.01, 2])
+def test_steps_that_do_not_settle_or_do_not_arrive_are_refused(exponent):
+    _, X, _ = clumps()
+    with pytest.raises(ValueError, match=r"'step_exponent' .* \(0\.5, 1"):
+        gaussians(X, step_exponent=exponent).partial_fit(X)
+
+
+def test_steps_are_powers_of_their_number():
+    """Of labelled points alone, so that nothing else moves the weights."""
+    _, X, _ = clumps(0, n_points=60)
+    model, expected = gaussians(X, step_exponent=0.6), np.zeros(K)
+    for t, wanted in enumerate([[4, 3, 3], [8, 1, 1], [2, 2, 6], [5, 4, 1]], 1):
+        model.partial_fit(X[:10], labels=np.repeat(range(K), wanted))
+        expected += t**-0.6 * (np.array(wanted) / 10 - expected)
+        np.testing.assert_allclose(model.weights_, expected, rtol=1e-12)
+
+
+# ------------------------------------------------------------------ conventions
+
+
+def test_fit_begins_anew_and_a_step_goes_on_from_a_fit():
+    _, X, _ = clumps()
+    fresh, used = (gaussians(X, max_iter=3, tol=0) for _ in range(2))
+    used.partial_fit(X[:100]).partial_fit(X[100:300])
+    assert_same_theta(fitted(used, X), fitted(fresh, X), rtol=0)
+    assert not {"n_steps_", "n_samples_seen_"} & set(vars(used))
+    # From the parameters of the fit, all the way to what the batch says.
+    on = fitted(gaussians(X, max_iter=4, tol=0), X)
+    assert_same_theta(used.partial_fit(X), on, rtol=1e-10)
+    assert used.n_steps_ == 1
+    assert not {"history_", "log_evidence_", "responsibilities_", "inference_"} & set(vars(used))
+
+
+def test_what_is_left_predicts_is_copied_and_goes_on():
+    _, X, z = clumps()
+    model = gaussians(X).partial_fit(X[:300]).partial_fit(X[300:600])
+    assert (model.labels_ == z[300:600]).mean() > 0.9
+    assert model.predict([[0.0, 0.0], [4.0, 0.0]], cannot_link=[[0, 1]]).tolist() == [0, 1]
+    copy = pickle.loads(pickle.dumps(model))
+    assert_same_theta(copy.partial_fit(X[600:]), model.partial_fit(X[600:]), rtol=0)
+
+
+def test_labels_of_a_batch_are_kept():
+    rng, X, _ = clumps()
+    labels = rng.integers(-1, K, size=N)
+    model = gaussians(X).partial_fit(X, labels=labels)
+    np.testing.assert_array_equal(model.labels_[labels >= 0], labels[labels >= 0])
+
+
+def test_a_start_of_its_own():
+    _, X, _ = clumps()
+    model = ConstrainedGaussianMixture(K, random_state=0)
+    for batch in np.split(np.arange(N), 10):
+        model.partial_fit(X[batch])
+    np.testing.assert_allclose(np.sort(model.weights_), [0.2, 0.3, 0.5], atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("later", "message"),
+    [
+        (lambda X: X[:, :1], "X has 1 features"),
+        (lambda X: np.where(np.arange(N)[:, None] == 7, np.nan, X), "first in row 7, column 0"),
+        (lambda X: X[:0], "0 sample"),
+    ],
+)
+def test_a_later_batch_that_does_not_fit_is_refused(later, message):
+    _, X, _ = clumps()
+    model = gaussians(X).partial_fit(X)
+    before = model.parameters_
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(later(X))
+    assert_same_theta(model, pickle.loads(pickle.dumps(model)), rtol=0)
+    for here, there in zip(before, model.parameters_, strict=True):
+        np.testing.assert_array_equal(here, there)
+
+
+def test_other_components_than_so_far_are_refused():
+    _, X, _ = clumps()
+    model = gaussians(X).partial_fit(X)
+    with pytest.raises(ValueError, match="fit of 3 components"):
+        model.set_params(n_components=4).partial_fit(X)
+
+
+def test_a_category_that_the_first_batch_did_not_show_is_named():
+    model = ConstrainedCategoricalMixture(2, random_state=0).partial_fit([[0], [1], [1]])
+    with pytest.raises(ValueError, match=r"Unknown category: X\[1, 0\] is 2"):
+        model.partial_fit([[0], [2]])
+
+
+def test_before_the_first_batch_nothing_is_known():
+    with pytest.raises(NotFittedError):
+        ConstrainedGaussianMixture(2).predict([[0.0, 0.0]])
