@@ -37,6 +37,7 @@ from cgmm.kmeans.loop import Nodes, Rule, lloyd, nearest_rule
 from cgmm.kmeans.runs import Run, growing
 from cgmm.kmeans.seeds import SEEDINGS, most_promising, starts_to_try
 from cgmm.mixture import best_of, last_of
+from cgmm.mixture.gaussian_checks import check_sample_weight
 from cgmm.network import Engine, Graph, NetworkError, SideInformation, edgeless
 from cgmm.network.misreadings import check_rows, warn_ignored
 from cgmm.numerics import FloatArray, IntArray, check_pairs, check_ranges, warn_caller
@@ -102,13 +103,15 @@ class ConstrainedKMeans(
         chunklets: IntArray,
         make_rule: Callable[..., Rule],
         factor: float,
+        sample_weight: ArrayLike | None,
     ) -> Self:
         """Best of n_init runs of Lloyd's loop over the nodes of ``side``."""
         rng = check_random_state(self.random_state)
+        weights = check_sample_weight(sample_weight, len(X))
         # Centring saves the digits that a large offset of the data would cost the means.
-        offset = X.mean(axis=0)
-        nodes = Nodes.of(X - offset, side, factor)
-        tol = self.tol * X.var(axis=0).mean()
+        offset = np.average(X, axis=0, weights=weights)
+        nodes = Nodes.of(X - offset, side, factor, weights)
+        tol = self.tol * np.average(np.square(X - offset), axis=0, weights=weights).mean()
 
         def hint() -> IntArray:
             centres = self._starts(X, chunklets, side.graph, rng)[0] - offset
@@ -127,7 +130,8 @@ class ConstrainedKMeans(
         # Relations that cannot be honoured would fail every run.
         best = best_of(one_run, self._n_runs(), fatal=(ValueError,))
         self._store(best, side, offset)
-        self.inertia_ = float(np.square(X - self.cluster_centers_[self.labels_]).sum())
+        apart = np.square(X - self.cluster_centers_[self.labels_]).sum(axis=1)
+        self.inertia_ = float(apart.sum() if weights is None else weights @ apart)
         # The model is complete by now: users may turn the warning into an error.
         for remark in _remarks(best, self.n_clusters, self.max_iter):
             warn_caller(remark, ConvergenceWarning)

@@ -115,6 +115,7 @@ class COPKMeans(ConstrainedKMeans):
         *,
         must_link: ArrayLike | None = None,
         cannot_link: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Cluster the points.
 
@@ -128,6 +129,10 @@ class COPKMeans(ConstrainedKMeans):
             Pairs of points that share a cluster. Transitive: chains are closed.
         cannot_link : (P, 2) int array-like, default=None
             Pairs of points that do not share a cluster.
+        sample_weight : (N,) array, default=None
+            How many points each point stands for, from 0 up: its distance counts so often. A weight
+            of 2 is the point twice, both in the same cluster; relations count once, and draws of a
+            start know no weights.
 
         Returns
         -------
@@ -151,4 +156,4 @@ class COPKMeans(ConstrainedKMeans):
         """
         X = self._points(X, y, must_link=must_link, cannot_link=cannot_link)
         side = SideInformation.build(len(X), must_link=must_link, cannot_link=cannot_link)
-        return self._fit(X, side, side.node_of, cop_rule, factor=1.0)
+        return self._fit(X, side, side.node_of, cop_rule, factor=1.0, sample_weight=sample_weight)

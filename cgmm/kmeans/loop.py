@@ -45,6 +45,9 @@ from cgmm.inference.exchange import ROUNDING
 from cgmm.network import Graph, SideInformation
 from cgmm.numerics import FloatArray, IntArray
 
+# A weight that no sum beside it notices.
+ALMOST_NONE = 1e-200
+
 Rule = Callable[[FloatArray, IntArray | None], tuple[IntArray, bool]]
 """From costs (M, K), and the assignment before or None, to the new one (M,) and whether it is
 known to be the best of all. What it returns is never worse than the assignment before."""
@@ -143,14 +146,17 @@ class Nodes(NamedTuple):
     means: FloatArray
     """(M, D) m_j, the mean of each node's points."""
     sizes: FloatArray
-    """(M,) n_j, how many points it has."""
+    """(M,) n_j, how many points it has, each as often as it counts."""
     factor: float
     """What a squared distance counts: 1 in COP-KMeans, ½ in PCKMeans."""
     within: float
     """The part of the objective that no assignment changes: distances within nodes."""
 
     @classmethod
-    def of(cls, X: FloatArray, side: SideInformation, factor: float = 1.0) -> Nodes:
+    def of(
+        cls, X: FloatArray, side: SideInformation, factor: float = 1.0,
+        sample_weight: FloatArray | None = None,
+    ) -> Nodes:  # fmt: skip
         """The nodes of a network over points.
 
         Parameters
@@ -161,6 +167,8 @@ class Nodes(NamedTuple):
             Tells which points share a node.
         factor : float, default=1
             What a squared distance counts.
+        sample_weight : (N,) array, default=None
+            How many points each point stands for.
 
         Returns
         -------
@@ -174,11 +182,13 @@ class Nodes(NamedTuple):
         >>> nodes.means.ravel(), nodes.sizes, nodes.within
         (array([1., 5.]), array([2., 1.]), 2.0)
         """
+        # A point that does not count still goes where it would.
+        w = np.ones(len(X)) if sample_weight is None else np.maximum(sample_weight, ALMOST_NONE)
         if side.nodes_are_points:
-            return cls(np.ascontiguousarray(X), np.ones(len(X)), factor, 0.0)
-        sizes = np.bincount(side.node_of).astype(float)
-        means = np.ascontiguousarray(side.sum_over_nodes(X) / sizes[:, None])
-        within = factor * float(np.square(X - means[side.node_of]).sum())
+            return cls(np.ascontiguousarray(X), w, factor, 0.0)
+        sizes = np.bincount(side.node_of, w).astype(float)
+        means = np.ascontiguousarray(side.sum_over_nodes(X * w[:, None]) / sizes[:, None])
+        within = factor * float(w @ np.square(X - means[side.node_of]).sum(axis=1))
         return cls(means, sizes, factor, within)
 
     def costs(self, centres: FloatArray) -> FloatArray:
@@ -214,7 +224,7 @@ class Nodes(NamedTuple):
         shape = len(z), len(before)
         mine = sparse.csr_array((self.sizes, z, np.arange(len(z) + 1)), shape=shape)
         counts = np.bincount(z, self.sizes, minlength=len(before))[:, None]
-        return np.where(counts > 0, (mine.T @ self.means) / np.maximum(counts, 1), before)
+        return np.where(counts > 0, (mine.T @ self.means) / np.where(counts > 0, counts, 1), before)
 
 
 # ---------------------------------------------------------------------------- what it costs

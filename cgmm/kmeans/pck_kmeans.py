@@ -128,6 +128,7 @@ class PCKMeans(ConstrainedKMeans):
         must_link: ArrayLike | None = None,
         cannot_link: ArrayLike | None = None,
         preferences: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Cluster the points.
 
@@ -145,6 +146,10 @@ class PCKMeans(ConstrainedKMeans):
             Rows ``i, j, log-odds``, as in ``SideInformation.build``: weights of their own, in
             squared units of the data, positive for pairs that should share a cluster. ±inf makes
             the relation hard. Several on one pair add.
+        sample_weight : (N,) array, default=None
+            How many points each point stands for, from 0 up: its distance counts so often. A weight
+            of 2 is the point twice, both in the same cluster; relations count once, and draws of a
+            start know no weights.
 
         Returns
         -------
@@ -169,7 +174,7 @@ class PCKMeans(ConstrainedKMeans):
             X, y, must_link=must_link, cannot_link=cannot_link, preferences=preferences
         )
         chunklets, side = self._network(len(X), must_link, cannot_link, preferences)
-        return self._fit(X, side, chunklets, pck_rule, factor=0.5)
+        return self._fit(X, side, chunklets, pck_rule, factor=0.5, sample_weight=sample_weight)
 
     def _network(
         self,

@@ -1,0 +1,112 @@
+"""Weighted points of K-means: each is so many points, whatever is known."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from cgmm import COPKMeans, PCKMeans
+
+N, K = 30, 3
+KINDS = ["nothing", "chunklets", "cannot", "both"]
+
+
+def problem(seed):
+    rng = np.random.default_rng(seed)
+    z = rng.integers(K, size=N)
+    centres = 7 + np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])
+    X = rng.normal(size=(N, 2)) + centres[z]
+    # Near the truth: of a cluster that loses all points one copy alone would be made another.
+    return rng, X, centres + 0.3 * rng.normal(size=(K, 2)), rng.integers(1, 4, size=N)
+
+
+def relations(rng, kind):
+    some = rng.permutation(N)
+    must, cannot = some[:8].reshape(-1, 2), some[8:14].reshape(-1, 2)
+    return {
+        "nothing": {},
+        "chunklets": {"must_link": must},
+        "cannot": {"cannot_link": cannot},
+        "both": {"must_link": must, "cannot_link": cannot},
+    }[kind]
+
+
+def repeated(known, times):
+    """Relations of points that come so many times: those of their first copies, and links."""
+    first = np.cumsum(times) - times
+    pairs = {name: first[rows] for name, rows in known.items()}
+    related = {int(i) for rows in known.values() for i in rows.ravel()}
+    links = [[first[i], first[i] + c] for i in related for c in range(1, times[i])]
+    must = [*pairs.get("must_link", []), *links]
+    return pairs | ({"must_link": must} if must else {})
+
+
+def fitted(model, X, **known):
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        return model.fit(X, **known)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=st.integers(0, 10**6))
+def test_a_weight_is_a_number_of_points(kind, seed):
+    rng, X, init, times = problem(seed)
+    known = relations(rng, kind)
+    one, other = (COPKMeans(K, init=init) for _ in range(2))
+    fitted(one, X, **known, sample_weight=times)
+    fitted(other, np.repeat(X, times, axis=0), **repeated(known, times))
+    np.testing.assert_array_equal(np.repeat(one.labels_, times), other.labels_)
+    np.testing.assert_allclose(one.cluster_centers_, other.cluster_centers_, rtol=1e-10)
+    np.testing.assert_allclose(one.history_, other.history_, rtol=1e-10)
+    assert one.inertia_ == pytest.approx(other.inertia_, rel=1e-10)
+    assert one.objective_ == pytest.approx(one.inertia_, rel=1e-10)
+
+
+@given(seed=st.integers(0, 10**6), w=st.floats(0.1, 5))
+def test_relations_count_once_beside_weighted_points(seed, w):
+    """Of all points twice, distances are worth twice as much beside the same penalties."""
+    rng, X, init, _ = problem(seed)
+    known = relations(rng, "both")
+    one = fitted(PCKMeans(K, w=2 * w, init=init), X, **known, sample_weight=np.full(N, 2.0))
+    other = fitted(PCKMeans(K, w=w, init=init), X, **known)
+    np.testing.assert_array_equal(one.labels_, other.labels_)
+    np.testing.assert_allclose(one.history_, 2 * other.history_, rtol=1e-10)
+
+
+@given(seed=st.integers(0, 10**6))
+def test_without_relations_it_is_weighted_k_means_of_scikit_learn(seed):
+    rng, X, _, _ = problem(seed)
+    weights = rng.uniform(size=N) * rng.integers(0, 2, size=N)
+    weights[0] = 1
+    ours = fitted(COPKMeans(K, init=X[:K], tol=0), X, sample_weight=weights)
+    theirs = KMeans(K, init=ours.cluster_centers_, n_init=1, tol=0, algorithm="lloyd")
+    theirs.fit(X, sample_weight=weights)
+    # What ours ends in is a place where theirs stays.
+    if len(np.unique(ours.labels_[weights > 0])) == K:
+        np.testing.assert_allclose(theirs.cluster_centers_, ours.cluster_centers_, rtol=1e-9)
+        np.testing.assert_array_equal(theirs.labels_, ours.labels_)
+        assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=1e-9)
+
+
+def test_a_weight_of_zero_leaves_a_point_out():
+    _, X, init, times = problem(0)
+    times[::3] = 0
+    kept = times > 0
+    one = fitted(COPKMeans(K, init=init), X, sample_weight=times)
+    other = fitted(COPKMeans(K, init=init), X[kept], sample_weight=times[kept])
+    np.testing.assert_allclose(one.cluster_centers_, other.cluster_centers_, rtol=1e-12)
+    # It goes to the nearest centre all the same.
+    np.testing.assert_array_equal(one.labels_, one.predict(X))
+
+
+@pytest.mark.parametrize("model", [COPKMeans(K), PCKMeans(K)])
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [([1.0], r"shape \(1,\)"), ([-1.0] + [1.0] * (N - 1), r"sample_weight\[0\] is -1")],
+)
+def test_weights_that_are_none_are_refused(model, weights, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(problem(0)[1], sample_weight=weights)
