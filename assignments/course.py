@@ -12,6 +12,8 @@
         print questions of the exam bank, and their keys (a chapter's number means all of its)
     python course.py key [NAME ...] [--seed WORD] [--out DIR]
         print solutions, numbers, points and rubrics of assignments
+    python course.py projects [NAME ...] [--out DIR]
+        print briefs of projects, for students and for teachers
 
 ``--seed`` is a word, for example the name of the term: it makes all random numbers of the
 assignments, so another word gives another course with other numbers.
@@ -49,9 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = parser.add_subparsers(
-        required=True, metavar="release | grade | mark | try | exam | key"
-    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
     release = commands.add_parser("release", help="write the student versions")
     release.add_argument("names", nargs="*", metavar="NAME", help="default: all")
     release.add_argument("--out", type=Path, default=Path("release"), help="default: release")
@@ -81,7 +81,10 @@ def _parser() -> argparse.ArgumentParser:
     key = commands.add_parser("key", help="print the key of assignments")
     key.add_argument("names", nargs="*", metavar="NAME", help="default: all")
     key.set_defaults(run=_key)
-    for command in (exam, key):
+    projects = commands.add_parser("projects", help="print briefs of projects")
+    projects.add_argument("names", nargs="*", metavar="NAME", help="default: all")
+    projects.set_defaults(run=_projects)
+    for command in (exam, key, projects):
         command.add_argument("--out", type=Path, default=Path("papers"), help="default: papers")
     for command in (release, grade, attempt, key):
         command.add_argument("--seed", metavar="WORD", help="default: as the sources have it")
@@ -170,6 +173,13 @@ def _exam(options: argparse.Namespace) -> int:
 def _key(options: argparse.Namespace) -> int:
     wanted = options.names or names()
     sheets = {f"key_{name}": papers.assignment_key(name, options.seed) for name in wanted}
+    return _printed(sheets, options.out)
+
+
+def _projects(options: argparse.Namespace) -> int:
+    wanted = options.names or papers.projects()
+    sheets = {name: papers.project(name, teacher=False) for name in wanted}
+    sheets |= {f"{name}_teacher": papers.project(name, teacher=True) for name in wanted}
     return _printed(sheets, options.out)
 
 

@@ -192,6 +192,21 @@ def rubrics() -> dict[str, str]:
     return {f"{int(n):02}": part for n, part in zip(parts[1::2], parts[2::2], strict=True)}
 
 
+def project(name: str, *, teacher: bool) -> str:
+    """HTML of a project's brief; the teacher's has what can be found, and the traps."""
+    path = HERE / "projects" / f"{name}.md"
+    if not path.exists():
+        known = ", ".join(projects())
+        raise ValueError(f"there is no project {name!r}; there are {known}.")
+    text = path.read_text(encoding="utf8")
+    return _markdown(text if teacher else text.partition("## What can be found")[0])
+
+
+def projects() -> list[str]:
+    """The names of all projects."""
+    return sorted(path.stem for path in HERE.glob("projects/*.md"))
+
+
 # ------------------------------------------------------------------------------- printing
 
 

@@ -35,7 +35,8 @@ def test_both_guides_say_the_same():
 @pytest.mark.slow  # test_course gives the commands one by one
 def test_the_guides_commands_run_one_after_the_other(tmp_path):
     typed = commands(GUIDES[0])
-    assert [line.split()[2] for line in typed] == ["release", "grade", "mark", "try", "exam", "key"]
+    assert [line.split()[2] for line in typed] == [
+        "release", "grade", "mark", "try", "exam", "key", "projects"]  # fmt: skip
     if chromium.find() is None:  # which printing needs
         typed = typed[:4]
     (tmp_path / "assignments").symlink_to(sources.HERE)
@@ -52,7 +53,7 @@ def test_the_guides_commands_run_one_after_the_other(tmp_path):
                               capture_output=True)  # fmt: skip
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "release" / f"{NAME}.ipynb").exists()
-    assert len(list(tmp_path.glob("papers/*.pdf"))) == (3 if len(typed) == 6 else 0)
+    assert len(list(tmp_path.glob("papers/*.pdf"))) == (15 if len(typed) == 7 else 0)
     assert ",16.0,20.0," in (tmp_path / "graded" / "submissions.csv").read_text(encoding="utf8")
 
 

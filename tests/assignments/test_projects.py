@@ -1,0 +1,57 @@
+"""The projects: the central step of each runs, and what it finds is there to be found."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+
+import numpy as np
+import papers
+import pytest
+import sources
+
+NAMES = sorted(path.stem for path in (sources.HERE / "projects").glob("*.md"))
+STUDENTS = ["The question", "The data", "Milestones", "Hand in", "How it is judged"]
+TEACHERS = ["What can be found", "Traps"]
+
+
+def trial(name):
+    path = sources.HERE / "projects" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_there_are_six():
+    assert len(NAMES) >= 6
+    assert sorted(path.stem for path in (sources.HERE / "projects").glob("*.py")) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+class TestProject:
+    def test_its_central_step_runs(self, name):
+        assert np.isfinite(trial(name).run(range(1))).all()
+
+    @pytest.mark.slow  # twelve draws; the test above makes one
+    def test_its_finding_is_there_to_be_found(self, name):
+        module = trial(name)
+        module.finding(module.run(range(12)))
+
+    def test_its_brief_has_all_parts_and_the_points_add_up(self, name):
+        text = (sources.HERE / "projects" / f"{name}.md").read_text(encoding="utf8")
+        assert re.findall(r"^## (.+)$", text, re.MULTILINE) == STUDENTS + TEACHERS
+        judged = text.partition("## How it is judged")[2].partition("## ")[0]
+        assert sum(map(int, re.findall(r"^\| (\d+) \|", judged, re.MULTILINE))) == 20
+
+    def test_what_students_get_leaves_out_what_the_teacher_keeps(self, name):
+        page = papers.project(name, teacher=False)
+        assert "Traps" not in page
+        assert "What can be found" not in page
+        assert "Traps" in papers.project(name, teacher=True)
+
+
+def test_a_brief_fills_one_page(chromium_path, tmp_path):
+    sheets = {name: papers.project(name, teacher=False) for name in NAMES}
+    for path in papers.write_papers(sheets, tmp_path):
+        assert path.read_bytes().count(b"/Type /Page\n") == 1, path.stem
