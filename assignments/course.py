@@ -1,6 +1,6 @@
 """Hand out, collect, grade and mark the assignments of this folder.
 
-    python course.py release [NAME ...] [--seed WORD] [--out DIR]
+    python course.py release [NAME ...] [--seed WORD] [--students FILE] [--out DIR]
         write the student versions, without solutions and hidden checks
     python course.py grade SUBMISSIONS [--seed WORD] [--out DIR] [--due DATE] [--late PRICE]
         examine what is new or changed below SUBMISSIONS; write tables and feedback
@@ -32,7 +32,7 @@ from collect import find_submissions
 from examine import Row
 from grading import by_student, cores, enter_marks, grade, write_reports
 from marks import Problem
-from sources import names, student_versions
+from sources import names, student_versions, word_for
 from tables import set_policy
 from trial import faults, report, try_out
 
@@ -55,6 +55,8 @@ def _parser() -> argparse.ArgumentParser:
     release = commands.add_parser("release", help="write the student versions")
     release.add_argument("names", nargs="*", metavar="NAME", help="default: all")
     release.add_argument("--out", type=Path, default=Path("release"), help="default: release")
+    release.add_argument("--students", type=Path, metavar="FILE",
+                         help="a copy with other numbers for each name, one a line")  # fmt: skip
     release.set_defaults(run=_release)
     grade = commands.add_parser("grade", help="grade a folder of submissions")
     grade.add_argument("submissions", type=Path, metavar="SUBMISSIONS")
@@ -92,10 +94,16 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _release(options: argparse.Namespace) -> int:
-    for name, content in student_versions(options.names or names(), options.seed).items():
-        options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / f"{name}.ipynb").write_bytes(content)
-        print(options.out / f"{name}.ipynb")
+    copies = {options.out: options.seed}
+    if options.students:
+        lines = options.students.read_text(encoding="utf-8-sig").splitlines()
+        students = [line.strip() for line in lines if line.strip()]
+        copies = {options.out / who: word_for(options.seed, who) for who in students}
+    for folder, seed in copies.items():
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in student_versions(options.names or names(), seed).items():
+            (folder / f"{name}.ipynb").write_bytes(content)
+            print(folder / f"{name}.ipynb")
     return 0
 
 

@@ -20,8 +20,9 @@ from typing import NamedTuple
 from box import Boxes
 from nbformat import NotebookNode
 from nbgrader.utils import is_grade, is_solution
+from replies import imports_of
 from sources import grade_id, released, source
-from wire import Gone, Wire, imports_of
+from wire import Gone, Wire
 
 # A submission may take so many times what one cell may take.
 PATIENCE = 6

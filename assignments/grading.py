@@ -26,7 +26,17 @@ from feedback import write_pages
 from marks import Problem, enter, keep_unmatched, load, marked, write_sheet, write_whole
 from nbformat import NotebookNode
 from notes import notes_on
-from sources import clean_bytes, grade_id, released, repair, require_same_seed, source
+from sources import (
+    clean_bytes,
+    grade_id,
+    released,
+    repair,
+    require_same_seed,
+    source,
+    whose_copy,
+    word_for,
+    word_in,
+)  # fmt: skip
 from tables import write_tables
 
 SECONDS = 30
@@ -91,7 +101,9 @@ def grade(
 
 def _order(student: str, name: str, path: Path, seed: str | None, timeout: float) -> dict:
     """What a process has to know to examine a submission, and a digest of it."""
-    parts = [path.read_bytes(), clean_bytes(source(name, seed)), repr((student, timeout)).encode()]
+    content = path.read_bytes()
+    seed = word_in(content, seed)
+    parts = [content, clean_bytes(source(name, seed)), repr((student, timeout)).encode()]
     digest = hashlib.sha256(b"\0".join(parts)).hexdigest()
     return {
         "student": student, "assignment": name, "file": str(path), "seed": seed,
@@ -148,8 +160,17 @@ def _examine(order: dict) -> dict:
         for place, cell in enumerate(notebook.cells)
     ]
     return _result(order, done.rows) | {
-        "cells": cells, "notes": notes_on(notebook, name), "kept_apart": done.kept_apart,
+        "cells": cells, "notes": [*_copied(student, seed), *notes_on(notebook, name)],
+        "kept_apart": done.kept_apart,
     }  # fmt: skip
+
+
+def _copied(student: str, seed: str | None) -> list[str]:
+    """Say so where a student handed in a copy that was made for another."""
+    owner = whose_copy(seed)
+    if owner is None or word_for(None, owner) == word_for(None, student):
+        return []
+    return [f"this is the copy that was made for {owner}"]
 
 
 def _read(path: Path, name: str, seed: str | None) -> NotebookNode:

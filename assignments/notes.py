@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-import hashlib
 import re
-from collections.abc import Iterable
 
 from nbformat import NotebookNode
 from nbgrader.utils import is_solution
@@ -46,45 +43,3 @@ def _odd(text: str) -> list[str]:
         if re.search(rf"\b(import|from)\s+{module}\b|__import__\(.{module}", text):
             found.append(what)
     return found
-
-
-def fingerprint(cells: Iterable[dict]) -> str:
-    """The same for two submissions whose code differs in names, comments and layout only."""
-    code = [cell for cell in cells if cell["kind"] == "code" and cell["task"]]
-    texts = [cell["source"] for cell in code if re.fullmatch(r"task-\d+", cell["task"])]
-    shapes = []
-    for text in texts:
-        try:
-            tree = ast.parse(text)
-        except SyntaxError:
-            return ""
-        shapes.append(_shape(tree))
-    code = "\n".join(shapes)
-    return hashlib.sha256(code.encode()).hexdigest() if len(code) > 2000 else ""
-
-
-def _shape(tree: ast.AST) -> str:
-    names: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            node.id = names.setdefault(node.id, f"n{len(names)}")
-        elif isinstance(node, ast.arg):
-            node.arg = names.setdefault(node.arg, f"n{len(names)}")
-        elif isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:] or [ast.Pass()]
-    return ast.dump(tree)
-
-
-def alike(results: Iterable[dict]) -> dict[tuple[str, str], list[str]]:
-    """For each submission the students whose code for the same assignment is the same."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    for result in results:
-        mark = fingerprint(result["cells"])
-        if mark:
-            groups.setdefault((result["assignment"], mark), []).append(result["student"])
-    return {
-        (student, name): [other for other in students if other != student]
-        for (name, _), students in groups.items()
-        for student in students
-        if len(students) > 1
-    }

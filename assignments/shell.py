@@ -7,8 +7,9 @@ import socket
 import sys
 
 from IPython.core.interactiveshell import InteractiveShell
+from replies import failure, imports_of
 from traitlets.config import Config
-from wire import Wire, failure, imports_of
+from wire import Wire
 
 PER_CELL, IN_ALL = 20_000, 200_000  # characters of output
 

@@ -114,7 +114,25 @@ def released(name: str, seed: str | None = None) -> NotebookNode:
     return nbformat.reads(_student_version(name, seed).decode(), as_version=4)
 
 
+def word_for(seed: str | None, student: str) -> str:
+    """The seed of a student's own copy: that of the course, and a name."""
+    course = seed or _seed(source(names()[0]))
+    return f"{course}--{re.sub(r'[^A-Za-z0-9_]+', '-', student)}"
+
+
 # ------------------------------------------------------------------------------ return
+
+
+def word_in(content: bytes, seed: str | None) -> str | None:
+    """The seed to grade a file with: its own where it is a student's copy of this course."""
+    own = re.search(rb'COURSE = \\"([A-Za-z0-9_ .-]+)\\"', content)
+    word = own[1].decode() if own else ""
+    return word if word.startswith(word_for(seed, "")) else seed
+
+
+def whose_copy(seed: str | None) -> str | None:
+    """The student for whom a copy was made."""
+    return (seed or "").partition("--")[2] or None
 
 
 def require_same_seed(notebook: NotebookNode, handed_out: NotebookNode) -> None:

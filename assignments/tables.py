@@ -8,24 +8,25 @@ import math
 import re
 from pathlib import Path
 
+from duplicates import ALIKE, alike
 from examine import Row
 from marks import write_table, write_whole
-from notes import alike
 
 GRADES = ["student", "assignment", "task", "points", "max", "state", "message"]
 SUBMISSIONS = ["student", "assignment", "points", "of", "state", "handed_in", "days_late",
-               "after_lateness", "notes", "alike", "kept_apart", "file"]  # fmt: skip
+               "after_lateness", "notes", "kept_apart", "file"]  # fmt: skip
 CANVAS = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
 MOODLE = ["Identifier", "Full name", "Grade", "Maximum Grade", "Feedback comments"]
 LATE = re.compile(r"\s*(\d+(?:[.,]\d+)?)\s*(%|points?)\s*(?:a|per)\s*day\s*")
 
 
 def write_tables(out: Path, results: list[dict]) -> None:
-    """Write grades.csv, submissions.csv, totals.csv, canvas.csv and moodle_ASSIGNMENT.csv."""
+    """Write grades, submissions, totals, what is alike, and what Canvas and Moodle import."""
     rows = [row._asdict() for result in results for row in result["rows"]]
     write_table(out / "grades.csv", GRADES, rows)
-    policy, same = load_policy(out), alike(results)
-    lines = [_line(result, policy, same) for result in results]
+    policy = load_policy(out)
+    lines = [_line(result, policy) for result in results]
+    write_table(out / "alike.csv", ALIKE, alike(results))
     write_table(out / "submissions.csv", SUBMISSIONS, lines)
     names = sorted({line["assignment"] for line in lines})
     totals = [_total(student, lines, names) for student in
@@ -36,7 +37,7 @@ def write_tables(out: Path, results: list[dict]) -> None:
         _write_moodle(out, [line for line in lines if line["assignment"] == name], name)
 
 
-def _line(result: dict, policy: dict, same: dict) -> dict:
+def _line(result: dict, policy: dict) -> dict:
     rows: list[Row] = result["rows"]
     student, name = result["student"], result["assignment"]
     points, days = sum(row.points for row in rows), days_late(result, policy)
@@ -46,8 +47,8 @@ def _line(result: dict, policy: dict, same: dict) -> dict:
         "state": "; ".join(sorted({row.state for row in rows} - {"graded"})) or "graded",
         "handed_in": result["handed_in"], "days_late": days,
         "after_lateness": after_lateness(points, days, policy),
-        "notes": "; ".join(result["notes"]), "alike": ", ".join(same.get((student, name), [])),
-        "kept_apart": result["kept_apart"], "file": result["file"],
+        "notes": "; ".join(result["notes"]), "kept_apart": result["kept_apart"],
+        "file": result["file"],
     }  # fmt: skip
 
 

@@ -8,17 +8,15 @@ arguments changes in the caller's own.
 
 from __future__ import annotations
 
-import ast
 import base64
-import builtins
 import json
 import pickle
 import socket
 import struct
-import types
 from itertools import islice
 
 import numpy as np
+from replies import arguments, failure, raised, update
 
 LONGEST = 64 * 2**20  # bytes in a message
 LOOSE = (np.ndarray, np.generic)  # also what is derived from them
@@ -116,7 +114,9 @@ class Wire:
         given = [list(args), kwargs]
         reply = self.ask(do="call", number=number, given=self.encode(given))
         if reply.get("changed") is not None:
-            for old, new in zip(_parts(given), _parts(self.decode(reply["changed"])), strict=False):
+            for old, new in zip(
+                arguments(given), arguments(self.decode(reply["changed"])), strict=False
+            ):
                 update(old, new)
         if "error" in reply:
             raise raised(reply)
@@ -275,68 +275,3 @@ READERS = {
     "theirs": lambda wire, number: wire.own[number],
     "pickle": Wire._read_pickle,
 }
-
-
-# -------------------------------------------------------------------- changes and errors
-
-
-def _parts(given: list) -> list:
-    args, kwargs = given
-    return [*args, *kwargs.values()]
-
-
-def update(old, new) -> None:
-    """Change an argument in place, as the function at the other end has changed its copy."""
-    if type(old) is not type(new) or old is new:
-        return
-    if isinstance(old, np.ndarray) and old.shape == new.shape and old.flags.writeable:
-        old[...] = new
-    elif isinstance(old, tuple):
-        for before, after in zip(old, new, strict=False):
-            update(before, after)
-    elif isinstance(old, list):
-        old[:] = new
-    elif isinstance(old, dict):
-        old.clear()
-        old.update(new)
-    elif isinstance(old, np.random.Generator):
-        old.bit_generator.state = new.bit_generator.state
-
-
-def failure(error: BaseException) -> dict:
-    """Write an error as the other side can read it."""
-    kinds = [kind.__name__ for kind in type(error).__mro__]
-    return {"error": kinds, "says": str(error)[:2000], "line": _line(error.__traceback__)}
-
-
-def _line(trace: types.TracebackType | None) -> int | None:
-    """The last line of a cell that an error passed through."""
-    line = None
-    while trace:
-        if trace.tb_frame.f_globals.get("__name__") == "__main__":
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return line
-
-
-def raised(reply: dict) -> Exception:
-    """The exception that the other side met, of the nearest kind that Python or NumPy knows."""
-    kinds = [str(kind) for kind in reply["error"]]
-    for kind in kinds:
-        known = getattr(builtins, kind, None) or getattr(np.linalg, kind, None)
-        if isinstance(known, type) and issubclass(known, Exception):
-            break
-    else:
-        known = RuntimeError
-    try:
-        error = type(kinds[0], (known,), {})(str(reply.get("says")))
-    except TypeError:  # of those that ask for more than a text
-        error = RuntimeError(f"{kinds[0]}: {reply.get('says')}")
-    error.line = reply.get("line")
-    return error
-
-
-def imports_of(text: str) -> str:
-    """The imports of a cell, without the rest."""
-    lines = [node for node in ast.parse(text).body if isinstance(node, ast.Import | ast.ImportFrom)]
-    return "\n".join(map(ast.unparse, lines))

@@ -5,12 +5,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import sys
-from pathlib import Path
 
 from notebooks import SINGLE_THREAD
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "assignments"))
 from warm_kernels import warm_kernels
 
 os.environ.update(SINGLE_THREAD)

@@ -10,6 +10,7 @@ import time
 
 import collect
 import course
+import duplicates
 import grading
 import marks
 import nbformat
@@ -151,6 +152,55 @@ def _within(seconds, condition):
             return True
         time.sleep(0.1)
     return False
+
+
+class TestOwnNumbers:
+    def test_each_student_has_other_numbers_and_is_graded_with_them(self, tmp_path, capsys):
+        name = NAMES[0]
+        (tmp_path / "class.txt").write_text("Ada Lovelace\nben_12\n\n")
+        roster = ["--students", str(tmp_path / "class.txt"), "--seed", "autumn26"]
+        assert course.main(["release", name, "--out", str(tmp_path / "out"), *roster]) == 0
+        made = [(tmp_path / "out" / who / f"{name}.ipynb").read_text() for who in
+                ("Ada Lovelace", "ben_12")]  # fmt: skip
+        words = [sources.word_in(text.encode(), "autumn26") for text in made]
+        assert words == ["autumn26--Ada-Lovelace", "autumn26--ben_12"]
+        assert sources.word_in(made[0].encode(), "autumn27") == "autumn27"
+        hers, his = (trial.right_submission(name, word) for word in words)
+        (tmp_path / "in").mkdir()
+        paths = {}
+        for who, notebook in {"Ada Lovelace": hers, "ben_12": his, "cyd": hers}.items():
+            paths[who, name] = tmp_path / "in" / f"{who}.ipynb"
+            nbformat.write(notebook, paths[who, name])
+        found = grading.grade(paths, tmp_path / "graded", seed="autumn26")
+        assert [trial.lost(grading.rows_in([result])) for result in found] == [[], [], []]
+        assert [result["notes"] for result in found] == [
+            [], [], ["this is the copy that was made for Ada-Lovelace"]]  # fmt: skip
+
+
+class TestAlike:
+    CODE = "def f(a, b):\n    " + "\n    ".join(f"a{n} = a + {n} * b" for n in range(9))
+
+    def _result(self, student, code, answer):
+        row = grading.Row(student, "02_em", "task-5", 0.0, 4.0, "awaits manual grading", "", answer)
+        cell = {"kind": "code", "task": "task-1", "source": code}
+        return {"student": student, "assignment": "02_em", "rows": [row], "cells": [cell]}
+
+    def test_renamed_code_and_copied_passages_are_named_in_pairs(self):
+        renamed = self.CODE.replace("a", "x") + "  # mine"
+        words = "one two three four five six seven eight nine"
+        found = duplicates.alike([
+            self._result("ada", self.CODE, words),
+            self._result("ben", renamed, f"I say: {words}!"),
+            self._result("cyd", self.CODE.replace("+", "-"), "something else"),
+            self._result("dan", "def (", words.replace("five", "5")),
+        ])  # fmt: skip
+        assert found == [{"assignment": "02_em", "student": "ada", "other": "ben",
+                          "same_code": "task-1", "same_words": 2}]  # fmt: skip
+
+    def test_what_many_hand_in_counts_for_nothing(self):
+        class_ = [self._result(f"s{n}", self.CODE, "") for n in range(duplicates.COMMON + 1)]
+        assert duplicates.alike(class_) == []
+        assert len(duplicates.alike(class_[:2])) == 1
 
 
 class TestCollect:

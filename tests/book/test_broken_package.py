@@ -30,8 +30,6 @@ def project(tmp_path) -> Path:
     for file in files:
         shutil.copy(ROOT / file, tmp_path / file)
     shutil.copy(ROOT / CHAPTER, tmp_path / CHAPTER)
-    (tmp_path / "assignments").mkdir()
-    shutil.copy(ROOT / "assignments/warm_kernels.py", tmp_path / "assignments")
     (tmp_path / "tests").mkdir()
     for name in ("all.args", "nbval_sanitise.cfg"):
         shutil.copy(ROOT / "tests" / name, tmp_path / "tests")
