@@ -42,13 +42,13 @@ from cgmm import (
     SemiSupervisedGaussianClassifier,
     SideInformation,
 )
+from cgmm.decide.workers import deaf_to_interrupts
 from cgmm.inference.auto import auto
 from cgmm.kmeans import nearest_rule
 from cgmm.metric_learning import objective
 from cgmm.mixture import best_of, e_step, last_of, one_hot
 from cgmm.replicate import EXPERIMENTS, replicate
 from cgmm.replicate.__main__ import main as replicate_command
-from cgmm.replicate.runner import _deaf_to_interrupts
 
 SECONDS = 120
 ALONE = pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is no signal on Windows")
@@ -264,7 +264,7 @@ def test_workers_leave_an_interrupt_to_the_process_that_started_them(tmp_path):
 
 def test_the_handler_of_ctrl_c_comes_back_and_other_threads_leave_it_alone():
     def within():
-        with _deaf_to_interrupts():
+        with deaf_to_interrupts():
             return signal.getsignal(signal.SIGINT)
 
     before = signal.getsignal(signal.SIGINT)

@@ -92,6 +92,7 @@ LIBRARIES: dict[str, set[str]] = {
     "mixture.threads": {"joblib", "threadpoolctl"},
     "mixture.chunks": {"dask"},
     "mixture.partitions": {"dask"},
+    "decide.search": {"sklearn", "joblib"},
     "replicate": {"sklearn", "joblib", "threadpoolctl", "distributed", "matplotlib"},
     "plot": {"matplotlib", "cycler", "matplotlib_inline"},
     "explore": {"matplotlib", "ipywidgets", "anywidget", "traitlets", "PIL"},

@@ -10,12 +10,14 @@ from cgmm.decide.asking import answer_information, choose_pairs
 from cgmm.decide.choosing import (
     LogScore, answer_folds, held_out_scores, log_score, one_standard_error,
 )  # fmt: skip
+from cgmm.decide.entropy import assignment_entropy
 from cgmm.decide.learning import Learnt, learn_from_witnesses
 from cgmm.decide.neighbourhoods import Asked, farthest_first
+from cgmm.decide.search import AnswerSearch, Trial
 from cgmm.decide.witnesses import Witnesses, error_rates
 
 __all__ = [
-    "Asked", "Learnt", "LogScore", "Witnesses", "answer_folds", "answer_information",
-    "choose_pairs", "error_rates", "farthest_first", "held_out_scores", "learn_from_witnesses",
-    "log_score", "one_standard_error",
+    "AnswerSearch", "Asked", "Learnt", "LogScore", "Trial", "Witnesses", "answer_folds",
+    "answer_information", "assignment_entropy", "choose_pairs", "error_rates", "farthest_first",
+    "held_out_scores", "learn_from_witnesses", "log_score", "one_standard_error",
 ]  # fmt: skip

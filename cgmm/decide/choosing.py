@@ -151,7 +151,7 @@ def held_out_scores(
     ... ).round(2)
     array([-0.11, -2.3 ])
     """
-    rows, fold = _read(answers, folds, len(X), error_rate)
+    rows, fold = read_answers(answers, folds, len(X), error_rate)
     pairs, said = rows[:, :2].astype(np.intp), rows[:, 2] == 1
     weights = np.where(said, 1, -1) * -logit(error_rate)
     preferences, scores = np.column_stack([pairs, weights]), np.empty(len(rows))
@@ -269,10 +269,10 @@ def _group_of(pairs: IntArray, group: IntArray) -> IntArray:
     return of_pair[:, 0]
 
 
-def _read(
-    answers: ArrayLike, folds: ArrayLike, n_samples: int, error_rate: float
+def read_answers(
+    answers: ArrayLike, folds: ArrayLike | None, n_samples: int, error_rate: float
 ) -> tuple[FloatArray, IntArray]:
-    """The answers and their folds, if they fit each other and the points."""
+    """The answers and their folds, if they fit each other and the points; None: all one fold."""
     rows = np.asarray(answers, dtype=float)
     if rows.ndim != 2 or rows.shape[1] != 3 or not np.isin(rows[:, 2], (0, 1)).all():
         raise ValueError(
@@ -280,7 +280,9 @@ def _read(
             'for "together" and 0 for "apart".'
         )
     check_pairs("answers", rows[:, :2], n_samples)
-    fold = check_labels("folds", folds, len(rows), least=0)
+    fold = check_labels(
+        "folds", np.zeros(len(rows), int) if folds is None else folds, len(rows), least=0
+    )
     if not 0 < error_rate < 1:
         raise ValueError(
             f"error_rate is {error_rate:g}; it must lie between 0 and 1, since one answer that a "

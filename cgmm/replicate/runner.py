@@ -8,19 +8,18 @@ write. What is finished is not run again.
 from __future__ import annotations
 
 import os
-import signal
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from threading import Lock, current_thread, main_thread
-from typing import Any, TextIO
+from threading import Lock
+from typing import TextIO
 
 import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from cgmm.datasets import DATASETS, FETCHED, Dataset, fetch, load
+from cgmm.decide.workers import deaf_to_interrupts, with_bar
 from cgmm.replicate.design import DIGITS, Experiment, Row, Task, format_setting, tasks_of
 from cgmm.replicate.store import Store
 
@@ -85,31 +84,15 @@ def replicate(
     tasks = [task for task in tasks if task.setting.data not in absent]
     try:
         parallel = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
-        with _deaf_to_interrupts():
+        with deaf_to_interrupts():
             done = parallel(delayed(realise)(task, str(data_home)) for task in tasks)
-        for rows in _with_bar(done, len(tasks), experiment.name, progress):
+        for rows in with_bar(done, len(tasks), experiment.name, progress):
             store.add(rows)
     finally:
         store.close()
     if store.rows:
         store.finish()
     return sorted(absent.values())
-
-
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Processes that are started here ignore Ctrl-C for good: it is for us to stop them.
-
-    A terminal sends it to all of them, and one that is struck while it starts complains at length.
-    """
-    if current_thread() is not main_thread():  # only the main thread may change a handler
-        yield
-        return
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler or signal.SIG_DFL)
 
 
 def _absent(names: Iterable[str], data_home: str) -> dict[str, str]:
@@ -121,16 +104,6 @@ def _absent(names: Iterable[str], data_home: str) -> dict[str, str]:
         except OSError as error:
             complaints[name] = str(error)
     return complaints
-
-
-def _with_bar(done: Iterable[Any], n: int, name: str, out: TextIO | None) -> Iterator[Any]:
-    """Hand on what arrives, and draw how much has."""
-    for i, item in enumerate(done, start=1):
-        yield item
-        if out is not None:
-            filled = 30 * i // n
-            end = "\n" if i == n else ""
-            print(f"\r{name} [{'#' * filled:<30}] {i}/{n}", end=end, file=out, flush=True)
 
 
 # ---------------------------------------------------------------------------- one realisation

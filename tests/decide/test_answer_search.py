@@ -1,0 +1,193 @@
+"""The search: entropy against enumeration, trials by hand, what an interrupt leaves, resumption."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import logsumexp
+from sklearn.base import clone
+
+from cgmm import ConstrainedGaussianMixture
+from cgmm.decide import (
+    AnswerSearch,
+    answer_folds,
+    assignment_entropy,
+    held_out_scores,
+    log_score,
+    one_standard_error,
+    search,
+)
+from cgmm.inference import ENGINES
+from cgmm.mixture import Parameters
+from cgmm.network import SideInformation, related_groups
+
+AUTO = ENGINES["auto"]
+GRID = {"n_components": [1, 2, 3], "error_rate": [0.05, 0.2]}
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10_000), st.integers(2, 3))
+def test_entropy_is_that_of_all_assignments(seed, K):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(5, 1))
+    theta = Parameters(rng.dirichlet(np.ones(K)), rng.normal(size=(K, 1)), np.ones((K, 1, 1)))
+    rows = np.array([[0, 1, 1.5], [1, 2, -1.0], [0, 2, 0.7]])
+    side = SideInformation.build(5, preferences=rows, cannot_link=[[3, 4]])
+    z = np.array(list(itertools.product(range(K), repeat=5)))
+    logs = theta.log_joint(X)[np.arange(5), z].sum(axis=1)
+    for i, j, w in rows:
+        logs += w * (z[:, int(i)] == z[:, int(j)])
+    logs = logs[z[:, 3] != z[:, 4]]
+    log_p = logs - logsumexp(logs)
+    found = assignment_entropy(X, theta, side, AUTO(side.graph))
+    assert found == pytest.approx(-(np.exp(log_p) * log_p).sum(), abs=1e-10)
+
+
+def test_without_relations_it_is_the_sum_of_the_points_entropies():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    model = ConstrainedGaussianMixture(2, random_state=0).fit(X)
+    side = SideInformation.build(30)
+    r = model.responsibilities_
+    found = assignment_entropy(X, model.parameters_, side, AUTO(side.graph))
+    assert found == pytest.approx(-(r * np.log(r)).sum(), abs=1e-9)
+
+
+def test_an_engine_without_evidence_has_no_entropy():
+    side = SideInformation.build(3, preferences=[[0, 1, 1.0]])
+    theta = Parameters(np.full(2, 0.5), np.zeros((2, 1)), np.ones((2, 1, 1)))
+    with pytest.raises(ValueError, match="no log-evidence"):
+        assignment_entropy(np.zeros((3, 1)), theta, side, ENGINES["gibbs"](side.graph))
+
+
+# ------------------------------------------------------------------------------ the search
+
+
+def problem(seed=0, N=90, P=50):
+    rng = np.random.default_rng(seed)
+    y = np.arange(N) % 2
+    X = rng.normal(size=(N, 1)) + np.where(y, 2.0, -2.0)[:, None]
+    pairs = np.array([rng.choice(N, 2, replace=False) for _ in range(P)])
+    wrong = rng.random(P) < 0.1
+    return X, np.column_stack([pairs, (y[pairs[:, 0]] == y[pairs[:, 1]]) ^ wrong])
+
+
+def made(**options):
+    model = ConstrainedGaussianMixture(weights="ignore", random_state=0)
+    return AnswerSearch(model, GRID, n_folds=3, **options)
+
+
+def test_a_trial_is_what_one_does_by_hand():
+    X, rows = problem()
+    found = made().fit(X, rows)
+    pairs = rows[:, :2]
+    groups = related_groups(len(X), cannot_link=pairs)
+    folds = answer_folds(pairs, groups, 3, random_state=0)
+    np.testing.assert_array_equal(found.folds_, folds)
+    assert len(found.results_) == 6
+    for trial in found.results_:
+        q, K = trial.setting["error_rate"], trial.setting["n_components"]
+        model = ConstrainedGaussianMixture(K, weights="ignore", random_state=0)
+        scores = held_out_scores(
+            X, lambda told, m=model: m.fit(X, preferences=told).parameters_, rows, folds, AUTO,
+            error_rate=q,
+        )  # fmt: skip
+        mean, error, _ = log_score(scores, pairs, groups)
+        assert (trial.mean, trial.standard_error) == (mean, error)
+        assert trial.n_free == 3 * K - 1
+        assert trial.bic == pytest.approx(-2 * trial.evidence + trial.n_free * np.log(90))
+        assert trial.icl >= trial.bic - 1e-9
+    columns = zip(*((t.mean, t.standard_error, t.n_free) for t in found.results_), strict=True)
+    assert found.best_index_ == one_standard_error(*columns)
+    assert found.best_setting_["n_components"] == 2
+    assert found.best_estimator_.n_components == 2
+    assert "<- held out" in found.table()
+
+
+def test_the_evidence_is_that_of_points_and_answers():
+    """With one component nothing is learnt: each answer has its own probability, 1 - q or q."""
+    X, rows = problem()
+    found = made().fit(X, rows).results_
+    alone = ConstrainedGaussianMixture(1).fit(X).log_evidence_
+    said = rows[:, 2].sum()
+    for trial in found[:1] + found[3:4]:
+        q = trial.setting["error_rate"]
+        expected = alone + said * np.log(1 - q) + (len(rows) - said) * np.log(q)
+        assert trial.setting["n_components"] == 1
+        assert trial.evidence == pytest.approx(expected, abs=1e-8)
+        assert trial.icl == pytest.approx(trial.bic, abs=1e-7)
+
+
+def test_two_processes_find_the_same():
+    X, rows = problem()
+    one, two = made().fit(X, rows), made(n_jobs=2).fit(X, rows)
+    assert [t._replace(seconds=0.0) for t in one.results_] == [
+        t._replace(seconds=0.0) for t in two.results_
+    ]
+
+
+def test_what_a_file_has_is_not_tried_again(tmp_path, monkeypatch, capsys):
+    X, rows = problem()
+    path = tmp_path / "found.jsonl"
+    first = made(results=path, verbose=1).fit(X, rows)
+    assert "6/6" in capsys.readouterr().err
+    lines = [line for line in path.read_text().split("\n") if line]
+    assert len(lines) == 6
+    # The last line was cut off in writing; its setting alone is tried.
+    path.write_text("\n".join([*lines[:5], lines[5][:40]]))
+    tried, try_ = [], search._try
+    monkeypatch.setattr(search, "_try", lambda *a: (tried.append(a[1]), try_(*a))[1])
+    second = made(results=path).fit(X, rows)
+    assert len(tried) == 1
+    assert [t[:7] for t in second.results_] == [t[:7] for t in first.results_]
+    assert len([line for line in path.read_text().split("\n") if line]) == 7
+    with pytest.raises(ValueError, match="name another file"):
+        made(results=path).fit(X + 1, rows)
+
+
+def test_an_interrupt_leaves_what_is_whole(tmp_path, monkeypatch):
+    X, rows = problem()
+    path, try_ = tmp_path / "found.jsonl", search._try
+
+    def struck(*a):
+        if a[1]["n_components"] == 3:
+            raise KeyboardInterrupt
+        return try_(*a)
+
+    monkeypatch.setattr(search, "_try", struck)
+    found = made(results=path)
+    with pytest.raises(KeyboardInterrupt):
+        found.fit(X, rows)
+    assert [t.setting["n_components"] for t in found.results_] == [1, 2]
+    assert len([json.loads(line) for line in path.read_text().split("\n") if line]) == 2
+    monkeypatch.undo()
+    assert len(found.fit(X, rows).results_) == 6
+
+
+def test_a_setting_that_cannot_be_fitted_says_why_and_the_others_are_chosen_from():
+    X, rows = problem()
+    found = clone(made()).set_params(settings={"n_components": [2, 5000]}).fit(X, rows)
+    assert found.results_[1].complaint
+    assert found.results_[1].complaint in found.table()
+    assert found.best_index_ == 0
+    with pytest.raises(ValueError, match="no setting could be fitted"):
+        made().set_params(settings={"n_components": [5000]}).fit(X, rows)
+
+
+def test_what_is_known_for_certain_is_told_to_every_fit_and_ties_groups():
+    X, rows = problem(P=30)
+    labels = np.where(np.arange(90) < 6, np.arange(90) % 2, -1)
+    links = [[10, 12], [11, 13]]
+    found = made().set_params(settings={"n_components": [2]})
+    found.fit(X, rows, labels=labels, must_link=links)
+    groups = related_groups(90, cannot_link=rows[:, :2], must_link=links)
+    np.testing.assert_array_equal(
+        found.folds_, answer_folds(rows[:, :2], groups, 3, random_state=0)
+    )
+    np.testing.assert_array_equal(found.best_estimator_.labels_[:6], labels[:6])
+    with pytest.raises(ValueError, match="said is 1"):
+        made().fit(X, [[0, 1, 7]])
