@@ -48,7 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "datasets": BASE | {"mixture"},
     "diagnose": BASE | {"inference", "mixture"},
     "decide": BASE | {"inference", "mixture", "diagnose"},
-    "plot": {"numerics", "mixture"},
+    "plot": {"numerics", "mixture", "metrics"},
     # A live figure starts from parameters and fits what the hand has left.
     "explore": {"numerics", "network", "mixture", "plot"},
     "": CORE | {"kmeans", "metric_learning"},

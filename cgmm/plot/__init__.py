@@ -24,10 +24,11 @@ from cgmm.plot.looks import (
 )  # fmt: skip
 from cgmm.plot.panels import compare
 from cgmm.plot.points import scatter
+from cgmm.plot.promises import calibration
 from cgmm.plot.style import PAGE_WIDTH, STYLE, png, use_style
 
 __all__ = [
     "BACKGROUND", "COLOURS", "INK", "MUTED", "NEUTRAL", "PAGE_WIDTH", "STYLE", "boundary",
-    "colour", "compare", "density", "density_1d", "dots", "ellipses", "label", "line_style",
-    "marker", "png", "scatter", "tint", "trace", "use_style",
+    "calibration", "colour", "compare", "density", "density_1d", "dots", "ellipses", "label",
+    "line_style", "marker", "png", "scatter", "tint", "trace", "use_style",
 ]  # fmt: skip

@@ -1,0 +1,83 @@
+"""Probabilities beside what came true: do they mean what they say? Chapter 14.
+
+=====  ====================================================================
+p̄, t̄   mean probability in a bin, and the share of its cases that held
+=====  ====================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from cgmm.metrics import Reliability
+from cgmm.plot.axes import axes_or_new, equal_scales, label
+from cgmm.plot.looks import BACKGROUND, MUTED, colour, line_style, marker, tint
+
+# Between lines of words in the free corner, as a part of the axis.
+LINE = 0.075
+
+
+def calibration(
+    found: Reliability | Mapping[str, Reliability],
+    ax: Axes | None = None,
+    *,
+    xlabel: str = "probability given",
+    ylabel: str = "share that held",
+) -> Axes:
+    """Draw what came true over the probabilities that were given; on the diagonal they are right.
+
+    Parameters
+    ----------
+    found : Reliability, or mapping from name to one
+        As of :func:`cgmm.metrics.reliability`.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+    xlabel, ylabel : str
+        What the axes are.
+
+    Returns
+    -------
+    Axes
+        The first line is the diagonal, the others a dot a bin, each with two standard errors of
+        what a calibrated bin of as many cases would show; the area of a dot grows with their
+        number. Below the diagonal more was promised than held. Beside the name stands the expected
+        calibration error.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+
+    Examples
+    --------
+    >>> from cgmm.metrics import reliability
+    >>> ax = calibration({"too sure": reliability([0.9, 0.9, 0.2], [True, False, False])})
+    >>> [text.get_text() for text in ax.texts]
+    ['too sure: error 0.33']
+    """
+    named = {"": found} if isinstance(found, Reliability) else dict(found)
+    if not named:
+        raise ValueError("found is empty: give calibration(cgmm.metrics.reliability(p, held)).")
+    ax = axes_or_new(ax)
+    ax.plot([0, 1], [0, 1], color=MUTED, lw=1, zorder=1)
+    for k, (name, bins) in enumerate(named.items()):
+        _draw(ax, k, bins)
+        words = f"{name}: error {bins.error:.2f}" if name else f"error {bins.error:.2f}"
+        label(ax, words, (1.0, 0.03 + (len(named) - 1 - k) * LINE), k, ha="right")
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel=xlabel, ylabel=ylabel)
+    return equal_scales(ax)
+
+
+def _draw(ax: Axes, k: int, bins: Reliability) -> None:
+    """Dots and what tells chance from error."""
+    p, reach = bins.predicted, 2 * bins.standard_error
+    low, high = np.clip([p - reach, p + reach], 0, 1)
+    ax.vlines(p, low, high, color=tint(colour(k), 0.35), lw=4, zorder=2)
+    ax.plot(p, bins.observed, color=colour(k), ls=line_style(k), lw=1.2, zorder=3)
+    sizes = 20 + 100 * bins.counts / bins.counts.max()
+    ax.scatter(
+        p, bins.observed, s=sizes, color=colour(k), marker=marker(k), ec=BACKGROUND, zorder=4
+    )
