@@ -11,6 +11,7 @@ from cgmm.decide.choosing import (
     LogScore, answer_folds, held_out_scores, log_score, one_standard_error,
 )  # fmt: skip
 from cgmm.decide.entropy import assignment_entropy
+from cgmm.decide.honest import as_preferences, fit_answers, joint
 from cgmm.decide.learning import Learnt, learn_from_witnesses
 from cgmm.decide.neighbourhoods import Asked, farthest_first
 from cgmm.decide.search import AnswerSearch, Trial
@@ -18,6 +19,7 @@ from cgmm.decide.witnesses import Witnesses, error_rates
 
 __all__ = [
     "AnswerSearch", "Asked", "Learnt", "LogScore", "Trial", "Witnesses", "answer_folds",
-    "answer_information", "assignment_entropy", "choose_pairs", "error_rates", "farthest_first",
-    "held_out_scores", "learn_from_witnesses", "log_score", "one_standard_error",
+    "answer_information", "as_preferences", "assignment_entropy", "choose_pairs", "error_rates",
+    "farthest_first", "fit_answers", "held_out_scores", "joint", "learn_from_witnesses",
+    "log_score", "one_standard_error",
 ]  # fmt: skip

@@ -51,8 +51,8 @@ def answer_information(
     *uncertainty sampling* asks the same, ``values=-abs(together - 0.5)``. Where they differ the
     best p is another. Information is what the model expects: where the model is wrong, so is it.
 
-    Pairs that were chosen by looking at the points say nothing of how pairs were drawn: fit with
-    ``weights="ignore"``, the joint likelihood of points and answers.
+    Pairs that were chosen by looking at the points say nothing of how pairs were drawn:
+    :func:`fit_answers` takes their answers as data, and not as a condition.
 
     Examples
     --------

@@ -270,7 +270,7 @@ def _group_of(pairs: IntArray, group: IntArray) -> IntArray:
 
 
 def read_answers(
-    answers: ArrayLike, folds: ArrayLike | None, n_samples: int, error_rate: float
+    answers: ArrayLike, folds: ArrayLike | None, n_samples: int | None, error_rate: float
 ) -> tuple[FloatArray, IntArray]:
     """The answers and their folds, if they fit each other and the points; None: all one fold."""
     rows = np.asarray(answers, dtype=float)

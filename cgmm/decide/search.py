@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
-from scipy.special import logit
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
@@ -37,6 +36,7 @@ from cgmm.decide.choosing import (
     read_answers,
 )
 from cgmm.decide.entropy import assignment_entropy
+from cgmm.decide.honest import as_preferences, joint
 from cgmm.decide.workers import deaf_to_interrupts, with_bar
 from cgmm.inference import ENGINES
 from cgmm.mixture import Prior, node_unaries
@@ -75,7 +75,8 @@ class AnswerSearch(BaseEstimator):
     Parameters
     ----------
     estimator : ConstrainedGaussianMixture or another mixture
-        What is searched; its parameters hold where no setting says otherwise.
+        What is searched; its parameters hold where no setting says otherwise. Answers enter by the
+        joint likelihood: ``weights`` "auto" stands for "ignore" here.
     settings : dict or list of dict
         As scikit-learn's ``ParameterGrid``: lists of values by the name of a parameter.
         ``"error_rate"`` is q, how often answers are wrong, in place of a γ = 1 - q.
@@ -114,7 +115,7 @@ class AnswerSearch(BaseEstimator):
     number of components; BIC and ICL punish it, but ask how well points are described, and not
     whether components are classes. Answers held out ask for that, with an error that is told.
     All criteria take answers for random questions, or their pairs for chosen by a look at the
-    points: the joint likelihood, which ``weights="ignore"`` maximises.
+    points: :func:`cgmm.decide.fit_answers`.
 
     Examples
     --------
@@ -227,7 +228,7 @@ class AnswerSearch(BaseEstimator):
         self.best_index_ = self.choices_["held out"]
         self.best_setting_ = self.results_[self.best_index_].setting
         model, q = _prepare(self.estimator, self.best_setting_)
-        self.best_estimator_ = model.fit(X, preferences=_preferences(rows, q), **known)
+        self.best_estimator_ = model.fit(X, preferences=as_preferences(rows, q), **known)
         return self
 
     def table(self) -> str:
@@ -279,7 +280,7 @@ def _criteria(
     model: Any, X: FloatArray, rows: FloatArray, q: float, known: Any
 ) -> tuple[float, float, float, int]:
     """Evidence, BIC, ICL and ν of a fit to everything."""
-    preferences = _preferences(rows, q)
+    preferences = as_preferences(rows, q)
     model.fit(X, preferences=preferences, **known)
     theta, n_free = model.parameters_, round(model.aic() / 2 + model.log_evidence_)
     side, certain = (
@@ -300,12 +301,7 @@ def _prepare(estimator: Any, setting: dict[str, Any]) -> tuple[Any, float]:
     """The estimator with a setting, and the error rate."""
     parameters = dict(setting)
     q = float(parameters.pop("error_rate"))
-    return clone(estimator).set_params(**parameters), q
-
-
-def _preferences(rows: FloatArray, q: float) -> FloatArray:
-    """Rows i, j, log-odds."""
-    return np.column_stack([rows[:, :2], np.where(rows[:, 2] == 1, 1, -1) * -logit(q)])
+    return joint(clone(estimator).set_params(**parameters)), q
 
 
 # ---------------------------------------------------------------------------- what is kept

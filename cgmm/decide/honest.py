@@ -1,0 +1,153 @@
+"""Answers enter a fit as data: the likelihood of points and answers together. Chapters 8 and 15.
+
+Which pairs were asked may depend on the points in any way, and on the answers before: given the
+points, what is said depends on the truth alone, so that how pairs were chosen is a factor without
+θ. What is left is p(X, answers | θ), which has no normaliser. To take the same answers for a
+condition, p(X | answers, θ), is right only for pairs that were drawn without a look at the points.
+
+=====  ====================================================================
+q_e    how often such an answer is wrong; its log-weight is ±logit(1 - q_e)
+=====  ====================================================================
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import logit
+
+from cgmm.decide.choosing import read_answers
+from cgmm.numerics import FloatArray
+
+Mixture = TypeVar("Mixture", bound=Any)
+JOINT = "ignore"
+
+
+def as_preferences(answers: ArrayLike, error_rate: ArrayLike) -> FloatArray:
+    """Answers as ``fit(X, preferences=...)`` takes them.
+
+    Parameters
+    ----------
+    answers : (P, 3) array_like
+        Rows ``i, j, said``: 1 if "together" was said, 0 if "apart".
+    error_rate : float or (P,) array_like
+        q_e, from 0 to less than 1: 0 makes a relation hard, ½ says nothing, and above ½ an answer
+        counts for its opposite.
+
+    Returns
+    -------
+    (P, 3) array
+        Rows ``i, j, log-odds``.
+
+    Raises
+    ------
+    ValueError
+        If answers are none, or a rate is no probability below 1.
+
+    Examples
+    --------
+    >>> as_preferences([[0, 1, 1], [2, 3, 0]], 0.1).round(3)
+    array([[ 0.   ,  1.   ,  2.197],
+           [ 2.   ,  3.   , -2.197]])
+    """
+    q = np.asarray(error_rate, dtype=float)
+    wrong = ~((q >= 0) & (q < 1))
+    if wrong.any():
+        raise ValueError(
+            f"error_rate has {q[wrong].flat[0]:g}; it must be from 0 to less than 1: "
+            "error_rate=0.05."
+        )
+    rows, _ = read_answers(answers, None, None, 0.5)
+    if q.ndim and q.shape != (len(rows),):
+        raise ValueError(
+            f"error_rate has the shape {q.shape} for {len(rows)} answers; give one rate, "
+            "error_rate=0.05, or one for each answer."
+        )
+    signs = np.where(rows[:, 2] == 1, 1.0, -1.0)
+    with np.errstate(divide="ignore"):
+        return np.column_stack([rows[:, :2], -signs * logit(q)])
+
+
+def joint(model: Mixture) -> Mixture:
+    """The same mixture, told to take relations for answers: data, and no condition.
+
+    Parameters
+    ----------
+    model : ConstrainedGaussianMixture or another mixture
+        Not fitted, or its fit is left alone: it is changed and returned. Its ``weights`` are "auto"
+        or "ignore".
+
+    Returns
+    -------
+    model
+        With ``weights="ignore"``.
+
+    Raises
+    ------
+    ValueError
+        If ``weights`` asks for a condition.
+
+    Examples
+    --------
+    >>> from cgmm import ConstrainedGaussianMixture
+    >>> joint(ConstrainedGaussianMixture(2)).weights
+    'ignore'
+    """
+    if model.weights not in ("auto", JOINT):
+        raise ValueError(
+            f"weights={model.weights!r} takes answers for a condition, as if their pairs had been "
+            "drawn without a look at the points; answers to questions enter by the joint "
+            "likelihood: set_params(weights='ignore')."
+        )
+    return model.set_params(weights=JOINT)
+
+
+def fit_answers(
+    model: Mixture, X: ArrayLike, answers: ArrayLike, *, error_rate: ArrayLike, **known: Any
+) -> Mixture:
+    """Fit a mixture to points and to answers, however their pairs were chosen.
+
+    Parameters
+    ----------
+    model : ConstrainedGaussianMixture or another mixture
+        As :func:`joint` takes it.
+    X : (N, D) array_like
+        The points.
+    answers : (P, 3) array_like
+        Rows ``i, j, said``: 1 if "together" was said, 0 if "apart"; none is no answer.
+    error_rate : float or (P,) array_like
+        As in :func:`as_preferences`.
+    **known
+        ``labels``, ``must_link``, ``cannot_link``, as ``fit`` takes them. These relations, too, are
+        data then, and no condition.
+
+    Returns
+    -------
+    model
+        Fitted.
+
+    Raises
+    ------
+    ValueError
+        As :func:`as_preferences`, :func:`joint` and ``fit``.
+
+    Notes
+    -----
+    Whoever asks of neighbours hears "together" more often than chance has it. As a condition that
+    says that pairs were drawn until they were alike, and holds against a large component what it
+    is: weights come out too even. As data it says nothing of the kind.
+
+    Examples
+    --------
+    >>> from cgmm import ConstrainedGaussianMixture
+    >>> X = np.array([[-3.0], [-2.0], [2.0], [2.5], [3.0], [3.5]])
+    >>> model = ConstrainedGaussianMixture(2, random_state=0)
+    >>> fitted = fit_answers(model, X, [[0, 1, 1], [1, 2, 0]], error_rate=0.05)
+    >>> np.sort(fitted.weights_).round(2)
+    array([0.33, 0.67])
+    """
+    rows = np.asarray(answers, dtype=float).reshape(-1, 3)
+    preferences = as_preferences(rows, error_rate) if len(rows) else None
+    return joint(model).fit(X, preferences=preferences, **known)
