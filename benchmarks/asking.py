@@ -21,6 +21,11 @@ with probability 0.05, the same pair always in the same way, and enter with the 
 - *farthest*, *min-max*: neighbourhoods, farthest first, and then points at random, or again the
   farthest.
 
+What was found (twelve draws): half the answers of random pairs reach their accuracy on iris and
+wine, where the mixture describes the classes, by *uncertainty*, on wine by *information*, too. On
+no data set does *farthest*. Where the mixture's maximum is not the classes (vertical_classes,
+lu_set_3, breast_cancer), no strategy gets there with half of the answers.
+
     python benchmarks/asking.py
 
 takes up where it was left: each curve is appended when it is finished. ``--draws N``,
