@@ -22,6 +22,8 @@ functions to the one here. Nothing in the package imports this room, and it impo
 :mod:`~cgmm.primer.rulers`         chapter 12: relevant components
 :mod:`~cgmm.primer.distances`      chapter 12: the metric of Xing et al.
 :mod:`~cgmm.primer.reruns`         chapter 13: means over realisations
+:mod:`~cgmm.primer.questions`      chapter 15: what to ask next
+:mod:`~cgmm.primer.witnesses`      chapter 16: how often witnesses err
 =================================  =================================================================
 """
 
@@ -46,6 +48,7 @@ from cgmm.primer.normaliser import constrained_em, newton, prior_counts, prior_l
 from cgmm.primer.orders import fill_ins, min_fill
 from cgmm.primer.practice import aic, bic, map_covariances, n_parameters
 from cgmm.primer.preferences import certainty, log_p_of_answers, log_weights, p_together, support
+from cgmm.primer.questions import answer_information, choose_pairs, coin_entropy, farthest
 from cgmm.primer.reruns import mean_and_error, realisations_needed, wrong_order
 from cgmm.primer.rulers import (
     cfld, deviations, information, likelihood_criterion, online_step, whitening, within_covariance,
@@ -55,20 +58,22 @@ from cgmm.primer.sampling import around, cluster_move, gibbs, given_others, r_ha
 from cgmm.primer.variational import (
     beliefs, bethe_log_z, log_belief, mean_field, mean_field_bound, messages, tree_bound,
 )  # fmt: skip
+from cgmm.primer.witnesses import new_rates, p_wrong, witness_em
 
 __all__ = [
-    "Theta", "aic", "allowed", "around", "ascent_step", "beliefs", "bethe_log_z", "bic",
-    "cannot_edges", "certainty", "cfld", "cheapest", "chunklet_em", "clique_log_z", "closure",
-    "cluster_move", "constrained_em", "contract", "cop_rule", "costs", "derivative", "deviations",
-    "diag", "eliminate", "em", "fill_ins", "full", "gibbs", "given_later", "given_others",
+    "Theta", "aic", "allowed", "answer_information", "around", "ascent_step", "beliefs",
+    "bethe_log_z", "bic", "cannot_edges", "certainty", "cfld", "cheapest", "choose_pairs",
+    "chunklet_em", "clique_log_z", "closure", "cluster_move", "coin_entropy", "constrained_em",
+    "contract", "cop_rule", "costs", "derivative", "deviations", "diag", "eliminate", "em",
+    "farthest", "fill_ins", "full", "gibbs", "given_later", "given_others",
     "if_chunklets_are_sampled", "if_points_are_sampled", "information", "labelled_em",
     "likelihood_criterion", "lloyd", "log_belief", "log_densities", "log_gaussian", "log_joint",
     "log_p_of_answers", "log_tables", "log_weights", "log_z", "lower_bound", "m_step",
     "map_covariances", "marginals", "marginals_by_slope", "masked", "mean_and_error", "mean_field",
     "mean_field_bound", "messages", "min_fill", "mirror_images", "moments", "most_probable",
-    "n_parameters", "newton", "node_unaries", "objective", "online_step", "p_together", "pck_rule",
-    "prior_counts", "prior_log_z", "project", "pseudo_log_z", "r_hat", "realisations_needed",
-    "responsibilities", "sample", "single_moves", "spanning_tree", "spherical", "spread", "squares",
-    "support", "tie", "tied", "tree_bound", "uphill", "whitening", "within_covariance",
-    "within_distance", "wrong_order",
+    "n_parameters", "new_rates", "newton", "node_unaries", "objective", "online_step", "p_together",
+    "p_wrong", "pck_rule", "prior_counts", "prior_log_z", "project", "pseudo_log_z", "r_hat",
+    "realisations_needed", "responsibilities", "sample", "single_moves", "spanning_tree",
+    "spherical", "spread", "squares", "support", "tie", "tied", "tree_bound", "uphill", "whitening",
+    "within_covariance", "within_distance", "witness_em", "wrong_order",
 ]  # fmt: skip

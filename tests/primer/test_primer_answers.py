@@ -18,7 +18,7 @@ FILES = {path.stem: path for path in sorted(PRIMER.glob("*.py")) if path.stem !=
 TABLE = tomllib.loads((Path(__file__).parent / "answers.toml").read_text(encoding="utf8"))
 ANSWERS = {name: answer for answers in TABLE.values() for name, answer in answers.items()}
 ASKED = {name: answer for name, answer in ANSWERS.items() if isinstance(answer, list)}
-LONGEST_FUNCTION, LONGEST_LINE, MOST_CODE = 15, 78, 440
+LONGEST_FUNCTION, LONGEST_LINE, MOST_CODE = 15, 78, 500
 
 
 def functions(stem: str) -> list[ast.FunctionDef]:
