@@ -136,7 +136,7 @@ class LiveFigure:
             "mode": mode, "K": classes, "pool": pool, "sampled": sampling, "beside": beside,
             "answers": mode == "weights", "weight": weight, "beta": radius, "speed": 2,
             "view": _view([point for one in read for point in one["X"]]),
-            "colours": COLOURS, "words": names, "presets": read,
+            "colours": COLOURS, "words": names, "presets": [read[0], *_changes(read)],
         }  # fmt: skip
         self._widget: Any = None
 
@@ -273,6 +273,12 @@ def _preset(name: str, known: Mapping[str, Any], K: int, sampling: str) -> dict[
     }  # fmt: skip
 
 
+def _changes(presets: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of all but the first, what is not as in the first: the page is to be light."""
+    first, *others = presets
+    return [{key: one[key] for key in one if one[key] != first[key]} for one in others]
+
+
 def _theta(parameters: object, K: int) -> dict[str, Any]:
     """Parameters as plain lists."""
     shapes = {"weights": (K,), "means": (K, 2), "covariances": (K, 2, 2)}
@@ -302,8 +308,8 @@ def _plain(values: ArrayLike) -> Any:
 def _view(X: Sequence[Sequence[float]]) -> list[float]:
     """Left, bottom, right, top: all points with a margin, neither too flat nor too tall."""
     low, high = np.min(X, axis=0), np.max(X, axis=0)
-    half, middle = 0.56 * (high - low), (low + high) / 2
-    half = np.maximum(half, [half[1] / 1.15, half[0] * 0.7])
+    half, middle = 0.6 * (high - low), (low + high) / 2
+    half = np.maximum(half, [half[1] / 0.95, half[0] * 0.7])
     left, bottom, right, top = np.concatenate([middle - half, middle + half])
     return _plain([left, bottom, right, top])
 

@@ -22,14 +22,18 @@ function logSumExp(logs) {
 
 // ------------------------------------------------------------ the mixture: chapters 1 and 2
 
-function logGaussian([x, y], [mx, my], [[a, b], [, d]]) {
-  const det = a * d - b * b, h = x - mx, v = y - my;
-  const squaredDistance = (d * h * h - 2 * b * h * v + a * v * v) / det;
-  return -0.5 * (squaredDistance + Math.log(4 * Math.PI ** 2 * det));
+function logGaussian(X, [mx, my], [[a, b], [, d]]) {
+  const det = a * d - b * b, logVolume = Math.log(4 * Math.PI ** 2 * det);
+  return X.map(([x, y]) => {
+    const h = x - mx, v = y - my;
+    return -0.5 * ((d * h * h - 2 * b * h * v + a * v * v) / det + logVolume);
+  });
 }
 
-const logDensities = (X, theta) =>
-  X.map((x) => theta.means.map((mu, k) => logGaussian(x, mu, theta.covariances[k])));
+function logDensities(X, theta) {
+  const columns = theta.means.map((mu, k) => logGaussian(X, mu, theta.covariances[k]));
+  return X.map((_, i) => columns.map((column) => column[i]));
+}
 
 function moments(X, r) {
   const N = r[0].map((_, k) => sum(r.map((row) => row[k])));
@@ -109,7 +113,7 @@ function assignments(part, K, z, logWeight) {
 }
 
 function nodeUnaries(logP, pi, net) {
-  const u = net.n.map((n) => pi.map((p) => n * Math.log(p)));
+  const eta = pi.map(Math.log), u = net.n.map((n) => eta.map((x) => n * x));
   // [lu2007, eqs. 4.2 and 4.3]
   logP.forEach((row, i) => row.forEach((x, k) => { u[net.chunklet[i]][k] += x; }));
   return u;
@@ -239,13 +243,15 @@ function mStep(X, E, net, pool) {
 const bound = (E, now) => E.logEvidence + E.logPrior - now.logPrior
   + sum(E.q.map((row, j) => sum(row.map((p, k) => (p > 0 ? p * (now.u[j][k] - E.u[j][k]) : 0)))));
 
-// θ and what its E-step finds, after so many steps, or as soon as the evidence stands still.
+// θ and what its E-step finds, after so many steps; sooner if the evidence stands still, or before
+// a component shrinks onto points of one line.
 function em(X, theta, net, pool, nIter, tol = -1) {
   let E = eStep(X, theta, net);
   for (let t = 0; t < nIter; t++) {
-    theta = mStep(X, E, net, pool);
-    const next = eStep(X, theta, net), gain = next.logEvidence - E.logEvidence;
-    E = next;
+    const next = mStep(X, E, net, pool), now = eStep(X, next, net);
+    const gain = now.logEvidence - E.logEvidence;
+    if (!Number.isFinite(gain)) break;
+    [theta, E] = [next, now];
     if (!(gain > tol)) break;
   }
   return { theta, E };
@@ -303,10 +309,11 @@ function whitening([[a, b], [, d]]) {
 // ------------------------------------------------------------ a cut: chapter 1
 
 // Two halves on either side of a line through the centre, and the mixture that they make.
-function cut(X, [cx, cy], angle, net) {
+function cut(X, [cx, cy], angle) {
   const [c, s] = [Math.cos(angle), Math.sin(angle)];
   const z = X.map(([x, y]) => ((x - cx) * c + (y - cy) * s > 0 ? 1 : 0));
   const r = z.map((k) => [1 - k, k]), { N, mu, S } = moments(X, r);
   const theta = { weights: N.map((x) => x / X.length), means: mu, covariances: POOLS.full(N, S) };
-  return { z, theta, E: eStep(X, theta, net) };
+  const u = logDensities(X, theta).map((row) => row.map((x, k) => x + Math.log(theta.weights[k])));
+  return { z, theta, logEvidence: sum(u.map(logSumExp)) };
 }

@@ -37,7 +37,7 @@ function liveFigure(root, spec, model) {
   const place = ([x, y]) => [(x - left) * zoom, (top - y) * zoom];
   const at = (x) => place(x).map((v) => v.toFixed(1)).join(" ");
   const layers = ["under", "links", "points", "over"].map((name) => svg("g", { class: name }));
-  const s = { spec, tool: "move", preset: 0, weight: spec.weight, beta: spec.beta, angle: 0, t: 1 };
+  const s = { spec, tool: mode.hand ?? "move", preset: 0, weight: spec.weight, beta: spec.beta, angle: 0, t: 1 };
   const followers = [];
 
   function svg(name, attributes) {
@@ -66,7 +66,8 @@ function liveFigure(root, spec, model) {
   }
 
   function load(preset) {
-    const { X, y, links, starts } = spec.presets[preset];
+    // A preset says what differs from the first.
+    const { X, y, links, starts } = { ...spec.presets[0], ...spec.presets[preset] };
     Object.assign(s, { preset, X: X.map((x) => [...x]), y: [...y], starts, theta: starts[0] });
     Object.assign(s, { picked: null, mu: starts[0].means, running: false, fitted: null });
     relate(links.map((link) => [...link]));
@@ -211,8 +212,10 @@ function liveFigure(root, spec, model) {
       const share = r.map((p, k) => `${Math.round(100 * p)} % ${k + 1}`).join(", ");
       g.setAttribute("aria-label", `Point ${i + 1}: ${share}`);
     });
-    layers[1].innerHTML = s.links.map(([i, j, v]) =>
-      line(s.X[i], s.X[j], `class="${v > 0 ? "together" : "apart"}"`)).join("");
+    layers[1].innerHTML = s.links.map(([i, j, v]) => {
+      const broken = (argmax(s.r[i]) === argmax(s.r[j])) !== v > 0;
+      return line(s.X[i], s.X[j], `class="${v > 0 ? "together" : "apart"}${broken ? " broken" : ""}"`);
+    }).join("");
     layers[0].innerHTML = mode.under?.(drawn) ?? "";
     layers[3].innerHTML = (mode.over ?? components)({ ...drawn, theta });
     side.innerHTML = mode.side(drawn);
@@ -307,11 +310,11 @@ function liveFigure(root, spec, model) {
     $("controls").replaceChildren();
     if (spec.presets.length > 1) {
       const names = spec.presets.map(({ name }) => name);
-      radios("data", { ...names }, "0", (i) => load(Number(i)));
+      radios("example", { ...names }, "0", (i) => load(Number(i)));
     }
     if (mode.tools.length > 1) {
       const offered = Object.fromEntries(mode.tools.map((tool) => [tool, TOOLS[tool]]));
-      radios("the hand", offered, "move", (tool) => {
+      radios("the hand", offered, s.tool, (tool) => {
         Object.assign(s, { tool, picked: null });
         main.dataset.tool = tool;
       });

@@ -1,7 +1,8 @@
 // What a live figure shows: one mode a question of the book, each a handful of functions of the
 // state. Chapters 1, 2, 6, 9, 11 and 12.
 //
-// tools     what the hand can do; controls(offer) adds sliders and choices
+// tools     what the hand can do; hand: what it does first ("move" if not named)
+// controls  adds sliders and choices
 // refresh   what follows once points or relations have changed: sets s.r, the points' colours
 // half      one half-step; whether it gained anything
 // side      the panel beside the points, 300 wide and 240 high; over, under: what lies on the points
@@ -21,7 +22,7 @@ function chart(curves, title, below, { floor, ticks = [] } = {}) {
   const low = floor?.[0] ?? Math.min(...ys), high = floor?.[1] ?? Math.max(...ys, low + 1);
   const to = ([x, y]) => [56 + (230 * (x - x0)) / (x1 - x0), 198 - (160 * (y - low)) / (high - low)];
   const digits = high - low < 5 ? 2 : 0;
-  const drawn = curves.map(({ line, look }) => path(line.map(to), look)).join("");
+  const drawn = curves.map(({ line, look }) => (line.length ? path(line.map(to), look) : "")).join("");
   const marks = ticks.map(([x, words]) => text(to([x, low])[0], 216, words, 'text-anchor="middle"'));
   return { to, drawn: `${text(4, 18, title)}<path class="axis" d="M56 34V202H290"/>
     ${text(52, 202, signed(low, digits), 'text-anchor="end"')}
@@ -55,14 +56,16 @@ const EM = {
 
   refresh(s) {
     s.E = s.now = eStep(s.X, s.theta, s.net);
-    Object.assign(s, { r: s.E.r, after: "E", trace: [[s.now.logEvidence, s.now.logEvidence]] });
+    Object.assign(s, { r: s.E.r, after: "E", stuck: false, trace: [[s.now.logEvidence, s.now.logEvidence]] });
   },
 
   half(s) {
     const before = s.trace.at(-1);
     if (s.after === "E") {
-      s.theta = mStep(s.X, s.E, s.net, s.spec.pool);
-      s.now = eStep(s.X, s.theta, s.net);
+      const theta = mStep(s.X, s.E, s.net, s.spec.pool), now = eStep(s.X, theta, s.net);
+      // A component that has shrunk onto points of one line: chapter 3.
+      if (!Number.isFinite(now.logEvidence)) return !(s.stuck = true);
+      Object.assign(s, { theta, now });
       s.mu = lloydStep(s.X, s.mu, s.net);
       s.trace.push([s.now.logEvidence, bound(s.E, s.now)]);
     } else {
@@ -82,22 +85,25 @@ const EM = {
     });
   },
 
+  // The last twelve steps: the first would hide how far the bound stays behind.
   side({ s }) {
-    const line = (d) => s.trace.map((pair, t) => [t / 2, pair[d]]);
+    const first = Math.max(0, s.trace.length - 25), last = (s.trace.length - 1) / 2;
+    const line = (d) => s.trace.slice(first).map((pair, t) => [(first + t) / 2, pair[d]]);
     const { to, drawn } = chart([
       { line: line(0), look: 'class="curve"' }, { line: line(1), look: 'class="curve dashed"' },
     ], "log-evidence, and the bound (dashed)", "steps", {
-      ticks: [[0, 0], [(s.trace.length - 1) / 2, (s.trace.length - 1) / 2]],
+      ticks: first / 2 < last ? [[first / 2, first / 2], [last, last]] : [[0, 0]],
     });
-    const last = [0, 1].map((d) => to(line(d).at(-1)));
-    return drawn + path(last, 'class="gap"') + dots(last, 'r="4"');
+    const ends = [0, 1].map((d) => to(line(d).at(-1)));
+    return drawn + path(ends, 'class="gap"') + dots(ends, 'r="4"');
   },
 
   say(s) {
     const [, F] = s.trace.at(-1), steps = (s.trace.length - 1) / 2;
     const weights = s.theta.weights.map((p) => p.toFixed(2)).join(" and ");
     const half = !steps ? "At the start" : `After ${s.after}${Math.ceil(steps)}`;
-    return `${half}: ${evidence(s)}, bound ${signed(F)}; weights ${weights}.`;
+    return `${half}: ${evidence(s)}, bound ${signed(F)}; weights ${weights}.${
+      s.stuck ? " The next step would shrink a component onto points of one line." : ""}`;
   },
 };
 
@@ -107,12 +113,17 @@ const RELATIONS = { ...EM, tools: [...EM.tools, "together", "apart"] };
 
 // Every start climbed to its top under the present points and relations.
 const climb = (s, net) => s.starts.map((start) =>
-  em(s.X, start, net, s.spec.pool, 100, 1e-5));
+  em(s.X, start, net, s.spec.pool, 60, 1e-3));
 
-const best = (fits) => argmax(fits.map(({ E }) => E.logEvidence));
+// Of two starts that arrived at one place the first.
+const best = (fits) => {
+  const top = Math.max(...fits.map(({ E }) => E.logEvidence));
+  return fits.findIndex(({ E }) => E.logEvidence > top - 0.05);
+};
 
 const RIVALS = {
-  tools: ["move", "add", "remove", "together", "apart"],
+  tools: RELATIONS.tools,
+  hand: "together",
 
   refresh(s) {
     s.fits = climb(s, s.net);
@@ -125,7 +136,8 @@ const RIVALS = {
     const top = s.fits[s.winner].E.logEvidence;
     const bars = s.fits.map(({ E }, k) => {
       const behind = top - E.logEvidence, long = Math.max(4, 200 - 4 * behind), y = 62 + 76 * k;
-      const words = behind < 0.05 ? "most likely" : `behind by ${behind.toFixed(1)} nats`;
+      const words = k === s.winner ? "the most likely"
+        : behind < 0.05 ? `now ${spec.words[s.winner]} too` : `behind by ${behind.toFixed(1)} nats`;
       return text(4, y - 8, `${spec.words[k]}: ${words}`)
         + `<rect x="4" y="${y}" width="${long}" height="18" class="bar${k === s.winner ? " on" : ""}"/>`;
     });
@@ -135,35 +147,40 @@ const RIVALS = {
   say(s) {
     const behind = s.fits.map(({ E }) => s.fits[s.winner].E.logEvidence - E.logEvidence);
     const told = s.links.length === 1 ? "1 relation" : `${s.links.length} relations`;
-    return `${told}: ${s.spec.words[s.winner]}, ahead by ${Math.max(...behind).toFixed(1)} nats.`;
+    const ahead = Math.max(...behind), name = s.spec.words[s.winner];
+    return `${told}: ${name}${ahead < 0.05 ? ", from every start" : ` by ${ahead.toFixed(1)} nats`}.`;
   },
 };
 
-const WEIGHTS = range(33).map((i) => i / 8);
+const WEIGHTS = range(25).map((i) => i / 8);
 
 const AGAINST_DENSITY = {
   ...RIVALS,
+  hand: "move",
   strength: (s) => s.weight,
   controls: ({ slider }) => slider("weight w of every relation", "weight", WEIGHTS, (w) => w.toFixed(2)),
 
   refresh(s) {
     RIVALS.refresh(s);
-    // Each rival's evidence, were the relations believed with another weight.
+    // Each rival's evidence at its θ, were the relations believed with another weight.
     s.curves = s.starts.map(() => []);
     for (const w of WEIGHTS.filter((_, i) => i % 4 === 0)) {
       const links = s.links.map(([i, j, v]) => [i, j, v * w]);
       const net = network(s.X.length, links, s.spec.K, s.spec);
       s.fits.forEach(({ theta }, k) =>
-        s.curves[k].push([w, em(s.X, theta, net, s.spec.pool, 4).E.logEvidence]));
+        s.curves[k].push([w, eStep(s.X, theta, net).logEvidence]));
     }
   },
 
   side({ s, spec }) {
+    // What is far below would flatten the rest.
+    const low = Math.max(...s.curves.flat().map(([, y]) => y)) - 25, seen = ([, y]) => y > low;
     const curves = s.curves.map((line, k) =>
-      ({ line, look: `class="curve${k ? " dashed" : ""}"` }));
+      ({ line: line.filter(seen), look: `class="curve${k ? " dashed" : ""}"` }));
     const { to, drawn } = chart(curves, `log p: ${spec.words[0]}, ${spec.words[1]} (dashed)`, "w",
-      { ticks: [0, 1, 2, 3, 4].map((w) => [w, w]) });
-    return drawn + dots(s.fits.map(({ E }) => to([s.weight, E.logEvidence])), 'r="4"');
+      { ticks: [0, 1, 2, 3].map((w) => [w, w]) });
+    const now = s.fits.map(({ E }) => [s.weight, E.logEvidence]).filter(seen);
+    return drawn + dots(now.map(to), 'r="4"');
   },
 };
 
@@ -214,7 +231,7 @@ const SHRINK = {
     const now = s.agree(s.r);
     return drawn + shown.map(({ a }) => dots([to([-Math.log(s.beta), now[a]])],
       `r="4" fill="${spec.colours[a + 2]}" stroke="none"`)
-      + text([4, 72, 192][a], 236, ["K-means", "at a price (dashed)", "kept (dotted)"][a],
+      + text([4, 76, 208][a], 236, ["K-means", "at a price (dashed)", "kept (dotted)"][a],
         `style="fill: ${spec.colours[a + 2]}; color: ${spec.colours[a + 2]}"`)).join("");
   },
 
@@ -293,9 +310,9 @@ const CUT = {
   controls: ({ slider }) => slider("turn of the cut", "angle", TURNS, (a) => `${a}°`),
 
   refresh(s) {
-    const at = (angle) => cut(s.X, [0, 0], (angle * Math.PI) / 180, s.net);
-    const height = (one) => one.E.logEvidence / s.X.length, upright = height(at(0));
-    s.curve = TURNS.filter((a) => a % 3 === 0).map((a) => [a, height(at(a)) - upright]);
+    const at = (angle) => cut(s.X, [0, 0], (angle * Math.PI) / 180);
+    const height = (one) => one.logEvidence / s.X.length, upright = height(at(0));
+    s.curve = TURNS.filter((a) => a % 5 === 0).map((a) => [a, height(at(a)) - upright]);
     s.turn = (angle) => {
       const one = at(angle);
       s.theta = one.theta;

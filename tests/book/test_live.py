@@ -70,7 +70,7 @@ def settings(home: Path) -> dict[str, str]:
 def prepare_notebook(path: Path, environment: dict[str, str]) -> None:
     """Copy the first chapter that has an explorer; mark it as trusted."""
     chapters = sorted((ROOT / "book").glob("*.ipynb"))
-    explores = (one for one in chapters if "cgmm.explore import" in one.read_text("utf8"))
+    explores = (one for one in chapters if "Explorer(" in one.read_text("utf8"))
     shutil.copy(next(explores), path)
     trust = [sys.executable, "-m", "jupyter", "trust", str(path)]
     subprocess.run(trust, env=environment, check=True, capture_output=True)

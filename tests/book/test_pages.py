@@ -171,6 +171,18 @@ def test_every_slider_moves_by_keyboard(opened):
     assert not opened.complaints, "\n".join(opened.complaints)
 
 
+def test_every_live_figure_computes(opened):
+    """A point is moved by the arrow key, and what is said of the figure is another sentence."""
+    page = opened.show()
+    for live in page.locator(".cgmm-live").all():
+        point = live.locator(".cgmm-live-main [role=button]").first
+        before = live.locator("[role=status]").inner_text()
+        point.focus()
+        page.keyboard.press("Shift+ArrowDown")
+        assert live.locator("[role=status]").inner_text() != before
+    assert not opened.complaints, "\n".join(opened.complaints)
+
+
 def faults_of_colour(page):
     """What axe says of the contrasts of a page, in the light and in the dark; takes it apart."""
     page.evaluate(STAND_IN)

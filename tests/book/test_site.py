@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 from built_book import GENERATED, pages, visited
+
+from cgmm.datasets import vertical_classes
 
 CHAPTERS = [name for name in visited() if name not in GENERATED]
 WITH_EXPLORERS = [name for name in CHAPTERS if re.match(r"book/\d\d_", name)]
@@ -94,7 +97,24 @@ def test_without_script_the_first_frame_shows(visit, name):
 
 @pytest.mark.parametrize("name", WITH_EXPLORERS)
 def test_every_chapter_has_an_explorer(site, name):
-    """Whose sliders move by keyboard in test_pages: there must be some."""
+    """Whose sliders or points move by keyboard in test_pages: there must be some."""
     text = (site / f"{name}.html").read_text(encoding="utf8")
-    assert re.search(r'class="[^"]*cgmm-explorer\b', text)
-    assert 'type="range"' in text
+    frames = re.search(r'class="[^"]*cgmm-explorer\b', text) and 'type="range"' in text
+    assert frames or re.search(r'class="[^"]*cgmm-live\b', text)
+
+
+def test_the_home_page_computes_above_the_fold(visit):
+    """Two ties between the first points of the columns do not turn the answer, three do."""
+    page = visit("book/index").page
+    live = page.locator(".cgmm-live")
+    box = live.locator(".cgmm-live-main").bounding_box()
+    assert box["y"] + box["height"] < 900
+    status = live.locator("[role=status]")
+    assert status.inner_text().startswith("0 relations: level by 24.0 nats")
+    X, y = vertical_classes(16)[:2]
+    clumps = [[np.flatnonzero((y == k) & ((X[:, 1] > 0) == top)) for top in (1, 0)] for k in (0, 1)]
+    for n, (above, below) in enumerate([clumps[0], clumps[1], clumps[0]]):
+        assert "level" in status.inner_text()
+        for i in (above[n // 2], below[n // 2]):
+            live.locator("[role=button]").nth(i).dispatch_event("pointerdown")
+    assert status.inner_text().endswith("3 relations: upright by 3.5 nats.")
