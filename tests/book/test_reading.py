@@ -1,0 +1,139 @@
+"""Questions that answer, marks of what is read, and a chart whose answers are links."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from itertools import product
+from pathlib import Path
+
+import pytest
+from built_book import ROOT, Visit
+
+CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.ipynb"))
+QUESTION = re.compile(
+    r"^::::\{admonition\} Question \d\n:class: cgmm-question\n\n"
+    r"(?P<asked>.+?)\n\n(?P<options>.+?)\n\n"
+    r":::\{dropdown\} What each answer says\n(?P<said>.+?)\n:::\n::::$",
+    re.MULTILINE | re.DOTALL,
+)
+ITEM = re.compile(r"^\d\. (.+)$", re.MULTILINE)
+
+
+def cells(path: Path) -> list[str]:
+    all_of_them = json.loads(path.read_text(encoding="utf8"))["cells"]
+    return ["".join(c["source"]) for c in all_of_them if c["cell_type"] == "markdown"]
+
+
+def questions(path: Path) -> list[tuple[str, list[str], list[str]]]:
+    """What is asked, the options, and what is said of each."""
+    found = QUESTION.finditer("\n\n".join(cells(path)))
+    return [(q["asked"], ITEM.findall(q["options"]), ITEM.findall(q["said"])) for q in found]
+
+
+def right_option(path: Path, n: int) -> str:
+    _, options, said = questions(path)[n]
+    return next(o for o, s in zip(options, said, strict=True) if s.startswith("**Right.**"))
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_three_questions_before_the_exercises(path):
+    headings = re.findall(r"^## (.+)$", "\n\n".join(cells(path)), re.MULTILINE)
+    assert headings.index("Three questions") + 1 == headings.index("Exercises")
+    found = questions(path)
+    assert len(found) == 3
+    for _, options, said in found:
+        assert len(options) == len(set(options)) == len(said) == 3
+        assert [s.startswith("**Right.**") for s in said].count(True) == 1
+        assert all(len(s) > 20 for s in said)
+
+
+def in_turn(answers):
+    """The share of assignments of three points to two classes that honour both links."""
+    share = (0.15, 0.85)
+    z = product((0, 1), repeat=3)
+    return sum(math.prod(share[k] for k in one) for one in z if answers(*one))
+
+
+# What can be reckoned is: chapter, question, and the number that the right option has to show.
+RECKONED = [
+    ("01", 0, 0.1 / (0.9 + 0.1), "0.1"),
+    ("03", 0, 100 * 0.75**10, "6 %"),
+    ("03", 2, 1 + 2 * 2 + 2 * 3, "11"),
+    ("05", 1, math.log2(10 / 9), "0.15"),
+    ("05", 2, 2**3, "8"),
+    ("06", 0, 100 * 0.6**5 / (0.6**5 + 0.4**5), "88 to 12"),
+    ("07", 0, 100 * 0.8 * 0.2 / (2 * 0.8 * 0.2), "50 %"),
+    ("08", 1, 1 - 0.15**2 - 0.85**2, "0.255"),
+    ("08", 2, in_turn(lambda a, b, c: a != b != c), "0.1275"),
+    ("09", 0, math.log(0.8 / 0.2), "1.39"),
+    ("09", 1, 100 * 0.2 * 0.8 / (0.2 * 0.8 + 0.8 * 0.2), "50 %"),
+    ("09", 2, 2 * math.log(4), "2.77"),
+    ("10", 1, 100 * (0.04 / 0.01) ** 2, "1600"),
+    ("12", 1, 10 * (2 - 1), "10"),
+]
+
+
+@pytest.mark.parametrize(("chapter", "n", "value", "shown"), RECKONED)
+def test_right_numbers_are_right(chapter, n, value, shown):
+    (path,) = (one for one in CHAPTERS if one.name.startswith(chapter))
+    assert shown in right_option(path, n)
+    number = re.search(r"[\d.]+", shown)[0]
+    digits = len(number.partition(".")[2])
+    assert round(value, digits) == float(number)
+
+
+@pytest.fixture(scope="module")
+def chapter(browser, site):
+    one = Visit(browser, site)
+    one.open("book/09_soft_preferences")
+    yield one
+    one.close()
+
+
+def test_an_option_says_what_it_is_worth(chapter):
+    page = chapter.page
+    box = page.locator(".cgmm-question").first
+    assert box.locator("details").get_attribute("open") is None
+    said = box.get_by_role("status")
+    options = box.locator("button[aria-pressed]")
+    options.nth(0).focus()
+    page.keyboard.press("Enter")
+    assert said.inner_text().startswith("No. A weight of 0.8")
+    assert box.get_attribute("data-answer") == "wrong"
+    options.nth(2).click()
+    assert said.inner_text().startswith("Right. The log-odds")
+    pressed = options.evaluate_all("all => all.map(one => one.getAttribute('aria-pressed'))")
+    assert pressed == ["false", "false", "true"]
+    assert options.nth(2).locator("mjx-container").count() == 1
+
+
+def test_what_was_read_is_remembered(chapter):
+    page = chapter.page
+    button = page.get_by_role("button", name="I have read this chapter")
+    ticked = page.locator(".bd-links a:has(.cgmm-tick)")
+    assert ticked.count() == 0
+    button.click()
+    assert ticked.inner_text().startswith("9.")
+    chapter.open("book/index")
+    assert ticked.inner_text().startswith("9.")
+    chapter.open("book/09_soft_preferences")
+    assert button.get_attribute("aria-pressed") == "true"
+    button.click()
+    assert ticked.count() == 0
+    assert not chapter.complaints, "\n".join(chapter.complaints)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_answers_of_the_chart_are_links(visit, site, width):
+    page = visit("book/14_choosing_a_method", viewport={"width": width, "height": 900}).page
+    links = page.locator(".cgmm-chart > a")
+    assert links.count() == 5
+    box = page.locator(".cgmm-chart img").bounding_box()
+    for link in links.all():
+        assert (site / "book" / link.get_attribute("href").split("/")[-1]).exists()
+        assert link.get_attribute("aria-label").strip()
+        place = link.bounding_box()
+        assert box["x"] < place["x"] < place["x"] + place["width"] < box["x"] + box["width"]
+        assert box["y"] <= place["y"] < place["y"] + place["height"] <= box["y"] + box["height"]
