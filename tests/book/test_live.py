@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -163,3 +164,40 @@ def assert_it_moves(page: Page, slider, explorer) -> None:
     page.keyboard.press("ArrowRight")
     expect(image).not_to_have_attribute("src", before)
     assert explorer.inner_text() != said
+
+
+TYPESET = """() => {
+  const here = document.querySelector(".jp-NotebookPanel:not(.lm-mod-hidden)");
+  const cells = [...here.querySelectorAll(".jp-MarkdownCell .jp-MarkdownOutput")];
+  const folds = [...here.querySelectorAll(".jp-MarkdownCell details")];
+  return {
+    text: cells.map(one => one.innerText).join("\\n"),
+    folds: folds.length,
+    open: folds.filter(one => one.open).map(one => one.innerText.slice(0, 60)),
+    equations: here.querySelectorAll(".jp-MarkdownCell .katex-display").length,
+    boxes: here.querySelectorAll(".jp-MarkdownCell aside").length,
+  };
+}"""
+
+
+@pytest.mark.slow  # test_reading reads in the sources that each answer stands in a fold
+@pytest.mark.parametrize("chapter", ["01_mixtures", "07_cannot_links"])
+def test_chapters_are_typeset_in_jupyterlab_and_no_answer_is_open(lab, browser, chapter):
+    path = shutil.copy(ROOT / "book" / f"{chapter}.ipynb", lab.folder)
+    cells = json.loads(Path(path).read_text(encoding="utf8"))["cells"]
+    source = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    context = browser.new_context(viewport={"width": 1400, "height": 1000})
+    page = context.new_page()
+    page.goto(f"{lab.address}/lab/tree/{chapter}.ipynb?token={lab.token}")
+    page.locator(".jp-MarkdownCell details").first.wait_for(timeout=60_000)
+    page.wait_for_function(
+        "n => document.querySelectorAll('.jp-MarkdownCell details').length >= n",
+        arg=source.count("{dropdown}") + source.count("{solution}"),
+        timeout=60_000,
+    )
+    shown = page.evaluate(TYPESET)
+    assert shown["open"] == []
+    assert shown["equations"] > 5
+    assert shown["boxes"] > 10
+    assert not re.search(r"^:::|\{(?:cite|doc|term|prf|numref|py)\b", shown["text"], re.MULTILINE)
+    context.close()

@@ -49,6 +49,19 @@ def test_three_questions_before_the_exercises(path):
         assert all(len(s) > 20 for s in said)
 
 
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_every_answer_stands_in_a_fold(path):
+    """In the page, and in JupyterLab; test_live opens two chapters there."""
+    text = "\n\n".join(cells(path))
+    solutions = re.findall(r"^:{3,}\{solution\} .+\n(.*)$", text, re.MULTILINE)
+    assert solutions
+    assert set(solutions) == {":class: dropdown"}
+    guesses = re.findall(r"\{admonition\} Guess first\n.*?(?=\{)\{(\w+)\}", text, re.DOTALL)
+    assert guesses or "Guess first" not in text
+    proofs = re.findall(r"^(.*)\n:{3,}\{prf:proof\}", text, re.MULTILINE)
+    assert all("dropdown" in line for line in proofs), proofs
+
+
 def in_turn(answers):
     """The share of assignments of three points to two classes that honour both links."""
     share = (0.15, 0.85)
