@@ -51,3 +51,14 @@ function letFiguresEnlarge() {
 }
 
 window.addEventListener("load", letFiguresEnlarge);
+
+// The frames of an explorer are files: fetched when a hand comes near, they are there when it moves.
+function fetchFrames(event) {
+  const explorer = event.target.closest?.(".cgmm-explorer:not([data-fetched])");
+  if (!explorer) return;
+  explorer.dataset.fetched = "";
+  for (const [, address] of explorer.innerHTML.matchAll(/"([^"]*_images\/frames\/[^"]+)"/g)) new Image().src = address;
+}
+
+document.addEventListener("pointerover", fetchFrames);
+document.addEventListener("focusin", fetchFrames);
