@@ -13,7 +13,7 @@ CORE := tests/network tests/inference tests/mixture tests/test_numerics.py tests
     cgmm/numerics.py cgmm/network cgmm/inference cgmm/mixture book/02_em.ipynb
 
 .DEFAULT_GOAL := book
-.PHONY: help book check test test-all lint format lab notebooks slides bench replicate assignments \
+.PHONY: help book check test test-all lint format lab notebooks slides pdf bench replicate assignments \
     grade fuzz mutants coverage package lock clean
 
 help: ## list these commands
@@ -56,6 +56,9 @@ notebooks: $(READY) ## run and clean the chapters in place, write the pages made
 
 slides: $(READY) ## slides for each chapter, HTML and PDF, in _build/slides (SLIDES=06_chunklet_em)
 	$(BIN)/python tools/slides.py $(SLIDES)
+
+pdf: $(READY) book ## the book as one PDF, _build/html/cgmm.pdf, and in the menu of each page
+	$(BIN)/python tools/pdf.py
 
 bench: $(READY) ## run the measurements in benchmarks/
 	set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done

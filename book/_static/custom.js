@@ -6,4 +6,21 @@ function nameArrows() {
   }
 }
 
+// The paper edition, where it was made, in the menu of downloads.
+function offerEditions() {
+  const top = document.documentElement.dataset.content_root ?? "./";
+  for (const menu of document.querySelectorAll(".dropdown-download-buttons .dropdown-menu")) {
+    for (const [file, name] of EDITIONS) {
+      const item = document.createElement("li");
+      const link = document.createElement("a");
+      link.className = "btn btn-sm dropdown-item cgmm-edition";
+      link.href = top + file;
+      link.textContent = name;
+      item.append(link);
+      menu.append(item);
+    }
+  }
+}
+
 window.addEventListener("load", nameArrows);
+window.addEventListener("load", offerEditions);

@@ -24,6 +24,15 @@ SAMPLE = [f"{PACKAGE}{name}" for name in ("index", "mixture", "mixture/Constrain
 NO_NETWORK = {"PYTHONPATH": str(Path(__file__).parent / "no_network")}
 
 
+# Folds of both kinds; formulas in them are fitted in the frame after.
+UNFOLD = """async () => {
+  for (const fold of document.querySelectorAll("main details")) fold.open = true;
+  const closed = "main button.toggle-button[aria-expanded=false]";
+  for (const button of document.querySelectorAll(closed)) button.click();
+  for (let n = 0; n < 3; n += 1) await new Promise(requestAnimationFrame);
+}"""
+
+
 def pages() -> list[str]:
     """Every page of the book that is no listing of source code, known before it is built."""
     return [*sorted(parse_toc_yaml(ROOT / "_toc.yml")), *GENERATED]
@@ -85,6 +94,11 @@ class Visit:
         """Open a page by its name in the table of contents, and wait until mathematics is set."""
         self.page.goto((self.site / f"{name}.html").as_uri() + fragment)
         self.page.evaluate("window.MathJax?.startup?.promise.then(() => null)")
+        return self.page
+
+    def unfold(self) -> Page:
+        """Open every fold of the page, and wait until what was in it is measured."""
+        self.page.evaluate(UNFOLD)
         return self.page
 
     def show(self, *, theme: str = "light", width: int = 1280) -> Page:

@@ -106,8 +106,12 @@ def test_mathematics_is_typeset(opened):
 
 def test_pictures_speak(opened):
     images = opened.page.locator("img").evaluate_all(
-        """(images, decorative) => images.filter(image => !image.matches(decorative))
-              .map(image => [image.alt, image.complete && image.naturalWidth > 0])""",
+        """async (images, decorative) => {
+          for (const image of images) image.loading = "eager";
+          await Promise.all(images.map(image => image.decode().catch(() => null)));
+          return images.filter(image => !image.matches(decorative))
+                       .map(image => [image.alt, image.naturalWidth > 0]);
+        }""",
         DECORATIVE,
     )
     for alt, loaded in images:
@@ -127,23 +131,30 @@ def complaints(page, rules):
 
 
 def test_accessible(opened):
-    page = opened.show()
+    """With everything unfolded, from here on."""
+    opened.show()
+    page = opened.unfold()
     page.evaluate(STAND_IN)
     found = complaints(page, OF_STRUCTURE)
     page.evaluate(STAND_IN)
     assert not found, "\n".join(found)
 
 
-def test_fits_a_telephone(opened):
-    page = opened.show(width=390)
-    overflow = page.evaluate(
-        """() => {
-          const article = document.querySelector(".bd-article-container");
-          return [document.scrollingElement.scrollWidth - innerWidth,
-                  article.scrollWidth - article.clientWidth];
-        }"""
-    )
-    assert max(overflow) <= 0
+# Of a small telephone, of a larger one, and of a screen that is enlarged twice.
+WIDTHS = [340, 390, 640]
+
+
+def test_fits_a_telephone_and_twice_the_size(opened):
+    for width in WIDTHS:
+        overflow = opened.show(width=width).evaluate(
+            """async () => {
+              for (let n = 0; n < 2; n += 1) await new Promise(requestAnimationFrame);
+              const article = document.querySelector(".bd-article-container");
+              return [document.scrollingElement.scrollWidth - innerWidth,
+                      article.scrollWidth - article.clientWidth];
+            }"""
+        )
+        assert max(overflow) <= 0, width
 
 
 def test_what_is_folded_unfolds_by_keyboard(opened):

@@ -1,0 +1,80 @@
+"""The site is light: its weight, what it is made of, and that nothing was lost for it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from built_book import ROOT
+from PIL import Image
+
+sys.path.insert(0, str(ROOT / "book/_ext"))
+import cgmm_light
+
+MOST = 35e6
+EDITIONS = {"cgmm.pdf", "cgmm.epub"}
+
+
+def weights(site: Path) -> dict[str, int]:
+    files = [path for path in site.rglob("*") if path.is_file() and path.name not in EDITIONS]
+    return {path.relative_to(site).as_posix(): path.stat().st_size for path in files}
+
+
+def test_the_site_is_light(site):
+    """It was 73 MB, of which 26 were notebooks with outputs."""
+    of = weights(site)
+    assert sum(of.values()) < MOST, sorted(of.items(), key=lambda one: -one[1])[:20]
+    assert not [name for name in of if name.endswith(".map")]
+
+
+def test_notebooks_are_offered_whole_and_still_to_be_run(site):
+    offered = sorted((site / "_sources/book").glob("*.ipynb"))
+    assert len(offered) > 14
+    for path in offered:
+        cells = json.loads(path.read_text(encoding="utf8"))["cells"]
+        stored = json.loads((ROOT / "book" / path.name).read_text(encoding="utf8"))["cells"]
+        assert [cell["source"] for cell in cells] == [cell["source"] for cell in stored]
+        assert not any(cell.get("outputs") for cell in cells)
+
+
+def test_images_are_sized_and_come_when_they_are_near(site):
+    text = (site / "book/02_em.html").read_text(encoding="utf8")
+    figures = re.findall(r'<img [^>]*src="\.\./_images/[^/"]+\.png"[^>]*>', text)
+    assert figures
+    for one in figures:
+        assert re.search(r'width="\d+" height="\d+" loading="lazy"', one)
+
+
+def test_frames_are_files(site):
+    for path in (site / "book").glob("[01]*.html"):
+        text = path.read_text(encoding="utf8")
+        assert "data:image/webp" not in text
+        for name in re.findall(r"_images/frames/[\w.]+", text):
+            assert (site / name).exists()
+
+
+def test_a_palette_is_not_seen(tmp_path):
+    few = np.zeros((40, 40, 4), np.uint8)
+    few[..., 3] = 255
+    few[:20, :20, :3] = [11, 97, 210]
+    shades = np.random.default_rng(0).integers(0, 256, (200, 200, 3), dtype=np.uint8)
+    for name, pixels, kept in [("few", few, "P"), ("noise", shades, "RGB")]:
+        path = tmp_path / f"{name}.png"
+        Image.fromarray(pixels).save(path)
+        cgmm_light.give_palette(path)
+        with Image.open(path) as image:
+            assert image.mode == kept
+            assert np.array_equal(np.asarray(image.convert("RGB")), pixels[..., :3])
+
+
+@pytest.mark.parametrize("opacity", [0, 128])
+def test_what_can_be_seen_through_stays(tmp_path, opacity):
+    path = tmp_path / "glass.png"
+    Image.new("RGBA", (8, 8), (1, 2, 3, opacity)).save(path)
+    before = path.read_bytes()
+    cgmm_light.give_palette(path)
+    assert path.read_bytes() == before

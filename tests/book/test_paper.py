@@ -1,0 +1,71 @@
+"""A chapter before it is printed, from a dark screen, and after."""
+
+from __future__ import annotations
+
+import pytest
+from built_book import Visit
+
+LAID = """() => {
+  const article = document.querySelector(".bd-article");
+  const light = colour => {
+    const [red, green, blue, opacity = 1] = colour.match(/[\\d.]+/g).map(Number);
+    return opacity < 0.1 || (red + green + blue) / 3 > 200;
+  };
+  const grounds = [document.body, ...article.querySelectorAll("pre, .admonition, td, details")];
+  const sections = [...article.querySelectorAll("section > h2")];
+  return {
+    theme: document.documentElement.dataset.theme,
+    closed: article.querySelectorAll("details:not([open], .above-input), .toggle-hidden").length,
+    dark: grounds.filter(one => !light(getComputedStyle(one).backgroundColor)).length,
+    title: [...document.querySelectorAll("h1")].filter(one => one.offsetHeight)
+                                               .map(one => one.textContent),
+    last: sections.at(-1).textContent,
+    solutions: article.querySelectorAll(".cgmm-solutions .solution").length,
+    elsewhere: article.querySelectorAll(":not(.cgmm-solutions) > .solution").length,
+    drawing: [...article.querySelectorAll("details.above-input")].filter(one => one.offsetHeight)
+                                                                 .length,
+  };
+}"""
+
+
+@pytest.fixture(scope="module")
+def chapter(browser, site):
+    one = Visit(browser, site, color_scheme="dark")
+    one.open("book/02_em")
+    yield one
+    one.close()
+
+
+def test_paper_is_light_unfolded_and_numbered(chapter):
+    page = chapter.page
+    article = "document.querySelector('.bd-article').innerHTML"
+    before = page.evaluate(article)
+    page.emulate_media(media="print")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    laid = page.evaluate(LAID)
+    solutions = laid.pop("solutions")
+    assert solutions > 3
+    assert laid == {
+        "theme": "light", "closed": 0, "dark": 0, "drawing": 0, "elsewhere": 0, "last": "Solutions",
+        "title": ["2. EM as a lower bound#"],
+    }  # fmt: skip
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    page.emulate_media(media="screen")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.evaluate(article) == before
+
+
+def test_no_page_is_half_empty(chapter):
+    """Printed in one column: a box that would leave a third of a page empty may be broken."""
+    page = chapter.page
+    page.emulate_media(media="print")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    tall = page.evaluate(
+        """() => [...document.querySelectorAll(".bd-article *")].filter(one => {
+          const style = getComputedStyle(one);
+          return style.breakInside === "avoid" && one.offsetHeight > 620;
+        }).map(one => one.outerHTML.slice(0, 80))"""
+    )
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    page.emulate_media(media="screen")
+    assert tall == []

@@ -1,0 +1,111 @@
+"""The book as one PDF: pages, bookmarks, links that land, no address of this machine."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pdf
+import pytest
+from pypdf import PdfReader
+
+CHAPTER = "book/04_some_labels"
+SHORT = [("Part II", CHAPTER), ("Back matter", "book/glossary")]
+NAMES = [
+    pytest.param(SHORT, id="short"),
+    pytest.param(pdf.names_by_part(), id="book", marks=pytest.mark.slow),
+]
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def edition(request, site, tmp_path_factory):
+    path: Path = tmp_path_factory.mktemp("pdf") / "cgmm.pdf"
+    pdf.make(site, path, request.param)
+    return PdfReader(path), request.param
+
+
+def top_level(reader):
+    return [one for one in reader.outline if not isinstance(one, list)]
+
+
+def links(reader):
+    for number, sheet in enumerate(reader.pages):
+        for reference in sheet.get("/Annots", []):
+            yield number, reference.get_object()
+
+
+def landing(reader, note):
+    """The page that a link leads to."""
+    return reader.get_page_number(note["/Dest"][0].get_object())
+
+
+def test_bookmarks_are_the_chapters_and_their_sections(edition, site):
+    reader, names = edition
+    marks = top_level(reader)
+    assert len(marks) == 1 + len(names)
+    starts = [reader.get_destination_page_number(one) for one in marks]
+    assert starts == sorted(set(starts))
+    for mark, start, (_, name) in zip(marks[1:], starts[1:], names, strict=True):
+        page = (site / f"{name}.html").read_text(encoding="utf8")
+        heading = re.sub(r"<[^>]*>", "", re.search(r"<h1>(.*?)<a", page, re.DOTALL)[1])
+        words = "".join(re.findall(r"\w+", heading))
+        assert "".join(re.findall(r"\w+", mark.title)) == words
+        assert words in "".join(re.findall(r"\w+", reader.pages[start].extract_text()))
+    nested = [one for one in reader.outline if isinstance(one, list)]
+    assert max(map(len, nested)) > 5
+
+
+def test_every_page_has_its_number(edition):
+    reader, _ = edition
+    labels = reader.page_labels
+    first = labels.index("1")
+    assert labels[:first] == ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii"][:first]
+    assert labels[first:] == [str(n + 1) for n in range(len(labels) - first)]
+    for number in range(first, len(labels), 7):
+        assert reader.pages[number].extract_text().rstrip().endswith(labels[number])
+
+
+def test_links_lead_within_the_book_or_to_the_web(edition):
+    reader, names = edition
+    within, elsewhere = 0, []
+    for _, note in links(reader):
+        if "/Dest" in note:
+            within += 0 <= landing(reader, note) < len(reader.pages)
+        else:
+            elsewhere.append(note["/A"]["/URI"])
+    assert within > 50 * len(names) / 2
+    assert [url for url in elsewhere if not url.startswith("https://")] == []
+
+
+def test_a_term_leads_to_the_glossary_and_an_entry_of_the_contents_to_its_page(edition):
+    reader, names = edition
+    starts = dict(zip([name for _, name in names], top_level(reader)[1:], strict=True))
+    pages = {name: reader.get_destination_page_number(one) for name, one in starts.items()}
+    glossary = pages["book/glossary"]
+    following = [start for start in pages.values() if start > glossary]
+    end = min(following, default=len(reader.pages))
+    inside = range(pages[CHAPTER], pages[CHAPTER] + 5)
+    landed = [landing(reader, note) for n, note in links(reader) if n in inside and "/Dest" in note]
+    assert [n for n in landed if glossary <= n < end]
+    contents = [landing(reader, note) for n, note in links(reader) if n == 1 and "/Dest" in note]
+    assert pages[CHAPTER] in contents
+
+
+def test_solutions_stand_at_the_end_of_their_chapter(edition):
+    reader, names = edition
+    start, *later = [reader.get_destination_page_number(one) for one in top_level(reader)][
+        1 + [name for _, name in names].index(CHAPTER) :
+    ]
+    texts = [sheet.extract_text() for sheet in reader.pages[start : later[0]]]
+    exercises = [n for n, text in enumerate(texts) if re.search(r"Exercise \d+\.\d+ \(", text)]
+    solutions = [n for n, text in enumerate(texts) if "Solution to" in text]
+    assert solutions
+    assert solutions[0] >= max(n for n in exercises if n <= solutions[0])
+    assert solutions[-1] == len(texts) - 1
+
+
+def test_the_paper_edition_has_every_page_but_those_of_the_package():
+    names = [name for _, name in pdf.names_by_part()]
+    assert "book/01_mixtures" in names
+    assert "book/bibliography" in names
+    assert not [name for name in names if name.startswith(pdf.PACKAGE)]

@@ -1,0 +1,301 @@
+"""The whole book as one PDF: ``python tools/pdf.py [--site DIR] [--out FILE]``.
+
+Chromium prints each page of the built book as book/_static/paper.js lays it out, with solutions at
+the end of their chapters. Here the prints are joined: links between pages lead to the place in the
+PDF, cover and contents come before, and every page has a number. The package is left out.
+
+A *place* is a page of the PDF and a point on it; an *address* a page of the book and an id.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urlparse
+
+import pdf_pages
+import yaml
+from playwright.sync_api import Page
+from pypdf import PageObject, PdfReader, PdfWriter
+from pypdf.generic import (
+    ArrayObject,
+    DictionaryObject,
+    FloatObject,
+    NameObject,
+    NullObject,
+    TextStringObject,
+)
+from typeset import browser_page, print_pdf
+
+ROOT = Path(__file__).parents[1]
+# From here on the table of contents lists pages about the package.
+PACKAGE = "book/api/"
+FRONT = "contents"
+# Chromium keeps the places of those ids alone to which a link on the same page leads.
+ANCHORS = """() => {
+  const article = document.querySelector(".bd-article"), all = document.createElement("div");
+  all.style.display = "none";
+  for (const one of article.querySelectorAll("[id]")) {
+    const link = document.createElement("a");
+    link.href = `#${one.id}`;
+    all.append(link);
+  }
+  article.append(all);
+}"""
+HEADINGS = """() => [...document.querySelectorAll(".bd-article :is(h1, h2)")].map(heading => {
+  const copy = heading.cloneNode(true);
+  copy.querySelectorAll(".headerlink, mjx-assistive-mml").forEach(one => one.remove());
+  copy.querySelectorAll("mjx-container").forEach((one, n) => {
+    one.replaceWith(heading.querySelectorAll("mjx-assistive-mml")[n].textContent);
+  });
+  return [heading.localName, heading.closest("section").id, copy.textContent.trim()];
+})"""
+
+Address = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A page, counted from the first of the PDF, and the point that a link brings to the top."""
+
+    page: int
+    left: float
+    top: float
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A printed page of the book; sections are (id, title), the first is the page itself."""
+
+    name: str
+    part: str
+    sections: list[tuple[str, str]]
+    pdf: PdfReader
+
+    @property
+    def title(self) -> str:
+        return self.sections[0][1]
+
+
+def names_by_part() -> list[tuple[str, str]]:
+    """(part, page) for every page of the paper edition, in the order of the table of contents."""
+    contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf8"))
+    return [
+        (part["caption"], chapter["file"])
+        for part in contents["parts"]
+        for chapter in part["chapters"]
+        if not chapter["file"].startswith(PACKAGE)
+    ]
+
+
+# -------------------------------------------------------------------------------- printing
+
+
+def print_chapter(page: Page, site: Path, part: str, name: str, folder: Path) -> Chapter:
+    """Print a page of the built book."""
+    page.goto((site / f"{name}.html").as_uri())
+    page.evaluate(
+        "window.MathJax?.startup?.promise.then(() => document.fonts.ready.then(() => null))"
+    )
+    sections = [(id, title) for _, id, title in page.evaluate(HEADINGS)]
+    page.evaluate(ANCHORS)
+    path = folder / f"{name.replace('/', '-')}.pdf"
+    page.pdf(path=path, format="A4", print_background=True)
+    return Chapter(name, part, sections, PdfReader(path))
+
+
+def print_html(page: Page, body: str, path: Path) -> PdfReader:
+    """Print a page that is written here."""
+    source = path.with_suffix(".html")
+    source.write_text(pdf_pages.PAGE.format(body=body), encoding="utf8")
+    page.goto(source.as_uri())
+    page.evaluate(ANCHORS.replace(".bd-article", "body"))
+    print_pdf(page, path)
+    return PdfReader(path)
+
+
+# ------------------------------------------------------------------------- places and links
+
+
+def places(name: str, pdf: PdfReader, first: int) -> Iterator[tuple[Address, Place]]:
+    """Where the ids of a print will stand when its first page is page ``first``."""
+    for key, target in pdf.named_destinations.items():
+        number = pdf.get_destination_page_number(target)
+        if number is not None and number >= 0:
+            place = Place(first + number, float(target.left or 0), float(target.top or 0))
+            yield (name, unquote(key).removeprefix("/")), place
+    yield (name, ""), Place(first, 0, float(pdf.pages[0].mediabox.top))
+
+
+def links(name: str, sheet: PageObject, site: Path) -> Iterator[tuple[list[float], Address | str]]:
+    """Each link of a page of a print: its rectangle, and an address in the book or elsewhere."""
+    for reference in sheet.get("/Annots", []):
+        note = reference.get_object()
+        corners = [float(corner) for corner in note["/Rect"]]
+        if "/Dest" in note:
+            yield corners, (name, unquote(str(note["/Dest"])).removeprefix("/"))
+        elif "/A" in note and "/URI" in note["/A"]:
+            yield corners, address(str(note["/A"]["/URI"]), site)
+
+
+def address(url: str, site: Path) -> Address | str:
+    """A page of the book and an id on it; elsewhere the address as it is."""
+    if not url.startswith("file:"):
+        return url
+    url, fragment = urldefrag(url)
+    path = Path(unquote(urlparse(url).path))
+    if not path.is_relative_to(site):
+        return (path.stem, unquote(fragment))
+    return (path.relative_to(site).with_suffix("").as_posix(), unquote(fragment))
+
+
+def link_to(writer: PdfWriter, corners: list[float], target: Place | str) -> DictionaryObject:
+    """A link of the PDF."""
+    note = DictionaryObject()
+    note[NameObject("/Type")] = NameObject("/Annot")
+    note[NameObject("/Subtype")] = NameObject("/Link")
+    note[NameObject("/Rect")] = ArrayObject(map(FloatObject, corners))
+    note[NameObject("/Border")] = ArrayObject(map(FloatObject, [0, 0, 0]))
+    if isinstance(target, Place):
+        there = writer.pages[target.page].indirect_reference
+        point = [FloatObject(target.left), FloatObject(target.top), NullObject()]
+        note[NameObject("/Dest")] = ArrayObject([there, NameObject("/XYZ"), *point])
+    else:
+        action = DictionaryObject()
+        action[NameObject("/S")] = NameObject("/URI")
+        action[NameObject("/URI")] = TextStringObject(target)
+        note[NameObject("/A")] = action
+    return note
+
+
+# ---------------------------------------------------------------------------------- joining
+
+
+def join(front: PdfReader, chapters: list[Chapter], site: Path) -> PdfWriter:
+    """Cover, contents and chapters one after the other, with links, bookmarks and page labels."""
+    prints = [(FRONT, front), *((chapter.name, chapter.pdf) for chapter in chapters)]
+    writer = PdfWriter()
+    known: dict[Address, Place] = {("book/index", ""): Place(1, 0, 842)}
+    wanted = []
+    for name, pdf in prints:
+        known |= dict(places(name, pdf, len(writer.pages)))
+        for sheet in pdf.pages:
+            wanted.append(list(links(name, sheet, site)))
+            sheet.pop("/Annots", None)
+            writer.add_page(sheet)
+    for sheet, found in zip(writer.pages, wanted, strict=True):
+        resolved = [(corners, resolve(target, known)) for corners, target in found]
+        notes = [link_to(writer, corners, place) for corners, place in resolved if place]
+        if notes:
+            sheet[NameObject("/Annots")] = ArrayObject(map(writer._add_object, notes))
+    add_bookmarks(writer, chapters, known)
+    label_pages(writer, len(front.pages))
+    return writer
+
+
+def resolve(target: Address | str, known: dict[Address, Place]) -> Place | str | None:
+    """The place of an address, or of its page; None if the paper edition does not have the page."""
+    if isinstance(target, str):
+        return target if target.startswith("http") else None
+    return known.get(target) or known.get((target[0], ""))
+
+
+def add_bookmarks(writer: PdfWriter, chapters: list[Chapter], known: dict[Address, Place]) -> None:
+    """One for each chapter, below it one for each of its sections."""
+    writer.add_outline_item("Contents", 1)
+    for chapter in chapters:
+        start = known[chapter.name, ""]
+        above = writer.add_outline_item(chapter.title, start.page)
+        for id, title in chapter.sections[1:]:
+            place = known.get((chapter.name, id), start)
+            writer.add_outline_item(title, place.page, parent=above)
+
+
+def label_pages(writer: PdfWriter, n_front: int) -> None:
+    """Roman numbers for what comes before the first chapter; that begins on page 1."""
+    writer.set_page_label(0, n_front - 1, style="/r")
+    writer.set_page_label(n_front, len(writer.pages) - 1, style="/D", start=1)
+
+
+def number_pages(page: Page, writer: PdfWriter, chapters: list[Chapter], folder: Path) -> None:
+    """Print number and title at the foot of each page, all of them at once, and lay them over."""
+    titles = [chapter.title for chapter in chapters for _ in chapter.pdf.pages]
+    feet = [
+        pdf_pages.FOOT.format(title=escape(title), number=n) for n, title in enumerate(titles, 1)
+    ]
+    overlay = print_html(page, "".join(feet), folder / "feet.pdf")
+    for sheet, foot in zip(writer.pages[-len(titles) :], overlay.pages, strict=True):
+        sheet.merge_page(foot)
+
+
+# --------------------------------------------------------------------------- cover, contents
+
+
+def front_matter(chapters: list[Chapter], site: Path) -> str:
+    """Cover and contents; page numbers are known before it is, for it has numbers of its own."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))["project"][
+        "version"
+    ]
+    logo = (ROOT / "book/_static/logo.svg").read_text(encoding="utf8")
+    lines, part, first = [], "", 1
+    for chapter in chapters:
+        if chapter.part != part:
+            part = chapter.part
+            lines.append(f'<h2 class="part">{escape(part)}</h2>')
+        lines.append(_line("chapter", site, chapter, "", chapter.title, first))
+        starts = dict(places(chapter.name, chapter.pdf, first))
+        for id, title in chapter.sections[1:]:
+            place = starts.get((chapter.name, id))
+            if place and re.match(r"\d", title):
+                lines.append(_line("section", site, chapter, id, title, place.page))
+        first += len(chapter.pdf.pages)
+    logo = re.sub(r"<\?xml.*?\?>", "", logo)
+    return pdf_pages.FRONT.format(logo=logo, version=version, lines="\n".join(lines))
+
+
+def _line(kind: str, site: Path, chapter: Chapter, id: str, title: str, number: int) -> str:
+    href = (site / f"{chapter.name}.html").as_uri() + (f"#{id}" if id else "")
+    return pdf_pages.LINE.format(kind=kind, href=href, title=escape(title), number=number)
+
+
+def make(site: Path, out: Path, names: list[tuple[str, str]] | None = None) -> PdfWriter:
+    """Write the PDF of a built book."""
+    site = site.resolve()
+    with tempfile.TemporaryDirectory() as name, browser_page(1000, 1400) as page:
+        folder = Path(name)
+        chapters = [
+            print_chapter(page, site, part, one, folder) for part, one in names or names_by_part()
+        ]
+        front = print_html(page, front_matter(chapters, site), folder / f"{FRONT}.pdf")
+        writer = join(front, chapters, site)
+        number_pages(page, writer, chapters, folder)
+        writer.add_metadata({"/Title": pdf_pages.TITLE, "/Author": pdf_pages.AUTHOR})
+        writer.compress_identical_objects(remove_duplicates=True)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        writer.write(out)
+    return writer
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--site", type=Path, default=Path("_build/html"))
+    parser.add_argument("--out", type=Path, default=Path("_build/html/cgmm.pdf"))
+    options = parser.parse_args()
+    writer = make(options.site, options.out)
+    megabytes = options.out.stat().st_size / 1e6
+    edition = options.site / "_static/editions.js"
+    edition.write_text(
+        pdf_pages.EDITION.format(name=options.out.name, size=round(megabytes)), "utf8"
+    )
+    print(f"{options.out}: {len(writer.pages)} pages, {megabytes:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()

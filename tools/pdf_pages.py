@@ -1,0 +1,55 @@
+"""What the paper edition has beside the pages of the book: cover, contents, the foot of a page."""
+
+TITLE = "Gaussian Mixtures with Side Information"
+AUTHOR = "the cgmm authors"
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>Gaussian Mixtures with Side Information</title>
+<style>
+@page {{ size: A4; margin: 0; }}
+body {{ margin: 0; color: #111; font: 10.5pt/1.45 "Source Sans 3", "Liberation Sans", sans-serif; }}
+a {{ color: inherit; text-decoration: none; }}
+.cover, .foot {{ box-sizing: border-box; height: 297mm; break-after: page; }}
+.cover {{ padding: 70mm 25mm 0; }}
+.cover svg {{ width: 60mm; height: auto; }}
+.cover h1 {{ margin: 15mm 0 4mm; font-size: 34pt; line-height: 1.15; }}
+.cover p {{ margin: 0; font-size: 13pt; }}
+.cover .terms {{ margin-top: 60mm; font-size: 9pt; }}
+.contents {{ page: contents; }}
+@page contents {{ size: A4; margin: 20mm 22mm; }}
+.contents h1 {{ font-size: 20pt; }}
+.contents h2 {{ margin: 6mm 0 1mm; font-size: 12pt; color: #0f58bd; break-after: avoid; }}
+.line {{ display: flex; gap: 3mm; break-inside: avoid; }}
+.line span {{ flex: 1; }}
+.line.chapter {{ margin-top: 1.5mm; font-weight: 600; break-after: avoid; }}
+.line.section {{ padding-left: 7mm; font-size: 9.5pt; }}
+.foot {{ display: flex; align-items: flex-end; padding: 0 19mm 10mm; }}
+.foot {{ font-size: 8.5pt; color: #444; }}
+.foot span {{ flex: 1; }}
+.foot:last-child {{ break-after: auto; }}
+</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
+FRONT = """<div class="cover">
+{logo}
+<h1>Gaussian Mixtures with Side Information</h1>
+<p>A textbook and the package it is about</p>
+<p>the cgmm authors, version {version}</p>
+<p class="terms">Text under CC BY 4.0, code under the BSD 3-Clause licence. Figures and numbers are
+the output of the code that stands above them; explorers show their first position.</p>
+</div>
+<div class="contents">
+<h1>Contents</h1>
+{lines}
+</div>
+"""
+LINE = '<a class="line {kind}" href="{href}"><span>{title}</span>{number}</a>'
+FOOT = '<div class="foot"><span>{title}</span>{number}</div>\n'
+# Read by the page's menu of downloads.
+EDITION = 'const EDITIONS = [["{name}", "The whole book, PDF, {size} MB"]];\n'
