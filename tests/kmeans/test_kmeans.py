@@ -20,7 +20,6 @@ from cgmm.kmeans import COPKMeans, PCKMeans, lloyd
 from cgmm.metrics import broken_relations
 from cgmm.scenarios import teachers
 
-
 DRAWS = "draws of a start know no weights, as those of scikit-learn's KMeans"
 
 
