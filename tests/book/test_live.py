@@ -154,6 +154,12 @@ def test_an_explorer_lives_in_jupyterlab(notebook):
     live.wait_for(timeout=1000 * SECONDS_TO_RUN)
     assert_it_moves(notebook, live.locator("[role=slider]").first, live)
 
+    # The live figure as a widget asks the kernel for a fit, and draws its two ellipses.
+    ask = notebook.get_by_role("button", name="Ask cgmm").first
+    ask.wait_for(timeout=1000 * SECONDS_TO_RUN)
+    ask.click()
+    expect(notebook.locator(".cgmm-live .fitted")).to_have_count(2, timeout=1000 * SECONDS_TO_RUN)
+
 
 def assert_it_moves(page: Page, slider, explorer) -> None:
     """Press the arrow on a slider: another picture, and another sentence."""
