@@ -208,13 +208,13 @@ def resolve(target: Address | str, known: dict[Address, Place]) -> Place | str |
 
 def add_bookmarks(writer: PdfWriter, chapters: list[Chapter], known: dict[Address, Place]) -> None:
     """One for each chapter, below it one for each of its sections."""
-    writer.add_outline_item("Contents", 1)
+    writer.add_outline_item(title="Contents", page_number=1)
     for chapter in chapters:
         start = known[chapter.name, ""]
-        above = writer.add_outline_item(chapter.title, start.page)
+        above = writer.add_outline_item(title=chapter.title, page_number=start.page)
         for id, title in chapter.sections[1:]:
             place = known.get((chapter.name, id), start)
-            writer.add_outline_item(title, place.page, parent=above)
+            writer.add_outline_item(title=title, page_number=place.page, parent=above)
 
 
 def label_pages(writer: PdfWriter, n_front: int) -> None:
@@ -232,6 +232,7 @@ def number_pages(page: Page, writer: PdfWriter, chapters: list[Chapter], folder:
     overlay = print_html(page, "".join(feet), folder / "feet.pdf")
     for sheet, foot in zip(writer.pages[-len(titles) :], overlay.pages, strict=True):
         sheet.merge_page(foot)
+        sheet.compress_content_streams()
 
 
 # --------------------------------------------------------------------------- cover, contents
