@@ -41,7 +41,7 @@ from cgmm.mixture.prepare import (
 from cgmm.mixture.reports import Answered, answers_of, say_last_words
 from cgmm.mixture.runs import Run, best_of, follow, warn_about
 from cgmm.mixture.seeding import Rng
-from cgmm.mixture.threads import Over, workers
+from cgmm.mixture.threads import Over, telling, workers
 from cgmm.mixture.tryouts import few_of, most_promising
 from cgmm.mixture.weights import UPDATES
 from cgmm.network import SAMPLING, ApproximationWarning, Engine, SideInformation
@@ -217,6 +217,7 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
             named_as_points(side), WarnedOnce(ApproximationWarning), workers(self.n_jobs) as over,
         ):  # fmt: skip
             pool, options = self._pool(), self._options()
+            over = telling(over) if self.verbose > 1 else over
             at_work = partial(self._at_work, engine, pool, over)
             prepared, data = at_work(X, side)
             whole = not isinstance(getattr(self, "init_params", ""), str)

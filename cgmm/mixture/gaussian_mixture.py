@@ -99,7 +99,8 @@ class ConstrainedGaussianMixture(StepwiseMixture):
     random_state : int, RandomState or None, default=None
         Seed of the starts, of ``sample``, and of "gibbs".
     verbose : int, default=0
-        1: a line a run; 2: a line an iteration too.
+        1: a line a run; 2: a line an iteration too, and within one that takes long a line every
+        ten seconds: how many blocks of points are done.
     n_jobs : int, default=None
         Threads that work on blocks of points, as scikit-learn counts jobs: None is 1, -1 all. The
         fit is the same to the last bit. Linear algebra keeps to one thread a block, whatever the

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from itertools import chain
 from threading import Lock
+from time import monotonic
 from typing import Any
 
 from joblib import Parallel, delayed, effective_n_jobs
@@ -20,6 +21,8 @@ from threadpoolctl import ThreadpoolController
 
 # Blocks that a thread takes at once: handing them out costs something, too.
 BATCH = 4
+# Seconds without a word, where a fit is asked to say how far it is.
+SILENCE = 10.0
 
 Over = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """As ``map``: a function and what to apply it to; results in the order of what came."""
@@ -37,6 +40,20 @@ def workers(n_jobs: int | None) -> Iterator[Over]:
             n_threads, backend="threading", return_as="generator", batch_size=BATCH
         ) as parallel:
             yield lambda do, places: _in_threads(parallel, do, places)
+
+
+def telling(over: Over) -> Over:
+    """The same, which says every few seconds how many blocks are done."""
+
+    def tell(do: Callable[[Any], Any], places: Iterable[Any]) -> Iterator[Any]:
+        places, said = list(places), monotonic()
+        for number, result in enumerate(over(do, places), 1):
+            if monotonic() - said >= SILENCE:
+                print(f"    block {number} of {len(places)}", flush=True)
+                said = monotonic()
+            yield result
+
+    return tell
 
 
 def _in_threads(

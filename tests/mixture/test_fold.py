@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
 
 from cgmm import ConstrainedGaussianMixture
 from cgmm.inference import ENGINES
@@ -19,6 +20,7 @@ from cgmm.mixture import (
     em,
     from_responsibilities,
     one_hot,
+    threads,
 )
 from cgmm.mixture.arranged import LARGEST_RUN, Arranged, named_as_points
 from cgmm.mixture.class_family import ClassParameters, ClassPooling
@@ -185,6 +187,23 @@ def test_the_number_of_threads_changes_no_bit(kind, covariance_type):
         for n_jobs in (None, 2, 3)
     ]
     assert left(fits[0]) == left(fits[1]) == left(fits[2])
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_long_iteration_says_how_far_it_is(n_jobs, monkeypatch, capsys):
+    monkeypatch.setattr(threads, "SILENCE", 0.0)
+    X, _ = clumps(30_000)
+    options = {"random_state": 0, "max_iter": 2, "tol": 0, "n_jobs": n_jobs}
+    with pytest.warns(ConvergenceWarning):
+        told = ConstrainedGaussianMixture(K, verbose=2, **options).fit(X)
+    said = capsys.readouterr().out.splitlines()
+    n_blocks = int(said[0].split()[-1])
+    assert n_blocks > 3
+    assert said[:n_blocks] == [f"    block {b} of {n_blocks}" for b in range(1, n_blocks + 1)]
+    with pytest.warns(ConvergenceWarning):
+        silent = ConstrainedGaussianMixture(K, **options).fit(X)
+    assert left(told) == left(silent)
+    assert not capsys.readouterr().out
 
 
 def test_memory_is_that_of_a_block():
