@@ -34,7 +34,9 @@ from cgmm.primer.chunklets import (
 from cgmm.primer.cliques import clique_log_z
 from cgmm.primer.distances import ascent_step, project, spread, squares, uphill
 from cgmm.primer.evidence import allowed, labelled_em, masked
-from cgmm.primer.fitting import diag, em, full, lower_bound, m_step, moments, spherical, tied
+from cgmm.primer.fitting import (
+    diag, em, fold, full, lower_bound, m_step, moments, spherical, statistics, tied,
+)  # fmt: skip
 from cgmm.primer.kmeans import cheapest, cop_rule, costs, lloyd, objective, pck_rule
 from cgmm.primer.mirrors import contract, mirror_images
 from cgmm.primer.mixtures import (
@@ -65,7 +67,7 @@ __all__ = [
     "bethe_log_z", "bic", "cannot_edges", "certainty", "cfld", "cheapest", "choose_pairs",
     "chunklet_em", "clique_log_z", "closure", "cluster_move", "coin_entropy", "constrained_em",
     "contract", "cop_rule", "costs", "derivative", "deviations", "diag", "eliminate", "em",
-    "farthest", "fill_ins", "full", "gibbs", "given_later", "given_others",
+    "farthest", "fill_ins", "fold", "full", "gibbs", "given_later", "given_others",
     "if_chunklets_are_sampled", "if_points_are_sampled", "information", "labelled_em",
     "likelihood_criterion", "lloyd", "log_belief", "log_densities", "log_gaussian", "log_joint",
     "log_p_of_answers", "log_tables", "log_weights", "log_z", "lower_bound", "m_step",
@@ -74,6 +76,6 @@ __all__ = [
     "n_parameters", "new_rates", "newton", "node_unaries", "objective", "online_step", "p_together",
     "p_wrong", "pck_rule", "prior_counts", "prior_log_z", "project", "pseudo_log_z", "r_hat",
     "realisations_needed", "responsibilities", "sample", "single_moves", "spanning_tree",
-    "spherical", "spread", "squares", "support", "tie", "tied", "tree_bound", "uphill", "whitening",
-    "within_covariance", "within_distance", "witness_em", "wrong_order",
+    "spherical", "spread", "squares", "statistics", "support", "tie", "tied", "tree_bound",
+    "uphill", "whitening", "within_covariance", "within_distance", "witness_em", "wrong_order",
 ]  # fmt: skip

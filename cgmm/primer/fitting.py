@@ -63,3 +63,18 @@ def em(X, theta, pool, n_iter):
         r, log_evidence = responsibilities(log_joint(X, theta))
         yield theta, log_evidence
         theta = m_step(X, r, pool)
+
+
+def statistics(X, theta):
+    """Of some points: log p(X | θ), and Σ_i r_ik of 1, x_i and x_i x_iᵀ."""
+    r, log_p = responsibilities(log_joint(X, theta))
+    return log_p, r.sum(axis=0), r.T @ X, np.einsum("nk,nd,ne->kde", r, X, X)
+
+
+def fold(blocks, theta, pool):
+    """One iteration, θ and log p(X | θ), block by block: statistics add."""
+    parts = [statistics(X, theta) for X in blocks]
+    log_p, N_k, sums, squares = [np.sum(s, axis=0) for s in zip(*parts)]
+    mu = sums / N_k[:, None]
+    S = squares - N_k[:, None, None] * mu[:, :, None] * mu[:, None]
+    return Theta(N_k / N_k.sum(), mu, pool(N_k, S)), log_p

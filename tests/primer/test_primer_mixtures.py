@@ -189,6 +189,28 @@ def test_em_climbs_as_the_package_does(seed, K, D, kind):
     assert_same_course(course, production_em(X, theta, side, kind, 4, infer=infer))
 
 
+@FEW
+@given(**SIZES, kind=st.sampled_from(list(POOLS)), cut=st.integers(1, 40))
+def test_statistics_of_blocks_add_up(seed, K, D, kind, cut):
+    """To those of all points; and one iteration on their sum is one on all of them."""
+    rng = np.random.default_rng(seed)
+    X, theta = 3 * rng.normal(size=(40, D)), mixture(rng, K, D)
+    theta = theta._replace(covariances=theta.covariances + 9 * np.eye(D))
+    parts = [primer.statistics(part, theta) for part in np.split(X, [cut])]
+    log_p, N_k, sums, squares = map(sum, zip(*parts, strict=True))
+    r, whole = primer.responsibilities(primer.log_joint(X, theta))
+    assert log_p == pytest.approx(whole)
+    moments = production.weighted_moments(X, r)
+    np.testing.assert_allclose(N_k, moments.counts)
+    np.testing.assert_allclose(sums, moments.counts[:, None] * moments.means, atol=1e-9)
+    about_zero = moments.counts[:, None, None] * np.einsum("kd,ke->kde", *2 * [moments.means])
+    np.testing.assert_allclose(squares, moments.scatter + about_zero, atol=1e-9)
+    folded, log_p = primer.fold(np.split(X, [cut]), theta, POOLS[kind])
+    assert log_p == pytest.approx(whole)
+    for here, there in zip(folded, primer.m_step(X, r, POOLS[kind]), strict=True):
+        np.testing.assert_allclose(here, there, rtol=1e-7, atol=1e-8)
+
+
 # ---------------------------------------------------------------------------- chapter 3
 
 
