@@ -40,7 +40,8 @@ class Chunks(NamedTuple):
 
     def take(self, rows: IntArray) -> FloatArray:
         """(n, D) these rows, which rise, fetched from the workers."""
-        from dask import compute, delayed
+        from dask.base import compute
+        from dask.delayed import delayed
 
         chunks = chunk_of(rows, self.starts)
         chosen, first = np.unique(chunks, return_index=True)
@@ -65,7 +66,8 @@ def is_dask(X: Any) -> bool:
 
 def read_chunks(X: Any) -> Chunks:
     """The chunks, each looked at where it lies; or an error that names one."""
-    from dask import compute, delayed, persist
+    from dask.base import compute, persist
+    from dask.delayed import delayed
 
     _require_array(X)
     X = X.rechunk({1: -1})

@@ -67,7 +67,9 @@ class Partitions(NamedTuple):
         cls, chunks: Chunks, prepared: Prepared, apply: Apply, height: int, *, verbose: int = 0
     ) -> Partitions:
         """Bring together what is tied, and put an engine to each partition."""
-        from dask import config, delayed, persist
+        from dask import config
+        from dask.base import persist
+        from dask.delayed import delayed
 
         _require_parts(prepared)
         side = prepared.side
@@ -116,7 +118,8 @@ class Partitions(NamedTuple):
 
     def _ask(self, function: Callable[..., Any], *arguments: Any) -> Iterable[Any]:
         """What a function says of each partition, where that is."""
-        from dask import compute, delayed
+        from dask.base import compute
+        from dask.delayed import delayed
 
         ask, with_them = delayed(_asked, pure=False), delayed(arguments, traverse=False)
         return compute(*[ask(function, part, with_them) for part in self.parts])
