@@ -16,7 +16,9 @@ GRADES = ["student", "assignment", "task", "points", "max", "state", "message"]
 SUBMISSIONS = ["student", "assignment", "points", "of", "state", "handed_in", "days_late",
                "after_lateness", "notes", "kept_apart", "file"]  # fmt: skip
 CANVAS = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
-MOODLE = ["Identifier", "Full name", "Grade", "Maximum Grade", "Feedback comments"]
+# Without the last modification Moodle refuses a sheet.
+MOODLE = ["Identifier", "Full name", "Grade", "Maximum Grade", "Last modified (grade)",
+          "Feedback comments"]  # fmt: skip
 LATE = re.compile(r"\s*(\d+(?:[.,]\d+)?)\s*(%|points?)\s*(?:a|per)\s*day\s*")
 
 
@@ -32,7 +34,8 @@ def write_tables(out: Path, results: list[dict]) -> None:
     totals = [_total(student, lines, names) for student in
               dict.fromkeys(line["student"] for line in lines)]  # fmt: skip
     write_table(out / "totals.csv", ["student", *names, "total", "of", "open"], totals)
-    _write_canvas(out, totals, names)
+    most = {line["assignment"]: line["of"] for line in lines}
+    _write_canvas(out, totals, {name: most[name] for name in names})
     for name in names:
         _write_moodle(out, [line for line in lines if line["assignment"] == name], name)
 
@@ -123,14 +126,14 @@ def after_lateness(points: float, days: int, policy: dict) -> float:
 # ------------------------------------------------------------------------------- exports
 
 
-def _write_canvas(out: Path, totals: list[dict], names: list[str]) -> None:
+def _write_canvas(out: Path, totals: list[dict], most: dict[str, float]) -> None:
     """A gradebook for Canvas: students by their number, an assignment a column."""
-    lines = []
+    lines = [most | {"Student": "    Points Possible"}]
     for total in totals:
         match = re.fullmatch(r"(.+)_(\d+)", total["student"])
         student, number = match.groups() if match else (total["student"], "")
         lines.append(total | {"Student": student, "ID": number})
-    write_table(out / "canvas.csv", [*CANVAS, *names], lines)
+    write_table(out / "canvas.csv", [*CANVAS, *most], lines)
 
 
 def _write_moodle(out: Path, lines: list[dict], name: str) -> None:
@@ -142,6 +145,7 @@ def _write_moodle(out: Path, lines: list[dict], name: str) -> None:
         sheet.append({
             "Identifier": f"Participant {number}" if number else "", "Full name": full,
             "Grade": line["after_lateness"], "Maximum Grade": line["of"],
+            "Last modified (grade)": "",
             "Feedback comments": "" if line["state"] == "graded" else line["state"],
         })  # fmt: skip
     write_table(out / f"moodle_{name}.csv", MOODLE, sheet)

@@ -255,7 +255,7 @@ class TestTables:
         assert [line["days_late"] for line in lines] == ["0", "2"]
 
     def test_canvas_and_moodle_find_their_students(self, out):
-        canvas = _read(out / "canvas.csv")[0]
+        canvas = _read(out / "canvas.csv")[1]
         assert (canvas["Student"], canvas["ID"], canvas["02_em"]) == ("ada", "11", "10.0")
         moodle = _read(out / "moodle_02_em.csv")[1]
         assert moodle["Identifier"] == "Participant 7"
