@@ -47,6 +47,14 @@ class Mistake(NamedTuple):
     must_not_say: str = ""
 
 
+class Variant(NamedTuple):
+    """A right submission: one cell solved in another way."""
+
+    name: str
+    cell: str
+    code: str
+
+
 def names() -> list[str]:
     """Return the names of all assignments, in order."""
     return sorted(path.stem for path in HERE.glob("source/*/*.ipynb"))
@@ -87,6 +95,12 @@ def mistakes(name: str) -> list[Mistake]:
     """Read the named wrong submissions of an assignment."""
     text = (HERE / "mistakes" / f"{name}.toml").read_text(encoding="utf8")
     return [Mistake(**entry) for entry in tomllib.loads(text)["mistake"]]
+
+
+def variants(name: str) -> list[Variant]:
+    """Read the other right solutions of an assignment's tasks."""
+    text = (HERE / "variants" / f"{name}.toml").read_text(encoding="utf8")
+    return [Variant(**entry) for entry in tomllib.loads(text)["variant"]]
 
 
 # ------------------------------------------------------------------------------ release

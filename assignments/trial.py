@@ -16,7 +16,7 @@ from examine import Row, error_of, rows_of
 from grading import by_student, cores, grade, rows_in
 from nbformat import NotebookNode
 from nbgrader.utils import is_grade
-from sources import Mistake, grade_id, mistakes, source, student_versions
+from sources import Mistake, Variant, grade_id, mistakes, source, student_versions
 
 SOLUTION = re.compile(r"^( *)### BEGIN SOLUTION\n(.*?)^ *### END SOLUTION\n?", re.M | re.S)
 MARKERS = re.compile(r"^ *### (BEGIN|END) SOLUTION\n?", re.M)
@@ -30,8 +30,10 @@ def right_submission(name: str, seed: str | None = None) -> NotebookNode:
     return solved
 
 
-def wrong_submission(name: str, mistake: Mistake, seed: str | None = None) -> NotebookNode:
-    """Return the right submission with one mistake in place of one solution."""
+def wrong_submission(
+    name: str, mistake: Mistake | Variant, seed: str | None = None
+) -> NotebookNode:
+    """Return the right submission with one mistake, or a variant, in place of one solution."""
     (original,) = [cell for cell in source(name, seed).cells if grade_id(cell) == mistake.cell]
     submission = right_submission(name, seed)
 

@@ -58,3 +58,48 @@ def variant(name, form, seed=None):
 def test_the_form_of_a_right_answer_costs_nothing(name, form):
     rows = trial.run_here("right", name, variant(name, form))
     assert trial.faults_of_the_right(rows) == []
+
+
+# ------------------------------------------------------------------ written by hand, another way
+
+BY_HAND = [(name, one) for name in NAMES for one in sources.variants(name)]
+SEEDS = [None, "spring", "winter27"]
+
+
+def lost_by(name, one, seed):
+    """Checks of the task that a variant loses; no task needs the code of another."""
+    submission = trial.wrong_submission(name, one, seed)
+    number = one.cell.removeprefix("task-")
+    submission.cells = [
+        cell for cell in submission.cells
+        if sources.grade_id(cell) in ("setup", "task-1-numbers", one.cell)
+        or (sources.grade_id(cell) or "").startswith(f"check-{number}-")
+    ]  # fmt: skip
+    rows = trial.run_here(one.name, name, submission, seed)
+    return {row.task: row.message for row in rows
+            if row.task.startswith(f"check-{number}-") and row.points < row.max}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "one"), BY_HAND, ids=[f"{n}-{one.cell}-{one.name}" for n, one in BY_HAND]
+)
+def test_another_right_way_loses_nothing(name, one):
+    assert [lost_by(name, one, seed) for seed in SEEDS] == [{}] * len(SEEDS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_task_has_three_variants(name):
+    tasks = [sources.grade_id(cell) for cell in sources.source(name).cells
+             if cell.cell_type == "code" and "BEGIN SOLUTION" in cell.source]  # fmt: skip
+    cells = [one.cell for one in sources.variants(name)]
+    assert {task: cells.count(task) for task in tasks if cells.count(task) < 3} == {}
+
+
+@pytest.mark.slow  # boxes; the test above runs the same in this process
+def test_variants_lose_nothing_on_the_full_path():
+    name = "12_rca"
+    notebooks = {(f"{one.cell}-{one.name}", name): trial.wrong_submission(name, one)
+                 for one in sources.variants(name)}  # fmt: skip
+    rows = trial.grade_notebooks(notebooks)
+    assert trial.lost(rows) == []
+    assert len({row.student for row in rows}) == len(notebooks) >= 12
