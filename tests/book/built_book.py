@@ -32,6 +32,29 @@ UNFOLD = """async () => {
   for (let n = 0; n < 3; n += 1) await new Promise(requestAnimationFrame);
 }"""
 
+SMALLEST = 0.7
+# Display equations: which are cut off without a sign, which scroll, which are set too small; and
+# formulas at which the tab key stops although they do not scroll.
+FORMULAS = """() => {
+  const every = [...document.querySelectorAll(".bd-article mjx-container")];
+  const all = every.filter(one => one.offsetWidth);
+  const shown = all.filter(one => one.hasAttribute("display"));
+  const name = one => one.closest("[id]").id;
+  const scrolls = one => one.scrollWidth > one.clientWidth + 1;
+  const hasSign = one => one.matches(".cgmm-more-right, .cgmm-more-left") && one.tabIndex === 0;
+  const scale = one => parseFloat(one.querySelector("mjx-math").style.fontSize || "100%") / 100;
+  return {
+    cut: shown.filter(one => scrolls(one) && !hasSign(one)).map(name),
+    scroll: all.filter(one => one.matches(".cgmm-scrolls")).map(name),
+    small: all.filter(one => scale(one) < SMALLEST).map(name),
+    stops: all.filter(one => one.tabIndex === 0 && !one.matches(".cgmm-scrolls")).map(name),
+  };
+}""".replace("SMALLEST", str(SMALLEST))
+# Formulas after which a line may end, with the comma on the next.
+STRANDED = r"""() => [...document.querySelectorAll(".bd-article :is(p, li, dd) > .math")]
+  .filter(one => /^[,.;:!?)\]’]/.test(one.nextSibling?.data ?? ""))
+  .map(one => one.parentElement.textContent.slice(0, 80))"""
+
 
 def pages() -> list[str]:
     """Every page of the book that is no listing of source code, known before it is built."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from built_book import Visit, frame, visited
+from built_book import FORMULAS, STRANDED, Visit, frame, visited
 
 # Without preloading: axe would ask for the style sheets, which browsers refuse on file paths.
 AXE_OPTIONS = {"resultTypes": ["violations"], "preload": False}
@@ -140,28 +140,6 @@ def test_accessible(opened):
     assert not found, "\n".join(found)
 
 
-SMALLEST = 0.7
-# Display equations: which are cut off without a sign, which scroll, which are set too small; and
-# formulas at which the tab key stops although they do not scroll.
-FORMULAS = """() => {
-  const every = [...document.querySelectorAll(".bd-article mjx-container")];
-  const all = every.filter(one => one.offsetWidth);
-  const shown = all.filter(one => one.hasAttribute("display"));
-  const name = one => one.closest("[id]").id;
-  const scrolls = one => one.scrollWidth > one.clientWidth + 1;
-  const hasSign = one => one.matches(".cgmm-more-right, .cgmm-more-left") && one.tabIndex === 0;
-  const scale = one => parseFloat(one.querySelector("mjx-math").style.fontSize || "100%") / 100;
-  return {
-    cut: shown.filter(one => scrolls(one) && !hasSign(one)).map(name),
-    scroll: all.filter(one => one.matches(".cgmm-scrolls")).map(name),
-    small: all.filter(one => scale(one) < SMALLEST).map(name),
-    stops: all.filter(one => one.tabIndex === 0 && !one.matches(".cgmm-scrolls")).map(name),
-  };
-}""".replace("SMALLEST", str(SMALLEST))
-# Formulas after which a line may end, with the comma on the next.
-STRANDED = r"""() => [...document.querySelectorAll(".bd-article :is(p, li, dd) > .math")]
-  .filter(one => /^[,.;:!?)\]’]/.test(one.nextSibling?.data ?? ""))
-  .map(one => one.parentElement.textContent.slice(0, 80))"""
 # Of a small telephone, of a screen that is enlarged twice, and of a larger telephone.
 WIDTHS = [340, 640, 390]
 
