@@ -107,10 +107,20 @@ def lighten(app: Sphinx, exception: Exception | None) -> None:
     site = Path(app.outdir)
     for path in [path for pattern in UNUSED for path in site.glob(pattern)]:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
+    remove_old_frames(site)
     for path in site.rglob("*.ipynb"):
         path.write_text(without_outputs(path.read_text(encoding="utf8")), encoding="utf8")
     for path in (site / "_images").glob("*.png"):
         give_palette(path)
+
+
+def remove_old_frames(site: Path) -> None:
+    """Remove what an earlier build has left, to which no page leads."""
+    texts = (path.read_text(encoding="utf8") for path in site.rglob("*.html"))
+    shown = {name for text in texts for name in re.findall(rf"{FRAMES}/([\w.]+)", text)}
+    for path in (site / FRAMES).glob("*"):
+        if path.name not in shown:
+            path.unlink()
 
 
 def without_outputs(text: str) -> str:
