@@ -69,7 +69,7 @@ function offerMark() {
   if (!article || !isChapter(page)) return;
   const button = document.createElement("button");
   button.type = "button";
-  button.className = "btn btn-outline-primary cgmm-read";
+  button.className = "cgmm-button cgmm-read";
   button.textContent = "I have read this chapter";
   const show = pages => {
     button.setAttribute("aria-pressed", String(pages.has(page)));

@@ -126,7 +126,7 @@ function show(query) {
   list.append(...hits.slice(0, SHOWN).map(entry => item(entry, asked)));
   box.replaceChildren(said, list);
   if (hits.length <= SHOWN) return;
-  const more = element("button", `Show the other ${hits.length - SHOWN}`, "btn btn-outline-primary");
+  const more = element("button", `Show the other ${hits.length - SHOWN}`, "cgmm-button");
   more.addEventListener("click", () => {
     const rest = hits.slice(SHOWN).map(entry => item(entry, asked));
     more.remove();

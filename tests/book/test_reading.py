@@ -56,8 +56,8 @@ def test_every_answer_stands_in_a_fold(path):
     solutions = re.findall(r"^:{3,}\{solution\} .+\n(.*)$", text, re.MULTILINE)
     assert solutions
     assert set(solutions) == {":class: dropdown"}
-    guesses = re.findall(r"\{admonition\} Guess first\n.*?(?=\{)\{(\w+)\}", text, re.DOTALL)
-    assert guesses or "Guess first" not in text
+    after_guesses = text.split("{admonition} Guess first")[1:]
+    assert all("{dropdown}" in after for after in after_guesses)
     proofs = re.findall(r"^(.*)\n:{3,}\{prf:proof\}", text, re.MULTILINE)
     assert all("dropdown" in line for line in proofs), proofs
 
