@@ -289,7 +289,7 @@ def holed(chunk, value):
         (lambda c: holed(c, np.inf), r"infinity: first in row 340, column 1, in chunk 3"),
     ],
 )
-def test_a_chunk_that_is_not_what_was_said_is_named(cluster, other, message):
+def test_a_chunk_that_is_not_what_was_said_is_named(other, message):
     with pytest.raises(ValueError, match=message):
         fitted(with_chunk(other), {})
 
@@ -329,7 +329,7 @@ def test_an_engine_that_wants_the_whole_is_refused():
         fitted(X, {"cannot_link": [[0, 1]]}, inference="gibbs")
 
 
-def test_errors_from_workers_name_points_as_they_were_given(cluster):
+def test_errors_from_workers_name_points_as_they_were_given():
     _, X, _ = clumps()
     X[437] = 1e150
     inits = {
