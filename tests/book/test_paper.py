@@ -14,6 +14,8 @@ LAID = """() => {
   const grounds = [document.body, ...article.querySelectorAll("pre, .admonition, td, details")];
   const sections = [...article.querySelectorAll("section > h2")];
   return {
+    options: [...article.querySelectorAll(".cgmm-question li")].filter(one => !one.innerText.trim())
+                                                               .length,
     theme: document.documentElement.dataset.theme,
     closed: article.querySelectorAll("details:not([open], .above-input), .toggle-hidden").length,
     dark: grounds.filter(one => !light(getComputedStyle(one).backgroundColor)).length,
@@ -46,6 +48,7 @@ def test_paper_is_light_unfolded_and_numbered(chapter):
     solutions = laid.pop("solutions")
     assert solutions > 3
     assert laid == {
+        "options": 0,
         "theme": "light", "closed": 0, "dark": 0, "drawing": 0, "elsewhere": 0, "last": "Solutions",
         "title": ["2. EM as a lower bound#"],
     }  # fmt: skip
