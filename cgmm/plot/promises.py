@@ -66,7 +66,7 @@ def calibration(
     for k, (name, bins) in enumerate(named.items()):
         _draw(ax, k, bins)
         words = f"{name}: error {bins.error:.2f}" if name else f"error {bins.error:.2f}"
-        label(ax, words, (1.0, 0.03 + (len(named) - 1 - k) * LINE), k, ha="right")
+        label(ax, words, (0.02, 0.96 - k * LINE), k, ha="left")
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel=xlabel, ylabel=ylabel)
     return equal_scales(ax)
 
