@@ -39,6 +39,7 @@ PACKAGES = (
     "pyagrum",
     "metric-learn",
     "active-semi-supervised-clustering",
+    "distributed",
 )
 
 

@@ -43,13 +43,14 @@ PACKAGES = {
 }
 # What is measured beside times, by the names in the files of the folder "quality".
 QUALITY = {
+    "cluster": {"MiB"},
     "dense": {"ARI", "broken", "approximated", "width", "unsettled", "residual", "error"},
     "starts": {"ARI", "behind"},
 }
 # Not asked for every case: the dense relations are not all measured yet, and no page reads the
 # times of the others beside a machine.
 ELSEWHERE = {"dense", "methods"}
-HEAVY = {"dense", "methods", "segmentation"}  # trials; the others have the same form
+HEAVY = {"cluster", "dense", "methods", "segmentation"}  # trials; the others have the same form
 ON_THE_PAGE = sorted(set(BENCHMARKS) - ELSEWHERE)
 
 
