@@ -116,8 +116,11 @@ function setFormula(container, scale, level, isStacked = false) {
   container.classList.toggle("cgmm-stacked", isStacked && math.querySelector("mjx-mtd") !== null);
 }
 
+// What stands in a line has no width of its own: the column is the nearest box around that has one.
 function columnOf(container) {
-  return container.closest("p, li, dd, td, th, figcaption, dt, .admonition") ?? container.parentElement;
+  let column = container.parentElement;
+  while (getComputedStyle(column).display.startsWith("inline")) column = column.parentElement;
+  return column;
 }
 
 // How many pixels a formula is too wide. Its own box is wider than the column if it stands in a line.
@@ -153,7 +156,8 @@ function fitFormulas(root = document) {
 
 // ------------------------------------------------------------------------- what scrolls
 
-const SCROLLERS = "mjx-container:is([display], .cgmm-wide), pre, .pst-scrollable-table-container, .output, div.math";
+const SCROLLERS =
+  "mjx-container:is([display], .cgmm-wide), pre, .pst-scrollable-table-container, .output, div.math, .cgmm-scrolls";
 
 function fade(box) {
   const rest = box.scrollWidth - box.clientWidth - Math.abs(box.scrollLeft);

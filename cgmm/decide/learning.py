@@ -60,7 +60,8 @@ def learn_from_witnesses(
         From preferences (P, 3) to θ: ``lambda rows: model.fit(X, preferences=rows).parameters_``,
         together with all that is in ``side``. The mixture has ``weights="ignore"``, since answers
         are data and no condition on the prior; with ``warm_start=True`` each round goes on from the
-        last.
+        last, which is quicker, and stays where a wrong first maximum lies: where answers decide
+        between maxima, begin each round afresh.
     side : SideInformation
         What is known for certain, without the answers.
     answers : (P, 3) array_like
