@@ -1,9 +1,9 @@
 """Relations in any number: who answers, how long a default fit takes, and how good it is.
 
-    python benchmarks/dense.py                all of it, some five minutes
+    python benchmarks/dense.py                all of it, about an hour
     python benchmarks/dense.py --smoke        the smallest sizes, once, in seconds
 
-``--repeats N`` for other than four draws; heavy cases are drawn a quarter as often. Points are
+``--repeats N`` for other than twelve draws; heavy cases are drawn a quarter as often. Points are
 those of ``cgmm.replicate.choosing``: round clumps in four dimensions, the nearest two so many
 standard deviations apart; relations are answered truthfully.
 
