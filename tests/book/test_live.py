@@ -186,7 +186,7 @@ TYPESET = """() => {
 }"""
 
 
-@pytest.mark.slow  # test_reading reads in the sources that each answer stands in a fold
+@pytest.mark.slow  # test_reading_aids reads in the sources that each answer stands in a fold
 @pytest.mark.parametrize("chapter", ["01_mixtures", "07_cannot_links"])
 def test_chapters_are_typeset_in_jupyterlab_and_no_answer_is_open(lab, browser, chapter):
     path = shutil.copy(ROOT / "book" / f"{chapter}.ipynb", lab.folder)

@@ -27,7 +27,8 @@ def test_the_line_covers_names_something(path):
     cells = json.loads(path.read_text(encoding="utf8"))["cells"]
     line = "".join(cells[0]["source"])
     assert "**Covers**" in line
-    assert covered.covers(line, TABLE)
+    # A chapter that goes beyond the documents says so.
+    assert covered.covers(line, TABLE) or "**Covers** no equation of the five documents" in line
 
 
 def numbers(found, source, kind="eq"):
