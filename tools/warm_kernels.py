@@ -1,9 +1,9 @@
 """Kernels that have already imported what every notebook imports, so that they start sooner.
 
 A helper process, ``python tools/warm_kernels.py``, imports the packages once and then forks for
-each kernel that is asked for, so that notebooks remain as separate as in kernels started from nothing; and no kernel reads or
-writes the IPython settings of the person at the keyboard. The tests of the chapters use it. On
-Linux only; elsewhere kernels start as they always do.
+each kernel that is asked for, so that notebooks remain as separate as in kernels started from
+nothing; and no kernel reads or writes the IPython settings of the person at the keyboard. The tests
+of the chapters use it. On Linux only; elsewhere kernels start as they always do.
 """
 
 from __future__ import annotations
