@@ -122,6 +122,24 @@ def test_the_evidence_is_that_of_points_and_answers():
         assert trial.icl == pytest.approx(trial.bic, abs=1e-7)
 
 
+def test_what_is_certain_is_a_condition_of_the_evidence():
+    """As all assignments have it, those that break a cannot-link left out above and below."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(10, 1)) + np.where(np.arange(10) % 2, 1.5, -1.5)[:, None]
+    rows = np.array([[0, 2, 1], [1, 3, 1], [4, 5, 0], [6, 8, 1], [7, 9, 0]])
+    apart = np.array([[0, 1], [2, 3], [6, 7]])
+    model = ConstrainedGaussianMixture(2, random_state=0)
+    found = AnswerSearch(model, {}, n_folds=2).fit(X, rows, cannot_link=apart)
+    theta = found.best_estimator_.parameters_
+    z = np.array(list(itertools.product(range(2), repeat=10)))
+    z = z[(z[:, apart[:, 0]] != z[:, apart[:, 1]]).all(axis=1)]
+    right = (z[:, rows[:, 0]] == z[:, rows[:, 1]]) == rows[:, 2]
+    above = theta.log_joint(X)[np.arange(10), z].sum(axis=1)
+    above += np.log(np.where(right, 0.9, 0.1)).sum(axis=1)
+    expected = logsumexp(above) - logsumexp(np.log(theta.weights)[z].sum(axis=1))
+    assert found.results_[0].evidence == pytest.approx(expected, abs=1e-8)
+
+
 def test_two_processes_find_the_same():
     X, rows = problem()
     one, two = made().fit(X, rows), made(n_jobs=2).fit(X, rows)
