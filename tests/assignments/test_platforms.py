@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import gradescope
 import grading
@@ -73,9 +75,11 @@ def test_nbgraders_own_commands_read_our_sources(tmp_path):
     handed_in = tmp_path / "submitted/ben" / NAME / f"{NAME}.ipynb"
     handed_in.parent.mkdir(parents=True)
     nbformat.write(trial.wrong_submission(NAME, sources.mistakes(NAME)[0]), handed_in)
+    # nbgrader calls alembic by its name, which stands beside this Python.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     for command in (["generate_assignment", NAME], ["autograde", NAME], ["export"]):
         subprocess.run([sys.executable, "-m", "nbgrader", *command], cwd=tmp_path, check=True,
-                       capture_output=True)  # fmt: skip
+                       capture_output=True, env=os.environ | {"PATH": path})  # fmt: skip
     released = (tmp_path / "release" / NAME / f"{NAME}.ipynb").read_bytes()
     assert released == sources.student_versions([NAME])[NAME]
     (line,) = csv.DictReader((tmp_path / "grades.csv").open())
