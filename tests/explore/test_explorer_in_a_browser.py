@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,54 +13,13 @@ from cgmm.explore import Slider
 
 pytestmark = pytest.mark.filterwarnings("error")
 
-PAGE = """<!doctype html>
-<html lang="en" data-theme="{theme}"><head><meta charset="utf-8"><title>Explorers</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-{styles}
-</head><body><main class="bd-content" style="display: block"><h1>Explorers</h1>
-{explorers}
-</main></body></html>"""
-
-
-def style_sheets(folder: Path) -> str:
-    """The theme of the book, from the installed packages, where a built page would have it."""
-    links = []
-    for name in ("pydata_sphinx_theme", "sphinx_book_theme"):
-        package = Path(importlib.util.find_spec(name).origin).parent
-        source = package / "theme" / name / "static" / "styles"
-        shutil.copytree(source, folder / "_static" / "styles", dirs_exist_ok=True)
-    # Sphinx writes this one itself.
-    (folder / "_static" / "basic.css").touch()
-    for name in ("theme", "pydata-sphinx-theme", "sphinx-book-theme"):
-        assert (folder / "_static" / "styles" / f"{name}.css").exists()
-        links.append(f'<link rel="stylesheet" href="_static/styles/{name}.css">')
-    return "\n".join(links)
-
 
 @pytest.fixture
-def visit(browser, tmp_path, explorer):
-    """Open a page with two copies of one explorer and another one; no error may occur on it."""
-    errors, contexts = [], []
+def visit(open_page, explorer):
+    """Open a page with two copies of one explorer and another one."""
     other = make(title="Another", controls={"n": Slider("n", [0, 3]), "side": Slider("s", [1, 2])})
     explorers = "\n".join([explorer.html(), explorer.html(), other.html()])
-
-    def open_page(theme="light", width=900, **options):
-        path = tmp_path / f"{theme}.html"
-        path.write_text(
-            PAGE.format(theme=theme, styles=style_sheets(tmp_path), explorers=explorers)
-        )
-        context = browser.new_context(viewport={"width": width, "height": 800}, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda message: errors.append(f"{message.text} {message.location}"))
-        page.goto(path.as_uri())
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert not errors
+    return partial(open_page, explorers)
 
 
 def state(root) -> tuple[str, str, str]:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from moving_dot import Elements
-from test_explorer_in_a_browser import PAGE, style_sheets
 
 from cgmm import datasets, primer
 from cgmm.explore import LiveFigure
@@ -95,30 +94,14 @@ def test_what_does_not_fit_is_refused(changes, said):
 
 
 @pytest.fixture
-def visit(browser, tmp_path):
-    """Open a page with these figures; no error may occur on it."""
-    errors, contexts = [], []
+def visit(open_page):
+    """Open a page with these figures."""
 
-    def open_page(*figures, theme="light", width=900, motion="reduce", **options):
-        path = tmp_path / f"{theme}.html"
+    def visit_with(*figures, motion="reduce", **options):
         html = "\n".join(figure.html() for figure in figures)
-        path.write_text(
-            PAGE.format(theme=theme, styles=style_sheets(tmp_path), explorers=html), "utf8"
-        )
-        context = browser.new_context(
-            viewport={"width": width, "height": 800}, reduced_motion=motion, **options
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda message: errors.append(f"{message.text} {message.location}"))
-        page.goto(path.as_uri())
-        return page
+        return open_page(html, reduced_motion=motion, **options)
 
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert not errors
+    return visit_with
 
 
 def figure_of(page, at=0):
