@@ -11,6 +11,9 @@ PYTEST := $(BIN)/python -m pytest @tests/all.args
 # What `make check` tests: the core, and one chapter.
 CORE := tests/network tests/inference tests/mixture tests/test_numerics.py tests/test_layering.py \
     cgmm/numerics.py cgmm/network cgmm/inference cgmm/mixture book/02_em.ipynb
+# Without notebooks, browser and what only starts other processes.
+UNIT := tests cgmm --ignore=tests/book --ignore=tests/tools --ignore=tests/assignments \
+    --ignore=tests/test_typing.py
 
 .DEFAULT_GOAL := book
 .PHONY: help book check test test-all lint format lab notebooks slides pdf bench replicate assignments \
@@ -72,18 +75,17 @@ assignments: $(READY) ## write the student versions of the graded assignments
 grade: $(READY) ## grade what students handed in (SUBMISSIONS=folder SEED=word)
 	$(BIN)/python assignments/course.py grade "$(SUBMISSIONS)" $(if $(SEED),--seed "$(SEED)") $(GRADE)
 
-fuzz: $(READY) ## ten thousand random problems, then data of extreme size and scale
+fuzz: $(READY) ## ten thousand random problems, all laws on new examples, data of extreme size
 	$(BIN)/python -m tools.fuzz $(FUZZ)
+	CGMM_EXPLORE=1 $(BIN)/python -m pytest $(UNIT)
 	CGMM_SLOW=1 $(BIN)/python -m pytest tests/test_extremes.py
 
 mutants: $(READY) ## are the tests good enough? (MUTANTS="mixture --generated 50")
 	$(BIN)/python -m tools.mutants --jobs 2 $(MUTANTS)
 
-# Without notebooks, browser and what only starts other processes.
 coverage: $(READY) ## name the branches of the package that no test takes
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest tests cgmm --ignore=tests/book --ignore=tests/tools \
-	    --ignore=tests/assignments --ignore=tests/test_typing.py
+	$(BIN)/coverage run -m pytest $(UNIT)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --fail-under=99
 

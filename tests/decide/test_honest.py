@@ -34,7 +34,7 @@ def test_a_fit_to_answers_is_that_of_the_joint_likelihood(seed):
     X, y = draw(seed, 60)
     pairs = np.random.default_rng(seed).permutation(60)[:40].reshape(-1, 2)
     answers = np.column_stack([pairs, y[pairs[:, 0]] == y[pairs[:, 1]]])
-    model = ConstrainedGaussianMixture(2, means_init=[[-1.2], [1.2]], tol=1e-6, max_iter=500)
+    model = ConstrainedGaussianMixture(2, means_init=[[-1.2], [1.2]], tol=1e-9, max_iter=5000)
     found = fit_answers(model, X, answers, error_rate=0.05).parameters_
 
     def likelihood(theta):
@@ -51,8 +51,8 @@ def test_a_fit_to_answers_is_that_of_the_joint_likelihood(seed):
         weights = found.weights + np.array([shift, -shift])
         moved = found.means + np.array([[shift], [0.0]])
         for other in (found._replace(weights=weights), found._replace(means=moved)):
-            # EM ends within 1e-6 a point of the maximum.
-            assert likelihood(other) < likelihood(found) + 1e-3
+            # EM's last step gains 1e-9 a point; where it creeps, what is left is a thousand such.
+            assert likelihood(other) < likelihood(found) + 1e-4
 
 
 def draw(seed, N=300):

@@ -160,8 +160,8 @@ def test_projection_is_to_the_nearest_semidefinite_matrix(seed, D):
     assert np.trace(cut @ found) == pytest.approx(0, abs=1e-8 * np.trace(found))
 
 
-# From a step too short for a metric of large entries to one too long for small ones.
-ETAS = 10.0 ** np.arange(-5, 1)
+# A is as large as 1/near²: from a step for entries of 1e-4 to one for entries of a thousand.
+ETAS = 10.0 ** np.arange(-4, 4)
 
 
 @settings(max_examples=6)
@@ -172,7 +172,7 @@ def test_ascent_comes_near_the_certified_maximum(seed, D):
     highest = certified.objective_ + certified.gap_
     A = primer.project(np.eye(D), near)
     start = primer.spread(A, near, far)
-    for _ in range(400):
+    for _ in range(250):
         A = max(
             (primer.ascent_step(A, near, far, eta) for eta in ETAS),
             key=lambda A: primer.spread(A, near, far),
