@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator
 
 import chromium
 import pytest
+from combinations import showing_each_value
 from hypothesis import settings
 from notebooks import SINGLE_THREAD
 from playwright.sync_api import Browser, sync_playwright
@@ -18,6 +20,22 @@ os.environ.update(SINGLE_THREAD)
 # somebody explores: CGMM_EXPLORE=1, as `make fuzz` does.
 settings.register_profile("cgmm", deadline=None, derandomize="CGMM_EXPLORE" not in os.environ)
 settings.load_profile("cgmm")
+
+pytest_plugins = ["pytester"]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
+    """Of a test marked ``each_value`` the combinations that show no new value are slow."""
+    groups = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("each_value"):
+            groups[item.parent.nodeid, item.originalname].append(item)
+    for group in groups.values():
+        # A value is one object in all the combinations that it is part of.
+        values = [{(name, id(v)) for name, v in item.callspec.params.items()} for item in group]
+        for i in set(range(len(group))) - set(showing_each_value(values)):
+            group[i].add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

@@ -95,6 +95,7 @@ def assert_same(ours, theirs, **tolerance):
             np.testing.assert_allclose(here, there, **tolerance)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=20)
