@@ -16,7 +16,7 @@ UNIT := tests cgmm --ignore=tests/book --ignore=tests/tools --ignore=tests/assig
     --ignore=tests/test_typing.py
 
 .DEFAULT_GOAL := book
-.PHONY: help book check test test-all lint format lab notebooks slides pdf bench replicate assignments \
+.PHONY: help book check test test-all lint format lab notebooks slides pdf epub bench replicate assignments \
     grade fuzz mutants coverage package lock clean
 
 help: ## list these commands
@@ -62,6 +62,9 @@ slides: $(READY) ## slides for each chapter, HTML and PDF, in _build/slides (SLI
 
 pdf: $(READY) book ## the book as one PDF, _build/html/cgmm.pdf, and in the menu of each page
 	$(BIN)/python tools/pdf.py
+
+epub: $(READY) book ## the same as an EPUB for readers, _build/html/cgmm.epub
+	$(BIN)/python tools/epub.py
 
 bench: $(READY) ## run the measurements in benchmarks/
 	set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done

@@ -12,15 +12,14 @@ from __future__ import annotations
 import argparse
 import re
 import tempfile
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from urllib.parse import unquote, urldefrag, urlparse
+from urllib.parse import unquote
 
 import pdf_pages
-import yaml
+from editions import Address, address, names_by_part, offer, open_page
 from playwright.sync_api import Page
 from pypdf import PageObject, PdfReader, PdfWriter
 from pypdf.generic import (
@@ -33,9 +32,6 @@ from pypdf.generic import (
 )
 from typeset import browser_page, print_pdf
 
-ROOT = Path(__file__).parents[1]
-# From here on the table of contents lists pages about the package.
-PACKAGE = "book/api/"
 FRONT = "contents"
 # Chromium keeps the places of those ids alone to which a link on the same page leads.
 ANCHORS = """() => {
@@ -48,16 +44,6 @@ ANCHORS = """() => {
   }
   article.append(all);
 }"""
-HEADINGS = """() => [...document.querySelectorAll(".bd-article :is(h1, h2)")].map(heading => {
-  const copy = heading.cloneNode(true);
-  copy.querySelectorAll(".headerlink, mjx-assistive-mml").forEach(one => one.remove());
-  copy.querySelectorAll("mjx-container").forEach((one, n) => {
-    one.replaceWith(heading.querySelectorAll("mjx-assistive-mml")[n].textContent);
-  });
-  return [heading.localName, heading.closest("section").id, copy.textContent.trim()];
-})"""
-
-Address = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -83,27 +69,12 @@ class Chapter:
         return self.sections[0][1]
 
 
-def names_by_part() -> list[tuple[str, str]]:
-    """(part, page) for every page of the paper edition, in the order of the table of contents."""
-    contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf8"))
-    return [
-        (part["caption"], chapter["file"])
-        for part in contents["parts"]
-        for chapter in part["chapters"]
-        if not chapter["file"].startswith(PACKAGE)
-    ]
-
-
 # -------------------------------------------------------------------------------- printing
 
 
 def print_chapter(page: Page, site: Path, part: str, name: str, folder: Path) -> Chapter:
     """Print a page of the built book."""
-    page.goto((site / f"{name}.html").as_uri())
-    page.evaluate(
-        "window.MathJax?.startup?.promise.then(() => document.fonts.ready.then(() => null))"
-    )
-    sections = [(id, title) for _, id, title in page.evaluate(HEADINGS)]
+    sections = open_page(page, site, name)
     page.evaluate(ANCHORS)
     path = folder / f"{name.replace('/', '-')}.pdf"
     page.pdf(path=path, format="A4", print_background=True)
@@ -142,17 +113,6 @@ def links(name: str, sheet: PageObject, site: Path) -> Iterator[tuple[list[float
             yield corners, (name, unquote(str(note["/Dest"])).removeprefix("/"))
         elif "/A" in note and "/URI" in note["/A"]:
             yield corners, address(str(note["/A"]["/URI"]), site)
-
-
-def address(url: str, site: Path) -> Address | str:
-    """A page of the book and an id on it; elsewhere the address as it is."""
-    if not url.startswith("file:"):
-        return url
-    url, fragment = urldefrag(url)
-    path = Path(unquote(urlparse(url).path))
-    if not path.is_relative_to(site):
-        return (path.stem, unquote(fragment))
-    return (path.relative_to(site).with_suffix("").as_posix(), unquote(fragment))
 
 
 def link_to(writer: PdfWriter, corners: list[float], target: Place | str) -> DictionaryObject:
@@ -240,10 +200,6 @@ def number_pages(page: Page, writer: PdfWriter, chapters: list[Chapter], folder:
 
 def front_matter(chapters: list[Chapter], site: Path) -> str:
     """Cover and contents; page numbers are known before it is, for it has numbers of its own."""
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))["project"][
-        "version"
-    ]
-    logo = (ROOT / "book/_static/logo.svg").read_text(encoding="utf8")
     lines, part, first = [], "", 1
     for chapter in chapters:
         if chapter.part != part:
@@ -256,8 +212,7 @@ def front_matter(chapters: list[Chapter], site: Path) -> str:
             if place and re.match(r"\d", title):
                 lines.append(_line("section", site, chapter, id, title, place.page))
         first += len(chapter.pdf.pages)
-    logo = re.sub(r"<\?xml.*?\?>", "", logo)
-    return pdf_pages.FRONT.format(logo=logo, version=version, lines="\n".join(lines))
+    return pdf_pages.cover() + pdf_pages.CONTENTS.format(lines="\n".join(lines))
 
 
 def _line(kind: str, site: Path, chapter: Chapter, id: str, title: str, number: int) -> str:
@@ -290,12 +245,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("_build/html/cgmm.pdf"))
     options = parser.parse_args()
     writer = make(options.site, options.out)
-    megabytes = options.out.stat().st_size / 1e6
-    edition = options.site / "_static/editions.js"
-    edition.write_text(
-        pdf_pages.EDITION.format(name=options.out.name, size=round(megabytes)), "utf8"
-    )
-    print(f"{options.out}: {len(writer.pages)} pages, {megabytes:.1f} MB")
+    offer(options.site)
+    print(f"{options.out}: {len(writer.pages)} pages, {options.out.stat().st_size / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,12 @@
 """What the paper edition has beside the pages of the book: cover, contents, the foot of a page."""
 
+from __future__ import annotations
+
+import re
+import tomllib
+
+from editions import ROOT
+
 TITLE = "Gaussian Mixtures with Side Information"
 AUTHOR = "the cgmm authors"
 PAGE = """<!doctype html>
@@ -36,7 +43,7 @@ a {{ color: inherit; text-decoration: none; }}
 </body>
 </html>
 """
-FRONT = """<div class="cover">
+COVER = """<div class="cover">
 {logo}
 <h1>Gaussian Mixtures with Side Information</h1>
 <p>A textbook and the package it is about</p>
@@ -44,12 +51,18 @@ FRONT = """<div class="cover">
 <p class="terms">Text under CC BY 4.0, code under the BSD 3-Clause licence. Figures and numbers are
 the output of the code that stands above them; explorers show their first position.</p>
 </div>
-<div class="contents">
+"""
+CONTENTS = """<div class="contents">
 <h1>Contents</h1>
 {lines}
 </div>
 """
 LINE = '<a class="line {kind}" href="{href}"><span>{title}</span>{number}</a>'
 FOOT = '<div class="foot"><span>{title}</span>{number}</div>\n'
-# Read by the page's menu of downloads.
-EDITION = 'const EDITIONS = [["{name}", "The whole book, PDF, {size} MB"]];\n'
+
+
+def cover() -> str:
+    """The cover, with logo and version."""
+    about = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))["project"]
+    logo = (ROOT / "book/_static/logo.svg").read_text(encoding="utf8")
+    return COVER.format(logo=re.sub(r"<\?xml.*?\?>", "", logo), version=about["version"])

@@ -80,11 +80,12 @@ def without_roles(text: str, named: dict[str, str] | None = None) -> str:
 
 
 @contextmanager
-def browser_page(width: int = 1280, height: int = 720) -> Iterator[Page]:
-    """An empty page of a browser."""
+def browser_page(width: int = 1280, height: int = 720, scale: int = 1) -> Iterator[Page]:
+    """An empty page of a browser; pictures of it have ``scale`` pixels for each of its own."""
     with sync_playwright() as engine:
         browser = chromium.launch(engine)
-        yield browser.new_page(viewport={"width": width, "height": height})
+        size = {"width": width, "height": height}
+        yield browser.new_page(viewport=size, device_scale_factor=scale)
         browser.close()
 
 

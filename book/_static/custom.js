@@ -6,7 +6,7 @@ function nameArrows() {
   }
 }
 
-// The paper edition, where it was made, in the menu of downloads.
+// The editions in one file, where they were made, in the menu of downloads.
 function offerEditions() {
   const top = document.documentElement.dataset.content_root ?? "./";
   for (const menu of document.querySelectorAll(".dropdown-download-buttons .dropdown-menu")) {

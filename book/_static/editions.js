@@ -1,2 +1,2 @@
-// What there is of the book beside its pages: (file, name). `make pdf` writes this anew.
+// What there is of the book beside its pages: (file, name). `make pdf` and `make epub` write this anew.
 const EDITIONS = [];

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import editions
 import pdf
 import pytest
 from bs4 import BeautifulSoup
@@ -14,7 +15,7 @@ CHAPTER = "book/04_some_labels"
 SHORT = [("Part II", CHAPTER), ("Back matter", "book/glossary")]
 NAMES = [
     pytest.param(SHORT, id="short"),
-    pytest.param(pdf.names_by_part(), id="book", marks=pytest.mark.slow),
+    pytest.param(editions.names_by_part(), id="book", marks=pytest.mark.slow),
 ]
 
 
@@ -106,7 +107,7 @@ def test_solutions_stand_at_the_end_of_their_chapter(edition):
 
 
 def test_the_paper_edition_has_every_page_but_those_of_the_package():
-    names = [name for _, name in pdf.names_by_part()]
+    names = [name for _, name in editions.names_by_part()]
     assert "book/01_mixtures" in names
     assert "book/bibliography" in names
-    assert not [name for name in names if name.startswith(pdf.PACKAGE)]
+    assert not [name for name in names if name.startswith(editions.PACKAGE)]
