@@ -20,8 +20,16 @@ os.environ.update(SINGLE_THREAD)
 # somebody explores: CGMM_EXPLORE=1, as `make fuzz` does.
 settings.register_profile("cgmm", deadline=None, derandomize="CGMM_EXPLORE" not in os.environ)
 settings.load_profile("cgmm")
+# A third of Hypothesis' own hundred, where a test does not say its number.
+settings.register_profile("quick", settings.get_profile("cgmm"), max_examples=33)
 
 pytest_plugins = ["pytester"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before the tests are read, whose decorators copy the profile."""
+    if config.option.markexpr == "not slow":
+        settings.load_profile("quick")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -118,6 +118,7 @@ def test_on_soft_grids_it_comes_near_the_best(seed):
 # ---------------------------------------------------------------------------- what is hard
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("degree", [2, 3, 4, 5])
 @pytest.mark.parametrize("signal", [0.0, 1.0, 3.0])
 def test_dense_cannot_links_are_never_broken(degree, signal):

@@ -71,6 +71,7 @@ def assert_unbiased(engine, graph, unary):
 # ---------------------------------------------------------------------------- right answers
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("cluster_moves", [None, True])
 def test_within_sampling_error_of_enumeration(problem, cluster_moves):

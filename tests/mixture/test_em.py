@@ -106,6 +106,7 @@ AS_FULL = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("pool", POOLINGS)
 @pytest.mark.parametrize("reg_covar", [0.0, 1e-6, 1e-2])
 def test_walks_the_path_of_scikit_learn(pool, reg_covar):

@@ -173,6 +173,7 @@ def left(model):
     return [np.asarray(array).tobytes() for array in arrays]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", ["nothing", "must_link", "cannot_link"])
 @pytest.mark.parametrize("covariance_type", ["full", "diag"])
 def test_the_number_of_threads_changes_no_bit(kind, covariance_type):
@@ -233,6 +234,7 @@ def on_disk(path, X, dtype):
     return np.memmap(path, dtype=dtype, mode="r", shape=X.shape)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("linked", [False, True])
 def test_points_on_a_disk_are_fitted_where_they_lie(tmp_path, dtype, linked):

@@ -72,6 +72,7 @@ def fit_or_refusal(engine, X, known):
         return None
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("name", ANSWERS)
 @pytest.mark.parametrize("n_pairs", [600, 1000, pytest.param(2000, marks=pytest.mark.slow), 5000])
 def test_no_engine_breaks_what_is_hard(name, n_pairs):
@@ -84,6 +85,7 @@ def test_no_engine_breaks_what_is_hard(name, n_pairs):
         assert broken_relations(model.labels_, **known) == (0, 0)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("name", ["gibbs", "spanning_tree", "an engine that is deaf"])
 @pytest.mark.parametrize(("n_points", "degree"), [(300, 3), (300, 4), (100, 5)])
 def test_nor_where_cannot_links_contradict_the_points(name, n_points, degree):

@@ -92,6 +92,7 @@ def test_a_cluster_of_two_processes_fits_as_one_machine(cluster, kind):
     assert_same(there, fitted(X, known))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("covariance_type", ["full", "diag"])
 @settings(max_examples=3)
@@ -181,6 +182,7 @@ def test_chunks_without_points_and_chunks_that_all_points_leave():
 # ------------------------------------------------------------------ more than is to be fetched
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", ["nothing", "labels", "chunklets"])
 @pytest.mark.parametrize("where", ["cluster", "disk"])
 def test_a_start_is_made_of_a_sample(kind, where, tmp_path, monkeypatch):

@@ -83,7 +83,12 @@ def test_the_default_chooses(estimator):
     assert next(iter(UPDATES)) == "auto"
 
 
-@pytest.mark.parametrize("name", [*ENGINES, "spanning_tree"])
+# Those that answer as others do here, or take longer, are slow.
+RARE = {"exact", "junction_tree", "tree_reweighted"}
+EACH = [pytest.param(name, marks=[pytest.mark.slow] * (name in RARE)) for name in ENGINES]
+
+
+@pytest.mark.parametrize("name", [*EACH, "spanning_tree"])
 def test_the_default_is_no_worse_than_no_relations(name):
     """A refusal is no worse clustering; what is answered must not be one."""
     without, told = [], []

@@ -65,6 +65,7 @@ def assert_same_fit(weighted, repeated, times):
     np.testing.assert_array_equal(np.repeat(weighted.labels_, times), repeated.labels_)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", RELATIONS)
 @pytest.mark.parametrize("covariance_type", POOLINGS)
 @pytest.mark.parametrize("sampling", ["points", "chunklets"])

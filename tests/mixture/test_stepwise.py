@@ -122,6 +122,7 @@ def test_moments_of_parts_add_up(form, seed):
 # ------------------------------------------------------------------ many steps
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("exponent", [0.55, 0.7])
 @pytest.mark.parametrize("labelled", [False, True])
 def test_many_small_batches_lead_where_em_leads(exponent, labelled):
