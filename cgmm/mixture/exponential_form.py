@@ -114,8 +114,13 @@ def is_safe(variances: FloatArray, radii2: FloatArray) -> bool:
     """
     if variances.ndim == 2:
         return bool((radii2 / SAFE_RATIO <= variances).all())
-    smallest = np.linalg.eigvalsh(variances).min(initial=np.inf)
-    return bool(radii2.sum() / SAFE_RATIO <= smallest)
+    # The smallest eigenvalue is above a bound where what is left without it has a factor.
+    bound = radii2.sum() / SAFE_RATIO
+    try:
+        np.linalg.cholesky(variances - bound * np.eye(len(radii2)))
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def extent_of(X: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -30,6 +30,9 @@ from cgmm.numerics import BoolArray, FloatArray, cut
 SMALLEST_COUNT = np.finfo(float).tiny / np.finfo(float).eps
 # A mean that moved by so many variances, squared, takes two of sixteen digits from the scatter.
 NEAR = 100
+# A responsibility so much below the largest adds less to sums than their rounding, however far away
+# its point is: among well separated components most are.
+NEGLIGIBLE = np.finfo(float).eps ** 3
 
 Sums = tuple[FloatArray, ...]
 """Statistics of some points: numbers that add."""
@@ -147,7 +150,8 @@ class AboutCentre(NamedTuple):
     ) -> Sums:
         """((K, size) Σ_i r_ik φ(x_i),), from φ of the block where that is at hand."""
         phi = statistics_of(X, self.centre, self.diagonal) if phi is None else phi
-        return ((phi @ responsibilities).T,)
+        # Row-major responsibilities halve the time of this product.
+        return ((phi @ np.ascontiguousarray(responsibilities)).T,)
 
     def moments(self, sums: Sums) -> tuple[Moments, AboutMeans | None]:
         """The moments; and from where to measure once more, should these have lost digits."""
@@ -182,7 +186,8 @@ class AboutMeans(NamedTuple):
         shape = (n_components, n_dims) if self.diagonal else (n_matrices, n_dims, n_dims)
         products = np.zeros(shape)
         for k, (mean, r) in enumerate(zip(self.about, responsibilities.T, strict=True)):
-            apart = X.T - mean[:, None]
+            x, r = _that_matter(X, r)
+            apart = x - mean[:, None]
             firsts[k] = apart @ r
             apart *= np.sqrt(r)
             if self.diagonal:
@@ -214,6 +219,14 @@ class AboutMeans(NamedTuple):
 
 
 Measure = AboutCentre | AboutMeans
+
+
+def _that_matter(X: FloatArray, r: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(D, n) points, and (n,) their responsibilities: all, or those that are not negligible."""
+    matter = np.flatnonzero(r > NEGLIGIBLE * r.max())
+    if 2 * len(matter) > len(r):
+        return X.T, r
+    return np.take(X.T, matter, axis=1), r[matter]
 
 
 def _per_count(sums: FloatArray, counts: FloatArray) -> FloatArray:

@@ -21,6 +21,7 @@ from cgmm.mixture import (
     sample,
     weighted_moments,
 )
+from cgmm.mixture import moments as moments_module
 
 DIMENSIONS = [1, 2, 5, exponential_form.MAX_DIMENSION, exponential_form.MAX_DIMENSION + 1]
 
@@ -174,6 +175,33 @@ def test_an_offset_of_1e8_costs_no_digits():
     here, there = weighted_moments(X, r), weighted_moments(X + 1e8, r)
     np.testing.assert_allclose(there.scatter, here.scatter, rtol=1e-10)
     np.testing.assert_allclose(there.means - 1e8, here.means, atol=2e-8)  # spacing at 1e8: 1.5e-8
+
+
+@pytest.mark.parametrize("form", ["diagonal", "full", "shared"])
+@pytest.mark.parametrize("scale", [1.0, 1e-250])
+def test_what_is_negligible_is_left_out_and_nothing_else(form, scale):
+    """Beside the largest most responsibilities add nothing; the largest count, however small."""
+    rng = np.random.default_rng(0)
+    n_dims = exponential_form.MAX_DIMENSION + 1
+    X = rng.normal(size=(900, n_dims)) + 9 * np.repeat(np.eye(3, n_dims), 300, axis=0)
+    r = np.repeat(np.eye(3), 300, axis=0)
+    # Of each third a tenth is negligible, a tenth counts little, and a tenth is impossible.
+    r[:30, 1], r[30:60, 1] = 1e-60, 1e-3
+    r[:, 2] *= scale
+    asked = {} if form == "full" else {form: True}
+    about = moments_module.AboutMeans(X[::300], form == "diagonal", form == "shared")
+    counts, firsts, products = about.sums(X, r)
+    apart = X[:, None] - about.about
+    every = np.einsum("nk,nkd,nke->kde", r, apart, apart)
+    every = every.sum(axis=0, keepdims=True) if form == "shared" else every
+    every = np.einsum("kdd->kd", every) if form == "diagonal" else every
+    for ours, theirs in ((firsts, np.einsum("nk,nkd->kd", r, apart)), (products, every)):
+        for mine, sums in zip(ours, theirs, strict=True):
+            largest = np.abs(sums).max()
+            # Sums of at most 900 rounded products.
+            np.testing.assert_allclose(mine / largest, sums / largest, atol=1e-13)
+    np.testing.assert_allclose(counts, r.sum(axis=0))
+    assert weighted_moments(X, r, **asked).alive.all()
 
 
 def test_dead_component_is_zero_not_nan():
