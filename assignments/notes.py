@@ -8,10 +8,11 @@ from nbformat import NotebookNode
 from nbgrader.utils import is_solution
 from sources import grade_id, released
 
-# Modules that a solution of these assignments has no business with.
-ODD = {"cgmm": "imports cgmm", "sklearn": "imports sklearn", "subprocess": "starts programs",
-       "ctypes": "imports ctypes", "gc": "looks through memory", "inspect": "inspects frames",
-       "socket": "uses the network", "requests": "uses the network"}  # fmt: skip
+# Modules that a solution of these assignments has no business with; the primer is to build on.
+ODD = {r"cgmm(?!\.primer\b| import primer\b)": "imports cgmm", "sklearn": "imports sklearn",
+       "subprocess": "starts programs", "ctypes": "imports ctypes", "gc": "looks through memory",
+       "inspect": "inspects frames", "socket": "uses the network",
+       "requests": "uses the network"}  # fmt: skip
 # Names whose mention anywhere is worth a look.
 LOOKS = {
     "changes numpy or a module": re.compile(r"(?m)^\s*(np|numpy|scipy|builtins)(\.\w+)+\s*=[^=]"),
