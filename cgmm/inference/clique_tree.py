@@ -268,29 +268,38 @@ def with_constants(clique: Clique, n_states: int) -> Clique:
     """Exponentiate the constant factors, scaled so that their largest entries are one."""
     n_own, n_inner = len(clique.own), clique.n_inner
     inner, fresh = edge_constants(clique, n_states)
-    tops = [max(table.max(), np.finfo(float).min) for table in (inner, fresh)]
-    low = sum(_smallest(table - top) for table, top in zip((inner, fresh), tops, strict=True))
-    psi = np.exp(fresh - tops[1]).reshape(fresh.shape[:n_own] + fresh.shape[n_inner:])
+    local, top, low = _scaled(inner)
+    clique = clique._replace(local=local.reshape(local.shape[:n_inner]), offset=top, low=low)
+    if not clique.n_fresh:
+        return clique
+    psi, top, low = _scaled(fresh)
+    psi = psi.reshape(psi.shape[:n_own] + psi.shape[n_inner:])
     psi = np.broadcast_to(psi, (n_states,) * psi.ndim).reshape(n_states**n_own, -1)
-    local = np.exp(inner - tops[0]).reshape(inner.shape[:n_inner])
-    return clique._replace(local=local, psi=psi, offset=sum(tops), low=low)
+    return clique._replace(psi=psi, offset=clique.offset + top, low=clique.low + low)
 
 
 def edge_constants(clique: Clique, n_states: int) -> tuple[FloatArray, FloatArray]:
     """Log-potentials of the weighted edges: those within R and A, and those that reach F."""
-    tables = [np.zeros((1,) * clique.n_axes)] * 2
+    n_axes, n_inner = clique.n_axes, clique.n_inner
+    tables = [np.zeros((1,) * n_axes)] * 2
     for edge in clique.edges:
         if edge.slot < 0:
-            diagonal = np.where(np.eye(n_states, dtype=bool), edge.weight, 0.0)
-            reaches_fresh = edge.axes[1] >= clique.n_inner
-            spread = spread_axes(diagonal, edge.axes, clique.n_axes)
+            diagonal = np.zeros((n_states, n_states))
+            diagonal.flat[:: n_states + 1] = edge.weight
+            reaches_fresh = edge.axes[1] >= n_inner
+            spread = spread_axes(diagonal, edge.axes, n_axes)
             tables[reaches_fresh] = tables[reaches_fresh] + spread
     return tables[0], tables[1]
 
 
-def _smallest(log_values: FloatArray) -> float:
-    """The smallest that is possible, at most zero."""
-    return float(log_values.min(where=log_values > -np.inf, initial=0.0))
+def _scaled(log_values: FloatArray) -> tuple[FloatArray, float, float]:
+    """Values divided by the largest, its log, and the log of the smallest positive quotient."""
+    top = max(float(log_values.max()), np.finfo(float).min)
+    log_values = log_values - top
+    low = float(log_values.min())
+    if low == -np.inf:
+        low = float(log_values.min(where=log_values > -np.inf, initial=0.0))
+    return np.exp(log_values), top, low
 
 
 def spread_axes(table: FloatArray, axes: tuple[int, ...], n_axes: int) -> FloatArray:

@@ -30,7 +30,7 @@ __all__ = ["Elimination", "Order"]
 # and cheaper to find.
 MAX_MIN_FILL = 5_000
 # What another order costs to find, in entries of tables a node; and how often to look for one.
-COST_OF_SWEEP, COST_OF_MIN_FILL = 1000, 10_000
+COST_OF_SWEEP, COST_OF_MIN_FILL = 5000, 10_000
 MAX_ATTEMPTS = 16
 
 
@@ -80,13 +80,16 @@ def elimination_order(edges: IntArray, n_states: int, max_degree: int) -> Order:
     """
     nodes, ends = np.unique(edges, return_inverse=True)
     core = Graph(len(nodes), ends.reshape(-1, 2), np.ones(len(edges)))
-    component = connected_components(core)
     orders = [min_fill(core.edges, np.arange(len(nodes)), max_degree)]
+    component = np.zeros(len(nodes), dtype=np.intp)
     costs = [_costs(orders[0], component, n_states)]
     for attempt in range(MAX_ATTEMPTS):
         if not _is_worth_looking(np.min(costs, axis=0).sum(), len(nodes), attempt):
             break
         if attempt == 0:
+            # Only where there is something to choose does it matter which nodes belong together.
+            component = connected_components(core)
+            costs = [_costs(orders[0], component, n_states)]
             orders.append(_sweep(core, max_degree))
         else:
             lots = np.random.default_rng(attempt).permutation(len(nodes))
