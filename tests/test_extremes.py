@@ -279,6 +279,7 @@ STRUCTURES = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("odds", [700.0, -700.0, 36.0, -np.inf])
 @pytest.mark.parametrize("smallest", [1.0, 1e-8, 1e-12])
 @pytest.mark.parametrize("name", STRUCTURES)
@@ -577,6 +578,7 @@ def data_for(name: str, blobs: np.ndarray) -> np.ndarray:
 NAMES = ("feature_names_in_", "mixture_")
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", MODELS)
 def test_how_x_is_held_does_not_matter(blobs, tmp_path, name, layout):

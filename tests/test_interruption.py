@@ -335,7 +335,7 @@ def problem(name: str):
 def test_an_interrupt_inside_an_engine_ends_the_fit_and_keeps_it(name):
     X, known = problem(name)
     # "ignore" is served by an engine without log Z_prior too.
-    settings = {"tol": 0, "max_iter": 6, "random_state": 0, "reg_covar": 0.1, "weights": "ignore"}
+    settings = {"tol": 0, "max_iter": 3, "random_state": 0, "reg_covar": 0.1, "weights": "ignore"}
     quick = partial(ENGINES[name], n_sweeps=5, burn_in=5) if name == "gibbs" else ENGINES[name]
 
     def fit(at):

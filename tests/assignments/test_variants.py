@@ -53,6 +53,7 @@ def variant(name, form, seed=None):
     return notebook
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("form", FORMS)
 def test_the_form_of_a_right_answer_costs_nothing(name, form):

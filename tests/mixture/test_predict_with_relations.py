@@ -94,6 +94,7 @@ def test_predictions_are_those_of_the_sum_over_all_assignments(seed, n_component
 ASKED = ["auto", "junction_tree", "spanning_tree", "gibbs", "mean_field"]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("inference", [*ASKED, partial(ENGINES["gibbs"], n_sweeps=20)])
 @pytest.mark.parametrize("random_state", [0, None])
 def test_the_fit_on_its_own_points_is_the_fit(inference, random_state):
