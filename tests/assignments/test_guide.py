@@ -23,7 +23,7 @@ def commands(guide):
     """The lines of a guide that run course.py, as typed from the top folder."""
     text = (PROJECT / guide).read_text(encoding="utf8")
     lines = re.findall(
-        r"^(?: {4})?(python (?:assignments/)?course\.py .*?)\s+#", text, re.MULTILINE
+        r"^(?: {4})?(python (?:assignments/)?course\.py .*?)\s*(?:#|$)", text, re.MULTILINE
     )
     return [line.replace("python course.py", "python assignments/course.py") for line in lines]
 
