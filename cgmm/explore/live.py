@@ -1,14 +1,13 @@
 """The live figure: points, relations and parameters under the reader's hand. All chapters.
 
-It computes in the page: ``live_em.js`` has the primer's functions, ``live_modes.js`` what each
-question of the book shows, ``live_figure.js`` hand, keys and drawing. With a kernel the same figure
-is a widget (``live_widget.py``), whose points and relations come back to Python.
+It computes in the page, by the scripts that its mode needs (``live_script.py``): the primer's
+functions, hand and keys and drawing, and what a question of the book shows. With a kernel the same
+figure is a widget (``live_widget.py``), whose points and relations come back to Python.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -17,33 +16,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cgmm.explore.live_script import MODES, live_module, page_script
 from cgmm.explore.live_widget import live_widget
 from cgmm.mixture import POOLINGS, ConstrainedGaussianMixture, Parameters
 from cgmm.network import SideInformation
 from cgmm.numerics import FloatArray, IntArray
 from cgmm.plot.looks import COLOURS
 
-MODES = ("em", "relations", "rivals", "weights", "kmeans", "metric", "cut")
 # What a preset may bring in the place of what the figure was given.
 BROUGHT = ("X", "y", "must_link", "cannot_link", "starts")
 FILES = {
     name: files("cgmm.explore").joinpath(name).read_text(encoding="utf8")
-    for name in ("live.html", "live.css", "live_em.js", "live_modes.js", "live_figure.js")
+    for name in ("live.html", "live.css")
 }
-# Comments and margins are for those who read the files.
-SCRIPT = re.sub(
-    r"^\s*(//.*\n)?|\n\s*\n", lambda gap: "\n" if "\n\n" in gap[0] else "",
-    "".join(FILES[name] for name in ("live_em.js", "live_modes.js", "live_figure.js")),
-    flags=re.MULTILINE,
-)  # fmt: skip
-PAGE_SCRIPT = f"""(() => {{
-"use strict";
-{SCRIPT}for (const root of document.querySelectorAll(".cgmm-live:not([data-ready])")) {{
-const data = root.querySelector("script[type='application/json']");
-liveFigure(root, JSON.parse(data.textContent));
-}}
-}})();
-"""
 
 
 class LiveFigure:
@@ -123,7 +108,7 @@ class LiveFigure:
         weight: float = 1.0,
         radius: float = 1.0,
     ) -> None:
-        _check_choice("mode", mode, MODES)
+        _check_choice("mode", mode, tuple(MODES))
         _check_choice("pool", pool, tuple(POOLINGS))
         _check_choice("classes", classes, (2, 3, 4, 5))
         self.title, self.task, self.mode = title, task, mode
@@ -133,7 +118,7 @@ class LiveFigure:
         read = [_preset(name, known, classes, sampling) for name, known in chosen]
         names = list(words or [f"start {k + 1}" for k in range(len(read[0]["starts"]))])
         self.spec: dict[str, Any] = {
-            "mode": mode, "K": classes, "pool": pool, "sampled": sampling, "beside": beside,
+            "K": classes, "pool": pool, "sampled": sampling, "beside": beside,
             "answers": mode == "weights", "weight": weight, "beta": radius, "speed": 2,
             "view": _view([point for one in read for point in one["X"]]),
             "colours": COLOURS, "words": names, "presets": [read[0], *_changes(read)],
@@ -186,7 +171,7 @@ class LiveFigure:
         str
             The same bytes for the same figure, wherever and however often it is made.
         """
-        return self._element(f"<script>\n{PAGE_SCRIPT}</script>\n", FILES["live.css"])
+        return self._element(f"<script>\n{page_script(self.mode)}</script>\n", FILES["live.css"])
 
     def _element(self, script: str, style: str) -> str:
         """The element, with a still of its points for pages without script."""
@@ -198,8 +183,8 @@ class LiveFigure:
         # Without "<", nothing in the data can end the script element that holds it.
         data = json.dumps(self.spec, ensure_ascii=False).replace("<", "\\u003c")
         return FILES["live.html"].rstrip().format(
-            title=escape(self.title), task=task or "", text=escape(self._text()), still=still,
-            height=round(zoom * (top - bottom)), data=data, script=script, style=style,
+            title=escape(self.title), mode=self.mode, task=task or "", text=escape(self._text()),
+            still=still, height=round(zoom * (top - bottom)), data=data, script=script, style=style,
         )  # fmt: skip
 
     def _text(self) -> str:
@@ -223,7 +208,8 @@ class LiveFigure:
         """
         if self._widget is None:
             html = self._element("", "")
-            self._widget = live_widget(html, FILES["live.css"], SCRIPT, self._first, self.fit)
+            module = live_module(self.mode)
+            self._widget = live_widget(html, FILES["live.css"], module, self._first, self.fit)
         return self._widget
 
     def fit(self) -> ConstrainedGaussianMixture:

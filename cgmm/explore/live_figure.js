@@ -1,9 +1,11 @@
 // The live figure: points, relations and parameters under the reader's hand. All chapters.
-// What is computed stands in live_em.js, above this file in the page; here is what is seen.
+// What is computed stands in files above this one in the page, what a mode shows in one below it.
 //
-// spec    what Python hands over: mode, K, pool, view, colours, words, presets
-// s       the state: X, y (classes, -1 where unknown), links, net, theta, E (what the last E-step found), trace, and what is chosen
-// main    the panel with the points; side: the panel beside it, which each mode draws by itself
+// spec    what Python hands over: K, pool, view, colours, words, presets, where sliders start
+// mode    what live_steps.js and its neighbours have: tools, controls, refresh, half, side, say ...
+// s       the state: X, y (classes, -1 where unknown), links, net, theta, and what is chosen
+// main    the panel with the points, drawn in their own coordinates: the browser maps and turns
+// side    the panel beside it, 300 wide and 240 high
 
 const MARKS = [
   "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z", "M-4.5-4.5h9v9h-9z", "M0-5.8L5.6 4.4H-5.6z",
@@ -22,29 +24,32 @@ const HELP_LINKS = "; T (together) or D (apart) picks it, and the same key on an
   + "the two, or unties them. Escape lets go";
 
 const signed = (x, digits = 1) => (x < 0 ? "−" : "") + Math.abs(x).toFixed(digits);
-const mix = (a, b, t) =>
-  (Array.isArray(a) ? a.map((x, i) => mix(x, b[i], t)) : (1 - t) * a + t * b);
+const percent = (p) => `${Math.round(100 * p)} %`;
 const quiet = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 // The mean of the components' colours under r, as cgmm.plot.blend has it.
 const blend = (r, colours) => `rgb(${[1, 3, 5].map((at) => Math.round(
   dot(r, r.map((_, k) => parseInt(colours[k].slice(at, at + 2), 16))))).join()})`;
 
-function liveFigure(root, spec, model) {
-  const $ = (name) => root.querySelector(`.cgmm-live-${name}`);
-  const main = $("main"), side = $("side"), status = $("status"), mode = MODES[spec.mode];
-  const [left, bottom, right, top] = spec.view, zoom = 400 / (right - left);
-  const place = ([x, y]) => [(x - left) * zoom, (top - y) * zoom];
-  const at = (x) => place(x).map((v) => v.toFixed(1)).join(" ");
-  const layers = ["under", "links", "points", "over"].map((name) => svg("g", { class: name }));
-  const s = { spec, tool: mode.hand ?? "move", preset: 0, weight: spec.weight, beta: spec.beta, angle: 0, t: 1 };
-  const followers = [];
+function make(name, attributes, ...inside) {
+  const one = Object.assign(document.createElement(name), attributes);
+  one.append(...inside);
+  return one;
+}
 
-  function svg(name, attributes) {
-    const element = document.createElementNS(main.namespaceURI, name);
-    for (const key in attributes) element.setAttribute(key, attributes[key]);
-    return element;
-  }
+function liveFigure(root, spec, mode, model) {
+  const [main, side, form, status] = ["main", "side", "controls", "status"].map((name) =>
+    root.querySelector(`.cgmm-live-${name}`));
+  const [left, bottom, right, top] = spec.view, zoom = 400 / (right - left);
+  const s = { ...spec, spec, tool: mode.hand ?? "move", preset: 0, crosses: "", angle: 0, t: 1 };
+  const tools = mode.tools ?? Object.keys(TOOLS), title = root.querySelector(".cgmm-live-title").textContent;
+  // What is pinned at x keeps its size in pixels.
+  const pinned = ([x, y], size = 1) => `matrix(${[size / zoom, 0, 0, -size / zoom, x, y]})`;
+  const pin = (x, size) => `transform="${pinned(x, size)}"`;
+  main.innerHTML = `<g transform="matrix(${zoom},0,0,${-zoom},${-left * zoom},${top * zoom})">
+    <g class="under"/><g class="links"/><g class="points"/><g class="over"/></g>`;
+  const [under, links, points, over] = main.firstChild.children;
+  const scales = {}, followers = [];
 
   // ---------------------------------------------------------- what is known, and what follows
 
@@ -65,20 +70,20 @@ function liveFigure(root, spec, model) {
     send();
   }
 
-  function load(preset) {
+  function load() {
     // A preset says what differs from the first.
-    const { X, y, links, starts } = { ...spec.presets[0], ...spec.presets[preset] };
-    Object.assign(s, { preset, X: X.map((x) => [...x]), y: [...y], starts, theta: starts[0] });
-    Object.assign(s, { picked: null, mu: starts[0].means, running: false, fitted: null });
-    relate(links.map((link) => [...link]));
-    layers[2].replaceChildren();
+    const { X, y, links, starts } = { ...spec.presets[0], ...spec.presets[s.preset] };
+    Object.assign(s, { X: X.map((x) => [...x]), y: [...y], starts, theta: starts[0] });
+    Object.assign(s, { picked: null, running: false, fitted: null });
+    relate(links);
+    points.replaceChildren();
     change();
   }
 
   // ---------------------------------------------------------- points and links, by hand and key
 
-  function movePoint(i, x) {
-    s.X[i] = [Math.min(right, Math.max(left, x[0])), Math.min(top, Math.max(bottom, x[1]))];
+  function movePoint(i, [x, y]) {
+    s.X[i] = [Math.min(right, Math.max(left, x)), Math.min(top, Math.max(bottom, y))];
     mode.refresh(s);
     draw();
   }
@@ -97,7 +102,6 @@ function liveFigure(root, spec, model) {
     s.y.splice(i, 1);
     const shift = (a) => (a > i ? a - 1 : a);
     relate(s.links.filter(([a, b]) => a !== i && b !== i).map(([a, b, v]) => [shift(a), shift(b), v]));
-    layers[2].replaceChildren();
     change(`Point ${i + 1} taken away.`);
     focusPoint(Math.min(i, s.X.length - 1));
   }
@@ -108,28 +112,27 @@ function liveFigure(root, spec, model) {
       draw();
       return tell(s.picked === null ? "Let go." : `Point ${i + 1} picked; now the other one.`);
     }
-    const [a, b] = [s.picked, i], v = tool === "together" ? 1 : -1;
-    const others = s.links.filter(([p, q]) => !((p === a && q === b) || (p === b && q === a)));
+    const a = s.picked, others = s.links.filter(([p, q]) => ![p, q].includes(a) || ![p, q].includes(i));
     const untie = others.length < s.links.length;
     s.picked = null;
-    if (!relate(untie ? others : [...others, [a, b, v]], tell)) return draw();
-    change(untie ? `Points ${a + 1} and ${b + 1} untied.`
-      : `Points ${a + 1} and ${b + 1} belong ${tool}.`);
+    if (!relate(untie ? others : [...others, [a, i, tool === "together" ? 1 : -1]], tell)) return draw();
+    change(`Points ${a + 1} and ${i + 1} ${untie ? "untied" : `belong ${tool}`}.`);
   }
 
   function focusPoint(i) {
-    [...layers[2].children].forEach((g, j) => g.setAttribute("tabindex", i === j ? 0 : -1));
-    layers[2].children[i].focus({ preventScroll: true });
+    [...points.children].forEach((g, j) => g.setAttribute("tabindex", i === j ? 0 : -1));
+    points.children[i].focus({ preventScroll: true });
   }
 
   function use(tool, i) {
-    if (!mode.tools.includes(tool)) return;
-    if (tool === "add") addPoint([s.X[i][0] + 12 / zoom, s.X[i][1] + 12 / zoom]);
+    if (!tools.includes(tool)) return;
+    if (tool === "add") addPoint(s.X[i].map((v) => v + 12 / zoom));
     else if (tool === "remove") removePoint(i);
     else if (tool !== "move") pick(i, tool);
   }
 
-  function press(event, i) {
+  points.onkeydown = (event) => {
+    const i = [...points.children].indexOf(event.target);
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key, step = KEYS[key];
     const goTo = { PageDown: (i + 1) % s.X.length, PageUp: (i || s.X.length) - 1 }[key];
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -145,11 +148,11 @@ function liveFigure(root, spec, model) {
     else return;
     event.preventDefault();
     event.stopPropagation();
-  }
+  };
 
-  function where(event) {
-    const box = main.getBoundingClientRect(), scale = (right - left) / box.width;
-    return [left + (event.clientX - box.left) * scale, top - (event.clientY - box.top) * scale];
+  function where({ clientX, clientY }) {
+    const x = new DOMPoint(clientX, clientY).matrixTransform(points.getScreenCTM().inverse());
+    return [x.x, x.y];
   }
 
   // Follow the pointer from an element until it lets go; then(x) at each place.
@@ -163,76 +166,74 @@ function liveFigure(root, spec, model) {
     };
   }
 
-  function newPoint() {
-    const i = layers[2].children.length, g = svg("g", { role: "button", tabindex: i ? -1 : 0 });
-    g.append(svg("circle", { r: 11, fill: "transparent" }), svg("path", {}));
-    g.addEventListener("keydown", (event) => press(event, [...layers[2].children].indexOf(g)));
-    g.addEventListener("pointerdown", (event) => {
-      const mine = [...layers[2].children].indexOf(g);
+  main.onpointerdown = (event) => {
+    const g = event.target.closest("[role=button]"), i = [...points.children].indexOf(g);
+    if (g) {
       event.preventDefault();
-      event.stopPropagation();
-      focusPoint(mine);
-      if (s.tool === "move" || s.tool === "add") drag(g, event, (x) => movePoint(mine, x));
-      else use(s.tool, mine);
-    });
-    layers[2].append(g);
-  }
-
-  main.addEventListener("pointerdown", (event) => {
-    if (s.tool === "add") addPoint(where(event));
-    else if (event.target.closest(".handle")) drag(main, event, (x) => { mode.grab(s, x); sync(); draw(); });
-  });
+      focusPoint(i);
+      if (s.tool === "move" || s.tool === "add") drag(g, event, (x) => movePoint(i, x));
+      else use(s.tool, i);
+    } else if (s.tool === "add") addPoint(where(event));
+    else if (event.target.closest(".handle")) {
+      drag(main, event, (x) => { mode.grab(s, x); sync(); draw(); });
+    }
+  };
 
   // ---------------------------------------------------------- drawing
 
-  // An ellipse of so many deviations; its axes from the eigenvalues of Σ.
+  // The circle of a radius, as A deforms it around a centre.
+  const ring = ([[a, b], [c, d]], [x, y], radius, look) =>
+    `<circle r="${radius}" fill="none" transform="matrix(${[a, c, b, d, x, y]})" ${look}/>`;
+
+  // An ellipse of so many deviations: Σ = L Lᵀ.
   function ellipse(mu, [[a, b], [, d]], nStd, look) {
-    const half = Math.hypot((a - d) / 2, b), middle = (a + d) / 2;
-    const [rx, ry] = [1, -1].map((g) => nStd * zoom * Math.sqrt(Math.max(0, middle + g * half)));
-    const turn = (-90 / Math.PI) * Math.atan2(2 * b, a - d);
-    return `<ellipse rx="${rx.toFixed(1)}" ry="${ry.toFixed(1)}" fill="none" ${look}
-      transform="translate(${at(mu)}) rotate(${turn.toFixed(1)})"/>`;
+    const l = Math.sqrt(a), below = b / l;
+    return ring([[l, 0], [below, Math.sqrt(Math.max(0, d - below ** 2))]], mu, nStd, look);
   }
 
-  const line = (a, b, look) => {
-    const [p, q] = [place(a), place(b)].map((v) => v.map((x) => x.toFixed(1)));
-    return `<line x1="${p[0]}" y1="${p[1]}" x2="${q[0]}" y2="${q[1]}" ${look}/>`;
-  };
+  function fitPoints() {
+    while (points.children.length > s.X.length) points.lastChild.remove();
+    while (points.children.length < s.X.length) {
+      points.insertAdjacentHTML("beforeend", `<g role="button"
+        tabindex="${points.children.length ? -1 : 0}"><circle r="11" fill="transparent"/><path/></g>`);
+    }
+  }
 
-  const drawn = { s, spec, line, ellipse, at, place };
+  const tiesOf = (i) => s.links.filter(([a, b]) => a === i || b === i)
+    .map(([a, b, v]) => `${v > 0 ? "together with" : "apart from"} ${a + b - i + 1}`);
 
-  function draw(theta = s.theta) {
-    while (layers[2].children.length < s.X.length) newPoint();
-    [...layers[2].children].forEach((g, i) => {
-      const r = s.r[i], path = g.lastChild;
-      g.setAttribute("transform", `translate(${at(s.X[i])})`);
-      g.setAttribute("class", s.picked === i ? "picked" : "");
-      path.setAttribute("d", MARKS[argmax(r) % MARKS.length]);
-      path.setAttribute("fill", blend(r, spec.colours));
-      const share = r.map((p, k) => `${Math.round(100 * p)} % ${k + 1}`).join(", ");
-      g.setAttribute("aria-label", `Point ${i + 1}: ${share}`);
+  function draw() {
+    fitPoints();
+    s.X.forEach((x, i) => {
+      const g = points.children[i], r = s.r[i];
+      g.setAttribute("transform", pinned(x));
+      g.classList.toggle("picked", s.picked === i);
+      g.lastChild.setAttribute("d", MARKS[argmax(r)]);
+      g.lastChild.setAttribute("fill", blend(r, spec.colours));
+      const told = r.map((p, k) => `class ${k + 1} ${percent(p)}`).concat(tiesOf(i));
+      g.setAttribute("aria-label", `Point ${i + 1}: ${told.join(", ")}`);
     });
-    layers[1].innerHTML = s.links.map(([i, j, v]) => {
+    links.innerHTML = s.links.map(([i, j, v]) => {
       const broken = (argmax(s.r[i]) === argmax(s.r[j])) !== v > 0;
-      return line(s.X[i], s.X[j], `class="${v > 0 ? "together" : "apart"}${broken ? " broken" : ""}"`);
+      const look = `${v > 0 ? "together" : "apart"}${broken ? " broken" : ""}`;
+      return `<path d="M${s.X[i]}L${s.X[j]}" class="${look}"/>`;
     }).join("");
-    layers[0].innerHTML = mode.under?.(drawn) ?? "";
-    layers[3].innerHTML = (mode.over ?? components)({ ...drawn, theta });
-    side.innerHTML = mode.side(drawn);
+    const pen = { s, spec, pin, ring, ellipse };
+    under.innerHTML = mode.under?.(pen) ?? "";
+    over.innerHTML = (mode.over ?? components)(pen);
+    side.innerHTML = mode.side(pen);
+    side.setAttribute("aria-label", side.querySelector("text").textContent);
+    main.setAttribute("aria-label", `${title}: ${s.X.length} points, ${s.links.length} relations`);
   }
 
   // The half-step has been taken; what is seen glides there.
-  function glide(from) {
-    if (quiet() || !from) return draw();
-    const begin = performance.now();
-    const frame = (now) => {
-      const t = Math.min(1, Math.max(0, (now - begin) / 300));
-      const between = {};
-      for (const key in from) between[key] = mix(from[key], s.theta[key], t);
-      draw(between);
-      if (t < 1 && !s.running) requestAnimationFrame(frame);
-    };
-    requestAnimationFrame(frame);
+  function glide() {
+    const placeOf = (element) => element.getAttribute("transform");
+    const before = [...over.children].map(placeOf);
+    draw();
+    if (quiet()) return;
+    [...over.children].forEach((one, i) =>
+      one.animate({ transform: [before[i], placeOf(one)] }, 300));
   }
 
   // ---------------------------------------------------------- buttons, sliders, words
@@ -245,6 +246,12 @@ function liveFigure(root, spec, model) {
   function send() {
     model?.set({ points: s.X, links: s.links });
     model?.save_changes();
+  }
+
+  function step() {
+    mode.half(s);
+    glide();
+    tell();
   }
 
   function run() {
@@ -262,81 +269,65 @@ function liveFigure(root, spec, model) {
     go();
   }
 
-  const element = (name, words, attributes = {}) =>
-    Object.assign(document.createElement(name), { textContent: words, ...attributes });
+  const sync = () => followers.forEach((follow) => follow());
 
-  function button(words, act) {
-    const one = element("button", words, { type: "button", onclick: act });
-    $("controls").append(one);
+  function button(words, onclick) {
+    const one = make("button", { type: "button", textContent: words, onclick });
+    form.append(one);
     return one;
   }
 
-  function radios(words, options, chosen, act) {
-    const set = element("fieldset", ""), name = `tool${Math.random()}`;
-    set.append(element("legend", words));
-    for (const [value, text] of Object.entries(options)) {
-      const input = element("input", "", { type: "radio", name, value, checked: value === chosen });
-      input.dataset.lmSuppressShortcuts = "true";
-      input.onchange = () => act(value);
-      const label = element("label", "");
-      label.append(input, ` ${text}`);
-      set.append(label);
-    }
-    $("controls").append(set);
+  function radios(words, name, options) {
+    const labels = Object.entries(options).map(([value, text]) => make("label", {},
+      make("input", { type: "radio", name, value, checked: value === `${s[name]}` }), ` ${text}`));
+    form.append(make("fieldset", {}, make("legend", {}, words), ...labels));
   }
 
-  function slider(words, key, values, show) {
-    const label = element("label", ""), output = element("output", "");
-    const input = element("input", "", { type: "range", min: 0, max: values.length - 1 });
-    const near = () => argmax(values.map((v) => -Math.abs(v - s[key])));
-    input.dataset.lmSuppressShortcuts = "true";
-    label.append(element("span", words), input);
-    $("controls").append(label, output);
+  function slider(words, name, values, show) {
+    const output = make("output");
+    const input = make("input", { type: "range", name, min: 0, max: values.length - 1 });
+    form.append(make("label", {}, make("span", {}, words), input), output);
+    scales[name] = values;
     followers.push(() => {
-      input.value = near();
-      output.textContent = show(s[key]);
-      input.setAttribute("aria-valuetext", show(s[key]));
+      input.value = argmax(values.map((v) => -Math.abs(v - s[name])));
+      output.textContent = show(s[name]);
+      input.setAttribute("aria-valuetext", show(s[name]));
     });
-    input.oninput = () => {
-      s[key] = values[input.value];
-      relate(s.links);
-      change();
-    };
   }
 
-  const sync = () => followers.forEach((one) => one());
+  form.onsubmit = () => false;
+  form.oninput = ({ target: { name, value } }) => {
+    s[name] = scales[name]?.[value] ?? value;
+    if (name === "preset") return load();
+    main.dataset.tool = s.tool;
+    s.picked = null;
+    if (name === "tool") return draw();
+    relate(s.links);
+    change();
+  };
 
   function controls() {
-    $("controls").replaceChildren();
-    if (spec.presets.length > 1) {
-      const names = spec.presets.map(({ name }) => name);
-      radios("example", { ...names }, "0", (i) => load(Number(i)));
-    }
-    if (mode.tools.length > 1) {
-      const offered = Object.fromEntries(mode.tools.map((tool) => [tool, TOOLS[tool]]));
-      radios("the hand", offered, s.tool, (tool) => {
-        Object.assign(s, { tool, picked: null });
-        main.dataset.tool = tool;
-      });
-    }
-    mode.controls?.({ s, spec, slider, radios, redo: () => { relate(s.links); change(); } });
+    if (spec.presets.length > 1) radios("example", "preset", { ...spec.presets.map(({ name }) => name) });
+    radios("the hand", "tool", Object.fromEntries(tools.map((tool) => [tool, TOOLS[tool]])));
+    mode.controls?.({ spec, slider, radios });
     if (mode.half) {
-      const next = button("", () => { const from = s.theta; mode.half(s); glide(from); tell(); });
+      const next = button("", step);
       followers.push(() => { next.textContent = s.after === "E" ? "M-step" : "E-step"; });
       button("Run or stop", run);
     }
     if (model) button("Ask cgmm", () => model.send({ fit: true }));
-    button("Start again", () => load(s.preset));
-    const help = element("details", "");
-    const links = mode.tools.includes("together") ? HELP_LINKS : "";
-    help.append(element("summary", "Hand and keys"), element("p", `${HELP}${links}.`));
-    $("controls").append(help);
+    button("Start again", load);
+    const more = tools.includes("together") ? HELP_LINKS : "";
+    form.append(make("details", {}, make("summary", {}, "Hand and keys"), make("p", {}, `${HELP}${more}.`)));
   }
 
-  main.replaceChildren(...layers);
   main.setAttribute("role", "application");
+  side.setAttribute("role", "img");
+  side.removeAttribute("aria-hidden");
   model?.on("change:fitted", () => { s.fitted = model.get("fitted"); draw(); });
   controls();
-  load(0);
+  load();
+  // From now on, and not of the first words, a screen reader is to tell.
+  status.setAttribute("role", "status");
   root.dataset.ready = "";
 }

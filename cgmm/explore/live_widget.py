@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-# The page's scripts, and how the widget starts them.
-MODULE = """{script}
-export default {{
-render({{ model, el }}) {{
-el.innerHTML = model.get("html");
-const root = el.querySelector(".cgmm-live"), data = root.querySelector("script");
-liveFigure(root, JSON.parse(data.textContent), model);
-}}
-}};
-"""
-
 
 def live_widget(
-    html: str, style: str, script: str, preset: dict[str, Any], fit: Callable[[], object]
+    html: str, style: str, module: str, preset: dict[str, Any], fit: Callable[[], object]
 ) -> Any:
     """A widget with the traits points, links (i, j and a sign) and fitted; a button calls fit."""
     try:
@@ -34,7 +23,7 @@ def live_widget(
         return kind(**options).tag(sync=True)
 
     class LiveWidget(anywidget.AnyWidget):
-        _esm = MODULE.format(script=script)
+        _esm = module
         _css = style
         html = trait(traitlets.Unicode)
         points = trait(traitlets.List)

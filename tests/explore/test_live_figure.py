@@ -12,7 +12,7 @@ from moving_dot import Elements
 
 from cgmm import datasets, primer
 from cgmm.explore import LiveFigure
-from cgmm.explore.live import MODES
+from cgmm.explore.live_script import MODES, script
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -49,9 +49,16 @@ def test_the_page_has_no_ids_and_asks_for_nothing():
 
 def test_the_page_is_light():
     one = len(make().html().encode())
-    assert one < 50_000
+    assert one < 36_000
     # What presets have in common is not said twice.
     assert len(make(presets={"a": {}, "b": {}, "c": {"must_link": ()}}).html().encode()) < one + 200
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_page_has_the_scripts_of_its_mode_alone(mode):
+    """All of them are 32 kB without comments."""
+    assert len(script(mode).encode()) < 23_500
+    assert f"const {mode.upper()} = {{" in make(mode).html()
 
 
 def test_points_and_relations_come_back_as_arrays():
@@ -109,7 +116,7 @@ def figure_of(page, at=0):
 
 
 def said(root) -> str:
-    return root.locator("[role=status]").inner_text()
+    return root.locator(".cgmm-live-status").inner_text()
 
 
 def evidence(root) -> float:
@@ -191,7 +198,7 @@ def test_points_are_added_moved_and_taken_away_by_keyboard(visit):
 def test_links_are_drawn_and_undone_by_keyboard(visit):
     page = visit(make(must_link=(), cannot_link=()))
     root = figure_of(page)
-    points, links = root.locator(".cgmm-live-main [role=button]"), root.locator("g.links line")
+    points, links = root.locator(".cgmm-live-main [role=button]"), root.locator("g.links path")
     points.nth(3).focus()
     page.keyboard.press("t")
     assert said(root).startswith("Point 4 picked")
@@ -213,7 +220,7 @@ def test_links_are_drawn_by_clicks(visit):
     root.get_by_role("radio", name="apart").check()
     for i in (0, 9):
         root.locator("[role=button]").nth(i).dispatch_event("pointerdown")
-    assert root.locator("g.links line.apart").count() == 1
+    assert root.locator("g.links path.apart").count() == 1
 
 
 def test_what_no_assignment_keeps_is_not_drawn(visit):
@@ -223,7 +230,7 @@ def test_what_no_assignment_keeps_is_not_drawn(visit):
     for i in (0, 2):
         root.locator("[role=button]").nth(i).dispatch_event("pointerdown")
     assert said(root).startswith("No assignment keeps that")
-    assert root.locator("g.links line").count() == 2
+    assert root.locator("g.links path").count() == 2
 
 
 @pytest.mark.parametrize("mode", ["weights", "kmeans", "metric", "cut"])
@@ -242,9 +249,9 @@ def test_every_slider_moves_by_keyboard(visit, mode):
 def test_presets_are_chosen(visit):
     far = {"far": {}, "near": {"X": DATA.X / 2, "must_link": [[0, 1]], "cannot_link": ()}}
     root = figure_of(visit(make(presets=far)))
-    assert root.locator("g.links line").count() == 4
+    assert root.locator("g.links path").count() == 4
     root.get_by_role("radio", name="near").check()
-    assert root.locator("g.links line").count() == 1
+    assert root.locator("g.links path").count() == 1
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -263,6 +270,41 @@ def test_nothing_overflows(visit, width):
         for element in root.locator("svg, input, button, label").all():
             box = element.bounding_box()
             assert box is None or box["x"] + box["width"] <= right
+
+
+def test_names_say_what_the_figure_is(visit):
+    """The group, the panel with its points, the panel beside it; a point names its relations."""
+    page = visit(make(), make("em"))
+    root = page.get_by_role("group", name="Live figure: Live relations")
+    panel = root.get_by_role("application", name="Live relations: 30 points, 4 relations")
+    assert root.get_by_role("img", name="log-evidence, and the bound (dashed)").count() == 1
+    points = panel.get_by_role("button")
+    assert re.fullmatch(
+        r"Point 1: class 1 \d+ %, class 2 \d+ %, together with 2",
+        points.first.get_attribute("aria-label"),
+    )
+    assert points.nth(7).get_attribute("aria-label").endswith(", apart from 7")
+    points.nth(7).press("x")
+    assert root.get_by_role("application", name="29 points, 3 relations").count() == 1
+
+
+def test_what_is_said_at_once_is_not_announced(visit):
+    """A live region from the first words on would speak as soon as the page is open."""
+    still = make().html()
+    assert 'role="status"' not in still.split("<script")[0]
+    assert figure_of(visit(make())).get_by_role("status").count() == 1
+
+
+def test_steps_glide_unless_motion_is_to_be_reduced(visit):
+    for motion, gliding in [("no-preference", True), ("reduce", False)]:
+        root = figure_of(visit(make("em"), motion=motion))
+        # At once: it is over in 0.3 seconds.
+        moving = """root => {
+            [...root.querySelectorAll("button")].find(one => one.textContent === "M-step").click();
+            const glides = one => one.effect.target.matches(".over > *");
+            return root.getAnimations({subtree: true}).some(glides);
+        }"""
+        assert root.evaluate(moving) is gliding
 
 
 def test_a_page_without_script_shows_the_points(visit):

@@ -1,0 +1,60 @@
+"""The scripts of a live figure: those that its mode needs, and how page and widget start them."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+_EM = ("live_network.js", "live_mixture.js", "live_em.js")
+_DRAWING = ("live_figure.js", "live_panels.js")
+_RIVALS = (*_EM, *_DRAWING, "live_rivals.js")
+_STEPS = (*_EM, "live_lloyd.js", *_DRAWING, "live_steps.js")
+# What each mode is made of; the last file defines an object of the mode's name.
+MODES = {
+    "em": _STEPS,
+    "relations": _STEPS,
+    "rivals": _RIVALS,
+    "weights": (*_RIVALS, "live_weights.js"),
+    "kmeans": ("live_network.js", "live_lloyd.js", *_DRAWING, "live_shrink.js"),
+    "metric": ("live_network.js", "live_rca.js", *_DRAWING, "live_metric.js"),
+    "cut": ("live_network.js", "live_mixture.js", *_DRAWING, "live_cut.js"),
+}
+PAGE = """(() => {{
+"use strict";
+{script}
+for (const root of document.querySelectorAll(".cgmm-live[data-mode={mode}]:not([data-ready])")) {{
+const data = root.querySelector("script[type='application/json']");
+liveFigure(root, JSON.parse(data.textContent), {name});
+}}
+}})();
+"""
+MODULE = """{script}
+export default {{
+render({{ model, el }}) {{
+el.innerHTML = model.get("html");
+const root = el.querySelector(".cgmm-live"), data = root.querySelector("script");
+liveFigure(root, JSON.parse(data.textContent), {name}, model);
+}}
+}};
+"""
+
+
+def page_script(mode: str) -> str:
+    """What the page without a kernel runs."""
+    return PAGE.format(script=script(mode), mode=mode, name=mode.upper())
+
+
+def live_module(mode: str) -> str:
+    """What the widget runs."""
+    return MODULE.format(script=script(mode), name=mode.upper())
+
+
+def script(mode: str) -> str:
+    """The functions of a mode. Comments and margins are for those who read the files."""
+    whole = "".join(_read(name) for name in MODES[mode])
+    bare = re.sub(r"^\s*//.*$", "", whole, flags=re.MULTILINE)
+    return "\n".join(line.strip() for line in bare.splitlines() if line.strip())
+
+
+def _read(name: str) -> str:
+    return files("cgmm.explore").joinpath(name).read_text(encoding="utf8")
