@@ -97,11 +97,12 @@ class Arranged(NamedTuple):
         """Cut into blocks of ``height`` points, or leave ``whole`` what an engine wants so.
 
         ``at_work`` makes functions of graphs. Memory for a copy of the points is taken only where
-        chunklets or edges tie some. What fits into one block goes to the engine as it is, unless
-        nodes without edges are to be kept ``apart`` for their names in errors.
+        chunklets or edges tie some. What fits into one block stays as it is, unless nodes without
+        edges are to be kept ``apart`` for their names in errors.
         """
         if (whole or (X.shape[0] <= height and not apart)) and side.power is None:
-            return cls(X, X, side, None, None, [None], side, at_work(side.graph), height, over)
+            infer = at_work(side.graph) if whole or len(side.graph.edges) else partial(alone, side)
+            return cls(X, X, side, None, None, [None], side, infer, height, over)
         if side.is_trivial:
             cuts = _cuts([(1, X.shape[0])], height)
             return cls(X, X, side, None, None, list(cuts), side, at_work(side.graph), height, over)
@@ -167,7 +168,7 @@ class Arranged(NamedTuple):
         places = self._places(place.points)
         if side.power is not None and side.copies is not None:
             part = part._replace(power=side.power[places], copies=side.copies[nodes])
-        return self._block(place.points, part, partial(_alone, part))
+        return self._block(place.points, part, partial(alone, part))
 
     def _block(self, points: slice, side: SideInformation, infer: Infer) -> Block:
         places = self._places(points)
@@ -189,7 +190,7 @@ def _cuts(runs: Iterable[tuple[int, int]], height: int) -> Iterator[Cut]:
         node, point = node + count, point + size * count
 
 
-def _alone(side: SideInformation, unary: FloatArray) -> Marginals:
+def alone(side: SideInformation, unary: FloatArray) -> Marginals:
     """Nodes without edges; errors name their first points."""
     nodes, log_totals = log_normalise(unary, names=side.first_points)
     log_z = log_totals.sum() if side.copies is None else side.copies @ log_totals

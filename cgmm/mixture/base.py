@@ -331,7 +331,7 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
         with named_as_points(side), WarnedOnce(ApproximationWarning):
             prepared = apply_engine(side, inference, engine, len(theta.weights))
             posterior = e_step(
-                points, theta, prepared.side, prepared.ready, log_z_prior=prepared.log_z_prior
+                points, theta, prepared.side, prepared.naming, log_z_prior=prepared.log_z_prior
             )
         return points, prepared, Run(theta, posterior, [], converged=True)
 

@@ -17,7 +17,7 @@ from cgmm.inference import ENGINES, feasible_assignment, require_colourable
 from cgmm.inference.best_assignment import Assignment, find_best
 from cgmm.inference.feasible import SearchBudgetError
 from cgmm.inference.gibbs import Chains
-from cgmm.mixture.arranged import Arranged
+from cgmm.mixture.arranged import Arranged, alone
 from cgmm.mixture.loop import Points, Theta, node_unaries
 from cgmm.mixture.prior import PairwisePrior, Prior, SelectedPairs
 from cgmm.mixture.reports import LastWords, evidence, name_of
@@ -77,6 +77,12 @@ class Prepared(NamedTuple):
     def finds_best(self) -> bool:
         """Whether the engine itself finds joint assignments, as all exact ones do."""
         return hasattr(self.ready, "most_probable")
+
+    @property
+    def naming(self) -> Infer:
+        """The engine; or, where it would normalise nodes one by one, who names their points."""
+        edgeless = self.finds_best and len(self.side.graph.edges) == 0
+        return partial(alone, self.side) if edgeless else self.ready
 
     def is_exact(self, unary: FloatArray) -> bool:
         """Whether what the engine finds is the most probable joint assignment of all relations."""

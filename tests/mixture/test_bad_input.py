@@ -203,3 +203,34 @@ def test_small_hostile_data_give_an_answer_or_a_clear_error(
         )
     else:
         assert_sound(model, X)
+
+
+# Rows are contracted before number 47, and tied to it; in one block, and in several.
+@pytest.mark.parametrize("n_points", [50, 12_000])
+@pytest.mark.parametrize(
+    ("must_link", "other"),
+    [
+        ([[0, 1], [2, 5]], {}),
+        ([[0, 1], [49, 47]], {}),
+        ([[0, 1], [2, 5]], {"cannot_link": [[7, 9]]}),
+        ([[0, 1], [2, 5]], {"preferences": [[7, 47, 1.0]]}),
+    ],
+)
+def test_a_point_too_far_for_a_density_is_named_by_its_row(n_points, must_link, other):
+    X = np.random.default_rng(0).normal(size=(n_points, 1))
+    start = {
+        "weights_init": [0.5, 0.5], "means_init": [[-1.0], [1.0]],
+        "covariances_init": [[[1e-290]], [[1e-290]]],
+    }  # fmt: skip
+    model = ConstrainedGaussianMixture(2, **start, max_iter=1, sampling="points")
+    X[:] = np.sign(X)
+    X[47] = 1e15
+    with pytest.raises(ValueError, match=r"(row|point) 47 has (no possible|only)"):
+        model.fit(X, must_link=must_link, **other)
+    del start["covariances_init"]
+    model = ConstrainedGaussianMixture(2, **start).fit(
+        np.random.default_rng(0).normal(size=(60, 1))
+    )
+    X[47] = 1e200
+    with pytest.raises(ValueError, match=r"(row|point) 47 has (no possible|only)"):
+        model.predict_proba(X, must_link=must_link, **other)
