@@ -18,6 +18,7 @@ from sources import names
 
 CANVAS = re.compile(r"(?P<student>.+?)_(?:LATE_)?(?P<number>\d+)_\d+_(?P<file>.+)", re.IGNORECASE)
 MOODLE = re.compile(r"(?P<student>.+)_\d+_assignsubmission_file_?")
+NBGRADERS = ("timestamp.txt", "submission_secret.txt")  # what its collect puts beside a notebook
 COPY = re.compile(r"(?:[ _-]*\(\d+\)|-\d+|[ _-]copy)+$", re.IGNORECASE)
 
 
@@ -30,6 +31,8 @@ def find_submissions(folder: Path) -> tuple[dict[tuple[str, str], Path], list[st
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
         if not path.is_file() or path.is_symlink() or any(part.startswith(".") for part in parts):
+            continue
+        if path.name in NBGRADERS:
             continue
         key = _who_and_what(parts)
         if key is None:

@@ -229,6 +229,19 @@ class TestCollect:
         assert found["ada", "02_em"].name == "02_em.ipynb"
         assert "more than once" in remark
 
+    def test_what_nbgrader_collects_came_when_it_was_submitted(self, tmp_path):
+        (tmp_path / "ada/02_em").mkdir(parents=True)
+        file, note = (tmp_path / "ada/02_em" / name for name in ("02_em.ipynb", "timestamp.txt"))
+        file.write_text("{}")
+        note.write_text("2026-11-22 23:49:58.500000 UTC\n")
+        for saved, came in ((0, 1795391398.5), (2e9, 2e9)):  # setting a date back does not help
+            os.utime(file, (saved, saved))
+            assert grading.handed_in(file) == came
+        note.write_text("yesterday")
+        assert grading.handed_in(file) == 2e9
+        found, remarks = collect.find_submissions(tmp_path)
+        assert (found, remarks) == ({("ada", "02_em"): file}, [])
+
 
 class TestTables:
     @pytest.fixture

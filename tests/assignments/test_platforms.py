@@ -1,16 +1,21 @@
-"""Other people's platforms: nbgrader's own commands, Gradescope, what Canvas and Moodle read."""
+"""Other people's platforms: nbgrader's own, Gradescope, Otter, what Canvas and Moodle read."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import importlib.util
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
+import types
 import zipfile
 from pathlib import Path
 
+import for_otter
 import gradescope
 import grading
 import nbformat
@@ -64,6 +69,61 @@ def test_the_upload_holds_one_assignment_and_what_runs_it(container):
     assert held == {f"{NAME}.ipynb"}
     assert not (container / "source/assignments/RUBRICS.md").exists()
     assert (container / "source/cgmm/primer/__init__.py").exists()
+
+
+# ---------------------------------------------------------------------------------- Otter
+
+
+def lost_in_otters_tests(name, notebook, monkeypatch, tmp_path):
+    """Checks that an autograder's files lose, run as Otter does: one by one, after the notebook."""
+    otter = types.ModuleType("otter.test_files")
+    otter.test_case = lambda points, hidden: lambda check: check
+    monkeypatch.setitem(sys.modules, "otter.test_files", otter)
+    monkeypatch.setitem(sys.modules, "otter", types.ModuleType("otter"))
+    env = {"__name__": "__main__"}
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and sources.grade_id(cell):
+            with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
+                exec(cell.source, env)
+    for_otter.bundle(name, None, tmp_path / "otter.zip")
+    lost, points = [], 0
+    with zipfile.ZipFile(tmp_path / "otter.zip") as archive:
+        for path in archive.namelist():
+            if path.startswith("tests/"):
+                test = {}
+                exec(archive.read(path), test)
+                points += test["points"]
+                try:
+                    test["check"](env)
+                except Exception:
+                    lost.append(test["name"])
+    return lost, points
+
+
+@pytest.mark.filterwarnings("ignore")  # of what wrong submissions divide by zero
+@pytest.mark.parametrize("name", [NAME, "11_kmeans_limit"])
+def test_otters_files_tell_right_from_wrong(name, monkeypatch, tmp_path):
+    given = monkeypatch, tmp_path
+    right = trial.right_submission(name)
+    lost, points = lost_in_otters_tests(name, right, *given)
+    assert (lost, points) == ([], 16)
+    for mistake in sources.mistakes(name)[::4]:
+        wrong = trial.wrong_submission(name, mistake)
+        assert sorted(lost_in_otters_tests(name, wrong, *given)[0]) == sorted(mistake.caught_by)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not importlib.util.find_spec("otter"), reason="Otter is not installed")
+def test_otter_itself_grades_what_students_hand_in(tmp_path):
+    mistake = sources.mistakes(NAME)[0]
+    for_otter.bundle(NAME, "autumn26", tmp_path / "otter.zip")
+    nbformat.write(trial.wrong_submission(NAME, mistake, "autumn26"), tmp_path / f"{NAME}.ipynb")
+    subprocess.run([sys.executable, "-m", "otter", "run", f"{NAME}.ipynb", "-a", "otter.zip"],
+                   cwd=tmp_path, check=True, capture_output=True)  # fmt: skip
+    found = json.loads((tmp_path / "results.json").read_text())["tests"]
+    lost = {test["name"]: test["output"] for test in found if test.get("score", 1) == 0}
+    assert list(lost) == mistake.caught_by
+    assert mistake.says in lost[mistake.caught_by[0]]
 
 
 @pytest.mark.slow  # two kernels and a database; the format itself is tested in test_assignments
