@@ -229,9 +229,9 @@ def log_odds_together(infer: Infer, unary: FloatArray, graph: Graph, pairs: IntA
     such, not as one minus the rest, so that both tails keep their digits.
 
     A million pairs take a second where components are small. The many pairs of a large component
-    are found together by one clique tree, where the engine is exact and the tables fit into memory
-    (:mod:`cgmm.inference.pair_tree`); else it takes K calls of the engine for each node that has to
-    be held.
+    are found together by one clique tree, where the engine is exact, the tables fit into memory and
+    that is cheaper (:mod:`cgmm.inference.pair_tree`); else it takes K calls of the engine for each
+    node that has to be held.
 
     Examples
     --------

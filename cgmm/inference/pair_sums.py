@@ -2,7 +2,8 @@
 
 Nodes that nothing ties are independent. Of those that are tied, the many of a large component are
 found together by its tree (:mod:`cgmm.inference.pair_tree`). What is left, where few ask or tables
-would be large, is for whoever calls: hold one node, and ask the engine for the other.
+would be large or made too often, is for whoever calls: hold one node, and ask the engine for the
+other.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from cgmm.inference.clique_tree import MAX_BYTES, most_neighbours
 from cgmm.inference.division import subgraph
-from cgmm.inference.pair_tree import grow, sums_of_pairs
+from cgmm.inference.pair_tree import grow, plan, sums_of_pairs
 from cgmm.inference.reduction import Reduced, reducer
 from cgmm.network import Graph, connected_components, simplify
 from cgmm.numerics import BoolArray, FloatArray, IntArray
@@ -133,6 +134,13 @@ def _by_tree(
     place = np.full(graph.n_nodes, -1)
     place[members[tree.nodes]] = np.arange(len(tree.nodes))
     there = np.flatnonzero(place[pairs[:, 0]] >= 0)
-    same, apart = sums_of_pairs(tree, reduced.h[members], place[pairs[there]])
+    if not len(there):
+        return
+    ways = plan(tree, place[pairs[there]])
+    # To hold a node and ask the engine is a way through all tables, once for each node.
+    n_held = np.bincount(label[np.unique(pairs[there])]).max()
+    if ways.n_cells > n_held * tree.n_cells:
+        return
+    same, apart = sums_of_pairs(tree, reduced.h[members], ways)
     swap = turned[there]
     _fill(sums, asked[there], np.where(swap, apart, same), np.where(swap, same, apart))

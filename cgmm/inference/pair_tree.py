@@ -34,7 +34,7 @@ from cgmm.inference.elimination import eliminate, elimination_order
 from cgmm.network import Graph, connected_components
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
-__all__ = ["PairTree", "grow", "sums_of_pairs"]
+__all__ = ["PairTree", "Ways", "grow", "plan", "sums_of_pairs"]
 
 # Numbers that the nodes carried together may take: the more there are, the more tables are formed.
 MAX_CARRIED = 2**25
@@ -183,9 +183,62 @@ def _sum_to(table: FloatArray, clique: list[int], nodes: list[int]) -> FloatArra
 # ------------------------------------------------------------------------------ the pairs
 
 
-def sums_of_pairs(
-    tree: PairTree, unary: FloatArray, pairs: IntArray
-) -> tuple[FloatArray, FloatArray]:
+class Ways(NamedTuple):
+    """Which nodes are carried together, and how far; all by places."""
+
+    pairs: IntArray
+    """(P, 2) who goes first first."""
+    meets: IntArray
+    """(P,) the clique in which each pair meets."""
+    carried: BoolArray
+    """(P,) whether the second node is carried there; else the clique has it."""
+    blocks: list[IntArray]
+    """Rows of pairs whose nodes are carried at one time."""
+    n_cells: float
+    """Numbers that are summed on all ways, for one state of each node."""
+
+
+def plan(tree: PairTree, pairs: IntArray) -> Ways:
+    """Where pairs of different nodes of one component meet, and what it takes to get there.
+
+    Parameters
+    ----------
+    tree : PairTree
+        Of the graph.
+    pairs : (P, 2) int array
+        Places in the order. They are taken by blocks of nodes, so that what is carried together
+        takes no more than 256 MiB or a table.
+
+    Returns
+    -------
+    Ways
+        For :func:`sums_of_pairs`.
+
+    Examples
+    --------
+    On a path of three nodes each end is carried to the middle:
+
+    >>> path = Graph(3, np.array([[0, 1], [1, 2]]), np.array([2.0, 2.0]))
+    >>> plan(grow(path, 2, 5), np.array([[0, 2]])).meets
+    array([1])
+    """
+    pairs = np.sort(pairs, axis=1)
+    meets, carried = _meet(tree, pairs)
+    height = max(1, MAX_CARRIED // tree.n_states ** (tree.width + 2))
+    blocks = list(_by_nodes(pairs, height))
+    cells = np.array([float(tree.n_states) ** (len(s) + 1) for s in tree.separators])
+    onwards = cells.copy()
+    for v in reversed(range(len(cells))):
+        onwards[v] += onwards[tree.separators[v][0]] if tree.separators[v] else 0.0
+    ways, n_cells = Ways(pairs, meets, carried, blocks, 0.0), 0.0
+    for rows in blocks:
+        until = _until(tree, ways, rows)
+        on = np.flatnonzero(until >= 0)
+        n_cells += (onwards[on] - onwards[until[on]] + cells[until[on]]).sum()
+    return ways._replace(n_cells=float(n_cells))
+
+
+def sums_of_pairs(tree: PairTree, unary: FloatArray, ways: Ways) -> tuple[FloatArray, FloatArray]:
     """p(z_a = z_b) and p(z_a ≠ z_b), of pairs of different nodes of one component.
 
     Parameters
@@ -194,9 +247,8 @@ def sums_of_pairs(
         Of the graph.
     unary : (n_nodes, K) array
         Log-potentials of the graph's nodes.
-    pairs : (P, 2) int array
-        Places in the order. They are taken by blocks of nodes, so that what is carried together
-        takes no more than 256 MiB or a table.
+    ways : Ways
+        Of the pairs, :func:`plan`.
 
     Returns
     -------
@@ -206,17 +258,16 @@ def sums_of_pairs(
     Examples
     --------
     >>> path = Graph(3, np.array([[0, 1], [1, 2]]), np.array([2.0, 2.0]))
-    >>> same, apart = sums_of_pairs(grow(path, 2, 5), np.zeros((3, 2)), np.array([[0, 1], [0, 2]]))
+    >>> tree = grow(path, 2, 5)
+    >>> ways = plan(tree, np.array([[0, 1], [0, 2]]))
+    >>> same, apart = sums_of_pairs(tree, np.zeros((3, 2)), ways)
     >>> np.log(same / apart).round(4)
     array([2.   , 1.325])
     """
-    pairs = np.sort(pairs, axis=1)
-    same, apart = np.zeros((2, len(pairs)))
+    same, apart = np.zeros((2, len(ways.pairs)))
     tables = _calibrate(tree, unary[tree.nodes])
-    meets, carried = _meet(tree, pairs)
-    height = max(1, MAX_CARRIED // tree.n_states ** (tree.width + 2))
-    for rows in _by_nodes(pairs, height):
-        _carry(tree, tables, pairs, meets, carried, rows, same, apart)
+    for rows in ways.blocks:
+        _carry(tree, tables, ways, rows, same, apart)
     return same, apart
 
 
@@ -244,20 +295,24 @@ def _by_nodes(pairs: IntArray, height: int) -> Iterator[IntArray]:
     yield from np.split(by_part, np.flatnonzero(np.diff(part[by_part])) + 1)
 
 
+def _until(tree: PairTree, ways: Ways, rows: IntArray) -> IntArray:
+    """(m,) the last clique to which each node is carried for some pairs, -1 if it is not."""
+    until, carried = np.full(len(tree.nodes), -1), rows[ways.carried[rows]]
+    np.maximum.at(until, ways.pairs[rows, 0], ways.meets[rows])
+    np.maximum.at(until, ways.pairs[carried, 1], ways.meets[carried])
+    return until
+
+
 def _carry(
     tree: PairTree,
     tables: _Calibrated,
-    pairs: IntArray,
-    meets: IntArray,
-    carried: BoolArray,
+    ways: Ways,
     rows: IntArray,
     same: FloatArray,
     apart: FloatArray,
 ) -> None:
     """Carry the nodes of some pairs up the tree, and fill in the pairs where they meet."""
-    until = np.full(len(tree.nodes), -1)
-    np.maximum.at(until, pairs[rows, 0], meets[rows])
-    np.maximum.at(until, pairs[rows[carried[rows]], 1], meets[rows[carried[rows]]])
+    pairs, meets, until = ways.pairs, ways.meets, _until(tree, ways, rows)
     rows = rows[np.argsort(meets[rows], kind="stable")]
     starts = np.searchsorted(meets[rows], np.arange(len(tree.nodes) + 1))
     waiting: list[list[_Carried]] = [[] for _ in tree.nodes]

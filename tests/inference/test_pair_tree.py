@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
+from cgmm.diagnose import log_odds_together
 from cgmm.inference import ENGINES, pair_sums, pair_tree
 from cgmm.inference.enumerate import _all_assignments, _edge_terms
 from cgmm.network import Graph, connected_components, edgeless, simplify
@@ -78,7 +79,7 @@ def test_a_tree_has_the_tied_nodes_and_tells_their_pairs(seed, K, n_edges):
     places = all_pairs(len(tree.nodes))
     pairs = tree.nodes[places]
     tied = (label[pairs[:, 0]] == label[pairs[:, 1]]) & (pairs[:, 0] != pairs[:, 1])
-    sums = pair_tree.sums_of_pairs(tree, unary, places[tied])
+    sums = pair_tree.sums_of_pairs(tree, unary, pair_tree.plan(tree, places[tied]))
     np.testing.assert_allclose(sums, by_hand(graph, unary, pairs[tied]), rtol=1e-11)
 
 
@@ -101,20 +102,65 @@ def test_forbidden_pairs_and_evidence_are_honoured(seed, K, n_edges):
     assert sums.found.all()
 
 
+def large(seed=3):
+    """A network whose largest component is large, its tree, and tied pairs by nodes and places."""
+    rng = np.random.default_rng(seed)
+    graph, unary = random_graph(rng, 60, 66), rng.normal(size=(60, 3))
+    tree, label = pair_tree.grow(graph, 3, 12), connected_components(graph)
+    pairs = rng.integers(60, size=(150, 2))
+    pairs = pairs[(label[pairs[:, 0]] == label[pairs[:, 1]]) & (pairs[:, 0] != pairs[:, 1])]
+    assert len(np.unique(pairs)) > 40
+    place = np.full(60, -1)
+    place[tree.nodes] = np.arange(len(tree.nodes))
+    return graph, unary, tree, pairs, place[pairs]
+
+
 @pytest.mark.parametrize("height", [1, 7, 1000])
 def test_however_pairs_are_blocked_they_are_those_of_nodes_held(height, monkeypatch):
-    rng = np.random.default_rng(3)
-    graph, unary = random_graph(rng, 60, 66), rng.normal(size=(60, 3))
-    pairs = rng.integers(60, size=(150, 2))
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    members = np.unique(graph.edges)
-    tree = pair_tree.grow(graph, 3, 12)
+    graph, unary, tree, pairs, places = large()
     monkeypatch.setattr(pair_tree, "MAX_CARRIED", height * 3 ** (tree.width + 2))
-    sums = found(graph, unary, pairs)
-    assert len(members) > 40
-    np.testing.assert_allclose(sums.same[sums.found], by_holding(graph, unary, pairs)[sums.found],
-                               rtol=1e-11)  # fmt: skip
-    assert sums.found.mean() > 0.9
+    ways = pair_tree.plan(tree, places)
+    assert (len(ways.blocks) == 1) == (height == 1000)
+    same, _ = pair_tree.sums_of_pairs(tree, unary, ways)
+    np.testing.assert_allclose(same, by_holding(graph, unary, pairs), rtol=1e-11)
+
+
+@settings(max_examples=30)
+@given(SEEDS, st.sampled_from([1, 3, 1000]))
+def test_a_plan_counts_the_cells_of_all_cliques_on_the_way(seed, height):
+    graph = random_graph(np.random.default_rng(seed), 9, 10)
+    tree, label = pair_tree.grow(graph, 3, 9), connected_components(graph)
+    places = all_pairs(len(tree.nodes))
+    of = label[tree.nodes[places]]
+    places = places[(of[:, 0] == of[:, 1]) & (places[:, 0] != places[:, 1])]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pair_tree, "MAX_CARRIED", height * 3 ** (tree.width + 2))
+        ways, n_cells = pair_tree.plan(tree, places), 0
+    for rows in ways.blocks:
+        passed = set()
+        for (a, b), meet, carried in zip(
+            ways.pairs[rows], ways.meets[rows], ways.carried[rows], strict=True
+        ):
+            for node in (a, b)[: 1 + carried]:
+                v = node
+                while v <= meet:
+                    passed.add((node, v))
+                    v = tree.parent[v] if tree.separators[v] else len(places)
+        n_cells += sum(3 ** (len(tree.separators[v]) + 1) for _, v in passed)
+    assert ways.n_cells == n_cells
+
+
+def test_ways_that_are_dearer_than_nodes_held_are_not_gone(monkeypatch):
+    graph, unary, tree, _, _ = large()
+    ends, label = all_pairs(60), connected_components(graph)
+    pairs = ends[(label[ends[:, 0]] == label[ends[:, 1]]) & (ends[:, 0] < ends[:, 1])]
+    pairs = pairs[np.bincount(label)[label[pairs[:, 0]]] > pair_sums.FEW]
+    one_go = found(graph, unary, pairs)
+    assert one_go.found.all()
+    monkeypatch.setattr(pair_tree, "MAX_CARRIED", 3 ** (tree.width + 2))
+    assert not found(graph, unary, pairs).found.any()
+    odds = log_odds_together(AUTO(graph), unary, graph, pairs)
+    np.testing.assert_allclose(odds, np.log(one_go.same / one_go.apart), rtol=1e-9)
 
 
 def test_both_tails_keep_their_digits_along_a_chain():
