@@ -42,7 +42,11 @@ class Explorer:
     max_bytes : int, default=3_000_000
         A larger page is refused.
     dpi : float, default=144
-        Resolution of the frames, in pixels an inch.
+        Resolution of the frames, in pixels an inch. The page shows them at most 704 wide, and on
+        sharp screens with two pixels for each.
+    colours : int, optional
+        A palette for each frame, from 2 to 256: 64 colours take half the bytes of all, which leaves
+        room for twice the pixels, and only shades of edges change. By default all are kept.
 
     Attributes
     ----------
@@ -53,7 +57,7 @@ class Explorer:
     ------
     ValueError
         If the controls do not fit the functions, there are too many frames or bytes, a frame
-        differs in size, or a description is empty.
+        differs in size, a description is empty, or a palette cannot have so many colours.
     ImportError
         If Pillow is missing or cannot write WebP.
 
@@ -84,10 +88,14 @@ class Explorer:
         max_frames: int = 240,
         max_bytes: int = 3_000_000,
         dpi: float = 144,
+        colours: int | None = None,
     ) -> None:
         self.draw, self.describe = draw, describe
-        self.controls, self.title, self.dpi = dict(controls), title, dpi
+        self.controls, self.title = dict(controls), title
+        self.dpi, self.colours = dpi, colours
         check_controls(self.controls, draw, describe)
+        if colours is not None and not 2 <= colours <= 256:
+            raise ValueError(f"colours is {colours!r}: a palette has 2 to 256, None keeps all")
         self.n_frames = math.prod(len(control.values) for control in self.controls.values())
         _check_count(self.controls, self.n_frames, max_frames)
         # The values' names are the keys: the coarse and the fine list of a slider share them. The
@@ -107,7 +115,7 @@ class Explorer:
             argument: {**control.live_options, **control.options}[name]
             for (argument, control), name in zip(self.controls.items(), names, strict=True)
         }
-        return draw_frame(self.draw, self.describe, values, self.dpi)
+        return draw_frame(self.draw, self.describe, values, self.dpi, self.colours)
 
     def _frame(self, names: Names) -> Frame:
         """Recall one combination, or draw it."""

@@ -36,7 +36,11 @@ class Frame(NamedTuple):
 
 
 def draw_frame(
-    draw: Callable[..., Any], describe: Callable[..., str], values: Mapping[str, Any], dpi: float
+    draw: Callable[..., Any],
+    describe: Callable[..., str],
+    values: Mapping[str, Any],
+    dpi: float,
+    colours: int | None = None,
 ) -> Frame:
     """Draw and describe one combination of values; no notebook may show the figure by itself."""
     text = describe(**values)
@@ -55,12 +59,12 @@ def draw_frame(
         canvas.draw()
         pixels = np.array(canvas.buffer_rgba())
     plt.close(figure)
-    picture = "data:image/webp;base64," + base64.b64encode(webp(pixels)).decode()
+    picture = "data:image/webp;base64," + base64.b64encode(webp(pixels, colours)).decode()
     return Frame(picture, (pixels.shape[1], pixels.shape[0]), text)
 
 
-def webp(pixels: IntArray) -> bytes:
-    """Encode (height, width, 4) bytes without loss."""
+def webp(pixels: IntArray, colours: int | None = None) -> bytes:
+    """Encode (height, width, 4) bytes, of an opaque picture perhaps with so many colours."""
     try:
         from PIL import Image, features
     except ImportError as error:
@@ -75,6 +79,9 @@ def webp(pixels: IntArray) -> bytes:
     image = Image.fromarray(pixels)
     if (pixels[..., 3] == 255).all():
         image = image.convert("RGB")
+        if colours is not None:
+            method, dither = Image.Quantize.MEDIANCUT, Image.Dither.NONE
+            image = image.quantize(colours, method=method, dither=dither).convert("RGB")
     buffer = io.BytesIO()
     image.save(buffer, "WEBP", lossless=True, exact=True, quality=75, method=4)
     return buffer.getvalue()

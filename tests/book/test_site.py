@@ -11,6 +11,8 @@ from built_book import GENERATED, pages, visited
 from cgmm.datasets import vertical_classes
 
 CHAPTERS = [name for name in visited() if name not in GENERATED]
+# Chapters whose frames have at most as many pixels as they are shown in.
+STILL_SOFT = {"02", "03", "04", "06", "07", "08", "09", "10", "13", "14", "15", "16"}
 WITH_EXPLORERS = [name for name in CHAPTERS if re.match(r"book/\d\d_", name)]
 
 
@@ -101,6 +103,16 @@ def test_every_chapter_has_an_explorer(site, name):
     text = (site / f"{name}.html").read_text(encoding="utf8")
     frames = re.search(r'class="[^"]*cgmm-explorer\b', text) and 'type="range"' in text
     assert frames or re.search(r'class="[^"]*cgmm-live\b', text)
+
+
+@pytest.mark.parametrize("name", WITH_EXPLORERS)
+def test_frames_are_sharp(site, name):
+    """Three pixels at least for each two that they are shown in, which are 704 at most."""
+    text = (site / f"{name}.html").read_text(encoding="utf8")
+    frames = re.findall(r'<img class="cgmm-explorer-frame"[^>]* width="(\d+)"', text)
+    # A chapter whose frames have become sharp leaves the list.
+    soft = [width for width in frames if int(width) < 1.5 * 704]
+    assert bool(soft) is (name[5:7] in STILL_SOFT), frames
 
 
 def test_the_home_page_computes_above_the_fold(visit):

@@ -44,6 +44,7 @@ def test_two_processes_write_the_same_bytes():
         ({"max_frames": 7}, "4 × 2 = 8 frames are more than max_frames=7: give fewer values"),
         ({"max_bytes": 9000}, r"more than max_bytes=9000: its 8 frames have \d+ kB on average"),
         ({"controls": {}}, "at least one control"),
+        ({"colours": 1}, "colours is 1: a palette has 2 to 256"),
         ({"controls": {"n": [1, 2]}}, "give a Slider or a Choice"),
         ({"controls": {"n": Slider("n", [1])}}, "draw does not take the controls"),
         ({"describe": lambda n: ""}, "does not take the controls"),

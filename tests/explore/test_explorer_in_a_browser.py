@@ -127,6 +127,11 @@ def test_controls_stay_where_they_are_when_words_change(visit):
     assert slider.bounding_box() == before
 
 
+def test_frames_are_shown_at_most_704_wide(visit):
+    """tests/book/test_site.py holds their own width against it."""
+    assert visit(width=1400).locator("img").first.bounding_box()["width"] <= 704
+
+
 def test_a_page_without_script_shows_the_first_frame(visit):
     page = visit(java_script_enabled=False)
     root = page.locator(".cgmm-explorer").first
