@@ -48,7 +48,7 @@ format: $(READY) ## mend what ruff can mend
 
 lab: $(READY) ## open the chapters live in JupyterLab (LAB=--no-browser: its options)
 	-$(BIN)/jupyter trust book/*.ipynb
-	$(BIN)/jupyter lab --notebook-dir=book $(LAB)
+	JUPYTER_CONFIG_PATH=$(CURDIR)/tools/lab $(BIN)/jupyter lab --notebook-dir=book $(LAB)
 
 notebooks: $(READY) ## run and clean the chapters in place, write the pages made from tables
 	$(BIN)/python tools/notebooks.py

@@ -65,6 +65,8 @@ def settings(home: Path) -> dict[str, str]:
         "JUPYTER_DATA_DIR": str(home / "data"),
         "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
         "IPYTHONDIR": str(home / "ipython"),
+        # As `make lab` does.
+        "JUPYTER_CONFIG_PATH": str(ROOT / "tools/lab"),
     }
 
 
@@ -174,7 +176,7 @@ def assert_it_moves(page: Page, slider, explorer) -> None:
 
 TYPESET = """() => {
   const here = document.querySelector(".jp-NotebookPanel:not(.lm-mod-hidden)");
-  const cells = [...here.querySelectorAll(".jp-MarkdownCell .jp-MarkdownOutput")];
+  const cells = [...here.querySelectorAll(".jp-MarkdownCell")];
   const folds = [...here.querySelectorAll(".jp-MarkdownCell details")];
   return {
     text: cells.map(one => one.innerText).join("\\n"),
@@ -206,4 +208,7 @@ def test_chapters_are_typeset_in_jupyterlab_and_no_answer_is_open(lab, browser, 
     assert shown["equations"] > 5
     assert shown["boxes"] > 10
     assert not re.search(r"^:::|\{(?:cite|doc|term|prf|numref|py)\b", shown["text"], re.MULTILINE)
+    # Citations are authors and years, not keys.
+    assert len(re.findall(r"[a-zö.],? \[?\d{4}\]", shown["text"])) > 2, shown["text"][:1500]
+    assert not re.search(r"\b[a-z]+(?:19|20)\d\d\b", shown["text"])
     context.close()

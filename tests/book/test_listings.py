@@ -1,0 +1,55 @@
+"""Listings fit the page: no line of code that the book shows has more than 78 characters.
+
+The primer, of which chapters show pieces, has a test of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+from built_book import ROOT
+
+MOST = 78
+SOURCES = sorted([*(ROOT / "book").glob("*.ipynb"), *(ROOT / "book").glob("*.md")])
+UNSHOWN = {"remove-cell", "remove-input"}
+FENCE = re.compile(r"(?P<mark>`{3,})\w+")
+
+
+def listings(path) -> Iterator[str]:
+    """Each line of code of a page, those in boxes and folds included."""
+    text = path.read_text(encoding="utf8")
+    if path.suffix == ".md":
+        yield from fenced(text)
+        return
+    for cell in json.loads(text)["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            yield from fenced(source)
+        elif not UNSHOWN & set(cell["metadata"].get("tags", ())):
+            yield from source.splitlines()
+
+
+def fenced(text: str) -> Iterator[str]:
+    """Lines between fences that are no directive; a directive may hold such fences."""
+    code = ""
+    for line in text.splitlines():
+        fence = FENCE.fullmatch(line.strip())
+        if code and line.strip() == code:
+            code = ""
+        elif code:
+            yield line
+        elif fence:
+            code = fence["mark"]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_no_line_of_code_is_longer_than_the_page(path):
+    assert [line for line in listings(path) if len(line) > MOST] == []
+
+
+def test_what_a_listing_is():
+    page = "~~~\n````{solution} a\n```python\nx = 1\n```\nprose\n```{math}\ny\n```\n````\n"
+    assert list(fenced(page)) == ["x = 1"]
