@@ -40,6 +40,8 @@ PACKAGES = (
     "metric-learn",
     "active-semi-supervised-clustering",
     "distributed",
+    "pomegranate",
+    "torch",
 )
 
 
@@ -108,7 +110,7 @@ def options(doc: str, repeats: int, arguments: Sequence[str] | None = None) -> O
 def without(peer: str) -> None:
     """Say that a peer is absent, and how to get it."""
     print(
-        f"{peer} is not installed here: only cgmm is measured. Everything that is compared:\n"
+        f"{peer} is not installed here: it is left out. Everything that is compared:\n"
         "    python -m venv .venv-peers\n"
         "    .venv-peers/bin/python -m pip install -e . -r benchmarks/requirements.txt\n"
         "    make bench BIN=.venv-peers/bin"

@@ -1,10 +1,11 @@
-"""Time and memory of one EM iteration: cgmm beside scikit-learn, in turn, in one process.
+"""Time and memory of one EM iteration: cgmm beside scikit-learn and pomegranate, in turn.
 
 Run it with ``make bench`` or ``python benchmarks/plain_mixture.py``; ``--repeats N`` for more
-pairs, ``--smoke`` for a hundredth of the points. Both packages run on one thread, from the same
-start, with no early stop. An iteration's time is the difference between fits of 1 + n and of 1
-iterations, divided by n; peak memory is what a fit allocates beyond the data. The ratio is
-scikit-learn / cgmm: above one means that cgmm is faster.
+rounds, ``--smoke`` for a hundredth of the points. All packages run in one process on one thread,
+from the same start, with no early stop. An iteration's time is the difference between fits of 1 + n
+and of 1 iterations, divided by n; peak memory is what a fit allocates beyond the data, as far as
+numpy tells: torch, behind pomegranate, does not. The ratios are peer / cgmm: above one means that
+cgmm is faster.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import tracemalloc
 import warnings
 from collections.abc import Iterable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import common
 import numpy as np
@@ -21,6 +22,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
 from cgmm import ConstrainedGaussianMixture
+
+try:
+    import torch
+    from pomegranate.distributions import Normal
+    from pomegranate.gmm import GeneralMixtureModel
+except ImportError:
+    GeneralMixtureModel = None
 
 
 class Problem(NamedTuple):
@@ -47,10 +55,25 @@ PROBLEMS = [
 CASES = {(p.case, p.n_samples) for p in PROBLEMS}
 
 
-def data_and_models(
-    problem: Problem,
-) -> tuple[np.ndarray, ConstrainedGaussianMixture, GaussianMixture]:
-    """Overlapping Gaussian blobs and the two estimators, set to the same start."""
+class Pomegranate:
+    """Its mixture, which a fit would change: made anew for each."""
+
+    def __init__(self, kind: str, weights: np.ndarray, means: np.ndarray, covariances: np.ndarray):
+        self.kind = kind
+        self.start = weights, means, covariances
+
+    def set_params(self, max_iter: int) -> None:
+        self.max_iter = max_iter
+
+    def fit(self, X: np.ndarray) -> Any:
+        weights, *rest = map(torch.tensor, self.start)
+        parts = [Normal(m, c, covariance_type=self.kind) for m, c in zip(*rest, strict=True)]
+        model = GeneralMixtureModel(parts, priors=weights, max_iter=self.max_iter, tol=-np.inf)
+        return model.fit(torch.from_numpy(X))
+
+
+def data_and_models(problem: Problem) -> tuple[np.ndarray, dict[str, Any]]:
+    """Overlapping Gaussian blobs and the estimators, set to the same start."""
     rng = np.random.default_rng(0)
     n, d, k = problem[:3]
     centres = 2 * rng.normal(size=(k, d))
@@ -67,7 +90,10 @@ def data_and_models(
     theirs = GaussianMixture(
         k, precisions_init=identity, init_params="random_from_data", random_state=0, **start
     )
-    return X, ours, theirs
+    models = {"cgmm": ours, "scikit-learn": theirs}
+    if GeneralMixtureModel is not None:
+        models["pomegranate"] = Pomegranate(problem.covariance_type, weights, means, identity)
+    return X, models
 
 
 def seconds_per_iteration(model, X: np.ndarray, n_iterations: int) -> float:
@@ -91,20 +117,18 @@ def peak_mebibytes(model, X: np.ndarray) -> float:
 
 
 def compare(problem: Problem, n_repeats: int) -> Iterable[common.Row]:
-    """Measure a problem in pairs, ours and theirs in turn, and print a line."""
-    X, ours, theirs = data_and_models(problem)
-    models = {"cgmm": ours, "scikit-learn": theirs}
+    """Measure a problem in rounds, each package in turn, and print a line."""
+    X, models = data_and_models(problem)
     each = partial(seconds_per_iteration, X=X, n_iterations=problem.n_iterations)
-    seconds_per_iteration(ours, X, 1)
+    for model in models.values():
+        seconds_per_iteration(model, X, 1)
     times = common.in_turn({name: partial(each, m) for name, m in models.items()}, n_repeats)
-    ratios = common.ratios(times["scikit-learn"], of=times["cgmm"])
-    milliseconds = "".join(f"{1e3 * np.median(took):9.2f}" for took in times.values())
-    memory = "".join(f"{peak_mebibytes(model, X):8.1f}" for model in models.values())
-    print(
-        f"{problem.n_samples:>9,}  {problem.case:<18}{milliseconds} ms   "
-        f"{common.spread(ratios):<22}{memory} MiB",
-        flush=True,
-    )
+    line = f"{problem.n_samples:>9,}  {problem.case:<18}{1e3 * np.median(times['cgmm']):9.2f} ms"
+    for peer in list(models)[1:]:
+        ratio = common.spread(common.ratios(times[peer], of=times["cgmm"]))
+        line += f"{1e3 * np.median(times[peer]):10.2f} ms  {ratio:<22}"
+    memory = (peak_mebibytes(models[name], X) for name in ("cgmm", "scikit-learn"))
+    print(line + "".join(f"{peak:8.1f}" for peak in memory) + " MiB", flush=True)
     return common.rows("plain_mixture", problem.case, problem.n_samples, times)
 
 
@@ -113,7 +137,11 @@ def main() -> None:
     options = common.options(__doc__, repeats=7)
     warnings.simplefilter("ignore", ConvergenceWarning)
     print(common.head())
-    print(f"{'problem':<31}cgmm  sklearn      ratio (quartiles)     peak extra memory")
+    if GeneralMixtureModel is None:
+        common.without("pomegranate")
+    else:
+        torch.set_num_threads(1)
+    print(f"{'problem':<35}cgmm, then each peer: time, ratio (quartiles); peak memory of two")
     measured = []
     for problem in PROBLEMS:
         if options.smoke:

@@ -131,10 +131,10 @@ def test_a_trial_runs_and_writes_rows(benchmark, tmp_path, load, monkeypatch):
         require_quality(read(tmp_path / "quality" / f"{benchmark}.csv"), rows)
 
 
-@pytest.mark.parametrize("benchmark", ["kmeans", "inference", "mmc", "rca"])
+@pytest.mark.parametrize("benchmark", ["kmeans", "inference", "mmc", "rca", "plain_mixture"])
 def test_a_script_without_its_peer_says_so_and_measures_cgmm(benchmark, tmp_path):
     blocked = "import sys; sys.modules.update(dict.fromkeys(%r)); sys.argv = %r; import runpy; %s"
-    peers = ["pyagrum", "metric_learn", "active_semi_clustering"]
+    peers = ["pyagrum", "metric_learn", "active_semi_clustering", "pomegranate"]
     script = str(SCRIPTS / f"{benchmark}.py")
     argv = [script, "--smoke", "--results", str(tmp_path)]
     path = f"sys.path.insert(0, {str(SCRIPTS)!r}); "
@@ -146,7 +146,7 @@ def test_a_script_without_its_peer_says_so_and_measures_cgmm(benchmark, tmp_path
     assert "benchmarks/requirements.txt" in done.stdout
     rows = read(tmp_path / f"{benchmark}.csv")
     assert rows
-    assert all(row["method"].startswith("cgmm") for row in rows)
+    assert all(row["method"].startswith(("cgmm", "scikit-learn")) for row in rows)
 
 
 def test_the_experiment_on_asking_takes_up_what_is_missing(tmp_path, load, monkeypatch):
