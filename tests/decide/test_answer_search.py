@@ -140,6 +140,25 @@ def test_what_is_certain_is_a_condition_of_the_evidence():
     assert found.results_[0].evidence == pytest.approx(expected, abs=1e-8)
 
 
+def test_criteria_disagree_where_classes_are_no_gaussians():
+    """Two long boxes: evidence and BIC pay for their corners, answers and ICL do not."""
+    rng = np.random.default_rng(2)
+    y = np.repeat([0, 1], 1000)
+    X = rng.uniform(-1, 1, (2000, 2)) * [1, 6] + np.column_stack([3 * y, 0 * y])
+    pairs = rng.permutation(2000)[:160].reshape(-1, 2)
+    said = (y[pairs[:, 0]] == y[pairs[:, 1]]) ^ (rng.random(80) < 0.05)
+    model = ConstrainedGaussianMixture(random_state=0)
+    found = AnswerSearch(model, {"n_components": [4, 8]}, error_rate=0.05, n_folds=3)
+    found.fit(X, np.column_stack([pairs, said]).astype(int))
+    assert found.choices_ == {
+        "held out": 0, "highest mean": 0, "evidence": 1, "bic": 1, "icl": 0
+    }  # fmt: skip
+    few, many = found.results_
+    # The entropy of the assignments is what ICL has beside BIC.
+    assert few.bic - many.bic > 20
+    assert 0 < few.icl - few.bic < many.icl - many.bic
+
+
 def test_two_processes_find_the_same():
     X, rows = problem()
     one, two = made().fit(X, rows), made(n_jobs=2).fit(X, rows)
