@@ -33,7 +33,7 @@ const EM = {
     return chart("log-evidence, and the bound (dashed)", "steps", [
       { line: line(0), look: 'class="curve"' }, { line: line(1), look: 'class="curve dashed"' },
       { line: ends, look: 'class="gap"' },
-    ], { dots: ends, ticks: [[first / 2], [last]] });
+    ], { dots: ends, ticks: [...new Set([first / 2, last])].map((x) => [x]) });
   },
 
   say(s) {
