@@ -85,11 +85,6 @@
       if (!/^(id|class|href|src|alt|style|colspan|rowspan|start|scope|lang)$/.test(name)
           && one.namespaceURI !== MATHML) one.removeAttribute(name);
   for (const one of article.querySelectorAll("img")) one.removeAttribute("style");
-  // sphinx-proof calls the content of every theorem by one name.
-  const seen = new Set();
-  for (const one of article.querySelectorAll("[id]"))
-    if (seen.has(one.id)) one.removeAttribute("id");
-    else seen.add(one.id);
   const serial = new XMLSerializer();
   return [...article.childNodes].map(one => serial.serializeToString(one)).join("");
 }

@@ -22,6 +22,8 @@ THEBE_HANDLERS = {"init_thebe_core", "update_thebe_context"}
 
 # What follows a formula without a space, a comma or the rest of a word, or stands before it.
 AFTER = re.compile(r"[^\s\u2014\u2013]{1,24}(?=\s|$|[\u2014\u2013])|[^\s\w]{0,8}[\u2014\u2013]")
+# What sphinx-proof and sphinx-exercise call the contents of a box, and a proof without a label.
+COMMON = re.compile(r"[a-z]+-content|proof")
 BEFORE = re.compile(r"[(\[\u201c\u2018]+$")
 
 
@@ -30,6 +32,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", disconnect_thebe)
     app.connect("doctree-read", drop_empty_table_heads)
     app.connect("doctree-read", list_general_index, priority=400)
+    app.connect("doctree-resolved", take_common_names)
     app.connect("doctree-resolved", hold_formulas_together)
     app.connect("html-page-context", mend_bibliography)
     app.connect("build-finished", copy_mathjax)
@@ -59,6 +62,14 @@ def list_general_index(app: Sphinx, document: nodes.document) -> None:
     parts = list(document.findall(toctree))
     if app.env.docname == app.config.root_doc and parts:
         parts[-1]["entries"].append(("Index", "genindex"))
+
+
+def take_common_names(app: Sphinx, document: nodes.document, docname: str) -> None:
+    """Take the ids away that every theorem, exercise and proof of a page has alike."""
+    for box in document.findall(nodes.Element):
+        is_heading = isinstance(box, nodes.section) and isinstance(box.next_node(), nodes.title)
+        if COMMON.fullmatch(" ".join(box.get("ids", ()))) and not is_heading:
+            box["ids"] = []
 
 
 def hold_formulas_together(app: Sphinx, document: nodes.document, docname: str) -> None:

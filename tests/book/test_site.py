@@ -27,6 +27,16 @@ def test_every_page_is_known(site):
     assert built - listings == {*pages(), "index", "book/api"}
 
 
+def test_no_id_stands_twice_on_a_page(site):
+    """Where it did, a link led to the first box of its kind."""
+    twice = {}
+    for name in CHAPTERS:
+        ids = re.findall(r' id="([^"]+)"', (site / f"{name}.html").read_text(encoding="utf8"))
+        if found := {one for one in ids if ids.count(one) > 1}:
+            twice[name] = found
+    assert twice == {}
+
+
 def test_the_front_door_opens(visit, site):
     page = visit("book/index").page
     page.goto((site / "index.html").as_uri())

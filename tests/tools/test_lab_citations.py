@@ -40,9 +40,7 @@ def test_it_says_who_and_when(role, words):
 
 
 def test_what_is_no_citation_stays_as_it_is():
-    text = (
-        r"[a], \[b\], [c](https://doi.org/10.1/x), `{cite:t}`, {cite:t}`nobody1900`, [x](#cite)"
-    )
+    text = r"[a], \[b\], [c](https://doi.org/10.1/x), `{cite:t}`, {cite:t}`nobody1900`, [x](#cite)"
     assert lab_citations.as_text(text) == text
     assert lab_citations.as_roles(text) == text
 
