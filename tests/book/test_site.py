@@ -11,8 +11,6 @@ from built_book import GENERATED, pages, visited
 from cgmm.datasets import vertical_classes
 
 CHAPTERS = [name for name in visited() if name not in GENERATED]
-# Chapters whose frames have at most as many pixels as they are shown in.
-STILL_SOFT = {"13", "14"}
 WITH_EXPLORERS = [name for name in CHAPTERS if re.match(r"book/\d\d_", name)]
 
 
@@ -120,9 +118,7 @@ def test_frames_are_sharp(site, name):
     """Three pixels at least for each two that they are shown in, which are 704 at most."""
     text = (site / f"{name}.html").read_text(encoding="utf8")
     frames = re.findall(r'<img class="cgmm-explorer-frame"[^>]* width="(\d+)"', text)
-    # A chapter whose frames have become sharp leaves the list.
-    soft = [width for width in frames if int(width) < 1.5 * 704]
-    assert bool(soft) is (name[5:7] in STILL_SOFT), frames
+    assert all(int(width) >= 1.5 * 704 for width in frames), frames
 
 
 def test_the_home_page_computes_above_the_fold(visit):
