@@ -45,6 +45,7 @@ PACKAGES = {
 QUALITY = {
     "cluster": {"MiB"},
     "dense": {"ARI", "broken", "approximated", "width", "unsettled", "residual", "error"},
+    "kinds": {"ARI", "iterations"},
     "starts": {"ARI", "behind"},
 }
 # Not asked for every case: chapter 14 reads these times, and shows no machine beside them.
