@@ -331,7 +331,8 @@ def problem(name: str):
     }.get(name, pairs(z))
 
 
-@pytest.mark.parametrize("name", ENGINES)
+# Where no edge ties any, nodes are normalised without an engine: a signal strikes there, above.
+@pytest.mark.parametrize("name", sorted(ENGINES.keys() - {"independent"}))
 def test_an_interrupt_inside_an_engine_ends_the_fit_and_keeps_it(name):
     X, known = problem(name)
     # "ignore" is served by an engine without log Z_prior too.
