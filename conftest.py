@@ -1,5 +1,7 @@
 """For every test of the project."""
 
+import sys
+
 import numpy as np
 import pytest
 from _pytest.doctest import DoctestItem
@@ -14,6 +16,14 @@ def examples_are_seeded(request):
     before = _global_state()
     yield
     assert _global_state() == before, f"{request.node.name} draws without random_state"
+
+
+@pytest.fixture(autouse=True)
+def figures_are_closed():
+    """Matplotlib warns of the twenty-first open figure, in whatever test that may be."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
 
 
 def _global_state() -> bytes:

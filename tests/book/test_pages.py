@@ -5,6 +5,9 @@ Of those about the package a sample; test_package_pages looks at all of them.
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from built_book import FORMULAS, STRANDED, Visit, frame, visited
@@ -74,8 +77,18 @@ FOLDS = [
 DECORATIVE = ".navbar-brand img"
 ENDINGS = ("png", "jpg", "jpeg", "svg", "webp", "gif")
 
+# Of the chapters the quick run opens these, which have the most of everything.
+QUICK = {"02_em", "07_cannot_links", "10_gibbs_and_mean_field", "12_rca", "15_the_next_question"}
 
-@pytest.fixture(scope="module", params=visited())
+
+def is_slow(name: str) -> bool:
+    return bool(re.match(r"book/\d\d_", name)) and Path(name).name not in QUICK
+
+
+PAGES = [pytest.param(name, marks=[pytest.mark.slow] * is_slow(name)) for name in visited()]
+
+
+@pytest.fixture(scope="module", params=PAGES)
 def opened(request, browser, site):
     """One page after the other; its tests share one visit, the last of them touch the page."""
     one = Visit(browser, site)

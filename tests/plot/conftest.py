@@ -1,4 +1,4 @@
-"""Every figure of these tests is drawn in the book's style, and closed."""
+"""Every figure of these tests is drawn in the book's style."""
 
 from __future__ import annotations
 
@@ -13,4 +13,3 @@ def _style():
     with plt.rc_context():
         plot.use_style()
         yield
-    plt.close("all")
