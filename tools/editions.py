@@ -5,6 +5,7 @@ An *address* is a page of the book and an id on it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlparse
 
@@ -27,6 +28,19 @@ OFFER = "const EDITIONS = [{}];\n"
 KINDS = {"cgmm.pdf": "PDF", "cgmm.epub": "EPUB"}
 
 Address = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class EditedPage:
+    """A page of the book; sections are (id, title), the first is the page itself."""
+
+    name: str
+    part: str
+    sections: list[tuple[str, str]]
+
+    @property
+    def title(self) -> str:
+        return self.sections[0][1]
 
 
 def names_by_part() -> list[tuple[str, str]]:

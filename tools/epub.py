@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlparse
 
 import epub_parts
 import pdf_pages
-from editions import Address, address, names_by_part, offer, open_page
+from editions import Address, EditedPage, address, names_by_part, offer, open_page
 from PIL import Image
 from playwright.sync_api import Page
 from pygments.formatters import HtmlFormatter
@@ -40,12 +40,9 @@ Images = dict[str, bytes]
 
 
 @dataclass(frozen=True)
-class Chapter:
-    """A page of the book; sections are (id, title), the first is the page itself."""
+class Chapter(EditedPage):
+    """With the element that holds its text."""
 
-    name: str
-    part: str
-    sections: list[tuple[str, str]]
     body: str
 
     @property

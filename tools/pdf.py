@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pdf_pages
-from editions import Address, address, names_by_part, offer, open_page
+from editions import Address, EditedPage, address, names_by_part, offer, open_page
 from playwright.sync_api import Page
 from pypdf import PageObject, PdfReader, PdfWriter
 from pypdf.generic import (
@@ -56,17 +56,10 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Chapter:
-    """A printed page of the book; sections are (id, title), the first is the page itself."""
+class Chapter(EditedPage):
+    """With its printed pages."""
 
-    name: str
-    part: str
-    sections: list[tuple[str, str]]
     pdf: PdfReader
-
-    @property
-    def title(self) -> str:
-        return self.sections[0][1]
 
 
 # -------------------------------------------------------------------------------- printing
