@@ -17,12 +17,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgmm.numerics import BLOCK_CELLS, FloatArray
+from cgmm.numerics import FloatArray
 
 # The form is used while (extent of the data / smallest standard deviation)² stays below this.
 SAFE_RATIO = 1e5
-# Points in a block, at least: fewer, and the calls cost more than the cache saves.
-AT_LEAST = 2048
+# Points in a block, at least: fewer, and calls of numpy cost more than the cache saves, and threads
+# wait for each other between them; and at most: more, and narrow products become slow.
+AT_LEAST, AT_MOST = 2000, 12_000
+# Numbers in a block: some more than a core's own cache holds, since products bring their own order.
+CELLS = 550_000
 # Above this dimension the products x xᵀ outweigh what the form saves.
 MAX_DIMENSION = 24
 
@@ -81,9 +84,10 @@ def size_of(n_dims: int, diagonal: bool) -> int:
 
 
 def block_height(n_components: int, n_dims: int, diagonal: bool) -> int:
-    """How many points make a block: φ, or deviations, and densities fill the cache."""
-    of_point = size_of(n_dims, diagonal) if is_worth_it(n_dims, diagonal) else n_dims
-    return max(AT_LEAST, BLOCK_CELLS // (of_point + 2 * n_components))
+    """How many points make a block: φ, or deviations, and densities are what fills it."""
+    # Without φ, deviations as they are and whitened.
+    of_point = size_of(n_dims, diagonal) if is_worth_it(n_dims, diagonal) else 2 * n_dims
+    return min(AT_MOST, max(AT_LEAST, CELLS // (of_point + 2 * n_components)))
 
 
 def unpacked(

@@ -150,8 +150,7 @@ class AboutCentre(NamedTuple):
     ) -> Sums:
         """((K, size) Σ_i r_ik φ(x_i),), from φ of the block where that is at hand."""
         phi = statistics_of(X, self.centre, self.diagonal) if phi is None else phi
-        # Row-major responsibilities halve the time of this product.
-        return ((phi @ np.ascontiguousarray(responsibilities)).T,)
+        return ((phi @ responsibilities).T,)
 
     def moments(self, sums: Sums) -> tuple[Moments, AboutMeans | None]:
         """The moments; and from where to measure once more, should these have lost digits."""

@@ -1,26 +1,31 @@
 """Who works on the blocks of a fold: this thread, or several. Chapter 3.
 
 numpy lets go of the interpreter in products and elementwise functions, so threads that each work on
-a block of their own keep as many cores busy. Linear algebra must not start threads of its own
-meanwhile: blocks are too small for these to gain anything, and they cost processor time even where
-nobody else works.
+a block of their own keep as many cores busy. Whoever is free takes the next block, the thread that
+asked too: nothing is handed over but the results. (joblib's threads get a few blocks at a time, and
+whoever asks sleeps 10 ms between two looks for an answer: longer than an iteration may take.)
+Linear algebra must not start threads of its own meanwhile: blocks are too small for these to gain
+anything, and they cost processor time even where nobody else works.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache
-from itertools import chain
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import cache, partial
+from queue import Empty, SimpleQueue
 from threading import Lock
 from time import monotonic
 from typing import Any
 
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-# Blocks that a thread takes at once: handing them out costs something, too.
-BATCH = 4
+from cgmm.numerics import cut
+
+# Blocks a thread before results are passed on: what waits for its turn takes memory.
+AHEAD = 32
 # Seconds without a word, where a fit is asked to say how far it is.
 SILENCE = 10.0
 
@@ -36,10 +41,8 @@ def workers(n_jobs: int | None) -> Iterator[Over]:
         if n_threads == 1:
             yield map
             return
-        with Parallel(
-            n_threads, backend="threading", return_as="generator", batch_size=BATCH
-        ) as parallel:
-            yield lambda do, places: _in_threads(parallel, do, places)
+        with ThreadPoolExecutor(n_threads - 1) as others:
+            yield partial(_in_threads, others, n_threads - 1)
 
 
 def telling(over: Over) -> Over:
@@ -57,12 +60,52 @@ def telling(over: Over) -> Over:
 
 
 def _in_threads(
-    parallel: Parallel, do: Callable[[Any], Any], places: Iterable[Any]
+    pool: Executor, n_others: int, do: Callable[[Any], Any], places: Iterable[Any]
 ) -> Iterator[Any]:
-    """What an engine answers is done in this thread, while others work on the rest."""
-    first = [place for place in places if place is None]
-    rest = parallel(delayed(do)(place) for place in places if place is not None)
-    return chain(map(do, first), rest)
+    """As ``map``: this thread and others take blocks until none is left."""
+    places = list(places)
+    for part in cut(len(places), AHEAD * (n_others + 1)):
+        yield from _together(pool, n_others, do, places[part])
+
+
+def _together(
+    pool: Executor, n_others: int, do: Callable[[Any], Any], places: list[Any]
+) -> list[Any]:
+    """What is done to each place, in their order, or the error of the first that has one."""
+    results: list[Any] = [None] * len(places)
+    failed: dict[int, Exception] = {}
+    # What an engine answers is done in this thread, while others work on the rest.
+    mine = [turn for turn, place in enumerate(places) if place is None]
+    turns: SimpleQueue[int] = SimpleQueue()
+    for turn in sorted(set(range(len(places))) - set(mine)):
+        turns.put(turn)
+
+    def take(some: Iterable[int]) -> None:
+        for turn in some:
+            try:
+                results[turn] = do(places[turn])
+            except Exception as error:
+                failed[turn] = error
+                list(_emptied(turns))
+
+    others = [pool.submit(take, _emptied(turns)) for _ in range(min(n_others, turns.qsize()))]
+    try:
+        take(mine)
+        take(_emptied(turns))
+    finally:
+        # After an interrupt, as after an error, nobody begins another block.
+        list(_emptied(turns))
+    wait(others)
+    if failed:
+        raise failed[min(failed)]
+    return results
+
+
+def _emptied(turns: SimpleQueue[int]) -> Iterator[int]:
+    """Turns, until nobody has one left."""
+    while not turns.empty():
+        with suppress(Empty):
+            yield turns.get_nowait()
 
 
 class _LinearAlgebraAlone:

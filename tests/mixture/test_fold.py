@@ -194,7 +194,7 @@ def test_the_number_of_threads_changes_no_bit(kind, covariance_type):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_long_iteration_says_how_far_it_is(n_jobs, monkeypatch, capsys):
     monkeypatch.setattr(threads, "SILENCE", 0.0)
-    X, _ = clumps(30_000)
+    X, _ = clumps(60_000)
     options = {"random_state": 0, "max_iter": 2, "tol": 0, "n_jobs": n_jobs}
     with pytest.warns(ConvergenceWarning):
         told = ConstrainedGaussianMixture(K, verbose=2, **options).fit(X)

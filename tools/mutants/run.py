@@ -143,7 +143,7 @@ TESTS: dict[str, list[str]] = {
     "mixture.runs": ["joint_labels", "kmeans", "estimators", "categorical", "constrained_mixture"],
     "mixture.seeding": ["initialise", "kmeans_seeds", "guided_starts", "rca_start", "em"],
     "mixture.stepwise": ["stepwise"],
-    "mixture.threads": ["fold"],
+    "mixture.threads": ["fold", "workers"],
     "mixture.tryouts": ["tryouts"],
     "mixture.weights": ["weights", "safe_weights", "em_side_information"],
     "kmeans.base": ["kmeans", "lloyd"],
