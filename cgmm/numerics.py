@@ -5,6 +5,7 @@ Every chapter stands on this file and none is about it.
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from collections.abc import Iterator
@@ -52,7 +53,7 @@ def blocks(n_rows: int, width: int, *, at_least: int = 1) -> Iterator[slice]:
     width : int
         Numbers that the work on one row keeps alive.
     at_least : int, default=1
-        Rows below which a slice is not worth its calls, whatever their width.
+        Rows that make a slice, whatever their width: fewer are not worth its calls.
 
     Yields
     ------
@@ -68,8 +69,10 @@ def blocks(n_rows: int, width: int, *, at_least: int = 1) -> Iterator[slice]:
 
 
 def cut(n_rows: int, height: int) -> Iterator[slice]:
-    """Slices of ``height`` rows, the last of what is left."""
-    for start in range(0, n_rows, height):
+    """As few slices of at most ``height`` rows as will do, of about the same height."""
+    n_parts = max(1, math.ceil(n_rows / height))
+    height = math.ceil(n_rows / n_parts)
+    for start in range(0, n_rows, height or 1):
         yield slice(start, min(start + height, n_rows))
 
 
@@ -113,7 +116,8 @@ def log_normalise(
         p = np.subtract(log_values[part], top[:, None], out=probabilities[part])
         np.exp(p, out=p)
         total = p.sum(axis=1)
-        p /= total[:, None]
+        # A product takes a fifth of the time of a quotient.
+        p *= np.reciprocal(total)[:, None]
         log_totals[part] = top + np.log(total)
     return probabilities, log_totals
 

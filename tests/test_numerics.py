@@ -23,6 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cgmm.numerics import (
+    BLOCK_CELLS,
     WarnedOnce,
     blocks,
     check_integer,
@@ -40,7 +41,12 @@ def test_blocks_cover_every_row_once_in_order(n_rows, width, at_least):
     parts = list(blocks(n_rows, width, at_least=at_least))
     rows = [row for part in parts for row in range(n_rows)[part]]
     assert rows == list(range(n_rows))
-    assert all(part.stop - part.start >= at_least for part in parts[:-1])
+    height = max(at_least, BLOCK_CELLS // width)
+    assert len(parts) == -(-n_rows // height)
+    # As even as whole numbers allow, but for the last.
+    sizes = [part.stop - part.start for part in parts]
+    assert all(size == -(-n_rows // len(parts)) for size in sizes[:-1])
+    assert max(sizes, default=0) <= height
 
 
 @given(arrays(float, (3, 4), elements=st.floats(-5000, 5000)))
