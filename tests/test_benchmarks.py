@@ -32,13 +32,14 @@ PEERS = {
     "inference": {"pyAgrum, first", "pyAgrum, E-step"},
     "kmeans": {"active-semi-supervised-clustering"},
     "mmc": {"metric-learn"},
-    "plain_mixture": {"scikit-learn"},
+    "plain_mixture": {"scikit-learn", "pomegranate"},
     "rca": {"metric-learn"},
 }
 PACKAGES = {
     "inference": {"pyagrum"},
     "kmeans": {"active-semi-supervised-clustering"},
     "mmc": {"metric-learn"},
+    "plain_mixture": {"pomegranate", "torch"},
     "rca": {"metric-learn"},
 }
 # What is measured beside times, by the names in the files of the folder "quality".
