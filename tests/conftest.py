@@ -30,6 +30,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before the tests are read, whose decorators copy the profile."""
     if config.option.markexpr == "not slow":
         settings.load_profile("quick")
+        # Kernels inherit it, too: tools/drafts.py.
+        os.environ["CGMM_DRAFT"] = "1"
 
 
 @pytest.hookimpl(tryfirst=True)

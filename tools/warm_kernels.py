@@ -3,7 +3,8 @@
 A helper process, ``python tools/warm_kernels.py``, imports the packages once and then forks for
 each kernel that is asked for, so that notebooks remain as separate as in kernels started from
 nothing; and no kernel reads or writes the IPython settings of the person at the keyboard. The tests
-of the chapters use it. On Linux only; elsewhere kernels start as they always do.
+of the chapters use it; with CGMM_DRAFT explorers are drawn in draft. On Linux only; elsewhere
+kernels start as they always do.
 """
 
 from __future__ import annotations
@@ -132,6 +133,10 @@ def become_kernel(argv: list[str], cwd: str, env: dict[str, str]) -> None:
     os.chdir(cwd)
     os.environ.update(env | {"JPY_PARENT_PID": os.environ["JPY_PARENT_PID"]})
     sys.argv[1:] = argv
+    if os.environ.get("CGMM_DRAFT"):
+        # Not sooner: pyplot asks on being imported where its figures go.
+        line = "__import__('drafts').draw_in_draft()"
+        sys.argv.append(f"--IPKernelApp.exec_lines={line}")
     try:
         launch_new_instance()
     finally:

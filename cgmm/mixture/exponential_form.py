@@ -15,9 +15,11 @@ W_k    whitener, W_k Σ_k W_kᵀ = I; (K, D) reciprocal deviations if diagonal
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
-from cgmm.numerics import FloatArray
+from cgmm.numerics import FloatArray, IntArray
 
 # The form is used while (extent of the data / smallest standard deviation)² stays below this.
 SAFE_RATIO = 1e5
@@ -54,7 +56,7 @@ def natural_parameters(
     else:
         precisions = whiteners.transpose(0, 2, 1) @ whiteners
         linear = np.einsum("kde,ke->kd", precisions, means)
-        rows, columns = np.triu_indices(means.shape[1])
+        rows, columns = upper_half(means.shape[1])
         # Products off the diagonal stand for two entries of the precision.
         squares = np.where(rows == columns, 1, 2) * precisions[:, rows, columns]
     constants = constants - 0.5 * np.einsum("kd,kd->k", linear, means)
@@ -83,6 +85,12 @@ def size_of(n_dims: int, diagonal: bool) -> int:
     return 1 + n_dims + (n_dims if diagonal else n_dims * (n_dims + 1) // 2)
 
 
+@cache
+def upper_half(n_dims: int) -> tuple[IntArray, IntArray]:
+    """Places a ≤ b of a symmetric matrix, in the order of φ."""
+    return np.triu_indices(n_dims)
+
+
 def block_height(n_components: int, n_dims: int, diagonal: bool) -> int:
     """How many points make a block: φ, or deviations, and densities are what fills it."""
     # Without φ, deviations as they are and whitened.
@@ -100,7 +108,7 @@ def unpacked(
     counts, firsts, products = sums[:, 0], sums[:, 1 : n_dims + 1], sums[:, n_dims + 1 :]
     if diagonal:
         return counts, firsts, products
-    rows, columns = np.triu_indices(n_dims)
+    rows, columns = upper_half(n_dims)
     matrices = np.empty((len(sums), n_dims, n_dims))
     matrices[:, rows, columns] = matrices[:, columns, rows] = products
     return counts, firsts, matrices

@@ -238,5 +238,4 @@ def _outer(counts: FloatArray, means: FloatArray, diagonal: bool) -> FloatArray:
     """N_k m_k m_kᵀ, symmetric to the last bit, or only its diagonal."""
     if diagonal:
         return counts[:, None] * np.square(means)
-    outer = np.einsum("k,kd,ke->kde", counts, means, means)
-    return np.triu(outer) + np.triu(outer, 1).transpose(0, 2, 1)
+    return counts[:, None, None] * (means[:, :, None] * means[:, None, :])
