@@ -46,6 +46,21 @@ def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
         values = [{(name, id(v)) for name, v in item.callspec.params.items()} for item in group]
         for i in set(range(len(group))) - set(showing_each_value(values)):
             group[i].add_marker(pytest.mark.slow)
+    _put_in_order(items)
+
+
+def _put_in_order(items: list[pytest.Item]) -> None:
+    """The pages first, while one worker builds them what is long, and last what waits for them."""
+    wait = {item.path for item in items if "site" in getattr(item, "fixturenames", ())}
+
+    def turn(item: pytest.Item) -> int:
+        if item.path.name == "test_pages.py":
+            return 0
+        if item.path in wait:
+            return 3
+        return 1 if item.path.suffix == ".ipynb" else 2
+
+    items.sort(key=turn)
 
 
 @pytest.fixture(scope="session")

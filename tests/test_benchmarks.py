@@ -133,7 +133,10 @@ def test_a_trial_runs_and_writes_rows(benchmark, tmp_path, load, monkeypatch):
         require_quality(read(tmp_path / "quality" / f"{benchmark}.csv"), rows)
 
 
-@pytest.mark.parametrize("benchmark", ["kmeans", "inference", "mmc", "rca", "plain_mixture"])
+@pytest.mark.parametrize(
+    "benchmark",
+    ["rca", *(pytest.param(b, marks=pytest.mark.slow) for b in sorted(set(PEERS) - {"rca"}))],
+)
 def test_a_script_without_its_peer_says_so_and_measures_cgmm(benchmark, tmp_path):
     blocked = "import sys; sys.modules.update(dict.fromkeys(%r)); sys.argv = %r; import runpy; %s"
     peers = ["pyagrum", "metric_learn", "active_semi_clustering", "pomegranate"]

@@ -244,6 +244,7 @@ def test_sigint_in_a_replication_with_two_jobs_loses_nothing(tmp_path, capsys):
 
 
 @ALONE
+@pytest.mark.slow
 def test_workers_leave_an_interrupt_to_the_process_that_started_them(tmp_path):
     """Struck again and again, while they start and while they work, they complain of nothing."""
     process = replication("barhillel2005-fig3", "--quick", "--jobs", "2", "--results", tmp_path)
@@ -332,7 +333,13 @@ def problem(name: str):
 
 
 # Where no edge ties any, nodes are normalised without an engine: a signal strikes there, above.
-@pytest.mark.parametrize("name", sorted(ENGINES.keys() - {"independent"}))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name not in {"auto", "mean_field"}))
+        for name in sorted(ENGINES.keys() - {"independent"})
+    ],
+)
 def test_an_interrupt_inside_an_engine_ends_the_fit_and_keeps_it(name):
     X, known = problem(name)
     # "ignore" is served by an engine without log Z_prior too.

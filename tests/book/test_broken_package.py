@@ -81,6 +81,7 @@ def cells(project: Path) -> tuple[int, str]:
     return run(project, "-m", "pytest", *options, CHAPTER)
 
 
+@pytest.mark.slow
 def test_a_renamed_function_fails_in_the_cell_that_imports_it(project):
     replace(project / "cgmm/mixture/bound.py", "def lower_bound(", "def lower_limit(")
     status, said = cells(project)

@@ -106,6 +106,7 @@ def test_em_without_relations(ask, seed, pool):
 
 
 # Three seconds each: the primer's arrays have an axis for each chunklet.
+@pytest.mark.each_value
 @pytest.mark.parametrize("preferences", [False, True])
 @pytest.mark.parametrize("sampled", ["points", "chunklets"])
 @pytest.mark.parametrize("seed", range(2))

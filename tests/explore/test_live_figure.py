@@ -254,7 +254,7 @@ def test_presets_are_chosen(visit):
     assert root.locator("g.links path").count() == 1
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_axe_finds_nothing(visit, theme):
     page = visit(*map(make, MODES), theme=theme)
     results = Axe().run(page, options={"preload": False})

@@ -17,7 +17,9 @@ def page(browser):
     return browser.new_page(viewport={"width": 1280, "height": 720})
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name != NAMES[1])) for name in NAMES]
+)
 def test_a_chapters_slides_are_few_fit_and_need_nothing_else(name, page, tmp_path):
     assert slides.write(page, name, tmp_path) == []
     assert 8 <= page.locator("section").count() <= 12
