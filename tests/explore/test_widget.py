@@ -64,7 +64,7 @@ make()
 
 
 def test_a_notebook_shows_the_explorer_and_no_loose_figure(explorer, monkeypatch):
-    monkeypatch.delenv("CGMM_DRAFT", raising=False)
+    monkeypatch.setenv("CGMM_DRAFT", "")
     cell = nbformat.v4.new_code_cell(CELL.format(tests=str(Path(__file__).parent)))
     notebook = nbformat.v4.new_notebook(cells=[cell])
     NotebookClient(notebook, kernel_name="python3", timeout=60).execute()
