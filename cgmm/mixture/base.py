@@ -1,7 +1,7 @@
 """What the estimators of all families share: from side information to a fitted mixture.
 
 A family says how its data are read, where EM starts and which pooling maximises; this file builds
-the network of what is known, puts an engine to it, runs EM and answers for new points.
+the network of what is known, puts an engine to it and runs EM.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from cgmm.mixture.chunks import Chunks
 from cgmm.mixture.criteria import InformationCriteria
 from cgmm.mixture.fold import fold
 from cgmm.mixture.gaussian_checks import check_sample_weight
-from cgmm.mixture.loop import FamilyPooling, Points, e_step
+from cgmm.mixture.loop import FamilyPooling, Points
 from cgmm.mixture.mixing import warn_about_chains
 from cgmm.mixture.partitions import Partitions
+from cgmm.mixture.predictions import Predictions
 from cgmm.mixture.prepare import (
     SPANNING_TREE,
     Prepared,
@@ -46,10 +47,10 @@ from cgmm.mixture.tryouts import few_of, most_promising
 from cgmm.mixture.weights import UPDATES
 from cgmm.network import SAMPLING, ApproximationWarning, Engine, SideInformation
 from cgmm.network.misreadings import check_rows, warn_ignored
-from cgmm.numerics import FloatArray, IntArray, WarnedOnce, log_normalise
+from cgmm.numerics import FloatArray, IntArray, WarnedOnce
 
 
-class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
+class ConstrainedMixture(Predictions, InformationCriteria, BaseEstimator, ABC):
     """Base of the mixtures: everything but the family of the components.
 
     A subclass stores the parameters below and says what its family does: the abstract methods.
@@ -101,10 +102,6 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
         """The training points, checked, as the family wants them."""
 
     @abstractmethod
-    def _read_new(self, X: ArrayLike) -> Points:
-        """New points, checked against those of the fit."""
-
-    @abstractmethod
     def _pool(self) -> FamilyPooling:
         """What maximises the bound in the M-step."""
 
@@ -123,10 +120,6 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
     @abstractmethod
     def _keep(self, parameters: Any) -> None:
         """Store θ in attributes."""
-
-    @abstractmethod
-    def _parameters(self) -> Any:
-        """θ from the attributes."""
 
     # ------------------------------------------------------------------ fitting
 
@@ -311,87 +304,3 @@ class ConstrainedMixture(InformationCriteria, BaseEstimator, ABC):
         """θ of the fit, as the functions of this package take it."""
         check_is_fitted(self, "weights_")
         return self._parameters()
-
-    # ------------------------------------------------------------------ new points
-
-    def _log_joint(self, X: ArrayLike) -> FloatArray:
-        check_is_fitted(self, "weights_")
-        with explain_missing(X):
-            X = self._read_new(X)
-        return self._parameters().log_joint(X)
-
-    def _tied(self, X: ArrayLike, **known: Any) -> tuple[Points, Prepared, Run]:
-        """New points that relations tie: their network, and its posterior at the fitted θ."""
-        check_is_fitted(self, "weights_")
-        check_rows(X, **known)
-        with explain_missing(X):
-            points, theta = self._read_new(X), self._parameters()
-        sampling, inference, engine = self._asked
-        side = SideInformation.build(points.shape[0], **known, sampling=sampling)
-        with named_as_points(side), WarnedOnce(ApproximationWarning):
-            prepared = apply_engine(side, inference, engine, len(theta.weights))
-            posterior = e_step(
-                points, theta, prepared.side, prepared.naming, log_z_prior=prepared.log_z_prior
-            )
-        return points, prepared, Run(theta, posterior, [], converged=True)
-
-    def predict(
-        self, X: ArrayLike, *, must_link: ArrayLike | None = None,
-        cannot_link: ArrayLike | None = None, preferences: ArrayLike | None = None,
-    ) -> IntArray:  # fmt: skip
-        """Most probable component of each point, by itself or with the points that it is tied to.
-
-        Parameters
-        ----------
-        X : (N, D) array-like
-            Points, not necessarily those of the fit.
-        must_link, cannot_link, preferences : arrays, default=None
-            Relations among these points, as in ``fit``. There are no ``labels`` here: of a point
-            whose class is known there is nothing to predict, and what it says about its
-            neighbours can be said with ``fit``, which learns from it as well.
-
-        Returns
-        -------
-        (N,) int array
-            The component. With relations the components of all points together, found as
-            ``labels_`` is: no hard relation is broken.
-
-        Raises
-        ------
-        ValueError
-            If relations name a point that does not exist, contradict each other or cannot be
-            honoured; if the engine of the fit cannot do what is asked.
-        """
-        if must_link is None and cannot_link is None and preferences is None:
-            return self._log_joint(X).argmax(axis=1)
-        points, prepared, run = self._tied(
-            X, must_link=must_link, cannot_link=cannot_link, preferences=preferences
-        )
-        with named_as_points(prepared.side):
-            chains = prepared.chains(points, run)
-            return prepared.joint_labels(points, run, chains).states
-
-    def predict_proba(
-        self, X: ArrayLike, *, must_link: ArrayLike | None = None,
-        cannot_link: ArrayLike | None = None, preferences: ArrayLike | None = None,
-    ) -> FloatArray:  # fmt: skip
-        """Responsibilities of the components for each point, given the relations among the points.
-
-        Parameters
-        ----------
-        X : (N, D) array-like
-            Points.
-        must_link, cannot_link, preferences : arrays, default=None
-            As in ``predict``.
-
-        Returns
-        -------
-        (N, K) array
-            Rows sum to one.
-        """
-        if must_link is None and cannot_link is None and preferences is None:
-            return log_normalise(self._log_joint(X))[0]
-        _, _, run = self._tied(
-            X, must_link=must_link, cannot_link=cannot_link, preferences=preferences
-        )
-        return run.posterior.responsibilities

@@ -7,6 +7,8 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request
@@ -133,6 +135,15 @@ class Visit:
     def close(self) -> None:
         """Close the page and forget what it stored."""
         self.context.close()
+
+
+@contextmanager
+def visiting(browser: Browser, site: Path, name: str, fragment: str = "") -> Iterator[Visit]:
+    """A page that is open for the tests of a module."""
+    one = Visit(browser, site)
+    one.open(name, fragment)
+    yield one
+    one.close()
 
 
 def frame(explorer: Locator) -> dict[str, str]:

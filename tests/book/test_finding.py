@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from built_book import Visit, visited
+from built_book import visited, visiting
 
 FOUND = "([query, n]) => search(query).slice(0, n).map(one => one.url)"
 
@@ -13,10 +13,8 @@ FOUND = "([query, n]) => search(query).slice(0, n).map(one => one.url)"
 @pytest.fixture(scope="module")
 def results(browser, site):
     """The page of the search, for all queries."""
-    one = Visit(browser, site)
-    one.open("search", "?q=cannot-link")
-    yield one
-    one.close()
+    with visiting(browser, site, "search", "?q=cannot-link") as one:
+        yield one
 
 
 @pytest.mark.parametrize(
@@ -78,16 +76,14 @@ def test_a_rare_word_is_found_and_no_other(results):
     assert {url.partition("#")[0] for url in found} == {"book/01_mixtures.html"}
 
 
-def test_a_name_is_not_the_beginning_of_a_word(browser, site):
-    one = Visit(browser, site)
-    page = one.open("search")
+def test_a_name_is_not_the_beginning_of_a_word(visit):
+    page = visit("search").page
     assert len(page.evaluate(FOUND, ["Chang", 99])) > 20
     page.reload()
     page.evaluate(
         """() => ENTRIES.push({kind: "work", title: "Chang", url: "chang", page: "", text: ""})"""
     )
     assert page.evaluate(FOUND, ["Chang", 99]) == ["chang"]
-    one.close()
 
 
 def test_a_hit_shows_its_kind_and_the_words_around(results):
@@ -128,10 +124,8 @@ LEADS = {
 
 @pytest.fixture(scope="module")
 def chapter(browser, site):
-    one = Visit(browser, site)
-    one.open("book/07_cannot_links")
-    yield one
-    one.close()
+    with visiting(browser, site, "book/07_cannot_links") as one:
+        yield one
 
 
 def link(page, address):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from built_book import FORMULAS, STRANDED, Visit, frame, visited
+from built_book import FORMULAS, STRANDED, frame, visited, visiting
 
 # Without preloading: axe would ask for the style sheets, which browsers refuse on file paths.
 AXE_OPTIONS = {"resultTypes": ["violations"], "preload": False}
@@ -91,10 +91,8 @@ PAGES = [pytest.param(name, marks=[pytest.mark.slow] * is_slow(name)) for name i
 @pytest.fixture(scope="module", params=PAGES)
 def opened(request, browser, site):
     """One page after the other; its tests share one visit, the last of them touch the page."""
-    one = Visit(browser, site)
-    one.open(request.param)
-    yield one
-    one.close()
+    with visiting(browser, site, request.param) as one:
+        yield one
 
 
 def test_nothing_leaves_the_folder(opened):
@@ -239,11 +237,9 @@ PALE = [("light", "#999"), ("light", "#fff"), ("dark", "#555")]
 
 
 @pytest.mark.parametrize(("theme", "colour"), PALE)
-def test_a_pale_word_in_the_last_listing_is_found(browser, site, theme, colour):
-    one = Visit(browser, site)
-    page = one.open("book/using")
+def test_a_pale_word_in_the_last_listing_is_found(visit, theme, colour):
+    page = visit("book/using").page
     pale = f"""() => [...document.querySelectorAll("main pre")].at(-1).insertAdjacentHTML(
         "beforeend", '<style>[data-theme={theme}] i {{ color: {colour} }}</style><i>word</i>')"""
     page.evaluate(pale)
     assert any("color-contrast" in said for said in faults_of_colour(page))
-    one.close()

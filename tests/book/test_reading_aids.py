@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from built_book import ROOT, Visit
+from built_book import ROOT, visiting
 
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.ipynb"))
 QUESTION = re.compile(
@@ -100,10 +100,8 @@ def test_right_numbers_are_right(chapter, n, value, shown):
 
 @pytest.fixture(scope="module")
 def chapter(browser, site):
-    one = Visit(browser, site)
-    one.open("book/09_soft_preferences")
-    yield one
-    one.close()
+    with visiting(browser, site, "book/09_soft_preferences") as one:
+        yield one
 
 
 def test_an_option_says_what_it_is_worth(chapter):

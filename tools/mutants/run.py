@@ -79,7 +79,7 @@ TESTS: dict[str, list[str]] = {
     "inference.tree_reweighted": ["tree_reweighted", "inference"],
     "mixture.arranged": ["fold", "sample_weight", "constrained_mixture", "estimators"],
     "mixture.base": [
-        "predict_with_relations",
+        "joint_labels",
         "categorical",
         "estimators",
         "bad_input",
@@ -129,6 +129,7 @@ TESTS: dict[str, list[str]] = {
     "mixture.pooling": ["gaussian", "em", "bad_input"],
     "mixture.matching": ["matching", "weights", "safe_weights", "em_side_information"],
     "mixture.mixing": ["joint_labels"],
+    "mixture.predictions": ["predict_with_relations"],
     "mixture.prepare": [
         "joint_labels",
         "predict_with_relations",
