@@ -32,6 +32,9 @@ MAX_BYTES = 2**31
 # Cliques are merged up to tables of this size: below it a table costs less than a call.
 MERGED_CELLS = 2048
 
+# Where all is impossible, -inf may not be subtracted from itself.
+LOWEST = float(np.finfo(float).min)
+
 
 class Edge(NamedTuple):
     """An edge inside a clique; its axes count along R, A, F."""
@@ -230,10 +233,11 @@ def _place(
     n_states: int,
 ) -> Clique:
     """Find F, unless the whole table is small anyway, and turn nodes into axes."""
-    reached = {v for _, scope in children for v in scope}
-    reached |= {v for ends, _, slot, _ in edges if slot >= 0 for v in ends}
-    small = n_states ** (len(own) + len(separator)) <= MERGED_CELLS
-    fresh = [] if small else [v for v in separator if v not in reached]
+    fresh: list[int] = []
+    if n_states ** (len(own) + len(separator)) > MERGED_CELLS:
+        reached = {v for _, scope in children for v in scope}
+        reached |= {v for ends, _, slot, _ in edges if slot >= 0 for v in ends}
+        fresh = [v for v in separator if v not in reached]
     scope = own + [v for v in separator if v not in fresh] + fresh
     axis = {v: i for i, v in enumerate(scope)}
     to_message = tuple(axis[v] - len(own) for v in separator)
@@ -243,12 +247,12 @@ def _place(
         n_fresh=len(fresh),
         edges=[Edge((axis[a], axis[b]), w, slot, turned) for (a, b), w, slot, turned in edges],
         children=[
-            _child(i, {axis[v] for v in nodes}, len(scope) - len(fresh), n_states)
+            _child(i, [axis[v] for v in nodes], len(scope) - len(fresh), n_states)
             for i, nodes in children
         ],
         n_states=n_states,
         to_message=to_message,
-        from_message=tuple(np.argsort(to_message).tolist()),
+        from_message=tuple(sorted(range(len(separator)), key=to_message.__getitem__)),
         local=np.empty(0),
         psi=np.empty(0),
         offset=0.0,
@@ -256,9 +260,11 @@ def _place(
     )
 
 
-def _child(index: int, axes: set[int], n_inner: int, n_states: int) -> Child:
-    shape = tuple(n_states if axis in axes else 1 for axis in range(n_inner))
-    return Child(index, shape, tuple(axis for axis in range(n_inner) if axis not in axes))
+def _child(index: int, axes: list[int], n_inner: int, n_states: int) -> Child:
+    shape = [1] * n_inner
+    for axis in axes:
+        shape[axis] = n_states
+    return Child(index, tuple(shape), tuple([i for i, n in enumerate(shape) if n == 1]))
 
 
 # ---------------------------------------------------------------- constants of the edges
@@ -274,7 +280,7 @@ def with_constants(clique: Clique, n_states: int) -> Clique:
         return clique
     psi, top, low = _scaled(fresh)
     psi = psi.reshape(psi.shape[:n_own] + psi.shape[n_inner:])
-    psi = np.broadcast_to(psi, (n_states,) * psi.ndim).reshape(n_states**n_own, -1)
+    psi = (psi * np.ones((n_states,) * psi.ndim)).reshape(n_states**n_own, -1)
     return clique._replace(psi=psi, offset=clique.offset + top, low=clique.low + low)
 
 
@@ -294,7 +300,7 @@ def edge_constants(clique: Clique, n_states: int) -> tuple[FloatArray, FloatArra
 
 def _scaled(log_values: FloatArray) -> tuple[FloatArray, float, float]:
     """Values divided by the largest, its log, and the log of the smallest positive quotient."""
-    top = max(float(log_values.max()), np.finfo(float).min)
+    top = max(float(log_values.max()), LOWEST)
     log_values = log_values - top
     low = float(log_values.min())
     if low == -np.inf:

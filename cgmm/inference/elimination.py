@@ -168,7 +168,8 @@ def min_fill(edges: IntArray, lots: IntArray, max_degree: int) -> Elimination:
     >>> [node for node, _ in min_fill(star, np.arange(4), 3)]
     [1, 2, 0, 3]
     """
-    adjacent, lots, order = _adjacency(edges), lots.tolist(), []
+    adjacent, lots = _adjacency(edges), lots.tolist()
+    order: Elimination = []
     by_fill = len(adjacent) <= MAX_MIN_FILL
     most = max_degree if by_fill else -1
     cost = {v: (*_cost(adjacent, v, most), lots[v], v) for v in adjacent}
@@ -179,6 +180,10 @@ def min_fill(edges: IntArray, lots: IntArray, max_degree: int) -> Elimination:
         v = key[-1]
         if cost.get(v) != key:
             continue
+        if key[0] == 0 and key[1] == len(adjacent) - 1:
+            # All that are left are tied to each other: nothing but the lot decides.
+            left = sorted(adjacent, key=lambda u: (lots[u], u))
+            return order + [(u, set(left[i + 1 :])) for i, u in enumerate(left)]
         del cost[v]
         order.append((v, adjacent[v]))
         for u in _remove(adjacent, v, by_fill):
@@ -233,7 +238,8 @@ def _cost(adjacent: dict[int, set[int]], v: int, most: int) -> tuple[int, int]:
     near = adjacent[v]
     if len(near) > most:
         return max(most, 0) ** 2, len(near)
-    return sum([len(near - adjacent[u]) for u in near]) - len(near), len(near)
+    missing = map(near.difference, map(adjacent.__getitem__, near))
+    return sum(map(len, missing)) - len(near), len(near)
 
 
 def _remove(adjacent: dict[int, set[int]], v: int, by_fill: bool) -> set[int]:

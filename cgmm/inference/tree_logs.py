@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from cgmm.inference.clique_tree import (
+    MERGED_CELLS,
     Clique,
     CliqueTree,
     edge_constants,
@@ -37,14 +38,15 @@ def add_logs(
     graph: Graph, tree: CliqueTree, h: FloatArray, tables: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
     """Marginals of nodes and of pairs with a table, and log Z: the way back is p(S) p(R | S)."""
-    messages: list[Any] = _collect_logs(graph, tree, h, tables, log_sum)
+    messages, small = _collect_logs(graph, tree, h, tables, log_sum)
     nodes, pairs, log_z = np.empty(h.shape), np.empty(tables.shape), 0.0
     separators: list[Any] = [np.ones(())] * len(messages)
     for i in reversed(range(len(messages))):
         clique = tree.cliques[i]
         if not clique.separator:
             log_z += float(messages[i])
-        joint = _joint(clique, separators[i], h, tables, messages)
+        table = _log_table(clique, h, tables, messages) if small[i] is None else small[i]
+        joint = _joint(clique, separators[i], table)
         own = joint.sum(axis=tuple(range(len(clique.own), clique.n_axes)))
         store_marginals(clique, own, nodes)
         for edge in clique.edges:
@@ -54,29 +56,26 @@ def add_logs(
         for child in clique.children:
             separators[child.index] = joint.sum(axis=child.summed)
             messages[child.index] = None
-        separators[i] = None
+        separators[i] = small[i] = None
     return nodes, pairs, log_z
 
 
-def _joint(
-    clique: Clique,
-    separator: FloatArray,
-    h: FloatArray,
-    tables: FloatArray,
-    messages: list[FloatArray],
-) -> FloatArray:
-    """p(R, A, F) = p(S) p(R | S)."""
-    table = _log_table(clique, h, tables, messages)
-    joint = conditional(table.reshape(h.shape[1] ** len(clique.own), -1), 0)
+def _joint(clique: Clique, separator: FloatArray, table: FloatArray) -> FloatArray:
+    """p(R, A, F) = p(S) p(R | S), in place of the table."""
+    joint = conditional(table.reshape(clique.n_states ** len(clique.own), -1), 0)
     joint *= separator.transpose(clique.from_message).reshape(1, -1)
     return joint.reshape(table.shape)
 
 
 def _collect_logs(
     graph: Graph, tree: CliqueTree, h: FloatArray, tables: FloatArray, total: Total
-) -> list[FloatArray]:
-    """Messages to the roots in logs; an error if a root has no possible assignment."""
-    messages: list[FloatArray] = []
+) -> tuple[list[Any], list[Any]]:
+    """Messages to the roots in logs; an error if a root has no possible assignment.
+
+    Also the tables that are so small that keeping them costs less than adding them up again.
+    """
+    messages: list[Any] = []
+    small: list[Any] = []
     for clique in tree.cliques:
         table = _log_table(clique, h, tables, messages)
         message = total(table.reshape(h.shape[1] ** len(clique.own), -1), 0)
@@ -84,7 +83,8 @@ def _collect_logs(
         if not clique.separator and message == -np.inf:
             refuse_impossible(graph, tree.nodes[clique.own[0]], h.shape[1])
         messages.append(np.asarray(message.transpose(clique.to_message), order="C"))
-    return messages
+        small.append(table if table.size <= MERGED_CELLS else None)
+    return messages, small
 
 
 def _log_table(
@@ -117,7 +117,7 @@ def most_probable_states(
 ) -> IntArray:
     """States of the core: largest sums of logs on the way in, read off on the way back."""
     z = np.zeros(len(h), dtype=np.intp)
-    messages = _collect_logs(graph, tree, h, tables, best)
+    messages, _ = _collect_logs(graph, tree, h, tables, best)
     for clique in reversed(tree.cliques):
         _choose(clique, h, tables, messages, z)
     return z

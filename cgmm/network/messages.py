@@ -13,7 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgmm.numerics import FloatArray
+from cgmm.numerics import BoolArray, FloatArray
+
+# A sum below the one, or a weight above the other, leaves the range of plain numbers: by logs.
+SMALLEST_SUM, LARGEST_WEIGHT = 1e-290, 600.0
 
 
 def edge_message(h: FloatArray, weights: FloatArray, *, largest: bool = False) -> FloatArray:
@@ -45,7 +48,28 @@ def edge_message(h: FloatArray, weights: FloatArray, *, largest: bool = False) -
     """
     if largest:
         return np.maximum(h + weights[:, None], _largest_of_others(h))
-    return np.logaddexp(h + weights[:, None], _log_sum_of_others(h))
+    message, beyond = _by_sums(np.ascontiguousarray(h.T), weights)
+    if beyond.any():
+        h, weights = h[beyond], weights[beyond]
+        message[beyond] = np.logaddexp(h + weights[:, None], _log_sum_of_others(h))
+    return message
+
+
+def _by_sums(h: FloatArray, weights: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Messages (E, K) from log-values (K, E), and where (E,) they are not to be trusted.
+
+    The terms are scaled so that the largest is one. Ones are counted, not added to the rest: what
+    is left without the own term is exact where the own term dominates.
+    """
+    top = _finite(h.max(axis=0))
+    terms = np.exp(h - top)
+    is_one = terms == 1
+    rest = np.where(is_one, 0.0, terms)
+    sums = (is_one.sum(axis=0) - is_one) + (rest.sum(axis=0) - rest)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        sums += np.exp(weights) * terms
+        message = np.log(sums) + top
+    return message.T, (sums.min(axis=0) < SMALLEST_SUM) | (weights > LARGEST_WEIGHT)
 
 
 def _largest_of_others(h: FloatArray) -> FloatArray:
