@@ -76,8 +76,8 @@ class Arranged(NamedTuple):
     """As given."""
     order: IntArray | None
     """(N,) the given places of the points; None where they are as given."""
-    nodes: IntArray | None
-    """(n_nodes,) the nodes in the order of work; None where they are as given."""
+    known: SideInformation
+    """What is known of each node and each point, in the order of work: so that blocks are views."""
     cuts: list[Cut | None]
     """None: what an engine answers for."""
     asked: SideInformation
@@ -102,10 +102,10 @@ class Arranged(NamedTuple):
         """
         if (whole or (X.shape[0] <= height and not apart)) and side.power is None:
             infer = at_work(side.graph) if whole or len(side.graph.edges) else partial(alone, side)
-            return cls(X, X, side, None, None, [None], side, infer, height, over)
+            return cls(X, X, side, None, side, [None], side, infer, height, over)
         if side.is_trivial:
             cuts = _cuts([(1, X.shape[0])], height)
-            return cls(X, X, side, None, None, list(cuts), side, at_work(side.graph), height, over)
+            return cls(X, X, side, None, side, list(cuts), side, at_work(side.graph), height, over)
         tied, sizes = np.zeros(side.n_nodes, dtype=bool), np.bincount(side.node_of)
         tied[side.graph.edges] = True
         nodes = np.lexsort((sizes, tied))
@@ -117,19 +117,27 @@ class Arranged(NamedTuple):
         rows = X
         if not isinstance(X, np.memmap):
             rows = X[order] if issparse(X) else np.take(X.T, order, axis=1).T
+        known = _in_order(side, nodes, order)
         if not tied.any():
             return cls(
-                rows, X, side, order, nodes, list(cuts), side, at_work(side.graph), height, over
+                rows, X, side, order, known, list(cuts), side, at_work(side.graph), height, over
             )
         asked = side.restrict(order[-sizes[tied].sum() :])
         asked = asked._replace(multiplicity=side.multiplicity[nodes[-tied.sum() :]])
         infer = _named(at_work, asked.graph, nodes[-tied.sum() :])
-        return cls(rows, X, side, order, nodes, [None, *cuts], asked, infer, height, over)
+        return cls(rows, X, side, order, known, [None, *cuts], asked, infer, height, over)
 
     @property
     def extent(self) -> Points:
         """The points: they reach as far as they do."""
         return self.X
+
+    def called(self, names: IntArray) -> Arranged:
+        """The same points, which errors call by other names."""
+        side, known = (
+            one._replace(first_points=names[one.first_points]) for one in (self.side, self.known)
+        )
+        return self._replace(side=side, known=known)
 
     def each(self, of_block: Callable[[Arranged, Cut | None], Result]) -> Iterable[Result]:
         """What a function says of each block, in their order."""
@@ -154,20 +162,19 @@ class Arranged(NamedTuple):
         if place is None:
             points = slice(len(self.side.node_of) - len(self.asked.node_of), None)
             return self._block(points, self.asked, self.infer)
-        nodes = place.nodes if self.nodes is None else self.nodes[place.nodes]
-        side, size, count = self.side, place.size, place.nodes.stop - place.nodes.start
+        known, nodes, size = self.known, place.nodes, place.size
+        count = nodes.stop - nodes.start
         part = SideInformation(
             node_of=np.arange(count) if size == 1 else np.repeat(np.arange(count), size),
-            multiplicity=side.multiplicity[nodes],
+            multiplicity=known.multiplicity[nodes],
             graph=edgeless(count),
-            labels=None if side.labels is None else side.labels[nodes],
-            allowed=None if side.allowed is None else side.allowed[nodes],
-            first_points=side.first_points[nodes],
+            labels=None if known.labels is None else known.labels[nodes],
+            allowed=None if known.allowed is None else known.allowed[nodes],
+            first_points=known.first_points[nodes],
             runs=((size, count),) if 1 < size <= LARGEST_RUN else (),
         )
-        places = self._places(place.points)
-        if side.power is not None and side.copies is not None:
-            part = part._replace(power=side.power[places], copies=side.copies[nodes])
+        if known.power is not None and known.copies is not None:
+            part = part._replace(power=known.power[place.points], copies=known.copies[nodes])
         return self._block(place.points, part, partial(alone, part))
 
     def _block(self, points: slice, side: SideInformation, infer: Infer) -> Block:
@@ -178,6 +185,16 @@ class Arranged(NamedTuple):
 
     def _places(self, points: slice) -> slice | IntArray:
         return points if self.order is None else self.order[points]
+
+
+def _in_order(side: SideInformation, nodes: IntArray, order: IntArray) -> SideInformation:
+    """What is known of nodes and points, in the order of work; who belongs where is left out."""
+    of_nodes = {name: getattr(side, name) for name in ("multiplicity", "first_points")}
+    for name in ("labels", "allowed", "copies"):
+        if getattr(side, name) is not None:
+            of_nodes[name] = getattr(side, name)
+    moved = {name: values[nodes] for name, values in of_nodes.items()}
+    return side._replace(**moved, power=None if side.power is None else side.power[order])
 
 
 def _cuts(runs: Iterable[tuple[int, int]], height: int) -> Iterator[Cut]:

@@ -205,10 +205,9 @@ def partition_of(
 ) -> Partition:
     """Points, what is known of them, and an engine put to that."""
     prepared = apply(side)
-    data = prepared.arrange(X, height, apart=True)
     # Errors name points as they were given.
     names = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-    data = data._replace(side=data.side._replace(first_points=names[side.first_points]))
+    data = prepared.arrange(X, height, apart=True).called(names)
     return Partition(data, prepared, (X, rows, side, apply, height))
 
 

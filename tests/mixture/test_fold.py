@@ -135,6 +135,31 @@ def test_large_chunklets_and_small_ones():
         np.testing.assert_allclose(found.responsibilities, posterior.responsibilities, atol=1e-11)
 
 
+def test_digits_that_the_first_sums_lost_are_won_back():
+    """Squares of 2^20 hide a spread of 2^-9; the start is so wide that it asks for squares."""
+    rng = np.random.default_rng(0)
+    tight = rng.integers(-3, 4, size=(30, 2)) * 2.0**-10
+    X, z = np.concatenate([tight, tight + 2.0**20]), np.repeat([0, 1], 30)
+    wide = Parameters(np.full(2, 0.5), np.zeros((2, 2)), np.tile(2.0**42 * np.eye(2), (2, 1, 1)))
+    pool, side = POOLINGS["full"], SideInformation.build(len(X), labels=z)
+    assert pool.ready(wide, pool.survey(X)).densities.natural is not None
+    _, (ours, _) = islice(folded(X, wide, side, pool, 7), 2)
+    expected = np.cov(tight.T, bias=True) + 1e-9 * np.eye(2)
+    # A mean near 2^20 is rounded by 2^-33: nothing, squared, beside the spread.
+    np.testing.assert_allclose(ours.covariances, [expected, expected], rtol=1e-9)
+
+
+def test_a_start_with_matrices_leads_to_diagonals():
+    """Densities of matrices and sums of squares have no statistics in common."""
+    rng = np.random.default_rng(0)
+    X, _ = clumps(N, D)
+    r, side = rng.dirichlet(np.ones(K), N), SideInformation.build(N)
+    start, pool = from_responsibilities(X, r, POOLINGS["full"]), POOLINGS["diag"]
+    pairs = zip(folded(X, start, side, pool, 17), in_one(X, start, side, pool), strict=False)
+    for (ours, _), (theirs, _) in islice(pairs, 3):
+        assert_same(ours, theirs, rtol=1e-10)
+
+
 def test_a_point_without_density_is_named_by_its_given_place():
     X = np.zeros((50, 1))
     X[37] = 1e200

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 import warnings
+from functools import partial
 
 import dask
 import dask.array as da
@@ -18,9 +19,11 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from cgmm import ConstrainedGaussianMixture
+from cgmm.inference import ENGINES
 from cgmm.mixture import tryouts
 from cgmm.mixture.chunks import read_chunks
-from cgmm.mixture.partitions import Partitions, homes, moves
+from cgmm.mixture.partitions import Partitions, homes, moves, partition_of
+from cgmm.mixture.prepare import apply_engine
 from cgmm.network import SideInformation, connected_components
 
 N, K, D = 600, 3, 2
@@ -341,6 +344,15 @@ def test_errors_from_workers_name_points_as_they_were_given():
     for known in ({}, {"must_link": [[3, 451]]}):
         with pytest.raises(ValueError, match="row 437 has no possible value"):
             fitted(da.from_array(X, chunks=(100, -1)), known, **inits)
+
+
+def test_a_partition_calls_its_points_as_they_were_given():
+    """In the order of work: what must-links tie comes after the rest."""
+    side = SideInformation.build(4, must_link=[[0, 2]])
+    apply = partial(apply_engine, inference="auto", engine=ENGINES["auto"], n_components=K)
+    part = partition_of(np.zeros((4, D)), np.array([7, 30, 41, 52]), side, apply, 2)
+    assert part.data.side.first_points.tolist() == [7, 30, 52]
+    assert part.data.known.first_points.tolist() == [30, 52, 7]
 
 
 def test_relations_that_contradict_each_other_are_named_once():
