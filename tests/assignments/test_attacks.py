@@ -106,7 +106,9 @@ for path in ("../../../source/{NAME}/{NAME}.ipynb", {str(source)!r}):
     }
 
 
-@pytest.fixture(scope="module", params=["namespaces", "limits"])
+@pytest.fixture(
+    scope="module", params=["namespaces", pytest.param("limits", marks=pytest.mark.slow)]
+)
 def graded(request, tmp_path_factory):
     """A class of attackers and two who are honest: results, pages, the folder, and who called."""
     folder = tmp_path_factory.mktemp("class")

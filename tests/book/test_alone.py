@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
-import json
 import os
 import re
 import subprocess
@@ -18,6 +17,7 @@ import nbformat
 import notebooks
 import pytest
 from built_book import NO_NETWORK
+from cells import made, sources, wanted
 from nbformat.v4 import new_notebook
 
 CHAPTERS = sorted(notebooks.BOOK.glob("*.ipynb"))
@@ -31,25 +31,19 @@ MAGIC = re.compile(r"^\s*[%!]|\bget_ipython\b", re.MULTILINE)
 REMEMBERED = {"_", "__", "___", "_i", "_ii", "_iii", "_ih", "_oh", "_dh", "In", "Out"}
 
 
-def sources(path: Path) -> list[tuple[str, str]]:
-    """Id and source of each cell of code."""
-    cells = json.loads(path.read_text(encoding="utf8"))["cells"]
-    return [(c["id"], "".join(c["source"])) for c in cells if c["cell_type"] == "code"]
-
-
 def complaints(cells: list[tuple[str, str]]) -> Iterator[str]:
     """What makes a notebook depend on another, or on an order that is not downward."""
     known = set(dir(builtins)) | {"__name__"}
-    in_the_end = set().union(*(_made(s) for _, s in cells if not MAGIC.search(s)))
+    in_the_end = set().union(*(made(s) for _, s in cells if not MAGIC.search(s)))
     for name, source in cells:
         if MAGIC.search(source):
             yield f"{name}: a command of IPython"
             continue
         yield from (f"{name}: {call} writes or opens a file" for call in _calls(source) & WRITES)
-        now, when_called = _wanted(symtable.symtable(source, name, "exec"))
-        known |= _made(source)
-        wanted = now | when_called
-        yield from (f"{name}: {one} is what IPython remembers" for one in wanted & REMEMBERED)
+        now, when_called = wanted(symtable.symtable(source, name, "exec"))
+        known |= made(source)
+        remembered = (now | when_called) & REMEMBERED
+        yield from (f"{name}: {one} is what IPython remembers" for one in remembered)
         # A function may be called later than it is made.
         missing = (now - known) | (when_called - known - in_the_end)
         for one in sorted(missing - REMEMBERED):
@@ -60,30 +54,6 @@ def _calls(source: str) -> set[str]:
     """Names of the functions and methods that are called."""
     functions = [node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     return {getattr(f, "attr", getattr(f, "id", "")) for f in functions}
-
-
-def _made(source: str) -> set[str]:
-    """Global names that a cell makes."""
-    symbols = symtable.symtable(source, "", "exec").get_symbols()
-    return {one.get_name() for one in symbols if one.is_assigned() or one.is_imported()}
-
-
-def _wanted(table: symtable.SymbolTable) -> tuple[set[str], set[str]]:
-    """Global names that are wanted at once, and those that functions want when they are called."""
-    at_top = table.get_type() == "module"
-    symbols = [one for one in table.get_symbols() if one.is_referenced()]
-    # Python 3.11 takes what is bound in a function called "top" for global as well as local.
-    of_all = (one for one in symbols if at_top or (one.is_global() and not one.is_local()))
-    now = {one.get_name() for one in of_all}
-    later: set[str] = set()
-    for child in table.get_children():
-        inner = _wanted(child)
-        later |= inner[1]
-        if child.get_name() in {"listcomp", "setcomp", "dictcomp", "genexpr"}:
-            now |= inner[0]
-        else:
-            later |= inner[0]
-    return now, later
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_alone import CHAPTERS, complaints, sources
+from cells import needed, sources
+from test_alone import CHAPTERS, complaints
 
 EXERCISE = re.compile(r"^:{3,}\{exercise\} *(.*)\n:label: (\S+)$", re.MULTILINE)
 SOLUTION = re.compile(r"^(:{3,})\{solution\} (\S+)\n(.*?)^\1\s*$", re.MULTILINE | re.DOTALL)
@@ -69,13 +70,34 @@ def test_a_solution_needs_only_the_cells_of_its_chapter(path):
     assert faults == []
 
 
-@pytest.mark.slow  # the one above reads the names
+@pytest.mark.parametrize(
+    ("cells", "code", "kept"),
+    [
+        (["x = 1", "y = 2"], "print(y)", [1]),
+        (["x = 1", "y = x", "x = 3", "x = 4"], "print(y)", [0, 1]),
+        (["x = []", "x.append(1)", "x[0] = 2", "print(x)"], "print(x)", [0, 1, 2]),
+        (["x = 1", "x = x + 1", "x += 1"], "print(x)", [0, 1, 2]),
+        (["x = 1", "def f():\n    return x", "x = 2", "y = 3"], "f()", [0, 1, 2]),
+        (["x = 1", "for x in range(3):\n    print(x)"], "print(x)", [1]),
+        (["import numpy as np", "np.random.seed(0)", "x = np.ones(3)"], "print(x)", [0, 2]),
+        (["x = 1"], "x = 2\nprint(x)", []),
+    ],
+    ids=range(8),
+)
+def test_only_needed_cells_run(cells, code, kept):
+    cells = list(enumerate(cells))
+    assert [i for i, _ in needed(cells, code)] == kept
+
+
+@pytest.mark.slow  # one above reads the names
 @pytest.mark.parametrize("path", WITH_EXERCISES, ids=lambda path: path.stem)
 def test_solutions_run_and_hold(path):
+    code = solutions(path)
+    cells = needed(sources(path), "\n".join(source for _, source in code))
     alone = dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"], "1")
     run = subprocess.run(
         [sys.executable, "-c", RUN],
-        input=json.dumps([sources(path), solutions(path)]),
+        input=json.dumps([cells, code]),
         cwd=path.parent,  # as a notebook runs: it reads the tables beside it
         env=os.environ | alone,
         capture_output=True,

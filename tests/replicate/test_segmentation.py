@@ -60,6 +60,7 @@ def test_a_segmentation_has_the_component_without_snow_first():
     assert np.mean((z == 0) == ~scene.snow) > 0.98
 
 
+@pytest.mark.slow  # the one above has the same scene
 def test_soft_links_between_neighbours_help_to_segment():
     found = by_method(figure_12(None, 24, np.random.default_rng(0)))
     accuracy = {name: values["accuracy"] for name, values in found.items()}
