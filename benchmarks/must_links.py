@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cgmm import ConstrainedGaussianMixture
 
 N, D, K, N_LINKS = 1_000_000, 2, 3, 200_000
-FEW, MANY, ROUNDS = 2, 12, 7
+FEW, MANY, ROUNDS = 2, 52, 7
 CASE = "must-links for a fifth of the points"
 CASES = {(CASE, N)}
 
