@@ -171,8 +171,10 @@ class ConstrainedCategoricalMixture(StepwiseMixture):
         r = counted(honour(responsibilities, side), side)
         # A component that gets no point starts with one, of every category alike: not dead.
         uniform = np.repeat(1 / self.n_categories_, self.n_categories_)
-        weights = (r.sum(axis=0) + 1) / (len(r) + self.n_components)
-        flat = CategoricalParameters(weights, np.tile(uniform, (self.n_components, 1)))
+        counts = r.sum(axis=0) + 1
+        flat = CategoricalParameters(
+            counts / counts.sum(), np.tile(uniform, (self.n_components, 1))
+        )
         # Without any pseudo-count a start would forbid, for ever, what it has not seen.
         return self._pool().maximise(X, flat, r, pseudo_count=self.pseudo_count or 1.0)
 

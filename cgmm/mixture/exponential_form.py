@@ -48,19 +48,21 @@ def natural_parameters(
             reach = np.einsum("kd,kd->k", farthest, squares)
         else:
             # The trace of the precision bounds its largest eigenvalue from above.
-            reach = farthest.sum(axis=1) * squares.sum(axis=(1, 2))
+            reach = farthest.sum(axis=1) * np.einsum("kde->k", squares)
     if not reach.max() <= SAFE_RATIO:
         return None
+    natural = np.empty((len(means), size_of(means.shape[1], diagonal)))
+    linear, quadratic = natural[:, 1 : means.shape[1] + 1], natural[:, means.shape[1] + 1 :]
     if diagonal:
-        linear = squares * means
+        np.multiply(squares, means, out=linear)
+        np.multiply(squares, -0.5, out=quadratic)
     else:
         precisions = whiteners.transpose(0, 2, 1) @ whiteners
-        linear = np.einsum("kde,ke->kd", precisions, means)
-        rows, columns = upper_half(means.shape[1])
-        # Products off the diagonal stand for two entries of the precision.
-        squares = np.where(rows == columns, 1, 2) * precisions[:, rows, columns]
-    constants = constants - 0.5 * np.einsum("kd,kd->k", linear, means)
-    return np.column_stack([constants, linear, -0.5 * squares])
+        np.einsum("kde,ke->kd", precisions, means, out=linear)
+        rows, columns, factors = upper_half(means.shape[1])
+        np.multiply(precisions[:, rows, columns], factors, out=quadratic)
+    natural[:, 0] = constants - 0.5 * np.einsum("kd,kd->k", linear, means)
+    return natural
 
 
 def statistics_of(X: FloatArray, centre: FloatArray, diagonal: bool) -> FloatArray:
@@ -86,9 +88,11 @@ def size_of(n_dims: int, diagonal: bool) -> int:
 
 
 @cache
-def upper_half(n_dims: int) -> tuple[IntArray, IntArray]:
-    """Places a ≤ b of a symmetric matrix, in the order of φ."""
-    return np.triu_indices(n_dims)
+def upper_half(n_dims: int) -> tuple[IntArray, IntArray, FloatArray]:
+    """Places a ≤ b of a symmetric matrix, in the order of φ; and the factor of each in -xᵀPx/2."""
+    rows, columns = np.triu_indices(n_dims)
+    # Products off the diagonal stand for two entries of P.
+    return rows, columns, np.where(rows == columns, -0.5, -1.0)
 
 
 def block_height(n_components: int, n_dims: int, diagonal: bool) -> int:
@@ -108,7 +112,7 @@ def unpacked(
     counts, firsts, products = sums[:, 0], sums[:, 1 : n_dims + 1], sums[:, n_dims + 1 :]
     if diagonal:
         return counts, firsts, products
-    rows, columns = upper_half(n_dims)
+    rows, columns, _ = upper_half(n_dims)
     matrices = np.empty((len(sums), n_dims, n_dims))
     matrices[:, rows, columns] = matrices[:, columns, rows] = products
     return counts, firsts, matrices

@@ -180,10 +180,9 @@ class Densities:
         out: FloatArray | None = None,
     ) -> FloatArray:
         """(K, B) log N(x_i | μ_k, Σ_k) of a block, plus what is given for each component."""
-        offsets = np.broadcast_to(log_weights, len(self.means))
-        impossible = offsets == -np.inf
+        impossible = np.isneginf(log_weights)
         # Minus infinity in a product would meet zeros, and make NaN.
-        offsets = np.where(impossible, 0, offsets)
+        offsets = np.where(impossible, 0, log_weights)
         phi = self.phi(X) if phi is None else phi
         if phi is None or self.natural is None:
             densities = self._distances(
@@ -196,7 +195,8 @@ class Densities:
             natural = self.natural.copy()
             natural[:, 0] += offsets
             densities = np.matmul(natural, phi, out=out)
-        densities[impossible] = -np.inf
+        if impossible.any():
+            densities[impossible] = -np.inf
         return densities
 
     def _distances(self, X: FloatArray, distances: FloatArray) -> FloatArray:
@@ -228,9 +228,9 @@ def whiten(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
     factors = _cholesky(_distinct(covariances))
     whiteners = cast("FloatArray", np.linalg.inv(factors))
     log_dets = 2 * np.log(np.einsum("kdd->kd", factors)).sum(axis=1)
-    return np.broadcast_to(whiteners, covariances.shape), np.repeat(
-        log_dets, len(covariances) // len(factors)
-    )
+    if len(factors) == len(covariances):
+        return whiteners, log_dets
+    return np.broadcast_to(whiteners, covariances.shape), np.repeat(log_dets, len(covariances))
 
 
 def _distinct(covariances: FloatArray) -> FloatArray:

@@ -87,6 +87,8 @@ class Prior:
 
     def log_z(self, weights: FloatArray) -> float:
         """log Z_prior of weights (K,) on the simplex."""
+        if self.is_one:
+            return 0.0
         with np.errstate(divide="ignore"):
             return self.log_z_and_counts(np.log(weights))[0]
 
