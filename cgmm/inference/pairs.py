@@ -67,13 +67,14 @@ def pairs(graph: Graph) -> ExactInfer:
     graph = simplify(graph)
     _require_pairs(graph)
     a, b = graph.edges.T
+    # Each pair from both of its ends, in one call.
+    to, of, weights = np.r_[a, b], np.r_[b, a], np.tile(graph.weights, 2)
 
     def infer(unary: FloatArray) -> Marginals:
         unary = check_unary(graph, unary)
         # [lu2007, sect. 3.1]
         log_beliefs = unary.copy()
-        log_beliefs[a] += edge_message(unary[b], graph.weights)
-        log_beliefs[b] += edge_message(unary[a], graph.weights)
+        log_beliefs[to] += edge_message(unary[of], weights)
         _require_possible(log_beliefs[a], graph)
         nodes, log_totals = log_normalise(log_beliefs)
         # The sum over a pair stands at both of its ends, but counts once.

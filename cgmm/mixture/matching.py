@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import logsumexp
 
 from cgmm.numerics import FloatArray, warn_caller
 
@@ -53,7 +52,7 @@ def maximise(
 
     def loss(eta: FloatArray) -> tuple[float, FloatArray]:
         log_weights = np.full(len(weights), -np.inf)
-        log_weights[alive] = eta - logsumexp(eta)
+        log_weights[alive] = eta - np.logaddexp.reduce(eta)
         log_z, counts = log_z_and_counts(log_weights)
         # [shental2003, eq. 11], in η = log π
         gradient = (counts[alive] - expected_counts[alive]) / total
@@ -67,7 +66,7 @@ def maximise(
         warn_caller(NO_MAXIMUM.format(n_components=len(weights)), RuntimeWarning)
     # The maximum may lie at π_k = 0 although C_k > 0, where relations leave no lower count. Zero
     # would forbid what they demand; the smallest number does not.
-    weights[alive] = np.maximum(np.exp(eta - logsumexp(eta)), np.finfo(float).tiny)
+    weights[alive] = np.maximum(np.exp(eta - np.logaddexp.reduce(eta)), np.finfo(float).tiny)
     return weights
 
 
