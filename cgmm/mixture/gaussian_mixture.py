@@ -103,8 +103,9 @@ class ConstrainedGaussianMixture(StepwiseMixture):
         ten seconds: how many blocks of points are done.
     n_jobs : int, default=None
         Threads that work on blocks of points, as scikit-learn counts jobs: None is 1, -1 all. The
-        fit is the same to the last bit. Linear algebra keeps to one thread a block, whatever the
-        environment says.
+        fit is the same to the last bit. Where points have few columns threads wait for each other:
+        the first iterations try, and the others take one if that is quicker. Linear algebra keeps
+        to one thread a block, whatever the environment says.
     store_responsibilities : bool, default=True
         Whether to keep ``responsibilities_``, the only thing of N times K numbers that a fit makes
         where points have no edges.

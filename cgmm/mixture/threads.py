@@ -4,6 +4,11 @@ numpy lets go of the interpreter in products and elementwise functions, so threa
 a block of their own keep as many cores busy. Whoever is free takes the next block, the thread that
 asked too: nothing is handed over but the results. (joblib's threads get a few blocks at a time, and
 whoever asks sleeps 10 ms between two looks for an answer: longer than an iteration may take.)
+
+Where a point is few numbers, threads meet at the interpreter more often than they work, and several
+are slower than one. So the first passes over the blocks try both, and the others go the quicker
+way: the answer is the same.
+
 Linear algebra must not start threads of its own meanwhile: blocks are too small for these to gain
 anything, and they cost processor time even where nobody else works.
 """
@@ -13,10 +18,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from functools import cache, partial
+from functools import cache
 from queue import Empty, SimpleQueue
 from threading import Lock
-from time import monotonic
+from time import monotonic, perf_counter
 from typing import Any
 
 from joblib import effective_n_jobs
@@ -26,6 +31,8 @@ from cgmm.numerics import cut
 
 # Blocks a thread before results are passed on: what waits for its turn takes memory.
 AHEAD = 32
+# Passes by turns with several threads and with one, before the quicker is kept.
+TRIALS = 6
 # Seconds without a word, where a fit is asked to say how far it is.
 SILENCE = 10.0
 
@@ -42,7 +49,7 @@ def workers(n_jobs: int | None) -> Iterator[Over]:
             yield map
             return
         with ThreadPoolExecutor(n_threads - 1) as others:
-            yield partial(_in_threads, others, n_threads - 1)
+            yield _Threads(others, n_threads - 1)
 
 
 def telling(over: Over) -> Over:
@@ -59,13 +66,29 @@ def telling(over: Over) -> Over:
     return tell
 
 
-def _in_threads(
-    pool: Executor, n_others: int, do: Callable[[Any], Any], places: Iterable[Any]
-) -> Iterator[Any]:
-    """As ``map``: this thread and others take blocks until none is left."""
-    places = list(places)
-    for part in cut(len(places), AHEAD * (n_others + 1)):
-        yield from _together(pool, n_others, do, places[part])
+class _Threads:
+    """As ``map``: this thread and others take blocks until none is left, if that is the quicker."""
+
+    def __init__(self, pool: Executor, n_others: int):
+        self.pool, self.n_others = pool, n_others
+        # Of so many blocks: what the first passes took, by turns with the others and alone.
+        self.seconds: dict[int, list[float]] = {}
+
+    def __call__(self, do: Callable[[Any], Any], places: Iterable[Any]) -> Iterator[Any]:
+        places, begun = list(places), perf_counter()
+        took = self.seconds.setdefault(len(places), [])
+        yield from map(do, places) if self._is_alone(took) else self._in_parts(do, places)
+        if len(took) < TRIALS:
+            took.append(perf_counter() - begun)
+
+    def _is_alone(self, took: list[float]) -> bool:
+        if len(took) < TRIALS:
+            return len(took) % 2 == 1
+        return min(took[1::2]) < min(took[::2])
+
+    def _in_parts(self, do: Callable[[Any], Any], places: list[Any]) -> Iterator[Any]:
+        for part in cut(len(places), AHEAD * (self.n_others + 1)):
+            yield from _together(self.pool, self.n_others, do, places[part])
 
 
 def _together(

@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from cgmm.mixture.threads import AHEAD, workers
+from cgmm.mixture import threads
+from cgmm.mixture.threads import AHEAD, TRIALS, workers
 
 N = 3 * AHEAD + 7
 
@@ -66,3 +67,33 @@ def test_after_an_interrupt_nobody_begins_another_block():
     with workers(3) as over, pytest.raises(KeyboardInterrupt):
         list(over(work, range(AHEAD)))
     assert len(begun) < 6
+
+
+@pytest.mark.parametrize(("together", "alone"), [(3.0, 2.0), (2.0, 3.0)])
+def test_after_some_trials_the_quicker_way_is_kept(monkeypatch, together, alone):
+    """By a clock that says how long each pass took: one of three threads, or one of this alone."""
+    now, here = 0.0, threading.get_ident()
+    monkeypatch.setattr(threads, "perf_counter", lambda: now)
+    barrier = threading.Barrier(3, timeout=20)
+
+    def who(place):
+        time.sleep(0.02)  # others would take a turn
+        return threading.get_ident()
+
+    def who_meets(place):
+        barrier.wait()
+        return threading.get_ident()
+
+    with workers(3) as over:
+        for trial in range(TRIALS):
+            passed = over(who if trial % 2 else who_meets, range(3))
+            seen = {next(passed)}
+            now += 9.0 if trial < 2 else alone if trial % 2 else together
+            seen |= set(passed)
+            assert (seen == {here}) == (trial % 2 == 1)
+        for _ in range(3):
+            seen = set(over(who if alone < together else who_meets, range(3)))
+            assert (seen == {here}) == (alone < together)
+        # Of so many blocks nothing is known yet.
+        barrier.reset()
+        assert len(set(over(who_meets, [*range(6)]))) == 3
