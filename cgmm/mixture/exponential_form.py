@@ -39,8 +39,8 @@ def natural_parameters(
 
     ``means`` are measured from where the data are, which lie within ``radii2`` of there.
     """
-    diagonal = whiteners.ndim == 2
-    if not is_worth_it(means.shape[1], diagonal):
+    n_dims, diagonal = means.shape[1], whiteners.ndim == 2
+    if not is_worth_it(n_dims, diagonal):
         return None
     with np.errstate(over="ignore"):  # infinitely far: no form
         squares, farthest = np.square(whiteners), radii2 + np.square(means)
@@ -51,15 +51,15 @@ def natural_parameters(
             reach = farthest.sum(axis=1) * np.einsum("kde->k", squares)
     if not reach.max() <= SAFE_RATIO:
         return None
-    natural = np.empty((len(means), size_of(means.shape[1], diagonal)))
-    linear, quadratic = natural[:, 1 : means.shape[1] + 1], natural[:, means.shape[1] + 1 :]
+    natural = np.empty((len(means), size_of(n_dims, diagonal)))
+    linear, quadratic = natural[:, 1 : n_dims + 1], natural[:, n_dims + 1 :]
     if diagonal:
         np.multiply(squares, means, out=linear)
         np.multiply(squares, -0.5, out=quadratic)
     else:
         precisions = whiteners.transpose(0, 2, 1) @ whiteners
         np.einsum("kde,ke->kd", precisions, means, out=linear)
-        rows, columns, factors = upper_half(means.shape[1])
+        rows, columns, factors = upper_half(n_dims)
         np.multiply(precisions[:, rows, columns], factors, out=quadratic)
     natural[:, 0] = constants - 0.5 * np.einsum("kd,kd->k", linear, means)
     return natural
