@@ -16,24 +16,43 @@ CORE := tests/network tests/inference tests/mixture tests/test_numerics.py tests
 UNIT := tests cgmm --ignore=tests/book --ignore=tests/tools --ignore=tests/assignments \
     --ignore=tests/test_typing.py
 
-.DEFAULT_GOAL := book
-.PHONY: help book check test test-all lint format lab notebooks slides pdf epub bench replicate assignments \
-    grade fuzz mutants coverage package lock clean
+RESOLUTION ?= lowest-direct
 
-help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+# The built pages, for what is made of them, and what they are built from.
+SITE := _build/html/.built
+SOURCES := _config.yml _toc.yml $(shell find book cgmm -type f -not -name '*.pyc')
+
+.DEFAULT_GOAL := book
+.PHONY: help book lab notebooks test check lint test-all editions bench fuzz mutants portable versions \
+    package lock
+
+help:
+	@awk -F ':.*## ' '/^##@/ { print substr($$0, 5) ":" } \
+	    /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+##@ To read the book, and to change it
 
 book: $(BOOK) ## build the book; a warning is an error
 	$(BIN)/jupyter-book build . --all -W -n --keep-going
+	@touch $(SITE)
 	@echo
 	@echo "The book is ready. Open this file in a browser:"
 	@echo "    $(CURDIR)/_build/html/index.html"
 
+lab: $(READY) ## open the chapters live in JupyterLab (LAB=--no-browser: its options)
+	-$(BIN)/jupyter trust book/*.ipynb
+	JUPYTER_CONFIG_PATH="$(CURDIR)/tools/lab" $(BIN)/jupyter lab --notebook-dir=book $(LAB)
+
+notebooks: $(READY) ## run and clean the chapters, write what is made from tables and assignments
+	$(BIN)/python tools/notebooks.py
+	$(BIN)/python tools/equations.py
+	$(BIN)/python tools/errata.py
+	$(BIN)/python tools/comparisons.py
+	$(BIN)/python tools/api.py
+	$(BIN)/python assignments/course.py release --out book/_static/assignments
+
 test: $(READY) ## package, doctests, each cell of each notebook, the pages in a browser
 	$(PYTEST) -m "not slow"
-
-test-all: $(READY) ## the same, and the tests that take long and have a quicker twin
-	$(PYTEST)
 
 check: lint ## while editing: lint, types, the core's tests, one chapter
 	$(PYTEST) -m "not slow" $(CORE)
@@ -43,65 +62,51 @@ lint: $(READY) ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(READY) ## mend what ruff can mend
-	$(BIN)/ruff check --fix .
-	$(BIN)/ruff format .
+##@ For maintainers
 
-lab: $(READY) ## open the chapters live in JupyterLab (LAB=--no-browser: its options)
-	-$(BIN)/jupyter trust book/*.ipynb
-	JUPYTER_CONFIG_PATH=$(CURDIR)/tools/lab $(BIN)/jupyter lab --notebook-dir=book $(LAB)
+test-all: $(READY) ## make test, and what takes long and has a quicker twin there
+	$(PYTEST)
 
-notebooks: $(READY) ## run and clean the chapters in place, write the pages made from tables
-	$(BIN)/python tools/notebooks.py
-	$(BIN)/python tools/equations.py
-	$(BIN)/python tools/errata.py
-	$(BIN)/python tools/comparisons.py
-	$(BIN)/python tools/api.py
+$(SITE): $(SOURCES)
+	$(MAKE) book
 
-slides: $(READY) ## slides for each chapter, HTML and PDF, in _build/slides (SLIDES=06_chunklet_em)
-	$(BIN)/python tools/slides.py $(SLIDES)
-
-pdf: $(READY) book ## the book as one PDF, _build/html/cgmm.pdf, and in the menu of each page
+editions: $(READY) $(SITE) ## PDF and EPUB of the book, in its pages' menu, and _build/slides of each chapter
 	$(BIN)/python tools/pdf.py
-
-epub: $(READY) book ## the same as an EPUB for readers, _build/html/cgmm.epub
 	$(BIN)/python tools/epub.py
+	$(BIN)/python tools/slides.py
 
 bench: $(READY) ## run the measurements in benchmarks/
 	set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done
 
-replicate: $(READY) ## rerun the experiments of the papers (REPLICATE=--quick)
-	$(BIN)/python -m cgmm.replicate --jobs 2 $(REPLICATE)
-
-assignments: $(READY) ## write the student versions of the graded assignments
-	$(BIN)/python assignments/course.py release --out book/_static/assignments
-
-grade: $(READY) ## grade what students handed in (SUBMISSIONS=folder SEED=word)
-	$(BIN)/python assignments/course.py grade "$(SUBMISSIONS)" $(if $(SEED),--seed "$(SEED)") $(GRADE)
-
-fuzz: $(READY) ## ten thousand random problems, all laws on new examples, data of extreme size
-	$(BIN)/python -m tools.fuzz $(FUZZ)
+fuzz: $(READY) ## all laws on new examples, ten thousand random problems, data of extreme size
 	CGMM_EXPLORE=1 $(BIN)/python -m pytest $(UNIT)
 	CGMM_SLOW=1 $(BIN)/python -m pytest tests/test_extremes.py
 
-mutants: $(READY) ## are the tests good enough? (MUTANTS="mixture --generated 50")
-	$(BIN)/python -m tools.mutants --jobs 2 $(MUTANTS)
-
-coverage: $(READY) ## name the branches of the package that no test takes
+mutants: $(READY) ## which branches does no test take, which mistakes does none notice? (MUTANTS=mixture)
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(UNIT)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --fail-under=99
+	$(BIN)/python -m tools.mutants --jobs 2 $(MUTANTS)
+
+portable: $(READY) ## quick tests and notebooks under other processors' kernels (PORTABLE=--other)
+	$(BIN)/python tools/portable.py $(PORTABLE)
+
+versions: $(READY) ## quick tests with the lowest versions allowed (RESOLUTION=highest: the newest)
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python _build/versions
+	$(BIN)/uv pip compile --quiet --python _build/versions --resolution $(RESOLUTION) \
+	    --extra tests pyproject.toml -o _build/versions.txt
+	$(BIN)/uv pip install --quiet --python _build/versions -r _build/versions.txt -e .
+	_build/versions/bin/python -m pytest @tests/all.args -m "not slow" $(UNIT)
 
 package: $(READY) ## build wheel and sdist as a release does, test them in an empty environment
 	$(BIN)/python tools/package.py
+	mkdir -p _build
+	git archive --output _build/cgmm-teachers.zip --prefix cgmm-teachers/ HEAD assignments LICENSE
 
 lock: $(READY) ## pin what pyproject.toml asks for in requirements.txt (LOCK=--upgrade: newest)
 	$(BIN)/uv pip compile --quiet pyproject.toml --extra tests --universal --python-version 3.11 \
 	    --annotation-style line --custom-compile-command "make lock" -o requirements.txt $(LOCK)
-
-clean: ## remove what was built (not the environment)
-	rm -rf _build build dist .pytest_cache .ruff_cache .hypothesis
 
 # Made anew whenever the pinned versions or the project's own metadata change.
 $(READY): $(BOOK)

@@ -1,248 +1,302 @@
-"""Where a submission runs: a process of its own, with nothing in reach, that is sure to end.
+"""Where a submission runs: out of reach of keys, marks, network and other submissions, or nowhere.
 
-:class:`Boxes` starts a helper that imports what notebooks import, once, and forks for each box. It
-never sees a check, a solution or another submission. A box is two processes. The student's code
-runs in the inner one: in namespaces of its own, where Linux lets us make them, without network,
-without other processes, and with no files but those of Python; everywhere with limits of memory,
-processor, processes and file sizes, in an empty folder and without environment. The outer one
-waits for it, or for the line to be cut, and ends everything that the code has started.
-
-    python box.py SOCKET    what :class:`Boxes` runs
+A box is shell.py in bubblewrap, in a container of podman or docker, or, for root alone, as a user
+of its own. Which of them this system lets us make is tried before anything is graded, with a cell
+that imports what notebooks import and looks for the keys; where none holds, nothing is graded.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib
-import json
+import functools
+import hashlib
+import itertools
 import os
-import resource
-import select
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import traceback
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from namespaces import (
-    HERE,
-    PARENT_DIES,
-    SUBREAPER,
-    can_be_kept_apart,
-    give_up_rights,
-    libc,
-    own_files,
-    own_namespaces,
-)  # fmt: skip
+import psutil
+from wire import Gone, Wire
 
-PACKAGES = ["cgmm", "cgmm.datasets", "cgmm.plot", "scipy.stats", "matplotlib.pyplot", "shell"]
-MEMORY = 3 * 2**30
+HERE = Path(__file__).resolve().parent
+INSIDE = ["shell.py", "wire.py", "replies.py"]
+MEMORY = 3 * 2**30  # of all processes of a box together
 PROCESSES = 64
-NAMESPACES = "own files, processes and network"
-LIMITS = "limits only: it could read files here, use the network and end processes"
+START = 120  # seconds that a box may take to start, on a busy machine
+HOME = "/home/student"
+PYTHON = os.path.realpath(sys.executable)  # what a virtual environment points to
+SETTINGS = {
+    "PATH": os.defpath, "LANG": "C.UTF-8", "MPLBACKEND": "agg", "LOKY_MAX_CPU_COUNT": "2",
+    "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
+}  # fmt: skip
+ADVICE = """no box for other people's code could be made, and without one it could read the keys:
+{tried}
+Nothing has been graded. Install one of these and grade again:
+    Ubuntu 24.04 or newer    sudo apt install podman
+    Debian, other Linux      sudo apt install bubblewrap (or dnf, pacman, zypper)
+    macOS                    brew install podman && podman machine init --now
+    Windows                  wsl --install, then in Ubuntu as above"""
+LOOK = """
+import os
+import matplotlib.pyplot, scipy.stats, sklearn.cluster, cgmm
+seen = [path for path in {paths!r} if os.access(path, os.R_OK)]
+"""
 
-# ------------------------------------------------------------------------------- teacher
+
+class BoxError(Exception):
+    """A box does not do what it should: nobody's fault who handed in."""
 
 
 class Boxes:
-    """The helper; use it in a ``with`` statement, and :meth:`new` for each box."""
+    """Makes boxes of one ``kind``; ``hide`` are folders that nobody may read from inside."""
 
-    def __init__(self, hide: Iterable[Path] = (), *, namespaces: bool = True):
-        self.order = {"hide": [str(path) for path in (HERE, *hide)], "namespaces": namespaces}
-
-    def __enter__(self) -> Boxes:
-        self.line, other = socket.socketpair()
-        environment = {"PATH": os.defpath, "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
-        environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-        self.helper = subprocess.Popen(
-            [sys.executable, str(Path(__file__).resolve()), str(other.fileno())],
-            pass_fds=[other.fileno()], stdin=subprocess.DEVNULL, env=environment, cwd="/",
-            start_new_session=True,
-        )  # fmt: skip
-        other.close()
-        if not self.line.recv(1):
-            raise RuntimeError("the helper that starts boxes has ended; its error stands above.")
-        return self
-
-    def __exit__(self, *problem) -> None:
-        self.line.close()
-        self.helper.wait()
+    def __init__(self, kind: str, hide: Iterable[Path | str] = ()):
+        self.kind, self.hide = kind, [str(HERE), *map(str, hide)]
 
     def new(self) -> Box:
         """Start a box."""
-        (line, inner), (life, outer) = socket.socketpair(), socket.socketpair()
-        text = json.dumps(self.order).encode()
-        socket.send_fds(self.line, [text], [inner.fileno(), outer.fileno()])
-        inner.close()
-        outer.close()
-        return Box(line, life)
+        return Box(self.kind, self.hide)
+
+    def attempt(self) -> str:
+        """Try a box; say what is wrong with it, or nothing."""
+        if self.kind != "user" and not shutil.which(self.kind):
+            return "is not installed"
+        try:
+            box = self.new()
+        except (BoxError, OSError, subprocess.SubprocessError) as error:
+            return f"does not work: {error}"
+        try:
+            told = box.wire.ask(do="run", source=LOOK.format(paths=self._out_of_reach()))
+            seen = box.wire.decode(box.wire.ask(do="get", names=["seen"])["found"].get("seen"))
+        except (Gone, KeyError) as error:
+            return f"does not work: {error}"
+        finally:
+            box.end()
+        if seen is None:
+            return f"does not work: {told.get('says')}"
+        return f"does not keep apart: {seen[0]} can be read" if seen else ""
+
+    def _out_of_reach(self) -> list[str]:
+        """Keys and submissions."""
+        handed_in = (itertools.islice(Path(one).rglob("*.ipynb"), 9) for one in self.hide)
+        files = itertools.chain(HERE.glob("source/*/*.ipynb"), *handed_in)
+        return [str(path) for path in files]
+
+
+def best(hide: Iterable[Path | str] = (), kinds: Iterable[str] | None = None) -> Boxes:
+    """The first kind of box that works here and keeps apart; if there is none, say what to do."""
+    tried = []
+    for kind in kinds or COMMANDS:
+        boxes = Boxes(kind, hide)
+        wrong = boxes.attempt()
+        if not wrong:
+            return boxes
+        tried.append(f"    {kind} {wrong}")
+    raise ValueError(ADVICE.format(tried="\n".join(tried)))
 
 
 class Box:
-    """A running box: the ``line`` to the student's process, and what it is kept apart by."""
+    """A running box, and the ``wire`` to it."""
 
-    def __init__(self, line: socket.socket, life: socket.socket):
-        self.line, self.life = line, life
-        self.kept_apart = life.recv(200).decode() or LIMITS
-
-    def lives(self) -> bool:
-        """Whether the outer process still watches."""
-        try:
-            self.life.send(b"?")
-            return self.life.recv(1) == b"!"
-        except OSError:
-            return False
+    def __init__(self, kind: str, hide: list[str]):
+        self.kind, self.place = kind, tempfile.TemporaryDirectory(prefix="box-")
+        command, options = COMMANDS[kind](self.place.name, hide)
+        self.name = options.pop("name", None)
+        self.user = options.get("user")
+        with tempfile.TemporaryFile() as said:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said,
+                start_new_session=True, bufsize=0, **options,
+            )  # fmt: skip
+            self.wire = Wire(self.process.stdout.fileno(), self.process.stdin.fileno(),
+                             trusts=False)  # fmt: skip
+            self.ended = threading.Event()
+            timer = threading.Timer(START, self._kill)
+            timer.start()
+            try:
+                self.wire.ask(do="ready")
+            except Gone:
+                self.end()
+                said.seek(0)
+                last = said.read().decode(errors="replace").strip().rpartition("\n")[2]
+                raise BoxError(f"a box of {kind} does not start: {last[-300:]}") from None
+            finally:
+                timer.cancel()
+        if self.name is None:  # engines limit containers themselves
+            threading.Thread(target=self._watch, daemon=True).start()
 
     def end(self) -> None:
         """End it, with everything that it has started, and wait until this is done."""
-        self.line.close()
+        self.ended.set()
+        self._kill()
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+        self.place.cleanup()
+
+    def _family(self) -> Iterator[psutil.Process]:
+        """The processes inside; those of bubblewrap end with it."""
+        if self.user is not None:
+            yield from (one for one in psutil.process_iter() if _owner(one) == self.user)
+        else:
+            with contextlib.suppress(psutil.Error):
+                yield from psutil.Process(self.process.pid).children(recursive=True)
+
+    def _kill(self) -> None:
+        if self.name:
+            subprocess.run([self.kind, "kill", self.name], capture_output=True, check=False)
         with contextlib.suppress(OSError):
-            self.life.shutdown(socket.SHUT_WR)
-            self.life.settimeout(20)
-            while self.life.recv(1):
-                pass
-        self.life.close()
+            self.process.kill()
+        if self.user is not None:
+            while left := list(self._family()):
+                for one in left:
+                    with contextlib.suppress(psutil.Error):
+                        one.kill()
+
+    def _watch(self) -> None:
+        """Kill everything if there is too much of it."""
+        while not self.ended.wait(0.2):
+            family = list(self._family())
+            if len(family) > PROCESSES or sum(map(_memory, family)) > MEMORY:
+                return self._kill()
 
 
-# -------------------------------------------------------------------------------- helper
+def _owner(process: psutil.Process) -> int | None:
+    with contextlib.suppress(psutil.Error):
+        return process.uids().real
+    return None
 
 
-def serve(control: socket.socket) -> None:
-    """Import the packages, then fork for each order that comes in."""
-    apart = can_be_kept_apart()
-    for package in PACKAGES:
-        importlib.import_module(package)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    control.send(b"r")
-    while True:
-        order, files, _, _ = socket.recv_fds(control, 2**16, 2)
-        if not order:
-            return
-        if not os.fork():
-            control.close()
-            line, life = (socket.socket(fileno=file) for file in files)
-            wanted = json.loads(order)
-            try:
-                outer(line, life, wanted["hide"], apart and wanted["namespaces"])
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                os._exit(0)
-        for file in files:
-            os.close(file)
+def _memory(process: psutil.Process) -> int:
+    """What a process has for itself, and its part of what it shares."""
+    with contextlib.suppress(psutil.Error, OSError):
+        return process.memory_full_info().pss
+    return 0
 
 
-def outer(line: socket.socket, life: socket.socket, hide: list[str], apart: bool) -> None:
-    """Start the inner process, wait for its end or for that of the teacher, and clean up."""
-    os.setsid()
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    place = tempfile.mkdtemp(prefix="box-")
-    life.send((NAMESPACES if apart else LIMITS).encode())
-    if apart:
-        own_namespaces()
-    elif sys.platform == "linux":
-        libc().prctl(SUBREAPER, 1, 0, 0, 0)
-    child = os.fork()
-    if not child:
-        life.close()
-        try:
-            inner(line, place, hide, apart)
-        except BaseException:  # no student's doing: those are answered
-            traceback.print_exc()
-        finally:
-            os._exit(1)
-    line.close()
-    try:
-        while not os.waitpid(child, os.WNOHANG)[0]:
-            if select.select([life], [], [], 0.05)[0]:
-                if not life.recv(1):
-                    break
-                life.send(b"!")
-    finally:
-        end_all(child)
-        shutil.rmtree(place, ignore_errors=True)
+# ------------------------------------------------------------------------------ commands
 
 
-def end_all(child: int) -> None:
-    """Kill the inner process, its group, and whatever of its descendants is left to us."""
-    for kill in (os.killpg, os.kill):
-        with contextlib.suppress(OSError):
-            kill(child, signal.SIGKILL)
-    with contextlib.suppress(ChildProcessError):
-        while True:  # orphans become our children one generation at a time
-            for orphan in _children():
-                with contextlib.suppress(OSError):
-                    os.kill(orphan, signal.SIGKILL)
-            os.waitpid(-1, 0)
+def bubblewrap(place: str, hide: list[str]) -> tuple[list[str], dict]:
+    """Python and its packages to be read, an empty folder, nothing else. The shell is the first
+    process, which those below it cannot kill."""
+    command = ["bwrap", "--unshare-all", "--as-pid-1", "--die-with-parent", "--new-session",
+               "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]  # fmt: skip
+    for path in ("/dev/shm", "/tmp", HOME):
+        command += ["--size", str(2**28), "--tmpfs", path]
+    for path in needed():
+        command += ["--ro-bind", path, path]
+    for path in hide:
+        if any(Path(path).is_relative_to(shown) for shown in needed()):
+            command += ["--tmpfs", path]
+    for file in INSIDE:
+        command += ["--ro-bind", str(HERE / file), f"/box/{file}"]
+    inside = _environment(HOME) | {"PYTHONPATH": os.pathsep.join(["/box", *_python_path()])}
+    return [*command, "--chdir", HOME, "--", PYTHON, "/box/shell.py"], {"env": inside}
 
 
-def _children() -> list[int]:
-    with contextlib.suppress(OSError):
-        here = os.getpid()
-        return [int(n) for n in Path(f"/proc/{here}/task/{here}/children").read_text().split()]
-    return []
+def needed() -> list[str]:
+    """What Python and its packages need of the system's files, but nothing of this project."""
+    import cgmm
+
+    paths = ["/usr", "/bin", "/lib", "/lib64", "/lib32", "/etc/ld.so.cache", "/etc/fonts",
+             "/etc/alternatives"]  # fmt: skip
+    python = [sys.prefix, sys.base_prefix, *_python_path(), Path(cgmm.__file__).parent]
+    paths += [path for one in python for path in (str(one), os.path.realpath(one))]
+    return [path for path in dict.fromkeys(paths) if os.path.exists(path)
+            and not HERE.is_relative_to(path) and not Path(path).is_relative_to(HERE)]  # fmt: skip
 
 
-def inner(line: socket.socket, place: str, hide: list[str], apart: bool) -> None:
-    """Shut the box, then do what the line asks for."""
-    die_with_parent()
-    home = place
-    if apart:
-        own_files(place, hide)
-        home = "/home/student"
-    os.setsid()
-    os.chdir(home)
-    kept = os.dup2(line.detach(), 3)
-    os.closerange(4, 4096)
-    os.environ.clear()
-    os.environ.update(
-        PATH=os.defpath, HOME=home, TMPDIR=home, IPYTHONDIR=home, MPLCONFIGDIR=home,
-        OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MPLBACKEND="agg", LANG="C.UTF-8",
-    )  # fmt: skip
-    tempfile.tempdir = None
-    limit()
-    if apart:
-        give_up_rights()
-    from shell import Shell
+def _python_path() -> list[str]:
+    """Where Python finds packages, and cgmm, which an editable installation keeps elsewhere."""
+    import cgmm
 
-    shell = Shell(socket.socket(fileno=kept))
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for file in (0, 1, 2):
-        os.dup2(nothing, file)
-    shell.serve()
+    paths = dict.fromkeys([*sys.path, str(Path(cgmm.__file__).parents[1])])
+    return [path for path in paths if path and not Path(path).is_relative_to(HERE)]
+
+
+def _environment(home: str) -> dict[str, str]:
+    return SETTINGS | {"HOME": home, "TMPDIR": home, "IPYTHONDIR": home, "MPLCONFIGDIR": home}
+
+
+numbers = itertools.count(os.getpid() % 10_000 * 1000)
+
+
+def other_user(place: str, hide: list[str]) -> tuple[list[str], dict]:
+    """For root, in a container of somebody else's: a user who owns nothing else."""
+    if sys.platform != "linux" or os.getuid() != 0:
+        raise BoxError("only root can start processes of another user")
+    user = 100_000 + next(numbers)
+    for file in INSIDE:
+        shutil.copy(HERE / file, place)
+    home = Path(place, "home")
+    home.mkdir()
+    os.chmod(place, 0o755)
+    os.chown(home, user, user)
+    inside = _environment(str(home)) | {"PYTHONPATH": os.pathsep.join(_python_path())}
+    return [PYTHON, f"{place}/shell.py"], {
+        "env": inside, "cwd": home, "user": user, "group": user, "extra_groups": [],
+    }  # fmt: skip
+
+
+def container(engine: str, place: str, hide: list[str]) -> tuple[list[str], dict]:
+    """A container without network that holds Python, the pinned packages and cgmm."""
+    name = Path(place).name
+    command = [
+        engine, "run", "--rm", "--interactive", "--name", name, "--network", "none",
+        "--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
+        "--memory", str(MEMORY), "--memory-swap", str(MEMORY), "--pids-limit", str(PROCESSES),
+        "--tmpfs", "/tmp:size=256m,mode=1777", "--tmpfs", f"{HOME}:size=256m,mode=1777",
+        "--user", "1000:1000", "--workdir", HOME,
+    ]  # fmt: skip
+    for key, value in (_environment(HOME) | {"PATH": "/usr/local/bin:/usr/bin:/bin"}).items():
+        command += ["--env", f"{key}={value}"]
+    return [*command, image(engine), "python", "/box/shell.py"], {"name": name}
+
+
+@functools.cache
+def image(engine: str) -> str:
+    """The name of the image of a container; it is built where it is not there yet."""
+    project = HERE.parent
+    dockerfile = (HERE / "Dockerfile").read_bytes()
+    files = [project / name for name in ("pyproject.toml", "README.md", "LICENSE",
+             "requirements.txt")]  # fmt: skip
+    files += [path for path in sorted((project / "cgmm").rglob("*"))
+              if path.is_file() and "__pycache__" not in path.parts]  # fmt: skip
+    digest = hashlib.sha256(dockerfile)
+    with tempfile.TemporaryDirectory() as scratch:
+        for path in [*files, *(HERE / name for name in INSIDE)]:
+            inside = path.relative_to(project) if path in files else Path("box", path.name)
+            digest.update(str(inside).encode() + path.read_bytes())
+            target = Path(scratch) / inside
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+        name = f"localhost/cgmm-box:{digest.hexdigest()[:16]}"
+        known = subprocess.run([engine, "image", "inspect", name], capture_output=True, check=False)
+        if known.returncode:
+            print(f"{engine} builds the image of the boxes; this is done once", file=sys.stderr)
+            subprocess.run([engine, "build", "--tag", name, "--file", "-", scratch], check=True,
+                           input=dockerfile, stdout=sys.stderr)  # fmt: skip
+    return name
+
+
+COMMANDS = {
+    "bwrap": bubblewrap,
+    "podman": functools.partial(container, "podman"),
+    "docker": functools.partial(container, "docker"),
+    "user": other_user,
+}
 
 
 def die_with_parent() -> None:
     """Let the system end this process when the one that started it ends."""
     if sys.platform == "linux":
-        libc().prctl(PARENT_DIES, signal.SIGKILL, 0, 0, 0)
+        import ctypes
 
-
-def limit() -> None:
-    """Set limits that hold for the process and whatever it starts."""
-    limits = {
-        "RLIMIT_AS": MEMORY, "RLIMIT_CPU": 600, "RLIMIT_CORE": 0, "RLIMIT_FSIZE": 64 * 2**20,
-        "RLIMIT_NOFILE": 256, "RLIMIT_NPROC": _tasks() + PROCESSES,
-    }  # fmt: skip
-    for name, most in limits.items():
-        with contextlib.suppress(ValueError, OSError, AttributeError):
-            resource.setrlimit(getattr(resource, name), (most, most))
-
-
-def _tasks() -> int:
-    """How many threads this user runs already, whom the limit counts too."""
-    found = 0
-    with contextlib.suppress(OSError):
-        for folder in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                if folder.stat().st_uid == os.getuid():
-                    found += len(os.listdir(folder / "task"))
-    return found
-
-
-if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])))
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG

@@ -3,74 +3,126 @@
 Any of these below one folder:
 
     ada/02_em.ipynb    ada/02_em/02_em.ipynb
-    lovelaceada_123_456_02_em.ipynb          Canvas: all in one folder, with LATE after the name
-    Ada Lovelace_123_assignsubmission_file/02_em.ipynb      Moodle (a final _ is dropped)
+    lovelaceada_123_456_02_em.ipynb    lovelaceada_LATE_123_456_02_em.ipynb    Canvas
+    anon_aB3xZ_456_02_em.ipynb         Canvas, anonymous
+    Ada Lovelace_123_assignsubmission_file/02_em.ipynb    Moodle (also with a _ at the end)
+    Ada Lovelace_123_assignsubmission_file_02_em.ipynb    Moodle, without folders
 
-each also as ``02_em (1).ipynb``, ``02_em-1.ipynb`` or ``02_em copy.ipynb``.
+each also as ``02_em (1).ipynb``, ``02_em-1.ipynb`` or ``02_em copy.ipynb``, or under another name:
+then the notebook is known by its first cell. A student is a name with the platform's number.
 """
 
 from __future__ import annotations
 
+import functools
+import json
 import re
 from pathlib import Path
+from typing import NamedTuple
 
-from sources import names
+from sources import names, released
 
-CANVAS = re.compile(r"(?P<student>.+?)_(?:LATE_)?(?P<number>\d+)_\d+_(?P<file>.+)", re.IGNORECASE)
-MOODLE = re.compile(r"(?P<student>.+)_\d+_assignsubmission_file_?")
+CANVAS = re.compile(
+    r"(?:(?P<name>.+?)_)??(?P<late>LATE_)?(?P<number>\d+|anon_[^_]+)_(?P<upload>\d+)_(?P<file>.+)"
+)
+MOODLE = re.compile(r"(?P<name>.+)_(?P<number>\d+)_assignsubmission_file(?:$|_$|_(?P<file>.+))")
 NBGRADERS = ("timestamp.txt", "submission_secret.txt")  # what its collect puts beside a notebook
 COPY = re.compile(r"(?:[ _-]*\(\d+\)|-\d+|[ _-]copy)+$", re.IGNORECASE)
+LARGEST = 20 * 2**20  # bytes of a notebook
 
 
-def find_submissions(folder: Path) -> tuple[dict[tuple[str, str], Path], list[str]]:
-    """Find the notebooks of a folder that are submissions; say what else there is, and why."""
+class Found(NamedTuple):
+    """What a path says: who, the file's own name, whose platform, and whether it came late."""
+
+    student: str
+    file: str
+    platform: str = ""
+    late: bool = False
+
+
+def find_submissions(folder: Path) -> tuple[dict[tuple[str, str], Path], list[str], list[dict]]:
+    """Find notebooks that are submissions; remarks; and a row for each file that is none."""
     if not folder.is_dir():
         raise ValueError(f"there is no folder {folder}.")
     found: dict[tuple[str, str], list[Path]] = {}
-    remarks = []
+    others = []
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
-        if not path.is_file() or path.is_symlink() or any(part.startswith(".") for part in parts):
+        if any(part.startswith((".", "__MACOSX")) for part in parts) or path.name in NBGRADERS:
             continue
-        if path.name in NBGRADERS:
-            continue
-        key = _who_and_what(parts)
-        if key is None:
-            remarks.append(f"ignored, since no assignment has this name: {path}")
-        else:
-            found.setdefault(key, []).append(path)
+        if path.is_symlink() or path.is_file():
+            who = read_path(parts)
+            name = None if path.is_symlink() else _assignment(who.file, path, parts)
+            if name is None:
+                why = (
+                    "is a link" if path.is_symlink() else "no assignment has its name or first cell"
+                )
+                others.append({"student": who.student, "file": str(path),
+                               "state": f"not recognised: {why}"})  # fmt: skip
+            else:
+                found.setdefault((who.student, name), []).append(path)
     if not found:
         raise ValueError(f"{folder} holds no student/assignment.ipynb with a known name.")
+    remarks = []
     for (student, name), paths in found.items():
-        if len(paths) > 1:
-            newest = max(paths, key=lambda path: path.stat().st_mtime)
-            others = ", ".join(str(path) for path in paths if path != newest)
+        newest = max(paths, key=_age)
+        left = ", ".join(str(path) for path in paths if path != newest)
+        if left:
             remarks.append(
-                f"{student} handed in {name} more than once: graded {newest}, not {others}"
+                f"{student} handed in {name} more than once: graded {newest}, not {left}"
             )
-            paths[:] = [newest]
-    return {key: paths[0] for key, paths in found.items()}, remarks
+        paths[:] = [newest]
+    return {key: paths[0] for key, paths in found.items()}, remarks, others
 
 
-def _who_and_what(parts: tuple[str, ...]) -> tuple[str, str] | None:
-    """The student and the assignment that a path below the folder tells of."""
-    *folders, file = parts
-    if not file.endswith(".ipynb"):
+def read_path(parts: tuple[str, ...]) -> Found:
+    """What the names of a file and its folders tell."""
+    for part in (*parts[:-1], Path(parts[-1]).stem):
+        match = MOODLE.fullmatch(part)
+        if match:
+            return Found(
+                f"{match['name']}_{match['number']}", match["file"] or Path(parts[-1]).stem
+            )
+    match = CANVAS.fullmatch(Path(parts[-1]).stem)
+    if match and len(parts) == 1:
+        student = "_".join(filter(None, (match["name"], match["number"])))
+        return Found(student, match["file"], "canvas", bool(match["late"]))
+    return Found(parts[0] if len(parts) > 1 else "", Path(parts[-1]).stem)
+
+
+def told_by(path: Path) -> Found:
+    """The same of a path of which we do not know in which folder everything lies."""
+    found = read_path((path.name,))
+    return found if found.platform else read_path(path.parts[-2:])
+
+
+def _age(path: Path) -> tuple[int, float]:
+    """Canvas counts its uploads; elsewhere the date of the file is all there is."""
+    match = CANVAS.fullmatch(path.stem)
+    return int(match["upload"]) if match else 0, path.stat().st_mtime
+
+
+def _assignment(stem: str, path: Path, parts: tuple[str, ...]) -> str | None:
+    """The assignment that a notebook is of, by its name or else by what it begins with."""
+    known = [name for name in (stem, COPY.sub("", stem)) if name in names()]
+    if path.suffix != ".ipynb" or not read_path(parts).student:
         return None
-    stem = file.removesuffix(".ipynb")
-    if not folders:
-        match = CANVAS.fullmatch(stem)
-        name = _assignment(match["file"]) if match else None
-        return (f"{match['student']}_{match['number']}", name) if name else None
-    name, student = _assignment(stem), folders[0]
-    if name is None or folders[1:] not in ([], [name]):
+    if known:
+        return known[0]
+    try:
+        if path.stat().st_size > LARGEST:
+            return None
+        cells = json.loads(path.read_bytes())["cells"]
+        sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
-    match = MOODLE.fullmatch(student)
-    return (match["student"] if match else student), name
+    return next((_titles()[line] for line in map(_first_line, sources) if line in _titles()), None)
 
 
-def _assignment(stem: str) -> str | None:
-    for name in (stem, COPY.sub("", stem)):
-        if name in names():
-            return name
-    return None
+@functools.cache
+def _titles() -> dict[str, str]:
+    return {_first_line(released(name).cells[0].source): name for name in names()}
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]

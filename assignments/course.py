@@ -5,7 +5,7 @@
     python course.py grade SUBMISSIONS [--seed WORD] [--out DIR] [--due DATE] [--late PRICE]
         examine what is new or changed below SUBMISSIONS; write tables and feedback
     python course.py mark [SHEET ...] [--out DIR]
-        enter the points of open questions; nothing is run
+        enter points: of answers, of checks that you judge otherwise; nothing is run
     python course.py try [NAME ...] [--seed WORD]
         grade the right solution and every named mistake, and print which check caught what
     python course.py exam [QUESTION ...] [--out DIR]
@@ -23,15 +23,22 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from pathlib import Path
 
 import papers
-from box import NAMESPACES
 from collect import find_submissions
 from examine import Row
-from grading import by_student, cores, enter_marks, grade, write_reports
-from marks import Problem
+from grading import (
+    by_student,
+    cores,
+    enter_marks,
+    grade,
+    remember_unrecognised,
+    write_reports,
+)  # fmt: skip
+from marks import SHEETS, Problem
 from sources import names, student_versions, word_for
 from tables import set_policy
 from trial import faults, report, try_out
@@ -63,13 +70,14 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--out", type=Path, default=Path("graded"), help="default: graded")
     grade.add_argument("--timeout", type=float, help="seconds a cell may run (default: 30)")
     grade.add_argument("--jobs", type=int, default=cores(), help="default: all processors")
+    grade.add_argument("--students", type=Path, metavar="FILE", help="as released with")
     grade.add_argument("--again", action="store_true", help="also what has not changed")
     grade.add_argument("--due", metavar="DATE", help="of these assignments: 2026-11-05T18:00")
     grade.add_argument("--late", metavar="PRICE", help='"10 %% a day" or "2 points a day"')
     grade.set_defaults(run=_grade)
     mark = commands.add_parser("mark", help="enter the points of open questions")
     mark.add_argument("sheets", nargs="*", type=Path, metavar="SHEET",
-                      help="default: DIR/open_questions.csv")  # fmt: skip
+                      help="default: open_questions.csv and overrides.csv in DIR")  # fmt: skip
     mark.add_argument("--out", type=Path, default=Path("graded"), help="default: graded")
     mark.set_defaults(run=_mark)
     attempt = commands.add_parser("try", help="grade the right solution and the named mistakes")
@@ -96,9 +104,8 @@ def _parser() -> argparse.ArgumentParser:
 def _release(options: argparse.Namespace) -> int:
     copies = {options.out: options.seed}
     if options.students:
-        lines = options.students.read_text(encoding="utf-8-sig").splitlines()
-        students = [line.strip() for line in lines if line.strip()]
-        copies = {options.out / who: word_for(options.seed, who) for who in students}
+        people = _people(options.students)
+        copies = {options.out / who: word_for(options.seed, who) for who in people}
     for folder, seed in copies.items():
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in student_versions(options.names or names(), seed).items():
@@ -107,36 +114,46 @@ def _release(options: argparse.Namespace) -> int:
     return 0
 
 
+def _people(file: Path | None) -> list[str]:
+    """The names in a file, a line each; each will be the name of a folder."""
+    lines = file.read_text(encoding="utf-8-sig").splitlines() if file else []
+    people = [line.strip() for line in lines if line.strip()]
+    for one in people:
+        if re.search(r"[/\\:\0]", one) or one.startswith("."):
+            raise ValueError(f"{file} has the name {one!r}, which cannot be that of a folder.")
+    return people
+
+
 def _grade(options: argparse.Namespace) -> int:
-    submissions, remarks = find_submissions(options.submissions)
+    submissions, remarks, others = find_submissions(options.submissions)
     out = options.out
     # What a teacher has written so far is entered before anything is written anew.
-    sheets = [sheet for sheet in [out / "open_questions.csv"] if sheet.exists()]
-    changes, problems = enter_marks(out, sheets)
+    changes, problems = enter_marks(out, _sheets(out))
     set_policy(out, sorted({name for _, name in submissions}), options.due, options.late)
     graded = grade(
         submissions, out, seed=options.seed, timeout=options.timeout, jobs=options.jobs,
-        again=options.again, say=lambda line: print(line, file=sys.stderr, flush=True),
+        again=options.again, students=_people(options.students),
+        say=lambda line: print(line, file=sys.stderr, flush=True),
     )  # fmt: skip
+    remember_unrecognised(out, others)
     everything = write_reports(out, problems)
     new = {(result["student"], result["assignment"]) for result in graded}
     rows = [row for row in everything if row[:2] in new]
     print(table(rows))
-    print("\n".join([*remarks, *_isolation(graded)]))
+    print("\n".join([*remarks, *(f"{line['state']}: {line['file']}" for line in others)]))
     print(f"\n{out / 'totals.csv'}, {out / 'submissions.csv'}, {out / 'feedback'}")
     if any(row.state == "awaits manual grading" for row in rows):
-        print(f"Fill in points in {out / 'open_questions.csv'}, then: course.py mark --out {out}")
+        print(f"Read and mark answers in {out / 'answers.html'} or {out / SHEETS[0]}, then: "
+              f"course.py mark --out {out}")  # fmt: skip
     return _said(changes, problems, out)
 
 
-def _isolation(graded: list[dict]) -> list[str]:
-    """Say once what the submissions were kept apart by, where this is not all there is."""
-    kinds = sorted({result["kept_apart"] for result in graded} - {"", NAMESPACES})
-    return [f"Kept apart by {kind}. Grade strangers in a container." for kind in kinds]
+def _sheets(out: Path) -> list[Path]:
+    return [out / name for name in SHEETS if (out / name).exists()]
 
 
 def _mark(options: argparse.Namespace) -> int:
-    sheets = options.sheets or [options.out / "open_questions.csv"]
+    sheets = options.sheets or _sheets(options.out) or [options.out / SHEETS[0]]
     for sheet in sheets:
         if not sheet.is_file():
             raise ValueError(f"there is no sheet {sheet}.")

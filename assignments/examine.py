@@ -2,36 +2,49 @@
 
 A check is the teacher's code in the teacher's process, with the teacher's numpy. What it knows of
 the student are values and functions that were sent for by name, see wire.py. So nothing that the
-student's code does to its own process can make a check pass, and none of it sees a check. A cell
-that does not end, or ends its process, costs its own task: another box replays the other cells.
+student's code does to its own process can make a check pass, and none of it sees a check. The cells
+run twice: alone, which is what feedback shows, then with the checks, whose hidden data so have no
+way back to the student. A cell that does not end, or ends its process, costs its own task: another
+box replays the other cells.
 """
 
 from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import io
+import re
 import signal
 import time
+import traceback
 import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from box import Boxes
+from box import START, Boxes
+from forms import Forms
 from nbformat import NotebookNode
 from nbgrader.utils import is_grade, is_solution
 from replies import imports_of
-from sources import grade_id, released, source
-from wire import Gone, Wire
+from sources import STUB, grade_id, released, source
+from wire import Gone
 
-# A submission may take so many times what one cell may take.
+# All cells together may take so many times what one cell may take, and all checks as much again.
 PATIENCE = 6
+RESTARTS = 12
+# Of a check about a function that has not come to its end in another check.
+IMPATIENCE = 10
 
 TOO_LONG = "TimeoutError: not done after {:g} seconds; is there a loop that does not end?"
+ALL_USED = "TimeoutError: the time of the whole notebook is used up; which cells take so long?"
 ENDED = (
     "RuntimeError: your code ended Python itself, by quit(), exit() or by taking too much memory; "
     "take that out, then restart and run all cells before you hand in"
 )
+IN_PLACE = "# Functions may change what they are given here."  # a line of a check
+UNSEEN = "(on data of a hidden check, of which nothing is shown)"
+LONGEST = 40  # letters of an array in the message of a hidden check
 
 
 class TimeUp(BaseException):
@@ -110,105 +123,174 @@ class _Examination:
         self.shown = {grade_id(cell): cell.source for cell in released(name, seed).cells}
         self.given = {grade_id(cell): cell.source for cell in ours if _is_given(cell)}
         self.extras = {cell.source for cell in released(name, seed).cells if not grade_id(cell)}
-        self.wanted = set().union(*(_bound(cell.source) for cell in ours if is_solution(cell)))
+        self.known = known_forms(name, seed)
         self.outputs: dict[int, dict] = {}
         self.heard: dict[str, str] = {}
         self.broken: set[int] = set()
+        self.slow: set[str] = set()
+        self.restarts = 0
 
     def result(self, student: str) -> Examined:
-        """Go through the notebook from top to bottom."""
+        """Go through the notebook from top to bottom, without the checks and with them."""
         for text in self.checks.values():  # the first import takes seconds, which are not theirs
             exec(imports_of(text), {})
-        self.until = time.monotonic() + PATIENCE * self.timeout
         self.teacher: dict = {"__name__": "__main__"}
         for text in self.given.values():
             error_of(text, self.teacher)
-        self._open(0)
-        answers = {}
+        self.box = self.boxes.new()
         try:
-            for place, cell in enumerate(self.cells):
-                task = grade_id(cell)
-                if cell.cell_type != "code":
-                    answers[task] = cell.source
-                elif task in self.checks:
-                    self._check(place, task)
-                else:
-                    self._run(place, cell)
+            self.until = time.monotonic() + PATIENCE * self.timeout
+            for place in self._code():
+                self._run(place)
+            self._another()
+            self.until = time.monotonic() + PATIENCE * self.timeout
+            for place in self._code():
+                self._check(place)
         finally:
             self.box.end()
+        answers = {grade_id(cell): cell.source for cell in self.cells if cell.cell_type != "code"}
         rows = rows_of(student, self.name, self.heard, answers, self.seed)
-        return Examined(rows, self.outputs, self.box.kept_apart)
+        return Examined(rows, self.outputs, self.box.kind)
 
-    def _open(self, place: int) -> None:
-        """Start a box, and run in it what stands before a place and did not break one."""
-        self.box = self.boxes.new()
-        self.wire = Wire(self.box.line, trusts=False)
-        for before, cell in enumerate(self.cells[:place]):
-            if cell.cell_type == "code" and before not in self.broken:
-                with contextlib.suppress(Gone, TimeUp), _at_most(self._seconds()):
-                    self._ask(cell)
+    def _code(self) -> list[int]:
+        return [place for place, cell in enumerate(self.cells) if cell.cell_type == "code"]
 
-    def _ask(self, cell: NotebookNode) -> dict:
-        task = grade_id(cell)
+    def _another(self) -> None:
+        """Go on in a process that knows nothing of the cells that have run."""
+        try:
+            with at_most(START, "the box does not go on"):
+                self.box.wire.tell(do="next")
+                self.box.wire.ask(do="ready")
+        except (Gone, TimeUp):
+            self.box.end()
+            self.box = self.boxes.new()
+
+    def _anew(self, place: int, broken: int | None = None) -> None:
+        """Start a box, and run in it what stands before a place and does not break one."""
+        while True:
+            self.box.end()
+            self.broken |= {place if broken is None else broken}
+            began = time.monotonic()
+            self.box = self.boxes.new()
+            self.until += time.monotonic() - began  # to start is not the student's time
+            self.restarts += 1
+            for before in self._code():
+                try:
+                    if before < place and before not in self.broken:
+                        with self._time():
+                            self._ask(before)
+                except (Gone, TimeUp) as error:
+                    if str(error) == ALL_USED:
+                        return
+                    broken = before
+                    break
+            else:
+                return
+
+    def _ask(self, place: int) -> dict:
+        """Run a cell of the student, of a check its imports."""
+        cell, task = self.cells[place], grade_id(self.cells[place])
         if task in self.checks:
-            return self.wire.ask(do="imports", source=self.shown[task])
+            return self.box.wire.ask(do="imports", source=self.shown[task])
         if task is None and cell.source in self.extras:
             return {}  # the closing picture is for the reader
-        return self.wire.ask(do="run", source=self.given.get(task, cell.source))
+        return self.box.wire.ask(do="run", source=self.given.get(task, cell.source))
 
-    def _seconds(self) -> float:
-        return max(0.01, min(self.timeout, self.until - time.monotonic()))
+    def _time(self, part: float = 1) -> contextlib.AbstractContextManager:
+        left = self.until - time.monotonic()
+        if left <= 0 or self.restarts > RESTARTS:
+            raise TimeUp(ALL_USED)
+        return at_most(min(self.timeout * part, left), TOO_LONG.format(self.timeout))
 
-    def _run(self, place: int, cell: NotebookNode) -> None:
-        """Run a cell of the student."""
+    def _run(self, place: int) -> None:
+        """Run a cell, for what it prints and raises."""
         try:
-            with _at_most(self._seconds()):
-                told = self._ask(cell)
-                if not self.box.lives():
-                    raise Gone("the box has been broken")
+            with self._time():
+                told = self._ask(place)
             said = _text(told) if "error" in told else ""
-            self.outputs[place] = {"printed": str(told.get("printed", ""))[:20_100], "error": said}
+            if grade_id(self.cells[place]) not in self.checks:
+                self.outputs[place] = {"printed": str(told.get("printed", ""))[:20_100],
+                                       "error": said}  # fmt: skip
+        except (Gone, TimeUp) as error:
+            self.outputs[place] = {"printed": "", "error": _reason(error)}
+            self._start_anew(place, error)
+
+    def _check(self, place: int) -> None:
+        """Run a check, or what the student has between checks."""
+        task = grade_id(self.cells[place])
+        if task not in self.checks and place in self.broken:
             return
-        except (Gone, TimeUp) as error:
-            self.outputs[place] = {"printed": "", "error": self._reason(error)}
-        self._start_anew(place)
-
-    def _check(self, place: int, task: str) -> None:
-        """Run a check."""
+        used = set(used_in(self.checks.get(task, ""), self.name))
         try:
-            with _at_most(self._seconds()):
-                self._ask(self.cells[place])
-                self.heard[task] = self._error_of(task)
+            with self._time(1 / IMPATIENCE if used & self.slow else 1):
+                self._ask(place)
+                if task in self.checks:
+                    self.heard[task] = self._error_of(task, sorted(used))
         except (Gone, TimeUp) as error:
-            self.heard[task] = f"{self._reason(error)} ({task})"
-            self._start_anew(place)
+            self.heard[task] = f"{_reason(error)} ({task})"
+            self.slow |= used
+            self._start_anew(place, error)
 
-    def _error_of(self, task: str) -> str:
-        used = {node.id for node in ast.walk(ast.parse(self.checks[task]))
-                if isinstance(node, ast.Name)}  # fmt: skip
-        names = sorted(used & self.wanted)
-        answer = self.wire.ask(do="get", names=names)
-        found, wrong = answer["found"], answer["wrong"]
+    def _start_anew(self, place: int, error: BaseException) -> None:
+        """Replay what was, unless there is no time for what comes."""
+        self.broken.add(place)
+        if str(error) != ALL_USED:
+            self._anew(place)
+
+    def _error_of(self, task: str, names: list[str]) -> str:
+        wire = self.box.wire
+        answer = wire.ask(do="get", names=names)
+        try:
+            found, wrong = dict(answer["found"]), dict(answer["wrong"])
+        except (KeyError, TypeError, ValueError):
+            raise Gone("an answer is none") from None
         for name in names:
             self.teacher.pop(name, None)
             if name in found:
-                self.teacher[name] = self.wire.decode(found[name])
+                self.teacher[name] = wire.decode(found[name])
             elif name in wrong:
                 return f"TypeError: {name} should be a value, but {str(wrong[name])[:300]}"
             elif self.broken:
                 reason = self.outputs.get(max(self.broken), {}).get("error", "")
                 return f"NameError: {name} is not defined; a cell before failed: {reason}"
-        return error_of(self.checks[task], self.teacher)
+        wire.in_place = IN_PLACE in self.checks[task]
+        return checked(self.checks[task], self.teacher, self.name, Forms(self.known[task]))
 
-    def _reason(self, error: BaseException) -> str:
-        if isinstance(error, TimeUp):
-            return TOO_LONG.format(min(self.timeout, PATIENCE * self.timeout))
-        return ENDED
 
-    def _start_anew(self, place: int) -> None:
-        self.box.end()
-        self.broken.add(place)
-        self._open(place)
+@functools.cache
+def known_forms(name: str, seed: str | None) -> dict[str, dict]:
+    """By check, how much the right solution returns to what it is asked there."""
+    found, space = {}, {"__name__": "__main__"}
+    for cell in source(name, seed).cells:
+        task = grade_id(cell)
+        if cell.cell_type == "code" and is_grade(cell):
+            found[task] = {}
+            checked(cell.source, space, name, Forms(found[task], learns=True))
+        elif cell.cell_type == "code" and task:
+            error_of(cell.source, space)
+    return found
+
+
+def checked(text: str, space: dict, name: str, forms: Forms) -> str:
+    """Run a check, and look at the sizes of what it is about."""
+    own = {one: space[one] for one in used_in(text, name) if one in space}
+    space.update({one: forms.see(one, value) for one, value in own.items()})
+    said = error_of(text, space) or forms.wrong
+    space.update(own)
+    return said
+
+
+def used_in(check: str, name: str) -> list[str]:
+    """The names of a check that solutions define."""
+    names = {node.id for node in ast.walk(ast.parse(check)) if isinstance(node, ast.Name)}
+    return sorted(names & wanted(name))
+
+
+@functools.cache
+def wanted(name: str) -> set[str]:
+    """What the cells of solutions define."""
+    cells = [cell for cell in source(name).cells if cell.cell_type == "code" and is_solution(cell)]
+    return set().union(*(bound(cell.source) for cell in cells))
 
 
 def error_of(text: str, namespace: dict) -> str:
@@ -221,8 +303,27 @@ def error_of(text: str, namespace: dict) -> str:
         raise
     except Exception as error:
         line = getattr(error, "line", None)
-        return _in_one_line(type(error).__name__, str(error)) + _place(line)
+        return _in_one_line(type(error).__name__, _says(error, text)) + _place(line)
     return ""
+
+
+def _says(error: Exception, text: str) -> str:
+    """What an error says, without the data of a hidden check that a student's code put there."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__)
+              if frame.filename == "<check>"]  # fmt: skip
+    above = "\n".join(text.splitlines()[: frames[0].lineno if frames else 0])
+    hidden = above.count("### BEGIN HIDDEN") > above.count("### END HIDDEN")
+    if not hidden or str(error) == STUB:
+        return str(error)
+    ours = frames[-1] == traceback.extract_tb(error.__traceback__)[-1]
+    return _cut(str(error)) if ours and type(error) is AssertionError else UNSEEN
+
+
+def _cut(message: str) -> str:
+    """A message of a hidden check, with a few numbers of the student's at most."""
+    short = re.sub(r"\[[^][]*\]", lambda match: match[0] if len(match[0]) <= LONGEST else "[…]",
+                   message)  # fmt: skip
+    return re.sub(r"([-+]?\d[\d.e+-]*[,;\s)(]+){7,}", "… ", short)
 
 
 def _text(told: dict) -> str:
@@ -244,7 +345,7 @@ def _is_given(cell: NotebookNode) -> bool:
     return bool(grade_id(cell)) and not is_grade(cell) and not is_solution(cell)
 
 
-def _bound(text: str) -> set[str]:
+def bound(text: str) -> set[str]:
     """Names that a cell defines at its top level."""
     found = set()
     for node in ast.parse(text).body:
@@ -256,12 +357,16 @@ def _bound(text: str) -> set[str]:
     return found
 
 
+def _reason(error: BaseException) -> str:
+    return str(error) if isinstance(error, TimeUp) else ENDED
+
+
 @contextlib.contextmanager
-def _at_most(seconds: float) -> Iterator[None]:
+def at_most(seconds: float, says: str) -> Iterator[None]:
     """Raise TimeUp in this block after so many seconds; for the main thread."""
 
     def ring(*_):
-        raise TimeUp
+        raise TimeUp(says)
 
     before = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, seconds)

@@ -1,8 +1,8 @@
 """An autograder for Gradescope: ``python gradescope.py NAME [--seed WORD] [--out FILE]``.
 
 It writes a zip to upload there. Gradescope runs ``setup.sh`` once, and ``run_autograder`` for each
-submission, which calls this file again with ``--grade``. Its containers let nobody make namespaces
-as a rule: then a submission is kept apart by limits only, and could read the key.
+submission, which calls this file again with ``--grade``. Where its containers let nobody make a box
+of bubblewrap, submissions run as a user who can read neither the key nor what was handed in.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pathlib import Path
 from collect import COPY
 from examine import Row
 from grading import grade
-from sources import HERE, names, source
+from sources import HERE, grade_id, names, source
 
 PROJECT = HERE.parent
 NEEDED = ["pyproject.toml", "README.md", "LICENSE", "LICENSE-text", "requirements.txt"]
 SETUP = """#!/usr/bin/env bash
 set -euo pipefail
 apt-get update
-apt-get install --yes python3 python3-venv
+apt-get install --yes python3 python3-venv bubblewrap
 python3 -c 'import sys; assert sys.version_info >= (3, 11), "choose a newer Ubuntu image"'
 python3 -m venv /autograder/venv
 /autograder/venv/bin/pip install -c /autograder/source/requirements.txt \\
@@ -33,6 +33,7 @@ python3 -m venv /autograder/venv
 RUN = """#!/usr/bin/env bash
 root="${{AUTOGRADER:-/autograder}}"
 python="$root/venv/bin/python"
+chmod 700 "$root/source/assignments" "$root/submission"
 exec "$python" "$root/source/assignments/gradescope.py" {name} {seed} --grade "$root"
 """
 
@@ -42,7 +43,12 @@ def bundle(name: str, seed: str | None, out: Path) -> None:
     source(name, seed)  # complains of a name or word that cannot be
     files = [PROJECT / file for file in NEEDED]
     files += [path for path in (PROJECT / "cgmm").rglob("*") if "__pycache__" not in path.parts]
-    files += [*HERE.glob("*.py"), *(HERE / "source" / name).glob("*.ipynb")]
+    files += [
+        *HERE.glob("*.py"),
+        HERE / "page.html",
+        HERE / "answers.js",
+        *(HERE / "source" / name).glob("*.ipynb"),
+    ]
     run = RUN.format(name=name, seed=f'--seed "{seed}"' if seed else "")
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(path for path in files if path.is_file()):
@@ -61,17 +67,20 @@ def grade_there(name: str, seed: str | None, root: Path) -> None:
         return _write(root, {"score": 0, "output": f"There is no notebook; hand in {name}.ipynb."})
     with tempfile.TemporaryDirectory() as scratch:
         (result,) = grade({("student", name): own[0]}, Path(scratch), seed=seed)
-    tests = [_test(Row(**row)) for row in result["rows"]]
+    cells = source(name, seed).cells
+    hiding = {grade_id(cell) for cell in cells if "### BEGIN HIDDEN TESTS" in cell.source}
+    tests = [_test(Row(**row), hiding) for row in result["rows"]]
     kept_apart = f"Kept apart by {result['kept_apart']}." if result["kept_apart"] else ""
     print("\n".join([kept_apart, *result["notes"]]))  # for teachers only
     return _write(root, {"tests": tests, "stdout_visibility": "hidden"})
 
 
-def _test(row: Row) -> dict:
+def _test(row: Row, hiding: set) -> dict:
     output = "" if row.state == "graded" else row.state
     if row.state == "awaits manual grading":
         output = "Your answer is read by your teacher."
     return {"name": row.task, "score": row.points, "max_score": row.max,
+            "visibility": "after_due_date" if row.task in hiding else "visible",
             "output": row.message or output}  # fmt: skip
 
 

@@ -19,28 +19,32 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
+import box
 import nbformat
-from box import Boxes, die_with_parent
+from collect import LARGEST, told_by
 from examine import Row, examine, not_graded
 from feedback import write_pages
-from marks import Problem, enter, keep_unmatched, load, marked, write_sheet, write_whole
+from marks import Problem, enter, keep_unmatched, load, marked, write_sheets, write_whole
 from nbformat import NotebookNode
 from notes import notes_on
+from similar import write_similar
 from sources import (
+    also_called,
+    answered_elsewhere,
     clean_bytes,
     grade_id,
+    owner_of,
     released,
     repair,
     require_same_seed,
+    same_person,
     source,
-    whose_copy,
-    word_for,
     word_in,
 )  # fmt: skip
 from tables import write_tables
 
 SECONDS = 30
-LARGEST = 20 * 2**20  # bytes of a notebook
+LONGEST_CELL, LONGEST_ANSWER = 50_000, 30_000  # characters; a spreadsheet's cell holds 32,767
 
 
 def grade(
@@ -51,7 +55,8 @@ def grade(
     timeout: float | None = None,
     jobs: int = 1,
     again: bool = False,
-    namespaces: bool = True,
+    students: Iterable[str] = (),
+    kinds: Iterable[str] | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> list[dict]:
     """Examine submissions whose result is not known yet, and keep the results.
@@ -70,8 +75,10 @@ def grade(
         How many are examined at the same time.
     again : bool, default=False
         Examine also what has not changed.
-    namespaces : bool, default=True
-        Whether to use namespaces of Linux where there are any.
+    students : iterable of str, default=()
+        For whom copies with numbers of their own were released.
+    kinds : iterable of str, default=None
+        The kinds of boxes that may be used, see box.py; None: any that keeps apart.
     say : callable, default: nothing
         Hears of each submission when it is done.
 
@@ -80,9 +87,9 @@ def grade(
     list of dict
         The results, in the order of the submissions.
     """
-    found, waiting = {}, {}
+    found, waiting, boxes = {}, {}, None
     for key, path in sorted(submissions.items()):
-        order = _order(*key, path, seed, timeout or SECONDS)
+        order = _order(*key, path, seed, timeout or SECONDS, list(students))
         known = _known(out, *key)
         if not again and known and known["digest"] == order["digest"]:
             found[key] = known
@@ -90,109 +97,129 @@ def grade(
             waiting[key] = order
     if found:
         say(f"{len(found)} submissions have not changed since they were graded")
-    for number, (key, result) in enumerate(_examined(waiting, jobs, namespaces), start=1):
-        if result["digest"]:
-            text = json.dumps(result, indent=1, ensure_ascii=False)
-            write_whole(_result_path(out, *key), text)
+    if waiting:
+        boxes = box.best({path.resolve().parent for path in submissions.values()}, kinds)
+    for number, (key, result) in enumerate(_examined(waiting, jobs, boxes), start=1):
+        text = json.dumps(result, indent=1, ensure_ascii=False)
+        write_whole(_result_path(out, *key), text)
         found[key] = result
         say(f"{number} of {len(waiting)}: {' '.join(key)}")
     return [found[key] for key in sorted(submissions)]
 
 
-def _order(student: str, name: str, path: Path, seed: str | None, timeout: float) -> dict:
+def _order(
+    student: str, name: str, path: Path, seed: str | None, timeout: float, students: list[str]
+) -> dict:
     """What a process has to know to examine a submission, and a digest of it."""
-    content = path.read_bytes()
-    seed = word_in(content, seed)
-    parts = [content, clean_bytes(source(name, seed)), repr((student, timeout)).encode()]
+    content = path.read_bytes() if path.stat().st_size <= LARGEST else b""
+    word = word_in(content, seed)
+    people = [*also_called(student), *students]
+    owner = owner_of(word, seed, people) if word != seed else student
+    parts = [content, clean_bytes(source(name, word)), repr((student, timeout, owner)).encode()]
     digest = hashlib.sha256(b"\0".join(parts)).hexdigest()
     return {
-        "student": student, "assignment": name, "file": str(path), "seed": seed,
-        "timeout": timeout, "digest": digest, "handed_in": _time(handed_in(path)),
+        "student": student, "assignment": name, "file": str(path), "seed": word, "owner": owner,
+        "timeout": timeout, "digest": digest, "handed_in": handed_in(path),
+        "late": told_by(path).late, "platform": told_by(path).platform,
     }  # fmt: skip
 
 
-def handed_in(path: Path) -> float:
-    """When a file came: its date, or the hour that nbgrader noted beside it, whichever is later."""
-    saved, note = path.stat().st_mtime, path.with_name("timestamp.txt")
+def handed_in(path: Path) -> str:
+    """When a file came, as nbgrader noted beside it; the date of a file may be the download's."""
     with contextlib.suppress(OSError, ValueError):
-        noted = datetime.datetime.fromisoformat(note.read_text().strip().removesuffix(" UTC"))
-        return max(saved, noted.replace(tzinfo=noted.tzinfo or datetime.UTC).timestamp())
-    return saved
+        note = path.with_name("timestamp.txt").read_text().strip().removesuffix(" UTC")
+        noted = datetime.datetime.fromisoformat(note)
+        noted = noted.replace(tzinfo=noted.tzinfo or datetime.UTC)
+        return noted.astimezone().isoformat(timespec="minutes")
+    return ""
 
 
-def _time(seconds: float) -> str:
-    time = datetime.datetime.fromtimestamp(seconds).astimezone()
-    return time.isoformat(timespec="minutes")
+def _examined(orders: dict, jobs: int, boxes: box.Boxes | None) -> Iterator[tuple]:
+    """Examine in several processes; who brings one down is tried once more, alone."""
+    left = {}
+    for key, result in _in_processes(orders, jobs, boxes):
+        if result is None:
+            left[key] = orders[key]
+        else:
+            yield key, result
+    for key, order in left.items():
+        ((_, result),) = _in_processes({key: order}, 1, boxes)
+        reason = "the grader ended; grade again"
+        yield key, result or _result(order | {"digest": ""}, not_graded(*key, reason))
 
 
-def _examined(orders: dict, jobs: int, namespaces: bool) -> Iterator[tuple]:
-    """Examine in several processes, each with a helper of its own; yield what is done."""
+def _in_processes(orders: dict, jobs: int, boxes: box.Boxes | None) -> Iterator[tuple]:
     if not orders:
         return
-    hide = [str(Path(order["file"]).resolve().parent) for order in orders.values()]
     context = multiprocessing.get_context("fork" if os.name == "posix" else None)
-    with ProcessPoolExecutor(
-        min(jobs, len(orders)), context, _prepare, (sorted(set(hide)), namespaces)
-    ) as pool:
-        running = {pool.submit(_examine, order): key for key, order in orders.items()}
+    with ProcessPoolExecutor(min(jobs, len(orders)), context, box.die_with_parent) as pool:
+        running = {pool.submit(_examine, order, boxes): key for key, order in orders.items()}
         for done in as_completed(running):
-            key = running[done]
             try:
-                yield key, done.result()
+                yield running[done], done.result()
             except BrokenProcessPool:
-                order = orders[key] | {"digest": ""}  # so that the next run takes it up
-                yield key, _result(order, not_graded(*key, "the grader ended; grade again"))
+                yield running[done], None
 
 
-def _prepare(hide: list[str], namespaces: bool) -> None:
-    """Start the helper of a process; it ends when the process does."""
-    global boxes
-    die_with_parent()
-    boxes = Boxes(map(Path, hide), namespaces=namespaces).__enter__()
-
-
-def _examine(order: dict) -> dict:
+def _examine(order: dict, boxes: box.Boxes) -> dict:
     """Examine a submission; whatever it holds, the others are graded."""
     student, name, seed = order["student"], order["assignment"], order["seed"]
     try:
-        notebook = _read(Path(order["file"]), name, seed)
+        notebook, notes = _read(Path(order["file"]), name, order)
     except Exception as error:
         return _result(order, not_graded(student, name, _in_one_line(error)))
     try:
         done = examine(student, name, notebook, boxes, seed=seed, timeout=order["timeout"])
     except Exception as error:
-        reason = f"the box cannot be used: {_in_one_line(error)}"
+        reason = f"{_in_one_line(error)}; this is the grader's fault, grade again"
         return _result(order | {"digest": ""}, not_graded(student, name, reason))
     cells = [
-        {"kind": cell.cell_type, "task": grade_id(cell), "source": cell.source}
+        {"kind": cell.cell_type, "task": grade_id(cell), "source": cell.source,
+         "attachments": cell.get("attachments", {})}
         | done.outputs.get(place, {})
         for place, cell in enumerate(notebook.cells)
-    ]
+    ]  # fmt: skip
     return _result(order, done.rows) | {
-        "cells": cells, "notes": [*_copied(student, seed), *notes_on(notebook, name)],
+        "cells": cells, "notes": [*_copied(order), *notes, *notes_on(notebook, name)],
         "kept_apart": done.kept_apart,
     }  # fmt: skip
 
 
-def _copied(student: str, seed: str | None) -> list[str]:
+def _copied(order: dict) -> list[str]:
     """Say so where a student handed in a copy that was made for another."""
-    owner = whose_copy(seed)
-    if owner is None or word_for(None, owner) == word_for(None, student):
-        return []
-    return [f"this is the copy that was made for {owner}"]
+    owner = order["owner"]
+    return [] if same_person(owner, order["student"]) else [f"this copy was made for {owner}"]
 
 
-def _read(path: Path, name: str, seed: str | None) -> NotebookNode:
+def _read(path: Path, name: str, order: dict) -> tuple[NotebookNode, list[str]]:
     if path.stat().st_size > LARGEST:
         raise ValueError("the file has more than 20 MB; clear all outputs and hand in again")
+    if order["owner"] is None:
+        raise ValueError(f'"{order["seed"]}" is the seed of no student\'s copy; see --students')
     try:
         notebook = nbformat.read(path, as_version=4)
     except Exception as error:
         kind = type(error).__name__
         raise ValueError(f"{kind}: the file is no notebook; save it as .ipynb again") from None
-    ours = released(name, seed)
+    ours = released(name, order["seed"])
+    for cell in notebook.cells:
+        cell.source = cell.source.encode(errors="replace").decode()  # half a pair of surrogates
     require_same_seed(notebook, ours)
-    return repair(notebook, ours)
+    notebook = repair(notebook, ours)
+    return notebook, [*_shortened(notebook), *answered_elsewhere(notebook, ours)]
+
+
+def _shortened(notebook: NotebookNode) -> list[str]:
+    """Leave out what is too long to be anybody's own work; say where."""
+    notes = []
+    for cell in notebook.cells:
+        most = LONGEST_CELL if cell.cell_type == "code" else LONGEST_ANSWER
+        if len(cell.source) > most:
+            said = f"{grade_id(cell) or 'a cell of their own'} has more than {most:,} characters"
+            cut = f"{cell.source[:most]}\n\n[...] {said}"
+            cell.source = f"raise ValueError({said!r})" if cell.cell_type == "code" else cut
+            notes.append(said)
+    return notes
 
 
 def _result(order: dict, rows: list[Row]) -> dict:
@@ -202,7 +229,7 @@ def _result(order: dict, rows: list[Row]) -> dict:
 
 def _in_one_line(error: Exception) -> str:
     kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
-    return (kind + " ".join(str(error).split()))[:300]
+    return (kind + " ".join(str(error).split()))[:300].encode(errors="replace").decode()
 
 
 # ------------------------------------------------------------------------------- results
@@ -245,13 +272,31 @@ def enter_marks(out: Path, sheets: Iterable[Path]) -> tuple[list[str], list[Prob
 def write_reports(out: Path, problems: Iterable[Problem] = ()) -> list[Row]:
     """Write all tables and pages anew from results and marks; run nothing."""
     found, marks = results(out), load(out)
+    write_sheets(out, rows_in(found), problems)
     for result in found:
         result["rows"] = [marked(Row(**row), marks) for row in result["rows"]]
     rows = [row for result in found for row in result["rows"]]
-    write_sheet(out, rows, problems)
-    write_tables(out, found)
-    write_pages(out / "feedback", found, marks)
+    write_pages(out, found, marks)
+    for problem in write_tables(out, found, unrecognised(out)):
+        print(problem, file=sys.stderr)
+    write_similar(out, found)
     return rows
+
+
+def remember_unrecognised(out: Path, others: list[dict]) -> None:
+    """Keep which files are no submission that is known, until they are gone."""
+    kept = {line["file"]: line for line in unrecognised(out) if Path(line["file"]).exists()}
+    graded = {result["file"] for result in results(out)}
+    kept = {file: line for file, line in kept.items() if file not in graded}
+    kept |= {line["file"]: line for line in others}
+    write_whole(out / "unrecognised.json", json.dumps([*kept.values()], indent=1))
+
+
+def unrecognised(out: Path) -> list[dict]:
+    """Rows for files that are no submission."""
+    with contextlib.suppress(OSError, ValueError):
+        return json.loads((out / "unrecognised.json").read_text(encoding="utf8"))
+    return []
 
 
 def by_student(rows: Iterable[Row]) -> dict[str, list[Row]]:

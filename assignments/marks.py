@@ -1,8 +1,9 @@
 """Points that a teacher gave by hand: kept in a file of their own, never made anew, never lost.
 
 ``marks.json`` is the data: a mark for each (student, assignment, task, answer), under a key that
-no spreadsheet changes. ``open_questions.csv`` is how a teacher enters them; what it says is merged
-into the data, and an empty cell says nothing. What cannot be entered is said and kept.
+no spreadsheet changes. A teacher enters them in ``open_questions.csv``, or for checks, which have
+no answer, with a reason in ``overrides.csv``. What a sheet says is merged into the data, and an
+empty cell says nothing. What cannot be entered is said and kept.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from typing import NamedTuple
 from examine import Row
 
 COLUMNS = ["key", "student", "assignment", "task", "max", "answer", "points", "comment", "before"]
+BY_HAND = "points given by your teacher"
+SHEETS = ["open_questions.csv", "overrides.csv"]
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -54,10 +57,10 @@ def load(out: Path) -> dict[str, dict]:
 def enter(out: Path, rows: Iterable[Row], sheet: Path) -> tuple[list[str], list[Problem]]:
     """Merge what a sheet says into the marks; return what changed, and what could not be entered.
 
-    ``rows`` are all answers that there are. Lines with another spelling of student, assignment or
-    answer are known by their key; lines without a key by these.
+    ``rows`` are all answers and checks that there are. Lines with another spelling of student,
+    assignment or answer are known by their key; lines without a key by these.
     """
-    marks, answers = load(out), {key_of(row): row for row in rows if row.answer}
+    marks, answers = load(out), {key_of(row): row for row in rows}
     changes, problems = [], []
     for line, given in read_sheet(sheet):
         if not given["points"] and not given["comment"]:
@@ -86,6 +89,8 @@ def _merge(marks: dict, key: str, row: Row | None, given: dict) -> str:
                        points=0, max=old["max"], state="")  # fmt: skip
     points = _points(given["points"], where.max) if given["points"] else old.get("points")
     comment = given["comment"] or old.get("comment", "")
+    if row is not None and not row.answer and not comment:
+        raise ValueError("points of a check are given with a reason, in the column comment")
     if (points, comment) == (old.get("points"), old.get("comment", "")):
         return ""
     marks[key] = {
@@ -108,34 +113,44 @@ def _points(text: str, most: float) -> float:
 
 
 def marked(row: Row, marks: dict[str, dict]) -> Row:
-    """Give an answer the points that were entered for it."""
-    mark = marks.get(key_of(row), {}) if row.answer else {}
-    if mark.get("points") is None or row.state.startswith("not graded"):
+    """Give an answer or a check the points that were entered for it."""
+    mark = marks.get(key_of(row), {})
+    if mark.get("points") is None or (row.answer and row.state.startswith("not graded")):
         return row
-    return row._replace(points=mark["points"], state="graded")
+    message = row.message if row.answer else f"{BY_HAND}: {mark['comment']}"
+    return row._replace(points=mark["points"], state="graded", message=message)
 
 
 # -------------------------------------------------------------------------------- sheets
 
 
 def read_sheet(path: Path) -> list[tuple[int, dict]]:
-    """Read a table as Excel and LibreOffice save it: lines by number, with all COLUMNS."""
+    """Read a table of answers: lines by number, with all COLUMNS."""
+    rows = read_table(path)
+    names = set(rows[0]) if rows else {"points", "comment", "key"}
+    missing = {"points", "comment"} - names
+    if missing or not names & {"key", "answer"}:
+        raise ValueError(
+            f"{path} has no column {' or '.join(sorted(missing or {'key'}))}: its first line is "
+            f"{', '.join(names)[:80]!r}. Keep the first line of the sheet as it was written."
+        )
+    return [
+        (number, {name: row.get(name, "") for name in COLUMNS})
+        for number, row in enumerate(rows, start=2)
+    ]
+
+
+def read_table(path: Path) -> list[dict[str, str]]:
+    """Read a table as Excel and LibreOffice save it, its names in small letters."""
+    csv.field_size_limit(2**30)
     text = _decoded(path.read_bytes())
     if text.startswith("sep="):
         text = text.partition("\n")[2]
     header = text.partition("\n")[0]
     delimiter = max(";\t,", key=header.count)
-    rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
-    names = {str(name).strip().strip('"').lower(): name for name in rows[0]} if rows else {}
-    missing = {"points", "comment"} - set(names) if rows else set()
-    if missing or (rows and "key" not in names and "answer" not in names):
-        raise ValueError(
-            f"{path} has no column {' or '.join(sorted(missing or {'key'}))}: its first line is "
-            f"{header.strip()[:80]!r}. Keep the first line of the sheet as it was written."
-        )
     return [
-        (number, {c: _plain(row.get(names.get(c)) or "") for c in COLUMNS})
-        for number, row in enumerate(rows, start=2)
+        {str(name).strip().strip('"').lower(): _plain(cell or "") for name, cell in row.items()}
+        for row in csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     ]
 
 
@@ -159,26 +174,28 @@ def safe(cell):
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
 
 
-def write_sheet(out: Path, rows: Iterable[Row], problems: Iterable[Problem] = ()) -> None:
-    """Write all answers, with what was entered for them and what could not be."""
-    marks, lines = load(out), []
+def write_sheets(out: Path, rows: Iterable[Row], problems: Iterable[Problem] = ()) -> None:
+    """Write all answers and all checks, with what was entered for them and what could not be."""
+    marks = load(out)
     wrong = {problem.row["key"]: problem.row for problem in problems}
     by_question: dict[tuple, list[str]] = {}
     for mark in marks.values():
         if mark["points"] is not None:
             question = mark["student"], mark["assignment"], mark["task"]
             by_question.setdefault(question, []).append(f"{mark['points']:g} {mark['comment']}")
+    lines: dict[str, list[dict]] = {name: [] for name in SHEETS}
     for row in rows:
-        if row.answer:
-            key = key_of(row)
-            mark = {"points": None, "comment": ""} | marks.get(key, {}) | wrong.get(key, {})
-            line = row._asdict() | {"key": key, "points": mark["points"],
-                                    "comment": mark["comment"]}  # fmt: skip
-            if key not in marks:  # another answer of this student has been marked
-                line["before"] = "; ".join(by_question.get(row[:3], []))
-            lines.append(line)
-    back_up(out, "open_questions.csv")
-    write_table(out / "open_questions.csv", COLUMNS, lines)
+        key = key_of(row)
+        mark = {"points": None, "comment": ""} | marks.get(key, {}) | wrong.get(key, {})
+        line = row._asdict() | {"key": key, "points": mark["points"], "comment": mark["comment"]}
+        if not row.answer:
+            line["before"] = f"{row.points:g} {row.message or row.state}"
+        elif key not in marks:  # another answer of this student has been marked
+            line["before"] = "; ".join(by_question.get(row[:3], []))
+        lines[SHEETS[0] if row.answer else SHEETS[1]].append(line)
+    for name, table in lines.items():
+        back_up(out, name)
+        write_table(out / name, COLUMNS, table)
 
 
 def keep_unmatched(out: Path, problems: list[Problem]) -> Path:
@@ -204,7 +221,7 @@ def write_whole(path: Path, text: str, encoding: str = "utf8") -> None:
     """Write a file that is never half written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
-    with part.open("w", encoding=encoding, newline="") as file:
+    with part.open("w", encoding=encoding, errors="replace", newline="") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import re
+import ast
 
 from nbformat import NotebookNode
 from nbgrader.utils import is_solution
 from sources import grade_id, released
 
 # Modules that a solution of these assignments has no business with; the primer is to build on.
-ODD = {r"cgmm(?!\.primer\b| import primer\b)": "imports cgmm", "sklearn": "imports sklearn",
-       "subprocess": "starts programs", "ctypes": "imports ctypes", "gc": "looks through memory",
-       "inspect": "inspects frames", "socket": "uses the network",
-       "requests": "uses the network"}  # fmt: skip
-# Names whose mention anywhere is worth a look.
-LOOKS = {
-    "changes numpy or a module": re.compile(r"(?m)^\s*(np|numpy|scipy|builtins)(\.\w+)+\s*=[^=]"),
-    "looks for other files": re.compile(r"source/|gradebook|\.\./|open_questions|/etc/"),
-    "ends Python": re.compile(r"os\._exit|sys\.exit|\b(quit|exit)\(\)|os\.kill"),
-    "forks": re.compile(r"os\.fork|multiprocessing"),
-    "looks at frames or history": re.compile(r"_getframe|get_ipython|\b_ih\b|__globals__"),
-    "writes over a check's tools": re.compile(
-        r"(?m)^\s*(def )?(allclose|isclose|abs|sum|min|max)\s*[=(].*(lambda|True|:$)"
-    ),
-}
+ODD = {"cgmm": "imports cgmm", "sklearn": "imports sklearn", "subprocess": "starts programs",
+       "multiprocessing": "forks", "ctypes": "imports ctypes", "gc": "looks through memory",
+       "inspect": "inspects frames", "socket": "uses the network", "requests": "uses the network",
+       "urllib": "uses the network"}  # fmt: skip
+NAMES = {"__import__": "imports by name", "import_module": "imports by name", "eval": "runs text",
+         "exec": "runs text", "_exit": "ends Python", "exit": "ends Python", "quit": "ends Python",
+         "kill": "ends processes", "fork": "forks", "get_ipython": "looks at history",
+         "_getframe": "looks at frames", "__globals__": "looks at frames",
+         "cgmm": "uses cgmm"}  # fmt: skip
+MODULES = {"np", "numpy", "scipy", "builtins"}
 
 
 def notes_on(notebook: NotebookNode, name: str) -> list[str]:
@@ -34,13 +29,39 @@ def notes_on(notebook: NotebookNode, name: str) -> list[str]:
         if cell.cell_type == "code" and cell.source not in ours:
             where = grade_id(cell) or "a cell of their own"
             if grade_id(cell) is None or is_solution(cell):
-                notes += [f"{where}: {what}" for what in _odd(cell.source)]
+                notes += [f"{where}: {what}" for what in odd(cell.source)]
     return list(dict.fromkeys(notes))
 
 
-def _odd(text: str) -> list[str]:
-    found = [what for what, pattern in LOOKS.items() if pattern.search(text)]
-    for module, what in ODD.items():
-        if re.search(rf"\b(import|from)\s+{module}\b|__import__\(.{module}", text):
-            found.append(what)
+def odd(text: str) -> list[str]:
+    """What is unusual in a cell."""
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith(("!", "%"))]
+    try:
+        nodes = list(ast.walk(ast.parse("\n".join(lines))))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ["does not parse"]
+    found = [what for node in nodes for what in _of(node)]
+    return sorted(set(found))
+
+
+def _of(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.ImportFrom):
+        modules = [f"{node.module}.{alias.name}" for alias in node.names]
+    else:
+        modules = [alias.name for alias in getattr(node, "names", []) if hasattr(alias, "name")]
+    tops = [module.partition(".")[0] for module in modules
+            if not f"{module}.".startswith("cgmm.primer.")]  # fmt: skip
+    found = [ODD[top] for top in tops if top in ODD]
+    name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", None)
+    found += [NAMES[name]] if name in NAMES else []
+    if isinstance(node, ast.Assign | ast.AugAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        found += ["changes numpy or a module" for target in targets
+                  if isinstance(target, ast.Attribute) and _root(target) in MODULES]  # fmt: skip
     return found
+
+
+def _root(node: ast.AST) -> str | None:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None

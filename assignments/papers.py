@@ -23,18 +23,7 @@ from sources import HERE, grade_id, source
 from cgmm import primer
 
 FILLED = re.compile(r"<<(.+?)(?::([-+.\d]*[a-z]))?>>")
-STYLE = """
-@page { size: A4; margin: 18mm; }
-body { max-width: 46rem; margin: 0 auto; padding: 1rem; font: 11pt/1.45 Georgia, serif; }
-h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin: 1.6em 0 0.3em; }
-section { break-inside: avoid; } section.long { break-inside: auto; }
-pre { background: #f4f4f4; padding: 0.6em; font-size: 0.82em; white-space: pre-wrap; }
-table { border-collapse: collapse; margin: 0.6em 0; font-size: 0.95em; }
-th, td { padding: 0.2em 0.7em; text-align: left; vertical-align: top; }
-td { border-top: 1px solid #bbb; }
-.key { border-left: 3px solid #0b4f79; padding-left: 0.8em; margin: 0.6em 0; }
-.room { height: 7rem; }
-"""
+STYLE = (HERE / "papers.css").read_text(encoding="utf8")
 
 
 class Question(NamedTuple):

@@ -1,4 +1,4 @@
-"""What comes back from a call beside its value: changed arguments, and errors."""
+"""What comes back from a call beside its value: arguments that go on, and errors."""
 
 from __future__ import annotations
 

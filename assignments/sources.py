@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import copy
 import functools
+import hashlib
 import re
 import tomllib
+import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -32,6 +34,7 @@ SEED_LINE = re.compile(r'^COURSE = "(.*)"$', re.MULTILINE)
 # What nbgrader does to make a student version, without what it writes into its database.
 RELEASE = [LockCells, ClearSolutions, ClearOutput, CheckCellMetadata, ClearHiddenTests,
            ComputeChecksums, CheckCellMetadata]  # fmt: skip
+STUB = "This task is still yours: replace this line by your code."  # as nbgrader_config.py has it
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 
 
@@ -129,24 +132,39 @@ def released(name: str, seed: str | None = None) -> NotebookNode:
 
 
 def word_for(seed: str | None, student: str) -> str:
-    """The seed of a student's own copy: that of the course, and a name."""
+    """The seed of a student's own copy: that of the course, the name, and what tells it apart."""
     course = seed or _seed(source(names()[0]))
-    return f"{course}--{re.sub(r'[^A-Za-z0-9_]+', '-', student)}"
+    name = unicodedata.normalize("NFC", student)
+    digest = hashlib.sha256(f"{course}--{name}".encode()).hexdigest()[:8]
+    return f"{course}--{re.sub(r'[^A-Za-z0-9_]+', '-', name)}-{digest}"
 
 
 # ------------------------------------------------------------------------------ return
 
 
 def word_in(content: bytes, seed: str | None) -> str | None:
-    """The seed to grade a file with: its own where it is a student's copy of this course."""
+    """The seed to grade a file with: its own where it looks like a copy of this course."""
     own = re.search(rb'COURSE = \\"([A-Za-z0-9_ .-]+)\\"', content)
     word = own[1].decode() if own else ""
-    return word if word.startswith(word_for(seed, "")) else seed
+    course = seed or _seed(source(names()[0]))
+    return word if word.startswith(f"{course}--") else seed
 
 
-def whose_copy(seed: str | None) -> str | None:
-    """The student for whom a copy was made."""
-    return (seed or "").partition("--")[2] or None
+def owner_of(word: str, seed: str | None, people: Iterable[str]) -> str | None:
+    """The one of these people for whom a copy was made."""
+    return next((one for one in people if word_for(seed, one) == word), None)
+
+
+def also_called(student: str) -> set[str]:
+    """A student's name, the platform's number, and both together."""
+    match = re.fullmatch(r"(.+)_(\d+)", student)
+    return {student, *match.groups()} if match else {student}
+
+
+def same_person(one: str, other: str) -> bool:
+    """Whether names may be one person's: Canvas makes lovelaceada of Ada Lovelace."""
+    letters = [sorted(re.sub(r"[\W\d_]+", "", name.casefold())) for name in (one, other)]
+    return bool(also_called(one) & also_called(other)) or letters[0] == letters[1] != []
 
 
 def require_same_seed(notebook: NotebookNode, handed_out: NotebookNode) -> None:
@@ -199,6 +217,30 @@ def _adopted(notebook: NotebookNode, handed_out: NotebookNode, cell, place: int)
             notebook.cells[n] = _like(cell, other.source)
             return [n]
     return []
+
+
+def answered_elsewhere(notebook: NotebookNode, handed_out: NotebookNode) -> list[str]:
+    """Take for an open answer that is still blank what stands around it; say so."""
+    notes, ours = [], {cell.source for cell in handed_out.cells}
+    for n, question in enumerate(handed_out.cells):
+        if question.cell_type != "markdown" or not grade_id(question):
+            continue
+        (place,) = [i for i, cell in enumerate(notebook.cells)
+                    if grade_id(cell) == grade_id(question)]  # fmt: skip
+        answer, asked = notebook.cells[place], handed_out.cells[n - 1]
+        around = [i for i, cell in enumerate(notebook.cells) if _opening(cell) == _opening(asked)]
+        start = min([*around, place])
+        ends = [i for i, cell in enumerate(notebook.cells) if i > place and grade_id(cell)]
+        near = notebook.cells[start : min([*ends, len(notebook.cells)])]
+        own = [cell for cell in near if cell.source not in ours and not grade_id(cell)]
+        lines = [line for cell in own for line in [*cell.source.splitlines(), ""]
+                 if line not in asked.source.splitlines() or not line]  # fmt: skip
+        if answer.source.strip() == question.source.strip() and any(lines):
+            answer.source = "\n".join(lines).strip()
+            for cell in own:
+                answer.setdefault("attachments", {}).update(cell.get("attachments", {}))
+            notes.append(f"{grade_id(question)}: answered in another cell, from which it is taken")
+    return notes
 
 
 def _opening(cell: NotebookNode) -> str:

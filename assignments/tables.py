@@ -6,15 +6,19 @@ import datetime
 import json
 import math
 import re
+import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
-from duplicates import ALIKE, alike
 from examine import Row
-from marks import write_table, write_whole
+from feedback import page_of
+from marks import back_up, read_table, write_table, write_whole
 
 GRADES = ["student", "assignment", "task", "points", "max", "state", "message"]
-SUBMISSIONS = ["student", "assignment", "points", "of", "state", "handed_in", "days_late",
+SUBMISSIONS = ["student", "assignment", "points", "of", "state", "handed_in", "due", "days_late",
                "after_lateness", "notes", "kept_apart", "file"]  # fmt: skip
+# What a teacher may enter: when it came, and another date when it is due for this student.
+HOURS = ["student", "assignment", "platform_says", "handed_in", "due"]
 CANVAS = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
 # Without the last modification Moodle refuses a sheet.
 MOODLE = ["Identifier", "Full name", "Grade", "Maximum Grade", "Last modified (grade)",
@@ -22,48 +26,111 @@ MOODLE = ["Identifier", "Full name", "Grade", "Maximum Grade", "Last modified (g
 LATE = re.compile(r"\s*(\d+(?:[.,]\d+)?)\s*(%|points?)\s*(?:a|per)\s*day\s*")
 
 
-def write_tables(out: Path, results: list[dict]) -> None:
-    """Write grades, submissions, totals, what is alike, and what Canvas and Moodle import."""
+def write_tables(out: Path, results: list[dict], others: Iterable[dict] = ()) -> list[str]:
+    """Write all tables and archives; return what cannot be understood in hours.csv."""
     rows = [row._asdict() for result in results for row in result["rows"]]
     write_table(out / "grades.csv", GRADES, rows)
-    policy = load_policy(out)
-    lines = [_line(result, policy) for result in results]
-    write_table(out / "alike.csv", ALIKE, alike(results))
-    write_table(out / "submissions.csv", SUBMISSIONS, lines)
+    policy, hours = load_policy(out), _load_hours(out)
+    problems = _write_hours(out, results, hours)
+    lines = [_line(result, policy, hours) for result in results]
+    write_table(out / "submissions.csv", SUBMISSIONS, [*lines, *others])
     names = sorted({line["assignment"] for line in lines})
-    totals = [_total(student, lines, names) for student in
-              dict.fromkeys(line["student"] for line in lines)]  # fmt: skip
+    people = people_of(lines)
+    totals = [_total(who, [line for line in lines if people[line["student"]] == who], names, lines)
+              for who in dict.fromkeys(people.values())]  # fmt: skip
     write_table(out / "totals.csv", ["student", *names, "total", "of", "open"], totals)
     most = {line["assignment"]: line["of"] for line in lines}
     _write_canvas(out, totals, {name: most[name] for name in names})
     for name in names:
-        _write_moodle(out, [line for line in lines if line["assignment"] == name], name)
+        own = [line for line in lines if line["assignment"] == name]
+        _write_moodle(out, own, name)
+        _write_archives(out, own, name)
+    return problems
 
 
-def _line(result: dict, policy: dict) -> dict:
+def people_of(lines: Iterable[dict]) -> dict[str, str]:
+    """Whose the submissions are. Moodle counts anew in each assignment, so there the name tells,
+    unless two who handed in the same assignment have it."""
+    owners: dict[tuple[str, str], set[str]] = {}
+    names = {}
+    for line in lines:
+        student = line["student"]
+        names[student] = student.rpartition("_")[0] if line["platform"] == "moodle" else student
+        owners.setdefault((names[student], line["assignment"]), set()).add(student)
+    shared = {name for (name, _), students in owners.items() if len(students) > 1}
+    return {student: student if name in shared else name for student, name in names.items()}
+
+
+def _line(result: dict, policy: dict, hours: dict) -> dict:
     rows: list[Row] = result["rows"]
     student, name = result["student"], result["assignment"]
-    points, days = sum(row.points for row in rows), days_late(result, policy)
+    said = hours.get((student, name), {})
+    came = said.get("handed_in") or result["handed_in"]
+    due = said.get("due") or policy.get("due", {}).get(name, "")
+    days = days_late(came, due, result.get("late", False) and not said.get("handed_in")
+                     and not said.get("due"))  # fmt: skip
+    points = sum(row.points for row in rows)
     return {
         "student": student, "assignment": name, "points": points,
         "of": sum(row.max for row in rows),
         "state": "; ".join(sorted({row.state for row in rows} - {"graded"})) or "graded",
-        "handed_in": result["handed_in"], "days_late": days,
+        "handed_in": came, "due": due, "days_late": days,
         "after_lateness": after_lateness(points, days, policy),
         "notes": "; ".join(result["notes"]), "kept_apart": result["kept_apart"],
-        "file": result["file"],
+        "file": result["file"], "platform": result.get("platform", ""),
     }  # fmt: skip
 
 
-def _total(student: str, lines: list[dict], names: list[str]) -> dict:
-    own = {line["assignment"]: line for line in lines if line["student"] == student}
+def _total(who: str, own: list[dict], names: list[str], lines: list[dict]) -> dict:
+    by_name = {line["assignment"]: line for line in own}
     return {
-        "student": student,
-        **{name: own[name]["after_lateness"] for name in names if name in own},
-        "total": sum(line["after_lateness"] for line in own.values()),
+        "student": who,
+        **{name: by_name[name]["after_lateness"] for name in names if name in by_name},
+        "total": sum(line["after_lateness"] for line in own),
         "of": sum(next(x["of"] for x in lines if x["assignment"] == name) for name in names),
-        "open": "; ".join(name for name, line in own.items() if line["state"] != "graded"),
+        "open": "; ".join(line["assignment"] for line in own if line["state"] != "graded"),
     }
+
+
+# ------------------------------------------------------------------------------ hours
+
+
+def _load_hours(out: Path) -> dict[tuple[str, str], dict]:
+    path = out / "hours.csv"
+    found = {}
+    for line in read_table(path) if path.exists() else []:
+        own = {name: line.get(name) or "" for name in HOURS}
+        for name in ("handed_in", "due"):
+            own[name], own[f"wrong_{name}"] = _understood(own[name])
+        found[own["student"], own["assignment"]] = own
+    return found
+
+
+def _understood(text: str) -> tuple[str, str]:
+    """An hour that was entered; or nothing, and what cannot be understood."""
+    try:
+        return (moment(text) if text else ""), ""
+    except ValueError:
+        return "", text
+
+
+def _write_hours(out: Path, results: list[dict], hours: dict) -> list[str]:
+    """Write a line for each submission, with what was entered for it."""
+    keys = {(result["student"], result["assignment"]): result for result in results}
+    lines, problems = [], []
+    for key in dict.fromkeys([*keys, *hours]):
+        result, said = keys.get(key, {}), hours.get(key, {})
+        says = result.get("handed_in") or ("late" if result.get("late") else "")
+        line = {"student": key[0], "assignment": key[1], "platform_says": says}
+        for name in ("handed_in", "due"):
+            line[name] = said.get(name) or said.get(f"wrong_{name}", "")
+            if said.get(f"wrong_{name}"):
+                problems.append(f"hours.csv: {key[0]}, {key[1]}: {name} is {line[name]!r}; write "
+                                "2026-11-05 or 2026-11-05T18:00")  # fmt: skip
+        lines.append(line)
+    back_up(out, "hours.csv")
+    write_table(out / "hours.csv", HOURS, lines)
+    return problems
 
 
 # ------------------------------------------------------------------------------ lateness
@@ -79,7 +146,7 @@ def set_policy(out: Path, names: list[str], due: str | None, late: str | None) -
     """Remember when assignments are due, and what being late costs."""
     policy = load_policy(out)
     if due is not None:
-        policy["due"] = policy.get("due", {}) | dict.fromkeys(names, _moment(due))
+        policy["due"] = policy.get("due", {}) | dict.fromkeys(names, moment(due))
     if late is not None:
         if not LATE.fullmatch(late):
             raise ValueError(
@@ -90,7 +157,8 @@ def set_policy(out: Path, names: list[str], due: str | None, late: str | None) -
         write_whole(out / "policy.json", json.dumps(policy, indent=1))
 
 
-def _moment(text: str) -> str:
+def moment(text: str) -> str:
+    """An hour with its zone; a day is over at its end."""
     try:
         moment = datetime.datetime.fromisoformat(text)
     except ValueError:
@@ -102,14 +170,11 @@ def _moment(text: str) -> str:
     return moment.astimezone().isoformat(timespec="minutes")
 
 
-def days_late(result: dict, policy: dict) -> int:
-    """Days begun after the assignment was due."""
-    due = policy.get("due", {}).get(result["assignment"])
-    if due is None:
-        return 0
-    late = datetime.datetime.fromisoformat(result["handed_in"]) - datetime.datetime.fromisoformat(
-        due
-    )
+def days_late(came: str, due: str, said: bool) -> int:
+    """Days begun after it was due; one where the platform says no more than late."""
+    if not came or not due:
+        return int(said)
+    late = datetime.datetime.fromisoformat(came) - datetime.datetime.fromisoformat(due)
     return max(0, math.ceil(late.total_seconds() / 86400))
 
 
@@ -140,8 +205,8 @@ def _write_moodle(out: Path, lines: list[dict], name: str) -> None:
     """A grading worksheet for one assignment of Moodle: participants by their number."""
     sheet = []
     for line in lines:
-        match = re.search(r"([^/]+)_(\d+)_assignsubmission_file", line["file"])
-        full, number = match.groups() if match else (line["student"], "")
+        full, _, number = line["student"].rpartition("_") if line["platform"] == "moodle" else (
+            line["student"], "", "")  # fmt: skip
         sheet.append({
             "Identifier": f"Participant {number}" if number else "", "Full name": full,
             "Grade": line["after_lateness"], "Maximum Grade": line["of"],
@@ -149,3 +214,19 @@ def _write_moodle(out: Path, lines: list[dict], name: str) -> None:
             "Feedback comments": "" if line["state"] == "graded" else line["state"],
         })  # fmt: skip
     write_table(out / f"moodle_{name}.csv", MOODLE, sheet)
+
+
+def _write_archives(out: Path, lines: list[dict], name: str) -> None:
+    """Pages of feedback under the names by which Moodle and Canvas know the submissions."""
+    pages: dict[str, dict[str, Path]] = {"moodle": {}, "canvas": {}}
+    for line in lines:
+        page = page_of(out / "feedback", line["student"], name)
+        if line["platform"] == "moodle":
+            pages["moodle"][f"{line['student']}_assignsubmission_file/{name}.html"] = page
+        elif line["platform"] == "canvas":
+            pages["canvas"][f"{Path(line['file']).stem}.html"] = page
+    for platform, named in pages.items():
+        if named:
+            with zipfile.ZipFile(out / f"feedback_{platform}_{name}.zip", "w") as archive:
+                for path, page in sorted(named.items()):
+                    archive.write(page, path, zipfile.ZIP_DEFLATED)

@@ -12,7 +12,8 @@ import textwrap
 from pathlib import Path
 
 import nbformat
-from examine import Row, error_of, rows_of
+from examine import Row, checked, error_of, known_forms, rows_of
+from forms import Forms
 from grading import by_student, cores, grade, rows_in
 from nbformat import NotebookNode
 from nbgrader.utils import is_grade
@@ -84,8 +85,11 @@ def run_here(who: str, name: str, notebook: NotebookNode, seed: str | None = Non
         task = grade_id(cell)
         if cell.cell_type == "code":
             # A check is the teacher's, whatever the student has made of it.
-            text = checks[task].source if task in checks else cell.source
-            heard[task] = error_of(text, namespace)
+            if task in checks:
+                forms = Forms(known_forms(name, seed)[task])
+                heard[task] = checked(checks[task].source, namespace, name, forms)
+            else:
+                error_of(cell.source, namespace)
         else:
             answers[task] = cell.source
     return rows_of(

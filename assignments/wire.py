@@ -2,16 +2,16 @@
 
 The teacher's process holds the checks, the student's holds the functions that they are about.
 Numbers, arrays and containers of them travel as plain data, never as code; a function stays where
-it is, and the other side gets a :class:`Remote` that calls it there. What a call changes in its
-arguments changes in the caller's own.
+it is, and the other side gets a :class:`Remote` that calls it there. Arguments are copies: what a
+call changes in them stays there, but for generators, which go on, and for calls ``in_place``.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import os
 import pickle
-import socket
 import struct
 from itertools import islice
 
@@ -19,6 +19,7 @@ import numpy as np
 from replies import arguments, failure, raised, update
 
 LONGEST = 64 * 2**20  # bytes in a message
+MOST = 10**6  # items of what is written one by one
 LOOSE = (np.ndarray, np.generic)  # also what is derived from them
 NUMBERS = "biufcSUmM?"  # kinds of arrays that are plain data
 
@@ -39,10 +40,12 @@ class Remote:
 
 
 class Wire:
-    """One end of the line. Only who ``trusts`` the other unpickles what it sends."""
+    """One end of the line: files to read and to write. Who ``trusts`` unpickles what comes."""
 
-    def __init__(self, line: socket.socket, *, trusts: bool):
-        self.line, self.trusts = line, trusts
+    def __init__(self, read: int, write: int, *, trusts: bool):
+        self.read, self.write, self.trusts = read, write, trusts
+        self.in_place = False  # whether a call may change its arguments
+        self.asked = 0
         self.own: list = []  # what the other side may call, by number
         self.theirs: dict[int, tuple] = {}  # what it lent us, by identity
         self.answers = {"call": self._answer_call}
@@ -50,13 +53,20 @@ class Wire:
     # ------------------------------------------------------------------------- messages
 
     def ask(self, **message) -> dict:
-        """Send a request and return the answer; serve what is asked in between."""
-        self._send(message)
+        """Send a request and return the answer to it; serve what is asked in between."""
+        self.tell(**message)
+        number = self.asked
         while True:
             reply = self._receive()
-            if "do" not in reply:
+            if "do" in reply:
+                self._send(self._answer(reply))
+            elif reply.get("re") == number:  # and no late one, to a request that was given up
                 return reply
-            self._send(self._answer(reply))
+
+    def tell(self, **message) -> None:
+        """Send a request that has no answer."""
+        self.asked += 1
+        self._send(message | {"id": self.asked})
 
     def serve(self) -> None:
         """Answer until the other side hangs up."""
@@ -69,16 +79,19 @@ class Wire:
 
     def _answer(self, request: dict) -> dict:
         try:
-            return self.answers[request["do"]](request)
-        except KeyError:
+            return self.answers[request["do"]](request) | {"re": request["id"]}
+        except (KeyError, TypeError):
             raise Gone(f"unknown request {str(request)[:80]}") from None
 
     def _send(self, message: dict) -> None:
         text = json.dumps(message).encode()
         if len(text) > LONGEST:
-            text = json.dumps(failure(ValueError("more than 64 MB are returned"))).encode()
+            reply = failure(ValueError("more than 64 MB are returned"))
+            text = json.dumps(reply | {"re": message.get("re")}).encode()
+        left = memoryview(struct.pack(">Q", len(text)) + text)
         try:
-            self.line.sendall(struct.pack(">Q", len(text)) + text)
+            while left:
+                left = left[os.write(self.write, left) :]
         except OSError as error:
             raise Gone(str(error)) from None
 
@@ -98,7 +111,7 @@ class Wire:
         parts = []
         while length:
             try:
-                part = self.line.recv(min(length, 2**20))
+                part = os.read(self.read, min(length, 2**20))
             except OSError as error:
                 raise Gone(str(error)) from None
             if not part:
@@ -112,28 +125,29 @@ class Wire:
     def call(self, number: int, args: tuple, kwargs: dict):
         """Call a function of the other side."""
         given = [list(args), kwargs]
-        reply = self.ask(do="call", number=number, given=self.encode(given))
-        if reply.get("changed") is not None:
-            for old, new in zip(
-                arguments(given), arguments(self.decode(reply["changed"])), strict=False
-            ):
-                update(old, new)
+        reply = self.ask(do="call", number=number, given=self.encode(given), back=self.in_place)
         if "error" in reply:
             raise raised(reply)
-        return self.decode(reply["value"])
+        try:
+            changed, value = self.decode(reply["changed"]), self.decode(reply["value"])
+            for old, new in zip(arguments(given), changed, strict=True):
+                update(old, new)
+        except (KeyError, TypeError, ValueError) as error:
+            raise Gone(f"an answer is none: {error}") from None
+        return value
 
     def _answer_call(self, request: dict) -> dict:
         given = self.decode(request["given"])
-        before = self.encode(given)
         try:
             args, kwargs = given
-            reply = {"value": self.encode(self.own[request["number"]](*args, **kwargs))}
+            value = self.encode(self.own[request["number"]](*args, **kwargs))
         except Gone:
             raise
         except BaseException as error:  # also exit() and an interrupt: the caller hears of it
-            reply = failure(error)
-        after = self.encode(given)
-        return reply | {"changed": after if after != before else None}
+            return failure(error)
+        going_on = object if request.get("back") is True else np.random.Generator
+        changed = [one if isinstance(one, going_on) else None for one in arguments(given)]
+        return {"value": value, "changed": self.encode(changed)}
 
     # ----------------------------------------------------------------------- plain data
 
@@ -166,8 +180,10 @@ class Wire:
             value = value.toarray()
         if hasattr(value, "__array__"):  # of pandas, polars and their like
             return self.encode(np.array(value))
+        if hasattr(value, "__float__"):  # fractions, decimals
+            return float(value)
         if hasattr(value, "__iter__"):
-            return ["list", *(self.encode(item) for item in islice(iter(value), 10**6))]
+            return ["list", *(self.encode(item) for item in islice(iter(value), MOST))]
         raise TypeError(f"a {type(value).__name__} is no number, list or array")
 
     def _lend(self, value) -> int:
@@ -184,7 +200,7 @@ class Wire:
         tag, *rest = written
         try:
             return READERS[tag](self, *rest)
-        except (KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
+        except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise Gone(f"a value is none: {error}") from None
 
     def _read_pickle(self, packed: str, number: int):
@@ -205,7 +221,12 @@ class Wire:
 def _write_array(wire: Wire, value: np.ndarray) -> list:
     value = np.asarray(value)
     if value.dtype.kind not in NUMBERS:
-        return [None, list(value.shape), [wire.encode(item) for item in value.ravel().tolist()]]
+        items = [wire.encode(item) for item in value.ravel().tolist()]
+        if not items or wire.trusts_me or any(type(item) is not float for item in items):
+            return [None, list(value.shape), items]
+        value = np.array(items).reshape(value.shape)  # of fractions, decimals
+    if value.nbytes > LONGEST:
+        raise ValueError("more than 64 MB are returned")
     flat = np.ascontiguousarray(value)
     return [value.dtype.str, list(value.shape), base64.b64encode(flat.tobytes()).decode()]
 
@@ -223,6 +244,13 @@ def _read_array(wire: Wire, kind: str | None, shape: list, content):
         return np.frombuffer(base64.b64decode(content), kind).reshape(shape).copy()
     except ValueError as error:
         raise Gone(f"no plain array: {error}") from None
+
+
+def _short(numbers: range) -> range:
+    """A range that the checks may write out; both ends ask."""
+    if len(numbers) > MOST:
+        raise ValueError("a range has more than a million numbers")
+    return numbers
 
 
 def _items(wire: Wire, value) -> list:
@@ -243,7 +271,7 @@ WRITERS = {
     float: ("float", lambda wire, value: [float(value)]),
     str: ("str", lambda wire, value: ["".join(value)]),
     bytes: ("bytes", lambda wire, value: [base64.b64encode(value).decode()]),
-    range: ("range", lambda wire, value: [value.start, value.stop, value.step]),
+    range: ("range", lambda wire, value: [value.start, _short(value).stop, value.step]),
     slice: ("slice", lambda wire, value: _items(wire, (value.start, value.stop, value.step))),
     np.random.Generator: (
         "generator",
@@ -268,7 +296,7 @@ READERS = {
     "float": lambda wire, value: float(value),
     "str": lambda wire, value: str(value),
     "bytes": lambda wire, text: base64.b64decode(text),
-    "range": lambda wire, *parts: range(*parts),
+    "range": lambda wire, *parts: _short(range(*parts)),
     "slice": lambda wire, *parts: slice(*(wire.decode(part) for part in parts)),
     "generator": Wire._read_generator,
     "own": lambda wire, number: Remote(wire, int(number)),

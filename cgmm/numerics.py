@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from cgmm.given import no_number, of_other_rows, read_rows, require_samples
 
 __all__ = [
-    "WarnedOnce", "blocks", "check_integer", "check_labels", "check_pairs", "check_ranges",
-    "log_normalise", "warn_caller",
+    "WarnedOnce", "best_first", "blocks", "check_integer", "check_labels", "check_pairs",
+    "check_ranges", "check_sample_weight", "is_better", "log_normalise", "most_probable",
+    "warn_caller",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -36,9 +37,15 @@ AnyArray = TypeVar("AnyArray", bound=NDArray[Any])
 
 # One mebibyte of float64: what one block of work may occupy, so that it stays in a core's cache.
 BLOCK_CELLS = 131_072
+# What a block of points may occupy: some more than a core's own cache holds. Fewer rows, and calls
+# of numpy cost more than the cache saves; more, and narrow products become slow.
+POINT_CELLS, FEWEST_ROWS, MOST_ROWS = 550_000, 2000, 12_000
 # What stands between a warning and the line that it is about: scikit-learn wraps `fit`, and its
 # searches over parameters call it through joblib.
 OWN_PACKAGES = {"cgmm", "sklearn", "joblib"}
+# Scores that agree to so many digits are one: what is left of their difference is rounding, and
+# processors round sums in different orders.
+AGREE = 1e-8
 # Squares of smaller ranges vanish beside the rounding of what they are added to.
 SMALLEST_RANGE = 1e-150
 
@@ -66,6 +73,12 @@ def blocks(n_rows: int, width: int, *, at_least: int = 1) -> Iterator[slice]:
     [(0, 4), (4, 8), (8, 10)]
     """
     yield from cut(n_rows, max(at_least, BLOCK_CELLS // max(1, width)))
+
+
+def block_height(n_components: int, n_dims: int) -> int:
+    """How many points make a block: their products in pairs and densities are what fills it."""
+    n_numbers = 1 + n_dims * (n_dims + 3) // 2 + 2 * n_components
+    return min(MOST_ROWS, max(FEWEST_ROWS, POINT_CELLS // n_numbers))
 
 
 def cut(n_rows: int, height: int) -> Iterator[slice]:
@@ -112,7 +125,8 @@ def log_normalise(
     log_totals = np.empty(n_rows)
     for part in blocks(n_rows, n_columns):
         top = log_values[part].max(axis=1)
-        _require_possible(top, part.start, names)
+        if not np.isfinite(top).all():
+            raise _impossible(top, part.start, names)
         p = np.subtract(log_values[part], top[:, None], out=probabilities[part])
         np.exp(p, out=p)
         total = p.sum(axis=1)
@@ -122,21 +136,109 @@ def log_normalise(
     return probabilities, log_totals
 
 
-def _require_possible(top: FloatArray, offset: int, names: IntArray | None) -> None:
+def _impossible(top: FloatArray, offset: int, names: IntArray | None) -> ValueError:
     """Name the first row whose largest log-weight is not finite."""
-    if np.isfinite(top).all():
-        return
     first = int(np.flatnonzero(~np.isfinite(top))[0])
     row = offset + first if names is None else names[offset + first]
     if top[first] == -np.inf:
-        raise ValueError(
+        return ValueError(
             f"row {row} has no possible value: every log-weight is -inf. "
             "A point may lie too far from every component for its density to be represented, "
             "or its evidence excludes every class; rescale the data or revise the evidence."
         )
-    raise ValueError(
+    return ValueError(
         f"row {row} holds a log-weight of {top[first]}; log-weights must be below +inf."
     )
+
+
+def is_better(score: float, than: float) -> bool:
+    """Whether a score is higher than another by more than rounding.
+
+    The one rule for every choice among alternatives (starts, runs, searches): those that agree to
+    eight digits are one, and the first is kept. Else the last digit would choose, which differs
+    from processor to processor, and one seed would number the components in several ways.
+
+    Parameters
+    ----------
+    score, than : float
+        Higher is better.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_better(-7.5, -math.inf), is_better(2.0, 1.0), is_better(2.0 + 1e-12, 2.0)
+    (True, True, False)
+    """
+    return score > than and not math.isclose(score, than, rel_tol=AGREE)
+
+
+def best_first(scores: Sequence[float]) -> list[int]:
+    """Indices in falling order of their scores; those that agree to rounding in their own order.
+
+    Parameters
+    ----------
+    scores : sequence of float
+        Higher is better; no NaN.
+
+    Returns
+    -------
+    list of int
+
+    Examples
+    --------
+    >>> best_first([-7.0 - 1e-12, -7.0, -5.0])
+    [2, 0, 1]
+    """
+    left, order = list(range(len(scores))), []
+    while left:
+        top = max(scores[i] for i in left)
+        order.append(next(i for i in left if not is_better(top, scores[i])))
+        left.remove(order[-1])
+    return order
+
+
+def most_probable(probabilities: FloatArray) -> IntArray:
+    """The most probable state of each row; of those that agree to rounding, the first.
+
+    Parameters
+    ----------
+    probabilities : (N, K) array
+        Not negative.
+
+    Returns
+    -------
+    (N,) int array
+
+    Examples
+    --------
+    >>> most_probable(np.array([[0.5 - 1e-12, 0.5 + 1e-12], [0.4, 0.6]]))
+    array([0, 1])
+    """
+    top = probabilities.max(axis=1, keepdims=True)
+    return (probabilities >= (1 - AGREE) * top).argmax(axis=1)
+
+
+def check_sample_weight(sample_weight: ArrayLike | None, n_points: int) -> FloatArray | None:
+    """Weights (N,) of points, of which some count, or an error that names one."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_points,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}; it must be ({n_points},), a weight a point."
+        )
+    wrong = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
+    if len(wrong):
+        raise ValueError(
+            f"sample_weight[{wrong[0]}] is {weights[wrong[0]]}; weights must be finite and none "
+            "negative. Leave a point out by a weight of zero."
+        )
+    if not weights.any():
+        raise ValueError("every entry of sample_weight is zero; give some points a weight.")
+    return weights
 
 
 def check_pairs(name: str, pairs: ArrayLike | None, n_points: int | None = None) -> IntArray:
@@ -347,6 +449,17 @@ def warn_caller(message: str, category: type[Warning]) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
+def of_points(family: Any, X: Any, responsibilities: Any, parameters: Any) -> Any:
+    """Statistics for a ``maximise`` that is called as it once was, with points; deprecated."""
+    warnings.warn(
+        "maximise(X, parameters, responsibilities) is deprecated; call "
+        "maximise(statistics(X, responsibilities, parameters), parameters).",
+        FutureWarning,
+        stacklevel=3,
+    )
+    return family.statistics(X, responsibilities, parameters)
+
+
 class WarnedOnce:
     """Within a ``with``, holds back what :func:`warn_caller` says; at its end says each thing once.
 
@@ -381,6 +494,8 @@ class WarnedOnce:
     def __exit__(self, *error: object) -> None:
         """Say what was held back, also where an error passes: the warnings may explain it."""
         _HELD.reset(self.before)
+        if not self.held:
+            return
         distinct = {
             kind if kind in self.kinds else (text, kind): (text, kind) for text, kind in self.held
         }

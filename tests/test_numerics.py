@@ -25,11 +25,14 @@ from sklearn.preprocessing import StandardScaler
 from cgmm.numerics import (
     BLOCK_CELLS,
     WarnedOnce,
+    best_first,
     blocks,
     check_integer,
     check_labels,
     check_ranges,
+    is_better,
     log_normalise,
+    most_probable,
     warn_caller,
 )
 
@@ -367,3 +370,31 @@ def test_a_warning_without_any_caller_is_given_all_the_same():
             if not caught:
                 time.sleep(0.01)
     assert [str(warning.message) for warning in caught] == ["not converged"]
+
+
+# ---------------------------------------------------------------------------- which one is kept
+
+
+@given(st.lists(st.tuples(st.integers(-5, 5), st.floats(-1, 1)), min_size=1, max_size=12))
+def test_of_scores_that_differ_by_rounding_the_first_is_kept(scored):
+    """Whatever their last digits say; the scale of the scores does not matter."""
+    for scale in (1e-150, 1.0, 1e150):
+        scores = [scale * (level + np.sign(level) * 1e-9 * last) for level, last in scored]
+        levels = [level for level, _ in scored]
+        expected = sorted(range(len(levels)), key=lambda i: (-levels[i], i))
+        assert best_first(scores) == expected
+        assert is_better(max(scores), min(scores)) == (max(levels) > min(levels))
+
+
+def test_any_score_is_better_than_none():
+    assert is_better(-1e300, -np.inf)
+    assert not is_better(-np.inf, -np.inf)
+    assert best_first([-np.inf, -1e300, -np.inf]) == [1, 0, 2]
+
+
+@given(st.integers(0, 2**31 - 1))
+def test_of_equally_probable_states_the_first_is_named(seed):
+    rng = np.random.default_rng(seed)
+    p = rng.integers(1, 4, size=(50, 4)).astype(float)
+    blurred = p * (1 + 1e-10 * rng.uniform(-1, 1, size=p.shape))
+    np.testing.assert_array_equal(most_probable(blurred), p.argmax(axis=1))

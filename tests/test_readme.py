@@ -1,4 +1,4 @@
-"""What the first pages claim: the README's example runs, and the numbers of its figure are ours."""
+"""What the first pages claim: the example runs, and the numbers in text and figure are of runs."""
 
 import doctest
 import re
@@ -6,10 +6,15 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.datasets import load_wine
+from sklearn.mixture import GaussianMixture
 
 from cgmm import ConstrainedGaussianMixture
 from cgmm.datasets import vertical_classes
+from cgmm.metrics import matched_accuracy, paired_difference
+from cgmm.scenarios import random_pairs
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -18,6 +23,25 @@ def test_the_example_runs_as_printed():
     results = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
     assert results.attempted > 5
     assert results.failed == 0
+
+
+def test_forty_answers_are_worth_what_is_said():
+    """On what was not asked about, over twelve draws, with five starts each."""
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    scores = []
+    for seed in range(12):
+        same, different = random_pairs(y, 40, random_state=seed)
+        rest = np.setdiff1d(np.arange(len(y)), np.concatenate([same, different]))
+        options = {"covariance_type": "tied", "n_init": 5, "random_state": seed}
+        told = ConstrainedGaussianMixture(3, **options)
+        told.fit(X, must_link=same, cannot_link=different)
+        alone = GaussianMixture(3, **options).fit_predict(X)
+        scores.append([matched_accuracy(y[rest], z[rest]) for z in (told.labels_, alone)])
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    said = re.findall(r"0\.\d\d", text.partition("Over twelve draws")[2])
+    gain = paired_difference(*np.transpose(scores))
+    expected = [*np.mean(scores, axis=0), gain.mean, gain.standard_error]
+    assert said == [f"{number:.2f}" for number in expected]
 
 
 @pytest.mark.parametrize("page", ["README.md", "book/index.md"])
@@ -41,24 +65,20 @@ class TestCommands:
         command = ["make", "--no-print-directory", *words]
         return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
-    def test_the_readme_lists_what_make_help_lists(self):
-        listed = "".join(f"    {line}\n" for line in self.make("help").splitlines())
-        assert listed in (ROOT / "README.md").read_text(encoding="utf-8")
-
     def test_every_target_has_a_line_in_make_help(self):
         targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
-        helped = re.findall(r"^make ([a-z-]+)", self.make("help"), re.MULTILINE)
-        assert targets == helped
+        helped = re.findall(r"^  make ([a-z-]+)", self.make("help"), re.MULTILINE)
+        assert targets == ["help", *helped]
 
     @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "book/using.md"])
     def test_commands_that_are_named_exist(self, page):
         text = (ROOT / page).read_text(encoding="utf-8")
         named = set(re.findall(r"(?:`|^    )make ([a-z][a-z-]+)", text, re.MULTILINE))
         assert named
-        assert named <= set(re.findall(r"^make ([a-z-]+)", self.make("help"), re.MULTILINE))
+        assert named <= {"help", *re.findall(r"^  make (\S+)", self.make("help"), re.MULTILINE)}
 
     def test_workflows_and_ci_call_targets(self):
-        helped = set(re.findall(r"^make ([a-z-]+)", self.make("help"), re.MULTILINE))
+        helped = set(re.findall(r"^  make ([a-z-]+)", self.make("help"), re.MULTILINE))
         for path in [ROOT / ".ci/run", *(ROOT / ".github/workflows").glob("*.yml")]:
             called = re.findall(
                 r"(?:run: |^)make ((?:[a-z-]+ ?)+)$", path.read_text(), re.MULTILINE

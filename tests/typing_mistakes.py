@@ -21,7 +21,7 @@ def mistakes(X: FloatArray, theta: Parameters, posterior: Posterior) -> None:
     model.fitt(X)  # wrong: attr-defined
     print(model.label_)  # wrong: attr-defined
     print(model.labels_.shap)  # wrong: attr-defined
-    COPKMeans(2, inference="auto")  # wrong: arg-type
+    COPKMeans(2, inference="auto")
     COPKMeans(2).fit(X, preferences=[[0, 1, 2.0]])  # wrong: call-arg
 
     side = SideInformation.build("4")  # wrong: arg-type

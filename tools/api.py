@@ -95,7 +95,7 @@ def _index() -> str:
     """The first page: the classes, then the rooms with their functions."""
     classes = [one for room in rooms() for one in room.classes]
     parts = [
-        _page("The package", [".. automodule:: cgmm"]),
+        _page("The package", [".. automodule:: cgmm", "", ".. automodule:: cgmm.__main__"]),
         f"{INTRODUCTION}\n## Estimators\n",
         _rst(_table([one for one in classes if is_estimator(one)])),
         "## Other classes\n",

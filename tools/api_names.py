@@ -85,7 +85,7 @@ class Room(NamedTuple):
 @cache
 def rooms() -> list[Room]:
     """Every room of the package, those of ``TITLES`` first."""
-    there = [module.name for module in iter_modules(find("cgmm").__path__)]
+    there = {module.name for module in iter_modules(find("cgmm").__path__)} - {"__main__"}
     return [_room(name) for name in sorted(there, key=[*TITLES, *sorted(there)].index)]
 
 

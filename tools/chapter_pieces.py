@@ -76,12 +76,18 @@ def _numbers(text: str, chapter: int) -> dict[str, str]:
 def _figure(cell) -> list[tuple[str, Piece]]:
     about = cell.metadata.get("mystnb", {})
     name = about.get("figure", {}).get("name")
-    pictures = [output.data["image/png"] for output in cell.outputs
-                if "image/png" in output.get("data", {})]  # fmt: skip
+    pictures = [picture for output in cell.outputs if (picture := _picture(output.get("data", {})))]
     if not name or not pictures:
         return []
-    content = base64.b64decode(pictures[0])
+    content = pictures[0]
     return [(name, Piece("figure", "", about["image"]["alt"], content))]
+
+
+def _picture(data: dict) -> bytes:
+    """What an output shows, as an SVG or a PNG file."""
+    if "image/svg+xml" in data:
+        return data["image/svg+xml"].encode()
+    return base64.b64decode(data.get("image/png", ""))
 
 
 def _directives(lines: list[str]) -> list[tuple[str, Piece]]:
@@ -120,10 +126,29 @@ def numbered(formula: str, number: str) -> str:
     return f"$$\n{formula.strip()} \\tag{{{number.strip('()')}}}\n$$"
 
 
+def address(picture: bytes) -> str:
+    """A picture as an address that holds it."""
+    kind = "svg+xml" if is_svg(picture) else "png"
+    return f"data:image/{kind};base64,{base64.b64encode(picture).decode()}"
+
+
+def is_svg(picture: bytes) -> bool:
+    """Whether a picture is drawn of lines."""
+    return picture.startswith(b"<svg")
+
+
 def is_tall(picture: bytes) -> bool:
     """Whether words stand beside a picture, not below it."""
-    width, height = Image.open(io.BytesIO(picture)).size
+    if is_svg(picture):
+        _, _, width, height = _view(picture)
+    else:
+        width, height = Image.open(io.BytesIO(picture)).size
     return width < 1.7 * height
+
+
+def _view(picture: bytes) -> list[float]:
+    """What an SVG shows: left, top, width and height in points."""
+    return [float(one) for one in re.search(rb' viewBox="([^"]+)"', picture)[1].split()]
 
 
 def part_of(picture: bytes, part: str) -> bytes:
@@ -132,9 +157,24 @@ def part_of(picture: bytes, part: str) -> bytes:
     if not wanted:
         raise ValueError(f'{part!r} is no part of a figure; say "rows 1-2/3".')
     first, last, many = int(wanted[1]), int(wanted[2] or wanted[1]), int(wanted[3])
+    shares = (first - 1) / many, last / many
+    return _cut_svg(picture, *shares) if is_svg(picture) else _cut_png(picture, *shares)
+
+
+def _cut_svg(picture: bytes, top: float, bottom: float) -> bytes:
+    _, _, width, height = _view(picture)
+    tall = (bottom - top) * height
+    view = (
+        f'width="{width:g}pt" height="{tall:g}pt" viewBox="0 {top * height:g} {width:g} {tall:g}"'
+    )
+    text = re.sub(r' (?:width|height|viewBox)="[^"]*"', "", picture.decode(), count=3)
+    return text.replace("<svg", f"<svg {view}", 1).encode()
+
+
+def _cut_png(picture: bytes, top: float, bottom: float) -> bytes:
     image = Image.open(io.BytesIO(picture))
-    height = image.height / many
-    box = (0, round((first - 1) * height), image.width, round(last * height))
     out = io.BytesIO()
-    image.crop(box).save(out, "png")
+    image.crop((0, round(top * image.height), image.width, round(bottom * image.height))).save(
+        out, "png"
+    )
     return out.getvalue()

@@ -53,8 +53,8 @@ INTRODUCTION = """\
 <!-- Written by tools/comparisons.py from book/_data/: change that, and run it. -->
 
 Every claim of the three papers with experiments that we could put to the test, in the order of
-their figures: what is printed, what we find, and whether the two agree. `make replicate` makes the
-numbers again.
+their figures: what is printed, what we find, and whether the two agree. `python -m cgmm.replicate`
+makes the numbers again.
 
 Ours is the mean over realisations ± its standard error. A claim says that this mean is at least, at
 most, or near a number; the tolerance is how far on the wrong side still agrees, in the same units.
@@ -142,7 +142,7 @@ def summary(judged: list[Judged]) -> str:
 
 
 def in_a_sentence(judged: list[Judged]) -> str:
-    """The counts as the README has them, those on the papers' data apart."""
+    """The counts, those on the papers' data apart."""
     kinds = grouped(judged, "data")
     count = Counter(one.judgement.verdict for one in kinds["real"])
     said = ", ".join(f"{count[v]} {WORDS[v].lower()}" for v in VERDICTS)

@@ -5,6 +5,7 @@ An *address* is a page of the book and an id on it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlparse
@@ -47,11 +48,18 @@ def names_by_part() -> list[tuple[str, str]]:
     """(part, page) for every page of the paper edition, in the order of the table of contents."""
     contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf8"))
     return [
-        (part["caption"], chapter["file"])
+        (part["caption"], name)
         for part in contents["parts"]
-        for chapter in part["chapters"]
-        if not chapter["file"].startswith(PACKAGE)
+        for name in _files(part["chapters"])
+        if not name.startswith(PACKAGE)
     ]
+
+
+def _files(entries: list[dict]) -> Iterator[str]:
+    """The pages of a table of contents, each before its sections."""
+    for entry in entries:
+        yield entry["file"]
+        yield from _files(entry.get("sections", []))
 
 
 def open_page(page: Page, site: Path, name: str) -> list[tuple[str, str]]:

@@ -73,13 +73,22 @@ def read_chapter(page: Page, site: Path, part: str, name: str, images: Images) -
 def copy_image(url: str, images: Images) -> str:
     """Keep an image of the site under a name of its own; a frame of an explorer becomes a PNG."""
     path = Path(unquote(urlparse(unescape(url)).path))
-    if path.suffix in (".png", ".svg"):
+    if path.suffix == ".svg":
+        images[path.name] = in_its_colours(path.read_text(encoding="utf8")).encode()
+        return path.name
+    if path.suffix == ".png":
         images[path.name] = path.read_bytes()
         return path.name
     content = io.BytesIO()
     with Image.open(path) as image:
         image.convert("RGB").quantize(256).save(content, "PNG", optimize=True)
     return keep(content.getvalue(), images)
+
+
+def in_its_colours(text: str) -> str:
+    """An SVG with colours in the place of their names, which not every reader knows."""
+    colours = dict(re.findall(r"(--c\d+):(#\w+)", text.partition(":root:target")[0]))
+    return re.sub(r"var\((--c\d+)\)", lambda found: colours[found[1]], text)
 
 
 def keep(content: bytes, images: Images) -> str:

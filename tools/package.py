@@ -1,12 +1,13 @@
-"""Try the package as somebody gets it: built, installed in an empty environment, tested there.
+"""Try the package as somebody gets it: built, installed in empty environments, tested there.
 
     python tools/package.py [FOLDER]
 
 The version must be the one that CHANGELOG.md opens with, and CGMM_TAG if there is one. The two
-distributions stay in FOLDER (default: dist). First the wheel is installed with what it
-needs at run time and nothing else, and every module is imported. Then come the test tools, and the
-tests of the unpacked source distribution, whose own ``cgmm/`` is taken away: only the installed one
-is left to test. Browser tests and notebooks stay with the book.
+distributions stay in FOLDER (default: dist). The wheel is installed with what it needs at run time
+and nothing else, in the lowest, the newest and the pinned versions that are allowed; each time all
+modules are imported, the tour is taken, and the examples of README and howto run. Then come the
+test tools, and the tests of the unpacked source distribution, whose own ``cgmm/`` is taken away:
+only the installed one is left to test. Browser tests and notebooks stay with the book.
 """
 
 from __future__ import annotations
@@ -30,9 +31,8 @@ CLUTTER = shutil.ignore_patterns(
     ".hypothesis", ".ipynb_checkpoints",
 )  # fmt: skip
 
-# Tests that read the sources, or the built book: what is installed has neither. Of the tools' own
-# tests only those of tools/fuzz are about the package.
-ABOUT_THE_PROJECT = ("assignments", "book", "test_typing.py", "tools/test_[!f]*.py")
+# Tests that read the sources, or the built book: what is installed has neither.
+ABOUT_THE_PROJECT = ("assignments", "book", "test_typing.py", "tools")
 
 IMPORT_EVERYTHING = """
 import importlib, pkgutil, cgmm
@@ -43,6 +43,19 @@ for name in names:
 print(len(names), "modules of", cgmm.__path__[0], "import with the run-time needs alone")
 """
 
+HOWTO = """
+import sys
+sys.path.insert(0, "tests")
+from test_howto import test_every_snippet_runs_as_printed as run
+run()
+"""
+PINNED = ("--constraint", ROOT / "requirements.txt")
+VERSIONS = {
+    "lowest": ("--resolution", "lowest-direct"),
+    "newest": ("--resolution", "highest"),
+    "pinned": PINNED,
+}
+
 
 def main(folder: Path) -> None:
     """Build, install, test; the first failure ends it."""
@@ -50,12 +63,17 @@ def main(folder: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="cgmm-") as scratch:
         place = Path(scratch)
         sdist, wheel = build(ROOT, place, isolated=True)
-        python = environment(place / "env", wheel)
         tests = unpacked(sdist, place / "unpacked")
         shutil.rmtree(tests / "cgmm")
-        run(python, "-c", IMPORT_EVERYTHING, cwd=place)
-        install(python, f"{wheel}[tests]")
-        run(python, "-m", "pip", "check", cwd=place)
+        for name, versions in VERSIONS.items():
+            python = environment(place / name, wheel, versions)
+            run(python, "-c", IMPORT_EVERYTHING, cwd=place)
+            run(python, "-m", "cgmm", cwd=place)
+            uv("pip", "install", "--python", python, "pandas>=2.2", *versions)  # for README's table
+            run(python, "-m", "doctest", "README.md", cwd=tests)
+            run(python, "-c", HOWTO, cwd=tests)
+        uv("pip", "install", "--python", python, f"{wheel}[tests]", *PINNED)
+        uv("pip", "check", "--python", python)
         ignored = [f"--ignore-glob={tests}/tests/{name}" for name in ABOUT_THE_PROJECT]
         run(python, "-m", "pytest", "-q", "@tests/all.args", "tests", *ignored, cwd=tests)
         run(python, "-m", "pytest", "-q", "@tests/all.args", "--pyargs", "cgmm", cwd=tests)
@@ -87,18 +105,19 @@ def build(root: Path, place: Path, *, isolated: bool) -> tuple[Path, Path]:
     return sdist, wheel
 
 
-def environment(place: Path, wheel: Path) -> Path:
+def environment(place: Path, wheel: Path, versions: tuple[str | Path, ...]) -> Path:
     """The Python of a new virtual environment that holds the wheel and what it asks for."""
-    run(sys.executable, "-m", "venv", place, cwd=place.parent)
+    uv("venv", "--python", sys.executable, place)
     python = place / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    install(python, str(wheel))
+    # Named by pyproject.toml as well, what the wheel needs is asked for directly.
+    asked = ("-r", ROOT / "pyproject.toml", wheel)
+    uv("pip", "install", "--python", python, *asked, *versions)
     return python
 
 
-def install(python: Path, requirement: str) -> None:
-    """Install in the versions that the project pins."""
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    run(*pip, "--constraint", ROOT / "requirements.txt", requirement, cwd=ROOT)
+def uv(*command: str | Path) -> None:
+    """Run uv, or raise."""
+    run(sys.executable, "-m", "uv", *command, "--quiet", cwd=ROOT)
 
 
 def unpacked(sdist: Path, place: Path) -> Path:

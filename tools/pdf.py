@@ -24,10 +24,14 @@ from playwright.sync_api import Page
 from pypdf import PageObject, PdfReader, PdfWriter
 from pypdf.generic import (
     ArrayObject,
+    BooleanObject,
     DictionaryObject,
     FloatObject,
     NameObject,
     NullObject,
+    NumberObject,
+    PdfObject,
+    StreamObject,
     TextStringObject,
 )
 from typeset import browser_page, print_pdf
@@ -70,7 +74,7 @@ def print_chapter(page: Page, site: Path, part: str, name: str, folder: Path) ->
     sections = open_page(page, site, name)
     page.evaluate(ANCHORS)
     path = folder / f"{name.replace('/', '-')}.pdf"
-    page.pdf(path=path, format="A4", print_background=True)
+    page.pdf(path=path, format="A4", print_background=True, tagged=True)
     return Chapter(name, part, sections, PdfReader(path))
 
 
@@ -147,6 +151,7 @@ def join(front: PdfReader, chapters: list[Chapter], site: Path) -> PdfWriter:
         notes = [link_to(writer, corners, place) for corners, place in resolved if place]
         if notes:
             sheet[NameObject("/Annots")] = ArrayObject(map(writer._add_object, notes))
+    add_tags(writer, [pdf for _, pdf in prints])
     add_bookmarks(writer, chapters, known)
     label_pages(writer, len(front.pages))
     return writer
@@ -157,6 +162,43 @@ def resolve(target: Address | str, known: dict[Address, Place]) -> Place | str |
     if isinstance(target, str):
         return target if target.startswith("http") else None
     return known.get(target) or known.get((target[0], ""))
+
+
+def add_tags(writer: PdfWriter, prints: list[PdfReader]) -> None:
+    """Join the structures of the prints, which say what is a heading, a table or a paragraph."""
+    tree = DictionaryObject({NameObject("/Type"): NameObject("/StructTreeRoot")})
+    above = writer._add_object(tree)
+    kinds, parents, sheets = ArrayObject(), ArrayObject(), iter(writer.pages)
+    for pdf in prints:
+        mine = [(next(sheets), sheet.get("/StructParents")) for sheet in pdf.pages]
+        if "/StructTreeRoot" not in pdf.trailer["/Root"]:
+            continue
+        copy = pdf.trailer["/Root"]["/StructTreeRoot"].clone(writer)
+        top = copy["/K"].get_object()
+        for kind in top if isinstance(top, ArrayObject) else [copy.raw_get("/K")]:
+            kind.get_object()[NameObject("/P")] = above
+            kinds.append(kind)
+        # Pages and elements find each other by number: each print counts from 0.
+        offset = parents[-2] + 1 if parents else 0
+        for number, own in _leaves(copy["/ParentTree"]):
+            parents += [NumberObject(number + offset), own]
+        for sheet, number in mine:
+            if number is not None:
+                sheet[NameObject("/StructParents")] = NumberObject(number + offset)
+    numbers = DictionaryObject({NameObject("/Nums"): parents})
+    tree[NameObject("/K")], tree[NameObject("/ParentTree")] = kinds, writer._add_object(numbers)
+    writer.root_object[NameObject("/StructTreeRoot")] = above
+    marked = DictionaryObject({NameObject("/Marked"): BooleanObject(True)})
+    writer.root_object[NameObject("/MarkInfo")] = marked
+
+
+def _leaves(tree: DictionaryObject) -> Iterator[tuple[int, PdfObject]]:
+    """Number and object of each entry of a number tree."""
+    found = tree.get_object()
+    for below in found.get("/Kids", []):
+        yield from _leaves(below)
+    entries = found.get("/Nums", [])
+    yield from ((int(entries[n]), entries[n + 1]) for n in range(0, len(entries), 2))
 
 
 def add_bookmarks(writer: PdfWriter, chapters: list[Chapter], known: dict[Address, Place]) -> None:
@@ -184,8 +226,31 @@ def number_pages(page: Page, writer: PdfWriter, chapters: list[Chapter], folder:
     ]
     overlay = print_html(page, "".join(feet), folder / "feet.pdf")
     for sheet, foot in zip(writer.pages[-len(titles) :], overlay.pages, strict=True):
-        sheet.merge_page(foot)
-        sheet.compress_content_streams()
+        lay_over(writer, sheet, foot)
+
+
+def lay_over(writer: PdfWriter, sheet: PageObject, foot: PageObject) -> None:
+    """Draw a page over another, as one object: nothing of either is read again."""
+    # Pages may share their resources.
+    name = f"/Foot{sheet.page_number}"
+    form = StreamObject()
+    form.set_data(foot.get_contents().get_data())
+    form[NameObject("/Type")] = NameObject("/XObject")
+    form[NameObject("/Subtype")] = NameObject("/Form")
+    form[NameObject("/BBox")] = foot.mediabox
+    form[NameObject("/Resources")] = foot["/Resources"].clone(writer)
+    resources = sheet["/Resources"].get_object()
+    objects = resources.setdefault(NameObject("/XObject"), DictionaryObject()).get_object()
+    objects[NameObject(name)] = writer._add_object(form.flate_encode())
+    # What a page sets for itself must not turn its foot.
+    before, after = StreamObject(), StreamObject()
+    before.set_data(b"q\n")
+    after.set_data(f"\nQ /Artifact BMC q {name} Do Q EMC\n".encode())
+    own = sheet.raw_get("/Contents")
+    sheet[NameObject("/Contents")] = ArrayObject(
+        [writer._add_object(before), *(own if isinstance(own, ArrayObject) else [own]),
+         writer._add_object(after)]
+    )  # fmt: skip
 
 
 # --------------------------------------------------------------------------- cover, contents
@@ -225,6 +290,7 @@ def make(site: Path, out: Path, names: list[tuple[str, str]] | None = None) -> P
         writer = join(front, chapters, site)
         number_pages(page, writer, chapters, folder)
         writer.add_metadata({"/Title": pdf_pages.TITLE, "/Author": pdf_pages.AUTHOR})
+        writer.root_object[NameObject("/Lang")] = TextStringObject("en-GB")
         writer.compress_identical_objects(remove_duplicates=True)
         out.parent.mkdir(parents=True, exist_ok=True)
         writer.write(out)

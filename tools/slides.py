@@ -11,7 +11,6 @@ slide on which anything is cut off, or is too small, is refused.
 from __future__ import annotations
 
 import argparse
-import base64
 import html
 import re
 import sys
@@ -57,8 +56,7 @@ FAULTS = """([smallestText, smallestFigure, width]) => {
       if (parseFloat(getComputedStyle(part).fontSize) < smallestText) say("small letters");
     }
     for (const figure of slide.querySelectorAll("img")) {
-      const scale = figure.getBoundingClientRect().width / figure.naturalWidth
-          * figure.naturalWidth / width;
+      const scale = figure.getBoundingClientRect().width / width;
       if (scale < smallestFigure) say("a figure at " + scale.toFixed(2) + " of its size");
     }
   }
@@ -107,10 +105,9 @@ def _words(text: str) -> str:
 def _taken(piece: chapters.Piece, part: str | None) -> str:
     if piece.kind == "figure":
         picture = chapters.part_of(piece.picture, part) if part else piece.picture
-        data = base64.b64encode(picture).decode()
         alt = html.escape(piece.text, quote=True)
         tall = ' class="tall"' if chapters.is_tall(picture) else ""
-        return f'<img{tall} src="data:image/png;base64,{data}" alt="{alt}">'
+        return f'<img{tall} src="{chapters.address(picture)}" alt="{alt}">'
     if piece.kind == "math":
         return markdown(piece.text)
     kind = chapters.KINDS.get(piece.kind)

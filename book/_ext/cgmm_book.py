@@ -11,10 +11,13 @@ from docutils import nodes
 from sphinx.addnodes import toctree
 from sphinx.application import Sphinx
 
-# The distribution carries all of MathJax 3, 16 MB. A page needs the combined component, its fonts,
+# The distribution carries all of MathJax 3, 16 MB. A page needs some of its components, its fonts,
 # and the TeX extensions that are loaded on first use, such as \boldsymbol and \cancel.
 MATHJAX = "sphinx-mathjax-offline"
-NEEDED = ["tex-mml-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions"]
+NEEDED = [
+    "startup.js", "core.js", "input/tex.js", "output/chtml.js", "output/chtml/fonts/tex.js",
+    "a11y/assistive-mml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions",
+]  # fmt: skip
 
 # sphinx-thebe writes a remote address into every page, whether its button is on or not.
 THEBE_HANDLERS = {"init_thebe_core", "update_thebe_context"}
@@ -34,7 +37,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-read", list_general_index, priority=400)
     app.connect("doctree-resolved", take_common_names)
     app.connect("doctree-resolved", hold_formulas_together)
-    app.connect("html-page-context", mend_bibliography)
+    app.connect("doctree-resolved", put_captions_beside)
+    app.connect("html-page-context", mend_markup)
     app.connect("build-finished", copy_mathjax)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -93,6 +97,18 @@ def hold_formulas_together(app: Sphinx, document: nodes.document, docname: str) 
         held += [nodes.Text(before), formula, nodes.Text(after)]
 
 
+def put_captions_beside(app: Sphinx, document: nodes.document, docname: str) -> None:
+    """Give figures of the running text the theme's class for captions in the margin."""
+    for figure in document.findall(nodes.figure):
+        holders = [
+            figure.parent,
+            figure.parent.parent,
+            figure.parent.parent and figure.parent.parent.parent,
+        ]
+        if not any(isinstance(one, nodes.Admonition) for one in holders):
+            figure["classes"].append("margin-caption")
+
+
 def _ends(place: nodes.Element, n: int, pattern: re.Pattern) -> str:
     """The part of a neighbouring text that touches the formula."""
     text = place[n] if 0 <= n < len(place) else None
@@ -102,12 +118,26 @@ def _ends(place: nodes.Element, n: int, pattern: re.Pattern) -> str:
     return found[0] if found else ""
 
 
-def mend_bibliography(
+CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+# The role that docutils gives to entries of a bibliography is deprecated; the link in the title of
+# a solution begins with a space; a proof says on its fold that it is one; a long name may be broken
+# before its capitals.
+MENDED = [
+    (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
+    (re.compile(r"Solution to(<a [^>]*>) "), r"Solution to \1"),
+    (
+        re.compile(r'(?<=<h1>)\w+(?=<a class="headerlink)'),
+        lambda name: CAPITAL.sub("<wbr>", name[0]),
+    ),
+]
+
+
+def mend_markup(
     app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    """Give entries of a bibliography the role of list items; that of docutils is deprecated."""
-    if "body" in context:
-        context["body"] = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
+    """Mend what the extensions write."""
+    for pattern, better in MENDED if "body" in context else []:
+        context["body"] = pattern.sub(better, context["body"])
 
 
 def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:

@@ -37,12 +37,14 @@ GREEK = dict(zip(LETTERS.split(), "αβγδεζηθκλμνξπρστφχψωΓ�
 GREEK |= {f"var{name}": letter for name, letter in GREEK.items()}
 SIGNS = {"le": "≤", "ge": "≥", "ne": "≠", "sum": "∑", "prod": "∏", "infty": "∞", "approx": "≈",
          "to": "→", "propto": "∝", "partial": "∂", "mid": "|", "in": "∈",
-         "cdot": "·", "times": "×", "pm": "±"}  # fmt: skip
+         "cdot": "·", "times": "×", "pm": "±", "top": "ᵀ", "ell": "ℓ", "dots": "…", "ldots": "…",
+         "cdots": "…", "lvert": "|", "rvert": "|", "lVert": "‖", "rVert": "‖", "Vert": "‖",
+         "longrightarrow": "→", "quad": " "}  # fmt: skip
 
 # Commands of which nothing is read.
 LAYOUT = re.compile(
     r"\b(?:math(?:cal|bf|sf|rm|bb)|boldsymbol|operatorname|text(?:style)?|displaystyle|left|right|"
-    r"[bB]igg?[lr]?|q?quad|hat|bar|[td]?frac|split|aligned?)\b"
+    r"[bB]igg?[lr]?|q?quad|hat|bar|tilde|[td]?frac|split|aligned?|middle|limits|label)\b"
 )
 
 
@@ -158,6 +160,8 @@ def simplify(article: BeautifulSoup) -> None:
 
 def plain(formula: str) -> str:
     """TeX as somebody would type it in a mail."""
+    formula = re.sub(r"\\[td]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}", r"(\1)/(\2)", formula)
+    formula = re.sub(r"([_^])\{([^{}]*)\}", r"\1\2", formula)
     formula = re.sub(r"\\[()\[\]{}|,;:!]|\\(?:begin|end)\{\w+\*?\}|[&{}~]|\\\\", " ", formula)
     known = GREEK | SIGNS
     formula = re.sub(r"\\([A-Za-z]+)", lambda m: known.get(m[1], f" {m[1]} "), formula)

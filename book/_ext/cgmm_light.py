@@ -23,9 +23,28 @@ from sphinx.application import Sphinx
 UNUSED = [
     "_static/**/*.map",
     "_static/vendor/fontawesome/**/*.ttf",
+    "_static/vendor/fontawesome/**/fa-[br]*.woff2",
     "_static/locales",
     "_static/vendor/mathjax/**/all-packages.js",
 ]
+# Font Awesome has two thousand icons, of which the theme's pages show these.
+ICONS = [
+    "arrow-up", "magnifying-glass", "bars", "download", "file", "file-pdf", "sun", "moon",
+    "circle-half-stroke", "list", "angle-left", "angle-right", "chevron-down", "xmark", "rocket",
+]  # fmt: skip
+ICON = r'(?<![\w-])"?{}"?:\[(\d+),(\d+),\[[^\]]*\],"[0-9a-f]+","([^"]+)"\]'
+# What draws them, as Font Awesome's own script does.
+DRAW = """for (const place of document.querySelectorAll(":is(i, span):is(.fas, .fa-solid)")) {
+  const name = [...place.classList].find(one => ICONS[one.slice(3)]);
+  if (!name) continue;
+  const [width, height, path] = ICONS[name.slice(3)];
+  const icon = document.createElement("template");
+  icon.innerHTML = `<svg class="${place.className} svg-inline--fa" aria-hidden="true"
+    viewBox="0 0 ${width} ${height}"><path fill="currentColor" d="${path}"/></svg>`;
+  Object.assign(icon.content.firstChild.dataset, place.dataset);
+  place.replaceWith(icon.content);
+}
+"""
 # The mean error of a colour, of 255, which a palette may make: none that an eye sees.
 LARGEST_ERROR = 0.8
 FRAME = re.compile(r"data:image/(webp|png);base64,([A-Za-z0-9+/=]{200,})")
@@ -108,6 +127,7 @@ def lighten(app: Sphinx, exception: Exception | None) -> None:
     for path in [path for pattern in UNUSED for path in site.glob(pattern)]:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     remove_old_frames(site)
+    keep_icons(site / "_static/scripts/fontawesome.js")
     for path in site.rglob("*.ipynb"):
         path.write_text(without_outputs(path.read_text(encoding="utf8")), encoding="utf8")
     for path in (site / "_images").glob("*.png"):
@@ -121,6 +141,16 @@ def remove_old_frames(site: Path) -> None:
     for path in (site / FRAMES).glob("*"):
         if path.name not in shown:
             path.unlink()
+
+
+def keep_icons(path: Path) -> None:
+    """Write those icons that are shown, and what draws them, in the place of all."""
+    text = path.read_text(encoding="utf8")
+    if text.endswith(DRAW):
+        return
+    # Of icons in two weights the solid one comes last.
+    found = {name: re.findall(ICON.format(name), text)[-1] for name in ICONS}
+    path.write_text(f"const ICONS = {json.dumps(found)};\n{DRAW}", encoding="utf8")
 
 
 def without_outputs(text: str) -> str:

@@ -1,2 +1,2 @@
-// What there is of the book beside its pages: (file, name). `make pdf` and `make epub` write this anew.
+// What there is of the book beside its pages: (file, name). `make editions` writes this anew.
 const EDITIONS = [];

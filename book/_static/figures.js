@@ -32,7 +32,10 @@ function showLarge(image) {
 
 function letFiguresEnlarge() {
   for (const image of document.querySelectorAll(".bd-article :is(figure, div.cell_output) img")) {
-    if (image.closest(".cgmm-explorer, .cgmm-live, a, button")) continue;
+    if (image.closest(".cgmm-explorer, .cgmm-live, .cgmm-figure, a, button")) continue;
+    // The figure for the light and that for the dark.
+    const pair = image.closest(".cgmm-pair"), both = pair ? [...pair.children] : [image];
+    const show = () => showLarge(both.find(one => one.offsetWidth));
     const holder = document.createElement("span");
     holder.className = "cgmm-figure";
     const button = document.createElement("button");
@@ -40,12 +43,12 @@ function letFiguresEnlarge() {
     button.className = "cgmm-enlarge";
     button.textContent = "\u2922";
     button.setAttribute("aria-label", `Enlarge the figure: ${image.alt}`);
-    button.addEventListener("click", () => showLarge(image));
-    image.before(holder);
-    holder.append(image, button);
-    image.addEventListener("click", () => {
+    button.addEventListener("click", show);
+    (pair ?? image).before(holder);
+    holder.append(pair ?? image, button);
+    for (const one of both) one.addEventListener("click", () => {
       button.focus({ preventScroll: true });
-      showLarge(image);
+      show();
     });
   }
 }

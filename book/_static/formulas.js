@@ -160,7 +160,7 @@ const SCROLLERS =
   "mjx-container:is([display], .cgmm-wide), pre, .pst-scrollable-table-container, .output, div.math, .cgmm-scrolls";
 
 function fade(box) {
-  const rest = box.scrollWidth - box.clientWidth - Math.abs(box.scrollLeft);
+  const rest = box.matches(".cgmm-scrolls") ? box.scrollWidth - box.clientWidth - Math.abs(box.scrollLeft) : 0;
   box.classList.toggle("cgmm-more-left", box.scrollLeft > 2);
   box.classList.toggle("cgmm-more-right", rest > 2);
 }
@@ -168,7 +168,9 @@ function fade(box) {
 // The keyboard reaches every box that scrolls, and no other.
 function markScrollers(root = document) {
   const boxes = [...root.querySelectorAll(SCROLLERS)].filter(box => box.closest(".bd-article"));
-  const scrolls = boxes.map(box => box.scrollWidth > box.clientWidth + 1);
+  // What stands in a line, and all in a window of no width, has no box that could scroll.
+  const inLine = box => box.matches("mjx-container:not([display], .cgmm-wide)");
+  const scrolls = boxes.map(box => !inLine(box) && box.clientWidth > 0 && box.scrollWidth > box.clientWidth + 1);
   boxes.forEach((box, n) => {
     const wasMarked = box.classList.contains("cgmm-scrolls");
     if (scrolls[n] === wasMarked) return wasMarked && fade(box);
@@ -190,7 +192,7 @@ function fitPage(root = document) {
 
 let widthSeen = 0;
 function fitAfterResize() {
-  if (innerWidth === widthSeen) return;
+  if (!innerWidth || innerWidth === widthSeen) return;
   widthSeen = innerWidth;
   fitPage();
 }

@@ -16,9 +16,48 @@ const FAMILIES = [
 ];
 const SHOWN = 30;
 
-// "Cannot-links" is found by cannot-links, cannot-link, cannot and links; a plural by its singular.
-const singular = word => word.length > 3 && /[^s]s$/.test(word) ? word.slice(0, -1) : word;
-const fold = text => text.normalize("NFD").replace(/[\u0300-\u036f]/g, "").toLowerCase();
+// What readers call a thing that the book calls otherwise: these words count as if they stood in the
+// title. A page, or a place on it, is named by its address without ".html".
+const CALLED = {
+  "book/using": "install installation installing setup pip colab binder jupyter jupyterlab notebook run download requirements",
+  "book/howto#choose-the-number-of-components": "elbow silhouette bic aic how many clusters number",
+  "book/howto#save-and-load-a-fit": "save model pickle joblib export persist store",
+  "book/howto#save-time-and-memory": "slow fast speed faster memory",
+  "book/howto#predict-new-points-with-relations-among-them": "prediction classify new data",
+  "book/howto#deal-with-missing-values": "nan impute imputation",
+  "book/howto#cluster-categorical-data": "discrete latent class bernoulli multinomial",
+  "book/howto#mend-relations-that-contradict-each-other": "inconsistent conflict contradiction infeasible contradictory",
+  "book/large_data": "large big data out of core memmap dask cluster minibatch streaming parallel huge million",
+  "book/01_mixtures": "gmm mixture model gaussian likelihood density",
+  "book/02_em": "expectation maximization elbo variational bound jensen e-step m-step",
+  "book/03_practice": "initialization init seed restart start local optimum optima maximum maxima k-means++ kmeans++ singularity overfitting convergence collapse",
+  "book/04_some_labels": "semi-supervised partial label labelled unlabelled classification seed",
+  "book/05_where_relations_come_from": "side information pairwise constraint supervision",
+  "book/06_chunklet_em": "must-link chunklet group equivalence",
+  "book/07_cannot_links": "cannot-link markov random field junction tree variable elimination treewidth",
+  "book/08_the_normaliser": "log z partition function normalizing constant omega",
+  "book/09_soft_preferences": "soft constraint noisy uncertain weak penalty ppc penalized probabilistic",
+  "book/10_gibbs_and_mean_field": "mcmc approximate inference loopy message passing sampler potts ising",
+  "book/11_kmeans_limit": "kmeans k-means lloyd cop-kmeans pckmeans hard clustering constrained",
+  "book/12_rca": "metric learning distance mahalanobis whitening lda fisher dimension reduction pca",
+  "book/13_the_papers_rerun": "replication reproducibility reproduce results paired difference",
+  "book/14_choosing_a_method": "which algorithm compare comparison decision guide flowchart",
+  "book/15_the_next_question": "active learning query selection ask oracle",
+  "book/16_many_witnesses": "crowdsourcing annotator dawid skene expert disagreement crowd rater",
+  "book/notation": "symbols letters meaning",
+  "book/instructors": "teaching course syllabus grading assignment lecture exam teacher",
+  "book/benchmarks": "timing performance runtime scaling",
+  "book/errata": "mistakes misprint correction typo",
+  "book/bibliography": "references literature papers citation",
+  "book/api/mixture/ConstrainedGaussianMixture": "gaussianmixture estimator fit sklearn scikit-learn",
+};
+
+// "Cannot-links" is found by cannot-links, cannot-link, cannot and links; a plural by its singular,
+// and either spelling of English by the other.
+const spelling = word => word.replace(/is(?=(e|ed|er|ing|ation)s?$)/, "iz").replace(/yse/, "yze")
+  .replace(/(col|neighb|behavi|fav|lab|harb)our/, "$1or").replace(/centre/, "center").replace(/lling|lled/, one => one.slice(1));
+const singular = word => spelling(word.length > 3 && /[^s]s$/.test(word) ? word.slice(0, -1) : word);
+const fold = text => text.normalize("NFD").replace(/[\u0300-\u036f]/g, "").toLowerCase().replace("means++", "meanspp");
 const JOINT = /[-.'’]/, WORD = /[\p{L}\p{N}_]+(?:[-.'’][\p{L}\p{N}_]+)*/gu;
 const askedWords = query => (fold(query).match(WORD) ?? []).map(singular);
 const wordsOf = text => (fold(text).match(WORD) ?? [])
@@ -28,7 +67,7 @@ const counted = words => words.reduce((n, word) => n.set(word, (n.get(word) ?? 0
 let index;
 function indexed() {
   index ??= ENTRIES.map(entry => {
-    const title = wordsOf(entry.title);
+    const title = wordsOf(`${entry.title} ${CALLED[entry.url.replace(".html", "")] ?? ""}`);
     return {entry, title: counted(title), length: title.length,
             text: counted(wordsOf(`${entry.text} ${entry.kind === "page" ? "" : entry.page}`))};
   });
@@ -41,7 +80,10 @@ function named(query) {
   if (!found) return [];
   const family = FAMILIES.find(([pattern]) => pattern.test(found[1] ?? ""));
   if (found[1] && !family) return [];
-  return ENTRIES.filter(one => one.number === found[2] && (!family || family[1](one, found[1])));
+  const all = ENTRIES.filter(one => one.number === found[2] && (!family || family[1](one, found[1])));
+  // In brackets stands the number of an equation.
+  const isFirst = one => query.includes("(") && one.kind === "equation";
+  return all.sort((a, b) => isFirst(b) - isFirst(a));
 }
 
 function search(query) {
@@ -56,20 +98,22 @@ function search(query) {
   });
   const hits = [];
   for (const {entry, title, length, text} of all) {
-    let score = 0, inTitle = 0;
-    const everywhere = has.every(count => {
+    let score = 0, inTitle = 0, found = 0;
+    for (const count of has) {
       const heading = count(title), below = count(text);
       if (heading) { inTitle++; score += 20; }
       score += 2 * Math.log2(1 + below);
-      return heading || below;
-    });
-    if (!everywhere) continue;
+      if (heading || below) found++;
+    }
+    if (!found) continue;
     const [, worth] = KINDS[entry.kind === "page" && entry.number ? "chapter" : entry.kind];
     score += inTitle === asked.length ? worth + 10 * Math.min(1, asked.length / length) : worth / 10;
-    hits.push([score, entry]);
+    hits.push([score, entry, found]);
   }
-  hits.sort((a, b) => b[0] - a[0]);
-  return [...new Set([...first, ...hits.map(([, entry]) => entry)])];
+  // What has all words; if nothing has, what has most of them.
+  const most = Math.max(...hits.map(([, , found]) => found));
+  const best = hits.filter(([, , found]) => found === most && found > asked.length / 3).sort((a, b) => b[0] - a[0]);
+  return [...new Set([...first, ...best.map(([, entry]) => entry)])];
 }
 
 // The words around the first one that was asked for.

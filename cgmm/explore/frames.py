@@ -69,12 +69,12 @@ def webp(pixels: IntArray, colours: int | None = None) -> bytes:
         from PIL import Image, features
     except ImportError as error:
         raise ImportError(
-            "an explorer needs Pillow: install it with pip install 'cgmm[widgets]'"
+            "an explorer needs Pillow: install it with pip install 'constrained-mixtures[widgets]'"
         ) from error
     if not features.check("webp"):
         raise ImportError(
             "this build of Pillow cannot write WebP: install its wheel with pip install "
-            "--force-reinstall 'cgmm[widgets]'"
+            "--force-reinstall 'constrained-mixtures[widgets]'"
         )
     image = Image.fromarray(pixels)
     if (pixels[..., 3] == 255).all():

@@ -1,6 +1,7 @@
 // The price of a cut: the mixture that a straight line makes of the points. Chapter 1.
 //
-// angle  of the cut, in degrees; gain: its log-evidence a point, less the upright cut's
+// angle  of the cut, in degrees; gain: its log-evidence a point, less the upright cut's, NaN if a
+//        side of either has no Gaussian of its own
 
 // Two halves on either side of a line through the centre, and the mixture that they make.
 function cut(X, [cx, cy], angle) {
@@ -9,7 +10,8 @@ function cut(X, [cx, cy], angle) {
   const r = z.map((k) => [1 - k, k]), { N, mu, S } = moments(X, r);
   const theta = { weights: N.map((x) => x / X.length), means: mu, covariances: POOLS.full(N, S) };
   const u = logDensities(X, theta).map((row) => row.map((x, k) => x + Math.log(theta.weights[k])));
-  return { z, r, theta, logEvidence: sum(u.map(logSumExp)) };
+  const isFlat = ([[a, b], [, d]]) => !(a * d - b * b > 1e-9 * a * d);
+  return { z, r, theta, logEvidence: theta.covariances.some(isFlat) ? NaN : sum(u.map(logSumExp)) };
 }
 
 const TURNS = range(181);
@@ -39,13 +41,13 @@ const CUT = {
 
   under({ s, spec, pin }) {
     const [left, bottom, right, top] = spec.view, size = Math.min(right - left, top - bottom);
-    const handle = (y) => `<circle r="9" class="handle" ${pin([0, y])}/>`;
+    const handle = (y) => `<g class="handle" ${pin([0, y])}><circle r="18"/><circle r="9"/></g>`;
     return `<g transform="rotate(${s.angle})"><path class="cut" d="M0 ${-9 * size}V${9 * size}"/>${
       handle(0.42 * size)}${handle(-0.42 * size)}</g>`;
   },
 
   side({ s }) {
-    const ys = s.curve.map(([, y]) => y);
+    const ys = s.curve.map(([, y]) => y).filter(Number.isFinite);
     return chart("log-evidence a point, less the upright cut's", "turn of the cut", [
       { line: [[0, 0], [180, 0]], look: 'class="grid"' }, { line: s.curve, look: 'class="curve"' },
     ], {
@@ -54,7 +56,9 @@ const CUT = {
     });
   },
 
-  say: (s) => (s.angle % 180
+  say: (s) => (Number.isNaN(s.gain)
+    ? "On one side too few points are left for a Gaussian, or all on one line: no price."
+    : s.angle % 180
     ? `Cut at ${s.angle} degrees: ${s.gain < 0 ? "" : "+"}${signed(s.gain, 2)} nats a point against the upright one.`
     : "The upright cut itself."),
 };

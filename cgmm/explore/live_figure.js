@@ -166,12 +166,29 @@ function liveFigure(root, spec, mode, model) {
     };
   }
 
+  // The point that a finger or the mouse means: the nearest, if it is near.
+  function meant({ clientX, clientY, target, pointerType }) {
+    const to = points.getScreenCTM(), reach = pointerType === "mouse" ? 12 : 18;
+    const far = s.X.map(([x, y]) => {
+      const seen = new DOMPoint(x, y).matrixTransform(to);
+      return Math.hypot(seen.x - clientX, seen.y - clientY);
+    });
+    const nearest = argmax(far.map((d) => -d));
+    return far[nearest] <= reach ? nearest : [...points.children].indexOf(target.closest("[role=button]"));
+  }
+
+  // A finger on a point or handle moves that, and beside them the page.
+  main.addEventListener("touchstart", (event) => {
+    const [touch] = event.touches;
+    if (meant(touch) >= 0 || touch.target.closest(".handle")) event.preventDefault();
+  }, { passive: false });
+
   main.onpointerdown = (event) => {
-    const g = event.target.closest("[role=button]"), i = [...points.children].indexOf(g);
-    if (g) {
+    const i = meant(event);
+    if (i >= 0) {
       event.preventDefault();
       focusPoint(i);
-      if (s.tool === "move" || s.tool === "add") drag(g, event, (x) => movePoint(i, x));
+      if (s.tool === "move" || s.tool === "add") drag(points.children[i], event, (x) => movePoint(i, x));
       else use(s.tool, i);
     } else if (s.tool === "add") addPoint(where(event));
     else if (event.target.closest(".handle")) {
@@ -187,7 +204,7 @@ function liveFigure(root, spec, mode, model) {
 
   // An ellipse of so many deviations: Σ = L Lᵀ.
   function ellipse(mu, [[a, b], [, d]], nStd, look) {
-    const l = Math.sqrt(a), below = b / l;
+    const l = Math.sqrt(a), below = l && b / l;
     return ring([[l, 0], [below, Math.sqrt(Math.max(0, d - below ** 2))]], mu, nStd, look);
   }
 

@@ -30,7 +30,7 @@ const METRIC = {
   },
 
   side({ s, spec }) {
-    const [left, bottom, right, top] = spec.view, zoom = 102 / most(s.Y.flat().map(Math.abs));
+    const [left, bottom, right, top] = spec.view, zoom = 102 / (most(s.Y.flat().map(Math.abs)) || 1);
     const [[a, b], [, d]] = s.W, [x, y] = s.centre;
     const grid = range(9).map((i) => i / 8).map((t) =>
       `M${left} ${bottom + t * (top - bottom)}H${right}M${left + t * (right - left)} ${bottom}V${top}`);

@@ -38,12 +38,11 @@ function network(N, links, K, { sampled = "points", answers = false } = {}) {
   for (const j of chunklet) n[j] = sampled === "points" ? n[j] + 1 : 1;
   const edges = links.filter(([, , w]) => w < Infinity)
     .map(([i, j, w]) => [chunklet[i], chunklet[j], w]);
-  const telling = edges.filter(([, , w]) => w !== 0);
-  const group = closure(n.length, telling), parts = [];
+  const group = closure(n.length, edges), parts = [];
   group.forEach((g, j) => (parts[g] ??= { nodes: [], z: [], logWeight: [] }).nodes.push(j));
   for (const part of parts) {
     part.before = part.nodes.map(() => []);
-    for (const [a, b, w] of telling.filter(([a]) => part.nodes.includes(a))) {
+    for (const [a, b, w] of edges.filter(([a]) => part.nodes.includes(a))) {
       const [early, late] = [part.nodes.indexOf(a), part.nodes.indexOf(b)].sort((p, q) => p - q);
       part.before[late].push([early, w]);
     }

@@ -11,9 +11,10 @@
 const text = (x, y, words, look = "") => `<text x="${x}" y="${y}" ${look}>${words}</text>`;
 
 // Curves over x in a frame, each {line, look} with line a list of [x, y]; dots [x, y, look] on them.
-function chart(title, below, curves, { dots = [], floor = [], ticks = [] }) {
-  const all = curves.flatMap(({ line }) => line), xs = all.map(([x]) => x);
-  const ys = all.map(([, y]) => y).filter(Number.isFinite);
+function chart(title, below, drawn, { dots = [], floor = [], ticks = [] }) {
+  const isThere = ([, y]) => Number.isFinite(y);
+  const curves = drawn.map(({ line, look }) => ({ line: line.filter(isThere), look }));
+  const all = curves.flatMap(({ line }) => line), xs = all.map(([x]) => x), ys = all.map(([, y]) => y);
   const [x0, x1] = [Math.min(...xs), Math.max(...xs, Math.min(...xs) + 1e-9)];
   const [low = Math.min(...ys), high = Math.max(...ys, low + 1)] = floor;
   const to = ([x, y]) => [56 + (230 * (x - x0)) / (x1 - x0), 198 - (160 * (y - low)) / (high - low)]
@@ -27,7 +28,7 @@ function chart(title, below, curves, { dots = [], floor = [], ticks = [] }) {
     text(290, 234, below, toTheLeft),
     ...curves.map(({ line, look }) => line.length
       && `<path fill="none" d="M${line.map(to).join("L")}" ${look}/>`),
-    ...dots.map(([x, y, look = 'r="4"']) => {
+    ...dots.filter(isThere).map(([x, y, look = 'r="4"']) => {
       const [cx, cy] = to([x, y]);
       return `<circle cx="${cx}" cy="${cy}" ${look}/>`;
     }),
@@ -37,6 +38,8 @@ function chart(title, below, curves, { dots = [], floor = [], ticks = [] }) {
 // Each component as its mean and its ellipses; the centres of K-means; what Python has fitted.
 function components({ s, spec, pin, ellipse }) {
   const one = (mu, k) => {
+    // No point is left to it.
+    if (!mu.every(Number.isFinite)) return "";
     const Sigma = s.theta.covariances[k], look = `stroke="${spec.colours[k]}"`;
     return ellipse(mu, Sigma, 1, `class="component" ${look}`)
       + ellipse(mu, Sigma, 2, `class="component" opacity="0.45" ${look}`)

@@ -5,7 +5,7 @@ const RIVALS = {
 
   // Every start climbed to its top; of two that arrived at one place the first.
   refresh(s) {
-    s.fits = s.starts.map((start) => em(s.X, start, s.net, s.spec.pool, 60, 1e-3));
+    s.fits = s.starts.map((start) => em(s.X, start, s.net, s.spec.pool, 1000, 1e-5));
     const top = most(s.fits.map(({ E }) => E.logEvidence));
     s.behind = s.fits.map(({ E }) => top - E.logEvidence);
     s.winner = s.behind.findIndex((nats) => nats < 0.05);

@@ -16,7 +16,7 @@ def live_widget(
     except ImportError as error:
         raise ImportError(
             "a live figure with a kernel needs anywidget: install it with pip install "
-            "'cgmm[widgets]'"
+            "'constrained-mixtures[widgets]'"
         ) from error
 
     def trait(kind: type, **options: Any) -> Any:

@@ -19,7 +19,8 @@ def live_widget(
         import ipywidgets
     except ImportError as error:
         raise ImportError(
-            "a live explorer needs ipywidgets: install it with pip install 'cgmm[widgets]'"
+            "a live explorer needs ipywidgets: install it with pip install "
+            "'constrained-mixtures[widgets]'"
         ) from error
     image, status = ipywidgets.HTML(), ipywidgets.HTML()
     rows = [_row(ipywidgets, control) for control in controls.values()]

@@ -2,41 +2,66 @@
 
 An engine takes a :class:`~cgmm.network.Graph`, does once what depends on the structure alone, and
 returns a function from unary log-potentials to :class:`~cgmm.network.Marginals`.
-Each is the function of its file: ``cgmm.inference.gibbs.gibbs``. Chapters 7 and 10 read this room.
+Each is the function of its file, and an attribute here: ``cgmm.inference.gibbs`` is the engine.
+Chapters 7 and 10 read this room.
 """
 
-from cgmm.inference import (
-    auto, belief_propagation, clique, exact, gibbs, independent, junction_tree, mean_field, pairs,
-    tree_reweighted,
-)  # fmt: skip
-from cgmm.inference.colour_search import forbidden_clique, list_colouring
+from cgmm.inference.auto import auto
+from cgmm.inference.belief_propagation import belief_propagation
+from cgmm.inference.clique import clique
 from cgmm.inference.colouring import adjacency, by_colour, colour_nodes
 from cgmm.inference.convergence import effective_sample_size, r_hat
 from cgmm.inference.elimination import eliminate, elimination_order, min_fill
 from cgmm.inference.enumerate import enumerate_assignments
-from cgmm.inference.exact import inference_cost
-from cgmm.inference.feasible import feasible_assignment, require_colourable
-from cgmm.inference.mean_field import mean_field_ascent
+from cgmm.inference.exact import exact, inference_cost
+from cgmm.inference.feasible import feasible_assignment, forbidden_clique, require_colourable
+from cgmm.inference.gibbs import gibbs
+from cgmm.inference.independent import independent
+from cgmm.inference.junction_tree import junction_tree
+from cgmm.inference.mean_field import mean_field, mean_field_ascent
+from cgmm.inference.pairs import pairs
+from cgmm.inference.tree_reweighted import tree_reweighted
 from cgmm.network import Engine
 
 __all__ = [
     "ENGINES", "adjacency", "by_colour", "colour_nodes", "effective_sample_size", "eliminate",
     "elimination_order", "enumerate_assignments", "feasible_assignment", "forbidden_clique",
-    "inference_cost", "list_colouring", "mean_field_ascent", "min_fill", "r_hat",
+    "inference_cost", "mean_field_ascent", "min_fill", "named_engine", "r_hat",
     "require_colourable",
 ]  # fmt: skip
 
 ENGINES: dict[str, Engine] = {
-    "auto": auto.auto,
-    "exact": exact.exact,
-    "independent": independent.independent,
-    "pairs": pairs.pairs,
-    "clique": clique.clique,
-    "junction_tree": junction_tree.junction_tree,
-    "belief_propagation": belief_propagation.belief_propagation,
-    "tree_reweighted": tree_reweighted.tree_reweighted,
-    "mean_field": mean_field.mean_field,
-    "gibbs": gibbs.gibbs,
+    "auto": auto,
+    "exact": exact,
+    "independent": independent,
+    "pairs": pairs,
+    "clique": clique,
+    "junction_tree": junction_tree,
+    "belief_propagation": belief_propagation,
+    "tree_reweighted": tree_reweighted,
+    "mean_field": mean_field,
+    "gibbs": gibbs,
     "enumerate": enumerate_assignments,
 }
 """Every engine by the name under which estimators accept it."""
+
+
+def named_engine(inference: str | Engine) -> Engine:
+    """The engine that an argument ``inference`` stands for.
+
+    Parameters
+    ----------
+    inference : str or callable
+        A name in ENGINES, or an engine.
+
+    Returns
+    -------
+    callable
+        The engine.
+
+    Examples
+    --------
+    >>> named_engine("exact") is exact
+    True
+    """
+    return ENGINES[inference] if isinstance(inference, str) else inference

@@ -1,32 +1,59 @@
-"""The best joint assignment that can be found where the best of all is out of reach. Chapter 10.
+"""The best joint assignment that can be found: the labels of a fit, and K-means. Chapters 10, 11.
 
-Where exact inference is cheap, in components of few cycles, it tells the most probable assignment.
-Elsewhere a search goes downhill from the most probable states of single nodes
-(:mod:`~cgmm.inference.assignment_search`). Either way no cannot-link and no mask is broken.
+It is asked for the largest ``Σ_j unary[j, z_j] + Σ_e w_e [z_a = z_b]``, and no cannot-link and no
+mask may be broken. Each component takes the first way that is open to it:
+
+1. every node has its own best state, and no edge minds: nothing is better;
+2. few cycles: the junction tree tells the most probable assignment;
+3. an integer linear program, where it is proved in its budget
+   (:mod:`~cgmm.inference.integer_program`);
+4. downhill by exchanges along Kempe chains (:mod:`~cgmm.inference.exchange`). Cannot-links that are
+   broken at the start weigh little at first and then more and more; in the end nothing is broken,
+   and no exchange helps. Then cannot-links may give way for a moment, and what is better is kept.
 
 =======  =====================================================================
-z        (n_nodes,) states
-K        number of states
+z        (n_nodes,) states; K how many there are
+costs    (n_nodes, K) what a node's state costs: zero is its best alone
+hard     (E, 2) cannot-links;  soft  (n_nodes, n_nodes) finite log-weights
 =======  =====================================================================
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from scipy import sparse
 
-from cgmm.inference.assignment_search import AssignmentSearch, induced
-from cgmm.inference.colour_search import Rng
-from cgmm.inference.feasible import MAX_SEARCH
+from cgmm.inference.colouring import adjacency
+from cgmm.inference.exchange import exchange
+from cgmm.inference.feasible import MAX_SEARCH, Rng, feasible_assignment, hard_part
+from cgmm.inference.integer_program import SECONDS, solve
 from cgmm.inference.junction_tree import junction_tree
-from cgmm.network import Graph, NetworkError, check_unary, connected_components, simplify
+from cgmm.network import (
+    Graph,
+    NetworkError,
+    check_unary,
+    connected_components,
+    induced_subgraph,
+    log_weight,
+    simplify,
+)
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
-__all__ = ["Assignment", "best_assignment", "find_best"]
+__all__ = ["Assignment", "Finder", "best_assignment", "find_best"]
 
-# Components whose largest clique has at most so many joint states are solved exactly.
+# Components whose largest clique has at most so many joint states are solved by elimination.
 MAX_STATES = 2**14
+# A broken cannot-link first weighs that share of what a state costs as a rule, then twice, ...
+FIRST_WEIGHT, N_WEIGHTS = 0.25, 10
+# What cannot-links weigh, in the same unit, each time that they may give way for a moment.
+RELAXED = (0.3, 0.5, 1.0)
+
+
+Found = TypeVar("Found")
 
 
 class Assignment(NamedTuple):
@@ -77,8 +104,9 @@ def find_best(
     max_search: int = MAX_SEARCH,
     known: IntArray | None = None,
     remedy: str | None = None,
+    seconds: float = SECONDS,
 ) -> Assignment:
-    """The best assignment that a search from the marginals finds; it honours all that is hard.
+    """The most probable assignment, or the best that is found; it honours all that is hard.
 
     Parameters
     ----------
@@ -88,15 +116,17 @@ def find_best(
         Unary log-potentials; a state of ``-inf`` is not taken.
     marginals : (n_nodes, K) array
         Probabilities of the states by some engine, or anything else that is larger where a state is
-        more likely: where the search begins.
+        more likely: where the descent begins.
     rng : RandomState, default=None
-        Orders and walks of the search for what breaks nothing; None is a fixed seed.
+        Walks of the search for what breaks nothing; None is a fixed seed.
     max_search : int, default=1000000
         Steps of that search.
     known : (n_nodes,) int array, default=None
         An assignment that breaks nothing, as another start, and for where the search finds none.
     remedy : str, default=None
         What to do if the search runs out of steps, a sentence for the error.
+    seconds : float, default=60
+        What the proof of an optimum may take; 0: none is tried.
 
     Returns
     -------
@@ -108,15 +138,13 @@ def find_best(
     NetworkError
         If no assignment honours all that is hard: that is proved, and nodes to blame are named.
     SearchBudgetError
-        If ``max_search`` steps did not settle whether there is one.
+        If none was found in the budget, and that there is none was not proved.
     ValueError
         If a shape does not fit, or a node has no state.
 
     Notes
     -----
-    The log-weight that is maximised is Σ_j unary[j, z_j] + Σ_e w_e [z_a = z_b]. The exchanges are
-    the moves of Wang, Swendsen and Kotecký (1989), taken where they gain. The answer is exact where
-    components have few cycles, or where every node has its own best state and no edge is broken.
+    The exchanges are the moves of Wang, Swendsen and Kotecký (1989), taken where they gain.
 
     Examples
     --------
@@ -127,40 +155,196 @@ def find_best(
     >>> find_best(graph, np.log(p), p)
     Assignment(states=array([0, 1]), exact=True)
     """
-    graph, unary = simplify(graph), check_unary(graph, unary)
-    start = np.where(np.isfinite(unary), marginals, -np.inf).argmax(axis=1)
-    z, exact, cheap = start.copy(), True, _few_cycles(graph, unary.shape[1])
-    for nodes in (np.flatnonzero(cheap), np.flatnonzero(~cheap)):
-        if len(nodes) == 0:
-            continue
-        part, here = induced(graph, nodes), unary[nodes]
-        try:
-            if cheap[nodes[0]]:
-                z[nodes] = junction_tree(part).most_probable(here)
-                continue
-            rest = None if known is None else known[nodes]
-            search = AssignmentSearch(part, here, max_search, rng, remedy)
-            z[nodes] = search.best(start[nodes], rest)
-        except NetworkError as error:
-            raise error.renamed(nodes) from None
-        exact = _is_best(part, here, z[nodes])
-    return Assignment(z, exact)
+    unary = check_unary(graph, unary)
+    near = np.where(np.isfinite(unary), marginals, -np.inf).argmax(axis=1)
+    finder = Finder(graph, unary.shape[1], rng=rng, max_search=max_search, remedy=remedy)
+    return finder.find(unary, near, known, seconds=seconds)
 
 
-def _few_cycles(graph: Graph, n_states: int) -> BoolArray:
-    """(n_nodes,) whether a node's component is so near a tree that exact inference costs little.
+class Finder:
+    """The work on the structure, for many unaries.
+
+    Parameters
+    ----------
+    graph : Graph
+        Any graph.
+    n_states : int
+        K.
+    rng, max_search, remedy
+        As in :func:`find_best`.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        n_states: int,
+        *,
+        rng: Rng | None = None,
+        max_search: int = MAX_SEARCH,
+        remedy: str | None = None,
+    ):
+        self.graph, self.label = simplify(graph), connected_components(graph)
+        cheap = _few_cycles(self.graph, self.label, n_states)
+        self.cheap, self.wide = np.flatnonzero(cheap), np.flatnonzero(~cheap)
+        self.tree = junction_tree(induced_subgraph(self.graph, self.cheap))
+        self.rng, self.max_search, self.remedy = rng or Rng(0), max_search, remedy
+
+    def find(
+        self,
+        unary: FloatArray,
+        near: IntArray | None,
+        known: IntArray | None,
+        *,
+        seconds: float = SECONDS,
+    ) -> Assignment:
+        """The best assignment for these unaries; without ``near`` the descent begins at ``known``.
+
+        Parameters
+        ----------
+        unary : (n_nodes, K) array
+            Log-potentials; every node has a state.
+        near, known : (n_nodes,) int array or None
+            Where to begin; what breaks nothing. One at least is given.
+        seconds : float, default=60
+            What a proof may take.
+
+        Returns
+        -------
+        Assignment
+            The states, and whether they are known to be the best.
+        """
+        z = unary.argmax(axis=1)
+        clashes = np.isin(self.label, np.unique(self.label[_discontent(self.graph, z)]))
+        z = z.copy()
+        if clashes[self.cheap].any():
+            z[self.cheap] = _named(self.cheap, self.tree.most_probable, unary[self.cheap])
+        nodes, exact = self.wide[clashes[self.wide]], True
+        if len(nodes):
+            starts = [None if start is None else start[nodes] for start in (near, known)]
+            z[nodes], exact = _named(nodes, self._search, nodes, unary[nodes], *starts, seconds)
+        return Assignment(z, exact)
+
+    def _search(
+        self,
+        nodes: IntArray,
+        unary: FloatArray,
+        near: IntArray | None,
+        known: IntArray | None,
+        seconds: float,
+    ) -> Assignment:
+        """Of wide components: proved, or by descent."""
+        graph = induced_subgraph(self.graph, nodes)
+        descent, proof = Descent(graph, unary), solve(graph, unary, seconds=seconds)
+        if proof.states is not None and descent.honours(proof.states):
+            # What rounding in the program has left to be gained.
+            return Assignment(descent.improve(proof.states), exact=True)
+        if known is not None and not descent.honours(known):
+            known = None
+        starts = [] if known is None else [known]
+        if near is not None or not starts:
+            near = unary.argmax(axis=1) if near is None else near
+            starts.append(descent.honour(near, known, self.rng, self.max_search, self.remedy))
+        value = partial(log_weight, graph, unary)
+        best = max(map(descent.improve, starts), key=value)
+        for share in RELAXED if near is not None else ():
+            z = descent.relax(best, share)
+            z = descent.honour(z, best, self.rng, self.max_search, self.remedy)
+            best = max(best, descent.improve(z), key=value)
+        return Assignment(best, exact=False)
+
+
+def _named(nodes: IntArray, do: Callable[..., Found], *args: Any, **settings: Any) -> Found:
+    """Do something about some nodes; errors call them by their names."""
+    try:
+        return do(*args, **settings)
+    except NetworkError as error:
+        raise error.renamed(nodes) from None
+
+
+def _discontent(graph: Graph, z: IntArray) -> IntArray:
+    """Nodes whose edges would rather have another assignment."""
+    together = z[graph.edges[:, 0]] == z[graph.edges[:, 1]]
+    return graph.edges[together != (graph.weights > 0)].ravel()
+
+
+def _few_cycles(graph: Graph, label: IntArray, n_states: int) -> BoolArray:
+    """(n_nodes,) whether a node's component is so near a tree that elimination costs little.
 
     A graph from which c edges can be removed to leave a tree has a width of at most c + 1.
     """
-    label = connected_components(graph)
     sizes = np.bincount(label)
     n_edges = np.bincount(label[graph.edges[:, 0]], minlength=len(sizes))
     clique = np.minimum(n_edges - sizes + 3, sizes)
     return ((clique * np.log(n_states)) <= np.log(MAX_STATES))[label]
 
 
-def _is_best(graph: Graph, unary: FloatArray, z: IntArray) -> bool:
-    """Whether nothing could be better: each node has its best state, and no edge is broken."""
-    together = z[graph.edges[:, 0]] == z[graph.edges[:, 1]]
-    content = np.array_equal(together, graph.weights > 0)
-    return content and bool((unary[np.arange(len(z)), z] == unary.max(axis=1)).all())
+class Descent:
+    """Exchanges in one graph at given unaries."""
+
+    def __init__(self, graph: Graph, unary: FloatArray):
+        self.graph, self.allowed, self.hard = graph, np.isfinite(unary), hard_part(graph).edges
+        # What a node pays in every state decides nothing, but would cost digits.
+        self.costs = unary.max(axis=1, keepdims=True) - unary
+        soft_only = np.where(graph.weights == -np.inf, 0.0, graph.weights)
+        self.soft = adjacency(graph._replace(weights=soft_only))
+        top = np.where(self.allowed, self.costs, 0.0).max(axis=1)
+        # What a state costs as a rule, and more than all costs together.
+        self.unit = float(np.median(top)) or 1.0
+        self.dear = 1.0 + 2 * float(top.sum() + np.abs(self.soft.data).sum())
+
+    def honours(self, z: IntArray) -> bool:
+        """Whether an assignment breaks no cannot-link and no mask."""
+        return bool(self.allowed[np.arange(len(z)), z].all() and not self._broken(z).any())
+
+    def _broken(self, z: IntArray) -> BoolArray:
+        """(E,) which cannot-links an assignment breaks."""
+        return z[self.hard[:, 0]] == z[self.hard[:, 1]]
+
+    def honour(
+        self, z: IntArray, known: IntArray | None, rng: Rng, max_search: int, remedy: str | None
+    ) -> IntArray:
+        """An assignment near z that breaks no cannot-link; in need the known one."""
+        z = self._mend(z)
+        label = connected_components(self.graph)
+        wrong = np.flatnonzero(np.isin(label, label[self.hard[self._broken(z)]]))
+        if not len(wrong):
+            return z
+        z, near = z.copy(), z[wrong]
+        z[wrong] = known[wrong] if known is not None else _named(
+            wrong, feasible_assignment, induced_subgraph(self.graph, wrong), self.costs.shape[1],
+            allowed=self.allowed[wrong], rng=rng, hint=lambda: near, max_search=max_search,
+            remedy=remedy,
+        )  # fmt: skip
+        return z
+
+    def _mend(self, z: IntArray) -> IntArray:
+        """Descend while broken cannot-links cost more and more, until none more is mended."""
+        for weight in [*self.unit * FIRST_WEIGHT * 2.0 ** np.arange(N_WEIGHTS), *3 * [self.dear]]:
+            broken = self._broken(z)
+            if not broken.any():
+                break
+            soft = self._penalised(self.hard[broken], weight)
+            z = exchange(self.costs, self.hard[~broken], z, soft)
+        return z
+
+    def relax(self, z: IntArray, share: float) -> IntArray:
+        """Descend where cannot-links may be broken at a low price."""
+        soft = self._penalised(self.hard, share * self.unit)
+        return exchange(self.costs, self.hard[:0], z, soft)
+
+    def _penalised(self, links: IntArray, weight: float) -> sparse.csr_array:
+        """The preferences, and some cannot-links as preferences to differ of that weight."""
+        added = Graph(len(self.costs), links, np.full(len(links), -weight))
+        return sparse.csr_array(self.soft + adjacency(added))
+
+    def improve(self, z: IntArray) -> IntArray:
+        """Descend by single nodes and chains, then by what preferences hold in place as well."""
+        if self.soft.nnz == 0:
+            return exchange(self.costs, self.hard, z)
+        levels = np.unique(np.quantile(np.abs(self.soft.data), [0.0, 0.5, 0.9]))[::-1]
+        while True:
+            before = z
+            for tied in [np.inf, *levels.tolist(), np.inf]:
+                z = exchange(self.costs, self.hard, z, self.soft, tied=tied)
+            if np.array_equal(z, before):
+                return z

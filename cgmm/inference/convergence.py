@@ -3,9 +3,12 @@
 Chains that explore the same distribution differ no more among each other than each does with
 itself; *R-hat* compares the two. Successive draws of a chain resemble each other, so that n of them
 say less than n independent ones would; the *effective sample size* says how many those would be.
+Both are taken of *ranks*, made normal: a variance need not exist, and no far draw decides alone
+(Vehtari, Gelman, Simpson, Carpenter and Bürkner, 2021).
 
 =======  ====================================================================
-m, n     chains; draws of each
+m, n     half-chains; draws of each
+z        normal quantiles of the ranks of all m n draws
 W, B/n   variance within chains; variance of the chains' means
 ρ_t      autocorrelation of draws that are t steps apart
 =======  ====================================================================
@@ -15,6 +18,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
 from cgmm.numerics import FloatArray
 
@@ -23,7 +28,7 @@ FEWEST_DRAWS = 4
 
 
 def r_hat(draws: ArrayLike) -> float:
-    """Split R-hat: the factor by which the spread might still shrink if chains went on.
+    """Rank-normalised split R-hat: by how much the spread might still shrink if chains went on.
 
     Parameters
     ----------
@@ -44,7 +49,9 @@ def r_hat(draws: ArrayLike) -> float:
     Notes
     -----
     Gelman and Rubin (1992), with each chain split in two halves, so that one that is still on its
-    way disagrees with itself (Vehtari et al., 2021).
+    way disagrees with itself, and of ranks; also of the ranks of distances to the median, so that
+    chains of one middle and different widths disagree. The larger of the two is returned (Vehtari
+    et al., 2021, sect. 4).
 
     Examples
     --------
@@ -56,6 +63,12 @@ def r_hat(draws: ArrayLike) -> float:
     1.6
     """
     halves = _halves(draws)
+    folded = np.abs(halves - np.median(halves))
+    return max(_split_r_hat(_normal_ranks(halves)), _split_r_hat(_normal_ranks(folded)))
+
+
+def _split_r_hat(halves: FloatArray) -> float:
+    """The ratio of the standard deviation of all to that within."""
     n = halves.shape[1]
     within = halves.var(axis=1, ddof=1).mean()
     between = halves.mean(axis=1).var(ddof=1)
@@ -66,7 +79,7 @@ def r_hat(draws: ArrayLike) -> float:
 
 
 def effective_sample_size(draws: ArrayLike) -> float:
-    """How many independent draws would estimate the mean as well as these do.
+    """How many independent draws would say as much about the middle of the distribution.
 
     Parameters
     ----------
@@ -96,7 +109,7 @@ def effective_sample_size(draws: ArrayLike) -> float:
     >>> bool(3600 < effective_sample_size(rng.normal(size=(4, 1000))) < 4400)
     True
     """
-    halves = _halves(draws)
+    halves = _normal_ranks(_halves(draws))
     m, n = halves.shape
     covariances = _autocovariances(halves).mean(axis=0)
     within = covariances[0] * n / (n - 1)
@@ -125,6 +138,12 @@ def _halves(draws: ArrayLike) -> FloatArray:
         raise ValueError(f"draw {t} of chain {chain} is {array[chain, t]}; draws must be finite.")
     half = array.shape[1] // 2
     return np.concatenate([array[:, :half], array[:, -half:]])
+
+
+def _normal_ranks(halves: FloatArray) -> FloatArray:
+    """(m, n) z: Blom's normal scores of the ranks; equal draws share their mean rank."""
+    ranks = rankdata(halves).reshape(halves.shape)
+    return np.asarray(ndtri((ranks - 3 / 8) / (ranks.size + 1 / 4)))
 
 
 def _autocovariances(chains: FloatArray) -> FloatArray:

@@ -12,29 +12,35 @@ width  most neighbours of a node when it is eliminated
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from cgmm.inference.clique_tree import MAX_BYTES, Layout, in_words
+from cgmm.inference.clique_tree import MAX_BYTES, Layout, in_words, lay_out, most_neighbours
+from cgmm.inference.contraction import contract
 from cgmm.network import Graph, TooCostlyError, connected_components
-from cgmm.numerics import IntArray
+from cgmm.numerics import BoolArray, IntArray
 
-__all__ = ["MAX_OPERATIONS", "Answer", "Cost"]
+__all__ = ["MAX_BYTES", "MAX_OPERATIONS", "Answer", "Budget", "Cost", "in_words"]
 
-# Entries of tables that are worth waiting for: some minutes, and less than an hour.
-MAX_OPERATIONS = 200_000_000_000
-# Those of a day: whether more would do is not looked for.
-REACH = 10_000_000_000_000
-# Entries that are visited in a second.
+# Entries of tables that are visited in a second, on one core of 3 GHz (benchmarks/inference.py).
 SPEED = 1e8
+# What "auto" affords, what is worth waiting for (minutes, and less than an hour), and a day's work:
+# whether more would do is not looked for.
+AFFORDABLE, MAX_OPERATIONS, REACH = 1e8, 2e11, 1e13
+# Tables that somebody may have the memory for.
+LARGEST_MEMORY = 2**36
+
+OUT_OF_REACH = (
+    "An exact answer is out of reach; a second opinion is inference='gibbs', weights='ignore'."
+)
 
 
 class Answer(NamedTuple):
     """Who answers for which part of a network, and at what cost."""
 
     engine: str
-    """Its name in ENGINES, or "cut_vertices" or "cutset"."""
+    """Its name in ENGINES, or "cut_vertices", or "none"."""
     n_components: int
     """Components of the network that is left when evidence, and for K = 2 the mirror, are used."""
     n_nodes: int
@@ -47,6 +53,13 @@ class Answer(NamedTuple):
     """What the tables of exact inference take, or would take at least."""
     n_operations: int
     """Entries of tables that exact inference visits in one call, or would visit at least."""
+
+    @classmethod
+    def of(cls, engine: str, part: Graph, costs: list[Cost]) -> Answer:
+        """The costs of several components together."""
+        width = max(cost.width for cost in costs)
+        sums = [int(sum(column)) for column in zip(*(cost[1:3] for cost in costs), strict=True)]
+        return cls(engine, len(costs), part.n_nodes, len(part.edges), width, *sums)
 
     @property
     def exact(self) -> bool:
@@ -64,6 +77,31 @@ class Cost(NamedTuple):
     """Whether the search for an order got stuck before it knew."""
 
 
+class Budget(NamedTuple):
+    """What exact inference may take."""
+
+    max_bytes: int
+    """Of tables, at one time."""
+    max_operations: float
+    """Entries of tables, in one call."""
+
+    def max_degree(self, n_states: int) -> int:
+        """Most neighbours of a node that is eliminated, whatever the rest costs."""
+        return most_neighbours(self.max_operations, n_states)
+
+    def fits(self, costs: list[Cost]) -> BoolArray:
+        """Which components fit both limits together, the cheapest first."""
+        order = np.argsort([float(cost.n_operations) for cost in costs], kind="stable")
+        fits = np.zeros(len(costs), dtype=bool)
+        n_bytes, n_operations = np.cumsum(
+            [[float(costs[c].n_bytes), float(costs[c].n_operations)] for c in order], axis=0
+        ).T
+        known = np.array([not costs[c].at_least for c in order])
+        within = (n_bytes <= self.max_bytes) & (n_operations <= self.max_operations)
+        fits[order] = known & within
+        return fits
+
+
 def cost_of(layout: Layout, n_states: int, max_degree: int) -> Cost:
     """The cost of a layout as a whole; at least the given width where it got stuck."""
     if layout.order.stuck:
@@ -71,6 +109,12 @@ def cost_of(layout: Layout, n_states: int, max_degree: int) -> Cost:
         return Cost(width, 8 * n_states**width, n_states ** (width + 1), at_least=True)
     width = max(map(len, layout.order.neighbours), default=0)
     return Cost(width, int(layout.n_bytes.sum()), int(layout.n_operations.sum()))
+
+
+def whole_cost(graph: Graph, n_states: int) -> Cost:
+    """The cost of a component, whatever the budget; at least that, where it is out of any reach."""
+    max_degree = most_neighbours(REACH, n_states)
+    return cost_of(lay_out(contract(graph).core, n_states, max_degree), n_states, max_degree)
 
 
 def costs_of_components(
@@ -91,32 +135,31 @@ def costs_of_components(
     return label, costs
 
 
-def refuse_cost(
-    graph: Graph, n_states: int, cost: Cost, max_bytes: float, max_operations: float
-) -> None:
+def refuse_cost(graph: Graph, n_states: int, budget: Budget) -> NoReturn:
     """Name a component, both of its costs, both budgets, and what answers instead."""
+    cost = whole_cost(graph, n_states)
     least = "at least " if cost.at_least else ""
     raise TooCostlyError(
         f"exact inference is out of reach for the component of {{nodes}}, tied by "
         f"{len(graph.edges):,} edges: in the order of elimination it has an induced width of "
         f"{least}{cost.width}, so that with K = {n_states} its tables would take "
-        f"{least}{in_words(cost.n_bytes)} (max_bytes is {in_words(int(max_bytes))}) and "
-        f"{least}{cost.n_operations:.2g} operations (max_operations is {max_operations:.2g}). "
-        f"{with_patience(cost, max_bytes)}Use inference='auto', which approximates such "
-        "components by belief propagation.",
+        f"{least}{in_words(cost.n_bytes)} (max_bytes is {in_words(int(budget.max_bytes))}) and "
+        f"{least}{cost.n_operations:.2g} operations (max_operations is "
+        f"{budget.max_operations:.2g}). {with_patience(cost, '')}Use inference='auto', which "
+        "approximates such components by belief propagation.",
         np.arange(graph.n_nodes),
     )
 
 
-def with_patience(cost: Cost, max_bytes: float = MAX_BYTES) -> str:
-    """The call that answers exactly, and how long that takes; empty where it is out of reach.
+def with_patience(cost: Cost, otherwise: str = OUT_OF_REACH) -> str:
+    """The call that answers exactly, and how long that takes; or what else there is.
 
     Parameters
     ----------
     cost : Cost
-        Of a component, by a cutset where its tables need more memory than allowed.
-    max_bytes : float, default=2**31
-        What tables may take at one time.
+        Of a component.
+    otherwise : str
+        What to say where it is out of reach.
 
     Returns
     -------
@@ -127,15 +170,15 @@ def with_patience(cost: Cost, max_bytes: float = MAX_BYTES) -> str:
     --------
     >>> with_patience(Cost(9, 4_000_000, 1_180_980))
     "inference='exact' answers exactly, in about 1 s a call. "
-    >>> with_patience(Cost(21, 2**40, 511_000_000_000))[:60]
-    'inference=partial(exact, max_operations=5.2e+11), with exact'
+    >>> with_patience(Cost(21, 2**34, 511_000_000_000))[:60]
+    'inference=partial(exact, max_bytes=17179869184, max_operatio'
     """
-    if cost.at_least or cost.n_operations > REACH:
-        return ""
-    settings = "" if max_bytes == MAX_BYTES else f", max_bytes={int(max_bytes)}"
+    if cost.at_least or cost.n_operations > REACH or cost.n_bytes > LARGEST_MEMORY:
+        return otherwise
+    settings = f", max_bytes={cost.n_bytes}" if cost.n_bytes > MAX_BYTES else ""
     if cost.n_operations > MAX_OPERATIONS:
         settings += f", max_operations={_rounded_up(cost.n_operations):.2g}"
-    call = f"inference=partial(exact{settings}), with exact from cgmm.inference.exact,"
+    call = f"inference=partial(exact{settings}), with exact from cgmm.inference,"
     named = "inference='exact'"
     return f"{call if settings else named} answers exactly, in {_time(cost)} a call. "
 

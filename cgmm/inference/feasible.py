@@ -1,58 +1,59 @@
 """Can the hard relations be honoured with K states, and by which assignment? Chapters 7 and 11.
 
-Everybody who must know asks here. The answer does not depend on data, only on the graph of the
-cannot-links, on K, and on the states that evidence leaves to each node. There are three:
+Everybody who must know asks here. To honour all cannot-links is to colour their graph with K
+colours, where evidence leaves each node a list of its own: NP-complete. There are three answers:
 
 - an assignment (:func:`~cgmm.inference.feasible_assignment`);
 - *impossible*: proved, and the nodes to blame are named (:class:`~cgmm.network.NetworkError`);
-- *not known*: the search ran out of steps (:class:`SearchBudgetError`).
+- *not known*: not found in its budget (:class:`SearchBudgetError`).
 
 A greedy colouring honours nearly all that is met in practice. In a component where it fails, nodes
-that always find a state once their neighbours have one are peeled off. What is left is the *core*:
-a clique of K + 1 nodes in it refutes at once, else :mod:`~cgmm.inference.colour_search` decides.
+that always find a state once their neighbours have one are peeled off. What is left is the *core*.
+A clique of K + 1 nodes in it refutes at once. A walk, from conflict to conflict, is quick to find a
+colouring and proves nothing; :mod:`~cgmm.inference.integer_program` does either.
 
 =========  ==========================================================================
 K          number of states: colours, components, clusters
-hard       the graph of the cannot-links alone, each edge with weight one
-matrix     (n, n) its symmetric matrix, of the component or of the core in hand
+matrix     (n, n) symmetric, ones where there is a cannot-link
 allowed    (n, K) whether node j may have state k
-names      (n,) what the nodes in hand are called in the whole graph
+near       (n,) states near which an assignment may lie, though they break some links
 =========  ==========================================================================
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
+from itertools import count
 
 import numpy as np
 from scipy import sparse
 
-from cgmm.inference.colour_search import (
-    FIRST_STEPS,
-    ColourSearch,
-    Rng,
-    colour_in_order,
-    forbidden_clique,
-    graph_of,
-    neighbours_of,
-    peel,
-    with_named_clique,
-)
 from cgmm.inference.colouring import adjacency, colour_nodes
-from cgmm.network import Graph, NetworkError, SideInformation, connected_components
-from cgmm.numerics import BoolArray, IntArray
+from cgmm.inference.integer_program import solve
+from cgmm.network import (
+    Graph,
+    NetworkError,
+    SideInformation,
+    connected_components,
+    induced_subgraph,
+    simplify,
+)
+from cgmm.numerics import BoolArray, FloatArray, IntArray
 
-# Steps of a search for an assignment in which no relation is broken, unless the user says more.
-MAX_SEARCH = 1_000_000
-# Cores of more nodes are blamed whole; of smaller ones, only nodes that are needed for the proof.
-MAX_BLAMED = 200
+# Steps of walks in search of an assignment that breaks no relation, unless the user says more; a
+# step gives a node a state. Those of the first walk, beyond one a node.
+MAX_SEARCH, FIRST_STEPS = 1_000_000, 2_000
+# A proof has one branch for so many steps: a budget that is the same on every machine. Seconds that
+# each proof may take that tells who is to blame, in cores of at most so many nodes. Larger ones are
+# blamed whole.
+STEPS_A_BRANCH, SECONDS_OF_BLAME, MAX_BLAMED = 1000, 0.5, 60
 
 Hint = Callable[[], IntArray]
+Rng = np.random.RandomState
 
 
 class SearchBudgetError(RuntimeError):
-    """The search for an assignment that breaks no cannot-link ran out of steps.
+    """No assignment that breaks no cannot-link was found in the budget of the search.
 
     Whether there is one is not known: this is no verdict on the relations. See ``max_search``.
     """
@@ -80,9 +81,10 @@ def feasible_assignment(
     allowed : (n_nodes, K) bool array, default=None
         The states that evidence leaves to each node; None: all.
     max_search : int, default=1000000
-        Steps of the search, where greedy colouring fails; a step gives a node a state.
+        Steps of walks, where greedy colouring fails, each of which gives a node a state; and
+        branches of a proof.
     rng : RandomState, default=None
-        Orders and walks of the search; None is a fixed seed.
+        Starts and moves of the walks; None is a fixed seed.
     hint : callable, default=None
         Gives (n_nodes,) states near which an assignment may lie, though they break some
         cannot-links; called only if there must be a search.
@@ -101,7 +103,7 @@ def feasible_assignment(
     NetworkError
         If no assignment breaks none: that is proved, and nodes to blame are named.
     SearchBudgetError
-        If ``max_search`` steps did not settle it.
+        If neither ``max_search`` steps nor a proof with a thousandth as many branches settled it.
 
     Examples
     --------
@@ -115,116 +117,241 @@ def feasible_assignment(
         ...
     cgmm.network.errors.NetworkError: nodes 0, 1 and 2 are mutually cannot-linked, ...
     """
-    hard, every = _hard_part(graph), np.arange(graph.n_nodes)
+    hard, every = hard_part(graph), np.arange(graph.n_nodes)
     if allowed is None:
         allowed = np.ones((graph.n_nodes, n_states), dtype=bool)
     z, of_node = colour_nodes(hard), connected_components(hard)
     fails = (z >= n_states) | ~allowed[every, np.minimum(z, n_states - 1)]
-    if not fails.any():
-        return z
-    matrix, near = adjacency(hard), None if hint is None else hint()
+    near = hint() if hint is not None and fails.any() else None
     remedy = remedy or f"Raise max_search, use more {noun}s, or soft relations (PCKMeans)."
-    colourer = _Colourer(ColourSearch(max_search, rng or Rng(0)), max_search, noun, remedy)
     for c in np.unique(of_node[fails]):
         nodes = np.flatnonzero(of_node == c)
-        part = matrix[nodes][:, nodes]
-        near_here = None if near is None else near[nodes]
-        z[nodes] = colourer.assign(part, allowed[nodes], nodes, near_here)
+        part, near_here = induced_subgraph(hard, nodes), None if near is None else near[nodes]
+        try:
+            z[nodes] = _colour(part, allowed[nodes], near_here, max_search, rng or Rng(0), noun)
+        except NetworkError as error:
+            raise error.renamed(nodes) from None
+        except SearchBudgetError as error:
+            raise SearchBudgetError(f"{error} It is about {len(nodes)} nodes, among them "
+                                    f"{nodes[:8].tolist()}. {remedy}") from None  # fmt: skip
     return z
 
 
-class _Colourer:
-    """Decides about one component after the other; they share the steps of one search."""
-
-    def __init__(self, search: ColourSearch, max_search: int, noun: str, remedy: str):
-        self.search, self.max_search = search, max_search
-        self.noun, self.remedy = noun, remedy
-
-    def assign(
-        self, matrix: sparse.csr_array, allowed: BoolArray, names: IntArray, near: IntArray | None
-    ) -> IntArray:
-        """The states of a component: its core by search, then what was peeled off, last first."""
-
-        def assign_core(core: IntArray) -> IntArray:
-            hint = None if near is None else near[core]
-            return self._assign_core(matrix[core][:, core], allowed[core], names[core], hint)
-
-        return cast("IntArray", around_core(matrix, allowed, assign_core))
-
-    def _assign_core(
-        self, matrix: sparse.csr_array, allowed: BoolArray, names: IntArray, near: IntArray | None
-    ) -> IntArray:
-        """The states of a core, or an error that says whether there are none or none was found."""
-        n_states = allowed.shape[1]
-        clique = forbidden_clique(graph_of(matrix), n_states + 1)
-        if clique is not None:
-            raise NetworkError(
-                f"{{nodes}} are mutually cannot-linked, so they need a {self.noun} each, but there "
-                f"are only {n_states} {self.noun}s: no assignment is possible. Remove a "
-                f"cannot-link between them, or ask for {len(clique)} {self.noun}s or more.",
-                names[clique],
-            )
-        found = self.search.colour(matrix, allowed, near)
-        if found.colours is not None:
-            return found.colours
-        if not found.complete:
-            raise SearchBudgetError(
-                f"the search for an assignment to {n_states} {self.noun}s that breaks no "
-                f"cannot-link stopped after {self.max_search} steps: whether there is one is not "
-                f"known. It is about {len(names)} nodes, among them {names[:8].tolist()}. "
-                f"{self.remedy}"
-            )
-        raise NetworkError(
-            f"{{nodes}} are tied by cannot-links that no assignment to {n_states} {self.noun}s can "
-            "all honour: that is proved. Remove a cannot-link between them, or use more "
-            f"{self.noun}s.",
-            names[to_blame(matrix, allowed)],
-        )
+def hard_part(graph: Graph) -> Graph:
+    """The cannot-links alone."""
+    graph = simplify(graph)
+    is_hard = graph.weights == -np.inf
+    return Graph(graph.n_nodes, graph.edges[is_hard], graph.weights[is_hard])
 
 
-def around_core(
-    matrix: sparse.csr_array,
-    allowed: BoolArray,
-    assign_core: Callable[[IntArray], IntArray | None],
-) -> IntArray | None:
-    """The states of all nodes, where somebody else knows those of the core; None if he does not.
-
-    The rest is peeled off, and put back last first.
-    """
-    went = peel(graph_of(matrix).edges, allowed.sum(axis=1))
+def _colour(
+    graph: Graph, allowed: BoolArray, near: IntArray | None, max_search: int, rng: Rng, noun: str
+) -> IntArray:
+    """The states of a component: those of its core, then of what was peeled off, last first."""
+    went = peel(graph.edges, allowed.sum(axis=1))
     core, z = np.flatnonzero(went < 0), np.full(len(allowed), -1)
+    matrix, n_states = _matrix(graph), allowed.shape[1]
     if len(core):
-        states = assign_core(core)
-        if states is None:
-            return None
-        z[core] = states
+        part, near = induced_subgraph(graph, core), None if near is None else near[core]
+        try:
+            z[core] = _colour_core(part, allowed[core], near, max_search, rng, noun)
+        except NetworkError as error:
+            raise error.renamed(core) from None
     for j in np.argsort(-went, kind="stable")[: len(z) - len(core)].tolist():
-        taken = np.isin(np.arange(allowed.shape[1]), z[neighbours_of(matrix, j)])
+        taken = np.isin(np.arange(n_states), z[_neighbours(matrix, j)])
         z[j] = (allowed[j] & ~taken).argmax()
     return z
 
 
-def _hard_part(graph: Graph) -> Graph:
-    """The cannot-links alone, with weights of one."""
-    edges = graph.edges[graph.weights == -np.inf]
-    return Graph(graph.n_nodes, edges, np.ones(len(edges)))
+def _colour_core(
+    graph: Graph, allowed: BoolArray, near: IntArray | None, max_search: int, rng: Rng, noun: str
+) -> IntArray:
+    """The states of a core, or an error that says whether there are none or none was found."""
+    n_nodes, n_states = allowed.shape
+    clique = forbidden_clique(graph, n_states + 1)
+    if clique is not None:
+        raise NetworkError(
+            f"{{nodes}} are mutually cannot-linked, so they need a {noun} each, but there are only "
+            f"{n_states} {noun}s: no assignment is possible. Remove a cannot-link between them, or "
+            f"ask for {len(clique)} {noun}s or more.",
+            clique,
+        )
+    matrix, left, n_steps = _matrix(graph), max_search, n_nodes + FIRST_STEPS
+    start = _anywhere(rng, allowed) if near is None else near
+    while left > 0:
+        z, used = tabu_walk(matrix, start, allowed, min(n_steps, left), rng)
+        if z is not None:
+            return z
+        if left == max_search:
+            proof = solve(graph, _zeros(allowed), max_branches=max_search // STEPS_A_BRANCH)
+            if proof.states is not None:
+                return proof.states
+            if proof.proved:
+                _refuse(graph, allowed, noun)
+        start, n_steps, left = _anywhere(rng, allowed), 2 * n_steps, left - used
+    raise SearchBudgetError(
+        f"no assignment to {n_states} {noun}s that breaks no cannot-link was found in "
+        f"{max_search} steps and a proof of {max_search // STEPS_A_BRANCH} branches: whether there "
+        "is one is not known."
+    )
 
 
-def to_blame(matrix: sparse.csr_array, allowed: BoolArray) -> IntArray:
-    """Few nodes that cannot be honoured: all but those that are not needed for that."""
+def _anywhere(rng: Rng, allowed: BoolArray) -> IntArray:
+    """Any states."""
+    return np.asarray(rng.randint(allowed.shape[1], size=len(allowed)))
+
+
+def _matrix(graph: Graph) -> sparse.csr_array:
+    """Ones where there is an edge."""
+    return adjacency(graph._replace(weights=np.ones(len(graph.edges))))
+
+
+def _neighbours(matrix: sparse.csr_array, j: int) -> IntArray:
+    return matrix.indices[matrix.indptr[j] : matrix.indptr[j + 1]]
+
+
+def _zeros(allowed: BoolArray) -> FloatArray:
+    """Log-potentials that know what is allowed, and nothing else."""
+    return np.where(allowed, 0.0, -np.inf)
+
+
+def _refuse(graph: Graph, allowed: BoolArray, noun: str) -> None:
+    """Blame few nodes that cannot be honoured: all but those that are not needed for that."""
     blamed = np.arange(len(allowed))
     for j in range(len(allowed) if len(allowed) <= MAX_BLAMED else 0):
         rest = blamed[blamed != j]
-        part = matrix[rest][:, rest]
-        core = peel(graph_of(part).edges, allowed[rest].sum(axis=1)) < 0
-        if j not in blamed or not core.any():
+        if j not in blamed or not len(rest):
             continue
-        part, lists = part[core][:, core], allowed[rest[core]]
-        order, n_steps = np.arange(len(lists)), len(lists) + FIRST_STEPS
-        found = colour_in_order(part, with_named_clique(part, lists), order, n_steps)
-        if found.complete and found.colours is None:
-            blamed = rest[core]
-    return blamed
+        part = induced_subgraph(graph, rest)
+        core = peel(part.edges, allowed[rest].sum(axis=1)) < 0
+        part, lists = induced_subgraph(part, np.flatnonzero(core)), allowed[rest[core]]
+        if core.any():
+            proof = solve(part, _zeros(lists), seconds=SECONDS_OF_BLAME)
+            blamed = rest[core] if proof.proved and proof.states is None else blamed
+    raise NetworkError(
+        f"{{nodes}} are tied by cannot-links that no assignment to {allowed.shape[1]} {noun}s can "
+        f"all honour: that is proved. Remove a cannot-link between them, or use more {noun}s.",
+        blamed,
+    )
+
+
+def forbidden_clique(graph: Graph, size: int, *, max_steps: int = 100_000) -> IntArray | None:
+    """Nodes of which every two are forbidden to be equal: with fewer states than nodes, no way out.
+
+    Parameters
+    ----------
+    graph : Graph
+        Any graph; only its edges of weight -inf count.
+    size : int
+        How many nodes, at least two.
+    max_steps : int, default=100000
+        Extensions of partial cliques that are tried, since the problem is NP-complete.
+
+    Returns
+    -------
+    (size,) int array or None
+        Such nodes, ascending; None if there are none, or none was found in as many steps.
+
+    Notes
+    -----
+    A member has at least ``size - 1`` forbidden neighbours, who have as many in turn: all others
+    are stripped first, which as a rule leaves nothing to search.
+
+    Examples
+    --------
+    >>> triangle = Graph(5, np.array([[0, 1], [1, 4], [0, 4], [2, 4]]), np.full(4, -np.inf))
+    >>> forbidden_clique(triangle, 3)
+    array([0, 1, 4])
+    >>> forbidden_clique(triangle, 4) is None
+    True
+    """
+    graph = simplify(graph)
+    edges = graph.edges[graph.weights == -np.inf]
+    stays = peel(edges, np.full(graph.n_nodes, size - 1)) < 0
+    edges = edges[stays[edges].all(axis=1)]
+    later: dict[int, set[int]] = {int(node): set() for node in np.unique(edges)}
+    for a, b in edges.tolist():
+        later[a].add(b)
+    steps = iter(range(max_steps))
+    stack: list[tuple[tuple[int, ...], set[int]]]
+    stack = [((node,), neighbours) for node, neighbours in sorted(later.items(), reverse=True)]
+    while stack and next(steps, None) is not None:
+        clique, common = stack.pop()
+        if len(clique) == size:
+            return np.array(clique)
+        if len(clique) + len(common) >= size:
+            stack += [((*clique, n), common & later[n]) for n in sorted(common, reverse=True)]
+    return None
+
+
+def peel(edges: IntArray, limits: IntArray) -> IntArray:
+    """Take away nodes that have too few neighbours left, round by round.
+
+    Parameters
+    ----------
+    edges : (E, 2) int array
+        Pairs of nodes.
+    limits : (n_nodes,) int array
+        A node stays as long as it has that many neighbours who stay.
+
+    Returns
+    -------
+    (n_nodes,) int array
+        The round in which each node goes; -1 for those of the core, who stay.
+
+    Examples
+    --------
+    A triangle with a tail of two nodes:
+
+    >>> peel(np.array([[0, 1], [1, 2], [0, 2], [2, 3], [3, 4]]), np.full(5, 2))
+    array([-1, -1, -1,  1,  0])
+    """
+    went = np.full(len(limits), -1)
+    for number in count():
+        going = (went < 0) & (np.bincount(edges.ravel(), minlength=len(went)) < limits)
+        if not going.any():
+            break
+        went[going] = number
+        edges = edges[~going[edges].any(axis=1)]
+    return went
+
+
+def tabu_walk(
+    matrix: sparse.csr_array, start: IntArray, allowed: BoolArray, n_steps: int, rng: Rng
+) -> tuple[IntArray | None, int]:
+    """Repair an assignment move by move; that, if it is repaired, and the steps taken.
+
+    Hertz and de Werra (1987): the move, of a node in conflict, that leaves the fewest conflicts,
+    where what a node has just left is forbidden to it for a while.
+    """
+    everyone, n_colours = np.arange(len(start)), allowed.shape[1]
+    z = np.where(allowed[everyone, start], start, allowed.argmax(axis=1))
+    # [j, k]: neighbours of j that have colour k
+    counts = (matrix @ np.eye(n_colours)[z]).astype(np.intp)
+    forbidden_until = np.zeros(counts.shape, dtype=np.intp)
+    fewest = np.inf
+    for step in range(n_steps):
+        own = counts[everyone, z]
+        wrong = np.flatnonzero(own)
+        if len(wrong) == 0:
+            return z, step
+        n_conflicts = own.sum() // 2
+        fewest = min(fewest, n_conflicts)
+        # How the number of conflicts changes, with a lot that decides among equal moves.
+        change = counts[wrong] - own[wrong, None] + 0.5 * rng.uniform(size=(len(wrong), n_colours))
+        # A forbidden move is taken only if it leads to fewer conflicts than ever before.
+        forbidden = forbidden_until[wrong] > step
+        change[forbidden & (np.floor(change) + n_conflicts >= fewest)] += len(everyone) ** 2
+        change[np.arange(len(wrong)), z[wrong]] = np.inf
+        change[~allowed[wrong]] = np.inf
+        row, k = np.unravel_index(change.argmin(), change.shape)
+        j = wrong[row]
+        neighbours = _neighbours(matrix, j)
+        counts[neighbours, z[j]] -= 1
+        counts[neighbours, k] += 1
+        forbidden_until[j, z[j]] = step + 0.6 * n_conflicts + rng.randint(10)
+        z[j] = k
+    return None, n_steps
 
 
 def require_colourable(side: SideInformation, n_components: int) -> None:

@@ -21,9 +21,10 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
-from cgmm.inference.assignment_search import AssignmentSearch, induced
+from cgmm.inference.best_assignment import Descent
 from cgmm.inference.colouring import by_colour
-from cgmm.network import Graph, NetworkError
+from cgmm.inference.feasible import hard_part
+from cgmm.network import Graph, NetworkError, induced_subgraph
 from cgmm.network import connected_components as components_of
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
@@ -188,20 +189,18 @@ def _repair(
     network: SamplerNetwork, unary: FloatArray, states: FloatArray, stuck: BoolArray
 ) -> None:
     """Replace, in place, the assignments of the hard components in which chains are stuck."""
-    graph = network.graph
-    is_hard = np.isneginf(graph.weights)
-    hard = Graph(graph.n_nodes, graph.edges[is_hard], graph.weights[is_hard])
+    hard = hard_part(network.graph)
     label = components_of(hard)
     nodes = np.flatnonzero(np.isin(label, label[stuck.any(axis=1)]))
-    search = AssignmentSearch(induced(hard, nodes), unary.T[nodes], MAX_SEARCH, None, NO_START)
+    search = Descent(induced_subgraph(hard, nodes), unary.T[nodes])
     chains = np.flatnonzero(stuck.any(axis=0))
     begun = states[:, nodes[:, None], chains].argmax(axis=0)
     # Chains that begin alike are searched for once, and a crowd of chains shares a few answers.
     different, of_chain = np.unique(begun, axis=1, return_inverse=True)
-    known, found = None, []
+    known, found, rng = None, [], np.random.RandomState(0)
     for z in different.T[:MAX_STARTS]:
         try:
-            known = search.honour(z, known)
+            known = search.honour(z, known, rng, MAX_SEARCH, NO_START)
         except NetworkError as error:
             blamed = network.order[nodes][error.nodes]
             raise NetworkError(error.message, np.sort(blamed)) from None

@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cgmm.inference.clique_tree import MAX_BYTES, most_neighbours
-from cgmm.inference.division import subgraph
 from cgmm.inference.pair_tree import grow, plan, sums_of_pairs
 from cgmm.inference.reduction import Reduced, reducer
-from cgmm.network import Graph, connected_components, simplify
+from cgmm.network import Graph, connected_components, induced_subgraph, simplify
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 __all__ = ["PairSums", "pair_sums"]
@@ -127,7 +126,9 @@ def _by_tree(
     members = np.flatnonzero(busy[label])
     if not len(members):
         return
-    tree = grow(subgraph(graph, members), n_states, most_neighbours(max_bytes / 8, n_states))
+    tree = grow(
+        induced_subgraph(graph, members), n_states, most_neighbours(max_bytes / 8, n_states)
+    )
     # Conditionals, beliefs, and what is being made of them
     if 3 * 8 * tree.n_cells > max_bytes:
         return

@@ -178,7 +178,8 @@ def _forest(graph: Graph, order: IntArray) -> BoolArray:
     rank = np.empty(len(order))
     rank[order] = np.arange(1, len(order) + 1)
     shape = graph.n_nodes, graph.n_nodes
-    matrix = coo_array((rank, tuple(graph.edges.T)), shape=shape).tocsr()
+    # Up to SciPy 1.15 the spanning tree takes indices of 32 bits alone.
+    matrix = coo_array((rank, tuple(graph.edges.T.astype(np.int32))), shape=shape).tocsr()
     taken = csgraph.minimum_spanning_tree(matrix).data.astype(np.intp)
     chosen = np.zeros(len(order), dtype=bool)
     chosen[order[taken - 1]] = True

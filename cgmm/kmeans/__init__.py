@@ -5,13 +5,11 @@ at all is no question of K-means: :mod:`cgmm.inference.feasible` answers it.
 """
 
 from cgmm.inference.feasible import SearchBudgetError
-from cgmm.kmeans.cop_assignment import cop_rule
+from cgmm.kmeans.assignment import cop_rule, engine_rule, pck_rule
 from cgmm.kmeans.cop_kmeans import COPKMeans
-from cgmm.kmeans.engine_assignment import engine_rule
 from cgmm.kmeans.loop import Nodes, Step, lloyd, nearest_rule, penalty
-from cgmm.kmeans.pck_assignment import pck_rule
 from cgmm.kmeans.pck_kmeans import PCKMeans
-from cgmm.mixture import chunklet_seeds
+from cgmm.kmeans.seeding import chunklet_seeds
 
 __all__ = [
     "COPKMeans", "Nodes", "PCKMeans", "SearchBudgetError", "Step", "chunklet_seeds", "cop_rule",

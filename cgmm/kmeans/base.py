@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from numbers import Integral, Real
 from typing import Self
 
@@ -30,17 +31,23 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cgmm.given import explain_missing
-from cgmm.inference.colour_search import Rng
-from cgmm.inference.feasible import Hint
-from cgmm.kmeans.engine_assignment import engine_rule
+from cgmm.inference import ENGINES, named_engine
+from cgmm.inference.feasible import Hint, Rng
+from cgmm.inference.integer_program import SECONDS
+from cgmm.kmeans.assignment import engine_rule
 from cgmm.kmeans.loop import Nodes, Rule, lloyd, nearest_rule
-from cgmm.kmeans.runs import Run, growing
+from cgmm.kmeans.runs import Run, best_of, growing, last_of, proved
 from cgmm.kmeans.seeds import SEEDINGS, most_promising, starts_to_try
-from cgmm.mixture import best_of, last_of
-from cgmm.mixture.gaussian_checks import check_sample_weight
 from cgmm.network import Engine, Graph, NetworkError, SideInformation, edgeless
 from cgmm.network.misreadings import check_rows, warn_ignored
-from cgmm.numerics import FloatArray, IntArray, check_pairs, check_ranges, warn_caller
+from cgmm.numerics import (
+    FloatArray,
+    IntArray,
+    check_pairs,
+    check_ranges,
+    check_sample_weight,
+    warn_caller,
+)
 
 # Iterations of plain K-means that hint at an assignment which breaks no relation.
 HINT_ITERATIONS = 20
@@ -61,7 +68,7 @@ class ConstrainedKMeans(
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "inference": [callable, None],
+        "inference": [callable, StrOptions(set(ENGINES)), None],
         "max_search": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -72,7 +79,7 @@ class ConstrainedKMeans(
     n_init: int
     max_iter: int
     tol: float
-    inference: Engine | None
+    inference: str | Engine | None
     max_search: int
     random_state: int | np.random.RandomState | None
     verbose: int
@@ -120,15 +127,18 @@ class ConstrainedKMeans(
             return deque(growing(plain, tol, HINT_ITERATIONS), maxlen=1).pop().step.labels
 
         rule = self._rule(side, make_rule, rng, hint)
+        quick = partial(rule, seconds=0.0)
 
         def one_run(number: int) -> Run:
             starts = [start - offset for start in self._starts(X, chunklets, side.graph, rng)]
-            centres, z = most_promising(starts, nodes, side.graph, rule)
-            steps = lloyd(nodes, side.graph, centres, rule, z)
+            centres, z = most_promising(starts, nodes, side.graph, quick)
+            steps = lloyd(nodes, side.graph, centres, quick, z)
             return last_of(growing(steps, tol, self.max_iter, self.verbose, number))
 
         # Relations that cannot be honoured would fail every run.
         best = best_of(one_run, self._n_runs(), fatal=(ValueError,))
+        proof = lloyd(nodes, side.graph, best.step.centres, rule, best.step.labels)
+        best = last_of(proved(best, proof, self.max_iter))
         self._store(best, side, offset)
         apart = np.square(X - self.cluster_centers_[self.labels_]).sum(axis=1)
         self.inertia_ = float(apart.sum() if weights is None else weights @ apart)
@@ -143,7 +153,8 @@ class ConstrainedKMeans(
         """The assignment rule; its errors name points."""
         try:
             if self.inference is not None:
-                return _named(engine_rule(side.graph, self.inference), side)
+                engine = named_engine(self.inference)
+                return _named(engine_rule(side.graph, engine), side)
             return make_rule(
                 side.graph, self.n_clusters, max_search=self.max_search, rng=rng, hint=hint
             )
@@ -264,9 +275,11 @@ def _remarks(run: Run, n_clusters: int, max_iter: int) -> Iterator[str]:
 def _named(rule: Rule, side: SideInformation) -> Rule:
     """The same rule; its errors name points."""
 
-    def named(costs: FloatArray, z: IntArray | None) -> tuple[IntArray, bool]:
+    def named(
+        costs: FloatArray, z: IntArray | None, seconds: float = SECONDS
+    ) -> tuple[IntArray, bool]:
         try:
-            return rule(costs, z)
+            return rule(costs, z, seconds)
         except NetworkError as error:
             raise _in_points(error, side) from None
 

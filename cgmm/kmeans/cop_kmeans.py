@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cgmm.inference.feasible import MAX_SEARCH
+from cgmm.kmeans.assignment import cop_rule
 from cgmm.kmeans.base import ConstrainedKMeans
-from cgmm.kmeans.cop_assignment import cop_rule
 from cgmm.network import Engine, SideInformation
 
 
@@ -39,11 +39,10 @@ class COPKMeans(ConstrainedKMeans):
     tol : float, default=1e-4
         A run stops when the centres move by less than this share of the mean variance of the
         columns (squared distances, as in scikit-learn), or when no assignment changes.
-    inference : callable, default=None
-        An engine with ``most_probable``: each assignment is then the best one. Where that costs
-        too much :func:`cgmm.inference.exact.exact` refuses, and :func:`cgmm.inference.auto.auto`
-        takes the best that it finds. None: a search, which also is exact in many cases; see
-        ``assignment_optimal_``.
+    inference : str or callable, default=None
+        An engine with ``most_probable``, or its name: each assignment is then the best one. Where
+        that costs too much "exact" refuses, and "auto" takes the best that it finds. None:
+        descents, and at the end a proof where it is cheap; see ``assignment_optimal_``.
     max_search : int, default=1000000
         Steps of the search for a first assignment that breaks no cannot-link.
     random_state : int, RandomState or None, default=None
@@ -93,7 +92,7 @@ class COPKMeans(ConstrainedKMeans):
         n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-4,
-        inference: Engine | None = None,
+        inference: str | Engine | None = None,
         max_search: int = MAX_SEARCH,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,

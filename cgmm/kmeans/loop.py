@@ -48,9 +48,10 @@ from cgmm.numerics import FloatArray, IntArray
 # A weight that no sum beside it notices.
 ALMOST_NONE = 1e-200
 
-Rule = Callable[[FloatArray, IntArray | None], tuple[IntArray, bool]]
-"""From costs (M, K), and the assignment before or None, to the new one (M,) and whether it is
-known to be the best of all. What it returns is never worse than the assignment before."""
+Rule = Callable[..., tuple[IntArray, bool]]
+"""From costs (M, K), the assignment before or None, and the seconds that a proof may take, to the
+new assignment (M,) and whether it is known to be the best of all. What it returns is never worse
+than the assignment before."""
 
 
 class Step(NamedTuple):
@@ -269,14 +270,16 @@ def penalty(graph: Graph, z: IntArray) -> float:
 # ---------------------------------------------------------------------------- the simplest rule
 
 
-def nearest_rule(costs: FloatArray, z: IntArray | None = None) -> tuple[IntArray, bool]:
+def nearest_rule(
+    costs: FloatArray, z: IntArray | None = None, seconds: float = 0.0
+) -> tuple[IntArray, bool]:
     """Each node to the nearest centre, whatever is known: plain K-means.
 
     Parameters
     ----------
     costs : (M, K) array
         c_jk.
-    z : ignored
+    z, seconds : ignored
         Present for the common signature.
 
     Returns

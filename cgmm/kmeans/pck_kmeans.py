@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
 from cgmm.inference.feasible import MAX_SEARCH
+from cgmm.kmeans.assignment import pck_rule
 from cgmm.kmeans.base import ConstrainedKMeans, with_weights
-from cgmm.kmeans.pck_assignment import pck_rule
 from cgmm.network import Engine, SideInformation
 from cgmm.network.side_information import contracted
 from cgmm.numerics import IntArray
@@ -49,10 +49,10 @@ class PCKMeans(ConstrainedKMeans):
     tol : float, default=1e-4
         A run stops when the centres move by less than this share of the mean variance of the
         columns (squared distances, as in scikit-learn), or when no assignment changes.
-    inference : callable, default=None
-        An engine with ``most_probable``: each assignment is then the best one. Where that costs
-        too much :func:`cgmm.inference.exact.exact` refuses, and :func:`cgmm.inference.auto.auto`
-        takes the best that it finds. None: a local search.
+    inference : str or callable, default=None
+        An engine with ``most_probable``, or its name: each assignment is then the best one. Where
+        that costs too much "exact" refuses, and "auto" takes the best that it finds. None: as
+        in :class:`COPKMeans`.
     max_search : int, default=1000000
         As in :class:`COPKMeans`, where relations are hard.
     random_state : int, RandomState or None, default=None
@@ -104,7 +104,7 @@ class PCKMeans(ConstrainedKMeans):
         n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-4,
-        inference: Engine | None = None,
+        inference: str | Engine | None = None,
         max_search: int = MAX_SEARCH,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,

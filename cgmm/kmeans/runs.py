@@ -1,4 +1,7 @@
-"""A run of Lloyd's loop, followed until it converges. Chapter 11.
+"""A run of Lloyd's loop, followed until it converges; runs kept and compared. Chapter 11.
+
+Other loops, such as EM, are kept and compared by the same two functions,
+:func:`~cgmm.mixture.last_of` and :func:`~cgmm.mixture.best_of`.
 
 ========  ============================================================
 t         iteration: 0 is the start, with its assignment
@@ -8,12 +11,31 @@ tol       squared distance by which centres may move and yet stay
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from cgmm.kmeans.loop import Step
+from cgmm.network import NetworkError
+from cgmm.numerics import is_better, warn_caller
+
+
+class _AnyRun(Protocol):
+    """What is kept and compared: a run of EM, or of another loop."""
+
+    @property
+    def n_iter(self) -> int: ...
+    @property
+    def score(self) -> float: ...
+    @property
+    def interrupted(self) -> bool: ...
+    @property
+    def _replace(self) -> Callable[..., Any]: ...
+
+
+AnyRun = TypeVar("AnyRun", bound=_AnyRun)
 
 
 class Run(NamedTuple):
@@ -59,9 +81,120 @@ def growing(
         print(f"run {number}: {state} after {run.n_iter} iterations, objective {history[-1]:.6f}")
 
 
+def proved(run: Run, steps: Iterator[Step], max_iter: int) -> Iterator[Run]:
+    """The run, and where a better assignment to its centres is found, its way on from there."""
+    yield run
+    if run.interrupted:
+        return
+    for t, step in enumerate(steps):  # pragma: no branch - Lloyd's loop never ends
+        same = np.array_equal(step.labels, run.step.labels)
+        if t or not same:
+            run = run._replace(history=[*run.history, step.objective], n_iter=run.n_iter + 1)
+        run = run._replace(step=step)
+        yield run
+        if same or run.n_iter >= max_iter:
+            break
+
+
 def _compared(before: Step | None, step: Step, tol: float) -> tuple[bool, bool]:
     """Whether the centres, and whether the assignments, are where they were a step before."""
     if before is None:
         return False, False
     moved = np.square(step.centres - before.centres).sum()
     return bool(moved <= tol), np.array_equal(step.labels, before.labels)
+
+
+def last_of(runs: Iterator[AnyRun]) -> AnyRun:
+    """The last state of a run that grows; at an interrupt from the keyboard, the last so far.
+
+    Parameters
+    ----------
+    runs : iterator of Run
+        The run as it stands after each step: a :class:`Run`, or another NamedTuple with ``n_iter``
+        and ``interrupted``.
+
+    Returns
+    -------
+    Run
+        The last; ``interrupted`` if the keyboard ended it.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If no iteration is complete that could be kept.
+
+    Examples
+    --------
+    >>> def loop():
+    ...     yield Run("the start", [], 0, False)
+    ...     yield Run("one step on", [-3.0], 1, False)
+    ...     raise KeyboardInterrupt
+    >>> run = last_of(loop())
+    >>> run.step, run.n_iter, run.interrupted
+    ('one step on', 1, True)
+    """
+    run: AnyRun | None = None
+    try:
+        for run in runs:  # noqa: B007
+            pass
+    except KeyboardInterrupt:
+        if run is None or run.n_iter == 0:
+            raise
+        return run._replace(interrupted=True)
+    return cast("AnyRun", run)
+
+
+def best_of(
+    one_run: Callable[[int], AnyRun],
+    n_init: int,
+    *,
+    fatal: tuple[type[ValueError], ...] = (NetworkError,),
+) -> AnyRun:
+    """The run of highest score; one that fails or is interrupted does not lose the others.
+
+    Parameters
+    ----------
+    one_run : callable
+        From the run's number to the run: a :class:`Run`, or another NamedTuple with ``score`` and
+        ``interrupted``.
+    n_init : int
+        How many.
+    fatal : tuple of exceptions, default=(NetworkError,)
+        What would fail every run, and is raised at once.
+
+    Returns
+    -------
+    Run
+        The best.
+
+    Raises
+    ------
+    ValueError
+        That of the last run, if all failed; at once what is fatal.
+    KeyboardInterrupt
+        If there is no run yet that could be kept.
+    """
+    best: AnyRun | None = None
+    failure: ValueError | None = None
+    try:
+        for number in range(n_init):
+            try:
+                run = one_run(number)
+            except fatal:
+                raise
+            except ValueError as error:
+                failure = error
+                if n_init > 1:
+                    warn_caller(f"run {number} of {n_init} failed: {error}", ConvergenceWarning)
+                continue
+            if best is None or is_better(run.score, best.score):
+                best = run
+            if run.interrupted:
+                return best._replace(interrupted=True)
+    except KeyboardInterrupt:
+        if best is None:
+            raise
+        return best._replace(interrupted=True)
+    if best is None:
+        raise cast("ValueError", failure)
+    return best

@@ -12,16 +12,14 @@ r_ik     one where x_i is in the part that a seed stands for, else zero
 from __future__ import annotations
 
 from itertools import islice
-from operator import attrgetter
 
 import numpy as np
 
-from cgmm.inference.colour_search import Rng
+from cgmm.inference.feasible import Rng
 from cgmm.kmeans.loop import Nodes, Rule, Step, lloyd, nearest_rule
-from cgmm.mixture import far_points, random_points
-from cgmm.mixture.seeding import chunklet_seeds, taking_turns
+from cgmm.kmeans.seeding import chunklet_seeds, far_points, random_points, taking_turns
 from cgmm.network import Graph, edgeless
-from cgmm.numerics import FloatArray, IntArray
+from cgmm.numerics import FloatArray, IntArray, best_first
 
 # Each start is tried for three iterations that know chunklets alone, the best four of them for two
 # with all relations, which cost more.
@@ -67,14 +65,19 @@ def most_promising(
     """
     if len(starts) == 1:
         return starts[0], None
-    objective, free = attrgetter("objective"), edgeless(len(nodes.means))
+    free = edgeless(len(nodes.means))
     steps = [_after(FREE_STEPS, nodes, free, start, nearest_rule) for start in starts]
     if len(graph.edges) == 0:
-        return min(steps, key=objective).centres, None
-    best = sorted(steps, key=objective)[:N_KEPT]
-    steps = [_after(BOUND_STEPS, nodes, graph, step.centres, rule) for step in best]
-    chosen = min(steps, key=objective)
+        return _by_objective(steps)[0].centres, None
+    best = _by_objective(steps)[:N_KEPT]
+    chosen, *_ = _by_objective(
+        [_after(BOUND_STEPS, nodes, graph, step.centres, rule) for step in best]
+    )
     return chosen.centres, chosen.labels
+
+
+def _by_objective(steps: list[Step]) -> list[Step]:
+    return [steps[i] for i in best_first([-step.objective for step in steps])]
 
 
 def _after(n_steps: int, nodes: Nodes, graph: Graph, centres: FloatArray, rule: Rule) -> Step:

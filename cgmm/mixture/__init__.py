@@ -4,8 +4,11 @@ Chapters 1 to 10 read this room: densities in :mod:`~cgmm.mixture.gaussian`, the
 M-step in :mod:`~cgmm.mixture.loop`, the update of the weights in :mod:`~cgmm.mixture.weights`.
 """
 
+from cgmm.kmeans.runs import best_of, last_of
+from cgmm.kmeans.seeding import (
+    STARTS, chunklet_seeds, far_points, nearest, random_points, random_responsibilities, seeds,
+)  # fmt: skip
 from cgmm.mixture.base import ConstrainedMixture
-from cgmm.mixture.bound import lower_bound, penalty
 from cgmm.mixture.categorical import CategoricalParameters, Categories, one_hot
 from cgmm.mixture.categorical_mixture import ConstrainedCategoricalMixture
 from cgmm.mixture.classifier import SemiSupervisedGaussianClassifier
@@ -14,16 +17,15 @@ from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
 from cgmm.mixture.initialise import (
     GUIDED_STARTS, from_chunklets, from_labels, from_responsibilities, honour,
 )  # fmt: skip
+from cgmm.mixture.blocks import Points
 from cgmm.mixture.loop import (
-    FamilyPooling, Points, Posterior, e_step, em, m_step, node_unaries, prior_unaries,
+    FamilyPooling, Posterior, Run, e_step, em, m_step, node_unaries, prior_unaries,
 )  # fmt: skip
-from cgmm.mixture.moments import Moments, weighted_moments
-from cgmm.mixture.pooling import POOLINGS, Pooling
+from cgmm.mixture.pooling import (
+    POOLINGS, Moments, Pooling, lower_bound, penalty, weighted_moments,
+)  # fmt: skip
 from cgmm.mixture.prior import Prior
-from cgmm.mixture.runs import Run, best_of, follow, last_of, warn_about
-from cgmm.mixture.seeding import (
-    STARTS, chunklet_seeds, far_points, nearest, random_points, random_responsibilities, seeds,
-)  # fmt: skip
+from cgmm.mixture.runs import follow, warn_about
 from cgmm.mixture.weights import (
     UPDATES, Update, auto, cautious, closed_form, exact, grid, ignore, pseudo_likelihood,
 )  # fmt: skip

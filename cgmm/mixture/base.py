@@ -1,36 +1,35 @@
-"""What the estimators of all families share: from side information to a fitted mixture.
+"""The estimator of mixtures: from side information to a fitted mixture, and what that answers.
 
-A family says how its data are read, where EM starts and which pooling maximises; this file builds
-the network of what is known, puts an engine to it and runs EM.
+A family says how its data are read, where EM starts and which family of components it is; this file
+builds the network of what is known, puts an engine to it and runs EM. Chapters 3 to 10.
+
+=====  ====================================================================
+N, K   points and components; θ the parameters
+t, γ   number of a step after a batch of points, and how far it goes: γ_t = t^-α
+=====  ====================================================================
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from cgmm.given import explain_missing
 from cgmm.inference import ENGINES
-from cgmm.inference.best_assignment import Assignment
-from cgmm.mixture.arranged import named_as_points
-from cgmm.mixture.chunks import Chunks
-from cgmm.mixture.criteria import InformationCriteria
-from cgmm.mixture.fold import fold
-from cgmm.mixture.gaussian_checks import check_sample_weight
-from cgmm.mixture.loop import FamilyPooling, Points
-from cgmm.mixture.mixing import warn_about_chains
-from cgmm.mixture.partitions import Partitions
-from cgmm.mixture.predictions import Predictions
+from cgmm.kmeans.runs import best_of
+from cgmm.kmeans.seeding import Rng
+from cgmm.mixture.blocks import Block, Points, added, few_of, is_dask, named_as_points, workers
+from cgmm.mixture.cluster import Chunks, Cluster
+from cgmm.mixture.loop import FamilyPooling, Run, e_step, em, expectation, no_prior
 from cgmm.mixture.prepare import (
     SPANNING_TREE,
     Prepared,
@@ -39,18 +38,30 @@ from cgmm.mixture.prepare import (
     prepare,
     require_same_shape,
 )  # fmt: skip
-from cgmm.mixture.reports import Answered, answers_of, say_last_words
-from cgmm.mixture.runs import Run, best_of, follow, warn_about
-from cgmm.mixture.seeding import Rng
-from cgmm.mixture.threads import Over, telling, workers
-from cgmm.mixture.tryouts import few_of, most_promising
-from cgmm.mixture.weights import UPDATES
+from cgmm.mixture.reports import Answered, answers_of, say_last_words, warn_about_chains
+from cgmm.mixture.runs import follow, warn_about
+from cgmm.mixture.tryouts import most_promising
+from cgmm.mixture.weights import UPDATES, closed_form
 from cgmm.network import SAMPLING, ApproximationWarning, Engine, SideInformation
 from cgmm.network.misreadings import check_rows, warn_ignored
-from cgmm.numerics import FloatArray, IntArray, WarnedOnce
+from cgmm.numerics import (
+    FloatArray,
+    IntArray,
+    WarnedOnce,
+    check_sample_weight,
+    log_normalise,
+    most_probable,
+)  # fmt: skip
+
+# What a fit to all points has, and a step after one batch leaves unknown; and the other way round.
+OF_A_FIT = (
+    "history_", "n_iter_", "converged_", "log_evidence_", "responsibilities_", "labels_exact_",
+    "weights_update_", "inference_",
+)  # fmt: skip
+OF_STEPS = ("responsibilities_", "_seen", "n_steps_", "n_samples_seen_")
 
 
-class ConstrainedMixture(Predictions, InformationCriteria, BaseEstimator, ABC):
+class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
     """Base of the mixtures: everything but the family of the components.
 
     A subclass stores the parameters below and says what its family does: the abstract methods.
@@ -66,6 +77,7 @@ class ConstrainedMixture(Predictions, InformationCriteria, BaseEstimator, ABC):
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
+        "step_exponent": [Interval(Real, 0.5, 1, closed="right")],
         "store_responsibilities": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -81,6 +93,7 @@ class ConstrainedMixture(Predictions, InformationCriteria, BaseEstimator, ABC):
     warm_start: bool
     n_jobs: int | None
     store_responsibilities: bool
+    step_exponent: float
     random_state: int | np.random.RandomState | None
     verbose: int
 
@@ -94,16 +107,27 @@ class ConstrainedMixture(Predictions, InformationCriteria, BaseEstimator, ABC):
     converged_: bool
     weights_update_: str
     inference_: tuple[Answered, ...]
+    n_samples_seen_: float
+    n_steps_: int
+    _n_points: float
+    _seen: tuple[Any, Any]
+    """θ of the first batch, and the means over points of counts and of statistics about it."""
+    _asked: tuple[str, str | Engine, Engine]
+    """Sampling, the engine's name, and the engine, as the fit had them."""
 
     # ------------------------------------------------------------------ the family
 
     @abstractmethod
-    def _read(self, X: ArrayLike) -> Points | Chunks:
+    def _read(self, X: ArrayLike) -> Any:
         """The training points, checked, as the family wants them."""
 
     @abstractmethod
+    def _read_new(self, X: ArrayLike) -> Any:
+        """New points, checked against those of the fit."""
+
+    @abstractmethod
     def _pool(self) -> FamilyPooling:
-        """What maximises the bound in the M-step."""
+        """The family of the components."""
 
     @abstractmethod
     def _options(self) -> dict[str, float]:
@@ -120,6 +144,18 @@ class ConstrainedMixture(Predictions, InformationCriteria, BaseEstimator, ABC):
     @abstractmethod
     def _keep(self, parameters: Any) -> None:
         """Store θ in attributes."""
+
+    @abstractmethod
+    def _parameters(self) -> Any:
+        """θ from the attributes."""
+
+    @abstractmethod
+    def _draw(self, n_samples: int, rng: Rng) -> tuple[Any, IntArray]:
+        """Points from the fitted mixture, and their components."""
+
+    @abstractmethod
+    def _n_free(self) -> int:
+        """The number of free parameters."""
 
     # ------------------------------------------------------------------ fitting
 
@@ -188,56 +224,68 @@ class ConstrainedMixture(Predictions, InformationCriteria, BaseEstimator, ABC):
             preferences all between 0 and 1; row numbers beside an index of other integers.
         """
         self._validate_params()
-        if labels is None:
+        if labels is None and y is not None:
             warn_ignored(y, "Known classes: fit(X, labels=cgmm.network.number_classes(y)[1]).")
-        check_rows(X, must_link=must_link, cannot_link=cannot_link, preferences=preferences)
+        relations = {
+            "must_link": must_link, "cannot_link": cannot_link, "preferences": preferences,
+        }  # fmt: skip
+        if not (must_link is cannot_link is preferences is None):
+            check_rows(X, **relations)
         continued = self._parameters() if self.warm_start and hasattr(self, "weights_") else None
         with explain_missing(X):
             X = self._read(X)
         if continued is not None:
             require_same_shape(continued, (self.n_components, X.shape[1]))
-        side = SideInformation.build(
-            X.shape[0], labels=labels, must_link=must_link, cannot_link=cannot_link,
-            preferences=preferences, sampling=self.sampling,
-        )  # fmt: skip
-        # The mask of allowed components is made once, not in every E-step.
-        side = side._replace(labels=None, allowed=side.mask(self.n_components))
-        weights = check_sample_weight(sample_weight, X.shape[0])
-        side = side.weighted(weights, self.sampling)
-        rng = check_random_state(self.random_state)
+        side = SideInformation.build(X.shape[0], labels=labels, **relations, sampling=self.sampling)
+        side = self._completed(side, sample_weight)
+        rng, pool, options = check_random_state(self.random_state), self._pool(), self._options()
         engine = engine_of(self.inference, rng, self.verbose)
         with (
-            named_as_points(side), WarnedOnce(ApproximationWarning), workers(self.n_jobs) as over,
+            named_as_points(side), WarnedOnce(ApproximationWarning),
+            workers(self.n_jobs, telling=self.verbose > 1) as over,
         ):  # fmt: skip
-            pool, options = self._pool(), self._options()
-            over = telling(over) if self.verbose > 1 else over
-            at_work = partial(self._at_work, engine, pool, over)
+
+            def at_work(X: Any, side: SideInformation) -> tuple[Prepared, Any]:
+                prepared = prepare(side, self.inference, engine, self.weights, self.n_components)
+                if isinstance(X, Chunks):
+                    apply = partial(
+                        apply_engine, inference=self.inference, engine=prepared.engine,
+                        n_components=self.n_components,
+                    )  # fmt: skip
+                    return prepared, Cluster.of(X, prepared, apply, self.n_components, self.verbose)
+                return prepared, prepared.blocks(X, self.n_components, over)
+
             prepared, data = at_work(X, side)
             whole = not isinstance(getattr(self, "init_params", ""), str)
-            few, told = few_of(X, side, rng, whole=whole)
-            tried, tried_on = (prepared, data) if few is X else at_work(few, told)
+            few, known = few_of(X, side, rng, whole=whole)
+            trial, tried_on = (prepared, data) if few is X else at_work(few, known)
 
             def begin(number: int) -> Any:
-                starts = self._starts(few, told, rng) if continued is None else [continued]
-                theta = most_promising(starts, tried_on, tried, pool, options)
+                theta, *others = [continued] if continued else self._starts(few, known, rng)
+                if others:
+                    starts = [theta, *others]
+                    theta = most_promising(starts, few, tried_on, trial, pool, options)
                 # An approximate engine may remember earlier calls: a new one for each run.
-                own = data if prepared.finds_best else data._replace(infer=prepared.infer())
-                return fold(
-                    own, theta, pool, prepared.update_weights, options,
-                    log_z_prior=prepared.log_z_prior,
+                own = data
+                if number and not prepared.finds_best:
+                    own = prepared.blocks(X, self.n_components, over)
+                return em(
+                    own, theta, side, None, pool, prepared.update_weights,
+                    log_z_prior=prepared.log_z_prior, **options,
                 )  # fmt: skip
 
+            by_evidence = self.n_init == 1 or prepared.evidence_is_exact(self.n_components)
             one_run = partial(
                 follow, begin, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose,
-                rate=partial(prepared.rate, data.given) if self.n_init > 1 else None,
+                rate=None if by_evidence else partial(prepared.rate, X),
             )  # fmt: skip
             best = best_of(one_run, self.n_init if continued is None else 1)
-            chains = prepared.chains(data.given, best)
-            joint = partial(prepared.joint_labels, data.given, chains=chains)
-            self._store(prepared, best, data.joint_labels if isinstance(X, Chunks) else joint)
+            chains = prepared.chains(X, best) if len(prepared.graph.edges) else None
+            self._store(prepared, best, X, data, chains)
         # After everything is stored: the warning may be an error.
         warn_about(best, self.max_iter)
-        warn_about_chains(chains)
+        if chains is not None:
+            warn_about_chains(chains)
         return self
 
     def fit_predict(self, X: ArrayLike, y: object = None, **known: Any) -> IntArray:
@@ -259,44 +307,37 @@ class ConstrainedMixture(Predictions, InformationCriteria, BaseEstimator, ABC):
         """
         return self.fit(X, y, **known).labels_
 
-    def _at_work(
-        self, engine: Engine, pool: FamilyPooling, over: Over, X: Points | Chunks,
-        side: SideInformation,
-    ) -> tuple[Prepared, Any]:  # fmt: skip
-        """An engine put to what is known of some points, and the points in blocks."""
-        prepared = prepare(side, self.inference, engine, self.weights, self.n_components)
-        height = pool.height(self.n_components, X.shape[1])
-        if not isinstance(X, Chunks):
-            return prepared, prepared.arrange(X, height, over)
-        apply = partial(
-            apply_engine, inference=self.inference, engine=prepared.engine,
-            n_components=self.n_components,
-        )  # fmt: skip
-        return prepared, Partitions.of(X, prepared, apply, height, verbose=self.verbose)
+    def _completed(self, side: SideInformation, sample_weight: ArrayLike | None) -> SideInformation:
+        """The mask of allowed components, made once and not in every E-step, and weights."""
+        side = side._replace(labels=None, allowed=side.mask(self.n_components))
+        if sample_weight is None:
+            return side
+        return side.weighted(check_sample_weight(sample_weight, len(side.node_of)), self.sampling)
 
-    def _store(
-        self, prepared: Prepared, run: Run, joint_labels: Callable[[Run], Assignment]
-    ) -> None:
+    def _store(self, prepared: Prepared, run: Run, X: Any, data: Any, chains: Any) -> None:
         # What may take long comes first: an interrupt then leaves no half of a fit.
-        r, labels = run.posterior.answer(keep=self.store_responsibilities)
-        say_last_words(prepared.at_work)
+        side, theta = prepared.side, run.parameters
+        r, labels = assigned(data, run, keep=self.store_responsibilities)
+        if prepared.at_work:
+            say_last_words(prepared.at_work)
         exact = prepared.finds_best
         if len(prepared.graph.edges) or not exact:
-            labels, exact = joint_labels(run)
-        self._keep(run.parameters)
-        for name in ("responsibilities_", "_known", "n_steps_", "n_samples_seen_"):
+            if isinstance(X, Chunks):
+                labels, exact = data.joint_labels(theta)
+            else:
+                labels, exact = prepared.joint_labels(X, run, chains)
+        self._keep(theta)
+        for name in OF_STEPS:
             vars(self).pop(name, None)
-        if r is not None:
+        if self.store_responsibilities:
             self.responsibilities_ = r
         self.labels_, self.labels_exact_ = labels, exact
-        self.log_evidence_, self._n_points = run.posterior.log_evidence, prepared.side.n_points
+        self.log_evidence_, self._n_points = run.posterior.log_evidence, side.n_points
         self.history_ = np.array(run.history)
         self.n_iter_ = run.n_iter
         self.converged_ = run.converged
         self.weights_update_ = prepared.update
-        self.inference_ = answers_of(
-            prepared.side, prepared.ready, self.inference, len(self.weights_)
-        )
+        self.inference_ = answers_of(side, prepared.ready, self.inference, len(self.weights_))
         self._asked = self.sampling, self.inference, prepared.engine
 
     @property
@@ -304,3 +345,316 @@ class ConstrainedMixture(Predictions, InformationCriteria, BaseEstimator, ABC):
         """θ of the fit, as the functions of this package take it."""
         check_is_fitted(self, "weights_")
         return self._parameters()
+
+    # ------------------------------------------------------------------ batch by batch
+
+    def partial_fit(
+        self, X: ArrayLike, y: object = None, *, labels: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:  # fmt: skip
+        """Take one step of EM for a batch of points, which may then be forgotten.
+
+        The first call starts as ``fit`` does, from this batch, and makes an iteration of EM of it;
+        after ``fit`` it starts from what was fitted. Step t goes the part t^-α of the way to what
+        its batch says, with α the ``step_exponent`` (Cappé and Moulines, 2009). A batch should hold
+        several points for each number in a component's covariance.
+
+        Parameters
+        ----------
+        X : (B, D) array-like
+            The batch; the first one with B ≥ K.
+        y : ignored
+            Present for scikit-learn's conventions.
+        labels : (B,) int array or (B, K) bool array, default=None
+            As in ``fit``. Relations need all that they tie at once: there are none here.
+        sample_weight : (B,) array, default=None
+            As in ``fit``.
+
+        Returns
+        -------
+        self
+            With ``n_steps_``, ``n_samples_seen_``, and ``labels_`` of this batch.
+
+        Raises
+        ------
+        ValueError
+            If the batch is not finite, has other columns than the first, or leaves a component
+            without a covariance; if ``labels`` does not fit.
+        """
+        self._validate_params()
+        batch: Any = X
+        if is_dask(batch):
+            batch = batch.compute()
+        started, n_components = hasattr(self, "weights_"), self.n_components
+        with explain_missing(batch):
+            points: Any = self._read_new(batch) if started else self._read(batch)
+        side = SideInformation.build(points.shape[0], labels=labels, sampling=self.sampling)
+        side = self._completed(side, sample_weight)
+        pool, options, rng = self._pool(), self._options(), check_random_state(self.random_state)
+        with named_as_points(side), workers(self.n_jobs) as over:
+            prepared = prepare(side, "auto", ENGINES["independent"], "auto", n_components)
+            data = prepared.blocks(points, n_components, over)
+            if started:
+                theta = self._parameters()
+                require_same_shape(theta, (n_components, points.shape[1]))
+            else:
+                starts = self._starts(points, side, rng)
+                theta = most_promising(starts, points, data, prepared, pool, options)
+            first, known = getattr(self, "_seen", (theta, None))
+            half = partial(expectation, theta, pool, False, about=first)
+            _, counts, _, statistics = reduce(added, data.each(half))
+        n_points = side.n_points
+        now = scaled((counts, statistics), 1 / n_points)
+        n_steps, n_seen = 1, n_points
+        if known is not None:
+            n_steps, n_seen = self.n_steps_ + 1, self.n_samples_seen_ + n_points
+            # Cappé and Moulines (2009), eq. 12: s_t = (1 - γ_t) s_{t-1} + γ_t s(batch)
+            gamma = n_steps**-self.step_exponent
+            now = added(scaled(known, 1 - gamma), scaled(now, gamma))
+        # Pseudo-counts weigh as much as they would among all points seen.
+        counts, statistics = scaled(now, n_seen)
+        moved = pool.maximise(statistics, first, **options).with_weights(closed_form(counts))
+        self._keep(moved)
+        for name in OF_A_FIT:
+            vars(self).pop(name, None)
+        joint = moved.log_joint(points)
+        joint = joint if side.allowed is None else np.where(side.allowed, joint, -np.inf)
+        self.labels_ = most_probable(log_normalise(joint)[0])
+        self._seen, self.n_steps_, self.n_samples_seen_ = (first, now), n_steps, n_seen
+        self._asked = self.sampling, self.inference, engine_of(self.inference, rng, self.verbose)
+        return self
+
+    # ------------------------------------------------------------------ new points
+
+    def _log_joint(self, X: ArrayLike) -> FloatArray:
+        check_is_fitted(self, "weights_")
+        with explain_missing(X):
+            X = self._read_new(X)
+        return self._parameters().log_joint(X)
+
+    def _tied(self, X: ArrayLike, **known: Any) -> tuple[Points, Prepared, Run]:
+        """New points that relations tie: their network, and its posterior at the fitted θ."""
+        check_is_fitted(self, "weights_")
+        check_rows(X, **known)
+        with explain_missing(X):
+            points, theta = self._read_new(X), self._parameters()
+        sampling, inference, engine = self._asked
+        side = SideInformation.build(points.shape[0], **known, sampling=sampling)
+        with named_as_points(side), WarnedOnce(ApproximationWarning):
+            prepared = apply_engine(side, inference, engine, len(theta.weights))
+            posterior = e_step(
+                points, theta, prepared.side, prepared.naming, log_z_prior=prepared.log_z_prior
+            )
+        return points, prepared, Run(theta, posterior, [], converged=True)
+
+    def predict(
+        self, X: ArrayLike, *, must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None, preferences: ArrayLike | None = None,
+    ) -> IntArray:  # fmt: skip
+        """Most probable component of each point, by itself or with the points that it is tied to.
+
+        Parameters
+        ----------
+        X : (N, D) array-like
+            Points, not necessarily those of the fit.
+        must_link, cannot_link, preferences : arrays, default=None
+            Relations among these points, as in ``fit``. There are no ``labels`` here: of a point
+            whose class is known there is nothing to predict, and what it says about its
+            neighbours can be said with ``fit``, which learns from it as well.
+
+        Returns
+        -------
+        (N,) int array
+            The component. With relations the components of all points together, found as
+            ``labels_`` is: no hard relation is broken.
+
+        Raises
+        ------
+        ValueError
+            If relations name a point that does not exist, contradict each other or cannot be
+            honoured; if the engine of the fit cannot do what is asked.
+        """
+        if must_link is None and cannot_link is None and preferences is None:
+            return most_probable(self.predict_proba(X))
+        points, prepared, run = self._tied(
+            X, must_link=must_link, cannot_link=cannot_link, preferences=preferences
+        )
+        with named_as_points(prepared.side):
+            chains = prepared.chains(points, run)
+            return prepared.joint_labels(points, run, chains).states
+
+    def predict_proba(
+        self, X: ArrayLike, *, must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None, preferences: ArrayLike | None = None,
+    ) -> FloatArray:  # fmt: skip
+        """Responsibilities of the components for each point, given the relations among the points.
+
+        Parameters
+        ----------
+        X : (N, D) array-like
+            Points.
+        must_link, cannot_link, preferences : arrays, default=None
+            As in ``predict``.
+
+        Returns
+        -------
+        (N, K) array
+            Rows sum to one.
+        """
+        if must_link is None and cannot_link is None and preferences is None:
+            return log_normalise(self._log_joint(X))[0]
+        _, _, run = self._tied(
+            X, must_link=must_link, cannot_link=cannot_link, preferences=preferences
+        )
+        return run.posterior.responsibilities
+
+    def score_samples(self, X: ArrayLike) -> FloatArray:
+        """Log-density of the mixture at each point.
+
+        Parameters
+        ----------
+        X : (N, D) array-like
+            Points.
+
+        Returns
+        -------
+        (N,) array
+            log p(x_i | θ) in nats.
+        """
+        return log_normalise(self._log_joint(X))[1]
+
+    def score(self, X: ArrayLike, y: object = None) -> float:
+        """Mean log-density of the points.
+
+        Parameters
+        ----------
+        X : (N, D) array-like
+            Points.
+        y : ignored
+            Present for scikit-learn's conventions.
+
+        Returns
+        -------
+        float
+            In nats per point.
+        """
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n_samples: int = 1) -> tuple[FloatArray | IntArray, IntArray]:
+        """Draw points from the fitted mixture.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            How many.
+
+        Returns
+        -------
+        X : (n_samples, D) array
+            The points, grouped by component.
+        z : (n_samples,) int array
+            The component of each.
+
+        Raises
+        ------
+        ValueError
+            If ``n_samples`` is not positive.
+        """
+        check_is_fitted(self, "weights_")
+        if n_samples < 1:
+            raise ValueError(f"n_samples is {n_samples}; ask for at least one sample.")
+        return self._draw(n_samples, check_random_state(self.random_state))
+
+    # ------------------------------------------------------------------ criteria
+
+    @property
+    def lower_bound_(self) -> float:
+        """Log-evidence per training point, ``log_evidence_ / N``, in nats."""
+        check_is_fitted(self, "weights_")
+        return self.log_evidence_ / self._n_points
+
+    def bic(self, X: ArrayLike | None = None) -> float:
+        """Bayesian information criterion, lower is better.
+
+        θ of a fit with relations is not what fits the points best by themselves, so ``bic(X)``
+        holds against it what it was told to honour; with relations or labels, choose K by
+        ``bic()``, of fits that were told the same.
+
+        Parameters
+        ----------
+        X : (N, D) array-like, default=None
+            Points by themselves, new ones or those of the fit; relations and labels do not count,
+            as in scikit-learn. None: the training points with all that was known of them, by which
+            to choose the number of components where relations were given.
+
+        Returns
+        -------
+        float
+            -2 log p(X | θ) + ν log N, or -2 ``log_evidence_`` + ν log N. N counts points, whatever
+            is tied. The two are equal where nothing was known.
+
+        Raises
+        ------
+        ValueError
+            Without ``X``, if the engine of the fit reports no evidence.
+        """
+        evidence, n_samples = self._evidence(X)
+        return float(-2 * evidence + self._n_free() * np.log(n_samples))
+
+    def aic(self, X: ArrayLike | None = None) -> float:
+        """Akaike information criterion, lower is better.
+
+        Parameters
+        ----------
+        X : (N, D) array-like, default=None
+            As in :meth:`bic`.
+
+        Returns
+        -------
+        float
+            -2 log p(X | θ) + 2 ν, or -2 ``log_evidence_`` + 2 ν.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`bic`.
+        """
+        return float(-2 * self._evidence(X)[0] + 2 * self._n_free())
+
+    def _evidence(self, X: ArrayLike | None) -> tuple[float, float]:
+        """Log-evidence and number of points: those given, or the fit's with what it was told."""
+        if X is not None:
+            log_densities = self.score_samples(X)
+            return float(log_densities.sum()), len(log_densities)
+        check_is_fitted(self, "weights_")
+        if np.isnan(self.log_evidence_):
+            raise ValueError(
+                "the engine of this fit reports no log-evidence, so there is no criterion that "
+                "counts what was known. Fit with another, set_params(inference='auto').fit(...), "
+                "or ask for points by themselves, bic(X)."
+            )
+        return self.log_evidence_, self._n_points
+
+
+def assigned(data: Any, run: Run, *, keep: bool) -> tuple[Any, IntArray]:
+    """(N, K) responsibilities, if they are to be kept, and (N,) the largest of each point."""
+    r: Any = run.posterior.responsibilities
+    if r is None:
+        ask = partial(_assignments, run.parameters, keep)
+        if not keep:
+            return None, data.gather(ask)
+        r = data.gather(ask)
+    return r, most_probable(r)
+
+
+def _assignments(parameters: Any, keep: bool, block: Block) -> Any:
+    """(B, K) responsibilities of a block, or (B,) the largest of each point."""
+    r = e_step(block.X, parameters, block.side, block.infer, log_z_prior=no_prior).responsibilities
+    return r if keep else most_probable(r)
+
+
+def scaled(sums: Any, factor: float) -> Any:
+    """Sums of statistics, to any depth, times a factor."""
+    if isinstance(sums, tuple):
+        return tuple(scaled(part, factor) for part in sums)
+    return factor * sums

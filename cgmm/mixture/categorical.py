@@ -1,21 +1,17 @@
 """A second family of components: independent categorical features, of which binary ones are a case.
 
-Any class-conditional density runs through the same loop [schmidt2016, sect. 2.2]. Two things make a
-family, and this file shows both; for :func:`~cgmm.mixture.em` a third family needs no more:
+Any class-conditional density runs through the same loop [schmidt2016, sect. 2.2]. A family is three
+functions, and this file shows them; a third family needs no more:
 
-1. *Parameters*, a NamedTuple whose first field is ``weights``, with the methods ``log_density(X)``
-   and ``log_joint(X)``, both (N, K), and ``with_weights``. The loop asks nothing else of them.
-2. A *pooling* with the method ``maximise(X, parameters, responsibilities, **options)``, which
-   returns the parameters that maximise the expected log-likelihood, weights untouched. The M-step
-   asks nothing else.
+1. ``log_density(X)``, (N, K), a method of the parameters θ: a NamedTuple whose first field is
+   ``weights``, with ``with_weights`` beside it.
+2. ``statistics(X, responsibilities, θ)``: arrays that add over blocks of points.
+3. ``maximise(statistics, θ, **options)``: the θ that maximises the expected log-likelihood, weights
+   untouched.
 
-Estimators work block by block (:mod:`cgmm.mixture.fold`). For them the pooling has ``ready``: θ, of
-which what depends on it alone is done once an iteration, and which looks at a block. What it sees
-gives densities, and from responsibilities sums; sums of blocks add, and make the next θ.
-
-Labels, relations, engines, the weights' update and the evidence then work as they stand, because
-they see only the (N, K) table of log-densities. ``X`` may be whatever the two methods agree on;
-here it is a sparse one-hot matrix.
+Labels, relations, engines, the weights' update, the evidence, data on disks and on clusters then
+work as they stand, because they see only the (N, K) table of log-densities and sums of statistics.
+``X`` may be whatever the three agree on; here it is a sparse one-hot matrix.
 
 ======  =======================================================================
 N, D    points x_i and features d; C_d categories of feature d, C = Σ_d C_d
@@ -34,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cgmm.numerics import BLOCK_CELLS
+from cgmm.numerics import of_points
 
 
 class CategoricalParameters(NamedTuple):
@@ -98,11 +94,35 @@ class Categories(NamedTuple):
         """(D,) the column at which each feature's categories begin."""
         return np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
 
-    def maximise(
+    def statistics(
         self,
         X: csr_array,
-        parameters: CategoricalParameters,
         responsibilities: NDArray[np.float64],
+        parameters: CategoricalParameters,
+    ) -> tuple[NDArray[np.float64]]:
+        """Expected counts of the categories, which add over blocks of points.
+
+        Parameters
+        ----------
+        X : (N, C) sparse array
+            One-hot rows.
+        responsibilities : (N, K) array
+            r_ik.
+        parameters : CategoricalParameters
+            θ so far, which counts do not need.
+
+        Returns
+        -------
+        tuple of one (K, C) array
+            Σ_i r_ik x_ic.
+        """
+        return ((X.T @ responsibilities).T,)
+
+    def maximise(
+        self,
+        statistics: tuple[NDArray[np.float64]],
+        parameters: CategoricalParameters,
+        responsibilities: NDArray[np.float64] | None = None,
         *,
         pseudo_count: float = 0.0,
     ) -> CategoricalParameters:
@@ -110,12 +130,12 @@ class Categories(NamedTuple):
 
         Parameters
         ----------
-        X : (N, C) sparse array
-            One-hot rows.
+        statistics : tuple of one (K, C) array
+            From :meth:`statistics`.
         parameters : CategoricalParameters
             θ so far. Its weights stay; a component without responsibility keeps everything.
-        responsibilities : (N, K) array
-            r_ik.
+        responsibilities : deprecated
+            With it the first argument is X; ask :meth:`statistics` first.
         pseudo_count : float, default=0
             a ≥ 0. With a > 0 it is the bound plus ``a Σ_kc log p_kc`` that no M-step lowers.
 
@@ -129,79 +149,14 @@ class Categories(NamedTuple):
         Expected counts, ``(Σ_i r_ik x_ic + a) / (N_k + a C_d)``: the weighted version of naive
         Bayes' closed form.
         """
-        return self.from_counts((X.T @ responsibilities).T, parameters, pseudo_count=pseudo_count)
-
-    def from_counts(
-        self,
-        counts: NDArray[np.float64],
-        parameters: CategoricalParameters,
-        *,
-        pseudo_count: float = 0.0,
-    ) -> CategoricalParameters:
-        """As :meth:`maximise`, from (K, C) Σ_i r_ik x_ic.
-
-        Parameters
-        ----------
-        counts : (K, C) array
-            Expected counts of the categories.
-        parameters : CategoricalParameters
-            θ so far.
-        pseudo_count : float, default=0
-            a.
-
-        Returns
-        -------
-        CategoricalParameters
-            The new θ, with the old weights.
-        """
+        if responsibilities is not None:
+            statistics = of_points(self, statistics, responsibilities, parameters)
         # [schmidt2016, sect. 3.1]: each closed form, with responsibilities for indicators
-        counts = counts + pseudo_count
+        counts = statistics[0] + pseudo_count
         totals = np.add.reduceat(counts, self.starts, axis=1)
         alive = totals.min(axis=1, keepdims=True) > 0
         shares = counts / np.repeat(np.where(alive, totals, 1), self.sizes, axis=1)
         return parameters._replace(probabilities=np.where(alive, shares, parameters.probabilities))
-
-    def survey(self, X: csr_array) -> None:
-        """Nothing must be known of all points.
-
-        Parameters
-        ----------
-        X : (N, C) sparse array
-            One-hot rows.
-        """
-
-    def height(self, n_components: int, n_columns: int) -> int:
-        """How many points make a block: densities fit the cache, counts cost no more than these.
-
-        Parameters
-        ----------
-        n_components, n_columns : int
-            K and C.
-
-        Returns
-        -------
-        int
-            Points.
-        """
-        return max(1024, n_columns, BLOCK_CELLS // (4 * n_components))
-
-    def ready(self, parameters: CategoricalParameters, survey: None) -> CategoriesReady:
-        """θ ready for block after block of points.
-
-        Parameters
-        ----------
-        parameters : CategoricalParameters
-            θ.
-        survey : None
-            From :meth:`survey`.
-
-        Returns
-        -------
-        CategoriesReady
-            Its ``look`` gives densities and sums of a block, its ``from_summary`` the new θ.
-        """
-        with np.errstate(divide="ignore"):
-            return CategoriesReady(parameters, self, np.log(parameters.probabilities).T)
 
     def n_parameters(self, n_components: int) -> int:
         """Free numbers in K components.
@@ -217,70 +172,6 @@ class Categories(NamedTuple):
             K Σ_d (C_d - 1).
         """
         return n_components * (sum(self.sizes) - len(self.sizes))
-
-
-class CategoriesReady(NamedTuple):
-    """θ ready for block after block: its logarithms are taken once."""
-
-    parameters: CategoricalParameters
-    categories: Categories
-    log_probabilities: NDArray[np.float64]
-    """(C, K) log p_kc."""
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """(K,) π_k."""
-        return self.parameters.weights
-
-    def look(self, X: csr_array) -> CategoriesSeen:
-        """A block of points as θ sees it."""
-        return CategoriesSeen(self, X)
-
-    def summary(self, sums: tuple[NDArray[np.float64], ...]) -> tuple[Counted, None]:
-        """The counts; and None, since they lose no digits."""
-        return Counted(*sums), None
-
-    def from_summary(self, summary: Counted, *, pseudo_count: float = 0.0) -> CategoricalParameters:
-        """θ that maximises the bound."""
-        counts, categories = summary.counts, self.categories
-        return categories.from_counts(counts, self.parameters, pseudo_count=pseudo_count)
-
-
-class Counted(NamedTuple):
-    """Expected counts of the categories: what the M-step is made of."""
-
-    counts: NDArray[np.float64]
-    """(K, C) Σ_i r_ik x_ic."""
-
-    def times(self, factor: float) -> Counted:
-        """Those of so many times the points."""
-        return Counted(factor * self.counts)
-
-    def plus(self, other: Counted) -> Counted:
-        """Those of the points of both."""
-        return Counted(self.counts + other.counts)
-
-
-class CategoriesSeen(NamedTuple):
-    """A block of points as θ sees it."""
-
-    ready: CategoriesReady
-    X: csr_array
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """(K,) π_k."""
-        return self.ready.weights
-
-    def log_density(
-        self, X: csr_array, log_weights: NDArray[np.float64] | float = 0.0
-    ) -> NDArray[np.float64]:
-        """(B, K) log-probabilities of the points, plus what is given for each component."""
-        return np.asfortranarray(X @ self.ready.log_probabilities + log_weights)
-
-    def sums(self, responsibilities: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-        """((K, C) Σ_i r_ik x_ic,)."""
-        return ((self.X.T @ responsibilities).T,)
 
 
 def one_hot(

@@ -11,12 +11,11 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
+from cgmm.kmeans.seeding import Rng
 from cgmm.mixture import categorical
+from cgmm.mixture.base import ConstrainedMixture
 from cgmm.mixture.categorical import CategoricalParameters, Categories, one_hot
-from cgmm.mixture.gaussian_checks import check_responsibilities
-from cgmm.mixture.initialise import counted, honour
-from cgmm.mixture.seeding import Rng
-from cgmm.mixture.stepwise import StepwiseMixture
+from cgmm.mixture.initialise import check_responsibilities, counted, honour
 from cgmm.network import Engine, SideInformation
 from cgmm.numerics import IntArray
 
@@ -24,7 +23,7 @@ from cgmm.numerics import IntArray
 MOST_CATEGORIES = 1_000_000
 
 
-class ConstrainedCategoricalMixture(StepwiseMixture):
+class ConstrainedCategoricalMixture(ConstrainedMixture):
     """Mixture of independent categorical features, with whatever is known beside the data.
 
     For surveys, texts as sets of words, and other tables of categories; binary features are the
@@ -79,7 +78,7 @@ class ConstrainedCategoricalMixture(StepwiseMixture):
     """
 
     _parameter_constraints = {
-        **StepwiseMixture._parameter_constraints,
+        **ConstrainedMixture._parameter_constraints,
         "n_categories": ["array-like", None],
         "pseudo_count": [Interval(Real, 0, None, closed="left")],
         "init_params": [StrOptions({"random", "random_from_data"}), "array-like"],
@@ -176,7 +175,8 @@ class ConstrainedCategoricalMixture(StepwiseMixture):
             counts / counts.sum(), np.tile(uniform, (self.n_components, 1))
         )
         # Without any pseudo-count a start would forbid, for ever, what it has not seen.
-        return self._pool().maximise(X, flat, r, pseudo_count=self.pseudo_count or 1.0)
+        counts = self._pool().statistics(X, r, flat)
+        return self._pool().maximise(counts, flat, pseudo_count=self.pseudo_count or 1.0)
 
     def _keep(self, parameters: CategoricalParameters) -> None:
         self.weights_ = parameters.weights

@@ -1,23 +1,131 @@
-"""The mixture behind a classifier with several Gaussians a class: how it starts, what it stores.
+"""Several Gaussians a class: a family whose states are classes, each a mixture. Chapter 4.
 
-Chapter 4. The mathematics is in :mod:`cgmm.mixture.class_family`; the letters are those of there.
+Mixture discriminant analysis (Hastie and Tibshirani, 1996), told relations as well. The loop, the
+engines and the weights' update see classes alone, and only their densities know of components. So
+relations speak of classes: two points that must be linked share a class, and each has its own
+component of it. Given their classes points are independent, so nothing is approximated, and what
+an engine costs does not grow with the number of components.
+
+=====  ====================================================================
+C, M   number of classes, and of the components of all of them together
+π_c    weights of the classes
+ρ_m    share of component m in its class; shares of a class sum to one
+r_ic   responsibilities of the classes
+=====  ====================================================================
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
-from cgmm.mixture.class_family import ClassParameters, ClassPooling
+from cgmm.kmeans.seeding import Rng, nearest, seeds
 from cgmm.mixture.gaussian import Parameters, sample
 from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
-from cgmm.mixture.initialise import counted, from_responsibilities, kept_alive
-from cgmm.mixture.pooling import POOLINGS
-from cgmm.mixture.seeding import Rng, nearest, seeds
+from cgmm.mixture.initialise import counted, from_responsibilities
+from cgmm.mixture.pooling import POOLINGS, SMALLEST_COUNT, Pooling, Statistics
+from cgmm.mixture.weights import kept_alive
 from cgmm.network import Engine, SideInformation
 from cgmm.numerics import BoolArray, FloatArray, IntArray
+
+
+class ClassParameters(NamedTuple):
+    """θ of classes that are mixtures of Gaussians: what the loop asks of any family."""
+
+    weights: FloatArray
+    """(C,) π_c."""
+    components: Parameters
+    """The M components, class by class; their weights are the shares ρ_m."""
+    sizes: tuple[int, ...]
+    """(C,) how many components each class has, at least one."""
+
+    @property
+    def starts(self) -> IntArray:
+        """(C,) the first component of each class."""
+        return np.cumsum((0, *self.sizes[:-1]))
+
+    @property
+    def class_of(self) -> IntArray:
+        """(M,) the class of each component."""
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+    def log_density(self, X: FloatArray, log_weights: FloatArray | float = 0.0) -> FloatArray:
+        """(N, C) log p(x_i | class c) = log Σ_m ρ_m N(x_i | μ_m, Σ_m), plus what is given."""
+        # Hastie and Tibshirani (1996), eq. 1: a class is a mixture
+        totals = np.logaddexp.reduceat(self.components.log_joint(X).T, self.starts)
+        return (totals + np.reshape(log_weights, (-1, 1))).T
+
+    def with_weights(self, weights: FloatArray) -> ClassParameters:
+        """The same classes with other weights."""
+        return self._replace(weights=weights)
+
+    def log_joint(self, X: FloatArray) -> FloatArray:
+        """(N, C) log π_c + log p(x_i | class c)."""
+        with np.errstate(divide="ignore"):
+            return self.log_density(X, np.log(self.weights))
+
+    def split(self, X: FloatArray, responsibilities: FloatArray) -> FloatArray:
+        """(N, M) responsibilities of the components, from (N, C) those of the classes."""
+        joint = self.components.log_joint(X)
+        totals = np.logaddexp.reduceat(joint, self.starts, axis=1)[:, self.class_of]
+        # Where a class has no density its components share as they do on the whole.
+        shares = np.broadcast_to(np.log(self.components.weights), joint.shape)
+        known = totals > -np.inf
+        within = np.where(known, joint - np.where(known, totals, 0), shares)
+        return np.asfortranarray(responsibilities[:, self.class_of] * np.exp(within))
+
+    def as_mixture(self) -> Parameters:
+        """The mixture of all components, with weights π_c ρ_m."""
+        return self.components.with_weights(self.weights[self.class_of] * self.components.weights)
+
+
+class ClassPooling(NamedTuple):
+    """The M-step of :class:`ClassParameters`: responsibilities are split, then each part pooled."""
+
+    pool: Pooling
+    """How the covariances of all components are pooled; "tied" is what the authors do."""
+
+    def statistics(
+        self, X: FloatArray, responsibilities: FloatArray, parameters: ClassParameters
+    ) -> Statistics:
+        """Those of the components, from (N, C) responsibilities of the classes."""
+        split = parameters.split(X, responsibilities)
+        return self.pool.statistics(X, split, parameters.components)
+
+    def maximise(
+        self, statistics: Statistics, parameters: ClassParameters, *, reg_covar: float = 0.0
+    ) -> ClassParameters:
+        """θ with the shares, means and covariances that maximise the bound.
+
+        Parameters
+        ----------
+        statistics : tuple of arrays
+            From :meth:`statistics`.
+        parameters : ClassParameters
+            θ so far. Its weights stay, and so do the shares in a class without responsibility.
+        reg_covar : float, default=0
+            ε, added to the diagonals.
+
+        Returns
+        -------
+        ClassParameters
+            The new θ, with the old weights.
+
+        Notes
+        -----
+        Hastie and Tibshirani (1996), sect. 3, with r_ic where they have a label.
+        """
+        counts = statistics[0]
+        components = self.pool.maximise(statistics, parameters.components, reg_covar=reg_covar)
+        totals = np.add.reduceat(counts, parameters.starts)[parameters.class_of]
+        dead = totals <= SMALLEST_COUNT
+        shares = np.where(dead, parameters.components.weights, counts / np.where(dead, 1, totals))
+        return parameters._replace(components=components.with_weights(shares))
+
+
+# ---------------------------------------------------------------------------- the estimator
 
 
 class ClassMixture(ConstrainedGaussianMixture):
@@ -80,28 +188,28 @@ class ClassMixture(ConstrainedGaussianMixture):
         self.random_state = random_state
         self.verbose = verbose
         self.n_jobs = n_jobs
+        self.n_components = len(sizes)  # C, which the engine sees
 
-    @property
-    # What an option was is a number that follows from another.
-    def n_components(self) -> int:  # type: ignore[override]
-        """C, which the engine sees."""
-        return len(self.sizes)
+    def partial_fit(self, *args: Any, **known: Any) -> Self:
+        """Classes of several Gaussians are fitted to all points at once."""
+        raise NotImplementedError("there is no partial_fit for classes of several Gaussians: fit.")
 
-    # θ is of classes here: another form than that of the class above.
-    def _pool(self) -> ClassPooling:  # type: ignore[override]
+    def _pool(self) -> ClassPooling:
         return ClassPooling(POOLINGS[self.covariance_type])
 
-    # θ is of classes here: another form than that of the class above.
-    def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[ClassParameters]:  # type: ignore[override]
+    def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[ClassParameters]:
         # Labels of every class are known: they are the best start, and the only one.
         return [self._start(X, side, rng)]
 
-    # θ is of classes here: another form than that of the class above.
-    def _start(self, X: FloatArray, side: SideInformation, rng: Rng) -> ClassParameters:  # type: ignore[override]
+    def _start(
+        self, X: FloatArray, side: SideInformation, rng: Rng, name: str | None = None
+    ) -> ClassParameters:
         mask = cast("BoolArray", side.mask(len(self.sizes)))
         known = side.spread(np.where(mask.sum(axis=1) == 1, mask.argmax(axis=1), -1))
         r = counted(first_responsibilities(X, self.sizes, known, rng), side)
-        components = from_responsibilities(X, r, self._pool().pool, reg_covar=self.reg_covar)
+        components = from_responsibilities(
+            X, r, POOLINGS[self.covariance_type], reg_covar=self.reg_covar
+        )
         theta = ClassParameters(np.ones(len(self.sizes)), components, tuple(self.sizes))
         counts = np.maximum(r.sum(axis=0), 1)
         of_class = np.add.reduceat(counts, theta.starts)
@@ -109,16 +217,14 @@ class ClassMixture(ConstrainedGaussianMixture):
         weights = kept_alive(of_class / of_class.sum(), len(X))
         return theta._replace(weights=weights, components=components)
 
-    # θ is of classes here: another form than that of the class above.
-    def _keep(self, parameters: ClassParameters) -> None:  # type: ignore[override]
+    def _keep(self, parameters: ClassParameters) -> None:
         super()._keep(parameters.components)
         self.shares_, self.weights_ = self.weights_, parameters.weights
 
     def _gaussians(self) -> Parameters:
         return super()._gaussians().with_weights(self.shares_)
 
-    # θ is of classes here: another form than that of the class above.
-    def _parameters(self) -> ClassParameters:  # type: ignore[override]
+    def _parameters(self) -> ClassParameters:
         return ClassParameters(self.weights_, self._gaussians(), tuple(self.sizes))
 
     def _draw(self, n_samples: int, rng: Rng) -> tuple[FloatArray, IntArray]:

@@ -10,8 +10,8 @@ W_k    whitener, W_k Σ_k W_kᵀ = I: the inverse of a Cholesky factor of Σ_k
 c_k    the part of the log-density that does not depend on the point
 =====  ====================================================================
 
-The log-density is ``c_k - ½ |W_k (x - μ_k)|²``. Where no digits are at stake, the same is one
-product φ(x) · η_k with the statistics φ of :mod:`cgmm.mixture.exponential_form`, in half the time.
+The log-density is ``c_k - ½ |W_k (x - μ_k)|²``. Where no digits are at stake, a block of points has
+all of them from one product of matrices, :mod:`cgmm.mixture.products`.
 
 Covariances are (K, D, D) matrices; where all are diagonal, (K, D) variances say the same in a D-th
 of the memory and time. One matrix that all components share is repeated without a copy
@@ -24,13 +24,8 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from cgmm.mixture.exponential_form import (
-    block_height,
-    extent_of,
-    natural_parameters,
-    statistics_of,
-)
-from cgmm.numerics import FloatArray, IntArray, cut
+from cgmm.mixture import products
+from cgmm.numerics import FloatArray, IntArray, block_height, cut
 
 # Below this standard deviation the squares of its reciprocal overflow.
 SMALLEST_DEVIATION = 1e-153
@@ -64,11 +59,37 @@ class Parameters(NamedTuple):
 
     def log_density(self, X: FloatArray, log_weights: FloatArray | float = 0.0) -> FloatArray:
         """(N, K) log N(x_i | μ_k, Σ_k), plus what is given for each component."""
-        ready = Densities(self, extent_of(X))
-        densities = np.empty((len(self.means), len(X)))
-        for part in cut(len(X), ready.height):
-            ready.log_density(X[part], log_weights, out=densities[:, part])
-        return densities.T
+        whiteners, log_dets = whiten(self.covariances)
+        n_components, n_dims = self.means.shape
+        # [schmidt2016, sect. 3.2]: the part that does not depend on the point
+        constants = -0.5 * (log_dets + n_dims * np.log(2 * np.pi))
+        centre, diagonal = self.means.mean(axis=0), whiteners.ndim == 2
+        densities = np.empty((n_components, len(X)))
+        for part in cut(len(X), block_height(n_components, n_dims)):
+            points, found = X[part], densities[:, part]
+            if products.serves(points, centre, self.means, whiteners):
+                natural = products.natural_parameters(self.means - centre, whiteners, constants)
+                np.matmul(natural, products.phi(points, centre, diagonal), out=found)
+            else:
+                # [lu2007, eq. 2.2]: the factor of point i if z_i = k
+                found[:] = constants[:, None] - 0.5 * self.distances(points)
+        return densities.T + log_weights if np.any(log_weights) else densities.T
+
+    def distances(self, X: FloatArray) -> FloatArray:
+        """(K, N) ``|W_k (x - μ_k)|²``, each mean subtracted first: no digits are lost."""
+        whiteners, _ = whiten(self.covariances)
+        distances, white = np.empty((len(self.means), len(X))), np.empty((X.shape[1], len(X)))
+        with np.errstate(over="ignore"):  # infinitely far: density zero
+            for k, (mean, whitener) in enumerate(zip(self.means, whiteners, strict=True)):
+                apart = X.T - mean[:, None]
+                if whitener.ndim == 1:
+                    np.multiply(apart, whitener[:, None], out=white)
+                for start in range(0, 0 if whitener.ndim == 1 else len(mean), ROWS):
+                    # W_k is lower triangular: what lies right of these rows' diagonal is zero.
+                    rows, stop = slice(start, start + ROWS), start + ROWS
+                    np.matmul(whitener[rows, :stop], apart[:stop], out=white[rows])
+                np.einsum("db,db->b", white, white, out=distances[k])
+        return distances
 
     def with_weights(self, weights: FloatArray) -> Parameters:
         """The same components with other weights."""
@@ -145,79 +166,10 @@ def log_joint(X: FloatArray, parameters: Parameters) -> FloatArray:
     return parameters.log_joint(X)
 
 
-class Densities:
-    """Log-densities at one θ, ready for block after block of points.
-
-    Parameters
-    ----------
-    parameters : Parameters
-        θ; its weights are not used.
-    extent : (centre, radii2)
-        Where all points lie, from :func:`~cgmm.mixture.exponential_form.extent_of`.
-    """
-
-    def __init__(self, parameters: Parameters, extent: tuple[FloatArray, FloatArray]):
-        self.means, (self.centre, radii2) = parameters.means, extent
-        self.whiteners, log_dets = whiten(parameters.covariances)
-        self.diagonal = self.whiteners.ndim == 2
-        n_dims = self.means.shape[1]
-        # [schmidt2016, sect. 3.2]: the part that does not depend on the point
-        self.constants = -0.5 * (log_dets + n_dims * np.log(2 * np.pi))
-        means = self.means - self.centre
-        self.natural = natural_parameters(means, self.whiteners, self.constants, radii2)
-        self.height = block_height(len(means), n_dims, self.diagonal)
-
-    def phi(self, X: FloatArray) -> FloatArray | None:
-        """(size, B) φ of a block of points; None where the densities do without."""
-        return None if self.natural is None else statistics_of(X, self.centre, self.diagonal)
-
-    def log_density(
-        self,
-        X: FloatArray,
-        log_weights: FloatArray | float = 0.0,
-        *,
-        phi: FloatArray | None = None,
-        out: FloatArray | None = None,
-    ) -> FloatArray:
-        """(K, B) log N(x_i | μ_k, Σ_k) of a block, plus what is given for each component."""
-        impossible = np.isneginf(log_weights)
-        # Minus infinity in a product would meet zeros, and make NaN.
-        offsets = np.where(impossible, 0, log_weights)
-        phi = self.phi(X) if phi is None else phi
-        if phi is None or self.natural is None:
-            densities = self._distances(
-                X, np.empty((len(self.means), len(X))) if out is None else out
-            )
-            densities *= -0.5
-            # [lu2007, eq. 2.2]: the factor of point i if z_i = k
-            densities += (self.constants + offsets)[:, None]
-        else:
-            natural = self.natural.copy()
-            natural[:, 0] += offsets
-            densities = np.matmul(natural, phi, out=out)
-        if impossible.any():
-            densities[impossible] = -np.inf
-        return densities
-
-    def _distances(self, X: FloatArray, distances: FloatArray) -> FloatArray:
-        """(K, B) |W_k (x - μ_k)|², each mean subtracted first: no digits are lost."""
-        white = np.empty((X.shape[1], len(X)))
-        with np.errstate(over="ignore"):  # infinitely far: density zero
-            for k, (mean, whitener) in enumerate(zip(self.means, self.whiteners, strict=True)):
-                apart = X.T - mean[:, None]
-                if self.diagonal:
-                    np.multiply(apart, whitener[:, None], out=white)
-                for start in range(0, 0 if self.diagonal else len(mean), ROWS):
-                    # W_k is lower triangular: what lies right of these rows' diagonal is zero.
-                    rows, stop = slice(start, start + ROWS), start + ROWS
-                    np.matmul(whitener[rows, :stop], apart[:stop], out=white[rows])
-                np.einsum("db,db->b", white, white, out=distances[k])
-        return distances
-
-
 # ---------------------------------------------------------------------------- whitening
 
 
+@products.remembered
 def whiten(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
     """W_k of each component, in the form of the covariances; and log|Σ_k|."""
     if covariances.ndim == 2:

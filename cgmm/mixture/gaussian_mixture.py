@@ -7,34 +7,37 @@ The mathematics is elsewhere: the loop in :mod:`cgmm.mixture.loop`, the start in
 from __future__ import annotations
 
 from numbers import Real
-from typing import cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.cluster import KMeans
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cgmm.mixture.chunks import Chunks, is_dask, read_chunks
+from cgmm.kmeans.seeding import STARTS, Rng, nearest
+from cgmm.mixture.base import ConstrainedMixture
+from cgmm.mixture.blocks import is_dask
+from cgmm.mixture.cluster import read_chunks
 from cgmm.mixture.gaussian import Parameters, sample, whiten
-from cgmm.mixture.gaussian_checks import check_given, check_responsibilities, check_scale
 from cgmm.mixture.initialise import (
     GUIDED_STARTS,
+    check_responsibilities,
     counted,
     from_responsibilities,
-    honour,
-    kept_alive,
     named_start,
     starts_to_try,
 )
+from cgmm.mixture.loop import FamilyPooling
 from cgmm.mixture.pooling import POOLINGS, Pooling
-from cgmm.mixture.seeding import STARTS, Rng, nearest
-from cgmm.mixture.stepwise import StepwiseMixture
+from cgmm.mixture.weights import kept_alive
 from cgmm.network import Engine, SideInformation
-from cgmm.numerics import FloatArray, IntArray
+from cgmm.numerics import SMALLEST_RANGE, FloatArray, IntArray, check_ranges
+
+# A column must span so many of the numbers that can be represented where it lies.
+FEWEST_STEPS = 1000
 
 
-class ConstrainedGaussianMixture(StepwiseMixture):
+class ConstrainedGaussianMixture(ConstrainedMixture):
     """Gaussian mixture fitted by expectation maximisation, with whatever is known beside the data.
 
     Labels, must-links, cannot-links and preferences go to ``fit``; they become one Markov
@@ -66,12 +69,12 @@ class ConstrainedGaussianMixture(StepwiseMixture):
         ε ≥ 0, added to each covariance's diagonal, in squared units of the data. With 0, an exact
         engine and its ``weights="auto"`` the log-evidence never falls. With ε > 0 it is the bound
         minus ½ ε Σ_k N_k tr Σ_k⁻¹ that no M-step lowers, and the log-evidence can fall by as much
-        as that penalty does: see :mod:`cgmm.mixture.bound`.
+        as that penalty does: see :mod:`cgmm.mixture.pooling`.
     max_iter : int, default=100
         Most iterations of EM in one run.
     n_init : int, default=1
         Runs from different starts; the one with the highest log-evidence is kept. With an engine
-        that reports none they are compared by the classification likelihood: points with relations
+        that approximates they are compared by the classification likelihood: points with relations
         count by their best joint assignment instead of all. With ``init_params="auto"`` each run
         has itself chosen its start among several.
     warm_start : bool, default=False
@@ -79,15 +82,18 @@ class ConstrainedGaussianMixture(StepwiseMixture):
         start. What is known beside the data may differ from fit to fit, and so may
         ``covariance_type``.
     init_params : str or (N, K) array, default="auto"
-        Where the responsibilities of the start come from: "kmeans" (K-means until it converges, as
-        in scikit-learn), "k-means++", "random" and "random_from_data" use the points alone;
-        "labels" the means of the labelled points; "chunklets" the centroids of large chunklets far
-        apart. "auto" is "labels" if each class is
-        known for some point, and "k-means++" if nothing is known at all. Otherwise a run tries
-        2 (K + 1) starts, at most 12, of all kinds that there are relations or labels for and of
-        "k-means++", for a few iterations each, and goes on from the one that has come to the
-        highest evidence; these iterations are not in ``history_``. A start is made to agree with
-        what is known (:func:`cgmm.mixture.honour`). Or these responsibilities themselves.
+        Where the responsibilities of the start come from: "kmeans" is K-means that breaks no hard
+        relation, and scikit-learn's where there is none; "k-means++", "random" and
+        "random_from_data" use the points alone; "labels" the means of the labelled points;
+        "chunklets" the centroids of large chunklets far apart. "auto" is "labels" if each class is
+        known for some point, and else "kmeans"; but where the engine is exact 2 (K + 1) other
+        starts, at most 12, are tried for a few iterations each, and the best takes the place of
+        K-means if its evidence is higher by more than half a nat for each free parameter, or if it
+        is higher and what is known beside the points speaks for it with odds of twenty to one;
+        these iterations are not in ``history_``, and of more than 10,000 points a sample makes the
+        start.
+        A start is made to agree with what is known (:func:`cgmm.mixture.honour`). Or these
+        responsibilities themselves.
     weights_init : (K,) array, default=None
         Weights of the start, instead of those from ``init_params``.
     means_init : (K, D) array, default=None
@@ -104,8 +110,8 @@ class ConstrainedGaussianMixture(StepwiseMixture):
     n_jobs : int, default=None
         Threads that work on blocks of points, as scikit-learn counts jobs: None is 1, -1 all. The
         fit is the same to the last bit. Where points have few columns threads wait for each other:
-        the first iterations try, and the others take one if that is quicker. Linear algebra keeps
-        to one thread a block, whatever the environment says.
+        there one is quicker. Linear algebra keeps to one thread a block, whatever the environment
+        says.
     store_responsibilities : bool, default=True
         Whether to keep ``responsibilities_``, the only thing of N times K numbers that a fit makes
         where points have no edges.
@@ -204,10 +210,10 @@ class ConstrainedGaussianMixture(StepwiseMixture):
     """
 
     _parameter_constraints = {
-        **StepwiseMixture._parameter_constraints,
+        **ConstrainedMixture._parameter_constraints,
         "covariance_type": [StrOptions(set(POOLINGS))],
         "reg_covar": [Interval(Real, 0, None, closed="left")],
-        "init_params": [StrOptions({"auto", "kmeans", *STARTS, *GUIDED_STARTS}), "array-like"],
+        "init_params": [StrOptions({"auto", *STARTS, *GUIDED_STARTS}), "array-like"],
         "weights_init": ["array-like", None],
         "means_init": ["array-like", None],
         "covariances_init": ["array-like", None],
@@ -258,7 +264,7 @@ class ConstrainedGaussianMixture(StepwiseMixture):
 
     # ------------------------------------------------------------------ the family
 
-    def _read(self, X: ArrayLike) -> FloatArray | Chunks:
+    def _read(self, X: ArrayLike) -> Any:
         n_least = max(2, self.n_components)
         if is_dask(X):
             chunks = read_chunks(X)
@@ -278,13 +284,13 @@ class ConstrainedGaussianMixture(StepwiseMixture):
     def _read_new(self, X: ArrayLike) -> FloatArray:
         return validate_data(self, X, dtype=np.float64, reset=False)
 
-    def _pool(self) -> Pooling:
+    def _pool(self) -> FamilyPooling:
         return POOLINGS[self.covariance_type]
 
     def _options(self) -> dict[str, float]:
         return {"reg_covar": self.reg_covar}
 
-    def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[Parameters]:
+    def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[Any]:
         asked = isinstance(self.init_params, str) and self.init_params == "auto"
         if not asked or self.means_init is not None:
             return [self._start(X, side, rng)]
@@ -293,32 +299,33 @@ class ConstrainedGaussianMixture(StepwiseMixture):
 
     def _start(
         self, X: FloatArray, side: SideInformation, rng: Rng, name: str | None = None
-    ) -> Parameters:
+    ) -> Any:
         shape = (self.n_components, X.shape[1])
-        given = check_given(
-            self.weights_init, self.means_init, self.covariances_init, self.covariance_type, shape
-        )
-        if all(part is not None for part in given):
-            return Parameters(*cast("Parameters", given))
+        inits, given = (self.weights_init, self.means_init, self.covariances_init), Given()
+        if not (inits[0] is inits[1] is inits[2] is None):
+            given = check_given(*inits, self.covariance_type, shape)
+        if not (given.weights is None or given.means is None or given.covariances is None):
+            return Parameters(given.weights, given.means, given.covariances)
         if not isinstance(self.init_params, str):
             r = check_responsibilities(self.init_params, (len(X), self.n_components))
         elif given.means is not None:
             r = nearest(X, given.means)
-        elif self.init_params == "kmeans":
-            k_means = KMeans(self.n_components, n_init=1, random_state=rng)
-            k_means.fit(X, sample_weight=side.sample_weight)
-            r = honour(np.eye(self.n_components)[k_means.labels_], side)
         else:
             r = named_start(name or self.init_params, X, self.n_components, rng, side)
-        made = from_responsibilities(X, counted(r, side), self._pool(), reg_covar=self.reg_covar)
+        pool = POOLINGS[self.covariance_type]
+        made = from_responsibilities(X, counted(r, side), pool, reg_covar=self.reg_covar)
         if not side.is_trivial or side.mask(self.n_components) is not None:
             made = made.with_weights(kept_alive(made.weights, len(X)))
-        return Parameters(*(m if g is None else g for g, m in zip(given, made, strict=True)))
+        return Parameters(
+            made.weights if given.weights is None else given.weights,
+            made.means if given.means is None else given.means,
+            made.covariances if given.covariances is None else given.covariances,
+        )
 
-    def _keep(self, parameters: Parameters) -> None:
+    def _keep(self, parameters: Any) -> None:
         self.weights_, self.means_, covariances = parameters
         self._type = self.covariance_type
-        self.covariances_ = np.array(self._pool_of_fit().reduce(covariances))
+        self.covariances_ = np.array(POOLINGS[self.covariance_type].reduce(covariances))
 
     def _pool_of_fit(self) -> Pooling:
         return POOLINGS[self._type]
@@ -327,7 +334,7 @@ class ConstrainedGaussianMixture(StepwiseMixture):
         expanded = self._pool_of_fit().expand(self.covariances_, *self.means_.shape)
         return Parameters(self.weights_, self.means_, expanded)
 
-    def _parameters(self) -> Parameters:
+    def _parameters(self) -> Any:
         return self._gaussians()
 
     @property
@@ -336,7 +343,7 @@ class ConstrainedGaussianMixture(StepwiseMixture):
         check_is_fitted(self, "weights_")
         whiteners = whiten(self._gaussians().covariances)[0]
         upper = whiteners if whiteners.ndim == 2 else whiteners.transpose(0, 2, 1)
-        return self._pool_of_fit().reduce(upper)
+        return np.array(self._pool_of_fit().reduce(upper))
 
     @property
     def precisions_(self) -> FloatArray:
@@ -350,6 +357,110 @@ class ConstrainedGaussianMixture(StepwiseMixture):
         return sample(self._parameters(), n_samples, rng)
 
     def _n_free(self) -> int:
-        n_components, n_dims = self.means_.shape
-        of_covariances = self._pool_of_fit().n_parameters(n_components, n_dims)
-        return n_components - 1 + n_components * n_dims + of_covariances
+        return self._pool_of_fit().n_free(*self.means_.shape)
+
+
+# ---------------------------------------------------------------------------- what is refused
+
+
+def check_scale(X: FloatArray, reg_covar: float) -> None:
+    """Refuse data without usable squares or digits, and a reg_covar that would be all there is."""
+    # A ridge gives columns of vanishing range a variance that can be represented.
+    ranges = check_ranges(X, some_may_vanish=reg_covar >= SMALLEST_RANGE)
+    _require_digits(X.min(axis=0), X.max(axis=0), np.sqrt(reg_covar))
+    largest = ranges.max() ** 2
+    if 0 < largest < reg_covar:
+        raise ValueError(
+            f"reg_covar={reg_covar:g} exceeds the squared range {largest:.3g} of every column: "
+            "each component would be the same ball of variance reg_covar. Scale the data, or "
+            "lower reg_covar."
+        )
+
+
+def _require_digits(lows: FloatArray, highs: FloatArray, least_deviation: float) -> None:
+    """Refuse columns so far from zero that a mean is rounded by a visible part of a deviation."""
+    farthest = np.maximum(-lows, highs)
+    steps = np.spacing(farthest)
+    blurred = (lows < highs) & (np.maximum(highs - lows, least_deviation) < FEWEST_STEPS * steps)
+    if blurred.any():
+        d = int(blurred.argmax())
+        raise ValueError(
+            f"column {d} spans {highs[d] - lows[d]:.3g} near {highs[d]:.3g}, where numbers are "
+            f"{steps[d]:.2g} apart: too few digits are left for its means and deviations. Subtract "
+            "a constant from the column."
+        )
+
+
+class Given(NamedTuple):
+    """What the user gives of the start, in the order of Parameters."""
+
+    weights: FloatArray | None = None
+    means: FloatArray | None = None
+    covariances: FloatArray | None = None
+
+
+def check_given(
+    weights_init: ArrayLike | None,
+    means_init: ArrayLike | None,
+    covariances_init: ArrayLike | None,
+    covariance_type: str,
+    shape: tuple[int, int],
+) -> Given:
+    """What the user gives of θ, if it is of (K, D) = ``shape`` and possible for the type."""
+    weights = _check_array("weights_init", weights_init, shape[:1])
+    if weights is not None and not (weights.min() >= 0 and abs(weights.sum() - 1) < 1e-8):
+        raise ValueError(
+            f"weights_init is {weights}, summing to {weights.sum():g}; weights must be "
+            "non-negative and sum to one."
+        )
+    means = _check_array("means_init", means_init, shape)
+    return Given(weights, means, _check_covariances(covariances_init, covariance_type, shape))
+
+
+def _check_array(name: str, value: ArrayLike | None, *shapes: tuple[int, ...]) -> FloatArray | None:
+    """The array, if it has one of the shapes and is finite; None stays None."""
+    if value is None:
+        return None
+    array = np.array(value, dtype=np.float64)
+    if array.shape not in shapes:
+        wanted = " or ".join(map(str, dict.fromkeys(shapes)))
+        raise ValueError(f"{name} has shape {array.shape}; it must have {wanted}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} holds NaN or infinity; give finite numbers.")
+    return array
+
+
+def _check_covariances(
+    covariances_init: ArrayLike | None, covariance_type: str, shape: tuple[int, int]
+) -> FloatArray | None:
+    """The covariances as θ holds them, checked to be possible for the covariance type."""
+    pool, full = POOLINGS[covariance_type], (*shape, shape[1])
+    given = _check_array("covariances_init", covariances_init, full, pool.shape(*shape))
+    if given is None:
+        return None
+    if given.shape != full or covariance_type == "full":
+        _require_positive(given if given.ndim == 3 or not pool.shared else given[None])
+        return pool.expand(given, *shape)
+    _require_positive(given)
+    pooled = pool.reduce(pool.combine(np.ones(shape[0]), given))
+    made = Parameters(np.ones(shape[0]), np.zeros(shape), pool.expand(pooled, *shape))
+    if not np.allclose(made.full_covariances, given, rtol=1e-10, atol=0):
+        raise ValueError(
+            f"covariances_init is not of the type {covariance_type!r}: pooling would change it. "
+            "Give it in the shape of the type, or choose another covariance_type."
+        )
+    return made.covariances
+
+
+def _require_positive(given: FloatArray) -> None:
+    """Refuse matrices (K, D, D) that are no covariances, and variances that are not positive."""
+    for k, covariance in enumerate(given):
+        if given.ndim == 3 and not np.allclose(covariance, covariance.T, rtol=1e-10, atol=0):
+            raise ValueError(
+                f"covariances_init[{k}] is not symmetric; average it with its transpose."
+            )
+        variances = np.linalg.eigvalsh(covariance) if given.ndim == 3 else covariance
+        if np.min(variances) <= 0:
+            raise ValueError(
+                f"covariances_init[{k}] is not positive definite; add a multiple of the identity."
+            )

@@ -1,7 +1,7 @@
 """Where EM starts: responsibilities first, then the parameters that one M-step makes of them.
 
 Chapters 3, 4 and 6. What knows nothing of families and relations is in
-:mod:`cgmm.mixture.seeding`.
+:mod:`cgmm.kmeans.seeding`.
 
 =====  ==================================================================
 N, D   points and dimensions; K components
@@ -11,18 +11,27 @@ r_ik   responsibilities of the start
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
+from cgmm.kmeans import COPKMeans, SearchBudgetError
+from cgmm.kmeans.seeding import STARTS, Rng, chunklet_seeds, nearest, seeds, taking_turns
 from cgmm.mixture.gaussian import Parameters
-from cgmm.mixture.pooling import Pooling
-from cgmm.mixture.seeding import STARTS, Rng, chunklet_seeds, nearest, seeds, taking_turns
+from cgmm.mixture.pooling import SMALLEST_COUNT, Pooling, weighted_moments
 from cgmm.mixture.weights import closed_form
-from cgmm.network import SideInformation
+from cgmm.network import PairsAmong, SideInformation
 from cgmm.numerics import BoolArray, FloatArray, IntArray
+
+# Steps of the search for an assignment that breaks no relation: those of the search before a fit.
+SEARCH = 20_000
 
 
 def from_responsibilities(
@@ -54,14 +63,20 @@ def from_responsibilities(
     >>> theta.means.ravel(), theta.weights.round(3)
     (array([1., 6.]), array([0.667, 0.333]))
     """
-    n_dims, n_components = X.shape[1], responsibilities.shape[1]
-    alone = Parameters(np.ones(1), np.zeros((1, n_dims)), np.zeros((1, n_dims)))
-    everything = pool.maximise(X, alone, np.ones((len(X), 1)), reg_covar=reg_covar)
-    fallback = Parameters(
-        *(np.broadcast_to(part, (n_components, *part.shape[1:])) for part in everything)
+    n_components = responsibilities.shape[1]
+    form = {"diagonal": pool.diagonal, "shared": pool.shared}
+    whole = weighted_moments(X, np.ones((len(X), 1)), **form)
+    moments = weighted_moments(X, responsibilities, **form)
+    means = np.where((moments.counts > SMALLEST_COUNT)[:, None], moments.means, whole.means)
+    fallback = Parameters(np.ones(1), whole.means, pool.combine(whole.counts, whole.scatter))
+    spread = pool.maximise(
+        (whole.counts, 0 * whole.means, whole.scatter), fallback, reg_covar=reg_covar
+    ).covariances
+    so_far = Parameters(
+        np.ones(n_components), means, np.broadcast_to(spread, (n_components, *spread.shape[1:]))
     )
-    theta = pool.maximise(X, fallback, responsibilities, reg_covar=reg_covar)
-    return theta.with_weights(closed_form(responsibilities.sum(axis=0)))
+    theta = pool.maximise((moments.counts, 0 * means, moments.scatter), so_far, reg_covar=reg_covar)
+    return theta.with_weights(closed_form(moments.counts))
 
 
 # ---------------------------------------------------------------------------- side information
@@ -183,7 +198,53 @@ def honour(responsibilities: FloatArray, side: SideInformation) -> FloatArray:
     return side.spread(of_node)
 
 
+def from_kmeans(X: FloatArray, n_components: int, rng: Rng, side: SideInformation) -> FloatArray:
+    """Responsibilities from K-means that breaks none of the relations that are hard.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    n_components : int
+        K.
+    rng : RandomState
+        Source of randomness.
+    side : SideInformation
+        Must-links and cannot-links count here, preferences and labels do not.
+
+    Returns
+    -------
+    (N, K) array
+        Hard responsibilities: those of :class:`cgmm.COPKMeans`; without hard relations, or where
+        its search does not end in time, those of ``sklearn.cluster.KMeans``.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [5.0], [9.0]])
+    >>> side = SideInformation.build(4, cannot_link=[[0, 1]])
+    >>> r = from_kmeans(X, 2, np.random.RandomState(0), side)
+    >>> bool((r[0] != r[1]).all())
+    True
+    """
+    first, weights = side.first_points[side.node_of], side.sample_weight
+    others = np.flatnonzero(first != np.arange(len(X)))
+    must_link = np.column_stack([first[others], others])
+    cannot_link = side.first_points[side.graph.edges[np.isneginf(side.graph.weights)]]
+    model = KMeans(n_components, n_init=1, random_state=rng)
+    with warnings.catch_warnings():
+        # What is said of a start is no word on the fit.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        if len(must_link) or len(cannot_link):
+            known = {"must_link": must_link, "cannot_link": cannot_link}
+            told = {name: PairsAmong(pairs, len(X)) for name, pairs in known.items()}
+            cop = COPKMeans(n_components, max_search=SEARCH, random_state=rng)
+            with suppress(SearchBudgetError):
+                return np.eye(n_components)[cop.fit(X, sample_weight=weights, **told).labels_]
+        return np.eye(n_components)[model.fit(X, sample_weight=weights).labels_]
+
+
 GUIDED_STARTS: dict[str, Callable[[FloatArray, int, Rng, SideInformation], FloatArray]] = {
+    "kmeans": from_kmeans,
     "labels": from_labels,
     "chunklets": from_chunklets,
 }
@@ -204,19 +265,18 @@ def named_start(
 
 
 def starts_to_try(n_components: int, side: SideInformation) -> list[str]:
-    """The starts that "auto" means, the best informed first; see the table in benchmarks/starts.py.
+    """The starts that "auto" means, the one to beat first; see the table in benchmarks/starts.py.
 
-    Labels of all classes leave nothing to choose, and points alone are worth one start. All else
-    leaves room for a bad draw: chunklets of some classes only, seeds that share a group.
+    Labels of all classes leave nothing to choose.
     """
     mask = side.mask(n_components)
     known = set() if mask is None else set(mask.argmax(axis=1)[mask.sum(axis=1) == 1])
     if len(known) == n_components:
         return ["labels"]
-    if n_components == 1 or (mask is None and side.is_trivial):
-        return ["k-means++"]
+    if n_components == 1:
+        return ["kmeans"]
     kinds = ["labels"] * bool(known) + ["chunklets"] * (not side.nodes_are_points) + ["k-means++"]
-    return taking_turns(kinds, n_components)
+    return ["kmeans", *taking_turns(kinds, n_components)]
 
 
 def counted(responsibilities: FloatArray, side: SideInformation) -> FloatArray:
@@ -225,7 +285,17 @@ def counted(responsibilities: FloatArray, side: SideInformation) -> FloatArray:
     return responsibilities if weights is None else responsibilities * weights[:, None]
 
 
-def kept_alive(weights: FloatArray, n_points: float) -> FloatArray:
-    """Weights of at least one point: relations may need a component that the start leaves empty."""
-    weights = np.maximum(weights, 1 / n_points)
-    return weights / weights.sum()
+def check_responsibilities(responsibilities: ArrayLike, shape: tuple[int, int]) -> FloatArray:
+    """Responsibilities (N, K) whose rows are distributions, or an error that names a row."""
+    r = np.asarray(responsibilities, dtype=np.float64)
+    if r.shape != shape:
+        raise ValueError(
+            f"init_params has shape {r.shape}; as responsibilities it must have (N, K) = {shape}."
+        )
+    wrong = np.flatnonzero(~((r >= 0).all(axis=1) & (abs(r.sum(axis=1) - 1) < 1e-8)))
+    if len(wrong):
+        raise ValueError(
+            f"row {wrong[0]} of init_params is {r[wrong[0]]}; responsibilities must be "
+            "non-negative and sum to one in each row."
+        )
+    return r

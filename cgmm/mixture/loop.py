@@ -2,9 +2,9 @@
 
 Chapters change two things only: the engine that answers the E-step's question (which component does
 each group of points belong to, given everything?) and the update of the weights. The class-
-conditional densities come with the parameters: whatever has the methods ``log_density`` and
-``with_weights``, and a pooling with ``maximise``, runs through the same loop (see
-:mod:`cgmm.mixture.categorical`). Chapter 2; with relations, chapters 6 and 7.
+conditional densities come with the family: whatever has ``log_density``, ``statistics`` and
+``maximise`` runs through the same loop, in memory, out of core and on a cluster
+(:mod:`cgmm.mixture.categorical` is the shortest). Chapter 2; with relations, chapters 6 and 7.
 
 =====  ==================================================================
 θ      :class:`~cgmm.mixture.Parameters`: π_k, μ_k, Σ_k
@@ -16,27 +16,25 @@ r_ik   responsibilities, p(z_i = k | X, θ, what is known)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol, TypeVar
+from functools import partial, reduce
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
-from scipy.sparse import csr_array
 
+from cgmm.mixture.blocks import Block, Blocks, Points, added
 from cgmm.network import Infer, SideInformation
-from cgmm.numerics import FloatArray, IntArray
-
-Points = FloatArray | csr_array
-"""Points as a family reads them: coordinates (N, D), or rows of a sparse table."""
+from cgmm.numerics import FloatArray
 
 
 class Theta(Protocol):
-    """The parameters θ of any family of components: what the E-step asks of them."""
+    """The parameters θ of any family of components."""
 
     @property
     def weights(self) -> FloatArray:
         """(K,) π_k."""
 
-    def log_density(self, X: Any, log_weights: FloatArray | float = 0.0) -> FloatArray:
-        """(N, K) log p(x_i | z_i = k, θ), plus what is given for each component."""
+    def log_density(self, X: Any) -> FloatArray:
+        """(N, K) log p(x_i | z_i = k, θ)."""
 
 
 class _Moving(Theta, Protocol):
@@ -49,67 +47,59 @@ class _Moving(Theta, Protocol):
 AnyTheta = TypeVar("AnyTheta", bound=_Moving)
 
 
-class Seen(Theta, Protocol):
-    """A block of points as θ sees it: densities of these points, and the sums that follow."""
-
-    def sums(self, responsibilities: FloatArray) -> tuple[FloatArray, ...]:
-        """What the M-step needs of these points: arrays that add."""
-
-
-class Ready(Protocol):
-    """θ ready for block after block of points: what is done once an iteration is done."""
-
-    @property
-    def weights(self) -> FloatArray:
-        """(K,) π_k."""
-
-    def look(self, X: Any) -> Seen:
-        """A block as θ sees it."""
-
-    def summary(self, sums: Any) -> tuple[Any, Any]:
-        """What sums say, with ``times`` and ``plus``; and None, or who sums with care.
-
-        The latter where the sums have lost digits.
-        """
-
-    def from_summary(self, *arguments: Any, **options: Any) -> Any:
-        """From a summary and options to the next θ, with the old weights."""
-
-
 class FamilyPooling(Protocol):
-    """What maximises the bound within a family, such as :class:`~cgmm.mixture.Pooling`."""
+    """A family of components, such as :class:`~cgmm.mixture.Pooling`, beside its densities."""
+
+    def statistics(self, *arguments: Any, **options: Any) -> Any:
+        """From X, responsibilities and θ to a tuple of arrays, which add over blocks of points."""
 
     def maximise(self, *arguments: Any, **options: Any) -> Any:
-        """From X, θ, the responsibilities and options to the new θ, with the old weights."""
-
-    def survey(self, X: Any) -> Any:
-        """What must be known of all points before the first block."""
-
-    def height(self, n_components: int, n_columns: int) -> int:
-        """How many points make a block."""
-
-    def ready(self, parameters: Any, survey: Any) -> Ready:
-        """θ ready for block after block."""
+        """From statistics, θ and options to the θ that maximises the bound; the weights stay."""
 
 
 class Posterior(NamedTuple):
     """What the E-step finds out about the assignments at given parameters."""
 
     responsibilities: FloatArray
-    """(N, K) r_ik = p(z_i = k | X, θ, side information)."""
+    """(N, K) r_ik = p(z_i = k | X, θ, side information); None where blocks have forgotten them."""
     expected_counts: FloatArray
     """(K,) Σ_j n_j p(z_j = k | ...), which the weights' update matches."""
     log_evidence: float
     """log p(X, labels | θ, relations) = log Z_posterior - log Z_prior, in nats."""
+    size: float | None = None
+    """N, each point as often as it counts; None: as many as there are responsibilities."""
 
     @property
-    def n_points(self) -> int:
+    def n_points(self) -> float:
         """N."""
-        return len(self.responsibilities)
+        return len(self.responsibilities) if self.size is None else self.size
 
-    def answer(self, *, keep: bool) -> tuple[FloatArray | None, IntArray]:
-        """Responsibilities, if they are to be kept; and (N,) the largest of each point."""
-        return self.responsibilities if keep else None, self.responsibilities.argmax(axis=1)
+
+class Run(NamedTuple):
+    """One run of EM, as far as it went."""
+
+    parameters: Any
+    """θ at the end."""
+    posterior: Posterior
+    """The posterior of exactly these parameters."""
+    history: list[float]
+    """Log-evidence of the parameters that entered each iteration."""
+    converged: bool
+    """Whether an iteration gained less than asked."""
+    interrupted: bool = False
+    """Whether the keyboard ended it."""
+    stand_in: float = np.nan
+    """What the run is compared by if its evidence is approximate, or none."""
+
+    @property
+    def n_iter(self) -> int:
+        """Iterations that are complete."""
+        return len(self.history)
+
+    @property
+    def score(self) -> float:
+        """By what runs are compared: the log-evidence, or what stands in for it."""
+        return self.posterior.log_evidence if np.isnan(self.stand_in) else self.stand_in
 
 
 def e_step(
@@ -173,10 +163,11 @@ def e_step(
            [0.018, 0.982]])
     """
     log_z_prior = log_z_prior or _log_z_without_data(side, infer)
-    nodes, log_z, *_ = infer(node_unaries(X, parameters, side))
+    nodes, log_z, *_ = infer(_unaries(parameters.log_density(X), parameters.weights, side))
+    counts = side.multiplicity if side.copies is None else side.multiplicity * side.copies
     # The same network with the data and without them.
     log_evidence = log_z - log_z_prior(parameters.weights)
-    return Posterior(side.spread(nodes), side.multiplicity @ nodes, log_evidence)
+    return Posterior(side.spread(nodes), counts @ nodes, log_evidence)
 
 
 def m_step(
@@ -199,7 +190,7 @@ def m_step(
     posterior : Posterior
         From :func:`e_step`.
     pool : Pooling
-        An entry of ``gaussian.POOLINGS``.
+        The family: an entry of ``POOLINGS``, or another with ``statistics`` and ``maximise``.
     update_weights : callable
         From expected counts (K,) to weights (K,).
     **options
@@ -225,15 +216,16 @@ def m_step(
     >>> theta.weights, theta.means.ravel(), theta.covariances.ravel()
     (array([0.5, 0.5]), array([1., 6.]), array([1., 1.]))
     """
-    theta: AnyTheta = pool.maximise(X, parameters, posterior.responsibilities, **options)
+    statistics = pool.statistics(X, posterior.responsibilities, parameters)
+    theta: AnyTheta = pool.maximise(statistics, parameters, **options)
     return theta.with_weights(update_weights(posterior.expected_counts))
 
 
 def em(
-    X: Points,
+    X: Points | Blocks,
     parameters: AnyTheta,
     side: SideInformation,
-    infer: Infer,
+    infer: Infer | None,
     pool: FamilyPooling,
     update_weights: Callable[[FloatArray], FloatArray],
     *,
@@ -245,7 +237,8 @@ def em(
     Parameters
     ----------
     X : (N, D) array
-        The points.
+        The points; or :class:`~cgmm.mixture.blocks.Blocks` of them, each with its own part of the
+        network and its own engine.
     parameters : Parameters
         The start.
     side, infer, log_z_prior
@@ -275,10 +268,37 @@ def em(
     >>> [round(posterior.log_evidence, 3) for _, posterior in islice(steps, 4)]
     [-8.068, -7.331, -7.098, -6.492]
     """
+    infer = cast("Infer", infer)  # of Blocks each has its own
+    log_z_prior = log_z_prior or _log_z_without_data(side, infer)
+    data: Any = X if hasattr(X, "each") else Blocks(side, [Block(X, slice(None), side, infer)])
     while True:
-        posterior = e_step(X, parameters, side, infer, log_z_prior=log_z_prior)
-        yield parameters, posterior
-        parameters = m_step(X, parameters, posterior, pool, update_weights, **options)
+        # What is found of a block adds up over blocks; only of a single one r_ik is kept.
+        half = partial(expectation, parameters, pool, data.alone)
+        r, counts, log_z, statistics = reduce(added, data.each(half))
+        log_evidence = log_z - log_z_prior(parameters.weights)
+        yield parameters, Posterior(r, counts, log_evidence, data.side.n_points)
+        parameters = pool.maximise(statistics, parameters, **options)
+        parameters = parameters.with_weights(update_weights(counts))
+
+
+def expectation(
+    parameters: Theta, pool: FamilyPooling, keep: bool, block: Block, *, about: Any = None
+) -> tuple[FloatArray | None, FloatArray, float, Any]:
+    """The E-step of a block, r_ik if they are to be kept, and the statistics for the M-step.
+
+    The latter ``about`` other parameters than these, where the M-step is not of these.
+    """
+    X, side = block.X, block.side
+    r, counts, log_z, _ = e_step(X, parameters, side, block.infer, log_z_prior=no_prior)
+    copies = side.sample_weight
+    of_points = r if copies is None else r * copies[:, None]
+    statistics = pool.statistics(X, of_points, parameters if about is None else about)
+    return r if keep else None, counts, log_z, statistics
+
+
+def no_prior(weights: FloatArray) -> float:
+    """log Z_prior of blocks: it is that of the whole network."""
+    return 0.0
 
 
 # ---------------------------------------------------------------------------- the network's unaries
@@ -320,14 +340,18 @@ def node_unaries(X: Points, parameters: Theta, side: SideInformation) -> FloatAr
     array([[-3.2242, -3.2242],
            [-1.6121, -1.6121]])
     """
-    if side.points_are_sampled:
+    return _unaries(parameters.log_density(X), parameters.weights, side)
+
+
+def _unaries(log_densities: FloatArray, weights: FloatArray, side: SideInformation) -> FloatArray:
+    """As :func:`node_unaries`, from (N, K) log-densities."""
+    unary = side.sum_over_nodes(log_densities)
+    if side.nodes_are_points and side.points_are_sampled:
         with np.errstate(divide="ignore"):
-            log_weights = np.log(parameters.weights)
-        unary = side.sum_over_nodes(parameters.log_density(X, log_weights))
+            unary += np.log(weights)
     else:
-        unary = side.sum_over_nodes(parameters.log_density(X))
-        unary += prior_unaries(parameters.weights, side)
-    mask = side.mask(len(parameters.weights))
+        unary += prior_unaries(weights, side)
+    mask = side.mask(len(weights))
     if mask is not None:
         unary[~mask] = -np.inf
     return unary

@@ -2,29 +2,42 @@
 
 =====  ====================================================================
 N_k    counts; S_k scatter about the weighted means
+r_ik   responsibilities q(z_i = k), for any distribution q over assignments
+F      the bound, F(q, θ) = E_q[log p(X, z | θ)] + H(q) ≤ log p(X | θ)
 ε      reg_covar, added to the diagonal of each covariance
 =====  ====================================================================
+
+What never falls. With ε = 0 the log-evidence of the parameters that the loop yields never falls:
+the E-step makes the bound touch it, the M-step lifts the bound. With ε > 0 that is not a theorem.
+Adding ε to the diagonal maximises, for given responsibilities, the *penalised* bound ::
+
+    F(q, θ) - penalty(θ, N, ε),        penalty = ½ ε Σ_k N_k tr Σ_k⁻¹
+
+and it is this that an M-step never lowers. From one iteration to the next the log-evidence can
+therefore fall, but by no more than the penalty, at the same counts N_k, falls.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from cgmm.mixture.exponential_form import block_height, extent_of
-from cgmm.mixture.gaussian import Densities, Parameters
-from cgmm.mixture.moments import (
-    SMALLEST_COUNT,
-    AboutCentre,
-    AboutMeans,
-    Measure,
-    Moments,
-    weighted_moments,
-)
-from cgmm.mixture.ready import GaussiansReady
-from cgmm.numerics import FloatArray
+from cgmm.mixture import products
+from cgmm.mixture.gaussian import Parameters, log_joint, whiten
+from cgmm.numerics import BoolArray, FloatArray, block_height, cut, of_points
+
+# Below this expected count a component is dead: its moments would be quotients of denormal numbers.
+SMALLEST_COUNT = np.finfo(float).tiny / np.finfo(float).eps
+# A mean that moved by so many deviations leaves its new scatter less than six digits.
+FAR = 1e5
+# A responsibility so much below the largest adds less to sums than their rounding, however far away
+# its point is: among well separated components most are.
+NEGLIGIBLE = np.finfo(float).eps ** 3
+
+Statistics = tuple[FloatArray, FloatArray, FloatArray]
+"""(K,) counts, (K, D) first and (K, D, D) second moments about the present means; they add."""
 
 
 class Pooling(NamedTuple):
@@ -47,11 +60,47 @@ class Pooling(NamedTuple):
     expand: Callable[[FloatArray, int, int], FloatArray]
     reduce: Callable[[FloatArray], FloatArray]
 
+    def statistics(
+        self, X: FloatArray, responsibilities: FloatArray, parameters: Parameters
+    ) -> Statistics:
+        """Sufficient statistics of some points, which add over blocks of points.
+
+        Parameters
+        ----------
+        X : (N, D) array
+            The points.
+        responsibilities : (N, K) array
+            r_ik.
+        parameters : Parameters
+            θ so far: moments are measured about its means, so that no digits are lost.
+
+        Returns
+        -------
+        (K,) array, (K, D) array, array
+            Σ_i r_ik, Σ_i r_ik (x_i - μ_k) and Σ_i r_ik (x_i - μ_k)(x_i - μ_k)ᵀ; of the last only
+            the diagonals, (K, D), or the sum over components, (1, D, D), where the type needs no
+            more.
+        """
+        whiteners, _ = whiten(parameters.covariances)
+        means, diagonal = parameters.means, whiteners.ndim == 2
+        centre = means.mean(axis=0)
+        total = None
+        for part in cut(len(X), block_height(*means.shape)):
+            points, r = X[part], responsibilities[part]
+            if diagonal == self.diagonal and products.serves(points, centre, means, whiteners):
+                sums = (products.phi(points, centre, diagonal) @ r).T
+                found = products.about_means(sums, means - centre, diagonal)
+                found = *found[:2], self._sum(found[2])
+            else:
+                found = moments_about(means, points, r, diagonal=self.diagonal, shared=self.shared)
+            total = found if total is None else tuple(map(np.add, total, found))
+        return cast("Statistics", total)
+
     def maximise(
         self,
-        X: FloatArray,
+        statistics: Statistics,
         parameters: Parameters,
-        responsibilities: FloatArray,
+        responsibilities: FloatArray | None = None,
         *,
         reg_covar: float = 0.0,
     ) -> Parameters:
@@ -59,12 +108,12 @@ class Pooling(NamedTuple):
 
         Parameters
         ----------
-        X : (N, D) array
-            The points.
+        statistics : tuple of arrays
+            From :meth:`statistics`, with these parameters; summed over blocks.
         parameters : Parameters
             θ so far. Its weights stay; a component without responsibility keeps everything.
-        responsibilities : (N, K) array
-            r_ik.
+        responsibilities : deprecated
+            With it the first argument is X; ask :meth:`statistics` first.
         reg_covar : float, default=0
             ε, added to the diagonals.
 
@@ -76,105 +125,56 @@ class Pooling(NamedTuple):
         Notes
         -----
         [schmidt2016, sect. 3.2] with r_c^i for the printed r_c^k; [green, "Maximisation step"].
+        A component whose mean moves so far that squares lose their digits keeps its covariance this
+        once: the bound rises all the same.
         """
-        moments = weighted_moments(X, responsibilities, diagonal=self.diagonal, shared=self.shared)
-        return self.from_moments(moments, parameters, reg_covar=reg_covar)
-
-    def from_moments(
-        self, moments: Moments, parameters: Parameters, *, reg_covar: float = 0.0
-    ) -> Parameters:
-        """As :meth:`maximise`, where the weighted moments are at hand.
-
-        Parameters
-        ----------
-        moments : Moments
-            In the form that the type asks for.
-        parameters : Parameters
-            θ so far.
-        reg_covar : float, default=0
-            ε, added to the diagonals.
-
-        Returns
-        -------
-        Parameters
-            The new θ, with the old weights.
-        """
-        n_dims = moments.means.shape[1]
-        regular = reg_covar * (np.ones(n_dims) if self.diagonal else np.eye(n_dims))
-        moments = self._with_dead(moments, parameters, regular)
+        if responsibilities is not None:
+            statistics = of_points(self, statistics, responsibilities, parameters)
+        counts, first, second = statistics
+        dead, means = counts <= SMALLEST_COUNT, parameters.means
+        shifts = np.where(dead[:, None], 0, first) / np.where(dead, 1, counts)[:, None]
+        # Σ r (x - m)(x - m)ᵀ = Σ r (x - μ)(x - μ)ᵀ - N (m - μ)(m - μ)ᵀ
+        scatter = second - self._sum(_outer(counts, shifts, self.diagonal))
+        kept = self._too_far(counts, shifts, scatter, means)
+        regular = reg_covar * (np.ones(means.shape[1]) if self.diagonal else np.eye(means.shape[1]))
         # [schmidt2016, sect. 3.2], pooled as the covariance type says
-        covariances = self.combine(moments.counts, moments.scatter) + regular
+        covariances = self.combine(np.maximum(counts, SMALLEST_COUNT), scatter) + regular
+        kept = kept if self.shared else kept | dead
+        if kept.any():
+            old = parameters.variances if self.diagonal else parameters.full_covariances
+            covariances = np.where(
+                kept.reshape(-1, *[1] * (old.ndim - 1)), old[: len(covariances)], covariances
+            )
         if self.shared:  # repeated without a copy
-            covariances = np.broadcast_to(covariances, (len(moments.means), *covariances.shape[1:]))
-        return parameters._replace(means=moments.means, covariances=covariances)
+            covariances = np.broadcast_to(covariances, (len(means), *covariances.shape[1:]))
+        return parameters._replace(means=means + shifts, covariances=covariances)
 
-    def survey(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Where the points lie, so that blocks are measured from the same place.
-
-        Parameters
-        ----------
-        X : (N, D) array
-            The points.
-
-        Returns
-        -------
-        centre : (D,) array
-            From where to measure.
-        radii2 : (D,) array
-            The largest squared distance from there, by coordinate.
-        """
-        return extent_of(X)
-
-    def height(self, n_components: int, n_columns: int) -> int:
-        """How many points make a block that fits the cache.
+    def n_free(self, n_components: int, n_dims: int) -> int:
+        """How many free parameters a mixture of this type has.
 
         Parameters
         ----------
-        n_components, n_columns : int
+        n_components, n_dims : int
             K and D.
 
         Returns
         -------
         int
-            Points.
+            Those of the weights, the means and the covariances.
         """
-        return block_height(n_components, n_columns, self.diagonal)
+        return n_components * (n_dims + 1) - 1 + self.n_parameters(n_components, n_dims)
 
-    def ready(
-        self, parameters: Parameters, survey: tuple[FloatArray, FloatArray]
-    ) -> GaussiansReady:
-        """θ ready for block after block of points.
+    def _sum(self, matrices: FloatArray) -> FloatArray:
+        return matrices.sum(axis=0, keepdims=True) if self.shared else matrices
 
-        Parameters
-        ----------
-        parameters : Parameters
-            θ.
-        survey : tuple
-            From :meth:`survey`.
-
-        Returns
-        -------
-        GaussiansReady
-            Its ``look`` gives densities and sums of a block, its ``from_summary`` the new θ.
-        """
-        densities, form = Densities(parameters, survey), (self.diagonal, self.shared)
-        # Sums are those of φ where densities are; else about the means, which will be near.
-        measure: Measure = AboutMeans(parameters.means, *form)
-        if densities.natural is not None:
-            measure = AboutCentre(*survey, *form)
-        return GaussiansReady(parameters, densities, measure, self.from_moments)
-
-    def _with_dead(self, moments: Moments, parameters: Parameters, regular: FloatArray) -> Moments:
-        """A dead component keeps its parameters, as if seen with the smallest count."""
-        dead = ~moments.alive
-        if not dead.any():
-            return moments
-        counts, means, scatter = moments
-        if not self.shared:
-            kept = parameters.variances if self.diagonal else parameters.full_covariances
-            scatter[dead] = SMALLEST_COUNT * (kept[dead] - regular)
-        means = np.where(dead[:, None], parameters.means, means)
-        return Moments(np.maximum(counts, SMALLEST_COUNT), means, scatter)
+    def _too_far(
+        self, counts: FloatArray, shifts: FloatArray, scatter: FloatArray, means: FloatArray
+    ) -> BoolArray:
+        """Whether a mean moved, by more than its rounding, so far that the scatter lost digits."""
+        moved = np.maximum(np.square(shifts) - np.square(2 * np.spacing(means)), 0)
+        moved = self._sum(counts[:, None] * moved)
+        left = scatter if self.diagonal else np.einsum("kdd->kd", scatter)
+        return np.asarray((left < moved / FAR**2).any(axis=1))
 
 
 def _full(counts: FloatArray, scatter: FloatArray) -> FloatArray:
@@ -215,3 +215,196 @@ POOLINGS: dict[str, Pooling] = {
     ),
 }  # fmt: skip
 """Every covariance type, by its name in scikit-learn."""
+
+
+# ---------------------------------------------------------------------------- moments
+
+
+class Moments(NamedTuple):
+    """Weighted moments of the data, one row a component."""
+
+    counts: FloatArray
+    """(K,) N_k = Σ_i r_ik."""
+    means: FloatArray
+    """(K, D) m_k = Σ_i r_ik x_i / N_k."""
+    scatter: FloatArray
+    """(K, D, D) S_k = Σ_i r_ik (x_i - m_k)(x_i - m_k)ᵀ; or, if asked for, (K, D) their diagonals,
+    or (1, D, D) their sum S."""
+
+    @property
+    def alive(self) -> BoolArray:
+        """(K,) whether the component explains anything: N_k is above the smallest usable count."""
+        return self.counts > SMALLEST_COUNT
+
+
+def weighted_moments(
+    X: FloatArray,
+    responsibilities: FloatArray,
+    *,
+    diagonal: bool = False,
+    shared: bool = False,
+) -> Moments:
+    """Counts, means and scatter matrices of the data under given responsibilities.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    responsibilities : (N, K) array
+        r_ik ≥ 0.
+    diagonal : bool, default=False
+        Only the diagonals of the scatter matrices, (K, D), without the memory for matrices.
+    shared : bool, default=False
+        Only the sum of the scatter matrices, (1, D, D), without the memory for each; not together
+        with ``diagonal``.
+
+    Returns
+    -------
+    Moments
+        Counts (K,), means (K, D) and scatter as asked for, (K, D, D) by default. A component
+        without responsibility (see ``Moments.alive``) has a zero scatter and the centre of the data
+        for a mean.
+
+    Notes
+    -----
+    The weighted sums of [schmidt2016, sect. 3.2] and of green's maximisation step.
+
+    Examples
+    --------
+    >>> X, r = np.array([[0.0], [2.0], [10.0]]), np.array([[1.0], [1.0], [0.0]])
+    >>> moments = weighted_moments(X, r)
+    >>> moments.counts, moments.means, moments.scatter
+    (array([2.]), array([[1.]]), array([[[2.]]]))
+    >>> weighted_moments(X, r, diagonal=True).scatter
+    array([[2.]])
+    """
+    counts = responsibilities.sum(axis=0)
+    dead = counts <= SMALLEST_COUNT
+    divisors = np.where(dead, 1, counts)[:, None]
+    centre = (X.min(axis=0) + X.max(axis=0)) / 2
+    shifts = np.zeros((len(counts), X.shape[1]))
+    for part in cut(len(X), block_height(*shifts.shape)):
+        shifts += responsibilities[part].T @ (X[part] - centre)
+    means = centre + np.where(dead[:, None], 0, shifts) / divisors
+    # What rounding left of the means is mended by the first moments about them.
+    parts = cut(len(X), block_height(*means.shape))
+    first, scatter = np.zeros(means.shape), np.zeros(1)
+    for part in parts:
+        _, own, products_of = moments_about(
+            means, X[part], responsibilities[part], diagonal=diagonal, shared=shared
+        )
+        first, scatter = first + own, scatter + products_of
+    return Moments(counts, means + np.where(dead[:, None], 0, first) / divisors, scatter)
+
+
+def moments_about(
+    means: FloatArray, X: FloatArray, responsibilities: FloatArray, *, diagonal: bool, shared: bool
+) -> Statistics:
+    """Counts, first and second moments about means, each mean subtracted first."""
+    n_components, n_dims = means.shape
+    first = np.empty(means.shape)
+    shape = (n_dims,) if diagonal else (n_dims, n_dims)
+    second = np.zeros((1 if shared else n_components, *shape))
+    for k, (mean, r) in enumerate(zip(means, responsibilities.T, strict=True)):
+        x, r = _that_matter(X, r)
+        apart = x - mean[:, None]
+        first[k] = apart @ r
+        apart *= np.sqrt(r)
+        if diagonal:
+            second[k] = np.einsum("db,db->d", apart, apart)
+        else:
+            second[0 if shared else k] += apart @ apart.T
+    return responsibilities.sum(axis=0), first, second
+
+
+def _that_matter(X: FloatArray, r: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(D, n) points, and (n,) their responsibilities: all, or those that are not negligible."""
+    matter = np.flatnonzero(r > NEGLIGIBLE * r.max())
+    if 2 * len(matter) > len(r):
+        return X.T, r
+    return np.take(X.T, matter, axis=1), r[matter]
+
+
+def _outer(counts: FloatArray, means: FloatArray, diagonal: bool) -> FloatArray:
+    """N_k m_k m_kᵀ, symmetric to the last bit, or only its diagonal."""
+    if diagonal:
+        return counts[:, None] * np.square(means)
+    return counts[:, None, None] * (means[:, :, None] * means[:, None, :])
+
+
+# ---------------------------------------------------------------------------- the bound
+
+
+def lower_bound(X: FloatArray, parameters: Parameters, q: FloatArray) -> float:
+    """The bound F(q, θ) on the log-evidence of a plain mixture, for any independent q.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    parameters : Parameters
+        θ.
+    q : (N, K) array
+        One distribution over components a row; need not be the posterior.
+
+    Returns
+    -------
+    float
+        ``Σ_ik q_ik (log p(x_i, k | θ) - log q_ik)`` in nats, at most the log-evidence; the
+        difference is the sum of the divergences KL(q_i ‖ p(z_i | x_i, θ)).
+
+    Raises
+    ------
+    ValueError
+        If a row of ``q`` is not a distribution.
+
+    Notes
+    -----
+    L(q, θ) of [green, "The EM algorithm"].
+
+    Examples
+    --------
+    >>> theta = Parameters(np.array([0.5, 0.5]), np.array([[-1.0], [1.0]]), np.ones((2, 1, 1)))
+    >>> round(lower_bound(np.array([[1.0]]), theta, np.array([[0.5, 0.5]])), 4)
+    -1.9189
+    """
+    q = np.asarray(q, dtype=float)
+    wrong = np.flatnonzero((q < 0).any(axis=1) | ~np.isclose(q.sum(axis=1), 1, rtol=0, atol=1e-9))
+    if len(wrong):
+        raise ValueError(
+            f"row {wrong[0]} of q is {q[wrong[0]]}, not a distribution: its entries must be "
+            "non-negative and sum to one. Divide each row by its sum."
+        )
+    used = q > 0
+    # [green, "The EM algorithm"]: L(q, θ), with 0 log 0 = 0
+    return float(np.sum(q[used] * (log_joint(X, parameters)[used] - np.log(q[used]))))
+
+
+def penalty(parameters: Parameters, counts: FloatArray, reg_covar: float) -> float:
+    """½ ε Σ_k N_k tr Σ_k⁻¹: what reg_covar subtracts from the bound that the M-step maximises.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        θ; only its covariances count.
+    counts : (K,) array
+        N_k, expected counts of the responsibilities at hand.
+    reg_covar : float
+        ε.
+
+    Returns
+    -------
+    float
+        In nats. From one iteration to the next the log-evidence falls by at most the fall of this,
+        at the counts of the earlier iteration.
+
+    Examples
+    --------
+    >>> theta = Parameters(np.ones(1), np.zeros((1, 2)), np.diag([0.5, 2.0])[None])
+    >>> round(penalty(theta, np.array([10.0]), 1e-2), 6)
+    0.125
+    """
+    whiteners, _ = whiten(parameters.covariances)
+    # tr Σ_k⁻¹ = tr W_kᵀ W_k
+    traces = np.square(whiteners).reshape(len(counts), -1).sum(axis=1)
+    return float(0.5 * reg_covar * np.dot(counts, traces))

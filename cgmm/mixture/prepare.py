@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -17,13 +17,11 @@ from cgmm.inference import ENGINES, feasible_assignment, require_colourable
 from cgmm.inference.best_assignment import Assignment, find_best
 from cgmm.inference.feasible import SearchBudgetError
 from cgmm.inference.gibbs import Chains
-from cgmm.mixture.arranged import Arranged, alone
-from cgmm.mixture.loop import Points, Theta, node_unaries
+from cgmm.kmeans.seeding import Rng
+from cgmm.mixture.blocks import Blocks, Map, Points, normalise_nodes
+from cgmm.mixture.loop import Run, Theta, no_prior, node_unaries
 from cgmm.mixture.prior import PairwisePrior, Prior, SelectedPairs
 from cgmm.mixture.reports import LastWords, evidence, name_of
-from cgmm.mixture.runs import Run
-from cgmm.mixture.seeding import Rng
-from cgmm.mixture.threads import Over
 from cgmm.mixture.weights import UPDATES, Update, closed_form, resolve
 from cgmm.network import (
     Engine,
@@ -33,7 +31,7 @@ from cgmm.network import (
     SideInformation,
     spanning_forest,
 )
-from cgmm.numerics import FloatArray, IntArray, WarnedOnce, log_normalise
+from cgmm.numerics import FloatArray, IntArray, WarnedOnce, log_normalise, most_probable
 
 SPANNING_TREE = "spanning_tree"
 
@@ -59,8 +57,8 @@ class Prepared(NamedTuple):
 
     side: SideInformation
     engine: Engine
-    ready: Infer
-    """The engine applied to the graph."""
+    ready: Infer | None
+    """The engine applied to the graph; None where nothing ties points and nobody needs be asked."""
     graph: Graph
     """All relations: those, too, that "spanning_tree" leaves out of ``side``."""
     at_work: list[LastWords]
@@ -70,19 +68,19 @@ class Prepared(NamedTuple):
     update: str = "ignore"
     """Name of the weights' update; never "auto"."""
     update_weights: Update = closed_form
-    log_z_prior: Callable[[FloatArray], float] = lambda weights: 0.0
+    log_z_prior: Callable[[FloatArray], float] = no_prior
     """log Z_prior of weights (K,), which the log-evidence lacks."""
 
     @property
     def finds_best(self) -> bool:
         """Whether the engine itself finds joint assignments, as all exact ones do."""
-        return hasattr(self.ready, "most_probable")
+        return self.ready is None or hasattr(self.ready, "most_probable")
 
     @property
     def naming(self) -> Infer:
         """The engine; or, where it would normalise nodes one by one, who names their points."""
         edgeless = self.finds_best and len(self.side.graph.edges) == 0
-        return partial(alone, self.side) if edgeless else self.ready
+        return partial(normalise_nodes, self.side) if edgeless else cast("Infer", self.ready)
 
     def is_exact(self, unary: FloatArray) -> bool:
         """Whether what the engine finds is the most probable joint assignment of all relations."""
@@ -94,6 +92,13 @@ class Prepared(NamedTuple):
         answered = getattr(self.ready, "answered", lambda unary: ())
         return all(answer.exact for answer in answered(unary))
 
+    def evidence_is_exact(self, n_components: int) -> bool:
+        """Whether fits can be compared by the evidence: an approximate one may be far off."""
+        if self.finds_best and len(self.graph.edges) == 0:
+            return True
+        unary = evidence(self.side, n_components)
+        return self.answers_exactly(unary) and LastWords(self.naming)(unary).exact
+
     def infer(self, graph: Graph | None = None) -> LastWords:
         """The engine for one run: an approximate one may remember earlier calls, so a new one.
 
@@ -101,13 +106,13 @@ class Prepared(NamedTuple):
         """
         graph = self.side.graph if graph is None else graph
         same = graph is self.side.graph and self.finds_best
-        self.at_work.append(LastWords(self.ready if same else self.engine(graph)))
+        self.at_work.append(LastWords(cast("Infer", self.ready) if same else self.engine(graph)))
         return self.at_work[-1]
 
-    def arrange(self, X: Points, height: int, over: Over = map, *, apart: bool = False) -> Arranged:
+    def blocks(self, X: Points, n_components: int, map: Map = map) -> Blocks:
         """The points in blocks; one, where an approximate engine wants the network as a whole."""
         whole = not self.finds_best
-        return Arranged.of(X, self.side, self.infer, height, whole=whole, over=over, apart=apart)
+        return Blocks.of(X, self.side, self.infer, n_components, whole=whole, map=map)
 
     def joint_labels(self, X: Points, run: Run, chains: Chains | None = None) -> Assignment:
         """The most probable joint assignment of the points, or the best that a search finds.
@@ -115,7 +120,7 @@ class Prepared(NamedTuple):
         Its states are those of points. No hard relation is broken, whatever the engine.
         """
         if self.side.nodes_are_points and len(self.graph.edges) == 0:
-            return Assignment(run.posterior.responsibilities.argmax(axis=1), exact=True)
+            return Assignment(most_probable(run.posterior.responsibilities), exact=True)
         unary = node_unaries(X, cast("Theta", run.parameters), self.side)
         states, exact = self._found_by_engine(unary) or self._search(unary, run, chains)
         return Assignment(self.side.spread(states), exact)
@@ -159,10 +164,10 @@ class Prepared(NamedTuple):
 
     def chains(self, X: Points, run: Run) -> Chains | None:
         """What the sampler of the last E-step went through; None where none was at work."""
-        if len(self.side.graph.edges) == 0 or not hasattr(self.ready, "chains"):
+        if not hasattr(self.ready, "chains"):
             return None
         unary = node_unaries(X, cast("Theta", run.parameters), self.side)
-        return cast("Chains", self.ready.chains(unary))
+        return cast("Chains", cast("Any", self.ready).chains(unary))
 
 
 def engine_of(inference: str | Engine, rng: Rng, verbose: int = 0) -> Engine:
@@ -208,6 +213,8 @@ def prepare(
 ) -> Prepared:
     """As :func:`apply_engine`, and choose the update of the weights."""
     is_auto = inference in ("auto", SPANNING_TREE)
+    if is_auto and weights == "auto" and side.is_trivial:
+        return Prepared(side, engine, None, side.graph, [], update="exact")
     if is_auto:
         engine = _frugal(side, n_components, CALLS)
     prepared = apply_engine(side, inference, engine, n_components)
@@ -289,7 +296,7 @@ def _require_possible(prepared: Prepared, n_components: int) -> IntArray | None:
         return None
     mask, unary = prepared.side.mask(n_components), evidence(prepared.side, n_components)
     if prepared.is_exact(unary):
-        prepared.ready(unary)
+        cast("Infer", prepared.ready)(unary)
         return None
     try:
         return feasible_assignment(

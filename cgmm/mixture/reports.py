@@ -12,6 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from cgmm.inference import effective_sample_size, r_hat
+from cgmm.inference.convergence import FEWEST_DRAWS
+from cgmm.inference.gibbs import Chains
 from cgmm.network import (
     ApproximationWarning,
     Engine,
@@ -21,6 +24,9 @@ from cgmm.network import (
     connected_components,
 )
 from cgmm.numerics import FloatArray, WarnedOnce, warn_caller
+
+# Above this R-hat chains have not mixed (Gelman and Rubin, 1992).
+NOT_MIXED = 1.1
 
 
 class Answered(NamedTuple):
@@ -39,9 +45,11 @@ class Answered(NamedTuple):
 
 
 def answers_of(
-    side: SideInformation, ready: Infer, inference: str | Engine, n_components: int
+    side: SideInformation, ready: Infer | None, inference: str | Engine, n_components: int
 ) -> tuple[Answered, ...]:
     """Who answered what: the engine's own report if it makes one, else that it answered all."""
+    if ready is None:
+        return (Answered("independent", side.n_nodes, side.n_nodes, 0, 0),)
     graph, report = side.graph, getattr(ready, "answered", None)
     if report is not None:
         return tuple(Answered(*told[:5]) for told in report(evidence(side, n_components)))
@@ -90,3 +98,32 @@ def say_last_words(engines: list[LastWords]) -> None:
     with WarnedOnce(ConvergenceWarning):
         for text, category in [words for engine in engines for words in engine.words]:
             warn_caller(text, category)
+
+
+def warn_about_chains(chains: Chains) -> None:
+    """Say if the chains of a sampler, in the last E-step, disagreed about where they were.
+
+    Parameters
+    ----------
+    chains : Chains
+        From the last E-step of the run that is kept.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If R-hat of their log-weights, or of the number of nodes in a state, is above 1.1.
+    """
+    if chains.log_weights.shape[1] < FEWEST_DRAWS:
+        return
+    traces = [chains.log_weights, *chains.counts]
+    worst = max(traces, key=r_hat)
+    if r_hat(worst) > NOT_MIXED:
+        n_chains, n_sweeps = worst.shape
+        warn_caller(
+            f"the chains of the last E-step had not mixed: R-hat is {r_hat(worst):.2f} (1 if they "
+            f"had), and their {n_chains * n_sweeps} states are worth "
+            f"{effective_sample_size(worst):.0f} independent ones. Use more sweeps, inference="
+            f"functools.partial(cgmm.inference.gibbs, n_sweeps={5 * n_sweeps}, "
+            f"burn_in={n_sweeps}), or another engine.",
+            ConvergenceWarning,
+        )

@@ -1,8 +1,11 @@
-"""Several starts, each tried for a few iterations: the one that gets furthest is run to its end.
+"""Which start a run takes: that of K-means, unless another is better by more than chance gains.
 
-One start in four, of groups that overlap, leaves a group without a seed, and no iteration of EM
-mends that. A few iterations tell such a start from a good one, at a fraction of the price of a run
-(Biernacki, Celeux and Govaert, 2003). Chapters 3 and 6.
+Evidence alone cannot choose: fitting a parameter to noise gains evidence too, half a nat on average
+(Wilks, 1938). What is known beside the points is fitted by no parameter. So EM starts from K-means
+with the relations; seeds are tried for a few iterations each (Biernacki, Celeux and Govaert, 2003),
+and the best of them takes the place of K-means if its evidence is higher, and either by more than
+half a nat for each free parameter or by odds of twenty to one in what is known beside the points.
+That is so where classes are no balls. Chapters 3 and 6.
 
 =====  ==================================================================
 θ      parameters, of any family
@@ -15,149 +18,109 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
-from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 import numpy as np
 
-from cgmm.inference.independent import independent
-from cgmm.mixture.arranged import Arranged
-from cgmm.mixture.chunks import Chunks
-from cgmm.mixture.fold import fold
-from cgmm.mixture.initialise import kept_alive
-from cgmm.mixture.loop import FamilyPooling, Points
+from cgmm.mixture.blocks import Blocks, Points
+from cgmm.mixture.loop import FamilyPooling, Run, em, no_prior
+from cgmm.mixture.pooling import Pooling
 from cgmm.mixture.prepare import Prepared
-from cgmm.mixture.prior import Prior
-from cgmm.mixture.reports import LastWords, evidence
-from cgmm.mixture.runs import Run
-from cgmm.mixture.seeding import Rng
-from cgmm.mixture.weights import closed_form
-from cgmm.network import NetworkError, SideInformation, edgeless
-from cgmm.numerics import FloatArray, IntArray
+from cgmm.mixture.weights import closed_form, kept_alive
+from cgmm.network import NetworkError, SideInformation
+from cgmm.numerics import FloatArray, best_first, log_normalise
 
 # Iterations of each round, and how many starts it leaves at most. The last one goes far: where
 # groups overlap a poor start may lead for long, and what the best is given here, its run is spared.
 ROUNDS = ((3, 4), (4, 2), (10, 1))
 # Starts that agree, per point, within the gain at which a run ends by default, are as good as one.
 AGREE = 1e-3
-# Points of which a start is made where more lie on a disk or on the workers of a cluster.
-MOST = 100_000
-
-
-def few_of(
-    X: Points | Chunks, side: SideInformation, rng: Rng, *, whole: bool
-) -> tuple[Points, SideInformation]:
-    """The points that starts are made of and tried on, and what is known of them.
-
-    All of them where they are at hand or the ``whole`` is asked for. Of more than are to be fetched
-    from a disk or from the workers of a cluster, a sample.
-    """
-    few = whole or X.shape[0] <= MOST
-    if not isinstance(X, Chunks) and (few or not isinstance(X, np.memmap)):
-        return X, side
-    rows = np.arange(X.shape[0]) if few else sample_of(side, rng)
-    points = X.take(rows) if isinstance(X, Chunks) else X[rows]
-    return np.asfortranarray(points, dtype=float), side if few else side.restrict(rows)
-
-
-def sample_of(side: SideInformation, rng: Rng) -> IntArray:
-    """Rows of a sample, rising: half of it points of which something is known, if there are any.
-
-    What is tied comes together, so that chunklets and classes can seed a start.
-    """
-    sizes = np.bincount(side.node_of)
-    told = sizes > 1
-    told[side.graph.edges] = True
-    if side.allowed is not None:
-        told |= ~side.allowed.all(axis=1)
-    nodes = rng.permutation(np.flatnonzero(told))
-    chosen = np.zeros_like(told)
-    chosen[nodes[np.cumsum(sizes[nodes]) <= MOST // 2]] = True
-    known = np.flatnonzero(side.spread(chosen))
-    others = rng.randint(len(side.node_of), size=MOST - len(known))
-    return np.union1d(known, others)
-
-
-class Network(NamedTuple):
-    """What starts are tried on."""
-
-    data: Arranged
-    log_z_prior: Callable[[FloatArray], float]
-    rate: Callable[[Run], float]
-    """By what the last ones are compared."""
+# What a free parameter gains by chance, in nats: half of a χ² variable of one degree of freedom.
+GAIN = 0.5
+# Odds of twenty to one.
+SURE = np.log(20)
 
 
 def most_promising(
     starts: Sequence[Any],
-    data: Arranged,
+    X: Points,
+    data: Blocks,
     prepared: Prepared,
     pool: FamilyPooling,
     options: dict[str, float],
 ) -> Any:
-    """θ of the start that a few iterations bring to the highest evidence, after these iterations.
+    """θ of the first start, unless another is better by more than chance gains; after a trial.
 
     Parameters
     ----------
     starts : sequence of Parameters
-        At least one; a single one is returned as it is.
-    data : Arranged
-        The points.
+        At least one; the first is the one to beat, and is returned as it is if it is alone.
+    X, data : (N, D) array, Blocks
+        The points, and in blocks.
     prepared : Prepared
-        What is known beside them. If its engine is exact it is at work here too; if not, relations
-        that are edges of the network count only when the last starts are compared.
+        What is known beside them.
     pool : Pooling
-        What maximises the bound.
+        What maximises the bound; counts free parameters where there are several starts.
     options : dict
         What ``pool.maximise`` takes besides.
 
     Returns
     -------
     Parameters
-        The first start as it is if all of them fail: the run that begins there will say why.
+        The first start as it is if the engine approximates, or if all starts fail: the run that
+        begins there will say why.
 
     Notes
     -----
-    Each round leaves half of the starts or less, and ends the trial if what it leaves agrees: then
-    the problem is easy. The weights are those of the closed form, whatever the network. The exact
+    Each round leaves half of the others or less, and one of those that agree: then the problem is
+    easy. The weights are those of the closed form, whatever the network. The exact
     update takes most of an iteration's time where there are relations, and hardly changes the order
     of starts.
     """
-    if len(starts) == 1:
-        return starts[0]
-    network = _network_of(prepared, data, len(starts[0].weights))
-    going = list(starts)
+    first, *others = starts
+    if not others or not prepared.evidence_is_exact(len(first.weights)):
+        return first
+    tried = partial(
+        _tried, data=data, log_z_prior=prepared.log_z_prior, pool=pool, options=options
+    )  # fmt: skip
+    leader = tried(first, sum(n_iter for n_iter, _ in ROUNDS))
     for n_iter, n_most in ROUNDS:
-        runs = [_tried(theta, n_iter, network, pool, options) for theta in going]
-        n_kept = min(n_most, (len(going) + 1) // 2)
-        rate = network.rate if n_kept == 1 else attrgetter("score")
-        best = sorted(filter(None, runs), key=rate, reverse=True)[:n_kept]
-        going = [run.parameters for run in best]
-        if not best or best[0].score - best[-1].score < AGREE * data.side.n_points:
-            break
-    return going[0] if going else starts[0]
+        runs = [run for theta in others if (run := tried(theta, n_iter)) is not None]
+        order = best_first([run.score for run in runs])[: min(n_most, (len(others) + 1) // 2)]
+        best = [runs[i] for i in order]
+        if best and best[0].score - best[-1].score < AGREE * data.side.n_points:
+            del best[1:]
+        others = [run.parameters for run in best]
+    if leader and best and not _is_ahead(best[0], leader, X, data.side, pool):
+        return leader.parameters
+    whole = [*best, leader]
+    return whole[0].parameters if whole[0] else first
 
 
-def _network_of(prepared: Prepared, data: Arranged, n_components: int) -> Network:
-    """The network with its engine if that is exact, else the network without its edges."""
-    unary = evidence(prepared.side, n_components)
-    # What an engine has to say about answers that are not kept, is not said.
-    infer = LastWords(data.infer)
-    nothing_tied = prepared.finds_best and len(prepared.graph.edges) == 0
-    if nothing_tied or (prepared.answers_exactly(unary) and LastWords(prepared.ready)(unary).exact):
-        return Network(data._replace(infer=infer), prepared.log_z_prior, attrgetter("score"))
-    X, side = data.given, prepared.side._replace(graph=edgeless(prepared.side.n_nodes))
-    without = Arranged.of(X, side, independent, data.height, over=data.over)
-    return Network(without, Prior(side, independent).log_z, partial(prepared.rate, X))
+def _is_ahead(run: Run, of: Run, X: Points, side: SideInformation, pool: FamilyPooling) -> bool:
+    """Whether a run is ahead in what is known beside the points, or by more than chance gains."""
+    lead = run.score - of.score
+    # log p(X, known) = log p(X) + log p(known | X)
+    of_points = _of_points(run.parameters, X, side) - _of_points(of.parameters, X, side)
+    n_free = cast("Pooling", pool).n_free(*run.parameters.means.shape)
+    return lead > GAIN * n_free or (lead > 0 and lead - of_points > SURE)
+
+
+def _of_points(theta: Any, X: Points, side: SideInformation) -> float:
+    """log p(X), of the points alone."""
+    densities, weights = log_normalise(theta.log_joint(X))[1], side.sample_weight
+    return float(densities.sum() if weights is None else weights @ densities)
 
 
 def _tried(
-    theta: Any, n_iter: int, network: Network, pool: FamilyPooling, options: dict[str, float]
+    theta: Any, n_iter: int, data: Blocks, log_z_prior: Callable[[FloatArray], float],
+    pool: FamilyPooling, options: dict[str, float],
 ) -> Run | None:  # fmt: skip
     """θ after a few iterations, with its evidence; None if it fails, as a collapsed one does."""
-    steps = fold(
-        network.data, theta, pool,
-        lambda counts: kept_alive(closed_form(counts), network.data.side.n_points), options,
-        log_z_prior=lambda weights: 0.0,
+    steps = em(
+        data, theta, data.side, None, pool,
+        lambda counts: kept_alive(closed_form(counts), data.side.n_points),
+        log_z_prior=no_prior, **options,
     )  # fmt: skip
     try:
         theta, posterior = next(islice(steps, n_iter, None))
@@ -166,5 +129,5 @@ def _tried(
     except ValueError:
         return None
     # Only the last evidence is asked for, so the prior's normaliser is computed once.
-    log_evidence = posterior.log_evidence - network.log_z_prior(theta.weights)
+    log_evidence = posterior.log_evidence - log_z_prior(theta.weights)
     return Run(theta, posterior._replace(log_evidence=log_evidence), [], converged=False)

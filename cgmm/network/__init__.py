@@ -22,6 +22,8 @@ from cgmm.network.engine import (
 )  # fmt: skip
 from cgmm.network.errors import ApproximationWarning, NetworkError, TooCostlyError
 from cgmm.network.graph import (
+    disjoint_union,
+    induced_subgraph,
     Graph, are_disjoint_pairs, connected_components, edgeless, log_weight, require_edgeless,
     simplify, spanning_forest,
 )  # fmt: skip
@@ -33,7 +35,8 @@ from cgmm.network.side_information import SAMPLING, SideInformation
 __all__ = [
     "SAMPLING", "ApproximationWarning", "Engine", "ExactInfer", "Graph", "Infer", "Marginals",
     "NetworkError", "PairsAmong", "SideInformation", "TooCostlyError", "are_disjoint_pairs",
-    "check_unary", "connected_components", "edge_message", "edgeless", "log_weight",
+    "check_unary", "connected_components", "disjoint_union", "edge_message", "edgeless",
+    "induced_subgraph", "log_weight",
     "must_link_chain", "number_classes", "positions", "related_groups", "require_edgeless",
     "simplify", "spanning_forest", "with_most_probable",
 ]  # fmt: skip

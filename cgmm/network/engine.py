@@ -9,7 +9,7 @@ Z        normaliser, the sum over all joint assignments z
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -44,7 +44,10 @@ probable assignments it returns one, preferring low labels as far as its order o
 class ExactInfer(Protocol):
     """An ``Infer`` that can also tell the most probable joint assignment, as exact ones do."""
 
-    most_probable: Callable[[FloatArray], IntArray]
+    @property
+    def most_probable(self) -> Callable[[FloatArray], IntArray]:
+        """From the same unaries to the most probable joint assignment."""
+        ...
 
     def __call__(self, unary: FloatArray, /) -> Marginals:
         """From the unary log-potentials (n_nodes, K) to the marginals."""
@@ -79,9 +82,9 @@ def with_most_probable(infer: Infer, most_probable: Callable[[FloatArray], IntAr
     >>> infer.most_probable(np.array([[1.0, 2.0]]))
     array([1])
     """
-    exact = cast("ExactInfer", infer)
+    exact: Any = infer
     exact.most_probable = most_probable
-    return exact
+    return cast("ExactInfer", exact)
 
 
 def check_unary(graph: Graph, unary: FloatArray) -> FloatArray:

@@ -239,6 +239,64 @@ def connected_components(graph: Graph) -> IntArray:
     return labels
 
 
+def induced_subgraph(graph: Graph, nodes: IntArray) -> Graph:
+    """Some of the nodes, and the edges between them.
+
+    Parameters
+    ----------
+    graph : Graph
+        Any graph.
+    nodes : (n,) int array
+        Different nodes; they are renamed 0, 1, ... in the order given.
+
+    Returns
+    -------
+    Graph
+        Of n nodes.
+
+    Examples
+    --------
+    >>> path = Graph(4, np.array([[0, 1], [1, 2], [2, 3]]), np.array([1.0, 2.0, 3.0]))
+    >>> induced_subgraph(path, np.array([3, 2, 0]))
+    Graph(n_nodes=3, edges=array([[1, 0]]), weights=array([3.]))
+    """
+    place = np.full(graph.n_nodes, -1)
+    place[nodes] = np.arange(len(nodes))
+    edges = place[graph.edges]
+    inside = (edges >= 0).all(axis=1)
+    return Graph(len(nodes), edges[inside], graph.weights[inside])
+
+
+def disjoint_union(graphs: list[Graph]) -> Graph:
+    """One graph of several, their nodes named one after the other.
+
+    Parameters
+    ----------
+    graphs : list of Graph
+        Any number.
+
+    Returns
+    -------
+    Graph
+        Of all their nodes.
+
+    Examples
+    --------
+    >>> pair = Graph(2, np.array([[0, 1]]), np.ones(1))
+    >>> disjoint_union([pair, pair]).edges
+    array([[0, 1],
+           [2, 3]])
+    """
+    starts = np.cumsum([0, *(graph.n_nodes for graph in graphs)])
+    edges = [graph.edges + start for graph, start in zip(graphs, starts, strict=False)]
+    no_edges = edgeless(0)
+    return Graph(
+        int(starts[-1]),
+        np.concatenate([no_edges.edges, *edges]),
+        np.concatenate([no_edges.weights, *(graph.weights for graph in graphs)]),
+    )
+
+
 def spanning_forest(graph: Graph) -> Graph:
     """Keep of every component a tree whose log-weights are the largest in absolute value.
 
@@ -276,5 +334,9 @@ def spanning_forest(graph: Graph) -> Graph:
 
 
 def _matrix(graph: Graph, values: FloatArray) -> csr_array:
-    """Sparse (n_nodes, n_nodes) matrix with a value for each edge."""
-    return coo_array((values, tuple(graph.edges.T)), shape=(graph.n_nodes, graph.n_nodes)).tocsr()
+    """Sparse (n_nodes, n_nodes) matrix with a value for each edge, its indices of 32 bits.
+
+    Up to SciPy 1.15 spanning trees take no others.
+    """
+    places, shape = tuple(graph.edges.T.astype(np.int32)), (graph.n_nodes, graph.n_nodes)
+    return coo_array((values, places), shape=shape).tocsr()

@@ -16,14 +16,13 @@ w_e        log-weight of an edge: -inf a cannot-link, finite a preference
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cgmm.network.evidence import read_evidence
-from cgmm.network.graph import Graph, simplify
+from cgmm.network.graph import Graph, edgeless, simplify
 from cgmm.network.misreadings import warn_of_certainties
 from cgmm.network.relations import closure, contract_edges, first_of_nodes, read_relations
 from cgmm.network.rows import selected_rows
@@ -49,8 +48,8 @@ class SideInformation(NamedTuple):
     """(P, 2) the must-links as given, kept so that an error can show the chain that clashes."""
     first_points: IntArray = np.empty(0, dtype=np.intp)
     """(n_nodes,) the first point of each node, by which messages name it."""
-    runs: tuple[tuple[int, int], ...] = ()
-    """(size, how many) of consecutive nodes, if points lie in this order; else empty."""
+    starts: IntArray | None = None
+    """(n_nodes,) the first row of each node, where the points of each lie together; else None."""
     power: FloatArray | None = None
     """(N,) how many points each point stands for in its node; None: for one."""
     copies: FloatArray | None = None
@@ -115,6 +114,8 @@ class SideInformation(NamedTuple):
         >>> side.graph.edges, side.graph.weights
         (array([[0, 2]]), array([-inf]))
         """
+        if labels is must_link is cannot_link is preferences is None:
+            return nothing_known(n_samples, sampling)
         side = contracted(
             n_samples, labels=labels, must_link=must_link, cannot_link=cannot_link,
             preferences=preferences, sampling=sampling,
@@ -130,7 +131,7 @@ class SideInformation(NamedTuple):
     @property
     def nodes_are_points(self) -> bool:
         """Whether no two points share a node."""
-        return self.n_nodes == len(self.node_of)
+        return self.graph.n_nodes == len(self.node_of)
 
     @property
     def points_are_sampled(self) -> bool:
@@ -169,14 +170,9 @@ class SideInformation(NamedTuple):
             values = np.multiply(values, power, where=power > 0, out=np.zeros_like(values))
         if self.nodes_are_points:
             return values
-        if not self.runs:
-            return np.array([np.bincount(self.node_of, c, self.n_nodes) for c in values.T]).T
-        sums = np.empty((values.shape[1], self.n_nodes))
-        for nodes, members in self._members():
-            sums[:, nodes] = values.T[:, members[0]]
-            for member in members[1:]:
-                sums[:, nodes] += values.T[:, member]
-        return sums.T
+        if self.starts is not None:
+            return np.add.reduceat(values.T, self.starts, axis=1).T
+        return np.array([np.bincount(self.node_of, c, self.n_nodes) for c in values.T]).T
 
     def spread(self, of_node: AnyArray) -> AnyArray:
         """Give every point the row of its node.
@@ -199,13 +195,7 @@ class SideInformation(NamedTuple):
         if self.nodes_are_points:
             return of_node
         # Column-major, as log densities are.
-        if not self.runs:
-            return cast("AnyArray", np.take(of_node.T, self.node_of, axis=-1).T)
-        of_point = np.empty((*of_node.T.shape[:-1], len(self.node_of)), dtype=of_node.dtype)
-        for nodes, members in self._members():
-            for member in members:
-                of_point[..., member] = of_node.T[..., nodes]
-        return cast("AnyArray", of_point.T)
+        return cast("AnyArray", np.take(of_node.T, self.node_of, axis=-1).T)
 
     def weighted(
         self, sample_weight: FloatArray | None, sampling: str = "points"
@@ -256,14 +246,6 @@ class SideInformation(NamedTuple):
         if self.power is None or self.copies is None:
             return None
         return self.power * self.spread(self.copies)
-
-    def _members(self) -> Iterator[tuple[slice, list[slice]]]:
-        """Nodes of one size, with their first points, their second points, and so on."""
-        node = point = 0
-        for size, count in self.runs:
-            end = point + size * count
-            yield slice(node, node + count), [slice(point + m, end, size) for m in range(size)]
-            node, point = node + count, end
 
     def restrict(self, rows: ArrayLike | slice) -> SideInformation:
         """What is known of some of the points, by themselves.
@@ -359,6 +341,13 @@ class SideInformation(NamedTuple):
         return (self.labels[:, None] == -1) | (self.labels[:, None] == np.arange(n_components))
 
 
+def nothing_known(n_samples: int, sampling: str = "points") -> SideInformation:
+    """Points that nothing ties and of which nothing is known: the plain mixture."""
+    _check(n_samples, sampling)
+    points = np.arange(n_samples)
+    return SideInformation(points, np.ones(n_samples), edgeless(n_samples), first_points=points)
+
+
 def contracted(
     n_samples: int,
     *,
@@ -369,10 +358,7 @@ def contracted(
     sampling: str = "points",
 ) -> SideInformation:
     """As :meth:`SideInformation.build`, in whatever unit preferences are."""
-    if n_samples < 1:
-        raise ValueError(f"n_samples is {n_samples}; there must be at least one point.")
-    if sampling not in SAMPLING:
-        raise ValueError(f"sampling is {sampling!r}; it must be one of {SAMPLING}.")
+    _check(n_samples, sampling)
     must, edges, weights = read_relations(n_samples, must_link, cannot_link, preferences)
     node_of = closure(n_samples, must)
     n_nodes = int(node_of.max()) + 1
@@ -384,6 +370,13 @@ def contracted(
     side = SideInformation(node_of, multiplicity, graph, node_labels, allowed, must, first)
     _require_labels_apart(side)
     return side
+
+
+def _check(n_samples: int, sampling: str) -> None:
+    if n_samples < 1:
+        raise ValueError(f"n_samples is {n_samples}; there must be at least one point.")
+    if sampling not in SAMPLING:
+        raise ValueError(f"sampling is {sampling!r}; it must be one of {SAMPLING}.")
 
 
 def _chained(node_of: IntArray) -> IntArray:

@@ -25,10 +25,11 @@ from cgmm.plot.looks import (
 from cgmm.plot.panels import compare
 from cgmm.plot.points import scatter
 from cgmm.plot.promises import calibration
-from cgmm.plot.style import PAGE_WIDTH, STYLE, png, use_style
+from cgmm.plot.style import PAGE_WIDTH, STYLE, png, svg, use_style
+from cgmm.plot.tables import table
 
 __all__ = [
     "BACKGROUND", "COLOURS", "INK", "MUTED", "NEUTRAL", "PAGE_WIDTH", "STYLE", "boundary",
     "calibration", "colour", "compare", "density", "density_1d", "dots", "ellipses", "label",
-    "line_style", "marker", "png", "scatter", "tint", "trace", "use_style",
+    "line_style", "marker", "png", "scatter", "svg", "table", "tint", "trace", "use_style",
 ]  # fmt: skip

@@ -7,12 +7,17 @@ The first cell of a chapter calls :func:`~cgmm.plot.use_style`. An explorer draw
 from __future__ import annotations
 
 import io
+import re
 import sys
+from importlib.resources import as_file, files
 from typing import Any, cast
 
 import matplotlib as mpl
 from cycler import cycler
+from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
+from matplotlib.font_manager import fontManager
+from matplotlib.image import AxesImage
 
 from cgmm.plot.looks import BACKGROUND, COLOURS, INK, MUTED
 
@@ -27,9 +32,10 @@ STYLE: dict[str, Any] = {
     "savefig.facecolor": BACKGROUND,
     "savefig.transparent": False,
     "svg.hashsalt": "cgmm",
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "mathtext.fontset": "stix",
+    # The second one writes what the first has not: ∞, Ĉ, ₁.
+    "font.family": ["cgmm Sans", "DejaVu Sans"],
+    # The letters of the book's captions, and its formulas' own.
+    "mathtext.fontset": "cm",
     "font.size": 12,
     "axes.titlesize": 12,
     "axes.labelsize": 12,
@@ -56,15 +62,21 @@ STYLE: dict[str, Any] = {
     "image.cmap": "cividis",
 }
 
+with as_file(files("cgmm.plot").joinpath("fonts/cgmm-sans.ttf")) as font:
+    fontManager.addfont(font)
+
 # Without the name and version of matplotlib, two installations write the same bytes.
 PNG_METADATA = {"Software": None}
+SVG_METADATA = dict.fromkeys(["Creator", "Date", "Format", "Type"])
+# What is drawn of more marks weighs less as pixels.
+LARGEST_SVG = 400_000
 
 
 def use_style() -> None:
     """Set the book's style for every figure that follows; call it in a notebook's first cell.
 
-    In a notebook the inline figures also keep their full width and carry no metadata, so that two
-    runs write the same bytes.
+    In a notebook figures also keep their full width and carry no metadata, so that two runs write
+    the same bytes. Lines and points are SVG on a transparent ground, images and crowds PNG.
 
     Examples
     --------
@@ -82,13 +94,51 @@ def use_style() -> None:
 
 def _use_style_inline(shell: Any) -> None:
     """The same for the figures that a notebook shows at the end of a cell."""
-    from matplotlib_inline.backend_inline import set_matplotlib_formats
     from matplotlib_inline.config import InlineBackend
 
-    options: dict[str, Any] = {"bbox_inches": None, "metadata": PNG_METADATA}
-    # The configuration serves a backend that is not yet active, the formats one that is.
-    InlineBackend.instance(parent=shell).print_figure_kwargs = options
-    set_matplotlib_formats("png", **options)
+    # The backend that is not yet active would else set formats of its own.
+    InlineBackend.instance(parent=shell).figure_formats = set()
+    formatters = shell.display_formatter.formatters
+    formatters["image/svg+xml"].for_type(Figure, svg)
+    formatters["image/png"].for_type(Figure, lambda figure: None if svg(figure) else png(figure))
+
+
+def svg(figure: Figure) -> str | None:
+    """Write a figure as SVG on a transparent ground, without what differs between two runs.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+        It keeps its size.
+
+    Returns
+    -------
+    str or None
+        The SVG file; None for a figure with an image in it or of very many marks, which is better
+        kept as PNG.
+
+    Examples
+    --------
+    >>> svg(Figure()).startswith("<svg")
+    True
+    """
+    if figure.findobj(lambda one: isinstance(one, AxesImage | QuadMesh)):
+        return None
+    buffer = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": "cgmm"}):
+        figure.savefig(buffer, format="svg", metadata=SVG_METADATA, transparent=True)
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    # Six decimals of a place are four more than are seen.
+    text = re.sub(r' (?:d|x|y)="[^"]*"', lambda found: DECIMALS.sub(_rounded, found[0]), text)
+    return text if len(text) < LARGEST_SVG else None
+
+
+DECIMALS = re.compile(r"\d+\.\d{3,}")
+
+
+def _rounded(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
 
 
 def png(figure: Figure) -> bytes:

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import csv
+import datetime
+import json
 import os
 import subprocess
 import sys
 import time
+import zipfile
 
 import collect
 import course
-import duplicates
+import examine
+import feedback
 import grading
 import marks
 import nbformat
 import psutil
 import pytest
+import similar
 import sources
 import tables
 import trial
-from handed_in import changed, right, solutions, text_of
+from handed_in import at, changed, right, solutions, text_of
 
 NAMES = sources.names()
 RELEASED = sources.HERE.parent / "book" / "_static" / "assignments"
 
 
 @pytest.fixture(scope="module")
-def classroom(tmp_path_factory):
+def classroom(boxes, tmp_path_factory):
     """Five submissions, two ways to name the file, one that ends Python, one that is none."""
     folder, name = tmp_path_factory.mktemp("classroom") / "submitted", NAMES[0]
     wrong = trial.wrong_submission(name, sources.mistakes(name)[0])
@@ -38,7 +43,7 @@ def classroom(tmp_path_factory):
         f"eve/{name}.ipynb": nbformat.reads(
             sources.clean_bytes(trial.right_submission(name, "spring")), as_version=4
         ),
-        "ada/diary.ipynb": right(name),
+        "ada/diary.ipynb": nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("I")]),
     }.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(sources.clean_bytes(notebook))
@@ -70,6 +75,9 @@ class TestCommands:
         assert 0 < _total(grades, "cyd") < 20 - most
         assert "diary.ipynb" in printed.out
         assert "5 of 5" in printed.err
+        lines = {line["file"]: line for line in _read(out / "submissions.csv")}
+        diary = lines[str(classroom / "ada" / "diary.ipynb")]
+        assert (diary["student"], diary["state"][:14]) == ("ada", "not recognised")
         states = {row["student"]: row["state"] for row in grades if row["task"] != "task-5"}
         assert "NotJSONError: the file is no notebook" in states["dan"]
         assert 'made with the seed "spring", graded with "autumn"; see --seed' in states["eve"]
@@ -124,7 +132,7 @@ class TestCommands:
             assert said in capsys.readouterr().err
 
     @pytest.mark.slow  # grade, mark, grade again: without a kill, above
-    def test_grading_that_is_killed_leaves_no_process_and_is_taken_up(self, tmp_path):
+    def test_grading_that_is_killed_leaves_no_process_and_is_taken_up(self, boxes, tmp_path):
         name = NAMES[0]
         slow = changed(name, solutions(name)[0], "while True:\n    pass")
         for who, notebook in {"ada": right(name), "ben": slow}.items():
@@ -134,10 +142,11 @@ class TestCommands:
         command = [sys.executable, course.__file__, "grade", tmp_path / "in", "--out", out]
         grader = subprocess.Popen([*command, "--timeout", "300", "--jobs", "1"])
         done = out / "results" / "ada" / f"{name}.json"
-        assert _within(120, done.exists)
+        assert _within(300, lambda: done.exists() or grader.poll() is not None)
+        assert done.exists()
         us = psutil.Process(grader.pid)
         assert _within(60, lambda: len(us.children(recursive=True)) >= 4)
-        family = us.children(recursive=True)  # a worker, its helper, a box's two processes
+        family = us.children(recursive=True)  # a worker, a box and its processes
         grader.kill()
         grader.wait()
         assert psutil.wait_procs(family, timeout=30)[1] == []
@@ -155,7 +164,7 @@ def _within(seconds, condition):
 
 
 class TestOwnNumbers:
-    def test_each_student_has_other_numbers_and_is_graded_with_them(self, tmp_path, capsys):
+    def test_each_student_has_other_numbers_and_is_graded_with_them(self, boxes, tmp_path):
         name = NAMES[0]
         (tmp_path / "class.txt").write_text("Ada Lovelace\nben_12\n\n")
         roster = ["--students", str(tmp_path / "class.txt"), "--seed", "autumn26"]
@@ -163,44 +172,175 @@ class TestOwnNumbers:
         made = [(tmp_path / "out" / who / f"{name}.ipynb").read_text() for who in
                 ("Ada Lovelace", "ben_12")]  # fmt: skip
         words = [sources.word_in(text.encode(), "autumn26") for text in made]
-        assert words == ["autumn26--Ada-Lovelace", "autumn26--ben_12"]
+        assert words == [sources.word_for("autumn26", who) for who in ("Ada Lovelace", "ben_12")]
+        assert words[0].startswith("autumn26--Ada-Lovelace-")
         assert sources.word_in(made[0].encode(), "autumn27") == "autumn27"
-        hers, his = (trial.right_submission(name, word) for word in words)
-        (tmp_path / "in").mkdir()
+        hers, his, own = (trial.right_submission(name, word) for word in (*words, "autumn26--x"))
+        handed_in = {"lovelaceada_7": hers, "Ben_12": his, "cyd": hers, "eve": own}
         paths = {}
-        for who, notebook in {"Ada Lovelace": hers, "ben_12": his, "cyd": hers}.items():
-            paths[who, name] = tmp_path / "in" / f"{who}.ipynb"
+        for who, notebook in handed_in.items():
+            paths[who, name] = tmp_path / f"{who}.ipynb"
             nbformat.write(notebook, paths[who, name])
-        found = grading.grade(paths, tmp_path / "graded", seed="autumn26")
-        assert [trial.lost(grading.rows_in([result])) for result in found] == [[], [], []]
-        assert [result["notes"] for result in found] == [
-            [], [], ["this is the copy that was made for Ada-Lovelace"]]  # fmt: skip
+        found = grading.grade(paths, tmp_path / "graded", seed="autumn26",
+                              students=["Ada Lovelace", "ben_12"])  # fmt: skip
+        by_name = {result["student"]: result for result in found}
+        eve = by_name.pop("eve")
+        assert "the seed of no student's copy; see --students" in eve["rows"][0]["state"]
+        assert [trial.lost(grading.rows_in([one])) for one in by_name.values()] == [[], [], []]
+        assert {who: result["notes"] for who, result in by_name.items()} == {
+            "lovelaceada_7": [], "Ben_12": [], "cyd": ["this copy was made for Ada Lovelace"],
+        }  # fmt: skip
+
+    def test_names_that_look_alike_in_letters_without_accents_have_other_numbers(self):
+        names = ["王伟", "李娜", "Иван Петров", "José", "Josè", "Jose", "-"]
+        assert len({sources.word_for("autumn26", name) for name in names}) == len(names)
+        composed, decomposed = "Jos\u00e9", "Jose\u0301"
+        assert sources.word_for(None, composed) == sources.word_for(None, decomposed)
+        for word in (sources.word_for("autumn26", name) for name in names):
+            sources.source(NAMES[0], word)  # complains of a word that cannot be
+
+    def test_a_name_stays_below_the_folder(self, tmp_path, capsys):
+        (tmp_path / "class.txt").write_text("../../etc\n")
+        roster = ["--students", str(tmp_path / "class.txt"), "--out", str(tmp_path / "out")]
+        assert course.main(["release", NAMES[0], *roster]) == 2
+        assert "cannot be that of a folder" in capsys.readouterr().err
 
 
-class TestAlike:
-    CODE = "def f(a, b):\n    " + "\n    ".join(f"a{n} = a + {n} * b" for n in range(9))
+class TestLimits:
+    """Nothing that one student hands in stops or slows the others, or costs them a point."""
 
-    def _result(self, student, code, answer):
-        row = grading.Row(student, "02_em", "task-5", 0.0, 4.0, "awaits manual grading", "", answer)
-        cell = {"kind": "code", "task": "task-1", "source": code}
-        return {"student": student, "assignment": "02_em", "rows": [row], "cells": [cell]}
+    DEEP = "x = " + "+".join(["1"] * 1_500)
 
-    def test_renamed_code_and_copied_passages_are_named_in_pairs(self):
-        renamed = self.CODE.replace("a", "x") + "  # mine"
-        words = "one two three four five six seven eight nine"
-        found = duplicates.alike([
-            self._result("ada", self.CODE, words),
-            self._result("ben", renamed, f"I say: {words}!"),
-            self._result("cyd", self.CODE.replace("+", "-"), "something else"),
-            self._result("dan", "def (", words.replace("five", "5")),
-        ])  # fmt: skip
-        assert found == [{"assignment": "02_em", "student": "ada", "other": "ben",
-                          "same_code": "task-1", "same_words": 2}]  # fmt: skip
+    def test_whatever_one_hands_in_the_others_are_graded_and_get_a_row(self, boxes, tmp_path):
+        name = NAMES[0]
+        task, question = solutions(name)[0], sources.grade_id(_question(name))
+        handed_in = {
+            "deep": changed(name, task, self.DEEP),
+            "long": changed(name, question, "word " * 40_000),
+            "half": changed(name, question, "half a pair: \ud800"),
+            "prints": changed(name, task, "print('\\ud800')\nraise ValueError('\\ud800')"),
+            "blank": changed(name, task, "\n" * 40_000),
+            "large": changed(name, task, "# " + "x" * 60_000),
+            "nested": changed(name, task, "(" * 300 + ")" * 300),
+            "zoe": right(name),
+        }
+        paths = {}
+        for who, notebook in handed_in.items():
+            paths[who, name] = tmp_path / "in" / who / f"{name}.ipynb"
+            paths[who, name].parent.mkdir(parents=True)
+            paths[who, name].write_text(json.dumps(notebook))
+        out = tmp_path / "out"
+        began = time.process_time()
+        found = {one["student"]: one for one in grading.grade(paths, out, timeout=6, jobs=2)}
+        for _ in range(2):
+            grading.write_reports(out)
+            changes, problems = grading.enter_marks(out, [out / "open_questions.csv"])
+            assert (changes, problems) == ([], [])
+        assert time.process_time() - began < 60  # of this process, which runs no code of theirs
+        assert {line["student"] for line in _read(out / "totals.csv")} == set(handed_in)
+        assert trial.lost(grading.rows_in([found["zoe"]])) == []
+        assert "more than 30,000 characters" in " ".join(found["long"]["notes"])
+        assert "more than 50,000 characters" in " ".join(found["large"]["notes"])
+        for who in ("long", "half"):
+            assert trial.lost(grading.rows_in([found[who]])) == []
 
-    def test_what_many_hand_in_counts_for_nothing(self):
-        class_ = [self._result(f"s{n}", self.CODE, "") for n in range(duplicates.COMMON + 1)]
-        assert duplicates.alike(class_) == []
-        assert len(duplicates.alike(class_[:2])) == 1
+    def test_functions_that_loop_leave_time_for_the_tasks_of_others(self, boxes, tmp_path):
+        name = "03_practice"
+        notebook = right(name)
+        for task, head in {"task-2": "def judge_runs(ends):", "task-3":
+                           "def suspicious(covariances, counts, floor):"}.items():  # fmt: skip
+            notebook.cells[at(notebook, task)].source = f"{head}\n    while True:\n        pass"
+        path = tmp_path / "ada.ipynb"
+        nbformat.write(notebook, path)
+        (result,) = grading.grade({("ada", name): path}, tmp_path / "out", timeout=4)
+        lost = {row.task for row in trial.lost(grading.rows_in([result]))}
+        assert lost
+        assert {task.split("-")[1] for task in lost} == {"2", "3"}
+
+    def test_who_brings_the_grader_down_does_so_alone(self, boxes, tmp_path, monkeypatch):
+        paths = {}
+        for who in ("ada", "ben", "cyd"):
+            paths[who, NAMES[0]] = tmp_path / f"{who}.ipynb"
+            nbformat.write(right(NAMES[0]), paths[who, NAMES[0]])
+        ours = grading.examine
+        monkeypatch.setattr(grading, "examine", lambda student, *args, **options: (
+            os._exit(1) if student == "ben" else ours(student, *args, **options)))  # fmt: skip
+        found = {one["student"]: one for one in grading.grade(paths, tmp_path / "out", jobs=2)}
+        assert "the grader ended" in found["ben"]["rows"][0]["state"]
+        assert [trial.lost(grading.rows_in([found[who]])) for who in ("ada", "cyd")] == [[], []]
+
+
+def _question(name):
+    (cell,) = [cell for cell in sources.released(name).cells
+               if sources.grade_id(cell) and cell.cell_type == "markdown"]  # fmt: skip
+    return cell
+
+
+class TestAnswers:
+    """An answer is read wherever it stands, with its formulas and pictures."""
+
+    PIXEL = ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9"
+             "awAAAABJRU5ErkJggg==")  # fmt: skip
+
+    @pytest.mark.parametrize("place", ["own cell", "question", "code"])
+    def test_one_that_stands_elsewhere_is_taken_from_there_and_this_is_noted(self, place):
+        name, ours = NAMES[0], sources.released(NAMES[0])
+        question = _question(name)
+        notebook = changed(name, sources.grade_id(question), question.source)
+        n = at(notebook, sources.grade_id(question))
+        if place == "own cell":
+            cell = nbformat.v4.new_markdown_cell("Because of *A*.", attachments={"a.png": {}})
+            notebook.cells.insert(n + 1, cell)
+        elif place == "question":
+            notebook.cells[n - 1].source += "\n\nBecause of *A*."
+        else:
+            notebook.cells.insert(n, nbformat.v4.new_code_cell("Because of *A*."))
+        repaired = sources.repair(notebook, ours)
+        (note,) = sources.answered_elsewhere(repaired, ours)
+        assert "answered in another cell" in note
+        assert repaired.cells[at(repaired, sources.grade_id(question))].source == "Because of *A*."
+
+    def test_one_at_its_place_is_left_alone(self):
+        ours = sources.released(NAMES[0])
+        assert sources.answered_elsewhere(sources.repair(right(NAMES[0]), ours), ours) == []
+
+    def test_formulas_and_pictures_are_drawn_and_html_does_nothing(self):
+        text = (
+            "**Since** $D^2 = 4$ and $\\nonsense{$, ![me](attachment:a.png)"
+            '<script>alert(1)</script><img src=x onerror="alert(1)"> DRAWING99HERE'
+        )
+        shown = feedback.rich(text, {"a.png": {"image/png": self.PIXEL}})
+        assert "<strong>Since</strong>" in shown
+        assert shown.count("data:image/svg+xml;base64,") == 1
+        assert f"data:image/png;base64,{self.PIXEL}" in shown
+        assert "<script" not in shown
+        assert "<img src=x" not in shown
+        assert "<p>" in shown
+
+    def test_all_answers_stand_on_one_page_without_names(self, tmp_path):
+        row = examine.Row("ada", NAMES[0], sources.grade_id(_question(NAMES[0])), 0.0, 4.0,
+                          "awaits manual grading", "", "Because of *A*.")  # fmt: skip
+        result = {"student": "ada", "assignment": NAMES[0], "rows": [row], "cells": []}
+        page = feedback.answers_page([result], {})
+        assert "<em>A</em>" in page
+        assert "ada" not in page.partition("</style>")[2]
+        assert f'data-key="{marks.key_of(row)}"' in page
+        (tmp_path / "marks.csv").write_text(
+            f'"key","points","comment"\n"{marks.key_of(row)}","3",""'
+        )
+        changes, problems = marks.enter(tmp_path, [row], tmp_path / "marks.csv")
+        assert (len(changes), problems) == (1, [])
+
+
+def test_code_is_written_for_tools_that_look_for_copies(tmp_path):
+    cells = [{"task": "task-1", "kind": "code", "source": "x = 1"},
+             {"task": "check-1", "kind": "code", "source": "assert x"},
+             {"task": None, "kind": "markdown", "source": "words"}]  # fmt: skip
+    similar.write_similar(tmp_path, [{"student": "ada", "assignment": NAMES[0], "cells": cells}])
+    found = {path.parent.name: path.read_text() for path in tmp_path.rglob("*.py")}
+    assert found["ada"] == "x = 1\n"
+    assert "### BEGIN SOLUTION" in found["model"]
+    assert "This task is still yours" in found["base"]
 
 
 class TestCollect:
@@ -210,70 +350,128 @@ class TestCollect:
             "ben/02_em/02_em.ipynb": ("ben", "02_em"),
             "carol_123_456_02_em (1).ipynb": ("carol_123", "02_em"),
             "dora_LATE_124_457_02_em-2.ipynb": ("dora_124", "02_em"),
-            "Eve Ng_77_assignsubmission_file_/02_em (2).ipynb": ("Eve Ng", "02_em"),
-            "Fay_78_assignsubmission_file/12_rca.ipynb": ("Fay", "12_rca"),
+            "anon_aB3xZ_458_02_em.ipynb": ("anon_aB3xZ", "02_em"),
+            "LATE_anon_q9_459_02_em.ipynb": ("anon_q9", "02_em"),
+            "Eve Ng_77_assignsubmission_file_/02_em (2).ipynb": ("Eve Ng_77", "02_em"),
+            "Eve Ng_79_assignsubmission_file_/02_em.ipynb": ("Eve Ng_79", "02_em"),
+            "Participant_555_assignsubmission_file/12_rca.ipynb": ("Participant_555", "12_rca"),
+            "Fay_78_assignsubmission_file_12_rca.ipynb": ("Fay_78", "12_rca"),
+            "gus/my homework.ipynb": ("gus", NAMES[0]),
         }
         for path in [*wanted, "notes.txt", "gus/essay.ipynb", ".hidden/02_em.ipynb"]:
             (tmp_path / path).parent.mkdir(exist_ok=True, parents=True)
             (tmp_path / path).write_text("{}")
-        found, remarks = collect.find_submissions(tmp_path)
+        (tmp_path / "gus/my homework.ipynb").write_text(nbformat.writes(right(NAMES[0])))
+        (tmp_path / "gus/02_em.ipynb").symlink_to(tmp_path / "notes.txt")
+        found, remarks, others = collect.find_submissions(tmp_path)
         assert found == {key: tmp_path / path for path, key in wanted.items()}
-        assert [remark.rpartition("/")[2] for remark in remarks] == ["essay.ipynb", "notes.txt"]
+        assert remarks == []
+        assert [(line["student"], line["file"].rpartition("/")[2]) for line in others] == [
+            ("gus", "02_em.ipynb"), ("gus", "essay.ipynb"), ("", "notes.txt")]  # fmt: skip
+        late = [path for path in wanted if collect.told_by(tmp_path / path).late]
+        assert late == ["dora_LATE_124_457_02_em-2.ipynb", "LATE_anon_q9_459_02_em.ipynb"]
 
     def test_the_newest_of_several_counts_and_this_is_said(self, tmp_path):
         for hours, name in enumerate(["02_em (1).ipynb", "02_em.ipynb"]):
             (tmp_path / "ada").mkdir(exist_ok=True)
             (tmp_path / "ada" / name).write_text("{}")
             os.utime(tmp_path / "ada" / name, (3600 * hours, 3600 * hours))
-        found, (remark,) = collect.find_submissions(tmp_path)
+        found, (remark,), _ = collect.find_submissions(tmp_path)
         assert found["ada", "02_em"].name == "02_em.ipynb"
         assert "more than once" in remark
 
-    def test_what_nbgrader_collects_came_when_it_was_submitted(self, tmp_path):
+    def test_when_it_came_is_what_the_platform_says_and_no_date_of_a_file(self, tmp_path):
         (tmp_path / "ada/02_em").mkdir(parents=True)
         file, note = (tmp_path / "ada/02_em" / name for name in ("02_em.ipynb", "timestamp.txt"))
         file.write_text("{}")
-        note.write_text("2026-11-22 23:49:58.500000 UTC\n")
-        for saved, came in ((0, 1795391398.5), (2e9, 2e9)):  # setting a date back does not help
-            os.utime(file, (saved, saved))
-            assert grading.handed_in(file) == came
+        assert grading.handed_in(file) == ""
         note.write_text("yesterday")
-        assert grading.handed_in(file) == 2e9
-        found, remarks = collect.find_submissions(tmp_path)
-        assert (found, remarks) == ({("ada", "02_em"): file}, [])
+        assert grading.handed_in(file) == ""
+        note.write_text("2026-11-22 23:49:58.500000 UTC\n")
+        came = datetime.datetime.fromisoformat(grading.handed_in(file))
+        assert came == datetime.datetime(2026, 11, 22, 23, 49, tzinfo=datetime.UTC)
+        found, remarks, others = collect.find_submissions(tmp_path)
+        assert (found, remarks, others) == ({("ada", "02_em"): file}, [], [])
 
 
 class TestTables:
+    DUE = "2026-11-05T12:00+00:00"
+
     @pytest.fixture
     def out(self, tmp_path):
-        tables.set_policy(tmp_path, ["02_em"], "2026-11-05T12:00+00:00", "10 % a day")
-        found = [self._result("ada_11", "2026-11-05T11:00+00:00", "ada_11_9_02_em.ipynb"),
-                 self._result("=cmd", "2026-11-07T11:00+00:00",
-                              "in/Ben Ox_7_assignsubmission_file/02_em.ipynb")]  # fmt: skip
-        tables.write_tables(tmp_path, found)
+        tables.set_policy(tmp_path, ["02_em"], self.DUE, "10 % a day")
+        tables.write_tables(tmp_path, self.results(tmp_path))
         return tmp_path
 
-    def _result(self, student, when, file):
-        row = grading.Row(student, "02_em", "check-1", 10.0, 12.0, "graded")
-        return {"student": student, "assignment": "02_em", "rows": [row], "cells": [], "notes": [],
-                "handed_in": when, "file": file, "kept_apart": ""}  # fmt: skip
+    def results(self, out):
+        found = [
+            self._result("ada_11", "2026-11-05T11:00+00:00", "ada_11_9_02_em.ipynb", "canvas"),
+            self._result("eve_12", "", "eve_LATE_12_8_02_em.ipynb", "canvas", late=True),
+            self._result("=cmd", "2026-11-07T11:00+00:00", "in/=cmd/02_em.ipynb"),
+            self._result("Ben Ox_7", "", "in/Ben Ox_7_assignsubmission_file/02_em.ipynb", "moodle"),
+        ]
+        for result in found:
+            marks.write_whole(feedback.page_of(out / "feedback", result["student"], "02_em"), "x")
+        return found
+
+    def _result(self, student, when, file, platform="", name="02_em", late=False):
+        row = grading.Row(student, name, "check-1", 10.0, 12.0, "graded")
+        return {"student": student, "assignment": name, "rows": [row], "cells": [], "notes": [],
+                "handed_in": when, "file": file, "kept_apart": "", "platform": platform,
+                "late": late}  # fmt: skip
 
     def test_a_row_a_student_with_what_being_late_costs(self, out):
         found = {row["student"]: row for row in _read(out / "totals.csv")}
         assert {who: row["total"] for who, row in found.items()} == {
-            "ada_11": "10.0",
-            "'=cmd": "8.0",
-        }
+            "ada_11": "10.0", "eve_12": "9.0", "'=cmd": "8.0", "Ben Ox": "10.0",
+        }  # fmt: skip
         lines = _read(out / "submissions.csv")
-        assert [line["days_late"] for line in lines] == ["0", "2"]
+        assert [line["days_late"] for line in lines] == ["0", "1", "2", "0"]
 
-    def test_canvas_and_moodle_find_their_students(self, out):
+    def test_a_teacher_enters_hours_and_extensions_and_they_stay(self, out, tmp_path):
+        lines = _read(out / "hours.csv")
+        assert [line["platform_says"][:10] for line in lines] == ["2026-11-05", "late",
+                                                                  "2026-11-07", ""]  # fmt: skip
+        lines[1]["handed_in"] = "2026-11-08T11:00+00:00"  # three days
+        lines[2]["due"] = "2026-11-06T12:00+00:00"  # one more day
+        lines[3]["handed_in"] = "soon"
+        marks.write_table(out / "hours.csv", tables.HOURS, lines)
+        for _ in range(2):
+            (problem,) = tables.write_tables(out, self.results(out))
+            assert "Ben Ox_7, 02_em: handed_in is 'soon'" in problem
+        days = [line["days_late"] for line in _read(out / "submissions.csv")]
+        assert days == ["0", "3", "1", "0"]
+        assert _read(out / "hours.csv")[3]["handed_in"] == "soon"
+
+    def test_canvas_and_moodle_find_their_students_and_their_feedback(self, out):
         canvas = _read(out / "canvas.csv")[1]
         assert (canvas["Student"], canvas["ID"], canvas["02_em"]) == ("ada", "11", "10.0")
-        moodle = _read(out / "moodle_02_em.csv")[1]
+        moodle = _read(out / "moodle_02_em.csv")[3]
         assert moodle["Identifier"] == "Participant 7"
         assert (moodle["Full name"], moodle["Grade"], moodle["Maximum Grade"]) == (
-            "Ben Ox", "8.0", "12.0")  # fmt: skip
+            "Ben Ox", "10.0", "12.0")  # fmt: skip
+        packed = {kind: zipfile.ZipFile(out / f"feedback_{kind}_02_em.zip").namelist()
+                  for kind in ("moodle", "canvas")}  # fmt: skip
+        assert packed == {
+            "moodle": ["Ben Ox_7_assignsubmission_file/02_em.html"],
+            "canvas": ["ada_11_9_02_em.html", "eve_LATE_12_8_02_em.html"],
+        }
+
+    def test_moodles_twins_stay_apart_and_others_are_one_through_the_weeks(self, tmp_path):
+        def of(student, name):
+            return self._result(student, "", "", "moodle", name)
+
+        found = [of("Anna_111", "02_em"), of("Anna_222", "02_em"), of("Ben_1", "02_em"),
+                 of("Ben_9", "12_rca"), of("Participant_5", "02_em"),
+                 of("Participant_6", "02_em")]  # fmt: skip
+        for result in found:
+            page = feedback.page_of(tmp_path / "feedback", result["student"], result["assignment"])
+            marks.write_whole(page, "x")
+        tables.write_tables(tmp_path, found)
+        assert {row["student"]: row["total"] for row in _read(tmp_path / "totals.csv")} == {
+            "Anna_111": "10.0", "Anna_222": "10.0", "Ben": "20.0", "Participant_5": "10.0",
+            "Participant_6": "10.0",
+        }  # fmt: skip
 
     def test_prices_and_dates_have_to_be_understood(self, tmp_path):
         with pytest.raises(ValueError, match="say --late"):

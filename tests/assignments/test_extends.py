@@ -7,7 +7,6 @@ import inspect
 import re
 from difflib import SequenceMatcher
 
-import duplicates
 import pytest
 import sources
 import trial
@@ -21,9 +20,23 @@ FUNCTIONS = {name: function for name in primer.__all__
              if inspect.isfunction(function := getattr(primer, name))}  # fmt: skip
 
 
+def shape(text):
+    """A tree in which names are numbers, without documentation."""
+    names: dict[str, str] = {}
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            node.id = names.setdefault(node.id, f"n{len(names)}")
+        elif isinstance(node, ast.arg):
+            node.arg = names.setdefault(node.arg, f"n{len(names)}")
+        elif isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.dump(tree)
+
+
 def words(text):
     """The shape of some code as a list: kinds of nodes, what is called, numbers; no names."""
-    found = re.findall(r"[A-Z]\w+(?=\()|'\w*'|(?<==)\d[\w.]*", duplicates._shape(text))
+    found = re.findall(r"[A-Z]\w+(?=\()|'\w*'|(?<==)\d[\w.]*", shape(text))
     return [word for word in found if not re.fullmatch(r"Load|Store|Module|arg.*|'n\d+'", word)][2:]
 
 

@@ -33,7 +33,7 @@ def test_both_guides_say_the_same():
 
 
 @pytest.mark.slow  # test_course gives the commands one by one
-def test_the_guides_commands_run_one_after_the_other(tmp_path):
+def test_the_guides_commands_run_one_after_the_other(boxes, tmp_path):
     typed = commands(GUIDES[0])
     assert [line.split()[2] for line in typed] == [
         "release", "grade", "mark", "try", "exam", "key", "projects"]  # fmt: skip
@@ -55,14 +55,6 @@ def test_the_guides_commands_run_one_after_the_other(tmp_path):
     assert (tmp_path / "release" / f"{NAME}.ipynb").exists()
     assert len(list(tmp_path.glob("papers/*.pdf"))) == (15 if len(typed) == 7 else 0)
     assert ",16.0,20.0," in (tmp_path / "graded" / "submissions.csv").read_text(encoding="utf8")
-
-
-def test_make_grade_takes_the_seed():
-    shown = subprocess.run(
-        ["make", "-n", "-o", ".venv/.ready", "grade", "SUBMISSIONS=in here", "SEED=autumn26"],
-        cwd=PROJECT, capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
-    assert 'course.py grade "in here" --seed "autumn26"' in shown
 
 
 def test_every_assignment_has_a_rubric_with_three_steps():

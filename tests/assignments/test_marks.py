@@ -38,6 +38,7 @@ def keep(out, found):
         result = {
             "student": row.student, "assignment": row.assignment, "rows": own, "cells": [],
             "notes": [], "kept_apart": "", "handed_in": "2026-11-05T10:00+00:00", "file": "x",
+            "late": False, "platform": "",
         }  # fmt: skip
         text = json.dumps(result)
         marks.write_whole(out / "results" / row.student / f"{row.assignment}.json", text)
@@ -232,3 +233,31 @@ def test_keys_tell_answers_and_not_their_layout():
     assert marks.key_of(row) == marks.key_of(other)
     assert marks.key_of(row) != marks.key_of(row._replace(answer="else"))
     assert marks.key_of(row) != marks.key_of(row._replace(student="eve"))
+
+
+def test_a_check_is_overridden_with_a_reason_and_this_outlasts_another_grading(out):
+    fill(out, {"ada": ("0.5", ""), "ben": ("4", "right, in another form")}, "overrides.csv")
+    changes, (problem,) = enter(out, out / "overrides.csv")
+    assert changes == ["ben, 02_em, check-1: 4 of 4"]
+    assert problem.why == "points of a check are given with a reason, in the column comment"
+    keep(out, rows(answers=["another answer", *ANSWERS[1:]]))
+    for _ in range(2):
+        found = {row.student: row for row in grading.write_reports(out) if row.task == "check-1"}
+        assert found["ben"].points == 4
+        assert found["ben"].message == "points given by your teacher: right, in another form"
+        assert found["ada"].points == 1
+        enter(out, out / "overrides.csv")
+    page = (out / "feedback" / "ben" / "02_em" / "02_em.html").read_text(encoding="utf8")
+    assert "<strong>4 of" in page
+    (line,) = [row for row in lines_of(out / "overrides.csv") if row["student"] == "ben"]
+    assert line["before"] == "1 graded"
+
+
+def test_a_submission_that_cannot_be_read_can_be_given_points_too(out):
+    row = examine.Row("eve", "02_em", "check-1", 0.0, 4.0, "not graded: the file is no notebook")
+    keep(out, [row])
+    grading.write_reports(out)
+    fill(out, {"eve": ("3", "read on paper")}, "overrides.csv")
+    assert len(enter(out, out / "overrides.csv")[0]) == 1
+    (found,) = [row for row in grading.write_reports(out) if row.student == "eve"]
+    assert (found.points, found.state) == (3, "graded")

@@ -18,6 +18,7 @@ from pathlib import Path
 import for_otter
 import gradescope
 import grading
+import marks
 import nbformat
 import pytest
 import sources
@@ -28,7 +29,7 @@ NAME = "06_chunklet_em"
 
 
 @pytest.fixture
-def container(tmp_path):
+def container(boxes, tmp_path):
     """What Gradescope makes of our zip, with this Python in place of what setup.sh installs."""
     gradescope.bundle(NAME, "autumn26", tmp_path / "upload.zip")
     root = tmp_path / "autograder"
@@ -57,6 +58,7 @@ def test_gradescope_gets_points_and_messages_and_no_key(container):
     assert lost == [*sources.mistakes(NAME)[0].caught_by, "task-5"]
     assert sources.mistakes(NAME)[0].says in tests[lost[0]]["output"]
     assert tests["task-5"]["output"] == "Your answer is read by your teacher."
+    assert {test["visibility"] for test in tests.values()} == {"visible", "after_due_date"}
     assert sum(test["max_score"] for test in tests.values()) == 20
 
 
@@ -155,12 +157,13 @@ MOODLE_WANTS = {"Identifier", "Grade", "Last modified (grade)"}
 def test_canvas_and_moodle_find_the_columns_that_they_ask_for(tmp_path):
     row = grading.Row("ada_11", "02_em", "check-1", 10.0, 12.0, "graded")
     result = {"student": "ada_11", "assignment": "02_em", "rows": [row], "cells": [], "notes": [],
-              "handed_in": "2026-11-05T11:00+00:00", "kept_apart": "",
-              "file": "in/Ada_7_assignsubmission_file_/02_em.ipynb"}  # fmt: skip
+              "handed_in": "2026-11-05T11:00+00:00", "kept_apart": "", "platform": "moodle",
+              "file": "in/ada_11_assignsubmission_file_/02_em.ipynb"}  # fmt: skip
+    marks.write_whole(tmp_path / "feedback/ada_11/02_em/02_em.html", "x")
     tables.write_tables(tmp_path, [result])
     canvas, moodle = (list(csv.reader((tmp_path / name).open(encoding="utf-8-sig")))
                       for name in ("canvas.csv", "moodle_02_em.csv"))  # fmt: skip
     assert canvas[0] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "02_em"]
     assert (canvas[1][0].strip(), canvas[1][5]) == ("Points Possible", "12.0")
     assert set(moodle[0]) >= MOODLE_WANTS
-    assert dict(zip(*moodle, strict=True))["Identifier"] == "Participant 7"
+    assert dict(zip(*moodle, strict=True))["Identifier"] == "Participant 11"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
+import sys
+import types
 from itertools import combinations
 
 import pytest
@@ -60,3 +62,11 @@ def _lost_in_task_1(name, notebook, seed):
             if error_of(text, space) and task.startswith("check"):
                 lost.add(task)
     return lost
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_first_cell_knows_somebody_elses_package_of_our_name(name, monkeypatch):
+    cells = {sources.grade_id(cell): cell.source for cell in sources.released(name).cells}
+    monkeypatch.setitem(sys.modules, "cgmm", types.ModuleType("cgmm"))
+    with pytest.raises(AssertionError, match="somebody else's package"):
+        exec(cells["setup"], {})

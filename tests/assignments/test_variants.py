@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 
 import pytest
@@ -96,8 +98,20 @@ def test_each_task_has_three_variants(name):
     assert {task: cells.count(task) for task in tasks if cells.count(task) < 3} == {}
 
 
+@pytest.mark.slow  # fits and pictures of all closing cells
+@pytest.mark.parametrize("name", NAMES)
+def test_closing_cells_take_what_checks_take(name, monkeypatch):
+    monkeypatch.setattr(trial, "_matters", lambda cell: True)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    space = {"__name__": "__main__"}
+    for cell in variant(name, "lists").cells:
+        if cell.cell_type == "code" and not cell.id.startswith("check"):
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(cell.source, space)
+
+
 @pytest.mark.slow  # boxes; the test above runs the same in this process
-def test_variants_lose_nothing_on_the_full_path():
+def test_variants_lose_nothing_on_the_full_path(boxes):
     name = "12_rca"
     notebooks = {(f"{one.cell}-{one.name}", name): trial.wrong_submission(name, one)
                  for one in sources.variants(name)}  # fmt: skip

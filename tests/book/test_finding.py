@@ -22,7 +22,8 @@ def results(browser, site):
     [
         ("cannot-link", "book/07_cannot_links.html"),
         ("Cannot-links", "book/07_cannot_links.html"),
-        ("normalizer normaliser", ""),
+        ("normalizer", "book/08_the_normaliser.html"),
+        ("(2.3)", "book/02_em.html#equation-eq-2-identity"),
         ("normaliser", "book/08_the_normaliser.html"),
         ("chapter 7", "book/07_cannot_links.html"),
         ("Theorem 7.2", "book/07_cannot_links.html#thm-7-width"),
@@ -38,6 +39,79 @@ def results(browser, site):
 def test_what_is_found_first(results, query, first):
     found = results.page.evaluate(FOUND, [query, 1])
     assert found == ([first] if first else [])
+
+
+# As readers ask, who do not know the book's words; each with the place where the answer stands.
+ASKED = [
+    ("pip install", "using"),
+    ("jupyter notebook", "using"),
+    ("requirements", "using"),
+    ("number of clusters", "howto#choose-the-number-of-components"),
+    ("bic", "howto#choose-the-number-of-components"),
+    ("pickle", "howto#save-and-load-a-fit"),
+    ("missing values", "howto#deal-with-missing-values"),
+    ("categorical data", "howto#cluster-categorical-data"),
+    ("inconsistent constraints", "howto#mend-relations-that-contradict-each-other"),
+    ("big data", "large_data"),
+    ("dask", "large_data"),
+    ("out of core", "large_data"),
+    ("gaussian mixture model", "01_mixtures"),
+    ("gmm", "01_mixtures"),
+    ("expectation maximization", "02_em"),
+    ("ELBO", "02_em"),
+    ("jensen", "02_em"),
+    ("local optima", "03_practice"),
+    ("random restarts", "03_practice"),
+    ("singularity", "03_practice"),
+    ("semi-supervised", "04_some_labels"),
+    ("partial labels", "04_some_labels"),
+    ("pairwise constraints", "05_where_relations_come_from"),
+    ("must-link", "06_chunklet_em"),
+    ("cannot link constraints", "07_cannot_links"),
+    ("junction tree", "07_cannot_links"),
+    ("variable elimination", "07_cannot_links"),
+    ("partition function", "08_the_normaliser"),
+    ("normalizing constant", "08_the_normaliser"),
+    ("soft constraints", "09_soft_preferences"),
+    ("penalized probabilistic clustering", "09_soft_preferences"),
+    ("MCMC", "10_gibbs_and_mean_field"),
+    ("mean field", "10_gibbs_and_mean_field"),
+    ("loopy belief propagation", "10_gibbs_and_mean_field"),
+    ("k means clustering", "11_kmeans_limit"),
+    ("cop-kmeans", "11_kmeans_limit"),
+    ("metric learning", "12_rca"),
+    ("mahalanobis distance", "12_rca"),
+    ("dimension reduction", "12_rca"),
+    ("replication", "13_the_papers_rerun"),
+    ("which algorithm", "14_choosing_a_method"),
+    ("query selection", "15_the_next_question"),
+    ("crowdsourcing", "16_many_witnesses"),
+    ("dawid skene", "16_many_witnesses"),
+    ("syllabus", "instructors"),
+    ("meaning of symbols", "notation"),
+    ("references", "bibliography"),
+    ("scikit-learn estimator", "api/mixture/ConstrainedGaussianMixture"),
+    ("Theorem 2.1", "02_em#thm-2-ascent"),
+    ("chapter 12", "12_rca"),
+]
+
+
+def test_what_readers_ask_is_found_first(results):
+    first = {query: (results.page.evaluate(FOUND, [query, 1]) or [""])[0] for query, _ in ASKED}
+    missed = {query: first[query] for query, place in ASKED
+              if first[query].replace(".html", "") != f"book/{place}"}  # fmt: skip
+    assert len(ASKED) == 50
+    assert len(missed) <= 8, missed
+
+
+def test_what_is_called_otherwise_is_there(results, site):
+    """The places to which other words lead exist."""
+    places = results.page.evaluate("() => Object.keys(CALLED)")
+    urls = {
+        url.replace(".html", "")
+        for url in results.page.evaluate("() => ENTRIES.map(one => one.url)")
+    }
+    assert [place for place in places if place not in urls] == []
 
 
 def test_what_has_a_number_is_found_by_it(results):

@@ -43,7 +43,7 @@ def test_notebooks_are_offered_whole_and_still_to_be_run(site):
 
 def test_images_are_sized_and_come_when_they_are_near(site):
     text = (site / "book/02_em.html").read_text(encoding="utf8")
-    figures = re.findall(r'<img [^>]*src="\.\./_images/[^/"]+\.png"[^>]*>', text)
+    figures = re.findall(r'<img [^>]*src="\.\./_images/[^/"]+\.(?:png|svg)"[^>]*>', text)
     assert figures
     for one in figures:
         assert re.search(r'width="\d+" height="\d+" loading="lazy"', one)

@@ -241,7 +241,8 @@ PALE = [("light", "#999"), ("light", "#fff"), ("dark", "#555")]
 @pytest.mark.parametrize(("theme", "colour"), PALE)
 def test_a_pale_word_in_the_last_listing_is_found(visit, theme, colour):
     page = visit("book/using").page
-    pale = f"""() => [...document.querySelectorAll("main pre")].at(-1).insertAdjacentHTML(
+    pale = f"""() => [...document.querySelectorAll("main pre")]
+        .filter(one => one.checkVisibility()).at(-1).insertAdjacentHTML(
         "beforeend", '<style>[data-theme={theme}] i {{ color: {colour} }}</style><i>word</i>')"""
     page.evaluate(pale)
     assert any("color-contrast" in said for said in faults_of_colour(page))

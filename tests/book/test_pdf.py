@@ -111,3 +111,46 @@ def test_the_paper_edition_has_every_page_but_those_of_the_package():
     assert "book/01_mixtures" in names
     assert "book/bibliography" in names
     assert not [name for name in names if name.startswith(editions.PACKAGE)]
+
+
+def test_it_has_a_language_and_says_what_is_a_heading(edition):
+    """Each page leads to its elements, and all kinds of them stand below one root."""
+    reader, names = edition
+    root = reader.trailer["/Root"]
+    assert root["/Lang"] == "en-GB"
+    assert root["/MarkInfo"]["/Marked"]
+    tree = root["/StructTreeRoot"]
+    assert len(tree["/K"]) == len(names)
+    numbers = tree["/ParentTree"]["/Nums"][::2]
+    assert numbers == sorted(set(numbers))
+    first = reader.page_labels.index("1")
+    assert all(sheet["/StructParents"] in numbers for sheet in reader.pages[first:])
+    kinds, waiting = set(), list(tree["/K"])
+    while waiting:
+        one = waiting.pop().get_object()
+        if isinstance(one, dict):
+            kinds.add(one.get("/S"))
+            below = one["/K"].get_object() if "/K" in one else []
+            waiting += below if isinstance(below, list) else [below]
+    assert {"/H1", "/H2", "/P", "/Table", "/Figure", "/Link"} <= kinds
+
+
+def test_words_below_figures_are_smaller_than_the_text(visit):
+    page = visit(CHAPTER).page
+    page.evaluate("layForPaper()")
+    size = "one => parseFloat(getComputedStyle(one).fontSize)"
+    text = page.locator(".bd-article section > p").first.evaluate(size)
+    for small in ("figcaption", ".bd-article table"):
+        assert page.locator(small).first.evaluate(size) < text
+
+
+def test_the_worked_case_is_in_the_editions():
+    names = [name for _, name in editions.names_by_part()]
+    assert names[names.index("book/14_choosing_a_method") + 1] == "book/worked_case"
+
+
+def test_editions_are_made_of_the_built_tree():
+    """A second `make editions` builds the pages no second time."""
+    rules = (editions.ROOT / "Makefile").read_text(encoding="utf8")
+    needed = re.search(r"^editions: (.+?) ##", rules, re.MULTILINE)[1]
+    assert needed.split() == ["$(READY)", "$(SITE)"]

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import re
+import sys
 
 import numpy as np
 import pytest
-from built_book import GENERATED, pages, visited
+from built_book import GENERATED, ROOT, pages, visited
+from PIL import Image
 
 from cgmm.datasets import vertical_classes
+
+sys.path.insert(0, str(ROOT / "book/_ext"))
+import cgmm_dark
 
 CHAPTERS = [name for name in visited() if name not in GENERATED]
 WITH_EXPLORERS = [name for name in CHAPTERS if re.match(r"book/\d\d_", name)]
@@ -83,13 +89,37 @@ def test_the_dark_outlives_a_page_change(visit):
 
 
 def test_figures_follow_into_the_dark(visit):
-    """A figure's paper becomes dark, and the theme puts no white box behind it."""
-    page = visit("book/01_mixtures", color_scheme="dark").page
-    figure = page.locator("figure img").first
+    """Those of lines have colours of their own for it, on the ground of the page, and no filter."""
+    page = visit("book/02_em", color_scheme="dark").page
+    shown = page.locator("figure img.only-dark:visible")
     style = "image => [getComputedStyle(image).filter, getComputedStyle(image).backgroundColor]"
-    shown, background = figure.evaluate(style)
-    assert "invert" in shown
-    assert background == "rgba(0, 0, 0, 0)"
+    assert shown.count() > 2
+    for figure in shown.all():
+        assert figure.get_attribute("src").endswith(".svg#dark")
+        assert figure.evaluate(style) == ["none", "rgba(0, 0, 0, 0)"]
+    # The ink of words, dark on paper, is light here.
+    shown.first.scroll_into_view_if_needed()
+    page.wait_for_timeout(300)
+    pixels = np.asarray(Image.open(io.BytesIO(shown.first.screenshot())).convert("L"))
+    assert np.median(pixels) < 40
+    assert pixels.max() > 170
+
+
+def test_colours_keep_their_order_in_the_dark():
+    """Lighter on paper is darker here, and each can be told from the page: 3 to 1, as for marks."""
+    from cgmm.plot import COLOURS
+    from cgmm.plot.looks import INK, MUTED, NEUTRAL
+
+    def brightness(colour):
+        srgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+        linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
+        return linear @ [0.2126, 0.7152, 0.0722]
+
+    ground = brightness("#121212")
+    for colour in (*COLOURS, INK, MUTED, NEUTRAL):
+        assert (brightness(cgmm_dark.dark(colour)) + 0.05) / (ground + 0.05) > 3
+    greys = [cgmm_dark.dark(f"#{n:02x}{n:02x}{n:02x}") for n in range(0, 256, 15)]
+    assert greys == sorted(greys, reverse=True)
 
 
 # ----------------------------------------------------------------------------- explorers

@@ -9,7 +9,6 @@ from importlib.metadata import requires
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
 from built_book import BUILD, ROOT
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -22,7 +21,7 @@ RANGES = [
     Requirement(line)
     for lines in [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
     for line in lines
-    if not line.startswith("cgmm")
+    if not line.startswith(PROJECT["name"])
 ]
 
 
@@ -88,6 +87,5 @@ def test_one_version_is_named_everywhere():
     assert re.search(r"^## (?!Unreleased$)(.+)$", log, re.MULTILINE)[1] == version
 
 
-@pytest.mark.parametrize("page", ["README.md", "Makefile"])
-def test_the_tests_build_the_book_as_make_does(page):
-    assert f"jupyter-book {' '.join(BUILD)}\n" in (ROOT / page).read_text(encoding="utf8")
+def test_the_tests_build_the_book_as_make_does():
+    assert f"jupyter-book {' '.join(BUILD)}\n" in (ROOT / "Makefile").read_text(encoding="utf8")

@@ -68,10 +68,10 @@ def test_frames_of_different_size_are_refused():
 
 def test_missing_libraries_are_named(monkeypatch, explorer):
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
-    with pytest.raises(ImportError, match=r"ipywidgets.*cgmm\[widgets\]"):
+    with pytest.raises(ImportError, match=r"ipywidgets.*constrained-mixtures\[widgets\]"):
         explorer.widget()
     assert set(explorer._repr_mimebundle_()) == {"text/plain", "text/html"}
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(ImportError, match=r"Pillow.*cgmm\[widgets\]"):
+    with pytest.raises(ImportError, match=r"Pillow.*constrained-mixtures\[widgets\]"):
         make()
     plt.close("all")

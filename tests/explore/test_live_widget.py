@@ -41,7 +41,7 @@ def test_jupyter_is_offered_every_life():
 def test_without_anywidget_there_is_the_page(monkeypatch):
     monkeypatch.setitem(sys.modules, "anywidget", None)
     assert set(make()._repr_mimebundle_()) == {"text/html", "text/plain"}
-    with pytest.raises(ImportError, match=r"pip install 'cgmm\[widgets\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'constrained-mixtures\[widgets\]'"):
         make().widget()
 
 

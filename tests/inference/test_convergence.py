@@ -1,6 +1,7 @@
 """R-hat and effective sample size, against chains of which both are known."""
 
 import itertools
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -48,13 +49,47 @@ def test_draws_that_alternate_are_worth_more_than_independent_ones_up_to_a_limit
     assert effective_sample_size(draws) == pytest.approx(2000 * np.log10(2000), rel=1e-12)
 
 
-def test_the_definition_of_r_hat_word_for_word():
-    draws = np.random.default_rng(1).normal(size=(3, 11)) + np.arange(3)[:, None]
-    halves = [half for chain in draws for half in (chain[:5], chain[-5:])]
+def ratio_of_spreads(halves):
+    """Gelman and Rubin's, of halves of five draws, word for word."""
     means = [np.mean(half) for half in halves]
     W = np.mean([np.sum((half - m) ** 2) / 4 for half, m in zip(halves, means, strict=True)])
     B = 5 * sum((m - np.mean(means)) ** 2 for m in means) / 5
-    assert r_hat(draws) == pytest.approx(np.sqrt((4 / 5 * W + B / 5) / W), rel=1e-12)
+    return np.sqrt((4 / 5 * W + B / 5) / W)
+
+
+def normal_scores(halves):
+    """The place of each draw among all of them, as a quantile of the normal distribution."""
+    everyone = np.concatenate(halves)
+    ranks = [[np.sum(everyone < x) + (np.sum(everyone == x) + 1) / 2 for x in h] for h in halves]
+    return [[NormalDist().inv_cdf((rank - 3 / 8) / (30 + 1 / 4)) for rank in h] for h in ranks]
+
+
+def test_the_definition_of_r_hat_word_for_word():
+    draws = np.random.default_rng(1).normal(size=(3, 11)) + np.arange(3)[:, None]
+    halves = [half for chain in draws for half in (chain[:5], chain[-5:])]
+    folded = [abs(half - np.median(halves)) for half in halves]
+    expected = max(ratio_of_spreads(normal_scores(part)) for part in (halves, folded))
+    assert r_hat(draws) == pytest.approx(expected, rel=1e-12)
+
+
+def test_chains_without_a_variance_are_judged_by_their_ranks():
+    """Of Cauchy chains one is shifted by 3: means, which do not exist, would not show it."""
+    draws = np.random.default_rng(0).standard_cauchy(size=(4, 1000))
+    assert r_hat(draws) == pytest.approx(1, abs=0.01)
+    draws[0] += 3
+    assert r_hat(draws) > 1.1
+    assert r_hat(np.exp(np.exp(np.clip(draws, -6, 6)))) > 1.1
+
+
+def test_chains_of_one_middle_and_different_widths_disagree():
+    widths = np.array([[1.0], [1.0], [1.0], [4.0]])
+    assert r_hat(widths * np.random.default_rng(0).normal(size=(4, 1000))) > 1.1
+
+
+@given(seed=st.integers(0, 10**6))
+def test_only_the_order_of_draws_counts(seed):
+    draws = np.random.default_rng(seed).normal(size=(3, 20))
+    assert effective_sample_size(np.exp(draws)) == effective_sample_size(draws)
 
 
 def test_chains_apart_and_a_chain_on_its_way_are_seen():
@@ -78,9 +113,11 @@ def test_chains_that_stand_still():
 def test_neither_depends_on_scale_offset_or_the_order_of_chains(seed, m, n):
     rng = np.random.default_rng(seed)
     draws = rng.normal(size=(m, n))
-    other = 7 - 3 * draws[rng.permutation(m)]
+    # The two draws around the median are equally far from it: powers of two keep that exact.
+    other = -4 * draws[rng.permutation(m)]
     assert r_hat(other) == pytest.approx(r_hat(draws), rel=1e-9)
-    assert effective_sample_size(other) == pytest.approx(effective_sample_size(draws), rel=1e-6)
+    size = effective_sample_size(draws)
+    assert effective_sample_size(7 + other) == pytest.approx(size, rel=1e-6)
     assert 0 < effective_sample_size(draws) <= m * n * max(np.log10(m * n), 1) * (1 + 1e-12)
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from small_networks import networks
 
 from cgmm.inference import enumerate_assignments
-from cgmm.inference.colour_search import peel
+from cgmm.inference.feasible import peel
 from cgmm.inference.peeling import peel_leaves
 from cgmm.network import Graph, simplify, spanning_forest
 

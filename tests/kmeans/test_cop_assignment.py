@@ -1,7 +1,5 @@
 """The rule of COP-KMeans: no broken relation, and the best assignment where there are few nodes."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hard_graphs import breaks_none, hard_graph, planted
@@ -9,10 +7,9 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from kmeans_problems import NONE_BROKEN, all_assignments, enumerated, hard_problems, objective
 
-import cgmm.kmeans.cop_assignment
+import cgmm.inference.best_assignment
 from cgmm.inference.exchange import exchange
 from cgmm.kmeans import COPKMeans, Nodes, cop_rule, pck_rule
-from cgmm.kmeans.cop_assignment import _relabelled
 from cgmm.metrics import broken_relations
 from cgmm.network import NetworkError, SideInformation
 
@@ -60,29 +57,16 @@ def test_searches_that_stop_early_still_improve_and_break_nothing(problem, seed)
     feasible = [a for a in all_assignments(*costs.shape) if breaks_none(graph, a)]
     before = feasible[np.random.default_rng(seed).integers(len(feasible))]
     with pytest.MonkeyPatch.context() as patch:
-        # As in large components: no branch and bound.
-        patch.setattr(cgmm.kmeans.cop_assignment, "BOUNDED_NODES", 0)
+        # As in large components: no elimination, and no time for a proof.
+        patch.setattr(cgmm.inference.best_assignment, "MAX_STATES", 1)
         rule = cop_rule(graph, costs.shape[1])
         for z_before in (None, before):
-            z, optimal = rule(costs, z_before)
+            z, optimal = rule(costs, z_before, 0.0)
             assert breaks_none(graph, z)
             if z_before is not None:
                 assert objective(costs, graph, z) <= objective(costs, graph, before) + 1e-12
             if optimal:
                 assert objective(costs, graph, z) == pytest.approx(best, rel=1e-12)
-
-
-@given(problem=hard_problems(max_nodes=7))
-def test_branch_and_bound_says_when_it_was_stopped(problem):
-    costs, graph = problem
-    best = enumerated(costs, graph)
-    assume(best < np.inf)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cgmm.kmeans.cop_assignment, "BOUNDED_STEPS", -5)
-        z, optimal = cop_rule(graph, costs.shape[1])(costs, None)
-    assert breaks_none(graph, z)
-    if optimal:
-        assert objective(costs, graph, z) == pytest.approx(best, rel=1e-12)
 
 
 @pytest.mark.parametrize("scale", [2.0**-60, 2.0**60])
@@ -124,17 +108,6 @@ def test_the_start_of_large_components_is_near_the_first_choices():
     z, _ = cop_rule(graph, 6)(costs, None)
     assert breaks_none(graph, z)
     assert objective(costs, graph, z) <= 40
-
-
-def test_colours_are_given_to_clusters_as_cheaply_as_possible():
-    rng = np.random.default_rng(0)
-    costs, z = rng.uniform(size=(30, 4)), rng.integers(4, size=30)
-    named = _relabelled(costs, z)
-    every_name = [
-        costs[np.arange(30), np.array(p)[z]].sum() for p in itertools.permutations(range(4))
-    ]
-    assert costs[np.arange(30), named].sum() == pytest.approx(min(every_name), rel=1e-12)
-    np.testing.assert_array_equal(named[:, None] == named, z[:, None] == z)
 
 
 def test_where_the_greedy_order_meets_a_dead_end():

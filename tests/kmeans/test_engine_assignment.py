@@ -1,5 +1,7 @@
 """Assignments by an engine of inference."""
 
+import itertools
+import warnings
 from functools import partial
 
 import numpy as np
@@ -38,6 +40,25 @@ def test_engines_that_cannot_or_will_not_answer():
     triangle = [[0, 1], [1, 2], [0, 2]]
     with pytest.raises(ValueError, match=r"of points 0, 1 and 2 is.*point 0 - point 1"):
         COPKMeans(2, inference=auto).fit(X, must_link=[[0, 5]], cannot_link=triangle)
+
+
+@pytest.mark.parametrize("Estimator", [COPKMeans, PCKMeans])
+def test_what_a_refusal_names_is_accepted(Estimator):
+    """Forty points of which every two should differ are out of the reach of exact inference."""
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    pairs = np.array(list(itertools.combinations(range(14), 2)))
+    exact = partial(ENGINES["exact"], max_bytes=1000, max_operations=1e3)
+    known = {"cannot_link": pairs[pairs[:, 1] - pairs[:, 0] < 9]}
+    with pytest.raises(ValueError, match="Use inference='auto'"):
+        Estimator(10, inference=exact, w=np.inf).fit(X, **known) if Estimator is PCKMeans else (
+            Estimator(10, inference=exact).fit(X, **known)
+        )
+    for inference in ("auto", ENGINES["auto"]):
+        with warnings.catch_warnings(action="ignore"):
+            model = Estimator(10, inference=inference, random_state=0).fit(X, **known)
+        assert model.converged_
+    with pytest.raises(ValueError, match="inference"):
+        Estimator(10, inference="no such engine").fit(X, **known)
 
 
 def test_equally_good_assignments_do_not_keep_the_loop_going():

@@ -5,8 +5,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from cgmm import COPKMeans, PCKMeans
-from cgmm.kmeans import Nodes, cop_rule, lloyd
-from cgmm.kmeans.seeds import SEEDINGS, most_promising, starts_to_try
+from cgmm.kmeans.seeds import starts_to_try
 from cgmm.metrics import paired_difference
 from cgmm.network import SideInformation
 from cgmm.scenarios import random_pairs
@@ -72,7 +71,7 @@ def overlapping(seed):
 
 
 def test_many_true_cannot_links_do_not_collapse_a_single_run():
-    """Obeying them from one start can be far worse than knowing nothing; the default is not."""
+    """A run that settles for poor assignments ends far below one that knows nothing."""
     scores = {"alone": [], "chunklets": [], "auto": []}
     for seed in range(14):
         X, y, cannot_link = overlapping(seed)
@@ -82,22 +81,6 @@ def test_many_true_cannot_links_do_not_collapse_a_single_run():
             labels = model.fit_predict(X, **known)
             found.append(adjusted_rand_score(y, labels))
     alone, once, tried = (np.array(found) for found in scores.values())
-    assert min(once - alone) < -0.08
-    assert min(tried - alone) > -0.06
+    assert min(once - alone) > 0
+    assert min(tried - alone) > 0
     assert paired_difference(tried, alone).ahead
-    assert paired_difference(tried, once).ahead
-
-
-def test_the_run_goes_on_from_where_its_trial_ended():
-    """From the same centres and a first colouring of its own it would begin higher."""
-    X, _, cannot_link = overlapping(6)
-    side = SideInformation.build(300, cannot_link=cannot_link)
-    nodes, rule = Nodes.of(X, side), cop_rule(side.graph, 3, rng=np.random.RandomState(0))
-    rng = np.random.RandomState(0)
-    starts = [SEEDINGS["k-means++"](X, side.node_of, 3, rng) for _ in range(8)]
-    centres, z = most_promising(starts, nodes, side.graph, rule)
-    tried = nodes.costs(centres)[np.arange(300), z].sum()
-    on = next(lloyd(nodes, side.graph, centres, rule, z))
-    anew = next(lloyd(nodes, side.graph, centres, rule))
-    assert on.objective <= tried * (1 + 1e-12)
-    assert anew.objective > 1.05 * on.objective

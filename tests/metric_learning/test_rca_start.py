@@ -90,7 +90,7 @@ def test_constrained_em_from_the_learnt_metric_beats_em(name, data):
         start = rca_start(X, 3, must_link=must, random_state=seed)
         options = {"covariance_type": "tied", "random_state": seed}
         models = (
-            fitted(X, **options),
+            fitted(X, init_params="k-means++", **options),
             fitted(X, must_link=must, init_params="k-means++", **options),
             fitted(X, must_link=must, init_params=start, **options),
         )

@@ -17,8 +17,7 @@ from cgmm import ConstrainedGaussianMixture, SemiSupervisedGaussianClassifier
 from cgmm.inference import ENGINES
 from cgmm.metrics import broken_relations
 from cgmm.mixture import POOLINGS, Parameters, e_step, sample
-from cgmm.mixture.class_family import ClassParameters, ClassPooling
-from cgmm.mixture.class_mixture import ClassMixture
+from cgmm.mixture.class_mixture import ClassMixture, ClassParameters, ClassPooling
 from cgmm.network import SideInformation
 
 # scikit-learn exempts its own semi-supervised classifiers from the class -1 by their names.
@@ -103,7 +102,8 @@ def test_with_all_labels_each_class_is_a_mixture_of_scikit_learn(covariance_type
         theta = start.parameters_
         pool, after = ClassPooling(POOLINGS[covariance_type]), theta
         for _ in range(7):
-            after = pool.maximise(X, after, np.eye(2)[y], reg_covar=1e-6)
+            statistics = pool.statistics(X, np.eye(2)[y], after)
+            after = pool.maximise(statistics, after, reg_covar=1e-6)
         for c, own in enumerate([slice(0, 2), slice(2, 5)]):
             theirs = GaussianMixture(
                 own.stop - own.start, max_iter=7, weights_init=theta.components.weights[own],

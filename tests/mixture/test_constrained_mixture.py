@@ -15,8 +15,7 @@ from cgmm import ConstrainedGaussianMixture, scenarios
 from cgmm.datasets import load
 from cgmm.inference import ENGINES
 from cgmm.metrics import broken_relations, matched_accuracy
-from cgmm.mixture import POOLINGS, UPDATES, e_step
-from cgmm.mixture.fold import fold
+from cgmm.mixture import POOLINGS, UPDATES, e_step, em
 from cgmm.network import SideInformation, TooCostlyError
 
 APPROXIMATE = ("mean_field", "gibbs", "spanning_tree")
@@ -300,7 +299,7 @@ def test_contradictions_are_found_before_any_iteration(known, message, monkeypat
     def fail(*args, **kwargs):
         raise AssertionError("an iteration was made")
 
-    monkeypatch.setattr("cgmm.mixture.base.fold", fail)
+    monkeypatch.setattr("cgmm.mixture.base.em", fail)
     with pytest.raises(ValueError, match=message):
         ConstrainedGaussianMixture(2).fit(X, **known)
 
@@ -334,13 +333,13 @@ def test_what_is_too_wide_is_refused_with_the_alternatives():
 def test_interruption_keeps_the_fit_with_relations(monkeypatch):
     X, z = blobs(14)
     links = scenarios.random_pairs(z, 20, random_state=0)
-    original = fold
+    original = em
 
     def interrupted(*args, **kwargs):
         yield from itertools.islice(original(*args, **kwargs), 3)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cgmm.mixture.base, "fold", interrupted)
+    monkeypatch.setattr(cgmm.mixture.base, "em", interrupted)
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model = ConstrainedGaussianMixture(3, random_state=0, tol=0).fit(
             X, must_link=links.must_link, cannot_link=links.cannot_link

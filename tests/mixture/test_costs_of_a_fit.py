@@ -1,7 +1,6 @@
 """What a fit by defaults may cost, counted in entries of tables; and what it says meanwhile."""
 
 import warnings
-from functools import partial
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from cgmm import ConstrainedGaussianMixture
 from cgmm.inference import ENGINES
 from cgmm.inference.auto import auto
-from cgmm.inference.exact import exact
 from cgmm.mixture.prepare import OPERATIONS_OF_A_FIT
 from cgmm.network import ApproximationWarning
 
@@ -83,17 +81,3 @@ def test_the_budget_grows_with_the_points():
     model.fit(X, preferences=np.column_stack([cannot, np.full(len(cannot), -2.0)]))
     assert {answer.engine for answer in model.inference_} == {"junction_tree"}
     assert model.weights_update_ == "exact"
-
-
-def test_exact_shows_progress_where_it_was_asked_to(monkeypatch, capsys):
-    monkeypatch.setitem(ENGINES, "exact", partial(exact, max_bytes=5_000))
-    monkeypatch.setattr("cgmm.inference.cutset.BETWEEN_LINES", -1.0)
-    X = np.random.default_rng(0).normal(size=(20, 2))
-    pairs = [[i, j, 0.1] for i in range(8) for j in range(i)]
-    for verbose in (0, 1):
-        model = ConstrainedGaussianMixture(
-            3, inference="exact", weights="ignore", max_iter=1, verbose=verbose, random_state=0
-        )
-        with warnings.catch_warnings(action="ignore"):
-            model.fit(X, preferences=pairs)
-        assert ("assignments of a cutset" in capsys.readouterr().out) == bool(verbose)

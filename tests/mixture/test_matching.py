@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cgmm.inference import ENGINES
-from cgmm.mixture.matching import maximise
 from cgmm.mixture.prior import Prior
+from cgmm.mixture.weights import maximise
 from cgmm.network import SideInformation
 
 RING = np.array([[0, 1], [1, 2], [2, 3], [0, 3]])

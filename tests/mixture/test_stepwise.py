@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from cgmm import ConstrainedCategoricalMixture, ConstrainedGaussianMixture
-from cgmm.mixture import POOLINGS, from_responsibilities, weighted_moments
+from cgmm.mixture import POOLINGS, from_responsibilities
+from cgmm.mixture.blocks import added
 
 N, K, D = 3000, 3, 2
 
@@ -23,10 +24,10 @@ def clumps(seed=0, n_points=N):
     return rng, rng.normal(size=(n_points, D)) + centres[z], z
 
 
-def gaussians(X, covariance_type="full", **options):
+def gaussians(X, covariance_type="full", offset=0.0, **options):
     """An estimator with a start that does not depend on the batch."""
     start = from_responsibilities(X, np.eye(K)[np.arange(len(X)) % K], POOLINGS["full"])
-    means = np.array([[-1.0, 0.0], [3.0, 1.0], [1.0, 3.0]])
+    means = np.array([[-1.0, 0.0], [3.0, 1.0], [1.0, 3.0]]) + offset
     covariances = POOLINGS[covariance_type].reduce(
         POOLINGS[covariance_type].combine(np.ones(K), start.covariances)
     )
@@ -81,8 +82,8 @@ def test_with_every_label_known_batches_add_up_to_the_whole(covariance_type, see
     """Steps 1/t of equal batches are a running mean: order and cuts cannot be seen any more."""
     _, X, z = clumps(seed, n_points=120)
     X, z = X + offset, np.concatenate([z[:120] * 0 + np.arange(120) % K])
-    whole = gaussians(X, covariance_type).partial_fit(X, labels=z)
-    parts = gaussians(X, covariance_type, step_exponent=1)
+    whole = gaussians(X, covariance_type, offset).partial_fit(X, labels=z)
+    parts = gaussians(X, covariance_type, offset, step_exponent=1)
     for batch in np.split(np.arange(120), 5):
         parts.partial_fit(X[batch], labels=z[batch])
     assert_same_theta(parts, whole, rtol=1e-9, atol=1e-9 * (1 + offset / 1e4))
@@ -102,21 +103,18 @@ def test_pseudo_counts_fade_as_points_come():
 
 
 @given(seed=st.integers(0, 10**6))
-@pytest.mark.parametrize("form", [{}, {"diagonal": True}, {"shared": True}])
-def test_moments_of_parts_add_up(form, seed):
-    """And so many times the points have so many times the counts and scatters."""
+@pytest.mark.parametrize("covariance_type", POOLINGS)
+def test_statistics_of_parts_add_up(covariance_type, seed):
+    """Counts, first and second moments about the same means, also of what a part knows nothing."""
     rng = np.random.default_rng(seed)
     X, r = rng.normal(size=(30, 3)) + 10 * rng.normal(size=3), rng.dirichlet(np.full(K, 0.3), 30)
-    r[:10, 0] = 0  # a component that a part knows nothing of
-    parts = [
-        weighted_moments(X[p], r[p], **form) for p in (slice(0, 10), slice(10, 17), slice(17, 30))
-    ]
-    together = reduce(lambda one, other: one.plus(other), parts)
-    for added, whole in zip(together, weighted_moments(X, r, **form), strict=True):
-        np.testing.assert_allclose(added, whole, rtol=1e-10, atol=1e-10)
-    thrice = weighted_moments(np.tile(X, (3, 1)), np.tile(r, (3, 1)), **form)
-    for times, whole in zip(together.times(3), thrice, strict=True):
-        np.testing.assert_allclose(times, whole, rtol=1e-10, atol=1e-10)
+    r[:10, 0] = 0
+    pool = POOLINGS[covariance_type]
+    theta = from_responsibilities(X, r, pool, reg_covar=0.1)
+    parts = [pool.statistics(X[p], r[p], theta) for p in np.split(np.arange(30), [10, 17])]
+    whole = pool.statistics(X, r, theta)
+    for together, sums in zip(reduce(added, parts), whole, strict=True):
+        np.testing.assert_allclose(together, sums, rtol=1e-9, atol=1e-9)
 
 
 # ------------------------------------------------------------------ many steps

@@ -243,7 +243,8 @@ def test_reg_covar_is_a_prior_as_strong_as_the_counts(seed, K, D, eps):
     N_k, _, S = primer.moments(X, r)
     found = primer.map_covariances(N_k, S, eps * N_k[:, None, None] * np.eye(D), -D - 1)
     start = Parameters(*mixture(rng, K, D))
-    theirs = POOLINGS["full"].maximise(X, start, r, reg_covar=eps)
+    pool = POOLINGS["full"]
+    theirs = pool.maximise(pool.statistics(X, r, start), start, reg_covar=eps)
     np.testing.assert_allclose(found, theirs.covariances, atol=1e-9)
 
 

@@ -129,7 +129,7 @@ def test_chapters_are_found_from_whichever_door_they_import(name, chapter):
         ("cgmm.network.Graph", "class",
          "Nodes and weighted edges; the states of the nodes are given by the unaries later."),
         ("cgmm.mixture.FamilyPooling", "class",
-         "What maximises the bound within a family, such as :class:`~cgmm.mixture.Pooling`."),
+         "A family of components, such as :class:`~cgmm.mixture.Pooling`, beside its densities."),
         ("cgmm.inference.gibbs", "mod",
          "Gibbs sampling: visit assignments as often as they are probable, and average."),
     ],

@@ -86,11 +86,6 @@ def test_the_counts_on_top_add_up():
     assert sum(kinds) == len(JUDGED)
 
 
-def test_the_readme_counts_the_papers_data_apart():
-    readme = " ".join((comparisons.BOOK.parent / "README.md").read_text(encoding="utf8").split())
-    assert comparisons.in_a_sentence(JUDGED) in readme
-
-
 def test_a_printed_sentence_has_one_tolerance():
     """And one bound, where it is about one quantity of one file's kind."""
     found = {}

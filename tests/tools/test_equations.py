@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pydoc
 import re
 
@@ -130,4 +131,12 @@ def test_a_public_function_stands_for_its_file(room):
 def test_every_link_of_the_page_leads_somewhere():
     names = set(re.findall(r"\{py:\w+\}`~([\w.]+)`", equations.page()))
     assert len(names) > 20
-    assert [name for name in sorted(names) if pydoc.locate(name) is None] == []
+    assert [name for name in sorted(names) if not leads_somewhere(name)] == []
+
+
+def leads_somewhere(name):
+    """A module that bears its function's name is hidden behind it, but can be imported."""
+    if pydoc.locate(name) is not None:
+        return True
+    module, _, function = name.rpartition(".")
+    return hasattr(importlib.import_module(module), function)

@@ -19,7 +19,7 @@ def test_every_citation_becomes_text_and_a_role_again(path):
     cells = json.loads(path.read_text(encoding="utf8"))["cells"]
     for source in ("".join(c["source"]) for c in cells if c["cell_type"] == "markdown"):
         shown = lab_citations.as_text(source)
-        assert "{cite:" not in shown
+        assert not re.search(r"\{(cite|py|doc)\b", shown)
         assert lab_citations.as_roles(shown) == source
 
 
@@ -39,6 +39,21 @@ def test_it_says_who_and_when(role, words):
     assert re.search(link, lab_citations.as_text(f"{role}, §2"))
 
 
+@pytest.mark.parametrize(
+    ("role", "words"),
+    [
+        ("{py:func}`~cgmm.plot.scatter`", "[`scatter`](#role"),
+        ("{py:func}`cgmm.plot.scatter`", "[`cgmm.plot.scatter`](#role"),
+        ("{doc}`02_em`", "[EM as a lower bound](02_em.ipynb#role"),
+        ("{doc}`glossary`", "[Glossary](glossary.md#role"),
+        ("{doc}`the bound <02_em>`", "[the bound](02_em.ipynb#role"),
+    ],
+)
+def test_names_and_chapters_are_words(role, words):
+    assert lab_citations.as_text(role).startswith(words)
+    assert lab_citations.as_roles(lab_citations.as_text(role)) == role
+
+
 def test_what_is_no_citation_stays_as_it_is():
     text = r"[a], \[b\], [c](https://doi.org/10.1/x), `{cite:t}`, {cite:t}`nobody1900`, [x](#cite)"
     assert lab_citations.as_text(text) == text
@@ -52,6 +67,7 @@ def test_a_file_opened_and_saved_is_the_same_file(tmp_path):
     async def open_and_save() -> dict:
         model = await files.get(path.name)
         shown = json.dumps(model["content"]["cells"])
+        assert '"source_hidden": true' in shown
         await files.save(model, path.name)
         return shown
 

@@ -112,7 +112,7 @@ def test_the_description_is_the_readme(built):
 
 
 def test_the_wheel_is_for_every_platform(built):
-    assert built.wheel.name == f"cgmm-{PROJECT['version']}-py3-none-any.whl"
+    assert built.wheel.name == f"constrained_mixtures-{PROJECT['version']}-py3-none-any.whl"
     assert "Root-Is-Purelib: true" in read(built.wheel, "WHEEL")
     assert read(built.wheel, "top_level.txt").split() == ["cgmm"]
 

@@ -25,5 +25,5 @@ def test_a_command_says_how_it_is_run(path):
     text = path.read_text(encoding="utf8")
     said = ast.get_docstring(ast.parse(text)) or ""
     assert said.partition("\n")[0].endswith((".", ":", "?", "``."))
-    if "__main__" in text and path.stem != "__main__":
+    if 'if __name__ == "__main__"' in text and path.stem != "__main__":
         assert f"python {path.relative_to(ROOT).as_posix()}" in said

@@ -11,21 +11,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .generate import sample
-from .run import TESTS, run_all
-from .table import ROOT, Mutant, Verdict, entries, survivors
+from .run import run_all
+from .table import ROOT, Mutant, Verdict, modules
 
 RESULTS = ROOT / "_build" / "mutants"
-FIELDS = ["key", "module", "made", "name", "outcome", "seconds", "killer", "diff"]
+FIELDS = ["key", "module", "name", "outcome", "seconds", "killer", "diff"]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run mutants and report; return how many are neither killed nor explained."""
+    """Run mutants and report; return how many survive or were not run."""
     options = _parse(arguments)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
-    wanted = _wanted(options)
+    wanted = sample(options.modules, options.number, options.seed)
     results = {} if options.again == "all" else _read(options.results, options.again)
-    todo = [mutant for mutant in wanted if not mutant.explained and mutant.key not in results]
+    todo = [mutant for mutant in wanted if mutant.key not in results]
     print(f"{len(wanted)} mutants, {len(todo)} to run", flush=True)
     seen: list[Verdict] = []
 
@@ -49,10 +49,8 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         "modules", nargs="*", metavar="module", help="below cgmm, as mixture.loop; or a whole room"
     )
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time (default: 2)")
-    parser.add_argument("--generated", type=int, default=0, metavar="N", help="random ones besides")
-    parser.add_argument("--seed", type=int, default=0, help="of the random ones (default: 0)")
-    parser.add_argument("--no-hand", action="store_true", help="random ones only")
-    parser.add_argument("--quick", action="store_true", help="those with a known quick test only")
+    parser.add_argument("--number", type=int, default=100, help="of mutants (default: 100)")
+    parser.add_argument("--seed", type=int, default=0, help="of their choice (default: 0)")
     parser.add_argument(
         "--again", choices=["nothing", "survivors", "all"], default="nothing",
         help="what to run although its result is known (default: nothing)",
@@ -61,34 +59,17 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     unknown = [name for name in options.modules if not _below(name)]
     if unknown:
-        parser.error(f"unknown modules: {', '.join(unknown)}; there are {', '.join(TESTS)}")
+        parser.error(f"unknown modules: {', '.join(unknown)}; there are {', '.join(modules())}")
     if options.jobs < 1:
         parser.error("--jobs: at least 1")
     named = {module for name in options.modules for module in _below(name)}
-    options.modules = [module for module in TESTS if module in named or not named]
+    options.modules = [module for module in modules() if module in named or not named]
     return options
 
 
 def _below(name: str) -> list[str]:
     """The module of that name, or the modules of the room of that name."""
-    return [module for module in TESTS if f"{module}.".startswith(f"{name}.")]
-
-
-def _wanted(options: argparse.Namespace) -> list[Mutant]:
-    """The mutants that are asked for, explanations included."""
-    rows = [] if options.no_hand else entries()
-    by_hand = [row.mutant() for row in rows if row.module in options.modules]
-    if options.quick:
-        return [mutant for mutant in by_hand if mutant.quick]
-    explained = [row for row in survivors() if row.module in options.modules]
-    reasons = {row.mutant().key: row.equivalent for row in explained}
-    made = sample(options.modules, options.generated, options.seed)
-    known = {mutant.key for mutant in by_hand}
-    return [mutant._replace(quick="") for mutant in by_hand] + [
-        mutant._replace(explained=reasons.get(mutant.key, ""))
-        for mutant in made
-        if mutant.key not in known
-    ]
+    return [module for module in modules() if f"{module}.".startswith(f"{name}.")]
 
 
 # ---------------------------------------------------------------------------- results
@@ -117,7 +98,7 @@ def _write(directory: Path, verdict: Verdict) -> None:
         if is_new:
             table.writerow(FIELDS)
         table.writerow(
-            [mutant.key, mutant.module, mutant.made, mutant.name, verdict.outcome,
+            [mutant.key, mutant.module, mutant.name, verdict.outcome,
              f"{verdict.seconds:.1f}", verdict.killer, mutant.diff]
         )  # fmt: skip
 
@@ -130,31 +111,27 @@ def _show(number: int, n_all: int, verdict: Verdict) -> None:
         flush=True,
     )
     if verdict.outcome == "survived":
-        print(f"{mutant.error}\n{mutant.diff}", flush=True)
+        print(mutant.diff, flush=True)
 
 
 def _report(wanted: list[Mutant], results: dict[str, str]) -> int:
-    """Print a line for each module and for all; return how many are not killed or explained."""
-    print(
-        f"\n{'module':24s} {'made':>5s} {'killed':>7s} {'explained':>10s} {'survive':>8s} not run"
-    )
+    """Print a line for each module and for all; return how many survive or were not run."""
+    print(f"\n{'module':24s} {'made':>5s} {'killed':>7s} {'survive':>8s} not run")
     total: Counter[str] = Counter()
     for module, count in _counted(wanted, results):
         total += count
         _line(module, count)
     _line("all", total)
     for mutant in wanted:
-        if not mutant.explained and results.get(mutant.key) == "survived":
+        if results.get(mutant.key) == "survived":
             print(f"\nsurvives: {mutant.module}, {mutant.name}\n{mutant.diff}")
     return total["survived"] + total["not run"]
 
 
 def _counted(wanted: list[Mutant], results: dict[str, str]) -> Iterator[tuple[str, Counter[str]]]:
-    for module in TESTS:
+    for module in modules():
         outcomes = Counter(
-            "explained" if mutant.explained else results.get(mutant.key, "not run")
-            for mutant in wanted
-            if mutant.module == module
+            results.get(mutant.key, "not run") for mutant in wanted if mutant.module == module
         )
         if outcomes:
             yield module, outcomes
@@ -162,10 +139,7 @@ def _counted(wanted: list[Mutant], results: dict[str, str]) -> Iterator[tuple[st
 
 def _line(name: str, count: Counter[str]) -> None:
     killed = count["killed"] + count["timeout"]
-    print(
-        f"{name:24s} {count.total():5d} {killed:7d} {count['explained']:10d} "
-        f"{count['survived']:8d} {count['not run']:7d}"
-    )
+    print(f"{name:24s} {count.total():5d} {killed:7d} {count['survived']:8d} {count['not run']:7d}")
 
 
 if __name__ == "__main__":

@@ -31,16 +31,16 @@ class _Child(NamedTuple):
 
 
 class Forks:
-    """The plugin; ``tests_of`` names the tests that guard the module of a mutant."""
+    """The plugin; ``guards`` names the tests that guard the module of a mutant."""
 
     def __init__(
         self,
         mutants: list[Mutant],
-        tests_of: Callable[[Mutant], list[str]],
+        guards: Callable[[str], list[str]],
         notice: Callable[[Verdict], None],
         jobs: int,
     ):
-        self.waiting, self.tests_of = list(reversed(mutants)), tests_of
+        self.waiting, self.guards = list(reversed(mutants)), guards
         self.notice, self.jobs = notice, jobs
         self.children: dict[int, _Child] = {}
         self.innocent: set[str] = set()
@@ -93,7 +93,7 @@ class Forks:
 
     def _items_of(self, mutant: Mutant) -> list[Any]:
         """Its tests in the order of likely notice; scikit-learn's many checks come last."""
-        tests = self.tests_of(mutant)
+        tests = self.guards(mutant.module)
         items = [
             (("estimator_checks" in item.nodeid), number, place, item)
             for place, item in enumerate(self.items)

@@ -87,7 +87,7 @@ def _apply(module: str, edit: Edit) -> Mutant | None:
     except SyntaxError:
         return None
     line = raw[: edit.start].count(b"\n") + 1
-    return Mutant(module, f"line {line}, {edit.rule}", mutated, "generated")
+    return Mutant(module, f"line {line}, {edit.rule}", mutated)
 
 
 class _Rules:

@@ -1,25 +1,20 @@
-"""Mutants as edits of one source file, and the tables in which known ones are written down."""
+"""A mutant: the source of one module with one mistake."""
 
 from __future__ import annotations
 
 import ast
 import difflib
 import hashlib
-import tomllib
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-HERE = Path(__file__).resolve().parent
 # The rooms whose files compute something: each file has mutants.
 MATHEMATICS = (
     "numerics", "given", "network", "inference", "mixture", "kmeans", "metric_learning", "metrics",
     "scenarios", "diagnose", "decide", "primer",
 )  # fmt: skip
-# Reasons: why some generated mutants survive, and why some modules have none made by hand.
-SURVIVORS, WITHOUT = "survivors.toml", "without.toml"
 
 
 class Mutant(NamedTuple):
@@ -30,14 +25,6 @@ class Mutant(NamedTuple):
     name: str
     mutated: str
     """The whole source, mistake included."""
-    made: str
-    """``hand`` or ``generated``."""
-    error: str = ""
-    """The mistake that it stands for."""
-    quick: str = ""
-    """A test that is known to kill it fast."""
-    explained: str = ""
-    """Why no test can kill it."""
 
     @property
     def key(self) -> str:
@@ -112,80 +99,3 @@ class _Unannotated(ast.NodeTransformer):
         if node.value is None:
             return node
         return ast.copy_location(ast.Assign([node.target], node.value), node)
-
-
-# ---------------------------------------------------------------------------- the tables
-
-
-class Entry(NamedTuple):
-    """A row of a table: a text that stands once in a module, or in one function of it."""
-
-    module: str
-    name: str
-    find: str
-    replace: str
-    error: str = ""
-    within: str = ""
-    """The function or class where ``find`` stands once; the whole module if empty."""
-    quick: str = ""
-    equivalent: str = ""
-    """Why it changes nothing that is returned."""
-
-    @property
-    def mutated(self) -> str:
-        """The module's source with the mistake."""
-        text = source(self.module)
-        start, stop = _span(text, self.within)
-        n_found = text.count(self.find, start, stop)
-        if n_found != 1 or self.find == self.replace:
-            where = f"{self.module}.{self.within}" if self.within else self.module
-            raise ValueError(
-                f"mutant {self.name!r}: {self.find!r} stands {n_found} times in {where}; it must "
-                "stand there once, and differ from what replaces it. Correct the table."
-            )
-        place = text.index(self.find, start, stop)
-        return text[:place] + self.replace + text[place + len(self.find) :]
-
-    def mutant(self) -> Mutant:
-        """The mutant that the row describes."""
-        return Mutant(
-            self.module, self.name, self.mutated, "hand", self.error, self.quick, self.equivalent
-        )
-
-
-def _span(text: str, within: str) -> tuple[int, int]:
-    """First and last place of a function or class."""
-    if not within:
-        return 0, len(text)
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == within:
-            lines = text.splitlines(keepends=True)
-            return sum(map(len, lines[: node.lineno - 1])), sum(map(len, lines[: node.end_lineno]))
-    raise ValueError(f"there is no function or class {within!r} any more. Correct the table.")
-
-
-def entries(paths: Iterable[Path] | None = None) -> list[Entry]:
-    """The rows of all tables of hand-made mutants, in reading order."""
-    paths = sorted(HERE.glob("*.toml")) if paths is None else paths
-    return [
-        Entry(module=module, **row)
-        for path in paths
-        if path.name not in (SURVIVORS, WITHOUT)
-        for module, rows in tomllib.loads(path.read_text(encoding="utf-8")).items()
-        for row in rows
-    ]
-
-
-def survivors() -> list[Entry]:
-    """The generated mutants that survive for a reason."""
-    tables = tomllib.loads((HERE / SURVIVORS).read_text(encoding="utf-8"))
-    return [
-        Entry(module=module, name=f"{module}: {row['find']}", **row)
-        for module, rows in tables.items()
-        for row in rows
-    ]
-
-
-def without() -> dict[str, str]:
-    """The modules that have no hand-made mutant, and why."""
-    return tomllib.loads((HERE / WITHOUT).read_text(encoding="utf-8"))

@@ -1,0 +1,37 @@
+"""Code for tools that look for copies: Dolos, JPlag. The model solution is among it.
+
+``similar/NAME/STUDENT/NAME.py`` has what a student wrote, ``model`` is the solution, ``base`` what
+everybody was given. What such a tool finds is for the teacher to judge.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from marks import write_whole
+from nbformat import NotebookNode
+from sources import grade_id, released, source
+
+
+def write_similar(out: Path, results: list[dict]) -> None:
+    """Write a file for each submission, and the two that it is compared with."""
+    for name in sorted({result["assignment"] for result in results}):
+        for who, notebook in {"model": source(name), "base": released(name)}.items():
+            _write(out, name, who, _own(notebook))
+    for result in results:
+        cells = [(cell["task"], cell["kind"], cell["source"]) for cell in result["cells"]]
+        _write(out, result["assignment"], result["student"], cells)
+
+
+def _own(notebook: NotebookNode) -> list[tuple]:
+    return [(grade_id(cell), cell.cell_type, cell.source) for cell in notebook.cells]
+
+
+def _write(out: Path, name: str, who: str, cells: Iterable[tuple]) -> None:
+    """Write the tasks' code; answers, as text, are for another tool."""
+    codes = [text for task, kind, text in cells
+             if kind == "code" and (task is None or re.fullmatch(r"task-\d+", task))]  # fmt: skip
+    if codes:
+        write_whole(out / "similar" / name / who / f"{name}.py", "\n\n".join(codes) + "\n")

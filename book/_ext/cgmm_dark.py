@@ -1,0 +1,108 @@
+"""Figures for the dark: each SVG has a second set of colours, as light as they were dark.
+
+A colour keeps its hue. What is dark on paper is light on a dark page, and the lighter a colour, the
+darker; the page's own colour becomes that of the dark page. Lightness is that of OKLab, by which
+equal steps look equal. An address that ends in ``.svg#dark`` asks for the second set.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from docutils import nodes
+from sphinx.application import Sphinx
+
+IMAGE = re.compile(
+    r'<img (?P<said>[^>]*?src="(?P<way>[^"]*_images/(?P<name>[^"/]+))\.svg"[^>]*?)\s*/?>'
+)
+LOOK = re.compile(r' style="([^"]*)"')
+COLOUR = re.compile(r"#[0-9a-f]{6}\b")
+# Lightness on paper and in the dark. The last is the page itself, #fcfcfb and #121212.
+LIGHT = [0.0, 0.8, 0.99]
+DARK = [0.95, 0.58, 0.18]
+# Linear red, green, blue to cones, and their cube roots to OKLab (Ottosson 2020).
+CONES = np.array([
+    [0.4122214708, 0.5363325363, 0.0514459929],
+    [0.2119034982, 0.6806995451, 0.1073969566],
+    [0.0883024619, 0.2817188376, 0.6299787005],
+])  # fmt: skip
+LAB = np.array([
+    [0.2104542553, 0.7936177850, -0.0040720468],
+    [1.9779984951, -2.4285922050, 0.4505937099],
+    [0.0259040371, 0.7827717662, -0.8086757660],
+])  # fmt: skip
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx. Images are copied before the build is finished."""
+    app.connect("html-page-context", offer_both)
+    app.connect("build-finished", give_colours, priority=850)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def offer_both(
+    app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None
+) -> None:
+    """Show one set of colours in the light and the other in the dark."""
+    if app.builder.name != "html" or "body" not in context:
+        return
+    sources = {name: Path(app.srcdir, path) for path, name in app.builder.images.items()}
+
+    def both(found: re.Match) -> str:
+        text = sources[f"{found['name']}.svg"].read_text(encoding="utf8")
+        said = re.sub(r' (?:width|height|class)="[^"]*"', "", " " + found["said"]).strip()
+        said += f' {size(text)} loading="lazy"'
+        other = said.replace('.svg"', '.svg#dark"')
+        pair = f'<img class="only-light" {said} /><img class="only-dark" {other} />'
+        return f'<span class="cgmm-pair">{pair}</span>'
+
+    context["body"] = IMAGE.sub(both, context["body"])
+
+
+def give_colours(app: Sphinx, exception: Exception | None) -> None:
+    """Write both sets into each figure."""
+    if exception is not None or app.builder.name != "html":
+        return
+    for path in Path(app.outdir, "_images").glob("*.svg"):
+        path.write_text(with_both(path.read_text(encoding="utf8")), encoding="utf8")
+
+
+def with_both(text: str) -> str:
+    """An SVG whose looks are classes, and whose colours are others when its root is the target."""
+    if ' id="dark"' in text:
+        return text
+    looks = {look: f"l{n}" for n, look in enumerate(dict.fromkeys(LOOK.findall(text)))}
+    colours = {
+        one: f"--c{n}" for n, one in enumerate(dict.fromkeys(COLOUR.findall(" ".join(looks))))
+    }
+    # As inherited properties colours reach the marks too, which are drawn where they are used.
+    light = ";".join(f"{name}:{colour}" for colour, name in colours.items())
+    night = ";".join(f"{name}:{dark(colour)}" for colour, name in colours.items())
+    rules = [f":root{{{light}}}", f":root:target{{{night}}}"]
+    for look, name in looks.items():
+        rules.append(f".{name}{{{COLOUR.sub(lambda found: f'var({colours[found[0]]})', look)}}}")
+    text = LOOK.sub(lambda found: f' class="{looks[found[1]]}"', text)
+    head, tail = text.replace("<svg", '<svg id="dark"', 1).split(">", 1)
+    tail = re.sub(r"\n\s*", "\n", tail)
+    return f"{head}><style>{''.join(rules)}</style>{tail}"
+
+
+def size(text: str) -> str:
+    """Width and height in the pixels of a page, of which 96 are an inch."""
+    points = [float(re.search(rf' {name}="([\d.]+)pt"', text)[1]) for name in ("width", "height")]
+    return 'width="{:.0f}" height="{:.0f}"'.format(*(4 / 3 * one for one in points))
+
+
+@cache
+def dark(colour: str) -> str:
+    """The colour of the same hue whose lightness is turned."""
+    srgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
+    lightness, *hue = LAB @ np.cbrt(CONES @ linear)
+    turned = np.array([np.interp(lightness, LIGHT, DARK), *hue])
+    linear = np.clip(np.linalg.solve(CONES, np.linalg.solve(LAB, turned) ** 3), 0, 1)
+    srgb = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    return "#" + "".join(f"{round(255 * one):02x}" for one in srgb)

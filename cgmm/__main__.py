@@ -1,0 +1,90 @@
+"""``python -m cgmm``: the version, where the book is, and a tour that takes half a minute."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import cgmm
+
+DISTRIBUTION = "constrained-mixtures"
+SHADOWED = f"""\
+Another package named cgmm lies over this one, as the one does that "pip install cgmm" brings.
+One environment holds only one of them. To have this one:
+
+    pip uninstall --yes cgmm {DISTRIBUTION}
+    pip install {DISTRIBUTION}"""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, default=None
+        Those of the process.
+    """
+    if not hasattr(cgmm, "SideInformation"):
+        raise SystemExit(SHADOWED)
+    options = argparse.ArgumentParser(prog="python -m cgmm", description=__doc__.partition(": ")[2])
+    options.add_argument("--version", action="version", version=f"cgmm {cgmm.__version__}")
+    options.add_argument(
+        "--figure", type=Path, default=Path("cgmm-tour.png"), help="its file (default: %(default)s)"
+    )
+    figure = options.parse_args(arguments).figure
+    print(f"cgmm {cgmm.__version__}, Gaussian mixtures with side information")
+    print(where_the_book_is(), end="\n\n")
+    tour(figure)
+
+
+def where_the_book_is() -> str:
+    """What to open, or to do first, beside a clone and beside an installed package."""
+    project = Path(cgmm.__file__).resolve().parents[1]
+    page = project / "_build/html/index.html"
+    if page.exists():
+        return f"The book: open {page}"
+    if (project / "_toc.yml").exists():
+        return f"The book: run `make book` in {project}"
+    source = f"{DISTRIBUTION}=={cgmm.__version__}"
+    return (
+        "The book comes with the source. Unpack what this brings, and run `make book` there:\n"
+        f"    pip download --no-deps --no-binary :all: {source}"
+    )
+
+
+def tour(path: Path) -> None:
+    """Two classes that the likelihood does not find, and a model that is told of sixty pairs."""
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+    from sklearn.base import clone
+
+    from cgmm import ConstrainedGaussianMixture, plot
+    from cgmm.datasets import vertical_classes
+    from cgmm.metrics import matched_accuracy
+    from cgmm.scenarios import random_pairs
+
+    X, y, *_ = vertical_classes()
+    must_link, cannot_link = random_pairs(y, 60, random_state=0)
+    print("600 points lie in four clumps. Two classes are meant: the clumps on the left, and those")
+    print("on the right. A mixture of two Gaussians, fitted in three ways:", end="\n\n")
+    model = ConstrainedGaussianMixture(2, n_init=10, init_params="random_from_data", random_state=0)
+    told = clone(model).fit(X, must_link=must_link, cannot_link=cannot_link)
+    meant = ConstrainedGaussianMixture(2, means_init=[[-3, 0], [3, 0]]).fit(X)
+    fits = {"points alone": model.fit(X), "as it was meant": meant, "told of 60 pairs": told}
+    for name, fit in fits.items():
+        likelihood, right = fit.score_samples(X).sum(), matched_accuracy(y, fit.labels_)
+        print(f"    {name:<16} log-likelihood {likelihood:6.0f}, {right:4.0%} of the points right")
+    print("\nThe cut that was meant is the less likely one, however many points there are. Sixty")
+    print("answers to 'are these two of one class?' say what the points cannot.", end="\n\n")
+    mpl.use("Agg")
+    plot.use_style()
+    figure, axes = plt.subplots(1, 3, figsize=(plot.PAGE_WIDTH, 4.5), sharex=True, sharey=True)
+    for ax, (name, fit) in zip(axes, fits.items(), strict=True):
+        plot.scatter(X, fit.labels_, ax=ax, size=12).set_title(name.capitalize())
+    path.write_bytes(plot.png(figure))
+    print(f"The picture: {path.resolve()}")
+
+
+if __name__ == "__main__":
+    main()

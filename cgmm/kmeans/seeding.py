@@ -1,0 +1,253 @@
+"""Seeds and first responsibilities, from points and their chunklets: no family. Chapters 3 and 6.
+
+=======  ==================================================================
+N, D     points and dimensions; K components
+r_ik     responsibilities of the start
+node_of  (N,) chunklet of each point
+=======  ==================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import cycle, islice
+
+import numpy as np
+
+from cgmm.numerics import FloatArray, IntArray, best_first, blocks
+
+Rng = np.random.RandomState
+
+# The more components, the more rarely each gets a seed; from five on so many starts are tried.
+MOST_TRIED = 12
+
+
+def nearest(X: FloatArray, centres: FloatArray) -> FloatArray:
+    """Responsibilities that give each point to its nearest centre, as K-means does.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    centres : (K, D) array
+        The centres.
+
+    Returns
+    -------
+    (N, K) array
+        One in each row, zeros elsewhere; the first of several equally near centres.
+
+    Examples
+    --------
+    >>> nearest(np.array([[0.0], [9.0]]), np.array([[1.0], [8.0]]))
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    closest, winner = np.full(len(X), np.inf), np.zeros(len(X), dtype=np.intp)
+    for k, centre in enumerate(centres):
+        distances = _squared_distances(X, centre)
+        nearer = distances < closest
+        closest[nearer], winner[nearer] = distances[nearer], k
+    responsibilities = np.zeros((len(centres), len(X))).T
+    responsibilities[np.arange(len(X)), winner] = 1
+    return responsibilities
+
+
+def far_points(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
+    """Responsibilities from k-means++ seeds: centres far apart, each point to the nearest.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    n_components : int
+        K.
+    rng : RandomState
+        Source of randomness.
+
+    Returns
+    -------
+    (N, K) array
+        Hard responsibilities.
+
+    Notes
+    -----
+    Arthur and Vassilvitskii (2007): each centre is a point drawn with probability proportional to
+    its squared distance from the nearest centre so far; of ``2 + log K`` such draws the one that
+    leaves the smallest sum is kept. Where all remaining distances are zero (fewer distinct points
+    than components) the draw is uniform.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [0.1], [9.0], [9.1]])
+    >>> r = far_points(X, 2, np.random.RandomState(0))
+    >>> bool((r[0] == r[1]).all() and (r[0] != r[2]).all())
+    True
+    """
+    return nearest(X, seeds(X, n_components, rng, first=X[[rng.randint(len(X))]]))
+
+
+def seeds(
+    X: FloatArray, n_components: int, rng: Rng, *, first: FloatArray, mass: IntArray | float = 1.0
+) -> FloatArray:
+    """Centres far apart: the first as given, each further one a row of X.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points to draw from.
+    n_components : int
+        K.
+    rng : RandomState
+        Source of randomness.
+    first : (M, D) array
+        Centres to begin with, at least one.
+    mass : (N,) array or float, default=1
+        How much each point weighs in the draws.
+
+    Returns
+    -------
+    (K, D) array
+        The centres, the first ones in front.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [0.1], [9.0]])
+    >>> seeds(X, 2, np.random.RandomState(0), first=X[:1]).ravel()
+    array([0., 9.])
+    """
+    n_trials = 2 + int(np.log(n_components))
+    centres, closest = list(first), np.full(len(X), np.inf)
+    for centre in centres:
+        closest = np.minimum(closest, _squared_distances(X, centre))
+    while len(centres) < n_components:
+        candidates = draw_indices(mass * closest, n_trials, rng)
+        options = [np.minimum(closest, _squared_distances(X, X[c])) for c in candidates]
+        best = best_first([-np.sum(mass * option) for option in options])[0]
+        centres.append(X[candidates[best]])
+        closest = options[best]
+    return np.array(centres)
+
+
+def chunklet_seeds(X: FloatArray, node_of: IntArray, n_components: int, rng: Rng) -> FloatArray:
+    """Centres to start from: centroids of large chunklets that are far apart.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    node_of : (N,) int array
+        The chunklet of each point; points that share it are must-linked.
+    n_components : int
+        K.
+    rng : RandomState
+        Source of randomness.
+
+    Returns
+    -------
+    (K, D) array
+        The centres.
+
+    Notes
+    -----
+    k-means++ over centroids of chunklets, drawn by size times squared distance from the centres so
+    far; over all nodes where fewer than K chunklets have two points. Basu, Banerjee and Mooney
+    (2004), whose seeds by the neighbourhoods of must-links these are, traverse them farthest first,
+    which always starts from the same, outermost ones.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [5.0], [6.0], [20.0]])
+    >>> node_of = np.array([0, 0, 1, 1, 2])
+    >>> sorted(chunklet_seeds(X, node_of, 2, np.random.RandomState(0)).ravel().tolist())
+    [0.5, 5.5]
+    """
+    sizes = np.bincount(node_of)
+    sums = np.array([np.bincount(node_of, column) for column in X.T]).T
+    centroids = sums / np.maximum(sizes, 1)[:, None]
+    chunklets = sizes >= 2
+    if chunklets.sum() >= n_components:
+        centroids, sizes = centroids[chunklets], sizes[chunklets]
+    first = centroids[draw_indices(sizes.astype(float), 1, rng)]
+    return seeds(centroids, n_components, rng, first=first, mass=sizes)
+
+
+def _squared_distances(X: FloatArray, centre: FloatArray) -> FloatArray:
+    """(N,) |x_i - centre|², by subtraction: an offset of the data costs no digits."""
+    distances = np.empty(len(X))
+    for part in blocks(len(X), X.shape[1]):
+        apart = X[part].T - centre[:, None]
+        np.einsum("db,db->b", apart, apart, out=distances[part])
+    return distances
+
+
+def taking_turns(kinds: list[str], n_components: int) -> list[str]:
+    """Names of the starts that one run tries: 2 (K + 1), at most 12, the kinds in turn."""
+    return list(islice(cycle(kinds), min(2 * (n_components + 1), MOST_TRIED)))
+
+
+def draw_indices(mass: FloatArray, n_draws: int, rng: Rng) -> IntArray:
+    """Indices drawn with probability proportional to ``mass``; uniformly where it is all zero."""
+    # Scaled first: squares of tiny distances must not underflow in the sum.
+    top = mass.max()
+    cumulative = np.cumsum(mass / top) if top > 0 else np.arange(1.0, len(mass) + 1)
+    return np.searchsorted(cumulative, rng.uniform(size=n_draws) * cumulative[-1], side="right")
+
+
+def random_responsibilities(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
+    """Responsibilities drawn uniformly and normalised: every component starts near the middle.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points; only their number counts.
+    n_components : int
+        K.
+    rng : RandomState
+        Source of randomness.
+
+    Returns
+    -------
+    (N, K) array
+        Soft responsibilities.
+
+    Examples
+    --------
+    >>> random_responsibilities(np.zeros((3, 1)), 2, np.random.RandomState(0)).sum(axis=1)
+    array([1., 1., 1.])
+    """
+    responsibilities = rng.uniform(size=(len(X), n_components))
+    return responsibilities / responsibilities.sum(axis=1, keepdims=True)
+
+
+def random_points(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
+    """Responsibilities that give each point to the nearest of K points drawn without replacement.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points, N ≥ K.
+    n_components : int
+        K.
+    rng : RandomState
+        Source of randomness.
+
+    Returns
+    -------
+    (N, K) array
+        Hard responsibilities.
+
+    Examples
+    --------
+    >>> random_points(np.array([[0.0], [5.0]]), 2, np.random.RandomState(0)).sum(axis=0)
+    array([1., 1.])
+    """
+    return nearest(X, X[rng.choice(len(X), n_components, replace=False)])
+
+
+STARTS: dict[str, Callable[[FloatArray, int, Rng], FloatArray]] = {
+    "k-means++": far_points,
+    "random": random_responsibilities,
+    "random_from_data": random_points,
+}
+"""Every start from points alone, by the name under which ``init_params`` accepts it."""

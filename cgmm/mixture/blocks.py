@@ -1,0 +1,306 @@
+"""Points in blocks that fit the cache, of which nothing ties one to another. Chapters 3 and 6.
+
+What EM needs of points adds up over blocks, and a block is forgotten before the next: the memory of
+a fit is that of its data. Nodes that edges tie make one block, which an engine answers; all others
+are cut at will. What fits into one block is one, as it was given. Who works on the blocks is
+``map``, a pool of threads, or a cluster (:mod:`cgmm.mixture.cluster`).
+
+=====  ====================================================================
+N      number of points
+node   group of points that share a component: a chunklet, or a point alone
+=====  ====================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import copy_context
+from functools import cache, partial
+from threading import Lock
+from time import monotonic
+from typing import Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy.sparse import csr_array, issparse
+from threadpoolctl import ThreadpoolController
+
+from cgmm.kmeans.seeding import Rng
+from cgmm.network import Graph, Infer, Marginals, NetworkError, SideInformation, edgeless
+from cgmm.numerics import FloatArray, IntArray, block_height, cut, log_normalise
+
+Points = FloatArray | csr_array
+"""Points as a family reads them: coordinates (N, D), or rows of a sparse table."""
+Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+"""As ``map``: a function and what to apply it to; results in the order of what came."""
+Result = TypeVar("Result")
+
+# Points of which a start is made, at most: enough to tell starts apart.
+MOST = 10_000
+# Seconds without a word, where a fit is asked to say how far it is.
+SILENCE = 10.0
+
+
+def is_dask(X: Any) -> bool:
+    """Whether it is one of Dask's collections; Dask itself need not be there to ask."""
+    return type(X).__module__.partition(".")[0] == "dask"
+
+
+class Block(NamedTuple):
+    """Some points, which nothing ties to any other, and the engine that answers for them."""
+
+    source: Points
+    """The points of all blocks; what lies on a disk stays there until it is its turn."""
+    rows: slice | IntArray
+    """Which of them are meant."""
+    side: SideInformation
+    """What is known of these points."""
+    infer: Infer
+    """The engine, applied to their network."""
+
+    @property
+    def X(self) -> Points:
+        """(B, D) the points."""
+        if isinstance(self.rows, slice) or isinstance(self.source, np.memmap):
+            rows = self.source[self.rows]
+            return np.asarray(rows) if isinstance(rows, np.memmap) else rows
+        if issparse(self.source):
+            return self.source[self.rows]
+        return np.take(self.source.T, self.rows, axis=1).T  # column-major, as the source is
+
+
+class Blocks(NamedTuple):
+    """The points of a fit, in blocks, and who works on these."""
+
+    side: SideInformation
+    """What is known of all points, in the order in which they were given."""
+    blocks: list[Block]
+    map: Map = map
+
+    @classmethod
+    def of(
+        cls, X: Points, side: SideInformation, at_work: Callable[[Graph], Infer],
+        n_components: int, *, whole: bool = False, height: int = 0, map: Map = map,
+    ) -> Blocks:  # fmt: skip
+        """Cut points into blocks; ``whole``: an approximate engine wants the network undivided.
+
+        ``at_work`` applies an engine to a graph. ``height`` is that of a block, 0 what fits the
+        cache.
+        """
+        n_points, n_columns = X.shape
+        fits = max(2000, n_columns) if issparse(X) else block_height(n_components, n_columns)
+        height = height or fits
+        if side.power is None and (whole or n_points <= height):
+            asked = whole or len(side.graph.edges) > 0
+            infer = at_work(side.graph) if asked else partial(normalise_nodes, side)
+            return cls(side, [Block(X, slice(0, n_points), side, infer)], map)
+        return cls(side, list(_cut(X, side, at_work, height)), map)
+
+    @property
+    def alone(self) -> bool:
+        """Whether one block has all points as they were given."""
+        return len(self.blocks) == 1 and isinstance(self.blocks[0].rows, slice)
+
+    def each(self, of_block: Callable[[Block], Result]) -> Iterable[Result]:
+        """What a function says of each block, in their order."""
+        return self.map(of_block, self.blocks)
+
+    def gather(self, of_block: Callable[[Block], FloatArray]) -> FloatArray:
+        """What a function says of the points of each block, at the places where these are given."""
+        rows = [block.rows for block in self.blocks]
+        return placed(rows, self.each(of_block), len(self.side.node_of))
+
+
+def placed(
+    rows: Iterable[slice | IntArray], values: Iterable[FloatArray], n_points: int
+) -> FloatArray:
+    """(N, ...) rows of several tables, each at its place."""
+    out: FloatArray | None = None
+    for own, some in zip(rows, values, strict=True):
+        if out is None:
+            out = np.empty((n_points, *some.shape[1:]), dtype=some.dtype, order="F")
+        out[own] = some
+    return cast("FloatArray", out)
+
+
+def added(one: Any, other: Any) -> Any:
+    """Sums of two blocks together: arrays, or tuples of them to any depth."""
+    if isinstance(one, tuple):
+        return tuple(map(added, one, other))
+    return None if one is None else one + other
+
+
+def normalise_nodes(side: SideInformation, unary: FloatArray) -> Marginals:
+    """The answer where no edge ties nodes; errors name their first points."""
+    nodes, log_totals = log_normalise(unary, names=side.first_points)
+    log_z = log_totals.sum() if side.copies is None else side.copies @ log_totals
+    return Marginals(nodes, float(log_z), exact=True)
+
+
+def few_of(
+    X: Any, side: SideInformation, rng: Rng, *, whole: bool
+) -> tuple[Points, SideInformation]:
+    """The points that starts are made of and tried on, and what is known of them.
+
+    Of many points a sample, unless the ``whole`` is asked for.
+    """
+    few, fetch = whole or X.shape[0] <= MOST, getattr(X, "fetch", None)
+    if few and fetch is None:
+        return X, side
+    rows = np.arange(X.shape[0]) if few else sample_of(side, rng)
+    points = X[rows] if fetch is None else fetch(rows)
+    if isinstance(points, np.ndarray):
+        points = np.asfortranarray(points, dtype=float)
+    return points, side if few else side.restrict(rows)
+
+
+def sample_of(side: SideInformation, rng: Rng) -> IntArray:
+    """Rows of a sample, rising: half of it points of which something is known, if there are any.
+
+    What is tied comes together, so that chunklets and classes can seed a start.
+    """
+    sizes = np.bincount(side.node_of)
+    told = sizes > 1
+    told[side.graph.edges] = True
+    if side.allowed is not None:
+        told |= ~side.allowed.all(axis=1)
+    nodes = rng.permutation(np.flatnonzero(told))
+    chosen = np.zeros_like(told)
+    chosen[nodes[np.cumsum(sizes[nodes]) <= MOST // 2]] = True
+    known = np.flatnonzero(side.spread(chosen))
+    others = rng.randint(len(side.node_of), size=MOST - len(known))
+    return np.union1d(known, others)
+
+
+# ---------------------------------------------------------------------------- where to cut
+
+
+def _cut(
+    X: Points, side: SideInformation, at_work: Callable[[Graph], Infer], height: int
+) -> Iterator[Block]:
+    """What edges tie, as one block; then single points, and chunklets, ``height`` points each."""
+    sizes, tied = np.bincount(side.node_of), np.zeros(side.n_nodes, dtype=bool)
+    tied[side.graph.edges] = True
+    if tied.any():
+        nodes, rows = np.flatnonzero(tied), np.flatnonzero(tied[side.node_of])
+        of_rows = side.restrict(rows)._replace(multiplicity=side.multiplicity[nodes])
+        yield Block(X, rows, of_rows, _named(at_work, of_rows.graph, nodes))
+    order = np.argsort(side.node_of, kind="stable")
+    first = np.cumsum(sizes) - sizes
+    for kind in (~tied & (sizes == 1), ~tied & (sizes > 1)):
+        nodes = np.flatnonzero(kind)
+        ends = np.cumsum(sizes[nodes])
+        parts = cut(int(sizes[nodes].sum()), height)
+        places = np.searchsorted(ends, [part.stop for part in parts], side="right")
+        for some in np.split(nodes, places[:-1]):
+            if len(some):
+                yield _block_of(X, side, some, sizes[some], order, first[some])
+
+
+def _block_of(
+    X: Points, side: SideInformation, nodes: IntArray, sizes: IntArray, order: IntArray,
+    first: IntArray,
+) -> Block:  # fmt: skip
+    """Nodes without edges, the points of each together."""
+    starts = np.cumsum(sizes) - sizes
+    node_of = np.repeat(np.arange(len(nodes)), sizes)
+    rows = order[np.arange(len(node_of)) + (first - starts)[node_of]]
+    part = SideInformation(
+        node_of, side.multiplicity[nodes], edgeless(len(nodes)),
+        allowed=None if side.allowed is None else side.allowed[nodes],
+        labels=None if side.labels is None else side.labels[nodes],
+        first_points=side.first_points[nodes],
+        starts=starts,
+        power=None if side.power is None else side.power[rows],
+        copies=None if side.copies is None else side.copies[nodes],
+    )  # fmt: skip
+    together = rows[-1] - rows[0] == len(rows) - 1 and bool((np.diff(rows) == 1).all())
+    where = slice(int(rows[0]), int(rows[-1]) + 1) if together else rows
+    return Block(X, where, part, partial(normalise_nodes, part))
+
+
+def _named(at_work: Callable[[Graph], Infer], graph: Graph, names: IntArray) -> Infer:
+    """The engine's function for a part of the network; its errors name nodes of the whole."""
+
+    def named(do: Callable[[], Result]) -> Result:
+        try:
+            return do()
+        except NetworkError as error:
+            raise error.renamed(names) from None
+
+    infer = named(lambda: at_work(graph))
+    return lambda unary: named(lambda: infer(unary))
+
+
+@contextmanager
+def named_as_points(side: SideInformation) -> Iterator[None]:
+    """Errors about nodes of the network name points."""
+    try:
+        yield
+    except NetworkError as error:
+        if error.noun == "point":
+            raise
+        raise error.renamed(side.first_points, "point") from None
+
+
+# ---------------------------------------------------------------------------- who works on them
+
+
+@contextmanager
+def workers(n_jobs: int | None, *, telling: bool = False) -> Iterator[Map]:
+    """Who applies a function to blocks: this thread or a pool; linear algebra starts no others."""
+    n_threads = effective_n_jobs(n_jobs)
+    with ONE_BLAS_THREAD, ThreadPoolExecutor(n_threads) if n_threads > 1 else nullcontext() as pool:
+        chosen = map if pool is None else partial(_pooled, pool)
+        yield partial(_telling, chosen) if telling else chosen
+
+
+def _pooled(
+    pool: ThreadPoolExecutor, function: Callable[[Any], Any], blocks: Iterable[Any]
+) -> Iterable[Any]:
+    """As ``map``, by threads that hold back warnings as this one does."""
+    blocks = list(blocks)
+    contexts = [copy_context() for _ in blocks]
+    return pool.map(lambda context, block: context.run(function, block), contexts, blocks)
+
+
+def _telling(chosen: Map, function: Callable[[Any], Any], blocks: Iterable[Any]) -> Iterator[Any]:
+    """The same, which says every few seconds how many blocks are done."""
+    blocks, said = list(blocks), monotonic()
+    for number, result in enumerate(chosen(function, blocks), 1):
+        if monotonic() - said >= SILENCE:
+            print(f"    block {number} of {len(blocks)}", flush=True)
+            said = monotonic()
+        yield result
+
+
+class _OneBlasThread:
+    """Within a ``with``, linear algebra keeps to the thread that calls it; fits may overlap."""
+
+    def __init__(self) -> None:
+        self.lock, self.inside = Lock(), 0
+        self.limit: AbstractContextManager[Any] = nullcontext()
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if self.inside == 0:
+                self.limit = _controller().limit(limits=1, user_api="blas")
+                self.limit.__enter__()
+            self.inside += 1
+
+    def __exit__(self, *error: Any) -> None:
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                self.limit.__exit__(*error)
+
+
+ONE_BLAS_THREAD = _OneBlasThread()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Which libraries there are; to look takes longer than a small fit."""
+    return ThreadpoolController()

@@ -1,0 +1,181 @@
+"""How a page looks: toggles, rings, formulas, margins, letters, head and foot."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from bs4 import BeautifulSoup
+from built_book import ROOT, Visit, visited
+
+CHAPTERS = [name for name in visited() if re.match(r"book/\d\d_", name)]
+# Of each toggle, whether all of it lies within its visible box.
+HIDDEN = """() => [...document.querySelectorAll(".admonition.toggle")].filter(box => {
+  const inside = box.getBoundingClientRect(), button = box.querySelector("button.toggle-button");
+  const at = button.getBoundingClientRect();
+  return !at.height || at.top < inside.top - 1 || at.bottom > inside.bottom + 1
+    || at.right > inside.right + 1;
+}).map(box => box.innerText.slice(0, 50))"""
+FADED = """() => [...document.querySelectorAll("mjx-container:not([display])")]
+  .filter(one => one.matches(".cgmm-more-left, .cgmm-more-right, .cgmm-scrolls")).length"""
+LETTERS = """() => [...document.fonts].filter(one => one.status === "loaded")
+  .map(one => one.family.replaceAll('"', ""))"""
+# The letters of each line but the last of paragraphs that are long enough.
+LINES = """() => [...document.querySelectorAll(".bd-article section > p")].flatMap(p => {
+  const range = document.createRange(), lines = [];
+  let top = null, letters = 0;
+  if (p.querySelector("mjx-container") || p.textContent.length < 250) return [];
+  const walk = document.createTreeWalker(p, NodeFilter.SHOW_TEXT);
+  for (let text = walk.nextNode(); text; text = walk.nextNode())
+    for (let i = 0; i < text.length; i++) {
+      range.setStart(text, i);
+      range.setEnd(text, i + 1);
+      const box = range.getBoundingClientRect();
+      if (top !== null && box.top > top + 12) { lines.push(letters); letters = 0; }
+      top = top === null || box.top > top + 12 ? box.top : top;
+      letters++;
+    }
+  return lines;
+})"""
+
+
+@pytest.fixture(scope="module")
+def reader(browser, site):
+    one = Visit(browser, site)
+    yield one
+    one.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_button_of_every_solution_is_seen(reader, width):
+    hidden = {}
+    for name in CHAPTERS:
+        reader.open(name)
+        if found := reader.show(width=width).evaluate(HIDDEN):
+            hidden[name] = found
+    assert hidden == {}
+
+
+def test_formulas_are_clear_after_the_window_was_tiny(visit):
+    page = visit("book/02_em").page
+    for width in (1280, 30, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(300)
+    assert page.evaluate(FADED) == 0
+
+
+@pytest.mark.parametrize(
+    "what", ["button.primary-toggle", ".dropdown-download-buttons > button", "main summary",
+             "button.theme-switch-button", ".bd-article p a"],
+)  # fmt: skip
+def test_what_has_the_focus_has_a_ring(visit, what):
+    page = visit("book/02_em").page
+    page.keyboard.press("Tab")
+    ring = page.locator(what).first.evaluate(
+        "one => { one.focus({focusVisible: true}); const style = getComputedStyle(one);"
+        " return [style.outlineStyle, parseFloat(style.outlineWidth)]; }"
+    )
+    assert ring[0] == "solid"
+    assert ring[1] >= 2
+
+
+def test_the_enlarge_button_stands_below_the_figure(visit):
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    page = visit("book/12_rca", **phone).page
+    for holder in page.locator(".cgmm-figure").all():
+        figure, button = holder.locator("img, svg").first, holder.locator(".cgmm-enlarge")
+        below = figure.bounding_box()
+        assert button.bounding_box()["y"] >= below["y"] + below["height"] - 1
+
+
+def test_letters_come_with_the_book(reader):
+    """The same on every system: no text asks for a family that is not bundled."""
+    page = reader.open("book/07_cannot_links")
+    page.evaluate("document.fonts.ready.then(() => null)")
+    assert {"Source Serif 4", "Source Sans 3", "Source Code Pro"} <= set(page.evaluate(LETTERS))
+    families = page.evaluate(
+        """() => [...new Set([...document.querySelectorAll("body *")]
+             .filter(one => !one.closest("mjx-container"))
+             .map(one => getComputedStyle(one).fontFamily.split(",")[0].replaceAll('"', "")))]"""
+    )
+    # The last has the signs of boxes.
+    bundled = {"Source Serif 4", "Source Sans 3", "Source Code Pro", "Font Awesome 6 Free"}
+    assert set(families) <= bundled
+    fonts = list((ROOT / "book/_static/fonts").iterdir())
+    assert "LICENSE.txt" in [path.name for path in fonts]
+    assert sum(path.stat().st_size for path in fonts) < 250_000
+
+
+@pytest.mark.parametrize("width", [1280, 1600])
+def test_a_line_has_about_66_letters(reader, width):
+    lines = [
+        n
+        for name in CHAPTERS[:4]
+        for n in (reader.open(name), reader.show(width=width))[1].evaluate(LINES)
+    ]
+    assert len(lines) > 50
+    assert 60 < sorted(lines)[len(lines) // 2] < 72
+
+
+@pytest.mark.parametrize(("width", "beside"), [(1280, True), (1000, False), (390, False)])
+def test_captions_stand_in_the_margin_where_there_is_one(reader, width, beside):
+    page = reader.open("book/07_cannot_links")
+    reader.show(width=width)
+    figure = page.locator("figure.margin-caption").first
+    picture, caption = (
+        figure.locator("img, svg").first.bounding_box(),
+        figure.locator("figcaption").bounding_box(),
+    )
+    assert (caption["x"] >= picture["x"] + picture["width"]) == beside
+    assert caption["x"] + caption["width"] <= width
+
+
+@pytest.mark.parametrize(
+    "name", ["book/index", "book/02_em", "book/api/mixture/ConstrainedGaussianMixture"]
+)
+def test_the_head_describes_the_page(site, name):
+    text = (site / f"{name}.html").read_text(encoding="utf8")
+    head = text[: text.index("</head>")]
+    assert head.count('name="viewport"') == 1
+    description = re.search(r'<meta name="description" content="([^"]+)"', head)[1]
+    assert 30 < len(description) <= 203
+    for name in ("og:title", "og:description", "og:type", "og:site_name"):
+        assert re.search(f'<meta property="{name}" content="[^"]+"', head), name
+
+
+def test_the_foot_says_version_date_and_how_to_cite(visit):
+    page = visit("book/02_em").page
+    foot = page.locator(".cgmm-foot")
+    assert re.match(
+        r"Version \d+\.\d+\.\d+, built on \d+ \w+ 20\d\d\.$", foot.locator("p").first.inner_text()
+    )
+    foot.locator("summary").click()
+    assert "title     = {2. EM as a lower bound}" in foot.locator("pre").inner_text()
+    assert foot.locator("button.copybtn").count() == 1
+    # Where errors are reported is a setting, which is empty here.
+    assert page.locator(".cgmm-report").count() == 0
+
+
+def test_explorers_and_live_figures_have_letters_of_one_size(reader):
+    page = reader.open("book/02_em")
+    sizes = page.locator(".cgmm-explorer, .cgmm-live").evaluate_all(
+        "all => [...new Set(all.map(one => getComputedStyle(one).fontSize))]"
+    )
+    assert sizes == ["16px"]
+
+
+def test_at_most_twelve_folds_of_code_and_each_with_a_result(site):
+    """Of chapters 3 and 6 cells are still to be merged."""
+    for name in set(CHAPTERS) - {"book/03_practice"}:
+        page = BeautifulSoup((site / f"{name}.html").read_text(encoding="utf8"), "html.parser")
+        folds = page.select("div.cell:has(details.above-input)")
+        assert len(folds) <= (15 if name == "book/06_chunklet_em" else 12), name
+        if name != "book/06_chunklet_em":
+            assert all(one.select_one(".cell_output") for one in folds), name
+
+
+def test_a_long_name_breaks_before_its_capitals(visit):
+    page = visit(
+        "book/api/mixture/ConstrainedGaussianMixture", viewport={"width": 340, "height": 800}
+    ).page
+    assert page.locator("h1 wbr").count() == 2

@@ -1,0 +1,169 @@
+"""What may come of a problem: an answer that honours the contract, or a clear refusal.
+
+An answer is finite, has the shapes and sums that it should, breaks no hard relation, and agrees
+with brute force where that is possible. A refusal is a ValueError raised on purpose, in cgmm or by
+scikit-learn's validation: an error out of the middle of a computation is a failure, and so is a
+warning of any class but those that estimators document, and a fit that does not come to an end.
+"""
+
+from __future__ import annotations
+
+import dis
+import re
+import signal
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+import cgmm
+from cgmm import (
+    MMC,
+    RCA,
+    ConstrainedCategoricalMixture,
+    ConstrainedGaussianMixture,
+    COPKMeans,
+    OnlineRCA,
+    PCKMeans,
+    SemiSupervisedGaussianClassifier,
+)
+from cgmm.kmeans import SearchBudgetError
+from cgmm.mixture.weights import NO_MAXIMUM
+
+from .claims import BrokenContractError, require
+from .kmeans_and_maps import check_k_means, check_linear_map, check_mmc, check_rca
+from .mixtures import check_categorical, check_classifier, check_gaussian
+from .problems import Problem
+
+EXPECTED = (ConvergenceWarning, UserWarning)
+AUTHORS = tuple(str(Path(package.__file__).parent) for package in (cgmm, sklearn))
+CHECKS: dict[type, Callable[[Any, Problem], None]] = {
+    ConstrainedGaussianMixture: check_gaussian,
+    ConstrainedCategoricalMixture: check_categorical,
+    SemiSupervisedGaussianClassifier: check_classifier,
+    COPKMeans: check_k_means,
+    PCKMeans: check_k_means,
+    RCA: check_rca,
+    OnlineRCA: check_linear_map,
+    MMC: check_mmc,
+}
+
+
+class TimeLimitError(Exception):
+    """A problem takes too long."""
+
+
+def examine(problem: Problem, *, seconds: float = 60.0, again: bool = False) -> str:
+    """Fit, and look at what comes of it.
+
+    Parameters
+    ----------
+    problem : Problem
+        From ``problems.make``.
+    seconds : float
+        When to give up, in time of the processor.
+    again : bool
+        Whether to fit twice, and ask for the same answer.
+
+    Returns
+    -------
+    str
+        "answer", or "refusal".
+
+    Raises
+    ------
+    BrokenContractError
+        If the contract is broken; the message says how.
+    """
+    try:
+        with _time_limit(seconds), _only_expected_warnings():
+            fitted = clone(problem.estimator).fit(problem.X, **problem.arguments)
+            CHECKS[type(fitted)](fitted, problem)
+            if again:
+                _check_repeats(fitted, problem)
+    except BrokenContractError:
+        raise
+    except TimeLimitError:
+        raise BrokenContractError(f"no end within {seconds:g} seconds") from None
+    except (ValueError, SearchBudgetError) as error:
+        _check_refusal(error)
+        return "refusal"
+    except Exception as error:
+        raise BrokenContractError(f"{type(error).__name__}: {error}") from error
+    return "answer"
+
+
+def _check_repeats(model, problem: Problem) -> None:
+    """The same seed gives the same answer, to the last bit."""
+    second = clone(problem.estimator).fit(problem.X, **problem.arguments)
+    for name, value in vars(model).items():
+        if name.endswith("_") and isinstance(value, np.ndarray | float | int):
+            same = np.array_equal(value, getattr(second, name), equal_nan=_is_float(value))
+            require(same, f"{name} differs between two fits of the same seed")
+
+
+def _is_float(value) -> bool:
+    return np.asarray(value).dtype.kind == "f"
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Raise after so much time of the processor: a busy machine is no fault of the code.
+
+    Where the system has no such alarms, and for what sleeps, the caller's watchdog must do.
+    """
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def ring(*_):
+        raise TimeLimitError
+
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+@contextmanager
+def _only_expected_warnings() -> Iterator[None]:
+    """Complain of any class of warning that no estimator documents."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        # The one that the updates of the weights document; its text is a promise, too.
+        known = str(warning.message).startswith(NO_MAXIMUM.partition("{")[0])
+        require(
+            known or warning.category in EXPECTED,
+            f"{warning.category.__name__} at {warning.filename}:{warning.lineno}: "
+            f"{warning.message}",
+        )
+
+
+def _check_refusal(error: Exception) -> None:
+    """The statement that raised must be a ``raise``, in cgmm or scikit-learn."""
+    trace = error.__traceback__
+    while trace.tb_next:
+        trace = trace.tb_next
+    code, line = trace.tb_frame.f_code, trace.tb_lineno
+    file = code.co_filename
+    # The instruction itself: a source may be edited while a long run goes on.
+    raises = code.co_code[trace.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+    on_purpose = file.startswith(AUTHORS) and raises
+    require(
+        on_purpose and not isinstance(error, np.linalg.LinAlgError),
+        f"{type(error).__name__} at {file}:{line}, not raised on purpose: {error}",
+    )
+    inner = re.search(r"\bnodes? \d+", str(error))
+    require(inner is None, f"a refusal that names what users cannot see: {error}")
+    require(len(str(error)) > 20, f"a refusal that says little: {error}")

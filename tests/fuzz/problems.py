@@ -1,0 +1,252 @@
+"""Random problems: data, side information, an estimator's parameters, from a seed.
+
+Most are sensible, many are not: points that coincide, columns in wild units, relations that
+contradict each other, classes that do not exist. What may come of one is said in ``contract``.
+
+=====  ==================================================================
+N, D   points x_i and dimensions; K components or clusters
+z_i    the group that point i was drawn from: relations agree with it, or not
+=====  ==================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from cgmm import (
+    MMC,
+    RCA,
+    ConstrainedCategoricalMixture,
+    ConstrainedGaussianMixture,
+    COPKMeans,
+    OnlineRCA,
+    PCKMeans,
+    SemiSupervisedGaussianClassifier,
+)
+from cgmm.inference import ENGINES
+from cgmm.inference.auto import auto
+from cgmm.mixture import UPDATES
+
+from .draws import Rng, one_of, put
+from .points import draw_points, draw_sizes
+from .relations import draw_side
+
+# Largest tables that exact engines may make in problems of more than a dozen points.
+MAX_BYTES = 2**20
+
+
+class Problem(NamedTuple):
+    """One call of ``fit``."""
+
+    estimator: BaseEstimator
+    X: Any
+    arguments: dict[str, Any]
+    """What ``fit`` gets beside X."""
+    story: str
+    """What was chosen, for a human reader."""
+
+
+def make(kind: str, seed: int) -> Problem:
+    """The problem of that number for an estimator; the same on every machine.
+
+    Examples
+    --------
+    >>> make("MMC", 7).story == make("MMC", 7).story
+    True
+    """
+    estimator, X, arguments, story = MAKERS[kind](np.random.default_rng([seed, 9]))
+    return Problem(estimator, X, arguments, story)
+
+
+def _n_components(rng: Rng, z: np.ndarray) -> int:
+    if rng.random() < 0.8:
+        return int(z.max()) + 1
+    return int(rng.integers(1, len(z) + 3) if rng.random() < 0.3 else rng.integers(1, 8))
+
+
+def _inference(rng: Rng, n_points: int, n_components: int):
+    """An engine; where the network may be large, one that refuses early."""
+    name = one_of(rng, ["auto"] * 4 + [*ENGINES, "spanning_tree"])
+    few = n_components**n_points <= 4096
+    if name == "enumerate" and not few and (n_components**n_points <= 2e6 or rng.random() < 0.8):
+        name = "auto"  # within its limits, but slow; or refused, as is seen often enough
+    if name in ("auto", "junction_tree") and n_points > 12:
+        return partial(one_of(rng, [auto, ENGINES["junction_tree"]]), max_bytes=MAX_BYTES)
+    return name
+
+
+def _weights(rng: Rng, n_components: int) -> str:
+    """An update; no grid of 156,849 points, which is legal and takes minutes."""
+    name = one_of(rng, ["exact", "exact", *UPDATES])
+    return "exact" if name == "grid" and n_components == 4 else name
+
+
+def _mixture_options(rng: Rng, n_points: int, n_components: int) -> dict[str, Any]:
+    """What both families of mixtures take."""
+    return {
+        "n_components": n_components,
+        "sampling": one_of(rng, ["points", "chunklets"]),
+        "inference": _inference(rng, n_points, n_components),
+        "weights": _weights(rng, n_components),
+        "tol": one_of(rng, [1e-3, 1e-3, 0.0, 1e-8]),
+        "max_iter": one_of(rng, [1, 5, 30]),
+        "n_init": one_of(rng, [1, 1, 1, 2]),
+        "random_state": int(rng.integers(100)),
+    }
+
+
+def _gaussian(rng: Rng):
+    X, z, story = draw_points(rng)
+    K = _n_components(rng, z)
+    options = _mixture_options(rng, len(z), K) | {
+        "covariance_type": one_of(rng, ["full", "tied", "diag", "spherical"]),
+        "reg_covar": one_of(rng, [1e-6] * 6 + [0.0] * 4 + [1e-2, 1e3]) * _unit(rng, X),
+        "init_params": one_of(
+            rng, ["auto"] * 8 + ["k-means++", "random", "random_from_data", "labels", "chunklets"]
+        ),
+    }
+    if rng.random() < 0.15 and np.ndim(X) == 2:
+        options |= _given_start(rng, np.asarray(X, dtype=float), K)
+    arguments, told = draw_side(rng, z, K, accepts=EVERYTHING)
+    return ConstrainedGaussianMixture(**options), X, arguments, f"{story}; {told}"
+
+
+def _unit(rng: Rng, X) -> float:
+    """The squared range of the points, the unit of reg_covar; at times one, as for a default."""
+    if rng.random() < 0.2 or np.size(X) == 0:
+        return 1.0
+    with np.errstate(all="ignore"):
+        unit = float(np.square(np.ptp(np.asarray(X, dtype=float))))
+    return unit if 0 < unit < np.inf else 1.0
+
+
+def _given_start(rng: Rng, X: np.ndarray, K: int) -> dict[str, Any]:
+    """Some part of the start, sometimes impossible."""
+    D = X.shape[1]
+    size = one_of(rng, [0.0, 1.0, 1e5])
+    start = {
+        "weights_init": one_of(rng, [np.full(K, 1 / K), np.eye(K)[0], np.ones(K + 1)]),
+        "means_init": rng.normal(size=(K, D)) * size,
+        "covariances_init": one_of(rng, [np.tile(np.eye(D), (K, 1, 1)), np.zeros((K, D, D))]),
+        "init_params": rng.dirichlet(np.ones(K), len(X)) * one_of(rng, [1, 1, 2]),
+    }
+    return {name: value for name, value in start.items() if rng.random() < 0.5}
+
+
+def _categorical(rng: Rng):
+    n_points, n_dims, n_groups = draw_sizes(rng)
+    z = rng.integers(n_groups, size=n_points)
+    sizes = rng.integers(1, 5, size=n_dims)
+    X = np.where(rng.random((n_points, n_dims)) < 0.5, z[:, None], rng.integers(9, size=n_dims))
+    X, story = X % sizes, f"N={n_points} D={n_dims} groups={n_groups}"
+    if rng.random() < 0.15:
+        trouble = one_of(rng, [-1, 0.5, np.nan, np.inf, 50, 1e7, 1e12, 1e300])
+        X = put(trouble)(rng, X.astype(float))
+        story += f", X with {trouble}"
+    K = _n_components(rng, z)
+    options = _mixture_options(rng, n_points, K) | {
+        "pseudo_count": one_of(rng, [1.0, 1.0, 0.0, 0.0, 1e-300, 1e300]),
+        "init_params": one_of(rng, ["random_from_data", "random"]),
+        "n_categories": one_of(rng, [None] * 6 + [sizes, sizes + 2, sizes[1:], sizes * 0]),
+    }
+    arguments, told = draw_side(rng, z, K, accepts=EVERYTHING)
+    return ConstrainedCategoricalMixture(**options), X, arguments, f"{story}; {told}"
+
+
+def _classifier(rng: Rng):
+    X, z, story = draw_points(rng)
+    names = one_of(rng, [np.arange(9), np.array([5, 2, 0, 7, 9, 4]), np.array(list("fedcba"))])
+    y = names[z].astype(object)
+    y[rng.random(len(z)) < one_of(rng, [0.0, 0.3, 0.5, 0.8, 1.0])] = -1
+    if names.dtype.kind == "i":
+        y = y.astype(int)
+    K = max(1, len(set(y.tolist()) - {-1}))
+    arguments, told = draw_side(rng, z, K, accepts={"must_link", "cannot_link", "preferences"})
+    options = _mixture_options(rng, len(z), K)
+    kept = {name: options[name] for name in ("inference", "weights", "tol", "max_iter")}
+    estimator = SemiSupervisedGaussianClassifier(
+        covariance_type=one_of(rng, ["full", "tied", "diag", "spherical"]),
+        reg_covar=one_of(rng, [1e-6, 0.0, 1e-2]),
+        **kept,
+    )
+    return estimator, X, arguments | {"y": y}, f"{story}; {told}"
+
+
+def _k_means(kind, accepts):
+    def maker(rng: Rng):
+        X, z, story = draw_points(rng)
+        K = _n_components(rng, z)
+        options = {
+            "n_clusters": K,
+            "init": one_of(rng, ["chunklets", "k-means++", "random"]),
+            "n_init": one_of(rng, [1, 1, 3]),
+            "max_iter": one_of(rng, [1, 5, 300]),
+            "tol": one_of(rng, [1e-4, 0.0]),
+            "inference": one_of(rng, [None, None, partial(auto, max_bytes=MAX_BYTES)]),
+            "max_search": one_of(rng, [10**4, 10**4, 3]),
+            "random_state": int(rng.integers(100)),
+        }
+        if kind is PCKMeans:
+            options["w"] = one_of(rng, [0.0, 1.0, 1e-300, 1e6, 1e300, np.inf])
+        arguments, told = draw_side(rng, z, K, accepts=accepts)
+        return kind(**options), X, arguments, f"{story}; {told}"
+
+    return maker
+
+
+def _chunklets(rng: Rng, z: np.ndarray) -> np.ndarray:
+    return np.where(rng.random(len(z)) < one_of(rng, [0.3, 0.8, 1.0]), z, -1)
+
+
+def _linear_map(kind, accepts):
+    def maker(rng: Rng):
+        X, z, story = draw_points(rng)
+        arguments, told = draw_side(rng, z, 3, accepts=accepts)
+        if rng.random() < 0.6:
+            arguments["y"] = _chunklets(rng, z)
+        estimator = kind(**OPTIONS_OF[kind](rng))
+        return estimator, X, arguments, f"{story}; {told}"
+
+    return maker
+
+
+OPTIONS_OF: dict[type, Callable[[Rng], dict[str, Any]]] = {
+    RCA: lambda rng: {
+        "n_components": one_of(rng, [None] * 6 + [1, 2, 5]),
+        "unbiased": bool(rng.random() < 0.5),
+        "alpha": one_of(rng, [0.5, 1.0, 1e-3]),
+        "shrinkage": one_of(rng, [0.0, 0.0, 0.1, 1.0]),
+    },
+    OnlineRCA: lambda rng: {
+        "schedule": one_of(rng, ["decreasing", "constant"]),
+        "eta": one_of(rng, [None, None, 1e-3, 1.0, 100.0]),
+        "n_epochs": one_of(rng, [1, 5]),
+        "random_state": int(rng.integers(100)),
+    },
+    MMC: lambda rng: {
+        "diagonal": bool(rng.random() < 0.5),
+        "tol": one_of(rng, [1e-6, 0.0, 1e-2]),
+        "max_iter": one_of(rng, [3, 100]),
+        "max_cannot_links": one_of(rng, [None, None, 5]),
+        "random_state": int(rng.integers(100)),
+    },
+}
+
+EVERYTHING = {"must_link", "cannot_link", "preferences", "labels"}
+LINKS = {"must_link", "cannot_link"}
+
+MAKERS: dict[str, Callable] = {
+    "ConstrainedGaussianMixture": _gaussian,
+    "ConstrainedCategoricalMixture": _categorical,
+    "SemiSupervisedGaussianClassifier": _classifier,
+    "COPKMeans": _k_means(COPKMeans, LINKS),
+    "PCKMeans": _k_means(PCKMeans, LINKS | {"preferences"}),
+    "RCA": _linear_map(RCA, {"must_link"}),
+    "OnlineRCA": _linear_map(OnlineRCA, {"must_link"}),
+    "MMC": _linear_map(MMC, LINKS),
+}

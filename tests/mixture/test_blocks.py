@@ -1,0 +1,375 @@
+"""EM over blocks is EM over everything: every family, relation and covariance type."""
+
+import threading
+import time
+import tracemalloc
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+
+from cgmm import (
+    ConstrainedCategoricalMixture,
+    ConstrainedGaussianMixture,
+    SemiSupervisedGaussianClassifier,
+)
+from cgmm.inference import ENGINES
+from cgmm.mixture import (
+    POOLINGS,
+    CategoricalParameters,
+    Categories,
+    Parameters,
+    closed_form,
+    e_step,
+    em,
+    from_responsibilities,
+    one_hot,
+)
+from cgmm.mixture import blocks as blocks_module
+from cgmm.mixture.blocks import Blocks, named_as_points, workers
+from cgmm.mixture.class_mixture import ClassParameters, ClassPooling
+from cgmm.mixture.loop import no_prior
+from cgmm.network import NetworkError, SideInformation
+from cgmm.numerics import WarnedOnce, warn_caller
+
+N, K, D = 60, 3, 2
+AUTO = ENGINES["auto"]
+FAMILIES = [*POOLINGS, "classes", "categorical"]
+
+
+def points_and_start(rng, family):
+    """Points, a start and what maximises, of each family."""
+    if family == "categorical":
+        sizes = np.array([2, 4])
+        X = one_hot(np.column_stack([rng.integers(size, size=N) for size in sizes]), sizes)
+        p = np.concatenate([rng.dirichlet(np.ones(size), K).T for size in sizes]).T
+        return X, CategoricalParameters(rng.dirichlet(np.ones(K)), p), Categories(tuple(sizes))
+    # Far from zero or not; with components that are wide or tiny beside the whole: both forms.
+    scale = 10.0 ** rng.integers(-4, 1, size=K)[rng.integers(K, size=N), None]
+    X = scale * rng.normal(size=(N, D)) + rng.normal(size=D) * rng.integers(0, 2) * 100
+    pool = POOLINGS["full" if family == "classes" else family]
+    r = rng.dirichlet(np.ones(K), N)
+    if family != "classes":
+        return X, from_responsibilities(X, r, pool, reg_covar=1e-3), pool
+    theta = from_responsibilities(X, rng.dirichlet(np.ones(5), N), pool, reg_covar=1e-3)
+    shares = np.concatenate([rng.dirichlet(np.ones(size)) for size in (1, 3, 1)])
+    theta = ClassParameters(np.full(K, 1 / K), theta.with_weights(shares), (1, 3, 1))
+    return X, theta, ClassPooling(pool)
+
+
+def what_is_known(rng, kind, sampling):
+    """Relations, at most one edge a node, so that no engine approximates."""
+    some = rng.permutation(N)
+    known = {
+        "nothing": {},
+        "labels": {"labels": np.where(rng.uniform(size=N) < 0.3, rng.integers(K, size=N), -1)},
+        "allowed": {"labels": (rng.uniform(size=(N, K)) < 0.5) | np.eye(K, dtype=bool)[some % K]},
+        "chunklets": {"must_link": some[: 2 * 15].reshape(-1, 2) // 2},
+        "pairs": {"cannot_link": some[:20].reshape(-1, 2)},
+        "all": {
+            "must_link": some[:20].reshape(-1, 2),
+            "preferences": np.column_stack([some[20:40].reshape(-1, 2), rng.normal(size=10)]),
+            "labels": np.where(some[np.argsort(some)] >= 55, 1, -1),
+        },
+    }[kind]
+    return SideInformation.build(N, **known, sampling=sampling)
+
+
+KINDS = ["nothing", "labels", "allowed", "chunklets", "pairs", "all"]
+
+
+def in_blocks(X, theta, side, pool, height):
+    """EM block by block; log Z_prior is that of the whole network, and left out."""
+    data = Blocks.of(X, side, AUTO, len(theta.weights), height=height)
+    options = {} if isinstance(pool, Categories) else {"reg_covar": 1e-9}
+    return data, em(data, theta, side, None, pool, closed_form, log_z_prior=no_prior, **options)
+
+
+def responsibilities(data, theta):
+    """(N, K) of all blocks, where they were given."""
+    return data.gather(
+        lambda block: (
+            e_step(block.X, theta, block.side, block.infer, log_z_prior=no_prior).responsibilities
+        )
+    )
+
+
+def in_one(X, theta, side, pool):
+    options = {} if isinstance(pool, Categories) else {"reg_covar": 1e-9}
+    infer = AUTO(side.graph)
+    return em(X, theta, side, infer, pool, closed_form, log_z_prior=no_prior, **options)
+
+
+def assert_same(ours, theirs, **tolerance):
+    """Two sets of parameters, number by number."""
+    for here, there in zip(ours, theirs, strict=True):
+        if isinstance(here, tuple) and hasattr(here, "_fields"):
+            assert_same(here, there, **tolerance)
+        else:
+            np.testing.assert_allclose(here, there, **tolerance)
+
+
+@pytest.mark.each_value
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=20)
+@given(
+    seed=st.integers(0, 10**6),
+    height=st.integers(1, N),
+    sampling=st.sampled_from(["points", "chunklets"]),
+)
+def test_em_over_blocks_is_em_over_everything(family, kind, seed, height, sampling):
+    rng = np.random.default_rng(seed)
+    X, start, pool = points_and_start(rng, family)
+    side = what_is_known(rng, kind, sampling)
+    data, steps = in_blocks(X, start, side, pool, height)
+    pairs = zip(steps, in_one(X, start, side, pool), strict=False)
+    for (ours, found), (theirs, posterior) in islice(pairs, 2):
+        assert_same(ours, theirs, rtol=1e-9, atol=1e-12)
+        assert found.log_evidence == pytest.approx(posterior.log_evidence, rel=1e-11, abs=1e-9)
+        np.testing.assert_allclose(found.expected_counts, posterior.expected_counts, rtol=1e-9)
+        r = responsibilities(data, ours)
+        np.testing.assert_allclose(r, posterior.responsibilities, atol=1e-9)
+        assert (found.responsibilities is None) == (not data.alone)
+
+
+def test_large_chunklets_and_small_ones():
+    """Sizes from one to more than a block."""
+    rng = np.random.default_rng(0)
+    sizes = [1] * 40 + [2] * 5 + [64] * 2 + [65] * 2 + [300]
+    node_of = np.repeat(np.arange(len(sizes)), sizes)[rng.permutation(sum(sizes))]
+    links = [np.flatnonzero(node_of == j)[[0, m]] for j, n in enumerate(sizes) for m in range(1, n)]
+    side = SideInformation.build(len(node_of), must_link=links)
+    X = rng.normal(size=(len(node_of), D))
+    start = from_responsibilities(X, rng.dirichlet(np.ones(K), len(X)), POOLINGS["full"])
+    data, steps = in_blocks(X, start, side, POOLINGS["full"], 100)
+    pairs = zip(steps, in_one(X, start, side, POOLINGS["full"]), strict=False)
+    for (ours, _), (theirs, posterior) in islice(pairs, 5):
+        assert_same(ours, theirs, rtol=1e-10)
+        r = responsibilities(data, ours)
+        np.testing.assert_allclose(r, posterior.responsibilities, atol=1e-11)
+
+
+def test_digits_that_a_far_start_costs_are_won_back():
+    """Squares of 2^20 hide a spread of 2^-9: a mean that far away moves first, its matrix after."""
+    rng = np.random.default_rng(0)
+    tight = rng.integers(-3, 4, size=(30, 2)) * 2.0**-10
+    X, z = np.concatenate([tight, tight + 2.0**20]), np.repeat([0, 1], 30)
+    wide = Parameters(np.full(2, 0.5), np.zeros((2, 2)), np.tile(2.0**42 * np.eye(2), (2, 1, 1)))
+    pool, side = POOLINGS["full"], SideInformation.build(len(X), labels=z)
+    _, (first, _), *_, (ours, _) = islice(in_blocks(X, wide, side, pool, 7)[1], 5)
+    np.testing.assert_array_equal(first.covariances[1], wide.covariances[1])
+    expected = np.cov(tight.T, bias=True) + 1e-9 * np.eye(2)
+    # A mean near 2^20 is rounded by 2^-33: nothing, squared, beside the spread.
+    np.testing.assert_allclose(ours.covariances, [expected, expected], rtol=1e-9)
+
+
+def test_a_start_with_matrices_leads_to_diagonals():
+    """Densities of matrices and sums of squares have no statistics in common."""
+    rng = np.random.default_rng(0)
+    X, _ = clumps(N, D)
+    r, side = rng.dirichlet(np.ones(K), N), SideInformation.build(N)
+    start, pool = from_responsibilities(X, r, POOLINGS["full"]), POOLINGS["diag"]
+    pairs = zip(in_blocks(X, start, side, pool, 17)[1], in_one(X, start, side, pool), strict=False)
+    for (ours, _), (theirs, _) in islice(pairs, 3):
+        assert_same(ours, theirs, rtol=1e-10)
+
+
+def test_a_point_without_density_is_named_by_its_given_place():
+    X = np.zeros((50, 1))
+    X[37] = 1e200
+    theta = Parameters(np.full(2, 0.5), np.array([[0.0], [1.0]]), np.ones((2, 1, 1)))
+    for known in ({}, {"must_link": [[3, 41]]}):
+        side = SideInformation.build(50, **known)
+        with pytest.raises(ValueError, match="row 37 has no possible value"):
+            next(in_blocks(X, theta, side, POOLINGS["full"], 8)[1])
+
+
+def test_a_tied_node_without_a_state_is_named_by_its_given_place():
+    X, theta, pool = points_and_start(np.random.default_rng(0), "full")
+    allowed = np.ones((N, K), dtype=bool)
+    allowed[[20, 50]] = [False, True, False]
+    side = SideInformation.build(N, labels=allowed, preferences=[[20, 51, -1.0]])
+    side = side._replace(graph=side.graph._replace(weights=np.array([-np.inf])))
+    allowed[51] = allowed[20]
+    side = side._replace(allowed=allowed)
+    with pytest.raises(NetworkError) as info, named_as_points(side):
+        next(in_blocks(X, theta, side, pool, 8)[1])
+    assert set(info.value.nodes) <= {20, 51}
+
+
+def test_every_fit_runs_em(monkeypatch, tmp_path):
+    """Without it nobody learns: in memory, from a disk, batch by batch, of every family."""
+
+    def gone(*args, **options):
+        raise AssertionError("em is gone")
+
+    X, z = clumps(300)
+    stored = on_disk(tmp_path / "points", X, np.float64)
+    categories = (X > 0).astype(int)
+    monkeypatch.setattr("cgmm.mixture.base.em", gone)
+    for fit in (
+        lambda: ConstrainedGaussianMixture(K).fit(X),
+        lambda: ConstrainedGaussianMixture(K).fit(stored, must_link=[[0, 1]]),
+        lambda: ConstrainedGaussianMixture(K, covariance_type="diag").fit(X, sample_weight=z + 1),
+        lambda: ConstrainedCategoricalMixture(K).fit(categories),
+        lambda: SemiSupervisedGaussianClassifier().fit(X, z),
+        lambda: SemiSupervisedGaussianClassifier(components_per_class=2).fit(X, z),
+    ):
+        with pytest.raises(AssertionError, match="em is gone"):
+            fit()
+    monkeypatch.setattr("cgmm.mixture.base.expectation", gone)
+    with pytest.raises(AssertionError, match="em is gone"):
+        ConstrainedGaussianMixture(K).partial_fit(X)
+
+
+# ------------------------------------------------------------------ who works, and what is kept
+
+
+def clumps(n_points, n_dims=4):
+    rng = np.random.default_rng(0)
+    z = rng.integers(K, size=n_points)
+    return rng.normal(size=(n_points, n_dims)) + 3 * rng.normal(size=(K, n_dims))[z], z
+
+
+def left(model):
+    """Every number that a fit leaves, in bytes."""
+    arrays = [*model.parameters_, model.responsibilities_, model.labels_, model.history_]
+    return [np.asarray(array).tobytes() for array in arrays]
+
+
+@pytest.mark.each_value
+@pytest.mark.parametrize("kind", ["nothing", "must_link", "cannot_link"])
+@pytest.mark.parametrize("covariance_type", ["full", "diag"])
+def test_the_number_of_threads_changes_no_bit(kind, covariance_type):
+    X, z = clumps(30_000)
+    first = np.flatnonzero(z == 0)[:4000].reshape(-1, 2)
+    other = np.column_stack([np.flatnonzero(z == 1)[:2000], np.flatnonzero(z == 2)[:2000]])
+    known = {"must_link": first, "cannot_link": other}
+    known = {name: pairs for name, pairs in known.items() if name == kind}
+    fits = [
+        ConstrainedGaussianMixture(
+            K, covariance_type=covariance_type, random_state=0, n_jobs=n_jobs, max_iter=5, tol=1
+        ).fit(X, **known)
+        for n_jobs in (None, 2, 3)
+    ]
+    assert left(fits[0]) == left(fits[1]) == left(fits[2])
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_long_iteration_says_how_far_it_is(n_jobs, monkeypatch, capsys):
+    monkeypatch.setattr(blocks_module, "SILENCE", 0.0)
+    X, _ = clumps(60_000)
+    options = {"random_state": 0, "max_iter": 2, "tol": 0, "n_jobs": n_jobs}
+    with pytest.warns(ConvergenceWarning):
+        told = ConstrainedGaussianMixture(K, verbose=2, **options).fit(X)
+    said = capsys.readouterr().out.splitlines()
+    # The start is made of fewer points, in one block.
+    said = [line for line in said if "block" in line and not line.endswith("of 1")]
+    n_blocks = int(said[0].split()[-1])
+    assert n_blocks > 3
+    assert said[:n_blocks] == [f"    block {b} of {n_blocks}" for b in range(1, n_blocks + 1)]
+    with pytest.warns(ConvergenceWarning):
+        silent = ConstrainedGaussianMixture(K, **options).fit(X)
+    assert left(told) == left(silent)
+    assert not capsys.readouterr().out
+
+
+def test_memory_is_that_of_a_block():
+    """200,000 points in 40 components: a table of N times K numbers is 64 MB."""
+    X, _ = clumps(200_000, n_dims=2)
+    X = np.asfortranarray(X)
+    model = ConstrainedGaussianMixture(
+        40, means_init=X[:40], max_iter=2, tol=1e9, store_responsibilities=False
+    )
+    start = from_responsibilities(X, np.eye(40)[np.arange(len(X)) % 40], POOLINGS["full"])
+    model.set_params(weights_init=start.weights, covariances_init=start.covariances)
+    tracemalloc.start()
+    model.fit(X)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # Labels, numbers of nodes and their like are some (N,) arrays, 1.6 MB each.
+    assert peak < 3.2e7
+    assert not hasattr(model, "responsibilities_")
+    np.testing.assert_array_equal(model.labels_, model.predict(X))
+
+
+def on_disk(path, X, dtype):
+    stored = np.memmap(path, dtype=dtype, mode="w+", shape=X.shape)
+    stored[:] = X
+    stored.flush()
+    return np.memmap(path, dtype=dtype, mode="r", shape=X.shape)
+
+
+@pytest.mark.each_value
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("linked", [False, True])
+def test_points_on_a_disk_are_fitted_where_they_lie(tmp_path, dtype, linked):
+    X, z = clumps(60_000, n_dims=40)
+    stored = on_disk(tmp_path / "points", X, dtype)
+    known = {"must_link": np.flatnonzero(z == 0)[:4000].reshape(-1, 2)} if linked else {}
+    start = from_responsibilities(X, np.eye(K)[z], POOLINGS["full"])
+    model = ConstrainedGaussianMixture(
+        K, weights_init=start.weights, means_init=start.means,
+        covariances_init=start.covariances, max_iter=3, tol=1, store_responsibilities=False,
+    )  # fmt: skip
+    tracemalloc.start()
+    here = model.fit(stored, **known).parameters_
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # A copy in float64 would be 19 MB. Measured: blocks, and (N,) arrays of 0.5 MB each.
+    assert peak < 1.4e7
+    there = model.fit(np.array(stored, dtype=float), **known).parameters_
+    assert_same(here, there, rtol=1e-12, atol=1e-13)
+
+
+def test_a_missing_value_on_a_disk_is_named_by_its_row(tmp_path):
+    X, _ = clumps(50_000)
+    X[43_210, 2] = np.nan
+    stored = on_disk(tmp_path / "points", X, np.float32)
+    with pytest.raises(ValueError, match="first in row 43210, column 2, and in 1 of 50000 rows"):
+        ConstrainedGaussianMixture(K).fit(stored)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 5])
+def test_results_come_in_the_order_of_their_blocks(n_jobs):
+    def work(block):
+        time.sleep(0.002 if block in {0, 5} else 0)  # these are overtaken
+        return block
+
+    with workers(n_jobs) as over:
+        assert list(over(work, range(50))) == list(range(50))
+
+
+def test_several_threads_work_at_the_same_time():
+    together = threading.Barrier(3, timeout=20)
+    with workers(3) as over:
+        list(over(lambda block: together.wait(), range(3)))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+def test_the_error_of_the_first_block_ends_the_rest(n_jobs):
+    begun = []
+
+    def work(block):
+        begun.append(block)
+        time.sleep(0.02 if block == 3 else 0)  # the later error comes first by the clock
+        if block in {3, 4}:
+            raise ValueError(block)
+        time.sleep(0.001)
+
+    with workers(n_jobs) as over, pytest.raises(ValueError, match="3"):
+        list(over(work, range(500)))
+    assert len(begun) < 500
+
+
+def test_threads_hold_back_warnings_as_the_fit_does():
+    def work(block):
+        warn_caller("the same", UserWarning)
+
+    with pytest.warns(UserWarning, match="the same") as told, WarnedOnce(), workers(2) as over:
+        list(over(work, range(20)))
+    assert len(told) == 1

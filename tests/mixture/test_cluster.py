@@ -1,0 +1,382 @@
+"""A fit on a dask.array is the fit on one machine; what goes wrong on a worker is named here."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from functools import partial
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+from distributed.scheduler import KilledWorker
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+
+from cgmm import ConstrainedGaussianMixture
+from cgmm.inference import ENGINES
+from cgmm.mixture import blocks
+from cgmm.mixture.cluster import Cluster, Partition, homes, moves, read_chunks
+from cgmm.mixture.prepare import apply_engine
+from cgmm.network import SideInformation, connected_components
+
+N, K, D = 600, 3, 2
+KINDS = ["nothing", "labels", "chunklets", "cannot", "preferences", "weighted"]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two processes; a task that ends two of them is given up."""
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def clumps(seed=0, n_points=N):
+    rng = np.random.default_rng(seed)
+    z = rng.integers(K, size=n_points)
+    return rng, rng.normal(size=(n_points, D)) + 3 * rng.normal(size=(K, D))[z], z
+
+
+def relations(rng, z, kind):
+    some, same = rng.permutation(len(z)), np.argsort(z, kind="stable")
+    apart = some[:80].reshape(-1, 2)
+    apart = apart[z[apart[:, 0]] != z[apart[:, 1]]]
+    return {
+        "nothing": {},
+        "labels": {"labels": np.where(rng.uniform(size=len(z)) < 0.1, z, -1)},
+        "chunklets": {"must_link": rng.permutation(same[z[same] == 1])[:60].reshape(-1, 2)},
+        "cannot": {"cannot_link": apart, "must_link": same[z[same] == 0][:20].reshape(-1, 2)},
+        "preferences": {
+            "preferences": np.column_stack([some[:40].reshape(-1, 2), rng.normal(size=20)])
+        },
+        "weighted": {
+            "sample_weight": rng.integers(0, 3, size=len(z)),
+            "must_link": same[z[same] == 2][:10].reshape(-1, 2),
+        },
+    }[kind]
+
+
+def fitted(X, known, **options):
+    model = ConstrainedGaussianMixture(K, **{"random_state": 0, "max_iter": 15} | options)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        return model.fit(X, **known)
+
+
+def assert_same(there, here):
+    """Two fits, number by number."""
+    for name in ("weights_", "means_", "covariances_"):
+        np.testing.assert_allclose(
+            getattr(there, name), getattr(here, name), rtol=1e-10, atol=1e-10
+        )
+    np.testing.assert_allclose(there.history_, here.history_, rtol=1e-11)
+    np.testing.assert_allclose(there.responsibilities_, here.responsibilities_, atol=1e-9)
+    np.testing.assert_array_equal(there.labels_, here.labels_)
+    assert (there.labels_exact_, there.inference_) == (here.labels_exact_, here.inference_)
+
+
+# ------------------------------------------------------------------ the same fit
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cluster_of_two_processes_fits_as_one_machine(cluster, kind):
+    rng, X, z = clumps()
+    known = relations(rng, z, kind)
+    there = fitted(da.from_array(X, chunks=(130, 1)), known)
+    assert_same(there, fitted(X, known))
+
+
+@pytest.mark.each_value
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("covariance_type", ["full", "diag"])
+@settings(max_examples=3)
+@given(
+    seed=st.integers(0, 10**6),
+    height=st.integers(40, N),
+    sampling=st.sampled_from(["points", "chunklets"]),
+)
+def test_however_it_is_cut(kind, covariance_type, seed, height, sampling):
+    """Without a cluster Dask has threads, or does one task after the other."""
+    rng, X, z = clumps(seed)
+    known, options = relations(rng, z, kind), {"covariance_type": covariance_type}
+    with dask.config.set(scheduler="synchronous"):
+        there = fitted(da.from_array(X, chunks=(height, -1)), known, sampling=sampling, **options)
+    assert_same(there, fitted(X, known, sampling=sampling, **options))
+
+
+@pytest.mark.parametrize("inference", ["exact", "spanning_tree", "junction_tree"])
+def test_with_the_engine_that_was_asked_for(inference):
+    rng, X, _ = clumps()
+    pairs = np.column_stack([np.arange(0, 400, 4), np.arange(0, 400, 4) + 3])
+    known = {"preferences": np.column_stack([pairs, rng.normal(size=100)])}
+    there = fitted(da.from_array(X, chunks=(97, -1)), known, inference=inference)
+    assert_same(there, fitted(X, known, inference=inference))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_other_numbers_are_read_as_in_memory(dtype):
+    _, X, _ = clumps()
+    X = (100 * X).astype(dtype)
+    assert_same(fitted(da.from_array(X, chunks=(200, -1)), {}), fitted(X, {}))
+
+
+def test_a_start_of_responsibilities_and_one_that_goes_on():
+    rng, X, _ = clumps()
+    r, far = rng.dirichlet(np.ones(K), N), da.from_array(X, chunks=(250, -1))
+    options = {"init_params": r, "max_iter": 3, "tol": 0, "warm_start": True}
+    there, here = fitted(far, {}, **options), fitted(X, {}, **options)
+    assert_same(there, here)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        assert_same(there.fit(far), here.fit(X))
+
+
+def test_responsibilities_may_stay_where_they_are():
+    _, X, _ = clumps()
+    model = fitted(da.from_array(X, chunks=(250, -1)), {}, store_responsibilities=False)
+    assert not hasattr(model, "responsibilities_")
+    np.testing.assert_array_equal(model.labels_, model.predict(X))
+
+
+# ------------------------------------------------------------------ who lies where
+
+
+@given(seed=st.integers(0, 10**6), height=st.integers(1, 50))
+def test_no_relation_crosses_partitions_and_no_point_is_lost(seed, height):
+    rng = np.random.default_rng(seed)
+    some = rng.integers(50, size=(2, 12, 2))
+    side = SideInformation.build(
+        50, must_link=some[0], preferences=np.column_stack([some[1], np.ones(12)])
+    )
+    starts = np.append(np.arange(0, 50, height), 50)
+    leaving, rows = moves(homes(side, side.graph, starts), starts)
+    numbers = [np.arange(50)[of_part] for of_part in rows]
+    assert sorted(np.concatenate(numbers)) == list(range(50))
+    component = connected_components(side.graph)[side.node_of]
+    parts = [set(component[of_part]) for of_part in numbers]
+    assert len(set().union(*parts)) == sum(map(len, parts))
+    # What moves is what does not lie with the first point of its component.
+    first = np.array([np.flatnonzero(component == c)[0] for c in component])
+    assert sum(map(len, leaving.values())) == (first // height != np.arange(50) // height).sum()
+
+
+def test_verbose_says_how_many_points_move(capsys):
+    _, X, _ = clumps()
+    known = {"must_link": [[0, 599], [1, 2]]}
+    fitted(da.from_array(X, chunks=(300, -1)), known, verbose=1)
+    assert "relations cross chunks: 1 points move" in capsys.readouterr().out
+
+
+def test_chunks_without_points_and_chunks_that_all_points_leave():
+    _, X, _ = clumps()
+    links = np.column_stack([np.full(50, 3), 50 + np.arange(50)])
+    far = da.concatenate([da.from_array(X[part]) for part in np.split(np.arange(N), [50, 50, 100])])
+    assert_same(fitted(far, {"must_link": links}), fitted(X, {"must_link": links}))
+
+
+# ------------------------------------------------------------------ more than is to be fetched
+
+
+@pytest.mark.each_value
+@pytest.mark.parametrize("kind", ["nothing", "labels", "chunklets"])
+@pytest.mark.parametrize("where", ["cluster", "disk"])
+def test_a_start_is_made_of_a_sample(kind, where, tmp_path, monkeypatch):
+    """A sample of 200 of 3,000 points leads to the same optimum."""
+    monkeypatch.setattr(blocks, "MOST", 200)
+    rng, X, z = clumps(5, n_points=3000)
+    known = relations(rng, z, kind)
+    far = da.from_array(X, chunks=(700, -1))
+    if where == "disk":
+        far = np.memmap(tmp_path / "points", dtype=float, mode="w+", shape=X.shape)
+        far[:] = X
+    there, here = (fitted(points, known, tol=1e-10, max_iter=200) for points in (far, X))
+    order = [np.argsort(model.means_[:, 0]) for model in (there, here)]
+    np.testing.assert_allclose(there.means_[order[0]], here.means_[order[1]], atol=1e-3)
+
+
+def test_the_sample_brings_what_is_known():
+    """One label a class among 100,000: their points are in the sample, and tied ones together."""
+    labels = np.full(100_000, -1)
+    labels[[77, 50_000, 99_999]] = range(3)
+    side = SideInformation.build(100_000, labels=labels, must_link=[[77, 4000], [5, 6]])
+    side = side._replace(labels=None, allowed=side.mask(3))
+    rows = blocks.sample_of(side, np.random.RandomState(0))
+    assert len(rows) <= blocks.MOST
+    assert set(rows) >= {77, 4000, 50_000, 99_999, 5, 6}
+    assert (np.diff(rows) > 0).all()
+
+
+# ------------------------------------------------------------------ what goes wrong
+
+
+def test_a_worker_that_dies_is_replaced_and_the_fit_is_the_same(cluster, monkeypatch):
+    _, X, _ = clumps()
+    each, calls = Cluster.each, []
+
+    def one_dies(self, of_block):
+        calls.append(1)
+        if len(calls) == 2:
+            pids = cluster.run(os.getpid)
+            os.kill(next(iter(pids.values())), signal.SIGKILL)
+        return each(self, of_block)
+
+    monkeypatch.setattr(Cluster, "each", one_dies)
+    options = {"tol": 0, "max_iter": 5}
+    there = fitted(da.from_array(X, chunks=(100, -1)), {"must_link": [[0, 599]]}, **options)
+    assert len(calls) == 6
+    assert_same(there, fitted(X, {"must_link": [[0, 599]]}, **options))
+
+
+def deadly(block, block_info=None):
+    if block_info and block_info[0]["chunk-location"][0] == 1:
+        os._exit(1)
+    return block
+
+
+def test_a_chunk_that_kills_its_workers_ends_the_fit(cluster):
+    X = da.from_array(clumps()[1], chunks=(200, -1)).map_blocks(deadly, dtype=float)
+    with pytest.raises(KilledWorker):
+        fitted(X, {})
+    cluster.wait_for_workers(2, timeout=30)
+
+
+def test_an_interrupt_keeps_what_is_whole(monkeypatch):
+    _, X, _ = clumps()
+    each, calls = Cluster.each, []
+
+    def interrupted(self, of_block):
+        calls.append(1)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return each(self, of_block)
+
+    monkeypatch.setattr(Cluster, "each", interrupted)
+    model = ConstrainedGaussianMixture(K, random_state=0, tol=0)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model.fit(da.from_array(X, chunks=(200, -1)))
+    assert model.n_iter_ == 2
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        here = ConstrainedGaussianMixture(K, random_state=0, tol=0, max_iter=2).fit(X)
+    assert_same(model, here)
+
+
+def with_chunk(other, **said):
+    """An array of which chunk 3 is not what the rest is."""
+    _, X, _ = clumps()
+    chunks = [da.from_array(X[part]) for part in np.split(np.arange(N), 6)]
+    there = dask.delayed(other)(X[300:400])
+    chunks[3] = da.from_delayed(there, shape=(100, D), dtype=float)
+    return da.concatenate(chunks)
+
+
+def holed(chunk, value):
+    chunk = chunk.copy()
+    chunk[[40, 70], 1] = value
+    return chunk
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (lambda c: c.astype(np.float32), r"chunk 3 of X \(rows 300 to 399\) holds .*float32"),
+        (lambda c: c[:, :1], r"chunk 3 of X .* has shape \(100, 1\), but X says \(100, 2\)"),
+        (lambda c: c[:90], r"chunk 3 of X .* has shape \(90, 2\)"),
+        (lambda c: c.tolist(), r"chunk 3 of X .* has shape \(\)"),
+        (lambda c: holed(c, np.nan), r"NaN: first in row 340, column 1, in chunk 3, and in 2 of"),
+        (lambda c: holed(c, np.inf), r"infinity: first in row 340, column 1, in chunk 3"),
+    ],
+)
+def test_a_chunk_that_is_not_what_was_said_is_named(other, message):
+    with pytest.raises(ValueError, match=message):
+        fitted(with_chunk(other), {})
+
+
+def test_the_remedies_work():
+    X = with_chunk(lambda c: c.astype(np.float32))
+    fitted(X.map_blocks(lambda chunk: chunk.astype("float64"), dtype="float64"), {})
+    X = with_chunk(lambda c: holed(c, np.nan))
+    keep = ~np.isnan(X).any(axis=1).compute()
+    assert len(fitted(X[keep], {}).labels_) == N - 2
+    fitted(with_chunk(lambda c: c[:90]).compute_chunk_sizes(), {})
+    short = X[da.isfinite(X).all(axis=1)]
+    with pytest.raises(ValueError, match=r"X = X\.persist\(\)\.compute_chunk_sizes\(\)"):
+        fitted(short, {})
+    fitted(short.persist().compute_chunk_sizes(), {})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X: X[:, 0], r"reshape\(-1, 1\)"),
+        (lambda X: X.astype(complex), "complex128"),
+        (lambda X: X[:, :0], r"\(600, 0\)"),
+        (lambda X: X[:2], "minimum of 3"),
+        (lambda X: dask.delayed(X), "dask.array"),
+        (lambda X: X * 1e200, "its squares overflow"),
+    ],
+)
+def test_what_is_no_table_of_points_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        fitted(change(da.from_array(clumps()[1], chunks=(200, -1))), {})
+
+
+def test_an_engine_that_wants_the_whole_is_refused():
+    X = da.from_array(clumps()[1], chunks=(200, -1))
+    with pytest.raises(ValueError, match=r"'gibbs' .* set_params\(inference='auto'\)"):
+        fitted(X, {"cannot_link": [[0, 1]]}, inference="gibbs")
+
+
+def test_errors_from_workers_name_points_as_they_were_given():
+    _, X, _ = clumps()
+    X[437] = 1e150
+    inits = {
+        "weights_init": np.full(K, 1 / K), "means_init": X[:K],
+        "covariances_init": np.tile(1e-10 * np.eye(D), (K, 1, 1)),
+    }  # fmt: skip
+    for known in ({}, {"must_link": [[3, 451]]}):
+        with pytest.raises(ValueError, match="row 437 has no possible value"):
+            fitted(da.from_array(X, chunks=(100, -1)), known, **inits)
+
+
+def test_a_partition_calls_its_points_as_they_were_given():
+    """In the order of work: what must-links tie comes after the rest."""
+    side = SideInformation.build(4, must_link=[[0, 2]])
+    apply = partial(apply_engine, inference="auto", engine=ENGINES["auto"], n_components=K)
+    part = Partition.of(np.zeros((4, D)), np.array([7, 30, 41, 52]), side, apply, K)
+    assert part.data.side.first_points.tolist() == [7, 30, 52]
+
+
+def test_relations_that_contradict_each_other_are_named_once():
+    X = da.from_array(clumps()[1], chunks=(100, -1))
+    four = [[i, j] for i in (7, 207, 307, 507) for j in (7, 207, 307, 507) if i < j]
+    with pytest.raises(ValueError, match="points 7, 207, 307 and 507"):
+        fitted(X, {"cannot_link": four})
+
+
+def test_importing_the_package_imports_no_dask():
+    command = "import sys, cgmm; assert not {'dask', 'distributed'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", command], check=True)
+
+
+def test_chunks_are_read_once(tmp_path):
+    """However often EM passes over the points: a file is opened once a chunk."""
+    seen = tmp_path / "seen"
+    seen.mkdir()
+
+    def told(block, block_info=None):
+        place = block_info[0]["chunk-location"][0] if block_info else "nobody"
+        (seen / f"{place}-{time.time_ns()}").touch()
+        return block
+
+    X = da.from_array(clumps()[1], chunks=(200, -1))
+    read = X.map_blocks(told, dtype=float, meta=np.empty((0, 0)))
+    fitted(read, {"must_link": [[0, 599]]})
+    assert len(list(seen.iterdir())) == 3
+    assert read_chunks(X).shape == (N, D)

@@ -1,0 +1,35 @@
+"""Tables: each cell where it belongs, as HTML and as text, whatever it holds."""
+
+from __future__ import annotations
+
+import pytest
+from bs4 import BeautifulSoup
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cgmm import plot
+
+WORD = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=8)
+ROWS = st.integers(2, 4).flatmap(
+    lambda n: st.lists(st.lists(WORD, min_size=n, max_size=n), min_size=2, max_size=5)
+)
+
+
+@given(ROWS)
+def test_every_cell_is_in_its_row_and_column(rows):
+    page = BeautifulSoup(plot.table(rows[0], rows[1:])._repr_html_(), "html.parser")
+    shown = [[cell.get_text() for cell in row.select("th, td")] for row in page.select("tr")]
+    assert shown == rows
+    assert [one["scope"] for one in page.select("tbody th")] == ["row"] * (len(rows) - 1)
+
+
+@given(ROWS)
+def test_columns_of_the_text_end_at_one_place(rows):
+    lines = repr(plot.table(rows[0], rows[1:])).split("\n")
+    assert len(lines) == len(rows)
+    assert len({len(line) for line in lines}) == 1
+
+
+def test_a_row_of_another_length_is_refused():
+    with pytest.raises(ValueError, match=r"the row \['a'\] has 1 entries, the head 2"):
+        plot.table(["", "right"], [["a"]])

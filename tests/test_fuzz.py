@@ -1,0 +1,234 @@
+"""Random problems of every estimator: an answer that honours the contract, or a clear refusal."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from functools import partial
+
+import numpy as np
+import pytest
+from fuzz import contract
+from fuzz.claims import BrokenContractError
+from fuzz.contract import examine
+from fuzz.points import LAYOUTS
+from fuzz.problems import MAKERS, Problem, make
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cgmm
+from cgmm import ConstrainedGaussianMixture
+
+# Gaussian mixtures have the most ways to go wrong. `make fuzz` tries a hundred times as many.
+PROBLEMS = dict.fromkeys(MAKERS, 8) | {"ConstrainedGaussianMixture": 50}
+TIMES = 100 if "CGMM_EXPLORE" in os.environ else 1
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_an_answer_or_a_clear_refusal(kind):
+    @settings(max_examples=TIMES * PROBLEMS[kind])
+    @given(st.builds(partial(make, kind), st.integers(0, 2**31 - 1)), st.booleans())
+    def honours_the_contract(problem, again):
+        assert examine(problem, again=again) in ("answer", "refusal"), problem.story
+
+    honours_the_contract()
+
+
+def test_every_public_estimator_is_tried():
+    estimators = {name for name in cgmm.__all__ if hasattr(getattr(cgmm, name), "fit")}
+    assert MAKERS.keys() == estimators == {kind.__name__ for kind in contract.CHECKS}
+
+
+def test_points_are_of_every_layout():
+    stories = " ".join(make("RCA", seed).story for seed in range(1000))
+    assert [name for name in LAYOUTS if name not in stories] == []
+
+
+# ---------------------------------------------------------------------------- it would find faults
+
+
+class Faulty(ConstrainedGaussianMixture):
+    """A mixture with a fault that a test chooses."""
+
+    fault = None
+
+    def fit(self, X, y=None, **known):
+        super().fit(X, **known)
+        if type(self).fault is not None:
+            type(self).fault(self)
+        return self
+
+
+PLAIN = Problem(
+    Faulty(2, inference="auto", random_state=0),
+    np.random.default_rng(0).normal(size=(8, 2)),
+    {"must_link": np.array([[0, 1]]), "cannot_link": np.array([[2, 3]]), "labels": [1] + [-1] * 7},
+    "by hand",
+)
+
+
+def swap_labels(model):
+    model.labels_ = 1 - model.labels_
+
+
+def break_a_must_link(model):
+    model.labels_[1] = 1 - model.labels_[1]
+
+
+def break_a_cannot_link(model):
+    model.labels_[2] = model.labels_[3]
+
+
+def lose_some_responsibility(model):
+    model.responsibilities_ = model.responsibilities_ * 0.999
+
+
+def be_a_little_off(model):
+    model.responsibilities_[5] = 0.5
+
+
+def be_off_in_evidence(model):
+    model.log_evidence_ += 1e-6
+
+
+def hold_nan(model):
+    model.means_[0, 0] = np.nan
+
+
+def warn_of_an_overflow(model):
+    np.exp(np.float64(1e4))
+
+
+def refuse_by_accident(model):
+    np.zeros(3) + np.zeros(2)
+
+
+def refuse_in_linear_algebra(model):
+    np.linalg.cholesky(-np.eye(2))
+
+
+def look_up_what_is_not_there(model):
+    {}["missing"]
+
+
+def go_on_for_ever(model):
+    while True:
+        np.sort(np.arange(100))
+
+
+def depend_on_what_was_before(model, calls=itertools.count()):  # noqa: B008
+    model.weights_[0] += next(calls) * 1e-13
+
+
+FAULTS = {
+    swap_labels: "contradicts labels",
+    break_a_must_link: "breaks the must-links",
+    break_a_cannot_link: "breaks the cannot-links",
+    lose_some_responsibility: "do not sum to one",
+    be_a_little_off: "differ from enumeration",
+    be_off_in_evidence: "log_evidence_ differs",
+    hold_nan: "means_ is not finite",
+    warn_of_an_overflow: "RuntimeWarning",
+    refuse_by_accident: "not raised on purpose",
+    refuse_in_linear_algebra: "not raised on purpose",
+    look_up_what_is_not_there: "KeyError",
+    go_on_for_ever: "no end within",
+    depend_on_what_was_before: "differs between two fits",
+}
+
+
+@pytest.fixture
+def faulty(monkeypatch):
+    monkeypatch.setitem(contract.CHECKS, Faulty, contract.CHECKS[ConstrainedGaussianMixture])
+    return Faulty
+
+
+def test_without_a_fault_there_is_an_answer(faulty):
+    assert examine(PLAIN, again=True) == "answer"
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_a_fault_is_found(faulty, fault, monkeypatch):
+    monkeypatch.setattr(faulty, "fault", staticmethod(fault))
+    seconds = 1.0 if fault is go_on_for_ever else 60.0
+    with pytest.raises(BrokenContractError, match=FAULTS[fault]):
+        examine(PLAIN, seconds=seconds, again=True)
+
+
+def test_an_evidence_that_falls_is_found(faulty, monkeypatch):
+    def fall(model):
+        model.history_[1] = model.history_[0] - 1e-3
+
+    monkeypatch.setattr(faulty, "fault", staticmethod(fall))
+    estimator = Faulty(2, reg_covar=0.0, covariance_type="spherical", random_state=0)
+    with pytest.raises(BrokenContractError, match="log-evidence falls"):
+        examine(PLAIN._replace(estimator=estimator))
+
+
+# ---------------------------------------------------------------------------- what it has found
+
+
+def fitted(X, n_components=2, **arguments):
+    names = ("labels", "must_link", "cannot_link", "preferences")
+    known = {name: arguments.pop(name) for name in names if name in arguments}
+    return ConstrainedGaussianMixture(n_components, random_state=0, **arguments).fit(X, **known)
+
+
+LINE = np.array([0.0, 1.0, 2.0, 8.0, 9.0, 11.0])[:, None]
+
+
+@pytest.mark.parametrize("odds", [710.0, 1e5, 1e9])
+def test_strong_preferences_do_not_overflow_in_the_pseudo_likelihood(odds):
+    known = {"preferences": [[0, 1, odds], [2, 4, -odds]]}
+    strong = fitted(LINE, weights="pseudo-likelihood", **known)
+    known = {"preferences": [[0, 1, 600.0], [2, 4, -600.0]]}
+    np.testing.assert_allclose(
+        strong.weights_, fitted(LINE, weights="pseudo-likelihood", **known).weights_, atol=1e-6
+    )
+
+
+def test_log_odds_that_leave_no_digits_are_refused():
+    with pytest.raises(ValueError, match=r"between the points 1 and 3.*log-odds of 2e\+300.*±inf"):
+        fitted(LINE, preferences=[[1, 3, 1e300], [1, 3, 1e300]])
+
+
+def test_variances_near_the_largest_number_do_not_overflow():
+    s = 2.0**503
+    here, there = (fitted(LINE * f, reg_covar=0.0) for f in (1.0, s))
+    np.testing.assert_allclose(there.means_ / s, here.means_, rtol=1e-9)
+
+
+def test_labels_that_are_one_number_are_refused():
+    with pytest.raises(ValueError, match=r"labels has shape \(\); it must be \(6,\)"):
+        fitted(LINE, labels=np.array(3))
+
+
+@pytest.mark.parametrize("sampling", ["points", "chunklets"])
+@pytest.mark.parametrize("engine", ["independent", "mean_field"])
+def test_engines_that_refuse_a_relation_name_its_points(engine, sampling):
+    # Must-links shift the numbers of nodes; names are those of points.
+    known = {"must_link": [[0, 1], [1, 2]], "cannot_link": [[4, 5]]}
+    with pytest.raises(ValueError, match="points 4 and 5") as caught:
+        fitted(LINE, inference=engine, sampling=sampling, **known)
+    assert "node" not in str(caught.value)
+
+
+@pytest.mark.parametrize("eta", [30.0, 1e300])
+def test_steps_without_bounds_are_refused(eta):
+    X = np.random.default_rng(0).normal(size=(24, 2))
+    with pytest.raises(ValueError, match=r"12 points of a chunklet.*Lower eta"):
+        cgmm.OnlineRCA("constant", eta=eta, random_state=0).fit(X, np.arange(24) // 12)
+
+
+@pytest.mark.parametrize("code", [1e7, 1e12, 1e300])
+def test_codes_that_imply_millions_of_categories_are_refused(code):
+    X = np.zeros((4, 2))
+    X[1, 1] = code
+    with pytest.raises(ValueError, match=r"feature 1 holds the code 1.*pass n_categories"):
+        cgmm.ConstrainedCategoricalMixture(2).fit(X)
+
+
+def test_a_metric_that_would_overflow_is_refused():
+    X = 1e-150 * np.random.default_rng(0).normal(size=(12, 2))
+    with pytest.raises(ValueError, match="eta"):
+        cgmm.OnlineRCA(eta=100.0, n_epochs=1, random_state=0).fit(X, np.arange(12) // 6)
