@@ -30,7 +30,7 @@ from scipy import sparse
 from cgmm.inference.colouring import adjacency
 from cgmm.inference.exchange import exchange
 from cgmm.inference.feasible import MAX_SEARCH, Rng, feasible_assignment, hard_part
-from cgmm.inference.integer_program import SECONDS, solve
+from cgmm.inference.integer_program import UNKNOWN, solve
 from cgmm.inference.junction_tree import junction_tree
 from cgmm.network import (
     Graph,
@@ -104,7 +104,7 @@ def find_best(
     max_search: int = MAX_SEARCH,
     known: IntArray | None = None,
     remedy: str | None = None,
-    seconds: float = SECONDS,
+    prove: bool = True,
 ) -> Assignment:
     """The most probable assignment, or the best that is found; it honours all that is hard.
 
@@ -125,8 +125,8 @@ def find_best(
         An assignment that breaks nothing, as another start, and for where the search finds none.
     remedy : str, default=None
         What to do if the search runs out of steps, a sentence for the error.
-    seconds : float, default=60
-        What the proof of an optimum may take; 0: none is tried.
+    prove : bool, default=True
+        Whether a proof of the optimum is tried.
 
     Returns
     -------
@@ -158,7 +158,7 @@ def find_best(
     unary = check_unary(graph, unary)
     near = np.where(np.isfinite(unary), marginals, -np.inf).argmax(axis=1)
     finder = Finder(graph, unary.shape[1], rng=rng, max_search=max_search, remedy=remedy)
-    return finder.find(unary, near, known, seconds=seconds)
+    return finder.find(unary, near, known, prove=prove)
 
 
 class Finder:
@@ -195,7 +195,7 @@ class Finder:
         near: IntArray | None,
         known: IntArray | None,
         *,
-        seconds: float = SECONDS,
+        prove: bool = True,
     ) -> Assignment:
         """The best assignment for these unaries; without ``near`` the descent begins at ``known``.
 
@@ -205,8 +205,8 @@ class Finder:
             Log-potentials; every node has a state.
         near, known : (n_nodes,) int array or None
             Where to begin; what breaks nothing. One at least is given.
-        seconds : float, default=60
-            What a proof may take.
+        prove : bool, default=True
+            Whether a proof is tried.
 
         Returns
         -------
@@ -221,7 +221,7 @@ class Finder:
         nodes, exact = self.wide[clashes[self.wide]], True
         if len(nodes):
             starts = [None if start is None else start[nodes] for start in (near, known)]
-            z[nodes], exact = _named(nodes, self._search, nodes, unary[nodes], *starts, seconds)
+            z[nodes], exact = _named(nodes, self._search, nodes, unary[nodes], *starts, prove)
         return Assignment(z, exact)
 
     def _search(
@@ -230,11 +230,11 @@ class Finder:
         unary: FloatArray,
         near: IntArray | None,
         known: IntArray | None,
-        seconds: float,
+        prove: bool,
     ) -> Assignment:
         """Of wide components: proved, or by descent."""
         graph = induced_subgraph(self.graph, nodes)
-        descent, proof = Descent(graph, unary), solve(graph, unary, seconds=seconds)
+        descent, proof = Descent(graph, unary), solve(graph, unary) if prove else UNKNOWN
         if proof.states is not None and descent.honours(proof.states):
             # What rounding in the program has left to be gained.
             return Assignment(descent.improve(proof.states), exact=True)

@@ -43,10 +43,9 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray
 # Steps of walks in search of an assignment that breaks no relation, unless the user says more; a
 # step gives a node a state. Those of the first walk, beyond one a node.
 MAX_SEARCH, FIRST_STEPS = 1_000_000, 2_000
-# A proof has one branch for so many steps: a budget that is the same on every machine. Seconds that
-# each proof may take that tells who is to blame, in cores of at most so many nodes. Larger ones are
-# blamed whole.
-STEPS_A_BRANCH, SECONDS_OF_BLAME, MAX_BLAMED = 1000, 0.5, 60
+# A proof has one branch for so many steps: a budget that is the same on every machine. Cores of
+# more nodes are blamed whole.
+STEPS_A_BRANCH, MAX_BLAMED = 1000, 60
 
 Hint = Callable[[], IntArray]
 Rng = np.random.RandomState
@@ -226,7 +225,7 @@ def _refuse(graph: Graph, allowed: BoolArray, noun: str) -> None:
         core = peel(part.edges, allowed[rest].sum(axis=1)) < 0
         part, lists = induced_subgraph(part, np.flatnonzero(core)), allowed[rest[core]]
         if core.any():
-            proof = solve(part, _zeros(lists), seconds=SECONDS_OF_BLAME)
+            proof = solve(part, _zeros(lists))
             blamed = rest[core] if proof.proved and proof.states is None else blamed
     raise NetworkError(
         f"{{nodes}} are tied by cannot-links that no assignment to {allowed.shape[1]} {noun}s can "

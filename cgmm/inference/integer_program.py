@@ -47,9 +47,7 @@ class Solved(NamedTuple):
 UNKNOWN = Solved(None, proved=False)
 
 
-def solve(
-    graph: Graph, unary: FloatArray, *, seconds: float = SECONDS, max_branches: int = MAX_BRANCHES
-) -> Solved:
+def solve(graph: Graph, unary: FloatArray, *, max_branches: int = MAX_BRANCHES) -> Solved:
     """Find the most probable joint assignment and prove it, or prove that there is none.
 
     Parameters
@@ -58,8 +56,6 @@ def solve(
         Simplified.
     unary : (n_nodes, K) array
         Log-potentials, -inf where a state is impossible.
-    seconds : float, default=60
-        When to give up: it decides whether there is an answer, never which. 0: not tried.
     max_branches : int, default=10
         Budget in branches, which is the same on every machine.
 
@@ -77,7 +73,7 @@ def solve(
     Solved(states=None, proved=True)
     """
     n_nodes, n_states = unary.shape
-    if unary.size + 3 * n_states * len(graph.edges) > MAX_ENTRIES or seconds <= 0:
+    if unary.size + 3 * n_states * len(graph.edges) > MAX_ENTRIES:
         return UNKNOWN
     possible = np.isfinite(unary)
     # What a node gains in every state decides nothing, but would cost digits.
@@ -87,7 +83,7 @@ def solve(
     objective = np.concatenate([gains.ravel(), np.repeat(soft, n_states)]) / -scale
     upper = np.concatenate([possible.ravel(), np.ones(n_states * len(soft))])
     whole = (np.arange(len(objective)) < unary.size).astype(np.intp)
-    options: Any = {"time_limit": seconds, "mip_rel_gap": 0.0, "node_limit": max_branches}
+    options: Any = {"time_limit": SECONDS, "mip_rel_gap": 0.0, "node_limit": max_branches}
     program = partial(
         milp, objective, bounds=Bounds(0, upper), options=options,
         constraints=_constraints(graph, n_states, len(objective)),

@@ -17,7 +17,6 @@ from __future__ import annotations
 from cgmm.inference.best_assignment import Finder
 from cgmm.inference.exchange import ROUNDING
 from cgmm.inference.feasible import MAX_SEARCH, Hint, Rng, feasible_assignment
-from cgmm.inference.integer_program import SECONDS
 from cgmm.kmeans.loop import Rule, nearest_rule, total_cost
 from cgmm.network import Engine, Graph, simplify
 from cgmm.numerics import FloatArray, IntArray
@@ -63,7 +62,7 @@ def cop_rule(
     Wagstaff et al. (2001) assign points one after another and give up where none of the clusters
     is left. Here components of the graph in which the nearest centres clash with no cannot-link
     take them; of others with few cycles elimination tells the best assignment, of others still an
-    integer linear program, where it is proved in a few seconds. Where it is not, a descent by
+    integer linear program, where it is proved within its budget. Where it is not, a descent by
     exchanges takes its place: all nodes of two clusters that hang together in the graph trade
     places, which can break no cannot-link.
 
@@ -134,10 +133,10 @@ def pck_rule(
     finder = Finder(graph, n_clusters)
 
     def rule(
-        costs: FloatArray, z: IntArray | None = None, seconds: float = SECONDS
+        costs: FloatArray, z: IntArray | None = None, prove: bool = True
     ) -> tuple[IntArray, bool]:
         near, known = (costs.argmin(axis=1), start) if z is None else (None, z)
-        best, proved = finder.find(-costs, near, known, seconds=seconds)
+        best, proved = finder.find(-costs, near, known, prove=prove)
         return _unless_as_good(costs, graph, best, z), proved
 
     return rule
@@ -199,7 +198,7 @@ def engine_rule(graph: Graph, engine: Engine) -> Rule:
         )
 
     def rule(
-        costs: FloatArray, z: IntArray | None = None, seconds: float = 0.0
+        costs: FloatArray, z: IntArray | None = None, prove: bool = False
     ) -> tuple[IntArray, bool]:
         answered = getattr(infer, "answered", None)
         optimal = answered is None or all(answer.exact for answer in answered(-costs))

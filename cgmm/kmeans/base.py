@@ -33,7 +33,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cgmm.given import explain_missing
 from cgmm.inference import ENGINES, named_engine
 from cgmm.inference.feasible import Hint, Rng
-from cgmm.inference.integer_program import SECONDS
 from cgmm.kmeans.assignment import engine_rule
 from cgmm.kmeans.loop import Nodes, Rule, lloyd, nearest_rule
 from cgmm.kmeans.runs import Run, best_of, growing, last_of, proved
@@ -127,7 +126,7 @@ class ConstrainedKMeans(
             return deque(growing(plain, tol, HINT_ITERATIONS), maxlen=1).pop().step.labels
 
         rule = self._rule(side, make_rule, rng, hint)
-        quick = partial(rule, seconds=0.0)
+        quick = partial(rule, prove=False)
 
         def one_run(number: int) -> Run:
             starts = [start - offset for start in self._starts(X, chunklets, side.graph, rng)]
@@ -275,11 +274,9 @@ def _remarks(run: Run, n_clusters: int, max_iter: int) -> Iterator[str]:
 def _named(rule: Rule, side: SideInformation) -> Rule:
     """The same rule; its errors name points."""
 
-    def named(
-        costs: FloatArray, z: IntArray | None, seconds: float = SECONDS
-    ) -> tuple[IntArray, bool]:
+    def named(costs: FloatArray, z: IntArray | None, prove: bool = True) -> tuple[IntArray, bool]:
         try:
-            return rule(costs, z, seconds)
+            return rule(costs, z, prove)
         except NetworkError as error:
             raise _in_points(error, side) from None
 

@@ -271,7 +271,7 @@ def penalty(graph: Graph, z: IntArray) -> float:
 
 
 def nearest_rule(
-    costs: FloatArray, z: IntArray | None = None, seconds: float = 0.0
+    costs: FloatArray, z: IntArray | None = None, prove: bool = False
 ) -> tuple[IntArray, bool]:
     """Each node to the nearest centre, whatever is known: plain K-means.
 
@@ -279,7 +279,7 @@ def nearest_rule(
     ----------
     costs : (M, K) array
         c_jk.
-    z, seconds : ignored
+    z, prove : ignored
         Present for the common signature.
 
     Returns

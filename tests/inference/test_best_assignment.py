@@ -208,9 +208,9 @@ def test_what_the_descent_finds_is_measured_by_the_optimum_that_is_proved(seed, 
     rng = np.random.default_rng(seed)
     unary = 1.5 * np.eye(4)[hidden] + rng.normal(size=(90, 4))
     marginals = log_normalise(unary)[0]
-    best, exact = find_best(graph, unary, marginals, seconds=30.0)
+    best, exact = find_best(graph, unary, marginals)
     assert exact
-    descended = find_best(graph, unary, marginals, seconds=0.0)
+    descended = find_best(graph, unary, marginals, prove=False)
     assert not descended.exact
     least, paid = (unary.max(axis=1).sum() - log_weight(graph, unary, z) for z in (
         best, descended.states))  # fmt: skip
