@@ -22,7 +22,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from cgmm.network import Graph, simplify
-from cgmm.numerics import IntArray
+from cgmm.numerics import BoolArray, IntArray
 
 __all__ = ["ColourBlocks"]
 
@@ -142,24 +142,25 @@ def colour_nodes(graph: Graph) -> IntArray:
 
 def _colour(matrix: sparse.csr_array) -> IntArray:
     """Two colours where they do, greedily elsewhere."""
-    colours = _two_colours(matrix)
-    odd = np.flatnonzero(colours < 0)
+    _, second, is_odd = two_colours(matrix)
+    colours, odd = second.astype(np.intp), np.flatnonzero(is_odd)
     if len(odd):
         colours[odd] = _greedy(matrix[odd][:, odd])
     return colours
 
 
-def _two_colours(matrix: sparse.csr_array) -> IntArray:
-    """(n_nodes,) 0 or 1 in bipartite components, -1 in all others.
+def two_colours(matrix: sparse.csr_array) -> tuple[IntArray, BoolArray, BoolArray]:
+    """Component and colour, 0 or 1, of every node; and where no two colours will do.
 
-    The double cover has two copies of every node, and joins each copy of a with the other copy of
-    b. A component is bipartite exactly when its two copies are not connected with each other.
+    The double cover has two copies of every node, and joins each copy of a with the *other* copy of
+    b. A component that two colours can do falls apart there, one part for each way to colour it.
     """
-    crossed = sparse.block_array([[None, matrix], [matrix, None]], format="csr")
-    crossed.data = np.ones(len(crossed.data))
-    _, component = connected_components(crossed, directed=False)
+    cover = sparse.block_array([[None, matrix], [matrix, None]], format="csr")
+    cover.data = np.ones(len(cover.data))
+    _, component = connected_components(cover, directed=False)
     first, second = component.reshape(2, -1)
-    return np.where(first == second, -1, (first > second).astype(np.intp))
+    _, label = np.unique(np.minimum(first, second), return_inverse=True)
+    return label, first > second, first == second
 
 
 def _greedy(matrix: sparse.csr_array) -> IntArray:

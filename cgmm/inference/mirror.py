@@ -20,8 +20,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import block_array, coo_array, csgraph, csr_array
+from scipy.sparse import csgraph, csr_array
 
+from cgmm.inference.colouring import adjacency, two_colours
 from cgmm.network import Graph, NetworkError, simplify
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
@@ -113,7 +114,7 @@ def contract_mirrored(graph: Graph) -> Mirror | None:
     is_hard = graph.weights == -np.inf
     if not is_hard.any():
         return None
-    hard = _matrix(graph.edges[is_hard], graph.n_nodes)
+    hard = adjacency(Graph(graph.n_nodes, graph.edges[is_hard], np.ones(is_hard.sum())))
     node_of, parity = _two_colours(hard)
     soft = graph.edges[~is_hard]
     ends, opposite = node_of[soft], parity[soft[:, 0]] != parity[soft[:, 1]]
@@ -126,32 +127,18 @@ def contract_mirrored(graph: Graph) -> Mirror | None:
     return Mirror(smaller, node_of, parity, constant, hard)
 
 
-def _matrix(edges: IntArray, n_nodes: int) -> csr_array:
-    """(n_nodes, n_nodes) symmetric matrix of ones."""
-    ends = np.concatenate([edges, edges[:, ::-1]])
-    return coo_array((np.ones(len(ends)), tuple(ends.T)), shape=(n_nodes, n_nodes)).tocsr()
-
-
 def _two_colours(hard: csr_array) -> tuple[IntArray, BoolArray]:
-    """Component of every node and its colour, or an odd cycle.
-
-    In the double cover every node has two copies, and an edge joins each copy of a with the *other*
-    copy of b. A component that two colours can do has its copies in two components, one for each
-    way to colour it.
-    """
-    cover = block_array([[None, hard], [hard, None]], format="csr")
-    first, second = csgraph.connected_components(cover, directed=False)[1].reshape(2, -1)
-    odd = np.flatnonzero(first == second)
-    if len(odd):
-        cycle = np.array(_odd_cycle(hard, int(odd[0])))
+    """Component of every node and its colour, or an odd cycle."""
+    node_of, parity, is_odd = two_colours(hard)
+    if is_odd.any():
+        cycle = np.array(_odd_cycle(hard, int(is_odd.argmax())))
         raise NetworkError(
             "no joint assignment of {nodes} is possible with K = 2: cannot-links tie them in a "
             f"cycle of odd length, {_show(len(cycle))} - {{0}}, along which two states cannot "
             "alternate. Use more components, or remove one of these cannot-links.",
             cycle,
         )
-    _, node_of = np.unique(np.minimum(first, second), return_inverse=True)
-    return node_of, first > second
+    return node_of, parity
 
 
 def _odd_cycle(hard: csr_array, start: int) -> list[int]:
