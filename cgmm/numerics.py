@@ -151,6 +151,13 @@ def _impossible(top: FloatArray, offset: int, names: IntArray | None) -> ValueEr
     )
 
 
+def log_powers(log_p: FloatArray, exponents: FloatArray) -> FloatArray:
+    """(n, K) n_j log p_k of log p (K,); zero where n_j is, whatever p_k: 0⁰ = 1."""
+    powers = np.zeros((len(exponents), len(log_p)))
+    np.multiply(exponents[:, None], log_p, out=powers, where=(exponents > 0)[:, None])
+    return powers
+
+
 def is_better(score: float, than: float) -> bool:
     """Whether a score is higher than another by more than rounding.
 
@@ -221,8 +228,10 @@ def most_probable(probabilities: FloatArray) -> IntArray:
     return (probabilities >= (1 - AGREE) * top).argmax(axis=1)
 
 
-def check_sample_weight(sample_weight: ArrayLike | None, n_points: int) -> FloatArray | None:
-    """Weights (N,) of points, of which some count, or an error that names one."""
+def check_sample_weight(
+    sample_weight: ArrayLike | None, n_points: int, n_least: int = 1
+) -> FloatArray | None:
+    """Weights (N,) of points, of which so many count, or an error that names one."""
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight, dtype=np.float64)
@@ -238,6 +247,12 @@ def check_sample_weight(sample_weight: ArrayLike | None, n_points: int) -> Float
         )
     if not weights.any():
         raise ValueError("every entry of sample_weight is zero; give some points a weight.")
+    n_counted = np.count_nonzero(weights)
+    if n_counted < n_least:
+        raise ValueError(
+            f"sample_weight leaves {n_counted} points for {n_least} components or clusters; give "
+            f"more points a weight, or ask for {n_counted}."
+        )
     return weights
 
 

@@ -113,14 +113,18 @@ class ConstrainedKMeans(
     ) -> Self:
         """Best of n_init runs of Lloyd's loop over the nodes of ``side``."""
         rng = check_random_state(self.random_state)
-        weights = check_sample_weight(sample_weight, len(X))
+        weights = check_sample_weight(sample_weight, len(X), self.n_clusters)
         # Centring saves the digits that a large offset of the data would cost the means.
         offset = np.average(X, axis=0, weights=weights)
         nodes = Nodes.of(X - offset, side, factor, weights)
         tol = self.tol * np.average(np.square(X - offset), axis=0, weights=weights).mean()
 
+        # A point that does not count is no seed.
+        counted = slice(None) if weights is None else weights > 0
+        seeds, groups = X[counted], np.unique(chunklets[counted], return_inverse=True)[1]
+
         def hint() -> IntArray:
-            centres = self._starts(X, chunklets, side.graph, rng)[0] - offset
+            centres = self._starts(seeds, groups, side.graph, rng)[0] - offset
             plain = lloyd(nodes, edgeless(side.n_nodes), centres, nearest_rule)
             # This run is not one to keep: an interrupt within it ends the fit.
             return deque(growing(plain, tol, HINT_ITERATIONS), maxlen=1).pop().step.labels
@@ -129,7 +133,7 @@ class ConstrainedKMeans(
         quick = partial(rule, prove=False)
 
         def one_run(number: int) -> Run:
-            starts = [start - offset for start in self._starts(X, chunklets, side.graph, rng)]
+            starts = [start - offset for start in self._starts(seeds, groups, side.graph, rng)]
             centres, z = most_promising(starts, nodes, side.graph, quick)
             steps = lloyd(nodes, side.graph, centres, quick, z)
             return last_of(growing(steps, tol, self.max_iter, self.verbose, number))

@@ -130,8 +130,8 @@ class COPKMeans(ConstrainedKMeans):
             Pairs of points that do not share a cluster.
         sample_weight : (N,) array, default=None
             How many points each point stands for, from 0 up: its distance counts so often. A weight
-            of 2 is the point twice, both in the same cluster; relations count once, and draws of a
-            start know no weights.
+            of 2 is the point twice, both in the same cluster; relations count once. Draws of a
+            start know of weights only that what has none is no seed.
 
         Returns
         -------

@@ -195,7 +195,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             How many points each point stands for, from 0 up. Of a point without relations each has
             a component of its own: a weight of 2 is the point twice. Of a point with relations all
             have the same: a weight of 2 is the point and another one must-linked to it. Draws of a
-            start know no weights; what is made of them does.
+            start leave out what has no weight, and know no others; what is made of them does.
 
         Returns
         -------
@@ -312,7 +312,8 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         side = side._replace(labels=None, allowed=side.mask(self.n_components))
         if sample_weight is None:
             return side
-        return side.weighted(check_sample_weight(sample_weight, len(side.node_of)), self.sampling)
+        weights = check_sample_weight(sample_weight, len(side.node_of), self.n_components)
+        return side.weighted(weights, self.sampling)
 
     def _store(self, prepared: Prepared, run: Run, X: Any, data: Any, chains: Any) -> None:
         # What may take long comes first: an interrupt then leaves no half of a fit.
@@ -398,7 +399,8 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
                 theta = self._parameters()
                 require_same_shape(theta, (n_components, points.shape[1]))
             else:
-                starts = self._starts(points, side, rng)
+                whole = not isinstance(getattr(self, "init_params", ""), str)
+                starts = self._starts(*few_of(points, side, rng, whole=whole), rng)
                 theta = most_promising(starts, points, data, prepared, pool, options)
             first, known = getattr(self, "_seen", (theta, None))
             half = partial(expectation, theta, pool, False, about=first)

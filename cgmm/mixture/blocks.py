@@ -92,9 +92,11 @@ class Blocks(NamedTuple):
         n_points, n_columns = X.shape
         fits = max(2000, n_columns) if issparse(X) else block_height(n_components, n_columns)
         height = height or fits
-        if side.power is None and (whole or n_points <= height):
+        if whole or n_points <= height:
             asked = whole or len(side.graph.edges) > 0
-            infer = at_work(side.graph) if asked else partial(normalise_nodes, side)
+            infer = partial(normalise_nodes, side)
+            if asked:
+                infer = repeated(side, at_work(side.graph))
             return cls(side, [Block(X, slice(0, n_points), side, infer)], map)
         return cls(side, list(_cut(X, side, at_work, height)), map)
 
@@ -139,21 +141,41 @@ def normalise_nodes(side: SideInformation, unary: FloatArray) -> Marginals:
     return Marginals(nodes, float(log_z), exact=True)
 
 
+def repeated(side: SideInformation, infer: Infer) -> Infer:
+    """The same engine, where nodes without edges stand for several, each with its own state."""
+    if side.copies is None:
+        return infer
+    others = np.flatnonzero(side.copies != 1)
+    weights, names = side.copies[others] - 1, side.first_points[others]
+
+    def answer(unary: FloatArray) -> Marginals:
+        said = infer(unary)
+        more = weights @ log_normalise(unary[others], names=names)[1]
+        return said._replace(log_z=said.log_z + float(more))
+
+    return answer
+
+
 def few_of(
     X: Any, side: SideInformation, rng: Rng, *, whole: bool
 ) -> tuple[Points, SideInformation]:
     """The points that starts are made of and tried on, and what is known of them.
 
-    Of many points a sample, unless the ``whole`` is asked for.
+    Those that count, and of many a sample; all of them if the ``whole`` is asked for.
     """
-    few, fetch = whole or X.shape[0] <= MOST, getattr(X, "fetch", None)
-    if few and fetch is None:
+    rows, weights, fetch = np.arange(X.shape[0]), side.sample_weight, getattr(X, "fetch", None)
+    if not (whole or weights is None or weights.all()):
+        rows = np.flatnonzero(weights)
+        side = side.restrict(rows)
+    if not whole and len(rows) > MOST:
+        chosen = sample_of(side, rng)
+        rows, side = rows[chosen], side.restrict(chosen)
+    if fetch is None and len(rows) == X.shape[0]:
         return X, side
-    rows = np.arange(X.shape[0]) if few else sample_of(side, rng)
     points = X[rows] if fetch is None else fetch(rows)
     if isinstance(points, np.ndarray):
         points = np.asfortranarray(points, dtype=float)
-    return points, side if few else side.restrict(rows)
+    return points, side
 
 
 def sample_of(side: SideInformation, rng: Rng) -> IntArray:

@@ -23,7 +23,7 @@ import numpy as np
 
 from cgmm.mixture.blocks import Block, Blocks, Points, added
 from cgmm.network import Infer, SideInformation
-from cgmm.numerics import FloatArray
+from cgmm.numerics import FloatArray, log_powers
 
 
 class Theta(Protocol):
@@ -380,7 +380,7 @@ def prior_unaries(weights: FloatArray, side: SideInformation) -> FloatArray:
     """
     with np.errstate(divide="ignore"):
         # [lu2007, eq. 2.3] for single points, the numerator of [shental2003, eq. 6] for chunklets
-        return side.multiplicity[:, None] * np.log(weights)
+        return log_powers(np.log(weights), side.multiplicity)
 
 
 def _log_z_without_data(side: SideInformation, infer: Infer) -> Callable[[FloatArray], float]:

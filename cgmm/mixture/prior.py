@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from cgmm.network import Engine, Graph, Infer, NetworkError, SideInformation
-from cgmm.numerics import BoolArray, FloatArray, log_normalise
+from cgmm.numerics import BoolArray, FloatArray, log_normalise, log_powers
 
 # Halvings that find where a slope changes its sign.
 SHARPNESS = 50
@@ -108,12 +108,12 @@ class Prior:
             Its gradient in η.
         """
         # [shental2003, eq. 6]: an isolated node's factor is Σ_k π_k^n
-        shares, totals = log_normalise(self.sizes[:, None] * log_weights)
+        shares, totals = log_normalise(log_powers(log_weights, self.sizes))
         log_z, counts = self.how_many @ totals, (self.how_many * self.sizes) @ shares
         if self.infer is not None:
             # [shental2003, eq. 10], [lu2007, eq. 2.12]
             try:
-                nodes, tied_log_z, *_ = self.infer(self.tied_sizes[:, None] * log_weights)
+                nodes, tied_log_z, *_ = self.infer(log_powers(log_weights, self.tied_sizes))
             except NetworkError as error:
                 raise error.renamed(self.tied) from None
             log_z, counts = log_z + tied_log_z, counts + self.tied_sizes @ nodes
@@ -143,12 +143,12 @@ class PairwisePrior:
 
     def log_z_and_counts(self, log_weights: FloatArray) -> tuple[float, FloatArray]:
         """As the method of :class:`Prior`."""
-        shares, totals = log_normalise(self.sizes[:, None] * log_weights)
+        shares, totals = log_normalise(log_powers(log_weights, self.sizes))
         log_z, counts = self.how_many @ totals, (self.how_many * self.sizes) @ shares
         if len(self.excess) == 0:
             return float(log_z), counts
-        p_a, _ = log_normalise(self.n_a[:, None] * log_weights)
-        p_b, _ = log_normalise(self.n_b[:, None] * log_weights)
+        p_a, _ = log_normalise(log_powers(log_weights, self.n_a))
+        p_b, _ = log_normalise(log_powers(log_weights, self.n_b))
         same = np.einsum("ek,ek->e", p_a, p_b)
         # [shental2003, eq. 12]: an edge's factor; (1 - Σ π²) for a cannot-link of two points
         factors = self.one + self.excess * same
