@@ -86,9 +86,10 @@ def copy_image(url: str, images: Images) -> str:
 
 
 def in_its_colours(text: str) -> str:
-    """An SVG with colours in the place of their names, which not every reader knows."""
+    """An SVG with colours in the place of their names and links as of old, for every reader."""
     colours = dict(re.findall(r"(--c\d+):(#\w+)", text.partition(":root:target")[0]))
-    return re.sub(r"var\((--c\d+)\)", lambda found: colours[found[1]], text)
+    text = re.sub(r"var\((--c\d+)\)", lambda found: colours[found[1]], text)
+    return text.replace(' href="#', ' xlink:href="#')
 
 
 def keep(content: bytes, images: Images) -> str:

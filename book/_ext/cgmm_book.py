@@ -12,11 +12,11 @@ from sphinx.addnodes import toctree
 from sphinx.application import Sphinx
 
 # The distribution carries all of MathJax 3, 16 MB. A page needs some of its components, its fonts,
-# and the TeX extensions that are loaded on first use, such as \boldsymbol and \cancel.
+# and of the TeX extensions that are loaded on first use that of \boldsymbol.
 MATHJAX = "sphinx-mathjax-offline"
 NEEDED = [
     "startup.js", "core.js", "input/tex.js", "output/chtml.js", "output/chtml/fonts/tex.js",
-    "a11y/assistive-mml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions",
+    "a11y/assistive-mml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions/boldsymbol.js",
 ]  # fmt: skip
 
 # sphinx-thebe writes a remote address into every page, whether its button is on or not.

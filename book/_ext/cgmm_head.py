@@ -67,7 +67,7 @@ def describe(
     """Put a description into the head, for searches and for links that are passed on."""
     text = description(doctree) if doctree else ""
     said = {"og:type": "article", "og:title": plain(context.get("title", "")),
-            "og:site_name": app.config.project, "og:description": text}  # fmt: skip
+            "og:site_name": app.config.html_title, "og:description": text}  # fmt: skip
     tags = [f'<meta property="{name}" content="{escape(of)}">' for name, of in said.items() if of]
     if text:
         tags.insert(0, f'<meta name="description" content="{escape(text)}">')
@@ -88,7 +88,7 @@ def add_foot(
     """Say below a page which version it is, how it is cited, and where an error is reported."""
     if doctree is None or app.builder.name != "html":
         return
-    about = {"version": __version__, "author": app.config.author, "book": app.config.project}
+    about = {"version": __version__, "author": app.config.author, "book": app.config.html_title}
     day = datetime.fromtimestamp(float(environ.get("SOURCE_DATE_EPOCH", time())), UTC)
     bibtex = BIBTEX.format(
         key=pagename.rsplit("/", 1)[-1], title=plain(context["title"]), year=day.year, **about

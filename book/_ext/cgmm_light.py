@@ -1,7 +1,8 @@
-"""What makes the site light: 73 MB without it, under 35 with it.
+"""What makes the site light: 73 MB without it, under 30 with it.
 
-Notebooks are offered without outputs, figures have palettes, frames of explorers are files of their
-own, and what browsers do not ask for is left out. The stored notebooks stay as they are.
+Notebooks are offered without outputs, figures have palettes or short names, frames of explorers are
+files of their own, and what browsers do not ask for is left out. The stored notebooks stay as they
+are.
 """
 
 from __future__ import annotations
@@ -12,20 +13,23 @@ import shutil
 from base64 import b64decode
 from hashlib import sha256
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 from docutils import nodes
+from fontTools import subset
 from PIL import Image
 from sphinx.application import Sphinx
 
-# Maps are for those who debug the theme; fonts have another form that is half as large; the theme's
-# words in other languages; all of MathJax's extensions in one file, beside each in its own.
+# Maps are for those who debug the theme; fonts of icons that no page shows; the theme's words in
+# other languages; assignments, which pages offer from another folder; the README's picture.
 UNUSED = [
     "_static/**/*.map",
-    "_static/vendor/fontawesome/**/*.ttf",
-    "_static/vendor/fontawesome/**/fa-[br]*.woff2",
+    "_static/vendor/fontawesome/**/*.woff2",
+    "_static/vendor/fontawesome/**/fa-[brv]*.ttf",
     "_static/locales",
-    "_static/vendor/mathjax/**/all-packages.js",
+    "_static/assignments",
+    "_static/readme.png",
 ]
 # Font Awesome has two thousand icons, of which the theme's pages show these.
 ICONS = [
@@ -49,8 +53,25 @@ DRAW = """for (const place of document.querySelectorAll(":is(i, span):is(.fas, .
 LARGEST_ERROR = 0.8
 FRAME = re.compile(r"data:image/(webp|png);base64,([A-Za-z0-9+/=]{200,})")
 FRAMES = "_images/frames"
-# Names, punctuation and spaces in code, which have the colour of the listing.
-PLAIN = re.compile(r'<span class="[npw]">([^<]*)</span>')
+# Names, operators, punctuation and spaces in code, which have the colour of the listing; and
+# neighbours of one kind, such as the lines of a docstring.
+PLAIN = re.compile(r'<span class="(?:[nopw]|nn)">([^<]*)</span>')
+ALIKE = re.compile(
+    r'<span class="([a-z]{1,2}\d?)">[^<]*</span>(?:\s*<span class="\1">[^<]*</span>)+'
+)
+MARK = re.compile(r"(?!^)<span[^>]*>|</span>(?!$)")
+# What keeps its spaces, and what a page says to nobody.
+KEPT = re.compile(r"(<(pre|script|style|textarea)\b.*?</\2>)", re.DOTALL)
+UNSAID = re.compile(r"<!--.*?-->", re.DOTALL)
+# The style sheet has a line for each icon, which pages draw otherwise, and names their font twice.
+NAMED = re.compile(
+    r'(?:\.fa-[\w-]+:{1,2}before,?)+\{content:"[^"]*"\}|url\([^)]*/fa-[\w-]+\.woff2\)[^,]*,'
+)
+SIGN = re.compile(r"[\ue000-\uf8ff]|(?<=\\)[ef][0-9a-f]{3}")
+SVG = "http://www.w3.org/2000/svg"
+ElementTree.register_namespace("", SVG)
+ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
+ID = re.compile(r'(?<= id=")[^"]+|(?<=#)[\w.-]+(?=[")])')
 IMAGE = re.compile(r'<img (?P<said>[^>]*?src="(?:\.\./)*_images/(?P<name>[^"/]+)"[^>]*?)\s*/?>')
 
 
@@ -108,7 +129,8 @@ def unmark_plain_code(
 ) -> None:
     """Take away marks in listings that change nothing: three megabytes in all."""
     if "body" in context:
-        context["body"] = PLAIN.sub(r"\1", context["body"])
+        plain = PLAIN.sub(r"\1", context["body"])
+        context["body"] = ALIKE.sub(lambda found: MARK.sub("", found[0]), plain)
 
 
 def _size(path: Path) -> tuple[int, int]:
@@ -128,6 +150,11 @@ def lighten(app: Sphinx, exception: Exception | None) -> None:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     remove_old_frames(site)
     keep_icons(site / "_static/scripts/fontawesome.js")
+    keep_signs(site)
+    for path in site.rglob("*.html"):
+        path.write_text(unspaced(path.read_text(encoding="utf8")), encoding="utf8")
+    for path in (site / "_images").glob("*.svg"):
+        path.write_text(lean(path.read_text(encoding="utf8")), encoding="utf8")
     for path in site.rglob("*.ipynb"):
         path.write_text(without_outputs(path.read_text(encoding="utf8")), encoding="utf8")
     for path in (site / "_images").glob("*.png"):
@@ -151,6 +178,56 @@ def keep_icons(path: Path) -> None:
     # Of icons in two weights the solid one comes last.
     found = {name: re.findall(ICON.format(name), text)[-1] for name in ICONS}
     path.write_text(f"const ICONS = {json.dumps(found)};\n{DRAW}", encoding="utf8")
+
+
+def keep_signs(site: Path) -> None:
+    """Leave in the font of icons those that a style sheet asks for, such as the signs of boxes."""
+    sheets = {path: path.read_text(encoding="utf8") for path in site.glob("_static/**/*.css")}
+    for path, text in sheets.items():
+        sheets[path] = NAMED.sub("", text)
+        path.write_text(sheets[path], encoding="utf8")
+    signs = {one for text in sheets.values() for one in SIGN.findall(text)}
+    (path,) = site.glob("_static/vendor/fontawesome/**/*.ttf")
+    font = subset.load_font(path, options := subset.Options())
+    cut = subset.Subsetter(options)
+    cut.populate(unicodes=[ord(one) if len(one) == 1 else int(one, 16) for one in signs])
+    cut.subset(font)
+    subset.save_font(font, path, options)
+
+
+def unspaced(text: str) -> str:
+    """A page without comments, indentation and empty lines, code as it was."""
+    parts = KEPT.split(text)
+    parts[::3] = [re.sub(r"\s*\n\s*", "\n", UNSAID.sub("", part)) for part in parts[::3]]
+    del parts[2::3]
+    return "".join(parts)
+
+
+def lean(text: str) -> str:
+    """A figure with short names and fewer groups, which looks the same."""
+    if "xlink:href" not in text:
+        return text
+    root = ElementTree.fromstring(text)
+    root[:] = ungrouped(root)
+    for path in root.iter(f"{{{SVG}}}path"):
+        path.set("d", re.sub(r"\s*([A-Za-z])\s*", r"\1", path.get("d", "")))
+    text = ElementTree.tostring(root, encoding="unicode").replace("xlink:href", "href")
+    short = {name: f"i{n}" for n, name in enumerate(re.findall(r' id="([^"]+)"', text))}
+    return ID.sub(lambda found: (short | {"dark": "dark"}).get(found[0], found[0]), text)
+
+
+def ungrouped(parent: ElementTree.Element) -> list[ElementTree.Element]:
+    """What stands in it, without groups that only name; neighbours cut off alike in one group."""
+    found: list[ElementTree.Element] = []
+    for child in parent:
+        child[:] = ungrouped(child)
+        child.text, child.tail = (child.text or "").strip(), None
+        for one in child if child.tag == f"{{{SVG}}}g" and {*child.keys()} <= {"id"} else [child]:
+            if found and [*one.keys()] == ["clip-path"] and found[-1].attrib == one.attrib:
+                found[-1].extend(one)
+            else:
+                found.append(one)
+    return found
 
 
 def without_outputs(text: str) -> str:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import sys
 from pathlib import Path
+from urllib.parse import urlparse
 
 import numpy as np
 import pytest
-from built_book import ROOT
+from built_book import ROOT, visited
+from matplotlib.figure import Figure
 from PIL import Image
 
 sys.path.insert(0, str(ROOT / "book/_ext"))
+import cgmm_dark
 import cgmm_light
 
-MOST = 35e6
+from cgmm.plot import svg
+
+MOST = 30e6
+# Of a chapter, with its figures and all else that it loads; frames come when a slider moves.
+MOST_OF_A_PAGE = 2.5e6
 EDITIONS = {"cgmm.pdf", "cgmm.epub"}
 
 
@@ -29,6 +37,17 @@ def test_the_site_is_light(site):
     of = weights(site)
     assert sum(of.values()) < MOST, sorted(of.items(), key=lambda one: -one[1])[:20]
     assert not [name for name in of if name.endswith(".map")]
+
+
+@pytest.mark.parametrize("name", [name for name in visited() if re.match(r"book/\d\d_", name)])
+def test_a_chapter_is_light(visit, site, name):
+    one = visit(name)
+    one.unfold()
+    figures = re.findall(r"_images/\w+\.(?:svg|png)", (site / f"{name}.html").read_text("utf8"))
+    asked = [url for url in one.requests if url.startswith("file:")]
+    files = {Path(urlparse(url).path) for url in asked} | {site / figure for figure in figures}
+    assert len(files) > 40
+    assert sum(path.stat().st_size for path in files) < MOST_OF_A_PAGE
 
 
 def test_notebooks_are_offered_whole_and_still_to_be_run(site):
@@ -55,6 +74,30 @@ def test_frames_are_files(site):
         assert "data:image/webp" not in text
         for name in re.findall(r"_images/frames/[\w.]+", text):
             assert (site / name).exists()
+
+
+def test_a_lean_figure_looks_the_same(browser):
+    """With what a scatter, a curve, a clipped marker, words and formulas are made of."""
+    figure = Figure(figsize=(4, 3))
+    ax = figure.subplots()
+    ax.plot(np.sin(np.arange(9)), "o-")
+    ax.scatter([0, 4, 8], [0, 0, 1], s=[900, 90, 9], alpha=0.5)
+    ax.set(title="Words and $\\hat\\Sigma_k$", xlim=(0, 7), ylim=(-0.8, 0.8))
+    before = cgmm_dark.with_both(svg(figure))
+    after = cgmm_light.lean(before)
+    assert len(after) < 0.85 * len(before)
+    page, shown = browser.new_page(), []
+    for text in (before, after):
+        page.set_content(text)
+        shown.append(np.asarray(Image.open(io.BytesIO(page.screenshot()))))
+    page.close()
+    assert np.ptp(shown[0]) > 100
+    assert np.array_equal(*shown)
+
+
+def test_code_keeps_its_spaces():
+    page = "<p>\n  a <!-- b -->\n\n</p>\n<pre>  x\n\n  y</pre> <b>c</b>\n"
+    assert cgmm_light.unspaced(page) == "<p>\na\n</p>\n<pre>  x\n\n  y</pre> <b>c</b>\n"
 
 
 def test_a_palette_is_not_seen(tmp_path):
