@@ -13,7 +13,6 @@ import hashlib
 import itertools
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -260,27 +259,30 @@ def container(engine: str, place: str, hide: list[str]) -> tuple[list[str], dict
     return [*command, image(engine), "python", "/box/shell.py"], {"name": name}
 
 
+def installed_from() -> dict[str, Path]:
+    """The files that cgmm is installed from, by their paths in the project."""
+    project = HERE.parent
+    paths = [project / name for name in ("pyproject.toml", "README.md", "LICENSE",
+             "requirements.txt")]  # fmt: skip
+    paths += [path for path in sorted((project / "cgmm").rglob("*"))
+              if path.is_file() and "__pycache__" not in path.parts]  # fmt: skip
+    return {path.relative_to(project).as_posix(): path for path in paths}
+
+
 @functools.cache
 def image(engine: str) -> str:
     """The name of the image of a container; it is built where it is not there yet."""
-    project = HERE.parent
+    files = installed_from() | {f"box/{name}": HERE / name for name in INSIDE}
     dockerfile = (HERE / "Dockerfile").read_bytes()
-    files = [project / name for name in ("pyproject.toml", "README.md", "LICENSE",
-             "requirements.txt")]  # fmt: skip
-    files += [path for path in sorted((project / "cgmm").rglob("*"))
-              if path.is_file() and "__pycache__" not in path.parts]  # fmt: skip
-    digest = hashlib.sha256(dockerfile)
-    with tempfile.TemporaryDirectory() as scratch:
-        for path in [*files, *(HERE / name for name in INSIDE)]:
-            inside = path.relative_to(project) if path in files else Path("box", path.name)
-            digest.update(str(inside).encode() + path.read_bytes())
-            target = Path(scratch) / inside
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, target)
-        name = f"localhost/cgmm-box:{digest.hexdigest()[:16]}"
-        known = subprocess.run([engine, "image", "inspect", name], capture_output=True, check=False)
-        if known.returncode:
-            print(f"{engine} builds the image of the boxes; this is done once", file=sys.stderr)
+    contents = repr([(inside, path.read_bytes()) for inside, path in files.items()]).encode()
+    name = f"localhost/cgmm-box:{hashlib.sha256(dockerfile + contents).hexdigest()[:16]}"
+    known = subprocess.run([engine, "image", "inspect", name], capture_output=True, check=False)
+    if known.returncode:
+        print(f"{engine} builds the image of the boxes; this is done once", file=sys.stderr)
+        with tempfile.TemporaryDirectory() as scratch:
+            for inside, path in files.items():
+                Path(scratch, inside).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, Path(scratch, inside))
             subprocess.run([engine, "build", "--tag", name, "--file", "-", scratch], check=True,
                            input=dockerfile, stdout=sys.stderr)  # fmt: skip
     return name
@@ -292,11 +294,3 @@ COMMANDS = {
     "docker": functools.partial(container, "docker"),
     "user": other_user,
 }
-
-
-def die_with_parent() -> None:
-    """Let the system end this process when the one that started it ends."""
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG

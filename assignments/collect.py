@@ -50,29 +50,23 @@ def find_submissions(folder: Path) -> tuple[dict[tuple[str, str], Path], list[st
         parts = path.relative_to(folder).parts
         if any(part.startswith((".", "__MACOSX")) for part in parts) or path.name in NBGRADERS:
             continue
-        if path.is_symlink() or path.is_file():
-            who = read_path(parts)
-            name = None if path.is_symlink() else _assignment(who.file, path, parts)
-            if name is None:
-                why = (
-                    "is a link" if path.is_symlink() else "no assignment has its name or first cell"
-                )
-                others.append({"student": who.student, "file": str(path),
-                               "state": f"not recognised: {why}"})  # fmt: skip
-            else:
-                found.setdefault((who.student, name), []).append(path)
+        if not (path.is_symlink() or path.is_file()):
+            continue
+        student, stem, *_ = read_path(parts)
+        name = _assignment(stem, path) if student and not path.is_symlink() else None
+        if name:
+            found.setdefault((student, name), []).append(path)
+        else:
+            why = "is a link" if path.is_symlink() else "no assignment has its name or first cell"
+            state = f"not recognised: {why}"
+            others.append({"student": student, "file": str(path), "state": state})
     if not found:
         raise ValueError(f"{folder} holds no student/assignment.ipynb with a known name.")
-    remarks = []
-    for (student, name), paths in found.items():
-        newest = max(paths, key=_age)
-        left = ", ".join(str(path) for path in paths if path != newest)
-        if left:
-            remarks.append(
-                f"{student} handed in {name} more than once: graded {newest}, not {left}"
-            )
-        paths[:] = [newest]
-    return {key: paths[0] for key, paths in found.items()}, remarks, others
+    newest = {key: max(paths, key=_age) for key, paths in found.items()}
+    left = {key: {*paths} - {newest[key]} for key, paths in found.items()}
+    remarks = [f"{key[0]} handed in {key[1]} more than once: graded {newest[key]}, not "
+               + ", ".join(map(str, sorted(left[key]))) for key in found if left[key]]  # fmt: skip
+    return newest, remarks, others
 
 
 def read_path(parts: tuple[str, ...]) -> Found:
@@ -80,9 +74,8 @@ def read_path(parts: tuple[str, ...]) -> Found:
     for part in (*parts[:-1], Path(parts[-1]).stem):
         match = MOODLE.fullmatch(part)
         if match:
-            return Found(
-                f"{match['name']}_{match['number']}", match["file"] or Path(parts[-1]).stem
-            )
+            student, file = f"{match['name']}_{match['number']}", match["file"]
+            return Found(student, file or Path(parts[-1]).stem, "moodle")
     match = CANVAS.fullmatch(Path(parts[-1]).stem)
     if match and len(parts) == 1:
         student = "_".join(filter(None, (match["name"], match["number"])))
@@ -102,17 +95,14 @@ def _age(path: Path) -> tuple[int, float]:
     return int(match["upload"]) if match else 0, path.stat().st_mtime
 
 
-def _assignment(stem: str, path: Path, parts: tuple[str, ...]) -> str | None:
+def _assignment(stem: str, path: Path) -> str | None:
     """The assignment that a notebook is of, by its name or else by what it begins with."""
     known = [name for name in (stem, COPY.sub("", stem)) if name in names()]
-    if path.suffix != ".ipynb" or not read_path(parts).student:
-        return None
-    if known:
-        return known[0]
+    if path.suffix != ".ipynb" or known:
+        return known[0] if path.suffix == ".ipynb" else None
     try:
-        if path.stat().st_size > LARGEST:
-            return None
-        cells = json.loads(path.read_bytes())["cells"]
+        content = path.read_bytes() if path.stat().st_size <= LARGEST else b""
+        cells = json.loads(content)["cells"]
         sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None

@@ -22,6 +22,7 @@ assignments, so another word gives another course with other numbers.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import re
 import sys
@@ -29,9 +30,8 @@ from pathlib import Path
 
 import papers
 from collect import find_submissions
-from examine import Row
+from examine import Row, tally
 from grading import (
-    by_student,
     cores,
     enter_marks,
     grade,
@@ -60,17 +60,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     release = commands.add_parser("release", help="write the student versions")
-    release.add_argument("names", nargs="*", metavar="NAME", help="default: all")
-    release.add_argument("--out", type=Path, default=Path("release"), help="default: release")
-    release.add_argument("--students", type=Path, metavar="FILE",
-                         help="a copy with other numbers for each name, one a line")  # fmt: skip
     release.set_defaults(run=_release)
     grade = commands.add_parser("grade", help="grade a folder of submissions")
     grade.add_argument("submissions", type=Path, metavar="SUBMISSIONS")
-    grade.add_argument("--out", type=Path, default=Path("graded"), help="default: graded")
-    grade.add_argument("--timeout", type=float, help="seconds a cell may run (default: 30)")
+    grade.add_argument("--timeout", type=float, default=30, help="seconds a cell may run, 30")
     grade.add_argument("--jobs", type=int, default=cores(), help="default: all processors")
-    grade.add_argument("--students", type=Path, metavar="FILE", help="as released with")
     grade.add_argument("--again", action="store_true", help="also what has not changed")
     grade.add_argument("--due", metavar="DATE", help="of these assignments: 2026-11-05T18:00")
     grade.add_argument("--late", metavar="PRICE", help='"10 %% a day" or "2 points a day"')
@@ -78,26 +72,26 @@ def _parser() -> argparse.ArgumentParser:
     mark = commands.add_parser("mark", help="enter the points of open questions")
     mark.add_argument("sheets", nargs="*", type=Path, metavar="SHEET",
                       help="default: open_questions.csv and overrides.csv in DIR")  # fmt: skip
-    mark.add_argument("--out", type=Path, default=Path("graded"), help="default: graded")
     mark.set_defaults(run=_mark)
     attempt = commands.add_parser("try", help="grade the right solution and the named mistakes")
-    attempt.add_argument("names", nargs="*", metavar="NAME", help="default: all")
     attempt.set_defaults(run=_try)
     exam = commands.add_parser("exam", help="print an exam and its key")
-    exam.add_argument(
-        "questions", nargs="*", metavar="QUESTION", help="06-votes, or 06; default: all"
-    )
+    exam.add_argument("names", nargs="*", metavar="QUESTION", help="06-votes, or 06; default: all")
     exam.set_defaults(run=_exam)
     key = commands.add_parser("key", help="print the key of assignments")
-    key.add_argument("names", nargs="*", metavar="NAME", help="default: all")
     key.set_defaults(run=_key)
     projects = commands.add_parser("projects", help="print briefs of projects")
-    projects.add_argument("names", nargs="*", metavar="NAME", help="default: all")
     projects.set_defaults(run=_projects)
-    for command in (exam, key, projects):
-        command.add_argument("--out", type=Path, default=Path("papers"), help="default: papers")
+    for command in (release, attempt, key, projects):
+        command.add_argument("names", nargs="*", metavar="NAME", help="default: all")
+    for command, out in {release: "release", grade: "graded", mark: "graded", exam: "papers",
+                         key: "papers", projects: "papers"}.items():  # fmt: skip
+        command.add_argument("--out", type=Path, default=Path(out), help=f"default: {out}")
     for command in (release, grade, attempt, key):
         command.add_argument("--seed", metavar="WORD", help="default: as the sources have it")
+    for command in (release, grade):
+        command.add_argument("--students", type=Path, metavar="FILE",
+                             help="copies with other numbers, a name a line")  # fmt: skip
     return parser
 
 
@@ -187,11 +181,8 @@ def _try(options: argparse.Namespace) -> int:
 
 
 def _exam(options: argparse.Namespace) -> int:
-    questions = papers.chosen(options.questions)
-    sheets = {
-        "exam": papers.exam(questions, key=False),
-        "exam_key": papers.exam(questions, key=True),
-    }
+    questions = papers.chosen(options.names)
+    sheets = {name: papers.exam(questions, key=name == "exam_key") for name in ("exam", "exam_key")}
     return _printed(sheets, options.out)
 
 
@@ -217,14 +208,9 @@ def _printed(sheets: dict[str, str], out: Path) -> int:
 def table(rows: list[Row]) -> str:
     """Return one line a submission: points, and what is still open."""
     lines = [f"{'student':20} {'assignment':28} {'points':>6} {'of':>4}"]
-    for student, own in by_student(rows).items():
-        for assignment in sorted({row.assignment for row in own}):
-            part = [row for row in own if row.assignment == assignment]
-            states = sorted({row.state for row in part} - {"graded"})
-            points, most = sum(row.points for row in part), sum(row.max for row in part)
-            lines.append(
-                f"{student:20} {assignment:28} {points:6g} {most:4g}  {'; '.join(states)}".rstrip()
-            )
+    for (student, assignment), own in itertools.groupby(rows, key=lambda row: row[:2]):
+        points, most, states = tally(own)
+        lines.append(f"{student:20} {assignment:28} {points:6g} {most:4g}  {states}".rstrip())
     return "\n".join(lines)
 
 

@@ -19,7 +19,7 @@ import signal
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from box import START, Boxes
@@ -67,6 +67,20 @@ class Row(NamedTuple):
     """The text of an open question's answer."""
 
 
+class Tally(NamedTuple):
+    """What rows come to, and in which states some are that are not graded."""
+
+    earned: float
+    most: float
+    states: str
+
+
+def tally(rows: Iterable[Row]) -> Tally:
+    """Add up rows."""
+    _, _, _, points, most, states, *_ = zip(*rows, strict=True)
+    return Tally(sum(points), sum(most), "; ".join(sorted({*states} - {"graded"})))
+
+
 class Examined(NamedTuple):
     """What came out of a submission."""
 
@@ -77,13 +91,7 @@ class Examined(NamedTuple):
 
 
 def examine(
-    student: str,
-    name: str,
-    notebook: NotebookNode,
-    boxes: Boxes,
-    *,
-    seed: str | None = None,
-    timeout: float = 30,
+    student: str, name: str, notebook: NotebookNode, boxes: Boxes, seed: str | None, timeout: float
 ) -> Examined:
     """Run a repaired notebook and its checks; return a row for each check and open question."""
     return _Examination(notebook, name, boxes, seed, timeout).result(student)
@@ -165,11 +173,10 @@ class _Examination:
             self.box.end()
             self.box = self.boxes.new()
 
-    def _anew(self, place: int, broken: int | None = None) -> None:
+    def _anew(self, place: int) -> None:
         """Start a box, and run in it what stands before a place and does not break one."""
         while True:
             self.box.end()
-            self.broken |= {place if broken is None else broken}
             began = time.monotonic()
             self.box = self.boxes.new()
             self.until += time.monotonic() - began  # to start is not the student's time
@@ -182,7 +189,7 @@ class _Examination:
                 except (Gone, TimeUp) as error:
                     if str(error) == ALL_USED:
                         return
-                    broken = before
+                    self.broken.add(before)
                     break
             else:
                 return

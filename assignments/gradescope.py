@@ -14,13 +14,12 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from box import installed_from
 from collect import COPY
 from examine import Row
 from grading import grade
 from sources import HERE, grade_id, names, source
 
-PROJECT = HERE.parent
-NEEDED = ["pyproject.toml", "README.md", "LICENSE", "LICENSE-text", "requirements.txt"]
 SETUP = """#!/usr/bin/env bash
 set -euo pipefail
 apt-get update
@@ -41,18 +40,13 @@ exec "$python" "$root/source/assignments/gradescope.py" {name} {seed} --grade "$
 def bundle(name: str, seed: str | None, out: Path) -> None:
     """Write the zip."""
     source(name, seed)  # complains of a name or word that cannot be
-    files = [PROJECT / file for file in NEEDED]
-    files += [path for path in (PROJECT / "cgmm").rglob("*") if "__pycache__" not in path.parts]
-    files += [
-        *HERE.glob("*.py"),
-        HERE / "page.html",
-        HERE / "answers.js",
-        *(HERE / "source" / name).glob("*.ipynb"),
-    ]
+    ours = [path for path in HERE.iterdir() if path.suffix in (".py", ".html", ".js")]
+    ours += (HERE / "source" / name).glob("*.ipynb")
+    files = installed_from() | {path.relative_to(HERE.parent).as_posix(): path for path in ours}
     run = RUN.format(name=name, seed=f'--seed "{seed}"' if seed else "")
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(path for path in files if path.is_file()):
-            archive.write(path, path.relative_to(PROJECT).as_posix())
+        for inside, path in sorted(files.items()):
+            archive.write(path, inside)
         for script, text in {"setup.sh": SETUP, "run_autograder": run}.items():
             info = zipfile.ZipInfo(script)
             info.external_attr = 0o755 << 16

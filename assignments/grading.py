@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import hashlib
-import json
 import multiprocessing
 import os
 import sys
@@ -24,7 +23,16 @@ import nbformat
 from collect import LARGEST, told_by
 from examine import Row, examine, not_graded
 from feedback import write_pages
-from marks import Problem, enter, keep_unmatched, load, marked, write_sheets, write_whole
+from marks import (
+    Problem,
+    enter,
+    keep_unmatched,
+    load,
+    marked,
+    read_json,
+    write_json,
+    write_sheets,
+)
 from nbformat import NotebookNode
 from notes import notes_on
 from similar import write_similar
@@ -42,8 +50,8 @@ from sources import (
     word_in,
 )  # fmt: skip
 from tables import write_tables
+from wire import die_with_parent
 
-SECONDS = 30
 LONGEST_CELL, LONGEST_ANSWER = 50_000, 30_000  # characters; a spreadsheet's cell holds 32,767
 
 
@@ -52,7 +60,7 @@ def grade(
     out: Path,
     *,
     seed: str | None = None,
-    timeout: float | None = None,
+    timeout: float = 30,
     jobs: int = 1,
     again: bool = False,
     students: Iterable[str] = (),
@@ -69,8 +77,8 @@ def grade(
         Gets results/STUDENT/ASSIGNMENT.json.
     seed : str, default=None
         The word that the student versions were released with.
-    timeout : float, default=None
-        Seconds that a cell or a check may take; None: 30.
+    timeout : float, default=30
+        Seconds that a cell or a check may take.
     jobs : int, default=1
         How many are examined at the same time.
     again : bool, default=False
@@ -89,8 +97,8 @@ def grade(
     """
     found, waiting, boxes = {}, {}, None
     for key, path in sorted(submissions.items()):
-        order = _order(*key, path, seed, timeout or SECONDS, list(students))
-        known = _known(out, *key)
+        order = _order(*key, path, seed, timeout, list(students))
+        known = read_json(_result_path(out, *key), None)
         if not again and known and known["digest"] == order["digest"]:
             found[key] = known
         else:
@@ -100,8 +108,7 @@ def grade(
     if waiting:
         boxes = box.best({path.resolve().parent for path in submissions.values()}, kinds)
     for number, (key, result) in enumerate(_examined(waiting, jobs, boxes), start=1):
-        text = json.dumps(result, indent=1, ensure_ascii=False)
-        write_whole(_result_path(out, *key), text)
+        write_json(_result_path(out, *key), result)
         found[key] = result
         say(f"{number} of {len(waiting)}: {' '.join(key)}")
     return [found[key] for key in sorted(submissions)]
@@ -152,7 +159,7 @@ def _in_processes(orders: dict, jobs: int, boxes: box.Boxes | None) -> Iterator[
     if not orders:
         return
     context = multiprocessing.get_context("fork" if os.name == "posix" else None)
-    with ProcessPoolExecutor(min(jobs, len(orders)), context, box.die_with_parent) as pool:
+    with ProcessPoolExecutor(min(jobs, len(orders)), context, die_with_parent) as pool:
         running = {pool.submit(_examine, order, boxes): key for key, order in orders.items()}
         for done in as_completed(running):
             try:
@@ -169,7 +176,7 @@ def _examine(order: dict, boxes: box.Boxes) -> dict:
     except Exception as error:
         return _result(order, not_graded(student, name, _in_one_line(error)))
     try:
-        done = examine(student, name, notebook, boxes, seed=seed, timeout=order["timeout"])
+        done = examine(student, name, notebook, boxes, seed, order["timeout"])
     except Exception as error:
         reason = f"{_in_one_line(error)}; this is the grader's fault, grade again"
         return _result(order | {"digest": ""}, not_graded(student, name, reason))
@@ -239,17 +246,9 @@ def _result_path(out: Path, student: str, name: str) -> Path:
     return out / "results" / student / f"{name}.json"
 
 
-def _known(out: Path, student: str, name: str) -> dict | None:
-    path = _result_path(out, student, name)
-    with contextlib.suppress(OSError, ValueError):
-        return json.loads(path.read_text(encoding="utf8"))
-    return None
-
-
 def results(out: Path) -> list[dict]:
     """All results that a folder holds, of this week and of those before."""
-    paths = sorted((out / "results").glob("*/*.json"))
-    return [json.loads(path.read_text(encoding="utf8")) for path in paths]
+    return [read_json(path, None) for path in sorted((out / "results").glob("*/*.json"))]
 
 
 def rows_in(found: Iterable[dict]) -> list[Row]:
@@ -289,14 +288,12 @@ def remember_unrecognised(out: Path, others: list[dict]) -> None:
     graded = {result["file"] for result in results(out)}
     kept = {file: line for file, line in kept.items() if file not in graded}
     kept |= {line["file"]: line for line in others}
-    write_whole(out / "unrecognised.json", json.dumps([*kept.values()], indent=1))
+    write_json(out / "unrecognised.json", [*kept.values()])
 
 
 def unrecognised(out: Path) -> list[dict]:
     """Rows for files that are no submission."""
-    with contextlib.suppress(OSError, ValueError):
-        return json.loads((out / "unrecognised.json").read_text(encoding="utf8"))
-    return []
+    return read_json(out / "unrecognised.json", [])
 
 
 def by_student(rows: Iterable[Row]) -> dict[str, list[Row]]:
@@ -309,6 +306,4 @@ def by_student(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 def cores() -> int:
     """How many processors this process may use."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1

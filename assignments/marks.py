@@ -38,20 +38,16 @@ class Problem(NamedTuple):
 
 def key_of(row: Row | dict) -> str:
     """The name of an answer: the same after a spreadsheet has saved it, another if it changed."""
-    student, assignment, task, answer = (
-        str(row[name] if isinstance(row, dict) else getattr(row, name))
-        for name in ("student", "assignment", "task", "answer")
-    )
-    words = " ".join(unicodedata.normalize("NFC", answer).split())
-    text = "\0".join([student, assignment, task, words])
+    given = row if isinstance(row, dict) else row._asdict()
+    words = " ".join(unicodedata.normalize("NFC", str(given["answer"])).split())
+    text = "\0".join([*(str(given[name]) for name in ("student", "assignment", "task")), words])
     # It begins with a letter, and is no number in hexadecimal nor in powers of ten.
     return "k" + hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
 def load(out: Path) -> dict[str, dict]:
     """Read the marks, by key."""
-    path = out / "marks.json"
-    return json.loads(path.read_text(encoding="utf8")) if path.exists() else {}
+    return read_json(out / "marks.json", {})
 
 
 def enter(out: Path, rows: Iterable[Row], sheet: Path) -> tuple[list[str], list[Problem]]:
@@ -74,7 +70,7 @@ def enter(out: Path, rows: Iterable[Row], sheet: Path) -> tuple[list[str], list[
             changes += [change] if change else []
     if changes:
         back_up(out, "marks.json")
-        write_whole(out / "marks.json", json.dumps(marks, indent=1, ensure_ascii=False))
+        write_json(out / "marks.json", marks)
     return changes, problems
 
 
@@ -215,6 +211,16 @@ def write_table(path: Path, columns: list[str], rows: Iterable[dict]) -> None:
     writer.writeheader()
     writer.writerows({name: safe(cell) for name, cell in row.items()} for row in rows)
     write_whole(path, file.getvalue(), "utf-8-sig")
+
+
+def read_json(path: Path, default):
+    """What :func:`write_json` wrote; the default if that has not happened yet."""
+    return json.loads(path.read_text(encoding="utf8")) if path.exists() else default
+
+
+def write_json(path: Path, value) -> None:
+    """Write data that people may read as well."""
+    write_whole(path, json.dumps(value, indent=1, ensure_ascii=False))
 
 
 def write_whole(path: Path, text: str, encoding: str = "utf8") -> None:

@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 from nbgrader.utils import is_grade, is_solution
-from sources import HERE, grade_id, source
+from sources import HERE, grade_id
+from trial import right_submission
 
 from cgmm import primer
 
@@ -132,7 +133,7 @@ def _typeset():
 
 def assignment_key(name: str, seed: str | None = None) -> str:
     """HTML of an assignment's solutions, points and rubric, with the numbers of a course."""
-    notebook, space = source(name, seed), {"__name__": "__main__"}
+    notebook, space = right_submission(name, seed), {"__name__": "__main__"}
     title = re.search(r"^# (.+)$", notebook.cells[0].source, re.MULTILINE)[1]
     parts = [f"<h1>{_markdown(title)}</h1><p>Key, with the numbers of the seed "
              f"“{html.escape(seed or 'autumn')}”.</p>"]  # fmt: skip
@@ -145,7 +146,7 @@ def assignment_key(name: str, seed: str | None = None) -> str:
             parts.append(_solved(cell, task, heading, space))
         elif is_grade(cell) and is_solution(cell):
             rubric = _markdown(rubrics()[name[:2]])
-            answer = _markdown(_without_markers(cell.source))
+            answer = _markdown(cell.source)
             parts.append(_section(heading, f'{answer}<div class="key">{rubric}</div>', "long"))
         elif is_grade(cell):
             what = cell.source.partition("\n")[0].lstrip("# ")
@@ -158,8 +159,8 @@ def _solved(cell, task: str, heading: str, space: dict) -> str:
     """A solution, or the numbers that a course was given, and what they come to."""
     known = set(space)
     with contextlib.redirect_stdout(io.StringIO()) as said:
-        exec(_without_markers(cell.source), space)
-    code = html.escape(_without_markers(cell.source).strip())
+        exec(cell.source, space)
+    code = html.escape(cell.source.strip())
     if task == "setup":
         return ""
     if task.endswith("numbers"):
@@ -168,10 +169,6 @@ def _solved(cell, task: str, heading: str, space: dict) -> str:
     results = "".join(f"{key} = {value}\n" for key, value in values.items() if not callable(value))
     shown = f"<pre>{html.escape(results.strip())}</pre>" if results else ""
     return _section(heading, f"<pre>{code}</pre>{shown}")
-
-
-def _without_markers(text: str) -> str:
-    return re.sub(r"^ *### (BEGIN|END) SOLUTION\n?", "", text, flags=re.MULTILINE)
 
 
 def rubrics() -> dict[str, str]:

@@ -9,25 +9,22 @@ room for the next one, which knows nothing of it.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import importlib
 import io
 import os
 import re
 import resource
-import signal
 import sys
 
 from IPython.core.interactiveshell import InteractiveShell
 from replies import failure, imports_of
 from traitlets.config import Config
-from wire import Wire
+from wire import Wire, die_with_parent
 
 PACKAGES = ["cgmm.primer", "cgmm.mixture", "cgmm.plot", "scipy.stats", "matplotlib.pyplot"]
 PER_CELL, IN_ALL = 20_000, 200_000  # characters of output
 INSTALLS = re.compile(r"\b(pip|conda|mamba|uv)\b")
 NEXT = 7  # how a child ends that is to have a successor
-PARENT_DIES = 1  # of <sys/prctl.h>
 LIMITS = {
     "RLIMIT_AS": 3 * 2**30, "RLIMIT_CPU": 900, "RLIMIT_CORE": 0, "RLIMIT_FSIZE": 64 * 2**20,
     "RLIMIT_NOFILE": 256,
@@ -117,8 +114,7 @@ def main() -> None:
     while True:
         child = os.fork()
         if not child:
-            with contextlib.suppress(AttributeError, OSError):
-                ctypes.CDLL(None).prctl(PARENT_DIES, signal.SIGKILL, 0, 0, 0)
+            die_with_parent()
             Shell(wire).wire.serve()
             os._exit(0)
         ended, status = os.wait()

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from marks import write_whole
-from nbformat import NotebookNode
 from sources import grade_id, released, source
 
 
@@ -19,14 +18,11 @@ def write_similar(out: Path, results: list[dict]) -> None:
     """Write a file for each submission, and the two that it is compared with."""
     for name in sorted({result["assignment"] for result in results}):
         for who, notebook in {"model": source(name), "base": released(name)}.items():
-            _write(out, name, who, _own(notebook))
+            cells = [(grade_id(cell), cell.cell_type, cell.source) for cell in notebook.cells]
+            _write(out, name, who, cells)
     for result in results:
         cells = [(cell["task"], cell["kind"], cell["source"]) for cell in result["cells"]]
         _write(out, result["assignment"], result["student"], cells)
-
-
-def _own(notebook: NotebookNode) -> list[tuple]:
-    return [(grade_id(cell), cell.cell_type, cell.source) for cell in notebook.cells]
 
 
 def _write(out: Path, name: str, who: str, cells: Iterable[tuple]) -> None:

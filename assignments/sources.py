@@ -12,7 +12,7 @@ import hashlib
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,20 +42,12 @@ class Mistake(NamedTuple):
     """A wrong submission: one typical error in one cell, everything else right."""
 
     name: str
-    error: str
     cell: str
     code: str
-    caught_by: list[str]
-    says: str
+    error: str = ""
+    caught_by: Sequence[str] = ()
+    says: str = ""
     must_not_say: str = ""
-
-
-class Variant(NamedTuple):
-    """A right submission: one cell solved in another way."""
-
-    name: str
-    cell: str
-    code: str
 
 
 def names() -> list[str]:
@@ -98,12 +90,6 @@ def mistakes(name: str) -> list[Mistake]:
     """Read the named wrong submissions of an assignment."""
     text = (HERE / "mistakes" / f"{name}.toml").read_text(encoding="utf8")
     return [Mistake(**entry) for entry in tomllib.loads(text)["mistake"]]
-
-
-def variants(name: str) -> list[Variant]:
-    """Read the other right solutions of an assignment's tasks."""
-    text = (HERE / "variants" / f"{name}.toml").read_text(encoding="utf8")
-    return [Variant(**entry) for entry in tomllib.loads(text)["variant"]]
 
 
 # ------------------------------------------------------------------------------ release

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
-import json
 import math
 import re
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from examine import Row
+from examine import Row, tally
 from feedback import page_of
-from marks import back_up, read_table, write_table, write_whole
+from marks import back_up, read_json, read_table, write_json, write_table
 
 GRADES = ["student", "assignment", "task", "points", "max", "state", "message"]
 SUBMISSIONS = ["student", "assignment", "points", "of", "state", "handed_in", "due", "days_late",
@@ -65,15 +65,14 @@ def _line(result: dict, policy: dict, hours: dict) -> dict:
     rows: list[Row] = result["rows"]
     student, name = result["student"], result["assignment"]
     said = hours.get((student, name), {})
-    came = said.get("handed_in") or result["handed_in"]
-    due = said.get("due") or policy.get("due", {}).get(name, "")
-    days = days_late(came, due, result.get("late", False) and not said.get("handed_in")
-                     and not said.get("due"))  # fmt: skip
-    points = sum(row.points for row in rows)
+    entered = {column: _hour(said, column) for column in ("handed_in", "due")}
+    came = entered["handed_in"] or result["handed_in"]
+    due = entered["due"] or policy.get("due", {}).get(name, "")
+    days = days_late(came, due, result.get("late", False) and not any(entered.values()))
+    points, most, states = tally(rows)
     return {
-        "student": student, "assignment": name, "points": points,
-        "of": sum(row.max for row in rows),
-        "state": "; ".join(sorted({row.state for row in rows} - {"graded"})) or "graded",
+        "student": student, "assignment": name, "points": points, "of": most,
+        "state": states or "graded",
         "handed_in": came, "due": due, "days_late": days,
         "after_lateness": after_lateness(points, days, policy),
         "notes": "; ".join(result["notes"]), "kept_apart": result["kept_apart"],
@@ -96,38 +95,30 @@ def _total(who: str, own: list[dict], names: list[str], lines: list[dict]) -> di
 
 
 def _load_hours(out: Path) -> dict[tuple[str, str], dict]:
-    path = out / "hours.csv"
-    found = {}
-    for line in read_table(path) if path.exists() else []:
-        own = {name: line.get(name) or "" for name in HOURS}
-        for name in ("handed_in", "due"):
-            own[name], own[f"wrong_{name}"] = _understood(own[name])
-        found[own["student"], own["assignment"]] = own
-    return found
+    """What the teacher has written, by student and assignment."""
+    lines = read_table(out / "hours.csv") if (out / "hours.csv").exists() else []
+    lines = [dict.fromkeys(HOURS, "") | line for line in lines]
+    return {(line["student"], line["assignment"]): line for line in lines}
 
 
-def _understood(text: str) -> tuple[str, str]:
-    """An hour that was entered; or nothing, and what cannot be understood."""
-    try:
-        return (moment(text) if text else ""), ""
-    except ValueError:
-        return "", text
+def _hour(said: dict, name: str) -> str:
+    """An hour that was entered; nothing if it cannot be understood."""
+    with contextlib.suppress(ValueError):
+        return moment(said[name]) if said.get(name) else ""
+    return ""
 
 
 def _write_hours(out: Path, results: list[dict], hours: dict) -> list[str]:
-    """Write a line for each submission, with what was entered for it."""
+    """Write a line for each submission, with what was entered for it; return what is no hour."""
     keys = {(result["student"], result["assignment"]): result for result in results}
     lines, problems = [], []
     for key in dict.fromkeys([*keys, *hours]):
         result, said = keys.get(key, {}), hours.get(key, {})
         says = result.get("handed_in") or ("late" if result.get("late") else "")
-        line = {"student": key[0], "assignment": key[1], "platform_says": says}
-        for name in ("handed_in", "due"):
-            line[name] = said.get(name) or said.get(f"wrong_{name}", "")
-            if said.get(f"wrong_{name}"):
-                problems.append(f"hours.csv: {key[0]}, {key[1]}: {name} is {line[name]!r}; write "
-                                "2026-11-05 or 2026-11-05T18:00")  # fmt: skip
-        lines.append(line)
+        lines.append(said | {"student": key[0], "assignment": key[1], "platform_says": says})
+        problems += [f"hours.csv: {key[0]}, {key[1]}: {name} is {said[name]!r}; write "
+                     "2026-11-05 or 2026-11-05T18:00" for name in ("handed_in", "due")
+                     if said.get(name) and not _hour(said, name)]  # fmt: skip
     back_up(out, "hours.csv")
     write_table(out / "hours.csv", HOURS, lines)
     return problems
@@ -138,8 +129,7 @@ def _write_hours(out: Path, results: list[dict], hours: dict) -> list[str]:
 
 def load_policy(out: Path) -> dict:
     """When each assignment is due, and what a day costs; empty if nobody has said so."""
-    path = out / "policy.json"
-    return json.loads(path.read_text(encoding="utf8")) if path.exists() else {}
+    return read_json(out / "policy.json", {})
 
 
 def set_policy(out: Path, names: list[str], due: str | None, late: str | None) -> None:
@@ -154,7 +144,7 @@ def set_policy(out: Path, names: list[str], due: str | None, late: str | None) -
             )
         policy["late"] = late
     if due is not None or late is not None:
-        write_whole(out / "policy.json", json.dumps(policy, indent=1))
+        write_json(out / "policy.json", policy)
 
 
 def moment(text: str) -> str:

@@ -12,12 +12,10 @@ import textwrap
 from pathlib import Path
 
 import nbformat
-from examine import Row, checked, error_of, known_forms, rows_of
-from forms import Forms
+from examine import Row, tally
 from grading import by_student, cores, grade, rows_in
 from nbformat import NotebookNode
-from nbgrader.utils import is_grade
-from sources import Mistake, Variant, grade_id, mistakes, source, student_versions
+from sources import Mistake, grade_id, mistakes, source, student_versions
 
 SOLUTION = re.compile(r"^( *)### BEGIN SOLUTION\n(.*?)^ *### END SOLUTION\n?", re.M | re.S)
 MARKERS = re.compile(r"^ *### (BEGIN|END) SOLUTION\n?", re.M)
@@ -31,9 +29,7 @@ def right_submission(name: str, seed: str | None = None) -> NotebookNode:
     return solved
 
 
-def wrong_submission(
-    name: str, mistake: Mistake | Variant, seed: str | None = None
-) -> NotebookNode:
+def wrong_submission(name: str, mistake: Mistake, seed: str | None = None) -> NotebookNode:
     """Return the right submission with one mistake, or a variant, in place of one solution."""
     (original,) = [cell for cell in source(name, seed).cells if grade_id(cell) == mistake.cell]
     submission = right_submission(name, seed)
@@ -68,33 +64,6 @@ def try_out(name: str, seed: str | None = None) -> list[Row]:
     """Grade all :func:`submissions` as a teacher does."""
     found = {(who, name): notebook for who, notebook in submissions(name, seed).items()}
     return grade_notebooks(found, seed)
-
-
-def try_here(name: str, seed: str | None = None) -> list[Row]:
-    """Run all :func:`submissions` in this process, cell by cell: what nbgrader says, and sooner."""
-    found = submissions(name, seed).items()
-    return [row for who, notebook in found for row in run_here(who, name, notebook, seed)]
-
-
-def run_here(who: str, name: str, notebook: NotebookNode, seed: str | None = None) -> list[Row]:
-    """Rows of one submission. It shares this process: only for code that we wrote ourselves."""
-    checks = {grade_id(cell): cell for cell in source(name, seed).cells if is_grade(cell)}
-    namespace: dict = {"__name__": "__main__"}
-    heard, answers = {}, {}
-    for cell in notebook.cells:
-        task = grade_id(cell)
-        if cell.cell_type == "code":
-            # A check is the teacher's, whatever the student has made of it.
-            if task in checks:
-                forms = Forms(known_forms(name, seed)[task])
-                heard[task] = checked(checks[task].source, namespace, name, forms)
-            else:
-                error_of(cell.source, namespace)
-        else:
-            answers[task] = cell.source
-    return rows_of(
-        who, name, {task: heard[task] for task in checks if task in heard}, answers, seed
-    )
 
 
 def grade_notebooks(
@@ -160,8 +129,7 @@ def report(rows: list[Row]) -> str:
     """Which submission lost points where, and what it was told."""
     lines = []
     for student, own in by_student(rows).items():
-        earned, most = sum(row.points for row in own), sum(row.max for row in own)
-        lines.append(f"  {student}: {earned:g} of {most:g}")
+        lines.append(f"  {student}: {tally(own).earned:g} of {tally(own).most:g}")
         lines += [f"      {row.task}: {row.message}" for row in own if row.message]
         lines += sorted({f"      {row.state}" for row in own if "not graded" in row.state})
     return "\n".join(lines)

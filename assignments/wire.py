@@ -9,9 +9,12 @@ call changes in them stays there, but for generators, which go on, and for calls
 from __future__ import annotations
 
 import base64
+import contextlib
+import ctypes
 import json
 import os
 import pickle
+import signal
 import struct
 from itertools import islice
 
@@ -26,6 +29,12 @@ NUMBERS = "biufcSUmM?"  # kinds of arrays that are plain data
 
 class Gone(Exception):  # noqa: N818 (it says what has happened, not what went wrong)
     """The other process has ended, or does not keep to the rules."""
+
+
+def die_with_parent() -> None:
+    """Let the system, if it is Linux, end this process when the one that started it ends."""
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
 
 
 class Remote:
@@ -246,6 +255,11 @@ def _read_array(wire: Wire, kind: str | None, shape: list, content):
         raise Gone(f"no plain array: {error}") from None
 
 
+def _write_generator(wire: Wire, value: np.random.Generator) -> list:
+    bits = value.bit_generator
+    return [type(bits).__name__, wire.encode(bits.state)]
+
+
 def _short(numbers: range) -> range:
     """A range that the checks may write out; both ends ask."""
     if len(numbers) > MOST:
@@ -273,13 +287,7 @@ WRITERS = {
     bytes: ("bytes", lambda wire, value: [base64.b64encode(value).decode()]),
     range: ("range", lambda wire, value: [value.start, _short(value).stop, value.step]),
     slice: ("slice", lambda wire, value: _items(wire, (value.start, value.stop, value.step))),
-    np.random.Generator: (
-        "generator",
-        lambda wire, value: [
-            type(value.bit_generator).__name__,
-            wire.encode(value.bit_generator.state),
-        ],
-    ),
+    np.random.Generator: ("generator", _write_generator),
 }
 
 READERS = {

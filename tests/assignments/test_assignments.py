@@ -11,7 +11,17 @@ import nbformat
 import pytest
 import sources
 import trial
-from handed_in import at, changed, checks_of, right, solutions, text_of, without
+from handed_in import (
+    at,
+    changed,
+    checks_of,
+    right,
+    run_here,
+    solutions,
+    text_of,
+    try_here,
+    without,
+)
 from nbgrader.utils import is_grade
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +40,7 @@ def pytest_generate_tests(metafunc):
 @pytest.fixture(scope="class")
 def rows(request):
     """By student: the right submission, each mistake, and the untouched notebook."""
-    return grading.by_student(trial.try_here(request.cls.name))
+    return grading.by_student(try_here(request.cls.name))
 
 
 class Assignment:
@@ -49,7 +59,7 @@ class Assignment:
 
     def test_the_right_solution_is_right_with_other_numbers(self):
         right = trial.right_submission(self.name, "spring")
-        rows = trial.run_here("right", self.name, right, "spring")
+        rows = run_here("right", self.name, right, "spring")
         assert trial.faults_of_the_right(rows) == []
 
     @pytest.mark.slow  # the tests above, each submission in a box of its own

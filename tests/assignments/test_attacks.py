@@ -13,6 +13,8 @@ from decimal import Decimal
 from fractions import Fraction
 
 import box
+import examine
+import forms
 import grading
 import nbformat
 import notes
@@ -23,6 +25,7 @@ import replies
 import sources
 import wire
 from handed_in import changed, checks_of, right, solutions
+from nbgrader.utils import is_grade
 
 NAME = "12_rca"
 FIRST, LAST = solutions(NAME)[0], solutions(NAME)[-1]
@@ -324,6 +327,86 @@ def test_hidden_data_never_reach_feedback(boxes, tmp_path):
         checks = {row["task"]: row["message"] for row in result["rows"]}
         assert "ValueError: []" in result["cells"][-1]["error"]
         assert "-310" not in " ".join([checks["check-2-broken"], result["cells"][-1]["printed"]])
+
+
+class TestNoWork:
+    """Functions that are right where the notebook shows the call, and elsewhere do no work."""
+
+    EMPTY = {
+        "no rows": lambda shape: (0, *shape[1:]),
+        "no columns": lambda shape: (*shape[:-1], 0),
+        "none": lambda shape: (0, *shape),
+        "flat": lambda shape: (0,),
+    }
+
+    @pytest.mark.parametrize("name", sources.names())
+    def test_empty_arrays_win_no_hidden_check(self, name):
+        for shape in self.EMPTY.values():
+            assert won(name, lambda like, args, shape=shape: np.empty(shape(like.shape))) == set()
+
+    @pytest.mark.parametrize("name", sources.names())
+    def test_to_change_arguments_wins_nothing(self, name):
+        for said, written in ((0.5, -300), (0, 1), (1, 0)):
+            plain = won(name, lambda like, args, said=said: np.full_like(like, said)[()])
+
+            def changed(like, args, said=said, written=written):
+                for one in args:
+                    if isinstance(one, np.ndarray):
+                        one[...] = written
+                return np.full_like(like, said)[()]
+
+            assert won(name, changed) == plain
+
+
+def won(name, lie):
+    """Hidden checks that lies pass, which are told wherever the notebook does not show the call."""
+    shown = {sources.grade_id(cell): cell.source for cell in sources.released(name).cells}
+    space, calls, passed = {"__name__": "__main__"}, set(), set()
+    teacher, student = _pair(None)
+    for cell in sources.source(name).cells:
+        task = sources.grade_id(cell)
+        if cell.cell_type != "code" or not task:
+            continue
+        if not is_grade(cell):
+            assert examine.error_of(cell.source, space) == ""
+            continue
+        right = {one: space[one] for one in examine.used_in(cell.source, name)}
+        space |= {one: _noted(one, value, calls) for one, value in right.items()}
+        assert examine.error_of(shown[task], space) == ""
+        for one, value in right.items():
+            space[one] = teacher.decode(student.wire.encode(_lying(one, value, calls, lie)))
+        known = forms.Forms(examine.known_forms(name, None)[task])
+        if "BEGIN HIDDEN" in cell.source and not examine.checked(cell.source, space, name, known):
+            passed.add(task)
+        space |= right
+    student.close()
+    return passed
+
+
+def _noted(one, value, calls):
+    def noted(*args, **kwargs):
+        calls.add((one, forms._digest([args, kwargs])))
+        return value(*args, **kwargs)
+
+    return noted if callable(value) else value
+
+
+def _lying(one, value, calls, lie):
+    def lied(value, args):
+        if isinstance(value, tuple):
+            return tuple(lied(part, args) for part in value)
+        return lie(np.asarray(value), args)
+
+    def lying(*args, **kwargs):
+        if (one, forms._digest([args, kwargs])) in calls:
+            return value(*args, **kwargs)
+        try:
+            copies = [np.array(x) if isinstance(x, np.ndarray) else x for x in args]
+            return lied(value(*copies, **kwargs), args)
+        except ValueError:  # as it should where an answer is refused
+            return lied(0.0, args)
+
+    return lying if callable(value) else lied(value, ())
 
 
 class TestWire:

@@ -370,6 +370,8 @@ class TestCollect:
             ("gus", "02_em.ipynb"), ("gus", "essay.ipynb"), ("", "notes.txt")]  # fmt: skip
         late = [path for path in wanted if collect.told_by(tmp_path / path).late]
         assert late == ["dora_LATE_124_457_02_em-2.ipynb", "LATE_anon_q9_459_02_em.ipynb"]
+        said = [collect.told_by(tmp_path / path).platform for path in wanted]
+        assert said == ["", "", *["canvas"] * 4, *["moodle"] * 4, ""]
 
     def test_the_newest_of_several_counts_and_this_is_said(self, tmp_path):
         for hours, name in enumerate(["02_em (1).ipynb", "02_em.ipynb"]):

@@ -9,6 +9,7 @@ import re
 import pytest
 import sources
 import trial
+from handed_in import run_here, variants
 
 NAMES = sources.names()
 
@@ -59,13 +60,13 @@ def variant(name, form, seed=None):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("form", FORMS)
 def test_the_form_of_a_right_answer_costs_nothing(name, form):
-    rows = trial.run_here("right", name, variant(name, form))
+    rows = run_here("right", name, variant(name, form))
     assert trial.faults_of_the_right(rows) == []
 
 
 # ------------------------------------------------------------------ written by hand, another way
 
-BY_HAND = [(name, one) for name in NAMES for one in sources.variants(name)]
+BY_HAND = [(name, one) for name in NAMES for one in variants(name)]
 SEEDS = [None, "spring", "winter27"]
 
 
@@ -78,7 +79,7 @@ def lost_by(name, one, seed):
         if sources.grade_id(cell) in ("setup", "task-1-numbers", one.cell)
         or (sources.grade_id(cell) or "").startswith(f"check-{number}-")
     ]  # fmt: skip
-    rows = trial.run_here(one.name, name, submission, seed)
+    rows = run_here(one.name, name, submission, seed)
     return {row.task: row.message for row in rows
             if row.task.startswith(f"check-{number}-") and row.points < row.max}  # fmt: skip
 
@@ -94,7 +95,7 @@ def test_another_right_way_loses_nothing(name, one):
 def test_each_task_has_three_variants(name):
     tasks = [sources.grade_id(cell) for cell in sources.source(name).cells
              if cell.cell_type == "code" and "BEGIN SOLUTION" in cell.source]  # fmt: skip
-    cells = [one.cell for one in sources.variants(name)]
+    cells = [one.cell for one in variants(name)]
     assert {task: cells.count(task) for task in tasks if cells.count(task) < 3} == {}
 
 
@@ -114,7 +115,7 @@ def test_closing_cells_take_what_checks_take(name, monkeypatch):
 def test_variants_lose_nothing_on_the_full_path(boxes):
     name = "12_rca"
     notebooks = {(f"{one.cell}-{one.name}", name): trial.wrong_submission(name, one)
-                 for one in sources.variants(name)}  # fmt: skip
+                 for one in variants(name)}  # fmt: skip
     rows = trial.grade_notebooks(notebooks)
     assert trial.lost(rows) == []
     assert len({row.student for row in rows}) == len(notebooks) >= 12
