@@ -20,7 +20,7 @@ import jinja2
 from examine import Row, TimeUp, at_most, tally
 from marks import key_of, write_whole
 from markupsafe import Markup
-from matplotlib import mathtext
+from matplotlib import mathtext, rc_context
 from matplotlib.font_manager import FontProperties
 from nbconvert.filters import markdown2html
 from sources import HERE, grade_id, released
@@ -140,8 +140,9 @@ def _formula(tex: str) -> str | None:
     """A drawing of a formula; nothing where Matplotlib does not know how to set it."""
     drawing = io.BytesIO()
     try:
-        size = FontProperties(size=12)
-        mathtext.math_to_image(f"${' '.join(tex.split())}$", drawing, prop=size, format="svg")
+        with rc_context({"savefig.transparent": True}):
+            size = FontProperties(size=12)
+            mathtext.math_to_image(f"${' '.join(tex.split())}$", drawing, prop=size, format="svg")
     except (ValueError, RuntimeError):
         return None
     content = base64.b64encode(drawing.getvalue()).decode()
