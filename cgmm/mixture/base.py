@@ -51,11 +51,13 @@ from cgmm.numerics import (
     check_sample_weight,
     log_normalise,
     most_probable,
+    warn_caller,
 )  # fmt: skip
 
 # What a fit to all points has, and a step after one batch leaves unknown; and the other way round.
 OF_A_FIT = (
-    "history_", "n_iter_", "converged_", "log_evidence_", "responsibilities_", "labels_exact_",
+    "history_", "n_iter_", "converged_", "log_evidence_", "evidence_exact_", "responsibilities_",
+    "labels_exact_",
     "weights_update_", "inference_",
 )  # fmt: skip
 OF_STEPS = ("responsibilities_", "_seen", "n_steps_", "n_samples_seen_")
@@ -102,6 +104,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
     labels_: IntArray
     labels_exact_: bool
     log_evidence_: float
+    evidence_exact_: bool
     history_: FloatArray
     n_iter_: int
     converged_: bool
@@ -279,7 +282,8 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
                 follow, begin, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose,
                 rate=None if by_evidence else partial(prepared.rate, X),
             )  # fmt: skip
-            best = best_of(one_run, self.n_init if continued is None else 1)
+            n_runs = self.n_init if continued is None else 1
+            best = best_of(lambda number: prepared.reported(one_run(number)), n_runs)
             chains = prepared.chains(X, best) if len(prepared.graph.edges) else None
             self._store(prepared, best, X, data, chains)
         # After everything is stored: the warning may be an error.
@@ -334,6 +338,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             self.responsibilities_ = r
         self.labels_, self.labels_exact_ = labels, exact
         self.log_evidence_, self._n_points = run.posterior.log_evidence, side.n_points
+        self.evidence_exact_ = prepared.reports_exactly(run)
         self.history_ = np.array(run.history)
         self.n_iter_ = run.n_iter
         self.converged_ = run.converged
@@ -599,6 +604,11 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         ------
         ValueError
             Without ``X``, if the engine of the fit reports no evidence.
+
+        Warns
+        -----
+        ApproximationWarning
+            Without ``X``, if ``evidence_exact_`` is False.
         """
         evidence, n_samples = self._evidence(X)
         return float(-2 * evidence + self._n_free() * np.log(n_samples))
@@ -634,6 +644,13 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
                 "the engine of this fit reports no log-evidence, so there is no criterion that "
                 "counts what was known. Fit with another, set_params(inference='auto').fit(...), "
                 "or ask for points by themselves, bic(X)."
+            )
+        if not self.evidence_exact_:
+            warn_caller(
+                "the log-evidence of this fit is an approximation, which may be nats off: fits "
+                "that differ by a few are not told apart by it. set_params(inference='exact') "
+                "computes it where that is affordable; bic(X) asks for points by themselves.",
+                ApproximationWarning,
             )
         return self.log_evidence_, self._n_points
 

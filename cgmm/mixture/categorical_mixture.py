@@ -57,8 +57,8 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
         Probability of each category of feature d in each component.
     n_categories_ : (D,) int array
         C_d.
-    log_evidence_, history_, n_iter_, converged_, responsibilities_, labels_, labels_exact_,
-    weights_update_, inference_, n_steps_, n_samples_seen_
+    log_evidence_, evidence_exact_, history_, n_iter_, converged_, responsibilities_, labels_,
+    labels_exact_, weights_update_, inference_, n_steps_, n_samples_seen_
         As in :class:`ConstrainedGaussianMixture`.
 
     See Also

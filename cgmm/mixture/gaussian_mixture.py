@@ -86,7 +86,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         relation, and scikit-learn's where there is none; "k-means++", "random" and
         "random_from_data" use the points alone; "labels" the means of the labelled points;
         "chunklets" the centroids of large chunklets far apart. "auto" is "labels" if each class is
-        known for some point, and else "kmeans"; but where the engine is exact 2 (K + 1) other
+        known for some point, and else "kmeans"; but where exact inference is cheap 2 (K + 1) other
         starts, at most 12, are tried for a few iterations each, and the best takes the place of
         K-means if its evidence is higher by more than half a nat for each free parameter, or if it
         is higher and what is known beside the points speaks for it with odds of twenty to one;
@@ -136,12 +136,15 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         θ, for the functions of :mod:`cgmm.mixture` and :mod:`cgmm.plot`.
     log_evidence_ : float
         log p(X, labels | relations) = log Z_posterior - log Z_prior in nats, of exactly these
-        parameters. What the engine knows of it, if it is not exact: see the notes.
+        parameters. As near as it could be had, if it is not exact: see the notes.
+    evidence_exact_ : bool
+        Whether ``log_evidence_`` is exact: with all relations, and with both normalisers.
     lower_bound_ : float
         ``log_evidence_`` per training point. scikit-learn's is that of the parameters before the
         last M-step; this one belongs to the parameters reported.
     history_ : (n_iter_,) array
-        history_[t] is the log-evidence of the parameters that enter iteration t.
+        history_[t] is the log-evidence of the parameters that enter iteration t; with the
+        normaliser that the update assumes, if ``weights_update_`` is "cautious".
     n_iter_ : int
         Iterations of the run that was kept.
     converged_ : bool
@@ -175,11 +178,12 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     Where the engine's answer is not exact, ``weights="auto"`` does not ask it for log Z_prior.
     Relations that may be answers about random pairs count as such, as data and not as a condition;
     only what was selected for being alike is held against uneven weights, as if each edge stood
-    alone (:func:`cgmm.mixture.cautious`). ``log_evidence_`` is the engine's log Z_posterior less
-    that. With "exact", "grid", "ignore" or "pseudo-likelihood" it is less the engine's own log
-    Z_prior: a difference of two approximations, which bounds nothing and may jump by hundreds of
-    nats from one iteration to the next where relations are many. "ignore" lets components starve
-    where relations only say "together", as in images.
+    alone (:func:`cgmm.mixture.cautious`); ``history_`` is log Z_posterior less that, which EM
+    raises. ``log_evidence_`` is less log Z_prior of the network as "auto" answers it, nats away
+    from the exact one at most as a rule. With "exact", "grid", "ignore" or "pseudo-likelihood" both
+    are less the engine's own log Z_prior, which may jump by hundreds of nats from one iteration to
+    the next where relations are many. "ignore" lets components starve where relations only say
+    "together", as in images.
 
     "gibbs" reports no log Z: ``log_evidence_`` is NaN, EM stops when responsibilities move by less
     than ``tol`` on average, or only tremble, and ``weights="exact"`` and "grid" are

@@ -38,9 +38,10 @@ SPANNING_TREE = "spanning_tree"
 # Finite log-odds above this cost the log-evidence seven of its sixteen digits, and more.
 LARGEST_ODDS = 1e9
 # Entries of tables that exact inference may visit in a default fit: those of a second, and more
-# where there are so many points that the rest takes as long. A run asks the posterior some five
-# times at least, and the exact update of the weights asks the prior ten times as often.
-OPERATIONS_OF_A_FIT, OPERATIONS_OF_A_NODE, CALLS, QUESTIONS = 1e8, 1e3, 5, 50
+# where there are so many points that the rest takes as long. A run asks the posterior some thirty
+# times; the trial of starts, and the prior for exact updates, take three times as many (the counts
+# in tests/mixture/test_costs_of_a_fit.py).
+OPERATIONS_OF_A_FIT, OPERATIONS_OF_A_NODE, CALLS, QUESTIONS = 1e8, 1e3, 30, 120
 # Steps of the search, before any work, for an assignment that honours what is hard. Once EM knows
 # where to look, the search for labels takes as many as it needs.
 FIRST_SEARCH = 20_000
@@ -69,7 +70,9 @@ class Prepared(NamedTuple):
     """Name of the weights' update; never "auto"."""
     update_weights: Update = closed_form
     log_z_prior: Callable[[FloatArray], float] = no_prior
-    """log Z_prior of weights (K,), which the log-evidence lacks."""
+    """log Z_prior of weights (K,) as the update assumes it, which the log-evidence lacks."""
+    prior: Prior | None = None
+    """The prior's network, whose normaliser is that of the log-evidence which is reported."""
 
     @property
     def finds_best(self) -> bool:
@@ -97,7 +100,27 @@ class Prepared(NamedTuple):
         if self.finds_best and len(self.graph.edges) == 0:
             return True
         unary = evidence(self.side, n_components)
-        return self.answers_exactly(unary) and LastWords(self.naming)(unary).exact
+        reports = hasattr(self.ready, "answered")
+        return self.answers_exactly(unary) and (reports or LastWords(self.naming)(unary).exact)
+
+    def reported(self, run: Run) -> Run:
+        """A run with its log-evidence, whatever normaliser the update of the weights assumed."""
+        evidence, weights = run.posterior.log_evidence, run.parameters.weights
+        if self.update != "cautious" or self.prior is None or np.isnan(evidence):
+            return run
+        # What the engine says of the prior is no word on the fit.
+        with WarnedOnce() as told:
+            evidence += self.log_z_prior(weights) - self.prior.log_z(weights)
+            told.held.clear()
+        return run._replace(posterior=run.posterior._replace(log_evidence=evidence))
+
+    def reports_exactly(self, run: Run) -> bool:
+        """Whether the log-evidence of a run is exact: with both normalisers, of all relations."""
+        whole, n_components = len(self.graph.edges) == len(self.side.graph.edges), len(run[0][0])
+        if not whole or np.isnan(run.posterior.log_evidence):
+            return False
+        of_prior = self.prior is None or self.prior.is_exact(n_components)
+        return of_prior and self.evidence_is_exact(n_components)
 
     def infer(self, graph: Graph | None = None) -> LastWords:
         """The engine for one run: an approximate one may remember earlier calls, so a new one.
@@ -219,7 +242,8 @@ def prepare(
         engine = _frugal(side, n_components, CALLS)
     prepared = apply_engine(side, inference, engine, n_components)
     if is_auto and weights == "auto":
-        # Where exact counts of the prior would cost too much, the update does without them.
+        # Where exact counts of the prior would cost too much, the update does without them, and no
+        # starts are tried.
         engine = _frugal(side, n_components, QUESTIONS)
     prior = Prior(prepared.side, lambda graph: LastWords(engine(graph)))
     is_exact = prepared.answers_exactly(evidence(prepared.side, n_components))
@@ -227,11 +251,13 @@ def prepare(
     update = safe if weights == "auto" else weights
     # Who asks for it where the engine is exact has the exact evidence all the same.
     if update == safe == "cautious":
-        pairs = SelectedPairs(prepared.side)
+        # The update needs no normaliser of the network; what is reported needs it once.
+        pairs, once = SelectedPairs(prepared.side), _frugal(side, n_components, CALLS)
         return prepared._replace(
             update=update,
             update_weights=UPDATES[update](prior),
             log_z_prior=lambda weights: float(pairs.log_z(weights)),
+            prior=Prior(prepared.side, once),
         )
     log_z_prior = prior.log_z
     if np.isnan(log_z_prior(np.full(n_components, 1 / n_components))):
@@ -240,7 +266,7 @@ def prepare(
     if prior.infer is not None:
         prepared.at_work.append(cast("LastWords", prior.infer))
     return prepared._replace(
-        update=update, update_weights=UPDATES[update](prior), log_z_prior=log_z_prior
+        update=update, update_weights=UPDATES[update](prior), log_z_prior=log_z_prior, prior=prior
     )
 
 

@@ -67,8 +67,9 @@ def most_promising(
     Returns
     -------
     Parameters
-        The first start as it is if the engine approximates, or if all starts fail: the run that
-        begins there will say why.
+        The first start as it is if the engine approximates, if it is too dear to be asked so often
+        (the update of the weights is then "cautious"), or if all starts fail: the run that begins
+        there will say why.
 
     Notes
     -----
@@ -78,7 +79,8 @@ def most_promising(
     of starts.
     """
     first, *others = starts
-    if not others or not prepared.evidence_is_exact(len(first.weights)):
+    dear = prepared.update == "cautious"
+    if dear or not others or not prepared.evidence_is_exact(len(first.weights)):
         return first
     tried = partial(
         _tried, data=data, log_z_prior=prepared.log_z_prior, pool=pool, options=options
