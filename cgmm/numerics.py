@@ -151,6 +151,11 @@ def _impossible(top: FloatArray, offset: int, names: IntArray | None) -> ValueEr
     )
 
 
+def as_points(X: Any) -> Any:
+    """Points that came as a list or a table with names, as an array; whatever else as it is."""
+    return X if hasattr(X, "dtype") else np.asarray(X, dtype=float)
+
+
 def log_powers(log_p: FloatArray, exponents: FloatArray) -> FloatArray:
     """(n, K) n_j log p_k of log p (K,); zero where n_j is, whatever p_k: 0⁰ = 1."""
     powers = np.zeros((len(exponents), len(log_p)))

@@ -84,6 +84,12 @@ def answer_folds(
     group = check_labels("groups", groups, least=0)
     of_pair = _group_of(check_pairs("pairs", pairs, len(group)), group)
     names, which, counts = np.unique(of_pair, return_inverse=True, return_counts=True)
+    if len(names) < 2:
+        raise ValueError(
+            "all answers hang together, by chains of relations: none can be held out without those "
+            "that imply it. Choose by the evidence of fits to all of them, model.bic(), or ask "
+            "about pairs of other points."
+        )
     if not 2 <= n_folds <= len(names):
         raise ValueError(
             f"n_folds is {n_folds}; it must be from 2 to {len(names)}, the number of groups that "
@@ -269,17 +275,29 @@ def _group_of(pairs: IntArray, group: IntArray) -> IntArray:
     return of_pair[:, 0]
 
 
+def check_answers(answers: ArrayLike, n_samples: int | None) -> FloatArray:
+    """The answers as rows i, j, said, or an error that names what is none."""
+    rows = np.asarray(answers, dtype=float)
+    if rows.ndim != 2 or rows.shape[1] != 3 or len(rows) == 0:
+        raise ValueError(
+            f"answers has shape {rows.shape}; it must be (P, 3), rows i, j, said, with P at least "
+            "1: answers=[[0, 1, 1]] says that points 0 and 1 belong together."
+        )
+    check_pairs("answers", rows[:, :2], n_samples)
+    wrong = np.flatnonzero(~np.isin(rows[:, 2], (0, 1)))
+    if len(wrong):
+        raise ValueError(
+            f'answers[{wrong[0]}] says {rows[wrong[0], 2]:g}; it must be 1, "together", or 0, '
+            '"apart". Of log-odds, or of 1 and -1: np.column_stack([i, j, odds > 0]).'
+        )
+    return rows
+
+
 def read_answers(
     answers: ArrayLike, folds: ArrayLike | None, n_samples: int | None, error_rate: float
 ) -> tuple[FloatArray, IntArray]:
     """The answers and their folds, if they fit each other and the points; None: all one fold."""
-    rows = np.asarray(answers, dtype=float)
-    if rows.ndim != 2 or rows.shape[1] != 3 or not np.isin(rows[:, 2], (0, 1)).all():
-        raise ValueError(
-            f"answers has shape {rows.shape}; it must be (P, 3), rows i, j, said, where said is 1 "
-            'for "together" and 0 for "apart".'
-        )
-    check_pairs("answers", rows[:, :2], n_samples)
+    rows = check_answers(answers, n_samples)
     fold = check_labels(
         "folds", np.zeros(len(rows), int) if folds is None else folds, len(rows), least=0
     )

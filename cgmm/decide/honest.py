@@ -76,18 +76,17 @@ def joint(model: Mixture) -> Mixture:
     Parameters
     ----------
     model : ConstrainedGaussianMixture or another mixture
-        Not fitted, or its fit is left alone: it is changed and returned. Its ``weights`` are "auto"
-        or "ignore".
+        It is left as it is. Its ``weights`` are "auto" or "ignore".
 
     Returns
     -------
     model
-        With ``weights="ignore"``.
+        A copy, not fitted, with ``weights="ignore"``.
 
     Raises
     ------
     ValueError
-        If ``weights`` asks for a condition.
+        If ``weights`` asks for a condition, or there are none: the estimator is no mixture.
 
     Examples
     --------
@@ -95,13 +94,18 @@ def joint(model: Mixture) -> Mixture:
     >>> joint(ConstrainedGaussianMixture(2)).weights
     'ignore'
     """
+    if not hasattr(model, "weights"):
+        raise ValueError(
+            f"{type(model).__name__} is no mixture, so that answers have no likelihood: ask "
+            "cgmm.ConstrainedGaussianMixture(2), or a mixture of another family."
+        )
     if model.weights not in ("auto", JOINT):
         raise ValueError(
             f"weights={model.weights!r} takes answers for a condition, as if their pairs had been "
             "drawn without a look at the points; answers to questions enter by the joint "
             "likelihood: set_params(weights='ignore')."
         )
-    return model.set_params(weights=JOINT)
+    return type(model)(**model.get_params(deep=False) | {"weights": JOINT})
 
 
 def fit_answers(
@@ -126,7 +130,7 @@ def fit_answers(
     Returns
     -------
     model
-        Fitted.
+        A copy, fitted.
 
     Raises
     ------

@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
+from sklearn.utils.validation import check_is_fitted
 
 from cgmm.decide.choosing import (
     answer_folds,
@@ -230,6 +231,24 @@ class AnswerSearch(BaseEstimator):
         model, q = _prepare(self.estimator, self.best_setting_)
         self.best_estimator_ = model.fit(X, preferences=as_preferences(rows, q), **known)
         return self
+
+    def predict(self, X: ArrayLike, **known: Any) -> IntArray:
+        """Most probable component of each point, by the best setting fitted to everything.
+
+        Parameters
+        ----------
+        X : (N, D) array_like
+            Points.
+        **known
+            Relations among them, as ``predict`` of the estimator takes them.
+
+        Returns
+        -------
+        (N,) int array
+            The component.
+        """
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict(X, **known)
 
     def table(self) -> str:
         """The results as text: a line a setting, the chosen ones marked by who chooses them.

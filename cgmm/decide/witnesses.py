@@ -26,10 +26,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, xlog1py, xlogy
 
+from cgmm.decide.choosing import check_answers
 from cgmm.diagnose import log_odds_together
 from cgmm.mixture import Parameters, node_unaries
 from cgmm.network import Engine, Graph, SideInformation, simplify
-from cgmm.numerics import BoolArray, FloatArray, IntArray, check_pairs
+from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 
 class Witnesses(NamedTuple):
@@ -211,19 +212,7 @@ def _log_prior(rates: FloatArray, prior: tuple[float, float]) -> float:
 
 def read_rows(answers: ArrayLike, side: SideInformation, prior: tuple[float, float]) -> FloatArray:
     """The answers as rows i, j, said, or an error that names what is none."""
-    rows = np.asarray(answers, dtype=float)
-    if rows.ndim != 2 or rows.shape[1] != 3 or len(rows) == 0:
-        raise ValueError(
-            f"answers has shape {rows.shape}; it must be (P, 3), rows i, j, said, with P at least "
-            "1: answers=[[0, 1, 1]] says that points 0 and 1 belong together."
-        )
-    check_pairs("answers", rows[:, :2], len(side.node_of))
-    wrong = np.flatnonzero(~np.isin(rows[:, 2], (0, 1)))
-    if len(wrong):
-        raise ValueError(
-            f'answers[{wrong[0]}] says {rows[wrong[0], 2]:g}; it must be 1, "together", or 0, '
-            '"apart".'
-        )
+    rows = check_answers(answers, len(side.node_of))
     if min(prior) <= 1:
         raise ValueError(
             f"the prior is Beta{tuple(prior)}; both numbers must be above 1, else a rate may "

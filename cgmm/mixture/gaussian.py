@@ -25,7 +25,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from cgmm.mixture import products
-from cgmm.numerics import FloatArray, IntArray, block_height, cut
+from cgmm.numerics import FloatArray, IntArray, as_points, block_height, cut
 
 # Below this standard deviation the squares of its reciprocal overflow.
 SMALLEST_DEVIATION = 1e-153
@@ -59,6 +59,7 @@ class Parameters(NamedTuple):
 
     def log_density(self, X: FloatArray, log_weights: FloatArray | float = 0.0) -> FloatArray:
         """(N, K) log N(x_i | μ_k, Σ_k), plus what is given for each component."""
+        X = as_points(X)
         whiteners, log_dets = whiten(self.covariances)
         n_components, n_dims = self.means.shape
         # [schmidt2016, sect. 3.2]: the part that does not depend on the point

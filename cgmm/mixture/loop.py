@@ -23,7 +23,7 @@ import numpy as np
 
 from cgmm.mixture.blocks import Block, Blocks, Points, added
 from cgmm.network import Infer, SideInformation
-from cgmm.numerics import FloatArray, log_powers
+from cgmm.numerics import FloatArray, as_points, log_powers
 
 
 class Theta(Protocol):
@@ -216,7 +216,7 @@ def m_step(
     >>> theta.weights, theta.means.ravel(), theta.covariances.ravel()
     (array([0.5, 0.5]), array([1., 6.]), array([1., 1.]))
     """
-    statistics = pool.statistics(X, posterior.responsibilities, parameters)
+    statistics = pool.statistics(as_points(X), posterior.responsibilities, parameters)
     theta: AnyTheta = pool.maximise(statistics, parameters, **options)
     return theta.with_weights(update_weights(posterior.expected_counts))
 
@@ -270,7 +270,9 @@ def em(
     """
     infer = cast("Infer", infer)  # of Blocks each has its own
     log_z_prior = log_z_prior or _log_z_without_data(side, infer)
-    data: Any = X if hasattr(X, "each") else Blocks(side, [Block(X, slice(None), side, infer)])
+    data: Any = X
+    if not hasattr(X, "each"):
+        data = Blocks(side, [Block(as_points(X), slice(None), side, infer)])
     while True:
         # What is found of a block adds up over blocks; only of a single one r_ik is kept.
         half = partial(expectation, parameters, pool, data.alone)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from cgmm.given import read_rows
+from cgmm.given import read_rows, require_samples
 from cgmm.network.relations import closure, read_relations
 from cgmm.numerics import IntArray, check_integer, check_pairs
 
@@ -108,6 +108,8 @@ class PairsAmong:
 
 def _read_relations(pairs: ArrayLike, n_samples: int) -> NDArray[Any]:
     """(P, 2) row numbers, or (P, 3) with log-odds; a copy."""
+    require_samples("pairs", pairs, n_samples)
+    pairs = getattr(pairs, "pairs", pairs)
     if np.ndim(pairs) == 2 and np.shape(pairs)[1] == 3:
         rows = read_rows("pairs", pairs, 3).astype(float)
         check_pairs("pairs", rows[:, :2], n_samples)

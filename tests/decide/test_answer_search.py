@@ -226,5 +226,5 @@ def test_what_is_known_for_certain_is_told_to_every_fit_and_ties_groups():
         found.folds_, answer_folds(rows[:, :2], groups, 3, random_state=0)
     )
     np.testing.assert_array_equal(found.best_estimator_.labels_[:6], labels[:6])
-    with pytest.raises(ValueError, match="said is 1"):
+    with pytest.raises(ValueError, match=r"answers\[0\] says 7"):
         made().fit(X, [[0, 1, 7]])

@@ -99,7 +99,7 @@ def test_no_answer_is_a_plain_fit():
         (lambda: as_preferences([[0, 1, 1]], 1.0), "error_rate=0.05"),
         (lambda: as_preferences([[0, 1, 1]], np.nan), "error_rate=0.05"),
         (lambda: as_preferences([[0, 1, 1]], [0.1, 0.1]), "one for each answer"),
-        (lambda: as_preferences([[0, 1, 2]], 0.1), "said is 1"),
+        (lambda: as_preferences([[0, 1, 2]], 0.1), "says 2"),
         (lambda: joint(ConstrainedGaussianMixture(2, weights="exact")), "joint likelihood"),
     ],
 )
