@@ -280,10 +280,9 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             by_evidence = self.n_init == 1 or prepared.evidence_is_exact(self.n_components)
             one_run = partial(
                 follow, begin, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose,
-                rate=None if by_evidence else partial(prepared.rate, X),
+                rate=None if by_evidence else partial(prepared.rate, X), report=prepared.reported,
             )  # fmt: skip
-            n_runs = self.n_init if continued is None else 1
-            best = best_of(lambda number: prepared.reported(one_run(number)), n_runs)
+            best = best_of(one_run, self.n_init if continued is None else 1)
             chains = prepared.chains(X, best) if len(prepared.graph.edges) else None
             self._store(prepared, best, X, data, chains)
         # After everything is stored: the warning may be an error.
@@ -331,6 +330,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
                 labels, exact = data.joint_labels(theta)
             else:
                 labels, exact = prepared.joint_labels(X, run, chains)
+        evidence_exact = prepared.reports_exactly(run)
         self._keep(theta)
         for name in OF_STEPS:
             vars(self).pop(name, None)
@@ -338,7 +338,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             self.responsibilities_ = r
         self.labels_, self.labels_exact_ = labels, exact
         self.log_evidence_, self._n_points = run.posterior.log_evidence, side.n_points
-        self.evidence_exact_ = prepared.reports_exactly(run)
+        self.evidence_exact_ = evidence_exact
         self.history_ = np.array(run.history)
         self.n_iter_ = run.n_iter
         self.converged_ = run.converged

@@ -243,16 +243,18 @@ def first_responsibilities(
     """
     ends = np.cumsum((0, *sizes))
     own = [np.flatnonzero(known == c) for c in range(len(sizes))]
+    # A class whose points weigh nothing begins anywhere.
+    seeded = [points if len(points) else np.arange(len(X)) for points in own]
     parts = []
-    for points, size in zip(own, sizes, strict=True):
+    for points, size in zip(seeded, sizes, strict=True):
         first = X[points[[rng.randint(len(points))]]]
         parts.append(nearest(X[points], seeds(X[points], size, rng, first=first)))
     centres = [
         (r.T @ X[points]) / np.maximum(r.sum(axis=0), 1)[:, None]
-        for r, points in zip(parts, own, strict=True)
+        for r, points in zip(parts, seeded, strict=True)
     ]
     responsibilities = nearest(X, np.concatenate(centres))
     for c, (points, r) in enumerate(zip(own, parts, strict=True)):
         responsibilities[points] = 0
-        responsibilities[points, ends[c] : ends[c + 1]] = r
+        responsibilities[points, ends[c] : ends[c + 1]] = r[: len(points)]
     return responsibilities

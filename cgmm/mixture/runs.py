@@ -29,6 +29,7 @@ def follow(
     max_iter: int,
     verbose: int = 0,
     rate: Callable[[Run], float] | None = None,
+    report: Callable[[Run], Run] = lambda run: run,
 ) -> Run:
     """Take pairs from the loop until an iteration gains too little; then one more, and stop.
 
@@ -50,6 +51,8 @@ def follow(
         1: a line at the end; 2: a line an iteration too.
     rate : callable, default=None
         By what the run is compared with others where its evidence will not do.
+    report : callable, optional
+        From the run to the one that is reported, which may know more of its evidence.
 
     Returns
     -------
@@ -87,8 +90,8 @@ def follow(
     except KeyboardInterrupt:
         if run is None or run.n_iter == 0:
             raise
-        return run._replace(interrupted=True)
-    run = cast("Run", run)
+        return report(run._replace(interrupted=True))
+    run = report(cast("Run", run))
     if verbose:
         state = "converged" if run.converged else "stopped"
         print(f"run {number}: {state} after {run.n_iter} iterations, log-evidence {run.score:.6f}")
