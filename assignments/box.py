@@ -168,7 +168,8 @@ class Box:
 
 def _owner(process: psutil.Process) -> int | None:
     with contextlib.suppress(psutil.Error):
-        return process.uids().real
+        if process.status() != psutil.STATUS_ZOMBIE:  # dead, however long it stays in the list
+            return process.uids().real
     return None
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
+from decimal import Decimal
+from fractions import Fraction
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -20,8 +22,8 @@ from cgmm.given import no_number, of_other_rows, read_rows, require_samples
 
 __all__ = [
     "WarnedOnce", "best_first", "blocks", "check_integer", "check_labels", "check_pairs",
-    "check_ranges", "check_sample_weight", "is_better", "log_normalise", "most_probable",
-    "warn_caller",
+    "check_ranges", "check_sample_weight", "in_floats", "is_better", "log_normalise",
+    "most_probable", "warn_caller",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -359,6 +361,43 @@ def check_labels(
             f"{name}[{wrong[0]}] is {array[wrong[0]]}; it must be an integer{allowed}."
         )
     return whole
+
+
+def in_floats(*functions: Callable[..., Any]) -> list[Callable[..., Any]]:
+    """Let functions return floats where they return fractions or decimals, which numpy cannot use.
+
+    Parameters
+    ----------
+    *functions : callable
+        They return numbers, arrays, or lists and tuples of them.
+
+    Returns
+    -------
+    list of callable
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> (half,) = in_floats(lambda n: [Fraction(n, 2), n])
+    >>> half(3)
+    [1.5, 3]
+    """
+
+    def made_of_floats(function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args, **kwargs: _in_floats(function(*args, **kwargs))
+
+    return [made_of_floats(function) for function in functions]
+
+
+def _in_floats(value: Any) -> Any:
+    if isinstance(value, Fraction | Decimal):
+        return float(value)
+    if isinstance(value, list | tuple):
+        parts = [_in_floats(part) for part in value]
+        return parts if isinstance(value, list) else tuple(parts)
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return np.array(_in_floats(value.tolist()))
+    return value
 
 
 def check_integer(name: str, value: int, least: int, most: int | None = None) -> None:

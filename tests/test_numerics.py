@@ -30,6 +30,7 @@ from cgmm.numerics import (
     check_integer,
     check_labels,
     check_ranges,
+    in_floats,
     is_better,
     log_normalise,
     most_probable,
@@ -158,6 +159,19 @@ def test_an_integer_is_in_its_range_or_refused(value, least, most):
 def test_what_is_no_integer_is_refused(value):
     with pytest.raises(ValueError, match=r"^n is .*; it must be an integer from 0 to 5\.$"):
         check_integer("n", value, 0, 5)
+
+
+@pytest.mark.parametrize("kind", [Fraction, Decimal])
+def test_exact_numbers_become_floats_and_nothing_else_changes(kind):
+    (same,) = in_floats(lambda *, given: given)
+    exact = kind("0.25")
+    assert repr(same(given=exact)) == "0.25"
+    assert repr(same(given=[(exact, 1), [exact]])) == "[(0.25, 1), [0.25]]"
+    array = same(given=np.array([[exact], [exact]]))
+    assert array.dtype == float
+    assert np.array_equal(array, [[0.25], [0.25]])
+    for other in (None, {3}, np.arange(2), "text", True):
+        assert same(given=other) is other
 
 
 # ---------------------------------------------------------------------------- ranges

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
 
 import pytest
@@ -97,18 +95,6 @@ def test_each_task_has_three_variants(name):
              if cell.cell_type == "code" and "BEGIN SOLUTION" in cell.source]  # fmt: skip
     cells = [one.cell for one in variants(name)]
     assert {task: cells.count(task) for task in tasks if cells.count(task) < 3} == {}
-
-
-@pytest.mark.slow  # fits and pictures of all closing cells
-@pytest.mark.parametrize("name", NAMES)
-def test_closing_cells_take_what_checks_take(name, monkeypatch):
-    monkeypatch.setattr(trial, "_matters", lambda cell: True)
-    monkeypatch.setenv("MPLBACKEND", "agg")
-    space = {"__name__": "__main__"}
-    for cell in variant(name, "lists").cells:
-        if cell.cell_type == "code" and not cell.id.startswith("check"):
-            with contextlib.redirect_stdout(io.StringIO()):
-                exec(cell.source, space)
 
 
 @pytest.mark.slow  # boxes; the test above runs the same in this process
