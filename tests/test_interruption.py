@@ -47,6 +47,7 @@ from cgmm.inference.auto import auto
 from cgmm.kmeans import nearest_rule
 from cgmm.metric_learning import objective
 from cgmm.mixture import best_of, e_step, last_of, one_hot
+from cgmm.network import Inference
 from cgmm.replicate import EXPERIMENTS, replicate
 from cgmm.replicate.__main__ import main as replicate_command
 
@@ -313,10 +314,9 @@ def interrupting(engine, at: int, calls: list):
 
             return ask
 
-        wrapped = once(infer)
-        if hasattr(infer, "most_probable"):
-            wrapped.most_probable = once(infer.most_probable)
-        return wrapped
+        if not infer.finds_best:
+            return once(infer)
+        return Inference(once(infer), once(infer.most_probable))
 
     return prepare
 
@@ -393,8 +393,7 @@ def test_a_second_interrupt_stops_at_once_and_leaves_no_half_of_a_fit():
         def most_probable(unary):
             raise KeyboardInterrupt("second")
 
-        ask.most_probable = most_probable
-        return ask
+        return Inference(ask, most_probable)
 
     model = ConstrainedGaussianMixture(
         3, inference=engine, init_params="k-means++", tol=0, reg_covar=0.1, random_state=0
@@ -421,8 +420,7 @@ def test_an_interrupt_inside_the_assignment_of_kmeans_keeps_the_best_run(after):
                 raise KeyboardInterrupt
             return auto(graph).most_probable(unary)
 
-        infer.most_probable = most_probable
-        return infer
+        return Inference(infer, most_probable)
 
     model = COPKMeans(3, inference=engine, init="random", n_init=9, random_state=0)
     if after == 1:

@@ -53,7 +53,6 @@ from cgmm.network import (
     check_unary,
     edgeless,
     require_edgeless,
-    with_most_probable,
 )
 from cgmm.numerics import check_pairs, is_better
 from cgmm.replicate.choosing import ask
@@ -823,17 +822,3 @@ def test_answers_are_right_without_errors_and_as_many_with_them(seed, K, n_answe
             assert (labels == y)[shown].all()
             assert (y[must[:, 0]] == y[must[:, 1]]).all()
             assert (y[cannot[:, 0]] != y[cannot[:, 1]]).all()
-
-
-@FEW
-@given(SEEDS, st.integers(1, 5), st.integers(1, 3))
-def test_exact_inference_is_the_same_function_with_an_answer_more(seed, n, K):
-    unary = np.random.default_rng(seed).normal(size=(n, K))
-    infer = enumerate_assignments(edgeless(n))
-
-    def marginals(values):
-        return infer(values)
-
-    whole = with_most_probable(marginals, lambda values: values.argmax(axis=1))
-    np.testing.assert_array_equal(whole.most_probable(unary), infer.most_probable(unary))
-    np.testing.assert_array_equal(whole(unary).nodes, infer(unary).nodes)

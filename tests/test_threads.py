@@ -283,7 +283,7 @@ def test_threads_may_share_an_engine_that_is_ready(name, hasty):
 
     def ask(infer, unary):
         marginals = infer(unary)
-        best = infer.most_probable(unary) if hasattr(infer, "most_probable") else 0
+        best = infer.most_probable(unary) if infer.finds_best else 0
         return marginals.nodes.tobytes(), marginals.log_z, np.asarray(best).tobytes()
 
     alone = [ask(ENGINES[name](side.graph), unary) for unary in unaries]

@@ -34,7 +34,7 @@ from cgmm.mixture import (
     m_step,
     one_hot,
 )
-from cgmm.network import Engine, ExactInfer, Graph, Infer, Marginals
+from cgmm.network import Engine, Graph, Inference, Marginals
 from cgmm.numerics import FloatArray, IntArray
 
 X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
@@ -66,7 +66,7 @@ def core() -> None:
     side = SideInformation.build(4, must_link=[[0, 1]], preferences=[[1, 2, -0.5]])
     assert_type(side, SideInformation)
     infer = ENGINES["auto"](side.graph)
-    assert_type(infer, Infer)
+    assert_type(infer, Inference)
     posterior = e_step(X, THETA, side, infer)
     assert_type(posterior, Posterior)
     assert_type(posterior.responsibilities, FloatArray)
@@ -92,15 +92,15 @@ def engines() -> None:
     """An exact engine can tell the most probable joint assignment; one's own is an engine too."""
     graph = Graph(2, np.array([[0, 1]]), np.array([-np.inf]))
     exact = junction_tree(graph)
-    assert_type(exact, ExactInfer)
+    assert_type(exact, Inference)
     assert_type(exact(np.zeros((2, 2))), Marginals)
     assert_type(exact.most_probable(np.zeros((2, 2))), IntArray)
 
-    def uniform(graph: Graph) -> Infer:
+    def uniform(graph: Graph) -> Inference:
         def infer(unary: FloatArray) -> Marginals:
             return Marginals(np.full(unary.shape, 1 / unary.shape[1]), float("nan"), exact=False)
 
-        return infer
+        return Inference(infer)
 
     own: Engine = uniform
     ConstrainedGaussianMixture(2, inference=own, weights="ignore", random_state=0).fit(X)

@@ -34,7 +34,7 @@ def mistakes(X: FloatArray, theta: Parameters, posterior: Posterior) -> None:
     m_step(X, theta, posterior, POOLINGS["full"])  # wrong: call-arg
     print(posterior.responsibility)  # wrong: attr-defined
     sampled = gibbs(Graph(2, np.zeros((0, 2), int), np.zeros(0)))
-    print(sampled.most_probable)  # wrong: attr-defined
+    print(sampled.best_assignment)  # wrong: attr-defined
     theta.weights = np.ones(2)  # wrong: misc
     answer: int = posterior.log_evidence  # wrong: assignment
     Marginals([[0.5]], answer, exact=True)  # wrong: arg-type

@@ -6,6 +6,9 @@ Each is the function of its file, and an attribute here: ``cgmm.inference.gibbs`
 Chapters 7 and 10 read this room.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 from cgmm.inference.auto import auto
 from cgmm.inference.belief_propagation import belief_propagation
 from cgmm.inference.clique import clique
@@ -21,12 +24,12 @@ from cgmm.inference.junction_tree import junction_tree
 from cgmm.inference.mean_field import mean_field, mean_field_ascent
 from cgmm.inference.pairs import pairs
 from cgmm.inference.tree_reweighted import tree_reweighted
-from cgmm.network import Engine
+from cgmm.network import Engine, Graph, Infer, Inference
 
 __all__ = [
     "ENGINES", "adjacency", "by_colour", "colour_nodes", "effective_sample_size", "eliminate",
-    "elimination_order", "enumerate_assignments", "feasible_assignment", "forbidden_clique",
-    "inference_cost", "mean_field_ascent", "min_fill", "named_engine", "r_hat",
+    "elimination_order", "engine_name", "enumerate_assignments", "feasible_assignment",
+    "forbidden_clique", "inference_cost", "mean_field_ascent", "min_fill", "named_engine", "r_hat",
     "require_colourable",
 ]  # fmt: skip
 
@@ -52,7 +55,7 @@ def named_engine(inference: str | Engine) -> Engine:
     Parameters
     ----------
     inference : str or callable
-        A name in ENGINES, or an engine.
+        A name in ENGINES, or an engine; one that returns a plain function tells marginals alone.
 
     Returns
     -------
@@ -64,4 +67,36 @@ def named_engine(inference: str | Engine) -> Engine:
     >>> named_engine("exact") is exact
     True
     """
-    return ENGINES[inference] if isinstance(inference, str) else inference
+    return ENGINES[inference] if isinstance(inference, str) else partial(_apply, inference)
+
+
+def _apply(engine: Callable[[Graph], Infer], graph: Graph) -> Inference:
+    """What an engine makes of a graph: of a plain function the marginals alone."""
+    infer = engine(graph)
+    return infer if isinstance(infer, Inference) else Inference(infer)
+
+
+def engine_name(inference: str | Engine) -> str:
+    """Name of an engine, or of the function that one with other settings was made from.
+
+    Parameters
+    ----------
+    inference : str or callable
+        As an estimator is given it.
+
+    Returns
+    -------
+    str
+        For messages.
+
+    Examples
+    --------
+    >>> own = named_engine(partial(gibbs, n_sweeps=50))
+    >>> engine_name(own)
+    'gibbs'
+    """
+    if isinstance(inference, str):
+        return inference
+    if isinstance(inference, partial):
+        return engine_name(inference.args[0] if inference.func is _apply else inference.func)
+    return str(getattr(inference, "__name__", type(inference).__name__))

@@ -41,9 +41,9 @@ from cgmm.inference.contraction import contract
 from cgmm.inference.costs import (
     AFFORDABLE,
     MAX_BYTES,
-    Answer,
     Budget,
     Cost,
+    answer_at,
     cost_of,
     costs_of_components,
     in_words,
@@ -56,9 +56,10 @@ from cgmm.inference.junction_tree import junction_tree, through_tree
 from cgmm.inference.pairs import pairs
 from cgmm.inference.reduction import MAX_PATTERNS, Reduced, reducer
 from cgmm.network import (
+    Answer,
     ApproximationWarning,
-    ExactInfer,
     Graph,
+    Inference,
     Marginals,
     NetworkError,
     check_unary,
@@ -66,7 +67,6 @@ from cgmm.network import (
     disjoint_union,
     induced_subgraph,
     simplify,
-    with_most_probable,
 )
 from cgmm.numerics import BoolArray, FloatArray, IntArray, log_normalise, warn_caller
 
@@ -78,7 +78,9 @@ CHEAP = 1_000_000
 Result = TypeVar("Result")
 
 
-def auto(graph: Graph, *, max_bytes: int = MAX_BYTES, max_operations: float = AFFORDABLE) -> Chain:
+def auto(
+    graph: Graph, *, max_bytes: int = MAX_BYTES, max_operations: float = AFFORDABLE
+) -> Inference:
     """Engine that is exact wherever that is cheap, and approximates elsewhere.
 
     Parameters
@@ -97,7 +99,7 @@ def auto(graph: Graph, *, max_bytes: int = MAX_BYTES, max_operations: float = AF
         From unaries (n_nodes, K) to marginals and log Z, exact if the field ``exact`` says so.
         ``most_probable`` gives the most probable joint assignment, in components that are
         approximated the best found; it breaks no cannot-link. ``answered`` tells who answers what,
-        a list of :class:`~cgmm.inference.costs.Answer`; each has ``exact``.
+        a list of :class:`~cgmm.network.Answer`; each has ``exact``.
 
     Raises
     ------
@@ -139,17 +141,16 @@ def auto(graph: Graph, *, max_bytes: int = MAX_BYTES, max_operations: float = AF
             _warn(wide, n_states, budget)
         union = disjoint_union([part.graph for part in wide])
         nodes = np.concatenate([part.nodes for part in wide])
-        answer = Answer.of("belief_propagation", union, [part.cost for part in wide])
+        answer = answer_at("belief_propagation", union, [part.cost for part in wide])
         return [Part(nodes, _propagating(union), answer)]
 
-    return Chain(graph, Budget(max_bytes, max_operations), approximate)
+    return Chain(graph, Budget(max_bytes, max_operations), approximate).inference()
 
 
-def _propagating(graph: Graph) -> ExactInfer:
+def _propagating(graph: Graph) -> Inference:
     """Belief propagation, and the best assignment found from its marginals."""
     infer = belief_propagation(graph)
-    find = lambda unary: best_assignment(graph, unary, infer(unary).nodes)  # noqa: E731
-    return with_most_probable(lambda unary: infer(unary), find)
+    return Inference(infer, lambda unary: best_assignment(graph, unary, infer(unary).nodes))
 
 
 def _warn(wide: list[Wide], n_states: int, budget: Budget) -> None:
@@ -181,7 +182,7 @@ class Part(NamedTuple):
 
     nodes: IntArray
     """Their nodes, under the names of the whole graph."""
-    infer: ExactInfer
+    infer: Inference
     answer: Answer
 
 
@@ -267,13 +268,13 @@ def _by_width(
             wide.append(found)
     if fits.all():
         infer = through_tree(part, contraction, lambda _: tabulate(layout, n_states))
-        parts.append(Part(nodes, infer, Answer.of("junction_tree", part, costs)))
+        parts.append(Part(nodes, infer, answer_at("junction_tree", part, costs)))
     elif fits.any():
         members = np.flatnonzero(fits[label])
         chosen = induced_subgraph(part, members)
         infer = junction_tree(chosen, max_bytes=2 * budget.max_bytes)
         kept = [cost for cost, fit in zip(costs, fits, strict=True) if fit]
-        parts.append(Part(nodes[members], infer, Answer.of("junction_tree", chosen, kept)))
+        parts.append(Part(nodes[members], infer, answer_at("junction_tree", chosen, kept)))
     return parts + (beyond(wide, n_states, budget) if wide else [])
 
 
@@ -285,7 +286,7 @@ def by_pieces(wide: Wide, n_states: int, budget: Budget) -> Part | None:
     cost = _cost_of_pieces(found, n_states, budget)
     if not budget.fits([cost]).all() or cost.n_operations >= wide.cost.n_operations:
         return None
-    answer = Answer.of("cut_vertices", wide.graph, [cost])
+    answer = answer_at("cut_vertices", wide.graph, [cost])
     return Part(wide.nodes, cut_vertices(wide.graph), answer)
 
 
@@ -324,7 +325,11 @@ class Chain:
         self.reduce = reducer(induced_subgraph(self.graph, self.tied))
         self.known: dict[tuple[int, bytes], list[Part]] = {}
 
-    def __call__(self, unary: FloatArray, /) -> Marginals:
+    def inference(self) -> Inference:
+        """What may be asked of it."""
+        return Inference(self.marginals, self.most_probable, self.answered)
+
+    def marginals(self, unary: FloatArray) -> Marginals:
         """Marginals and log Z of unaries (n_nodes, K)."""
         unary, reduced, parts = self._prepare(unary)
         # Column-major, as log densities are.

@@ -32,7 +32,7 @@ from cgmm.inference.message_passing import (
     settle,
 )
 from cgmm.inference.peeling import Peeling, peel_leaves
-from cgmm.network import Graph, Infer, Marginals, check_unary, simplify
+from cgmm.network import Graph, Inference, Marginals, check_unary, simplify
 from cgmm.numerics import FloatArray, check_integer, log_normalise, warn_caller
 
 __all__ = ["belief_propagation"]
@@ -40,7 +40,7 @@ __all__ = ["belief_propagation"]
 
 def belief_propagation(
     graph: Graph, *, max_sweeps: int = 500, tol: float = 1e-7, damping: float | None = None
-) -> Infer:
+) -> Inference:
     """Engine for networks too dense for exact inference, hard relations included.
 
     Parameters
@@ -123,7 +123,7 @@ def belief_propagation(
         log_z = float(log_roots.sum()) + free_energy(edges, h_core, settled)
         return answer(network, edges, h, settled, log_z)
 
-    return infer
+    return Inference(infer)
 
 
 class LoopyNetwork(NamedTuple):

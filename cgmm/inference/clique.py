@@ -35,15 +35,14 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from cgmm.network import (
-    ExactInfer,
     Graph,
+    Inference,
     Marginals,
     NetworkError,
     TooCostlyError,
     check_unary,
     connected_components,
     simplify,
-    with_most_probable,
 )
 from cgmm.numerics import BoolArray, FloatArray, IntArray, blocks, log_normalise
 
@@ -54,7 +53,7 @@ MAX_SETS = 2**21
 MAX_TRANSITIONS = 2**24
 
 
-def clique(graph: Graph) -> ExactInfer:
+def clique(graph: Graph) -> Inference:
     """Engine for graphs whose components are cliques of cannot-links.
 
     Parameters
@@ -116,7 +115,7 @@ def clique(graph: Graph) -> ExactInfer:
             _require_matchings(possible, unary.shape[1], members)
         return z
 
-    return with_most_probable(infer, most_probable)
+    return Inference(infer, most_probable)
 
 
 def _cliques_by_size(graph: Graph) -> list[IntArray]:

@@ -107,6 +107,11 @@ def adjacency(graph: Graph) -> sparse.csr_array:
     return sparse.coo_array((values, ends), shape=shape, dtype=float).tocsr()
 
 
+def edge_matrix(graph: Graph) -> sparse.csr_array:
+    """The symmetric matrix of ones where there is an edge, whatever its weight."""
+    return adjacency(graph._replace(weights=np.ones(len(graph.edges))))
+
+
 def colour_nodes(graph: Graph) -> IntArray:
     """Give each node a colour that no neighbour has.
 

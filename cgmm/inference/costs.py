@@ -18,10 +18,10 @@ import numpy as np
 
 from cgmm.inference.clique_tree import MAX_BYTES, Layout, in_words, lay_out, most_neighbours
 from cgmm.inference.contraction import contract
-from cgmm.network import Graph, TooCostlyError, connected_components
+from cgmm.network import Answer, Graph, TooCostlyError, connected_components
 from cgmm.numerics import BoolArray, IntArray
 
-__all__ = ["MAX_BYTES", "MAX_OPERATIONS", "Answer", "Budget", "Cost", "in_words"]
+__all__ = ["MAX_BYTES", "MAX_OPERATIONS", "Budget", "Cost", "in_words"]
 
 # Entries of tables that are visited in a second, on one core of 3 GHz (benchmarks/inference.py).
 SPEED = 1e8
@@ -34,37 +34,6 @@ LARGEST_MEMORY = 2**36
 OUT_OF_REACH = (
     "An exact answer is out of reach; a second opinion is inference='gibbs', weights='ignore'."
 )
-
-
-class Answer(NamedTuple):
-    """Who answers for which part of a network, and at what cost."""
-
-    engine: str
-    """Its name in ENGINES, or "cut_vertices", or "none"."""
-    n_components: int
-    """Components of the network that is left when evidence, and for K = 2 the mirror, are used."""
-    n_nodes: int
-    """Nodes in them."""
-    n_edges: int
-    """Edges in them."""
-    width: int
-    """The largest induced width among them, where it was found; at least that, where not."""
-    n_bytes: int
-    """What the tables of exact inference take, or would take at least."""
-    n_operations: int
-    """Entries of tables that exact inference visits in one call, or would visit at least."""
-
-    @classmethod
-    def of(cls, engine: str, part: Graph, costs: list[Cost]) -> Answer:
-        """The costs of several components together."""
-        width = max(cost.width for cost in costs)
-        sums = [int(sum(column)) for column in zip(*(cost[1:3] for cost in costs), strict=True)]
-        return cls(engine, len(costs), part.n_nodes, len(part.edges), width, *sums)
-
-    @property
-    def exact(self) -> bool:
-        """Whether the answer is exact up to rounding."""
-        return self.engine not in ("belief_propagation", "none")
 
 
 class Cost(NamedTuple):
@@ -100,6 +69,13 @@ class Budget(NamedTuple):
         within = (n_bytes <= self.max_bytes) & (n_operations <= self.max_operations)
         fits[order] = known & within
         return fits
+
+
+def answer_at(engine: str, part: Graph, costs: list[Cost]) -> Answer:
+    """An engine's answer for a part of a network, with the costs of its components together."""
+    width = max(cost.width for cost in costs)
+    sums = [int(sum(column)) for column in zip(*(cost[1:3] for cost in costs), strict=True)]
+    return Answer(engine, len(costs), part.n_nodes, len(part.edges), width, *sums)
 
 
 def cost_of(layout: Layout, n_states: int, max_degree: int) -> Cost:

@@ -36,15 +36,14 @@ from cgmm.inference.clique_tree import refuse_impossible
 from cgmm.inference.contraction_rounds import best, conditional, log_sum
 from cgmm.inference.junction_tree import junction_tree
 from cgmm.network import (
-    ExactInfer,
     Graph,
+    Inference,
     Marginals,
     NetworkError,
     TooCostlyError,
     check_unary,
     log_weight,
     simplify,
-    with_most_probable,
 )
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
@@ -67,7 +66,7 @@ class _Group(NamedTuple):
 class _Tree(NamedTuple):
     """What is asked, from the roots down."""
 
-    roots: list[tuple[IntArray, ExactInfer, Graph]]
+    roots: list[tuple[IntArray, Inference, Graph]]
     """Pieces with nothing above them."""
     groups: list[_Group]
     tops: IntArray
@@ -75,8 +74,8 @@ class _Tree(NamedTuple):
 
 
 def cut_vertices(
-    graph: Graph, *, engine: Callable[[Graph], ExactInfer] = junction_tree
-) -> ExactInfer:
+    graph: Graph, *, engine: Callable[[Graph], Inference] = junction_tree
+) -> Inference:
     """Engine for graphs that fall into pieces at single nodes, cliques of cannot-links among them.
 
     Parameters
@@ -122,13 +121,13 @@ def cut_vertices(
         unary = check_unary(graph, unary)
         return _up_and_down(graph, tree(unary.shape[1]), unary, largest=True)[0].argmax(axis=1)
 
-    return with_most_probable(infer, most_probable)
+    return Inference(infer, most_probable)
 
 
 # -------------------------------------------------------------------------- the plan
 
 
-def _tree(graph: Graph, n_states: int, engine: Callable[[Graph], ExactInfer]) -> _Tree:
+def _tree(graph: Graph, n_states: int, engine: Callable[[Graph], Inference]) -> _Tree:
     """Engines for the pieces; those of one kind, size and level together."""
     found = pieces(graph, n_states)
     roots = [(p.nodes, engine(p.graph), p.graph) for p in found if p.level == 0]
@@ -146,7 +145,7 @@ def _kind(piece: Piece) -> tuple[int, bool, int]:
     return piece.level, piece.is_clique, len(piece.nodes)
 
 
-def _groups(same: list[Piece], engine: Callable[[Graph], ExactInfer]) -> list[_Group]:
+def _groups(same: list[Piece], engine: Callable[[Graph], Inference]) -> list[_Group]:
     """One for all of a kind, where they can be asked at once."""
     if same[0].is_clique:
         return [_Group(np.array([p.nodes for p in same]), _ask_cliques)]
@@ -196,7 +195,7 @@ def _at_the_roots(
 
 
 def _ask_once(
-    graph: Graph, infer: ExactInfer, unary: FloatArray, largest: bool
+    graph: Graph, infer: Inference, unary: FloatArray, largest: bool
 ) -> tuple[float, FloatArray]:
     """log Z and marginals; or the largest log-weight, and where it is."""
     if largest:
@@ -248,7 +247,7 @@ def _ask_pairs(weights: FloatArray) -> Ask:
     return ask
 
 
-def _ask_engine(graph: Graph, infer: ExactInfer) -> Ask:
+def _ask_engine(graph: Graph, infer: Inference) -> Ask:
     """Any engine, once for each state that the node above may have."""
 
     def ask(u: FloatArray, largest: bool) -> Answers:

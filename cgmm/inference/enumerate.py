@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgmm.network import ExactInfer, Graph, Marginals, TooCostlyError, with_most_probable
+from cgmm.network import Graph, Inference, Marginals, TooCostlyError
 from cgmm.numerics import FloatArray, IntArray, log_normalise
 
 MAX_ASSIGNMENTS = 2_000_000
 
 
-def enumerate_assignments(graph: Graph) -> ExactInfer:
+def enumerate_assignments(graph: Graph) -> Inference:
     """Engine that visits all K**n_nodes joint assignments: for learning and for testing.
 
     Parameters
@@ -66,7 +66,7 @@ def enumerate_assignments(graph: Graph) -> ExactInfer:
         assignments, log_weights = _weigh(graph, unary)
         return assignments[log_weights.argmax()]
 
-    return with_most_probable(infer, most_probable)
+    return Inference(infer, most_probable)
 
 
 def _weigh(graph: Graph, unary: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -9,15 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cgmm.inference.auto import Chain, Part, Wide
-from cgmm.inference.costs import (
-    MAX_BYTES,
-    MAX_OPERATIONS,
-    REACH,
-    Answer,
-    Budget,
-    refuse_cost,
-)
-from cgmm.network import Graph, NetworkError
+from cgmm.inference.costs import MAX_BYTES, MAX_OPERATIONS, REACH, Budget, answer_at, refuse_cost
+from cgmm.network import Answer, Graph, Inference, NetworkError
 
 __all__ = ["exact"]
 
@@ -28,7 +21,7 @@ def exact(
     max_bytes: int = MAX_BYTES,
     max_operations: float = MAX_OPERATIONS,
     verbose: int = 0,
-) -> Chain:
+) -> Inference:
     """Engine that answers exactly or not at all, at whatever cost is allowed.
 
     Parameters
@@ -47,7 +40,7 @@ def exact(
     callable
         From unaries (n_nodes, K) to exact marginals and log Z, with ``most_probable`` and with
         ``answered``, which tells who answers what and at what cost: a list of
-        :class:`~cgmm.inference.costs.Answer`.
+        :class:`~cgmm.network.Answer`.
 
     Raises
     ------
@@ -66,7 +59,7 @@ def exact(
     >>> [(answer.engine, answer.width) for answer in infer.answered(np.zeros((4, 3)))]
     [('junction_tree', 2)]
     """
-    return Chain(graph, Budget(max_bytes, max_operations), _refuse)
+    return Chain(graph, Budget(max_bytes, max_operations), _refuse).inference()
 
 
 def _refuse(wide: list[Wide], n_states: int, budget: Budget) -> list[Part]:
@@ -129,5 +122,5 @@ def inference_cost(
 def _priced(wide: list[Wide], n_states: int, budget: Budget) -> list[Part]:
     """The cost of each wide component; nobody answers it."""
     return [
-        Part(nodes, exact(graph), Answer.of("none", graph, [cost])) for nodes, graph, cost in wide
+        Part(nodes, exact(graph), answer_at("none", graph, [cost])) for nodes, graph, cost in wide
     ]

@@ -28,7 +28,7 @@ from itertools import count
 import numpy as np
 from scipy import sparse
 
-from cgmm.inference.colouring import adjacency, colour_nodes
+from cgmm.inference.colouring import colour_nodes, edge_matrix
 from cgmm.inference.integer_program import solve
 from cgmm.network import (
     Graph,
@@ -149,7 +149,7 @@ def _colour(
     """The states of a component: those of its core, then of what was peeled off, last first."""
     went = peel(graph.edges, allowed.sum(axis=1))
     core, z = np.flatnonzero(went < 0), np.full(len(allowed), -1)
-    matrix, n_states = _matrix(graph), allowed.shape[1]
+    matrix, n_states = edge_matrix(graph), allowed.shape[1]
     if len(core):
         part, near = induced_subgraph(graph, core), None if near is None else near[core]
         try:
@@ -175,7 +175,7 @@ def _colour_core(
             f"ask for {len(clique)} {noun}s or more.",
             clique,
         )
-    matrix, left, n_steps = _matrix(graph), max_search, n_nodes + FIRST_STEPS
+    matrix, left, n_steps = edge_matrix(graph), max_search, n_nodes + FIRST_STEPS
     start = _anywhere(rng, allowed) if near is None else near
     while left > 0:
         z, used = tabu_walk(matrix, start, allowed, min(n_steps, left), rng)
@@ -198,11 +198,6 @@ def _colour_core(
 def _anywhere(rng: Rng, allowed: BoolArray) -> IntArray:
     """Any states."""
     return np.asarray(rng.randint(allowed.shape[1], size=len(allowed)))
-
-
-def _matrix(graph: Graph) -> sparse.csr_array:
-    """Ones where there is an edge."""
-    return adjacency(graph._replace(weights=np.ones(len(graph.edges))))
 
 
 def _neighbours(matrix: sparse.csr_array, j: int) -> IntArray:

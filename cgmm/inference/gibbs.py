@@ -23,15 +23,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from threading import Lock
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from cgmm.inference.gibbs_sweeps import SamplerNetwork, prepare, start, sweep
-from cgmm.network import Graph, Infer, Marginals, check_unary
+from cgmm.network import Graph, Inference, Marginals, check_unary
 from cgmm.numerics import FloatArray, IntArray, check_integer
 
-__all__ = ["Chains", "SamplingInfer", "gibbs", "gibbs_chains"]
+__all__ = ["Chains", "gibbs", "gibbs_chains"]
 
 # Sum of the |w| of a node above which it is not left to move alone: e^5 is about 150 sweeps.
 STRONG = 5.0
@@ -50,17 +50,6 @@ class Chains(NamedTuple):
     """(n_nodes,) of all assignments that were visited the one of largest log-weight."""
 
 
-class SamplingInfer(Protocol):
-    """An ``Infer`` that samples, and can show its chains."""
-
-    chains: object
-    """From the same unaries to :class:`Chains`, those of the first call."""
-
-    def __call__(self, unary: FloatArray, /) -> Marginals:
-        """From the unary log-potentials (n_nodes, K) to the marginals."""
-        ...
-
-
 def gibbs(
     graph: Graph,
     *,
@@ -71,7 +60,7 @@ def gibbs(
     max_sweeps: int = 10_000,
     cluster_moves: bool | None = None,
     random_state: int | np.random.Generator | None = 0,
-) -> Infer:
+) -> Inference:
     """Engine for networks that are too dense for exact inference: chromatic Gibbs sampling.
 
     Parameters
@@ -103,8 +92,8 @@ def gibbs(
     -------
     callable
         From unaries (n_nodes, K) to estimated marginals, in O((n_nodes + E) K n_chains) a sweep.
-        ``log_z`` is NaN: sampling does not give it. Never marked exact. Its attribute ``chains``
-        goes from the same unaries to the :class:`Chains` of its first call.
+        ``log_z`` is NaN: sampling does not give it. Never marked exact. Its ``chains``
+        are the :class:`Chains` of its first call.
 
     Raises
     ------
@@ -150,9 +139,7 @@ def gibbs(
             n_kept = next(kept)
         return Marginals(sampler.marginals(unary, n_kept), np.nan, exact=False, residual=np.nan)
 
-    sampling = cast("SamplingInfer", infer)
-    sampling.chains = lambda unary: sampler.chains(unary, n_sweeps)
-    return sampling
+    return Inference(infer, chains=lambda unary: sampler.chains(unary, n_sweeps))
 
 
 def gibbs_chains(

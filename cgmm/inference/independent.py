@@ -9,19 +9,18 @@ Z      normaliser, the sum over all K**N assignments
 from __future__ import annotations
 
 from cgmm.network import (
-    ExactInfer,
     Graph,
+    Inference,
     Marginals,
     check_unary,
     require_edgeless,
-    with_most_probable,
 )
 from cgmm.numerics import FloatArray, IntArray, log_normalise
 
 __all__ = ["independent"]
 
 
-def independent(graph: Graph) -> ExactInfer:
+def independent(graph: Graph) -> Inference:
     """Engine for graphs without edges: each node is normalised by itself.
 
     Parameters
@@ -67,4 +66,4 @@ def independent(graph: Graph) -> ExactInfer:
     def most_probable(unary: FloatArray) -> IntArray:
         return check_unary(graph, unary).argmax(axis=1)
 
-    return with_most_probable(infer, most_probable)
+    return Inference(infer, most_probable)

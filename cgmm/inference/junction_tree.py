@@ -44,13 +44,13 @@ from cgmm.inference.contraction import Contraction, contract
 from cgmm.inference.contraction_rounds import best, log_sum
 from cgmm.inference.tree_logs import add_logs, most_probable_states
 from cgmm.inference.tree_products import OutOfRangeError, multiply_tables
-from cgmm.network import ExactInfer, Graph, Marginals, check_unary, simplify, with_most_probable
+from cgmm.network import Graph, Inference, Marginals, check_unary, simplify
 from cgmm.numerics import FloatArray, IntArray, log_normalise
 
 __all__ = ["junction_tree"]
 
 
-def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> ExactInfer:
+def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> Inference:
     """Engine for any graph of small induced width: trees, chains, cycles, small grids.
 
     Parameters
@@ -102,7 +102,7 @@ def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> ExactInfer:
 
 def through_tree(
     graph: Graph, contraction: Contraction, build: Callable[[int], CliqueTree]
-) -> ExactInfer:
+) -> Inference:
     """Inference in a graph that is contracted, by the tree that is built for a number of states."""
     tree = cache(build)
 
@@ -136,7 +136,7 @@ def through_tree(
         contraction.trace_back(h, tables, z)
         return z
 
-    return with_most_probable(infer, most_probable)
+    return Inference(infer, most_probable)
 
 
 def _roots(graph: Graph, contraction: Contraction, h: FloatArray, nodes: FloatArray) -> float:

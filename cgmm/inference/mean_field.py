@@ -25,13 +25,13 @@ import numpy as np
 from scipy import sparse
 
 from cgmm.inference.colouring import by_colour
-from cgmm.network import Graph, Infer, Marginals, NetworkError, check_unary
+from cgmm.network import Graph, Inference, Marginals, NetworkError, check_unary
 from cgmm.numerics import FloatArray, IntArray, check_integer, log_normalise
 
 __all__ = ["mean_field"]
 
 
-def mean_field(graph: Graph, *, max_sweeps: int = 200, tol: float = 1e-8) -> Infer:
+def mean_field(graph: Graph, *, max_sweeps: int = 200, tol: float = 1e-8) -> Inference:
     """Engine for large networks of soft relations: independent nodes that feel each other's mean.
 
     Parameters
@@ -109,7 +109,7 @@ def mean_field(graph: Graph, *, max_sweeps: int = 200, tol: float = 1e-8) -> Inf
                 break
         return _marginals(network, q, bound)
 
-    return infer
+    return Inference(infer)
 
 
 def mean_field_ascent(graph: Graph, unary: FloatArray) -> Iterator[Marginals]:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csgraph, csr_array
 
-from cgmm.inference.colouring import adjacency, two_colours
+from cgmm.inference.colouring import edge_matrix, two_colours
 from cgmm.network import Graph, NetworkError, simplify
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
@@ -114,7 +114,7 @@ def contract_mirrored(graph: Graph) -> Mirror | None:
     is_hard = graph.weights == -np.inf
     if not is_hard.any():
         return None
-    hard = adjacency(Graph(graph.n_nodes, graph.edges[is_hard], np.ones(is_hard.sum())))
+    hard = edge_matrix(graph._replace(edges=graph.edges[is_hard]))
     node_of, parity = _two_colours(hard)
     soft = graph.edges[~is_hard]
     ends, opposite = node_of[soft], parity[soft[:, 0]] != parity[soft[:, 1]]

@@ -12,22 +12,21 @@ from __future__ import annotations
 import numpy as np
 
 from cgmm.network import (
-    ExactInfer,
     Graph,
+    Inference,
     Marginals,
     NetworkError,
     are_disjoint_pairs,
     check_unary,
     edge_message,
     simplify,
-    with_most_probable,
 )
 from cgmm.numerics import FloatArray, IntArray, log_normalise
 
 __all__ = ["pairs"]
 
 
-def pairs(graph: Graph) -> ExactInfer:
+def pairs(graph: Graph) -> Inference:
     """Engine for graphs in which no node has more than one edge.
 
     Parameters
@@ -91,7 +90,7 @@ def pairs(graph: Graph) -> ExactInfer:
         z[b] = given_a.argmax(axis=1)
         return z
 
-    return with_most_probable(infer, most_probable)
+    return Inference(infer, most_probable)
 
 
 def _require_pairs(graph: Graph) -> None:

@@ -34,7 +34,7 @@ from cgmm.inference.belief_propagation import (
 )
 from cgmm.inference.message_passing import Directed, both_directions, log_beliefs, settle
 from cgmm.inference.peeling import Peeling, peel_leaves
-from cgmm.network import Graph, Infer, Marginals
+from cgmm.network import Graph, Inference, Marginals
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 __all__ = ["tree_reweighted"]
@@ -49,7 +49,7 @@ TIMES = 2
 
 def tree_reweighted(
     graph: Graph, *, max_sweeps: int = 500, tol: float = 1e-7, damping: float | None = None
-) -> Infer:
+) -> Inference:
     """Engine whose ``log_z`` is an upper bound: the counterpart of mean field's from below.
 
     Parameters
@@ -141,7 +141,7 @@ def tree_reweighted(
         warn_unless_settled("tree_reweighted", network, settled, tol, damping=DAMPING)
         return answer(network, edges, h, settled, float(log_roots.sum()) + bound)
 
-    return infer
+    return Inference(infer)
 
 
 def covering_forests(graph: Graph) -> BoolArray:

@@ -14,6 +14,7 @@ J        costs plus the penalties of broken edges
 
 from __future__ import annotations
 
+from cgmm.inference import engine_name, named_engine
 from cgmm.inference.best_assignment import Finder
 from cgmm.inference.exchange import ROUNDING
 from cgmm.inference.feasible import MAX_SEARCH, Hint, Rng, feasible_assignment
@@ -153,15 +154,15 @@ def _unless_as_good(
     return best if gains else z
 
 
-def engine_rule(graph: Graph, engine: Engine) -> Rule:
+def engine_rule(graph: Graph, inference: str | Engine) -> Rule:
     """The best assignment, by an inference engine that knows the most probable one.
 
     Parameters
     ----------
     graph : Graph
         Relations between nodes.
-    engine : callable
-        An engine, such as ``ENGINES["auto"]``.
+    inference : str or callable
+        A name in ENGINES, or an engine.
 
     Returns
     -------
@@ -183,25 +184,22 @@ def engine_rule(graph: Graph, engine: Engine) -> Rule:
     Examples
     --------
     >>> import numpy as np
-    >>> from cgmm.inference import ENGINES
-    >>> rule = engine_rule(Graph(2, np.array([[0, 1]]), np.array([-np.inf])), ENGINES["auto"])
+    >>> rule = engine_rule(Graph(2, np.array([[0, 1]]), np.array([-np.inf])), "auto")
     >>> rule(np.array([[0.0, 9.0], [1.0, 3.0]]), None)
     (array([0, 1]), True)
     """
     graph = simplify(graph)
-    infer = engine(graph)
-    most_probable = getattr(infer, "most_probable", None)
-    if most_probable is None:
+    infer = named_engine(inference)(graph)
+    if not infer.finds_best:
         raise ValueError(
-            f"the engine {getattr(engine, '__name__', engine)!r} cannot tell the most probable "
+            f"the engine {engine_name(inference)!r} cannot tell the most probable "
             "assignment; choose one that can, such as inference='auto', or None to search."
         )
 
     def rule(
         costs: FloatArray, z: IntArray | None = None, prove: bool = False
     ) -> tuple[IntArray, bool]:
-        answered = getattr(infer, "answered", None)
-        optimal = answered is None or all(answer.exact for answer in answered(-costs))
-        return _unless_as_good(costs, graph, most_probable(-costs), z), optimal
+        best = infer.most_probable(-costs)
+        return _unless_as_good(costs, graph, best, z), not infer.approximates(-costs)
 
     return rule

@@ -31,7 +31,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cgmm.given import explain_missing
-from cgmm.inference import ENGINES, named_engine
+from cgmm.inference import ENGINES
 from cgmm.inference.feasible import Hint, Rng
 from cgmm.kmeans.assignment import engine_rule
 from cgmm.kmeans.loop import Nodes, Rule, lloyd, nearest_rule
@@ -156,8 +156,7 @@ class ConstrainedKMeans(
         """The assignment rule; its errors name points."""
         try:
             if self.inference is not None:
-                engine = named_engine(self.inference)
-                return _named(engine_rule(side.graph, engine), side)
+                return _named(engine_rule(side.graph, self.inference), side)
             return make_rule(
                 side.graph, self.n_clusters, max_search=self.max_search, rng=rng, hint=hint
             )

@@ -38,11 +38,11 @@ from cgmm.mixture.prepare import (
     prepare,
     require_same_shape,
 )  # fmt: skip
-from cgmm.mixture.reports import Answered, answers_of, say_last_words, warn_about_chains
+from cgmm.mixture.reports import answers_of, say_last_words, warn_about_chains
 from cgmm.mixture.runs import follow, warn_about
 from cgmm.mixture.tryouts import most_promising
 from cgmm.mixture.weights import UPDATES, closed_form
-from cgmm.network import SAMPLING, ApproximationWarning, Engine, SideInformation
+from cgmm.network import SAMPLING, Answer, ApproximationWarning, Engine, SideInformation
 from cgmm.network.misreadings import check_rows, warn_ignored
 from cgmm.numerics import (
     FloatArray,
@@ -109,7 +109,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
     n_iter_: int
     converged_: bool
     weights_update_: str
-    inference_: tuple[Answered, ...]
+    inference_: tuple[Answer, ...]
     n_samples_seen_: float
     n_steps_: int
     _n_points: float

@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cgmm.given import ON_MISSING
+from cgmm.inference import engine_name
 from cgmm.inference.best_assignment import Assignment
 from cgmm.mixture.blocks import Block, Blocks, added, named_as_points, placed, workers
 from cgmm.mixture.loop import Run, e_step, no_prior
 from cgmm.mixture.prepare import Prepared
-from cgmm.mixture.reports import name_of
 from cgmm.network import Graph, SideInformation, connected_components
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
@@ -258,8 +258,8 @@ def _require_parts(prepared: Prepared) -> None:
     """Refuse engines that want the network as a whole."""
     if not prepared.finds_best:
         raise ValueError(
-            f"the engine {name_of(prepared.engine)!r} answers for the network as a whole, which "
-            "lies on several workers here. Let each part be answered by itself, "
+            f"the engine {engine_name(prepared.engine)!r} answers for the network as a whole, "
+            "which lies on several workers here. Let each part be answered by itself, "
             "set_params(inference='auto'), or bring the points together: fit(X.compute(), ...)."
         )
 

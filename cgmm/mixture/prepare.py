@@ -9,11 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from cgmm.inference import ENGINES, feasible_assignment, require_colourable
+from cgmm.inference import (
+    ENGINES,
+    engine_name,
+    feasible_assignment,
+    named_engine,
+    require_colourable,
+)
 from cgmm.inference.best_assignment import Assignment, find_best
 from cgmm.inference.feasible import SearchBudgetError
 from cgmm.inference.gibbs import Chains
@@ -21,13 +27,13 @@ from cgmm.kmeans.seeding import Rng
 from cgmm.mixture.blocks import Blocks, Map, Points, normalise_nodes
 from cgmm.mixture.loop import Run, Theta, no_prior, node_unaries
 from cgmm.mixture.prior import PairwisePrior, Prior, SelectedPairs
-from cgmm.mixture.reports import LastWords, evidence, name_of
+from cgmm.mixture.reports import LastWords, evidence
 from cgmm.mixture.weights import UPDATES, Update, closed_form, resolve
 from cgmm.network import (
     Engine,
-    ExactInfer,
     Graph,
     Infer,
+    Inference,
     SideInformation,
     spanning_forest,
 )
@@ -58,7 +64,7 @@ class Prepared(NamedTuple):
 
     side: SideInformation
     engine: Engine
-    ready: Infer | None
+    ready: Inference | None
     """The engine applied to the graph; None where nothing ties points and nobody needs be asked."""
     graph: Graph
     """All relations: those, too, that "spanning_tree" leaves out of ``side``."""
@@ -77,7 +83,7 @@ class Prepared(NamedTuple):
     @property
     def finds_best(self) -> bool:
         """Whether the engine itself finds joint assignments, as all exact ones do."""
-        return self.ready is None or hasattr(self.ready, "most_probable")
+        return self.ready is None or self.ready.finds_best
 
     @property
     def naming(self) -> Infer:
@@ -92,16 +98,16 @@ class Prepared(NamedTuple):
 
     def answers_exactly(self, unary: FloatArray) -> bool:
         """Whether the engine reports of no part of the network that it approximates it."""
-        answered = getattr(self.ready, "answered", lambda unary: ())
-        return all(answer.exact for answer in answered(unary))
+        return self.ready is None or not self.ready.approximates(unary)
 
     def evidence_is_exact(self, n_components: int) -> bool:
         """Whether fits can be compared by the evidence: an approximate one may be far off."""
         if self.finds_best and len(self.graph.edges) == 0:
             return True
         unary = evidence(self.side, n_components)
-        reports = hasattr(self.ready, "answered")
-        return self.answers_exactly(unary) and (reports or LastWords(self.naming)(unary).exact)
+        if self.ready is not None and self.ready.answered(unary):
+            return self.answers_exactly(unary)
+        return LastWords(self.naming)(unary).exact
 
     def reported(self, run: Run) -> Run:
         """A run with its log-evidence, whatever normaliser the update of the weights assumed."""
@@ -116,7 +122,8 @@ class Prepared(NamedTuple):
 
     def reports_exactly(self, run: Run) -> bool:
         """Whether the log-evidence of a run is exact: with both normalisers, of all relations."""
-        whole, n_components = len(self.graph.edges) == len(self.side.graph.edges), len(run[0][0])
+        whole = len(self.graph.edges) == len(self.side.graph.edges)
+        n_components = len(run.parameters.weights)
         if not whole or np.isnan(run.posterior.log_evidence):
             return False
         of_prior = self.prior is None or self.prior.is_exact(n_components)
@@ -153,7 +160,7 @@ class Prepared(NamedTuple):
         if not self.finds_best or len(self.graph.edges) > len(self.side.graph.edges):
             return None
         try:
-            states = cast("ExactInfer", self.ready).most_probable(unary)
+            states = cast("Inference", self.ready).most_probable(unary)
         except SearchBudgetError:
             return None
         return Assignment(states, self.is_exact(unary))
@@ -187,10 +194,10 @@ class Prepared(NamedTuple):
 
     def chains(self, X: Points, run: Run) -> Chains | None:
         """What the sampler of the last E-step went through; None where none was at work."""
-        if not hasattr(self.ready, "chains"):
+        if self.ready is None or self.ready.chains is None:
             return None
         unary = node_unaries(X, cast("Theta", run.parameters), self.side)
-        return cast("Chains", cast("Any", self.ready).chains(unary))
+        return cast("Chains", self.ready.chains(unary))
 
 
 def engine_of(inference: str | Engine, rng: Rng, verbose: int = 0) -> Engine:
@@ -198,13 +205,11 @@ def engine_of(inference: str | Engine, rng: Rng, verbose: int = 0) -> Engine:
 
     One that samples gets its seed, and one that may take minutes says how far it is.
     """
-    if callable(inference):
-        return inference
     if inference == "gibbs":
         return _with(inference, random_state=int(rng.randint(2**31)))
     if inference == "exact":
         return _with(inference, verbose=verbose)
-    return ENGINES["auto" if inference == SPANNING_TREE else inference]
+    return named_engine("auto" if inference == SPANNING_TREE else inference)
 
 
 def _frugal(side: SideInformation, n_components: int, n_calls: int) -> Engine:
@@ -215,7 +220,7 @@ def _frugal(side: SideInformation, n_components: int, n_calls: int) -> Engine:
 
 def _with(name: str, **settings: float) -> Engine:
     """An engine with other settings than its own."""
-    return partial(cast("Callable[..., Infer]", ENGINES[name]), **settings)
+    return partial(cast("Callable[..., Inference]", ENGINES[name]), **settings)
 
 
 def apply_engine(
@@ -304,10 +309,10 @@ def _require_resolvable(side: SideInformation) -> None:
 def _require_no_normaliser_needed(inference: str | Engine, weights: str, n_components: int) -> None:
     """Refuse updates that need a log Z which the engine does not have."""
     if weights in ("exact", "grid"):
-        named = repr(inference) if isinstance(inference, str) else name_of(inference)
+        named = repr(inference) if isinstance(inference, str) else engine_name(inference)
         raise ValueError(
             f"weights={weights!r} needs the prior's normaliser, which the engine "
-            f"{name_of(inference)!r} does not report; without it there is "
+            f"{engine_name(inference)!r} does not report; without it there is "
             f"ConstrainedGaussianMixture({n_components}, inference={named}, weights='auto')."
         )
 

@@ -10,9 +10,11 @@ w_e    log-weight of an edge
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from cgmm.network import Engine, Graph, Infer, NetworkError, SideInformation
+from cgmm.network import Graph, Infer, NetworkError, SideInformation
 from cgmm.numerics import BoolArray, FloatArray, log_normalise, log_powers
 
 # Halvings that find where a slope changes its sign.
@@ -45,7 +47,7 @@ class Prior:
     0.5
     """
 
-    def __init__(self, side: SideInformation, engine: Engine):
+    def __init__(self, side: SideInformation, engine: Callable[[Graph], Infer]):
         self.side = side
         tied = np.zeros(side.n_nodes, dtype=bool)
         tied[side.graph.edges.ravel()] = True

@@ -6,19 +6,18 @@ kept, the last of a run.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import NamedTuple
-
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from cgmm.inference import effective_sample_size, r_hat
+from cgmm.inference import effective_sample_size, engine_name, r_hat
 from cgmm.inference.convergence import FEWEST_DRAWS
 from cgmm.inference.gibbs import Chains
 from cgmm.network import (
+    Answer,
     ApproximationWarning,
     Engine,
     Infer,
+    Inference,
     Marginals,
     SideInformation,
     connected_components,
@@ -29,32 +28,16 @@ from cgmm.numerics import FloatArray, WarnedOnce, warn_caller
 NOT_MIXED = 1.1
 
 
-class Answered(NamedTuple):
-    """What one engine answered in a network: some of its components."""
-
-    engine: str
-    """Its name."""
-    n_components: int
-    """How many components of the network, after what evidence has decided is taken out."""
-    n_nodes: int
-    """The nodes in these components."""
-    n_edges: int
-    """The edges in them."""
-    width: int | None
-    """The largest induced width among them, or a lower bound; None where the engine needs none."""
-
-
 def answers_of(
-    side: SideInformation, ready: Infer | None, inference: str | Engine, n_components: int
-) -> tuple[Answered, ...]:
+    side: SideInformation, ready: Inference | None, inference: str | Engine, n_components: int
+) -> tuple[Answer, ...]:
     """Who answered what: the engine's own report if it makes one, else that it answered all."""
     if ready is None:
-        return (Answered("independent", side.n_nodes, side.n_nodes, 0, 0),)
-    graph, report = side.graph, getattr(ready, "answered", None)
-    if report is not None:
-        return tuple(Answered(*told[:5]) for told in report(evidence(side, n_components)))
+        return (Answer("independent", side.n_nodes, side.n_nodes, 0, 0),)
+    graph = side.graph
     n_parts = len(np.unique(connected_components(graph)))
-    return (Answered(name_of(inference), n_parts, graph.n_nodes, len(graph.edges), None),)
+    itself = Answer(engine_name(inference), n_parts, graph.n_nodes, len(graph.edges))
+    return tuple(ready.answered(evidence(side, n_components))) or (itself,)
 
 
 def evidence(side: SideInformation, n_components: int) -> FloatArray:
@@ -63,14 +46,6 @@ def evidence(side: SideInformation, n_components: int) -> FloatArray:
     mask = side.mask(n_components) if len(side.graph.edges) else None
     nothing = np.broadcast_to(0.0, (side.n_nodes, n_components))
     return nothing if mask is None else np.where(mask, 0.0, -np.inf)
-
-
-def name_of(inference: str | Engine) -> str:
-    """Name of an engine, or of the function that one with other settings was made from."""
-    if isinstance(inference, str):
-        return inference
-    function = inference.func if isinstance(inference, partial) else inference
-    return str(getattr(function, "__name__", type(function).__name__))
 
 
 class LastWords:

@@ -18,14 +18,12 @@ Chapter 4 gives labels, chapter 5 makes relations, chapters 6 and 7 the network.
 
 from cgmm.network.classes import number_classes
 from cgmm.network.engine import (
-    Engine, ExactInfer, Infer, Marginals, check_unary, with_most_probable,
+    Answer, Engine, Infer, Inference, Marginals, check_unary,
 )  # fmt: skip
 from cgmm.network.errors import ApproximationWarning, NetworkError, TooCostlyError
 from cgmm.network.graph import (
-    disjoint_union,
-    induced_subgraph,
-    Graph, are_disjoint_pairs, connected_components, edgeless, log_weight, require_edgeless,
-    simplify, spanning_forest,
+    Graph, are_disjoint_pairs, connected_components, disjoint_union, edgeless, induced_subgraph,
+    log_weight, require_edgeless, simplify, spanning_forest,
 )  # fmt: skip
 from cgmm.network.messages import edge_message
 from cgmm.network.relations import must_link_chain
@@ -33,10 +31,10 @@ from cgmm.network.rows import PairsAmong, positions, related_groups
 from cgmm.network.side_information import SAMPLING, SideInformation
 
 __all__ = [
-    "SAMPLING", "ApproximationWarning", "Engine", "ExactInfer", "Graph", "Infer", "Marginals",
-    "NetworkError", "PairsAmong", "SideInformation", "TooCostlyError", "are_disjoint_pairs",
-    "check_unary", "connected_components", "disjoint_union", "edge_message", "edgeless",
-    "induced_subgraph", "log_weight",
-    "must_link_chain", "number_classes", "positions", "related_groups", "require_edgeless",
-    "simplify", "spanning_forest", "with_most_probable",
+    "SAMPLING", "Answer", "ApproximationWarning", "Engine", "Graph", "Infer", "Inference",
+    "Marginals", "NetworkError", "PairsAmong", "SideInformation", "TooCostlyError",
+    "are_disjoint_pairs", "check_unary", "connected_components", "disjoint_union",
+    "edge_message", "edgeless",
+    "induced_subgraph", "log_weight", "must_link_chain", "number_classes", "positions",
+    "related_groups", "require_edgeless", "simplify", "spanning_forest",
 ]  # fmt: skip

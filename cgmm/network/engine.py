@@ -9,7 +9,8 @@ Z        normaliser, the sum over all joint assignments z
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, cast
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,59 +33,80 @@ class Marginals(NamedTuple):
     nothing is iterated, NaN where the engine does not measure it."""
 
 
-Infer = Callable[[FloatArray], Marginals]
-"""From the unary log-potentials (n_nodes, K) to the marginals.
+class Answer(NamedTuple):
+    """Who answered for which part of a network, and at what cost."""
 
-Where an engine can tell the most probable *joint* assignment, the function has an attribute
-``most_probable``, from the same unaries to (n_nodes,) int; it breaks no hard relation. Of equally
-probable assignments it returns one, preferring low labels as far as its order of work allows.
-"""
-
-
-class ExactInfer(Protocol):
-    """An ``Infer`` that can also tell the most probable joint assignment, as exact ones do."""
+    engine: str
+    """Its name in ENGINES, or "cut_vertices", or "none"."""
+    n_components: int
+    """Components of the network that is left when evidence, and for K = 2 the mirror, are used."""
+    n_nodes: int
+    """Nodes in them."""
+    n_edges: int
+    """Edges in them."""
+    width: int | None = None
+    """The largest induced width among them, or a lower bound; None where the engine needs none."""
+    n_bytes: int = 0
+    """What the tables of exact inference take, or would take at least; 0 where not reckoned."""
+    n_operations: int = 0
+    """Entries of tables that exact inference visits in one call, or would visit at least."""
 
     @property
-    def most_probable(self) -> Callable[[FloatArray], IntArray]:
-        """From the same unaries to the most probable joint assignment."""
-        ...
-
-    def __call__(self, unary: FloatArray, /) -> Marginals:
-        """From the unary log-potentials (n_nodes, K) to the marginals."""
-        ...
+    def exact(self) -> bool:
+        """Whether the answer is exact up to rounding."""
+        return self.engine not in ("belief_propagation", "none")
 
 
-Engine = Callable[[Graph], Infer]
-"""Works on the structure once and returns a function for many E-steps."""
+Infer = Callable[[FloatArray], Marginals]
+"""From the unary log-potentials (n_nodes, K) to the marginals."""
 
 
-def with_most_probable(infer: Infer, most_probable: Callable[[FloatArray], IntArray]) -> ExactInfer:
-    """Give a function of exact inference its attribute ``most_probable``.
+def _tells_none(unary: FloatArray) -> IntArray:
+    raise ValueError(
+        "this engine tells marginals, and no most probable joint assignment; ask one that does, "
+        "such as inference='auto'."
+    )
 
-    Parameters
-    ----------
-    infer : callable
-        From unaries to marginals.
-    most_probable : callable
-        From the same unaries to the most probable joint assignment.
 
-    Returns
-    -------
-    callable
-        ``infer`` itself.
+@dataclass(frozen=True)
+class Inference:
+    """A graph that an engine has prepared, and what may be asked of it, all from the same unaries.
+
+    Called itself it answers with the marginals: every ``Inference`` is an ``Infer``.
 
     Examples
     --------
-    >>> def infer(unary):
-    ...     return Marginals(unary, 0.0, exact=True)
-    >>> with_most_probable(infer, lambda unary: unary.argmax(axis=1)) is infer
-    True
-    >>> infer.most_probable(np.array([[1.0, 2.0]]))
-    array([1])
+    >>> ask = Inference(lambda unary: Marginals(unary, 0.0, exact=True))
+    >>> ask.finds_best, ask(np.array([[0.5, 0.5]])).exact
+    (False, True)
     """
-    exact: Any = infer
-    exact.most_probable = most_probable
-    return cast("ExactInfer", exact)
+
+    marginals: Infer
+    most_probable: Callable[[FloatArray], IntArray] = _tells_none
+    """The most probable *joint* assignment (n_nodes,); it breaks no hard relation. Of equally
+    probable ones the engine prefers low labels as far as its order of work allows."""
+    answered: Callable[[FloatArray], list[Answer]] = lambda unary: []
+    """Who answers for which part; an empty list from an engine that answers for all itself."""
+    chains: Callable[[FloatArray], Any] | None = None
+    """What the chains of a sampler go through, :class:`cgmm.inference.gibbs.Chains`."""
+
+    def __call__(self, unary: FloatArray, /) -> Marginals:
+        """From the unary log-potentials (n_nodes, K) to the marginals."""
+        return self.marginals(unary)
+
+    @property
+    def finds_best(self) -> bool:
+        """Whether it tells the most probable joint assignment, as exact ones do."""
+        return self.most_probable is not _tells_none
+
+    def approximates(self, unary: FloatArray) -> bool:
+        """Whether it reports of some part of the network that it approximates it."""
+        return not all(answer.exact for answer in self.answered(unary))
+
+
+Engine = Callable[[Graph], Inference]
+"""Works on the structure once, for many E-steps. Estimators take one that returns a plain ``Infer``
+too, and know the marginals alone."""
 
 
 def check_unary(graph: Graph, unary: FloatArray) -> FloatArray:

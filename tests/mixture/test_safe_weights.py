@@ -3,6 +3,7 @@
 import inspect
 import warnings
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -18,13 +19,14 @@ from cgmm import (
     SemiSupervisedGaussianClassifier,
 )
 from cgmm.inference import ENGINES
-from cgmm.inference.costs import Answer
 from cgmm.inference.gibbs import gibbs
 from cgmm.mixture import UPDATES, Prior, auto, cautious, closed_form, node_unaries, prepare
 from cgmm.mixture.prior import SelectedPairs
 from cgmm.mixture.weights import MOST_QUESTIONS, resolve
 from cgmm.network import (
+    Answer,
     ApproximationWarning,
+    Inference,
     Marginals,
     NetworkError,
     SideInformation,
@@ -220,8 +222,7 @@ def test_evidence_makes_the_posterior_cheap_and_not_the_prior():
                 raise TooCostlyError("{nodes} would take too long.", np.arange(2))
             return infer(unary)
 
-        answer.most_probable = infer.most_probable
-        return answer
+        return replace(infer, marginals=answer)
 
     X, _, _, _ = three_clumps(3, 40, 0)
     known = {"cannot_link": [[0, 1]], "labels": [0] + [-1] * 39}
@@ -429,7 +430,7 @@ def test_who_answered_what():
     (answer,) = quiet_fit(
         ConstrainedGaussianMixture(2, inference="mean_field", random_state=0), X, **known
     ).inference_
-    assert answer == ("mean_field", 30 - n_edges, 30, n_edges, None)
+    assert answer == ("mean_field", 30 - n_edges, 30, n_edges, None, 0, 0)
 
 
 def approximating(graph):
@@ -441,8 +442,8 @@ def approximating(graph):
         warn_caller(f"answer {len(calls)} approximates", ApproximationWarning)
         return Marginals(*exact(unary)[:2], exact=False)
 
-    infer.answered = lambda unary: [Answer("belief_propagation", 1, *unary.shape, 3, 800, 99)]
-    return infer
+    answer = Answer("belief_propagation", 1, 40, 2, 3, 800, 99)
+    return Inference(infer, answered=lambda unary: [answer])
 
 
 @pytest.mark.parametrize("n_init", [1, 3])
@@ -454,7 +455,7 @@ def test_one_warning_a_fit_however_often_the_engine_warns(n_init):
         model.fit(X, **as_known(pairs, same, 1.0))
     assert [w.category for w in told] == [ApproximationWarning]
     assert told[0].filename == __file__
-    assert model.inference_ == (("belief_propagation", 1, 40, 2, 3),)
+    assert model.inference_ == (("belief_propagation", 1, 40, 2, 3, 800, 99),)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         model.predict(X, cannot_link=[[0, 1]])

@@ -11,7 +11,7 @@ from cgmm.mixture.initialise import starts_to_try
 from cgmm.mixture.prepare import prepare
 from cgmm.mixture.tryouts import _tried, most_promising
 from cgmm.mixture.weights import closed_form
-from cgmm.network import SideInformation, with_most_probable
+from cgmm.network import Inference, SideInformation
 from cgmm.scenarios import random_pairs
 
 
@@ -161,7 +161,8 @@ def test_a_good_start_among_bad_ones_goes_on_wherever_it_stands(monkeypatch):
 
 def test_an_approximate_evidence_chooses_no_start():
     bad, good, (X, data, prepared, *how) = bad_and_good()
-    unsure = prepared._replace(ready=lambda unary: prepared.ready(unary)._replace(exact=False))
+    doubtful = lambda unary: prepared.ready(unary)._replace(exact=False)  # noqa: E731
+    unsure = prepared._replace(ready=Inference(doubtful))
     assert most_promising([bad, good], X, data, unsure, *how) is bad
 
 
@@ -208,7 +209,7 @@ def test_starts_that_agree_end_the_trial():
 
     def n_asked(starts):
         asked = []
-        ready = with_most_probable(
+        ready = Inference(
             lambda unary: asked.append(1) or prepared.ready(unary), prepared.ready.most_probable
         )
         spy = prepared._replace(ready=ready)
