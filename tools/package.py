@@ -122,8 +122,7 @@ def uv(*command: str | Path) -> None:
 
 def unpacked(sdist: Path, place: Path) -> Path:
     """The one folder in a source distribution."""
-    with tarfile.open(sdist) as archive:
-        archive.extractall(place, filter="data")
+    shutil.unpack_archive(sdist, place)
     (folder,) = place.iterdir()
     return folder
 

@@ -9,19 +9,21 @@ from editions import ROOT
 
 TITLE = "Gaussian Mixtures with Side Information"
 AUTHOR = "the cgmm authors"
+FONT = ROOT / "book/_static/fonts/source-sans-3-latin-wght-normal.woff2"
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <title>Gaussian Mixtures with Side Information</title>
 <style>
+@font-face {{ font-family: "Source Sans 3"; font-weight: 200 900; src: url("FONT"); }}
 @page {{ size: A4; margin: 0; }}
-body {{ margin: 0; color: #111; font: 10.5pt/1.45 "Source Sans 3", "Liberation Sans", sans-serif; }}
+body {{ margin: 0; color: #111; font: 10.5pt/1.45 "Source Sans 3", sans-serif; }}
 a {{ color: inherit; text-decoration: none; }}
 .cover, .foot {{ box-sizing: border-box; height: 297mm; break-after: page; }}
 .cover {{ padding: 70mm 25mm 0; }}
 .cover svg {{ width: 60mm; height: auto; }}
-.cover h1 {{ margin: 15mm 0 4mm; font-size: 34pt; line-height: 1.15; }}
+.cover h1 {{ margin: 15mm 0 4mm; font-size: 34pt; line-height: 1.15; text-wrap: balance; }}
 .cover p {{ margin: 0; font-size: 13pt; }}
 .cover .terms {{ margin-top: 60mm; font-size: 9pt; }}
 .contents {{ page: contents; }}
@@ -42,7 +44,7 @@ a {{ color: inherit; text-decoration: none; }}
 {body}
 </body>
 </html>
-"""
+""".replace("FONT", FONT.as_uri())
 COVER = """<div class="cover">
 {logo}
 <h1>Gaussian Mixtures with Side Information</h1>

@@ -1,4 +1,4 @@
-"""Draw the figure of the README, book/_static/readme.png.
+"""Draw the figure of the README, book/_static/readme.png, and of the book's first page, front.svg.
 
     python tools/readme_figure.py
 
@@ -47,4 +47,6 @@ def _show(ax: Axes, X: np.ndarray, model: ConstrainedGaussianMixture, title: str
 if __name__ == "__main__":
     mpl.use("Agg")
     plot.use_style()
-    TARGET.write_bytes(plot.png(draw()))
+    figure = draw()
+    TARGET.write_bytes(plot.png(figure))
+    TARGET.with_name("front.svg").write_text(str(plot.svg(figure)), encoding="utf8")

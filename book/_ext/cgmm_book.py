@@ -37,7 +37,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-read", list_general_index, priority=400)
     app.connect("doctree-resolved", take_common_names)
     app.connect("doctree-resolved", hold_formulas_together)
-    app.connect("doctree-resolved", put_captions_beside)
     app.connect("html-page-context", mend_markup)
     app.connect("build-finished", copy_mathjax)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
@@ -97,18 +96,6 @@ def hold_formulas_together(app: Sphinx, document: nodes.document, docname: str) 
         held += [nodes.Text(before), formula, nodes.Text(after)]
 
 
-def put_captions_beside(app: Sphinx, document: nodes.document, docname: str) -> None:
-    """Give figures of the running text the theme's class for captions in the margin."""
-    for figure in document.findall(nodes.figure):
-        holders = [
-            figure.parent,
-            figure.parent.parent,
-            figure.parent.parent and figure.parent.parent.parent,
-        ]
-        if not any(isinstance(one, nodes.Admonition) for one in holders):
-            figure["classes"].append("margin-caption")
-
-
 def _ends(place: nodes.Element, n: int, pattern: re.Pattern) -> str:
     """The part of a neighbouring text that touches the formula."""
     text = place[n] if 0 <= n < len(place) else None
@@ -118,6 +105,7 @@ def _ends(place: nodes.Element, n: int, pattern: re.Pattern) -> str:
     return found[0] if found else ""
 
 
+FOLD = r'<div class="sd-summary-content[^>]*>\s*<div class="proof admonition"[^>]*>\s*'
 CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 # The role that docutils gives to entries of a bibliography is deprecated; the link in the title of
 # a solution begins with a space; a proof says on its fold that it is one; a long name may be broken
@@ -125,6 +113,7 @@ CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 MENDED = [
     (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
     (re.compile(r"Solution to(<a [^>]*>) "), r"Solution to \1"),
+    (re.compile(rf"({FOLD}<p>)Proof\. "), r"\1"),
     (
         re.compile(r'(?<=<h1>)\w+(?=<a class="headerlink)'),
         lambda name: CAPITAL.sub("<wbr>", name[0]),

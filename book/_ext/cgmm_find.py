@@ -23,7 +23,7 @@ EMBEDDED = re.compile(
 # No prose: code, what it printed, and the buttons of figures that move.
 CODE = (
     "div.highlight, div.cell_input, details.hide > summary, div.cell_output > :not(figure), "
-    ".cgmm-explorer, style"
+    ".cgmm-explorer, .cgmm-work, style"
 )
 HEADINGS = ["h1", "h2", "h3", "h4"]
 # What has a frame of its own; its words are found there and not once more in the section.

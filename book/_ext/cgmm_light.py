@@ -22,7 +22,7 @@ from PIL import Image
 from sphinx.application import Sphinx
 
 # Maps are for those who debug the theme; fonts of icons that no page shows; the theme's words in
-# other languages; assignments, which pages offer from another folder; the README's picture.
+# other languages; assignments, which pages offer from another folder; pictures copied elsewhere.
 UNUSED = [
     "_static/**/*.map",
     "_static/vendor/fontawesome/**/*.woff2",
@@ -30,6 +30,7 @@ UNUSED = [
     "_static/locales",
     "_static/assignments",
     "_static/readme.png",
+    "_static/front.svg",
 ]
 # Font Awesome has two thousand icons, of which the theme's pages show these.
 ICONS = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -42,6 +43,15 @@ LINES = """() => [...document.querySelectorAll(".bd-article section > p")].flatM
     }
   return lines;
 })"""
+
+# What stands in the margin, and where the text ends to which it belongs.
+MARGIN = """() => [...document.querySelectorAll(".cgmm-work, figure.margin-caption figcaption")]
+  .map(one => {
+    const text = one.parentElement.querySelector(":scope > p, img, svg");
+    const mine = one.getBoundingClientRect(), its = text.getBoundingClientRect();
+    return {left: mine.left, top: mine.top, bottom: mine.bottom,
+            right_of_text: its.right, end_of_text: its.bottom};
+  })"""
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +143,41 @@ def test_captions_stand_in_the_margin_where_there_is_one(reader, width, beside):
     )
     assert (caption["x"] >= picture["x"] + picture["width"]) == beside
     assert caption["x"] + caption["width"] <= width
+
+
+@pytest.mark.parametrize(("width", "beside"), [(1280, True), (1000, False), (390, False)])
+def test_cited_works_stand_in_the_margin_or_below(reader, width, beside):
+    """Each once a page, one below the other, at the line of the captions; none on another."""
+    for name in CHAPTERS:
+        page = reader.open(name)
+        reader.show(width=width)
+        texts = page.locator(".cgmm-work").all_inner_texts()
+        assert len(set(texts)) == len(texts) > 3, name
+        boxes = page.evaluate(MARGIN)
+        for box in boxes:
+            assert (box["left"] >= box["right_of_text"]) == beside, (name, box)
+            assert beside or box["top"] >= box["end_of_text"], (name, box)
+        if beside:
+            assert len({round(box["left"]) for box in boxes}) == 1, name
+            ends = sorted((box["top"], box["bottom"]) for box in boxes)
+            assert all(a[1] <= b[0] + 1 for a, b in pairwise(ends)), name
+
+
+def test_a_work_is_named_once_beside_and_not_in_boxes(site):
+    page = BeautifulSoup((site / "book/01_mixtures.html").read_text(encoding="utf8"), "html.parser")
+    first = page.select_one(".cgmm-cites")
+    assert "Mark Schmidt. EM for semi-supervised learning" in first.select(".cgmm-work")[1].text
+    assert not page.select(":is(table, .admonition, figure) .cgmm-work, .bibtex-citation a[title]")
+
+
+def test_a_proof_that_unfolds_says_once_that_it_is_one(site):
+    found = 0
+    for name in CHAPTERS:
+        page = BeautifulSoup((site / f"{name}.html").read_text(encoding="utf8"), "html.parser")
+        for proof in page.select("details .sd-card-body > div.proof:only-child"):
+            found += 1
+            assert not proof.get_text().strip().startswith("Proof."), name
+    assert found > 20
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,63 @@
+"""What stands in the margin where a page has one: captions, and the works that a paragraph cites.
+
+The theme keeps its contents away while something of its class ``margin`` or ``margin-caption`` is
+seen; the style sheet says how wide a page must be, and puts all of it below on others.
+"""
+
+from __future__ import annotations
+
+import re
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+# Whose text is as wide as the column, or nearly so: boxes, tables and captions have no margin.
+OPEN = (nodes.section, nodes.list_item, nodes.bullet_list, nodes.enumerated_list)
+# The note is for the eye; its link, in the text, leads to the entry with its address.
+DOI = re.compile(r" doi:\S+$")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.connect("doctree-resolved", put_captions_beside)
+    app.connect("doctree-resolved", put_works_beside)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def put_captions_beside(app: Sphinx, document: nodes.document, docname: str) -> None:
+    """Give figures of the running text the theme's class for captions in the margin."""
+    for figure in document.findall(nodes.figure):
+        if not any(isinstance(one, nodes.Admonition) for one in _above(figure)[:3]):
+            figure["classes"].append("margin-caption")
+
+
+def put_works_beside(app: Sphinx, document: nodes.document, docname: str) -> None:
+    """Name each work beside the first paragraph that cites it."""
+    named: set[str] = set()
+    for paragraph in list(document.findall(nodes.paragraph)):
+        if not all(isinstance(one, OPEN) for one in _above(paragraph)[:-1]):
+            continue
+        links = paragraph.findall(nodes.reference)
+        cited = {link["refuri"]: link["reftitle"] for link in links if _leads_to_a_work(link)}
+        notes = [
+            nodes.container("", nodes.Text(DOI.sub("", work)), classes=["margin", "cgmm-work"])
+            for address, work in cited.items()
+            if address not in named
+        ]
+        named |= cited.keys()
+        if notes:
+            paragraph.replace_self(held := nodes.container(classes=["cgmm-cites"]))
+            held += [*notes, paragraph]
+    # The preview of a link shows the entry; the browser need not name it once more.
+    for link in document.findall(_leads_to_a_work):
+        del link["reftitle"]
+
+
+def _leads_to_a_work(one: nodes.Node) -> bool:
+    address = one.get("refuri", "") if isinstance(one, nodes.reference) else ""
+    return "bibliography.html#" in address and "reftitle" in one
+
+
+def _above(one: nodes.Node) -> list[nodes.Node]:
+    """What a node stands in, from the inside out, at last the document."""
+    return [] if one.parent is None else [one.parent, *_above(one.parent)]
