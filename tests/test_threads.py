@@ -16,7 +16,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -36,7 +35,6 @@ from cgmm import (
     SemiSupervisedGaussianClassifier,
     SideInformation,
 )
-from cgmm.inference.clique import _sets, _transitions, clique
 from cgmm.inference.gibbs import gibbs
 from cgmm.replicate import Experiment, Setting, attempt, realise, tasks_of
 
@@ -102,89 +100,42 @@ def fitted(fit: Fit) -> dict[str, np.ndarray]:
 # ---------------------------------------------------------------------------- linear algebra
 
 
-def large(name: str) -> Fit:
-    """A problem whose matrix products are worth a second thread, where there are any."""
-    settings = {"tol": 0, "max_iter": 4, "random_state": 0}
-    if name in ("rca", "rca_components", "online_rca", "mmc"):
-        # A thread's time is booked from tick to tick; with few points RCA is over before one.
-        X, z = clouds(15_000 if name == "rca" else 1500, 100, 10)
-        model = {
-            "rca": RCA(),
-            "rca_components": RCA(n_components=3),
-            "online_rca": OnlineRCA(n_epochs=1, random_state=0),
-            "mmc": MMC(max_iter=3, max_cannot_links=3000, random_state=0),
-        }[name]
-        return model, X, {"y": z}
-    X, z = clouds(4000, 24, 12)
-    known = pairs(400, 12)
-    if name == "categorical":
-        return ConstrainedCategoricalMixture(12, **settings), (X > 0).astype(int), known
-    if name == "classifier":
-        model = SemiSupervisedGaussianClassifier(tol=0, max_iter=4)
-        return model, X, {"y": np.where(np.arange(len(z)) < 400, z, -1)}
-    if name in ("cop", "pck"):
-        return {"cop": COPKMeans, "pck": PCKMeans}[name](12, max_iter=4, random_state=0), X, known
-    if name == "gibbs":
-        settings |= {"inference": partial(gibbs, n_sweeps=20), "weights": "ignore", "max_iter": 2}
-        return ConstrainedGaussianMixture(12, **settings), X, known
-    return ConstrainedGaussianMixture(12, covariance_type=name, **settings), X, known
+def large() -> dict[str, Fit]:
+    """Problems whose matrix products are worth a second thread, where there are any."""
+    X, _ = clouds(4000, 24, 12)
+    wide, classes = clouds(1500, 100, 10)
+    short = {"max_iter": 4, "random_state": 0}
+    return {
+        "mixture": (ConstrainedGaussianMixture(12, tol=0, **short), X, pairs(400, 12)),
+        "categorical": (ConstrainedCategoricalMixture(12, tol=0, **short), (X > 0) * 1, {}),
+        "k-means": (COPKMeans(12, **short), X, pairs(400, 12)),
+        "rca": (RCA(n_components=3), wide, {"y": classes}),
+        "online": (OnlineRCA(n_epochs=1, random_state=0), wide, {"y": classes}),
+        "mmc": (MMC(max_cannot_links=3000, **short), wide, {"y": classes}),
+    }
 
 
-# Whether BLAS has enough to do for a second thread; blocks for the cache keep the others small.
-WITH_BLAS = {
-    # Mixtures keep linear algebra to the thread that calls it.
-    "full": False,
-    "tied": False,
-    "diag": False,
-    "spherical": False,
-    "gibbs": False,
-    "categorical": False,
-    "classifier": False,
-    "cop": False,
-    "pck": False,
-    "rca": True,
-    "rca_components": True,
-    "online_rca": True,
-    "mmc": True,
-}
+LARGE = large()
 
 
-def on_threads(n: int, fit: Fit) -> tuple[dict[str, np.ndarray], float]:
-    """The fit with n threads in BLAS, and the time in which others than this one were at work."""
+def on_threads(n: int, fit: Fit) -> dict[str, np.ndarray]:
+    """The fit with n threads in BLAS."""
     with threadpool_limits(n, user_api="blas"):
         used = {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
         assert used == {n}
-        before = work_of_others()
-        result = fitted(fit)
-        return result, work_of_others() - before
+        return fitted(fit)
 
 
-def work_of_others() -> float:
-    """Nanoseconds that the other threads of this process have computed; NaN where unknown."""
-    tasks = Path("/proc/self/task")
-    if not tasks.exists():
-        return np.nan
-    mine = str(threading.get_native_id())
-    others = [task for task in tasks.iterdir() if task.name != mine]
-    return float(sum(int((task / "schedstat").read_text().split()[0]) for task in others))
-
-
-@pytest.mark.parametrize("name", WITH_BLAS)
+@pytest.mark.parametrize("name", LARGE)
 def test_one_and_two_threads_of_linear_algebra_agree(name):
-    fit = large(name)
-    one, _ = on_threads(1, fit)
-    two, work = on_threads(2, fit)
+    one, two = (on_threads(n, LARGE[name]) for n in (1, 2))
     assert one.keys() == two.keys()
     for attribute, value in one.items():
-        other = two[attribute]
         if value.dtype.kind == "f":
-            scale = abs(value).max(initial=0.0)
-            np.testing.assert_allclose(other, value, rtol=0, atol=DIGITS * scale, err_msg=attribute)
+            atol = DIGITS * abs(value).max(initial=0.0)
+            np.testing.assert_allclose(two[attribute], value, rtol=0, atol=atol, err_msg=attribute)
         else:
-            np.testing.assert_array_equal(other, value, err_msg=attribute)
-    # The second thread has really been at work, where the table says so.
-    if WITH_BLAS[name] and np.isfinite(work):
-        assert work > 0
+            np.testing.assert_array_equal(two[attribute], value, err_msg=attribute)
 
 
 # ---------------------------------------------------------------------------- a pool of threads
@@ -224,11 +175,9 @@ FITS = small_fits()
 
 @pytest.fixture
 def hasty():
-    """Threads take turns as often as they can, and what is remembered is forgotten."""
+    """Threads take turns as often as they can."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
-    _sets.cache_clear()
-    _transitions.cache_clear()
     yield
     sys.setswitchinterval(interval)
 
@@ -286,46 +235,10 @@ def test_threads_may_share_an_engine_that_is_ready(name, hasty):
         best = infer.most_probable(unary) if infer.finds_best else 0
         return marginals.nodes.tobytes(), marginals.log_z, np.asarray(best).tobytes()
 
-    alone = [ask(ENGINES[name](side.graph), unary) for unary in unaries]
-    _sets.cache_clear()
-    _transitions.cache_clear()
     shared = ENGINES[name](side.graph)
     answers = together([partial(ask, shared, unary) for unary in unaries for _ in range(2)])
     for i, answer in enumerate(answers):
-        np.testing.assert_equal(answer, alone[i // 2])
-
-
-def test_a_sampler_that_grows_may_be_shared(hasty, monkeypatch):
-    """Which call samples longer is the threads' affair; that each does, once, is not."""
-    module = sys.modules["cgmm.inference.gibbs"]
-    schedule = module._schedule
-
-    def slow(*settings):
-        for wanted in schedule(*settings):
-            time.sleep(1e-3)
-            yield wanted
-
-    monkeypatch.setattr(module, "_schedule", slow)
-    side, n_states = engine_problem("gibbs")
-    unary = np.random.default_rng(0).normal(size=(side.n_nodes, n_states))
-    settings = {"n_sweeps": 1, "n_chains": 1, "burn_in": 0, "growth": 2.0}
-    infer = gibbs(side.graph, **settings)
-    alone = sorted(infer(unary).nodes.tobytes() for _ in range(8))
-    shared = gibbs(side.graph, **settings)
-    at_once = together([partial(shared, unary)] * 8)
-    assert sorted(marginals.nodes.tobytes() for marginals in at_once) == alone
-
-
-def test_what_an_engine_remembers_for_all_is_not_written_to(hasty):
-    """The sets of labels are made once for the process."""
-    for size in range(4):
-        before = _sets(size, 6).copy()
-        transitions = copy.deepcopy(_transitions(size, 6))
-        side, n_states = engine_problem("clique")
-        clique(side.graph)(np.random.default_rng(0).normal(size=(side.n_nodes, n_states)))
-        np.testing.assert_array_equal(_sets(size, 6), before)
-        for pair, kept in zip(_transitions(size, 6), transitions, strict=True):
-            np.testing.assert_array_equal(pair, kept)
+        np.testing.assert_equal(answer, ask(ENGINES[name](side.graph), unaries[i // 2]))
 
 
 def test_threads_may_share_what_is_known_and_a_fitted_model(hasty):
@@ -360,9 +273,8 @@ def test_realisations_in_threads_keep_their_own_warnings(hasty):
 # ---------------------------------------------------------------------------- joblib
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading"])
-def test_fits_by_joblib_are_those_one_after_the_other(backend):
-    with parallel_config(backend=backend, n_jobs=2):
+def test_fits_by_joblib_are_those_one_after_the_other():
+    with parallel_config(backend="loky", n_jobs=2):
         results = Parallel()(delayed(_model_of)(fit) for fit in FITS.values())
     for (name, fit), model in zip(FITS.items(), results, strict=True):
         assert is_same(outcome(model), fitted(fit)), name
