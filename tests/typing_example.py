@@ -1,7 +1,7 @@
 """What a type checker knows of a user's script: the types it must find, line by line.
 
-``mypy`` checks this file with the package; ``tests/test_typing.py`` runs it as well, so that the
-types are those of the values, and holds that the mistakes of ``typing_mistakes.py`` are found.
+``make lint`` checks this file with the package, and that it finds the mistakes of
+``typing_mistakes.py``; ``test_typing.py`` runs it, so that the types are those of the values.
 """
 
 from __future__ import annotations
