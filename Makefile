@@ -18,6 +18,9 @@ UNIT := tests cgmm --ignore=tests/book --ignore=tests/tools --ignore=tests/assig
 
 RESOLUTION ?= lowest-direct
 
+# Pages of the book that are made from tables and docstrings.
+PAGES = for page in equations errata comparisons api; do $(BIN)/python tools/$$page.py || exit 1; done
+
 # The built pages, for what is made of them, and what they are built from.
 SITE := _build/html/.built
 SOURCES := _config.yml _toc.yml $(shell find book cgmm -type f -not -name '*.pyc')
@@ -33,6 +36,7 @@ help:
 ##@ To read the book, and to change it
 
 book: $(BOOK) ## build the book; a warning is an error
+	@$(PAGES)
 	$(BIN)/jupyter-book build . --all -W -n --keep-going
 	@touch $(SITE)
 	@echo
@@ -45,10 +49,7 @@ lab: $(READY) ## open the chapters live in JupyterLab (LAB=--no-browser: its opt
 
 notebooks: $(READY) ## run and clean the chapters, write what is made from tables and assignments
 	$(BIN)/python tools/notebooks.py
-	$(BIN)/python tools/equations.py
-	$(BIN)/python tools/errata.py
-	$(BIN)/python tools/comparisons.py
-	$(BIN)/python tools/api.py
+	@$(PAGES)
 	$(BIN)/python assignments/course.py release --out book/_static/assignments
 
 test: $(READY) ## package, doctests, each cell of each notebook, the pages in a browser
