@@ -1,54 +1,22 @@
 """RCA as an estimator: what it learns, what ranks do, conventions."""
 
-import pickle
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from chunklet_problems import DIGITS, IRIS, WINE, correlated, quiet_fit, scatter_by_hand
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import fractional_matrix_power
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cgmm.metric_learning import (
     RCA,
-    OnlineRCA,
     cfld,
     principal_axes,
     total_covariance,
     within_chunklet_covariance,
 )
-from cgmm.metrics import cumulative_neighbour_purity
 from cgmm.scenarios import equal_chunklets, links_of_chunklets
-
-
-@parametrize_with_checks(
-    [RCA(), RCA(1), RCA(shrinkage=0.1), OnlineRCA(), OnlineRCA("constant", eta=0.01)]
-)
-def test_scikit_learn_estimator_checks(estimator, check):
-    # Their labels are chunklets here, and not made for it: ranks are deficient in places.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        check(estimator)
-
-
-@pytest.mark.parametrize("fit", [RCA().fit, OnlineRCA().fit, OnlineRCA().partial_fit])
-def test_without_side_information_there_is_nothing_to_learn(fit):
-    X = np.random.default_rng(0).normal(size=(5, 2))
-    for kwargs in ({}, {"y": np.arange(5)}, {"must_link": np.empty((0, 2))}):
-        with pytest.raises(ValueError, match=r"no two of the 5 points.*Give must_link.*PCA"):
-            fit(X, **kwargs)
-    with pytest.raises(ValueError, match="points of every chunklet coincide"):
-        fit(np.repeat(X, 2, axis=0), np.repeat(np.arange(5), 2))
-    with pytest.raises(ValueError, match=r"must_link\[0\] is \[0, 9\]"):
-        fit(X, must_link=[[0, 9]])
-    with pytest.raises(ValueError, match=r"y\[4\] is -2; it must be an integer"):
-        fit(X, [0, 0, 1, 1, -2])
-
 
 # ------------------------------------------------------------------ what is learnt
 
@@ -127,7 +95,7 @@ def test_the_metric_is_that_of_the_points_in_whatever_coordinates(seed):
     np.testing.assert_allclose((apart**2).sum(1), (moved**2).sum(1), rtol=1e-8)
 
 
-@pytest.mark.parametrize("unit", [1e-150, 1e-100, 1e-5, 1e7, 1e100, 1e150])
+@pytest.mark.parametrize("unit", [1e-150, 1e7, 1e150])
 @pytest.mark.parametrize("data", [IRIS, DIGITS], ids=["iris", "digits"])
 def test_units_of_the_data_do_not_matter(data, unit):
     X, y = data
@@ -140,58 +108,10 @@ def test_units_of_the_data_do_not_matter(data, unit):
     assert np.isfinite(scaled.get_mahalanobis_matrix()).all()
 
 
-@pytest.mark.parametrize(("unit", "word"), [(1e160, "overflow"), (1e-160, "vanish")])
-def test_squares_that_cannot_be_held(unit, word):
-    X, y = IRIS
-    for call in (RCA().fit, OnlineRCA().fit, within_chunklet_covariance):
-        with pytest.raises(ValueError, match=f"column . spans .*squares {word}"):
-            call(X * unit, y)
-    with pytest.raises(ValueError, match=word):
-        total_covariance(X * unit)
-
-
 def test_a_constant_too_large_for_sums():
     X, y = IRIS
     with pytest.raises(ValueError, match=r"column 4 spans 1e\+308 to 1e\+308.*overflow"):
         RCA().fit(np.column_stack([X, np.full(150, 1e308)]), y)
-
-
-def test_chunklets_that_vary_by_rounding_alone():
-    rng = np.random.default_rng(0)
-    X = np.repeat(rng.normal(size=(30, 3)), 2, axis=0) * (1 + rng.integers(-1, 2, (60, 1)) * 2e-16)
-    assert (X[0::2] != X[1::2]).any()
-    for fit in (RCA().fit, RCA(2).fit, OnlineRCA().fit):
-        with pytest.raises(ValueError, match="by no more than rounding"):
-            fit(X, np.repeat(np.arange(30), 2))
-
-
-def test_learnt_metric_finds_better_neighbours():
-    # The claim of [barhillel2005, Fig. 4] on wine, whose columns differ in units.
-    X, y = WINE
-    chunklets = equal_chunklets(y, 3, 90, random_state=0)
-    plain = cumulative_neighbour_purity(X, y, 10)[-1]
-    learnt = cumulative_neighbour_purity(RCA().fit(X, chunklets).transform(X), y, 10)[-1]
-    reduced = cumulative_neighbour_purity(RCA(2).fit(X, chunklets).transform(X), y, 10)[-1]
-    assert plain < 0.7
-    assert learnt > 0.85
-    assert reduced > 0.9
-
-
-def test_names_pandas_pickle_clone_and_before_fitting():
-    X, y = IRIS
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    model = RCA(2).set_output(transform="pandas").fit(frame, y)
-    assert list(model.transform(frame).columns) == ["rca0", "rca1"]
-    assert list(model.feature_names_in_) == list("abcd")
-    assert list(OnlineRCA().fit(X, y).get_feature_names_out())[-1] == "onlinerca3"
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.components_, model.components_)
-    assert not hasattr(clone(model), "components_")
-    for method in ("transform", "inverse_transform"):
-        with pytest.raises(NotFittedError):
-            getattr(RCA(), method)(X)
-    with pytest.raises(NotFittedError):
-        RCA().get_mahalanobis_matrix()
 
 
 # ------------------------------------------------------------------ deficient ranks
@@ -218,33 +138,28 @@ def test_digits_with_constant_pixels_are_mapped_in_their_span():
     )
 
 
-@pytest.mark.parametrize("copy", ["column", "sum", "points"])
-def test_dependent_columns_and_doubled_points(copy):
+ROUNDED = 0.1 + np.random.default_rng(0).integers(-1, 2, size=150) * 2**-56
+
+
+@pytest.mark.parametrize(
+    "extra", [IRIS[0][:, 0], IRIS[0].sum(axis=1) / 3, ROUNDED], ids=["copy", "sum", "rounding"]
+)
+def test_a_column_that_adds_nothing_changes_no_distance(extra):
     X, y = IRIS
     reference = RCA().fit(X, y)
-    if copy == "points":
-        model, Z = RCA().fit(np.repeat(X, 2, axis=0), np.repeat(y, 2)), X
-    else:
-        extra = X[:, 0] if copy == "column" else X.sum(axis=1) / 3
-        Z = np.column_stack([X, extra])
-        with pytest.warns(UserWarning, match="data span 4 of 5 dimensions"):
-            model = RCA().fit(Z, y)
-        np.testing.assert_allclose(model.inverse_transform(model.transform(Z)), Z, atol=1e-10)
+    Z = np.column_stack([X, extra])
+    with pytest.warns(UserWarning, match="data span 4 of 5 dimensions"):
+        model = RCA().fit(Z, y)
+    np.testing.assert_allclose(model.inverse_transform(model.transform(Z)), Z, atol=1e-10)
+    # Four degrees of freedom measure four dimensions, whatever the number of columns.
+    pairs = np.column_stack([np.arange(4), np.arange(50, 54)])
+    with pytest.warns(UserWarning, match="data span 4 of 5 dimensions") as caught:
+        assert RCA().fit(Z, must_link=pairs).components_.shape == (4, 5)
+    assert "PCA" not in str(caught[0].message)
     np.testing.assert_allclose(
         np.linalg.norm(np.diff(model.transform(Z), axis=0), axis=1),
         np.linalg.norm(np.diff(reference.transform(X), axis=0), axis=1),
         rtol=1e-7,
-    )
-
-
-def test_rounding_of_a_constant_column_is_not_stretched():
-    X, y = IRIS
-    jitter = 0.1 + np.random.default_rng(0).integers(-1, 2, size=150) * 2**-56
-    assert len(np.unique(jitter)) > 1
-    with pytest.warns(UserWarning, match="data span 4 of 5"):
-        model = RCA().fit(np.column_stack([X, jitter]), y)
-    np.testing.assert_allclose(
-        model.get_mahalanobis_matrix()[:4, :4], RCA().fit(X, y).get_mahalanobis_matrix(), rtol=1e-6
     )
 
 
@@ -282,17 +197,6 @@ def test_too_few_must_links_are_met_by_pca(alpha, n_axes):
     np.testing.assert_allclose(
         model.get_mahalanobis_matrix(), axes.T @ expected @ axes, rtol=1e-5, atol=1e-7
     )
-
-
-@pytest.mark.parametrize("n_pairs", [4, 5])
-def test_must_links_need_to_measure_the_span_of_the_data_only(n_pairs):
-    # Four degrees of freedom: too few for seven columns, enough for the four that differ.
-    X, _ = IRIS
-    pairs = np.column_stack([np.arange(n_pairs), np.arange(50, 50 + n_pairs)])
-    with pytest.warns(UserWarning, match="data span 4 of 7 dimensions") as caught:
-        model = RCA().fit(np.column_stack([X, X[:, :3]]), must_link=pairs)
-    assert "PCA" not in str(caught[0].message)
-    assert model.components_.shape == (4, 7)
 
 
 def test_pca_does_not_throw_away_all_that_chunklets_tell():

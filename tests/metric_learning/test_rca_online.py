@@ -6,7 +6,7 @@ from contextlib import redirect_stdout
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.datasets import load_digits, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from stream_problems import C2, off_by, stream
 
@@ -21,7 +21,7 @@ from cgmm.metric_learning import (
 from cgmm.scenarios import equal_chunklets
 
 
-@pytest.mark.parametrize("size", [2, 3, 7])
+@pytest.mark.parametrize("size", [2, 7])
 def test_a_stationary_stream_leads_to_the_batch_metric_up_to_a_rotation(size):
     X, y = stream(C2, 4000, size)
     batch = RCA().fit(X, y)
@@ -44,7 +44,7 @@ def test_a_stationary_stream_leads_to_the_batch_metric_up_to_a_rotation(size):
 
 def test_the_error_falls_with_the_square_root_of_the_stream():
     errors = []
-    for n in (500, 8_000):
+    for n in (250, 4_000):
         runs = []
         for seed in range(6):
             X, y = stream(C2, n, 2, seed)
@@ -52,7 +52,7 @@ def test_the_error_falls_with_the_square_root_of_the_stream():
             runs.append(off_by(W, C2 / 2))
         errors.append(np.mean(runs))
     assert errors[0] / errors[1] == pytest.approx(4, rel=0.5)
-    assert errors[1] < 0.05
+    assert errors[1] < 0.07
 
 
 def test_chunklets_of_many_sizes_lead_to_the_pooled_covariance():
@@ -72,15 +72,15 @@ def test_chunklets_of_many_sizes_lead_to_the_pooled_covariance():
 
 
 def test_noise_of_constant_steps_is_in_proportion_to_the_step():
-    X, y = stream(C2, 30_000, 2)
+    X, y = stream(C2, 12_000, 2)
     spread = []
     for eta in (0.02, 0.005):
         model, variances = OnlineRCA("constant", eta=eta, random_state=0), []
-        for start in range(0, 30_000, 100):
+        for start in range(0, 12_000, 100):
             part = slice(2 * start, 2 * start + 200)
             W = model.partial_fit(X[part], y[part]).components_
             variances.append(np.sum((W @ (C2 / 2) @ W.T - np.eye(2)) ** 2))
-        spread.append(np.mean(variances[100:]))
+        spread.append(np.mean(variances[40:]))
     # squared deviations, so that η enters to the first power
     assert spread[0] / spread[1] == pytest.approx(4, rel=0.35)
 
@@ -105,8 +105,7 @@ def test_constant_steps_follow_a_drifting_source_and_decreasing_ones_lag():
     assert lagged > 1.2
 
 
-@pytest.mark.parametrize("load", [load_iris, load_wine, load_digits])
-@pytest.mark.parametrize("size", [2, 10])
+@pytest.mark.parametrize(("load", "size"), [(load_wine, 2), (load_digits, 10)])
 def test_fit_whitens_real_data(load, size):
     X, y = load(return_X_y=True)
     chunklets = equal_chunklets(y, size, len(y), random_state=0)
@@ -149,19 +148,11 @@ def test_an_outlier_does_not_make_it_diverge():
     assert off_by(model.components_, C2 / 2) < 1
 
 
-def test_a_step_much_too_long_still_gives_a_bounded_metric():
-    X, y = stream(C2, 3000, 2)
-    model = OnlineRCA("constant", eta=0.5, random_state=0).partial_fit(X, y)
-    assert model.n_guarded_ > 500
-    assert off_by(model.components_, C2 / 2) < 100
-
-
 def test_columns_that_never_vary_are_left_out_until_they_do():
     X, y = stream(C2, 300, 3)
     Z = np.column_stack([X[:, 0], np.full(900, 5.0), X[:, 1]])
     model = OnlineRCA(random_state=0).partial_fit(Z, y)
     assert (model.components_[:, 1] == 0).all()
-    assert off_by(model.components_[:, [0, 2]].T @ model.components_[:, [0, 2]], np.eye(2)) >= 0
     np.testing.assert_allclose(model.inverse_transform(model.transform(Z)), Z, atol=1e-9)
     Z[:, 1] = np.random.default_rng(0).normal(size=900)
     for _ in range(20):
@@ -208,6 +199,10 @@ def test_chunklets_come_in_the_order_of_their_first_points():
     first = OnlineRCA(random_state=0).partial_fit(X, y)
     second = OnlineRCA(random_state=0).partial_fit(X, names)
     np.testing.assert_allclose(first.components_, second.components_, rtol=1e-12)
+    # Singletons say nothing.
+    Z, z = np.concatenate([X, X[:5] + 1]), np.concatenate([y, 100 + np.arange(5)])
+    third = OnlineRCA(random_state=0).partial_fit(Z, z)
+    np.testing.assert_array_equal(third.components_, first.components_)
     backwards = OnlineRCA(random_state=0).partial_fit(X[::-1], y[::-1])
     assert abs(backwards.components_ - first.components_).max() > 1e-6
 
@@ -231,15 +226,6 @@ def test_same_seed_same_answer_and_fit_starts_anew():
     np.testing.assert_allclose(second.partial_fit(X + 3, y).mean_, X.mean(axis=0) + 1.5, rtol=1e-10)
     other = OnlineRCA(random_state=4).fit(X, y)
     assert abs(other.components_ - first.components_).max() > 1e-3
-
-
-def test_singletons_are_skipped():
-    X, y = stream(C2, 40, 2)
-    Z, z = np.concatenate([X, X[:5] + 1]), np.concatenate([y, 100 + np.arange(5)])
-    np.testing.assert_array_equal(
-        OnlineRCA(random_state=0).partial_fit(Z, z).components_,
-        OnlineRCA(random_state=0).partial_fit(X, y).components_,
-    )
 
 
 def test_too_few_epochs_are_told():

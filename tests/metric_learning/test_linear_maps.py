@@ -1,0 +1,97 @@
+"""What every learnt map promises: scikit-learn's conventions, and the distances of its metric."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from chunklet_problems import IRIS
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from cgmm.metric_learning import MMC, RCA, OnlineRCA, total_covariance, within_chunklet_covariance
+
+MAPS = pytest.mark.parametrize("model", [RCA(), OnlineRCA(random_state=0), MMC()])
+
+
+@parametrize_with_checks([RCA(), OnlineRCA(), MMC()])
+def test_scikit_learn_estimator_checks(estimator, check):
+    # Their labels are not made for it: ranks are deficient and columns constant in places.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        check(estimator)
+
+
+@MAPS
+def test_transformed_points_are_as_far_apart_as_the_metric_says(model):
+    X, y = IRIS
+    model = clone(model).fit(X, y)
+    Z, A = model.transform(X), model.get_mahalanobis_matrix()
+    between = X[:50] - X[100:]
+    np.testing.assert_allclose(
+        np.square(Z[:50] - Z[100:]).sum(axis=1), np.sum(between @ A * between, axis=1), rtol=1e-9
+    )
+    np.testing.assert_array_equal(clone(model).fit_transform(X, y), Z)
+    with pytest.raises(NotFittedError):
+        clone(model).get_mahalanobis_matrix()
+
+
+@MAPS
+def test_columns_have_names(model):
+    frame = pd.DataFrame(IRIS[0], columns=list("abcd"))
+    model = clone(model).set_output(transform="pandas").fit(frame, IRIS[1])
+    name = type(model).__name__.lower()
+    assert list(model.transform(frame).columns) == [f"{name}{k}" for k in range(4)]
+    assert list(model.feature_names_in_) == list("abcd")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MMC(diagonal=2),
+        MMC(tol=-1),
+        MMC(max_iter=0),
+        MMC(max_cannot_links=0),
+        RCA(alpha=0),
+        RCA(shrinkage=2),
+        OnlineRCA(eta=0),
+    ],
+)
+def test_impossible_parameters(model):
+    (name,) = (n for n, v in model.get_params().items() if v != type(model)().get_params()[n])
+    with pytest.raises(ValueError, match=name):
+        model.fit(np.eye(4), [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize(("unit", "word"), [(1e160, "overflow"), (1e-160, "vanish")])
+def test_squares_that_cannot_be_held(unit, word):
+    X, y = IRIS
+    for call in (RCA().fit, OnlineRCA().fit, MMC().fit, within_chunklet_covariance):
+        with pytest.raises(ValueError, match=f"column . spans .*squares {word}"):
+            call(X * unit, y)
+    with pytest.raises(ValueError, match=word):
+        total_covariance(X * unit)
+
+
+@pytest.mark.parametrize("fit", [RCA().fit, OnlineRCA().fit, OnlineRCA().partial_fit])
+def test_without_side_information_there_is_nothing_to_learn(fit):
+    X = np.random.default_rng(0).normal(size=(5, 2))
+    for kwargs in ({}, {"y": np.arange(5)}, {"must_link": np.empty((0, 2))}):
+        with pytest.raises(ValueError, match=r"no two of the 5 points.*Give must_link.*PCA"):
+            fit(X, **kwargs)
+    with pytest.raises(ValueError, match="points of every chunklet coincide"):
+        fit(np.repeat(X, 2, axis=0), np.repeat(np.arange(5), 2))
+    with pytest.raises(ValueError, match=r"must_link\[0\] is \[0, 9\]"):
+        fit(X, must_link=[[0, 9]])
+    with pytest.raises(ValueError, match=r"y\[4\] is -2; it must be an integer"):
+        fit(X, [0, 0, 1, 1, -2])
+
+
+@pytest.mark.parametrize("fit", [RCA().fit, RCA(2).fit, OnlineRCA().fit])
+def test_chunklets_that_vary_by_rounding_alone(fit):
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(30, 3)), 2, axis=0) * (1 + rng.integers(-1, 2, (60, 1)) * 2e-16)
+    assert (X[0::2] != X[1::2]).any()
+    with pytest.raises(ValueError, match="by no more than rounding"):
+        fit(X, np.repeat(np.arange(30), 2))
