@@ -7,7 +7,6 @@ import inspect
 import numpy as np
 import pytest
 
-from cgmm import datasets
 from cgmm.datasets import DATASETS, load
 
 GENERATORS = [
@@ -49,17 +48,29 @@ def test_a_second_call_gives_equal_data_that_share_no_memory(name):
     assert np.isfinite(load(name).X).all()
 
 
-def test_unknown_names_are_told_the_known_ones():
-    with pytest.raises(ValueError, match=r"no data set 'irises'; known are .*iris.*wine"):
-        load("irises")
+# ---------------------------------------------------------------------------- real data
 
 
-def test_every_public_generator_is_registered():
-    makers = {n for n in datasets.__all__ if inspect.isfunction(getattr(datasets, n))}
-    # A generator may be there twice, as a variant of itself.
-    registered = {getattr(make, "func", make).__name__ for make in DATASETS.values()}
-    assert makers - {"fetch", "load"} == registered
-    assert registered <= set(DATASETS)
+@pytest.mark.parametrize(
+    ("name", "class_sizes"),
+    [
+        ("iris", [50, 50, 50]),
+        ("wine", [59, 71, 48]),
+        ("breast_cancer", [212, 357]),
+        ("digits", [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]),
+    ],
+)
+def test_real_data_are_the_published_ones_and_cite_record_and_licence(name, class_sizes):
+    data = load(name)
+    assert np.bincount(data.y).tolist() == class_sizes
+    assert "doi:10.24432/" in data.source
+    assert data.licence.startswith("CC BY 4.0")
+
+
+def test_iris_has_fishers_values_where_the_copy_at_uci_differs():
+    X = load("iris").X
+    assert X[34].tolist() == [4.9, 3.1, 1.5, 0.2]  # UCI: 4.9, 3.1, 1.5, 0.1
+    assert X[37].tolist() == [4.9, 3.6, 1.4, 0.1]  # UCI: 4.9, 3.1, 1.5, 0.1
 
 
 # ---------------------------------------------------------------------------- every generator
@@ -85,10 +96,9 @@ def test_a_random_state_is_advanced(name):
 
 
 @pytest.mark.parametrize("name", PER_CLASS)
-@pytest.mark.parametrize("n_per_class", [20, 33])
-def test_every_class_has_the_size_asked_for(name, n_per_class):
-    data = load(name, n_per_class=n_per_class)
-    assert np.bincount(data.y).tolist() == [n_per_class] * len(data.target_names)
+def test_every_class_has_the_size_asked_for(name):
+    data = load(name, n_per_class=33)
+    assert np.bincount(data.y).tolist() == [33] * len(data.target_names)
 
 
 @pytest.mark.parametrize("name", PER_CLASS)
@@ -97,8 +107,21 @@ def test_points_come_in_random_order(name):
     assert abs(y[: len(y) // 2].mean() - y.mean()) < 0.15
 
 
-@pytest.mark.parametrize("name", PER_CLASS)
-@pytest.mark.parametrize("n_per_class", [0, -3, 25.0, True])
-def test_bad_sizes_are_refused(name, n_per_class):
-    with pytest.raises(ValueError, match=f"n_per_class is {n_per_class}"):
-        load(name, n_per_class=n_per_class)
+BAD_SIZES = [(name, {"n_per_class": n}) for name in PER_CLASS for n in (0, 25.0, True)]
+OTHERS = [
+    ("two_models", {"n_per_class": 19}),
+    ("waveform", {"n_samples": 0}),
+    *[("shared_axis", {"epsilon": e}) for e in (0.0, -1.0, float("nan"))],
+]
+
+
+@pytest.mark.parametrize(("name", "arguments"), BAD_SIZES + OTHERS)
+def test_bad_arguments_are_refused(name, arguments):
+    ((argument, value),) = arguments.items()
+    with pytest.raises(ValueError, match=f"{argument} is {value}"):
+        load(name, **arguments)
+
+
+def test_unknown_names_are_told_the_known_ones():
+    with pytest.raises(ValueError, match=r"no data set 'irises'; known are .*iris.*wine"):
+        load("irises")

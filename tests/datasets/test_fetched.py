@@ -133,14 +133,6 @@ def test_fetch_understands_what_openml_answers(name, tmp_path, monkeypatch):
     assert (tmp_path / f"{name}.csv").read_text("utf-8").startswith("a,b,label\n")
 
 
-def test_fetch_numbers_the_classes_of_openml_as_those_of_files_from_uci(tmp_path, monkeypatch):
-    there, number, classes, rows, _ = AT_OPENML["pima"]
-    monkeypatch.setattr(_openml, "urlopen", OpenML(there, number, classes, rows).urlopen)
-    lines = [row.replace("tested_positive", "1").replace("tested_negative", "0") for row in rows]
-    from_uci = put(tmp_path / "uci", "pima", "\n".join(["a,b,label", *lines]))
-    np.testing.assert_array_equal(fetch("pima", tmp_path).y, fetch("pima", from_uci).y)
-
-
 @pytest.mark.parametrize("spoil", ["withdrawn", "damaged"])
 def test_fetch_says_where_to_put_the_file_if_openml_fails(spoil, tmp_path, monkeypatch):
     there, number, classes, rows, _ = AT_OPENML["ionosphere"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from drawings import TWO
@@ -59,12 +58,6 @@ def test_trace_draws_and_labels_each_run():
     ]
 
 
-def test_trace_of_one_run_needs_no_name():
-    ax = plot.trace([-3.0, -2.5])
-    assert [text.get_text() for text in ax.texts] == ["\N{MINUS SIGN}2.5"]
-    assert ax.lines[0].get_color() == plot.INK
-
-
 def test_labels_of_runs_that_end_together_stand_apart():
     ax = plot.trace({name: [-9.0, -5.0 + 0.01 * i] for i, name in enumerate("abcd")})
     heights = np.sort([text.xy[1] for text in ax.texts])
@@ -102,10 +95,3 @@ def test_dots_puts_a_number_to_each_method():
 def test_dots_refuses_what_it_cannot_draw(arguments, message):
     with pytest.raises(ValueError, match=message):
         plot.dots(**arguments)
-
-
-def test_dots_go_where_they_are_told():
-    ax = plt.subplots()[1]
-    assert plot.dots({"EM": 0.5}, ax=ax) is ax
-    assert [text.get_text() for text in ax.texts] == ["0.50"]
-    plt.close(ax.figure)

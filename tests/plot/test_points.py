@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from drawings import points
 from matplotlib.colors import to_rgb, to_rgba
-from matplotlib.figure import Figure
 
 from cgmm import plot
 
@@ -26,11 +25,6 @@ def test_scatter_draws_every_point_once_in_its_class_look():
     assert ax.get_aspect() == 1
 
 
-def test_scatter_without_labels_is_neutral():
-    (marks,) = plot.scatter(points()).collections
-    np.testing.assert_allclose(marks.get_edgecolors(), [to_rgba(plot.NEUTRAL)])
-
-
 def test_scatter_mixes_colours_by_responsibility():
     r = np.array([[1.0, 0.0], [0.75, 0.25], [0.0, 1.0]])
     first, second = plot.scatter(points(3), responsibilities=r).collections
@@ -45,12 +39,6 @@ def test_scatter_names_its_classes():
     ax = plot.scatter(points(), np.arange(30) % 2, names=["setosa", "virginica"])
     assert [text.get_text() for text in ax.texts] == ["setosa", "virginica"]
     assert [text.get_color() for text in ax.texts] == [plot.colour(k, text=True) for k in range(2)]
-
-
-def test_scatter_draws_where_it_is_told():
-    figure = Figure()
-    ax = figure.add_subplot()
-    assert plot.scatter(points(), ax=ax) is ax
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import io
 import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
-import pytest
 from matplotlib.colors import to_rgb
 from nbclient import NotebookClient
 
@@ -41,37 +40,23 @@ def test_figures_are_as_wide_as_the_page():
     np.testing.assert_allclose(pixels[0, 0, :3], to_rgb(plot.BACKGROUND), atol=1 / 255)
 
 
-INLINE = """
-from cgmm import plot
-plot.use_style()
-import matplotlib.pyplot as plt
-%s
-plt.show()
-"""
-
-
-def inline(code):
-    """What a notebook stores of the figure that a cell draws."""
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(INLINE % code)])
+def test_what_a_notebook_stores_of_a_figure():
+    """Lines are SVG, images and crowds PNG: whole, without metadata, the same bytes twice."""
+    begin = "from cgmm import plot\nplot.use_style()\nimport matplotlib.pyplot as plt\n"
+    images = ["plt.imshow([[1, 2]])", "plt.scatter(range(9999), range(9999))"]
+    codes = [begin + "plt.plot([1, 2])", "plt.plot([1, 2])", *images]
+    cells = [nbformat.v4.new_code_cell(f"{code}\nplt.show()") for code in codes]
+    notebook = nbformat.v4.new_notebook(cells=cells)
     NotebookClient(notebook, kernel_name="python3", timeout=60).execute()
-    (output,) = notebook.cells[0].outputs
-    return output.data
-
-
-def test_lines_are_svg_whole_transparent_and_without_metadata():
-    data = inline("plt.plot([1, 2])")
-    assert "image/png" not in data
-    text = data["image/svg+xml"]
+    line, again, *stored = (cell.outputs[0].data for cell in notebook.cells)
+    assert "image/png" not in line
+    text = line["image/svg+xml"]
     assert 'width="518.4pt"' in text
     assert "metadata" not in text
-    assert "#fcfcfb" not in text
-    assert text == inline("plt.plot([1, 2])")["image/svg+xml"]
-
-
-@pytest.mark.parametrize("code", ["plt.imshow([[1, 2]])", "plt.scatter(range(9999), range(9999))"])
-def test_images_and_crowds_are_png_whole_and_without_metadata(code):
-    data = inline(code)
-    assert "image/svg+xml" not in data
-    png = base64.b64decode(data["image/png"])
-    assert b"Software" not in png
-    assert tuple(np.frombuffer(png[16:24], ">u4")) == (1152, 576)
+    assert "#fcfcfb" not in text  # the ground is transparent
+    assert text == again["image/svg+xml"]
+    for data in stored:
+        assert "image/svg+xml" not in data
+        png = base64.b64decode(data["image/png"])
+        assert b"Software" not in png
+        assert tuple(np.frombuffer(png[16:24], ">u4")) == (1152, 576)
