@@ -1,7 +1,6 @@
 """Write the page book/comparisons.md: what the papers print beside what we find.
 
-    python tools/comparisons.py          write the page
-    python tools/comparisons.py --check  change nothing; fail if the page is stale
+    python tools/comparisons.py
 
 The claims are book/_data/comparisons.toml, the numbers follow from book/_data/replication. A
 verdict that is written down and does not follow is an error: what the page says about it would be
@@ -12,7 +11,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
@@ -20,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from errata import HEADINGS
-from pages import BOOK, is_check, publish, table
+from pages import BOOK, table
 
 from cgmm.replicate.sentences import report
 from cgmm.replicate.store import read_rows
@@ -82,10 +80,9 @@ class Judged(NamedTuple):
     judgement: Judgement
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run from the command line; return the exit status."""
-    check = is_check(__doc__, arguments)
-    return publish(page(load()), PAGE, "tools/comparisons.py", check=check)
+def main() -> None:
+    """Run from the command line."""
+    PAGE.write_text(page(load()), encoding="utf8")
 
 
 def load(claims: list[Comparison] | None = None, results: Path = RESULTS) -> list[Judged]:
@@ -216,4 +213,4 @@ def _plain(number: float) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,7 +1,6 @@
 """Write the page book/errata.md: what is wrong in the five documents, and the checks that show it.
 
-    python tools/errata.py          write the page
-    python tools/errata.py --check  change nothing; fail if the page is stale
+    python tools/errata.py
 
 The table is book/_data/errata.toml. A check is a cell of a chapter or a test; one that does not
 exist is an error.
@@ -11,12 +10,11 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import tomllib
 from functools import cache
 
 from equation_tags import find_test
-from pages import BOOK, is_check, publish, table
+from pages import BOOK, table
 
 PAGE = BOOK / "errata.md"
 TABLE = BOOK / "_data" / "errata.toml"
@@ -68,9 +66,9 @@ cheaper way to the same. *By reading*: nothing can be run on it.
 """
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run from the command line; return the exit status."""
-    return publish(page(), PAGE, "tools/errata.py", check=is_check(__doc__, arguments))
+def main() -> None:
+    """Run from the command line."""
+    PAGE.write_text(page(), encoding="utf8")
 
 
 def load() -> dict[str, list[dict]]:
@@ -135,4 +133,4 @@ def _functions(file: str) -> set[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,8 +1,7 @@
-"""Execute and clean the chapters in place, or check that they are clean.
+"""Execute and clean the chapters in place.
 
     python tools/notebooks.py              execute and clean every book/*.ipynb
     python tools/notebooks.py 02_em.ipynb  only these
-    python tools/notebooks.py --check      change nothing; fail if a chapter has a fault
 
 A second run leaves every byte as it was: cell ids are kept, timing and widget state are dropped,
 and kernels compute on one thread, so that no sum depends on how it was split.
@@ -47,27 +46,15 @@ SECONDS_PER_CELL = 300
 def main(arguments: list[str] | None = None) -> int:
     """Run from the command line; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--check", action="store_true", help="change nothing, report faults")
     parser.add_argument("paths", nargs="*", type=Path, help="notebooks (default: all of book/)")
-    options = parser.parse_args(arguments)
-    paths = options.paths or sorted(BOOK.glob("*.ipynb"))
-    return check_all(paths) if options.check else refresh_all(paths)
-
-
-def check_all(paths: list[Path]) -> int:
-    """Print every fault of every notebook; return 1 if there is one."""
-    found = [f"{path}: {fault}" for path in paths for fault in faults(path)]
-    print("\n".join(found) or f"{len(paths)} notebooks are clean.")
-    return 1 if found else 0
-
-
-def refresh_all(paths: list[Path]) -> int:
-    """Execute and clean the notebooks, two at a time; return 1 if one has a fault."""
+    paths = parser.parse_args(arguments).paths or sorted(BOOK.glob("*.ipynb"))
     os.environ.update(SINGLE_THREAD)
     with ThreadPoolExecutor(max_workers=2) as pool:
         for path, changed in zip(paths, pool.map(refresh, paths), strict=True):
             print(f"{path}: {'changed' if changed else 'as it was'}")
-    return check_all(paths)
+    found = [f"{path}: {fault}" for path in paths for fault in faults(path)]
+    print("\n".join(found))
+    return int(bool(found))
 
 
 def refresh(path: Path) -> bool:

@@ -13,17 +13,9 @@ TABLE = load_table()
 CHAPTERS = sorted(BOOK.glob("[0-9][0-9]_*.ipynb"))
 
 
-def test_the_chapters_are_those_of_the_table_of_contents():
-    assert covered.chapter_paths() == CHAPTERS
-
-
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_what_a_chapter_cites_exists(path):
+def test_the_line_covers_names_something_and_what_is_cited_exists(path):
     covered.covered(path, TABLE)
-
-
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_the_line_covers_names_something(path):
     cells = json.loads(path.read_text(encoding="utf8"))["cells"]
     line = "".join(cells[0]["source"])
     assert "**Covers**" in line
@@ -39,7 +31,6 @@ def numbers(found, source, kind="eq"):
 @pytest.mark.parametrize(
     ("line", "source", "expected"),
     [
-        ("{cite:t}`shental2003`, §2.1 (eqs. 1 to 5)", "shental2003", "1 2 3 4 5"),
         ("{cite:t}`shental2003`, §2.1", "shental2003", "1 2 3 4 5 6 7"),
         ("{cite:t}`shental2003`, §2.1 and §2.1.2", "shental2003", "6 7"),
         ("{cite:t}`shental2003`, §§2.1.2 and 2.2", "shental2003", "6 7 8 9 10 11 12"),
@@ -50,31 +41,20 @@ def numbers(found, source, kind="eq"):
             "shental2003",
             "6 7 10 11 12",
         ),
-        ("the opening of {cite:t}`shental2003`, §2.", "shental2003", ""),
         ("{cite:t}`shental2003`, §1 and the opening of §2", "shental2003", ""),
-        ("{cite:t}`shental2003`, §2's remarks", "shental2003", ""),
         ("{cite:t}`schmidt2016`, eq. (\\*\\*\\*) and §3", "schmidt2016", "***"),
-        ("{cite:t}`schmidt2016`, §2", "schmidt2016", "* ** ***"),
-        ("{cite:t}`lu2007`, §4, eqs. 4.2 to 4.4.", "lu2007", "4.2 4.3 4.4"),
         ("{cite:t}`lu2007`, §2.2; {cite:t}`shental2003`, eq. 9", "lu2007", "2.7 2.8 2.9 2.10 2.11"),
         (
             "{cite:t}`lu2007`, Appendix B and equations (3.1) and (3.2)",
             "lu2007",
             "3.1 3.2 B.1 B.2 B.3",
         ),
-        ("{cite:t}`lu2007`, §5.2.2; eqs. 3.1 to 3.3", "lu2007", "3.1 3.2 3.3 5.2 5.3"),
         ("{cite:t}`barhillel2005`, Algorithms 1 to 4, §5", "barhillel2005", "11 12"),
     ],
 )
 def test_what_a_line_covers(line, source, expected):
     found = covered.covers(f"**Time**: an hour.\n\n**Covers** {line}\n\n§3, eq. 2.1\n", TABLE)
     assert numbers(found, source) == expected.split()
-
-
-def test_section_1_is_not_the_beginning_of_section_10():
-    found = covered.covers("**Covers** {cite:t}`barhillel2005`, §1 and §8.1", TABLE)
-    inside = [f"8.1.{n}" for n in range(1, 7)]
-    assert numbers(found, "barhillel2005", "sect") == ["1", "8.1", *inside]
 
 
 def test_slides_are_covered_by_title():

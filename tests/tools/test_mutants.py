@@ -7,7 +7,6 @@ from collections import Counter
 from itertools import islice
 
 import pytest
-from mutants.__main__ import _parse
 from mutants.generate import generate, sample
 from mutants.run import guards
 from mutants.table import ROOT, modules, source
@@ -51,27 +50,6 @@ def test_a_key_outlives_changes_of_other_lines_and_of_comments(monkeypatch):
     assert moved[1] != after
     monkeypatch.setattr("mutants.table.source", lambda module: moved[0])
     assert mutant._replace(mutated=moved[1]).key == key
-
-
-@pytest.mark.parametrize(
-    ("asked", "chosen"),
-    [
-        (["numerics"], {"numerics"}),
-        (
-            ["mixture.loop", "metrics"],
-            {"mixture.loop"} | {m for m in modules() if m.startswith("metrics.")},
-        ),
-        ([], set(modules())),
-    ],
-)
-def test_modules_are_asked_for_by_file_or_by_room(asked, chosen):
-    assert set(_parse(asked).modules) == chosen
-
-
-def test_a_module_that_does_not_exist_is_refused(capsys):
-    with pytest.raises(SystemExit):
-        _parse(["numeric"])
-    assert "unknown modules: numeric;" in capsys.readouterr().err
 
 
 @pytest.mark.slow  # the tests above run the parts, without the tests that kill

@@ -103,20 +103,6 @@ def test_what_differs_between_runs_is_a_fault(path, soil):
     assert "is not clean" in "".join(notebooks.faults(path))
 
 
-def test_a_missing_last_newline_is_a_fault(path):
-    write(path, cell())
-    path.write_bytes(path.read_bytes().rstrip())
-    assert "is not clean" in "".join(notebooks.faults(path))
-
-
-def test_check_reports_and_fails(path, capsys):
-    write(path, cell(outputs=[PNG]))
-    before = path.read_bytes()
-    assert notebooks.main(["--check", str(path)]) == 1
-    assert "text alternative" in capsys.readouterr().out
-    assert path.read_bytes() == before
-
-
 # ----------------------------------------------------------------------------- cleaning
 
 
@@ -127,21 +113,6 @@ def test_cleaning_twice_is_cleaning_once():
     assert once.cells[0].metadata == {"tags": ["hide-input"]}
     assert set(once.cells[0].outputs[0].data) == {"text/html", "text/plain"}
     assert dirty.cells[0].metadata["collapsed"]
-
-
-def test_a_view_without_another_life_is_dropped():
-    view = new_output("display_data", data={notebooks.WIDGET_VIEW: {"model_id": "f00"}})
-    assert notebooks.clean(new_notebook(cells=[cell(outputs=[view])])).cells[0].outputs == []
-
-
-def test_what_one_stream_wrote_is_joined():
-    pieces = [new_output("stream", name="stdout", text=text) for text in ("a\n", "b\n")]
-    noise = new_output("stream", name="stderr", text="c\n")
-    outputs = notebooks.clean(new_notebook(cells=[cell(outputs=[*pieces, noise])])).cells[0].outputs
-    assert [(output.name, output.text) for output in outputs] == [
-        ("stdout", "a\nb\n"),
-        ("stderr", "c\n"),
-    ]
 
 
 def test_ids_are_kept_and_made_unique(path):

@@ -104,19 +104,6 @@ def test_metadata_say_what_the_project_says(built):
     assert at_run_time == {str(Requirement(line)) for line in PROJECT["dependencies"]}
 
 
-def test_the_description_is_the_readme(built):
-    found = message_from_string(read(built.wheel, "METADATA"))
-    assert found["Description-Content-Type"] == "text/markdown"
-    text = (ROOT / "README.md").read_text(encoding="utf8")
-    assert found.get_payload(decode=False).strip() == text.strip()
-
-
-def test_the_wheel_is_for_every_platform(built):
-    assert built.wheel.name == f"constrained_mixtures-{PROJECT['version']}-py3-none-any.whl"
-    assert "Root-Is-Purelib: true" in read(built.wheel, "WHEEL")
-    assert read(built.wheel, "top_level.txt").split() == ["cgmm"]
-
-
 def test_a_release_needs_its_notes_and_its_own_tag(tmp_path):
     (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1.2.3"\n')
     log = tmp_path / "CHANGELOG.md"

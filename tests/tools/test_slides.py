@@ -46,20 +46,3 @@ def test_what_cannot_be_read_is_named(page, tmp_path, monkeypatch):
     assert "Long: too much on it" in faults
     assert "Wide: wider than the slide" in faults
     assert [fault for fault in faults if fault.startswith("Tall: a figure at 0.")]
-
-
-def test_a_label_that_is_gone_is_named(monkeypatch):
-    monkeypatch.setattr(slides, "plan", lambda name: [("Title", "{{ thm-1-gone }}")])
-    with pytest.raises(ValueError, match="chapter 1 has nothing that is labelled 'thm-1-gone'"):
-        slides.slides("01_mixtures")
-
-
-def test_a_chapter_without_slides_says_what_to_write():
-    with pytest.raises(ValueError, match=r"write .*99_new\.md"):
-        slides.plan("99_new")
-
-
-def test_formulas_bear_the_numbers_of_the_book():
-    pieces = chapters.read("06_chunklet_em").pieces
-    assert pieces["eq-6-unary"].text.endswith("\\tag{6.1}\n$$")
-    assert "(6.5)" in pieces["thm-6-same"].text
