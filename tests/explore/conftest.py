@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page
 from cgmm.explore import Explorer
 
 PAGE = """<!doctype html>
-<html lang="en" data-theme="{theme}"><head><meta charset="utf-8"><title>Explorers</title>
+<html lang="en" data-theme="light"><head><meta charset="utf-8"><title>Explorers</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 {styles}
 </head><body><main class="bd-content" style="display: block"><h1>Explorers</h1>
@@ -50,15 +50,22 @@ def _no_figure_is_left_over():
     assert not plt.get_fignums()
 
 
+@pytest.fixture(scope="module")
+def theme(tmp_path_factory) -> tuple[Path, str]:
+    """A folder with the book's style sheets, and the links to them."""
+    folder = tmp_path_factory.mktemp("theme")
+    return folder, style_sheets(folder)
+
+
 @pytest.fixture
-def open_page(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
+def open_page(browser: Browser, theme: tuple[Path, str]) -> Iterator[Callable[..., Page]]:
     """Open a page of the theme that holds this html; no error may occur on it."""
     errors, contexts = [], []
+    folder, styles = theme
 
-    def open_one(html: str, theme: str = "light", width: int = 900, **options) -> Page:
-        path = tmp_path / f"{theme}.html"
-        styles = style_sheets(tmp_path)
-        path.write_text(PAGE.format(theme=theme, styles=styles, explorers=html), encoding="utf8")
+    def open_one(html: str, width: int = 900, **options) -> Page:
+        path = folder / "page.html"
+        path.write_text(PAGE.format(styles=styles, explorers=html), encoding="utf8")
         context = browser.new_context(viewport={"width": width, "height": 800}, **options)
         contexts.append(context)
         page = context.new_page()

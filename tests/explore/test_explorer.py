@@ -51,19 +51,15 @@ def test_two_processes_write_the_same_bytes():
         ({"describe": lambda n, side: " "}, "describe returned ' ' for {'n': 0, 'side': -1}"),
         ({"describe": lambda n, side: None}, "describe returned None"),
         ({"draw": lambda n, side: 3}, "draw returned 3 for {'n': 0, 'side': -1}"),
+        (
+            {"draw": lambda n, side: plt.figure(figsize=(1 + n, 1))},
+            r"\('1', 'left'\) has 288 × 144 pixels, .* 144 × 144",
+        ),
     ],
 )
 def test_an_explorer_that_cannot_work_is_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         make(**changes)
-
-
-def test_frames_of_different_size_are_refused():
-    def grow(n, side):
-        return plt.figure(figsize=(1 + n, 1))
-
-    with pytest.raises(ValueError, match=r"\('1', 'left'\) has 288 × 144 pixels, .* 144 × 144"):
-        make(draw=grow)
 
 
 def test_missing_libraries_are_named(monkeypatch, explorer):

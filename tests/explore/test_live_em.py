@@ -92,8 +92,7 @@ class Problem:
         return ends, np.array([e[2] for e in edges])
 
 
-@pytest.mark.parametrize("pool", POOLS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("pool", "seed"), [*zip(POOLS, (0, 1, 2, 0), strict=True), ("full", 1)])
 def test_em_without_relations(ask, seed, pool):
     one = Problem(seed)
     *_, (theta, log_evidence) = primer.em(one.X, one.start, POOLS[pool], STEPS + 1)
@@ -125,7 +124,7 @@ def test_em_with_relations(ask, seed, sampled, preferences):
     np.testing.assert_allclose(found["E"]["logEvidence"], log_evidence, **CLOSE)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_em_with_answers(ask, seed):
     """Relations as data that each assignment makes more or less probable."""
     one = Problem(seed, preferences=True)
@@ -144,7 +143,7 @@ def test_em_with_answers(ask, seed):
     np.testing.assert_allclose(found["E"]["logEvidence"], expected, **CLOSE)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_bound(ask, seed):
     """F(q, θ') of the plain mixture, with q of θ; with relations at least that it is a bound."""
     one = Problem(seed)
@@ -163,7 +162,7 @@ def test_the_bound(ask, seed):
 
 
 @pytest.mark.parametrize("kind", ["none", "hard", "soft"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_kmeans(ask, seed, kind):
     """Lloyd's centres, where relations are kept exactly or at a price."""
     one = Problem(seed, preferences=kind == "soft")
@@ -190,8 +189,7 @@ def test_kmeans(ask, seed, kind):
     np.testing.assert_allclose(found, path[-1], **CLOSE)
 
 
-@pytest.mark.parametrize("beta", [1.0, 0.3, 0.05])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("seed", "beta"), [(0, 1.0), (1, 0.3), (2, 0.05)])
 def test_soft_costs(ask, seed, beta):
     """The mixture of balls whose variance goes to zero."""
     one = Problem(seed, preferences=True)
@@ -205,7 +203,7 @@ def test_soft_costs(ask, seed, beta):
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_rca(ask, seed):
     one = Problem(seed)
     C = primer.within_covariance(one.X, one.chunklet)
@@ -219,7 +217,7 @@ def test_rca(ask, seed):
     np.testing.assert_allclose(W, package.components_, **CLOSE)
 
 
-@pytest.mark.parametrize("angle", [0.0, 0.7, 2.0])
+@pytest.mark.parametrize("angle", [0.0, 2.0])
 def test_a_cut(ask, angle):
     one = Problem(0)
     centre = one.X.mean(axis=0)
@@ -238,11 +236,3 @@ def test_what_no_assignment_keeps_is_no_network(ask):
     assert ask("network(3, links, 3) !== null", links=triangle)
     clash = [(0, 1, np.inf), (1, 2, np.inf), (0, 2, -np.inf)]
     assert ask("network(3, links, 3)", links=clash) is None
-
-
-def test_what_takes_too_long_is_refused(ask):
-    chain = [(i, i + 1, 1.0) for i in range(30)]
-    assert ask("network(31, links, 2)", links=chain) is None
-    # A long chain of cannot-links is no trouble: two assignments keep it.
-    hard = [(i, i + 1, -np.inf) for i in range(30)]
-    assert ask("network(31, links, 2).parts[0].z.length", links=hard) == 2

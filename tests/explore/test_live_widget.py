@@ -26,18 +26,6 @@ HOST = """async ({esm, html, style}) => {
 }"""
 
 
-def test_jupyter_is_offered_every_life():
-    figure = make()
-    bundle = figure._repr_mimebundle_()
-    assert set(bundle) == {
-        "application/vnd.jupyter.widget-view+json",
-        "text/html",
-        "text/plain",
-    }
-    assert bundle["text/html"] == figure.html()
-    assert bundle["text/plain"] == repr(figure)
-
-
 def test_without_anywidget_there_is_the_page(monkeypatch):
     monkeypatch.setitem(sys.modules, "anywidget", None)
     assert set(make()._repr_mimebundle_()) == {"text/html", "text/plain"}
@@ -59,21 +47,17 @@ def test_what_the_hand_has_moved_comes_back_and_the_page_stays():
     assert figure.widget() is widget
 
 
-def test_the_fit_is_that_of_the_package():
+def test_the_fit_that_the_button_asks_for_is_that_of_the_package():
     figure = make()
+    assert figure.widget().fitted is None
+    figure.widget()._handle_custom_msg({"fit": True}, [])
+    assert set(figure.widget().fitted) == {"weights", "means", "covariances"}
     model = figure.fit()
     assert model.converged_
     # Seven digits are drawn.
     np.testing.assert_allclose(figure.widget().fitted["means"], model.means_, rtol=1e-6)
     pairs = model.labels_[figure.must_link]
     assert (pairs[:, 0] == pairs[:, 1]).all()
-
-
-def test_the_button_asks_for_a_fit():
-    widget = make().widget()
-    assert widget.fitted is None
-    widget._handle_custom_msg({"fit": True}, [])
-    assert set(widget.fitted) == {"weights", "means", "covariances"}
 
 
 def test_the_page_of_the_widget_tells_its_model(browser, tmp_path):

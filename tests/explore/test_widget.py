@@ -29,17 +29,6 @@ def picture_of(widget) -> dict:
     return image
 
 
-def test_jupyter_is_offered_every_life(explorer):
-    bundle = explorer._repr_mimebundle_()
-    assert set(bundle) == {
-        "application/vnd.jupyter.widget-view+json",
-        "text/html",
-        "text/plain",
-    }
-    assert bundle["text/html"] == explorer.html()
-    assert bundle["text/plain"] == "Explorer('A dot that moves', 8 frames: steps × to the)"
-
-
 def test_widgets_redraw_when_they_move(explorer):
     title, image, (slider, button), choice, status = parts(explorer)
     assert "A dot that moves" in title.value
@@ -92,11 +81,3 @@ def test_a_finer_grid_is_drawn_live():
     assert calls == [0, 4, 3]
     np.testing.assert_array_equal(shown(image), drawn(n=3, side=1))
     assert status.value == "A dot at 3, for n = 3."
-
-
-def test_html_in_words_stays_text(explorer):
-    wicked = make(title="<i>t</i>", describe=lambda n, side: "<b>n</b>")
-    title, image, _, _, status = parts(wicked)
-    assert picture_of(image)["alt"] == "<b>n</b>"
-    assert "&lt;i&gt;" in title.value
-    assert status.value == "&lt;b&gt;n&lt;/b&gt;"

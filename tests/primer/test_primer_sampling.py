@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from primer_problems import FEW, SEEDS, assignments, enumerate_all, network
+from primer_problems import FEW, SEEDS, enumerate_all, network
 from scipy.special import ndtri, xlogy
 from scipy.stats import rankdata
 
@@ -267,11 +267,3 @@ def test_a_mean_over_trees_is_never_below_log_z(seed, J, K, M):
     if len(w) == len(trees[0]):
         assert bound == pytest.approx(exact, rel=1e-9, abs=1e-9)
     assert tree_reweighted(Graph(J, edges, w))(u).log_z >= exact - 1e-6 * (1 + abs(exact))
-
-
-def test_every_course_of_a_coin_thrown_twice():
-    found = dict(outcomes(lambda rng: (rng.random() < 0.25, rng.random() < 0.5)))
-    assert found == {(True, True): 0.125, (True, False): 0.125, (False, True): 0.375} | {
-        (False, False): 0.375
-    }
-    assert len(assignments(2, 3)) == 9

@@ -58,24 +58,3 @@ def test_chunklets_of_teachers_have_the_size_that_theory_gives_them():
         r.value for row in rows for r in row if (r.method, r.quantity) == ("joined", "mean_size")
     ]
     assert all(a <= b for a, b in zip(seen, joined, strict=True))
-
-
-def test_a_shared_axis_shrinks_as_the_populations_say():
-    eps = 0.1
-    rng = np.random.default_rng(0)
-    found = {}
-    for _ in range(20):
-        for row in EXPERIMENTS["barhillel2005-fig11"].run(None, eps, rng):
-            found.setdefault((row.method, row.quantity), []).append(row.value)
-    # Ĉ = diag((1 + ε²)/2, (1 + ε²)/2, 4)
-    half = (1 + eps**2) / 2
-    for k in (1, 2):
-        for stage, expected in {
-            "before": (4, 1, eps**2),
-            "after": (1 / half, 1, eps**2 / half),
-        }.items():
-            means = [np.mean(found[stage, f"eigenvalue_{i}_class_{k}"]) for i in (1, 2, 3)]
-            assert means == pytest.approx(expected, rel=0.03)
-        # largest to smallest: 4 / ε² before, 1 / ε² after
-        factor = np.mean(found["after", f"condition_factor_class_{k}"])
-        assert factor == pytest.approx(4, rel=0.03)

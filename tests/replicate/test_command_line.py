@@ -59,7 +59,12 @@ def test_the_command_line_judges_what_is_stored(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     assert main(["--verdicts"]) == 0
     shown = capsys.readouterr().out
-    n_claims = len(read_comparisons(COMPARISONS))
+    claims = read_comparisons(COMPARISONS)
+    n_claims = len(claims)
     assert shown.count(" -> ") == n_claims
     assert "WRITTEN" not in shown
     assert shown.endswith(f"0 of {n_claims} verdicts are not as written down.\n")
+    for claim in claims:
+        assert claim.verdict == "reproduced" or claim.why, claim
+        assert claim.figure in EXPERIMENTS[claim.file].figure
+        assert claim.paper == EXPERIMENTS[claim.file].paper

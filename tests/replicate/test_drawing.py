@@ -19,15 +19,6 @@ def _close_figures():
     plt.close("all")
 
 
-def test_every_method_of_the_stored_comparisons_can_be_drawn():
-    """Those of the figures of the book: curves and ladders."""
-    files = ["shental2003-fig5", "shental2003-fig7", "lu2007-fig6", "lu2007-fig8", "lu2007-fig10"]
-    files += ["lu2007-fig11", "lu2007-fig12"]
-    files += [f"barhillel2005-fig{k}" for k in (4, 6, 7, 10)]
-    rows = [r for name in files for r in read_rows(STORED / f"{name}.csv")]
-    assert {r["method"] for r in rows} <= set(LOOKS)
-
-
 def test_methods_of_one_file_look_different():
     for path in STORED.glob("*.csv"):
         methods = {r["method"] for r in read_rows(path)} & set(LOOKS)
@@ -62,11 +53,6 @@ def test_a_ladder_goes_down_and_its_last_level_is_full():
     assert full == [False, True, False, True]
     assert [text.get_text() for text in ax.get_yticklabels()] == ["EM", "K-means"]
     assert to_hex(marks[0].get_markeredgecolor()) == plot.colour(LOOKS["EM"].colour)
-
-
-def test_a_ladder_without_names():
-    ax = ladder(plt.subplots()[1], {"EM": [np.array([0.0, 1.0])]}, names=False)
-    assert [text.get_text() for text in ax.get_yticklabels()] == [""]
 
 
 def test_curves_draw_means_bars_and_names():

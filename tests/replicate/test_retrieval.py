@@ -114,13 +114,6 @@ def test_rca_removes_the_light(faces, n_dims):
     assert found["RCA"]["remaining"] == after / before < 0.7
 
 
-def test_the_two_steps_of_rca_apart(faces):
-    found = by_method(retrieval.figure_6(faces, 0.5, 30, seeded(0)))
-    assert found["original"] == purity(faces.X, faces.y)
-    assert min(map(mean, (found["RCA"], found["cFLD + RCA"]))) > mean(found["original"]) + 0.1
-    assert 0 < mean(found["cFLD"]) <= 1
-
-
 @pytest.mark.parametrize("n_dims", [D, 30])
 def test_rca_beside_xing_in_all_dimensions_or_fewer(faces, n_dims):
     found = by_method(retrieval.figure_7(faces, n_dims, seeded(0)))

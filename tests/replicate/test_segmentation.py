@@ -16,13 +16,6 @@ from cgmm.replicate.segmentation import (
 )
 
 
-def test_textured_blocks_are_four_textures_in_five_features():
-    X, y = textured_blocks(24, np.random.default_rng(0))
-    assert (X.shape, y.shape) == ((576, 5), (24, 24))
-    assert set(np.unique(y)) == {0, 1, 2, 3}
-    assert np.all(np.diff(X.var(axis=0)) < 0)
-
-
 def test_textured_blocks_are_those_of_the_image():
     image, y = textured_image(6, np.random.default_rng(3))
     X, also_y = textured_blocks(6, np.random.default_rng(3))

@@ -28,22 +28,11 @@ def test_a_statement_shows_the_extremes_and_how_many_hold():
     assert "printed  high" in text
 
 
-def test_a_reason_is_given_only_where_something_is_missing():
-    assert "Since" not in statement(*judged(0.95))
-    assert "tolerance" not in statement(*judged(0.95, tolerance=0.0))
-    assert statement(*judged(0.1, why="")).endswith("not")
-
-
 def test_failures_are_counted_and_lines_are_short():
     found = judge(claim(), [row(None, "a"), row(-0.0004, "a", realisation=1)])
     text = statement(claim(quantity="word " * 40), found, width=50)
     assert "-0.0004 (a; n = 1, 1 failed)" in text
     assert max(map(len, text.split("\n"))) <= 50
-
-
-def test_a_group_without_any_value_comes_first():
-    found = judge(claim(), [row(0.5, "good"), row(None, "bad")])
-    assert "nan (bad; n = 0, 1 failed) to 0.5 (good" in statement(claim(), found)
 
 
 def test_short_numbers():

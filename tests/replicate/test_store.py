@@ -53,16 +53,6 @@ def test_each_finished_realisation_is_on_disk_before_the_next_begins(tmp_path):
     assert seen == list(range(8))
 
 
-def test_fresh_leaves_nothing_of_an_earlier_run_even_if_interrupted(tmp_path):
-    with pytest.raises(KeyboardInterrupt):
-        replicate(toy(Interrupted(3)), tmp_path)
-    with pytest.raises(KeyboardInterrupt):
-        replicate(toy(Interrupted(1)), tmp_path, fresh=True)
-    rest = Interrupted()
-    replicate(toy(rest), tmp_path)
-    assert len(rest.calls) == 7
-
-
 def test_more_realisations_are_added_and_fewer_take_nothing_away(tmp_path):
     whole = written(toy(draw), tmp_path / "whole")
     written(toy(draw), tmp_path, realisations=1, quick=True)

@@ -1,31 +1,13 @@
-"""What is stored is whole, is found again, and carries every verdict that is written down."""
+"""What is stored is whole, and is found again."""
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 
-import numpy as np
 import pytest
 from toy_experiments import STORED
 
 from cgmm.replicate import EXPERIMENTS, read_rows, realise, tasks_of
-from cgmm.replicate.reading import by_realisation, spread
-from cgmm.replicate.sentences import report
-from cgmm.replicate.verdicts import judge, read_comparisons
-
-COMPARISONS = read_comparisons(STORED.with_name("comparisons.toml"))
-
-
-@pytest.mark.parametrize(
-    "comparison", COMPARISONS, ids=lambda c: f"{c.paper}-{c.figure}-{c.quantity}"
-)
-def test_every_verdict_follows_from_the_results(comparison):
-    judgement = judge(comparison, read_rows(STORED / f"{comparison.file}.csv"))
-    assert judgement.verdict == comparison.verdict, "\n".join(report(comparison, judgement))
-    assert comparison.verdict == "reproduced" or comparison.why
-    experiment = EXPERIMENTS[comparison.file]
-    assert (experiment.paper, comparison.figure in experiment.figure) == (comparison.paper, True)
 
 
 @pytest.mark.parametrize("path", sorted(STORED.glob("*.csv")), ids=lambda p: p.stem)
@@ -46,10 +28,6 @@ def test_stored_results_are_whole(path):
         assert row["value"] or row["reason"]
 
 
-def test_every_experiment_is_stored():
-    assert {path.stem for path in STORED.glob("*.csv")} == EXPERIMENTS.keys()
-
-
 @pytest.mark.parametrize(
     ("name", "data", "tolerance"),
     [
@@ -66,6 +44,8 @@ def test_every_experiment_is_stored():
         ("barhillel2005-fig1", "three_classes", 1e-6),
         ("barhillel2005-fig3", "none", 1e-6),
         ("barhillel2005-fig11", "none", 1e-6),
+        ("choosing-map", "none", 0.02),
+        ("choosing-classes", "none", 0.02),
     ],
 )
 def test_a_stored_realisation_is_what_is_found_again(name, data, tolerance):
@@ -77,38 +57,3 @@ def test_a_stored_realisation_is_what_is_found_again(name, data, tolerance):
     for new, old in zip(again, stored, strict=True):
         assert {**new, "value": ""} == {**old, "value": ""}
         assert float(new["value"]) == pytest.approx(float(old["value"]), rel=tolerance)
-
-
-def test_the_page_beside_the_results_says_how_many_realisations_there_are():
-    text = (STORED / "README.md").read_text(encoding="utf-8")
-    lines = re.findall(
-        r"^\| ([a-z0-9]+-[a-z0-9-]+) \| .* \| (\d+) \| (\d+) \|$", text, re.MULTILINE
-    )
-    said = {name: here for name, here, _ in lines}
-    paper = {name: there for name, _, there in lines}
-    found = {
-        path.stem: str(1 + max(int(row["realisation"]) for row in read_rows(path)))
-        for path in STORED.glob("*.csv")
-    }
-    assert said == found
-    assert paper == {name: str(e.realisations) for name, e in EXPERIMENTS.items()}
-
-
-@pytest.mark.parametrize("path", sorted(STORED.glob("*.csv")), ids=lambda path: path.stem)
-def test_arrays_hold_every_value_of_a_stored_file(path):
-    rows = read_rows(path)
-    settings = [c for c in rows[0] if c not in ("realisation", "seed", "value", "reason")]
-    found = by_realisation(rows, settings)
-    stored = np.sort([float(r["value"]) for r in rows if r["value"]])
-    values = np.concatenate(list(found.values()))
-    np.testing.assert_array_equal(np.sort(values[~np.isnan(values)]), stored)
-
-
-def test_spread_is_what_the_verdicts_find():
-    """Of every claim without a difference, on the stored files."""
-    for claim in COMPARISONS:
-        if claim.minus is None and claim.by == []:
-            rows = read_rows(STORED / f"{claim.file}.csv")
-            (values,) = by_realisation(rows, "paper", **claim.where, **claim.ours).values()
-            (found,) = judge(claim, rows).found
-            np.testing.assert_allclose(spread(values), found[1:5], rtol=1e-12)

@@ -100,11 +100,6 @@ def test_a_number_agrees_with_its_text_however_it_is_written(n):
     assert values.tolist() == [0.9]
 
 
-def test_a_comparison_about_no_column_is_named():
-    with pytest.raises(ValueError, match="no column share; it has data"):
-        judge(claim(where={"share": 0.3}), [row(1.0)])
-
-
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
