@@ -23,11 +23,6 @@ def trial(name):
     return module
 
 
-def test_there_are_six():
-    assert len(NAMES) >= 6
-    assert sorted(path.stem for path in (sources.HERE / "projects").glob("*.py")) == NAMES
-
-
 @pytest.mark.parametrize("name", NAMES)
 class TestProject:
     def test_its_central_step_runs(self, name):
