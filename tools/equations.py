@@ -8,16 +8,16 @@ tags (tools/equation_tags.py), chapters by what they cover (tools/covered.py).
 
 from __future__ import annotations
 
-import ast
 import sys
 from collections.abc import Iterable, Iterator
-from functools import cache
+from importlib import import_module
+from inspect import isclass, isfunction
 from pathlib import Path
 
 from covered import chapter_paths, covered
 from equation_grammar import TagError, load_table
 from equation_tags import Name, Site, sites, tagged
-from pages import BOOK, ROOT, table
+from pages import BOOK, table
 
 PAGE = BOOK / "equations.md"
 SIGNS = {"eq": "({})", "sect": "§{}", "alg": "{}", "slide": "{}"}
@@ -129,53 +129,19 @@ def target(path: str, scope: tuple[str, ...]) -> tuple[str, str]:
     A public name has the address of its room's door, ``cgmm.mixture.e_step``, unless only its own
     file lists it; what is not public is found in its file, ``cgmm.mixture.loop``.
     """
+    module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     outer, *inner = scope or ("",)
-    home = address(path, outer)
-    if not home:
-        return "mod", module_of(path)
-    (node,) = (node for node in _body(path) if getattr(node, "name", None) == outer)
-    if not isinstance(node, ast.ClassDef):
-        return "func", f"{home}.{outer}"
-    if inner and inner[0] in _methods(node):
-        return "meth", f"{home}.{outer}.{inner[0]}"
-    return "class", f"{home}.{outer}"
-
-
-def address(path: str, name: str) -> str:
-    """The module under which a name of a file is public: its room's door, or the file; or ""."""
-    door = str(Path(path).parent / "__init__.py")
-    through = (node for node in _body(door) if isinstance(node, ast.ImportFrom))
-    taken = {one.name for node in through if node.module == module_of(path) for one in node.names}
-    if name in taken & _listed(door):
-        return module_of(door)
-    return module_of(path) if name in _listed(path) else ""
-
-
-def module_of(path: str) -> str:
-    """The full name of a module: "cgmm.mixture.loop" of "cgmm/mixture/loop.py"."""
-    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-
-
-def _listed(path: str) -> set[str]:
-    """The names in ``__all__`` of a module."""
-    for node in _body(path):
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
-            return set(ast.literal_eval(node.value))
-    return set()
-
-
-@cache
-def _body(path: str) -> list[ast.stmt]:
-    """The statements of a file, which is named from the root of the project."""
-    return ast.parse((ROOT / path).read_text(encoding="utf8")).body
-
-
-def _methods(node: ast.ClassDef) -> set[str]:
-    """Methods that autodoc lists; properties are no methods."""
-    functions = [one for one in node.body if isinstance(one, ast.FunctionDef)]
-    properties = {f.name for f in functions if "property" in map(ast.unparse, f.decorator_list)}
-    named = {f.name for f in functions if ast.get_docstring(f) and not f.name.startswith("_")}
-    return named - properties
+    thing = getattr(import_module(module), outer, None)
+    for home in (module.rpartition(".")[0], module):
+        door = import_module(home)
+        if outer not in getattr(door, "__all__", ()) or getattr(door, outer) is not thing:
+            continue
+        if not isclass(thing):
+            return "func", f"{home}.{outer}"
+        if inner and inner[0][0] != "_" and isfunction(getattr(thing, inner[0])):
+            return "meth", f"{home}.{outer}.{inner[0]}"
+        return "class", f"{home}.{outer}"
+    return "mod", module
 
 
 if __name__ == "__main__":
