@@ -98,17 +98,3 @@ def test_nothing_is_said_that_the_dark_turns_round(path):
     for said in figures(path):
         if not said.keeps_colours and (said.chapter, said.cell) not in OF_LAMPS:
             assert not LIGHTNESS.search(said.text), (said.cell, said.text)
-
-
-@pytest.mark.parametrize(
-    ("text", "source", "left"),
-    [
-        ("rises to 0.87 at 1,000 points", "assert a.max().round(2) == 0.87 and n == 1000", []),
-        ("rises to 0.86", "assert a.max().round(2) == 0.87", ["0.86"]),
-        ("for 15 % of them", "share = 0.15", []),
-        ("Figure 5 of shental2003, sets 1 and 2, once more", "", []),
-        ("falls to 0.1, and below 0.05", "", ["0.1", "0.05"]),
-    ],
-)
-def test_which_numbers_are_only_typed(text, source, left):
-    assert typed(Said("", "", text, numbers(source), False)) == left

@@ -75,17 +75,3 @@ def test_comparisons_have_twelve_draws_and_paired_errors(path):
     assert not new, f"{path.stem}: {new}; see CONTRIBUTING, Compare methods"
     mended = known - found.keys()
     assert not mended, f"{path.stem}: delete the lines of {sorted(mended)} from this file"
-
-
-@pytest.mark.parametrize(
-    ("source", "n_complaints"),
-    [
-        ("for seed in range(12):\n    run(seed)", 0),
-        ("for seed in range(3):\n    run(seed)", 1),
-        ("scores = [run(a, s) for a, s in product(range(3), range(6))]", 1),
-        ("for k in range(3):\n    axes[k].plot(x)", 0),
-        ("error = d.std(ddof=1) / len(d) ** 0.5", 1),
-    ],
-)
-def test_what_a_cell_is_blamed_for(source, n_complaints):
-    assert len(complaints(source)) == n_complaints

@@ -107,11 +107,3 @@ def test_nothing_is_cut_off_on_a_small_tablet(edition, browser):
             faults[name] = found
     context.close()
     assert faults == {}
-
-
-def test_the_menu_offers_what_was_made(tmp_path):
-    (tmp_path / "_static").mkdir()
-    (tmp_path / "cgmm.epub").write_bytes(b"0" * 4_600_000)
-    editions.offer(tmp_path)
-    text = (tmp_path / "_static/editions.js").read_text(encoding="utf8")
-    assert text == 'const EDITIONS = [["cgmm.epub", "The whole book, EPUB, 5 MB"]];\n'

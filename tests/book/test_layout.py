@@ -61,14 +61,23 @@ def reader(browser, site):
     one.close()
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_the_button_of_every_solution_is_seen(reader, width):
-    hidden = {}
-    for name in CHAPTERS:
-        reader.open(name)
-        if found := reader.show(width=width).evaluate(HIDDEN):
-            hidden[name] = found
-    assert hidden == {}
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_toggles_captions_and_works_stand_where_they_can_be_seen(reader, name):
+    """A work once a page, beside the text or below; at the captions' line, none on another."""
+    reader.open(name)
+    for width in (1280, 1000, 390):
+        page, beside = reader.show(width=width), width == 1280
+        assert page.evaluate(HIDDEN) == []
+        texts = page.locator(".cgmm-work").all_inner_texts()
+        assert len(set(texts)) == len(texts) > 3
+        boxes = page.evaluate(MARGIN)
+        for box in boxes:
+            assert (box["left"] >= box["right_of_text"]) == beside, box
+            assert beside or box["top"] >= box["end_of_text"], box
+        if beside:
+            assert len({round(box["left"]) for box in boxes}) == 1
+            ends = sorted((box["top"], box["bottom"]) for box in boxes)
+            assert all(a[1] <= b[0] + 1 for a, b in pairwise(ends))
 
 
 def test_formulas_are_clear_after_the_window_was_tiny(visit):
@@ -79,19 +88,20 @@ def test_formulas_are_clear_after_the_window_was_tiny(visit):
     assert page.evaluate(FADED) == 0
 
 
-@pytest.mark.parametrize(
-    "what", ["button.primary-toggle", ".dropdown-download-buttons > button", "main summary",
-             "button.theme-switch-button", ".bd-article p a"],
-)  # fmt: skip
-def test_what_has_the_focus_has_a_ring(visit, what):
+FOCUSED = ["button.primary-toggle", ".dropdown-download-buttons > button", "main summary",
+           "button.theme-switch-button", ".bd-article p a"]  # fmt: skip
+
+
+def test_what_has_the_focus_has_a_ring(visit):
     page = visit("book/02_em").page
     page.keyboard.press("Tab")
-    ring = page.locator(what).first.evaluate(
-        "one => { one.focus({focusVisible: true}); const style = getComputedStyle(one);"
-        " return [style.outlineStyle, parseFloat(style.outlineWidth)]; }"
-    )
-    assert ring[0] == "solid"
-    assert ring[1] >= 2
+    for what in FOCUSED:
+        ring = page.locator(what).first.evaluate(
+            "one => { one.focus({focusVisible: true}); const style = getComputedStyle(one);"
+            " return [style.outlineStyle, parseFloat(style.outlineWidth)]; }"
+        )
+        assert ring[0] == "solid", what
+        assert ring[1] >= 2, what
 
 
 def test_the_enlarge_button_stands_below_the_figure(visit):
@@ -121,63 +131,12 @@ def test_letters_come_with_the_book(reader):
     assert sum(path.stat().st_size for path in fonts) < 250_000
 
 
-@pytest.mark.parametrize("width", [1280, 1600])
-def test_a_line_has_about_66_letters(reader, width):
-    lines = [
-        n
-        for name in CHAPTERS[:4]
-        for n in (reader.open(name), reader.show(width=width))[1].evaluate(LINES)
-    ]
-    assert len(lines) > 50
-    assert 60 < sorted(lines)[len(lines) // 2] < 72
-
-
-@pytest.mark.parametrize(("width", "beside"), [(1280, True), (1000, False), (390, False)])
-def test_captions_stand_in_the_margin_where_there_is_one(reader, width, beside):
-    page = reader.open("book/07_cannot_links")
-    reader.show(width=width)
-    figure = page.locator("figure.margin-caption").first
-    picture, caption = (
-        figure.locator("img, svg").first.bounding_box(),
-        figure.locator("figcaption").bounding_box(),
-    )
-    assert (caption["x"] >= picture["x"] + picture["width"]) == beside
-    assert caption["x"] + caption["width"] <= width
-
-
-@pytest.mark.parametrize(("width", "beside"), [(1280, True), (1000, False), (390, False)])
-def test_cited_works_stand_in_the_margin_or_below(reader, width, beside):
-    """Each once a page, one below the other, at the line of the captions; none on another."""
-    for name in CHAPTERS:
-        page = reader.open(name)
-        reader.show(width=width)
-        texts = page.locator(".cgmm-work").all_inner_texts()
-        assert len(set(texts)) == len(texts) > 3, name
-        boxes = page.evaluate(MARGIN)
-        for box in boxes:
-            assert (box["left"] >= box["right_of_text"]) == beside, (name, box)
-            assert beside or box["top"] >= box["end_of_text"], (name, box)
-        if beside:
-            assert len({round(box["left"]) for box in boxes}) == 1, name
-            ends = sorted((box["top"], box["bottom"]) for box in boxes)
-            assert all(a[1] <= b[0] + 1 for a, b in pairwise(ends)), name
-
-
-def test_a_work_is_named_once_beside_and_not_in_boxes(site):
-    page = BeautifulSoup((site / "book/01_mixtures.html").read_text(encoding="utf8"), "html.parser")
-    first = page.select_one(".cgmm-cites")
-    assert "Mark Schmidt. EM for semi-supervised learning" in first.select(".cgmm-work")[1].text
-    assert not page.select(":is(table, .admonition, figure) .cgmm-work, .bibtex-citation a[title]")
-
-
-def test_a_proof_that_unfolds_says_once_that_it_is_one(site):
-    found = 0
-    for name in CHAPTERS:
-        page = BeautifulSoup((site / f"{name}.html").read_text(encoding="utf8"), "html.parser")
-        for proof in page.select("details .sd-card-body > div.proof:only-child"):
-            found += 1
-            assert not proof.get_text().strip().startswith("Proof."), name
-    assert found > 20
+def test_a_line_has_about_66_letters(reader):
+    reader.open("book/02_em")
+    for width in (1280, 1600):
+        lines = reader.show(width=width).evaluate(LINES)
+        assert len(lines) > 20
+        assert 60 < sorted(lines)[len(lines) // 2] < 72
 
 
 @pytest.mark.parametrize(
@@ -219,24 +178,13 @@ def test_a_repository_brings_buttons_and_an_address_a_link(address, n):
     assert link.count('href="https://example.org/cgmm/new?title=book/02_em"') == n
 
 
-def test_explorers_and_live_figures_have_letters_of_one_size(reader):
-    page = reader.open("book/02_em")
-    sizes = page.locator(".cgmm-explorer, .cgmm-live").evaluate_all(
-        "all => [...new Set(all.map(one => getComputedStyle(one).fontSize))]"
-    )
-    assert sizes == ["16px"]
-
-
-def test_at_most_twelve_folds_of_code_and_each_with_a_result(site):
-    for name in CHAPTERS:
-        page = BeautifulSoup((site / f"{name}.html").read_text(encoding="utf8"), "html.parser")
-        folds = page.select("div.cell:has(details.above-input)")
-        assert len(folds) <= 12, name
-        assert all(one.select_one(".cell_output") for one in folds), name
-
-
-def test_a_long_name_breaks_before_its_capitals(visit):
-    page = visit(
-        "book/api/mixture/ConstrainedGaussianMixture", viewport={"width": 340, "height": 800}
-    ).page
-    assert page.locator("h1 wbr").count() == 2
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_folds_of_code_are_few_with_results_and_proofs_say_once_that_they_are(site, name):
+    page = BeautifulSoup((site / f"{name}.html").read_text(encoding="utf8"), "html.parser")
+    folds = page.select("div.cell:has(details.above-input)")
+    assert len(folds) <= 12
+    assert all(one.select_one(".cell_output") for one in folds)
+    for proof in page.select("details .sd-card-body > div.proof:only-child"):
+        assert not proof.get_text().strip().startswith("Proof.")
+    # Works are named beside text alone.
+    assert not page.select(":is(table, .admonition, figure) .cgmm-work, .bibtex-citation a[title]")

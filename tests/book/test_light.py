@@ -7,11 +7,10 @@ import json
 import re
 import sys
 from pathlib import Path
-from urllib.parse import urlparse
 
 import numpy as np
 import pytest
-from built_book import ROOT, visited
+from built_book import ROOT
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -22,8 +21,6 @@ import cgmm_light
 from cgmm.plot import svg
 
 MOST = 30e6
-# Of a chapter, with its figures and all else that it loads; frames come when a slider moves.
-MOST_OF_A_PAGE = 2.5e6
 EDITIONS = {"cgmm.pdf", "cgmm.epub"}
 
 
@@ -37,17 +34,6 @@ def test_the_site_is_light(site):
     of = weights(site)
     assert sum(of.values()) < MOST, sorted(of.items(), key=lambda one: -one[1])[:20]
     assert not [name for name in of if name.endswith(".map")]
-
-
-@pytest.mark.parametrize("name", [name for name in visited() if re.match(r"book/\d\d_", name)])
-def test_a_chapter_is_light(visit, site, name):
-    one = visit(name)
-    one.unfold()
-    figures = re.findall(r"_images/\w+\.(?:svg|png)", (site / f"{name}.html").read_text("utf8"))
-    asked = [url for url in one.requests if url.startswith("file:")]
-    files = {Path(urlparse(url).path) for url in asked} | {site / figure for figure in figures}
-    assert len(files) > 40
-    assert sum(path.stat().st_size for path in files) < MOST_OF_A_PAGE
 
 
 def test_notebooks_are_offered_whole_and_still_to_be_run(site):

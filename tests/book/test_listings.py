@@ -85,14 +85,3 @@ def test_no_table_shares_a_cell_with_a_figure():
     ]  # fmt: skip
     assert len(cells) > 100
     assert [cell["id"] for cell in cells if "cgmm-table" in json.dumps(cell["outputs"])] == []
-
-
-def test_what_a_table_is():
-    rows = "\n".join(f"w = {w}: right {w / 7:.2f}" for w in range(4))
-    assert printed_tables(f"of 4 draws\n{rows}\nbest 1") == [rows.splitlines()]
-    assert printed_tables("one 1 of 2\n" * 3) == []
-
-
-def test_what_a_listing_is():
-    page = "~~~\n````{solution} a\n```python\nx = 1\n```\nprose\n```{math}\ny\n```\n````\n"
-    assert list(fenced(page)) == ["x = 1"]

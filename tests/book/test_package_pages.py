@@ -66,27 +66,12 @@ def said(element: Tag) -> str:
     return element.get_text(strip=True)
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_no_description_is_empty(site, name):
-    article = soup(site / f"{name}.html").select_one("article")
-    assert empty(article) == []
-    # No name of a parameter stands without type and description.
-    assert not article.select("dl.field-list > dd > strong:only-child")
-
-
-@pytest.mark.parametrize(
-    "shown",
-    [
-        '<dl class="py attribute"><dt>a</dt><dd><p></p></dd></dl>',
-        '<dl class="field-list"><dt>Parameters</dt><dd><p><strong>a</strong> – </p></dd></dl>',
-        '<dl class="field-list"><dt>Parameters</dt><dd><ul class="simple"><li>b – B.</li>'
-        "<li><p>a –</p><ol><li></li></ol></li></ul></dd></dl>",
-    ],
-)
-def test_an_empty_description_is_found(shown):
-    assert empty(BeautifulSoup(shown, "html.parser"))
-    full = re.sub("<p></p>|<p>a –</p>.*?</ol>|– </p>", "<p>– said.</p>", shown)
-    assert not empty(BeautifulSoup(full, "html.parser"))
+def test_no_description_is_empty(site):
+    for name in PAGES:
+        article = soup(site / f"{name}.html").select_one("article")
+        assert empty(article) == [], name
+        # No name of a parameter stands without type and description.
+        assert not article.select("dl.field-list > dd > strong:only-child"), name
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -103,15 +88,6 @@ def test_every_public_method_has_its_entry(site, name):
         assert page.select("a[href$='sklearn.base.BaseEstimator.html']")
 
 
-def test_the_first_description_is_what_the_docstring_says(site):
-    """It has been the eleventh item of a list, and no text."""
-    page = soup(site / f"{PACKAGE}mixture/ConstrainedGaussianMixture.html")
-    first = page.select_one("dl.field-list li")
-    assert first.get_text() == "n_components (int, default=1) – K."
-    types = {said(one) for one in page.select("dl.field-list em")}
-    assert '{"full", "tied", "diag", "spherical"}, default="full"' in types
-
-
 @pytest.mark.parametrize("name", PAGES)
 def test_links_lead_to_what_is_there(site, name):
     path = site / f"{name}.html"
@@ -120,11 +96,6 @@ def test_links_lead_to_what_is_there(site, name):
         there = (path.parent / target).resolve() if target else path
         assert there.exists(), link
         assert not fragment or fragment in ids(there), link
-
-
-def test_what_chapters_show_leads_to_its_entry(site):
-    links = soup(site / "book/12_rca.html").select("article a.internal code.py-func")
-    assert {link.parent["href"].partition("#")[0] for link in links} >= {"api/metric_learning.html"}
 
 
 def test_only_this_package_is_listed(site):

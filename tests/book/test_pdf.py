@@ -106,13 +106,6 @@ def test_solutions_stand_at_the_end_of_their_chapter(edition):
     assert solutions[-1] == len(texts) - 1
 
 
-def test_the_paper_edition_has_every_page_but_those_of_the_package():
-    names = [name for _, name in editions.names_by_part()]
-    assert "book/01_mixtures" in names
-    assert "book/bibliography" in names
-    assert not [name for name in names if name.startswith(editions.PACKAGE)]
-
-
 def test_it_has_a_language_and_says_what_is_a_heading(edition):
     """Each page leads to its elements, and all kinds of them stand below one root."""
     reader, names = edition
@@ -142,15 +135,3 @@ def test_words_below_figures_are_smaller_than_the_text(visit):
     text = page.locator(".bd-article section > p").first.evaluate(size)
     for small in ("figcaption", ".bd-article table"):
         assert page.locator(small).first.evaluate(size) < text
-
-
-def test_the_worked_case_is_in_the_editions():
-    names = [name for _, name in editions.names_by_part()]
-    assert "book/worked_case" in names
-
-
-def test_editions_are_made_of_the_built_tree():
-    """A second `make editions` builds the pages no second time."""
-    rules = (editions.ROOT / "Makefile").read_text(encoding="utf8")
-    needed = re.search(r"^editions: (.+?) ##", rules, re.MULTILINE)[1]
-    assert needed.split() == ["$(READY)", "$(SITE)"]

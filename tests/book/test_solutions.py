@@ -70,25 +70,6 @@ def test_a_solution_needs_only_the_cells_of_its_chapter(path):
     assert faults == []
 
 
-@pytest.mark.parametrize(
-    ("cells", "code", "kept"),
-    [
-        (["x = 1", "y = 2"], "print(y)", [1]),
-        (["x = 1", "y = x", "x = 3", "x = 4"], "print(y)", [0, 1]),
-        (["x = []", "x.append(1)", "x[0] = 2", "print(x)"], "print(x)", [0, 1, 2]),
-        (["x = 1", "x = x + 1", "x += 1"], "print(x)", [0, 1, 2]),
-        (["x = 1", "def f():\n    return x", "x = 2", "y = 3"], "f()", [0, 1, 2]),
-        (["x = 1", "for x in range(3):\n    print(x)"], "print(x)", [1]),
-        (["import numpy as np", "np.random.seed(0)", "x = np.ones(3)"], "print(x)", [0, 2]),
-        (["x = 1"], "x = 2\nprint(x)", []),
-    ],
-    ids=range(8),
-)
-def test_only_needed_cells_run(cells, code, kept):
-    cells = list(enumerate(cells))
-    assert [i for i, _ in needed(cells, code)] == kept
-
-
 @pytest.mark.slow  # one above reads the names
 @pytest.mark.parametrize("path", WITH_EXERCISES, ids=lambda path: path.stem)
 def test_solutions_run_and_hold(path):
