@@ -1,61 +1,19 @@
-"""Each chapter stands alone: no state of another, no order of cells but downward, no network."""
+"""A chapter stands alone: it needs no file beside it, and the book is built without a network.
+
+That its cells need each other downward alone, each test of the chapters shows that runs them.
+"""
 
 from __future__ import annotations
 
-import ast
-import builtins
 import copy
 import os
-import re
-import symtable
-from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
 import notebooks
-import pytest
-from cells import made, sources, wanted
 from nbformat.v4 import new_notebook
 
 CHAPTERS = sorted(notebooks.BOOK.glob("*.ipynb"))
-# What a notebook leaves behind for another, or takes from it; figures and printing are its output.
-WRITES = {
-    "dump", "open", "mkdir", "save", "savefig", "savetxt", "savez", "savez_compressed", "tofile",
-    "to_csv", "to_pickle", "to_json", "unlink", "write", "write_bytes", "write_text",
-}  # fmt: skip
-# Magic commands and shell escapes; what IPython remembers of earlier cells.
-MAGIC = re.compile(r"^\s*[%!]|\bget_ipython\b", re.MULTILINE)
-REMEMBERED = {"_", "__", "___", "_i", "_ii", "_iii", "_ih", "_oh", "_dh", "In", "Out"}
-
-
-def complaints(cells: list[tuple[str, str]]) -> Iterator[str]:
-    """What makes a notebook depend on another, or on an order that is not downward."""
-    known = set(dir(builtins)) | {"__name__"}
-    in_the_end = set().union(*(made(s) for _, s in cells if not MAGIC.search(s)))
-    for name, source in cells:
-        if MAGIC.search(source):
-            yield f"{name}: a command of IPython"
-            continue
-        yield from (f"{name}: {call} writes or opens a file" for call in _calls(source) & WRITES)
-        now, when_called = wanted(symtable.symtable(source, name, "exec"))
-        known |= made(source)
-        remembered = (now | when_called) & REMEMBERED
-        yield from (f"{name}: {one} is what IPython remembers" for one in remembered)
-        # A function may be called later than it is made.
-        missing = (now - known) | (when_called - known - in_the_end)
-        for one in sorted(missing - REMEMBERED):
-            yield f"{name}: {one} is made by no cell so far"
-
-
-def _calls(source: str) -> set[str]:
-    """Names of the functions and methods that are called."""
-    functions = [node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
-    return {getattr(f, "attr", getattr(f, "id", "")) for f in functions}
-
-
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_a_chapter_depends_on_no_other_and_on_no_order(path):
-    assert list(complaints(sources(path))) == []
 
 
 # ---------------------------------------------------------------------------- run anywhere
