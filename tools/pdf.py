@@ -10,6 +10,7 @@ A *place* is a page of the PDF and a point on it; an *address* a page of the boo
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import tempfile
 from collections.abc import Iterator
@@ -31,7 +32,6 @@ from pypdf.generic import (
     NullObject,
     NumberObject,
     PdfObject,
-    StreamObject,
     TextStringObject,
 )
 from typeset import browser_page, print_pdf
@@ -69,10 +69,14 @@ class Chapter(EditedPage):
 # -------------------------------------------------------------------------------- printing
 
 
-def print_chapter(page: Page, site: Path, part: str, name: str, folder: Path) -> Chapter:
-    """Print a page of the built book."""
+def print_chapter(
+    page: Page, site: Path, part: str, name: str, folder: Path, number: int
+) -> Chapter:
+    """Print a page of the built book; its first sheet has this number."""
     sections = open_page(page, site, name)
     page.evaluate(ANCHORS)
+    title = json.dumps(sections[0][1], ensure_ascii=False)
+    page.add_style_tag(content=pdf_pages.FOOT % (title, number))
     path = folder / f"{name.replace('/', '-')}.pdf"
     page.pdf(path=path, format="A4", print_background=True, tagged=True)
     return Chapter(name, part, sections, PdfReader(path))
@@ -218,41 +222,6 @@ def label_pages(writer: PdfWriter, n_front: int) -> None:
     writer.set_page_label(n_front, len(writer.pages) - 1, style="/D", start=1)
 
 
-def number_pages(page: Page, writer: PdfWriter, chapters: list[Chapter], folder: Path) -> None:
-    """Print number and title at the foot of each page, all of them at once, and lay them over."""
-    titles = [chapter.title for chapter in chapters for _ in chapter.pdf.pages]
-    feet = [
-        pdf_pages.FOOT.format(title=escape(title), number=n) for n, title in enumerate(titles, 1)
-    ]
-    overlay = print_html(page, "".join(feet), folder / "feet.pdf")
-    for sheet, foot in zip(writer.pages[-len(titles) :], overlay.pages, strict=True):
-        lay_over(writer, sheet, foot)
-
-
-def lay_over(writer: PdfWriter, sheet: PageObject, foot: PageObject) -> None:
-    """Draw a page over another, as one object: nothing of either is read again."""
-    # Pages may share their resources.
-    name = f"/Foot{sheet.page_number}"
-    form = StreamObject()
-    form.set_data(foot.get_contents().get_data())
-    form[NameObject("/Type")] = NameObject("/XObject")
-    form[NameObject("/Subtype")] = NameObject("/Form")
-    form[NameObject("/BBox")] = foot.mediabox
-    form[NameObject("/Resources")] = foot["/Resources"].clone(writer)
-    resources = sheet["/Resources"].get_object()
-    objects = resources.setdefault(NameObject("/XObject"), DictionaryObject()).get_object()
-    objects[NameObject(name)] = writer._add_object(form.flate_encode())
-    # What a page sets for itself must not turn its foot.
-    before, after = StreamObject(), StreamObject()
-    before.set_data(b"q\n")
-    after.set_data(f"\nQ /Artifact BMC q {name} Do Q EMC\n".encode())
-    own = sheet.raw_get("/Contents")
-    sheet[NameObject("/Contents")] = ArrayObject(
-        [writer._add_object(before), *(own if isinstance(own, ArrayObject) else [own]),
-         writer._add_object(after)]
-    )  # fmt: skip
-
-
 # --------------------------------------------------------------------------- cover, contents
 
 
@@ -283,12 +252,12 @@ def make(site: Path, out: Path, names: list[tuple[str, str]] | None = None) -> P
     site = site.resolve()
     with tempfile.TemporaryDirectory() as name, browser_page(1000, 1400) as page:
         folder = Path(name)
-        chapters = [
-            print_chapter(page, site, part, one, folder) for part, one in names or names_by_part()
-        ]
+        chapters: list[Chapter] = []
+        for part, one in names or names_by_part():
+            number = 1 + sum(len(chapter.pdf.pages) for chapter in chapters)
+            chapters.append(print_chapter(page, site, part, one, folder, number))
         front = print_html(page, front_matter(chapters, site), folder / f"{FRONT}.pdf")
         writer = join(front, chapters, site)
-        number_pages(page, writer, chapters, folder)
         writer.add_metadata({"/Title": pdf_pages.TITLE, "/Author": pdf_pages.AUTHOR})
         writer.root_object[NameObject("/Lang")] = TextStringObject("en-GB")
         writer.compress_identical_objects(remove_duplicates=True)

@@ -20,7 +20,7 @@ PAGE = """<!doctype html>
 @page {{ size: A4; margin: 0; }}
 body {{ margin: 0; color: #111; font: 10.5pt/1.45 "Source Sans 3", sans-serif; }}
 a {{ color: inherit; text-decoration: none; }}
-.cover, .foot {{ box-sizing: border-box; height: 297mm; break-after: page; }}
+.cover {{ box-sizing: border-box; height: 297mm; break-after: page; }}
 .cover {{ padding: 70mm 25mm 0; }}
 .cover svg {{ width: 60mm; height: auto; }}
 .cover h1 {{ margin: 15mm 0 4mm; font-size: 34pt; line-height: 1.15; text-wrap: balance; }}
@@ -34,10 +34,6 @@ a {{ color: inherit; text-decoration: none; }}
 .line span {{ flex: 1; }}
 .line.chapter {{ margin-top: 1.5mm; font-weight: 600; break-after: avoid; }}
 .line.section {{ padding-left: 7mm; font-size: 9.5pt; }}
-.foot {{ display: flex; align-items: flex-end; padding: 0 19mm 10mm; }}
-.foot {{ font-size: 8.5pt; color: #444; }}
-.foot span {{ flex: 1; }}
-.foot:last-child {{ break-after: auto; }}
 </style>
 </head>
 <body>
@@ -60,7 +56,12 @@ CONTENTS = """<div class="contents">
 </div>
 """
 LINE = '<a class="line {kind}" href="{href}"><span>{title}</span>{number}</a>'
-FOOT = '<div class="foot"><span>{title}</span>{number}</div>\n'
+FOOT = """@page {
+  @bottom-left { content: %s; font: 8.5pt "Source Sans 3"; color: #444; }
+  @bottom-right { content: counter(page); font: 8.5pt "Source Sans 3"; color: #444; }
+}
+@page :first { counter-set: page %d; }
+"""
 
 
 def cover() -> str:
