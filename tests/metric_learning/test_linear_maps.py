@@ -64,16 +64,6 @@ def test_impossible_parameters(model):
         model.fit(np.eye(4), [0, 0, 1, 1])
 
 
-@pytest.mark.parametrize(("unit", "word"), [(1e160, "overflow"), (1e-160, "vanish")])
-def test_squares_that_cannot_be_held(unit, word):
-    X, y = IRIS
-    for call in (RCA().fit, OnlineRCA().fit, MMC().fit, within_chunklet_covariance):
-        with pytest.raises(ValueError, match=f"column . spans .*squares {word}"):
-            call(X * unit, y)
-    with pytest.raises(ValueError, match=word):
-        total_covariance(X * unit)
-
-
 @pytest.mark.parametrize("fit", [RCA().fit, OnlineRCA().fit, OnlineRCA().partial_fit])
 def test_without_side_information_there_is_nothing_to_learn(fit):
     X = np.random.default_rng(0).normal(size=(5, 2))
@@ -95,3 +85,22 @@ def test_chunklets_that_vary_by_rounding_alone(fit):
     assert (X[0::2] != X[1::2]).any()
     with pytest.raises(ValueError, match="by no more than rounding"):
         fit(X, np.repeat(np.arange(30), 2))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("model", [OnlineRCA(n_epochs=3, random_state=0), MMC()])
+def test_verbose_reports_every_iteration_and_nothing_else_does(model, capsys):
+    clone(model).fit(*IRIS)
+    assert capsys.readouterr().out == ""
+    model = clone(model).set_params(verbose=1).fit(*IRIS)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == getattr(model, "n_iter_", 3)
+    if isinstance(model, MMC):
+        assert f"objective {model.objective_:.8g}" in lines[-1]
+
+
+@pytest.mark.parametrize("of", [total_covariance, lambda X: within_chunklet_covariance(X, IRIS[1])])
+def test_covariances_refuse_squares_that_cannot_be_held(of):
+    for unit, word in ((1e160, "overflow"), (1e-160, "vanish")):
+        with pytest.raises(ValueError, match=f"column . spans .*squares {word}"):
+            of(unit * IRIS[0])

@@ -173,33 +173,3 @@ def test_a_tolerance_below_rounding_is_not_met_and_the_gap_is_told(diagonal):
         exact = MMC(diagonal, tol=0.0, max_iter=3000).fit(X, y)
     # It is the maximum all the same.
     assert exact.objective_ == pytest.approx(MMC(diagonal).fit(X, y).objective_, rel=1e-5)
-
-
-def test_interruption_keeps_the_best_metric_so_far(monkeypatch):
-    X, y, *_ = load("wine")
-    look, calls = Ascent._look, []
-
-    def interrupted(self, factor):
-        calls.append(1)
-        if len(calls) == 4:
-            raise KeyboardInterrupt
-        return look(self, factor)
-
-    monkeypatch.setattr(Ascent, "_look", interrupted)
-    with pytest.warns(ConvergenceWarning, match="interrupted"):
-        metric = MMC().fit(X, y)
-    assert not metric.converged_
-    assert metric.objective_ == pytest.approx(objective(metric.components_, X, y), rel=1e-9)
-    calls[:] = [1, 1, 1]
-    with pytest.raises(KeyboardInterrupt):
-        MMC().fit(X, y)
-
-
-def test_verbose_reports_every_iteration(capsys):
-    X, y, *_ = load("wine")
-    metric = MMC(verbose=1).fit(X, y)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == metric.n_iter_
-    assert f"objective {metric.objective_:.8g}" in lines[-1]
-    MMC().fit(X, y)
-    assert capsys.readouterr().out == ""

@@ -1,8 +1,6 @@
 """RCA of a stream: where the steps of Algorithms 3 and 4 lead, and what keeps them there."""
 
-import io
 import warnings
-from contextlib import redirect_stdout
 
 import numpy as np
 import pytest
@@ -10,7 +8,6 @@ from sklearn.datasets import load_digits, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from stream_problems import C2, off_by, stream
 
-import cgmm.metric_learning.online
 from cgmm.metric_learning import (
     RCA,
     SCHEDULES,
@@ -232,31 +229,6 @@ def test_too_few_epochs_are_told():
     X, y = load_wine(return_X_y=True)
     with pytest.warns(ConvergenceWarning, match="after 1 epochs the variance .* still off by"):
         OnlineRCA("constant", eta=1e-3, n_epochs=1, random_state=0).fit(X, y)
-
-
-def test_progress_and_interrupt_keep_what_is_learnt(monkeypatch):
-    X, y = stream(C2, 100, 3)
-    with redirect_stdout(io.StringIO()) as output:
-        OnlineRCA(n_epochs=3, random_state=0, verbose=1).fit(X, y)
-    lines = output.getvalue().splitlines()
-    assert [line.split(":")[0] for line in lines] == ["epoch 0", "epoch 1", "epoch 2"]
-    whole = OnlineRCA(n_epochs=2, random_state=0).fit(X, y)
-    calls = []
-
-    def step(W, H, eta):
-        calls.append(eta)
-        if len(calls) == 201:
-            raise KeyboardInterrupt
-        return online_step(W, H, eta)
-
-    monkeypatch.setattr(cgmm.metric_learning.online, "online_step", step)
-    with pytest.warns(ConvergenceWarning, match="interrupted; what has been learnt is kept"):
-        model = OnlineRCA(n_epochs=10, random_state=0).fit(X, y)
-    guarded = whole.n_guarded_
-    # The step that was interrupted does not count.
-    assert model.n_steps_ == 200 + guarded
-    assert off_by(model.components_, within_chunklet_covariance(X, y)) < 0.5
-    np.testing.assert_allclose(model.inverse_transform(model.transform(X)), X, atol=1e-9)
 
 
 def test_a_step_beyond_all_numbers_is_refused():

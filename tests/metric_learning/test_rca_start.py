@@ -31,6 +31,10 @@ def test_each_chunklet_is_at_its_nearest_seed_in_the_learnt_metric(data, must):
     # Seeds are centroids of chunklets; each of the three must win itself and all that is nearer to
     # it than to the others.
     r = rca_start(data.X, 3, must_link=must, random_state=1)
+    # Hard, and each chunklet as a whole.
+    assert set(np.unique(r)) == {0.0, 1.0}
+    np.testing.assert_array_equal(r.sum(axis=1), 1)
+    np.testing.assert_array_equal(r[must[:, 0]], r[must[:, 1]])
     Y = RCA().fit(data.X, must_link=must).transform(data.X)
     side = SideInformation.build(len(Y), must_link=must)
     centroids = side.sum_over_nodes(Y) / np.bincount(side.node_of)[:, None]
