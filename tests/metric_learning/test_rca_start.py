@@ -31,10 +31,6 @@ def test_each_chunklet_is_at_its_nearest_seed_in_the_learnt_metric(data, must):
     # Seeds are centroids of chunklets; each of the three must win itself and all that is nearer to
     # it than to the others.
     r = rca_start(data.X, 3, must_link=must, random_state=1)
-    # Hard, and each chunklet as a whole.
-    assert set(np.unique(r)) == {0.0, 1.0}
-    np.testing.assert_array_equal(r.sum(axis=1), 1)
-    np.testing.assert_array_equal(r[must[:, 0]], r[must[:, 1]])
     Y = RCA().fit(data.X, must_link=must).transform(data.X)
     side = SideInformation.build(len(Y), must_link=must)
     centroids = side.sum_over_nodes(Y) / np.bincount(side.node_of)[:, None]
@@ -47,6 +43,15 @@ def test_each_chunklet_is_at_its_nearest_seed_in_the_learnt_metric(data, must):
 
     members = [big[groups[big, k]] for k in range(3)]
     assert any(explained([a, b, c]) for a in members[0] for b in members[1] for c in members[2])
+
+
+def test_the_start_is_hard_and_keeps_chunklets_whole_where_their_points_lie_apart():
+    rng = np.random.default_rng(0)
+    X, must = rng.normal(size=(40, 2)), rng.permutation(40)[:24].reshape(-1, 2)
+    r = rca_start(X, 3, must_link=must, random_state=0)
+    assert set(np.unique(r)) == {0.0, 1.0}
+    np.testing.assert_array_equal(r.sum(axis=1), 1)
+    np.testing.assert_array_equal(r[must[:, 0]], r[must[:, 1]])
 
 
 def test_chunklets_by_y_are_those_by_links(data):
