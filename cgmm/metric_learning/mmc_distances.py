@@ -30,9 +30,6 @@ from cgmm.numerics import BoolArray, FloatArray, blocks
 # Distances below this part of the mean count as this much in the gradient, which divides by them.
 FLOOR = 1e-8
 
-# Differences that take less than this, in numbers, are kept from one iteration to the next: 16 MiB.
-KEPT_CELLS = 2**21
-
 
 def objective(
     components: ArrayLike,
@@ -105,7 +102,7 @@ class Value(NamedTuple):
 
 
 class Distances:
-    """f and its gradient, over blocks of Q_N: only of few pairs are the differences kept."""
+    """f and its gradient, over blocks of Q_N."""
 
     def __init__(self, V: FloatArray, far: Pairs, identity_of: FloatArray):
         # Identical points stay so under every metric, and their difference has no direction.
@@ -116,8 +113,6 @@ class Distances:
         self._identity = np.unique(identity_of[order], axis=0, return_inverse=True)[1].ravel()
         self._V, self._grouped = V, V[order]
         self.n_pairs = len(self._listed) + int(sum(apart.sum() for *_, apart in self._rectangles()))
-        few = self._listed.size * V.shape[1] < KEPT_CELLS
-        self._kept = list(differences(V, self._listed)) if few else []
         # Until the lengths are known, just enough to divide by.
         self._floor = np.finfo(float).eps * abs(V).max(initial=1.0)
         self.mean_length = self.total() / max(1, self.n_pairs)
@@ -141,7 +136,7 @@ class Distances:
 
     def _along_list(self, L: FloatArray) -> Iterator[tuple[float, float, FloatArray]]:
         """Σ d, Σ η and Σ u uᵀ / η over blocks of the pairs that are given by index."""
-        for u in self._kept or differences(self._V, self._listed):
+        for u in differences(self._V, self._listed):
             d = _lengths(u, L)
             eta = np.maximum(d, self._floor)
             yield d.sum(), eta.sum(), (1 / eta) @ u**2 if L.ndim == 1 else u.T @ (u / eta[:, None])

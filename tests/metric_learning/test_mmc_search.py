@@ -36,7 +36,6 @@ def test_value_and_gradient_by_enumeration_over_listed_pairs_and_groups(
 ):
     if cells:
         monkeypatch.setattr("cgmm.numerics.BLOCK_CELLS", cells)
-        monkeypatch.setattr("cgmm.metric_learning.mmc_distances.KEPT_CELLS", 0)
     rng = np.random.default_rng(0)
     V = rng.normal(size=(40, 3))
     V[7] = V[3]
