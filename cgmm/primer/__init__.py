@@ -17,7 +17,7 @@ functions to the one here. Nothing in the package imports this room, and it impo
 :mod:`~cgmm.primer.normaliser`     chapter 8: the weights, and EM with any relations
 :mod:`~cgmm.primer.preferences`    chapters 9 and 14: certainties, and what relations deserve
 :mod:`~cgmm.primer.sampling`       chapter 10: Gibbs sampling
-:mod:`~cgmm.primer.variational`    chapter 10: mean field, belief propagation
+:mod:`~cgmm.primer.variational`    chapter 10: mean field, belief propagation, EM with either
 :mod:`~cgmm.primer.kmeans`         chapter 11: Lloyd, COP, PCK
 :mod:`~cgmm.primer.rulers`         chapter 12: relevant components
 :mod:`~cgmm.primer.distances`      chapter 12: the metric of Xing et al.
@@ -43,11 +43,11 @@ from cgmm.primer.mixtures import (
     Theta, log_densities, log_gaussian, log_joint, responsibilities, sample,
 )  # fmt: skip
 from cgmm.primer.networks import (
-    derivative, eliminate, given_later, log_tables, log_z, marginals, marginals_by_slope,
-    most_probable, spanning_tree,
+    derivative, eliminate, factors, given_later, log_z, marginal, marginals, marginals_by_slope,
+    most_probable, multiply, spanning_tree,
 )  # fmt: skip
 from cgmm.primer.normaliser import constrained_em, newton, prior_counts, prior_log_z, pseudo_log_z
-from cgmm.primer.orders import fill_ins, min_fill
+from cgmm.primer.orders import fill_ins, induced_width, min_fill, neighbours, take_out
 from cgmm.primer.practice import aic, bic, map_covariances, n_parameters
 from cgmm.primer.preferences import certainty, log_p_of_answers, log_weights, p_together, support
 from cgmm.primer.questions import answer_information, choose_pairs, coin_entropy, farthest
@@ -58,24 +58,26 @@ from cgmm.primer.rulers import (
 )  # fmt: skip
 from cgmm.primer.sampling import around, cluster_move, gibbs, given_others, r_hat, single_moves, tie
 from cgmm.primer.variational import (
-    beliefs, bethe_log_z, log_belief, mean_field, mean_field_bound, messages, tree_bound,
+    approximate_em, beliefs, bethe_log_z, log_belief, mean_field, mean_field_bound,
+    messages, tree_bound,
 )  # fmt: skip
 from cgmm.primer.witnesses import new_rates, p_wrong, witness_em
 
 __all__ = [
-    "Theta", "aic", "allowed", "answer_information", "around", "ascent_step", "beliefs",
-    "bethe_log_z", "bic", "cannot_edges", "certainty", "cfld", "cheapest", "choose_pairs",
-    "chunklet_em", "clique_log_z", "closure", "cluster_move", "coin_entropy", "constrained_em",
-    "contract", "cop_rule", "costs", "derivative", "deviations", "diag", "eliminate", "em",
-    "farthest", "fill_ins", "fold", "full", "gibbs", "given_later", "given_others",
-    "if_chunklets_are_sampled", "if_points_are_sampled", "information", "labelled_em",
-    "likelihood_criterion", "lloyd", "log_belief", "log_densities", "log_gaussian", "log_joint",
-    "log_p_of_answers", "log_tables", "log_weights", "log_z", "lower_bound", "m_step",
-    "map_covariances", "marginals", "marginals_by_slope", "masked", "mean_and_error", "mean_field",
-    "mean_field_bound", "messages", "min_fill", "mirror_images", "moments", "most_probable",
-    "n_parameters", "new_rates", "newton", "node_unaries", "objective", "online_step", "p_together",
-    "p_wrong", "pck_rule", "prior_counts", "prior_log_z", "project", "pseudo_log_z", "r_hat",
-    "realisations_needed", "responsibilities", "sample", "single_moves", "spanning_tree",
-    "spherical", "spread", "squares", "statistics", "support", "tie", "tied", "tree_bound",
-    "uphill", "whitening", "within_covariance", "within_distance", "witness_em", "wrong_order",
+    "Theta", "aic", "allowed", "answer_information", "approximate_em", "around", "ascent_step",
+    "beliefs", "bethe_log_z", "bic", "cannot_edges", "certainty", "cfld", "cheapest",
+    "choose_pairs", "chunklet_em", "clique_log_z", "closure", "cluster_move", "coin_entropy",
+    "constrained_em", "contract", "cop_rule", "costs", "derivative", "deviations", "diag",
+    "eliminate", "em", "factors", "farthest", "fill_ins", "fold", "full", "gibbs", "given_later",
+    "given_others", "if_chunklets_are_sampled", "if_points_are_sampled", "induced_width",
+    "information", "labelled_em", "likelihood_criterion", "lloyd", "log_belief", "log_densities",
+    "log_gaussian", "log_joint", "log_p_of_answers", "log_weights", "log_z", "lower_bound",
+    "m_step", "map_covariances", "marginal", "marginals", "marginals_by_slope", "masked",
+    "mean_and_error", "mean_field", "mean_field_bound", "messages", "min_fill", "mirror_images",
+    "moments", "most_probable", "multiply", "n_parameters", "neighbours", "new_rates", "newton",
+    "node_unaries", "objective", "online_step", "p_together", "p_wrong", "pck_rule", "prior_counts",
+    "prior_log_z", "project", "pseudo_log_z", "r_hat", "realisations_needed", "responsibilities",
+    "sample", "single_moves", "spanning_tree", "spherical", "spread", "squares", "statistics",
+    "support", "take_out", "tie", "tied", "tree_bound", "uphill", "whitening", "within_covariance",
+    "within_distance", "witness_em", "wrong_order",
 ]  # fmt: skip

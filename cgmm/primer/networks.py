@@ -5,45 +5,53 @@ J, K    number of nodes, and of states of each (at least two)
 u       (J, K) unary log-potentials
 edges   (E, 2) pairs of nodes a, b
 w       (E,) log-weight of z_a = z_b; -inf for a cannot-link
-table   logs of a factor, with an axis for each node of the network: K
-        long if the factor depends on the node, else 1, so that factors
-        are multiplied by adding tables
-clique  the table from which a node was summed out
+factor  the names of its nodes, and logs: an array with an axis for each
+order   the nodes in the sequence in which they go
+clique  of a node, the factor from which it was summed out: its first name
+        is that node, the others, S, are neighbours that go later
 ======  ==================================================================
 """
 
 import numpy as np
-from scipy.special import logsumexp
+
+from cgmm.primer.orders import min_fill
 
 
-def log_tables(u, edges, w):
-    """One table for each node and edge; Z = Σ_z exp(their sum at z)."""
-    J, K = u.shape
-
-    def on_axes(nodes, values):
-        return values.reshape(np.where(np.isin(np.arange(J), nodes), K, 1))
-
-    same = np.eye(K, dtype=bool)
+def factors(u, edges, w):
+    """One factor for each node and edge; Z = Σ_z exp(their sum at z)."""
+    same = np.eye(u.shape[1], dtype=bool)
     # [lu2007, eqs. 2.7 and 2.10]
-    pairs = [on_axes(e, np.where(same, x, 0.0)) for e, x in zip(edges, w)]
-    return [on_axes(j, u[j]) for j in range(J)] + pairs
+    pairs = [((a, b), np.where(same, x, 0.0)) for (a, b), x in zip(edges, w)]
+    return [((j,), u[j]) for j in range(len(u))] + pairs
 
 
-def eliminate(u, edges, w, total):
-    """Take out one node after the other by `total`: a number, the cliques."""
-    tables, cliques = log_tables(u, edges, w), []
-    for j in range(len(u)):
-        clique = sum(t for t in tables if t.shape[j] > 1)
-        tables = [t for t in tables if t.shape[j] == 1]
-        tables.append(total(clique, axis=j, keepdims=True))
-        cliques.append(clique)
-    return sum(tables).item(), cliques
+def multiply(some, order):
+    """The product of factors: all their names, in order, and added logs."""
+    named = {v for names, _ in some for v in names}
+    nodes, logs = [v for v in order if v in named], 0.0
+    for names, table in some:
+        # One long where it does not depend on v. (An edge is symmetric.)
+        shape = [len(table) if v in names else 1 for v in nodes]
+        logs = logs + table.reshape(shape)
+    return nodes, logs
+
+
+def eliminate(u, edges, w, order, total):
+    """Take the nodes out in order: log of the total, cliques by node."""
+    left, cliques = factors(u, edges, w), {}
+    for j in order:
+        touching = [f for f in left if j in f[0]]
+        left = [f for f in left if j not in f[0]]
+        nodes, clique = cliques[j] = multiply(touching, order)
+        left.append((nodes[1:], total(clique, axis=0)))
+    return sum(constant for _, constant in left), cliques
 
 
 def log_z(u, edges, w):
     """Log of the normaliser, log Z = log Σ_z weight(z)."""
+    order = min_fill(len(u), edges)
     # [shental2003, eqs. 9 and 10], [lu2007, eq. 2.12]
-    return eliminate(u, edges, w, logsumexp)[0]
+    return eliminate(u, edges, w, order, np.logaddexp.reduce)[0]
 
 
 def derivative(f, x):
@@ -60,36 +68,38 @@ def marginals_by_slope(u, edges, w):
 
 
 def marginals(u, edges, w):
-    """(J, K) p(z_j = k) by a sweep back: p(z_j, later) from p(later)."""
-    _, cliques = eliminate(u, edges, w, logsumexp)
-    joint, q = {}, np.empty(u.shape)
-    for j in reversed(range(len(u))):
-        p = given_later(cliques[j], j)
-        inside = np.array(p.shape) > 1
-        later = np.flatnonzero(inside[j + 1 :]) + j + 1
-        if len(later):
-            gone = tuple(np.flatnonzero(~inside))
-            p = p * joint[later[0]].sum(axis=gone, keepdims=True)
-        others = tuple(np.delete(np.arange(len(u)), j))
+    """(J, K) p(z_j = k), by a sweep back: p(j, S) = p(j | S) p(S)."""
+    order, q, joint = min_fill(len(u), edges), np.empty(u.shape), {}
+    _, cliques = eliminate(u, edges, w, order, np.logaddexp.reduce)
+    for j in reversed(order):
+        nodes, clique = cliques[j]
+        p = given_later(clique)
+        if S := nodes[1:]:
+            # The clique of the first of S has all of S.
+            p = p * marginal(S, *joint[S[0]])
         # [shental2003, eq. 9]
-        joint[j], q[j] = p, p.sum(axis=others)
+        joint[j], q[j] = (nodes, p), marginal([j], nodes, p)
     return q
 
 
-def given_later(clique, j):
-    """The table of p(z_j | later neighbours); 0 where these are forbidden."""
-    message = logsumexp(clique, axis=j, keepdims=True)
+def given_later(clique):
+    """The table of p(j | S), axes j, S; 0 where S is impossible."""
+    message = np.logaddexp.reduce(clique, axis=0)
     return np.exp(clique - np.where(message > -np.inf, message, 0.0))
+
+
+def marginal(kept, nodes, p):
+    """The distribution p of some nodes, summed over all but those kept."""
+    return p.sum(axis=tuple(i for i, v in enumerate(nodes) if v not in kept))
 
 
 def most_probable(u, edges, w):
     """(J,) the best joint assignment: max in place of sum, then look back."""
-    _, cliques = eliminate(u, edges, w, np.max)
-    z = np.zeros(len(u), dtype=int)
-    for j in reversed(range(len(u))):
-        here = list(np.minimum(z, np.array(cliques[j].shape) - 1))
-        here[j] = slice(None)
-        z[j] = cliques[j][tuple(here)].argmax()
+    order, z = min_fill(len(u), edges), np.zeros(len(u), dtype=int)
+    _, cliques = eliminate(u, edges, w, order, np.maximum.reduce)
+    for j in reversed(order):
+        nodes, clique = cliques[j]
+        z[j] = clique[(slice(None), *z[nodes[1:]])].argmax()
     return z
 
 

@@ -37,21 +37,17 @@ def pseudo_log_z(eta, n, edges, w):
 
 
 def newton(C, counts):
-    """(K,) π with counts(log π) = C, by Newton's steps; long ones cut."""
-    eta = np.log(C / C.sum())
+    """(K,) π with counts(log π) = C, by Newton's method, in logs of both."""
+    eta = np.zeros(len(C))
     for _ in range(100):
         # [shental2003, eq. 11]
-        missing = C - (now := counts(eta))
-        if np.allclose(now, C, 1e-8, 1e-12):
+        missing = np.log(C / counts(eta))
+        if abs(missing).max() < 1e-8:
             break
-        # Each row over its count: a rare class must not drown in rounding.
-        slope = derivative(counts, eta).T / now[:, None]
-        # A constant in η changes no count; + 1 makes the slope invertible.
-        step = np.linalg.lstsq(slope + 1, missing / now)[0]
-        step = step / max(1, abs(step).max())
-        while step @ (C - counts(eta + step)) < -abs(step @ missing) / 2:
-            step = step / 2
-        eta = eta + step
+        slope = derivative(lambda eta: np.log(counts(eta)), eta).T
+        # A constant in η changes no count: no step goes that way.
+        step = np.linalg.pinv(slope, 1e-6) @ missing
+        eta = eta + step / max(1, abs(step).max())
     return np.exp(eta - logsumexp(eta))
 
 

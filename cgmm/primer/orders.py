@@ -3,12 +3,20 @@
 ======  ==================================================================
 J       number of nodes; edges (E, 2)
 near    from each node that is left to the set of its neighbours
-order   the nodes, each with the neighbours that it has when it goes; the
-        most of them is the order's induced width t: arrays of K^(t+1)
+order   the nodes in the sequence in which they go
 ======  ==================================================================
 """
 
 from itertools import combinations
+
+
+def neighbours(J, edges):
+    """From each node to the set of its neighbours."""
+    near = {j: set() for j in range(J)}
+    for a, b in edges:
+        near[a].add(b)
+        near[b].add(a)
+    return near
 
 
 def fill_ins(near, v):
@@ -16,19 +24,25 @@ def fill_ins(near, v):
     return [(a, b) for a, b in combinations(near[v], 2) if b not in near[a]]
 
 
+def take_out(near, v):
+    """The neighbours that v has when it goes; they are tied by that."""
+    met = near.pop(v)
+    for a in met:
+        near[a] = (near[a] | met) - {a, v}
+    return met
+
+
 def min_fill(J, edges):
     """An order: next, the fewest fill-ins; of these, fewest neighbours."""
-    near = {j: set() for j in range(J)}
-    for a, b in edges:
-        near[a].add(b)
-        near[b].add(a)
-    order = []
+    near, order = neighbours(J, edges), []
     while near:
         v = min(near, key=lambda v: (len(fill_ins(near, v)), len(near[v])))
-        for a, b in fill_ins(near, v):
-            near[a].add(b)
-            near[b].add(a)
-        order.append((v, near.pop(v)))
-        for a in order[-1][1]:
-            near[a].remove(v)
+        take_out(near, v)
+        order.append(v)
     return order
+
+
+def induced_width(J, edges, order):
+    """The most neighbours that a node has when it goes."""
+    near = neighbours(J, edges)
+    return max(len(take_out(near, v)) for v in order)

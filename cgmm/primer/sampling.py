@@ -14,8 +14,9 @@ from scipy.special import expit, logsumexp
 
 def around(j, edges, w):
     """Neighbours of node j, each with the log-weight of its edge."""
-    ends = [(*e, x) for e, x in zip(edges, w) if j in e]
-    return [(b if a == j else a, x) for a, b, x in ends]
+    first, second = edges[:, 0] == j, edges[:, 1] == j
+    ends = np.concatenate([edges[first, 1], edges[second, 0]])
+    return list(zip(ends, np.concatenate([w[first], w[second]])))
 
 
 def given_others(j, z, u, edges, w):
@@ -58,13 +59,13 @@ def cluster_move(z, u, edges, w, rng):
 
 
 def gibbs(u, edges, w, z, n_sweeps, rng):
-    """(J, K) share of sweeps after which node j was in state k."""
-    counts = np.zeros(u.shape)
+    """(J, K) mean over sweeps of p(z_j = k | where the others stand)."""
+    q = np.zeros(u.shape)
     for _ in range(n_sweeps):
         z = single_moves(z, u, edges, w, rng)
         z = cluster_move(z, u, edges, w, rng)
-        counts[range(len(z)), z] += 1
-    return counts / n_sweeps
+        q += [given_others(j, z, u, edges, w) for j in range(len(z))]
+    return q / n_sweeps
 
 
 def r_hat(x):

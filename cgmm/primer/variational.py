@@ -1,4 +1,4 @@
-"""Instead of sums: mean field, and belief propagation. Chapter 10.
+"""Instead of sums: mean field, belief propagation, and EM. Chapter 10.
 
 ======  ==================================================================
 q       (J, K) what is believed of each node
@@ -10,7 +10,11 @@ m       from (b, j) to the log-message (K,) that b sends to j
 import numpy as np
 from scipy.special import logsumexp, xlogy
 
-from cgmm.primer.networks import log_z
+from cgmm.primer.chunklets import node_unaries
+from cgmm.primer.fitting import m_step
+from cgmm.primer.mixtures import log_densities
+from cgmm.primer.networks import derivative, log_z
+from cgmm.primer.normaliser import newton, pseudo_log_z
 from cgmm.primer.sampling import around
 
 
@@ -32,7 +36,7 @@ def mean_field_bound(q, u, edges, w):
     return (q * u).sum() + w @ together - xlogy(q, q).sum()
 
 
-def messages(u, edges, w, n_sweeps):
+def messages(u, edges, w, damping, n_sweeps):
     """The messages m after so many rounds, none saying anything at first."""
     weight = {(a, b): x for (a, b), x in zip(edges, w)}
     weight |= {(b, a): x for (a, b), x in weight.items()}
@@ -40,7 +44,9 @@ def messages(u, edges, w, n_sweeps):
     for _ in range(n_sweeps):
         for b, j in m:
             q = np.exp(log_belief(b, m, u, j))
-            m[b, j] = np.log1p(np.expm1(weight[b, j]) * q)
+            said = 1 + np.expm1(weight[b, j]) * q
+            old = np.exp(m[b, j])
+            m[b, j] = np.log((1 - damping) * said + damping * old)
     return m
 
 
@@ -73,3 +79,17 @@ def tree_bound(u, edges, w, trees):
     used = np.concatenate(trees)
     share = np.bincount(used, minlength=len(w)) / len(trees)
     return np.mean([log_z(u, edges[t], (w / share)[t]) for t in trees])
+
+
+def approximate_em(X, theta, chunklet, n, edges, w, pool, e_step, n_iter):
+    """Yield θ and (J, K) r by any E-step; weights by pseudo-likelihood."""
+
+    def counts(eta):
+        return derivative(lambda v: pseudo_log_z(v, n, edges, w), eta)
+
+    for _ in range(n_iter):
+        log_p = log_densities(X, theta)
+        r = e_step(node_unaries(log_p, theta.weights, chunklet, n), edges, w)
+        yield theta, r
+        pi = newton(n @ r, counts)
+        theta = m_step(X, r[chunklet], pool)._replace(weights=pi)

@@ -104,7 +104,6 @@ def test_em_without_relations(ask, seed, pool):
     np.testing.assert_allclose(found["E"]["logEvidence"], log_evidence, **CLOSE)
 
 
-# Three seconds each: the primer's arrays have an axis for each chunklet.
 @pytest.mark.each_value
 @pytest.mark.parametrize("preferences", [False, True])
 @pytest.mark.parametrize("sampled", ["points", "chunklets"])

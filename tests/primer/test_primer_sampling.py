@@ -1,13 +1,14 @@
 """Chapter 10 by hand: every course that a move can take, every assignment, and the package."""
 
-from itertools import islice
+from functools import partial
+from itertools import combinations, islice
 
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from primer_problems import FEW, SEEDS, enumerate_all, network
+from primer_problems import FEW, SEEDS, enumerate_all, mixture, network
 from scipy.special import ndtri, xlogy
 from scipy.stats import rankdata
 
@@ -140,6 +141,19 @@ def made_of(net):
     return made
 
 
+@settings(max_examples=10)
+@given(SEEDS, st.integers(1, 3), st.integers(2, 3))
+def test_a_mean_of_probabilities_keeps_the_marginals(seed, J, K):
+    """From the posterior one sweep of `gibbs` expects the truth, over every course it can take."""
+    net = network(np.random.default_rng(seed), J, K, p_edge=0.8, p_hard=0.3)
+    everything, q = enumerate_all(*net), 0
+    for z, p in zip(everything.z, everything.p, strict=True):
+        if p > 0:
+            courses = outcomes(lambda rng, z=z: primer.gibbs(*net, z, 1, rng))
+            q = q + p * sum(chance * found for found, chance in courses)
+    np.testing.assert_allclose(q, everything.marginals(K), atol=1e-12)
+
+
 @settings(max_examples=4)
 @given(SEEDS)
 def test_both_samplers_are_near_the_truth(seed):
@@ -205,7 +219,7 @@ def forest_of(net):
 @given(**SIZES)
 def test_belief_propagation_is_exact_on_a_forest(seed, J, K):
     net = forest_of(network(np.random.default_rng(seed), J, K, p_hard=0.3))
-    everything, m = enumerate_all(*net), primer.messages(*net, J)
+    everything, m = enumerate_all(*net), primer.messages(*net, 0, J)
     q = primer.beliefs(m, net.u)
     np.testing.assert_allclose(q, everything.marginals(K), atol=1e-10)
     found = primer.bethe_log_z(m, *net)
@@ -225,8 +239,8 @@ def change(m, other):
 def test_belief_propagation_settles_where_that_of_the_package_does(seed, J, K):
     u, edges, w = network(np.random.default_rng(seed), J, K, p_edge=0.8)
     w = w / 4
-    m = primer.messages(u, edges, w, 40)
-    assume(change(m, primer.messages(u, edges, w, 41)) < 1e-10)
+    m = primer.messages(u, edges, w, 0, 40)
+    assume(change(m, primer.messages(u, edges, w, 0, 41)) < 1e-10)
     theirs = belief_propagation(Graph(J, edges, w), tol=1e-10)(u)
     q = primer.beliefs(m, u)
     np.testing.assert_allclose(q, theirs.nodes, atol=1e-7)
@@ -237,6 +251,22 @@ def test_belief_propagation_settles_where_that_of_the_package_does(seed, J, K):
     found = primer.bethe_log_z(m, u, edges, w)
     assert found == pytest.approx(theirs.log_z, abs=1e-6)
     assert found == pytest.approx(bethe_by_entropies(m, q, u, edges, w), abs=1e-7)
+
+
+def test_damped_messages_settle_where_others_swing():
+    edges = np.array(list(combinations(range(5), 2)))
+    u, w = 0.3 * np.random.default_rng(0).normal(size=(5, 2)), np.full(10, -2.0)
+
+    def beliefs(damping, sweeps):
+        return primer.beliefs(primer.messages(u, edges, w, damping, sweeps), u)
+
+    assert np.abs(beliefs(0, 51) - beliefs(0, 50)).max() > 0.9
+    assert np.abs(beliefs(0.5, 121) - beliefs(0.5, 120)).max() < 1e-12
+    # Damping changes the way, and not where it ends.
+    theirs = belief_propagation(Graph(5, edges, w), tol=1e-10)(u).nodes
+    np.testing.assert_allclose(beliefs(0.5, 121), theirs, atol=1e-7)
+    once = primer.messages(u, edges[:1], w[:1], 0.75, 1), primer.messages(u, edges[:1], w[:1], 0, 1)
+    np.testing.assert_allclose(np.expm1(once[0][0, 1]), np.expm1(once[1][0, 1]) / 4, rtol=1e-9)
 
 
 def bethe_by_entropies(m, q, u, edges, w):
@@ -267,3 +297,32 @@ def test_a_mean_over_trees_is_never_below_log_z(seed, J, K, M):
     if len(w) == len(trees[0]):
         assert bound == pytest.approx(exact, rel=1e-9, abs=1e-9)
     assert tree_reweighted(Graph(J, edges, w))(u).log_z >= exact - 1e-6 * (1 + abs(exact))
+
+
+# ---------------------------------------------------------------------------- EM with either
+
+
+@settings(max_examples=6)
+@given(SEEDS, st.integers(2, 3), st.sampled_from(["points", "chunklets"]))
+def test_em_with_any_e_step_is_exact_where_edges_are_disjoint_and_the_e_step_is(seed, K, sampling):
+    rng = np.random.default_rng(seed)
+    theta, X = mixture(rng, K, 1), rng.normal(size=(7, 1))
+    theta = theta._replace(covariances=np.repeat(theta.covariances[:1], K, axis=0))
+    chunklet = primer.closure(7, [[0, 1], [0, 2]])
+    draws = primer.if_points_are_sampled, primer.if_chunklets_are_sampled
+    n, edges = draws[sampling == "chunklets"](chunklet), np.array([[0, 1], [2, 3]])
+    known = X, theta, chunklet, n, edges, np.array([-np.inf, rng.normal()]), primer.tied
+    exact = primer.constrained_em(*known, 2)
+    courses = [primer.approximate_em(*known, primer.marginals, 2)]
+    # A tree, so that messages are exact too.
+    tell = partial(primer.messages, damping=0, n_sweeps=3)
+    courses.append(primer.approximate_em(*known, lambda u, *net: primer.beliefs(
+        tell(u, *net), u), 2))  # fmt: skip
+    _, (theta, _) = exact
+    for (_, r_start), (found, r) in courses:
+        assert r.shape == (5, K)
+        # Where counts hardly depend on weights, equal counts do not make equal weights.
+        matched = primer.prior_counts(np.log(found.weights), n, *known[4:6])
+        np.testing.assert_allclose(matched, n @ r_start, atol=1e-5)
+        np.testing.assert_allclose(found.means, theta.means, atol=1e-9)
+        np.testing.assert_allclose(found.covariances, theta.covariances, atol=1e-9)
