@@ -35,13 +35,14 @@ def cheapest(c, edges, w):
 
 def cop_rule(c, cannot_links, order):
     """(N,) each point in turn to the nearest free cluster; -1 once stuck."""
-    z = np.full(len(c), -1)
+    c, z = c.copy(), np.full(len(c), -1)
+    a, b = np.transpose(cannot_links)
     for i in order:
-        mine = cannot_links[(cannot_links == i).any(axis=1)]
-        free = np.setdiff1d(range(c.shape[1]), z[mine])
-        if len(free) == 0:
+        if c[i].min() == np.inf:
             break
-        z[i] = free[c[i, free].argmin()]
+        z[i] = c[i].argmin()
+        for others in b[a == i], a[b == i]:
+            c[others, z[i]] = np.inf
     return z
 
 
