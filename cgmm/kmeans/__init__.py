@@ -6,9 +6,8 @@ at all is no question of K-means: :mod:`cgmm.inference.feasible` answers it.
 
 from cgmm.inference.feasible import SearchBudgetError
 from cgmm.kmeans.assignment import cop_rule, engine_rule, pck_rule
-from cgmm.kmeans.cop_kmeans import COPKMeans
+from cgmm.kmeans.estimators import COPKMeans, PCKMeans
 from cgmm.kmeans.loop import Nodes, Step, lloyd, nearest_rule, penalty
-from cgmm.kmeans.pck_kmeans import PCKMeans
 from cgmm.kmeans.seeding import chunklet_seeds
 
 __all__ = [

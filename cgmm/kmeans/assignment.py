@@ -1,8 +1,8 @@
 """The rules of COP-KMeans and PCKMeans: the cheapest assignment that is found. Chapter 11.
 
-Both ask :mod:`cgmm.inference.best_assignment` the same question, of unaries -c_jk and log-weights
-w_e: the assignment of least J is the network's most probable one [lu2007, eq. C.8]. In the one all
-edges are cannot-links, in the other a broken preference costs a penalty.
+All ask the network one question, of unaries -c_jk and log-weights w_e: the assignment of least J is
+its most probable one [lu2007, eq. C.8]. In COP-KMeans all edges are cannot-links, in PCKMeans a
+broken preference costs a penalty.
 
 =======  ==================================================================
 M, K     nodes, clusters
@@ -14,23 +14,19 @@ J        costs plus the penalties of broken edges
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from cgmm.inference import engine_name, named_engine
 from cgmm.inference.best_assignment import Finder
 from cgmm.inference.exchange import ROUNDING
-from cgmm.inference.feasible import MAX_SEARCH, Hint, Rng, feasible_assignment
+from cgmm.inference.feasible import feasible_assignment
 from cgmm.kmeans.loop import Rule, nearest_rule, total_cost
 from cgmm.network import Engine, Graph, simplify
 from cgmm.numerics import FloatArray, IntArray
 
 
-def cop_rule(
-    graph: Graph,
-    n_clusters: int,
-    *,
-    max_search: int = MAX_SEARCH,
-    rng: Rng | None = None,
-    hint: Hint | None = None,
-) -> Rule:
+def cop_rule(graph: Graph, n_clusters: int, **search: Any) -> Rule:
     """The assignment of COP-KMeans: no cannot-link broken, and as cheap as it can be found.
 
     Whether the relations can be honoured at all does not depend on the costs, so it is settled
@@ -42,9 +38,10 @@ def cop_rule(
         Cannot-links between nodes: all weights ``-inf``.
     n_clusters : int
         K.
-    max_search, rng, hint
-        As in :func:`cgmm.inference.feasible_assignment`, which searches for a first assignment
-        that breaks none. Data that cluster well know most of the answer: so the hint.
+    **search
+        ``max_search``, ``rng``, ``hint`` of :func:`cgmm.inference.feasible_assignment`, which
+        searches for a first assignment that breaks none. Data that cluster well know most of the
+        answer: so the hint.
 
     Returns
     -------
@@ -76,17 +73,10 @@ def cop_rule(
     >>> rule(np.array([[0.0, 9.0], [1.0, 3.0]]), None)
     (array([0, 1]), True)
     """
-    return pck_rule(graph, n_clusters, max_search=max_search, rng=rng, hint=hint)
+    return pck_rule(graph, n_clusters, **search)
 
 
-def pck_rule(
-    graph: Graph,
-    n_clusters: int,
-    *,
-    max_search: int = MAX_SEARCH,
-    rng: Rng | None = None,
-    hint: Hint | None = None,
-) -> Rule:
+def pck_rule(graph: Graph, n_clusters: int, **search: Any) -> Rule:
     """The assignment of PCKMeans: each broken preference costs ``|w|``.
 
     Parameters
@@ -96,8 +86,8 @@ def pck_rule(
         are never broken.
     n_clusters : int
         K.
-    max_search, rng, hint
-        As in :func:`cgmm.inference.feasible_assignment`, where there are cannot-links.
+    **search
+        As in :func:`cop_rule`, where there are cannot-links.
 
     Returns
     -------
@@ -128,30 +118,15 @@ def pck_rule(
     graph = simplify(graph)
     if len(graph.edges) == 0:
         return nearest_rule
-    start = feasible_assignment(
-        graph, n_clusters, max_search=max_search, rng=rng, hint=hint, noun="cluster"
-    )
+    honours = feasible_assignment(graph, n_clusters, noun="cluster", **search)
     finder = Finder(graph, n_clusters)
 
-    def rule(
-        costs: FloatArray, z: IntArray | None = None, prove: bool = True
-    ) -> tuple[IntArray, bool]:
-        near, known = (costs.argmin(axis=1), start) if z is None else (None, z)
+    def find(costs: FloatArray, z: IntArray | None, prove: bool) -> tuple[IntArray, bool]:
+        near, known = (costs.argmin(axis=1), honours) if z is None else (None, z)
         best, proved = finder.find(-costs, near, known, prove=prove)
-        return _unless_as_good(costs, graph, best, z), proved
+        return best, proved
 
-    return rule
-
-
-def _unless_as_good(
-    costs: FloatArray, graph: Graph, best: IntArray, z: IntArray | None
-) -> IntArray:
-    """Of equally good assignments the one at hand, or the loop might never settle."""
-    if z is None:
-        return best
-    before = total_cost(costs, graph, z)
-    gains = total_cost(costs, graph, best) < before - ROUNDING * abs(before)
-    return best if gains else z
+    return _settling(graph, find)
 
 
 def engine_rule(graph: Graph, inference: str | Engine) -> Rule:
@@ -196,10 +171,23 @@ def engine_rule(graph: Graph, inference: str | Engine) -> Rule:
             "assignment; choose one that can, such as inference='auto', or None to search."
         )
 
+    def find(costs: FloatArray, z: IntArray | None, prove: bool) -> tuple[IntArray, bool]:
+        return infer.most_probable(-costs), not infer.approximates(-costs)
+
+    return _settling(graph, find)
+
+
+def _settling(graph: Graph, find: Callable[..., tuple[IntArray, bool]]) -> Rule:
+    """Of equally good assignments the one at hand, or the loop might never settle."""
+
     def rule(
-        costs: FloatArray, z: IntArray | None = None, prove: bool = False
+        costs: FloatArray, z: IntArray | None = None, prove: bool = True
     ) -> tuple[IntArray, bool]:
-        best = infer.most_probable(-costs)
-        return _unless_as_good(costs, graph, best, z), not infer.approximates(-costs)
+        best, proved = find(costs, z, prove)
+        if z is not None:
+            before = total_cost(costs, graph, z)
+            gains = total_cost(costs, graph, best) < before - ROUNDING * abs(before)
+            best = best if gains else z
+        return best, proved
 
     return rule

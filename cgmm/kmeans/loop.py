@@ -35,7 +35,7 @@ J         the objective: costs plus the penalties of the edges that are broken
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -43,15 +43,15 @@ from scipy.spatial.distance import cdist
 
 from cgmm.inference.exchange import ROUNDING
 from cgmm.network import Graph, SideInformation
-from cgmm.numerics import FloatArray, IntArray
+from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 # A weight that no sum beside it notices.
 ALMOST_NONE = 1e-200
 
 Rule = Callable[..., tuple[IntArray, bool]]
-"""From costs (M, K), the assignment before or None, and the seconds that a proof may take, to the
-new assignment (M,) and whether it is known to be the best of all. What it returns is never worse
-than the assignment before."""
+"""From costs (M, K), the assignment before or None, and whether a proof is wanted, to the new
+assignment (M,) and whether it is known to be the best of all. What it returns is never worse than
+the assignment before."""
 
 
 class Step(NamedTuple):
@@ -134,8 +134,7 @@ def _price_of_leaving(graph: Graph, z: IntArray) -> FloatArray:
     """(M,) what the penalties rise by when a node leaves its cluster for an empty one."""
     together = (z[graph.edges[:, 0]] == z[graph.edges[:, 1]]) & np.isfinite(graph.weights)
     ends, weights = graph.edges[together], graph.weights[together]
-    rise: Any = np.bincount(ends.T.ravel(), np.tile(weights, 2), minlength=len(z))
-    return cast("FloatArray", rise)
+    return np.bincount(ends.T.ravel(), np.tile(weights, 2), minlength=len(z)).astype(float)
 
 
 # ---------------------------------------------------------------------------- what is assigned
@@ -232,13 +231,8 @@ class Nodes(NamedTuple):
 
 
 def total_cost(costs: FloatArray, graph: Graph, z: IntArray) -> float:
-    """J, less the constant ``within``."""
-    return cost_of(costs, z) + penalty(graph, z)
-
-
-def cost_of(costs: FloatArray, z: IntArray) -> float:
-    """Σ_j c_jk for k = z_j."""
-    return float(costs[np.arange(len(z)), z].sum())
+    """J, less the constant ``within``: Σ_j c_jk for k = z_j, and penalties."""
+    return float(costs[np.arange(len(z)), z].sum()) + penalty(graph, z)
 
 
 def penalty(graph: Graph, z: IntArray) -> float:
@@ -261,10 +255,15 @@ def penalty(graph: Graph, z: IntArray) -> float:
     >>> penalty(Graph(3, np.array([[0, 1], [1, 2]]), np.array([2.0, -0.5])), np.array([0, 1, 1]))
     2.5
     """
-    together = z[graph.edges[:, 0]] == z[graph.edges[:, 1]]
-    broken = np.where(together, graph.weights < 0, graph.weights > 0)
     # [lu2007, eq. 4.1], second and third sum
-    return float(np.abs(graph.weights[broken & np.isfinite(graph.weights)]).sum())
+    return float(np.abs(graph.weights[broken(graph, z)]).sum())
+
+
+def broken(graph: Graph, z: IntArray) -> BoolArray:
+    """(E,) which preferences an assignment breaks."""
+    together = z[graph.edges[:, 0]] == z[graph.edges[:, 1]]
+    against = np.where(together, graph.weights < 0, graph.weights > 0)
+    return against & np.isfinite(graph.weights)
 
 
 # ---------------------------------------------------------------------------- the simplest rule

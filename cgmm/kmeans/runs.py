@@ -12,30 +12,18 @@ tol       squared distance by which centres may move and yet stay
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 
 from cgmm.kmeans.loop import Step
 from cgmm.network import NetworkError
 from cgmm.numerics import is_better, warn_caller
 
-
-class _AnyRun(Protocol):
-    """What is kept and compared: a run of EM, or of another loop."""
-
-    @property
-    def n_iter(self) -> int: ...
-    @property
-    def score(self) -> float: ...
-    @property
-    def interrupted(self) -> bool: ...
-    @property
-    def _replace(self) -> Callable[..., Any]: ...
-
-
-AnyRun = TypeVar("AnyRun", bound=_AnyRun)
+AnyRun = TypeVar("AnyRun", bound=Any)
+"""What is kept and compared: a NamedTuple with ``n_iter``, ``score`` and ``interrupted``."""
 
 
 class Run(NamedTuple):
@@ -63,13 +51,14 @@ def growing(
 ) -> Iterator[Run]:
     """The run as it stands at each step, until centres or assignments stay."""
     history: list[float] = []
-    before = None
+    before, arrived, same = None, False, False
     for t, step in enumerate(steps):  # pragma: no branch - Lloyd's loop never ends
         history.append(step.objective)
         if verbose > 1:
             print(f"  iteration {t:4d}   objective {step.objective:.6f}")
-        arrived, same = _compared(before, step, tol)
-        same = same and not arrived and t < max_iter
+        if before is not None:
+            arrived = bool(np.square(step.centres - before.centres).sum() <= tol)
+            same = not arrived and t < max_iter and np.array_equal(step.labels, before.labels)
         # scikit-learn counts one more where it took a step to see that no assignment changed.
         run = Run(step, history.copy(), t + same, arrived or same)
         yield run
@@ -84,9 +73,7 @@ def growing(
 def proved(run: Run, steps: Iterator[Step], max_iter: int) -> Iterator[Run]:
     """The run, and where a better assignment to its centres is found, its way on from there."""
     yield run
-    if run.interrupted:
-        return
-    for t, step in enumerate(steps):  # pragma: no branch - Lloyd's loop never ends
+    for t, step in enumerate(() if run.interrupted else steps):
         same = np.array_equal(step.labels, run.step.labels)
         if t or not same:
             run = run._replace(history=[*run.history, step.objective], n_iter=run.n_iter + 1)
@@ -94,14 +81,6 @@ def proved(run: Run, steps: Iterator[Step], max_iter: int) -> Iterator[Run]:
         yield run
         if same or run.n_iter >= max_iter:
             break
-
-
-def _compared(before: Step | None, step: Step, tol: float) -> tuple[bool, bool]:
-    """Whether the centres, and whether the assignments, are where they were a step before."""
-    if before is None:
-        return False, False
-    moved = np.square(step.centres - before.centres).sum()
-    return bool(moved <= tol), np.array_equal(step.labels, before.labels)
 
 
 def last_of(runs: Iterator[AnyRun]) -> AnyRun:
@@ -133,7 +112,7 @@ def last_of(runs: Iterator[AnyRun]) -> AnyRun:
     >>> run.step, run.n_iter, run.interrupted
     ('one step on', 1, True)
     """
-    run: AnyRun | None = None
+    run: Any = None
     try:
         for run in runs:  # noqa: B007
             pass
@@ -141,7 +120,7 @@ def last_of(runs: Iterator[AnyRun]) -> AnyRun:
         if run is None or run.n_iter == 0:
             raise
         return run._replace(interrupted=True)
-    return cast("AnyRun", run)
+    return run
 
 
 def best_of(
@@ -174,8 +153,8 @@ def best_of(
     KeyboardInterrupt
         If there is no run yet that could be kept.
     """
-    best: AnyRun | None = None
-    failure: ValueError | None = None
+    best: Any = None
+    failure = ValueError(f"n_init is {n_init}; there must be one run at least.")
     try:
         for number in range(n_init):
             try:
@@ -190,11 +169,34 @@ def best_of(
             if best is None or is_better(run.score, best.score):
                 best = run
             if run.interrupted:
-                return best._replace(interrupted=True)
+                raise KeyboardInterrupt
     except KeyboardInterrupt:
         if best is None:
             raise
         return best._replace(interrupted=True)
     if best is None:
-        raise cast("ValueError", failure)
+        raise failure
     return best
+
+
+def random_source(random_state: object) -> np.random.RandomState:
+    """The source of randomness that an estimator's ``random_state`` stands for.
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None
+        A seed, or a source that each fit goes on drawing from; None: numpy's own.
+
+    Returns
+    -------
+    RandomState
+        Of a Generator the same stream of bits.
+
+    Examples
+    --------
+    >>> random_source(np.random.default_rng(0)).randint(1000, size=2)
+    array([607, 975])
+    """
+    if isinstance(random_state, np.random.Generator):
+        return np.random.RandomState(random_state.bit_generator)
+    return check_random_state(random_state)

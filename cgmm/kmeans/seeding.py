@@ -13,8 +13,9 @@ from collections.abc import Callable
 from itertools import cycle, islice
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
-from cgmm.numerics import FloatArray, IntArray, best_first, blocks
+from cgmm.numerics import FloatArray, IntArray, best_first
 
 Rng = np.random.RandomState
 
@@ -43,14 +44,8 @@ def nearest(X: FloatArray, centres: FloatArray) -> FloatArray:
     array([[1., 0.],
            [0., 1.]])
     """
-    closest, winner = np.full(len(X), np.inf), np.zeros(len(X), dtype=np.intp)
-    for k, centre in enumerate(centres):
-        distances = _squared_distances(X, centre)
-        nearer = distances < closest
-        closest[nearer], winner[nearer] = distances[nearer], k
-    responsibilities = np.zeros((len(centres), len(X))).T
-    responsibilities[np.arange(len(X)), winner] = 1
-    return responsibilities
+    winner = cdist(X, centres, "sqeuclidean").argmin(axis=1)
+    return (winner == np.arange(len(centres))[:, None]).astype(float).T
 
 
 def far_points(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
@@ -117,12 +112,10 @@ def seeds(
     array([0., 9.])
     """
     n_trials = 2 + int(np.log(n_components))
-    centres, closest = list(first), np.full(len(X), np.inf)
-    for centre in centres:
-        closest = np.minimum(closest, _squared_distances(X, centre))
+    centres, closest = list(first), cdist(first, X, "sqeuclidean").min(axis=0)
     while len(centres) < n_components:
         candidates = draw_indices(mass * closest, n_trials, rng)
-        options = [np.minimum(closest, _squared_distances(X, X[c])) for c in candidates]
+        options = np.minimum(closest, cdist(X[candidates], X, "sqeuclidean"))
         best = best_first([-np.sum(mass * option) for option in options])[0]
         centres.append(X[candidates[best]])
         closest = options[best]
@@ -170,15 +163,6 @@ def chunklet_seeds(X: FloatArray, node_of: IntArray, n_components: int, rng: Rng
         centroids, sizes = centroids[chunklets], sizes[chunklets]
     first = centroids[draw_indices(sizes.astype(float), 1, rng)]
     return seeds(centroids, n_components, rng, first=first, mass=sizes)
-
-
-def _squared_distances(X: FloatArray, centre: FloatArray) -> FloatArray:
-    """(N,) |x_i - centre|², by subtraction: an offset of the data costs no digits."""
-    distances = np.empty(len(X))
-    for part in blocks(len(X), X.shape[1]):
-        apart = X[part].T - centre[:, None]
-        np.einsum("db,db->b", apart, apart, out=distances[part])
-    return distances
 
 
 def taking_turns(kinds: list[str], n_components: int) -> list[str]:

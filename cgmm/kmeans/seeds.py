@@ -15,7 +15,6 @@ from itertools import islice
 
 import numpy as np
 
-from cgmm.inference.feasible import Rng
 from cgmm.kmeans.loop import Nodes, Rule, Step, lloyd, nearest_rule
 from cgmm.kmeans.seeding import chunklet_seeds, far_points, random_points, taking_turns
 from cgmm.network import Graph, edgeless
@@ -26,25 +25,17 @@ from cgmm.numerics import FloatArray, IntArray, best_first
 FREE_STEPS, N_KEPT, BOUND_STEPS = 3, 4, 2
 
 
-def _means_of_parts(X: FloatArray, responsibilities: FloatArray) -> FloatArray:
+def _means_of_parts(X: FloatArray, r: FloatArray) -> FloatArray:
     """The mean of each part; of all points where a part is empty, which the loop then fills."""
-    counts = responsibilities.sum(axis=0)[:, None]
-    means = (responsibilities.T @ X) / np.maximum(counts, 1)
-    return np.where(counts > 0, means, X.mean(axis=0))
+    counts = r.sum(axis=0)[:, None]
+    return np.where(counts > 0, (r.T @ X) / np.maximum(counts, 1), X.mean(axis=0))
 
 
-def _plus_plus(X: FloatArray, node_of: IntArray, n_clusters: int, rng: Rng) -> FloatArray:
-    return _means_of_parts(X, far_points(X, n_clusters, rng))
-
-
-def _random(X: FloatArray, node_of: IntArray, n_clusters: int, rng: Rng) -> FloatArray:
-    return _means_of_parts(X, random_points(X, n_clusters, rng))
-
-
-SEEDINGS = {"chunklets": chunklet_seeds, "k-means++": _plus_plus, "random": _random}
-
-
-# ---------------------------------------------------------------------------- several
+SEEDINGS = {
+    "chunklets": chunklet_seeds,
+    "k-means++": lambda X, node_of, K, rng: _means_of_parts(X, far_points(X, K, rng)),
+    "random": lambda X, node_of, K, rng: _means_of_parts(X, random_points(X, K, rng)),
+}
 
 
 def starts_to_try(init: str, n_clusters: int, chunklets: IntArray, graph: Graph) -> list[str]:
@@ -65,20 +56,19 @@ def most_promising(
     """
     if len(starts) == 1:
         return starts[0], None
-    free = edgeless(len(nodes.means))
-    steps = [_after(FREE_STEPS, nodes, free, start, nearest_rule) for start in starts]
+    steps = _best_first([freely(FREE_STEPS, nodes, start) for start in starts])
     if len(graph.edges) == 0:
-        return _by_objective(steps)[0].centres, None
-    best = _by_objective(steps)[:N_KEPT]
-    chosen, *_ = _by_objective(
-        [_after(BOUND_STEPS, nodes, graph, step.centres, rule) for step in best]
-    )
+        return steps[0].centres, None
+    tried = [lloyd(nodes, graph, step.centres, rule) for step in steps[:N_KEPT]]
+    chosen, *_ = _best_first([next(islice(steps, BOUND_STEPS, None)) for steps in tried])
     return chosen.centres, chosen.labels
 
 
-def _by_objective(steps: list[Step]) -> list[Step]:
+def freely(n_steps: int, nodes: Nodes, start: FloatArray) -> Step:
+    """Where so many iterations lead that know of no relations between nodes."""
+    steps = lloyd(nodes, edgeless(len(nodes.means)), start, nearest_rule)
+    return next(islice(steps, n_steps, None))
+
+
+def _best_first(steps: list[Step]) -> list[Step]:
     return [steps[i] for i in best_first([-step.objective for step in steps])]
-
-
-def _after(n_steps: int, nodes: Nodes, graph: Graph, centres: FloatArray, rule: Rule) -> Step:
-    return next(islice(lloyd(nodes, graph, centres, rule), n_steps, None))

@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits, load_wine
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import cgmm.kmeans.base
+import cgmm.kmeans.estimators
 from cgmm.kmeans import COPKMeans, PCKMeans, lloyd
 from cgmm.metrics import broken_relations
 from cgmm.scenarios import teachers
@@ -153,7 +153,7 @@ def interrupting(after, original):
 def test_interruption_keeps_the_best_so_far(monkeypatch, after):
     X, relations = relations_on_wine()
     settings = {"random_state": 0, "init": "random", "n_init": 50}
-    monkeypatch.setattr(cgmm.kmeans.base, "lloyd", interrupting(after, lloyd))
+    monkeypatch.setattr(cgmm.kmeans.estimators, "lloyd", interrupting(after, lloyd))
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model = PCKMeans(3, w=1e4, **settings).fit(X, **relations)
     monkeypatch.undo()
@@ -169,7 +169,7 @@ def test_interruption_at_the_beginning_of_a_later_run_keeps_the_earlier(monkeypa
     X, relations = relations_on_wine()
     first = PCKMeans(3, random_state=0, init="random").fit(X, **relations)
     after = len(first.history_)
-    monkeypatch.setattr(cgmm.kmeans.base, "lloyd", interrupting(after, lloyd))
+    monkeypatch.setattr(cgmm.kmeans.estimators, "lloyd", interrupting(after, lloyd))
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model = PCKMeans(3, random_state=0, init="random", n_init=5).fit(X, **relations)
     np.testing.assert_array_equal(model.labels_, first.labels_)
@@ -177,7 +177,7 @@ def test_interruption_at_the_beginning_of_a_later_run_keeps_the_earlier(monkeypa
 
 def test_interruption_before_anything_is_an_interruption(monkeypatch):
     X, relations = relations_on_wine()
-    monkeypatch.setattr(cgmm.kmeans.base, "lloyd", interrupting(0, lloyd))
+    monkeypatch.setattr(cgmm.kmeans.estimators, "lloyd", interrupting(0, lloyd))
     with pytest.raises(KeyboardInterrupt):
         COPKMeans(3, random_state=0).fit(X, **relations)
 
@@ -249,3 +249,24 @@ def test_an_odd_cycle_is_named_and_nothing_else():
     with pytest.raises(ValueError, match=r"points 2, 3, 5, 6 and 8 are tied .* is proved"):
         COPKMeans(2).fit(X, cannot_link=[*odd, *even])
     COPKMeans(3, random_state=0).fit(X, cannot_link=[*odd, *even])
+
+
+@pytest.mark.parametrize("make", [COPKMeans, PCKMeans])
+def test_a_generator_is_a_source_of_randomness_like_any_other(make):
+    X, relations = relations_on_wine()
+    one, again = (
+        make(4, random_state=np.random.default_rng(2)).fit(X / X.std(axis=0), **relations)
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(one.labels_, again.labels_)
+
+
+def test_weights_too_slight_for_the_units_of_the_data_are_named():
+    """w = 1 on raw wine, whose columns reach into the thousands, breaks relations in silence."""
+    X, relations = relations_on_wine()
+    with pytest.warns(UserWarning, match=r"relations are broken: .* slight beside"):
+        PCKMeans(3, random_state=0).fit(X, **relations)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        PCKMeans(3, random_state=0).fit(X / X.std(axis=0), **relations)
+        PCKMeans(3, w=0.0, random_state=0).fit(X, **relations)
