@@ -27,20 +27,19 @@ from cgmm.given import explain_missing
 from cgmm.inference import ENGINES
 from cgmm.kmeans.runs import best_of
 from cgmm.kmeans.seeding import Rng
-from cgmm.mixture.blocks import Block, Points, added, few_of, is_dask, named_as_points, workers
-from cgmm.mixture.cluster import Chunks, Cluster
-from cgmm.mixture.loop import FamilyPooling, Run, e_step, em, expectation, no_prior
-from cgmm.mixture.prepare import (
+from cgmm.mixture.assignments import (
     SPANNING_TREE,
-    Prepared,
+    AssignmentModel,
     apply_engine,
     engine_of,
     prepare,
-    require_same_shape,
+    warn_about_chains,
 )  # fmt: skip
-from cgmm.mixture.reports import answers_of, say_last_words, warn_about_chains
+from cgmm.mixture.blocks import Block, Points, added, few_of, is_dask, named, workers
+from cgmm.mixture.cluster import Cluster
+from cgmm.mixture.loop import FamilyPooling, Run, e_step, em, expectation, no_prior
 from cgmm.mixture.runs import follow, warn_about
-from cgmm.mixture.tryouts import most_promising
+from cgmm.mixture.short_runs import choose_start
 from cgmm.mixture.weights import UPDATES, closed_form
 from cgmm.network import SAMPLING, Answer, ApproximationWarning, Engine, SideInformation
 from cgmm.network.misreadings import check_rows, warn_ignored
@@ -54,13 +53,15 @@ from cgmm.numerics import (
     warn_caller,
 )  # fmt: skip
 
-# What a fit to all points has, and a step after one batch leaves unknown; and the other way round.
-OF_A_FIT = (
+Seed = int | np.random.RandomState | np.random.Generator | None
+"""What ``random_state`` may be."""
+
+# What fits and steps leave behind; the next one leaves its own alone.
+RESULTS = (
     "history_", "n_iter_", "converged_", "log_evidence_", "evidence_exact_", "responsibilities_",
-    "labels_exact_",
-    "weights_update_", "inference_",
+    "labels_", "labels_exact_", "weights_update_", "inference_", "n_steps_", "n_samples_seen_",
+    "_seen", "_n_points",
 )  # fmt: skip
-OF_STEPS = ("responsibilities_", "_seen", "n_steps_", "n_samples_seen_")
 
 
 class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
@@ -81,23 +82,9 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         "n_jobs": [Integral, None],
         "step_exponent": [Interval(Real, 0.5, 1, closed="right")],
         "store_responsibilities": ["boolean"],
-        "random_state": ["random_state"],
+        "random_state": ["random_state", np.random.Generator],
         "verbose": ["verbose"],
     }
-
-    n_components: int
-    sampling: str
-    inference: str | Engine
-    weights: str
-    tol: float
-    max_iter: int
-    n_init: int
-    warm_start: bool
-    n_jobs: int | None
-    store_responsibilities: bool
-    step_exponent: float
-    random_state: int | np.random.RandomState | None
-    verbose: int
 
     weights_: FloatArray
     responsibilities_: FloatArray
@@ -110,13 +97,40 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
     converged_: bool
     weights_update_: str
     inference_: tuple[Answer, ...]
-    n_samples_seen_: float
     n_steps_: int
+    n_samples_seen_: float
     _n_points: float
-    _seen: tuple[Any, Any]
-    """θ of the first batch, and the means over points of counts and of statistics about it."""
-    _asked: tuple[str, str | Engine, Engine]
-    """Sampling, the engine's name, and the engine, as the fit had them."""
+
+    def __init__(
+        self,
+        n_components: int,
+        *,
+        sampling: str = "points",
+        inference: str | Engine = "auto",
+        weights: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        n_init: int = 1,
+        warm_start: bool = False,
+        random_state: Seed = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        store_responsibilities: bool = True,
+        step_exponent: float = 0.6,
+    ):
+        self.n_components = n_components
+        self.sampling = sampling
+        self.inference = inference
+        self.weights = weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.store_responsibilities = store_responsibilities
+        self.step_exponent = step_exponent
 
     # ------------------------------------------------------------------ the family
 
@@ -137,12 +151,8 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         """What the M-step takes besides."""
 
     @abstractmethod
-    def _start(self, X: Any, side: SideInformation, rng: Rng) -> Any:
-        """θ of the start of a run."""
-
     def _starts(self, X: Any, side: SideInformation, rng: Rng) -> list[Any]:
-        """Starts to be tried, of which a run takes the most promising."""
-        return [self._start(X, side, rng)]
+        """θ of starts, of which a run takes the most promising; the first is the one to beat."""
 
     @abstractmethod
     def _keep(self, parameters: Any) -> None:
@@ -237,54 +247,54 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         continued = self._parameters() if self.warm_start and hasattr(self, "weights_") else None
         with explain_missing(X):
             X = self._read(X)
-        if continued is not None:
-            require_same_shape(continued, (self.n_components, X.shape[1]))
-        side = SideInformation.build(X.shape[0], labels=labels, **relations, sampling=self.sampling)
-        side = self._completed(side, sample_weight)
-        rng, pool, options = check_random_state(self.random_state), self._pool(), self._options()
+        require_same_shape(continued, (self.n_components, X.shape[1]))
+        side = self._side(X, sample_weight, labels=labels, **relations)
+        rng, pool, options = random_state(self.random_state), self._pool(), self._options()
         engine = engine_of(self.inference, rng, self.verbose)
         with (
-            named_as_points(side), WarnedOnce(ApproximationWarning),
-            workers(self.n_jobs, telling=self.verbose > 1) as over,
+            named(side.first_points, "point"), WarnedOnce(ApproximationWarning),
+            workers(self.n_jobs) as map_blocks,
         ):  # fmt: skip
-
-            def at_work(X: Any, side: SideInformation) -> tuple[Prepared, Any]:
-                prepared = prepare(side, self.inference, engine, self.weights, self.n_components)
-                if isinstance(X, Chunks):
-                    apply = partial(
-                        apply_engine, inference=self.inference, engine=prepared.engine,
-                        n_components=self.n_components,
-                    )  # fmt: skip
-                    return prepared, Cluster.of(X, prepared, apply, self.n_components, self.verbose)
-                return prepared, prepared.blocks(X, self.n_components, over)
-
-            prepared, data = at_work(X, side)
-            whole = not isinstance(getattr(self, "init_params", ""), str)
-            few, known = few_of(X, side, rng, whole=whole)
-            trial, tried_on = (prepared, data) if few is X else at_work(few, known)
+            model = prepare(side, self.inference, engine, self.weights, self.n_components)
+            data: Any = self._in_blocks(X, model, map_blocks)
+            # Starts are made of, and compared on, few of many points.
+            few, known = few_of(X, side, rng, whole=self._starts_from_all)
+            trial, few_blocks = model, data
+            if few is not X:
+                trial = prepare(known, self.inference, engine, self.weights, self.n_components)
+                few_blocks = trial.blocks(few, map_blocks)
 
             def begin(number: int) -> Any:
-                theta, *others = [continued] if continued else self._starts(few, known, rng)
-                if others:
-                    starts = [theta, *others]
-                    theta = most_promising(starts, few, tried_on, trial, pool, options)
+                theta = continued
+                if theta is None:
+                    starts = self._starts(few, known, rng)
+                    theta = choose_start(starts, few, few_blocks, trial, pool, **options)
                 # An approximate engine may remember earlier calls: a new one for each run.
-                own = data
-                if number and not prepared.finds_best:
-                    own = prepared.blocks(X, self.n_components, over)
+                own = data if number == 0 or model.finds_best else model.blocks(X, map_blocks)
                 return em(
-                    own, theta, side, None, pool, prepared.update_weights,
-                    log_z_prior=prepared.log_z_prior, **options,
+                    own, theta, side, None, pool, model.update_weights,
+                    log_z_prior=model.log_z_prior, **options,
                 )  # fmt: skip
 
-            by_evidence = self.n_init == 1 or prepared.evidence_is_exact(self.n_components)
+            rate = None if self.n_init == 1 or model.is_exact else partial(model.rate, X)
             one_run = partial(
                 follow, begin, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose,
-                rate=None if by_evidence else partial(prepared.rate, X), report=prepared.reported,
+                rate=rate, report=model.report,
             )  # fmt: skip
             best = best_of(one_run, self.n_init if continued is None else 1)
-            chains = prepared.chains(X, best) if len(prepared.graph.edges) else None
-            self._store(prepared, best, X, data, chains)
+            # What may take long comes first: an interrupt then leaves no half of a fit.
+            chains = model.chains(X, best)
+            r, labels, exact = self._assign(X, data, model, best, chains)
+            evidence_exact = model.reports_exactly(best)
+            answers = model.answers
+        self._keep(best.parameters)
+        self._replace_results(
+            labels_=labels, labels_exact_=exact, log_evidence_=best.posterior.log_evidence,
+            evidence_exact_=evidence_exact, history_=np.array(best.history), n_iter_=best.n_iter,
+            converged_=best.converged, weights_update_=model.update, inference_=answers,
+            _n_points=side.n_points, **({} if r is None else {"responsibilities_": r}),
+        )  # fmt: skip
+        self._asked = self.sampling, self.inference, model.engine
         # After everything is stored: the warning may be an error.
         warn_about(best, self.max_iter)
         if chains is not None:
@@ -310,41 +320,51 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         """
         return self.fit(X, y, **known).labels_
 
-    def _completed(self, side: SideInformation, sample_weight: ArrayLike | None) -> SideInformation:
-        """The mask of allowed components, made once and not in every E-step, and weights."""
+    @property
+    def _starts_from_all(self) -> bool:
+        """Whether the user gives a row of the start for each point."""
+        return not isinstance(getattr(self, "init_params", ""), str)
+
+    def _side(self, X: Any, sample_weight: ArrayLike | None, **known: Any) -> SideInformation:
+        """What is known of the points, its mask made once and not in every E-step, and weights."""
+        side = SideInformation.build(X.shape[0], **known, sampling=self.sampling)
         side = side._replace(labels=None, allowed=side.mask(self.n_components))
         if sample_weight is None:
             return side
-        weights = check_sample_weight(sample_weight, len(side.node_of), self.n_components)
+        weights = check_sample_weight(sample_weight, X.shape[0], self.n_components)
         return side.weighted(weights, self.sampling)
 
-    def _store(self, prepared: Prepared, run: Run, X: Any, data: Any, chains: Any) -> None:
-        # What may take long comes first: an interrupt then leaves no half of a fit.
-        side, theta = prepared.side, run.parameters
-        r, labels = assigned(data, run, keep=self.store_responsibilities)
-        if prepared.at_work:
-            say_last_words(prepared.at_work)
-        exact = prepared.finds_best
-        if len(prepared.graph.edges) or not exact:
-            if isinstance(X, Chunks):
+    def _in_blocks(self, X: Any, model: AssignmentModel, map_blocks: Any) -> Any:
+        """The points in blocks: of this process, or of the workers that have a dask.array."""
+        if not hasattr(X, "fetch"):
+            return model.blocks(X, map_blocks)
+        apply = partial(
+            apply_engine, inference=self.inference, engine=model.engine,
+            n_components=self.n_components,
+        )  # fmt: skip
+        return Cluster.of(X, model, apply)
+
+    def _assign(
+        self, X: Any, data: Any, model: AssignmentModel, run: Run, chains: Any
+    ) -> tuple[FloatArray | None, IntArray, bool]:
+        """Responsibilities if they are to be stored, and labels, of all points."""
+        r: Any = run.posterior.responsibilities
+        theta = run.parameters
+        if r is None:
+            r = data.gather(partial(_assignments, theta, self.store_responsibilities))
+        labels, exact = most_probable(r) if r.ndim == 2 else r, model.finds_best
+        if len(model.graph.edges) or not exact:
+            if hasattr(data, "joint_labels"):
                 labels, exact = data.joint_labels(theta)
             else:
-                labels, exact = prepared.joint_labels(X, run, chains)
-        evidence_exact = prepared.reports_exactly(run)
-        self._keep(theta)
-        for name in OF_STEPS:
+                labels, exact = model.joint_labels(X, run, chains)
+        return r if self.store_responsibilities else None, labels, exact
+
+    def _replace_results(self, **results: Any) -> None:
+        """Forget what an earlier fit or step found, and store what this one did."""
+        for name in RESULTS:
             vars(self).pop(name, None)
-        if self.store_responsibilities:
-            self.responsibilities_ = r
-        self.labels_, self.labels_exact_ = labels, exact
-        self.log_evidence_, self._n_points = run.posterior.log_evidence, side.n_points
-        self.evidence_exact_ = evidence_exact
-        self.history_ = np.array(run.history)
-        self.n_iter_ = run.n_iter
-        self.converged_ = run.converged
-        self.weights_update_ = prepared.update
-        self.inference_ = answers_of(side, prepared.ready, self.inference, len(self.weights_))
-        self._asked = self.sampling, self.inference, prepared.engine
+        vars(self).update(results)
 
     @property
     def parameters_(self) -> Any:
@@ -389,45 +409,40 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         """
         self._validate_params()
         batch: Any = X
-        if is_dask(batch):
-            batch = batch.compute()
-        started, n_components = hasattr(self, "weights_"), self.n_components
+        batch = batch.compute() if is_dask(X) else batch
+        theta = self._parameters() if hasattr(self, "weights_") else None
         with explain_missing(batch):
-            points: Any = self._read_new(batch) if started else self._read(batch)
-        side = SideInformation.build(points.shape[0], labels=labels, sampling=self.sampling)
-        side = self._completed(side, sample_weight)
-        pool, options, rng = self._pool(), self._options(), check_random_state(self.random_state)
-        with named_as_points(side), workers(self.n_jobs) as over:
-            prepared = prepare(side, "auto", ENGINES["independent"], "auto", n_components)
-            data = prepared.blocks(points, n_components, over)
-            if started:
-                theta = self._parameters()
-                require_same_shape(theta, (n_components, points.shape[1]))
-            else:
-                whole = not isinstance(getattr(self, "init_params", ""), str)
-                starts = self._starts(*few_of(points, side, rng, whole=whole), rng)
-                theta = most_promising(starts, points, data, prepared, pool, options)
-            first, known = getattr(self, "_seen", (theta, None))
-            half = partial(expectation, theta, pool, False, about=first)
+            points = self._read(batch) if theta is None else self._read_new(batch)
+        require_same_shape(theta, (self.n_components, points.shape[1]))
+        side = self._side(points, sample_weight, labels=labels)
+        pool, options, rng = self._pool(), self._options(), random_state(self.random_state)
+        with named(side.first_points, "point"), workers(self.n_jobs) as map_blocks:
+            model = prepare(side, "auto", ENGINES["independent"], "auto", self.n_components)
+            data = model.blocks(points, map_blocks)
+            if theta is None:
+                few = few_of(points, side, rng, whole=self._starts_from_all)
+                starts = self._starts(*few, rng)
+                theta = choose_start(starts, points, data, model, pool, **options)
+            first, before = getattr(self, "_seen", (theta, None))
+            half = partial(expectation, theta, family=pool, keep=False, about=first)
             _, counts, _, statistics = reduce(added, data.each(half))
-        n_points = side.n_points
-        now = scaled((counts, statistics), 1 / n_points)
-        n_steps, n_seen = 1, n_points
-        if known is not None:
-            n_steps, n_seen = self.n_steps_ + 1, self.n_samples_seen_ + n_points
+        seen = scaled((counts, statistics), 1 / side.n_points)
+        n_steps, n_seen = 1, side.n_points
+        if before is not None:
+            n_steps, n_seen = self.n_steps_ + 1, self.n_samples_seen_ + n_seen
             # Cappé and Moulines (2009), eq. 12: s_t = (1 - γ_t) s_{t-1} + γ_t s(batch)
             gamma = n_steps**-self.step_exponent
-            now = added(scaled(known, 1 - gamma), scaled(now, gamma))
+            seen = added(scaled(before, 1 - gamma), scaled(seen, gamma))
         # Pseudo-counts weigh as much as they would among all points seen.
-        counts, statistics = scaled(now, n_seen)
-        moved = pool.maximise(statistics, first, **options).with_weights(closed_form(counts))
-        self._keep(moved)
-        for name in OF_A_FIT:
-            vars(self).pop(name, None)
-        joint = moved.log_joint(points)
+        counts, statistics = scaled(seen, n_seen)
+        theta = pool.maximise(statistics, first, **options).with_weights(closed_form(counts))
+        joint = theta.log_joint(points)
         joint = joint if side.allowed is None else np.where(side.allowed, joint, -np.inf)
-        self.labels_ = most_probable(log_normalise(joint)[0])
-        self._seen, self.n_steps_, self.n_samples_seen_ = (first, now), n_steps, n_seen
+        labels = most_probable(log_normalise(joint)[0])
+        self._keep(theta)
+        self._replace_results(
+            labels_=labels, _seen=(first, seen), n_steps_=n_steps, n_samples_seen_=n_seen
+        )
         self._asked = self.sampling, self.inference, engine_of(self.inference, rng, self.verbose)
         return self
 
@@ -437,9 +452,10 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         check_is_fitted(self, "weights_")
         with explain_missing(X):
             X = self._read_new(X)
-        return self._parameters().log_joint(X)
+        log_joint: FloatArray = self._parameters().log_joint(X)
+        return log_joint
 
-    def _tied(self, X: ArrayLike, **known: Any) -> tuple[Points, Prepared, Run]:
+    def _tied(self, X: ArrayLike, **known: Any) -> tuple[Points, AssignmentModel, Run]:
         """New points that relations tie: their network, and its posterior at the fitted θ."""
         check_is_fitted(self, "weights_")
         check_rows(X, **known)
@@ -447,12 +463,10 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             points, theta = self._read_new(X), self._parameters()
         sampling, inference, engine = self._asked
         side = SideInformation.build(points.shape[0], **known, sampling=sampling)
-        with named_as_points(side), WarnedOnce(ApproximationWarning):
-            prepared = apply_engine(side, inference, engine, len(theta.weights))
-            posterior = e_step(
-                points, theta, prepared.side, prepared.naming, log_z_prior=prepared.log_z_prior
-            )
-        return points, prepared, Run(theta, posterior, [], converged=True)
+        with named(side.first_points, "point"), WarnedOnce(ApproximationWarning):
+            model = apply_engine(side, inference, engine, len(theta.weights))
+            posterior = e_step(points, theta, model.side, model.infer, log_z_prior=no_prior)
+        return points, model, Run(theta, posterior, [], converged=True)
 
     def predict(
         self, X: ArrayLike, *, must_link: ArrayLike | None = None,
@@ -483,12 +497,11 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         """
         if must_link is None and cannot_link is None and preferences is None:
             return most_probable(self.predict_proba(X))
-        points, prepared, run = self._tied(
+        points, model, run = self._tied(
             X, must_link=must_link, cannot_link=cannot_link, preferences=preferences
         )
-        with named_as_points(prepared.side):
-            chains = prepared.chains(points, run)
-            return prepared.joint_labels(points, run, chains).states
+        with named(model.side.first_points, "point"):
+            return model.joint_labels(points, run, model.chains(points, run)).states
 
     def predict_proba(
         self, X: ArrayLike, *, must_link: ArrayLike | None = None,
@@ -570,7 +583,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         check_is_fitted(self, "weights_")
         if n_samples < 1:
             raise ValueError(f"n_samples is {n_samples}; ask for at least one sample.")
-        return self._draw(n_samples, check_random_state(self.random_state))
+        return self._draw(n_samples, random_state(self.random_state))
 
     # ------------------------------------------------------------------ criteria
 
@@ -655,20 +668,27 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         return self.log_evidence_, self._n_points
 
 
-def assigned(data: Any, run: Run, *, keep: bool) -> tuple[Any, IntArray]:
-    """(N, K) responsibilities, if they are to be kept, and (N,) the largest of each point."""
-    r: Any = run.posterior.responsibilities
-    if r is None:
-        ask = partial(_assignments, run.parameters, keep)
-        if not keep:
-            return None, data.gather(ask)
-        r = data.gather(ask)
-    return r, most_probable(r)
+def random_state(seed: Seed) -> Rng:
+    """A source of randomness; a numpy Generator lends its own."""
+    if isinstance(seed, np.random.Generator):
+        return np.random.RandomState(seed.bit_generator)
+    rng: Rng = check_random_state(seed)
+    return rng
 
 
-def _assignments(parameters: Any, keep: bool, block: Block) -> Any:
+def require_same_shape(theta: Any, wanted: tuple[int, int]) -> None:
+    """Refuse to go on from parameters of other components or other data."""
+    if theta is not None and np.shape(theta[1]) != wanted:
+        found = np.shape(theta[1])
+        raise ValueError(
+            f"warm_start goes on from a fit of {found[0]} components in {found[1]} columns, but "
+            f"this one has {wanted[0]} in {wanted[1]}: begin anew, set_params(warm_start=False)."
+        )
+
+
+def _assignments(theta: Any, keep: bool, block: Block) -> Any:
     """(B, K) responsibilities of a block, or (B,) the largest of each point."""
-    r = e_step(block.X, parameters, block.side, block.infer, log_z_prior=no_prior).responsibilities
+    r: Any = expectation(theta, block)[0]
     return r if keep else most_probable(r)
 
 

@@ -15,12 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from contextvars import copy_context
 from functools import cache, partial
 from threading import Lock
-from time import monotonic
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -29,7 +28,15 @@ from threadpoolctl import ThreadpoolController
 
 from cgmm.kmeans.seeding import Rng
 from cgmm.network import Graph, Infer, Marginals, NetworkError, SideInformation, edgeless
-from cgmm.numerics import FloatArray, IntArray, block_height, cut, log_normalise
+from cgmm.numerics import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    block_height,
+    cut,
+    log_normalise,
+)
 
 Points = FloatArray | csr_array
 """Points as a family reads them: coordinates (N, D), or rows of a sparse table."""
@@ -39,8 +46,6 @@ Result = TypeVar("Result")
 
 # Points of which a start is made, at most: enough to tell starts apart.
 MOST = 10_000
-# Seconds without a word, where a fit is asked to say how far it is.
-SILENCE = 10.0
 
 
 def is_dask(X: Any) -> bool:
@@ -81,24 +86,21 @@ class Blocks(NamedTuple):
 
     @classmethod
     def of(
-        cls, X: Points, side: SideInformation, at_work: Callable[[Graph], Infer],
+        cls, X: Points, side: SideInformation, engine: Callable[[Graph], Infer],
         n_components: int, *, whole: bool = False, height: int = 0, map: Map = map,
     ) -> Blocks:  # fmt: skip
         """Cut points into blocks; ``whole``: an approximate engine wants the network undivided.
 
-        ``at_work`` applies an engine to a graph. ``height`` is that of a block, 0 what fits the
-        cache.
+        ``engine`` goes to what edges tie. ``height`` is that of a block, 0 what fits the cache.
         """
         n_points, n_columns = X.shape
         fits = max(2000, n_columns) if issparse(X) else block_height(n_components, n_columns)
-        height = height or fits
-        if whole or n_points <= height:
-            asked = whole or len(side.graph.edges) > 0
-            infer = partial(normalise_nodes, side)
-            if asked:
-                infer = repeated(side, at_work(side.graph))
-            return cls(side, [Block(X, slice(0, n_points), side, infer)], map)
-        return cls(side, list(_cut(X, side, at_work, height)), map)
+        if not whole and n_points > (height or fits):
+            return cls(side, list(_cut(X, side, engine, height or fits)), map)
+        infer = partial(normalise_nodes, side)
+        if whole or len(side.graph.edges):
+            infer = repeated(side, engine(side.graph))
+        return cls(side, [Block(X, slice(0, n_points), side, infer)], map)
 
     @property
     def alone(self) -> bool:
@@ -115,16 +117,14 @@ class Blocks(NamedTuple):
         return placed(rows, self.each(of_block), len(self.side.node_of))
 
 
-def placed(
-    rows: Iterable[slice | IntArray], values: Iterable[FloatArray], n_points: int
-) -> FloatArray:
+def placed(rows: Iterable[slice | IntArray], values: Iterable[AnyArray], n_points: int) -> AnyArray:
     """(N, ...) rows of several tables, each at its place."""
-    out: FloatArray | None = None
+    out: Any = None
     for own, some in zip(rows, values, strict=True):
         if out is None:
             out = np.empty((n_points, *some.shape[1:]), dtype=some.dtype, order="F")
         out[own] = some
-    return cast("FloatArray", out)
+    return out
 
 
 def added(one: Any, other: Any) -> Any:
@@ -183,24 +183,27 @@ def sample_of(side: SideInformation, rng: Rng) -> IntArray:
 
     What is tied comes together, so that chunklets and classes can seed a start.
     """
-    sizes = np.bincount(side.node_of)
-    told = sizes > 1
-    told[side.graph.edges] = True
-    if side.allowed is not None:
-        told |= ~side.allowed.all(axis=1)
-    nodes = rng.permutation(np.flatnonzero(told))
-    chosen = np.zeros_like(told)
+    known = is_known(side)
+    nodes, sizes = rng.permutation(np.flatnonzero(known)), np.bincount(side.node_of)
+    chosen = np.zeros_like(known)
     chosen[nodes[np.cumsum(sizes[nodes]) <= MOST // 2]] = True
-    known = np.flatnonzero(side.spread(chosen))
-    others = rng.randint(len(side.node_of), size=MOST - len(known))
-    return np.union1d(known, others)
+    rows = np.flatnonzero(side.spread(chosen))
+    others = rng.randint(len(side.node_of), size=MOST - len(rows))
+    return np.union1d(rows, others)
+
+
+def is_known(side: SideInformation) -> BoolArray:
+    """(n_nodes,) whether anything is known of a node beside the coordinates of one point."""
+    known: BoolArray = np.bincount(side.node_of) > 1
+    known[side.graph.edges] = True
+    return known if side.allowed is None else known | ~side.allowed.all(axis=1)
 
 
 # ---------------------------------------------------------------------------- where to cut
 
 
 def _cut(
-    X: Points, side: SideInformation, at_work: Callable[[Graph], Infer], height: int
+    X: Points, side: SideInformation, engine: Callable[[Graph], Infer], height: int
 ) -> Iterator[Block]:
     """What edges tie, as one block; then single points, and chunklets, ``height`` points each."""
     sizes, tied = np.bincount(side.node_of), np.zeros(side.n_nodes, dtype=bool)
@@ -208,7 +211,9 @@ def _cut(
     if tied.any():
         nodes, rows = np.flatnonzero(tied), np.flatnonzero(tied[side.node_of])
         of_rows = side.restrict(rows)._replace(multiplicity=side.multiplicity[nodes])
-        yield Block(X, rows, of_rows, _named(at_work, of_rows.graph, nodes))
+        with named(nodes):
+            infer = engine(of_rows.graph)
+        yield Block(X, rows, of_rows, partial(_ask_by_name, infer, nodes))
     order = np.argsort(side.node_of, kind="stable")
     first = np.cumsum(sizes) - sizes
     for kind in (~tied & (sizes == 1), ~tied & (sizes > 1)):
@@ -243,40 +248,33 @@ def _block_of(
     return Block(X, where, part, partial(normalise_nodes, part))
 
 
-def _named(at_work: Callable[[Graph], Infer], graph: Graph, names: IntArray) -> Infer:
-    """The engine's function for a part of the network; its errors name nodes of the whole."""
-
-    def named(do: Callable[[], Result]) -> Result:
-        try:
-            return do()
-        except NetworkError as error:
-            raise error.renamed(names) from None
-
-    infer = named(lambda: at_work(graph))
-    return lambda unary: named(lambda: infer(unary))
+def _ask_by_name(infer: Infer, nodes: IntArray, unary: FloatArray) -> Marginals:
+    """An engine's answer about some nodes, whose errors name those of the whole network."""
+    with named(nodes):
+        return infer(unary)
 
 
 @contextmanager
-def named_as_points(side: SideInformation) -> Iterator[None]:
-    """Errors about nodes of the network name points."""
+def named(names: IntArray, noun: str = "node") -> Iterator[None]:
+    """Errors about nodes of a network name others: nodes of the whole one, or first points."""
     try:
         yield
     except NetworkError as error:
-        if error.noun == "point":
-            raise
-        raise error.renamed(side.first_points, "point") from None
+        raise (error if error.noun == "point" else error.renamed(names, noun)) from None
 
 
 # ---------------------------------------------------------------------------- who works on them
 
 
 @contextmanager
-def workers(n_jobs: int | None, *, telling: bool = False) -> Iterator[Map]:
+def workers(n_jobs: int | None) -> Iterator[Map]:
     """Who applies a function to blocks: this thread or a pool; linear algebra starts no others."""
     n_threads = effective_n_jobs(n_jobs)
-    with ONE_BLAS_THREAD, ThreadPoolExecutor(n_threads) if n_threads > 1 else nullcontext() as pool:
-        chosen = map if pool is None else partial(_pooled, pool)
-        yield partial(_telling, chosen) if telling else chosen
+    with (
+        one_blas_thread(),
+        ThreadPoolExecutor(n_threads) if n_threads > 1 else nullcontext() as pool,
+    ):
+        yield map if pool is None else partial(_pooled, pool)
 
 
 def _pooled(
@@ -288,38 +286,24 @@ def _pooled(
     return pool.map(lambda context, block: context.run(function, block), contexts, blocks)
 
 
-def _telling(chosen: Map, function: Callable[[Any], Any], blocks: Iterable[Any]) -> Iterator[Any]:
-    """The same, which says every few seconds how many blocks are done."""
-    blocks, said = list(blocks), monotonic()
-    for number, result in enumerate(chosen(function, blocks), 1):
-        if monotonic() - said >= SILENCE:
-            print(f"    block {number} of {len(blocks)}", flush=True)
-            said = monotonic()
-        yield result
-
-
-class _OneBlasThread:
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
     """Within a ``with``, linear algebra keeps to the thread that calls it; fits may overlap."""
-
-    def __init__(self) -> None:
-        self.lock, self.inside = Lock(), 0
-        self.limit: AbstractContextManager[Any] = nullcontext()
-
-    def __enter__(self) -> None:
-        with self.lock:
-            if self.inside == 0:
-                self.limit = _controller().limit(limits=1, user_api="blas")
-                self.limit.__enter__()
-            self.inside += 1
-
-    def __exit__(self, *error: Any) -> None:
-        with self.lock:
-            self.inside -= 1
-            if self.inside == 0:
-                self.limit.__exit__(*error)
+    with LOCK:
+        if not LIMITS:
+            LIMITS.append(_controller().limit(limits=1, user_api="blas"))
+        LIMITS.append(None)
+    try:
+        yield
+    finally:
+        with LOCK:
+            LIMITS.pop()
+            if len(LIMITS) == 1:
+                LIMITS.pop().restore_original_limits()
 
 
-ONE_BLAS_THREAD = _OneBlasThread()
+LOCK, LIMITS = Lock(), list[Any]()
+# The limit, and an entry for each fit that is within it.
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from cgmm.kmeans.seeding import Rng
 from cgmm.mixture import categorical
-from cgmm.mixture.base import ConstrainedMixture
+from cgmm.mixture.base import ConstrainedMixture, Seed
 from cgmm.mixture.categorical import CategoricalParameters, Categories, one_hot
 from cgmm.mixture.initialise import check_responsibilities, counted, honour
 from cgmm.network import Engine, SideInformation
@@ -98,28 +99,21 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
         n_init: int = 1,
         warm_start: bool = False,
         init_params: str | ArrayLike = "random_from_data",
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
         verbose: int = 0,
         n_jobs: int | None = None,
         store_responsibilities: bool = True,
         step_exponent: float = 0.6,
     ):
-        self.n_components = n_components
+        super().__init__(
+            n_components, sampling=sampling, inference=inference, weights=weights, tol=tol,
+            max_iter=max_iter, n_init=n_init, warm_start=warm_start, random_state=random_state,
+            verbose=verbose, n_jobs=n_jobs, store_responsibilities=store_responsibilities,
+            step_exponent=step_exponent,
+        )  # fmt: skip
         self.n_categories = n_categories
         self.pseudo_count = pseudo_count
-        self.sampling = sampling
-        self.inference = inference
-        self.weights = weights
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.warm_start = warm_start
         self.init_params = init_params
-        self.random_state = random_state
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-        self.store_responsibilities = store_responsibilities
-        self.step_exponent = step_exponent
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -156,7 +150,7 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
     def _options(self) -> dict[str, float]:
         return {"pseudo_count": self.pseudo_count}
 
-    def _start(self, X: csr_array, side: SideInformation, rng: Rng) -> CategoricalParameters:
+    def _starts(self, X: csr_array, side: SideInformation, rng: Rng) -> list[Any]:
         shape = (X.shape[0], self.n_components)
         if not isinstance(self.init_params, str):
             responsibilities = check_responsibilities(self.init_params, shape)
@@ -175,8 +169,8 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
             counts / counts.sum(), np.tile(uniform, (self.n_components, 1))
         )
         # Without any pseudo-count a start would forbid, for ever, what it has not seen.
-        counts = self._pool().statistics(X, r, flat)
-        return self._pool().maximise(counts, flat, pseudo_count=self.pseudo_count or 1.0)
+        seen = self._pool().statistics(X, r, flat)
+        return [self._pool().maximise(seen, flat, pseudo_count=self.pseudo_count or 1.0)]
 
     def _keep(self, parameters: CategoricalParameters) -> None:
         self.weights_ = parameters.weights

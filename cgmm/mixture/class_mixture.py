@@ -27,7 +27,7 @@ from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
 from cgmm.mixture.initialise import counted, from_responsibilities
 from cgmm.mixture.pooling import POOLINGS, SMALLEST_COUNT, Pooling, Statistics
 from cgmm.mixture.weights import kept_alive
-from cgmm.network import Engine, SideInformation
+from cgmm.network import SideInformation
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 
@@ -135,8 +135,7 @@ class ClassMixture(ConstrainedGaussianMixture):
     ----------
     sizes : (C,) sequence of int, default=(1,)
         How many components each class has.
-    covariance_type, inference, weights, tol, reg_covar, max_iter, n_init, random_state, verbose,
-    n_jobs
+    **options
         As in :class:`ConstrainedGaussianMixture`. A start is made of the labelled points.
 
     Attributes
@@ -157,38 +156,9 @@ class ClassMixture(ConstrainedGaussianMixture):
     (array([1, 1, 0, 0, 1, 1, 1, 0, 1]), array([4.1, 8.1, 0.1]))
     """
 
-    sampling = "points"
-    warm_start = False
-    store_responsibilities = True
-    step_exponent = 0.6
-
-    def __init__(
-        self,
-        sizes: Sequence[int] = (1,),
-        *,
-        covariance_type: str = "full",
-        inference: str | Engine = "auto",
-        weights: str = "auto",
-        tol: float = 1e-3,
-        reg_covar: float = 1e-6,
-        max_iter: int = 100,
-        n_init: int = 1,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-    ):
+    def __init__(self, sizes: Sequence[int] = (1,), **options: Any):
+        super().__init__(len(sizes), **options)  # K is C, the states that the engine sees
         self.sizes = sizes
-        self.covariance_type = covariance_type
-        self.inference = inference
-        self.weights = weights
-        self.tol = tol
-        self.reg_covar = reg_covar
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.random_state = random_state
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-        self.n_components = len(sizes)  # C, which the engine sees
 
     def partial_fit(self, *args: Any, **known: Any) -> Self:
         """Classes of several Gaussians are fitted to all points at once."""
@@ -197,13 +167,8 @@ class ClassMixture(ConstrainedGaussianMixture):
     def _pool(self) -> ClassPooling:
         return ClassPooling(POOLINGS[self.covariance_type])
 
-    def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[ClassParameters]:
+    def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[Any]:
         # Labels of every class are known: they are the best start, and the only one.
-        return [self._start(X, side, rng)]
-
-    def _start(
-        self, X: FloatArray, side: SideInformation, rng: Rng, name: str | None = None
-    ) -> ClassParameters:
         mask = cast("BoolArray", side.mask(len(self.sizes)))
         known = side.spread(np.where(mask.sum(axis=1) == 1, mask.argmax(axis=1), -1))
         r = counted(first_responsibilities(X, self.sizes, known, rng), side)
@@ -215,7 +180,7 @@ class ClassMixture(ConstrainedGaussianMixture):
         of_class = np.add.reduceat(counts, theta.starts)
         components = components.with_weights(counts / of_class[theta.class_of])
         weights = kept_alive(of_class / of_class.sum(), len(X))
-        return theta._replace(weights=weights, components=components)
+        return [theta._replace(weights=weights, components=components)]
 
     def _keep(self, parameters: ClassParameters) -> None:
         super()._keep(parameters.components)

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cgmm.given import explain_missing
+from cgmm.mixture.base import Seed
 from cgmm.mixture.class_mixture import ClassMixture
 from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
 from cgmm.network import Engine, number_classes
@@ -49,7 +50,7 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         The engine of the E-step, where relations are given beside the labels.
     weights : {"auto", "exact", "cautious", "pseudo-likelihood", "ignore", "grid"}, default="auto"
         The update of the weights, where relations are given beside the labels.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Seed of the starts of classes with several Gaussians, and of "gibbs".
     verbose : int, default=0
         1: a line at the end; 2: a line an iteration too.
@@ -130,7 +131,7 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         n_init: int = 1,
         inference: str | Engine = "auto",
         weights: str = "auto",
-        random_state: int | np.random.RandomState | None = 0,
+        random_state: Seed = 0,
         verbose: int = 0,
         n_jobs: int | None = None,
     ):
@@ -223,13 +224,9 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
             return validate_data(self, X, dtype=np.float64, reset=False)
 
     def predict(
-        self,
-        X: ArrayLike,
-        *,
-        must_link: ArrayLike | None = None,
-        cannot_link: ArrayLike | None = None,
-        preferences: ArrayLike | None = None,
-    ) -> NDArray[Any]:
+        self, X: ArrayLike, *, must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None, preferences: ArrayLike | None = None,
+    ) -> NDArray[Any]:  # fmt: skip
         """Most probable class of each point, by itself or with the points that it is tied to.
 
         Parameters
@@ -246,19 +243,13 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         """
         check_rows(X, must_link=must_link, cannot_link=cannot_link, preferences=preferences)
         X = self._new(X)
-        components = self.mixture_.predict(
-            X, must_link=must_link, cannot_link=cannot_link, preferences=preferences
-        )
-        return self.classes_[components]
+        known = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
+        return self.classes_[self.mixture_.predict(X, **known)]
 
     def predict_proba(
-        self,
-        X: ArrayLike,
-        *,
-        must_link: ArrayLike | None = None,
-        cannot_link: ArrayLike | None = None,
-        preferences: ArrayLike | None = None,
-    ) -> FloatArray:
+        self, X: ArrayLike, *, must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None, preferences: ArrayLike | None = None,
+    ) -> FloatArray:  # fmt: skip
         """Probability of each class for each point, given the relations among the points.
 
         Parameters

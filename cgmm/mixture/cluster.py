@@ -16,7 +16,7 @@ tied   points that share a component of the network with another point
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -25,14 +25,14 @@ import numpy as np
 from cgmm.given import ON_MISSING
 from cgmm.inference import engine_name
 from cgmm.inference.best_assignment import Assignment
-from cgmm.mixture.blocks import Block, Blocks, added, named_as_points, placed, workers
+from cgmm.mixture.assignments import AssignmentModel
+from cgmm.mixture.blocks import Block, Blocks, added, is_known, named, placed, workers
 from cgmm.mixture.loop import Run, e_step, no_prior
-from cgmm.mixture.prepare import Prepared
-from cgmm.network import Graph, SideInformation, connected_components
-from cgmm.numerics import BoolArray, FloatArray, IntArray
+from cgmm.network import SideInformation, connected_components
+from cgmm.numerics import FloatArray, IntArray
 
 Rows = slice | IntArray
-Apply = Callable[[SideInformation], Prepared]
+Apply = Callable[[SideInformation], AssignmentModel]
 """What puts the engine of a fit to the network of some points."""
 
 
@@ -57,17 +57,24 @@ class Chunks(NamedTuple):
 
     def fetch(self, rows: IntArray) -> FloatArray:
         """(n, D) these rows, which rise, fetched from the workers."""
-        from dask.base import compute
-        from dask.delayed import delayed
+        found = on_workers(rows_of, ((self.parts[p], own) for p, own in self.by_chunk(rows)))
+        return np.asfortranarray(np.concatenate(found), dtype=float)
 
+    def by_chunk(self, rows: IntArray) -> list[tuple[int, IntArray]]:
+        """Rows, which rise, as numbers of chunks and rows of each."""
         chunks = chunk_of(rows, self.starts)
         chosen, first = np.unique(chunks, return_index=True)
         of_chunk = np.split(rows - self.starts[chunks], first[1:])
-        take = delayed(rows_of, pure=False)
-        found = compute(
-            *[take(self.parts[p], own) for p, own in zip(chosen, of_chunk, strict=True)]
-        )
-        return np.asfortranarray(np.concatenate(found), dtype=float)
+        return list(zip(chosen.tolist(), of_chunk, strict=True))
+
+
+def on_workers(function: Callable[..., Any], arguments: Iterable[Any]) -> Any:
+    """What a function says of each tuple of arguments, where these are."""
+    from dask.base import compute
+    from dask.delayed import delayed
+
+    ask = delayed(function, pure=False)
+    return compute(*[ask(*own) for own in arguments])
 
 
 def chunk_of(rows: IntArray, starts: IntArray) -> IntArray:
@@ -78,7 +85,7 @@ def chunk_of(rows: IntArray, starts: IntArray) -> IntArray:
 
 def read_chunks(X: Any) -> Chunks:
     """The chunks, each looked at where it lies; or an error that names one."""
-    from dask.base import compute, persist
+    from dask.base import persist
     from dask.delayed import delayed
 
     _require_array(X)
@@ -86,12 +93,10 @@ def read_chunks(X: Any) -> Chunks:
     starts = np.concatenate([[0], np.cumsum(X.chunks[0])]).astype(np.intp)
     turn = delayed(by_columns, pure=False)
     parts = persist(*map(turn, X.to_delayed(optimize_graph=True).ravel()))
-    extents = compute(*[delayed(extent_of, pure=False)(part) for part in parts])
+    extents = on_workers(extent_of, ([part] for part in parts))
     for number, about in enumerate(extents):
         _require_kept_word(X, about, number, starts)
-    wrong = [number for number, about in enumerate(extents) if about.wrong is not None]
-    if wrong:
-        raise ValueError(_not_finite(extents, wrong, starts))
+    _require_finite(extents, starts)
     # A chunk without rows says nothing of them.
     low, high = zip(*[(about.low, about.high) for about in extents if about.shape[0]], strict=True)
     return Chunks(parts, starts, np.array([np.min(low, axis=0), np.max(high, axis=0)], dtype=float))
@@ -104,10 +109,8 @@ class Extent(NamedTuple):
     dtype: np.dtype[Any]
     low: FloatArray = np.empty(0)
     high: FloatArray = np.empty(0)
-    wrong: tuple[int, int] | None = None
-    """Row and column of the first value that is not finite."""
-    n_wrong: int = 0
-    """In how many rows there are such values."""
+    wrong: IntArray = np.empty((0, 2), dtype=np.intp)
+    """Row and column of each value that is not finite."""
     value: float = 0.0
     """The first of them."""
 
@@ -121,11 +124,8 @@ def extent_of(chunk: Any) -> Extent:
     found = Extent(chunk.shape, chunk.dtype, chunk.min(axis=0), chunk.max(axis=0))
     if np.isfinite(found.low).all() and np.isfinite(found.high).all():
         return found
-    rows = ~np.isfinite(chunk).all(axis=1)
-    row = int(rows.argmax())
-    column = int((~np.isfinite(chunk[row])).argmax())
-    value = float(chunk[row, column])
-    return found._replace(wrong=(row, column), n_wrong=int(rows.sum()), value=value)
+    wrong = np.argwhere(~np.isfinite(chunk))
+    return found._replace(wrong=wrong, value=float(chunk[tuple(wrong[0])]))
 
 
 def by_columns(chunk: Any) -> Any:
@@ -150,34 +150,26 @@ class Cluster(NamedTuple):
     """As of blocks: nothing of N numbers is kept here."""
 
     @classmethod
-    def of(
-        cls, chunks: Chunks, prepared: Prepared, apply: Apply, n_components: int, verbose: int = 0
-    ) -> Cluster:
+    def of(cls, chunks: Chunks, model: AssignmentModel, apply: Apply, verbose: int = 0) -> Cluster:
         """Bring together what is tied, and put an engine to each partition."""
         from dask import config
         from dask.base import persist
         from dask.delayed import delayed
 
-        _require_parts(prepared)
-        side = prepared.side
-        leaving, rows = moves(homes(side, prepared.graph, chunks.starts), chunks.starts)
-        if verbose and len(leaving):
-            print(f"relations cross chunks: {sum(map(len, leaving.values()))} points move")
-        side = side._replace(graph=prepared.graph)  # engines may leave out some of it, once more
-        known = _anything_known(side)
+        _require_parts(model)
+        side = model.side._replace(graph=model.graph)  # engines may leave out some of it, once more
+        known = side.spread(is_known(side)) | (side.power is not None)
         make, take = delayed(made, pure=False), delayed(rows_of, pure=False)
-        sent = {pair: take(chunks.parts[pair[0]], own) for pair, own in leaving.items()}
-        parts = []
-        for p, (own, of_part) in enumerate(zip(chunks.parts, rows, strict=True)):
-            part = side.restrict(of_part) if known[of_part].any() else None
-            gone = [left for (source, _), left in leaving.items() if source == p]
-            came = [piece for (_, target), piece in sent.items() if target == p]
-            if known[of_part].size:
-                parts.append(make(own, gone, came, of_part, part, apply, n_components))
-        rows = [of_part for of_part in rows if known[of_part].size]
+        places, parts = partitions(side, chunks.starts), []
+        for p, rows in places.items():
+            pieces = [chunks.parts[p]]
+            if not isinstance(rows, slice):
+                pieces = [take(chunks.parts[chunk], own) for chunk, own in chunks.by_chunk(rows)]
+            part = side.restrict(rows) if known[rows].any() else None
+            parts.append(make(pieces, rows, part, apply))
         # What is known travels with the first task, once.
         with config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-            return cls(side, rows, persist(*parts))
+            return cls(side, list(places.values()), persist(*parts))
 
     def each(self, of_block: Callable[[Block], Any]) -> Any:
         """What a function says of the blocks of each partition, added up there."""
@@ -189,76 +181,46 @@ class Cluster(NamedTuple):
 
     def joint_labels(self, theta: Any) -> Assignment:
         """The most probable joint assignment of the points: no relation crosses partitions."""
-        states = np.empty(len(self.side.node_of), dtype=np.intp)
         answers = self._ask(Partition.joint_labels, theta)
-        for rows, found in zip(self.rows, answers, strict=True):
-            states[rows] = found.states
+        states = placed(self.rows, [found.states for found in answers], len(self.side.node_of))
         return Assignment(states, all(found.exact for found in answers))
 
     def _ask(self, function: Callable[..., Any], argument: Any) -> Any:
         """What a function says of each partition, where that is."""
-        from dask.base import compute
         from dask.delayed import delayed
 
-        ask, with_it = delayed(_asked, pure=False), delayed(argument, traverse=False)
-        return compute(*[ask(function, part, with_it) for part in self.parts])
+        with_it = delayed(argument, traverse=False)
+        return on_workers(_asked, ((function, part, with_it) for part in self.parts))
 
 
 # ---------------------------------------------------------------------------- who lies where
 
 
-def homes(side: SideInformation, graph: Graph, starts: IntArray) -> IntArray | None:
-    """(N,) the chunk in which each point is to lie: that of its component's first point.
+def partitions(side: SideInformation, starts: IntArray) -> dict[int, Rows]:
+    """The points of each partition, by the chunk's number: components lie with their first point.
 
-    None where all components lie in one chunk each.
+    A partition that has all points of a chunk and no others has them as a slice; none is empty.
     """
-    if side.nodes_are_points and len(graph.edges) == 0:
-        return None
-    component = connected_components(graph)
-    first = np.full(component.max() + 1, starts[-1])
-    np.minimum.at(first, component, side.first_points)
-    home = chunk_of(first[component[side.node_of]], starts)
-    return None if np.array_equal(home, chunk_of(np.arange(starts[-1]), starts)) else home
+    chunks = [slice(*pair) for pair in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)]
+    places: dict[int, Rows] = dict(enumerate(chunks))
+    if not (side.nodes_are_points and len(side.graph.edges) == 0):
+        component = connected_components(side.graph)
+        first = np.full(component.max() + 1, starts[-1])
+        np.minimum.at(first, component, side.first_points)
+        home = chunk_of(first[component[side.node_of]], starts)
+        order = np.argsort(home, kind="stable")
+        rows = np.split(order, np.searchsorted(home[order], np.arange(1, len(chunks))))
+        for p, (own, chunk) in enumerate(zip(rows, chunks, strict=True)):
+            if not np.array_equal(own, np.arange(chunk.start, chunk.stop)):
+                places[p] = own
+    return {p: rows for p, rows in places.items() if len(side.node_of[rows])}
 
 
-def moves(
-    home: IntArray | None, starts: IntArray
-) -> tuple[dict[tuple[int, int], IntArray], list[Rows]]:
-    """Which rows of a chunk leave it for another, and which points each partition has then.
-
-    Those that stay come first, in their order; then what arrives, chunk by chunk.
-    """
-    ends = list(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True))
-    if home is None:
-        return {}, [slice(*pair) for pair in ends]
-    leaving: dict[tuple[int, int], IntArray] = {}
-    for p, (start, end) in enumerate(ends):
-        to: IntArray = home[start:end]
-        for target in np.unique(to[to != p]).tolist():
-            leaving[p, target] = np.flatnonzero(to == target)
-    rows: list[Rows] = []
-    for p, (start, end) in enumerate(ends):
-        stay = start + np.flatnonzero(home[start:end] == p)
-        came = [starts[source] + own for (source, target), own in leaving.items() if target == p]
-        rows.append(np.concatenate([stay, *came]))
-    return leaving, rows
-
-
-def _anything_known(side: SideInformation) -> BoolArray:
-    """(N,) whether anything is known of a point beside its coordinates."""
-    known = np.bincount(side.node_of) > 1
-    known[side.graph.edges] = True
-    if side.allowed is not None:
-        known |= ~side.allowed.all(axis=1)
-    of_point: BoolArray = side.spread(known)
-    return of_point if side.power is None else np.ones_like(of_point)
-
-
-def _require_parts(prepared: Prepared) -> None:
+def _require_parts(model: AssignmentModel) -> None:
     """Refuse engines that want the network as a whole."""
-    if not prepared.finds_best:
+    if not model.finds_best:
         raise ValueError(
-            f"the engine {engine_name(prepared.engine)!r} answers for the network as a whole, "
+            f"the engine {engine_name(model.engine)!r} answers for the network as a whole, "
             "which lies on several workers here. Let each part be answered by itself, "
             "set_params(inference='auto'), or bring the points together: fit(X.compute(), ...)."
         )
@@ -272,20 +234,17 @@ class Partition(NamedTuple):
 
     X: FloatArray
     data: Blocks
-    prepared: Prepared
+    model: AssignmentModel
     made_of: tuple[Any, ...]
     """The arguments of :meth:`of`."""
 
     @classmethod
-    def of(
-        cls, X: FloatArray, rows: Rows, side: SideInformation, apply: Apply, n_components: int
-    ) -> Partition:
+    def of(cls, X: FloatArray, rows: Rows, side: SideInformation, apply: Apply) -> Partition:
         """Points, what is known of them, and an engine put to that."""
         # Errors name points as they were given.
         names = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-        prepared = apply(side._replace(first_points=names[side.first_points]))
-        data = prepared.blocks(X, n_components)
-        return cls(X, data, prepared, (X, rows, side, apply, n_components))
+        model = apply(side._replace(first_points=names[side.first_points]))
+        return cls(X, model.blocks(X), model, (X, rows, side, apply))
 
     def __reduce__(self) -> tuple[Callable[..., Partition], tuple[Any, ...]]:
         return Partition.of, self.made_of
@@ -300,25 +259,24 @@ class Partition(NamedTuple):
 
     def joint_labels(self, theta: Any) -> Assignment:
         """The most probable joint assignment of the points."""
-        X, prepared = self.X, self.prepared
-        posterior = e_step(X, theta, prepared.side, prepared.naming, log_z_prior=no_prior)
-        return prepared.joint_labels(X, Run(theta, posterior, [], converged=True))
+        X, model = self.X, self.model
+        posterior = e_step(X, theta, model.side, model.infer, log_z_prior=no_prior)
+        # A search from the marginals begins at those of nodes; points have other names here.
+        return model.joint_labels(X, Run(theta, posterior, [], converged=True))
 
 
 def made(
-    own: FloatArray, gone: list[IntArray], came: list[FloatArray], rows: Rows,
-    side: SideInformation | None, apply: Apply, n_components: int,
-) -> Partition:  # fmt: skip
-    """A partition: rows that stay, rows that came, and an engine put to their network."""
-    stay = np.delete(own, np.concatenate(gone), axis=0) if gone else own
-    X = np.concatenate([stay, *came]) if came else stay
+    pieces: list[FloatArray], rows: Rows, side: SideInformation | None, apply: Apply
+) -> Partition:
+    """A partition of points that come in pieces, and an engine put to their network."""
+    X = np.concatenate(pieces) if len(pieces) > 1 else pieces[0]
     kept_as = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
     X = np.asfortranarray(X, dtype=kept_as)
-    return Partition.of(X, rows, side or SideInformation.build(len(X)), apply, n_components)
+    return Partition.of(X, rows, side or SideInformation.build(len(X)), apply)
 
 
 def _asked(function: Callable[..., Any], part: Partition, argument: Any) -> Any:
-    with workers(None), named_as_points(part.prepared.side):
+    with workers(None), named(part.model.side.first_points, "point"):
         return function(part, argument)
 
 
@@ -353,30 +311,30 @@ def _require_array(X: Any) -> None:
 def _require_kept_word(X: Any, extent: Extent, number: int, starts: IntArray) -> None:
     """Refuse a chunk that is not what the array says."""
     wanted = (int(starts[number + 1] - starts[number]), X.shape[1])
-    if (extent.shape, extent.dtype) == (wanted, X.dtype):
-        return
     where = f"chunk {number} of X (rows {starts[number]} to {starts[number + 1] - 1})"
-    if extent.shape == wanted:
+    if (extent.shape, extent.dtype) != (wanted, X.dtype):
         raise ValueError(
-            f"{where} holds numbers of type {extent.dtype}, but X says {X.dtype}. Make them alike: "
-            f"X.map_blocks(lambda chunk: chunk.astype({str(X.dtype)!r}), dtype={str(X.dtype)!r})."
+            f"{where} has shape {extent.shape} and type {extent.dtype}, but X says {wanted} and "
+            f"{X.dtype}. Mend what makes the chunk; or ask the chunks how many rows they have, "
+            "X.compute_chunk_sizes(), and make their types alike, X.map_blocks(lambda chunk: "
+            f"chunk.astype({str(X.dtype)!r}), dtype={str(X.dtype)!r})."
         )
-    raise ValueError(
-        f"{where} has shape {extent.shape}, but X says {wanted}. Mend what makes the chunk, or, if "
-        "only the number of its rows differs, ask the chunks: X.compute_chunk_sizes()."
-    )
 
 
-def _not_finite(extents: tuple[Extent, ...], wrong: list[int], starts: IntArray) -> str:
-    """Where the first value is that is not finite, and how many rows have some."""
+def _require_finite(extents: tuple[Extent, ...], starts: IntArray) -> None:
+    """Say where the first value is that is not finite, and how many rows have some."""
+    wrong = [number for number, extent in enumerate(extents) if len(extent.wrong)]
+    if not wrong:
+        return
     first = extents[wrong[0]]
-    row, column = first.wrong or (0, 0)
-    count = sum(extents[number].n_wrong for number in wrong)
-    what = "NaN" if np.isnan(first.value) else "infinity"
+    row, column = first.wrong[0]
+    count = sum(len(np.unique(extents[number].wrong[:, 0])) for number in wrong)
+    is_missing = np.isnan(first.value)
     remedy = "Leave such rows out, or mend what makes them."
-    if what == "NaN":
+    if is_missing:
         remedy = ON_MISSING.replace(".any(axis=1),", ".any(axis=1).compute(),")
-    return (
-        f"Input X contains {what}: first in row {starts[wrong[0]] + row}, column {column}, in "
-        f"chunk {wrong[0]}, and in {count} of {starts[-1]} rows. {remedy}"
+    raise ValueError(
+        f"Input X contains {'NaN' if is_missing else 'infinity'}: first in row "
+        f"{starts[wrong[0]] + row}, column {column}, in chunk {wrong[0]}, and in {count} of "
+        f"{starts[-1]} rows. {remedy}"
     )

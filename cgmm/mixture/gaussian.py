@@ -14,8 +14,7 @@ The log-density is ``c_k - ½ |W_k (x - μ_k)|²``. Where no digits are at stake
 all of them from one product of matrices, :mod:`cgmm.mixture.products`.
 
 Covariances are (K, D, D) matrices; where all are diagonal, (K, D) variances say the same in a D-th
-of the memory and time. One matrix that all components share is repeated without a copy
-(``np.broadcast_to``), so that it is stored, and factorised, once.
+of the memory and time.
 """
 
 from __future__ import annotations
@@ -64,25 +63,25 @@ class Parameters(NamedTuple):
         n_components, n_dims = self.means.shape
         # [schmidt2016, sect. 3.2]: the part that does not depend on the point
         constants = -0.5 * (log_dets + n_dims * np.log(2 * np.pi))
-        centre, diagonal = self.means.mean(axis=0), whiteners.ndim == 2
+        natural = products.natural_parameters(self.means, whiteners, constants)
         densities = np.empty((n_components, len(X)))
         for part in cut(len(X), block_height(n_components, n_dims)):
-            points, found = X[part], densities[:, part]
-            if products.serves(points, centre, self.means, whiteners):
-                natural = products.natural_parameters(self.means - centre, whiteners, constants)
-                np.matmul(natural, products.phi(points, centre, diagonal), out=found)
+            phi = products.phi(X[part], self.means, whiteners)
+            if phi is not None:
+                np.matmul(natural, phi, out=densities[:, part])
             else:
                 # [lu2007, eq. 2.2]: the factor of point i if z_i = k
-                found[:] = constants[:, None] - 0.5 * self.distances(points)
+                densities[:, part] = constants[:, None] - 0.5 * self.distances(X[part])
         return densities.T + log_weights if np.any(log_weights) else densities.T
 
     def distances(self, X: FloatArray) -> FloatArray:
         """(K, N) ``|W_k (x - μ_k)|²``, each mean subtracted first: no digits are lost."""
         whiteners, _ = whiten(self.covariances)
-        distances, white = np.empty((len(self.means), len(X))), np.empty((X.shape[1], len(X)))
+        distances = np.empty((len(self.means), len(X)))
         with np.errstate(over="ignore"):  # infinitely far: density zero
             for k, (mean, whitener) in enumerate(zip(self.means, whiteners, strict=True)):
                 apart = X.T - mean[:, None]
+                white = np.empty(apart.shape)
                 if whitener.ndim == 1:
                     np.multiply(apart, whitener[:, None], out=white)
                 for start in range(0, 0 if whitener.ndim == 1 else len(mean), ROWS):
@@ -178,17 +177,9 @@ def whiten(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
             raise ValueError(_name_singular(covariances))
         deviations = np.sqrt(covariances)
         return 1 / deviations, 2 * np.log(deviations).sum(axis=1)
-    factors = _cholesky(_distinct(covariances))
+    factors = _cholesky(covariances)
     whiteners = cast("FloatArray", np.linalg.inv(factors))
-    log_dets = 2 * np.log(np.einsum("kdd->kd", factors)).sum(axis=1)
-    if len(factors) == len(covariances):
-        return whiteners, log_dets
-    return np.broadcast_to(whiteners, covariances.shape), np.repeat(log_dets, len(covariances))
-
-
-def _distinct(covariances: FloatArray) -> FloatArray:
-    """The first alone, if the others are the same memory: a matrix that all components share."""
-    return covariances[:1] if covariances.strides[0] == 0 else covariances
+    return whiteners, 2 * np.log(np.einsum("kdd->kd", factors)).sum(axis=1)
 
 
 def _cholesky(covariances: FloatArray) -> FloatArray:
@@ -262,7 +253,7 @@ def sample(
     noise = rng.standard_normal((n_samples, means.shape[1]))
     if covariances.ndim == 2:
         return means[z] + noise * np.sqrt(covariances)[z], z
-    factors = np.broadcast_to(np.linalg.cholesky(_distinct(covariances)), covariances.shape)
+    factors = np.linalg.cholesky(covariances)
     parts = np.split(noise, np.cumsum(counts)[:-1])
     return np.concatenate(
         [mean + part @ factor.T for mean, factor, part in zip(means, factors, parts, strict=True)]

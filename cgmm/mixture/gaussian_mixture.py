@@ -7,7 +7,7 @@ The mathematics is elsewhere: the loop in :mod:`cgmm.mixture.loop`, the start in
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cgmm.kmeans.seeding import STARTS, Rng, nearest
-from cgmm.mixture.base import ConstrainedMixture
+from cgmm.mixture.base import ConstrainedMixture, Seed
 from cgmm.mixture.blocks import is_dask
 from cgmm.mixture.cluster import read_chunks
 from cgmm.mixture.gaussian import Parameters, sample, whiten
@@ -26,9 +26,8 @@ from cgmm.mixture.initialise import (
     from_responsibilities,
     named_start,
     starts_to_try,
-)
-from cgmm.mixture.loop import FamilyPooling
-from cgmm.mixture.pooling import POOLINGS, Pooling
+)  # fmt: skip
+from cgmm.mixture.pooling import POOLINGS
 from cgmm.mixture.weights import kept_alive
 from cgmm.network import Engine, SideInformation
 from cgmm.numerics import SMALLEST_RANGE, FloatArray, IntArray, check_ranges
@@ -102,11 +101,10 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     covariances_init : array, default=None
         Covariances of the start: (K, D, D), or scikit-learn's shape for the covariance type: (D, D)
         tied, (K, D) diag, (K,) spherical.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the starts, of ``sample``, and of "gibbs".
     verbose : int, default=0
-        1: a line a run; 2: a line an iteration too, and within one that takes long a line every
-        ten seconds: how many blocks of points are done.
+        1: a line a run; 2: a line an iteration too.
     n_jobs : int, default=None
         Threads that work on blocks of points, as scikit-learn counts jobs: None is 1, -1 all. The
         fit is the same to the last bit. Where points have few columns threads wait for each other:
@@ -240,31 +238,24 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         weights_init: ArrayLike | None = None,
         means_init: ArrayLike | None = None,
         covariances_init: ArrayLike | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
         verbose: int = 0,
         n_jobs: int | None = None,
         store_responsibilities: bool = True,
         step_exponent: float = 0.6,
     ):
-        self.n_components = n_components
+        super().__init__(
+            n_components, sampling=sampling, inference=inference, weights=weights, tol=tol,
+            max_iter=max_iter, n_init=n_init, warm_start=warm_start, random_state=random_state,
+            verbose=verbose, n_jobs=n_jobs, store_responsibilities=store_responsibilities,
+            step_exponent=step_exponent,
+        )  # fmt: skip
         self.covariance_type = covariance_type
-        self.sampling = sampling
-        self.inference = inference
-        self.weights = weights
-        self.tol = tol
         self.reg_covar = reg_covar
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.warm_start = warm_start
         self.init_params = init_params
         self.weights_init = weights_init
         self.means_init = means_init
         self.covariances_init = covariances_init
-        self.random_state = random_state
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-        self.store_responsibilities = store_responsibilities
-        self.step_exponent = step_exponent
 
     # ------------------------------------------------------------------ the family
 
@@ -288,54 +279,46 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     def _read_new(self, X: ArrayLike) -> FloatArray:
         return validate_data(self, X, dtype=np.float64, reset=False)
 
-    def _pool(self) -> FamilyPooling:
+    def _pool(self) -> Any:
         return POOLINGS[self.covariance_type]
 
     def _options(self) -> dict[str, float]:
         return {"reg_covar": self.reg_covar}
 
     def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[Any]:
-        asked = isinstance(self.init_params, str) and self.init_params == "auto"
-        if not asked or self.means_init is not None:
-            return [self._start(X, side, rng)]
-        names = starts_to_try(self.n_components, side)
+        names = [self.init_params]
+        if isinstance(self.init_params, str) and self.init_params == "auto":
+            names = list(starts_to_try(self.n_components, side))
+        if self.means_init is not None:
+            names = names[:1]
         return [self._start(X, side, rng, name) for name in names]
 
-    def _start(
-        self, X: FloatArray, side: SideInformation, rng: Rng, name: str | None = None
-    ) -> Any:
+    def _start(self, X: FloatArray, side: SideInformation, rng: Rng, init: Any) -> Parameters:
         shape = (self.n_components, X.shape[1])
-        inits, given = (self.weights_init, self.means_init, self.covariances_init), Given()
-        if not (inits[0] is inits[1] is inits[2] is None):
-            given = check_given(*inits, self.covariance_type, shape)
-        if not (given.weights is None or given.means is None or given.covariances is None):
-            return Parameters(given.weights, given.means, given.covariances)
-        if not isinstance(self.init_params, str):
-            r = check_responsibilities(self.init_params, (len(X), self.n_components))
-        elif given.means is not None:
-            r = nearest(X, given.means)
+        given = check_given(
+            self.weights_init, self.means_init, self.covariances_init, self.covariance_type, shape
+        )
+        if all(part is not None for part in given):
+            return Parameters(*given)
+        if not isinstance(init, str):
+            r = check_responsibilities(init, (len(X), self.n_components))
+        elif given[1] is not None:
+            r = nearest(X, given[1])
         else:
-            r = named_start(name or self.init_params, X, self.n_components, rng, side)
+            r = named_start(init, X, self.n_components, rng, side)
         pool = POOLINGS[self.covariance_type]
         made = from_responsibilities(X, counted(r, side), pool, reg_covar=self.reg_covar)
         if not side.is_trivial or side.mask(self.n_components) is not None:
             made = made.with_weights(kept_alive(made.weights, len(X)))
-        return Parameters(
-            made.weights if given.weights is None else given.weights,
-            made.means if given.means is None else given.means,
-            made.covariances if given.covariances is None else given.covariances,
-        )
+        return Parameters(*(m if g is None else g for m, g in zip(made, given, strict=True)))
 
     def _keep(self, parameters: Any) -> None:
         self.weights_, self.means_, covariances = parameters
         self._type = self.covariance_type
-        self.covariances_ = np.array(POOLINGS[self.covariance_type].reduce(covariances))
-
-    def _pool_of_fit(self) -> Pooling:
-        return POOLINGS[self._type]
+        self.covariances_ = np.array(POOLINGS[self._type].reduce(covariances))
 
     def _gaussians(self) -> Parameters:
-        expanded = self._pool_of_fit().expand(self.covariances_, *self.means_.shape)
+        expanded = POOLINGS[self._type].expand(self.covariances_, *self.means_.shape)
         return Parameters(self.weights_, self.means_, expanded)
 
     def _parameters(self) -> Any:
@@ -347,7 +330,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         check_is_fitted(self, "weights_")
         whiteners = whiten(self._gaussians().covariances)[0]
         upper = whiteners if whiteners.ndim == 2 else whiteners.transpose(0, 2, 1)
-        return np.array(self._pool_of_fit().reduce(upper))
+        return np.array(POOLINGS[self._type].reduce(upper))
 
     @property
     def precisions_(self) -> FloatArray:
@@ -361,7 +344,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         return sample(self._parameters(), n_samples, rng)
 
     def _n_free(self) -> int:
-        return self._pool_of_fit().n_free(*self.means_.shape)
+        return POOLINGS[self._type].n_free(*self.means_.shape)
 
 
 # ---------------------------------------------------------------------------- what is refused
@@ -395,21 +378,10 @@ def _require_digits(lows: FloatArray, highs: FloatArray, least_deviation: float)
         )
 
 
-class Given(NamedTuple):
-    """What the user gives of the start, in the order of Parameters."""
-
-    weights: FloatArray | None = None
-    means: FloatArray | None = None
-    covariances: FloatArray | None = None
-
-
 def check_given(
-    weights_init: ArrayLike | None,
-    means_init: ArrayLike | None,
-    covariances_init: ArrayLike | None,
-    covariance_type: str,
-    shape: tuple[int, int],
-) -> Given:
+    weights_init: ArrayLike | None, means_init: ArrayLike | None,
+    covariances_init: ArrayLike | None, covariance_type: str, shape: tuple[int, int],
+) -> tuple[Any, Any, Any]:  # fmt: skip
     """What the user gives of θ, if it is of (K, D) = ``shape`` and possible for the type."""
     weights = _check_array("weights_init", weights_init, shape[:1])
     if weights is not None and not (weights.min() >= 0 and abs(weights.sum() - 1) < 1e-8):
@@ -418,7 +390,7 @@ def check_given(
             "non-negative and sum to one."
         )
     means = _check_array("means_init", means_init, shape)
-    return Given(weights, means, _check_covariances(covariances_init, covariance_type, shape))
+    return weights, means, _check_covariances(covariances_init, covariance_type, shape)
 
 
 def _check_array(name: str, value: ArrayLike | None, *shapes: tuple[int, ...]) -> FloatArray | None:
@@ -442,29 +414,21 @@ def _check_covariances(
     given = _check_array("covariances_init", covariances_init, full, pool.shape(*shape))
     if given is None:
         return None
-    if given.shape != full or covariance_type == "full":
-        _require_positive(given if given.ndim == 3 or not pool.shared else given[None])
-        return pool.expand(given, *shape)
-    _require_positive(given)
-    pooled = pool.reduce(pool.combine(np.ones(shape[0]), given))
-    made = Parameters(np.ones(shape[0]), np.zeros(shape), pool.expand(pooled, *shape))
-    if not np.allclose(made.full_covariances, given, rtol=1e-10, atol=0):
+    own = pool.reduce(pool.combine(np.ones(shape[0]), given)) if given.shape == full else given
+    theta = Parameters(np.ones(shape[0]), np.zeros(shape), pool.expand(own, *shape))
+    if given.shape == full and not np.allclose(theta.full_covariances, given, rtol=1e-10, atol=0):
         raise ValueError(
             f"covariances_init is not of the type {covariance_type!r}: pooling would change it. "
             "Give it in the shape of the type, or choose another covariance_type."
         )
-    return made.covariances
-
-
-def _require_positive(given: FloatArray) -> None:
-    """Refuse matrices (K, D, D) that are no covariances, and variances that are not positive."""
-    for k, covariance in enumerate(given):
-        if given.ndim == 3 and not np.allclose(covariance, covariance.T, rtol=1e-10, atol=0):
+    for k, covariance in enumerate(theta.covariances):
+        if covariance.ndim == 2 and not np.allclose(covariance, covariance.T, rtol=1e-10, atol=0):
             raise ValueError(
                 f"covariances_init[{k}] is not symmetric; average it with its transpose."
             )
-        variances = np.linalg.eigvalsh(covariance) if given.ndim == 3 else covariance
+        variances = np.linalg.eigvalsh(covariance) if covariance.ndim == 2 else covariance
         if np.min(variances) <= 0:
             raise ValueError(
                 f"covariances_init[{k}] is not positive definite; add a multiple of the identity."
             )
+    return theta.covariances

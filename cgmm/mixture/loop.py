@@ -36,15 +36,11 @@ class Theta(Protocol):
     def log_density(self, X: Any) -> FloatArray:
         """(N, K) log p(x_i | z_i = k, θ)."""
 
-
-class _Moving(Theta, Protocol):
-    """What the M-step asks of them, too."""
-
     def with_weights(self, weights: FloatArray) -> Any:
         """The same components with other weights."""
 
 
-AnyTheta = TypeVar("AnyTheta", bound=_Moving)
+AnyTheta = TypeVar("AnyTheta", bound=Theta)
 
 
 class FamilyPooling(Protocol):
@@ -163,11 +159,9 @@ def e_step(
            [0.018, 0.982]])
     """
     log_z_prior = log_z_prior or _log_z_without_data(side, infer)
-    nodes, log_z, *_ = infer(_unaries(parameters.log_density(X), parameters.weights, side))
-    counts = side.multiplicity if side.copies is None else side.multiplicity * side.copies
+    r, counts, log_z, _ = expectation(parameters, Block(X, slice(None), side, infer))
     # The same network with the data and without them.
-    log_evidence = log_z - log_z_prior(parameters.weights)
-    return Posterior(side.spread(nodes), counts @ nodes, log_evidence)
+    return Posterior(r, counts, log_z - log_z_prior(parameters.weights))
 
 
 def m_step(
@@ -268,15 +262,14 @@ def em(
     >>> [round(posterior.log_evidence, 3) for _, posterior in islice(steps, 4)]
     [-8.068, -7.331, -7.098, -6.492]
     """
-    infer = cast("Infer", infer)  # of Blocks each has its own
-    log_z_prior = log_z_prior or _log_z_without_data(side, infer)
-    data: Any = X
     if not hasattr(X, "each"):
-        data = Blocks(side, [Block(as_points(X), slice(None), side, infer)])
+        X = Blocks(side, [Block(as_points(X), slice(None), side, cast("Infer", infer))])
+    data: Any = X
+    log_z_prior = log_z_prior or _log_z_without_data(side, cast("Infer", infer))
     while True:
         # What is found of a block adds up over blocks; only of a single one r_ik is kept.
-        half = partial(expectation, parameters, pool, data.alone)
-        r, counts, log_z, statistics = reduce(added, data.each(half))
+        one_block = partial(expectation, parameters, family=pool, keep=data.alone)
+        r, counts, log_z, statistics = reduce(added, data.each(one_block))
         log_evidence = log_z - log_z_prior(parameters.weights)
         yield parameters, Posterior(r, counts, log_evidence, data.side.n_points)
         parameters = pool.maximise(statistics, parameters, **options)
@@ -284,18 +277,24 @@ def em(
 
 
 def expectation(
-    parameters: Theta, pool: FamilyPooling, keep: bool, block: Block, *, about: Any = None
-) -> tuple[FloatArray | None, FloatArray, float, Any]:
-    """The E-step of a block, r_ik if they are to be kept, and the statistics for the M-step.
+    parameters: Theta, block: Block, *, family: FamilyPooling | None = None, keep: bool = True,
+    about: Any = None,
+) -> tuple[Any, FloatArray, float, Any]:  # fmt: skip
+    """The E-step of a block: r_ik if they are to be kept, expected counts, log Z_posterior.
 
-    The latter ``about`` other parameters than these, where the M-step is not of these.
+    With a family its sufficient statistics as well, for an M-step from these parameters or, if the
+    moments of earlier batches are ``about`` others, from those.
     """
     X, side = block.X, block.side
-    r, counts, log_z, _ = e_step(X, parameters, side, block.infer, log_z_prior=no_prior)
-    copies = side.sample_weight
-    of_points = r if copies is None else r * copies[:, None]
-    statistics = pool.statistics(X, of_points, parameters if about is None else about)
-    return r if keep else None, counts, log_z, statistics
+    nodes, log_z, *_ = block.infer(_unaries(parameters.log_density(X), parameters.weights, side))
+    counts = side.multiplicity if side.copies is None else side.multiplicity * side.copies
+    r = side.spread(nodes)
+    statistics = None
+    if family is not None:
+        copies = side.sample_weight
+        of_points = r if copies is None else r * copies[:, None]
+        statistics = family.statistics(X, of_points, parameters if about is None else about)
+    return r if keep else None, counts @ nodes, log_z, statistics
 
 
 def no_prior(weights: FloatArray) -> float:

@@ -20,7 +20,7 @@ therefore fall, but by no more than the penalty, at the same counts N_k, falls.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -81,19 +81,18 @@ class Pooling(NamedTuple):
             the diagonals, (K, D), or the sum over components, (1, D, D), where the type needs no
             more.
         """
-        whiteners, _ = whiten(parameters.covariances)
-        means, diagonal = parameters.means, whiteners.ndim == 2
-        centre = means.mean(axis=0)
-        total = None
+        means, whiteners = parameters.means, whiten(parameters.covariances)[0]
+        total: Any = (0.0, 0.0, 0.0)
         for part in cut(len(X), block_height(*means.shape)):
-            points, r = X[part], responsibilities[part]
-            if diagonal == self.diagonal and products.serves(points, centre, means, whiteners):
-                sums = (products.phi(points, centre, diagonal) @ r).T
-                found = products.about_means(sums, means - centre, diagonal)
-                found = *found[:2], self._sum(found[2])
+            r, phi = responsibilities[part], None
+            if (whiteners.ndim == 2) == self.diagonal:
+                phi = products.phi(X[part], means, whiteners)
+            if phi is None:
+                found = moments_about(means, X[part], r, self.diagonal, self.shared)
             else:
-                found = moments_about(means, points, r, diagonal=self.diagonal, shared=self.shared)
-            total = found if total is None else tuple(map(np.add, total, found))
+                counts, first, second = products.about_means((phi @ r).T, means, self.diagonal)
+                found = counts, first, self._sum(second)
+            total = tuple(map(np.add, total, found))
         return cast("Statistics", total)
 
     def maximise(
@@ -287,18 +286,16 @@ def weighted_moments(
         shifts += responsibilities[part].T @ (X[part] - centre)
     means = centre + np.where(dead[:, None], 0, shifts) / divisors
     # What rounding left of the means is mended by the first moments about them.
-    parts = cut(len(X), block_height(*means.shape))
-    first, scatter = np.zeros(means.shape), np.zeros(1)
-    for part in parts:
-        _, own, products_of = moments_about(
-            means, X[part], responsibilities[part], diagonal=diagonal, shared=shared
-        )
-        first, scatter = first + own, scatter + products_of
+    total: Any = (0.0, 0.0, 0.0)
+    for part in cut(len(X), block_height(*means.shape)):
+        found = moments_about(means, X[part], responsibilities[part], diagonal, shared)
+        total = tuple(map(np.add, total, found))
+    _, first, scatter = total
     return Moments(counts, means + np.where(dead[:, None], 0, first) / divisors, scatter)
 
 
 def moments_about(
-    means: FloatArray, X: FloatArray, responsibilities: FloatArray, *, diagonal: bool, shared: bool
+    means: FloatArray, X: FloatArray, responsibilities: FloatArray, diagonal: bool, shared: bool
 ) -> Statistics:
     """Counts, first and second moments about means, each mean subtracted first."""
     n_components, n_dims = means.shape

@@ -32,11 +32,6 @@ MAX_DIMENSION = 24
 Result = TypeVar("Result")
 
 
-def size_of(n_dims: int, diagonal: bool) -> int:
-    """How many numbers φ has."""
-    return 1 + n_dims + (n_dims if diagonal else n_dims * (n_dims + 1) // 2)
-
-
 def remembered(function: Callable[..., Result]) -> Callable[..., Result]:
     """Give the last result again where the arguments are the same: equal arrays, a thread each.
 
@@ -56,33 +51,19 @@ def remembered(function: Callable[..., Result]) -> Callable[..., Result]:
     return ask
 
 
-# ---------------------------------------------------------------------------- densities
+def phi(X: FloatArray, means: FloatArray, whiteners: FloatArray) -> FloatArray | None:
+    """(size, B) φ of a block of points, measured from the middle of the means.
 
-
-def natural_parameters(
-    means: FloatArray, whiteners: FloatArray, constants: FloatArray
-) -> FloatArray:
-    """(K, size of φ) η_k; ``means`` are measured from where the points are measured from."""
-    n_dims, diagonal = means.shape[1], whiteners.ndim == 2
-    natural = np.empty((len(means), size_of(n_dims, diagonal)))
-    linear, quadratic = natural[:, 1 : n_dims + 1], natural[:, n_dims + 1 :]
-    if diagonal:
-        precisions = np.square(whiteners)
-        np.multiply(precisions, means, out=linear)
-        np.multiply(precisions, -0.5, out=quadratic)
-    else:
-        precisions = whiteners.transpose(0, 2, 1) @ whiteners
-        np.einsum("kde,ke->kd", precisions, means, out=linear)
-        rows, columns, factors = upper_half(n_dims)
-        np.multiply(precisions[:, rows, columns], factors, out=quadratic)
-    natural[:, 0] = constants - 0.5 * np.einsum("kd,kd->k", linear, means)
-    return natural
-
-
-def serves(X: FloatArray, centre: FloatArray, means: FloatArray, whiteners: FloatArray) -> bool:
-    """Whether the form saves time, and leaves these points' densities eleven digits."""
+    None where it saves no time, or leaves these points' densities less than eleven digits.
+    """
     if whiteners.ndim == 3 and X.shape[1] > MAX_DIMENSION:
-        return False
+        return None
+    return _phi(X, means, whiteners)
+
+
+@remembered
+def _phi(X: FloatArray, means: FloatArray, whiteners: FloatArray) -> FloatArray | None:
+    (n_points, n_dims), centre = X.shape, means.mean(axis=0)
     with np.errstate(over="ignore", invalid="ignore"):  # infinitely far: not safe
         reach = np.maximum(X.max(axis=0) - centre, centre - X.min(axis=0))
         farthest = np.square(reach) + np.square(means - centre)
@@ -91,29 +72,15 @@ def serves(X: FloatArray, centre: FloatArray, means: FloatArray, whiteners: Floa
         else:
             # The trace of the precision bounds its largest eigenvalue from above.
             ratios = farthest.sum(axis=1) * np.einsum("kde,kde->k", whiteners, whiteners)
-        return bool(ratios.max() <= SAFE_RATIO)
-
-
-def phi(X: FloatArray, centre: FloatArray, diagonal: bool) -> FloatArray:
-    """(size, B) φ(x - centre) of a block of points."""
-    return _squares(X, centre) if diagonal else _products(X, centre)
-
-
-def _squares(X: FloatArray, centre: FloatArray) -> FloatArray:
-    n_points, n_dims = X.shape
-    found = np.empty((1 + 2 * n_dims, n_points))
-    found[0] = 1
-    np.subtract(X.T, centre[:, None], out=found[1 : n_dims + 1])
-    np.square(found[1 : n_dims + 1], out=found[n_dims + 1 :])
-    return found
-
-
-@remembered
-def _products(X: FloatArray, centre: FloatArray) -> FloatArray:
-    n_points, n_dims = X.shape
-    found = np.empty((size_of(n_dims, False), n_points))
+    if not ratios.max() <= SAFE_RATIO:
+        return None
+    n_squares = n_dims if whiteners.ndim == 2 else n_dims * (n_dims + 1) // 2
+    found = np.empty((1 + n_dims + n_squares, n_points))
     found[0] = 1
     x = np.subtract(X.T, centre[:, None], out=found[1 : n_dims + 1])
+    if whiteners.ndim == 2:
+        np.square(x, out=found[n_dims + 1 :])
+        return found
     start = n_dims + 1
     for a in range(n_dims):
         stop = start + n_dims - a
@@ -130,17 +97,28 @@ def upper_half(n_dims: int) -> tuple[IntArray, IntArray, FloatArray]:
     return rows, columns, np.where(rows == columns, -0.5, -1.0)
 
 
-# ---------------------------------------------------------------------------- statistics
+def natural_parameters(
+    means: FloatArray, whiteners: FloatArray, constants: FloatArray
+) -> FloatArray:
+    """(K, size of φ) η_k of Gaussians, whose log-density is φ(x) · η_k."""
+    means = means - means.mean(axis=0)
+    if whiteners.ndim == 2:
+        precisions = np.square(whiteners)
+        linear, quadratic = precisions * means, -0.5 * precisions
+    else:
+        precisions = whiteners.transpose(0, 2, 1) @ whiteners
+        rows, columns, factors = upper_half(means.shape[1])
+        linear = np.einsum("kde,ke->kd", precisions, means)
+        quadratic = precisions[:, rows, columns] * factors
+    constants = constants - 0.5 * np.einsum("kd,kd->k", linear, means)
+    return np.column_stack([constants, linear, quadratic])
 
 
 def about_means(
-    sums: FloatArray, shifts: FloatArray, diagonal: bool
+    sums: FloatArray, means: FloatArray, diagonal: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Counts, first and second moments about means, from (K, size) Σ_i r_ik φ(x_i).
-
-    ``shifts`` (K, D) are the means, measured from where φ is measured from.
-    """
-    n_dims = shifts.shape[1]
+    """Counts, first and second moments about the means, from (K, size of φ) Σ_i r_ik φ(x_i)."""
+    shifts, n_dims = means - means.mean(axis=0), means.shape[1]
     counts, firsts, seconds = sums[:, 0], sums[:, 1 : n_dims + 1], sums[:, n_dims + 1 :]
     moved = firsts - counts[:, None] * shifts
     # Σ r (x - μ)(x - μ)ᵀ = Σ r x xᵀ - (Σ r x) μᵀ - μ (Σ r (x - μ))ᵀ

@@ -7,14 +7,15 @@ are compared by :func:`~cgmm.mixture.best_of`. Chapter 3.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from cgmm.mixture.loop import Posterior, Run
-from cgmm.numerics import FloatArray, warn_caller
+from cgmm.numerics import FloatArray, WarnedOnce, warn_caller
 
 # Where an engine samples, responsibilities tremble for ever. What goes anywhere is after so many
 # iterations that many steps away; what trembles not much more than one. Larger steps go somewhere.
@@ -74,50 +75,47 @@ def follow(
     """
     run: Run | None = None
     gain, path = np.inf, deque[FloatArray](maxlen=LAG + 1)
-    try:
-        for parameters, posterior in begin(number):
-            before, history = run, [] if run is None else [*run.history, run.score]
-            run = Run(parameters, posterior, history, converged=gain < tol)
-            if verbose > 1 and history:
-                print(f"  iteration {run.n_iter:4d}   log-evidence {history[-1]:.6f}")
-            if run.converged or run.n_iter == max_iter:
-                break
-            if before is not None:
-                gain = _gain(before.posterior, posterior)
-            if np.isnan(posterior.log_evidence):
-                path.append(posterior.responsibilities)
-                gain = 0.0 if _only_trembles(path) else gain
-    except KeyboardInterrupt:
-        if run is None or run.n_iter == 0:
-            raise
-        return report(run._replace(interrupted=True))
+    with WarnedOnce(ConvergenceWarning) as warned:
+        try:
+            for parameters, posterior in begin(number):
+                before, history = run, [] if run is None else [*run.history, run.score]
+                run = Run(parameters, posterior, history, converged=gain < tol)
+                if verbose > 1 and history:
+                    print(f"  iteration {run.n_iter:4d}   log-evidence {history[-1]:.6f}")
+                if run.converged or run.n_iter == max_iter:
+                    break
+                if np.isnan(posterior.log_evidence):
+                    path.append(posterior.responsibilities)
+                    gain = 0.0 if _only_trembles(path) else _moved(path)
+                elif before is not None:
+                    gained = posterior.log_evidence - before.posterior.log_evidence
+                    gain = abs(gained) / posterior.n_points
+                # What did not settle in this E-step may settle in the next.
+                warned.held[:] = [said for said in warned.held if said[1] is not ConvergenceWarning]
+        except KeyboardInterrupt:
+            if run is None or run.n_iter == 0:
+                raise
+            return report(run._replace(interrupted=True))
     run = report(cast("Run", run))
     if verbose:
         state = "converged" if run.converged else "stopped"
         print(f"run {number}: {state} after {run.n_iter} iterations, log-evidence {run.score:.6f}")
-    if rate is not None:
-        run = run._replace(stand_in=rate(run))
-    return run
+    return run if rate is None else run._replace(stand_in=rate(run))
 
 
-def _gain(before: Posterior, after: Posterior) -> float:
-    """Log-evidence gained per point; without evidence, the responsibility that changed hands."""
-    if np.isnan(after.log_evidence):
-        return _moved(before.responsibilities, after.responsibilities)
-    return abs(after.log_evidence - before.log_evidence) / after.n_points
+def _moved(path: Sequence[FloatArray], since: int = 1) -> float:
+    """Responsibility that changed hands in so many steps, a mean over points."""
+    if len(path) <= since:
+        return np.inf
+    return float(np.abs(path[-1] - path[-1 - since]).sum(axis=1).mean() / 2)
 
 
-def _moved(before: FloatArray, after: FloatArray) -> float:
-    """Mean over points of what changed hands."""
-    return float(np.abs(after - before).sum(axis=1).mean() / 2)
-
-
-def _only_trembles(path: deque[FloatArray]) -> bool:
+def _only_trembles(path: Sequence[FloatArray]) -> bool:
     """Whether what moves from iteration to iteration is a sampler's noise."""
-    steps = [_moved(path[t], path[t + 1]) for t in range(len(path) - 1)]
+    steps = [_moved(pair) for pair in pairwise(path)]
     if len(steps) < LAG or max(steps) > LARGEST:
         return False
-    return _moved(path[0], path[-1]) <= STEPS * float(np.mean(steps))
+    return _moved(path, LAG) <= STEPS * float(np.mean(steps))
 
 
 def warn_about(run: Run, max_iter: int) -> None:

@@ -28,11 +28,14 @@ w_e    log-weight of an edge
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from itertools import combinations
 from math import comb
+from typing import Any, cast
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 
 from cgmm.mixture.prior import PairwisePrior, Prior, SelectedPairs
 from cgmm.network import TooCostlyError
@@ -40,12 +43,8 @@ from cgmm.numerics import FloatArray, warn_caller
 
 Update = Callable[[FloatArray], FloatArray]
 """From expected counts (K,) to the weights (K,) that maximise the bound."""
-Loss = Callable[[FloatArray], tuple[float, FloatArray]]
-"""Value and gradient."""
 
 SMALLEST_GRADIENT = 1e-8
-SMALLEST_STEP, LONGEST_STEP = 1e-12, 3.0
-ROUNDING = 1e-15
 # Counts that differ by more than this share of all are not matched.
 UNMATCHED = 1e-4
 # Questions to an engine that approximates, in one update: its log Z has no maximum to be found.
@@ -92,15 +91,8 @@ def auto(prior: Prior) -> Update:
     >>> auto(Prior(side, ENGINES["mean_field"]))(counts).round(3)
     array([0.4, 0.6])
     """
-    chosen: dict[int, Update] = {}
-
-    def update(expected_counts: FloatArray) -> FloatArray:
-        n_components = len(expected_counts)
-        if n_components not in chosen:
-            chosen[n_components] = UPDATES[resolve("auto", prior, n_components)](prior)
-        return chosen[n_components](expected_counts)
-
-    return update
+    chosen = cache(lambda n_components: UPDATES[resolve("auto", prior, n_components)](prior))
+    return lambda expected_counts: chosen(len(expected_counts))(expected_counts)
 
 
 def resolve(name: str, prior: Prior, n_components: int) -> str:
@@ -208,14 +200,11 @@ def exact(prior: Prior) -> Update:
     """
     if prior.is_one:
         return closed_form
-    bounds: dict[int, int | None] = {}
+    is_exact = cache(prior.is_exact)
 
     def update(expected_counts: FloatArray) -> FloatArray:
-        n_components = len(expected_counts)
-        if n_components not in bounds:
-            bounds[n_components] = None if prior.is_exact(n_components) else MOST_QUESTIONS
-        start = closed_form(expected_counts)
-        return maximise(prior.log_z_and_counts, expected_counts, start, bounds[n_components])
+        most = MOST_OF_EXACT if is_exact(len(expected_counts)) else MOST_QUESTIONS
+        return maximise(prior.log_z_and_counts, expected_counts, closed_form(expected_counts), most)
 
     return update
 
@@ -345,14 +334,14 @@ def grid(prior: Prior, *, resolution: float = 0.01) -> Update:
         When called: if the grid has more than 200,000 points (K > 4 at the default resolution), or
         none, since K exceeds the number of steps.
     """
-    table: dict[int, tuple[FloatArray, FloatArray]] = {}
+
+    @cache
+    def table(n_components: int) -> tuple[FloatArray, FloatArray]:
+        points = np.log(_simplex_grid(n_components, round(1 / resolution)))
+        return points, np.array([prior.log_z_and_counts(p)[0] for p in points])
 
     def update(expected_counts: FloatArray) -> FloatArray:
-        n_components = len(expected_counts)
-        if n_components not in table:
-            points = np.log(_simplex_grid(n_components, round(1 / resolution)))
-            table[n_components] = points, np.array([prior.log_z_and_counts(p)[0] for p in points])
-        log_weights, log_z = table[n_components]
+        log_weights, log_z = table(len(expected_counts))
         # [lu2007, eq. 2.14]
         return np.exp(log_weights[np.argmax(log_weights @ expected_counts - log_z)])
 
@@ -382,15 +371,10 @@ def kept_alive(weights: FloatArray, n_points: float) -> FloatArray:
 def _simplex_grid(n_components: int, n_steps: int) -> FloatArray:
     """(G, K) interior points of the simplex with coordinates that are multiples of 1 / n_steps."""
     size = comb(n_steps - 1, n_components - 1)
-    if size == 0:
+    if not 0 < size <= 200_000:
         raise ValueError(
-            f"no point of a grid of steps 1/{n_steps} gives each of {n_components} components a "
-            f"weight above zero; ConstrainedGaussianMixture({n_components}, weights='auto') needs "
-            "no grid."
-        )
-    if size > 200_000:
-        raise ValueError(
-            f"the grid for K={n_components} has {size:,} points; "
+            f"the grid for K={n_components} in steps of 1/{n_steps} has {size:,} points, where "
+            "each component has a weight above zero; there must be some, and at most 200,000. "
             f"ConstrainedGaussianMixture({n_components}, weights='auto') needs no grid."
         )
     bars = list(combinations(range(1, n_steps), n_components - 1))
@@ -403,7 +387,7 @@ def maximise(
     log_z_and_counts: Callable[[FloatArray], tuple[float, FloatArray]],
     expected_counts: FloatArray,
     closed_form: FloatArray,
-    most_questions: int | None = None,
+    most_questions: int = MOST_OF_EXACT,
 ) -> FloatArray:
     """The maximiser of C · η - log Z(η) by quasi-Newton steps from the closed form.
 
@@ -413,67 +397,35 @@ def maximise(
     weights = closed_form.copy()
     alive, total = weights > 0, expected_counts.sum()
     start = np.log(weights[alive])
+    n_asked, unmatched, nearest = 0, np.inf, start
 
     def loss(eta: FloatArray) -> tuple[float, FloatArray]:
+        nonlocal n_asked, unmatched, nearest
+        n_asked += 1
+        if n_asked > most_questions:
+            raise StopIteration
         log_weights = np.full(len(weights), -np.inf)
         log_weights[alive] = eta - np.logaddexp.reduce(eta)
         log_z, counts = log_z_and_counts(log_weights)
         # [shental2003, eq. 11], in η = log π
         gradient = (counts[alive] - expected_counts[alive]) / total
+        if np.abs(gradient).max() < unmatched:
+            unmatched, nearest = np.abs(gradient).max(), eta.copy()
         # [shental2003, eq. 7] and [lu2007, eq. 2.13], their terms in π, with the opposite sign
-        return (log_z - expected_counts[alive] @ log_weights[alive]) / total, gradient
+        return float((log_z - expected_counts[alive] @ log_weights[alive]) / total), gradient
 
-    curvature = _inverse_curvature(weights[alive])
-    with np.errstate(divide="ignore", invalid="ignore"):  # a search that runs away: told below
-        eta, unmatched = _descend(loss, start, curvature, most_questions or MOST_OF_EXACT)
+    options: Any = {"gtol": SMALLEST_GRADIENT, "hess_inv0": _inverse_curvature(weights[alive])}
+    # A search that runs away: told below.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"), suppress(StopIteration):
+        minimize(cast("Any", loss), start, jac=True, method="BFGS", options=options)
     if not unmatched < UNMATCHED:
         warn_caller(NO_MAXIMUM.format(n_components=len(weights)), RuntimeWarning)
     # The maximum may lie at π_k = 0 although C_k > 0, where relations leave no lower count. Zero
     # would forbid what they demand; the smallest number does not.
-    weights[alive] = np.maximum(np.exp(eta - np.logaddexp.reduce(eta)), np.finfo(float).tiny)
+    weights[alive] = np.maximum(
+        np.exp(nearest - np.logaddexp.reduce(nearest)), np.finfo(float).tiny
+    )
     return weights
-
-
-def _descend(
-    loss: Loss, eta: FloatArray, inverse: FloatArray, most_questions: int
-) -> tuple[FloatArray, float]:
-    """Where BFGS with halved steps meets the smallest gradient, and its largest entry there.
-
-    Updates are small and many: a search by scipy costs more than the questions that it asks.
-    """
-    value, gradient = loss(eta)
-    nearest, unmatched = eta, np.abs(gradient).max()
-    step = _step(inverse, gradient)
-    for _ in range(most_questions - 1):
-        slope = gradient @ step
-        # Below that gradient the loss would change by less than its rounding.
-        if unmatched <= SMALLEST_GRADIENT or not slope < 0 or np.abs(step).max() < SMALLEST_STEP:
-            break
-        trial, trial_gradient = loss(eta + step)
-        if np.abs(trial_gradient).max() < unmatched:
-            nearest, unmatched = eta + step, np.abs(trial_gradient).max()
-        if not trial <= value + slope / 10_000 + ROUNDING * abs(value):
-            step = step / 2
-            continue
-        inverse = _learn(inverse, step, trial_gradient - gradient)
-        eta, value, gradient = eta + step, trial, trial_gradient
-        step = _step(inverse, gradient)
-    return nearest, float(unmatched)
-
-
-def _step(inverse: FloatArray, gradient: FloatArray) -> FloatArray:
-    """To where a quadratic loss would be lowest, but no weight changes more than twentyfold."""
-    step = -inverse @ gradient
-    return step * (LONGEST_STEP / max(np.abs(step).max(), LONGEST_STEP))
-
-
-def _learn(inverse: FloatArray, step: FloatArray, change: FloatArray) -> FloatArray:
-    """The inverse curvature nearest to the last that maps the gradient's change to the step."""
-    along = step @ change
-    if not along > 0:
-        return inverse
-    rest = np.eye(len(step)) - np.outer(step, change) / along
-    return rest @ inverse @ rest.T + np.outer(step, step) / along
 
 
 def _inverse_curvature(weights: FloatArray) -> FloatArray:

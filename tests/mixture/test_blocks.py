@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.exceptions import ConvergenceWarning
 
 from cgmm import (
     ConstrainedCategoricalMixture,
@@ -28,8 +27,7 @@ from cgmm.mixture import (
     from_responsibilities,
     one_hot,
 )
-from cgmm.mixture import blocks as blocks_module
-from cgmm.mixture.blocks import Blocks, named_as_points, workers
+from cgmm.mixture.blocks import Blocks, named, workers
 from cgmm.mixture.class_mixture import ClassParameters, ClassPooling
 from cgmm.mixture.loop import no_prior
 from cgmm.network import NetworkError, SideInformation
@@ -196,7 +194,7 @@ def test_a_tied_node_without_a_state_is_named_by_its_given_place():
     side = side._replace(graph=side.graph._replace(weights=np.array([-np.inf])))
     allowed[51] = allowed[20]
     side = side._replace(allowed=allowed)
-    with pytest.raises(NetworkError) as info, named_as_points(side):
+    with pytest.raises(NetworkError) as info, named(side.first_points, "point"):
         next(in_blocks(X, theta, side, pool, 8)[1])
     assert set(info.value.nodes) <= {20, 51}
 
@@ -257,25 +255,6 @@ def test_the_number_of_threads_changes_no_bit(kind, covariance_type):
         for n_jobs in (None, 2, 3)
     ]
     assert left(fits[0]) == left(fits[1]) == left(fits[2])
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_long_iteration_says_how_far_it_is(n_jobs, monkeypatch, capsys):
-    monkeypatch.setattr(blocks_module, "SILENCE", 0.0)
-    X, _ = clumps(60_000)
-    options = {"random_state": 0, "max_iter": 2, "tol": 0, "n_jobs": n_jobs}
-    with pytest.warns(ConvergenceWarning):
-        told = ConstrainedGaussianMixture(K, verbose=2, **options).fit(X)
-    said = capsys.readouterr().out.splitlines()
-    # The start is made of fewer points, in one block.
-    said = [line for line in said if "block" in line and not line.endswith("of 1")]
-    n_blocks = int(said[0].split()[-1])
-    assert n_blocks > 3
-    assert said[:n_blocks] == [f"    block {b} of {n_blocks}" for b in range(1, n_blocks + 1)]
-    with pytest.warns(ConvergenceWarning):
-        silent = ConstrainedGaussianMixture(K, **options).fit(X)
-    assert left(told) == left(silent)
-    assert not capsys.readouterr().out
 
 
 def test_memory_is_that_of_a_block():

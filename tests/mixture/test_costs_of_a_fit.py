@@ -10,7 +10,7 @@ from sklearn.datasets import make_blobs
 from cgmm import ConstrainedGaussianMixture
 from cgmm.inference import ENGINES
 from cgmm.inference.auto import auto
-from cgmm.mixture.prepare import OPERATIONS_OF_A_FIT
+from cgmm.mixture.assignments import OPERATIONS_OF_A_FIT
 from cgmm.network import ApproximationWarning
 
 

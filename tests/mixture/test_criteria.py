@@ -144,7 +144,7 @@ def test_the_start_by_kmeans_is_that_of_scikit_learn(blobs):
     pool, side = POOLINGS["full"], SideInformation.build(len(X))
     expected = from_responsibilities(X, np.eye(3)[labels], pool, reg_covar=1e-6)
     model = ConstrainedGaussianMixture(3, init_params="kmeans", random_state=4)
-    start = model._start(X, side, np.random.RandomState(4))
+    (start,) = model._starts(X, side, np.random.RandomState(4))
     np.testing.assert_array_equal(start.means, expected.means)
     theirs = GaussianMixture(3, init_params="kmeans", random_state=4).fit(X)
     assert model.fit(X).log_evidence_ / len(X) == pytest.approx(theirs.score(X), abs=1e-4)

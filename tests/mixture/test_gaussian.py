@@ -83,17 +83,6 @@ def test_diagonal_covariances_need_no_square_matrices(monkeypatch):
     np.testing.assert_allclose(log_density(np.ones((2, 3)), theta), expected, rtol=1e-14)
 
 
-def test_a_matrix_that_all_share_is_factorised_once(monkeypatch):
-    theta, seen = random_mixture(np.random.default_rng(4), 3, 30), []
-    shared = theta._replace(covariances=np.broadcast_to(theta.covariances[:1], (3, 30, 30)))
-    X, cholesky = np.random.default_rng(5).normal(size=(50, 30)), gaussian._cholesky
-    expected = reference_density(X, shared)
-    monkeypatch.setattr(gaussian, "_cholesky", lambda c: seen.append(len(c)) or cholesky(c))
-    np.testing.assert_allclose(log_density(X, shared), expected, rtol=1e-11)
-    log_density(X, theta)
-    assert seen == [1, 3]
-
-
 @given(st.integers(0, 1000), st.booleans())
 def test_the_forms_of_covariances_say_the_same(seed, shared):
     """Variances as diagonal matrices, a shared matrix as K copies: densities, samples, views."""

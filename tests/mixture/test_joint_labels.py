@@ -13,9 +13,9 @@ from cgmm.inference import ENGINES
 from cgmm.inference.feasible import SearchBudgetError
 from cgmm.inference.gibbs import Chains, gibbs
 from cgmm.metrics import broken_relations, matched_accuracy
-from cgmm.mixture import prepare as module
+from cgmm.mixture import assignments as module
+from cgmm.mixture.assignments import warn_about_chains
 from cgmm.mixture.loop import Posterior
-from cgmm.mixture.reports import warn_about_chains
 from cgmm.mixture.runs import follow
 from cgmm.network import Marginals, NetworkError
 

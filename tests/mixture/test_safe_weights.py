@@ -20,7 +20,7 @@ from cgmm import (
 )
 from cgmm.inference import ENGINES
 from cgmm.inference.gibbs import gibbs
-from cgmm.mixture import UPDATES, Prior, auto, cautious, closed_form, node_unaries, prepare
+from cgmm.mixture import UPDATES, Prior, assignments, auto, cautious, closed_form, node_unaries
 from cgmm.mixture.prior import SelectedPairs
 from cgmm.mixture.weights import MOST_QUESTIONS, resolve
 from cgmm.network import (
@@ -186,7 +186,7 @@ def test_the_evidence_means_one_thing(weights, name, n_pairs, monkeypatch):
     X, _z, pairs, same = three_clumps(4, 40, n_pairs)
     known = as_known(pairs, same, np.inf)
     if weights == "auto":
-        monkeypatch.setattr(prepare, "QUESTIONS", 1e8)  # dear: no exact update by default
+        monkeypatch.setattr(assignments, "QUESTIONS", 1e8)  # dear: no exact update by default
     options = {"covariance_type": "spherical", "random_state": 0}
     model = ConstrainedGaussianMixture(3, inference=name, weights=weights, **options)
     with warnings.catch_warnings(action="ignore"):

@@ -1,5 +1,8 @@
 """The default start: K-means with the relations, or seeds that are better by more than chance."""
 
+from dataclasses import replace
+from itertools import islice
+
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
@@ -7,9 +10,9 @@ from sklearn.metrics import adjusted_rand_score
 from cgmm import ConstrainedGaussianMixture
 from cgmm.inference import ENGINES
 from cgmm.mixture import POOLINGS, Pooling, em
+from cgmm.mixture.assignments import prepare
 from cgmm.mixture.initialise import starts_to_try
-from cgmm.mixture.prepare import prepare
-from cgmm.mixture.tryouts import _tried, most_promising
+from cgmm.mixture.short_runs import choose_start
 from cgmm.mixture.weights import closed_form
 from cgmm.network import Inference, SideInformation
 from cgmm.scenarios import random_pairs
@@ -109,10 +112,10 @@ def test_a_start_that_is_named_or_given_is_not_tried(given):
     known, model = both(y, 50, 1), ConstrainedGaussianMixture(5, random_state=2, **given)
     side = SideInformation.build(len(X), **known)
     prepared = prepare(side, "auto", ENGINES["auto"], "auto", 5)
-    start = model._start(X, side, np.random.RandomState(2))
+    start = model._starts(X, side, np.random.RandomState(2))[0]
     _, posterior = next(
         em(
-            X, start, side, prepared.ready, POOLINGS["full"], closed_form,
+            X, start, side, prepared.inference, POOLINGS["full"], closed_form,
             log_z_prior=prepared.log_z_prior,
         )
     )  # fmt: skip
@@ -141,11 +144,11 @@ def bad_and_good():
     prepared = prepare(side, "auto", ENGINES["auto"], "auto", 5)
     torn = (y == 1) & (X[:, 0] > np.median(X[y == 1, 0]))
     bad, good = (
-        ConstrainedGaussianMixture(5, init_params=np.eye(5)[z])._start(X, side, None)
+        ConstrainedGaussianMixture(5, init_params=np.eye(5)[z])._starts(X, side, None)[0]
         for z in (np.where((y == 4) | torn, 0, y), y)
     )
-    data = prepared.blocks(X, 5)
-    return bad, good, (X, data, prepared, POOLINGS["full"], {"reg_covar": 1e-6})
+    data = prepared.blocks(X)
+    return bad, good, (X, data, prepared, POOLINGS["full"])
 
 
 def test_a_good_start_among_bad_ones_goes_on_wherever_it_stands(monkeypatch):
@@ -154,29 +157,33 @@ def test_a_good_start_among_bad_ones_goes_on_wherever_it_stands(monkeypatch):
     for place in (0, 5, 11):
         starts = [bad] * 11
         starts.insert(place, good)
-        chosen = most_promising(starts, *network)
+        chosen = choose_start(starts, *network)
         np.testing.assert_allclose(chosen.means, good.means, atol=0.5)
-    assert abs(most_promising([bad, bad], *network).means - good.means).max() > 0.5
+    assert abs(choose_start([bad, bad], *network).means - good.means).max() > 0.5
 
 
 def test_an_approximate_evidence_chooses_no_start():
     bad, good, (X, data, prepared, *how) = bad_and_good()
-    doubtful = lambda unary: prepared.ready(unary)._replace(exact=False)  # noqa: E731
-    unsure = prepared._replace(ready=Inference(doubtful))
-    assert most_promising([bad, good], X, data, unsure, *how) is bad
+    doubtful = lambda unary: prepared.inference(unary)._replace(exact=False)  # noqa: E731
+    unsure = replace(prepared, inference=Inference(doubtful))
+    assert choose_start([bad, good], X, data, unsure, *how) is bad
 
 
 def test_another_start_must_gain_more_than_chance(monkeypatch):
     """Half a nat is asked for each free parameter, or odds in what is known of the points."""
     bad, good, network = bad_and_good()
-    _, data, prepared, *how = network
-    worse, better = (_tried(s, 17, data, prepared.log_z_prior, *how) for s in (bad, good))
-    gain = better.score - worse.score
-    monkeypatch.setattr("cgmm.mixture.tryouts.SURE", np.inf)
+    X, _, model, pool = network
+    monkeypatch.setattr("cgmm.mixture.short_runs.SURE", np.inf)
+    ends = []
+    for start in (bad, good):
+        steps = em(X, start, model.side, model.inference, pool, closed_form)
+        ends.append(next(islice(steps, 17, None)))
+    (worse, behind), (better, ahead) = ends
+    gain = ahead.log_evidence - behind.log_evidence
     for n_free, chosen in ((1.99 * gain, better), (2.01 * gain, worse)):
         monkeypatch.setattr(Pooling, "n_free", lambda *shape, n_free=n_free: n_free)
-        theta = most_promising([bad, good], *network)
-        np.testing.assert_allclose(theta.means, chosen.parameters.means, atol=1e-6)
+        theta = choose_start([bad, good], *network)
+        np.testing.assert_allclose(theta.means, chosen.means, atol=1e-6)
 
 
 def test_a_start_that_collapses_is_passed_over_and_all_of_them_leave_the_first():
@@ -184,18 +191,16 @@ def test_a_start_that_collapses_is_passed_over_and_all_of_them_leave_the_first()
     X, y = blobs(4, n_points=60)
     side = SideInformation.build(60, must_link=[[0, 1]])
     prepared = prepare(side, "auto", ENGINES["auto"], "auto", 5)
-    data = prepared.blocks(X, 5)
+    data = prepared.blocks(X)
     pool, rng = POOLINGS["full"], np.random.RandomState(0)
     make = ConstrainedGaussianMixture
-    good = make(5, init_params=np.eye(5)[y])._start(X, side, rng)
+    good = make(5, init_params=np.eye(5)[y])._starts(X, side, rng)[0]
     collapsed = good._replace(covariances=np.zeros_like(good.covariances))
     for starts in ([collapsed, good, collapsed], [good, collapsed]):
-        chosen = most_promising(starts, X, data, prepared, pool, {"reg_covar": 1e-6})
+        chosen = choose_start(starts, X, data, prepared, pool, reg_covar=1e-6)
         assert np.isfinite(chosen.means).all()
         assert (chosen.covariances != 0).any()
-    assert (
-        most_promising([collapsed] * 2, X, data, prepared, pool, {"reg_covar": 1e-6}) is collapsed
-    )
+    assert choose_start([collapsed] * 2, X, data, prepared, pool, reg_covar=1e-6) is collapsed
 
 
 def test_starts_that_agree_end_the_trial():
@@ -204,16 +209,18 @@ def test_starts_that_agree_end_the_trial():
     side = SideInformation.build(200, **both(y, 30, 0))
     prepared = prepare(side, "auto", ENGINES["auto"], "auto", 5)
     rng, truth = np.random.RandomState(0), ConstrainedGaussianMixture(5, init_params=np.eye(5)[y])
-    good = truth._start(X, side, rng)
-    bad = [ConstrainedGaussianMixture(5)._start(X, side, rng, "random") for _ in range(5)]
+    good = truth._starts(X, side, rng)[0]
+    random = ConstrainedGaussianMixture(5, init_params="random")
+    bad = [random._starts(X, side, rng)[0] for _ in range(5)]
 
     def n_asked(starts):
         asked = []
         ready = Inference(
-            lambda unary: asked.append(1) or prepared.ready(unary), prepared.ready.most_probable
+            lambda unary: asked.append(1) or prepared.inference(unary),
+            prepared.inference.most_probable,
         )
-        spy = prepared._replace(ready=ready)
-        most_promising(starts, X, spy.blocks(X, 5), spy, POOLINGS["full"], {"reg_covar": 1e-6})
+        spy = replace(prepared, inference=ready)
+        choose_start(starts, X, spy.blocks(X), spy, POOLINGS["full"], reg_covar=1e-6)
         return len(asked)
 
     assert n_asked([good] * 6) == 1 + 18 + 5 * 4 + 5 + 11

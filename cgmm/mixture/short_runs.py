@@ -15,17 +15,15 @@ N, K   points and components
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from itertools import islice
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
+from cgmm.mixture.assignments import AssignmentModel
 from cgmm.mixture.blocks import Blocks, Points
-from cgmm.mixture.loop import FamilyPooling, Run, em, no_prior
-from cgmm.mixture.pooling import Pooling
-from cgmm.mixture.prepare import Prepared
+from cgmm.mixture.loop import Run, em, no_prior
 from cgmm.mixture.weights import closed_form, kept_alive
 from cgmm.network import NetworkError, SideInformation
 from cgmm.numerics import FloatArray, best_first, log_normalise
@@ -41,15 +39,11 @@ GAIN = 0.5
 SURE = np.log(20)
 
 
-def most_promising(
-    starts: Sequence[Any],
-    X: Points,
-    data: Blocks,
-    prepared: Prepared,
-    pool: FamilyPooling,
-    options: dict[str, float],
-) -> Any:
-    """θ of the first start, unless another is better by more than chance gains; after a trial.
+def choose_start(
+    starts: Sequence[Any], X: Points, data: Blocks, model: AssignmentModel, pool: Any,
+    **options: float,
+) -> Any:  # fmt: skip
+    """θ of the first start, unless another is better by more than chance gains; after short runs.
 
     Parameters
     ----------
@@ -57,11 +51,11 @@ def most_promising(
         At least one; the first is the one to beat, and is returned as it is if it is alone.
     X, data : (N, D) array, Blocks
         The points, and in blocks.
-    prepared : Prepared
+    model : AssignmentModel
         What is known beside them.
     pool : Pooling
         What maximises the bound; counts free parameters where there are several starts.
-    options : dict
+    **options
         What ``pool.maximise`` takes besides.
 
     Returns
@@ -79,57 +73,46 @@ def most_promising(
     of starts.
     """
     first, *others = starts
-    dear = prepared.update == "cautious"
-    if dear or not others or not prepared.evidence_is_exact(len(first.weights)):
+    if not others or model.update == "cautious" or not model.is_exact:
         return first
-    tried = partial(
-        _tried, data=data, log_z_prior=prepared.log_z_prior, pool=pool, options=options
-    )  # fmt: skip
-    leader = tried(first, sum(n_iter for n_iter, _ in ROUNDS))
+    n_points = data.side.n_points
+
+    def alive(counts: FloatArray) -> FloatArray:
+        return kept_alive(closed_form(counts), n_points)
+
+    def short_run(theta: Any, n_iter: int) -> Run | None:
+        """θ after a few iterations, with its evidence; None if it fails, as collapsed ones do."""
+        steps = em(data, theta, data.side, None, pool, alive, log_z_prior=no_prior, **options)
+        try:
+            theta, posterior = next(islice(steps, n_iter, None))
+        except NetworkError:
+            raise
+        except ValueError:
+            return None
+        # Only the last evidence is asked for, so the prior's normaliser is computed once.
+        log_evidence = posterior.log_evidence - model.log_z_prior(theta.weights)
+        return Run(theta, posterior._replace(log_evidence=log_evidence), [], converged=False)
+
+    leader = short_run(first, sum(n_iter for n_iter, _ in ROUNDS))
     for n_iter, n_most in ROUNDS:
-        runs = [run for theta in others if (run := tried(theta, n_iter)) is not None]
+        runs = [run for theta in others if (run := short_run(theta, n_iter)) is not None]
         order = best_first([run.score for run in runs])[: min(n_most, (len(others) + 1) // 2)]
         best = [runs[i] for i in order]
-        if best and best[0].score - best[-1].score < AGREE * data.side.n_points:
+        if best and best[0].score - best[-1].score < AGREE * n_points:
             del best[1:]
         others = [run.parameters for run in best]
     if leader and best and not _is_ahead(best[0], leader, X, data.side, pool):
         return leader.parameters
-    whole = [*best, leader]
-    return whole[0].parameters if whole[0] else first
+    found = [run for run in (*best, leader) if run is not None]
+    return found[0].parameters if found else first
 
 
-def _is_ahead(run: Run, of: Run, X: Points, side: SideInformation, pool: FamilyPooling) -> bool:
+def _is_ahead(run: Run, of: Run, X: Points, side: SideInformation, pool: Any) -> bool:
     """Whether a run is ahead in what is known beside the points, or by more than chance gains."""
-    lead = run.score - of.score
+    lead, weights = run.score - of.score, side.sample_weight
+    if lead > GAIN * pool.n_free(*run.parameters.means.shape):
+        return True
     # log p(X, known) = log p(X) + log p(known | X)
-    of_points = _of_points(run.parameters, X, side) - _of_points(of.parameters, X, side)
-    n_free = cast("Pooling", pool).n_free(*run.parameters.means.shape)
-    return lead > GAIN * n_free or (lead > 0 and lead - of_points > SURE)
-
-
-def _of_points(theta: Any, X: Points, side: SideInformation) -> float:
-    """log p(X), of the points alone."""
-    densities, weights = log_normalise(theta.log_joint(X))[1], side.sample_weight
-    return float(densities.sum() if weights is None else weights @ densities)
-
-
-def _tried(
-    theta: Any, n_iter: int, data: Blocks, log_z_prior: Callable[[FloatArray], float],
-    pool: FamilyPooling, options: dict[str, float],
-) -> Run | None:  # fmt: skip
-    """θ after a few iterations, with its evidence; None if it fails, as a collapsed one does."""
-    steps = em(
-        data, theta, data.side, None, pool,
-        lambda counts: kept_alive(closed_form(counts), data.side.n_points),
-        log_z_prior=no_prior, **options,
-    )  # fmt: skip
-    try:
-        theta, posterior = next(islice(steps, n_iter, None))
-    except NetworkError:
-        raise
-    except ValueError:
-        return None
-    # Only the last evidence is asked for, so the prior's normaliser is computed once.
-    log_evidence = posterior.log_evidence - log_z_prior(theta.weights)
-    return Run(theta, posterior._replace(log_evidence=log_evidence), [], converged=False)
+    gains = [log_normalise(one.parameters.log_joint(X))[1] for one in (run, of)]
+    of_points = [gain.sum() if weights is None else weights @ gain for gain in gains]
+    return bool(lead > 0 and lead - (of_points[0] - of_points[1]) > SURE)

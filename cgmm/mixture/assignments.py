@@ -1,0 +1,381 @@
+"""The network over assignments of a fit, the engine at work on it, and what is asked of both.
+
+Behind chapters 6 to 10: the engine works on the structure here, before the first iteration, and
+whatever cannot be done is refused before any work. New points with relations among themselves are
+a network as well, which the same engine answers once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import cast
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from cgmm.inference import (
+    ENGINES,
+    effective_sample_size,
+    engine_name,
+    feasible_assignment,
+    named_engine,
+    r_hat,
+    require_colourable,
+)
+from cgmm.inference.best_assignment import Assignment, find_best
+from cgmm.inference.convergence import FEWEST_DRAWS
+from cgmm.inference.feasible import SearchBudgetError
+from cgmm.inference.gibbs import Chains
+from cgmm.kmeans.seeding import Rng
+from cgmm.mixture.blocks import Blocks, Map, Points, normalise_nodes
+from cgmm.mixture.loop import Run, no_prior, node_unaries
+from cgmm.mixture.prior import PairwisePrior, Prior, SelectedPairs
+from cgmm.mixture.weights import UPDATES, Update, closed_form, resolve
+from cgmm.network import (
+    Answer,
+    Engine,
+    Graph,
+    Infer,
+    Inference,
+    SideInformation,
+    connected_components,
+    spanning_forest,
+)  # fmt: skip
+from cgmm.numerics import (
+    FloatArray,
+    IntArray,
+    WarnedOnce,
+    log_normalise,
+    most_probable,
+    warn_caller,
+)  # fmt: skip
+
+SPANNING_TREE = "spanning_tree"
+
+# Finite log-odds above this cost the log-evidence seven of its sixteen digits, and more.
+LARGEST_ODDS = 1e9
+# Entries of tables that exact inference may visit in a default fit: those of a second, and more
+# where there are so many points that the rest takes as long. A run asks the posterior some thirty
+# times; the trial of starts, and the prior for exact updates, take three times as many (the counts
+# in tests/mixture/test_costs_of_a_fit.py).
+OPERATIONS_OF_A_FIT, OPERATIONS_OF_A_NODE, CALLS, QUESTIONS = 1e8, 1e3, 30, 120
+# Steps of the search, before any work, for an assignment that honours what is hard. Once EM knows
+# where to look, the search for labels takes as many as it needs.
+FIRST_SEARCH = 20_000
+# Above this R-hat chains have not mixed (Gelman and Rubin, 1992).
+NOT_MIXED = 1.1
+
+NO_LABELS = (
+    "State the cannot-links as preferences, which may be broken at a price: fit(X, must_link="
+    "must_link, preferences=np.column_stack([cannot_link, np.full(len(cannot_link), -5.0)])); or "
+    "use more components."
+)
+
+
+@dataclass
+class AssignmentModel:
+    """What is known of the assignments: the network, its engine, and the weights' update."""
+
+    side: SideInformation
+    graph: Graph
+    """All relations: those, too, that "spanning_tree" leaves out of ``side``."""
+    name: str | Engine
+    """The engine as the user names it."""
+    engine: Engine
+    inference: Inference | None
+    """The engine applied to the graph; None where nothing ties points and nobody needs be asked."""
+    n_components: int
+    possible: IntArray | None = None
+    """(n_nodes,) an assignment that honours all that is hard, where the engine looks for none."""
+    update: str = "ignore"
+    """Name of the weights' update; never "auto"."""
+    update_weights: Update = closed_form
+    log_z_prior: Callable[[FloatArray], float] = no_prior
+    """log Z_prior of weights (K,) as the update assumes it, which the log-evidence lacks."""
+    prior: Prior | None = None
+    """The prior's network, whose normaliser is that of the log-evidence which is reported."""
+
+    @property
+    def finds_best(self) -> bool:
+        """Whether the engine itself finds joint assignments, as all exact ones do."""
+        return self.inference is None or self.inference.finds_best
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the engine knows all relations."""
+        return len(self.graph.edges) == len(self.side.graph.edges)
+
+    @cached_property
+    def is_exact(self) -> bool:
+        """Whether the engine answers exactly: by its own report, or by its first answer."""
+        if self.finds_best and len(self.side.graph.edges) == 0:
+            return True
+        inference, states = cast("Inference", self.inference), self.possible_states
+        answers = inference.answered(states)
+        if answers or inference.chains is not None:
+            return bool(answers) and all(answer.exact for answer in answers)
+        with silence():
+            return inference(states).exact
+
+    @property
+    def possible_states(self) -> FloatArray:
+        """(n_nodes, K) unaries that say what is possible and nothing else; read-only."""
+        # Where nothing ties nodes nobody asks which are decided: no table of all of them is made.
+        mask = self.side.mask(self.n_components) if len(self.side.graph.edges) else None
+        nothing = np.broadcast_to(0.0, (self.side.n_nodes, self.n_components))
+        return nothing if mask is None else np.where(mask, 0.0, -np.inf)
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """Who answered what: the engine's own report if it makes one, else that it answered all."""
+        graph = self.side.graph
+        if self.inference is None:
+            return (Answer("independent", graph.n_nodes, graph.n_nodes, 0, 0),)
+        n_parts = len(np.unique(connected_components(graph)))
+        itself = Answer(engine_name(self.name), n_parts, graph.n_nodes, len(graph.edges))
+        return tuple(self.inference.answered(self.possible_states)) or (itself,)
+
+    @property
+    def infer(self) -> Infer:
+        """The engine; or, where it would normalise nodes one by one, who names their points."""
+        edgeless = self.finds_best and len(self.side.graph.edges) == 0
+        return partial(normalise_nodes, self.side) if edgeless else cast("Infer", self.inference)
+
+    def blocks(self, X: Points, map: Map = map) -> Blocks:
+        """The points in blocks; one, where an approximate engine wants the network as a whole.
+
+        Such an engine may remember earlier calls: it is applied anew, for each run.
+        """
+
+        def engine(graph: Graph) -> Infer:
+            same = graph is self.side.graph and self.finds_best
+            return cast("Infer", self.inference) if same else self.engine(graph)
+
+        whole = not self.finds_best
+        return Blocks.of(X, self.side, engine, self.n_components, whole=whole, map=map)
+
+    # ------------------------------------------------------------------ what is said of a run
+
+    def report(self, run: Run) -> Run:
+        """A run with its log-evidence, whatever normaliser the update of the weights assumed."""
+        evidence, weights = run.posterior.log_evidence, run.parameters.weights
+        if self.update != "cautious" or self.prior is None or np.isnan(evidence):
+            return run
+        with silence():
+            evidence += self.log_z_prior(weights) - self.prior.log_z(weights)
+        return run._replace(posterior=run.posterior._replace(log_evidence=evidence))
+
+    def reports_exactly(self, run: Run) -> bool:
+        """Whether the log-evidence of a run is exact: with both normalisers, of all relations."""
+        if not self.is_whole or np.isnan(run.posterior.log_evidence) or not self.is_exact:
+            return False
+        return self.prior is None or self.prior.is_exact(self.n_components)
+
+    def chains(self, X: Points, run: Run) -> Chains | None:
+        """What the sampler of the last E-step went through; None where none was at work."""
+        if self.inference is None or self.inference.chains is None or len(self.graph.edges) == 0:
+            return None
+        return cast("Chains", self.inference.chains(node_unaries(X, run.parameters, self.side)))
+
+    def joint_labels(self, X: Points, run: Run, chains: Chains | None = None) -> Assignment:
+        """The most probable joint assignment of the points, or the best that a search finds.
+
+        No hard relation is broken, whatever the engine.
+        """
+        if self.side.nodes_are_points and len(self.graph.edges) == 0:
+            return Assignment(most_probable(run.posterior.responsibilities), exact=True)
+        unary = node_unaries(X, run.parameters, self.side)
+        if self.finds_best and self.is_whole:
+            with suppress(SearchBudgetError):
+                states = cast("Inference", self.inference).most_probable(unary)
+                return Assignment(self.side.spread(states), self.is_exact)
+        states, exact = self._search(unary, run, chains)
+        return Assignment(self.side.spread(states), exact)
+
+    def _search(self, unary: FloatArray, run: Run, chains: Chains | None = None) -> Assignment:
+        """The best assignment of the nodes that a search from the marginals finds."""
+        r = run.posterior.responsibilities
+        marginals = log_normalise(unary)[0] if r is None else r[self.side.first_points]
+        known = self.possible if chains is None else chains.best
+        return find_best(self.graph, unary, marginals, known=known, remedy=NO_LABELS)
+
+    def rate(self, X: Points, run: Run) -> float:
+        """By what a run is compared with others where the engine reports no evidence.
+
+        The *classification likelihood* (Celeux and Govaert, 1992): what the parameters and the
+        best joint assignment make of nodes with relations, together, in place of the sum over all
+        assignments. The prior is normalised as if every edge stood alone, as in
+        "pseudo-likelihood". Nodes without relations count as in the log-evidence.
+        """
+        side, edges = self.side, self.graph.edges
+        unary, tied = node_unaries(X, run.parameters, side), np.zeros(side.n_nodes, dtype=bool)
+        tied[edges] = True
+        z = self._search(unary, run).states
+        together = z[edges[:, 0]] == z[edges[:, 1]]
+        chosen = unary[tied, z[tied]].sum() + self.graph.weights[together].sum()
+        # Large chunklets that must differ have a factor, of the gradient too, that rounds to zero.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            prior = PairwisePrior(side).log_z_and_counts(np.log(run.parameters.weights))[0]
+        copies = np.ones(len(z)) if side.copies is None else side.copies
+        return float(copies[~tied] @ log_normalise(unary[~tied])[1] + chosen - prior)
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Nothing that an engine says now is a word on the fit."""
+    with WarnedOnce() as warned:
+        yield
+        warned.held.clear()
+
+
+def warn_about_chains(chains: Chains) -> None:
+    """Say if the chains of a sampler, in the last E-step, disagreed about where they were.
+
+    Parameters
+    ----------
+    chains : Chains
+        From the last E-step of the run that is kept.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If R-hat of their log-weights, or of the number of nodes in a state, is above 1.1.
+    """
+    if chains.log_weights.shape[1] < FEWEST_DRAWS:
+        return
+    worst = max([chains.log_weights, *chains.counts], key=r_hat)
+    if r_hat(worst) > NOT_MIXED:
+        n_chains, n_sweeps = worst.shape
+        warn_caller(
+            f"the chains of the last E-step had not mixed: R-hat is {r_hat(worst):.2f} (1 if they "
+            f"had), and their {n_chains * n_sweeps} states are worth "
+            f"{effective_sample_size(worst):.0f} independent ones. Use more sweeps, inference="
+            f"functools.partial(cgmm.inference.gibbs, n_sweeps={5 * n_sweeps}, "
+            f"burn_in={n_sweeps}), or another engine.",
+            ConvergenceWarning,
+        )
+
+
+# ---------------------------------------------------------------------------- once a fit
+
+
+def engine_of(inference: str | Engine, rng: Rng, verbose: int = 0) -> Engine:
+    """The engine that a name stands for.
+
+    One that samples gets its seed, and one that may take minutes says how far it is.
+    """
+    if inference == "gibbs":
+        return _with("gibbs", random_state=int(rng.randint(2**31)))
+    if inference == "exact":
+        return _with("exact", verbose=verbose)
+    if inference in ("auto", SPANNING_TREE):
+        return ENGINES["auto"]
+    return named_engine(inference)
+
+
+def _with(name: str, **settings: float) -> Engine:
+    """An engine with other settings than its own."""
+    return partial(cast("Callable[..., Inference]", ENGINES[name]), **settings)
+
+
+def _frugal(side: SideInformation, n_components: int, n_calls: int) -> Engine:
+    """The engine "auto" for so many calls, which together keep to the budget of a fit."""
+    whole = max(OPERATIONS_OF_A_FIT, OPERATIONS_OF_A_NODE * side.n_nodes * n_components)
+    return _with("auto", max_operations=whole / n_calls)
+
+
+def apply_engine(
+    side: SideInformation, inference: str | Engine, engine: Engine, n_components: int
+) -> AssignmentModel:
+    """Apply the engine to the structure, and refuse at once what cannot be done."""
+    _require_resolvable(side)
+    require_colourable(side, n_components)
+    graph = side.graph
+    if inference == SPANNING_TREE:
+        side = side._replace(graph=spanning_forest(graph))
+    model = AssignmentModel(side, graph, inference, engine, engine(side.graph), n_components)
+    model.possible = _require_possible(model)
+    return model
+
+
+def prepare(
+    side: SideInformation, inference: str | Engine, engine: Engine, weights: str, n_components: int
+) -> AssignmentModel:
+    """As :func:`apply_engine`, and choose the update of the weights."""
+    is_auto = inference in ("auto", SPANNING_TREE)
+    if is_auto and weights == "auto" and side.is_trivial:
+        return AssignmentModel(
+            side, side.graph, inference, engine, None, n_components, update="exact"
+        )
+    if is_auto:
+        engine = _frugal(side, n_components, CALLS)
+    model = apply_engine(side, inference, engine, n_components)
+    if is_auto and weights == "auto":
+        # Where exact counts of the prior would cost too much, the update does without them, and no
+        # starts are tried.
+        engine = _frugal(side, n_components, QUESTIONS)
+    prior = Prior(model.side, engine)
+    with silence():
+        approximates = model.inference and model.inference.approximates(model.possible_states)
+        safe = "cautious" if approximates else resolve("auto", prior, n_components)
+    model.update = safe if weights == "auto" else weights
+    model.update_weights = UPDATES[model.update](prior)
+    # Who asks for it where the engine is exact has the exact evidence all the same.
+    if model.update == safe == "cautious":
+        # The update needs no normaliser of the network; what is reported needs it once.
+        pairs, engine = SelectedPairs(model.side), _frugal(side, n_components, CALLS)
+        model.log_z_prior = lambda weights: float(pairs.log_z(weights))
+        model.prior = Prior(model.side, engine)
+        return model
+    model.log_z_prior, model.prior = prior.log_z, prior
+    if np.isnan(prior.log_z(np.full(n_components, 1 / n_components))):
+        _require_no_normaliser_needed(inference, weights, n_components)
+        model.log_z_prior = lambda weights: np.nan
+    return model
+
+
+def _require_resolvable(side: SideInformation) -> None:
+    """Refuse finite log-odds beside which the densities of points would be rounded away."""
+    weights = side.graph.weights
+    wrong = np.flatnonzero(np.isfinite(weights) & (abs(weights) > LARGEST_ODDS))
+    if len(wrong):
+        i, j = side.first_points[side.graph.edges[wrong[0]]]
+        raise ValueError(
+            f"preferences between the points {i} and {j}, or points tied to them, add up to "
+            f"log-odds of {weights[wrong[0]]:.3g}: beyond ±{LARGEST_ODDS:.0e} they leave no digits "
+            "of what the points say. Use ±inf, which makes the relation hard, or smaller log-odds."
+        )
+
+
+def _require_no_normaliser_needed(inference: str | Engine, weights: str, n_components: int) -> None:
+    """Refuse updates that need a log Z which the engine does not have."""
+    if weights in ("exact", "grid"):
+        named = repr(inference) if isinstance(inference, str) else engine_name(inference)
+        raise ValueError(
+            f"weights={weights!r} needs the prior's normaliser, which the engine "
+            f"{engine_name(inference)!r} does not report; without it there is "
+            f"ConstrainedGaussianMixture({n_components}, inference={named}, weights='auto')."
+        )
+
+
+def _require_possible(model: AssignmentModel) -> IntArray | None:
+    """Look for an assignment that honours all that is hard, before any work.
+
+    An exact engine does so itself. It knows only the relations that it was given, and others know
+    none: for them there is a search, which may leave the question open.
+    """
+    if len(model.graph.edges) == 0:
+        return None
+    if model.finds_best and model.is_whole and model.is_exact:
+        cast("Infer", model.inference)(model.possible_states)
+        return None
+    mask = model.side.mask(model.n_components)
+    with suppress(SearchBudgetError):
+        return feasible_assignment(
+            model.graph, model.n_components, allowed=mask, max_search=FIRST_SEARCH,
+            noun="component",
+        )  # fmt: skip
+    return None
