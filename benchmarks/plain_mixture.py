@@ -5,7 +5,8 @@ rounds, ``--smoke`` for a hundredth of the points. All packages run in one proce
 from the same start, with no early stop. An iteration's time is the difference between fits of 1 + n
 and of 1 iterations, divided by n; peak memory is what a fit allocates beyond the data, as far as
 numpy tells: torch, behind pomegranate, does not. The ratios are peer / cgmm: above one means that
-cgmm is faster.
+cgmm is faster. How far apart the components are counts: each problem is measured with centres of
+four deviations, and what goes into the file is the one that is worst for cgmm beside scikit-learn.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import tracemalloc
 import warnings
 from collections.abc import Iterable
 from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import common
@@ -52,6 +54,9 @@ PROBLEMS = [
     Problem(20_000, 64, 10, "full", 4),
     Problem(100_000, 16, 16, "diag", 8),
 ]
+SMALL = Problem(300, 2, 3, "full", 200)  # printed alone
+# Deviations of the centres, where the points of a component deviate by one.
+APART = (0.3, 1.0, 2.5, 6.0)
 CASES = {(p.case, p.n_samples) for p in PROBLEMS}
 
 
@@ -72,11 +77,11 @@ class Pomegranate:
         return model.fit(torch.from_numpy(X))
 
 
-def data_and_models(problem: Problem) -> tuple[np.ndarray, dict[str, Any]]:
-    """Overlapping Gaussian blobs and the estimators, set to the same start."""
+def data_and_models(problem: Problem, apart: float = 2.0) -> tuple[np.ndarray, dict[str, Any]]:
+    """Gaussian blobs and the estimators, set to the same start."""
     rng = np.random.default_rng(0)
     n, d, k = problem[:3]
-    centres = 2 * rng.normal(size=(k, d))
+    centres = apart * rng.normal(size=(k, d))
     X = centres[rng.integers(k, size=n)] + rng.normal(size=(n, d))
     weights, means = np.full(k, 1 / k), centres + 0.3 * rng.normal(size=(k, d))
     identity = {"full": np.stack([np.eye(d)] * k), "diag": np.ones((k, d))}[problem.covariance_type]
@@ -116,20 +121,22 @@ def peak_mebibytes(model, X: np.ndarray) -> float:
     return peak / 2**20
 
 
-def compare(problem: Problem, n_repeats: int) -> Iterable[common.Row]:
-    """Measure a problem in rounds, each package in turn, and print a line."""
-    X, models = data_and_models(problem)
+def compare(problem: Problem, apart: float, n_repeats: int) -> tuple[float, Iterable[common.Row]]:
+    """Measure a problem in rounds, each package in turn, and print a line; the ratio, and rows."""
+    X, models = data_and_models(problem, apart)
     each = partial(seconds_per_iteration, X=X, n_iterations=problem.n_iterations)
     for model in models.values():
         seconds_per_iteration(model, X, 1)
     times = common.in_turn({name: partial(each, m) for name, m in models.items()}, n_repeats)
-    line = f"{problem.n_samples:>9,}  {problem.case:<18}{1e3 * np.median(times['cgmm']):9.2f} ms"
+    line = f"{problem.n_samples:>9,}  {problem.case:<18}{apart:4}"
+    line += f"{1e3 * np.median(times['cgmm']):9.2f} ms"
     for peer in list(models)[1:]:
         ratio = common.spread(common.ratios(times[peer], of=times["cgmm"]))
         line += f"{1e3 * np.median(times[peer]):10.2f} ms  {ratio:<22}"
     memory = (peak_mebibytes(models[name], X) for name in ("cgmm", "scikit-learn"))
     print(line + "".join(f"{peak:8.1f}" for peak in memory) + " MiB", flush=True)
-    return common.rows("plain_mixture", problem.case, problem.n_samples, times)
+    ratio = float(np.median(common.ratios(times["scikit-learn"], of=times["cgmm"])))
+    return ratio, common.rows("plain_mixture", problem.case, problem.n_samples, times)
 
 
 def main() -> None:
@@ -141,12 +148,17 @@ def main() -> None:
         common.without("pomegranate")
     else:
         torch.set_num_threads(1)
-    print(f"{'problem':<35}cgmm, then each peer: time, ratio (quartiles); peak memory of two")
+    head = f"{'problem, centres apart':<35}cgmm, then each peer: time, ratio (quartiles);"
+    print(f"{head} peak memory of two")
     measured = []
-    for problem in PROBLEMS:
+    for problem in [SMALL, *PROBLEMS]:
+        sized = problem
         if options.smoke:
-            problem = problem._replace(n_samples=problem.n_samples // 100, n_iterations=2)
-        measured += compare(problem, options.repeats)
+            few = max(20, problem.n_samples // 100)
+            sized = problem._replace(n_samples=few, n_iterations=2)
+        found = [compare(sized, apart, options.repeats) for apart in APART]
+        _, worst = min(found, key=itemgetter(0))
+        measured += [] if problem is SMALL else worst
     common.write(options.results, measured)
 
 

@@ -474,6 +474,9 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
     ) -> IntArray:  # fmt: skip
         """Most probable component of each point, by itself or with the points that it is tied to.
 
+        Points of the fit are points as any others: what was known of them counts in ``labels_``,
+        and here only if it is given once more.
+
         Parameters
         ----------
         X : (N, D) array-like

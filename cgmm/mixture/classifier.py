@@ -20,7 +20,7 @@ from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
 from cgmm.network import Engine, number_classes
 from cgmm.network.classes import read_classes
 from cgmm.network.misreadings import check_rows
-from cgmm.numerics import AnyArray, FloatArray, IntArray
+from cgmm.numerics import AnyArray, FloatArray, IntArray, warn_caller
 
 
 class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
@@ -174,6 +174,11 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
 
+        Warns
+        -----
+        UserWarning
+            If ``y`` holds -1 and 1 alone: -1 means unknown.
+
         Raises
         ------
         ValueError
@@ -192,6 +197,12 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 "every entry of y is -1, None or NaN: unknown. At least one point of each class "
                 "must be labelled. Without any label use ConstrainedGaussianMixture."
+            )
+        if classes.tolist() == [1] and (labels < 0).any():
+            warn_caller(
+                "y holds -1 and 1 alone: -1 means unknown, so that there is one class. If -1 is a "
+                "class, give it another name, np.where(y == -1, 0, y).",
+                UserWarning,
             )
         check_classification_targets(y[labels >= 0])
         self.classes_ = classes

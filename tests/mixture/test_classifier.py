@@ -125,3 +125,14 @@ def test_relations_beside_labels_are_honoured():
 def test_impossible_labels_are_refused(y, message):
     with pytest.raises(ValueError, match=message):
         SemiSupervisedGaussianClassifier().fit(np.arange(6.0)[:, None], y)
+
+
+def test_minus_one_beside_one_alone_is_asked_about():
+    """Half of the labels of {-1, 1} would be lost in silence."""
+    X, y = np.arange(6.0)[:, None] ** 2, np.array([-1, -1, 1, 1, 1, -1])
+    with pytest.warns(UserWarning, match=r"-1 means unknown.*np.where\(y == -1, 0, y\)"):
+        SemiSupervisedGaussianClassifier().fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        SemiSupervisedGaussianClassifier().fit(X, np.where(y == -1, 0, y))
+        SemiSupervisedGaussianClassifier().fit(X, [0, -1, 1, 1, 1, -1])

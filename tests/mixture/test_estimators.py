@@ -122,6 +122,18 @@ def test_same_seed_same_answer(X, init_params):
     assert first.log_evidence_ == second.log_evidence_
 
 
+def test_a_numpy_generator_lends_its_randomness(X):
+    """The stream goes on from fit to fit; the same seed gives the same fits."""
+    rng, again = np.random.default_rng(1), np.random.default_rng(1)
+    for _ in range(2):
+        one, two = (
+            ConstrainedGaussianMixture(3, init_params="random_from_data", random_state=source)
+            for source in (rng, again)
+        )
+        np.testing.assert_array_equal(one.fit(X).means_, two.fit(X).means_)
+    assert rng.random() == again.random() != np.random.default_rng(1).random()
+
+
 @pytest.mark.parametrize("inference", ["independent", "auto", ENGINES["independent"]])
 def test_engine_by_name_or_itself(X, inference):
     reference = ConstrainedGaussianMixture(3, random_state=0).fit(X)
