@@ -151,17 +151,6 @@ def test_the_evidence_never_falls_and_relations_hold():
 # ------------------------------------------------------------------ the classifier
 
 
-def test_one_component_is_the_classifier_as_it_was():
-    X, _, hidden = crossed(3)
-    plain = SemiSupervisedGaussianClassifier().fit(X, hidden)
-    for one in (1, {0: 1, 1: 1}, {}):
-        model = SemiSupervisedGaussianClassifier(components_per_class=one).fit(X, hidden)
-        np.testing.assert_array_equal(model.mixture_.means_, plain.mixture_.means_)
-    # The same through the mixture of classes, whose classes have one Gaussian each.
-    through = ClassMixture((1, 1), random_state=0).fit(X, labels=hidden)
-    np.testing.assert_allclose(through.history_, plain.mixture_.history_, rtol=1e-9)
-
-
 def test_two_gaussians_a_class_tell_crossed_classes_apart():
     X, y, hidden = crossed(4)
     one = SemiSupervisedGaussianClassifier().fit(X, hidden)

@@ -140,34 +140,11 @@ def test_many_small_batches_lead_where_em_leads(exponent, labelled):
     assert 0 < gap < 2e-3
 
 
-def test_categories_in_batches_lead_where_em_leads():
-    rng, X, z = clumps(1, n_points=20_000)
-    X, labels = codes(X, z), np.where(rng.uniform(size=len(X)) < 0.2, z, -1)
-    whole = fitted(
-        ConstrainedCategoricalMixture(K, random_state=0, tol=1e-9, max_iter=500), X, labels=labels
-    )
-    model = ConstrainedCategoricalMixture(K, random_state=0, n_categories=[3, 2, 2])
-    for batch in np.split(rng.permutation(len(X)), 100):
-        model.partial_fit(X[batch], labels=labels[batch])
-    assert whole.score(X) - model.score(X) < 2e-3
-    assert_same_theta(model, whole, atol=0.1)
-
-
 @pytest.mark.parametrize("exponent", [0, 0.5, 1.01, 2])
 def test_steps_that_do_not_settle_or_do_not_arrive_are_refused(exponent):
     _, X, _ = clumps()
     with pytest.raises(ValueError, match=r"'step_exponent' .* \(0\.5, 1"):
         gaussians(X, step_exponent=exponent).partial_fit(X)
-
-
-def test_steps_are_powers_of_their_number():
-    """Of labelled points alone, so that nothing else moves the weights."""
-    _, X, _ = clumps(0, n_points=60)
-    model, expected = gaussians(X, step_exponent=0.6), np.zeros(K)
-    for t, wanted in enumerate([[4, 3, 3], [8, 1, 1], [2, 2, 6], [5, 4, 1]], 1):
-        model.partial_fit(X[:10], labels=np.repeat(range(K), wanted))
-        expected += t**-0.6 * (np.array(wanted) / 10 - expected)
-        np.testing.assert_allclose(model.weights_, expected, rtol=1e-12)
 
 
 # ------------------------------------------------------------------ conventions
