@@ -152,13 +152,13 @@ def test_runs_of_an_engine_without_evidence_are_compared():
 
 def rated(monkeypatch):
     """Ratings and the runs that they are of, as they come."""
-    kept, rate = [], module.Prepared.rate
+    kept, rate = [], module.AssignmentModel.rate
 
     def spy(self, points, run):
         kept.append((rate(self, points, run), run))
         return kept[-1][0]
 
-    monkeypatch.setattr(module.Prepared, "rate", spy)
+    monkeypatch.setattr(module.AssignmentModel, "rate", spy)
     return kept
 
 

@@ -173,16 +173,11 @@ def test_component_without_counts_leaves_also_where_edges_tie():
     assert np.isfinite(weights).all()
 
 
-def test_a_grid_that_is_too_fine_is_refused():
+@pytest.mark.parametrize(("n_components", "n_points"), [(6, "71,523,144"), (101, "0")])
+def test_a_grid_too_fine_or_without_a_point_is_refused(n_components, n_points):
     side = SideInformation.build(3, cannot_link=[[0, 1]])
-    with pytest.raises(ValueError, match="K=6"):
-        UPDATES["grid"](Prior(side, ENUMERATE))(np.ones(6))
-
-
-def test_a_grid_without_a_point_is_refused():
-    side = SideInformation.build(2, cannot_link=[[0, 1]])
-    with pytest.raises(ValueError, match=r"no point of a grid of steps 1/100 .* 101 components"):
-        UPDATES["grid"](Prior(side, ENUMERATE))(np.ones(101))
+    with pytest.raises(ValueError, match=f"K={n_components} .* has {n_points} points"):
+        UPDATES["grid"](Prior(side, ENUMERATE))(np.ones(n_components))
 
 
 def test_a_count_that_relations_force_never_makes_a_weight_zero():
