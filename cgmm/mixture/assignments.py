@@ -172,7 +172,8 @@ class AssignmentModel:
         """Whether the log-evidence of a run is exact: with both normalisers, of all relations."""
         if not self.is_whole or np.isnan(run.posterior.log_evidence) or not self.is_exact:
             return False
-        return self.prior is None or self.prior.is_exact(self.n_components)
+        with silence(ConvergenceWarning):
+            return self.prior is None or self.prior.is_exact(self.n_components)
 
     def chains(self, X: Points, run: Run) -> Chains | None:
         """What the sampler of the last E-step went through; None where none was at work."""
@@ -224,11 +225,11 @@ class AssignmentModel:
 
 
 @contextmanager
-def silence() -> Iterator[None]:
-    """Nothing that an engine says now is a word on the fit."""
+def silence(kind: type[Warning] | None = None) -> Iterator[None]:
+    """Nothing that an engine says now, or nothing of that kind, is a word on the fit."""
     with WarnedOnce() as warned:
         yield
-        warned.held.clear()
+        warned.held[:] = [said for said in warned.held if kind and said[1] is not kind]
 
 
 def warn_about_chains(chains: Chains) -> None:
@@ -331,7 +332,9 @@ def prepare(
         model.prior = Prior(model.side, engine)
         return model
     model.log_z_prior, model.prior = prior.log_z, prior
-    if np.isnan(prior.log_z(np.full(n_components, 1 / n_components))):
+    with silence(ConvergenceWarning):
+        has_none = np.isnan(prior.log_z(np.full(n_components, 1 / n_components)))
+    if has_none:
         _require_no_normaliser_needed(inference, weights, n_components)
         model.log_z_prior = lambda weights: np.nan
     return model

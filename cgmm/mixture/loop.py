@@ -86,6 +86,8 @@ class Run(NamedTuple):
     """Whether the keyboard ended it."""
     stand_in: float = np.nan
     """What the run is compared by if its evidence is approximate, or none."""
+    warnings: tuple[tuple[str, type[Warning]], ...] = ()
+    """What the engine had to say of its last E-step."""
 
     @property
     def n_iter(self) -> int:

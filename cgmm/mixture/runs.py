@@ -75,7 +75,7 @@ def follow(
     """
     run: Run | None = None
     gain, path = np.inf, deque[FloatArray](maxlen=LAG + 1)
-    with WarnedOnce(ConvergenceWarning) as warned:
+    with WarnedOnce() as warned:
         try:
             for parameters, posterior in begin(number):
                 before, history = run, [] if run is None else [*run.history, run.score]
@@ -95,8 +95,12 @@ def follow(
         except KeyboardInterrupt:
             if run is None or run.n_iter == 0:
                 raise
-            return report(run._replace(interrupted=True))
-    run = report(cast("Run", run))
+            run = run._replace(interrupted=True)
+        said = tuple(words for words in warned.held if words[1] is ConvergenceWarning)[-1:]
+        warned.held[:] = [words for words in warned.held if words[1] is not ConvergenceWarning]
+    run = report(cast("Run", run)._replace(warnings=said))
+    if run.interrupted:
+        return run
     if verbose:
         state = "converged" if run.converged else "stopped"
         print(f"run {number}: {state} after {run.n_iter} iterations, log-evidence {run.score:.6f}")
@@ -131,8 +135,11 @@ def warn_about(run: Run, max_iter: int) -> None:
     Warns
     -----
     ConvergenceWarning
-        If it was interrupted or did not converge, or if a component explains no point.
+        If it was interrupted or did not converge, if the engine did not settle in its last E-step,
+        or if a component explains no point.
     """
+    for text, kind in run.warnings:
+        warn_caller(text, kind)
     if run.interrupted:
         warn_caller(
             f"EM was interrupted; the best fit so far, of {len(run.history)} iterations, is kept.",
