@@ -230,7 +230,7 @@ def log_odds_together(infer: Infer, unary: FloatArray, graph: Graph, pairs: IntA
 
     A million pairs take a second where components are small. The many pairs of a large component
     are found together by one clique tree, where the engine is exact, the tables fit into memory and
-    that is cheaper (:mod:`cgmm.inference.pair_tree`); else it takes K calls of the engine for each
+    that is cheaper (:mod:`cgmm.inference.pair_sums`); else it takes K calls of the engine for each
     node that has to be held.
 
     Examples

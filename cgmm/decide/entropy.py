@@ -64,7 +64,7 @@ def assignment_entropy(
     4.0
     """
     unary = node_unaries(X, parameters, side)
-    believed, (edges, w) = infer(unary), side.graph[1:]
+    believed, (edges, w) = infer(unary), side.graph[1:3]
     if np.isnan(believed.log_z):
         raise ValueError(
             "the engine reports no log-evidence, without which there is no entropy; ask an exact "

@@ -9,14 +9,13 @@ Chapters 7 and 10 read this room.
 from collections.abc import Callable
 from functools import partial
 
-from cgmm.inference.auto import auto
+from cgmm.inference.auto import auto, exact, inference_cost
 from cgmm.inference.belief_propagation import belief_propagation
 from cgmm.inference.clique import clique
 from cgmm.inference.colouring import adjacency, by_colour, colour_nodes
 from cgmm.inference.convergence import effective_sample_size, r_hat
-from cgmm.inference.elimination import eliminate, elimination_order, min_fill
+from cgmm.inference.elimination import elimination_order, min_fill
 from cgmm.inference.enumerate import enumerate_assignments
-from cgmm.inference.exact import exact, inference_cost
 from cgmm.inference.feasible import feasible_assignment, forbidden_clique, require_colourable
 from cgmm.inference.gibbs import gibbs
 from cgmm.inference.independent import independent
@@ -27,7 +26,7 @@ from cgmm.inference.tree_reweighted import tree_reweighted
 from cgmm.network import Engine, Graph, Infer, Inference
 
 __all__ = [
-    "ENGINES", "adjacency", "by_colour", "colour_nodes", "effective_sample_size", "eliminate",
+    "ENGINES", "adjacency", "by_colour", "colour_nodes", "effective_sample_size",
     "elimination_order", "engine_name", "enumerate_assignments", "feasible_assignment",
     "forbidden_clique", "inference_cost", "mean_field_ascent", "min_fill", "named_engine", "r_hat",
     "require_colourable",

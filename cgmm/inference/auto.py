@@ -11,11 +11,11 @@ one node                              independent
 two nodes                             pairs
 mutually cannot-linked                clique
 any other within the budget           junction_tree
-with large cliques that share nodes   cut_vertices, where that is cheaper
 beyond the budget                     belief_propagation, with a warning
 ====================================  =================================================
 
-:mod:`cgmm.inference.exact` is the same chain with another end: it refuses what is beyond.
+:func:`exact` is the same chain with another end: it refuses what is beyond the budget before
+anything is begun, with both costs. What things cost is told by :mod:`cgmm.inference.costs`.
 
 =====  ======================================================================
 part   components that one engine takes care of
@@ -27,32 +27,32 @@ K      number of states of a node
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cgmm.inference.belief_propagation import belief_propagation
-from cgmm.inference.best_assignment import best_assignment
-from cgmm.inference.block_tree import Piece, pieces
-from cgmm.inference.clique import clique, count_sets, is_within_reach
-from cgmm.inference.clique_tree import lay_out, tabulate
+from cgmm.inference.best_assignment import find_best
+from cgmm.inference.clique import clique, count_transitions
+from cgmm.inference.clique_tree import lay_out
 from cgmm.inference.contraction import contract
 from cgmm.inference.costs import (
     AFFORDABLE,
     MAX_BYTES,
+    MAX_OPERATIONS,
+    REACH,
     Budget,
     Cost,
     answer_at,
     cost_of,
-    costs_of_components,
     in_words,
+    refuse_cost,
     whole_cost,
     with_patience,
-)
-from cgmm.inference.cut_vertices import cut_vertices
+)  # fmt: skip
 from cgmm.inference.independent import independent
-from cgmm.inference.junction_tree import junction_tree, through_tree
+from cgmm.inference.junction_tree import through_tree
 from cgmm.inference.pairs import pairs
 from cgmm.inference.reduction import MAX_PATTERNS, Reduced, reducer
 from cgmm.network import (
@@ -61,21 +61,14 @@ from cgmm.network import (
     Graph,
     Inference,
     Marginals,
-    NetworkError,
     check_unary,
     connected_components,
-    disjoint_union,
     induced_subgraph,
     simplify,
-)
+)  # fmt: skip
 from cgmm.numerics import BoolArray, FloatArray, IntArray, log_normalise, warn_caller
 
-__all__ = ["Chain", "auto"]
-
-# A junction tree of fewer entries is not worth a look for something cheaper.
-CHEAP = 1_000_000
-
-Result = TypeVar("Result")
+__all__ = ["auto", "exact"]
 
 
 def auto(
@@ -115,8 +108,8 @@ def auto(
     Notes
     -----
     What is wide stays wide: a grid of 16 by 16 cannot-links with K = 3 has tables of 42 GiB, and is
-    approximated. Large cliques that share one node are summed clique by clique, as "cut_vertices";
-    cliques that share two nodes or more have to fit a junction tree, else they are approximated.
+    approximated. So are large cliques of cannot-links that share nodes, unless they fit a junction
+    tree: a table over ten of them, with ten states, would have 10^10 entries.
 
     Examples
     --------
@@ -139,46 +132,111 @@ def auto(
         if not warned:
             warned.append(True)
             _warn(wide, n_states, budget)
-        union = disjoint_union([part.graph for part in wide])
-        nodes = np.concatenate([part.nodes for part in wide])
-        answer = answer_at("belief_propagation", union, [part.cost for part in wide])
-        return [Part(nodes, _propagating(union), answer)]
+        return [_propagating(part) for part in wide]
 
     return Chain(graph, Budget(max_bytes, max_operations), approximate).inference()
 
 
-def _propagating(graph: Graph) -> Inference:
-    """Belief propagation, and the best assignment found from its marginals."""
-    infer = belief_propagation(graph)
-    return Inference(infer, lambda unary: best_assignment(graph, unary, infer(unary).nodes))
+def exact(
+    graph: Graph,
+    *,
+    max_bytes: int = MAX_BYTES,
+    max_operations: float = MAX_OPERATIONS,
+    verbose: int = 0,
+) -> Inference:
+    """Engine that answers exactly or not at all, at whatever cost is allowed.
+
+    Parameters
+    ----------
+    graph : Graph
+        Any graph.
+    max_bytes : int, default=2**31
+        What tables may take at one time.
+    max_operations : float, default=2e11
+        Entries of tables that may be visited in one call; about 1e8 take a second.
+    verbose : int, default=0
+        Ignored: what fits memory ends in minutes.
+
+    Returns
+    -------
+    callable
+        From unaries (n_nodes, K) to exact marginals and log Z, with ``most_probable`` and with
+        ``answered``, which tells who answers what and at what cost: a list of
+        :class:`~cgmm.network.Answer`.
+
+    Raises
+    ------
+    NetworkError
+        When called: if no joint assignment is possible; where evidence or an odd cycle shows it,
+        the chain is shown.
+    TooCostlyError
+        When called: if a component takes more than the budgets; it is named, with both costs.
+
+    Examples
+    --------
+    >>> ring = Graph(4, np.array([[0, 1], [1, 2], [2, 3], [0, 3]]), np.full(4, -np.inf))
+    >>> infer = exact(ring)
+    >>> round(float(np.exp(infer(np.zeros((4, 3))).log_z)))
+    18
+    >>> [(answer.engine, answer.width) for answer in infer.answered(np.zeros((4, 3)))]
+    [('junction_tree', 2)]
+    """
+    return Chain(graph, Budget(max_bytes, max_operations), _refuse).inference()
 
 
-def _warn(wide: list[Wide], n_states: int, budget: Budget) -> None:
-    """Say what is approximated, why, how far off that can be, and how to have it exactly."""
-    largest = max(wide, key=lambda part: len(part.nodes))
-    cost, more = largest.cost, ""
-    least = "at least " if cost.at_least else ""
-    if len(wide) > 1:
-        more = f" So have {len(wide) - 1} other components."
-    whole = [whole_cost(part.graph, n_states) for part in wide]
-    dearest = max(whole, key=lambda cost: (cost.at_least, cost.n_operations))
-    warn_caller(
-        f"marginals, log-evidence and labels are approximations by belief propagation in a "
-        f"component of {len(largest.nodes):,} nodes tied by {len(largest.graph.edges):,} edges: it "
-        f"has an induced width of {least}{cost.width}, so that with K = {n_states} exact inference "
-        f"would take {least}{in_words(cost.n_bytes)} and {least}{cost.n_operations:.2g} operations "
-        f"a call (allowed are {in_words(budget.max_bytes)} and {budget.max_operations:.2g}).{more} "
-        "How far off they are is not known: of a grid of 14 x 14 cannot-links with K = 4 log Z is "
-        f"6 nats too low. {with_patience(dearest)}",
-        ApproximationWarning,
-    )
+def inference_cost(
+    graph: Graph, n_states: int, *, allowed: ArrayLike | None = None, max_bytes: int = MAX_BYTES
+) -> list[Answer]:
+    """What exact inference would cost, without doing it.
+
+    Parameters
+    ----------
+    graph : Graph
+        Any graph.
+    n_states : int
+        K.
+    allowed : (n_nodes, K) bool array, default=None
+        The states that evidence leaves to each node; None: all.
+    max_bytes : int, default=2**31
+        What tables may take at one time.
+
+    Returns
+    -------
+    list of Answer
+        Who would answer, for which part of the network that reductions leave, and the cost; the
+        dearest first; :func:`~cgmm.inference.exact.exact` wants ``max_operations`` of as much as
+        the dearest takes. A component beyond the memory, or that a day would not do for, has the
+        engine "none", with its costs, where they were not found at least the given ones.
+
+    Raises
+    ------
+    NetworkError
+        If no joint assignment is possible, as far as evidence and odd cycles show it.
+
+    Examples
+    --------
+    A grid of 30 by 30 cannot-links, with two states and with three:
+
+    >>> names = np.arange(900).reshape(30, 30)
+    >>> edges = [*zip(names[1:].flat, names[:-1].flat), *zip(names.T[1:].flat, names.T[:-1].flat)]
+    >>> grid = Graph(900, np.array(edges), np.full(len(edges), -np.inf))
+    >>> [answer.engine for answer in inference_cost(grid, 2)]
+    ['independent']
+    >>> [(answer.engine, answer.n_nodes) for answer in inference_cost(grid, 3)]
+    [('none', 900)]
+    """
+    chain = Chain(graph, Budget(max_bytes, REACH), _price)
+    unary = np.zeros((graph.n_nodes, n_states))
+    if allowed is not None:
+        unary[~np.asarray(allowed, dtype=bool)] = -np.inf
+    return sorted(chain.answered(unary), key=lambda answer: -answer.n_operations)
 
 
 # ------------------------------------------------------------------------- who answers
 
 
 class Part(NamedTuple):
-    """All components that one engine takes care of."""
+    """Components that one engine takes care of."""
 
     nodes: IntArray
     """Their nodes, under the names of the whole graph."""
@@ -203,103 +261,113 @@ def choose(graph: Graph, n_states: int, budget: Budget, beyond: Beyond) -> list[
     """For each component of a reduced network the first engine that applies."""
     label = connected_components(graph)
     sizes, parts = np.bincount(label), list[Part]()
-    is_clique = _affordable_cliques(graph, label, n_states, budget)
-    for engine, applies in (
-        (independent, sizes == 1),
-        (pairs, sizes == 2),
-        (clique, is_clique),
+    is_clique, transitions = _affordable_cliques(graph, label, n_states, budget)
+    for engine, applies, n_operations in (
+        (independent, sizes == 1, n_states * sizes),
+        (pairs, sizes == 2, n_states * sizes),
+        (clique, is_clique, transitions),
     ):
         nodes = np.flatnonzero(applies[label])
         if len(nodes):
-            part = induced_subgraph(graph, nodes)
-            answer = _simple_answer(engine.__name__, part, sizes[applies], n_states)
+            part, cost = induced_subgraph(graph, nodes), int(n_operations[applies].sum())
+            costs = [Cost(int(sizes[applies].max()) - 1, 8 * cost, cost)]
+            answer = answer_at(engine.__name__, int(applies.sum()), part, costs)
             parts.append(Part(nodes, engine(part), answer))
     nodes = np.flatnonzero(((sizes > 2) & ~is_clique)[label])
-    if len(nodes):
-        parts += _by_width(nodes, induced_subgraph(graph, nodes), n_states, budget, beyond)
-    return parts
+    trees, wide = _by_elimination(graph, nodes, n_states, budget)
+    return parts + trees + (beyond(wide, n_states, budget) if wide else [])
 
 
-def _affordable_cliques(graph: Graph, label: IntArray, n_states: int, budget: Budget) -> BoolArray:
-    """Which components of three nodes or more are cliques within the budget, the cheapest first."""
+def _affordable_cliques(
+    graph: Graph, label: IntArray, n_states: int, budget: Budget
+) -> tuple[BoolArray, FloatArray]:
+    """Which components of three nodes or more are cliques within the budget, and their costs.
+
+    The cheapest are taken first; those that have no assignment say so at no cost.
+    """
     sizes = np.bincount(label)
     of_edge = label[graph.edges[:, 0]]
     n_hard = np.bincount(of_edge[graph.weights == -np.inf], minlength=len(sizes))
-    is_clique = (2 * n_hard == sizes * (sizes - 1)) & (sizes > 2)
-    costs = np.array([_transitions(n, n_states) for n in sizes[is_clique].tolist()], dtype=float)
-    order = np.argsort(costs, kind="stable")
-    is_clique[np.flatnonzero(is_clique)[order]] = np.cumsum(costs[order]) <= budget.max_operations
-    return is_clique
+    found = np.flatnonzero((2 * n_hard == sizes * (sizes - 1)) & (sizes > 2))
+    costs, is_clique = np.zeros(len(sizes)), np.zeros(len(sizes), dtype=bool)
+    costs[found] = [count_transitions(n, n_states) for n in sizes[found].tolist()]
+    found = found[np.argsort(costs[found], kind="stable")]
+    is_clique[found] = np.cumsum(costs[found]) <= budget.max_operations
+    return is_clique, costs
 
 
-@lru_cache(maxsize=256)
-def _transitions(n: int, n_states: int) -> float:
-    """What a clique of n nodes costs; those that have no assignment say so at no cost."""
-    if not is_within_reach(n, n_states):
-        return np.inf
-    return 0 if n > n_states else count_sets(n, n_states)[1]
+def _by_elimination(
+    graph: Graph, nodes: IntArray, n_states: int, budget: Budget
+) -> tuple[list[Part], list[Wide]]:
+    """One junction tree for all components that fit the budget together; and the others."""
+    left, beyond = nodes, nodes[:0]
+    while len(left):
+        part, max_degree = induced_subgraph(graph, left), budget.max_degree(n_states)
+        contraction = contract(part)
+        tree = lay_out(contraction.core, n_states, max_degree)
+        fits = budget.fits(tree, part)
+        if fits.all():
+            break
+        left, beyond = left[fits], np.concatenate([beyond, left[~fits]])
+    parts, wide = list[Part](), list[Wide]()
+    if len(left):
+        answer = answer_at("junction_tree", _count(part), part, [cost_of(tree, max_degree)])
+        parts.append(Part(left, through_tree(part, contraction, lambda _: tree), answer))
+    label = connected_components(induced_subgraph(graph, beyond))
+    for c in range(label.max(initial=-1) + 1):
+        members = np.sort(beyond[label == c])
+        component = induced_subgraph(graph, members)
+        wide.append(Wide(members, component, whole_cost(component, n_states)))
+    return parts, wide
 
 
-def _simple_answer(name: str, part: Graph, sizes: IntArray, n_states: int) -> Answer:
-    """Of components of a closed form."""
-    cost = n_states * part.n_nodes
-    if name == "clique":
-        cost = int(sum(_transitions(int(n), n_states) for n in sizes))
-    width = int(sizes.max()) - 1
-    return Answer(name, len(sizes), part.n_nodes, len(part.edges), width, 8 * cost, cost)
+def _count(graph: Graph) -> int:
+    """How many components a graph has."""
+    return int(connected_components(graph).max(initial=-1)) + 1
 
 
-def _by_width(
-    nodes: IntArray, part: Graph, n_states: int, budget: Budget, beyond: Beyond
-) -> list[Part]:
-    """Junction trees for what is cheap, cut vertices where they are cheaper, or what is beyond."""
-    max_degree, contraction = budget.max_degree(n_states), contract(part)
-    layout = lay_out(contraction.core, n_states, max_degree)
-    label, costs = costs_of_components(part, layout, n_states, max_degree)
-    fits, wide, parts = budget.fits(costs), list[Wide](), list[Part]()
-    for c in [c for c, cost in enumerate(costs) if cost.n_operations > CHEAP or not fits[c]]:
-        members = np.flatnonzero(label == c)
-        found = Wide(nodes[members], induced_subgraph(part, members), costs[c])
-        cheaper = by_pieces(found, n_states, budget)
-        if cheaper is not None:
-            fits[c] = False
-            parts.append(cheaper)
-        elif not fits[c]:
-            wide.append(found)
-    if fits.all():
-        infer = through_tree(part, contraction, lambda _: tabulate(layout, n_states))
-        parts.append(Part(nodes, infer, answer_at("junction_tree", part, costs)))
-    elif fits.any():
-        members = np.flatnonzero(fits[label])
-        chosen = induced_subgraph(part, members)
-        infer = junction_tree(chosen, max_bytes=2 * budget.max_bytes)
-        kept = [cost for cost, fit in zip(costs, fits, strict=True) if fit]
-        parts.append(Part(nodes[members], infer, answer_at("junction_tree", chosen, kept)))
-    return parts + (beyond(wide, n_states, budget) if wide else [])
+# ------------------------------------------------------------------- what is beyond
 
 
-def by_pieces(wide: Wide, n_states: int, budget: Budget) -> Part | None:
-    """Large cliques summed by subsets, where that is possible and cheaper."""
-    found = pieces(wide.graph, n_states)
-    if not any(piece.is_clique for piece in found):
-        return None
-    cost = _cost_of_pieces(found, n_states, budget)
-    if not budget.fits([cost]).all() or cost.n_operations >= wide.cost.n_operations:
-        return None
-    answer = answer_at("cut_vertices", wide.graph, [cost])
-    return Part(wide.nodes, cut_vertices(wide.graph), answer)
+def _propagating(wide: Wide) -> Part:
+    """Belief propagation, and the best assignment found from its marginals."""
+    graph, infer = wide.graph, belief_propagation(wide.graph)
+    best = lambda unary: find_best(graph, unary, infer(unary).nodes).states  # noqa: E731
+    answer = answer_at("belief_propagation", 1, graph, [wide.cost])
+    return Part(wide.nodes, Inference(infer, best), answer)
 
 
-def _cost_of_pieces(found: list[Piece], n_states: int, budget: Budget) -> Cost:
-    """Cliques, and the junction trees of all other pieces, K times each."""
-    others = [piece for piece in found if not piece.is_clique]
-    cliques = [len(piece.nodes) for piece in found if piece.is_clique]
-    union = disjoint_union([piece.graph for piece in others])
-    max_degree = budget.max_degree(n_states)
-    cost = cost_of(lay_out(contract(union).core, n_states, max_degree), n_states, max_degree)
-    n_operations = cost.n_operations + sum(count_sets(n - 1, n_states)[1] for n in cliques)
-    n_bytes = cost.n_bytes + 8 * n_states**2 * sum(len(piece.nodes) for piece in found)
-    return cost._replace(n_bytes=n_bytes, n_operations=n_states * n_operations)
+def _refuse(wide: list[Wide], n_states: int, budget: Budget) -> list[Part]:
+    """Name the first of the components."""
+    refuse_cost(wide[0].graph, n_states, budget)
+
+
+def _price(wide: list[Wide], n_states: int, budget: Budget) -> list[Part]:
+    """The cost of each wide component; nobody answers it."""
+    return [
+        Part(nodes, exact(graph), answer_at("none", 1, graph, [cost]))
+        for nodes, graph, cost in wide
+    ]
+
+
+def _warn(wide: list[Wide], n_states: int, budget: Budget) -> None:
+    """Say what is approximated, why, how far off that can be, and how to have it exactly."""
+    largest = max(wide, key=lambda part: len(part.nodes))
+    dearest = max((part.cost for part in wide), key=lambda cost: (cost.at_least, cost.n_operations))
+    cost, more = largest.cost, ""
+    least = "at least " if cost.at_least else ""
+    if len(wide) > 1:
+        more = f" So have {len(wide) - 1} other components."
+    warn_caller(
+        f"marginals, log-evidence and labels are approximations by belief propagation in a "
+        f"component of {len(largest.nodes):,} nodes tied by {len(largest.graph.edges):,} edges: it "
+        f"has an induced width of {least}{cost.width}, so that with K = {n_states} exact inference "
+        f"would take {least}{in_words(cost.n_bytes)} and {least}{cost.n_operations:.2g} operations "
+        f"a call (allowed are {in_words(budget.max_bytes)} and {budget.max_operations:.2g}).{more} "
+        "How far off they are is not known: of a grid of 14 x 14 cannot-links with K = 4 log Z is "
+        f"6 nats too low. {with_patience(dearest)}",
+        ApproximationWarning,
+    )
 
 
 # ------------------------------------------------------------------- the answers put together
@@ -336,11 +404,11 @@ class Chain:
         nodes, log_z, residual = np.empty(unary.shape[::-1]).T, reduced.constant, 0.0
         found = np.empty(reduced.h.shape[::-1]).T
         for part in parts:
-            said = self._ask(reduced, part, part.infer)
+            said = part.infer(_rows(reduced.h, part.nodes))
             found[part.nodes] = said.nodes
             log_z, residual = log_z + said.log_z, max(residual, said.residual)
         nodes[self.tied] = reduced.leave(found)
-        nodes[self.alone], totals = log_normalise(np.take(unary.T, self.alone, axis=1).T)
+        nodes[self.alone], totals = log_normalise(_rows(unary, self.alone))
         log_z += float(totals.sum())
         exact = all(part.answer.exact for part in parts)
         return Marginals(nodes, float(log_z), exact, residual)
@@ -350,7 +418,7 @@ class Chain:
         unary, reduced, parts = self._prepare(unary)
         z, found = unary.argmax(axis=1), np.empty(len(reduced.h), dtype=np.intp)
         for part in parts:
-            found[part.nodes] = self._ask(reduced, part, part.infer.most_probable)
+            found[part.nodes] = part.infer.most_probable(_rows(reduced.h, part.nodes))
         z[self.tied] = reduced.trace_back(found)
         return z
 
@@ -365,35 +433,18 @@ class Chain:
     def _prepare(self, unary: FloatArray) -> tuple[FloatArray, Reduced, list[Part]]:
         """The reduced network, and who answers it: found once for each pattern of evidence."""
         unary = check_unary(self.graph, unary)
-        try:
-            reduced = self.reduce(np.take(unary.T, self.tied, axis=1).T)
-        except NetworkError as error:
-            raise error.renamed(self.tied) from None
+        reduced = self.reduce(_rows(unary, self.tied))
         key = reduced.h.shape[1], reduced.key
         if key not in self.known:
-            find = partial(choose, reduced.graph, key[0], self.budget, self.beyond)
-            parts = self._named(reduced, find) if len(self.tied) else []
+            parts = (
+                choose(reduced.graph, key[0], self.budget, self.beyond) if len(self.tied) else []
+            )
             if len(self.known) >= MAX_PATTERNS:
                 self.known.clear()
             self.known[key] = parts
         return unary, reduced, self.known[key]
 
-    def _ask(
-        self, reduced: Reduced, part: Part, question: Callable[[FloatArray], Result]
-    ) -> Result:
-        """Put a question to the engine of a part."""
 
-        def ask() -> Result:
-            try:
-                return question(np.take(reduced.h.T, part.nodes, axis=1).T)
-            except NetworkError as error:
-                raise error.renamed(part.nodes) from None
-
-        return self._named(reduced, ask)
-
-    def _named(self, reduced: Reduced, do: Callable[[], Result]) -> Result:
-        """Do something about the reduced network; errors name nodes of the whole one."""
-        try:
-            return do()
-        except NetworkError as error:
-            raise reduced.renamed(error).renamed(self.tied) from None
+def _rows(unary: FloatArray, nodes: IntArray) -> FloatArray:
+    """Some rows, column-major as log densities are."""
+    return np.take(unary.T, nodes, axis=1).T

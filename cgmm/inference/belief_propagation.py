@@ -8,10 +8,23 @@ free energy, in which each edge corrects the entropy of its two ends as if there
 graphs it is near; where cycles are short and relations strong, it may be far off or find no fixed
 point.
 
-=======  ===============================================================
-core     what is left of the graph without its trees
-h        unaries, with what the trees say
-=======  ===============================================================
+Messages go along both directions of every edge at once, sweep after sweep. Belief propagation and
+its tree-reweighted kin differ in one number an edge: ρ_e is one, or the share of spanning trees in
+which the edge appears. An edge says only whether its ends are equal::
+
+    belief    b_j(k)    ∝  exp(unary[j, k]) Π_i m_ij(k)^ρ_ij          over the neighbours i of j
+    cavity    q_ji(k)   ∝  b_j(k) / m_ij(k)                           what j thinks without i
+    message   m_ji(k)   =  Σ_l q_ji(l) exp(w/ρ [k = l])               what j tells i
+
+In a fixed point, with Z_j and Z_e the sums that make b_j and the joint belief of an edge sum to
+one, log Z is approximated by Σ_j log Z_j - Σ_e ρ_e log Z_e.
+
+=======  ==========================================================================
+D        directed edges, two for each of the E edges, sorted by the node that listens
+m        log-messages (K, D); for w > 0 without the factor exp(w/ρ)
+h, q     cavities (K, D), in logs and as probabilities
+γ        damping: the share of the old message in the new one, in logs
+=======  ==========================================================================
 """
 
 from __future__ import annotations
@@ -19,23 +32,37 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from cgmm.inference.arc_consistency import exclude_states, forbidden_pairs
-from cgmm.inference.message_passing import (
-    Directed,
-    Settled,
-    both_directions,
-    free_energy,
-    log_beliefs,
-    settle,
-)
-from cgmm.inference.peeling import Peeling, peel_leaves
-from cgmm.network import Graph, Inference, Marginals, check_unary, simplify
-from cgmm.numerics import FloatArray, check_integer, log_normalise, warn_caller
+from cgmm.inference.reduction import exclude_states
+from cgmm.network import (
+    Graph,
+    Inference,
+    Marginals,
+    check_unary,
+    edge_message,
+    induced_subgraph,
+    simplify,
+)  # fmt: skip
+from cgmm.numerics import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    check_integer,
+    log_normalise,
+    warn_caller,
+)  # fmt: skip
 
 __all__ = ["belief_propagation"]
+
+# A sum of probabilities below this may have lost what matters of it, and is formed again in logs.
+SMALLEST = 1e-280
+# Where relations leave one colouring, logs of all others fall without end, faster and faster.
+FLOOR = -1e12
+# Damping, unless the user says more: the first, and the next one whenever the residual of this many
+# sweeps is not below that share of the residual before them.
+DAMPINGS = (0.3, 0.5, 0.7, 0.85)
+PATIENCE, STUCK = 20, 0.9
 
 
 def belief_propagation(
@@ -61,7 +88,7 @@ def belief_propagation(
     callable
         From unaries (n_nodes, K) to approximate marginals and the Bethe approximation of log Z,
         which is no bound, in O((n_nodes + E) K) a sweep. ``residual`` of the answer is that of the
-        last sweep. On a forest there is nothing to iterate: both are exact and marked so.
+        last sweep. Without edges both are exact and marked so.
 
     Raises
     ------
@@ -79,7 +106,7 @@ def belief_propagation(
 
     Notes
     -----
-    The equations stand in :mod:`cgmm.inference.message_passing`. Every call starts from messages
+    Every call starts from messages
     that say nothing: the same input has the same answer. Three things to know before trusting it:
 
     - At a fixed point the marginals are the derivatives of ``log_z`` in the unaries, as they are
@@ -112,72 +139,281 @@ def belief_propagation(
     (array([0.567, 0.217, 0.217]), -1.56, -1.504)
     """
     check_settings(max_sweeps, tol, damping)
-    network = take_apart(graph)
-    edges = both_directions(network.peeling.core, np.ones(len(network.peeling.core.edges)))
+    graph = simplify(graph)
+    tied = np.unique(graph.edges)
+    part = induced_subgraph(graph, tied)
+    edges = both_directions(part, np.ones(len(part.edges)))
 
     def infer(unary: FloatArray) -> Marginals:
-        h, log_roots = listen_to_trees(network, unary)
-        h_core = h[network.peeling.nodes].T
-        settled = settle(edges, h_core, max_sweeps=max_sweeps, tol=tol, damping=damping)
-        warn_unless_settled("belief_propagation", network, settled, tol)
-        log_z = float(log_roots.sum()) + free_energy(edges, h_core, settled)
-        return answer(network, edges, h, settled, log_z)
+        unary = possible_states(graph, unary)
+        h = unary[tied].T
+        settled = settle(edges, h, max_sweeps=max_sweeps, tol=tol, damping=damping)
+        warn_unless_settled("belief_propagation", part, settled, tol)
+        return answer(unary, tied, edges, settled, free_energy(edges, h, settled))
 
     return Inference(infer)
 
 
-class LoopyNetwork(NamedTuple):
-    """A graph ready for messages."""
-
-    graph: Graph
-    forbidden: sparse.csr_array
-    """Its cannot-links."""
-    peeling: Peeling
-    """Its trees, and the core."""
-
-
-def take_apart(graph: Graph) -> LoopyNetwork:
-    """The work on the structure."""
-    graph = simplify(graph)
-    return LoopyNetwork(graph, forbidden_pairs(graph), peel_leaves(graph))
-
-
-def listen_to_trees(network: LoopyNetwork, unary: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(n_nodes, K) unaries with what the trees say, and log Z of each component that is a tree.
-
-    States that cannot-links to nodes of one state forbid become impossible beforehand.
-    """
-    unary = check_unary(network.graph, unary)
+def possible_states(graph: Graph, unary: FloatArray) -> FloatArray:
+    """(n_nodes, K) unaries, -inf too where cannot-links to nodes of one state forbid a state."""
+    unary = check_unary(graph, unary)
     allowed = ~np.isneginf(unary)
-    if network.forbidden.nnz and (unary.shape[1] == 1 or not allowed.all()):
-        allowed = exclude_states(network.forbidden, allowed)
-    h = np.where(allowed, unary, -np.inf)
-    return h, network.peeling.send_inward(h)
+    if (graph.weights == -np.inf).any() and (unary.shape[1] == 1 or not allowed.all()):
+        allowed = exclude_states(graph, allowed)
+    return np.where(allowed, unary, -np.inf)
 
 
 def answer(
-    network: LoopyNetwork, edges: Directed, h: FloatArray, settled: Settled, log_z: float
+    unary: FloatArray, tied: IntArray, edges: Directed, settled: Settled, log_z: float
 ) -> Marginals:
-    """The marginals of the core, and what the trees make of them."""
-    core, _ = log_normalise(log_beliefs(edges, h[network.peeling.nodes].T, settled.messages).T)
-    nodes = network.peeling.send_outward(h, core)
-    is_forest = not len(network.peeling.nodes)
-    return Marginals(nodes, log_z, exact=is_forest, residual=settled.residual)
+    """The marginals, those of nodes without edges and their part of log Z included."""
+    log_nodes = unary.copy()
+    log_nodes[tied] = log_beliefs(edges, unary[tied].T, settled.messages).T
+    nodes, log_totals = log_normalise(log_nodes)
+    log_totals[tied] = 0.0
+    exact = len(tied) == 0
+    return Marginals(nodes, log_z + float(log_totals.sum()), exact, settled.residual)
+
+
+# ---------------------------------------------------------------------------- messages
+
+
+class Directed(NamedTuple):
+    """Both directions of every edge of a graph in which every node has an edge."""
+
+    edge: IntArray
+    """(D,) the row of the edge."""
+    source: IntArray
+    """(D,) who speaks."""
+    target: IntArray
+    """(D,) who listens, ascending."""
+    starts: IntArray
+    """(n_nodes,) the place of the first message that each node hears."""
+    reverse: IntArray
+    """(D,) the place of the opposite direction."""
+    appearance: FloatArray
+    """(D,) ρ."""
+    weights: FloatArray
+    """(D,) w / ρ."""
+    equal: FloatArray
+    """(D,) exp(w / ρ), at most one."""
+    unequal: FloatArray
+    """(D,) exp(-w / ρ), at most one: what is left of one after division by exp(w / ρ)."""
+
+
+class Settled(NamedTuple):
+    """Where the messages came to."""
+
+    cavities: FloatArray
+    """(K, D) h, normalised."""
+    messages: FloatArray
+    """(K, D) m, as they follow from these cavities."""
+    residual: float
+    """Largest change of a cavity probability in the last sweep, had it not been damped."""
+    n_sweeps: int
+    """How many sweeps there were."""
+
+
+def both_directions(graph: Graph, appearance: FloatArray) -> Directed:
+    """Sort the directions of all edges by the node that listens.
+
+    Parameters
+    ----------
+    graph : Graph
+        Simplified; every node has an edge.
+    appearance : (E,) array
+        ρ_e in (0, 1].
+
+    Returns
+    -------
+    Directed
+        The edges, twice.
+
+    Examples
+    --------
+    >>> edges = both_directions(Graph(3, np.array([[0, 1], [1, 2]]), np.ones(2)), np.ones(2))
+    >>> edges.source, edges.reverse
+    (array([1, 0, 2, 1]), array([1, 0, 3, 2]))
+    """
+    n_edges = len(graph.edges)
+    source, target = np.concatenate([graph.edges, graph.edges[:, ::-1]]).T
+    order = np.argsort(target, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(2 * n_edges)
+    weights = (np.tile(graph.weights, 2) / np.tile(appearance, 2))[order]
+    return Directed(
+        order % max(n_edges, 1),
+        source[order],
+        target[order],
+        np.searchsorted(target[order], np.arange(graph.n_nodes)),
+        place[np.where(order < n_edges, order + n_edges, order - n_edges)],
+        np.tile(appearance, 2)[order],
+        weights,
+        np.exp(np.minimum(weights, 0)),
+        np.exp(-np.maximum(weights, 0)),
+    )
+
+
+# ---------------------------------------------------------------------------- the iteration
+
+
+def settle(
+    edges: Directed, unary: FloatArray, *, max_sweeps: int, tol: float, damping: float | None
+) -> Settled:
+    """Send all messages, again and again, until no cavity changes any more.
+
+    Parameters
+    ----------
+    edges : Directed
+        The edges.
+    unary : (K, n_nodes) array
+        Unary log-potentials; each node has a state, and none that a neighbour's only state forbids.
+    max_sweeps : int
+        Sweeps at most.
+    tol : float
+        The residual at which to stop.
+    damping : float or None
+        γ; None: as little as lets the residual fall.
+
+    Returns
+    -------
+    Settled
+        The last cavities and what they say.
+    """
+    impossible = np.isneginf(unary)
+    idle = impossible[:, edges.target] if impossible.any() else None
+    dampers, residuals = _Damping(damping), []
+    messages = np.zeros((len(unary), len(edges.source)))
+    h, q = cavities(edges, unary, messages)
+    for _ in range(max_sweeps):
+        said = tell(edges, h, q, idle)
+        messages = dampers.mix(said, messages)
+        before = q
+        h, q = cavities(edges, unary, messages)
+        residuals.append(float(np.abs(q - before).max(initial=0.0)) / (1 - dampers.share))
+        if residuals[-1] <= tol:
+            break
+        dampers.adapt(residuals)
+    return Settled(h, tell(edges, h, q, idle), residuals[-1], len(residuals))
+
+
+class _Damping:
+    """As little damping as lets the residual fall, or what the user wants."""
+
+    def __init__(self, wanted: float | None):
+        self.shares = list(DAMPINGS) if wanted is None else [wanted]
+        self.since = 0
+
+    @property
+    def share(self) -> float:
+        """γ, at present."""
+        return self.shares[0]
+
+    def mix(self, new: FloatArray, old: FloatArray) -> FloatArray:
+        """(1 - γ) new + γ old, in place of the new."""
+        if self.share > 0:
+            new *= 1 - self.share
+            new += self.share * old
+        return new
+
+    def adapt(self, residuals: list[float]) -> None:
+        """Take the next damping if the residual has come to a halt with this one."""
+        if len(self.shares) == 1 or len(residuals) < self.since + 2 * PATIENCE:
+            return
+        late, early = residuals[-PATIENCE:], residuals[self.since : -PATIENCE]
+        if min(late) > STUCK * min(early):
+            self.shares, self.since = self.shares[1:], len(residuals)
+
+
+def log_beliefs(edges: Directed, unary: FloatArray, messages: FloatArray) -> FloatArray:
+    """(K, n_nodes) the unaries and all that a node hears, not normalised."""
+    heard = np.add.reduceat(messages * edges.appearance, edges.starts, axis=1)
+    heard += unary
+    return heard
+
+
+def cavities(
+    edges: Directed, unary: FloatArray, messages: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """(K, D) what each node thinks without the one it speaks to: h, and q = exp(h)."""
+    h = np.take(log_beliefs(edges, unary, messages), edges.source, axis=1)
+    h -= np.take(messages, edges.reverse, axis=1)
+    h -= h.max(axis=0)
+    q = np.exp(h)
+    total = q.sum(axis=0)
+    q /= total
+    h -= np.log(total)
+    return h, q
+
+
+def tell(edges: Directed, h: FloatArray, q: FloatArray, idle: BoolArray | None) -> FloatArray:
+    """(K, D) messages; zero where the listener's state is impossible: it does not matter there.
+
+    The sum over the others, 1 - q, is formed from below and above: it must not cancel.
+    """
+    said, above = np.zeros_like(q), np.zeros(q.shape[1])
+    for k in range(1, len(q)):
+        np.add(said[k - 1], q[k - 1], out=said[k])
+    for k in range(len(q) - 1, 0, -1):
+        above += q[k]
+        said[k - 1] += above
+    said *= edges.unequal
+    said += edges.equal * q
+    if idle is not None:
+        said[idle] = 1
+    lost = np.flatnonzero(said.min(axis=0) < SMALLEST)
+    said[:, lost] = 1
+    np.log(said, out=said)
+    if len(lost):
+        weights = edges.weights[lost]
+        again = edge_message(h[:, lost].T, weights).T - np.maximum(weights, 0)
+        kept = again if idle is None else np.where(idle[:, lost], 0.0, again)
+        said[:, lost] = np.maximum(kept, FLOOR)
+    return said
+
+
+# ---------------------------------------------------------------------------- the answer
+
+
+def free_energy(edges: Directed, unary: FloatArray, settled: Settled) -> float:
+    """Σ_j log Z_j - Σ_e ρ_e log Z_e, of which the fixed point is a stationary point.
+
+    Parameters
+    ----------
+    edges : Directed
+        The edges.
+    unary : (K, n_nodes) array
+        Unary log-potentials.
+    settled : Settled
+        Cavities and their messages.
+
+    Returns
+    -------
+    float
+        An approximation to log Z, in nats.
+    """
+    _, log_nodes = log_normalise(log_beliefs(edges, unary, settled.messages).T)
+    once = np.flatnonzero(edges.source < edges.target)
+    heard = settled.messages[:, edges.reverse[once]]
+    _, log_edges = log_normalise((settled.cavities[:, once] + heard).T)
+    appearance, weights = edges.appearance[once], edges.weights[once]
+    # The factor exp(w / ρ) that messages lack: Z_j has it ρ times from both sides, Z_e once.
+    factors = appearance @ np.maximum(weights, 0)
+    return float(log_nodes.sum() - appearance @ log_edges + factors)
 
 
 # ---------------------------------------------------------------------------- checks
 
 
 def warn_unless_settled(
-    engine: str, network: LoopyNetwork, settled: Settled, tol: float, damping: float = 0.9
+    engine: str, part: Graph, settled: Settled, tol: float, damping: float = 0.9
 ) -> None:
     """Say how far the messages are from a fixed point, and what can be done."""
     if settled.residual <= tol:
         return
-    core = network.peeling.core
     warn_caller(
-        f"the engine {engine!r} did not converge in {core.n_nodes} nodes that {len(core.edges)} "
-        f"relations tie into cycles: after {settled.n_sweeps} sweeps a sweep still changes a "
+        f"the engine {engine!r} did not converge in {part.n_nodes} nodes that {len(part.edges)} "
+        f"relations tie: after {settled.n_sweeps} sweeps a sweep still changes a "
         f"probability by {settled.residual:.1g}, where {tol:.1g} was asked for. The answer is "
         "that of the last sweep. Compare it with inference='gibbs', weights='ignore', or damp it "
         f"and give it time: inference=partial({engine}, damping={damping}, max_sweeps=5000).",

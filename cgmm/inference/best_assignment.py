@@ -20,30 +20,28 @@ hard     (E, 2) cannot-links;  soft  (n_nodes, n_nodes) finite log-weights
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from cgmm.inference.colouring import adjacency
+from cgmm.inference.colouring import adjacency, hard_part
 from cgmm.inference.exchange import exchange
-from cgmm.inference.feasible import MAX_SEARCH, Rng, feasible_assignment, hard_part
+from cgmm.inference.feasible import Rng, feasible_assignment
 from cgmm.inference.integer_program import UNKNOWN, solve
 from cgmm.inference.junction_tree import junction_tree
 from cgmm.network import (
     Graph,
-    NetworkError,
     check_unary,
     connected_components,
     induced_subgraph,
     log_weight,
     simplify,
-)
+)  # fmt: skip
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
-__all__ = ["Assignment", "Finder", "best_assignment", "find_best"]
+__all__ = ["Assignment", "Finder", "find_best"]
 
 # Components whose largest clique has at most so many joint states are solved by elimination.
 MAX_STATES = 2**14
@@ -51,9 +49,6 @@ MAX_STATES = 2**14
 FIRST_WEIGHT, N_WEIGHTS = 0.25, 10
 # What cannot-links weigh, in the same unit, each time that they may give way for a moment.
 RELAXED = (0.3, 0.5, 1.0)
-
-
-Found = TypeVar("Found")
 
 
 class Assignment(NamedTuple):
@@ -65,46 +60,14 @@ class Assignment(NamedTuple):
     """Whether it is known to be a most probable one; otherwise it is the best that was found."""
 
 
-def best_assignment(
-    graph: Graph,
-    unary: FloatArray,
-    marginals: FloatArray,
-    *,
-    rng: Rng | None = None,
-    max_search: int = MAX_SEARCH,
-) -> IntArray:
-    """The states that :func:`find_best` finds, without the word on whether they are the best.
-
-    Parameters
-    ----------
-    graph, unary, marginals, rng, max_search
-        As in :func:`find_best`.
-
-    Returns
-    -------
-    (n_nodes,) int array
-        The state of each node.
-
-    Examples
-    --------
-    >>> graph = Graph(2, np.array([[0, 1]]), np.array([-np.inf]))
-    >>> p = np.array([[0.9, 0.1], [0.6, 0.4]])
-    >>> best_assignment(graph, np.log(p), p)
-    array([0, 1])
-    """
-    return find_best(graph, unary, marginals, rng=rng, max_search=max_search).states
-
-
 def find_best(
     graph: Graph,
     unary: FloatArray,
     marginals: FloatArray,
     *,
-    rng: Rng | None = None,
-    max_search: int = MAX_SEARCH,
     known: IntArray | None = None,
-    remedy: str | None = None,
     prove: bool = True,
+    **search: Any,
 ) -> Assignment:
     """The most probable assignment, or the best that is found; it honours all that is hard.
 
@@ -117,16 +80,12 @@ def find_best(
     marginals : (n_nodes, K) array
         Probabilities of the states by some engine, or anything else that is larger where a state is
         more likely: where the descent begins.
-    rng : RandomState, default=None
-        Walks of the search for what breaks nothing; None is a fixed seed.
-    max_search : int, default=1000000
-        Steps of that search.
     known : (n_nodes,) int array, default=None
         An assignment that breaks nothing, as another start, and for where the search finds none.
-    remedy : str, default=None
-        What to do if the search runs out of steps, a sentence for the error.
     prove : bool, default=True
         Whether a proof of the optimum is tried.
+    **search
+        ``rng``, ``max_search``, ``remedy`` of :func:`cgmm.inference.feasible_assignment`.
 
     Returns
     -------
@@ -157,8 +116,7 @@ def find_best(
     """
     unary = check_unary(graph, unary)
     near = np.where(np.isfinite(unary), marginals, -np.inf).argmax(axis=1)
-    finder = Finder(graph, unary.shape[1], rng=rng, max_search=max_search, remedy=remedy)
-    return finder.find(unary, near, known, prove=prove)
+    return Finder(graph, unary.shape[1], **search).find(unary, near, known, prove=prove)
 
 
 class Finder:
@@ -170,33 +128,21 @@ class Finder:
         Any graph.
     n_states : int
         K.
-    rng, max_search, remedy
+    **search
         As in :func:`find_best`.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        n_states: int,
-        *,
-        rng: Rng | None = None,
-        max_search: int = MAX_SEARCH,
-        remedy: str | None = None,
-    ):
+    def __init__(self, graph: Graph, n_states: int, **search: Any):
         self.graph, self.label = simplify(graph), connected_components(graph)
         cheap = _few_cycles(self.graph, self.label, n_states)
         self.cheap, self.wide = np.flatnonzero(cheap), np.flatnonzero(~cheap)
         self.tree = junction_tree(induced_subgraph(self.graph, self.cheap))
-        self.rng, self.max_search, self.remedy = rng or Rng(0), max_search, remedy
+        self.search = {"rng": Rng(0)} | search
 
     def find(
-        self,
-        unary: FloatArray,
-        near: IntArray | None,
-        known: IntArray | None,
-        *,
+        self, unary: FloatArray, near: IntArray | None, known: IntArray | None, *,
         prove: bool = True,
-    ) -> Assignment:
+    ) -> Assignment:  # fmt: skip
         """The best assignment for these unaries; without ``near`` the descent begins at ``known``.
 
         Parameters
@@ -217,48 +163,19 @@ class Finder:
         clashes = np.isin(self.label, np.unique(self.label[_discontent(self.graph, z)]))
         z = z.copy()
         if clashes[self.cheap].any():
-            z[self.cheap] = _named(self.cheap, self.tree.most_probable, unary[self.cheap])
-        nodes, exact = self.wide[clashes[self.wide]], True
-        if len(nodes):
-            starts = [None if start is None else start[nodes] for start in (near, known)]
-            z[nodes], exact = _named(nodes, self._search, nodes, unary[nodes], *starts, prove)
-        return Assignment(z, exact)
-
-    def _search(
-        self,
-        nodes: IntArray,
-        unary: FloatArray,
-        near: IntArray | None,
-        known: IntArray | None,
-        prove: bool,
-    ) -> Assignment:
-        """Of wide components: proved, or by descent."""
-        graph = induced_subgraph(self.graph, nodes)
-        descent, proof = Descent(graph, unary), solve(graph, unary) if prove else UNKNOWN
+            z[self.cheap] = self.tree.most_probable(unary[self.cheap])
+        nodes = self.wide[clashes[self.wide]]
+        if not len(nodes):
+            return Assignment(z, exact=True)
+        graph, starts = induced_subgraph(self.graph, nodes), [near, known]
+        descent = Descent(graph, unary[nodes], self.search)
+        proof = solve(graph, unary[nodes]) if prove else UNKNOWN
         if proof.states is not None and descent.honours(proof.states):
             # What rounding in the program has left to be gained.
-            return Assignment(descent.improve(proof.states), exact=True)
-        if known is not None and not descent.honours(known):
-            known = None
-        starts = [] if known is None else [known]
-        if near is not None or not starts:
-            near = unary.argmax(axis=1) if near is None else near
-            starts.append(descent.honour(near, known, self.rng, self.max_search, self.remedy))
-        value = partial(log_weight, graph, unary)
-        best = max(map(descent.improve, starts), key=value)
-        for share in RELAXED if near is not None else ():
-            z = descent.relax(best, share)
-            z = descent.honour(z, best, self.rng, self.max_search, self.remedy)
-            best = max(best, descent.improve(z), key=value)
-        return Assignment(best, exact=False)
-
-
-def _named(nodes: IntArray, do: Callable[..., Found], *args: Any, **settings: Any) -> Found:
-    """Do something about some nodes; errors call them by their names."""
-    try:
-        return do(*args, **settings)
-    except NetworkError as error:
-        raise error.renamed(nodes) from None
+            z[nodes] = descent.improve(proof.states)
+            return Assignment(z, exact=True)
+        z[nodes] = descent.best(*(start if start is None else start[nodes] for start in starts))
+        return Assignment(z, exact=False)
 
 
 def _discontent(graph: Graph, z: IntArray) -> IntArray:
@@ -281,7 +198,8 @@ def _few_cycles(graph: Graph, label: IntArray, n_states: int) -> BoolArray:
 class Descent:
     """Exchanges in one graph at given unaries."""
 
-    def __init__(self, graph: Graph, unary: FloatArray):
+    def __init__(self, graph: Graph, unary: FloatArray, search: dict[str, Any]):
+        self.search, self.unary = search, unary
         self.graph, self.allowed, self.hard = graph, np.isfinite(unary), hard_part(graph).edges
         # What a node pays in every state decides nothing, but would cost digits.
         self.costs = unary.max(axis=1, keepdims=True) - unary
@@ -292,6 +210,18 @@ class Descent:
         self.unit = float(np.median(top)) or 1.0
         self.dear = 1.0 + 2 * float(top.sum() + np.abs(self.soft.data).sum())
 
+    def best(self, near: IntArray | None, known: IntArray | None) -> IntArray:
+        """The better end of the descents from what is near and what is known, and relaxed."""
+        starts = [] if known is None or not self.honours(known) else [known]
+        if near is not None or not starts:
+            near = self.costs.argmin(axis=1) if near is None else near
+            starts.append(self.honour(near, *starts))
+        value = partial(log_weight, self.graph, self.unary)
+        best = max(map(self.improve, starts), key=value)
+        for share in RELAXED if near is not None else ():
+            best = max(best, self.improve(self.honour(self.relax(best, share), best)), key=value)
+        return best
+
     def honours(self, z: IntArray) -> bool:
         """Whether an assignment breaks no cannot-link and no mask."""
         return bool(self.allowed[np.arange(len(z)), z].all() and not self._broken(z).any())
@@ -300,20 +230,17 @@ class Descent:
         """(E,) which cannot-links an assignment breaks."""
         return z[self.hard[:, 0]] == z[self.hard[:, 1]]
 
-    def honour(
-        self, z: IntArray, known: IntArray | None, rng: Rng, max_search: int, remedy: str | None
-    ) -> IntArray:
+    def honour(self, z: IntArray, known: IntArray | None = None) -> IntArray:
         """An assignment near z that breaks no cannot-link; in need the known one."""
         z = self._mend(z)
         label = connected_components(self.graph)
         wrong = np.flatnonzero(np.isin(label, label[self.hard[self._broken(z)]]))
         if not len(wrong):
             return z
-        z, near = z.copy(), z[wrong]
-        z[wrong] = known[wrong] if known is not None else _named(
-            wrong, feasible_assignment, induced_subgraph(self.graph, wrong), self.costs.shape[1],
-            allowed=self.allowed[wrong], rng=rng, hint=lambda: near, max_search=max_search,
-            remedy=remedy,
+        z, near, part = z.copy(), z[wrong], induced_subgraph(self.graph, wrong)
+        z[wrong] = known[wrong] if known is not None else feasible_assignment(
+            part, self.costs.shape[1], allowed=self.allowed[wrong], hint=lambda: near,
+            **self.search,
         )  # fmt: skip
         return z
 
@@ -338,13 +265,5 @@ class Descent:
         return sparse.csr_array(self.soft + adjacency(added))
 
     def improve(self, z: IntArray) -> IntArray:
-        """Descend by single nodes and chains, then by what preferences hold in place as well."""
-        if self.soft.nnz == 0:
-            return exchange(self.costs, self.hard, z)
-        levels = np.unique(np.quantile(np.abs(self.soft.data), [0.0, 0.5, 0.9]))[::-1]
-        while True:
-            before = z
-            for tied in [np.inf, *levels.tolist(), np.inf]:
-                z = exchange(self.costs, self.hard, z, self.soft, tied=tied)
-            if np.array_equal(z, before):
-                return z
+        """Descend by single nodes and chains."""
+        return exchange(self.costs, self.hard, z, self.soft)

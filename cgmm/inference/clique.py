@@ -28,7 +28,6 @@ r_j, c_k   dual variables: profit of a node, price of a label
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import combinations
 from math import comb
 
 import numpy as np
@@ -43,7 +42,7 @@ from cgmm.network import (
     check_unary,
     connected_components,
     simplify,
-)
+)  # fmt: skip
 from cgmm.numerics import BoolArray, FloatArray, IntArray, blocks, log_normalise
 
 __all__ = ["clique"]
@@ -101,9 +100,9 @@ def clique(graph: Graph) -> Inference:
         unary = check_unary(graph, unary)
         nodes, log_z = np.empty(unary.shape), 0.0
         for members in groups:
-            _require_reach(unary.shape[1], members)
+            _require_reach(unary.shape[1], graph.named(members))
             nodes[members], log_sums = sum_of_matchings(unary[members])
-            _require_matchings(log_sums > -np.inf, unary.shape[1], members)
+            _require_matchings(log_sums > -np.inf, unary.shape[1], graph.named(members))
             log_z += log_sums.sum()
         return Marginals(nodes, float(log_z), exact=True)
 
@@ -112,7 +111,7 @@ def clique(graph: Graph) -> Inference:
         z = np.empty(len(unary), dtype=np.intp)
         for members in groups:
             z[members], possible = best_matchings(unary[members])
-            _require_matchings(possible, unary.shape[1], members)
+            _require_matchings(possible, unary.shape[1], graph.named(members))
         return z
 
     return Inference(infer, most_probable)
@@ -136,24 +135,16 @@ def _require_cliques(graph: Graph, labels: IntArray, sizes: IntArray) -> None:
         raise NetworkError(
             "the engine 'clique' knows cannot-links only, but {nodes} are tied with log-weight "
             f"{graph.weights[soft[0]]:g} ({len(soft)} such edges). {remedy}",
-            graph.edges[soft[0]],
+            graph.named(graph.edges[soft[0]]),
         )
     n_edges = np.bincount(labels[graph.edges[:, 0]], minlength=len(sizes))
     incomplete = np.flatnonzero(2 * n_edges != sizes * (sizes - 1))
     if len(incomplete):
         raise NetworkError(
             "the engine 'clique' needs components in which every two nodes are cannot-linked, but "
-            f"{{nodes}}, of one component of {sizes[incomplete[0]]}, are not. {remedy}",
-            _missing_pair(graph, np.flatnonzero(labels == incomplete[0])),
+            f"not all of {{nodes}}, which relations tie together, are. {remedy}",
+            graph.named(np.flatnonzero(labels == incomplete[0])),
         )
-
-
-def _missing_pair(graph: Graph, members: IntArray) -> IntArray:
-    """Two nodes of a component that no edge ties; one of them has too few edges."""
-    degrees = np.bincount(graph.edges.ravel(), minlength=graph.n_nodes)
-    node = members[degrees[members] < len(members) - 1][0]
-    tied = graph.edges[(graph.edges == node).any(axis=1)]
-    return np.array([node, np.setdiff1d(members, np.append(tied, node))[0]])
 
 
 # ------------------------------------------------------------------------- the best
@@ -236,6 +227,14 @@ def count_sets(n: int, n_states: int) -> tuple[int, int]:
     return n_sets, sum(n_states * comb(n_states - 1, j) for j in range(n))
 
 
+def count_transitions(n: int, n_states: int) -> float:
+    """What a clique of n nodes costs: nothing if it has no assignment, infinite out of reach."""
+    if not is_within_reach(n, n_states):
+        return np.inf
+    return 0 if n > n_states else count_sets(n, n_states)[1]
+
+
+@lru_cache(maxsize=256)
 def is_within_reach(n: int, n_states: int) -> bool:
     """Whether the sets of a clique of n nodes are few enough; more nodes than labels have none."""
     n_sets, n_transitions = count_sets(n, n_states)
@@ -264,79 +263,45 @@ def _forward_backward(u: FloatArray, best: IntArray) -> tuple[FloatArray, FloatA
     r = (u - c[:, None]).max(axis=2)
     # Cliques last: every set is a row of B numbers side by side.
     e_u = np.exp(u - r[:, :, None] - c[:, None]).transpose(1, 2, 0).copy()
-    forward = _forward(e_u)
-    g = _unsold(c, n)
-    z = (forward[n] * g).sum(axis=0)
+    sets, transitions = _sets(n, n_states)
+    f, g = np.zeros((2, len(sets), len(u)))
+    f[0] = 1.0
+    for j in range(n):
+        for k, (without, with_k) in enumerate(transitions[j]):
+            f[with_k] += e_u[j, k] * f[without]
+    # Every label that is left over costs its price.
+    full = sets.sum(axis=1) == n
+    g[full] = np.exp(-((1.0 - sets[full]) @ c.T))
+    z = (f[full] * g[full]).sum(axis=0)
     p = np.empty(e_u.shape)
     for j in reversed(range(n)):
-        g = _backward(e_u[j], forward[j], g, p[j], _transitions(j, n_states))
+        for k, (without, with_k) in enumerate(transitions[j]):
+            terms = e_u[j, k] * g[with_k]
+            g[without] += terms
+            p[j, k] = np.einsum("sb,sb->b", f[without], terms)
     p /= p.sum(axis=1, keepdims=True)
     return p.transpose(2, 0, 1), np.log(z) + r.sum(axis=1) + c.sum(axis=1)
 
 
-def _forward(e_u: FloatArray) -> list[FloatArray]:
-    """f_0 .. f_n, each (sets of size j, B)."""
-    n, n_states, n_cliques = e_u.shape
-    f = [np.ones((1, n_cliques))]
-    for j in range(n):
-        larger = np.zeros((comb(n_states, j + 1), n_cliques))
-        for k, (without, with_k) in enumerate(_transitions(j, n_states)):
-            larger[with_k] += e_u[j, k] * f[j][without]
-        f.append(larger)
-    return f
-
-
-def _backward(
-    e_u: FloatArray,
-    f: FloatArray,
-    g: FloatArray,
-    p: FloatArray,
-    transitions: tuple[tuple[IntArray, IntArray], ...],
-) -> FloatArray:
-    """g_{j-1} from g_j; writes the marginals of node j into p (K, B), up to a factor."""
-    smaller = np.zeros(f.shape)
-    for k, (without, with_k) in enumerate(transitions):
-        terms = e_u[k] * g[with_k]
-        smaller[without] += terms
-        p[k] = np.einsum("sb,sb->b", f[without], terms)
-    return smaller
-
-
-def _unsold(c: FloatArray, n: int) -> FloatArray:
-    """g_n (sets of size n, B): e^{-c_k} for every label k left over, which costs its price."""
-    n_states = c.shape[1]
-    left_over = np.ones((comb(n_states, n), n_states))
-    np.put_along_axis(left_over, _sets(n, n_states), 0.0, axis=1)
-    return np.exp(-(left_over @ c.T))
-
-
-# ------------------------------------------------------------------------- the sets
+Transitions = list[list[tuple[IntArray, IntArray]]]
+"""For each size and label: the rows of sets of this size without the label, and of those with."""
 
 
 @lru_cache(maxsize=64)
-def _sets(size: int, n_states: int) -> IntArray:
-    """(C(K, size), size): all sets of labels, sorted within; row number = :func:`_rank`."""
-    sets = np.array(list(combinations(range(n_states), size)), dtype=np.int32)
-    sets = sets.reshape(comb(n_states, size), size)
-    return sets[np.argsort(_rank(sets, n_states))]
-
-
-def _rank(sets: IntArray, n_states: int) -> IntArray:
-    """Σ_i C(s_i, i) over the sorted elements: numbers the sets of one size from 0 on."""
-    size = sets.shape[1]
-    # Larger than any index where the set does not exist; such entries are never read.
-    table = [[comb(s, i + 1) for i in range(size)] for s in range(n_states)]
-    table = np.array(table, dtype=float).reshape(n_states, size)
-    return table[sets, np.arange(size)].sum(axis=1).astype(np.intp)
-
-
-@lru_cache(maxsize=256)
-def _transitions(size: int, n_states: int) -> tuple[tuple[IntArray, IntArray], ...]:
-    """For each label k: the sets of this size without k, and the same sets with it."""
-    return tuple(_transition(_sets(size, n_states), k, n_states) for k in range(n_states))
-
-
-def _transition(sets: IntArray, k: int, n_states: int) -> tuple[IntArray, IntArray]:
-    without = np.flatnonzero((sets != k).all(axis=1))
-    with_k = np.sort(np.column_stack([sets[without], np.full(len(without), k)]), axis=1)
-    return without, _rank(with_k, n_states)
+def _sets(n: int, n_states: int) -> tuple[BoolArray, Transitions]:
+    """All sets of at most n labels (sets, K), the smaller ones first, and the ways between them."""
+    # A set is a number with a bit for each label; Python's numbers have as many as it takes.
+    labels = np.arange(n_states, dtype=np.int64 if n_states < 63 else object)
+    codes, transitions, first = [0 * labels[:1]], Transitions(), 0
+    for _ in range(n):
+        smaller = codes[-1]
+        grown = smaller[:, None] | (1 << labels)
+        new = grown != smaller[:, None]
+        codes.append(np.unique(grown[new]))
+        first, start = first + len(smaller), first
+        ways: list[tuple[IntArray, IntArray]] = []
+        for k in range(n_states):
+            without = np.flatnonzero(new[:, k])
+            ways.append((start + without, first + np.searchsorted(codes[-1], grown[without, k])))
+        transitions.append(ways)
+    return (np.concatenate(codes)[:, None] >> labels & 1).astype(bool), transitions

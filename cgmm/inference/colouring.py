@@ -9,7 +9,6 @@ An assignment that breaks no cannot-link is a proper colouring too, with K state
 
 =====  =======================================================================
 c      colour, 0 .. C - 1; C is at most one more than the largest degree
-rank   place of a node among those that are coloured greedily; earlier is first
 =====  =======================================================================
 """
 
@@ -107,6 +106,13 @@ def adjacency(graph: Graph) -> sparse.csr_array:
     return sparse.coo_array((values, ends), shape=shape, dtype=float).tocsr()
 
 
+def hard_part(graph: Graph) -> Graph:
+    """The cannot-links alone."""
+    graph = simplify(graph)
+    is_hard = graph.weights == -np.inf
+    return graph._replace(edges=graph.edges[is_hard], weights=graph.weights[is_hard])
+
+
 def edge_matrix(graph: Graph) -> sparse.csr_array:
     """The symmetric matrix of ones where there is an edge, whatever its weight."""
     return adjacency(graph._replace(weights=np.ones(len(graph.edges))))
@@ -130,8 +136,7 @@ def colour_nodes(graph: Graph) -> IntArray:
 
     Notes
     -----
-    Greedy colouring in rounds after Jones and Plassmann (1993): every node whose uncoloured
-    neighbours all come later takes the smallest colour that is free. O(n_nodes + E) in all.
+    O(n_nodes + E) in all.
 
     Examples
     --------
@@ -169,36 +174,12 @@ def two_colours(matrix: sparse.csr_array) -> tuple[IntArray, BoolArray, BoolArra
 
 
 def _greedy(matrix: sparse.csr_array) -> IntArray:
-    """Jones and Plassmann's rounds, largest degree first."""
-    n_nodes = matrix.shape[0]
+    """Nodes of large degree first, each the smallest colour that no neighbour has yet."""
     degrees = np.diff(matrix.indptr)
-    ties = np.random.default_rng(TIE_SEED).permutation(n_nodes)
-    rank = np.empty(n_nodes, dtype=np.intp)
-    rank[np.lexsort((ties, -degrees))] = np.arange(n_nodes)
-    rows = np.repeat(np.arange(n_nodes), degrees)
-    # How many neighbours a node has still to wait for.
-    waiting = np.bincount(rows[rank[matrix.indices] < rank[rows]], minlength=n_nodes)
-    colours = np.full(n_nodes, -1)
-    ready = np.flatnonzero(waiting == 0)
-    while len(ready):
-        owners, neighbours = _neighbours(matrix, ready)
-        colours[ready] = _smallest_free(owners, colours[neighbours], len(ready))
-        later = neighbours[rank[neighbours] > rank[ready[owners]]]
-        np.subtract.at(waiting, later, 1)
-        later = np.unique(later)
-        ready = later[waiting[later] == 0]
-    return colours
-
-
-def _neighbours(matrix: sparse.csr_array, nodes: IntArray) -> tuple[IntArray, IntArray]:
-    """All neighbours of the given nodes, and for each the position of its owner in ``nodes``."""
-    rows = matrix[nodes]
-    return np.repeat(np.arange(len(nodes)), np.diff(rows.indptr)), rows.indices
-
-
-def _smallest_free(owners: IntArray, taken: IntArray, n_owners: int) -> IntArray:
-    """(n_owners,) the smallest colour that is not among those taken by the neighbours."""
-    is_taken = np.zeros((n_owners, taken.max(initial=-1) + 2), dtype=bool)
-    known = taken >= 0
-    is_taken[owners[known], taken[known]] = True
-    return is_taken.argmin(axis=1)
+    ties = np.random.default_rng(TIE_SEED).permutation(len(degrees))
+    near = [part.tolist() for part in np.split(matrix.indices, matrix.indptr[1:-1])]
+    colours = [-1] * len(degrees)
+    for v in np.lexsort((ties, -degrees)).tolist():
+        taken = {colours[u] for u in near[v]}
+        colours[v] = next(c for c in range(len(taken) + 1) if c not in taken)
+    return np.array(colours)

@@ -17,12 +17,12 @@ total          how states are summed out: log_sum, or the largest for the best a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cgmm.network import edge_message
-from cgmm.numerics import BoolArray, FloatArray, IntArray, blocks
+from cgmm.numerics import FloatArray, IntArray, blocks
 
 # Sums of products of numbers up to one are trusted above this: what underflows is below 1e-307.
 SMALLEST_SUM = 1e-250
@@ -105,9 +105,10 @@ class Compress(NamedTuple):
         """Add to the table of (a, b) the sum over the node between them."""
         for part in self._parts(h):
             left, right = self._sides(part, h, tables)
-            summed = (
-                _log_product(left, right) if total is log_sum else best(_triples(left, right), 3)
-            )
+            if total is log_sum:
+                summed = log_product(left, right)
+            else:
+                summed = (left[..., None] + right[:, :, None]).max(axis=1)
             np.add.at(tables, self.target[part], summed)
 
     def distribute(
@@ -116,10 +117,13 @@ class Compress(NamedTuple):
         """p(v), p(a, v) and p(v, b), from p(a, b)."""
         for part in self._parts(h):
             left, right = self._sides(part, h, tables)
-            with_a, with_b = _joints(left, right, pairs[self.target[part]])
-            nodes[self.summed_out[part]] = with_a.sum(axis=1)
-            _store(self.left.take(part), with_a, pairs)
-            _store(self.right.take(part), with_b, pairs)
+            outer = pairs[self.target[part]]
+            with_a = joint_with_left(left, right, outer)
+            nodes[self.summed_out[part]] = with_a.sum(axis=2)
+            _store(self.left.take(part), with_a.transpose(0, 2, 1), pairs)
+            _store(
+                self.right.take(part), joint_with_left(right, left, outer.transpose(0, 2, 1)), pairs
+            )
 
     def trace_back(self, h: FloatArray, tables: FloatArray, z: IntArray) -> None:
         """The best state of each v, given those of a and b."""
@@ -135,9 +139,10 @@ class Compress(NamedTuple):
     def _sides(
         self, part: slice, h: FloatArray, tables: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Log-potentials (E, K, K) of a and v, with those of v itself, and of v and b."""
+        """Log-potentials (E, K, K) of v and a, with those of v itself, and of v and b."""
         left, right = self.left.take(part), self.right.take(part)
-        return _oriented(left, tables) + h[left.ends[:, 1]][:, None, :], _oriented(right, tables)
+        with_a = _oriented(left, tables) + h[left.ends[:, 1]][:, None, :]
+        return with_a.transpose(0, 2, 1), _oriented(right, tables)
 
 
 # ------------------------------------------------------------------- potentials of edges
@@ -178,42 +183,47 @@ def _store(edges: Edges, joint: FloatArray, pairs: FloatArray) -> None:
 # -------------------------------------------------------------- sums over the middle node
 
 
-def _triples(left: FloatArray, right: FloatArray) -> FloatArray:
-    """(E, K, K, K) log-potentials of a, b and v, in this order of axes."""
-    return left[:, :, None, :] + right.transpose(0, 2, 1)[:, None, :, :]
-
-
-def _log_product(left: FloatArray, right: FloatArray) -> FloatArray:
-    """(E, K, K) sum over v: a product of matrices, in logs where that might underflow."""
-    exp_left, top_left = _scale(left, 2)
-    exp_right, top_right = _scale(right, 1)
-    product = exp_left @ exp_right
-    unsafe = _unsafe(product)
-    summed = _log(product) + top_left + top_right
-    summed[unsafe] = log_sum(_triples(left[unsafe], right[unsafe]), 3)
+def log_product(left: FloatArray, right: FloatArray) -> FloatArray:
+    """(..., A, B) log Σ_v exp(left[v, a] + right[v, b]): a product of matrices, kept in range."""
+    _, _, tops, product, rows = _multiply(left, right)
+    summed = _log(product)
+    summed += tops[0].swapaxes(-1, -2)
+    summed += tops[1]
+    if len(rows[0]):
+        summed[rows] = log_sum(_triples(left, right, rows), 1)
     return summed
 
 
-def _unsafe(product: FloatArray) -> BoolArray:
-    """Which matrices (E,) have an entry beside which what underflows may count."""
-    return product.min(axis=(1, 2)) < SMALLEST_SUM
+def joint_with_left(left: FloatArray, right: FloatArray, outer: FloatArray) -> FloatArray:
+    """(..., V, A) p(v, a) = Σ_b p(a, b) p(v | a, b), where p(v | a, b) has these logs."""
+    exp_left, exp_right, _, product, rows = _multiply(left, right)
+    # Where nothing is possible, or nothing to be trusted, any divisor will do.
+    product[product == 0] = 1.0
+    exp_left *= exp_right @ (outer / product).swapaxes(-1, -2)
+    if len(rows[0]):
+        given = conditional(_triples(left, right, rows), 1)
+        exp_left.swapaxes(-1, -2)[rows] = np.einsum("nvb,nb->nv", given, outer[rows])
+    return exp_left
 
 
-def _joints(
-    left: FloatArray, right: FloatArray, outer: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """p(a, v) and p(v, b), both (E, K, K), of p(a, v, b) = p(a, b) p(v | a, b)."""
-    exp_left, _ = _scale(left, 2)
-    exp_right, _ = _scale(right, 1)
-    product = exp_left @ exp_right
-    unsafe = _unsafe(product)
-    product[unsafe] = 1.0
-    ratio = outer / product
-    with_a = exp_left * (ratio @ exp_right.transpose(0, 2, 1))
-    with_b = exp_right * (exp_left.transpose(0, 2, 1) @ ratio)
-    joint = conditional(_triples(left[unsafe], right[unsafe]), 3) * outer[unsafe, :, :, None]
-    with_a[unsafe], with_b[unsafe] = joint.sum(axis=2), joint.sum(axis=1).transpose(0, 2, 1)
-    return with_a, with_b
+def _multiply(left: FloatArray, right: FloatArray) -> tuple[Any, ...]:
+    """Both sides, scaled; the log of what scaled them; their product (..., A, B); unsafe rows.
+
+    A row is unsafe that has an entry beside which what underflows may count.
+    """
+    exp_left, top_left = _scale(left, -2)
+    exp_right, top_right = _scale(right, -2)
+    product = exp_left.swapaxes(-1, -2) @ exp_right
+    rows = np.nonzero(np.zeros(product.shape[:-1]))
+    if product.min() < SMALLEST_SUM:
+        rows = np.nonzero((product.min(axis=-1) < SMALLEST_SUM) & exp_left.any(axis=-2))
+    return exp_left, exp_right, (top_left, top_right), product, rows
+
+
+def _triples(left: FloatArray, right: FloatArray, rows: tuple[IntArray, ...]) -> FloatArray:
+    """(n, V, B) log-potentials of v and b, for some a."""
+    of_rows = np.broadcast_to(right, (*left.shape[:-2], *right.shape[-2:]))[rows[:-1]]
+    return left.swapaxes(-1, -2)[rows][:, :, None] + of_rows
 
 
 # ------------------------------------------------------------------------ sums in logs

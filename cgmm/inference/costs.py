@@ -1,4 +1,4 @@
-"""What exact inference costs, component by component, before any of it is done. Chapter 7.
+"""What exact inference costs, before any of it is done: the one cost model. Chapter 7.
 
 Two things are limited: the memory that tables take at one time, and the entries of tables that are
 visited in one call. Both grow as K^(width + 1).
@@ -16,20 +16,20 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from cgmm.inference.clique_tree import MAX_BYTES, Layout, in_words, lay_out, most_neighbours
+from cgmm.inference.clique_tree import CliqueTree, lay_out
 from cgmm.inference.contraction import contract
 from cgmm.network import Answer, Graph, TooCostlyError, connected_components
-from cgmm.numerics import BoolArray, IntArray
+from cgmm.numerics import BoolArray
 
 __all__ = ["MAX_BYTES", "MAX_OPERATIONS", "Budget", "Cost", "in_words"]
 
-# Entries of tables that are visited in a second, on one core of 3 GHz (benchmarks/inference.py).
+# Entries of tables a second, on one core of 3 GHz (grids in benchmarks/inference.py).
 SPEED = 1e8
-# What "auto" affords, what is worth waiting for (minutes, and less than an hour), and a day's work:
-# whether more would do is not looked for.
+# Entries of tables in a call: what "auto" affords (a second), what is worth waiting for (half an
+# hour), and a day's work; whether more would do is not looked for.
 AFFORDABLE, MAX_OPERATIONS, REACH = 1e8, 2e11, 1e13
-# Tables that somebody may have the memory for.
-LARGEST_MEMORY = 2**36
+# Bytes of tables: what engines take unless told otherwise, and what somebody may have.
+MAX_BYTES, LARGEST_MEMORY = 2**31, 2**36
 
 OUT_OF_REACH = (
     "An exact answer is out of reach; a second opinion is inference='gibbs', weights='ignore'."
@@ -58,73 +58,76 @@ class Budget(NamedTuple):
         """Most neighbours of a node that is eliminated, whatever the rest costs."""
         return most_neighbours(self.max_operations, n_states)
 
-    def fits(self, costs: list[Cost]) -> BoolArray:
-        """Which components fit both limits together, the cheapest first."""
-        order = np.argsort([float(cost.n_operations) for cost in costs], kind="stable")
-        fits = np.zeros(len(costs), dtype=bool)
-        n_bytes, n_operations = np.cumsum(
-            [[float(costs[c].n_bytes), float(costs[c].n_operations)] for c in order], axis=0
-        ).T
-        known = np.array([not costs[c].at_least for c in order])
-        within = (n_bytes <= self.max_bytes) & (n_operations <= self.max_operations)
-        fits[order] = known & within
-        return fits
+    def fits(self, tree: CliqueTree, graph: Graph) -> BoolArray:
+        """(n_nodes,) whose components fit both limits together, the cheapest first.
+
+        While the order gets stuck in some components, these alone do not.
+        """
+        label, n_states = connected_components(graph), tree.n_states
+        if tree.order.stuck:
+            return ~np.isin(label, label[tree.order.stuck])
+        costs = [
+            (float(c.n_bytes(n_states)), float(c.n_operations(n_states))) for c in tree.cliques
+        ]
+        firsts = np.array([tree.order.nodes[c.own[0]] for c in tree.cliques], dtype=np.intp)
+        of_component = np.zeros((label.max(initial=-1) + 1, 2))
+        np.add.at(of_component, label[firsts], np.reshape(costs, (-1, 2)))
+        n_bytes, n_operations = of_component.T
+        order = np.argsort(n_operations, kind="stable")
+        within = np.cumsum(n_bytes[order]) <= self.max_bytes
+        within &= np.cumsum(n_operations[order]) <= self.max_operations
+        fits = np.empty(len(order), dtype=bool)
+        fits[order] = within
+        return fits[label]
 
 
-def answer_at(engine: str, part: Graph, costs: list[Cost]) -> Answer:
-    """An engine's answer for a part of a network, with the costs of its components together."""
-    width = max(cost.width for cost in costs)
-    sums = [int(sum(column)) for column in zip(*(cost[1:3] for cost in costs), strict=True)]
-    return Answer(engine, len(costs), part.n_nodes, len(part.edges), width, *sums)
+def most_neighbours(n_cells: float, n_states: int) -> int:
+    """How many neighbours a node may have when it goes, for a table of so many entries."""
+    return int(math.log(max(n_cells, 1)) / math.log(n_states) + 1e-9)
 
 
-def cost_of(layout: Layout, n_states: int, max_degree: int) -> Cost:
-    """The cost of a layout as a whole; at least the given width where it got stuck."""
-    if layout.order.stuck:
-        width = max_degree + 1
+def cost_of(tree: CliqueTree, max_degree: int) -> Cost:
+    """The cost of a tree; at least the given width where its order got stuck."""
+    if tree.order.stuck:
+        width, n_states = max_degree + 1, tree.n_states
         return Cost(width, 8 * n_states**width, n_states ** (width + 1), at_least=True)
-    width = max(map(len, layout.order.neighbours), default=0)
-    return Cost(width, int(layout.n_bytes.sum()), int(layout.n_operations.sum()))
+    return Cost(tree.width, tree.n_bytes, tree.n_operations)
 
 
 def whole_cost(graph: Graph, n_states: int) -> Cost:
     """The cost of a component, whatever the budget; at least that, where it is out of any reach."""
     max_degree = most_neighbours(REACH, n_states)
-    return cost_of(lay_out(contract(graph).core, n_states, max_degree), n_states, max_degree)
+    return cost_of(lay_out(contract(graph).core, n_states, max_degree), max_degree)
 
 
-def costs_of_components(
-    graph: Graph, layout: Layout, n_states: int, max_degree: int
-) -> tuple[IntArray, list[Cost]]:
-    """The component of every node, and the cost of every component; nothing where no core is."""
-    label = connected_components(graph)
-    n = label.max(initial=-1) + 1
-    width = np.zeros(n, dtype=np.intp)
-    sizes = [len(near) for near in layout.order.neighbours]
-    np.maximum.at(width, label[layout.order.nodes], np.array(sizes, dtype=np.intp))
-    n_bytes, n_operations = np.zeros(n, dtype=object), np.zeros(n, dtype=object)
-    np.add.at(n_bytes, label[layout.firsts], layout.n_bytes)
-    np.add.at(n_operations, label[layout.firsts], layout.n_operations)
-    costs = [Cost(*row) for row in zip(width.tolist(), n_bytes, n_operations, strict=True)]
-    for c in np.unique(label[layout.order.stuck]).tolist():
-        costs[c] = cost_of(layout, n_states, max_degree)
-    return label, costs
+def answer_at(engine: str, n_components: int, part: Graph, costs: list[Cost]) -> Answer:
+    """An engine's answer for a part of a network, with its costs together."""
+    width = max(cost.width for cost in costs)
+    n_bytes, n_operations = (sum(column) for column in zip(*(c[1:3] for c in costs), strict=True))
+    sizes = n_components, part.n_nodes, len(part.edges)
+    return Answer(engine, *sizes, width, n_bytes, n_operations)
 
 
 def refuse_cost(graph: Graph, n_states: int, budget: Budget) -> NoReturn:
     """Name a component, both of its costs, both budgets, and what answers instead."""
-    cost = whole_cost(graph, n_states)
+    cost, most = whole_cost(graph, n_states), budget.max_operations
     least = "at least " if cost.at_least else ""
+    limit = "" if most == np.inf else f" (max_operations is {most:.2g})"
     raise TooCostlyError(
         f"exact inference is out of reach for the component of {{nodes}}, tied by "
         f"{len(graph.edges):,} edges: in the order of elimination it has an induced width of "
         f"{least}{cost.width}, so that with K = {n_states} its tables would take "
         f"{least}{in_words(cost.n_bytes)} (max_bytes is {in_words(int(budget.max_bytes))}) and "
-        f"{least}{cost.n_operations:.2g} operations (max_operations is "
-        f"{budget.max_operations:.2g}). {with_patience(cost, '')}Use inference='auto', which "
-        "approximates such components by belief propagation.",
-        np.arange(graph.n_nodes),
+        f"{least}{cost.n_operations:.2g} operations{limit}. {with_patience(cost, '')}Use "
+        "inference='auto', which approximates such components by belief propagation.",
+        graph.named(np.arange(graph.n_nodes)),
     )
+
+
+def in_words(n_bytes: int) -> str:
+    """Round to binary units."""
+    power = min((n_bytes.bit_length() - 1) // 10, 4)
+    return f"{n_bytes / 1024**power:.3g} {['bytes', 'KiB', 'MiB', 'GiB', 'TiB'][power]}"
 
 
 def with_patience(cost: Cost, otherwise: str = OUT_OF_REACH) -> str:

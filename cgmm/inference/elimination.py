@@ -15,23 +15,21 @@ K       number of states of a node
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array, csgraph
 
-from cgmm.network import Graph, connected_components
-from cgmm.numerics import FloatArray, IntArray
+from cgmm.network import Graph
+from cgmm.numerics import IntArray
 
 __all__ = ["Elimination", "Order"]
 
 # In larger cores the node of least degree takes the place of the one of least fill: it is as good,
 # and cheaper to find.
 MAX_MIN_FILL = 5_000
-# What another order costs to find, in entries of tables a node; and how often to look for one.
-COST_OF_SWEEP, COST_OF_MIN_FILL = 5000, 10_000
-MAX_ATTEMPTS = 16
+# What another order costs to find, in entries of tables a node.
+COST_OF_SWEEP = 5000
 
 
 class Order(NamedTuple):
@@ -40,8 +38,6 @@ class Order(NamedTuple):
     nodes: list[int]
     neighbours: list[list[int]]
     """Of each node when it is eliminated."""
-    place: dict[int, int]
-    """Of each node in the order."""
     stuck: list[int]
     """Nodes left where each has more neighbours than a table can have axes."""
 
@@ -51,10 +47,9 @@ Elimination = list[tuple[int, set[int]]]
 
 
 def elimination_order(edges: IntArray, n_states: int, max_degree: int) -> Order:
-    """The cheapest order that a few heuristics find, component by component.
+    """Min-fill; where its tables are large the cheaper of that and a sweep.
 
-    Min-fill first; where its tables would cost more than looking further, the sweep of reverse
-    Cuthill-McKee (which finds the best order of a grid) and min-fill with its ties broken by lot.
+    The sweep of reverse Cuthill-McKee finds the best order of a grid.
 
     Parameters
     ----------
@@ -80,54 +75,23 @@ def elimination_order(edges: IntArray, n_states: int, max_degree: int) -> Order:
     """
     nodes, ends = np.unique(edges, return_inverse=True)
     core = Graph(len(nodes), ends.reshape(-1, 2), np.ones(len(edges)))
-    orders = [min_fill(core.edges, np.arange(len(nodes)), max_degree)]
-    component = np.zeros(len(nodes), dtype=np.intp)
-    costs = [_costs(orders[0], component, n_states)]
-    for attempt in range(MAX_ATTEMPTS):
-        if not _is_worth_looking(np.min(costs, axis=0).sum(), len(nodes), attempt):
-            break
-        if attempt == 0:
-            # Only where there is something to choose does it matter which nodes belong together.
-            component = connected_components(core)
-            costs = [_costs(orders[0], component, n_states)]
-            orders.append(_sweep(core, max_degree))
-        else:
-            lots = np.random.default_rng(attempt).permutation(len(nodes))
-            orders.append(min_fill(core.edges, lots, max_degree))
-        costs.append(_costs(orders[-1], component, n_states))
-    return _best_of(orders, np.argmin(costs, axis=0), component, nodes.tolist())
+    order = min_fill(core.edges, np.arange(len(nodes)), max_degree)
+    cost = _cost_of(order, len(nodes), n_states)
+    if cost > COST_OF_SWEEP * len(nodes):
+        sweep = _sweep(core, max_degree)
+        if _cost_of(sweep, len(nodes), n_states) < cost:
+            order = sweep
+    names = nodes.tolist()
+    near = [[names[u] for u in near] for _, near in order]
+    stuck = np.delete(nodes, [v for v, _ in order]).tolist()
+    return Order([names[v] for v, _ in order], near, stuck)
 
 
-def _is_worth_looking(cost: float, n_nodes: int, attempt: int) -> bool:
-    """Whether to try another order; lots find none where min-fill and the sweep get stuck."""
-    if attempt == 0:
-        return cost > COST_OF_SWEEP * n_nodes
-    return COST_OF_MIN_FILL * n_nodes < cost < np.inf
-
-
-def _costs(order: Elimination, component: IntArray, n_states: int) -> FloatArray:
-    """Σ K**(size of clique) of every component, infinite for one with nodes left over."""
-    sizes = np.array([len(near) for _, near in order], dtype=float)
-    gone = np.array([v for v, _ in order], dtype=np.intp)
-    costs = np.zeros(component.max(initial=-1) + 1)
-    np.add.at(costs, component[gone], float(n_states) ** (sizes + 1))
-    costs[np.delete(component, gone)] = np.inf
-    return costs
-
-
-def _best_of(
-    orders: list[Elimination], chosen: IntArray, component: IntArray, names: list[int]
-) -> Order:
-    """Put together the orders chosen for each component, under the nodes' own names."""
-    steps = [
-        (names[v], [names[u] for u in near])
-        for i, order in enumerate(orders)
-        for v, near in order
-        if chosen[component[v]] == i
-    ]
-    place = {v: i for i, (v, _) in enumerate(steps)}
-    stuck = [v for v in names if v not in place]
-    return Order([v for v, _ in steps], [near for _, near in steps], place, stuck)
+def _cost_of(order: Elimination, n_nodes: int, n_states: int) -> float:
+    """Σ K**(size of clique), infinite where nodes are left over."""
+    if len(order) < n_nodes:
+        return np.inf
+    return float(sum(float(n_states) ** (len(near) + 1) for _, near in order))
 
 
 def _sweep(core: Graph, max_degree: int) -> Elimination:
@@ -190,35 +154,6 @@ def min_fill(edges: IntArray, lots: IntArray, max_degree: int) -> Elimination:
             cost[u] = (*_cost(adjacent, u, most), lots[u], u)
             heapq.heappush(queue, cost[u])
     return order
-
-
-def eliminate(edges: IntArray, order: Sequence[int]) -> Elimination:
-    """Eliminate in a given order: each node ties its neighbours to each other, and goes.
-
-    Parameters
-    ----------
-    edges : (E, 2) int array
-        The edges.
-    order : sequence of int
-        Nodes that have edges, each once.
-
-    Returns
-    -------
-    list of (int, set of int)
-        Each node with the neighbours that it has when it goes; the largest number of them is the
-        order's induced width.
-
-    Examples
-    --------
-    >>> star = np.array([[0, 1], [0, 2], [0, 3]])
-    >>> eliminate(star, [0, 1, 2, 3])
-    [(0, {1, 2, 3}), (1, {2, 3}), (2, {3}), (3, set())]
-    """
-    adjacent, steps = _adjacency(edges), []
-    for v in order:
-        steps.append((v, set(adjacent[v])))
-        _remove(adjacent, v, by_fill=False)
-    return steps
 
 
 def _adjacency(edges: IntArray) -> dict[int, set[int]]:

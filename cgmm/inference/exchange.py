@@ -34,91 +34,48 @@ def indicators(z: IntArray, n_states: int) -> FloatArray:
 
 
 def exchange(
-    costs: FloatArray,
-    edges: IntArray,
-    z: IntArray,
-    soft: sparse.csr_array | None = None,
-    *,
-    tied: float = np.inf,
+    costs: FloatArray, edges: IntArray, z: IntArray, soft: sparse.csr_array | None = None
 ) -> IntArray:
     """Descend by exchanges along chains until none lowers the objective.
 
-    Without preferences all exchanges of disjoint pairs of states go together, as what they gain
-    adds up. Preferences tie chains to each other: then all those go together that gain more than
-    any chain that they touch. Preferences of ``|w|`` from ``tied`` up that z honours are honoured
-    by every exchange, so that what they hold in place moves as a whole.
+    In each round all those go together that gain more than any chain that they touch, or to which
+    a preference ties them.
     """
-    z, tiny = z.copy(), ROUNDING * _scale(costs, soft)
-    strong = _strong(soft, tied)
+    soft = sparse.csr_array((len(z), len(z))) if soft is None else soft
+    largest = max(np.abs(part).max(initial=0.0) for part in (costs[np.isfinite(costs)], soft.data))
+    z = z.copy()
     while True:
-        chain = kempe_chains(edges, z, costs.shape[1], strong)
+        chain = kempe_chains(edges, z, costs.shape[1])
         gains = _gains(costs, z, chain, soft)
-        improves = gains > tiny * np.bincount(chain.ravel())
+        improves = gains > ROUNDING * largest * np.bincount(chain.ravel())
         if not improves.any():
             return z
-        if soft is None:
-            _exchange_pairs(costs, z, improves[chain])
-        else:
-            chosen = _apart(chain, np.where(improves, gains, 0.0), edges, soft)
-            nodes, others = np.nonzero(chosen[chain])
-            z[nodes] = others
+        chosen = _apart(chain, np.where(improves, gains, 0.0), edges, soft)
+        nodes, others = np.nonzero(chosen[chain])
+        z[nodes] = others
 
 
-def _scale(costs: FloatArray, soft: sparse.csr_array | None) -> float:
-    """The largest number that a gain is made of."""
-    largest = np.abs(costs[np.isfinite(costs)]).max(initial=0.0)
-    return float(largest if soft is None else max(largest, np.abs(soft.data).max(initial=0.0)))
-
-
-def _strong(soft: sparse.csr_array | None, tied: float) -> sparse.coo_array | None:
-    """The preferences that an exchange must not break, each once; None if there are none."""
-    if soft is None or not (np.abs(soft.data) >= tied).any():
-        return None
-    strong = sparse.triu(soft).tocoo()
-    strong.data = np.where(np.abs(strong.data) >= tied, strong.data, 0.0)
-    strong.eliminate_zeros()
-    return strong
-
-
-def kempe_chains(
-    edges: IntArray, z: IntArray, n_states: int, strong: sparse.coo_array | None = None
-) -> IntArray:
+def kempe_chains(edges: IntArray, z: IntArray, n_states: int) -> IntArray:
     """(M, K) the number of the chain in which node j would go to state k.
 
     A cannot-link joins the chain of its one end for the other's state with that of the other for
-    its own, so that all chains are the connected components of a graph of M K copies. So does a
-    strong preference to differ; a strong one to be equal joins the chains of both ends for any k.
+    its own, so that all chains are the connected components of a graph of M K copies.
     """
     a, b = edges.T
-    copies = np.stack([a * n_states + z[b], b * n_states + z[a]])
-    if strong is not None:
-        copies = np.hstack([copies, _strong_ties(z, n_states, strong)])
-    size = len(z) * n_states
-    joined = sparse.coo_array((np.ones(copies.shape[1]), tuple(copies)), shape=(size, size))
+    ends, size = (a * n_states + z[b], b * n_states + z[a]), len(z) * n_states
+    joined = sparse.coo_array((np.ones(len(edges)), ends), shape=(size, size))
     return connected_components(joined, directed=False)[1].reshape(len(z), n_states)
 
 
-def _strong_ties(z: IntArray, n_states: int, strong: sparse.coo_array) -> IntArray:
-    """(2, T) copies that strong preferences join, where z honours them."""
-    a, b = strong.coords
-    apart, together = (strong.data < 0) & (z[a] != z[b]), (strong.data > 0) & (z[a] == z[b])
-    differ = np.stack([a * n_states + z[b], b * n_states + z[a]])[:, apart]
-    ends = np.stack([a, b])[:, together, None] * n_states + np.arange(n_states)
-    return np.hstack([differ, ends.reshape(2, -1)])
-
-
-def _gains(
-    costs: FloatArray, z: IntArray, chain: IntArray, soft: sparse.csr_array | None
-) -> FloatArray:
+def _gains(costs: FloatArray, z: IntArray, chain: IntArray, soft: sparse.csr_array) -> FloatArray:
     """By how much the objective falls when all nodes of a chain move, for every chain."""
-    local = costs if soft is None else costs - soft @ indicators(z, costs.shape[1])
+    local = costs - soft @ indicators(z, costs.shape[1])
     own = local[np.arange(len(z)), z]
     gains: Any = np.bincount(chain.ravel(), (own[:, None] - local).ravel())
-    if soft is not None:
-        # Two nodes of one chain that were equal stay so: what the edge between them seemed to gain
-        # is taken back.
-        inner, seeming = _inner_preferences(z, chain, soft)
-        gains -= np.bincount(inner, seeming, minlength=len(gains))
+    # Two nodes of one chain that were equal stay so: what the edge between them seemed to gain
+    # is taken back.
+    inner, seeming = _inner_preferences(z, chain, soft)
+    gains -= np.bincount(inner, seeming, minlength=len(gains))
     return cast("FloatArray", gains)
 
 
@@ -150,17 +107,3 @@ def _apart(
     met = np.full(len(gains), -1)
     np.maximum.at(met, chain, near[:, None])
     return cast("BoolArray", (rank >= 0) & (met == rank))
-
-
-def _exchange_pairs(costs: FloatArray, z: IntArray, improves: BoolArray) -> None:
-    """Move, in place, all chains that improve, for disjoint pairs of states, the best first."""
-    n_states = costs.shape[1]
-    own = costs[np.arange(len(z)), z][:, None]
-    of_pair = np.zeros((n_states, n_states))
-    np.add.at(of_pair, z, np.where(improves, own - costs, 0.0))
-    of_pair += of_pair.T
-    while of_pair.max() > 0:
-        k, m = np.unravel_index(of_pair.argmax(), of_pair.shape)
-        leaving, coming = improves[:, m] & (z == k), improves[:, k] & (z == m)
-        z[leaving], z[coming] = m, k
-        of_pair[[k, m]] = of_pair[:, [k, m]] = 0

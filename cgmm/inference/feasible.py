@@ -23,12 +23,13 @@ near       (n,) states near which an assignment may lie, though they break some 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 
 import numpy as np
 from scipy import sparse
 
-from cgmm.inference.colouring import colour_nodes, edge_matrix
+from cgmm.inference.colouring import colour_nodes, edge_matrix, hard_part
 from cgmm.inference.integer_program import solve
 from cgmm.network import (
     Graph,
@@ -37,7 +38,7 @@ from cgmm.network import (
     connected_components,
     induced_subgraph,
     simplify,
-)
+)  # fmt: skip
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 # Steps of walks in search of an assignment that breaks no relation, unless the user says more; a
@@ -126,39 +127,26 @@ def feasible_assignment(
     for c in np.unique(of_node[fails]):
         nodes = np.flatnonzero(of_node == c)
         part, near_here = induced_subgraph(hard, nodes), None if near is None else near[nodes]
+        search = partial(_colour_core, max_search=max_search, rng=rng or Rng(0), noun=noun)
         try:
-            z[nodes] = _colour(part, allowed[nodes], near_here, max_search, rng or Rng(0), noun)
-        except NetworkError as error:
-            raise error.renamed(nodes) from None
+            z[nodes] = _colour(part, allowed[nodes], near_here, search)
         except SearchBudgetError as error:
-            raise SearchBudgetError(f"{error} It is about {len(nodes)} nodes, among them "
-                                    f"{nodes[:8].tolist()}. {remedy}") from None  # fmt: skip
+            raise SearchBudgetError(f"{error} {remedy}") from None
     return z
 
 
-def hard_part(graph: Graph) -> Graph:
-    """The cannot-links alone."""
-    graph = simplify(graph)
-    is_hard = graph.weights == -np.inf
-    return Graph(graph.n_nodes, graph.edges[is_hard], graph.weights[is_hard])
-
-
 def _colour(
-    graph: Graph, allowed: BoolArray, near: IntArray | None, max_search: int, rng: Rng, noun: str
+    graph: Graph, allowed: BoolArray, near: IntArray | None, search: Callable[..., IntArray]
 ) -> IntArray:
     """The states of a component: those of its core, then of what was peeled off, last first."""
     went = peel(graph.edges, allowed.sum(axis=1))
     core, z = np.flatnonzero(went < 0), np.full(len(allowed), -1)
-    matrix, n_states = edge_matrix(graph), allowed.shape[1]
     if len(core):
-        part, near = induced_subgraph(graph, core), None if near is None else near[core]
-        try:
-            z[core] = _colour_core(part, allowed[core], near, max_search, rng, noun)
-        except NetworkError as error:
-            raise error.renamed(core) from None
+        near = None if near is None else near[core]
+        z[core] = search(induced_subgraph(graph, core), allowed[core], near)
+    matrix, states = edge_matrix(graph), np.arange(allowed.shape[1])
     for j in np.argsort(-went, kind="stable")[: len(z) - len(core)].tolist():
-        taken = np.isin(np.arange(n_states), z[_neighbours(matrix, j)])
-        z[j] = (allowed[j] & ~taken).argmax()
+        z[j] = (allowed[j] & ~np.isin(states, z[_neighbours(matrix, j)])).argmax()
     return z
 
 
@@ -173,7 +161,7 @@ def _colour_core(
             f"{{nodes}} are mutually cannot-linked, so they need a {noun} each, but there are only "
             f"{n_states} {noun}s: no assignment is possible. Remove a cannot-link between them, or "
             f"ask for {len(clique)} {noun}s or more.",
-            clique,
+            np.sort(graph.named(clique)),
         )
     matrix, left, n_steps = edge_matrix(graph), max_search, n_nodes + FIRST_STEPS
     start = _anywhere(rng, allowed) if near is None else near
@@ -191,7 +179,8 @@ def _colour_core(
     raise SearchBudgetError(
         f"no assignment to {n_states} {noun}s that breaks no cannot-link was found in "
         f"{max_search} steps and a proof of {max_search // STEPS_A_BRANCH} branches: whether there "
-        "is one is not known."
+        f"is one is not known. It is about {n_nodes} nodes, among them "
+        f"{graph.named(np.arange(n_nodes))[:8].tolist()}."
     )
 
 
@@ -214,18 +203,15 @@ def _refuse(graph: Graph, allowed: BoolArray, noun: str) -> None:
     blamed = np.arange(len(allowed))
     for j in range(len(allowed) if len(allowed) <= MAX_BLAMED else 0):
         rest = blamed[blamed != j]
-        if j not in blamed or not len(rest):
-            continue
         part = induced_subgraph(graph, rest)
-        core = peel(part.edges, allowed[rest].sum(axis=1)) < 0
-        part, lists = induced_subgraph(part, np.flatnonzero(core)), allowed[rest[core]]
-        if core.any():
-            proof = solve(part, _zeros(lists))
-            blamed = rest[core] if proof.proved and proof.states is None else blamed
+        rest = rest[peel(part.edges, allowed[rest].sum(axis=1)) < 0]
+        if j in blamed and len(rest):
+            proof = solve(induced_subgraph(graph, rest), _zeros(allowed[rest]))
+            blamed = rest if proof.proved and proof.states is None else blamed
     raise NetworkError(
         f"{{nodes}} are tied by cannot-links that no assignment to {allowed.shape[1]} {noun}s can "
         f"all honour: that is proved. Remove a cannot-link between them, or use more {noun}s.",
-        blamed,
+        graph.named(blamed),
     )
 
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from threading import Lock
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -130,7 +130,12 @@ def gibbs(
     array([[0.75, 0.25],
            [0.25, 0.75]])
     """
-    _check_settings(n_sweeps, burn_in, n_chains, growth, max_sweeps)
+    check_integer("n_sweeps", n_sweeps, 1)
+    check_integer("burn_in", burn_in, 0)
+    check_integer("n_chains", n_chains, 1)
+    check_integer("max_sweeps", max_sweeps, 1)
+    if not growth >= 1:
+        raise ValueError(f"growth is {growth}; it must be at least one (one: no growth).")
     sampler = _Sampler(graph, burn_in, n_chains, cluster_moves, random_state)
     kept, one_by_one = _schedule(n_sweeps, growth, max_sweeps), Lock()
 
@@ -142,16 +147,7 @@ def gibbs(
     return Inference(infer, chains=lambda unary: sampler.chains(unary, n_sweeps))
 
 
-def gibbs_chains(
-    graph: Graph,
-    unary: FloatArray,
-    *,
-    n_sweeps: int = 200,
-    burn_in: int = 50,
-    n_chains: int = 4,
-    cluster_moves: bool | None = None,
-    random_state: int | np.random.Generator | None = 0,
-) -> Chains:
+def gibbs_chains(graph: Graph, unary: FloatArray, **settings: Any) -> Chains:
     """The chains themselves, sweep by sweep: for a look at whether they mix.
 
     Parameters
@@ -160,7 +156,7 @@ def gibbs_chains(
         Any graph.
     unary : (n_nodes, K) array
         Unary log-potentials.
-    n_sweeps, burn_in, n_chains, cluster_moves, random_state
+    **settings
         As in :func:`gibbs`, which with the same settings goes through the same states.
 
     Returns
@@ -183,8 +179,8 @@ def gibbs_chains(
     >>> bool(effective_sample_size(chains.log_weights) > 500)
     True
     """
-    _check_settings(n_sweeps, burn_in, n_chains)
-    return _Sampler(graph, burn_in, n_chains, cluster_moves, random_state).chains(unary, n_sweeps)
+    sampler = gibbs(graph, **settings)
+    return cast("Chains", cast("Any", sampler.chains)(unary))
 
 
 class _Sampler:
@@ -265,17 +261,3 @@ def _schedule(n_sweeps: int, growth: float, max_sweeps: int) -> Iterator[int]:
     while True:
         yield round(wanted)
         wanted = min(wanted * growth, limit)
-
-
-# ---------------------------------------------------------------------------- checks
-
-
-def _check_settings(
-    n_sweeps: int, burn_in: int, n_chains: int, growth: float = 1.0, max_sweeps: int = 1
-) -> None:
-    check_integer("n_sweeps", n_sweeps, 1)
-    check_integer("burn_in", burn_in, 0)
-    check_integer("n_chains", n_chains, 1)
-    check_integer("max_sweeps", max_sweeps, 1)
-    if not growth >= 1:
-        raise ValueError(f"growth is {growth}; it must be at least one (one: no growth).")

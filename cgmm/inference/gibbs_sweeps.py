@@ -22,9 +22,8 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
 from cgmm.inference.best_assignment import Descent
-from cgmm.inference.colouring import by_colour
-from cgmm.inference.feasible import hard_part
-from cgmm.network import Graph, NetworkError, induced_subgraph
+from cgmm.inference.colouring import by_colour, hard_part
+from cgmm.network import Graph, induced_subgraph
 from cgmm.network import connected_components as components_of
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
@@ -54,11 +53,13 @@ class SamplerNetwork(NamedTuple):
     """(2, E) both ends of each edge, ascending."""
     weights: FloatArray
     """(E,) log-weights."""
+    names: IntArray
+    """(n_nodes,) what errors call what stands at each place."""
 
     @property
     def graph(self) -> Graph:
         """The network, its nodes named by their places."""
-        return Graph(len(self.order), self.edges.T, self.weights)
+        return Graph(len(self.order), self.edges.T, self.weights, self.names)
 
 
 def prepare(graph: Graph) -> SamplerNetwork:
@@ -67,7 +68,9 @@ def prepare(graph: Graph) -> SamplerNetwork:
     upper = sparse.triu(matrix, format="csr").tocoo()
     matrix.data[np.isneginf(matrix.data)] = FORBIDDEN
     rows = tuple(matrix[block] for block in slices)
-    return SamplerNetwork(order, slices, rows, np.stack(upper.coords), upper.data)
+    return SamplerNetwork(
+        order, slices, rows, np.stack(upper.coords), upper.data, graph.named(order)
+    )
 
 
 # ---------------------------------------------------------------------------- sweeps
@@ -192,18 +195,15 @@ def _repair(
     hard = hard_part(network.graph)
     label = components_of(hard)
     nodes = np.flatnonzero(np.isin(label, label[stuck.any(axis=1)]))
-    search = Descent(induced_subgraph(hard, nodes), unary.T[nodes])
+    search = {"rng": np.random.RandomState(0), "max_search": MAX_SEARCH, "remedy": NO_START}
+    descent = Descent(induced_subgraph(hard, nodes), unary.T[nodes], search)
     chains = np.flatnonzero(stuck.any(axis=0))
     begun = states[:, nodes[:, None], chains].argmax(axis=0)
     # Chains that begin alike are searched for once, and a crowd of chains shares a few answers.
     different, of_chain = np.unique(begun, axis=1, return_inverse=True)
-    known, found, rng = None, [], np.random.RandomState(0)
+    known, found = None, []
     for z in different.T[:MAX_STARTS]:
-        try:
-            known = search.honour(z, known, rng, MAX_SEARCH, NO_START)
-        except NetworkError as error:
-            blamed = network.order[nodes][error.nodes]
-            raise NetworkError(error.message, np.sort(blamed)) from None
+        known = descent.honour(z, known)
         found.append(known)
     honoured = np.stack(found, axis=1)[:, of_chain.ravel() % len(found)]
     one_hot = honoured == np.arange(len(states))[:, None, None]

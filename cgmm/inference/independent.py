@@ -14,7 +14,7 @@ from cgmm.network import (
     Marginals,
     check_unary,
     require_edgeless,
-)
+)  # fmt: skip
 from cgmm.numerics import FloatArray, IntArray, log_normalise
 
 __all__ = ["independent"]

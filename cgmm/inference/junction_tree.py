@@ -3,49 +3,52 @@
 Nodes of degree one and two go first, many at a time (:mod:`cgmm.inference.contraction`); the rest,
 the *core*, is eliminated one node after the other, in min-fill order or a cheaper one. What
 eliminating v needs is a table over v and the neighbours it then has, its clique; small neighbouring
-cliques are merged. The cliques form a tree. Messages run to its roots (*collect*: log Z), then back
-(*distribute*: the marginals), or the best states are read off on the way back.
-
-Three ways to work through the same tree:
-
-- *products* (:mod:`cgmm.inference.tree_products`): probabilities scaled to at most one, by
-  multiplications and matrix products. Before every product the smallest positive entry it can have
-  is bounded;
-- *sums of logs* (:mod:`cgmm.inference.tree_logs`): the same at any scale, slower, where products
-  might underflow;
-- *largest of logs* (there, too): the most probable joint assignment.
-
-This file is the engine; :mod:`cgmm.inference.elimination` finds the order and
-:mod:`cgmm.inference.clique_tree` makes the tree of it.
+cliques are merged. The cliques form a tree (:mod:`cgmm.inference.clique_tree`). Messages run to its
+roots (*collect*: log Z), then back (*distribute*: the marginals), or, with the largest in place of
+the sum, the best states are read off on the way back.
 
 =========  ======================================================================
 R, S       nodes that a clique eliminates; its separator, the rest of its nodes
 S = A ∪ F  A: nodes in children's messages; F, *fresh*: tied to R here first
-P          table over (R, A): everything but the factor ψ over (R, F)
-m, μ       message of a clique to its parent, over S; its parent's answer
-low        log of the smallest positive entry of a table whose largest is one
+P          logs over (R, A): everything but the factor ψ over (R, F)
+h, T       unaries of the core and tables of its pairs: ``tables`` in the code
 =========  ======================================================================
 
-What is summed out, m(A, F) = Σ_R P(R, A) ψ(R, F), is a matrix product: the table over the whole
-clique is never formed. A clique's answer to one of several children is what it believes about their
-separator, divided by what the child said; where that is zero, so is whatever the child will
-multiply the answer by.
+What is summed out, m(A, F) = log Σ_R exp(P(R, A) + ψ(R, F)), is a product of matrices, scaled row
+by row: the table over the whole clique is never formed. The way back is p(S) p(R | S), whose second
+factor is the same product again; nothing is divided that could be zero.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any, NoReturn
 
 import numpy as np
 
-from cgmm.inference.clique_tree import MAX_BYTES, CliqueTree, build_tree, refuse_impossible
+from cgmm.inference.clique_tree import Clique, CliqueTree, Constants, lay_out, spread_axes
 from cgmm.inference.contraction import Contraction, contract
-from cgmm.inference.contraction_rounds import best, log_sum
-from cgmm.inference.tree_logs import add_logs, most_probable_states
-from cgmm.inference.tree_products import OutOfRangeError, multiply_tables
-from cgmm.network import Graph, Inference, Marginals, check_unary, simplify
-from cgmm.numerics import FloatArray, IntArray, log_normalise
+from cgmm.inference.contraction_rounds import (
+    Total,
+    best,
+    conditional,
+    joint_with_left,
+    log_product,
+    log_sum,
+)  # fmt: skip
+from cgmm.inference.costs import MAX_BYTES, Budget, most_neighbours, refuse_cost
+from cgmm.network import (
+    Graph,
+    Inference,
+    Marginals,
+    NetworkError,
+    check_unary,
+    connected_components,
+    induced_subgraph,
+    simplify,
+)  # fmt: skip
+from cgmm.numerics import FloatArray, IntArray, blocks, log_normalise
 
 __all__ = ["junction_tree"]
 
@@ -96,57 +99,62 @@ def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> Inference:
     """
     graph = simplify(graph)
     contraction = contract(graph)
-    build = lambda n_states: build_tree(graph, contraction.core, n_states, max_bytes)  # noqa: E731
-    return through_tree(graph, contraction, build)
+
+    def lay(n_states: int) -> CliqueTree:
+        tree = lay_out(contraction.core, n_states, most_neighbours(max_bytes / 8, n_states))
+        fits = (budget := Budget(max_bytes, np.inf)).fits(tree, graph)
+        if not fits.all():
+            wide = _component(graph, int(fits.argmin()))
+            refuse_cost(induced_subgraph(graph, wide), n_states, budget)
+        return tree
+
+    return through_tree(graph, contraction, lay)
 
 
 def through_tree(
-    graph: Graph, contraction: Contraction, build: Callable[[int], CliqueTree]
+    graph: Graph, contraction: Contraction, lay: Callable[[int], CliqueTree]
 ) -> Inference:
-    """Inference in a graph that is contracted, by the tree that is built for a number of states."""
-    tree = cache(build)
+    """Inference in a graph that is contracted, by the tree laid out for a number of states."""
+
+    @cache
+    def tabulated(n_states: int) -> tuple[CliqueTree, list[Constants]]:
+        tree = lay(n_states)
+        return tree, [clique.constants(n_states) for clique in tree.cliques]
+
+    def collect(unary: FloatArray, total: Total) -> tuple[FloatArray, FloatArray, list[Any], float]:
+        h, tables = contraction.collect(unary, total)
+        impossible = contraction.roots[h[contraction.roots].max(axis=1) == -np.inf]
+        if len(impossible):
+            refuse_impossible(graph, impossible[0], unary.shape[1])
+        tree, constants = tabulated(unary.shape[1])
+        inside = h[tree.nodes], tables[tree.slots]
+        return h, tables, *_collect(graph, tree, constants, *inside, total)
 
     def infer(unary: FloatArray) -> Marginals:
         unary = check_unary(graph, unary)
         if unary.shape[1] == 1:
             return _only_assignment(graph, unary)
-        core = tree(unary.shape[1])
         # [shental2003, eqs. 9 and 10]
-        h, tables = contraction.collect(unary, log_sum)
+        h, tables, kept, log_z = collect(unary, log_sum)
         nodes, pairs = np.zeros(unary.shape), np.zeros(tables.shape)
-        log_z = _roots(graph, contraction, h, nodes)
-        inside = h[core.nodes], tables[core.slots]
-        try:
-            nodes[core.nodes], pairs[core.slots], log_z_core = multiply_tables(core, *inside)
-        except OutOfRangeError:
-            nodes[core.nodes], pairs[core.slots], log_z_core = add_logs(graph, core, *inside)
+        nodes[contraction.roots], log_totals = log_normalise(h[contraction.roots])
+        _distribute(*tabulated(unary.shape[1]), kept, nodes, pairs)
         contraction.distribute(h, tables, nodes, pairs)
-        return Marginals(nodes, float(log_z + log_z_core), exact=True)
+        return Marginals(nodes, float(log_totals.sum() + log_z), exact=True)
 
     def most_probable(unary: FloatArray) -> IntArray:
         unary = check_unary(graph, unary)
         if unary.shape[1] == 1:
             return _only_assignment(graph, unary).nodes.argmax(axis=1)
-        core = tree(unary.shape[1])
-        h, tables = contraction.collect(unary, best)
+        h, tables, kept, _ = collect(unary, best)
+        tree, constants = tabulated(unary.shape[1])
         z = np.zeros(len(unary), dtype=np.intp)
-        _roots(graph, contraction, h, np.empty(h.shape))
         z[contraction.roots] = h[contraction.roots].argmax(axis=1)
-        z[core.nodes] = most_probable_states(graph, core, h[core.nodes], tables[core.slots])
+        z[tree.nodes] = _trace_back(tree, constants, kept)
         contraction.trace_back(h, tables, z)
         return z
 
     return Inference(infer, most_probable)
-
-
-def _roots(graph: Graph, contraction: Contraction, h: FloatArray, nodes: FloatArray) -> float:
-    """Sum of the log Z of the components that contraction has brought down to one node."""
-    roots = contraction.roots
-    impossible = h[roots].max(axis=1, initial=-np.inf) == -np.inf
-    if impossible.any():
-        refuse_impossible(graph, roots[impossible][0], h.shape[1])
-    nodes[roots], log_totals = log_normalise(h[roots])
-    return log_totals.sum()
 
 
 def _only_assignment(graph: Graph, unary: FloatArray) -> Marginals:
@@ -156,3 +164,135 @@ def _only_assignment(graph: Graph, unary: FloatArray) -> Marginals:
         refuse_impossible(graph, graph.edges[forbidden[0], 0], 1)
     log_z = float(unary.sum() + graph.weights.sum())
     return Marginals(np.ones(unary.shape), log_z, exact=True)
+
+
+# ---------------------------------------------------------------------------- in and out
+
+
+def _collect(
+    graph: Graph,
+    tree: CliqueTree,
+    constants: list[Constants],
+    h: FloatArray,
+    tables: FloatArray,
+    total: Total,
+) -> tuple[list[Any], float]:
+    """Messages to the roots; an error if a root has no possible assignment."""
+    messages: list[Any] = []
+    kept: list[Any] = []
+    log_z = 0.0
+    for clique, (local, psi) in zip(tree.cliques, constants, strict=True):
+        table = _add_up(clique, local, h, tables, messages).reshape(len(psi), -1)
+        message = _sum_out(table, psi, total).reshape((tree.n_states,) * len(clique.separator))
+        if not clique.separator:
+            if message == -np.inf:
+                refuse_impossible(graph, tree.order.nodes[clique.own[0]], tree.n_states)
+            log_z += float(message)
+        messages.append(message.transpose(clique.to_message))
+        kept.append(table)
+    return kept, log_z
+
+
+def _add_up(
+    clique: Clique, local: FloatArray, h: FloatArray, tables: FloatArray, messages: list[Any]
+) -> FloatArray:
+    """P: constants, unaries, tables of pairs, and what the children say, which goes."""
+    table, n_axes = local, clique.n_inner
+    for axis, v in enumerate(clique.own):
+        table = table + spread_axes(h[v], (axis,), n_axes)
+    for edge in clique.edges:
+        if edge.slot >= 0:
+            pair = tables[edge.slot].T if edge.turned else tables[edge.slot]
+            table = table + spread_axes(pair, edge.axes, n_axes)
+    for child, axes in clique.children:
+        table = table + spread_axes(messages[child], axes, n_axes)
+        messages[child] = None
+    return table
+
+
+def _sum_out(table: FloatArray, psi: FloatArray, total: Total) -> FloatArray:
+    """(K**|A|, K**|F|) m(A, F), or the largest in place of the sum."""
+    if psi.shape[1] == 1:
+        return total(table, 0)
+    message = np.full((table.shape[1], psi.shape[1]), -np.inf)
+    for part in blocks(len(message), psi.size):
+        if total is log_sum:
+            message[part] = log_product(table[:, part], psi)
+        else:
+            for of_r, psi_r in zip(table[:, part], psi, strict=True):
+                np.maximum(message[part], of_r[:, None] + psi_r, out=message[part])
+    return message
+
+
+def _distribute(
+    tree: CliqueTree,
+    constants: list[Constants],
+    kept: list[Any],
+    nodes: FloatArray,
+    pairs: FloatArray,
+) -> None:
+    """Marginals of the core, and of its pairs that have a table, the roots first."""
+    separators: list[Any] = [np.ones(())] * len(kept)
+    for i in reversed(range(len(kept))):
+        clique, (_, psi) = tree.cliques[i], constants[i]
+        outer = separators[i].transpose(clique.from_message).reshape(-1, psi.shape[1])
+        joint = _joint(kept[i], psi, outer).reshape((tree.n_states,) * clique.n_inner)
+        separators[i] = kept[i] = None
+        own = tuple(range(len(clique.own)))
+        belief = _sum_to(joint, own)
+        for axis, v in enumerate(clique.own):
+            nodes[tree.order.nodes[v]] = _sum_to(belief, (axis,)) / belief.sum()
+        for edge in clique.edges:
+            if edge.slot >= 0:
+                pair = _sum_to(joint, edge.axes)
+                pairs[tree.slots[edge.slot]] = pair.T if edge.turned else pair
+        for child, axes in clique.children:
+            separators[child] = _sum_to(joint, axes)
+
+
+def _joint(table: FloatArray, psi: FloatArray, outer: FloatArray) -> FloatArray:
+    """(K**|R|, K**|A|) p(R, A) = Σ_F p(A, F) p(R | A, F), in place of the table."""
+    if psi.shape[1] == 1:
+        joint = conditional(table, 0)
+        joint *= outer.T
+        return joint
+    for part in blocks(len(outer), psi.size):
+        table[:, part] = joint_with_left(table[:, part], psi, outer[part])
+    return table
+
+
+def _sum_to(table: FloatArray, axes: tuple[int, ...]) -> FloatArray:
+    """Sum out all axes but some."""
+    return np.asarray(table.sum(axis=tuple(i for i in range(table.ndim) if i not in axes)))
+
+
+def _trace_back(tree: CliqueTree, constants: list[Constants], kept: list[Any]) -> IntArray:
+    """States of the core, by place: of each clique the best of R given those of S."""
+    z = np.zeros(len(tree.order.nodes), dtype=np.intp)
+    for clique, (_, psi), table in reversed(list(zip(tree.cliques, constants, kept, strict=True))):
+        fresh = clique.n_inner - len(clique.own)
+        given = [0, 0]
+        for i, v in enumerate(clique.separator):
+            given[i >= fresh] = given[i >= fresh] * tree.n_states + int(z[v])
+        score = table[:, given[0]] + psi[:, given[1]]
+        z[clique.own] = np.unravel_index(score.argmax(), (tree.n_states,) * len(clique.own))
+    return z
+
+
+# ---------------------------------------------------------------------------- refusals
+
+
+def refuse_impossible(graph: Graph, node: int, n_states: int) -> NoReturn:
+    """Name the component of a node."""
+    raise NetworkError(
+        f"no joint assignment of {{nodes}} is possible with K = {n_states}: the forbidden pairs "
+        "among them admit no proper colouring that the evidence allows. Use more components, or "
+        "revise the relations or the evidence.",
+        graph.named(_component(graph, node)),
+    )
+
+
+def _component(graph: Graph, node: int) -> IntArray:
+    """The nodes that are connected with a node."""
+    labels = connected_components(graph)
+    return np.flatnonzero(labels == labels[node])

@@ -215,7 +215,7 @@ def _refuse_forbidden(graph: Graph) -> None:
             f"{len(forbidden)} such edges), which no product of independent distributions can say. "
             "Use inference='auto' or inference='belief_propagation', which bear any number of "
             "them, or state the relation as a preference with a finite log-weight.",
-            graph.edges[forbidden[0]],
+            graph.named(graph.edges[forbidden[0]]),
         )
 
 

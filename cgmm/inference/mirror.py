@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csgraph, csr_array
 
-from cgmm.inference.colouring import edge_matrix, two_colours
+from cgmm.inference.colouring import edge_matrix, hard_part, two_colours
 from cgmm.network import Graph, NetworkError, simplify
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
@@ -40,8 +40,8 @@ class Mirror(NamedTuple):
     """(n_nodes,) whether its state is the opposite one."""
     constant: float
     """What edges add to log Z whatever the assignment."""
-    hard: csr_array
-    """(n_nodes, n_nodes) the cannot-links, from which an error shows the chain that clashes."""
+    whole: Graph
+    """The network before, from which an error shows the chain that clashes."""
 
     def enter(self, unary: FloatArray) -> FloatArray:
         """Log-potentials (contracted, 2): sums over the members, mirrored where they are."""
@@ -61,10 +61,6 @@ class Mirror(NamedTuple):
         """From states of contracted nodes to those of the nodes."""
         return s[self.node_of] ^ self.parity.astype(np.intp)
 
-    def members(self, contracted: IntArray) -> IntArray:
-        """All nodes that went into some contracted ones."""
-        return np.flatnonzero(np.isin(self.node_of, contracted))
-
     def _turned(self, rows: FloatArray) -> FloatArray:
         """Exchange the two columns of nodes that have the opposite state."""
         return np.where(self.parity[:, None], rows[:, ::-1], rows)
@@ -73,14 +69,14 @@ class Mirror(NamedTuple):
         """Two members that evidence pins to different colourings, and the chain between them."""
         members = np.flatnonzero(self.node_of == contracted)
         pinned = [members[u[members, s] == -np.inf][0] for s in range(2)]
-        chain = _path(self.hard, int(min(pinned)), int(max(pinned)))
+        chain = _path(edge_matrix(hard_part(self.whole)), int(min(pinned)), int(max(pinned)))
         ends = [int(u[j, 0] == -np.inf) ^ int(self.parity[j]) for j in (chain[0], chain[-1])]
         raise NetworkError(
             "no joint assignment of {nodes} is possible with K = 2: the evidence leaves {0} only "
             f"the state {ends[0]} and {{{len(chain) - 1}}} only the state {ends[1]}, but "
             f"cannot-links tie them by {_show(len(chain))}, along which the two states alternate. "
             "Revise a relation or the evidence, or use more components.",
-            np.array(chain),
+            self.whole.named(np.array(chain)),
         )
 
 
@@ -114,8 +110,7 @@ def contract_mirrored(graph: Graph) -> Mirror | None:
     is_hard = graph.weights == -np.inf
     if not is_hard.any():
         return None
-    hard = edge_matrix(graph._replace(edges=graph.edges[is_hard]))
-    node_of, parity = _two_colours(hard)
+    node_of, parity = _two_colours(hard_part(graph))
     soft = graph.edges[~is_hard]
     ends, opposite = node_of[soft], parity[soft[:, 0]] != parity[soft[:, 1]]
     inside = ends[:, 0] == ends[:, 1]
@@ -123,12 +118,15 @@ def contract_mirrored(graph: Graph) -> Mirror | None:
     # Between two nodes: w [s ≠ s'] = w - w [s = s']. Within one: w, or nothing.
     constant = float(w[inside != opposite].sum())
     signed = np.where(opposite, -w, w)[~inside]
-    smaller = simplify(Graph(int(node_of.max()) + 1, ends[~inside], signed))
-    return Mirror(smaller, node_of, parity, constant, hard)
+    # Errors call a contracted node by the first of its members.
+    names = graph.named(np.unique(node_of, return_index=True)[1])
+    smaller = simplify(Graph(int(node_of.max()) + 1, ends[~inside], signed, names))
+    return Mirror(smaller, node_of, parity, constant, graph)
 
 
-def _two_colours(hard: csr_array) -> tuple[IntArray, BoolArray]:
+def _two_colours(graph: Graph) -> tuple[IntArray, BoolArray]:
     """Component of every node and its colour, or an odd cycle."""
+    hard = edge_matrix(graph)
     node_of, parity, is_odd = two_colours(hard)
     if is_odd.any():
         cycle = np.array(_odd_cycle(hard, int(is_odd.argmax())))
@@ -136,7 +134,7 @@ def _two_colours(hard: csr_array) -> tuple[IntArray, BoolArray]:
             "no joint assignment of {nodes} is possible with K = 2: cannot-links tie them in a "
             f"cycle of odd length, {_show(len(cycle))} - {{0}}, along which two states cannot "
             "alternate. Use more components, or remove one of these cannot-links.",
-            cycle,
+            graph.named(cycle),
         )
     return node_of, parity
 

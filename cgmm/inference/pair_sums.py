@@ -1,9 +1,22 @@
-"""How probable any two nodes are to have one state: which pairs are found how. Chapter 14.
+"""How probable any two nodes are to have one state, for many pairs of nodes at once. Chapter 14.
 
-Nodes that nothing ties are independent. Of those that are tied, the many of a large component are
-found together by its tree (:mod:`cgmm.inference.pair_tree`). What is left, where few ask or tables
-would be large or made too often, is for whoever calls: hold one node, and ask the engine for the
-other.
+Nodes that nothing ties are independent. Those of one component are found by its elimination: a node
+v that goes leaves p(z_v | z_S), given the neighbours S that it has then, and the product of these
+conditionals is the joint distribution. So what is known of a node a is carried up, from the clique
+of v and S to that of the first of S, which goes next of them, and then down to all others::
+
+    up     p(z_a | S) = Σ_v p(z_v | S) p(z_a | v, S)
+    down   p(z_a, v, S) = p(z_v | S) p(z_a, S),     p(v, S) p(z_a | v, S) where a has passed
+
+Many nodes a are carried together. Sums are of what is positive, there are no differences, so that
+both tails keep their digits. What is left, where tables would be large, is for whoever calls: hold
+one node, and ask the engine for the other.
+
+=========  ======================================================================
+v, S       node, called by its place in the order; the neighbours it has when it goes
+C          v and S, a clique: the axes of its tables, in this order
+a, n       nodes that are carried together, and how many
+=========  ======================================================================
 """
 
 from __future__ import annotations
@@ -12,16 +25,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cgmm.inference.clique_tree import MAX_BYTES, most_neighbours
-from cgmm.inference.pair_tree import grow, plan, sums_of_pairs
+from cgmm.inference.clique_tree import spread_axes
+from cgmm.inference.contraction_rounds import conditional, diagonals, log_sum
+from cgmm.inference.costs import MAX_BYTES, most_neighbours
+from cgmm.inference.elimination import Order, elimination_order
 from cgmm.inference.reduction import Reduced, reducer
 from cgmm.network import Graph, connected_components, induced_subgraph, simplify
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 __all__ = ["PairSums", "pair_sums"]
 
-# Components in which fewer nodes are asked about are held node by node, all components at once.
-FEW = 8
+# Numbers in the tables of nodes that are carried together: 128 MiB.
+MAX_CARRIED = 2**24
 
 
 class PairSums(NamedTuple):
@@ -93,9 +108,11 @@ def pair_sums(
     _fill(sums, one, 1.0 - turned[one], 1.0 * turned[one])
     # Evidence, too, may have cut the chain that tied two.
     _fill(sums, free, *_independent(nodes, pairs[free]))
-    if exact:
-        asked = np.flatnonzero(~one & ~free)
-        _by_tree(sums, reduced, asked, ends[asked], turned[asked], max_bytes)
+    asked = np.flatnonzero(~one & ~free)
+    if exact and len(asked):
+        found, together, different = _by_tree(reduced, ends[asked], max_bytes)
+        swap, asked = turned[asked][found], asked[found]
+        _fill(sums, asked, np.where(swap, different, together), np.where(swap, together, different))
     return sums
 
 
@@ -112,36 +129,105 @@ def _independent(nodes: FloatArray, pairs: IntArray) -> tuple[FloatArray, FloatA
 
 
 def _by_tree(
-    sums: PairSums,
-    reduced: Reduced,
-    asked: IntArray,
-    pairs: IntArray,
-    turned: BoolArray,
-    max_bytes: int,
-) -> None:
-    """Fill in the pairs of components in which many nodes are asked about."""
+    reduced: Reduced, pairs: IntArray, max_bytes: int
+) -> tuple[BoolArray, FloatArray, FloatArray]:
+    """Whether pairs (P,) were found, and p(z_a = z_b) and p(z_a ≠ z_b) of these."""
     graph, n_states = reduced.graph, reduced.h.shape[1]
     label = connected_components(graph)
-    busy = np.bincount(label[np.unique(pairs)], minlength=graph.n_nodes) > FEW
-    members = np.flatnonzero(busy[label])
-    if not len(members):
-        return
-    tree = grow(
-        induced_subgraph(graph, members), n_states, most_neighbours(max_bytes / 8, n_states)
-    )
-    # Conditionals, beliefs, and what is being made of them
-    if 3 * 8 * tree.n_cells > max_bytes:
-        return
-    place = np.full(graph.n_nodes, -1)
-    place[members[tree.nodes]] = np.arange(len(tree.nodes))
-    there = np.flatnonzero(place[pairs[:, 0]] >= 0)
-    if not len(there):
-        return
-    ways = plan(tree, place[pairs[there]])
-    # To hold a node and ask the engine is a way through all tables, once for each node.
-    n_held = np.bincount(label[np.unique(pairs[there])]).max()
-    if ways.n_cells > n_held * tree.n_cells:
-        return
-    same, apart = sums_of_pairs(tree, reduced.h[members], ways)
-    swap = turned[there]
-    _fill(sums, asked[there], np.where(swap, apart, same), np.where(swap, same, apart))
+    members = np.flatnonzero(np.isin(label, label[pairs]))
+    part = induced_subgraph(graph, members)
+    order = elimination_order(part.edges, n_states, most_neighbours(max_bytes / 8, n_states))
+    n_cells = n_states * sum(n_states ** (len(near) + 1) for near in order.neighbours)
+    if order.stuck or 8 * n_cells > max_bytes:
+        return np.zeros(len(pairs), dtype=bool), np.empty(0), np.empty(0)
+    tree = _Tree(part, order, reduced.h[members])
+    place = np.zeros(graph.n_nodes, dtype=np.intp)
+    place[members[order.nodes]] = np.arange(len(members))
+    # Carried is the end that more pairs name, so that fewer nodes are.
+    often = np.bincount(pairs.ravel())[pairs]
+    ends = np.where((often[:, 1] > often[:, 0])[:, None], pairs[:, ::-1], pairs)
+    carried, row = np.unique(place[ends[:, 0]], return_inverse=True)
+    same, apart = np.empty((2, len(pairs)))
+    height = max(1, MAX_CARRIED // n_cells)
+    for start in range(0, len(carried), height):
+        joint = tree.joints(carried[start : start + height])
+        here = np.flatnonzero(row // height == start // height)
+        found = joint[place[ends[here, 1]], row[here] - start]
+        same[here] = np.trace(found, axis1=1, axis2=2)
+        # Sums over different states are taken as such, not as what is missing.
+        apart[here] = (found * (1 - np.eye(n_states))).sum(axis=(1, 2))
+    return np.ones(len(pairs), dtype=bool), same, apart
+
+
+class _Tree:
+    """The conditionals of all nodes, and the beliefs of their cliques."""
+
+    def __init__(self, graph: Graph, order: Order, unary: FloatArray):
+        place, self.n_states = {v: i for i, v in enumerate(order.nodes)}, unary.shape[1]
+        near = enumerate(order.neighbours)
+        self.cliques = [[v, *sorted(place[u] for u in found)] for v, found in near]
+        tables = [np.zeros((self.n_states,) * len(clique)) for clique in self.cliques]
+        for v, h in enumerate(unary[order.nodes]):
+            tables[v] += self._spread(h, [v], v)
+        for (a, b), w in zip(graph.edges.tolist(), graph.weights, strict=True):
+            v, u = sorted((place[a], place[b]))
+            tables[v] += self._spread(diagonals(np.array([w]), self.n_states)[0], [v, u], v)
+        for v, (_, *separator) in enumerate(self.cliques):
+            if separator:
+                parent = separator[0]
+                tables[parent] += self._spread(log_sum(tables[v], 0), separator, parent)
+        self.given = [conditional(table, 0) for table in tables]
+        self.belief = self.given.copy()
+        for v, (_, *separator) in reversed(list(enumerate(self.cliques))):
+            if separator:
+                self.belief[v] = self.given[v] * self._sum_to(self.belief, separator)
+
+    def _spread(self, table: FloatArray, nodes: list[int], v: int) -> FloatArray:
+        """A table over some nodes, its last axes, with those of the clique of v."""
+        clique, n_first = self.cliques[v], table.ndim - len(nodes)
+        axes = (*range(n_first), *(n_first + clique.index(u) for u in nodes))
+        return spread_axes(table, axes, n_first + len(clique))
+
+    def _sum_to(self, tables: list[FloatArray], separator: list[int]) -> FloatArray:
+        """The table of the clique above a separator, summed to it along the last axes."""
+        clique, table = self.cliques[separator[0]], tables[separator[0]]
+        n_first = table.ndim - len(clique)
+        return np.asarray(table.sum(
+            axis=tuple(n_first + i for i, u in enumerate(clique) if u not in separator)
+        ))  # fmt: skip
+
+    def joints(self, carried: IntArray) -> FloatArray:
+        """(n_nodes, n, K, K) p(z_v, z_a) of all nodes v and of those carried."""
+        n, n_nodes, k = len(carried), len(self.cliques), self.n_states
+        passed, given_clique = self._upwards(carried)
+        tables: list[FloatArray] = [np.empty(0)] * n_nodes
+        joints = np.zeros((n_nodes, n, k, k))
+        for v in reversed(range(n_nodes)):
+            separator, shape = self.cliques[v][1:], (n, k) + (k,) * len(self.cliques[v])
+            if separator:
+                tables[v] = self.given[v] * self._sum_to(tables, separator)[:, :, None]
+            else:
+                tables[v] = np.zeros(shape)
+            tables[v][passed[v]] = self.belief[v] * given_clique[v]
+            joints[v] = tables[v].sum(axis=tuple(range(3, len(shape))))
+        return joints
+
+    def _upwards(self, carried: IntArray) -> tuple[list[list[int]], list[FloatArray]]:
+        """Of every clique which of those carried have passed it, and p(z_a | C) (m, K, K, ...)."""
+        k = self.n_states
+        passed: list[list[int]] = [[] for _ in self.cliques]
+        coming: list[list[FloatArray]] = [[] for _ in self.cliques]
+        for i, v in enumerate(carried.tolist()):
+            passed[v] = [i]
+            coming[v] = [spread_axes(np.eye(k)[None], (0, 1, 2), 2 + len(self.cliques[v]))]
+        found = []
+        for v, (_, *separator) in enumerate(self.cliques):
+            shape = (k,) * (2 + len(separator))
+            full = [np.broadcast_to(table, (len(table), *shape)) for table in coming[v]]
+            found.append(np.concatenate([np.empty((0, *shape)), *full]))
+            if separator and passed[v]:
+                above = separator[0]
+                passed[above] = passed[above] + passed[v]
+                onwards = (self.given[v] * found[v]).sum(axis=2)
+                coming[above].append(self._spread(onwards, separator, above))
+        return passed, found

@@ -20,7 +20,7 @@ from cgmm.network import (
     check_unary,
     edge_message,
     simplify,
-)
+)  # fmt: skip
 from cgmm.numerics import FloatArray, IntArray, log_normalise
 
 __all__ = ["pairs"]
@@ -102,7 +102,7 @@ def _require_pairs(graph: Graph) -> None:
     raise NetworkError(
         "the engine 'pairs' needs relations that do not overlap, but {nodes} has "
         f"{len(others)} of them. Choose an engine for larger components: inference='auto'.",
-        np.array([node]),
+        graph.named(np.array([node])),
     )
 
 
@@ -114,5 +114,5 @@ def _require_possible(log_beliefs: FloatArray, graph: Graph) -> None:
             f"no joint assignment of {{nodes}} is possible with K = {log_beliefs.shape[1]}: they "
             "must differ, but the evidence leaves both the same single state. Revise the relation "
             "or the evidence.",
-            graph.edges[impossible[0]],
+            graph.named(graph.edges[impossible[0]]),
         )

@@ -1,13 +1,23 @@
-"""A network made smaller before any engine sees it: by two states, and by evidence. Chapter 7.
+"""A network made smaller before any engine sees it: by two states, and by evidence. Chapters 4, 7.
 
-Both steps are exact, cheap and independent of the engine. What they take and give back is
-:class:`Reduced`. The first depends on the graph alone (:mod:`cgmm.inference.mirror`), the second on
-the graph and on which log-potentials are -inf (:mod:`cgmm.inference.evidence_reduction`); what is
-found for a pattern is kept, since the same comes back at every E-step.
+Both steps are exact, cheap and independent of the engine. The first depends on the graph alone
+(:mod:`cgmm.inference.mirror`), the second on the graph and on which log-potentials are -inf; what
+is found for such a pattern is kept, since the same comes back at every E-step.
+
+A label leaves a node one state. Over a cannot-link its neighbours lose that state, over an edge of
+weight w they gain w there; the edge has said all it can and goes. A neighbour that has but one
+state left passes it on in turn: arc consistency (Mackworth's algorithm AC-3, 1977, by rounds). So
+does every edge go whose ends have no state in common: it never acts. What is left falls apart into
+smaller components. Nodes with one state stay where they are, without edges: engines answer them at
+no cost. A node that loses all of its states is a contradiction, and the error shows the steps that
+lead to it.
 
 =======  ======================================================================
 h        unaries (smaller network, K) with all that the edges now gone have said
-pattern  which of them are not -inf, one bit each
+allowed  (n_nodes, K) which of them are not -inf: the pattern
+domain   (n_nodes, K) states that are left; a node with one is *fixed*
+held     nodes that have one state left since the last round
+w        log-weight of an edge
 =======  ======================================================================
 """
 
@@ -15,19 +25,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
+from scipy import sparse
 
-from cgmm.inference.evidence_reduction import Consistent, propagate_evidence
+from cgmm.inference.colouring import edge_matrix, hard_part
 from cgmm.inference.mirror import Mirror, contract_mirrored
 from cgmm.network import Graph, NetworkError
-from cgmm.numerics import FloatArray, IntArray
+from cgmm.numerics import BoolArray, FloatArray, IntArray
 
-__all__ = ["Reduced", "reducer"]
+__all__ = ["Consistent", "Reduced", "propagate_evidence", "reducer"]
 
 # Patterns of evidence that are remembered: those of the data and of the prior, and a few more.
 MAX_PATTERNS = 8
+# Steps of a contradiction that its message shows, from the first and from the last.
+SHOWN_STEPS = 4
 
 
 class Reduced(NamedTuple):
@@ -49,12 +62,6 @@ class Reduced(NamedTuple):
     def trace_back(self, z: IntArray) -> IntArray:
         """From an assignment of it to one of the whole network."""
         return z if self.mirror is None else self.mirror.trace_back(z)
-
-    def renamed(self, error: NetworkError) -> NetworkError:
-        """An error about its nodes as one about nodes of the whole network."""
-        if self.mirror is None:
-            return error
-        return type(error)(error.message, self.mirror.members(error.nodes), error.noun)
 
 
 def reducer(graph: Graph) -> Callable[[FloatArray], Reduced]:
@@ -105,6 +112,191 @@ def reducer(graph: Graph) -> Callable[[FloatArray], Reduced]:
             return Reduced(h, b"", part, constant, mirror)
         left = consistent(mirror is not None, n_states, np.packbits(possible).tobytes())
         key = b"" if left.kept.all() else left.kept.tobytes()
-        return Reduced(left.enter(h), key, left.graph, constant + left.constant, mirror)
+        return Reduced(h + left.addend, key, left.graph, constant + left.constant, mirror)
 
     return reduce
+
+
+# ------------------------------------------------------------------------- evidence
+
+
+class Consistent(NamedTuple):
+    """The same nodes with fewer edges, and what the others have said."""
+
+    graph: Graph
+    """Edges that can still act, between nodes that are not fixed."""
+    addend: FloatArray
+    """(n_nodes, K) what the edges that are gone add to the unaries; -inf for states lost."""
+    constant: float
+    """What edges between fixed nodes add to log Z."""
+    kept: BoolArray
+    """(E,) which edges are left."""
+
+
+def propagate_evidence(graph: Graph, possible: BoolArray) -> Consistent:
+    """Take out what evidence has decided, and what follows from it.
+
+    Parameters
+    ----------
+    graph : Graph
+        Simplified.
+    possible : (n_nodes, K) bool array
+        States that evidence leaves to each node, at least one.
+
+    Returns
+    -------
+    Consistent
+        The network that is left: the same marginals, and the same log Z but for a constant.
+
+    Raises
+    ------
+    NetworkError
+        If a node loses all of its states; the chain from the evidence to it is shown.
+
+    Notes
+    -----
+    O((n_nodes + E) K) in all.
+
+    Examples
+    --------
+    A path of cannot-links with three states; node 0 is in state 0, node 2 in state 0 or 1:
+
+    >>> path = Graph(3, np.array([[0, 1], [1, 2]]), np.full(2, -np.inf))
+    >>> left = propagate_evidence(path, np.array([[1, 0, 0], [0, 1, 1], [1, 1, 0]], dtype=bool))
+    >>> left.graph.edges
+    array([[1, 2]])
+    >>> left = propagate_evidence(path, np.array([[1, 0, 0], [1, 0, 1], [1, 1, 0]], dtype=bool))
+    >>> len(left.graph.edges)
+    0
+    """
+    domain = exclude_states(graph, possible)
+    common = domain[graph.edges[:, 0]] & domain[graph.edges[:, 1]]
+    acts, fixed = common.any(axis=1), domain.sum(axis=1) == 1
+    first, second = fixed[graph.edges].T
+    kept = acts & ~first & ~second
+    said = np.flatnonzero(acts & (first ^ second))
+    listener = np.where(first[said], graph.edges[said, 1], graph.edges[said, 0])
+    cells = listener * domain.shape[1] + common[said].argmax(axis=1)
+    gained = np.bincount(cells, graph.weights[said], domain.size).reshape(domain.shape)
+    return Consistent(
+        graph._replace(edges=graph.edges[kept], weights=graph.weights[kept]),
+        np.where(domain, gained, -np.inf),
+        float(graph.weights[acts & first & second].sum()),
+        kept,
+    )
+
+
+def exclude_states(graph: Graph, allowed: BoolArray) -> BoolArray:
+    """States that are left when each node that has but one has taken it from its neighbours.
+
+    Parameters
+    ----------
+    graph : Graph
+        Simplified.
+    allowed : (n_nodes, K) bool array
+        The states that a node may have by itself.
+
+    Returns
+    -------
+    (n_nodes, K) bool array
+        The states left, in O(n_nodes K) and the edges of the nodes that end with one.
+
+    Raises
+    ------
+    NetworkError
+        If a node is left with none: the steps from the evidence to it are shown.
+
+    Examples
+    --------
+    A path whose first node is known, of two states; then the same with a third:
+
+    >>> path = Graph(3, np.array([[0, 1], [1, 2]]), np.full(2, -np.inf))
+    >>> exclude_states(path, np.array([[True, False], [True, True], [True, True]])).astype(int)
+    array([[1, 0],
+           [0, 1],
+           [1, 0]])
+    >>> exclude_states(path, np.array([[True, False, False], [True] * 3, [True] * 3])).astype(int)
+    array([[1, 0, 0],
+           [0, 1, 1],
+           [1, 1, 1]])
+    """
+    forbidden = edge_matrix(hard_part(graph))
+    given, rounds = allowed, list[tuple[IntArray, IntArray]]()
+    allowed = allowed.copy()
+    held = np.flatnonzero(allowed.sum(axis=1) == 1)
+    while len(held):
+        rounds.append((held, allowed[held].argmax(axis=1)))
+        rows = forbidden[held]
+        state = np.repeat(allowed[held].argmax(axis=1), np.diff(rows.indptr))
+        loses = allowed[rows.indices, state]
+        nodes, state = rows.indices[loses], state[loses]
+        allowed[nodes, state] = False
+        nodes = np.unique(nodes)
+        n_left = allowed[nodes].sum(axis=1)
+        if not n_left.all():
+            _refuse(
+                graph, _steps(forbidden, given, rounds, int(nodes[n_left.argmin()])), given.shape[1]
+            )
+        held = nodes[n_left == 1]
+    return allowed
+
+
+# ------------------------------------------------------------------- contradictions
+
+
+class _Step(NamedTuple):
+    """A node, what it is left with, and the neighbours by whom."""
+
+    node: int
+    state: int | None
+    by: list[int]
+
+
+def _refuse(graph: Graph, steps: list[_Step], n_states: int) -> NoReturn:
+    """Show how the evidence leads to a node without a state."""
+    names = {step.node: place for place, step in enumerate(steps)}
+    shown = [_show(step, names) for step in steps]
+    if len(shown) > 2 * SHOWN_STEPS:
+        shown[SHOWN_STEPS:-SHOWN_STEPS] = [f"... ({len(shown) - 2 * SHOWN_STEPS} steps more)"]
+    raise NetworkError(
+        f"no joint assignment of {{nodes}} is possible with K = {n_states}: {', '.join(shown)}. "
+        "Revise the relations or the evidence.",
+        graph.named(np.array(list(names))),
+    )
+
+
+def _steps(
+    forbidden: sparse.csr_array,
+    given: BoolArray,
+    rounds: list[tuple[IntArray, IntArray]],
+    clash: int,
+) -> list[_Step]:
+    """Everything that the clash follows from, in the order in which it was found."""
+    n_rounds = len(rounds)
+    state, when = np.full(len(given), -1), np.full(len(given), n_rounds)
+    for number, (fixed, states) in enumerate(rounds):
+        state[fixed], when[fixed] = states, number
+    found: dict[int, _Step] = {}
+    waiting = [clash]
+    while waiting:
+        node = waiting.pop()
+        if node in found:
+            continue
+        own = -1 if node == clash else state[node]
+        lost = np.flatnonzero(given[node] & (np.arange(given.shape[1]) != own))
+        near = forbidden.indices[forbidden.indptr[node] : forbidden.indptr[node + 1]]
+        near = near[np.argsort(when[near], kind="stable")]
+        by = [int(near[state[near] == s][0]) for s in lost]
+        found[node] = _Step(node, None if node == clash else int(own), by)
+        waiting += by
+    last = lambda step: n_rounds if step.node == clash else when[step.node]  # noqa: E731
+    return sorted(found.values(), key=last)
+
+
+def _show(step: _Step, names: dict[int, int]) -> str:
+    """One step, the nodes as places for their names."""
+    left = "no state" if step.state is None else f"only the state {step.state}"
+    if not step.by:
+        return f"the evidence leaves {{{names[step.node]}}} {left}"
+    by = " and ".join(f"{{{names[node]}}}" for node in step.by)
+    return f"so {{{names[step.node]}}}, cannot-linked with {by}, has {left}"

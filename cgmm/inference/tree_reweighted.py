@@ -11,7 +11,7 @@ appears [wainwright2008, sect. 7.2]. *Any* messages give a decomposition, so the
 they have converged; it is then only not the lowest.
 
 =======  ====================================================
-T, M     spanning forest of the core, and how many there are
+T, M     spanning forest, and how many there are
 ρ_e      share of the forests that have the edge e
 =======  ====================================================
 """
@@ -20,21 +20,22 @@ from __future__ import annotations
 
 from functools import cache
 from operator import itemgetter
-from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array, csgraph
 
 from cgmm.inference.belief_propagation import (
+    Directed,
     answer,
+    both_directions,
     check_settings,
-    listen_to_trees,
-    take_apart,
+    log_beliefs,
+    possible_states,
+    settle,
     warn_unless_settled,
-)
-from cgmm.inference.message_passing import Directed, both_directions, log_beliefs, settle
-from cgmm.inference.peeling import Peeling, peel_leaves
-from cgmm.network import Graph, Inference, Marginals
+)  # fmt: skip
+from cgmm.inference.junction_tree import junction_tree
+from cgmm.network import Graph, Inference, Marginals, induced_subgraph, simplify
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 __all__ = ["tree_reweighted"]
@@ -70,7 +71,7 @@ def tree_reweighted(
     callable
         From unaries (n_nodes, K) to approximate marginals, as a rule less sure than the exact ones,
         and an upper bound of log Z: it holds for the messages of any sweep, up to rounding. On a
-        forest both are exact and marked so.
+        forest it is log Z itself.
 
     Raises
     ------
@@ -99,7 +100,7 @@ def tree_reweighted(
     *Many hard relations.* What a node hears from another counts only ρ times in its belief, but
     wholly where it answers. Where relations exclude a state, messages about it fall without end,
     and of two such the difference decides: they may run away, and the bound with them. Where they
-    do not settle, hard edges of the core therefore are given a weight of -20 nats, and then of -10:
+    do not settle, hard edges therefore are given a weight of -20 nats, and then of -10:
     that only raises Z, so the bound holds. The lowest of the bounds is taken, with its marginals.
 
     A difference of two upper bounds, as in log Z_posterior - log Z_prior, is no bound: the
@@ -119,27 +120,28 @@ def tree_reweighted(
     [0.359, 0.497, 0.714]
     """
     check_settings(max_sweeps, tol, damping)
-    network = take_apart(graph)
-    core = network.peeling.core
-    forests = covering_forests(core)
+    graph = simplify(graph)
+    tied = np.unique(graph.edges)
+    part = induced_subgraph(graph, tied)
+    forests = covering_forests(part)
 
     @cache
-    def decomposed(floor: float) -> tuple[Directed, list[_Tree]]:
-        soft = core._replace(weights=np.maximum(core.weights, floor))
+    def decomposed(floor: float) -> tuple[Directed, _Trees]:
+        soft = part._replace(weights=np.maximum(part.weights, floor))
         return both_directions(soft, forests.mean(axis=0)), _trees(soft, forests)
 
     def infer(unary: FloatArray) -> Marginals:
-        h, log_roots = listen_to_trees(network, unary)
-        h_core, tried = h[network.peeling.nodes].T, []
-        for floor in FLOORS if np.isneginf(core.weights).any() else FLOORS[:1]:
+        unary = possible_states(graph, unary)
+        h, tried = unary[tied].T, []
+        for floor in FLOORS if np.isneginf(part.weights).any() else FLOORS[:1]:
             edges, trees = decomposed(floor)
-            settled = settle(edges, h_core, max_sweeps=max_sweeps, tol=tol, damping=damping)
-            tried.append((_bound(trees, edges, h_core, settled.messages), settled, edges))
+            settled = settle(edges, h, max_sweeps=max_sweeps, tol=tol, damping=damping)
+            tried.append((_bound(trees, edges, h, settled.messages), settled, edges))
             if settled.residual <= tol:
                 break
         bound, settled, edges = min(tried, key=itemgetter(0))
-        warn_unless_settled("tree_reweighted", network, settled, tol, damping=DAMPING)
-        return answer(network, edges, h, settled, float(log_roots.sum()) + bound)
+        warn_unless_settled("tree_reweighted", part, settled, tol, damping=DAMPING)
+        return answer(unary, tied, edges, settled, bound)
 
     return Inference(infer)
 
@@ -186,23 +188,18 @@ def _forest(graph: Graph, order: IntArray) -> BoolArray:
     return chosen
 
 
-class _Tree(NamedTuple):
-    """A forest of the core, with all its nodes."""
-
-    has_edge: BoolArray
-    """(E,) which edges of the core are its own."""
-    peeling: Peeling
-    """How to sum over its assignments; its weights are w / ρ."""
+_Trees = list[tuple[BoolArray, Inference]]
+"""Which edges (E,) each forest has, and the sum over its assignments with weights w / ρ."""
 
 
-def _trees(core: Graph, forests: BoolArray) -> list[_Tree]:
+def _trees(part: Graph, forests: BoolArray) -> _Trees:
     """The forests, each with its part of the weights."""
-    weights = core.weights / forests.mean(axis=0)
-    parts = [Graph(core.n_nodes, core.edges[rows], weights[rows]) for rows in forests]
-    return [_Tree(rows, peel_leaves(part)) for rows, part in zip(forests, parts, strict=True)]
+    weights = part.weights / forests.mean(axis=0)
+    forest = lambda rows: part._replace(edges=part.edges[rows], weights=weights[rows])  # noqa: E731
+    return [(rows, junction_tree(forest(rows))) for rows in forests]
 
 
-def _bound(trees: list[_Tree], edges: Directed, unary: FloatArray, messages: FloatArray) -> float:
+def _bound(trees: _Trees, edges: Directed, unary: FloatArray, messages: FloatArray) -> float:
     """Σ_T log Z(θ_T) / M, for the decomposition that belongs to the messages.
 
     Of each node, a forest has what the node believes, less what it hears along the forest's own
@@ -210,7 +207,7 @@ def _bound(trees: list[_Tree], edges: Directed, unary: FloatArray, messages: Flo
     is in the belief ρ times, and in the share ρ of the forests it is taken out.
     """
     beliefs, total = log_beliefs(edges, unary, messages), 0.0
-    for tree in trees:
-        heard = np.add.reduceat(messages * tree.has_edge[edges.edge], edges.starts, axis=1)
-        total += float(tree.peeling.send_inward((beliefs - heard).T).sum())
+    for has_edge, infer in trees:
+        heard = np.add.reduceat(messages * has_edge[edges.edge], edges.starts, axis=1)
+        total += infer((beliefs - heard).T).log_z
     return total / len(trees)

@@ -22,7 +22,7 @@ from cgmm.network.engine import (
 )  # fmt: skip
 from cgmm.network.errors import ApproximationWarning, NetworkError, TooCostlyError
 from cgmm.network.graph import (
-    Graph, are_disjoint_pairs, connected_components, disjoint_union, edgeless, induced_subgraph,
+    Graph, are_disjoint_pairs, connected_components, edgeless, induced_subgraph,
     log_weight, require_edgeless, simplify, spanning_forest,
 )  # fmt: skip
 from cgmm.network.messages import edge_message
@@ -33,8 +33,7 @@ from cgmm.network.side_information import SAMPLING, SideInformation
 __all__ = [
     "SAMPLING", "Answer", "ApproximationWarning", "Engine", "Graph", "Infer", "Inference",
     "Marginals", "NetworkError", "PairsAmong", "SideInformation", "TooCostlyError",
-    "are_disjoint_pairs", "check_unary", "connected_components", "disjoint_union",
-    "edge_message", "edgeless",
-    "induced_subgraph", "log_weight", "must_link_chain", "number_classes", "positions",
+    "are_disjoint_pairs", "check_unary", "connected_components", "edge_message",
+    "edgeless", "induced_subgraph", "log_weight", "must_link_chain", "number_classes", "positions",
     "related_groups", "require_edgeless", "simplify", "spanning_forest",
 ]  # fmt: skip

@@ -37,7 +37,7 @@ class Answer(NamedTuple):
     """Who answered for which part of a network, and at what cost."""
 
     engine: str
-    """Its name in ENGINES, or "cut_vertices", or "none"."""
+    """Its name in ENGINES, or "none"."""
     n_components: int
     """Components of the network that is left when evidence, and for K = 2 the mirror, are used."""
     n_nodes: int
@@ -150,5 +150,5 @@ def check_unary(graph: Graph, unary: FloatArray) -> FloatArray:
         if top[node[0]] != -np.inf:
             cause = f"a log-potential of {top[node[0]]}; log-potentials must be below +inf"
         remedy = "rescale the data or revise the evidence"
-        raise NetworkError(f"{{nodes}} has {cause}: {remedy}.", node)
+        raise NetworkError(f"{{nodes}} has {cause}: {remedy}.", graph.named(node))
     return unary

@@ -36,6 +36,12 @@ class Graph(NamedTuple):
     """(E, 2) int: one unordered pair of different nodes a row."""
     weights: FloatArray
     """(E,) w_e in [-inf, inf): the log-weight of the pair's being equal."""
+    names: IntArray | None = None
+    """(n_nodes,) what errors call the nodes; None: 0, 1, ..."""
+
+    def named(self, nodes: IntArray) -> IntArray:
+        """What errors call some of the nodes."""
+        return nodes if self.names is None else self.names[nodes]
 
 
 def edgeless(n_nodes: int) -> Graph:
@@ -84,7 +90,7 @@ def require_edgeless(graph: Graph, engine: str) -> None:
             f"the engine {engine!r} takes each for independent of the others, but {{nodes}} are "
             f"tied with log-weight {graph.weights[tied[0]]:g} (edge {tied[0]}; {len(tied)} such "
             "edges). Choose an engine that honours edges: inference='auto'.",
-            graph.edges[tied[0]],
+            graph.named(graph.edges[tied[0]]),
         )
 
 
@@ -115,16 +121,17 @@ def simplify(graph: Graph) -> Graph:
     Examples
     --------
     >>> simplify(Graph(3, np.array([[1, 0], [0, 1], [2, 1]]), np.array([1.0, 2.0, 0.0])))
-    Graph(n_nodes=3, edges=array([[0, 1]]), weights=array([3.]))
+    Graph(n_nodes=3, edges=array([[0, 1]]), weights=array([3.]), names=None)
     """
     edges, weights = _checked_edges(graph)
     if _is_simple(graph.n_nodes, edges, weights):
-        return Graph(graph.n_nodes, edges, weights)
+        return graph._replace(edges=edges, weights=weights)
     a, b = np.sort(edges, axis=1).T
     keys, inverse = np.unique(a * graph.n_nodes + b, return_inverse=True)
     weights = np.bincount(inverse, weights, minlength=len(keys))
     keys, weights = keys[weights != 0], weights[weights != 0]
-    return Graph(graph.n_nodes, np.column_stack(np.divmod(keys, max(graph.n_nodes, 1))), weights)
+    edges = np.column_stack(np.divmod(keys, max(graph.n_nodes, 1)))
+    return graph._replace(edges=edges, weights=weights)
 
 
 def _is_simple(n_nodes: int, edges: IntArray, weights: FloatArray) -> bool:
@@ -247,7 +254,8 @@ def induced_subgraph(graph: Graph, nodes: IntArray) -> Graph:
     graph : Graph
         Any graph.
     nodes : (n,) int array
-        Different nodes; they are renamed 0, 1, ... in the order given.
+        Different nodes; they become 0, 1, ... in the order given, and keep the names that errors
+        call them by.
 
     Returns
     -------
@@ -258,43 +266,13 @@ def induced_subgraph(graph: Graph, nodes: IntArray) -> Graph:
     --------
     >>> path = Graph(4, np.array([[0, 1], [1, 2], [2, 3]]), np.array([1.0, 2.0, 3.0]))
     >>> induced_subgraph(path, np.array([3, 2, 0]))
-    Graph(n_nodes=3, edges=array([[1, 0]]), weights=array([3.]))
+    Graph(n_nodes=3, edges=array([[1, 0]]), weights=array([3.]), names=array([3, 2, 0]))
     """
     place = np.full(graph.n_nodes, -1)
     place[nodes] = np.arange(len(nodes))
     edges = place[graph.edges]
     inside = (edges >= 0).all(axis=1)
-    return Graph(len(nodes), edges[inside], graph.weights[inside])
-
-
-def disjoint_union(graphs: list[Graph]) -> Graph:
-    """One graph of several, their nodes named one after the other.
-
-    Parameters
-    ----------
-    graphs : list of Graph
-        Any number.
-
-    Returns
-    -------
-    Graph
-        Of all their nodes.
-
-    Examples
-    --------
-    >>> pair = Graph(2, np.array([[0, 1]]), np.ones(1))
-    >>> disjoint_union([pair, pair]).edges
-    array([[0, 1],
-           [2, 3]])
-    """
-    starts = np.cumsum([0, *(graph.n_nodes for graph in graphs)])
-    edges = [graph.edges + start for graph, start in zip(graphs, starts, strict=False)]
-    no_edges = edgeless(0)
-    return Graph(
-        int(starts[-1]),
-        np.concatenate([no_edges.edges, *edges]),
-        np.concatenate([no_edges.weights, *(graph.weights for graph in graphs)]),
-    )
+    return Graph(len(nodes), edges[inside], graph.weights[inside], graph.named(nodes))
 
 
 def spanning_forest(graph: Graph) -> Graph:

@@ -298,10 +298,10 @@ def test_an_edge_ties_its_ends_by_its_weight_if_it_is_content(w):
     ("settings", "message"),
     [
         ({"n_sweeps": 0}, "n_sweeps is 0"),
-        ({"n_chains": 0}, "n_chains is 0"),
         ({"max_sweeps": 0}, "max_sweeps is 0"),
-        ({"burn_in": -1}, "burn_in is -1"),
         ({"growth": 0.5}, "growth is 0.5"),
+        ({"n_chains": 0}, "n_chains is 0"),
+        ({"burn_in": -1}, "burn_in is -1"),
     ],
 )
 def test_bad_settings_are_named(settings, message):
