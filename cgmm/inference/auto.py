@@ -204,7 +204,7 @@ def inference_cost(
     -------
     list of Answer
         Who would answer, for which part of the network that reductions leave, and the cost; the
-        dearest first; :func:`~cgmm.inference.exact.exact` wants ``max_operations`` of as much as
+        dearest first; :func:`~cgmm.inference.auto.exact` wants ``max_operations`` of as much as
         the dearest takes. A component beyond the memory, or that a day would not do for, has the
         engine "none", with its costs, where they were not found at least the given ones.
 
