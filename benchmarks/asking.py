@@ -1,4 +1,4 @@
-"""How many answers for how much accuracy? What to ask, chosen in five ways, beside each other.
+"""How many answers for how much accuracy? What to ask, chosen in six ways, beside each other.
 
 Writes ``book/_data/asking/answers.csv``, a row a fit, with the columns
 
@@ -19,7 +19,9 @@ with probability 0.05, the same pair always in the same way, and enter with the 
   points that relations tie;
 - *uncertainty*: points whose class is least sure, each beside the surest point of its class;
 - *farthest*, *min-max*: neighbourhoods, farthest first, and then points at random, or again the
-  farthest.
+  farthest; where each class has one, fits start at their centres;
+- *in order*: farthest first until each class has a neighbourhood, from whose centres all later fits
+  start; then *uncertainty*, and every third pair at random.
 
 What was found (twelve draws, ARI of 40 chosen answers beside 80 random ones, each data set by
 itself): clearly ahead is *uncertainty* on iris and wine, and *information* on wine. Within two
@@ -30,7 +32,7 @@ strategy gets anywhere. These are many comparisons: one clear difference may be 
     python benchmarks/asking.py
 
 takes up where it was left: each curve is appended when it is finished. ``--draws N``,
-``--datasets iris,wine``, ``--answers N``, ``--results FILE``; ``--smoke`` is a curve of each
+``--datasets iris,wine``, ``--strategies random,farthest``, ``--answers N``, ``--results FILE``; ``--smoke`` is a curve of each
 strategy on one data set.
 """
 
@@ -122,13 +124,20 @@ def draw_problem(name: str, draw: int) -> Problem:
     return Problem(X, y, wrong, tested, draw)
 
 
-def fit(problem: Problem, rows: np.ndarray) -> Fit:
-    """The mixture of points and answers so far, (n, 3) rows i, j, said."""
+def fit(problem: Problem, rows: np.ndarray, known: np.ndarray | None = None) -> Fit:
+    """The mixture of points and answers so far, (n, 3) rows i, j, said.
+
+    Where there are K neighbourhoods ``known`` (N,), it starts at their centres.
+    """
     weights = np.where(rows[:, 2] == 1, 1, -1) * -logit(Q)
     preferences = np.column_stack([rows[:, :2], weights])
+    centres = None
+    if known is not None and known.max() == problem.n_classes - 1:
+        centres = [problem.X[known == k].mean(axis=0) for k in range(problem.n_classes)]
     model = ConstrainedGaussianMixture(
-        problem.n_classes, weights="ignore", reg_covar=1e-2, random_state=problem.seed
-    )
+        problem.n_classes, weights="ignore", reg_covar=1e-2, random_state=problem.seed,
+        means_init=centres,
+    )  # fmt: skip
     model.fit(problem.X, preferences=preferences)
     return Fit(model, rows, SideInformation.build(len(problem.X), preferences=preferences))
 
@@ -213,19 +222,49 @@ def in_batches(choose: Callable[..., np.ndarray]) -> Ask:
     return ask
 
 
+def neighbourhoods(problem: Problem, n_answers: int, then: str = "random") -> Any:
+    """Farthest first, the first point by the draw."""
+    return farthest_first(
+        problem.X, problem.ask, n_answers, problem.n_classes, then=then, random_state=problem.seed
+    )
+
+
 def by_distance(then: str) -> Ask:
-    """Neighbourhoods, whose answers are told ten by ten."""
+    """Neighbourhoods, whose answers are told ten by ten, and where fits start."""
 
     def ask(problem: Problem, n_answers: int) -> Iterator[tuple[np.ndarray, Fit]]:
-        asked = farthest_first(
-            problem.X, problem.ask, n_answers, problem.n_classes, then=then,
-            random_state=problem.seed,
-        )  # fmt: skip
         for n in range(0, n_answers + 1, BATCH):
-            rows = asked.answers[:n].astype(float)
-            yield rows, fit(problem, rows)
+            # The first n of more questions are the same, but not the neighbourhoods after them.
+            if n == 0:
+                yield np.empty((0, 3)), fit(problem, np.empty((0, 3)))
+                continue
+            asked = neighbourhoods(problem, n, then)
+            yield asked.answers, fit(problem, asked.answers.astype(float), asked.neighbourhoods)
 
     return ask
+
+
+def in_order(problem: Problem, n_answers: int) -> Iterator[tuple[np.ndarray, Fit]]:
+    """A member of each class by distance; then points in doubt, and every third pair at random."""
+    rng = np.random.default_rng([problem.seed, 9])
+    n_found = BATCH
+    while n_found < n_answers and neighbourhoods(problem, n_found).neighbourhoods.max() < (
+        problem.n_classes - 1
+    ):
+        n_found += BATCH
+    for rows, found in by_distance("random")(problem, n_found):
+        yield rows, found
+    known = neighbourhoods(problem, n_found).neighbourhoods
+    rows = found.rows
+    while len(rows) < n_answers:
+        doubt = by_uncertainty(problem, found, rng)[: BATCH - BATCH // 3]
+        told = np.concatenate([rows, np.column_stack([doubt, np.zeros(len(doubt))])])
+        rest = rng.choice(all_pairs(problem, told), BATCH - len(doubt), replace=False)
+        pairs = np.concatenate([doubt, rest])
+        said = [problem.ask(i, j) for i, j in pairs.tolist()]
+        rows = np.concatenate([rows, np.column_stack([pairs, said])])
+        found = fit(problem, rows, known)
+        yield rows, found
 
 
 STRATEGIES: dict[str, Ask] = {
@@ -234,6 +273,7 @@ STRATEGIES: dict[str, Ask] = {
     "uncertainty": in_batches(by_uncertainty),
     "farthest": by_distance("random"),
     "min-max": by_distance("min_max"),
+    "in order": in_order,
 }
 
 
@@ -273,6 +313,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=12)
     parser.add_argument("--answers", type=int, default=80)
     parser.add_argument("--datasets", default=",".join([*REAL, *TOYS]))
+    parser.add_argument("--strategies", default=",".join(STRATEGIES))
     parser.add_argument("--results", type=Path, default=FILE)
     parser.add_argument("--smoke", action="store_true", help="two batches of iris, in seconds")
     given = parser.parse_args()
@@ -280,7 +321,8 @@ def main() -> None:
     names, draws, n_answers = given.datasets.split(","), given.draws, given.answers
     if given.smoke:
         names, draws, n_answers = ["iris"], 1, 2 * BATCH
-    tasks = [(n, s, d) for d in range(draws) for n in names for s in STRATEGIES]
+    ways = given.strategies.split(",")
+    tasks = [(n, s, d) for d in range(draws) for n in names for s in ways]
     there, began = finished(given.results), time.monotonic()
     for i, task in enumerate(tasks, start=1):
         if task not in there:

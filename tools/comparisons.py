@@ -28,6 +28,7 @@ from cgmm.replicate.verdicts import (
     Comparison,
     Found,
     Judgement,
+    by_sentence,
     judge,
     read_comparisons,
 )
@@ -38,10 +39,16 @@ RESULTS = BOOK / "_data" / "replication"
 WORDS = {
     "reproduced": "Reproduced",
     "partly": "Partly",
+    "undecided": "Undecided",
     "not": "Not reproduced",
     "not tested": "Not tested",
 }
-ON = {"real": "The papers' data", "rebuilt": "Rebuilt data", "identity": "Identities"}
+ON = {
+    "the papers' data": "The papers' data",
+    "our choice of data": "Our choice of data",
+    "rebuilt": "Rebuilt data",
+    "identity": "Identities",
+}
 BOUNDS = {"above": "at least {}", "below": "at most {}", "near": "near {}"}
 # Columns whose values speak for themselves.
 PLAIN = {"data", "method", "quantity"}
@@ -57,19 +64,22 @@ makes the numbers again.
 Ours is the mean over realisations ± its standard error. A claim says that this mean is at least, at
 most, or near a number; the tolerance is how far on the wrong side still agrees, in the same units.
 Where a claim is about several data sets or settings, each is judged by itself. *Reproduced* means
-that the claim holds in all of them, *partly* in half of them or more, *not reproduced* in fewer,
-*not tested* that the runs did something else than the claim speaks of. That one method is better
-than another has no tolerance, and a difference of nothing is not better. These words are worked out
-from the result files, and a test fails when one no longer follows.
+that the claim holds in all of them. *Undecided*: wherever it fails, it is within two standard errors
+of holding, so that the draws do not tell. Else *partly* if it holds in half of them or more, *not
+reproduced* if in fewer; *not tested* if the runs did something else than the claim speaks of. That
+one method is better than another has no tolerance, and a difference of nothing is not better. These
+words are worked out from the result files, and a test fails when one no longer follows.
 
 What a verdict is worth depends on what it stands on. *The papers' data*: what the paper used, or a
-part of it (ten persons of thirty), or a generator whose recipe is published (waveform); of the UCI
-sets of {cite:t}`shental2003` and {cite:t}`barhillel2005`, which are named in pictures that our
-copies of the papers lack, the choice is ours. *Rebuilt data*: toy problems and scenes that were not
-published, made here after a picture, a sentence, or what other claims imply; a claim that comes out
-on them shows that it can be true, and no more. *Identities* follow from a definition or from a
-printed recipe, whatever the data: they test the program. Where a sentence can be read in several
-ways, it stands here once for each, beside the way in which it is read.
+part of it (of the faces of {cite:t}`barhillel2005` ten persons of thirty), or a generator whose
+recipe is published (waveform). *Our choice of data*: {cite:t}`shental2003` and
+{cite:t}`barhillel2005` name their UCI sets in pictures that our copies of the papers lack, and the
+six here are ours. *Rebuilt data*: toy problems and scenes that were not published, made here after
+a picture, a sentence, or what other claims imply; a claim that comes out on them shows that it can
+be true, and no more. *Identities* follow from a definition or from a printed recipe, whatever the
+data: they test the program. Where a sentence can be read in several ways, it stands here once for
+each, beside the way in which it is read; the counts are of sentences, each judged over the groups of
+all its readings.
 """
 
 
@@ -123,15 +133,20 @@ def label(paper: str, figure: str) -> str:
 
 
 def summary(judged: list[Judged]) -> str:
-    """How many claims of each kind and paper ended how; and where some did not agree."""
-    kinds = grouped(judged, "data")
+    """How many sentences of each kind and paper ended how; and where some did not agree."""
+    sentences = by_sentence(judged)
     lines = []
     for paper, of_paper in grouped(judged, "paper").items():
         figures = grouped((one for one in of_paper if one.judgement.verdict == "not"), "figure")
         links = ", ".join(f"{{ref}}`{figure} <{label(paper, figure)}>`" for figure in figures)
         lines += [f"- {HEADINGS[paper]}, Figure {links}"] * bool(figures)
-    counts = _counts("Data", {ON[kind]: kinds.get(kind, []) for kind in KINDS})
-    papers = {HEADINGS[p]: of_paper for p, of_paper in grouped(judged, "paper").items()}
+    counts = _counts(
+        "Data", {ON[kind]: [v for k, v in sentences.values() if k == kind] for kind in KINDS}
+    )
+    papers = {
+        HEADINGS[paper]: [v for (of, *_), (_, v) in sentences.items() if of == paper]
+        for paper in grouped(judged, "paper")
+    }
     counts += ["", *_counts("Paper", papers)]
     if lines:
         lines = ["Those that were not reproduced are among the claims of", "", *lines]
@@ -139,24 +154,24 @@ def summary(judged: list[Judged]) -> str:
 
 
 def in_a_sentence(judged: list[Judged]) -> str:
-    """The counts, those on the papers' data apart."""
-    kinds = grouped(judged, "data")
-    count = Counter(one.judgement.verdict for one in kinds["real"])
-    said = ", ".join(f"{count[v]} {WORDS[v].lower()}" for v in VERDICTS)
-    again = [sum(one.judgement.verdict == "reproduced" for one in kinds[k]) for k in KINDS]
+    """The counts of sentences, by what they stand on."""
+    sentences = by_sentence(judged)
+    said = []
+    for kind in KINDS:
+        count = Counter(verdict for of, verdict in sentences.values() if of == kind)
+        words = ", ".join(f"{count[v]} {WORDS[v].lower()}" for v in VERDICTS if count[v])
+        said.append(f"{ON[kind][0].lower()}{ON[kind][1:]}, {count.total()}: {words}")
     return (
-        f"Of {len(judged)} claims {len(kinds['real'])} stand on the papers' data: {said}. "
-        f"{len(kinds['rebuilt'])} stand on data that were rebuilt, of which {again[1]} were "
-        f"reproduced, and {len(kinds['identity'])} are identities, of which {again[2]} were."
+        f"{len(sentences)} sentences, some of which are read in two ways ({len(judged)} claims in "
+        f"all). {'; '.join(said).capitalize()}."
     )
 
 
-def _counts(of: str, groups: dict[str, list[Judged]]) -> list[str]:
+def _counts(of: str, groups: dict[str, list[str]]) -> list[str]:
     """A table of verdicts, a row a group."""
     rows = [(of, *WORDS.values()), ("---", *["--:"] * len(WORDS))]
-    for name, ours in groups.items():
-        count = Counter(one.judgement.verdict for one in ours)
-        rows.append((name, *(str(count[v]) for v in WORDS)))
+    for name, verdicts in groups.items():
+        rows.append((name, *(str(verdicts.count(v)) for v in WORDS)))
     return [f"| {' | '.join(row)} |" for row in rows]
 
 
@@ -167,6 +182,7 @@ def _row(judged: Judged) -> tuple[str, str]:
     printed = re.sub(r"-(?=\d)", "−", claim.printed)
     left = [_sentence(claim.quantity), f"*Printed:* {printed}."]
     left += [f"*Read as:* {claim.reading}."] * bool(claim.reading)
+    left += [f"*In its place:* {claim.instead}."] * bool(claim.instead)
     left.append(f"*Agrees if* {bound}{tolerance}. *On* {ON[claim.data].lower()}.")
     holding = f", in {sum(f.holds for f in found)} of {len(found)}" if len(found) > 1 else ""
     right = [f"**{WORDS[verdict]}**{holding}. {_realisations(found)}."]

@@ -36,12 +36,12 @@ def statement(comparison: Comparison, judgement: Judgement, width: int = 72) -> 
     Examples
     --------
     >>> claim = Comparison("a", "1", "score", "high", "a-fig1", ["data"], {}, {"method": "ours"},
-    ...                    "above", 0.9, 0.0, "reproduced", "real")
+    ...                    "above", 0.9, 0.0, "reproduced", "identity")
     >>> row = {"data": "iris", "method": "ours", "realisation": "0", "value": "0.95"}
     >>> print(statement(claim, judge(claim, [row, row | {"realisation": "1"}])))
     a, Fig. 1: score
       printed  high
-      data     real
+      data     identity
       ours     0.95 ± 0 (iris; n = 2)
       asked    above 0.9
       verdict  reproduced
@@ -87,7 +87,7 @@ def line(comparison: Comparison, judgement: Judgement, width: int = 72) -> str:
     Examples
     --------
     >>> claim = Comparison("a", "1", "score", "high", "a-fig1", ["data"], {}, {"method": "ours"},
-    ...                    "above", 0.9, 0.0, "reproduced", "real")
+    ...                    "above", 0.9, 0.0, "reproduced", "identity")
     >>> row = {"data": "iris", "method": "ours", "realisation": "0", "value": "0.95"}
     >>> line(claim, judge(claim, [row]))
     'reproduced  0.95             score'
@@ -147,7 +147,7 @@ def report(comparison: Comparison, judgement: Judgement) -> list[str]:
     Examples
     --------
     >>> claim = Comparison("a", "1", "score", "high", "a-fig1", ["data"], {}, {"method": "ours"},
-    ...                    "above", 0.9, 0.0, "reproduced", "real")
+    ...                    "above", 0.9, 0.0, "reproduced", "identity")
     >>> row = {"data": "iris", "method": "ours", "realisation": "0", "value": "0.5"}
     >>> print(report(claim, judge(claim, [row]))[0])
     a, Fig. 1: score: high -> not  WRITTEN: reproduced

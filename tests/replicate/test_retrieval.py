@@ -126,10 +126,24 @@ def test_chunklets_of_one_size_and_their_bound(faces):
     found = by_method(retrieval.figure_8(faces, 3, seeded(0)))
     # [barhillel2005, eq. 12]
     assert found["bound"] == {"variance_ratio": 1.5}
-    n_chunklets = N_CLASSES * (round(0.3 * N_A_CLASS) // 3)
+    n_chunklets = round(0.3 * N_CLASSES * N_A_CLASS) // 3
     exact = found["exact"]["variance_ratio"]
     assert exact == pytest.approx(variance_ratio(3, n_chunklets), rel=0.02)
     assert 0 < found["RCA"]["error"] < 1 - purity(faces.X, faces.y)["purity_63"]
+
+
+def test_chunklets_leave_out_single_points_only(faces):
+    """[barhillel2005, footnote 7]: what remains makes a smaller chunklet."""
+    drawn = seeded(1).permutation(len(faces.y))[:150]
+    chunklets = retrieval.cut(faces.y, drawn, 4)
+    used = np.flatnonzero(chunklets >= 0)
+    assert set(used) <= set(drawn)
+    sizes = np.bincount(chunklets[used])
+    assert sizes.min() >= 2 and sizes.max() == 4
+    counts = np.bincount(faces.y[drawn], minlength=N_CLASSES)
+    assert len(drawn) - len(used) == np.sum(counts % 4 == 1)
+    for c in range(len(sizes)):
+        assert len(set(faces.y[chunklets == c])) == 1
 
 
 def test_purity_falls_from_one_class_to_chance():

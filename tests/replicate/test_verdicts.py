@@ -6,7 +6,7 @@ import pytest
 from toy_claims import claim, row
 
 from cgmm.replicate.reading import by_realisation
-from cgmm.replicate.verdicts import judge, read_comparisons
+from cgmm.replicate.verdicts import by_sentence, judge, read_comparisons
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,38 @@ def test_a_claim_holds_within_its_tolerance(kind, value, tolerance, verdict):
 def test_the_verdict_counts_groups(good, verdict):
     rows = [row(0.9 if i < good else 0.1, data=str(i)) for i in range(4)]
     assert judge(claim(), rows).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("spread", "verdict"), [(0.0, "partly"), (0.1, "partly"), (0.25, "undecided")]
+)
+def test_what_fails_within_two_standard_errors_is_undecided(spread, verdict):
+    """Mean 0.4 in one of two groups, whose error is spread / √2."""
+    rows = [row(0.9, realisation=r) for r in (0, 1)]
+    rows += [row(0.4 + s, "wine", realisation=r) for r, s in enumerate((-spread / 2, spread / 2))]
+    judgement = judge(claim(bound=0.6), rows)
+    assert judgement.verdict == verdict
+    assert [g.near for g in judgement.found] == [False, verdict == "undecided"]
+
+
+def test_ours_may_be_held_to_the_middle_of_two():
+    rows = [row(v, method=m) for m, v in {"a": 0.6, "b": 0.2, "c": 0.8}.items()]
+    (found,) = judge(claim(bound=0.0, minus={"method": ["b", "c"]}), rows).found
+    assert (found.mean, found.holds) == (pytest.approx(0.1), True)
+    (found,) = judge(claim(bound=0.0, minus={"method": ["b", "d"]}), rows).found
+    assert (found.n_failed, found.holds) == (1, False)
+
+
+def test_what_was_not_run_is_not_tested_and_readings_are_one_sentence():
+    good, bad = [row(0.9)], [row(0.1)]
+    one, other = claim(reading="so"), claim(reading="otherwise")
+    both = [(one, judge(one, good)), (other, judge(other, bad))]
+    assert by_sentence(both) == {("p", "1", "score"): ("identity", "partly")}
+    other = other._replace(instead="something else was run")
+    both = [(one, judge(one, good)), (other, judge(other, bad))]
+    assert judge(other, good).verdict == "not tested"
+    assert by_sentence(both) == {("p", "1", "score"): ("identity", "reproduced")}
+    assert by_sentence(both[1:]) == {("p", "1", "score"): ("identity", "not tested")}
 
 
 def test_a_difference_of_nothing_is_not_better():
@@ -105,7 +137,7 @@ def test_a_number_agrees_with_its_text_however_it_is_written(n):
     [
         ('claim = "above"', 'claim = "over"', "claim is 'over'"),
         ('verdict = "partly"', 'verdict = "maybe"', "verdict is 'maybe'"),
-        ('data = "real"', 'data = "dreamt"', "data is 'dreamt'"),
+        ('data = "identity"', 'data = "dreamt"', "data is 'dreamt'"),
         ("tolerance = 0.0", 'tolerance = 0.1\nminus = {method = "b"}', "write 0, and move"),
         ("bound = 0.5\n", "", "comparison 1: .*bound"),
         ("bound = 0.5", "bound = 0.5\nlimit = 1", "comparison 1: .*limit"),
@@ -125,7 +157,7 @@ claim = "above"
 bound = 0.5
 tolerance = 0.0
 verdict = "partly"
-data = "real"
+data = "identity"
 """
     path = tmp_path / "comparisons.toml"
     path.write_text(text, encoding="utf-8")

@@ -13,7 +13,7 @@ def claim(**changes) -> Comparison:
         "bound": 0.5,
         "tolerance": 0.0,
         "verdict": "reproduced",
-        "data": "real",
+        "data": "identity",
     }
     return Comparison(**fields | changes)
 

@@ -12,7 +12,7 @@ import comparisons
 import pytest
 from errata import HEADINGS
 
-from cgmm.replicate.verdicts import KINDS, VERDICTS
+from cgmm.replicate.verdicts import KINDS, VERDICTS, by_sentence
 
 JUDGED = comparisons.load()
 TEXT = comparisons.page(JUDGED)
@@ -58,19 +58,20 @@ def test_every_claim_has_its_row_below_its_figure():
                 assert right.count("<br>") == len(found) + bool(claim.why)
 
 
-def test_the_counts_on_top_add_up():
-    counts = Counter((c.paper, j.verdict) for c, j in JUDGED)
-    counts += Counter((c.data, j.verdict) for c, j in JUDGED)
+def test_the_counts_on_top_are_of_sentences_and_add_up():
+    sentences = by_sentence(JUDGED)
+    assert len(sentences) == len({(c.paper, c.figure, c.quantity) for c, _ in JUDGED})
+    counts = Counter((paper, v) for (paper, *_), (_, v) in sentences.items())
+    counts += Counter(sentences.values())
     names = HEADINGS | comparisons.ON
     for group in {name for name, _ in counts}:
         numbers = " | ".join(str(counts[group, v]) for v in VERDICTS)
         assert TEXT.count(f"| {names[group]} | {numbers} |\n") == 1
-    real = [counts["real", v] for v in VERDICTS]
-    kinds = [sum(counts[kind, v] for v in VERDICTS) for kind in KINDS]
-    again = [counts[kind, "reproduced"] for kind in KINDS[1:]]
+    kinds = [[counts[kind, v] for v in VERDICTS] for kind in KINDS]
     said = [int(n) for n in re.findall(r"\d+", comparisons.in_a_sentence(JUDGED))]
-    assert said == [len(JUDGED), kinds[0], *real, kinds[1], again[0], kinds[2], again[1]]
-    assert sum(kinds) == len(JUDGED)
+    wanted = [n for kind in kinds for n in (sum(kind), *filter(None, kind))]
+    assert said == [len(sentences), len(JUDGED), *wanted]
+    assert sum(map(sum, kinds)) == len(sentences)
 
 
 def test_a_printed_sentence_has_one_tolerance():
