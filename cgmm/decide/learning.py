@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logit
 
-from cgmm.decide.witnesses import Witnesses, error_rates, read_rows
+from cgmm.decide.witnesses import Witnesses, error_rates, name_witnesses, read_rows
 from cgmm.mixture import Parameters
 from cgmm.network import Engine, SideInformation
 from cgmm.numerics import FloatArray
@@ -48,6 +48,8 @@ def learn_from_witnesses(
     prior: tuple[float, float] = (2.0, 5.0),
     tol: float = 1e-3,
     max_rounds: int = 50,
+    n_init: int = 1,
+    random_state: int | np.random.Generator | None = 0,
     **options: Any,
 ) -> Learnt:
     """Fit a mixture to answers of unknown reliability, and learn how reliable they are.
@@ -73,7 +75,13 @@ def learn_from_witnesses(
     tol : float, default=1e-3
         The rounds end when no rate moves by more.
     max_rounds : int, default=50
-        How many fits.
+        How many fits from one beginning.
+    n_init : int, default=1
+        Beginnings. The first takes the prior's mode for every witness, the others believe one of
+        them, drawn by lot, and nobody else; kept is the end with the highest likelihood. EM may end
+        where the points are described in another way and the witnesses blamed for it.
+    random_state : int, Generator or None, default=0
+        Whom the later beginnings believe.
     **options
         ``witness``, ``kinds`` and others of :func:`error_rates`.
 
@@ -109,18 +117,42 @@ def learn_from_witnesses(
     (array([0.04, 0.5 ]), True)
     """
     rows = read_rows(answers, side, prior)
-    found, history, converged = None, list[float](), False
-    preferences = _at_first(rows, prior)
-    while not converged and len(history) < max_rounds:
-        theta = fit(preferences)
-        before = found
-        found = error_rates(X, theta, side, rows, engine, prior=prior, start=before, **options)
-        preferences = found.preferences
-        history.append(float(found.history[-1]))
-        converged = before is not None and _moved(before, found) <= tol
-    if found is None:
-        raise ValueError(f"max_rounds is {max_rounds}; there must be one at least: max_rounds=50.")
-    return Learnt(theta, found, np.array(history), converged)
+    if max_rounds < 1 or n_init < 1:
+        raise ValueError(
+            f"max_rounds is {max_rounds} and n_init {n_init}; there must be one at least: "
+            "max_rounds=50, n_init=1."
+        )
+
+    def climb(preferences: FloatArray) -> Learnt:
+        found, history, converged = None, list[float](), False
+        while not converged and len(history) < max_rounds:
+            theta, before = fit(preferences), found
+            found = error_rates(X, theta, side, rows, engine, prior=prior, start=before, **options)
+            preferences = found.preferences
+            history.append(float(found.history[-1]))
+            converged = before is not None and _moved(before, found) <= tol
+            # A fit that begins afresh may end lower than the last: the best round is kept.
+            if history[-1] >= max(history):
+                best = theta, found
+        return Learnt(*best, np.array(history), converged)
+
+    ends = [climb(first) for first in _beginnings(rows, prior, n_init, random_state, options)]
+    return max(ends, key=lambda learnt: learnt.history.max())
+
+
+def _beginnings(
+    rows: FloatArray,
+    prior: tuple[float, float],
+    n_init: int,
+    random_state: int | np.random.Generator | None,
+    options: dict[str, Any],
+) -> list[FloatArray]:
+    """The answers as preferences: all witnesses alike, or one of them and nobody else."""
+    alike = _at_first(rows, prior)
+    names, of = name_witnesses(options.get("witness"), len(rows))
+    order = np.random.default_rng(random_state).permutation(len(names))
+    believed = [np.column_stack([rows[:, :2], alike[:, 2] * (of == g)]) for g in order]
+    return [alike, *believed][:n_init]
 
 
 def _at_first(rows: FloatArray, prior: tuple[float, float]) -> FloatArray:

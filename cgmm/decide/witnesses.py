@@ -169,7 +169,7 @@ def error_rates(
     (array([0.111, 0.333]), array([0., 0., 1., 1.]))
     """
     rows = read_rows(answers, side, prior)
-    names, of = _name(witness, len(rows))
+    names, of = name_witnesses(witness, len(rows))
     told = _Answers(side.node_of[rows[:, :2].astype(np.intp)], rows[:, 2] == 1, of, kinds)
     unary = node_unaries(X, parameters, side)
     a, b = prior
@@ -221,7 +221,9 @@ def read_rows(answers: ArrayLike, side: SideInformation, prior: tuple[float, flo
     return rows
 
 
-def _name(witness: ArrayLike | None, n_answers: int) -> tuple[NDArray[np.generic], IntArray]:
+def name_witnesses(
+    witness: ArrayLike | None, n_answers: int
+) -> tuple[NDArray[np.generic], IntArray]:
     """The witnesses by name, and the number of the one who gave each answer."""
     given = np.zeros(n_answers, dtype=int) if witness is None else np.asarray(witness)
     if given.shape != (n_answers,):

@@ -89,3 +89,26 @@ def test_what_cannot_be_learnt_from_is_refused_before_a_fit(answers, options, sa
         learn_from_witnesses(
             np.zeros((3, 1)), None, SideInformation.build(3), answers, AUTO, **options
         )
+
+
+def test_of_several_beginnings_and_rounds_the_highest_end_is_kept():
+    """The second beginning believes one witness alone; each fit ends where it is sent."""
+    X, answers, witness = problem(0)
+    model = ConstrainedGaussianMixture(2, weights="ignore", random_state=0)
+    good = model.fit(X).parameters_
+    poor = good._replace(means=good.means * 0 + np.array([[-9.0], [9.0]]))
+
+    def learn(thetas, **options):
+        ends = iter(thetas)
+        return learn_from_witnesses(
+            X, lambda rows: next(ends), SideInformation.build(len(X)), answers, AUTO,
+            witness=witness, max_rounds=2, tol=0, **options,
+        )  # fmt: skip
+
+    assert learn([good, poor]).parameters is good
+    assert learn([poor, poor, good, poor], n_init=2).parameters is good
+    assert learn([good, good, poor, poor], n_init=2).history.max() == pytest.approx(
+        learn([good, good]).history.max(), rel=1e-12
+    )
+    with pytest.raises(ValueError, match="n_init"):
+        learn([good], n_init=0)
