@@ -20,8 +20,9 @@ with probability 0.05, the same pair always in the same way, and enter with the 
 - *uncertainty*: points whose class is least sure, each beside the surest point of its class;
 - *farthest*, *min-max*: neighbourhoods, farthest first, and then points at random, or again the
   farthest; where each class has one, fits start at their centres;
-- *in order*: farthest first until each class has a neighbourhood; then *uncertainty*, and every third
-  pair at random; with *own start* all later fits start at the centres of those neighbourhoods.
+- *in order*: farthest first until each class has a neighbourhood; then *uncertainty*, and every
+  third pair at random; with *own start* all later fits start at the centres of those
+  neighbourhoods.
 
 ``answers.csv`` has seven data sets in five ways, of which *farthest* and *min-max* started as the
 others; ``order.csv`` has three tables, with *farthest* in its own neighbourhoods and both orders:
@@ -32,8 +33,8 @@ others; ``order.csv`` has three tables, with *farthest* in its own neighbourhood
     python benchmarks/asking.py
 
 takes up where it was left: each curve is appended when it is finished. ``--draws N``,
-``--datasets iris,wine``, ``--strategies 'random;farthest'``, ``--answers N``, ``--results FILE``; ``--smoke`` is a curve of each
-strategy on one data set.
+``--datasets iris,wine``, ``--strategies 'random;farthest'``, ``--answers N``, ``--results FILE``;
+``--smoke`` is a curve of each strategy on one data set.
 """
 
 from __future__ import annotations

@@ -64,10 +64,11 @@ makes the numbers again.
 Ours is the mean over realisations ± its standard error. A claim says that this mean is at least, at
 most, or near a number; the tolerance is how far on the wrong side still agrees, in the same units.
 Where a claim is about several data sets or settings, each is judged by itself. *Reproduced* means
-that the claim holds in all of them. *Undecided*: wherever it fails, it is within two standard errors
-of holding, so that the draws do not tell. Else *partly* if it holds in half of them or more, *not
-reproduced* if in fewer; *not tested* if the runs did something else than the claim speaks of. That
-one method is better than another has no tolerance, and a difference of nothing is not better. These
+that the claim holds in all of them. *Undecided*: wherever it fails, it is within two standard
+errors of holding, so that the draws do not tell. Else *partly* if it holds in half of them or more,
+*not reproduced* if in fewer; *not tested* if the runs did something else than the claim speaks of.
+That one method is better than another has no tolerance, and a difference of nothing is not
+better. These
 words are worked out from the result files, and a test fails when one no longer follows.
 
 What a verdict is worth depends on what it stands on. *The papers' data*: what the paper used, or a
@@ -78,8 +79,8 @@ six here are ours. *Rebuilt data*: toy problems and scenes that were not publish
 a picture, a sentence, or what other claims imply; a claim that comes out on them shows that it can
 be true, and no more. *Identities* follow from a definition or from a printed recipe, whatever the
 data: they test the program. Where a sentence can be read in several ways, it stands here once for
-each, beside the way in which it is read; the counts are of sentences, each judged over the groups of
-all its readings.
+each, beside the way in which it is read; the counts are of sentences, each judged over the groups
+of all its readings.
 """
 
 

@@ -283,5 +283,5 @@ def _check(comparison: Comparison, group: Group, values: dict[int, float]) -> Fo
         agrees &= mean != bound
     holds = bool(agrees and n_failed <= n)
     gap = abs(mean - bound) - tolerance
-    near = not holds and n_failed <= n and 0 < error and gap <= 2 * error
+    near = not holds and n_failed <= n and error > 0 and gap <= 2 * error
     return Found(group, mean, error, n, n_failed, holds, bool(near))

@@ -139,7 +139,8 @@ def test_chunklets_leave_out_single_points_only(faces):
     used = np.flatnonzero(chunklets >= 0)
     assert set(used) <= set(drawn)
     sizes = np.bincount(chunklets[used])
-    assert sizes.min() >= 2 and sizes.max() == 4
+    assert sizes.max() == 4
+    assert sizes.min() >= 2
     counts = np.bincount(faces.y[drawn], minlength=N_CLASSES)
     assert len(drawn) - len(used) == np.sum(counts % 4 == 1)
     for c in range(len(sizes)):
