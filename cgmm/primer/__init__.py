@@ -7,7 +7,7 @@ functions to the one here. Nothing in the package imports this room, and it impo
 =================================  =================================================================
 :mod:`~cgmm.primer.mixtures`       chapter 1: the story, the density, responsibilities
 :mod:`~cgmm.primer.fitting`        chapter 2: the bound, four M-steps, EM
-:mod:`~cgmm.primer.practice`       chapter 3: a prior on covariances, the number of components
+:mod:`~cgmm.primer.practice`       chapter 3: start and stop, a prior on covariances, how many
 :mod:`~cgmm.primer.evidence`       chapter 4: labels
 :mod:`~cgmm.primer.chunklets`      chapters 5 and 6: must-links, two sampling assumptions
 :mod:`~cgmm.primer.networks`       chapter 7: elimination, marginals, the best assignment
@@ -33,7 +33,7 @@ from cgmm.primer.chunklets import (
 )  # fmt: skip
 from cgmm.primer.cliques import clique_log_z
 from cgmm.primer.distances import ascent_step, project, spread, squares, uphill
-from cgmm.primer.evidence import allowed, labelled_em, masked
+from cgmm.primer.evidence import allowed, label_means, labelled_em, masked, shares
 from cgmm.primer.fitting import (
     diag, em, fold, full, lower_bound, m_step, moments, spherical, statistics, tied,
 )  # fmt: skip
@@ -48,7 +48,9 @@ from cgmm.primer.networks import (
 )  # fmt: skip
 from cgmm.primer.normaliser import constrained_em, newton, prior_counts, prior_log_z, pseudo_log_z
 from cgmm.primer.orders import fill_ins, induced_width, min_fill, neighbours, take_out
-from cgmm.primer.practice import aic, bic, map_covariances, n_parameters
+from cgmm.primer.practice import (
+    aic, bic, far_points, map_covariances, n_parameters, nearest, occupied, until,
+)  # fmt: skip
 from cgmm.primer.preferences import certainty, log_p_of_answers, log_weights, p_together, support
 from cgmm.primer.questions import answer_information, choose_pairs, coin_entropy, farthest
 from cgmm.primer.reruns import mean_and_error, realisations_needed, wrong_order
@@ -68,16 +70,17 @@ __all__ = [
     "beliefs", "bethe_log_z", "bic", "cannot_edges", "certainty", "cfld", "cheapest",
     "choose_pairs", "chunklet_em", "clique_log_z", "closure", "cluster_move", "coin_entropy",
     "constrained_em", "contract", "cop_rule", "costs", "derivative", "deviations", "diag",
-    "eliminate", "em", "factors", "farthest", "fill_ins", "fold", "full", "gibbs", "given_later",
-    "given_others", "if_chunklets_are_sampled", "if_points_are_sampled", "induced_width",
-    "information", "labelled_em", "likelihood_criterion", "lloyd", "log_belief", "log_densities",
-    "log_gaussian", "log_joint", "log_p_of_answers", "log_weights", "log_z", "lower_bound",
-    "m_step", "map_covariances", "marginal", "marginals", "marginals_by_slope", "masked",
-    "mean_and_error", "mean_field", "mean_field_bound", "messages", "min_fill", "mirror_images",
-    "moments", "most_probable", "multiply", "n_parameters", "neighbours", "new_rates", "newton",
-    "node_unaries", "objective", "online_step", "p_together", "p_wrong", "pck_rule", "prior_counts",
-    "prior_log_z", "project", "pseudo_log_z", "r_hat", "realisations_needed", "responsibilities",
-    "sample", "single_moves", "spanning_tree", "spherical", "spread", "squares", "statistics",
-    "support", "take_out", "tie", "tied", "tree_bound", "uphill", "whitening", "within_covariance",
-    "within_distance", "witness_em", "wrong_order",
+    "eliminate", "em", "factors", "far_points", "farthest", "fill_ins", "fold", "full", "gibbs",
+    "given_later", "given_others", "if_chunklets_are_sampled", "if_points_are_sampled",
+    "induced_width", "information", "label_means", "labelled_em", "likelihood_criterion", "lloyd",
+    "log_belief", "log_densities", "log_gaussian", "log_joint", "log_p_of_answers", "log_weights",
+    "log_z", "lower_bound", "m_step", "map_covariances", "marginal", "marginals",
+    "marginals_by_slope", "masked", "mean_and_error", "mean_field", "mean_field_bound", "messages",
+    "min_fill", "mirror_images", "moments", "most_probable", "multiply", "n_parameters", "nearest",
+    "neighbours", "new_rates", "newton", "node_unaries", "objective", "occupied", "online_step",
+    "p_together", "p_wrong", "pck_rule", "prior_counts", "prior_log_z", "project", "pseudo_log_z",
+    "r_hat", "realisations_needed", "responsibilities", "sample", "shares", "single_moves",
+    "spanning_tree", "spherical", "spread", "squares", "statistics", "support", "take_out", "tie",
+    "tied", "tree_bound", "until", "uphill", "whitening", "within_covariance", "within_distance",
+    "witness_em", "wrong_order",
 ]  # fmt: skip

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from primer_problems import FEW, SEEDS, assignments, enumerate_all, matrices, mixture, related
+from scipy.spatial.distance import cdist
 from scipy.special import logsumexp, softmax
 from scipy.stats import invwishart, multivariate_normal
 
@@ -214,6 +215,92 @@ def test_statistics_of_blocks_add_up(seed, K, D, kind, cut):
 # ---------------------------------------------------------------------------- chapter 3
 
 
+class Recorder:
+    """A generator that draws what it is told, and remembers with which probabilities."""
+
+    def __init__(self, drawn):
+        self.drawn, self.p = list(drawn), []
+
+    def integers(self, n):
+        self.p.append(np.full(n, 1 / n))
+        return self.drawn[0]
+
+    def choice(self, n, p):
+        self.p.append(p)
+        return self.drawn[len(self.p) - 1]
+
+
+@FEW
+@given(SEEDS, st.integers(2, 6), st.integers(1, 3), st.data())
+def test_centres_are_drawn_by_squared_distance_from_the_nearest(seed, N, D, data):
+    X = np.random.default_rng(seed).normal(size=(N, D))
+    drawn = data.draw(st.permutations(range(N)))
+    rng = Recorder(drawn)
+    np.testing.assert_array_equal(primer.far_points(X, N, rng), X[drawn])
+    squared = cdist(X, X, "sqeuclidean")
+    for n in range(1, N):
+        gaps = [min(squared[i, j] for j in drawn[:n]) for i in range(N)]
+        np.testing.assert_allclose(rng.p[n], np.array(gaps) / sum(gaps), atol=1e-12)
+
+
+@FEW
+@given(SEEDS, st.integers(1, 4), st.integers(1, 3), st.integers(1, 5))
+def test_as_many_heaps_as_centres_get_one_each_as_in_the_package(seed, K, D, n):
+    """Nobody draws a place twice; so both part the heaps, whatever their dice."""
+    rng = np.random.default_rng(seed)
+    X = rng.permutation(np.repeat(rng.normal(size=(K, D)), n, axis=0))
+    r = primer.nearest(X, primer.far_points(X, K, rng))
+    theirs = production.far_points(X, K, np.random.RandomState(seed % 2**32))
+    np.testing.assert_array_equal(r @ r.T, theirs @ theirs.T)
+    np.testing.assert_array_equal(r @ r.T, (cdist(X, X) == 0).astype(float))
+
+
+@FEW
+@given(SEEDS, st.integers(1, 4), st.integers(1, 3))
+def test_a_point_belongs_to_the_nearest_centre(seed, K, D):
+    rng = np.random.default_rng(seed)
+    X, mu = rng.normal(size=(9, D)), rng.normal(size=(K, D))
+    r = primer.nearest(X, mu)
+    np.testing.assert_array_equal(r.argmax(axis=1), cdist(X, mu).argmin(axis=1))
+    np.testing.assert_array_equal(r.sum(axis=1), 1)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@FEW
+@given(SEEDS, st.integers(1, 2), st.floats(1e-4, 1e-1))
+def test_em_stops_where_the_estimator_does(seed, D, tol):
+    X = np.random.default_rng(seed).normal(size=(40, D))
+    r = primer.nearest(X, X[:2])
+    options = {"covariance_type": "tied", "reg_covar": 0, "tol": tol, "max_iter": 30}
+    fit = ConstrainedGaussianMixture(2, init_params=r, **options).fit(X)
+    steps = primer.em(X, primer.m_step(X, r, primer.tied), primer.tied, 30)
+    course = [log_evidence for _, log_evidence in primer.until(steps, tol * len(X))]
+    # The estimator reports the parameters that its last step has made.
+    np.testing.assert_allclose(course, fit.history_, rtol=1e-9)
+
+
+@FEW
+@given(SEEDS, st.integers(1, 4), st.lists(st.integers(0, 3), min_size=1, unique=True))
+def test_an_empty_component_is_no_loss(seed, D, lived_in):
+    """The density without it is that with it: its weight is zero."""
+    rng = np.random.default_rng(seed)
+    r = np.zeros((9, 4))
+    r[:, lived_in] = rng.dirichlet(np.ones(len(lived_in)), size=9)
+    left = primer.occupied(r)
+    np.testing.assert_array_equal(left, r[:, sorted(lived_in)])
+    X = 3 * rng.normal(size=(9, D))
+    theta = primer.m_step(X, left, primer.tied)
+    start = Parameters(*mixture(rng, 4, D))
+    theirs = production.m_step(
+        X, start, production.Posterior(r, r.sum(axis=0), 0.0), POOLINGS["tied"],
+        production.closed_form,
+    )  # fmt: skip
+    with np.errstate(divide="ignore"):
+        whole = primer.log_joint(X, primer.Theta(*theirs[:2], matrices(theirs[2], 4, D)))
+    there = logsumexp(whole, axis=1)
+    np.testing.assert_allclose(logsumexp(primer.log_joint(X, theta), axis=1), there, rtol=1e-7)
+
+
 @FEW
 @given(**SIZES, nu=st.floats(0, 9))
 def test_the_prior_on_covariances_makes_its_posterior_level(seed, K, D, nu):
@@ -298,13 +385,47 @@ def test_em_with_labels_climbs_as_the_package_does(seed, K, D):
     rng = np.random.default_rng(seed)
     theta, X, y = mixture(rng, K, D), 3 * rng.normal(size=(9, D)), rng.integers(-1, K, size=9)
     theta = theta._replace(covariances=theta.covariances + 9 * np.eye(D))
-    course = list(primer.labelled_em(X, theta, primer.allowed(y, K), primer.tied, 3))
+    A = primer.allowed(y, K)
+    course = list(primer.labelled_em(X, theta, A, primer.tied, primer.shares, 3))
     evidence = [log_evidence for _, log_evidence in course]
     # Not from the start, whose covariances are of another type.
     assert (np.diff(evidence[1:]) >= -1e-9 * np.abs(evidence[0])).all()
     side = SideInformation.build(9, labels=y)
     infer = ENGINES["independent"](side.graph)
     assert_same_course(course, production_em(X, theta, side, "tied", 3, infer=infer))
+
+
+@FEW
+@given(**SIZES)
+def test_weights_of_labelled_em_are_what_the_update_says(seed, K, D):
+    """Labels that were chosen by class count for means, and not for weights."""
+    rng = np.random.default_rng(seed)
+    theta, X = mixture(rng, K, D), 3 * rng.normal(size=(9 + K, D))
+    theta = theta._replace(covariances=theta.covariances + 9 * np.eye(D))
+    y = np.r_[:K, np.full(9, -1)]
+
+    def of_the_others(N_k):
+        return primer.shares(N_k - 1)
+
+    A = primer.allowed(y, K)
+    course = list(primer.labelled_em(X, theta, A, primer.tied, of_the_others, 3))
+    side = SideInformation.build(len(X), labels=y)
+    infer = ENGINES["independent"](side.graph)
+    theirs = production_em(X, theta, side, "tied", 3, update=of_the_others, infer=infer)
+    assert_same_course(course, theirs)
+
+
+@FEW
+@given(SEEDS, st.integers(1, 3), st.integers(1, 3))
+def test_a_start_at_the_means_of_labels_is_that_of_the_package(seed, K, D):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(9, D)), np.r_[:K, rng.integers(-1, K, size=9 - K)]
+    mu = primer.label_means(X, y, K)
+    for k in range(K):
+        np.testing.assert_allclose(mu[k], np.average(X, axis=0, weights=y == k))
+    side, dice = SideInformation.build(9, labels=y), np.random.RandomState(0)
+    theirs = production.from_labels(X, K, dice, side)
+    np.testing.assert_array_equal(primer.nearest(X, mu), theirs)
 
 
 # ---------------------------------------------------------------------------- chapters 5 and 6
