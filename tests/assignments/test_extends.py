@@ -15,7 +15,7 @@ from examine import error_of
 from cgmm import primer
 
 # Two texts that have more than this in common are one text: independent solutions have less.
-ALIKE = 2 / 3
+ALIKE = 0.7
 FUNCTIONS = {name: function for name in primer.__all__
              if inspect.isfunction(function := getattr(primer, name))}  # fmt: skip
 

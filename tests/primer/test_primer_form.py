@@ -11,7 +11,7 @@ from cgmm import primer
 
 PRIMER = Path(primer.__file__).parent
 FILES = {path.stem: path for path in sorted(PRIMER.glob("*.py")) if path.stem != "__init__"}
-LONGEST_FUNCTION, LONGEST_LINE, MOST_CODE = 15, 78, 500
+LONGEST_FUNCTION, LONGEST_LINE, MOST_CODE = 15, 78, 550
 
 
 def functions(stem: str) -> list[ast.FunctionDef]:
