@@ -112,7 +112,7 @@ def test_an_option_says_what_it_is_worth(chapter):
     options = box.locator("button[aria-pressed]")
     options.nth(0).focus()
     page.keyboard.press("Enter")
-    assert said.inner_text().startswith("No. A weight of 0.8")
+    assert said.inner_text().startswith("No. That would be a witness")
     assert box.get_attribute("data-answer") == "wrong"
     options.nth(2).click()
     assert said.inner_text().startswith("Right. The log-odds")
