@@ -19,13 +19,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from cgmm.given import explain_missing
 from cgmm.inference import ENGINES
-from cgmm.kmeans.runs import best_of
+from cgmm.kmeans.runs import best_of, random_source
 from cgmm.kmeans.seeding import Rng
 from cgmm.mixture.assignments import (
     SPANNING_TREE,
@@ -249,7 +248,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             X = self._read(X)
         require_same_shape(continued, (self.n_components, X.shape[1]))
         side = self._side(X, sample_weight, labels=labels, **relations)
-        rng, pool, options = random_state(self.random_state), self._pool(), self._options()
+        rng, pool, options = random_source(self.random_state), self._pool(), self._options()
         engine = engine_of(self.inference, rng, self.verbose)
         with (
             named(side.first_points, "point"), WarnedOnce(ApproximationWarning),
@@ -415,7 +414,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             points = self._read(batch) if theta is None else self._read_new(batch)
         require_same_shape(theta, (self.n_components, points.shape[1]))
         side = self._side(points, sample_weight, labels=labels)
-        pool, options, rng = self._pool(), self._options(), random_state(self.random_state)
+        pool, options, rng = self._pool(), self._options(), random_source(self.random_state)
         with named(side.first_points, "point"), workers(self.n_jobs) as map_blocks:
             model = prepare(side, "auto", ENGINES["independent"], "auto", self.n_components)
             data = model.blocks(points, map_blocks)
@@ -586,7 +585,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         check_is_fitted(self, "weights_")
         if n_samples < 1:
             raise ValueError(f"n_samples is {n_samples}; ask for at least one sample.")
-        return self._draw(n_samples, random_state(self.random_state))
+        return self._draw(n_samples, random_source(self.random_state))
 
     # ------------------------------------------------------------------ criteria
 
@@ -669,14 +668,6 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
                 ApproximationWarning,
             )
         return self.log_evidence_, self._n_points
-
-
-def random_state(seed: Seed) -> Rng:
-    """A source of randomness; a numpy Generator lends its own."""
-    if isinstance(seed, np.random.Generator):
-        return np.random.RandomState(seed.bit_generator)
-    rng: Rng = check_random_state(seed)
-    return rng
 
 
 def require_same_shape(theta: Any, wanted: tuple[int, int]) -> None:
