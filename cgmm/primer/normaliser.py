@@ -42,7 +42,7 @@ def newton(C, counts):
     for _ in range(100):
         # [shental2003, eq. 11]
         missing = np.log(C / counts(eta))
-        if abs(missing).max() < 1e-8:
+        if abs(missing).max() < 1e-11:
             break
         slope = derivative(lambda eta: np.log(counts(eta)), eta).T
         # A constant in η changes no count: no step goes that way.
