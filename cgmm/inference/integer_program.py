@@ -31,8 +31,6 @@ from cgmm.numerics import AGREE, FloatArray, IntArray
 # Of what is tried: entries of a program, nodes that the relaxation splits, branches. Up to there
 # proofs took at most 1.4 s (random planted problems, grids and preferences of 30 to 600 nodes).
 MAX_ENTRIES, MAX_SPLIT, MAX_BRANCHES = 40_000, 50, 10
-# Seconds after which any proof is given up, many times what was ever seen within that budget.
-SECONDS = 60.0
 
 
 class Solved(NamedTuple):
@@ -83,7 +81,7 @@ def solve(graph: Graph, unary: FloatArray, *, max_branches: int = MAX_BRANCHES) 
     objective = np.concatenate([gains.ravel(), np.repeat(soft, n_states)]) / -scale
     upper = np.concatenate([possible.ravel(), np.ones(n_states * len(soft))])
     whole = (np.arange(len(objective)) < unary.size).astype(np.intp)
-    options: Any = {"time_limit": SECONDS, "mip_rel_gap": 0.0, "node_limit": max_branches}
+    options: Any = {"mip_rel_gap": 0.0, "node_limit": max_branches}
     program = partial(
         milp, objective, bounds=Bounds(0, upper), options=options,
         constraints=_constraints(graph, n_states, len(objective)),
