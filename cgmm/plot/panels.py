@@ -30,8 +30,8 @@ def compare(
     Parameters
     ----------
     panels : mapping from str to callable
-        Title and a function that draws on the axes handed to it. Each function is called twice: the
-        first time to find limits that hold all panels.
+        Title, wrapped where it does not come in lines, and a function that draws on the axes handed
+        to it. Each function is called twice: the first time to find limits that hold all panels.
     n_columns : int, optional
         Panels in a row; up to three by default.
     height : float, optional
@@ -103,8 +103,12 @@ def _panel_height(limits: FloatArray, equal: bool, width: float, titles: Iterabl
 
 
 def wrap_title(title: str, width: float) -> str:
-    """A title in as few lines as fit a panel of that width in inches, of about the same length."""
-    title = " ".join(title.split())
+    """A title in as few lines as fit a panel of that width in inches, of about the same length.
+
+    One that comes in lines keeps them: equal scales may leave a panel narrower than its share.
+    """
+    if "\n" in title:
+        return title
     size = STYLE["axes.titlesize"]
     letter = TextPath((0, 0), title, size=size).get_extents().width / 72 / len(title)
     most = max(int((width - 0.5) / letter), 10)
