@@ -46,7 +46,9 @@ from cgmm.primer.networks import (
     derivative, eliminate, factors, given_later, log_z, marginal, marginals, marginals_by_slope,
     most_probable, multiply, spanning_tree,
 )  # fmt: skip
-from cgmm.primer.normaliser import constrained_em, newton, prior_counts, prior_log_z, pseudo_log_z
+from cgmm.primer.normaliser import (
+    constrained_em, newton, prior_counts, prior_log_z, pseudo_counts, pseudo_log_z,
+)  # fmt: skip
 from cgmm.primer.orders import fill_ins, induced_width, min_fill, neighbours, take_out
 from cgmm.primer.practice import (
     aic, bic, far_points, map_covariances, n_parameters, nearest, occupied, until,
@@ -78,7 +80,8 @@ __all__ = [
     "marginals_by_slope", "masked", "mean_and_error", "mean_field", "mean_field_bound", "messages",
     "min_fill", "mirror_images", "moments", "most_probable", "multiply", "n_parameters", "nearest",
     "neighbours", "new_rates", "newton", "node_unaries", "objective", "occupied", "online_step",
-    "p_together", "p_wrong", "pck_rule", "prior_counts", "prior_log_z", "project", "pseudo_log_z",
+    "p_together", "p_wrong", "pck_rule", "prior_counts", "prior_log_z", "project",
+    "pseudo_counts", "pseudo_log_z",
     "r_hat", "realisations_needed", "responsibilities", "sample", "shares", "single_moves",
     "spanning_tree", "spherical", "spread", "squares", "statistics", "support", "take_out", "tie",
     "tied", "tree_bound", "until", "uphill", "whitening", "within_covariance", "within_distance",

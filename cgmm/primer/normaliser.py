@@ -36,6 +36,16 @@ def pseudo_log_z(eta, n, edges, w):
     return one.sum() + np.log1p(np.expm1(w) * same).sum()
 
 
+def pseudo_counts(eta, n, edges, w):
+    """(K,) ∂ pseudo_log_z / ∂ η: nodes alone, put right by each edge."""
+    a, b = edges.T
+    logs = n[:, None] * eta
+    p = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+    pulls = 1 + np.expm1(w)[:, None] * np.stack([p[b], p[a]])
+    share = pulls / (p[a] * pulls[0]).sum(axis=1, keepdims=True) - 1
+    return n @ p + n[a] @ (p[a] * share[0]) + n[b] @ (p[b] * share[1])
+
+
 def newton(C, counts):
     """(K,) π with counts(log π) = C, by Newton's method, in logs of both."""
     eta = np.zeros(len(C))

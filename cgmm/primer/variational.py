@@ -13,8 +13,8 @@ from scipy.special import logsumexp, xlogy
 from cgmm.primer.chunklets import node_unaries
 from cgmm.primer.fitting import m_step
 from cgmm.primer.mixtures import log_densities
-from cgmm.primer.networks import derivative, log_z
-from cgmm.primer.normaliser import newton, pseudo_log_z
+from cgmm.primer.networks import log_z
+from cgmm.primer.normaliser import newton, pseudo_counts
 from cgmm.primer.sampling import around
 
 
@@ -83,13 +83,9 @@ def tree_bound(u, edges, w, trees):
 
 def approximate_em(X, theta, chunklet, n, edges, w, pool, e_step, n_iter):
     """Yield θ and (J, K) r by any E-step; weights by pseudo-likelihood."""
-
-    def counts(eta):
-        return derivative(lambda v: pseudo_log_z(v, n, edges, w), eta)
-
     for _ in range(n_iter):
         log_p = log_densities(X, theta)
         r = e_step(node_unaries(log_p, theta.weights, chunklet, n), edges, w)
         yield theta, r
-        pi = newton(n @ r, counts)
+        pi = newton(n @ r, lambda eta: pseudo_counts(eta, n, edges, w))
         theta = m_step(X, r[chunklet], pool)._replace(weights=pi)

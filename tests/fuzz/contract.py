@@ -35,13 +35,14 @@ from cgmm import (
 )
 from cgmm.kmeans import SearchBudgetError
 from cgmm.mixture.weights import NO_MAXIMUM
+from cgmm.network import ApproximationWarning
 
 from .claims import BrokenContractError, require
 from .kmeans_and_maps import check_k_means, check_linear_map, check_mmc, check_rca
 from .mixtures import check_categorical, check_classifier, check_gaussian
 from .problems import Problem
 
-EXPECTED = (ConvergenceWarning, UserWarning)
+EXPECTED = (ConvergenceWarning, UserWarning, ApproximationWarning)
 AUTHORS = tuple(str(Path(package.__file__).parent) for package in (cgmm, sklearn))
 CHECKS: dict[type, Callable[[Any, Problem], None]] = {
     ConstrainedGaussianMixture: check_gaussian,
