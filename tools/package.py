@@ -76,7 +76,9 @@ def main(folder: Path) -> None:
         uv("pip", "check", "--python", python)
         ignored = [f"--ignore-glob={tests}/tests/{name}" for name in ABOUT_THE_PROJECT]
         run(python, "-m", "pytest", "-q", "@tests/all.args", "tests", *ignored, cwd=tests)
-        run(python, "-m", "pytest", "-q", "@tests/all.args", "--pyargs", "cgmm", cwd=tests)
+        # The examples lie beside the installed package, where no conftest.py is found.
+        examples = ("-p", "conftest", "--pyargs", "cgmm")
+        run(python, "-m", "pytest", "-q", "@tests/all.args", *examples, cwd=tests)
         folder.mkdir(parents=True, exist_ok=True)
         for made in (sdist, wheel):
             print("kept:", shutil.copy(made, folder))
