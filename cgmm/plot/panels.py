@@ -109,6 +109,7 @@ def wrap_title(title: str, width: float) -> str:
     """
     if "\n" in title:
         return title
+    title = " ".join(title.split())
     size = STYLE["axes.titlesize"]
     letter = TextPath((0, 0), title, size=size).get_extents().width / 72 / len(title)
     most = max(int((width - 0.5) / letter), 10)

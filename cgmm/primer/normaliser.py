@@ -8,7 +8,7 @@ C       (K,) counts that the posterior expects, Σ_j n_j p(z_j = k | X)
 """
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
 from cgmm.primer.chunklets import node_unaries
 from cgmm.primer.fitting import m_step
@@ -39,8 +39,7 @@ def pseudo_log_z(eta, n, edges, w):
 def pseudo_counts(eta, n, edges, w):
     """(K,) ∂ pseudo_log_z / ∂ η: nodes alone, put right by each edge."""
     a, b = edges.T
-    logs = n[:, None] * eta
-    p = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+    p = softmax(n[:, None] * eta, axis=1)
     pulls = 1 + np.expm1(w)[:, None] * np.stack([p[b], p[a]])
     share = pulls / (p[a] * pulls[0]).sum(axis=1, keepdims=True) - 1
     return n @ p + n[a] @ (p[a] * share[0]) + n[b] @ (p[b] * share[1])

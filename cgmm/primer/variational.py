@@ -44,7 +44,8 @@ def messages(u, edges, w, damping, n_sweeps):
     for _ in range(n_sweeps):
         for b, j in m:
             q = np.exp(log_belief(b, m, u, j))
-            said = 1 + np.expm1(weight[b, j]) * q
+            # 1 + (e^w - 1) q, which keeps its digits where q is almost 1.
+            said = q @ (1 - np.eye(len(q))) + np.exp(weight[b, j]) * q
             old = np.exp(m[b, j])
             m[b, j] = np.log((1 - damping) * said + damping * old)
     return m

@@ -53,6 +53,11 @@ def test_titles_stay_within_their_panels(n_columns):
         assert ax.get_window_extent().y0 >= 0
 
 
+def test_a_title_in_lines_keeps_them():
+    (ax,) = plot.compare({"Two\nlines": lambda ax: plot.scatter(points(), ax=ax)})
+    assert ax.get_title(loc="left") == "Two\nlines"
+
+
 @pytest.mark.parametrize("wrong", [{}, {" ": print}])
 def test_compare_wants_titles(wrong):
     with pytest.raises(ValueError, match="a title that says"):
