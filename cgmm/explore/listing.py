@@ -20,7 +20,7 @@ class Source(str):
 
 
 def source(*functions: Callable[..., Any]) -> Source:
-    """The code of functions as it stands in the package, without their docstrings.
+    """The code of functions as it stands in the package, of their docstrings the first line.
 
     Parameters
     ----------
@@ -35,19 +35,20 @@ def source(*functions: Callable[..., Any]) -> Source:
     Examples
     --------
     >>> from cgmm.plot import marker
-    >>> source(marker)
-    def marker(k: int) -> str:
-        return MARKERS[k % len(MARKERS)] if k >= 0 else "o"
+    >>> print(source(marker).splitlines()[-1].strip())
+    return MARKERS[k % len(MARKERS)] if k >= 0 else "o"
     """
-    return Source("\n\n\n".join(map(_without_docstring, functions)))
+    return Source("\n\n\n".join(map(_with_summary, functions)))
 
 
-def _without_docstring(function: Callable[..., Any]) -> str:
-    """The function's lines at the margin, without those of its docstring."""
+def _with_summary(function: Callable[..., Any]) -> str:
+    """The function's lines at the margin; of its docstring the first line alone."""
     text = textwrap.dedent(inspect.getsource(function))
     tree, lines = ast.parse(text), text.splitlines()
     definition = cast("ast.FunctionDef", tree.body[0])
-    if ast.get_docstring(definition) is not None:
+    summary = (ast.get_docstring(definition) or "").partition("\n")[0]
+    if summary:
         docstring = definition.body[0]
-        del lines[docstring.lineno - 1 : docstring.end_lineno]
+        quoted = f'{" " * docstring.col_offset}"""{summary}"""'
+        lines[docstring.lineno - 1 : docstring.end_lineno] = [quoted]
     return "\n".join(lines).rstrip()
