@@ -153,7 +153,7 @@ def density(
 
 
 def boundary(
-    model: Parameters | Callable[[FloatArray], IntArray],
+    model: Parameters | Callable[[FloatArray], IntArray | FloatArray],
     ax: Axes | None = None,
     *,
     regions: bool = True,
@@ -165,7 +165,8 @@ def boundary(
     ----------
     model : Parameters or callable
         θ in two dimensions; or a function from (M, 2) points to (M,) classes 0, 1, ..., such as an
-        estimator's ``predict``.
+        estimator's ``predict``, or to (M, K) scores, such as ``predict_proba``: the highest wins,
+        and the line between two classes has no steps.
     ax : Axes, optional
         Draw the points first: the regions fill the limits that they find.
     regions : bool, default=True
@@ -196,9 +197,10 @@ def boundary(
     if parameters is not None:
         scores = log_joint(grid, parameters)
     else:
-        classify = cast("Callable[[FloatArray], IntArray]", model)
-        classes = check_labels("model(points)", classify(grid), len(grid))
-        scores = np.eye(max(classes.max() + 1, 2))[classes]
+        scores = np.asarray(cast("Callable[[FloatArray], FloatArray]", model)(grid))
+        if scores.ndim != 2:
+            classes = check_labels("model(points)", scores, len(grid))
+            scores = np.eye(max(classes.max() + 1, 2))[classes]
     margins = _margins(scores).T.reshape(-1, len(y), len(x))
     present = [k for k, margin in enumerate(margins) if margin.max() > 0]
     for k in present if regions else ():

@@ -116,6 +116,16 @@ def test_boundary_of_a_function():
     np.testing.assert_allclose(vertices(line)[:, 0], 0.5, atol=0.03)
 
 
+def test_boundary_of_scores_has_no_steps():
+    def scores(X):
+        return np.column_stack([X @ [1, 0.3], np.full(len(X), 0.123)])
+
+    ax = plot.boundary(scores, plot.scatter(points()))
+    line = np.concatenate([path.vertices for path in ax.collections[-1].get_paths()])
+    assert len(line) > 20
+    assert np.allclose(line @ [1, 0.3], 0.123)
+
+
 def test_boundary_with_an_impossible_component():
     dead = THREE._replace(weights=np.array([0.5, 0.5, 0.0]))
     ax = plot.boundary(dead, plot.scatter(points()))
