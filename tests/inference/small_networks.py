@@ -1,11 +1,13 @@
-"""Random networks that are small enough to be enumerated."""
+"""Networks that are small enough to be enumerated, and what enumeration says of them."""
 
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
-from cgmm.network import Graph
+from cgmm.inference import enumerate_assignments
+from cgmm.network import Graph, NetworkError, log_weight
 
 
 @st.composite
@@ -13,11 +15,76 @@ def networks(draw, max_nodes=6, max_states=3, p_forbidden=0.0):
     """A random graph with weights of both signs, and unaries with some impossible states."""
     n_nodes, n_states = draw(st.integers(1, max_nodes)), draw(st.integers(1, max_states))
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    pairs = np.array(list(itertools.combinations(range(n_nodes), 2)), dtype=int).reshape(-1, 2)
-    edges = pairs[rng.random(len(pairs)) < draw(st.sampled_from([0.3, 0.6, 1.0]))]
+    edges = complete(n_nodes)
+    edges = edges[rng.random(len(edges)) < draw(st.sampled_from([0.3, 0.6, 1.0]))]
     weights = rng.normal(size=len(edges)) * draw(st.sampled_from([0.3, 2.0, 8.0]))
     weights[rng.random(len(edges)) < p_forbidden] = -np.inf
     unary = rng.normal(size=(n_nodes, n_states)) * draw(st.sampled_from([0.5, 3.0]))
     masked = rng.random(unary.shape) < 0.15
     masked[np.arange(n_nodes), rng.integers(n_states, size=n_nodes)] = False
     return Graph(n_nodes, edges, weights), np.where(masked, -np.inf, unary)
+
+
+def tied(n_nodes, edges, weights):
+    """A graph of these edges, of one weight or of one each."""
+    edges = np.array(list(edges), dtype=np.intp).reshape(-1, 2)
+    return Graph(n_nodes, edges, np.broadcast_to(np.asarray(weights, float), len(edges)).copy())
+
+
+def complete(n_nodes):
+    """Edges between every two nodes."""
+    pairs = itertools.combinations(range(n_nodes), 2)
+    return np.array(list(pairs), dtype=np.intp).reshape(-1, 2)
+
+
+def grid(n_rows, n_columns):
+    """Edges between horizontal and vertical neighbours."""
+    names = np.arange(n_rows * n_columns).reshape(n_rows, n_columns)
+    across = np.column_stack([names[:, :-1].ravel(), names[:, 1:].ravel()])
+    down = np.column_stack([names[:-1].ravel(), names[1:].ravel()])
+    return np.concatenate([across, down])
+
+
+def chain(n_nodes):
+    """Edges between each node and the next."""
+    return np.column_stack([np.arange(n_nodes - 1), np.arange(1, n_nodes)])
+
+
+def enumerated(graph, unary):
+    """What enumeration says; None where no assignment is possible."""
+    try:
+        return enumerate_assignments(graph)(unary)
+    except NetworkError:  # it is too large
+        raise
+    except ValueError:
+        return None
+
+
+def assert_as_enumerated(infer, graph, unary, atol=1e-10):
+    """Marginals, log Z and, if the engine finds it, the best; or all refuse. Tell which."""
+    expected = enumerated(graph, unary)
+    if expected is None:
+        for question in [infer, infer.most_probable][: 1 + infer.finds_best]:
+            with pytest.raises(NetworkError, match="no joint assignment of"):
+                question(unary)
+        return False
+    found = infer(unary)
+    assert found.exact
+    np.testing.assert_allclose(found.nodes, expected.nodes, rtol=0, atol=atol)
+    assert found.log_z == pytest.approx(expected.log_z, rel=1e-13, abs=atol)
+    if not infer.finds_best:
+        return True
+    best = log_weight(graph, unary, enumerate_assignments(graph).most_probable(unary))
+    said = log_weight(graph, unary, infer.most_probable(unary))
+    assert said == pytest.approx(best, rel=1e-13, abs=1e-11)
+    return True
+
+
+def slopes(log_z, unary, eps=1e-5):
+    """Of log Z in each unary, by central differences."""
+    found = np.empty(unary.shape)
+    for j, k in np.ndindex(unary.shape):
+        step = np.zeros(unary.shape)
+        step[j, k] = eps
+        found[j, k] = (log_z(unary + step) - log_z(unary - step)) / (2 * eps)
+    return found

@@ -1,7 +1,6 @@
 """Cliques of cannot-links: a sum over matchings, against enumeration and by its theorems."""
 
 import itertools
-import time
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from cgmm.inference import enumerate_assignments
 from cgmm.inference.clique import clique
 from cgmm.inference.junction_tree import junction_tree
-from cgmm.network import Graph, NetworkError, TooCostlyError
+from cgmm.network import Graph, NetworkError
 
 
 def cliques(n_cliques, n):
@@ -106,15 +105,6 @@ def test_many_labels_are_no_matter_for_few_nodes():
     np.testing.assert_allclose(nodes, 0.01, rtol=1e-12)
 
 
-def test_five_hundred_cliques_of_ten_are_quick():
-    infer = clique(cliques(500, 10))
-    unary = np.random.default_rng(0).uniform(-900, 900, size=(5000, 10))
-    infer(unary)
-    began = time.process_time()
-    infer(unary)
-    assert time.process_time() - began < 0.5
-
-
 @pytest.mark.parametrize(
     "ask", [lambda infer, u: infer(u), lambda infer, u: infer.most_probable(u)]
 )
@@ -128,11 +118,6 @@ class TestRefusals:
         unary[3:, 2] = -np.inf
         with pytest.raises(NetworkError, match="nodes 3, 4 and 5 is possible"):
             ask(clique(cliques(2, 3)), unary)
-
-
-def test_too_many_sets_are_refused_before_they_are_made():
-    with pytest.raises(TooCostlyError, match=r"visit 1,073,741,824 sets.*'auto'"):
-        clique(cliques(1, 30))(np.zeros((30, 30)))
 
 
 def test_soft_edges_and_missing_edges_are_named():

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from grids_and_chains import chain, log_weight
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_networks import chain
 
 from cgmm.inference import contraction
 from cgmm.inference.junction_tree import junction_tree
-from cgmm.network import Graph, simplify
+from cgmm.network import Graph, log_weight, simplify
 
 
 @pytest.mark.parametrize("weight", [-np.inf, -3.0, 0.7])

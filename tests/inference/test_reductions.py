@@ -5,10 +5,9 @@ import re
 
 import numpy as np
 import pytest
-from grids_and_chains import chain, grid
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_networks import networks
+from small_networks import chain, grid, networks
 
 from cgmm.inference import enumerate_assignments
 from cgmm.inference.mirror import contract_mirrored

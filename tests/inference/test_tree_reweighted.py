@@ -185,21 +185,6 @@ def test_the_warning_names_it_and_the_bound_still_holds():
     assert found.log_z >= log_z_of(graph, unary)
 
 
-def test_it_remembers_nothing_and_leaves_the_input_alone():
-    (graph, _), rng = planted(30, 3, 3, 0), np.random.default_rng(2)
-    infer, unary = tree_reweighted(graph), rng.normal(size=(30, 3))
-    before, first = unary.copy(), infer(unary)
-    infer(np.zeros((30, 3)))
-    np.testing.assert_array_equal(infer(unary).nodes, first.nodes)
-    assert infer(unary).log_z == first.log_z
-    np.testing.assert_array_equal(unary, before)
-
-
-def test_settings_out_of_range_are_named():
-    with pytest.raises(ValueError, match="damping is 2"):
-        tree_reweighted(Graph(2, np.array([[0, 1]]), np.ones(1)), damping=2)
-
-
 def answers_in_number(seed, n=600):
     """Truthful answers about random pairs, two and more a point, of three clumps that overlap."""
     rng = np.random.default_rng(seed)

@@ -1,0 +1,307 @@
+"""What every engine promises. The registry is the list of tests: a new engine is tested by them."""
+
+import inspect
+import itertools
+import re
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given
+from sklearn.exceptions import ConvergenceWarning
+from small_networks import assert_as_enumerated, chain, complete, enumerated, grid, networks, tied
+
+from cgmm.inference import ENGINES, enumerate_assignments, inference_cost
+from cgmm.inference.enumerate import MAX_ASSIGNMENTS
+from cgmm.inference.independent import independent
+from cgmm.inference.pairs import pairs
+from cgmm.network import ApproximationWarning, NetworkError, TooCostlyError, edgeless
+
+pytestmark = pytest.mark.filterwarnings("ignore:the engine .* did not converge")
+EVERY = pytest.mark.parametrize("name", ENGINES)
+ANY = {"junction_tree", "auto", "exact", "enumerate"}
+SIMPLE = ANY | {"pairs", "clique", "independent"}
+HARD = -np.inf
+TRIANGLE = [(0, 1), (0, 4), (1, 4)]
+# Structure, and the engines that must be exact there: others may refuse, or call it approximate.
+PROBLEMS = {
+    "no edges": (edgeless(5), SIMPLE),
+    "idle edges": (tied(5, chain(3), 0.0), SIMPLE),
+    "one node": (edgeless(1), SIMPLE),
+    "soft pairs": (tied(5, [(0, 3), (4, 1)], [1.2, -0.7]), ANY | {"pairs"}),
+    "hard pairs": (tied(5, [(0, 3), (4, 1)], HARD), ANY | {"pairs", "clique"}),
+    "mixed pairs": (tied(5, [(0, 3), (4, 1)], [HARD, 2.0]), ANY | {"pairs"}),
+    "pair named twice": (tied(5, [(0, 3), (3, 0)], [HARD, 2.0]), ANY | {"pairs", "clique"}),
+    "hard triangle": (tied(5, TRIANGLE, HARD), ANY | {"clique"}),
+    "hard triangle and pair": (tied(5, [*TRIANGLE, (2, 3)], HARD), ANY | {"clique"}),
+    "mixed triangle": (tied(5, TRIANGLE, [1.0, -1.0, HARD]), ANY),
+    "path": (tied(5, chain(4), [0.5, HARD, -2.0]), ANY),
+    "star": (tied(5, [(4, j) for j in range(4)], [HARD, 1.0, HARD, 0.3]), ANY),
+    "hard cycle": (tied(5, [*chain(5), (0, 4)], HARD), ANY),
+    "all soft": (tied(5, complete(5), np.linspace(-1, 1, 10)), ANY),
+}
+
+
+# ---------------------------------------------------------------------------- the answer
+
+
+def evidence(graph, kind):
+    """Log-potentials of three states, weak or strong, or such that some states are impossible."""
+    scale = 900.0 if kind == "strong" else 1.0
+    unary = np.random.default_rng(0).uniform(-scale, scale, size=(graph.n_nodes, 3))
+    if kind == "some known":
+        unary[0, 1:] = unary[-1, 2] = -np.inf
+    return unary
+
+
+@EVERY
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("kind", ["weak", "strong", "some known"])
+def test_an_engine_is_exact_or_says_that_it_is_not_or_refuses(name, problem, kind):
+    graph, exact_ones = PROBLEMS[problem]
+    unary = evidence(graph, kind)
+    try:
+        infer = ENGINES[name](graph)
+    except NetworkError as refusal:
+        assert name not in exact_ones
+        for _, remedy in remedies(str(refusal)):
+            assert_honest(remedy(graph), graph, unary)
+        return
+    assert infer(unary).exact or name not in exact_ones
+    assert_honest(infer, graph, unary)
+
+
+def assert_honest(infer, graph, unary):
+    found, expected = infer(unary), enumerated(graph, unary)
+    if found.exact:
+        assert_as_enumerated(infer, graph, unary)
+    np.testing.assert_allclose(found.nodes.sum(axis=1), 1, rtol=1e-10)
+    assert (found.nodes[np.isneginf(unary)] == 0).all()
+    if not graph.weights.any():
+        # Nothing is tied: also the approximations have nothing to approximate.
+        np.testing.assert_allclose(found.nodes, expected.nodes, rtol=1e-12, atol=1e-300)
+        assert np.isnan(found.log_z) or found.log_z == pytest.approx(expected.log_z, rel=1e-12)
+
+
+def accepted(name):
+    """The structures that an engine takes, and itself prepared for them."""
+    for graph, _ in PROBLEMS.values():
+        try:
+            yield graph, ENGINES[name](graph)
+        except NetworkError:
+            continue
+
+
+@EVERY
+def test_it_remembers_nothing_and_owns_nothing(name):
+    """A call changes neither what it was given nor, whatever is done to its answer, the next."""
+    for graph, infer in accepted(name):
+        unary, other = evidence(graph, "weak"), evidence(graph, "some known")
+        before, first = unary.copy(), infer(unary)
+        kept = first.nodes.copy()
+        first.nodes[:] = np.nan
+        infer(other)
+        again = infer(unary)
+        np.testing.assert_array_equal(again.nodes, kept)
+        np.testing.assert_equal((again.log_z, again.residual), (first.log_z, first.residual))
+        np.testing.assert_array_equal(unary, before)
+
+
+@EVERY
+def test_edges_given_twice_add_up_and_zeros_do_not_count(name):
+    for graph, infer in accepted(name):
+        unary, idle = evidence(graph, "weak"), chain(graph.n_nodes)
+        edges = np.concatenate([graph.edges, graph.edges[:, ::-1], idle])
+        weights = np.concatenate([graph.weights / 2, graph.weights / 2, np.zeros(len(idle))])
+        once, twice = infer(unary), ENGINES[name](tied(graph.n_nodes, edges, weights))(unary)
+        np.testing.assert_allclose(twice.nodes, once.nodes, rtol=1e-12)
+        assert twice.log_z == pytest.approx(once.log_z, rel=1e-12, nan_ok=True)
+
+
+# ---------------------------------------------------------------------------- refusals
+
+
+@EVERY
+def test_what_is_impossible_is_refused_or_at_least_not_called_exact(name):
+    for graph, infer in accepted(name):
+        unary = np.zeros((graph.n_nodes, 2))
+        if enumerated(graph, unary) is not None:
+            continue
+        try:
+            assert not infer(unary).exact
+        except NetworkError as error:
+            blamed = np.isin(graph.edges, error.nodes).all(axis=1)
+            alone = tied(graph.n_nodes, graph.edges[blamed], graph.weights[blamed])
+            assert enumerated(alone, unary) is None
+        except ValueError:  # which blames nobody
+            assert name == "enumerate"
+
+
+@EVERY
+def test_a_node_without_a_state_is_refused(name):
+    infer, unary = ENGINES[name](edgeless(3)), np.zeros((3, 2))
+    unary[1] = -np.inf
+    for question in [infer, infer.most_probable][: 1 + infer.finds_best]:
+        with pytest.raises(ValueError, match=r"1 has (only|no possible)|no joint assignment"):
+            question(unary)
+
+
+OUT_OF_RANGE = {
+    "max_sweeps": [0], "tol": [-1, np.nan], "damping": [1.0, -0.1], "n_sweeps": [0],
+    "burn_in": [-1], "n_chains": [0], "growth": [0.5],
+}  # fmt: skip
+NO_RANGE = {"max_bytes", "max_operations", "verbose", "cluster_moves", "random_state"}
+
+
+@EVERY
+def test_settings_out_of_range_are_named(name):
+    _, *settings = inspect.signature(ENGINES[name]).parameters
+    for setting in set(settings) - NO_RANGE:
+        for value in OUT_OF_RANGE[setting]:
+            with pytest.raises(ValueError, match=f"{setting} is {value}"):
+                ENGINES[name](tied(2, [(0, 1)], 1.0), **{setting: value})
+
+
+# ---------------------------------------------------------------------------- remedies
+
+REMEDY = re.compile(r"inference=(?:'(\w+)'|partial\((\w+)((?:, \w+=[\d.e+]+)+)\))")
+
+
+def remedies(message):
+    """The engines that a message names, with their settings."""
+    calls = list(REMEDY.finditer(message))
+    assert len(calls) == message.count("inference=") > 0, message
+    for name, function, settings in (call.groups() for call in calls):
+        items = [item.split("=") for item in (settings or "").split(", ")[1:]]
+        numbers = {key: float(value) if "." in value or "e" in value else int(value)
+                   for key, value in items}  # fmt: skip
+        yield name or function, partial(ENGINES[name or function], **numbers)
+
+
+GRIDS = {n: tied(n * n, grid(n, n), 1.0) for n in (5, 6, 7)}
+WIDE = tied(40, complete(40), 0.1)
+TOO_COSTLY = {
+    "enumeration": ("enumerate", edgeless(40), {}),
+    "a clique": ("clique", tied(30, complete(30), HARD), {}),
+    "a junction tree": ("junction_tree", GRIDS[6], {"max_bytes": 10_000}),
+    "few operations": ("exact", GRIDS[7], {"max_operations": 1e4}),
+    "few bytes": ("exact", GRIDS[5], {"max_bytes": 60_000, "max_operations": 1e4}),
+    "out of reach": ("exact", WIDE, {}),
+}
+
+
+@pytest.mark.parametrize("case", TOO_COSTLY)
+def test_what_a_refusal_of_costs_names_answers(case):
+    name, graph, settings = TOO_COSTLY[case]
+    n_states = 30 if name == "clique" else 3
+    unary = np.random.default_rng(0).normal(size=(graph.n_nodes, n_states))
+    with pytest.raises(TooCostlyError, match="inference=") as refusal:
+        ENGINES[name](graph, **settings)(unary)
+    for engine, remedy in remedies(str(refusal.value)):
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+            found = remedy(graph)(unary)
+        assert np.isfinite(found.nodes).all()
+        assert found.exact or engine != "exact"
+
+
+@pytest.mark.parametrize("engine", ["belief_propagation", "tree_reweighted"])
+def test_what_messages_that_do_not_settle_name_settles(engine):
+    rng = np.random.default_rng(0)
+    graph, unary = tied(12, complete(12), rng.normal(size=66)), rng.normal(size=(12, 3))
+    with pytest.warns(ConvergenceWarning, match="did not converge") as warned:
+        ENGINES[engine](graph, max_sweeps=3)(unary)
+    found = dict(remedies(str(warned[0].message)))
+    assert set(found) == {"gibbs", engine}
+    for remedy in found.values():
+        with warnings.catch_warnings(action="error"):
+            assert np.isfinite(remedy(graph)(unary).nodes).all()
+
+
+@pytest.mark.parametrize("affordable", [1e3, 3e5, 1e8])
+def test_exact_is_named_just_where_the_cost_is_within_its_budget(affordable, monkeypatch):
+    """The grid takes 8.7e4 operations; the budget of exact, or a day's, is put beside it."""
+    graph, unary = GRIDS[7], np.zeros((49, 3))
+    (answer,) = inference_cost(graph, 3)
+    monkeypatch.setattr("cgmm.inference.costs.MAX_OPERATIONS", affordable)
+    with pytest.warns(ApproximationWarning) as warned:
+        ENGINES["auto"](graph, max_operations=100)(unary)
+    message = str(warned[0].message)
+    assert ("inference='exact'" in message) == (answer.n_operations <= affordable)
+    assert ("partial(exact, max_operations=" in message) == (answer.n_operations > affordable)
+    for _, remedy in remedies(message):
+        assert remedy(graph)(unary).exact
+
+
+def test_what_nobody_answers_exactly_has_a_cost_and_is_sampled():
+    (answer,) = inference_cost(WIDE, 3)
+    assert (answer.engine, answer.exact) == ("none", False)
+    assert answer.n_operations > 1e13
+    with pytest.warns(ApproximationWarning) as warned:
+        ENGINES["auto"](WIDE)(np.zeros((40, 3)))
+    assert [engine for engine, _ in remedies(str(warned[0].message))] == ["gibbs"]
+    # Beyond the memory, within a day: who has the memory is told how.
+    with pytest.raises(TooCostlyError, match=r"partial\(exact, max_bytes=\d+\), with exact from"):
+        ENGINES["exact"](tied(18, complete(18), 0.1))(np.zeros((18, 3)))
+
+
+# ---------------------------------------------------------------------------- the simplest of them
+
+
+def brute_force(graph, unary):
+    """Marginals and Z in probabilities, by loops that follow the definition word for word."""
+    n_nodes, n_states = unary.shape
+    z_total, nodes = 0.0, np.zeros_like(unary)
+    for z in itertools.product(range(n_states), repeat=n_nodes):
+        weight = np.prod([np.exp(unary[j, z[j]]) for j in range(n_nodes)])
+        for (a, b), w in zip(graph.edges, graph.weights, strict=True):
+            weight *= np.exp(w) if z[a] == z[b] else 1.0
+        z_total += weight
+        for j in range(n_nodes):
+            nodes[j, z[j]] += weight
+    return nodes, z_total
+
+
+@given(networks(max_nodes=5, p_forbidden=0.3))
+def test_enumeration_equals_brute_force(network):
+    nodes, z_total = brute_force(*network)
+    found = enumerated(*network)
+    if found is None:
+        assert z_total == 0
+        return
+    assert found.exact
+    np.testing.assert_allclose(found.nodes, nodes / z_total, rtol=1e-10, atol=1e-14)
+    assert found.log_z == pytest.approx(np.log(z_total), rel=1e-10, abs=1e-12)
+
+
+def test_enumeration_stays_right_where_exp_underflows():
+    unary = np.array([[-2000.0, -2001.0], [-3000.0, -3000.0]])
+    nodes, log_z, *_ = enumerate_assignments(edgeless(2))(unary)
+    assert log_z == pytest.approx(-5000 + np.log1p(np.exp(-1)) + np.log(2), rel=1e-15)
+    np.testing.assert_allclose(nodes[0], [1 / (1 + np.exp(-1)), 1 / (1 + np.e)], rtol=1e-12)
+
+
+def test_enumeration_refuses_what_is_too_large():
+    # Also more than a float can hold.
+    for n_nodes in (int(np.log2(MAX_ASSIGNMENTS)) + 1, 5000):
+        with pytest.raises(TooCostlyError, match="too many to enumerate"):
+            enumerate_assignments(edgeless(n_nodes))(np.zeros((n_nodes, 2)))
+
+
+def test_who_cannot_be_honoured_is_named():
+    with pytest.raises(NetworkError, match="nodes 1 and 2 are tied"):
+        independent(tied(3, chain(3), [0.0, HARD]))
+    with pytest.raises(NetworkError, match="node 3 has 2 of them"):
+        pairs(tied(4, [(0, 3), (3, 1)], 1.0))
+
+
+def test_a_soft_pair_has_the_normaliser_of_the_prior():
+    """[lu2007, sect. 3.1], for a soft pair 1 + (e^w - 1) Σ π_k²."""
+    pi, w = np.array([0.5, 0.3, 0.2]), 1.7
+    _, log_z, *_ = pairs(tied(2, [(0, 1)], w))(np.log(np.tile(pi, (2, 1))))
+    assert np.exp(log_z) == pytest.approx(1 + np.expm1(w) * np.sum(pi**2), rel=1e-14)
+
+
+def test_of_equally_probable_assignments_the_one_of_low_labels_is_told():
+    infer = pairs(tied(2, [(0, 1)], HARD))
+    np.testing.assert_array_equal(infer.most_probable(np.zeros((2, 3))), [0, 1])
