@@ -1,0 +1,397 @@
+"""Belief propagation, plain and tree-reweighted: exact on trees, what theory says elsewhere."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hard_graphs import planted
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+from small_networks import chain, complete, enumerated, grid, networks, slopes, tied
+
+from cgmm.inference.belief_propagation import (
+    DAMPINGS,
+    belief_propagation,
+    both_directions,
+    free_energy,
+    settle,
+)
+from cgmm.inference.junction_tree import junction_tree
+from cgmm.inference.mean_field import mean_field
+from cgmm.inference.tree_reweighted import covering_forests, tree_reweighted
+from cgmm.network import (
+    Graph,
+    NetworkError,
+    SideInformation,
+    connected_components,
+    simplify,
+    spanning_forest,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore:the engine .* did not converge")
+BOTH = pytest.mark.parametrize("engine", [belief_propagation, tree_reweighted])
+TWO_CYCLES = [(0, 1), (1, 2), (2, 3), (0, 3), (0, 2), (3, 4)]
+
+
+def by_definition(graph, unary, n_sweeps=100):
+    """Messages in probabilities, one at a time; the free energy term by term."""
+    ties = [(*edge, w) for edge, w in zip(graph.edges, graph.weights, strict=True)]
+    ties += [(b, a, w) for a, b, w in ties]
+    n_states = unary.shape[1]
+    psi = {(a, b): 1 + (np.exp(w) - 1) * np.eye(n_states) for a, b, w in ties}
+    said = {pair: np.ones(n_states) for pair in psi}
+
+    def belief(j, without=None):
+        heard = [said[a, b] for a, b in psi if b == j and a != without]
+        return np.exp(unary[j]) * np.prod(heard, axis=0) if heard else np.exp(unary[j])
+
+    def cavity(j, i):
+        return belief(j, without=i) / belief(j, without=i).sum()
+
+    for _ in range(n_sweeps):
+        new = {(j, i): psi[j, i] @ cavity(j, i) for j, i in psi}
+        said = {pair: np.sqrt(new[pair] * said[pair]) for pair in psi}
+    said = {(j, i): psi[j, i] @ cavity(j, i) for j, i in psi}
+    log_z = sum(np.log(belief(j).sum()) for j in range(graph.n_nodes))
+    log_z -= sum(
+        np.log(cavity(a, b) @ psi[a, b] @ cavity(b, a)) for a, b in map(tuple, graph.edges)
+    )
+    return np.array([belief(j) / belief(j).sum() for j in range(graph.n_nodes)]), log_z
+
+
+def clumps(hidden, separation, seed):
+    """Log-densities of points around as many centres as there are classes, on a circle."""
+    rng, n_states = np.random.default_rng(seed), hidden.max() + 1
+    angle = 2 * np.pi * np.arange(n_states) / n_states
+    centres = np.column_stack([np.cos(angle), np.sin(angle)])
+    centres *= separation / (2 * np.sin(np.pi / n_states))
+    X = centres[hidden] + rng.normal(size=(len(hidden), 2))
+    return -((X[:, None] - centres) ** 2).sum(axis=2) / 2
+
+
+# ---------------------------------------------------------------------------- both
+
+
+@BOTH
+@given(networks(p_forbidden=0.3))
+def test_on_forests_messages_end_at_the_exact_answer(engine, network):
+    graph, unary = spanning_forest(network[0]), network[1]
+    exact = enumerated(graph, unary)
+    if exact is None:
+        return
+    # After as many sweeps as the longest path has edges nothing moves any more.
+    found = engine(graph, tol=1e-14, damping=0.0)(unary)
+    np.testing.assert_allclose(found.nodes, exact.nodes, atol=1e-9)
+    assert found.log_z == pytest.approx(exact.log_z, rel=1e-9, abs=1e-9)
+
+
+@BOTH
+@pytest.mark.parametrize("weights", [[-np.inf] * 5 + [1.0], [2.0, -1.0, 0.5, 1.5, -3.0, -np.inf]])
+def test_marginals_are_the_slopes_of_log_z_in_the_unaries(engine, weights):
+    graph, unary = tied(5, TWO_CYCLES, weights), np.random.default_rng(3).normal(size=(5, 3))
+    infer = engine(graph, tol=1e-14, damping=0.3, max_sweeps=2000)
+    expected = slopes(lambda unary: infer(unary).log_z, unary)
+    np.testing.assert_allclose(infer(unary).nodes, expected, atol=1e-7)
+
+
+# ---------------------------------------------------------------------------- plain: how near it is
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6), st.integers(3, 6), st.integers(2, 4))
+def test_the_fixed_point_is_that_of_the_definition(seed, n, k):
+    rng = np.random.default_rng(seed)
+    edges = complete(n)[rng.random(n * (n - 1) // 2) < 0.7]
+    graph, unary = tied(n, edges, 0.7 * rng.normal(size=len(edges))), rng.normal(size=(n, k))
+    assert_as_defined(graph, unary)
+
+
+def test_hard_edges_have_the_fixed_point_of_the_definition():
+    hidden, pairs = np.arange(8) % 4, complete(8)
+    pairs = pairs[hidden[pairs[:, 0]] != hidden[pairs[:, 1]]][::3]
+    assert_as_defined(tied(8, pairs, -np.inf), clumps(hidden, 1.0, 0))
+
+
+def assert_as_defined(graph, unary):
+    nodes, log_z = by_definition(graph, unary)
+    found = belief_propagation(graph, tol=1e-13)(unary)
+    np.testing.assert_allclose(found.nodes, nodes, rtol=1e-8, atol=1e-10)
+    assert found.log_z == pytest.approx(log_z, rel=1e-9, abs=1e-9)
+
+
+@given(networks(max_states=4, p_forbidden=0.1), st.integers(0, 10**6))
+def test_names_of_nodes_and_states_and_shifts_mean_nothing(network, seed):
+    (graph, unary), rng = network, np.random.default_rng(seed)
+    n, k = unary.shape
+    node, state, shift = rng.permutation(n), rng.permutation(k), rng.normal(size=(n, 1))
+    moved = np.empty_like(unary)
+    moved[node] = (unary + shift)[:, state]
+    try:
+        # Few sweeps: where the iteration is not stable, rounding does not grow beyond all bounds.
+        here = belief_propagation(graph, max_sweeps=8)(unary)
+    except NetworkError:
+        return
+    there = belief_propagation(Graph(n, node[graph.edges], graph.weights), max_sweeps=8)(moved)
+    np.testing.assert_allclose(there.nodes[node], here.nodes[:, state], atol=1e-8)
+    assert there.log_z - shift.sum() == pytest.approx(here.log_z, rel=1e-8, abs=1e-7)
+
+
+@pytest.mark.parametrize(("n_edges", "separation"), [(20, 1.0), (40, 1.0), (40, 1.5), (40, 2.5)])
+def test_sparse_cannot_links_are_nearly_exact_and_never_worse_than_a_tree(n_edges, separation):
+    """Mean error of a probability at most 0.02 over ten networks of 40 nodes in three clumps."""
+    errors = []
+    for seed in range(10):
+        graph, hidden = planted(40, 3, 2 * n_edges // 40, seed)
+        unary = clumps(hidden, separation, seed)
+        exact = junction_tree(graph)(unary).nodes
+        found = belief_propagation(graph)(unary)
+        assert found.residual <= 1e-7
+        tree = junction_tree(spanning_forest(graph))(unary).nodes
+        errors.append([np.abs(nodes - exact).mean() for nodes in (found.nodes, tree)])
+    by_messages, by_tree = np.array(errors).T
+    assert by_messages.mean() <= 0.02
+    # On forests both are exact, the messages up to their residual.
+    assert (by_messages <= by_tree + 1e-7).all()
+
+
+def test_where_one_colouring_is_left_it_is_found():
+    """So many cannot-links that all but certainty vanishes: probabilities far below 1e-308."""
+    graph, hidden = planted(150, 3, 20, 0)
+    unary = clumps(hidden, 1.0, 0)
+    found = belief_propagation(graph)(unary)
+    assert found.residual <= 1e-7
+    np.testing.assert_array_equal(found.nodes.argmax(axis=1), hidden)
+    assert found.log_z == pytest.approx(unary[np.arange(150), hidden].sum(), rel=1e-9)
+
+
+def test_without_a_word_about_states_all_are_alike():
+    """Also in an odd ring of two states: a contradiction that messages do not notice."""
+    for graph, k in ((planted(60, 3, 4, 0)[0], 3), (ring(5), 2)):
+        found = belief_propagation(graph)(np.zeros((graph.n_nodes, k)))
+        np.testing.assert_allclose(found.nodes, 1 / k, rtol=1e-12)
+        assert found.residual == pytest.approx(0, abs=1e-15)
+
+
+# ---------------------------------------------------------------------------- convergence
+
+
+@pytest.mark.parametrize("strength", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize("damping", [0.0, 0.3, None])
+def test_nothing_is_wrong_in_silence(damping, strength):
+    """Strong messages go round in circles here; others stop there, far off, without a word."""
+    for seed in range(3):
+        # Preferences of both signs between weak unaries: no assignment contents them all.
+        rng, edges = np.random.default_rng(seed), grid(6, 6)
+        graph = tied(36, edges, strength * rng.choice([-1.0, 1.0], size=len(edges)))
+        unary = 0.1 * rng.normal(size=(36, 2))
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            found = belief_propagation(graph, damping=damping, max_sweeps=300)(unary)
+        assert len(caught) == (found.residual > 1e-7)
+        if not caught:
+            # It is a fixed point of any damping.
+            slow = belief_propagation(graph, damping=0.6, max_sweeps=2000)(unary)
+            np.testing.assert_allclose(found.nodes, slow.nodes, atol=1e-5)
+        if strength == 3.0 and damping == 0.0:
+            assert found.residual > 0.1
+
+
+@BOTH
+def test_the_warning_says_how_far_off_and_what_to_do_and_points_at_the_caller(engine):
+    # Three states, nine mutually cannot-linked nodes: impossible, and beyond what messages notice.
+    graph, unary = tied(9, complete(9), -np.inf), np.random.default_rng(0).normal(size=(9, 3))
+    with pytest.warns(ConvergenceWarning) as caught:
+        found = engine(graph, damping=0.0, max_sweeps=5)(unary)
+    (warning,) = caught
+    assert warning.filename == __file__
+    for part in ("9 nodes", "36 relations", "5 sweeps", f"{found.residual:.1g}", "1e-07"):
+        assert part in str(warning.message)
+    assert np.isfinite(found.nodes).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_damping_rises_where_the_first_is_too_little_and_only_there(seed):
+    graph, hidden = planted(100, 5, 9, seed)
+    unary = clumps(hidden, 0.5, seed)
+    fixed, rising = (belief_propagation(graph, damping=d)(unary) for d in (DAMPINGS[0], None))
+    assert fixed.residual > 0.1
+    assert rising.residual <= 1e-7
+    graph, unary = planted(60, 3, 2, seed)[0], clumps(np.arange(60) % 3, 1.5, 0)
+    fixed, rising = (belief_propagation(graph, damping=d)(unary) for d in (DAMPINGS[0], None))
+    np.testing.assert_array_equal(rising.nodes, fixed.nodes)
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.5])
+def test_the_residual_is_the_largest_change_that_an_undamped_sweep_would_make(damping):
+    graph, hidden = planted(30, 3, 4, 0)
+    edges, unary = both_directions(graph, np.ones(len(graph.edges))), clumps(hidden, 1.0, 0).T
+    before, after = (settle(edges, unary, max_sweeps=n, tol=0.0, damping=damping) for n in (4, 5))
+    assert (before.n_sweeps, after.n_sweeps) == (4, 5)
+    moved = np.abs(np.exp(after.cavities) - np.exp(before.cavities)).max()
+    assert after.residual == pytest.approx(moved / (1 - damping), rel=1e-9)
+
+
+# ---------------------------------------------------------------------------- extremes
+
+
+@given(networks(max_states=4), st.sampled_from([1e9, -1e9]), st.sampled_from([1.0, 1e3]))
+def test_weights_of_a_thousand_million_are_as_good_as_hard(network, weight, scale):
+    graph, unary = network
+    graph, unary = simplify(graph), scale * unary
+    strong = graph._replace(weights=np.where(graph.weights > 1, weight, graph.weights))
+    found = belief_propagation(strong, max_sweeps=100)(unary)
+    assert np.isfinite(found.log_z)
+    np.testing.assert_allclose(found.nodes.sum(axis=1), 1, rtol=1e-6)
+    assert (found.nodes[np.isneginf(unary)] == 0).all()
+    if weight > 0:
+        return
+    hard = graph._replace(weights=np.where(graph.weights > 1, -np.inf, graph.weights))
+    try:
+        expected = belief_propagation(hard, max_sweeps=100)(unary)
+    except NetworkError:
+        return
+    if max(found.residual, expected.residual) <= 1e-7 and expected.log_z > -1e6:
+        np.testing.assert_allclose(found.nodes, expected.nodes, atol=1e-5)
+
+
+def ring(n):
+    return tied(n, [*chain(n), (0, n - 1)], -np.inf)
+
+
+def test_sums_that_underflow_are_formed_in_logs():
+    """Evidence of a thousand nats against evidence of as much: what is left decides."""
+    unary = np.array([[1000.0, 0.0, -2.0], [1001.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
+    found, exact = belief_propagation(ring(3))(unary), enumerated(ring(3), unary)
+    # Either of the first two has state 0, which no sum of probabilities below 1e-308 could tell.
+    assert exact.nodes[1, 0] == pytest.approx(found.nodes[1, 0], abs=0.1)
+    assert found.log_z == pytest.approx(exact.log_z, abs=0.5)
+
+
+def test_what_is_known_passes_beyond_cycles():
+    """A label takes its state from a neighbour, who is then known and takes it from the next."""
+    unary = np.zeros((5, 3))
+    unary[0, 1:] = unary[1, 2] = unary[2, 0] = -np.inf
+    found, exact = belief_propagation(ring(5))(unary), enumerated(ring(5), unary)
+    np.testing.assert_allclose(found.nodes, exact.nodes, atol=1e-6)
+    assert found.log_z == pytest.approx(exact.log_z, abs=1e-6)
+    with pytest.raises(NetworkError, match="leaves node 0 only the state 0, so node 1"):
+        belief_propagation(ring(5))(unary[:, :2])
+    with pytest.raises(NetworkError, match="no joint assignment"):
+        belief_propagation(ring(5))(np.zeros((5, 1)))
+
+
+# ---------------------------------------------------------------------------- reweighted: a bound
+
+
+@given(networks(max_states=4, p_forbidden=0.2), st.sampled_from([1, 2, 500]))
+def test_log_z_is_never_below_the_exact_one_converged_or_not(network, max_sweeps):
+    graph, unary = network
+    exact = enumerated(graph, unary)
+    try:
+        bound = tree_reweighted(graph, max_sweeps=max_sweeps)(unary).log_z
+    except NetworkError:
+        assert exact is None
+        return
+    assert exact is None or bound >= exact.log_z - 1e-9 * (1 + abs(exact.log_z))
+
+
+@given(networks())
+def test_log_z_lies_between_the_two_bounds(network):
+    graph, unary = network
+    low, high = (engine(graph)(unary).log_z for engine in (mean_field, tree_reweighted))
+    assert low - 1e-9 <= enumerated(graph, unary).log_z <= high + 1e-9
+
+
+def test_the_difference_of_two_bounds_is_no_bound():
+    """The caveat of the docstring, in numbers: it may lie on either side of the difference."""
+    sides, prior = set(), np.log(np.full((3, 2), 0.5))
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        graph, unary = tied(3, complete(3), rng.normal(size=3) * 3), rng.normal(size=(3, 2)) * 2
+        bound = tree_reweighted(graph)
+        bounds = bound(unary).log_z - bound(prior).log_z
+        exact = enumerated(graph, unary).log_z - enumerated(graph, prior).log_z
+        sides.add(bool(bounds > exact))
+    assert sides == {True, False}
+
+
+def test_weak_relations_are_nearly_exact():
+    rng = np.random.default_rng(1)
+    graph, unary = tied(6, complete(6), 0.05 * rng.normal(size=15)), rng.normal(size=(6, 3))
+    exact, found = enumerated(graph, unary), tree_reweighted(graph)(unary)
+    assert 0 <= found.log_z - exact.log_z < 5e-3
+    np.testing.assert_allclose(found.nodes, exact.nodes, atol=5e-3)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6), st.integers(3, 6), st.integers(2, 3))
+def test_at_the_fixed_point_the_bound_is_lowest_and_equal_to_the_free_energy(seed, n, k):
+    """Convex duality: Σ_T log Z(θ_T) / M meets Σ_j log Z_j - Σ_e ρ_e log Z_e."""
+    rng = np.random.default_rng(seed)
+    graph = tied(n, complete(n), rng.normal(size=n * (n - 1) // 2))
+    unary = rng.normal(size=(n, k))
+    found = tree_reweighted(graph, tol=1e-12, damping=0.5, max_sweeps=3000)(unary)
+    assert found.residual < 1e-9
+    directed = both_directions(graph, covering_forests(graph).mean(axis=0))
+    settled = settle(directed, unary.T, max_sweeps=3000, tol=1e-12, damping=0.5)
+    assert found.log_z == pytest.approx(free_energy(directed, unary.T, settled), abs=1e-7)
+    early = [tree_reweighted(graph, max_sweeps=m)(unary).log_z for m in (1, 2, 3)]
+    assert found.log_z <= min(early) + 1e-9
+
+
+@given(networks(max_nodes=9))
+def test_every_edge_is_in_two_forests_and_each_spans(network):
+    graph = simplify(network[0])
+    forests, bridges = covering_forests(graph), np.ones(len(graph.edges), dtype=bool)
+    assert forests.sum(axis=0).min(initial=2) >= 2
+    components = connected_components(graph)
+    for rows in forests:
+        part = Graph(graph.n_nodes, graph.edges[rows], graph.weights[rows])
+        assert len(part.edges) == graph.n_nodes - len(np.unique(components))
+        np.testing.assert_array_equal(connected_components(part), components)
+    for e in range(len(graph.edges)):
+        rest = Graph(graph.n_nodes, np.delete(graph.edges, e, 0), np.delete(graph.weights, e))
+        bridges[e] = connected_components(rest).max() > components.max()
+    # What ties two parts alone is in every forest.
+    assert (forests.mean(axis=0)[bridges] == 1).all()
+
+
+def test_hard_relations_of_a_large_graph_are_bounded_in_few_forests():
+    graph, _ = planted(300, 3, 6, 0)
+    assert len(covering_forests(graph)) <= 12
+    unary = np.random.default_rng(0).normal(size=(300, 3))
+    found = tree_reweighted(graph)(unary)
+    assert found.residual <= 1e-7
+    assert found.log_z < np.log(np.exp(unary).sum(axis=1)).sum()
+
+
+def answers_in_number(seed, n=600):
+    """Truthful answers about random pairs, two and more a point, of three clumps that overlap."""
+    rng = np.random.default_rng(seed)
+    y, pairs = rng.integers(3, size=n), rng.integers(n, size=(9 * n // 4, 2))
+    pairs, means = pairs[pairs[:, 0] != pairs[:, 1]], 2.5 * np.eye(3)
+    X, same = means[y] + rng.normal(size=(n, 3)), y[pairs[:, 0]] == y[pairs[:, 1]]
+    side = SideInformation.build(n, must_link=pairs[same], cannot_link=pairs[~same])
+    unary = side.sum_over_nodes(-0.5 * ((X[:, None] - means) ** 2).sum(axis=-1))
+    return side.graph, unary, y[side.first_points]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_hard_relations_in_number_do_not_let_messages_run_away(seed):
+    """With weights of -inf alone the bound ends hundreds of nats above; it is near Bethe's now."""
+    graph, unary, y = answers_in_number(seed)
+    found, bethe = tree_reweighted(graph)(unary), belief_propagation(graph)(unary)
+    assert bethe.log_z - 0.1 < found.log_z < bethe.log_z + 5
+    right = [(marginals.nodes.argmax(axis=1) == y).mean() for marginals in (found, bethe)]
+    assert right[0] > right[1] - 0.02 > (unary.argmax(axis=1) == y).mean()
+
+
+@pytest.mark.parametrize("max_sweeps", [500, 7])
+def test_evidence_that_outweighs_the_soft_stand_in_keeps_what_is_hard(max_sweeps):
+    """Unaries of fifty nats against a stand-in of ten: the hard messages have the lower bound."""
+    unary = np.zeros((4, 3))
+    unary[:, 0] = [50.0, 60.0, 0.0, 1.0]
+    exact = enumerated(ring(4), unary)
+    found = tree_reweighted(ring(4), max_sweeps=max_sweeps)(unary)
+    np.testing.assert_allclose(found.nodes[:2], exact.nodes[:2], atol=1e-3)
+    assert found.log_z >= exact.log_z
