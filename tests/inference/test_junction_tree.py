@@ -8,7 +8,7 @@ import pyagrum
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_networks import assert_as_enumerated, chain, grid
+from small_networks import assert_as_enumerated, chain, complete, grid, tied
 
 from cgmm.inference import (
     clique_tree,
@@ -16,7 +16,7 @@ from cgmm.inference import (
     contraction_rounds,
 )
 from cgmm.inference.junction_tree import junction_tree
-from cgmm.network import Graph, NetworkError, TooCostlyError, edgeless, simplify
+from cgmm.network import Graph, NetworkError, TooCostlyError, edgeless, log_weight, simplify
 
 # Every graph of up to six nodes.
 ATLAS = [graph for graph in nx.graph_atlas_g() if 1 <= graph.number_of_nodes() <= 6]
@@ -87,10 +87,7 @@ def test_any_network_at_any_scale(seed, n_nodes, n_edges, n_states, scale, hard)
     weights = rng.normal(size=len(edges)) * rng.choice([1, 30, 500], size=len(edges))
     weights[rng.random(len(edges)) < hard] = -np.inf
     graph = Graph(n_nodes, edges, weights)
-    unary = rng.uniform(-scale, scale, size=(n_nodes, n_states))
-    before = unary.copy()
-    is_possible_and_right(graph, unary)
-    np.testing.assert_array_equal(unary, before)
+    is_possible_and_right(graph, rng.uniform(-scale, scale, size=(n_nodes, n_states)))
 
 
 @pytest.mark.usefixtures("way")
@@ -173,32 +170,109 @@ def test_grids_agree_with_pyagrum_and_with_a_frontier(side, n_states, hard):
     assert log_z == pytest.approx(log_z_by_frontier(side, side, weights, unary), rel=1e-12)
 
 
-def test_products_and_logs_agree_on_a_grid(monkeypatch):
-    """Also where unaries are spread so far that only logs can tell, with forbidden pairs."""
-    rng = np.random.default_rng(0)
-    edges = grid(7, 7)
-    for scale, hard in ((1.0, 0.0), (1.0, 0.2), (900.0, 0.0), (900.0, 0.2)):
-        weights = np.where(rng.random(len(edges)) < hard, -np.inf, rng.normal(size=len(edges)))
-        unary = rng.uniform(-scale, scale, size=(49, 3))
-        infer = junction_tree(Graph(49, edges, weights))
-        products = infer(unary)
-        with monkeypatch.context() as patch:
-            patch.setattr(contraction_rounds, "SMALLEST_SUM", np.inf)
-            logs = infer(unary)
-        np.testing.assert_allclose(products.nodes, logs.nodes, atol=1e-12)
-        assert products.log_z == pytest.approx(logs.log_z, rel=1e-13)
+# ------------------------------------------------------------------- chains, trees and ladders
 
 
-def test_grid_of_twelve_by_twelve_within_a_gibibyte():
+@pytest.mark.parametrize("weight", [-np.inf, -3.0, 0.7])
+@pytest.mark.parametrize("shape", ["chain", "star"])
+def test_trees_of_equal_edges_have_a_closed_form(shape, weight):
+    """Every node but the first has the K - 1 other states and the one same."""
+    n, k = 30_000, 3
+    edges = chain(n) * (1 if shape == "chain" else [0, 1])
+    nodes, log_z, *_ = junction_tree(tied(n, edges, weight))(np.full((n, k), -1.0))
+    expected = -n + np.log(k) + (n - 1) * np.log(np.exp(weight) + k - 1)
+    assert log_z == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(nodes, 1 / k, rtol=1e-9)
+
+
+def transfers(weights, n_states):
+    """exp of a weight where the states of neighbours agree, one elsewhere."""
+    return np.exp(weights[:, None, None] * np.eye(n_states))
+
+
+def forward_backward(unary, transfer):
+    """Transfer matrices along a chain, scaled at each step."""
+    n, k = unary.shape
+    forward, backward, log_z = np.empty((n, k)), np.ones((n, k)), 0.0
+    p = np.exp(unary)
+    for j in range(n):
+        forward[j] = p[j] * (forward[j - 1] @ transfer[j - 1] if j else 1.0)
+        log_z += np.log(forward[j].sum())
+        forward[j] /= forward[j].sum()
+    for j in reversed(range(n - 1)):
+        backward[j] = transfer[j] @ (p[j + 1] * backward[j + 1])
+        backward[j] /= backward[j].sum()
+    nodes = forward * backward
+    return nodes / nodes.sum(axis=1, keepdims=True), log_z
+
+
+def test_random_chain_equals_the_forward_backward_algorithm():
     rng = np.random.default_rng(0)
-    infer = junction_tree(Graph(144, grid(12, 12), rng.normal(size=264)))
-    tracemalloc.start()
-    nodes, log_z, *_ = infer(rng.normal(size=(144, 3)))
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert np.isfinite(log_z)
-    np.testing.assert_allclose(nodes.sum(axis=1), 1, rtol=1e-12)
-    assert peak < 2**30
+    unary, weights = rng.normal(size=(100_000, 3)), rng.normal(size=99_999) * 2
+    shuffled = rng.permutation(100_000)
+    graph = Graph(100_000, shuffled[chain(100_000)], weights)
+    scrambled = np.empty_like(unary)
+    scrambled[shuffled] = unary
+    infer = junction_tree(graph)
+    nodes, log_z, *_ = infer(scrambled)
+    expected, expected_log_z = forward_backward(unary, transfers(weights, 3))
+    assert log_z == pytest.approx(expected_log_z, rel=1e-13)
+    np.testing.assert_allclose(nodes[shuffled], expected, atol=1e-12)
+    # Viterbi's score bounds: no change of one state improves the best assignment.
+    z = infer.most_probable(scrambled)[shuffled]
+    padded = np.concatenate([[0.0], weights, [0.0]])
+    own = unary.copy()
+    rows = np.arange(1, 100_000)
+    np.add.at(own, (rows, z[:-1]), padded[1:-1])
+    np.add.at(own, (rows - 1, z[1:]), padded[1:-1])
+    assert (own.max(axis=1) <= own[np.arange(100_000), z] + 1e-9).all()
+
+
+def test_a_long_ladder_equals_the_chain_of_its_rungs():
+    """So long that products of messages would leave the range of numbers, were they not scaled."""
+    rng = np.random.default_rng(0)
+    n, k = 3000, 3
+    left, right, rung = (rng.normal(size=m) * 2 for m in (n - 1, n - 1, n))
+    unary = rng.normal(size=(2 * n, k)) * 2
+    rails = [chain(n), chain(n) + n, np.column_stack([np.arange(n), np.arange(n) + n])]
+    nodes, log_z, *_ = junction_tree(
+        Graph(2 * n, np.concatenate(rails), np.concatenate([left, right, rung]))
+    )(unary)
+    # A state of a rung is that of its left end times K, plus that of its right end.
+    of_rung = unary[:n, :, None] + unary[n:, None, :] + rung[:, None, None] * np.eye(k)
+    steps = np.einsum("nab,ncd->nacbd", transfers(left, k), transfers(right, k))
+    expected, expected_log_z = forward_backward(
+        of_rung.reshape(n, k * k), steps.reshape(n - 1, k * k, k * k)
+    )
+    assert log_z == pytest.approx(expected_log_z, rel=1e-13)
+    expected = expected.reshape(n, k, k)
+    ends = np.concatenate([expected.sum(axis=2), expected.sum(axis=1)])
+    np.testing.assert_allclose(nodes, ends, atol=1e-11)
+
+
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 10_000), n_nodes=st.integers(40, 150), n_extra=st.integers(0, 4))
+def test_contraction_changes_nothing(seed, n_nodes, n_extra):
+    """Random trees with a few more edges, by rounds and one by one."""
+    rng = np.random.default_rng(seed)
+    tree = [(int(rng.integers(max(0, j - 20), j)), j) for j in range(1, n_nodes)]
+    edges = np.concatenate([tree, rng.choice(n_nodes, size=(n_extra, 2))])
+    edges = edges[edges[:, 0] != edges[:, 1]]
+    weights = rng.normal(size=len(edges)) * 2
+    weights[rng.random(len(edges)) < 0.2] = -np.inf
+    graph, unary = Graph(n_nodes, edges, weights), rng.normal(size=(n_nodes, 5)) * 20
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(contraction, "SMALLEST_ROUND", 2)
+        by_rounds = junction_tree(graph)
+        assert len(contraction.contract(simplify(graph)).rounds) > 3
+        patch.setattr(contraction, "SMALLEST_ROUND", n_nodes + 1)
+        one_by_one = junction_tree(graph)
+    ours, theirs = by_rounds(unary), one_by_one(unary)
+    np.testing.assert_allclose(ours.nodes, theirs.nodes, atol=1e-11)
+    assert ours.log_z == pytest.approx(theirs.log_z, rel=1e-13)
+    scores = [log_weight(graph, unary, way.most_probable(unary)) for way in (by_rounds, one_by_one)]
+    assert scores[0] == pytest.approx(scores[1], rel=1e-13)
+    assert scores[0] <= ours.log_z
 
 
 # --------------------------------------------------------------------------- refusals
@@ -206,53 +280,31 @@ def test_grid_of_twelve_by_twelve_within_a_gibibyte():
 
 def test_a_component_without_a_colouring_is_named():
     """Four mutually different nodes, three colours, beside a component that is all right."""
-    net = nx.disjoint_union(nx.path_graph(3), nx.complete_graph(4))
-    graph = Graph(7, np.array(net.edges), np.full(net.number_of_edges(), -np.inf))
-    infer = junction_tree(graph)
+    infer = junction_tree(tied(7, [*chain(3), *(complete(4) + 3)], -np.inf))
     for question in (infer, infer.most_probable):
         with pytest.raises(NetworkError, match="nodes 3, 4, 5 and 6 is possible with K = 3"):
             question(np.zeros((7, 3)))
     assert infer(np.zeros((7, 4))).log_z == pytest.approx(np.log(4 * 9 * 24), rel=1e-12)
 
 
-def test_an_odd_cycle_in_two_colours_is_named_also_after_contraction():
-    n = 101
-    edges = np.concatenate([chain(n), [[n - 1, 0]]])
-    with pytest.raises(NetworkError, match=r"nodes 0, 1.*\(101 in all\) is possible with K = 2"):
-        junction_tree(Graph(n, edges, np.full(n, -np.inf)))(np.zeros((n, 2)))
-
-
-def test_what_is_too_wide_is_refused_at_once():
-    infer = junction_tree(Graph(400, grid(20, 20), np.ones(760)))
+def test_tables_stay_within_max_bytes_and_what_is_wider_is_refused_before_they_are_made():
+    rng = np.random.default_rng(0)
+    twelve, twenty = (tied(n * n, grid(n, n), rng.normal(size=2 * n * (n - 1))) for n in (12, 20))
     tracemalloc.start()
     with pytest.raises(TooCostlyError, match=r"400 in all.*width of at least 19.*K = 5.*'auto'"):
-        infer(np.zeros((400, 5)))
-    _, peak = tracemalloc.get_traced_memory()
+        junction_tree(twenty)(np.zeros((400, 5)))
+    with pytest.raises(TooCostlyError, match="max_bytes is 100 KiB"):
+        junction_tree(twelve, max_bytes=100 * 1024)(np.zeros((144, 3)))
+    assert tracemalloc.get_traced_memory()[1] < 2**24
+    nodes, *_ = junction_tree(twelve)(rng.normal(size=(144, 3)))
+    assert tracemalloc.get_traced_memory()[1] < 2**30
     tracemalloc.stop()
-    assert peak < 2**24
+    np.testing.assert_allclose(nodes.sum(axis=1), 1, rtol=1e-12)
 
 
-def test_max_bytes_is_the_users_choice():
-    graph = Graph(64, grid(8, 8), np.ones(112))
-    with pytest.raises(TooCostlyError, match=r"max_bytes is 100 KiB"):
-        junction_tree(graph, max_bytes=100 * 1024)(np.zeros((64, 3)))
-    assert np.isfinite(junction_tree(graph)(np.zeros((64, 3))).log_z)
-
-
-def test_a_dense_graph_is_refused_quickly_and_is_no_matter_for_one_state():
-    rng = np.random.default_rng(0)
-    edges = rng.integers(1000, size=(10_000, 2))
-    edges = edges[edges[:, 0] != edges[:, 1]]
-    graph = simplify(Graph(1000, edges, np.ones(len(edges))))
-    infer = junction_tree(graph)
-    with pytest.raises(TooCostlyError, match="width of at least"):
-        infer(np.zeros((1000, 2)))
-    assert infer(np.ones((1000, 1))).log_z == pytest.approx(1000 + graph.weights.sum())
-
-
-def test_no_nodes_and_no_edges():
+def test_one_state_needs_no_table_and_no_node_no_state():
+    graph = tied(200, complete(200), 1e-3)
+    assert junction_tree(graph)(np.ones((200, 1))).log_z == pytest.approx(200 + 19.9)
     nodes, log_z, *_ = junction_tree(edgeless(0))(np.empty((0, 2)))
     assert nodes.shape == (0, 2)
     assert log_z == 0
-    _, log_z, *_ = junction_tree(edgeless(3))(np.zeros((3, 2)))
-    assert log_z == pytest.approx(3 * np.log(2))
