@@ -113,10 +113,10 @@ def test_no_way_is_proved_and_an_exhausted_budget_says_so():
         find_best(hard_graph(11, np.array(wheel) + 2), np.zeros((11, 3)), np.ones((11, 3)))
     np.testing.assert_array_equal(np.sort(info.value.nodes), np.arange(4, 10))
     graph, hidden = planted(300, 3, 5, 0)
-    start = np.ones((300, 3))
+    start, in_haste = np.ones((300, 3)), {"max_search": 2, "prove": False}
     with pytest.raises(SearchBudgetError, match=r"not known.*Do as follows"):
-        find_best(graph, np.zeros((300, 3)), start, max_search=2, remedy="Do as follows.")
-    z = find_best(graph, np.zeros((300, 3)), start, max_search=2, known=hidden).states
+        find_best(graph, np.zeros((300, 3)), start, remedy="Do as follows.", **in_haste)
+    z = find_best(graph, np.zeros((300, 3)), start, known=hidden, **in_haste).states
     assert breaks_none(graph, z)
     with pytest.raises(ValueError, match="unary has shape"):
         find_best(graph, np.zeros((2, 3)), start)

@@ -1,6 +1,5 @@
 """R-hat and effective sample size, against chains of which both are known."""
 
-import itertools
 from statistics import NormalDist
 
 import numpy as np
@@ -21,14 +20,7 @@ def autoregressive(phi, shape, seed):
     return lfilter([1.0], [1.0, -phi], noise, axis=1)
 
 
-def test_independent_draws_are_worth_their_number_and_chains_of_them_agree():
-    draws = np.random.default_rng(0).normal(size=(4, 5000))
-    assert r_hat(draws) == pytest.approx(1, abs=2e-3)
-    # The estimated time 1 + 2 Σ ρ_t has a standard error of a few times 1 / √20,000.
-    assert effective_sample_size(draws) == pytest.approx(20_000, rel=0.05)
-
-
-@pytest.mark.parametrize("phi", [-0.5, 0.3, 0.6, 0.9])
+@pytest.mark.parametrize("phi", [-0.5, 0.0, 0.3, 0.6, 0.9])
 def test_an_autoregressive_chain_has_the_size_of_the_textbook(phi):
     """Σ_t φ^t is a geometric series: N (1 - φ) / (1 + φ), but never above N log10 N."""
     sizes = [effective_sample_size(autoregressive(phi, (4, 5000), s)) for s in range(10)]
@@ -64,44 +56,27 @@ def normal_scores(halves):
     return [[NormalDist().inv_cdf((rank - 3 / 8) / (30 + 1 / 4)) for rank in h] for h in ranks]
 
 
-def test_the_definition_of_r_hat_word_for_word():
-    draws = np.random.default_rng(1).normal(size=(3, 11)) + np.arange(3)[:, None]
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda draws: draws + np.arange(3)[:, None],  # apart
+        lambda draws: draws * [[1], [1], [9]],  # of different widths
+        lambda draws: draws + np.linspace(0, 4, 11),  # on their way
+        lambda draws: np.round(draws),  # with equal ranks
+        np.tan,  # without a variance
+    ],
+)
+def test_the_definition_of_r_hat_word_for_word(change):
+    draws = change(np.random.default_rng(1).normal(size=(3, 11)))
     halves = [half for chain in draws for half in (chain[:5], chain[-5:])]
     folded = [abs(half - np.median(halves)) for half in halves]
     expected = max(ratio_of_spreads(normal_scores(part)) for part in (halves, folded))
     assert r_hat(draws) == pytest.approx(expected, rel=1e-12)
 
 
-def test_chains_without_a_variance_are_judged_by_their_ranks():
-    """Of Cauchy chains one is shifted by 3: means, which do not exist, would not show it."""
-    draws = np.random.default_rng(0).standard_cauchy(size=(4, 1000))
-    assert r_hat(draws) == pytest.approx(1, abs=0.01)
-    draws[0] += 3
-    assert r_hat(draws) > 1.1
-    assert r_hat(np.exp(np.exp(np.clip(draws, -6, 6)))) > 1.1
-
-
-def test_chains_of_one_middle_and_different_widths_disagree():
-    widths = np.array([[1.0], [1.0], [1.0], [4.0]])
-    assert r_hat(widths * np.random.default_rng(0).normal(size=(4, 1000))) > 1.1
-
-
-@given(seed=st.integers(0, 10**6))
-def test_only_the_order_of_draws_counts(seed):
-    draws = np.random.default_rng(seed).normal(size=(3, 20))
-    assert effective_sample_size(np.exp(draws)) == effective_sample_size(draws)
-
-
-def test_chains_apart_and_a_chain_on_its_way_are_seen():
-    rng = np.random.default_rng(0)
-    apart = rng.normal(size=(4, 500)) + 2 * np.arange(4)[:, None]
-    assert r_hat(apart) > 2
+def test_chains_that_stand_apart_or_still():
+    apart = np.random.default_rng(0).normal(size=(4, 500)) + 2 * np.arange(4)[:, None]
     assert effective_sample_size(apart) < 20
-    drifting = rng.normal(size=(1, 500)) + np.linspace(0, 4, 500)
-    assert r_hat(drifting) > 1.3
-
-
-def test_chains_that_stand_still():
     stuck = np.repeat(np.arange(3.0)[:, None], 8, axis=1)
     assert r_hat(stuck) == np.inf
     assert r_hat(np.ones((3, 8))) == 1
@@ -118,15 +93,14 @@ def test_neither_depends_on_scale_offset_or_the_order_of_chains(seed, m, n):
     assert r_hat(other) == pytest.approx(r_hat(draws), rel=1e-9)
     size = effective_sample_size(draws)
     assert effective_sample_size(7 + other) == pytest.approx(size, rel=1e-6)
+    assert effective_sample_size(np.exp(draws)) == size  # only their order counts
     assert 0 < effective_sample_size(draws) <= m * n * max(np.log10(m * n), 1) * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("judge", [r_hat, effective_sample_size])
 def test_what_cannot_be_judged_is_refused(judge):
-    for shape in itertools.product([2], [0, 3]):
+    for shape in ((2, 0), (2, 3), (9,)):
         with pytest.raises(ValueError, match="at least 4 draws"):
             judge(np.zeros(shape))
-    with pytest.raises(ValueError, match="at least 4 draws"):
-        judge(np.zeros(9))
     with pytest.raises(ValueError, match="draw 2 of chain 1 is nan"):
         judge([[0, 1, 2, 3], [0, 1, np.nan, 3]])

@@ -1,16 +1,16 @@
-"""Whether cannot-links can be honoured: an assignment, a proof that names nodes, or neither."""
+"""Colours: whether as many as there are suffice, and who is to blame; or as many as it takes."""
 
 import itertools
 
 import numpy as np
 import pytest
 from hard_graphs import breaks_none, hard_graph, matrix_of, planted
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_networks import networks
+from small_networks import complete, networks, tied
 
 import cgmm.inference.feasible
-from cgmm.inference import colour_nodes, feasible_assignment, forbidden_clique
+from cgmm.inference import adjacency, by_colour, colour_nodes, feasible_assignment, forbidden_clique
 from cgmm.inference.feasible import peel, tabu_walk
 from cgmm.kmeans import COPKMeans, SearchBudgetError
 from cgmm.network import Graph, NetworkError
@@ -37,8 +37,7 @@ def test_an_assignment_is_found_exactly_when_there_is_one(network, with_lists):
 def test_who_is_blamed_cannot_be_honoured_and_without_any_of_them_it_can(seed):
     """Three states are too few for these graphs, and for every core that is blamed."""
     rng = np.random.default_rng(seed)
-    pairs = np.array(list(itertools.combinations(range(9), 2)))
-    graph = hard_graph(9, pairs[rng.random(len(pairs)) < 0.55])
+    graph = hard_graph(9, complete(9)[rng.random(36) < 0.55])
     try:
         assert breaks_none(graph, feasible_assignment(graph, 3))
     except NetworkError as error:
@@ -102,9 +101,8 @@ def test_the_data_hint_at_an_assignment():
 def test_that_there_is_no_assignment_is_proved_where_a_clique_does_not_show_it():
     """Random graphs of a density at which three colours do not suffice; none has a K4."""
     rng, n_proved = np.random.default_rng(0), 0
-    pairs = np.array(list(itertools.combinations(range(40), 2)))
     while n_proved < 3:
-        graph = hard_graph(40, pairs[rng.permutation(len(pairs))[:110]])
+        graph = hard_graph(30, rng.permutation(complete(30))[:80])
         if forbidden_clique(graph, 4) is not None:
             continue
         with pytest.raises(NetworkError, match="that is proved"):
@@ -161,11 +159,44 @@ def test_the_walk_repairs_and_counts_its_steps():
     assert (found, steps) == (None, 2)
 
 
-def test_the_walk_keeps_to_the_lists():
-    graph, hidden = planted(80, 3, 4, 3)
-    allowed = np.ones((80, 3), dtype=bool)
-    allowed[:20] = np.eye(3, dtype=bool)[hidden[:20]]
-    start = np.roll(hidden, 1)
-    found, _ = tabu_walk(matrix_of(graph), start, allowed, 20_000, np.random.RandomState(0))
-    assert breaks_none(graph, found)
-    np.testing.assert_array_equal(found[:20], hidden[:20])
+# ---------------------------------------------------------------------------- without a limit
+
+
+@settings(deadline=None)
+@given(st.integers(1, 60), st.floats(0, 0.5), st.integers(0, 10**6))
+def test_colourings_are_proper_and_not_wasteful(n_nodes, density, seed):
+    rng = np.random.default_rng(seed)
+    edges = complete(n_nodes)
+    edges = edges[rng.random(len(edges)) < density]
+    graph = tied(n_nodes, edges, rng.normal(size=len(edges)))
+    colours = colour_nodes(graph)
+    assert (colours[edges[:, 0]] != colours[edges[:, 1]]).all()
+    assert colours.min() == 0
+    assert colours.max() <= np.bincount(edges.ravel(), minlength=n_nodes).max()
+    np.testing.assert_array_equal(colours, colour_nodes(graph))
+
+
+def test_bipartite_components_need_two_colours_beside_others_that_do_not():
+    rng = np.random.default_rng(0)
+    left, right = rng.integers(30, size=200), 30 + rng.integers(30, size=200)
+    triangle = np.array([[60, 61], [61, 62], [62, 60]])
+    edges = np.concatenate([np.stack([left, right], axis=1), triangle])
+    colours = colour_nodes(Graph(63, edges, np.ones(len(edges))))
+    assert colours[:60].max() == 1
+    assert sorted(colours[60:]) == [0, 1, 2]
+
+
+def test_edges_of_weight_zero_do_not_colour():
+    assert colour_nodes(Graph(2, np.array([[0, 1]]), np.zeros(1))).tolist() == [0, 0]
+
+
+@given(networks())
+def test_blocks_sort_the_network_by_colour(network):
+    graph, _ = network
+    order, slices, matrix = by_colour(graph)
+    assert sorted(order) == list(range(graph.n_nodes))
+    assert [s.start for s in slices] == [0, *(s.stop for s in slices[:-1])]
+    assert slices[-1].stop == graph.n_nodes
+    assert all(matrix[s][:, s].nnz == 0 for s in slices)
+    expected = adjacency(graph).toarray()[np.ix_(order, order)]
+    np.testing.assert_array_equal(matrix.toarray(), expected)
