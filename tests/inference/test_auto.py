@@ -162,7 +162,7 @@ def test_time_is_a_budget_too(approximate):
     assert [answer.engine for answer in exact(graph).answered(unary)] == ["junction_tree"]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=50)
 @given(problem=networks(max_nodes=7, p_forbidden=0.3), seed=st.integers(0, 999))
 def test_one_engine_answers_for_any_number_of_states_and_any_evidence(problem, seed):
     """Reduced, divided and put together as enumerated; nothing of a call is left for the next."""

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
+from small_networks import chain, complete, enumerated, networks, tied
 
 from cgmm.diagnose import log_odds_together
 from cgmm.inference import ENGINES, pair_sums
 from cgmm.inference.enumerate import _all_assignments, _edge_terms
-from cgmm.network import Graph, edgeless, simplify
+from cgmm.network import edgeless, simplify
 
 SEEDS = st.integers(0, 10_000)
 AUTO = ENGINES["auto"]
@@ -40,54 +41,30 @@ def by_holding(graph, unary, pairs):
     return same
 
 
-def random_graph(rng, n_nodes, n_edges, p_hard=0.0):
-    ends = np.array([rng.choice(n_nodes, 2, replace=False) for _ in range(n_edges)], dtype=int)
-    weights = rng.normal(scale=2, size=n_edges)
-    weights[rng.random(n_edges) < p_hard] = -np.inf
-    return simplify(Graph(n_nodes, ends.reshape(-1, 2), weights))
-
-
-def all_pairs(n_nodes):
-    return np.array(list(itertools.product(range(n_nodes), repeat=2)))
-
-
 def found(graph, unary, pairs, **options):
     return pair_sums.pair_sums(graph, unary, AUTO(graph)(unary).nodes, pairs, **options)
 
 
-@settings(max_examples=40)
-@given(SEEDS, st.integers(1, 3), st.integers(0, 14))
-def test_all_pairs_are_those_of_enumeration(seed, K, n_edges):
-    rng = np.random.default_rng(seed)
-    graph, unary = random_graph(rng, 7, n_edges), rng.normal(scale=2, size=(7, K))
-    sums = found(graph, unary, all_pairs(7))
-    assert sums.found.all()
-    same, apart = by_hand(graph, unary, all_pairs(7))
-    np.testing.assert_allclose(sums.same, same, rtol=1e-11)
-    np.testing.assert_allclose(sums.apart, apart, rtol=1e-11)
-
-
-@settings(max_examples=30)
-@given(SEEDS, st.integers(2, 4), st.integers(3, 9))
-def test_forbidden_pairs_and_evidence_are_honoured(seed, K, n_edges):
+@settings(max_examples=50)
+@given(networks(p_forbidden=0.3))
+def test_all_pairs_are_those_of_enumeration(network):
     """With two states the network is contracted by mirror images before its tree is grown."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(K, size=6)
-    graph, unary = random_graph(rng, 6, n_edges, p_hard=0.6), rng.normal(scale=2, size=(6, K))
-    broken = truth[graph.edges[:, 0]] == truth[graph.edges[:, 1]]
-    graph = graph._replace(weights=np.where(broken & np.isneginf(graph.weights), 1, graph.weights))
-    unary[0, np.arange(K) != truth[0]] = -np.inf
-    sums = found(graph, unary, all_pairs(6))
-    same, apart = by_hand(graph, unary, all_pairs(6))
-    np.testing.assert_allclose(sums.same[sums.found], same[sums.found], rtol=1e-10, atol=1e-300)
-    np.testing.assert_allclose(sums.apart[sums.found], apart[sums.found], rtol=1e-10, atol=1e-300)
+    graph, unary = simplify(network[0]), network[1]
+    if enumerated(graph, unary) is None:
+        return
+    pairs = np.argwhere(np.ones((graph.n_nodes, graph.n_nodes)))
+    sums = found(graph, unary, pairs)
+    same, apart = by_hand(graph, unary, pairs)
     assert sums.found.all()
+    np.testing.assert_allclose(sums.same, same, rtol=1e-10, atol=1e-300)
+    np.testing.assert_allclose(sums.apart, apart, rtol=1e-10, atol=1e-300)
 
 
 @pytest.mark.parametrize("height", [1, 7, 1000])
 def test_however_nodes_are_carried_their_pairs_are_those_of_nodes_held(height, monkeypatch):
     rng = np.random.default_rng(3)
-    graph, unary = random_graph(rng, 60, 66), rng.normal(size=(60, 3))
+    edges = complete(60)[rng.choice(1770, 66, replace=False)]
+    graph, unary = tied(60, edges, rng.normal(scale=2, size=66)), rng.normal(size=(60, 3))
     pairs = rng.integers(60, size=(150, 2))
     monkeypatch.setattr(pair_sums, "MAX_CARRIED", height * 1000)
     sums = found(graph, unary, pairs)
@@ -100,8 +77,8 @@ def test_however_nodes_are_carried_their_pairs_are_those_of_nodes_held(height, m
 
 def test_tables_beyond_the_memory_leave_the_pairs_to_nodes_held():
     rng = np.random.default_rng(0)
-    clique = np.array(list(itertools.combinations(range(8), 2)))
-    graph, unary = Graph(8, clique, rng.normal(size=28)), rng.normal(size=(8, 3))
+    clique = complete(8)
+    graph, unary = tied(8, clique, rng.normal(size=28)), rng.normal(size=(8, 3))
     assert not found(graph, unary, clique, max_bytes=8 * 3**6).found.any()
     sums = found(graph, unary, clique)
     odds = log_odds_together(AUTO(graph), unary, graph, clique)
@@ -110,11 +87,9 @@ def test_tables_beyond_the_memory_leave_the_pairs_to_nodes_held():
 
 def test_both_tails_keep_their_digits_along_a_chain():
     """Each step differs with probability e^-40 at most: 12 steps away it is 12 times as much."""
-    n = np.arange(13)
-    chain = Graph(13, np.column_stack([n[:-1], n[1:]]), np.full(12, 40.0))
-    sums = found(chain, np.zeros((13, 2)), np.array([[i, j] for i in n for j in n if i < j]))
-    steps = np.array([j - i for i in n for j in n if i < j])
-    np.testing.assert_allclose(sums.apart, steps * np.exp(-40.0), rtol=1e-12)
+    pairs = complete(13)
+    sums = found(tied(13, chain(13), 40.0), np.zeros((13, 2)), pairs)
+    np.testing.assert_allclose(sums.apart, np.ptp(pairs, axis=1) * np.exp(-40.0), rtol=1e-12)
 
 
 def test_nothing_asked_and_nothing_tied():
