@@ -35,21 +35,14 @@ def test_numbers_name_the_classes_and_nothing_else(y):
         pd.Series(["b", None, "a", "b"]),
         pd.Series(["b", np.nan, "a", "b"], dtype="category"),
         pl.Series(["b", None, "a", "b"]),
-        np.array(["b", -1, "a", "b"], dtype=object),
-        ("b", None, "a", "b"),
+        pd.Series([2, None, 1, 2]),
+        pd.Series([2, pd.NA, 1, 2], dtype="Int64"),
     ],
 )
 def test_columns_of_tables(y):
     classes, numbers = number_classes(y)
-    assert classes.tolist() == ["a", "b"]
+    assert classes.tolist() in (["a", "b"], [1, 2])
     assert numbers.tolist() == [1, -1, 0, 1]
-
-
-@pytest.mark.parametrize("y", [pd.Series([3, None, 1]), pd.Series([3, pd.NA, 1], dtype="Int64")])
-def test_columns_of_numbers(y):
-    classes, numbers = number_classes(y)
-    assert classes.tolist() == [1, 3]
-    assert numbers.tolist() == [1, -1, 0]
 
 
 @pytest.mark.parametrize("y", [np.array([2, 0, -1]), np.array([True, False]), np.array(["x", "y"])])

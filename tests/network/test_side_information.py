@@ -1,14 +1,19 @@
-"""Contraction: closure, what contradicts what, and the chain that shows it."""
+"""What is known: contracted, shown where it contradicts itself, selected with its rows."""
 
 import itertools
+import pickle
 
 import networkx as nx
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.model_selection import train_test_split
 
-from cgmm.network import SideInformation, must_link_chain
+from cgmm.network import PairsAmong, SideInformation, must_link_chain, positions, related_groups
+from cgmm.network.side_information import contracted
 
 
 def random_relations(seed, n_samples=12):
@@ -22,16 +27,8 @@ def random_relations(seed, n_samples=12):
     return y, pairs[same], pairs[~same]
 
 
-def test_nothing_known_is_one_node_a_point():
-    side = SideInformation.build(4)
-    np.testing.assert_array_equal(side.node_of, range(4))
-    np.testing.assert_array_equal(side.multiplicity, 1)
-    assert side.is_trivial
-    assert side.mask(3) is None
-
-
 @given(seed=st.integers(0, 100_000))
-def test_closure_equals_networkx(seed):
+def test_closure_equals_networkx_and_chunklets_are_one_node_each(seed):
     y, must, cannot = random_relations(seed)
     side = SideInformation.build(len(y), must_link=must, cannot_link=cannot)
     graph = nx.Graph()
@@ -44,6 +41,9 @@ def test_closure_equals_networkx(seed):
     forbidden = {tuple(sorted(side.node_of[list(pair)])) for pair in cannot}
     assert forbidden == set(map(tuple, side.graph.edges))
     assert (side.graph.weights == -np.inf).all()
+    chunklets = SideInformation.build(12, must_link=must, sampling="chunklets")
+    assert (chunklets.multiplicity == 1).all()
+    np.testing.assert_array_equal(chunklets.node_of, side.node_of)
 
 
 @given(seed=st.integers(0, 100_000))
@@ -66,27 +66,12 @@ def test_preferences_add_and_infinite_ones_are_hard():
         6,
         preferences=[
             [0, 1, 0.5], [1, 0, 0.25], [2, 3, np.inf], [3, 4, 1.0], [2, 4, 1.0], [0, 5, -np.inf],
-            [1, 5, 2.0], [5, 1, -2.0], [2, 3, -7.0], [0, 5, 3.0],
+            [1, 5, 2.0], [5, 1, -2.0], [2, 3, -7.0], [0, 5, 3.0], [0, 2, -1e300],
         ],
     )  # fmt: skip
     assert side.node_of.tolist() == [0, 1, 2, 2, 3, 4]
     edges = dict(zip(map(tuple, side.graph.edges.tolist()), side.graph.weights, strict=True))
-    assert edges == {(0, 1): 0.75, (2, 3): 2.0, (0, 4): -np.inf}
-
-
-@pytest.mark.parametrize("odds", [700.0, 1e300, -700.0, -1e300])
-def test_a_finite_preference_however_strong_is_never_hard(odds):
-    side = SideInformation.build(2, preferences=[[0, 1, odds]])
-    assert side.node_of.tolist() == [0, 1]
-    assert side.graph.weights.tolist() == [odds]
-
-
-def test_sampling_assumptions_differ_in_multiplicity_only():
-    points = SideInformation.build(4, must_link=[[0, 1], [1, 2]])
-    chunklets = SideInformation.build(4, must_link=[[0, 1], [1, 2]], sampling="chunklets")
-    assert points.multiplicity.tolist() == [3, 1]
-    assert chunklets.multiplicity.tolist() == [1, 1]
-    np.testing.assert_array_equal(points.node_of, chunklets.node_of)
+    assert edges == {(0, 1): 0.75, (2, 3): 2.0, (0, 4): -np.inf, (0, 2): -1e300}
 
 
 def test_labels_and_allowed_classes_become_masks_on_nodes():
@@ -115,6 +100,9 @@ def test_chain_is_a_shortest_path(seed):
                 must_link_chain(must, i, j)
 
 
+NO_TWO_CLASH = [[1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 1, 1], [1, 1, 1]]
+
+
 @pytest.mark.parametrize(
     ("relations", "message"),
     [
@@ -124,6 +112,13 @@ def test_chain_is_a_shortest_path(seed):
         ({"labels": [0, 0, -1, -1, -1], "cannot_link": [[0, 1]]}, "both have class 0"),
         ({"labels": [0, -1, 0, -1, -1], "must_link": [[0, 1]], "cannot_link": [[1, 2]]}, "class 0"),
         ({"labels": [[1, 0], [0, 1], [1, 1], [1, 1], [1, 1]], "must_link": [[0, 1]]}, "0 - 1"),
+        (
+            {
+                "labels": [[1, 1, 0], [0, 1, 1], [1, 0, 1], *[[1] * 3] * 2],
+                "must_link": [[0, 1], [1, 2]],
+            },
+            "have none in common to all",
+        ),
         ({"labels": [[1, 0], [0, 0], [1, 1], [1, 1], [1, 1]]}, r"labels\[1\] allows no class"),
         ({"labels": [[1, 2]] * 5}, "must be booleans"),
         ({"cannot_link": [[0, 1], [3, 3]]}, r"cannot_link\[1\] ties point 3 to itself"),
@@ -145,13 +140,9 @@ def test_contradictions_and_nonsense_are_shown(relations, message):
         SideInformation.build(5, **relations)
 
 
-def test_jointly_empty_masks_without_a_clashing_pair():
-    allowed = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]], bool)
-    with pytest.raises(ValueError, match="have none in common to all"):
-        SideInformation.build(3, labels=allowed, must_link=[[0, 1], [1, 2]])
-
-
 def test_masks_must_fit_the_number_of_components():
+    with pytest.raises(ValueError, match="n_samples is 0"):
+        SideInformation.build(0)
     with pytest.raises(ValueError, match="point 1 has label 4"):
         SideInformation.build(2, labels=[0, 4]).mask(3)
     with pytest.raises(ValueError, match="has 2 columns"):
@@ -172,7 +163,175 @@ def test_sums_over_nodes_and_their_spread_are_those_of_the_incidence_matrix(seed
     )
 
 
-@pytest.mark.parametrize("n_samples", [0, -1])
-def test_there_must_be_a_point(n_samples):
-    with pytest.raises(ValueError, match=f"n_samples is {n_samples}"):
-        SideInformation.build(n_samples)
+# ---------------------------------------------------------------------------- rows
+
+
+def as_tuples(pairs):
+    return {tuple(row) for row in np.asarray(pairs).tolist()}
+
+
+def relations_of_all_kinds(seed):
+    """Those that agree with random classes, and three preferences."""
+    rng = np.random.default_rng(seed)
+    _, must, cannot = random_relations(seed)
+    soft = np.column_stack([rng.choice(12, size=(3, 2)), rng.normal(size=3) * 3])
+    return {"must_link": must, "cannot_link": cannot, "preferences": soft}
+
+
+# ---------------------------------------------------------------------------- selection
+
+
+@given(seed=st.integers(0, 100_000))
+def test_a_selection_holds_the_relations_within_it(seed):
+    """Word for word: both ends are selected, and are called by their new places."""
+    rng = np.random.default_rng(seed)
+    pairs = np.column_stack([rng.integers(10, size=(8, 2)), rng.normal(size=8)])
+    rows = rng.permutation(10)[: rng.integers(1, 11)]
+    whole = PairsAmong(pairs, 10)
+    selected, names = whole[rows], rows.tolist()
+    expected = {
+        (names.index(i), names.index(j), w) for i, j, w in pairs.tolist() if {i, j} <= set(names)
+    }
+    assert as_tuples(selected) == expected
+    assert len(selected) == selected.n_samples == len(rows)
+    assert as_tuples(whole[np.isin(range(10), rows)]) == as_tuples(whole[np.sort(rows)])
+    selected.pairs[:] = 0
+    assert as_tuples(pickle.loads(pickle.dumps(whole))) == as_tuples(pairs)
+
+
+def test_scikit_learn_selects_them_with_the_rows():
+    X = np.arange(10.0)[:, None]
+    pairs = PairsAmong([[0, 9], [3, 4], [8, 2]], 10)
+    _, _, of_train, of_test = train_test_split(X, pairs, random_state=0)
+    train, test = train_test_split(X, random_state=0)
+    for part, kept in [(train, of_train), (test, of_test)]:
+        true = {(i, j) for i, j in as_tuples(pairs) if i in part and j in part}
+        assert {(part[i, 0], part[j, 0]) for i, j in as_tuples(kept)} == true
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: PairsAmong([[0, 5]], 5), r"pairs\[0\] is \[0, 5\]"),
+        (lambda: PairsAmong([[0, 1, 1.0], [2, 5, 1.0]], 5), r"pairs\[1\]"),
+        (lambda: PairsAmong([], 0), "n_samples is 0"),
+        (lambda: list(PairsAmong([[0, 1]], 5)), "attribute pairs"),
+        (lambda: PairsAmong([[0, 1]], 5)[[2, 1, 2]], r"row 2 is selected 2 times.*np.unique"),
+        (lambda: PairsAmong([[0, 1]], 5)[[]], "no rows are selected"),
+        (lambda: PairsAmong([[0, 1]], 5)[3], "no rows are selected"),
+        (lambda: SideInformation.build(4, must_link=PairsAmong([[0, 1]], 5)), "among 5 samples, "),
+        (
+            lambda: SideInformation.build(4, preferences=PairsAmong([[0, 1, 2.0]], 5)),
+            "preferences holds relations among 5 samples, but 4 came",
+        ),
+        (lambda: SideInformation.build(4, must_link=[[0, 7]]), r"PairsAmong\(must_link, n_before"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(make, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make()
+
+
+# ---------------------------------------------------------------------------- the network
+
+
+@given(seed=st.integers(0, 100_000), sampling=st.sampled_from(["points", "chunklets"]))
+def test_a_restricted_network_is_what_closure_says_of_the_rows(seed, sampling):
+    """Against the definition: build it from all pairs that the whole network implies."""
+    relations = relations_of_all_kinds(seed)
+    labels = np.full(12, -1)
+    side = SideInformation.build(12, **relations, labels=labels, sampling=sampling)
+    rng = np.random.default_rng(seed)
+    rows = rng.permutation(12)[: rng.integers(1, 13)]
+    left = side.restrict(rows)
+    nodes = side.node_of[rows]
+    together = np.argwhere(np.triu(nodes[:, None] == nodes, 1))
+    edges = [
+        (int(np.flatnonzero(nodes == a)[0]), int(np.flatnonzero(nodes == b)[0]), w)
+        for (a, b), w in zip(side.graph.edges, side.graph.weights, strict=True)
+        if a in nodes and b in nodes
+    ]
+    expected = contracted(len(rows), must_link=together, preferences=edges, sampling=sampling)
+    np.testing.assert_array_equal(left.node_of, expected.node_of)
+    np.testing.assert_array_equal(left.graph.edges, expected.graph.edges)
+    np.testing.assert_array_equal(left.graph.weights, expected.graph.weights)
+    np.testing.assert_array_equal(left.first_points, expected.first_points)
+    if sampling == "points" or not side.points_are_sampled:
+        np.testing.assert_array_equal(left.multiplicity, expected.multiplicity)
+
+
+@given(seed=st.integers(0, 100_000))
+def test_all_rows_are_the_network_itself(seed):
+    side = SideInformation.build(12, **relations_of_all_kinds(seed))
+    again = side.restrict(slice(None))
+    for name in ("node_of", "multiplicity", "first_points"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(side, name), err_msg=name)
+    np.testing.assert_array_equal(again.graph.edges, side.graph.edges)
+    np.testing.assert_array_equal(again.graph.weights, side.graph.weights)
+    # Whatever must-links are kept: they tie what they tied.
+    closed = SideInformation.build(12, must_link=again.must_link)
+    np.testing.assert_array_equal(closed.node_of, side.node_of)
+
+
+def test_labels_and_sets_of_classes_stay_with_their_chunklets():
+    side = SideInformation.build(4, must_link=[[0, 1]], labels=[2, -1, -1, 0])
+    assert side.restrict([2, 1]).labels.tolist() == [-1, 2]
+    assert side.restrict([2]).labels is None
+    allowed = np.array([[1, 0], [1, 1], [0, 1], [1, 1]], dtype=bool)
+    side = SideInformation.build(4, must_link=[[0, 1]], labels=allowed)
+    assert side.restrict([2, 1]).allowed.tolist() == [[False, True], [True, False]]
+
+
+# ---------------------------------------------------------------------------- groups
+
+
+@given(seed=st.integers(0, 100_000))
+def test_groups_are_connected_components(seed):
+    relations = relations_of_all_kinds(seed)
+    relations["preferences"][0, 2] = 0.0
+    graph = nx.Graph()
+    graph.add_nodes_from(range(12))
+    graph.add_edges_from([*relations["must_link"].tolist(), *relations["cannot_link"].tolist()])
+    graph.add_edges_from(relations["preferences"][1:, :2].astype(int).tolist())
+    groups = related_groups(12, **relations)
+    components = sorted(nx.connected_components(graph), key=min)
+    assert [set(np.flatnonzero(groups == j)) for j in range(len(components))] == components
+
+
+# ---------------------------------------------------------------------------- names
+
+
+@given(seed=st.integers(0, 100_000))
+def test_names_are_found_where_they_stand(seed):
+    rng = np.random.default_rng(seed)
+    names = rng.choice(1000, size=9, replace=False)
+    pairs = rng.integers(9, size=(5, 2))
+    texts = names.astype(str)
+    assert len(positions([], names).pairs) == len(PairsAmong([], 3)[[0, 2]].pairs) == 0
+    for index in (names, texts, names.tolist(), pd.Index(names), pl.Series(texts)):
+        found = positions(np.asarray(index)[pairs], index)
+        np.testing.assert_array_equal(found, pairs)
+        assert found.n_samples == 9
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_tables_beside_tables(frame):
+    X = pd.DataFrame({"x": [1.0, 2.0, 3.0]}, index=["ann", "bob", "eve"])
+    table = frame({"one": ["eve", "bob"], "other": ["ann", "eve"], "odds": [1.5, -0.5]})
+    assert positions(table[["one", "other"]], X.index).pairs.tolist() == [[2, 0], [1, 2]]
+    assert positions(table, X.index).pairs.tolist() == [[2.0, 0.0, 1.5], [1.0, 2.0, -0.5]]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "names", "message"),
+    [
+        ([("ann", "Bob")], ["ann", "bob"], r"pairs\[0\] names 'Bob', .* no row; .*'ann', 'bob'"),
+        ([(0, None)], [0, 1], r"pairs\[0\] names None"),
+        ([("ann", "bob")], ["ann", "ann", "bob"], "rows 0 and 1 are both named 'ann'.*range"),
+        ([("ann", "bob", 1, 2)], ["ann", "bob"], r"shape \(1, 4\)"),
+        (["ann", "bob"], ["ann", "bob"], r"shape \(2,\)"),
+    ],
+)
+def test_names_that_are_none_are_named(pairs, names, message):
+    with pytest.raises(ValueError, match=message):
+        positions(pairs, names)
