@@ -82,7 +82,9 @@ def test_labels_and_allowed_classes_become_masks_on_nodes():
     side = SideInformation.build(4, labels=allowed, must_link=[[0, 1]])
     expected = [[0, 1, 0], [1, 1, 1], [1, 0, 0]]
     np.testing.assert_array_equal(side.mask(3), np.array(expected, bool))
-    assert SideInformation.build(2, labels=[-1, -1]).mask(2) is None
+    for nothing in (SideInformation.build(2), SideInformation.build(2, labels=[-1, -1])):
+        assert nothing.is_trivial
+        assert nothing.mask(2) is None
 
 
 @given(seed=st.integers(0, 100_000))
