@@ -1,20 +1,24 @@
-"""Weighted points: each is so many points, in every family and with every relation."""
-
-import warnings
+"""Weighted points: each is so many points, in every family, with every relation and engine."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.exceptions import ConvergenceWarning
 
 from cgmm import (
+    ENGINES,
     ConstrainedCategoricalMixture,
     ConstrainedGaussianMixture,
+    COPKMeans,
+    PCKMeans,
     SemiSupervisedGaussianClassifier,
 )
-from cgmm.mixture import POOLINGS
+from cgmm.mixture import GUIDED_STARTS, POOLINGS, STARTS
 
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::cgmm.network.ApproximationWarning"),
+]
 N, K = 40, 2
 RELATIONS = ["nothing", "labels", "chunklets", "cannot", "preferences"]
 
@@ -22,8 +26,7 @@ RELATIONS = ["nothing", "labels", "chunklets", "cannot", "preferences"]
 def problem(seed):
     """Points of two classes, a start, and how many times each point comes."""
     rng = np.random.default_rng(seed)
-    z = rng.integers(K, size=N)
-    X = rng.normal(size=(N, 2)) + 2 * z[:, None]
+    X = rng.normal(size=(N, 2)) + 2 * rng.integers(K, size=N)[:, None]
     return rng, X, rng.dirichlet(np.ones(K), N), rng.integers(1, 4, size=N)
 
 
@@ -41,14 +44,13 @@ def doubled(known, times):
 
 def relations(rng, kind):
     some = rng.permutation(N)
+    pairs = some[:12].reshape(-1, 2)
     return {
         "nothing": {},
         "labels": {"labels": np.where(np.arange(N) % 3 == 0, rng.integers(K, size=N), -1)},
-        "chunklets": {"must_link": some[:12].reshape(-1, 2)},
-        "cannot": {"cannot_link": some[:12].reshape(-1, 2), "must_link": some[[0, 20]][None]},
-        "preferences": {
-            "preferences": np.column_stack([some[:12].reshape(-1, 2), rng.normal(size=6)])
-        },
+        "chunklets": {"must_link": pairs},
+        "cannot": {"cannot_link": pairs, "must_link": some[[0, 20]][None]},
+        "preferences": {"preferences": np.column_stack([pairs, rng.normal(size=6)])},
     }[kind]
 
 
@@ -75,45 +77,27 @@ def test_a_weight_is_a_number_of_points(kind, covariance_type, sampling, seed):
     rng, X, r, times = problem(seed)
     known = relations(rng, kind)
     options = {"covariance_type": covariance_type, "sampling": sampling, "max_iter": 4, "tol": 0}
-    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-        weighted = ConstrainedGaussianMixture(K, init_params=r, **options)
-        weighted.fit(X, **known, sample_weight=times)
-        repeated = ConstrainedGaussianMixture(K, init_params=np.repeat(r, times, axis=0), **options)
-        repeated.fit(np.repeat(X, times, axis=0), **doubled(known, times))
+    weighted = ConstrainedGaussianMixture(K, init_params=r, **options)
+    weighted.fit(X, **known, sample_weight=times)
+    repeated = ConstrainedGaussianMixture(K, init_params=np.repeat(r, times, axis=0), **options)
+    repeated.fit(np.repeat(X, times, axis=0), **doubled(known, times))
     assert_same_fit(weighted, repeated, times)
 
 
 def test_categories_and_classes_count_their_points():
     _, X, r, times = problem(0)
     codes = (X > 1).astype(int)
-    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-        weighted, repeated = (
-            ConstrainedCategoricalMixture(K, init_params=start, max_iter=4, tol=0)
-            for start in (r, np.repeat(r, times, axis=0))
-        )
-        assert_same_fit(
-            weighted.fit(codes, sample_weight=times),
-            repeated.fit(np.repeat(codes, times, axis=0)),
-            times,
-        )
-        y = np.where(np.arange(N) % 2, -1, X[:, 0] > 1)
-        one, other = (SemiSupervisedGaussianClassifier(max_iter=4, tol=0) for _ in range(2))
-        one.fit(X, y, sample_weight=times)
-        other.fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    weighted, repeated = (
+        ConstrainedCategoricalMixture(K, init_params=start, max_iter=4, tol=0)
+        for start in (r, np.repeat(r, times, axis=0))
+    )
+    weighted.fit(codes, sample_weight=times)
+    assert_same_fit(weighted, repeated.fit(np.repeat(codes, times, axis=0)), times)
+    y = np.where(np.arange(N) % 2, -1, X[:, 0] > 1)
+    one, other = (SemiSupervisedGaussianClassifier(max_iter=4, tol=0) for _ in range(2))
+    one.fit(X, y, sample_weight=times)
+    other.fit(np.repeat(X, times, axis=0), np.repeat(y, times))
     assert_same_fit(one.mixture_, other.mixture_, times)
-
-
-def test_a_weight_of_zero_leaves_a_point_out():
-    _, X, r, times = problem(1)
-    times[::3] = 0
-    kept = times > 0
-    options = {"max_iter": 4, "tol": 0, "covariance_type": "tied"}
-    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-        one = ConstrainedGaussianMixture(K, init_params=r, **options).fit(X, sample_weight=times)
-        other = ConstrainedGaussianMixture(K, init_params=r[kept], **options)
-        other.fit(X[kept], sample_weight=times[kept])
-    np.testing.assert_allclose(one.means_, other.means_, rtol=1e-10)
-    assert one.log_evidence_ == pytest.approx(other.log_evidence_, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -123,8 +107,134 @@ def test_a_weight_of_zero_leaves_a_point_out():
         ([1.0] * 7 + [-1.0] + [1.0] * (N - 8), r"sample_weight\[7\] is -1"),
         ([np.nan] + [1.0] * (N - 1), r"sample_weight\[0\] is nan"),
         ([0.0] * N, "every entry"),
+        ([1.0] + [0.0] * (N - 1), "leaves 1 points for 2"),
     ],
 )
 def test_weights_that_are_none_are_refused(weights, message):
     with pytest.raises(ValueError, match=message):
         ConstrainedGaussianMixture(K).fit(problem(0)[1], sample_weight=weights)
+
+
+# ------------------------------------------------------------------ every engine
+
+CYCLE = np.array([[0, 1, 1.0], [1, 2, -2.0], [2, 3, 0.5], [0, 3, 1.5]])
+# What each engine takes: nothing, a clique of cannot-links, disjoint pairs, or anything.
+KNOWN = {
+    "independent": {},
+    "clique": {"cannot_link": [[0, 1]], "must_link": [[6, 7]]},
+    "pairs": {"preferences": CYCLE[::2], "must_link": [[6, 7]]},
+}
+APPROXIMATE = ["belief_propagation", "tree_reweighted", "mean_field"]
+
+
+def known_to(name):
+    return KNOWN.get(name, {"preferences": CYCLE, "must_link": [[6, 7]]})
+
+
+def small():
+    rng = np.random.default_rng(3)
+    return rng.normal(size=(14, 2)) + 3 * (np.arange(14) % 2)[:, None]
+
+
+def from_here(name, **options):
+    return ConstrainedGaussianMixture(
+        2, covariance_type="tied", inference=name, means_init=[[0.0, 0.0], [3.0, 3.0]],
+        max_iter=3, tol=0, random_state=0, **options,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(set(ENGINES) - {"independent", "gibbs", "mean_field"}))
+def test_a_point_without_relations_counts_as_often_as_it_is_there(name):
+    """On a forest all engines that report an evidence report the same, with the same update."""
+    X, times = small(), np.r_[np.ones(8), 0, 1, 2, 3, 4, 0.5]
+    known = known_to(name) if name in KNOWN else {"preferences": CYCLE[:3]}
+    model, other = (from_here(engine, weights="exact") for engine in (name, "enumerate"))
+    model.fit(X, sample_weight=times, **known)
+    other.fit(X[times > 0], sample_weight=times[times > 0], **known)
+    assert model.log_evidence_ == pytest.approx(other.log_evidence_, rel=1e-6)
+    np.testing.assert_allclose(model.means_, other.means_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", [*ENGINES, "spanning_tree"])
+def test_weights_of_one_are_no_weights(name):
+    X, known = small(), known_to(name)
+    plain = from_here(name).fit(X, **known)
+    ones = from_here(name).fit(X, sample_weight=np.ones(len(X)), **known)
+    np.testing.assert_allclose(ones.responsibilities_, plain.responsibilities_, atol=1e-12)
+    np.testing.assert_allclose(ones.history_, plain.history_, rtol=1e-12)
+
+
+@pytest.mark.each_value
+@pytest.mark.parametrize("name", sorted({*ENGINES, "spanning_tree"} - {"gibbs"}))  # draws in order
+@pytest.mark.parametrize("weights", ["auto", "ignore", "cautious"])
+def test_permuted_points_have_permuted_answers(name, weights):
+    X, rng = small(), np.random.default_rng(0)
+    order, times = rng.permutation(len(X)), rng.integers(1, 3, len(X))
+    moved = {key: np.array(rows, dtype=float) for key, rows in known_to(name).items()}
+    for rows in moved.values():
+        rows[:, :2] = np.argsort(order)[rows[:, :2].astype(int)]
+    here, there = from_here(name, weights=weights), from_here(name, weights=weights)
+    here.fit(X, sample_weight=times, **known_to(name))
+    there.fit(X[order], sample_weight=times[order], **moved)
+    atol = 1e-4 if name in APPROXIMATE else 1e-9
+    np.testing.assert_allclose(there.responsibilities_, here.responsibilities_[order], atol=atol)
+    np.testing.assert_array_equal(there.labels_, here.labels_[order])
+
+
+# ------------------------------------------------------------------ points that do not count
+
+
+def with_outliers():
+    """Three clumps, and as many points far away that do not count, first and last."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 2)) + 8 * np.eye(3)[np.arange(60) % 3][:, :2]
+    far = rng.uniform(-500, 500, (12, 2))
+    weights = np.r_[np.zeros(6), rng.integers(1, 4, 60), np.zeros(6)]
+    return X, np.concatenate([far[:6], X, far[6:]]), weights
+
+
+@pytest.mark.each_value
+@pytest.mark.parametrize("init", ["auto", *STARTS, *GUIDED_STARTS])
+@pytest.mark.parametrize("covariance_type", POOLINGS)
+@pytest.mark.parametrize("step", ["fit", "partial_fit"])
+def test_a_point_of_weight_zero_is_no_seed(init, covariance_type, step):
+    X, more, weights = with_outliers()
+    inside = weights > 0
+    among = np.full(72, -1)
+    among[6:9] = range(3) if init == "labels" else -1
+    few, many = (
+        ConstrainedGaussianMixture(
+            3, init_params=init, covariance_type=covariance_type, random_state=0, max_iter=20
+        )
+        for _ in range(2)
+    )
+    getattr(few, step)(X, labels=among[inside], sample_weight=weights[inside])
+    getattr(many, step)(more, labels=among, sample_weight=weights)
+    np.testing.assert_allclose(many.means_, few.means_, rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(many.labels_[inside], few.labels_)
+
+
+@pytest.mark.parametrize("init", ["auto", "chunklets", "k-means++", "random"])
+@pytest.mark.parametrize("estimator", [COPKMeans, PCKMeans])
+def test_a_point_of_weight_zero_is_no_seed_of_k_means(init, estimator):
+    X, more, weights = with_outliers()
+    inside = weights > 0
+    few, many = (estimator(3, init=init, random_state=0) for _ in range(2))
+    few.fit(X, must_link=[[0, 3], [1, 4]], sample_weight=weights[inside])
+    many.fit(more, must_link=[[6, 9], [7, 10]], sample_weight=weights)
+    np.testing.assert_array_equal(many.labels_[inside], few.labels_)
+
+
+def test_a_category_of_weight_zero_is_no_seed():
+    codes = np.random.default_rng(0).integers(3, size=(40, 4))
+    codes[20:] = 2
+    few, many = (ConstrainedCategoricalMixture(2, random_state=0, max_iter=5) for _ in range(2))
+    many.fit(codes, sample_weight=np.repeat([1.0, 0.0], 20))
+    np.testing.assert_array_equal(many.labels_[:20], few.fit(codes[:20]).labels_)
+
+
+def test_a_class_that_only_points_of_weight_zero_have():
+    known = {"labels": [0, 0, 1, -1], "cannot_link": [[2, 0]], "sample_weight": [1, 1, 0, 1]}
+    model = ConstrainedGaussianMixture(2).fit([[0.0], [1.0], [5.0], [2.0]], **known)
+    assert model.labels_.tolist()[:3] == [0, 0, 1]
+    assert np.isfinite(model.log_evidence_)
