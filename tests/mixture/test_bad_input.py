@@ -36,37 +36,6 @@ def blobs():
     return np.round(X * 2**20) / 2**20
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_not_finite(blobs, value):
-    blobs[3, 1] = value
-    with pytest.raises(ValueError, match=r"NaN|infinity"):
-        fit(blobs)
-    model = fit(np.nan_to_num(blobs, nan=0, posinf=0, neginf=0))
-    with pytest.raises(ValueError, match=r"NaN|infinity"):
-        model.predict(blobs)
-
-
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
-        (np.zeros(5), "2D array"),
-        (np.zeros((2, 2, 2)), "dim 3"),
-        (np.zeros((0, 2)), "0 sample"),
-        (np.zeros((5, 0)), "0 feature"),
-        ([["a", "b"]] * 5, "could not convert"),
-        (np.ones((5, 2)) * 1j, "Complex"),
-    ],
-)
-def test_wrong_shapes_and_types(X, message):
-    with pytest.raises(ValueError, match=message):
-        fit(X)
-
-
-def test_wrong_number_of_features_in_predict(blobs):
-    with pytest.raises(ValueError, match="3 features"):
-        fit(blobs).predict(np.zeros((4, 3)))
-
-
 def test_fewer_points_than_components(blobs):
     with pytest.raises(ValueError, match="minimum of 7"):
         fit(blobs[:6], 7)

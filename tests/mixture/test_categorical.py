@@ -1,22 +1,20 @@
 """The second family: naive Bayes with all labels, sums over everything, and the shared theorems."""
 
 import itertools
-import warnings
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cgmm import ConstrainedCategoricalMixture, SideInformation
 from cgmm.inference import ENGINES
-from cgmm.metrics import broken_relations, matched_accuracy
+from cgmm.metrics import broken_relations
 from cgmm.mixture import UPDATES, CategoricalParameters, Categories, Prior, em, one_hot
 from cgmm.mixture.categorical import sample
 
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 AUTO = ENGINES["auto"]
 
 
@@ -26,20 +24,6 @@ def survey(seed, n_samples=120, n_components=3, sizes=(2, 3, 4, 2, 3), sharp=0.3
     blocks = [rng.dirichlet(np.full(size, sharp), size=n_components) for size in sizes]
     theta = CategoricalParameters(np.full(n_components, 1 / n_components), np.hstack(blocks))
     return *sample(theta, Categories(sizes), n_samples, rng), theta
-
-
-NO_CATEGORIES = {
-    "check_sample_weight_equivalence_on_dense_data": "its numbers lie between 0 and 1",
-}
-
-
-@parametrize_with_checks(
-    [ConstrainedCategoricalMixture()], expected_failed_checks=lambda estimator: NO_CATEGORIES
-)
-def test_scikit_learn_estimator_checks(estimator, check):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        check(estimator)
 
 
 def test_log_density_is_the_product_over_features():
@@ -76,9 +60,7 @@ def test_evidence_never_falls_and_no_relation_is_broken(seed):
     same = z[pairs[:, 0]] == z[pairs[:, 1]]
     links = {"must_link": pairs[same], "cannot_link": pairs[~same]}
     model = ConstrainedCategoricalMixture(3, pseudo_count=0, random_state=seed, max_iter=30)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(X, **links)
+    model.fit(X, **links)
     assert (np.diff([*model.history_, model.log_evidence_]) >= -1e-7).all()
     assert sum(broken_relations(model.labels_, **links)) == 0
 
@@ -89,7 +71,8 @@ def test_pseudo_counts_raise_the_penalised_evidence():
     side, rng = SideInformation.build(len(X)), np.random.default_rng(0)
     flat = CategoricalParameters(np.full(2, 0.5), np.full((2, 14), 0.5))
     r = rng.dirichlet(np.ones(2), size=len(X))
-    start = categories.maximise(coded, flat, r, pseudo_count=2.0)
+    counts = categories.statistics(coded, r, flat)
+    start = categories.maximise(counts, flat, pseudo_count=2.0)
     update = UPDATES["exact"](Prior(side, AUTO))
     steps = em(coded, start, side, AUTO(side.graph), categories, update, pseudo_count=2.0)
     penalised, plain = [], []
@@ -99,27 +82,18 @@ def test_pseudo_counts_raise_the_penalised_evidence():
     assert (np.diff(penalised) >= -1e-9).all()
 
 
-def test_labels_and_relations_find_what_answers_alone_do_not():
-    X, z, _ = survey(5, n_samples=300, sizes=(2, 3, 4), sharp=1.0)
-    told = {"labels": np.where(np.arange(300) % 15 == 0, z, -1)}
-    plain = ConstrainedCategoricalMixture(3, n_init=5, random_state=0, max_iter=500).fit(X)
-    some = ConstrainedCategoricalMixture(3, n_init=5, random_state=0, max_iter=500).fit(X, **told)
-    assert np.mean(some.labels_ == z) > matched_accuracy(z, plain.labels_) + 0.02
-
-
 def test_a_component_without_points_keeps_its_probabilities():
     categories = Categories((2, 2))
     theta = CategoricalParameters(np.array([1.0, 0.0]), np.full((2, 4), 0.5))
     X = one_hot(np.array([[0, 1], [1, 1]]), categories.sizes)
     r = np.array([[1.0, 0.0], [1.0, 0.0]])
-    new = categories.maximise(X, theta, r)
+    new = categories.maximise(categories.statistics(X, r, theta), theta)
     np.testing.assert_array_equal(new.probabilities, [[0.5, 0.5, 0, 1], [0.5, 0.5, 0.5, 0.5]])
     np.testing.assert_array_equal(new.weights, theta.weights)
 
 
 def test_sampling_follows_the_parameters():
-    _, _, theta = survey(6)
-    X, z = sample(theta, Categories((2, 3, 4, 2, 3)), 20_000, np.random.default_rng(0))
+    X, z, theta = survey(6, n_samples=20_000)
     shares = one_hot(X, (2, 3, 4, 2, 3))[z == 1].mean(axis=0)
     # Five standard errors of a share of 6,600 draws.
     np.testing.assert_allclose(shares, theta.probabilities[1], atol=0.03)
@@ -127,14 +101,6 @@ def test_sampling_follows_the_parameters():
     again, components = model.sample(50)
     assert again.shape == (50, 5)
     assert set(components) <= {0, 1, 2}
-
-
-def test_information_criteria_count_free_probabilities():
-    X, _, _ = survey(7)
-    model = ConstrainedCategoricalMixture(2, random_state=0, max_iter=500).fit(X)
-    n_free = 1 + 2 * (1 + 2 + 3 + 1 + 2)
-    assert model.aic(X) == pytest.approx(-2 * model.log_evidence_ + 2 * n_free)
-    assert model.bic(X) == pytest.approx(-2 * model.log_evidence_ + n_free * np.log(len(X)))
 
 
 @pytest.mark.parametrize(
@@ -160,24 +126,12 @@ def test_categories_never_seen_are_refused_unless_announced():
         model.set_params(n_categories=[3]).fit(X)
 
 
-@pytest.mark.parametrize("swapped", [False, True])
-def test_a_start_from_responsibilities_gives_its_components_their_names(swapped):
-    rng = np.random.default_rng(0)
-    z = np.repeat([0, 1], 50)
-    X = (rng.random((100, 6)) < np.where(z == 0, 0.1, 0.9)[:, None]).astype(int)
-    start = np.eye(2)[1 - z if swapped else z]
-    model = ConstrainedCategoricalMixture(2, init_params=start).fit(X)
-    assert (model.labels_ == start.argmax(axis=1)).mean() > 0.95
-
-
 def test_a_random_start_depends_on_the_seed_alone():
     X = np.random.default_rng(1).integers(3, size=(40, 4))
     fits = [
         ConstrainedCategoricalMixture(3, init_params="random", max_iter=3, tol=0, random_state=seed)
         for seed in (0, 0, 1)
     ]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # three iterations do not converge
-        first, again, other = (model.fit(X).history_ for model in fits)
+    first, again, other = (model.fit(X).history_ for model in fits)
     np.testing.assert_array_equal(first, again)
     assert (first != other).all()
