@@ -176,16 +176,6 @@ def test_a_start_with_matrices_leads_to_diagonals():
         assert_same(ours, theirs, rtol=1e-10)
 
 
-def test_a_point_without_density_is_named_by_its_given_place():
-    X = np.zeros((50, 1))
-    X[37] = 1e200
-    theta = Parameters(np.full(2, 0.5), np.array([[0.0], [1.0]]), np.ones((2, 1, 1)))
-    for known in ({}, {"must_link": [[3, 41]]}):
-        side = SideInformation.build(50, **known)
-        with pytest.raises(ValueError, match="row 37 has no possible value"):
-            next(in_blocks(X, theta, side, POOLINGS["full"], 8)[1])
-
-
 def test_a_tied_node_without_a_state_is_named_by_its_given_place():
     X, theta, pool = points_and_start(np.random.default_rng(0), "full")
     allowed = np.ones((N, K), dtype=bool)

@@ -103,6 +103,18 @@ def test_fit_equals_scikit_learn_from_the_same_start(X, covariance_type):
     np.testing.assert_array_equal(ours.fit_predict(X), theirs.fit_predict(X))
 
 
+def test_a_numpy_generator_lends_its_randomness(X):
+    """The stream goes on from fit to fit; the same seed gives the same fits."""
+    rng, again = np.random.default_rng(1), np.random.default_rng(1)
+    for _ in range(2):
+        one, two = (
+            ConstrainedGaussianMixture(3, init_params="random_from_data", random_state=source)
+            for source in (rng, again)
+        )
+        np.testing.assert_array_equal(one.fit(X).means_, two.fit(X).means_)
+    assert rng.random() == again.random() != np.random.default_rng(1).random()
+
+
 def test_an_engine_without_evidence_stops_by_what_moves(X):
     # Without relations sampling averages probabilities: the very same iterations, unmeasured.
     start = far_points(X, 3, np.random.RandomState(0))
