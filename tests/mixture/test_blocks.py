@@ -11,9 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cgmm import (
-    ConstrainedCategoricalMixture,
     ConstrainedGaussianMixture,
-    SemiSupervisedGaussianClassifier,
 )
 from cgmm.inference import ENGINES
 from cgmm.mixture import (
@@ -27,10 +25,10 @@ from cgmm.mixture import (
     from_responsibilities,
     one_hot,
 )
-from cgmm.mixture.blocks import Blocks, named, workers
+from cgmm.mixture.blocks import Blocks, workers
 from cgmm.mixture.class_mixture import ClassParameters, ClassPooling
 from cgmm.mixture.loop import no_prior
-from cgmm.network import NetworkError, SideInformation
+from cgmm.network import SideInformation
 from cgmm.numerics import WarnedOnce, warn_caller
 
 N, K, D = 60, 3, 2
@@ -79,11 +77,15 @@ def what_is_known(rng, kind, sampling):
 KINDS = ["nothing", "labels", "allowed", "chunklets", "pairs", "all"]
 
 
-def in_blocks(X, theta, side, pool, height):
-    """EM block by block; log Z_prior is that of the whole network, and left out."""
-    data = Blocks.of(X, side, AUTO, len(theta.weights), height=height)
+def steps_of(data, theta, side, pool, infer=None):
+    """EM without log Z_prior, which is that of the whole network."""
     options = {} if isinstance(pool, Categories) else {"reg_covar": 1e-9}
-    return data, em(data, theta, side, None, pool, closed_form, log_z_prior=no_prior, **options)
+    return em(data, theta, side, infer, pool, closed_form, log_z_prior=no_prior, **options)
+
+
+def in_blocks(X, theta, side, pool, height):
+    data = Blocks.of(X, side, AUTO, len(theta.weights), height=height)
+    return data, steps_of(data, theta, side, pool)
 
 
 def responsibilities(data, theta):
@@ -96,9 +98,7 @@ def responsibilities(data, theta):
 
 
 def in_one(X, theta, side, pool):
-    options = {} if isinstance(pool, Categories) else {"reg_covar": 1e-9}
-    infer = AUTO(side.graph)
-    return em(X, theta, side, infer, pool, closed_form, log_z_prior=no_prior, **options)
+    return steps_of(X, theta, side, pool, AUTO(side.graph))
 
 
 def assert_same(ours, theirs, **tolerance):
@@ -134,23 +134,6 @@ def test_em_over_blocks_is_em_over_everything(family, kind, seed, height, sampli
         assert (found.responsibilities is None) == (not data.alone)
 
 
-def test_large_chunklets_and_small_ones():
-    """Sizes from one to more than a block."""
-    rng = np.random.default_rng(0)
-    sizes = [1] * 40 + [2] * 5 + [64] * 2 + [65] * 2 + [300]
-    node_of = np.repeat(np.arange(len(sizes)), sizes)[rng.permutation(sum(sizes))]
-    links = [np.flatnonzero(node_of == j)[[0, m]] for j, n in enumerate(sizes) for m in range(1, n)]
-    side = SideInformation.build(len(node_of), must_link=links)
-    X = rng.normal(size=(len(node_of), D))
-    start = from_responsibilities(X, rng.dirichlet(np.ones(K), len(X)), POOLINGS["full"])
-    data, steps = in_blocks(X, start, side, POOLINGS["full"], 100)
-    pairs = zip(steps, in_one(X, start, side, POOLINGS["full"]), strict=False)
-    for (ours, _), (theirs, posterior) in islice(pairs, 5):
-        assert_same(ours, theirs, rtol=1e-10)
-        r = responsibilities(data, ours)
-        np.testing.assert_allclose(r, posterior.responsibilities, atol=1e-11)
-
-
 def test_digits_that_a_far_start_costs_are_won_back():
     """Squares of 2^20 hide a spread of 2^-9: a mean that far away moves first, its matrix after."""
     rng = np.random.default_rng(0)
@@ -174,44 +157,6 @@ def test_a_start_with_matrices_leads_to_diagonals():
     pairs = zip(in_blocks(X, start, side, pool, 17)[1], in_one(X, start, side, pool), strict=False)
     for (ours, _), (theirs, _) in islice(pairs, 3):
         assert_same(ours, theirs, rtol=1e-10)
-
-
-def test_a_tied_node_without_a_state_is_named_by_its_given_place():
-    X, theta, pool = points_and_start(np.random.default_rng(0), "full")
-    allowed = np.ones((N, K), dtype=bool)
-    allowed[[20, 50]] = [False, True, False]
-    side = SideInformation.build(N, labels=allowed, preferences=[[20, 51, -1.0]])
-    side = side._replace(graph=side.graph._replace(weights=np.array([-np.inf])))
-    allowed[51] = allowed[20]
-    side = side._replace(allowed=allowed)
-    with pytest.raises(NetworkError) as info, named(side.first_points, "point"):
-        next(in_blocks(X, theta, side, pool, 8)[1])
-    assert set(info.value.nodes) <= {20, 51}
-
-
-def test_every_fit_runs_em(monkeypatch, tmp_path):
-    """Without it nobody learns: in memory, from a disk, batch by batch, of every family."""
-
-    def gone(*args, **options):
-        raise AssertionError("em is gone")
-
-    X, z = clumps(300)
-    stored = on_disk(tmp_path / "points", X, np.float64)
-    categories = (X > 0).astype(int)
-    monkeypatch.setattr("cgmm.mixture.base.em", gone)
-    for fit in (
-        lambda: ConstrainedGaussianMixture(K).fit(X),
-        lambda: ConstrainedGaussianMixture(K).fit(stored, must_link=[[0, 1]]),
-        lambda: ConstrainedGaussianMixture(K, covariance_type="diag").fit(X, sample_weight=z + 1),
-        lambda: ConstrainedCategoricalMixture(K).fit(categories),
-        lambda: SemiSupervisedGaussianClassifier().fit(X, z),
-        lambda: SemiSupervisedGaussianClassifier(components_per_class=2).fit(X, z),
-    ):
-        with pytest.raises(AssertionError, match="em is gone"):
-            fit()
-    monkeypatch.setattr("cgmm.mixture.base.expectation", gone)
-    with pytest.raises(AssertionError, match="em is gone"):
-        ConstrainedGaussianMixture(K).partial_fit(X)
 
 
 # ------------------------------------------------------------------ who works, and what is kept
@@ -247,6 +192,15 @@ def test_the_number_of_threads_changes_no_bit(kind, covariance_type):
     assert left(fits[0]) == left(fits[1]) == left(fits[2])
 
 
+def peak_of(fit, *args, **known):
+    """The most bytes that a fit takes at a time."""
+    tracemalloc.start()
+    fit(*args, **known)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak
+
+
 def test_memory_is_that_of_a_block():
     """200,000 points in 40 components: a table of N times K numbers is 64 MB."""
     X, _ = clumps(200_000, n_dims=2)
@@ -256,12 +210,8 @@ def test_memory_is_that_of_a_block():
     )
     start = from_responsibilities(X, np.eye(40)[np.arange(len(X)) % 40], POOLINGS["full"])
     model.set_params(weights_init=start.weights, covariances_init=start.covariances)
-    tracemalloc.start()
-    model.fit(X)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
     # Labels, numbers of nodes and their like are some (N,) arrays, 1.6 MB each.
-    assert peak < 3.2e7
+    assert peak_of(model.fit, X) < 3.2e7
     assert not hasattr(model, "responsibilities_")
     np.testing.assert_array_equal(model.labels_, model.predict(X))
 
@@ -285,12 +235,9 @@ def test_points_on_a_disk_are_fitted_where_they_lie(tmp_path, dtype, linked):
         K, weights_init=start.weights, means_init=start.means,
         covariances_init=start.covariances, max_iter=3, tol=1, store_responsibilities=False,
     )  # fmt: skip
-    tracemalloc.start()
-    here = model.fit(stored, **known).parameters_
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
     # A copy in float64 would be 19 MB. Measured: blocks, and (N,) arrays of 0.5 MB each.
-    assert peak < 1.4e7
+    assert peak_of(model.fit, stored, **known) < 1.4e7
+    here = model.parameters_
     there = model.fit(np.array(stored, dtype=float), **known).parameters_
     assert_same(here, there, rtol=1e-12, atol=1e-13)
 
