@@ -15,7 +15,6 @@ from cgmm.mixture import (
     Prior,
     e_step,
     em,
-    from_responsibilities,
 )
 from cgmm.network import SideInformation
 

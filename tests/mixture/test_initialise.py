@@ -1,4 +1,4 @@
-"""Where EM starts: starts are distributions, seeds are far apart, given parameters are honoured."""
+"""Where EM starts: distributions, far seeds, and what is known of classes and chunklets."""
 
 import numpy as np
 import pytest
@@ -10,9 +10,12 @@ from cgmm.mixture import (
     POOLINGS,
     STARTS,
     far_points,
+    from_chunklets,
     from_labels,
     from_responsibilities,
+    honour,
     nearest,
+    seeds,
 )
 from cgmm.network import SideInformation
 
@@ -33,40 +36,6 @@ def test_nearest_equals_the_distance_matrix(seed):
     rng = np.random.default_rng(seed)
     X, centres = rng.normal(size=(30, 3)), rng.normal(size=(4, 3))
     np.testing.assert_array_equal(nearest(X, centres).argmax(axis=1), cdist(X, centres).argmin(1))
-
-
-def test_kmeans_plus_plus_finds_well_separated_groups_every_time():
-    """Two seeds in one group have probability of about 1e-6 a run at this separation."""
-    rng = np.random.default_rng(0)
-    centres = np.array([[0, 0], [1000, 0], [0, 1000], [1000, 1000], [500, 5000]])
-    z = np.repeat(np.arange(5), 10)
-    X = centres[z] + rng.normal(size=(50, 2))
-    for seed in range(100):
-        found = far_points(X, 5, np.random.RandomState(seed)).argmax(axis=1)
-        assert len(set(zip(z, found, strict=True))) == 5
-
-
-def test_kmeans_plus_plus_draws_by_squared_distance():
-    """The frequency of the unlikely split of 0, 1, 3 is that of the law, worked out by hand.
-
-    K = 2 keeps the better of two draws. The split {0} | {1, 3} needs the seeds 0 and 1. After 0
-    both draws must be 1 (probability 1/10 each, against 9/10 for 3); after 1 both must be 0 (1/5
-    each); after 3 either other point gives {0, 1} | {3}. In all (1/100 + 1/25) / 3 = 1/60.
-    """
-    X, n_runs = np.array([[0.0], [1.0], [3.0]]), 6000
-    unlikely = 0
-    for seed in range(n_runs):
-        z = far_points(X, 2, np.random.RandomState(seed)).argmax(axis=1)
-        unlikely += z[0] != z[1]
-    # Five standard errors of a binomial share.
-    assert unlikely / n_runs == pytest.approx(1 / 60, abs=5 * (1 / 60 / n_runs) ** 0.5)
-
-
-def test_duplicate_points_leave_components_without_points_not_nan():
-    X = np.zeros((6, 2))
-    r = far_points(X, 3, np.random.RandomState(0))
-    theta = from_responsibilities(X, r, POOLINGS["full"], reg_covar=1e-6)
-    assert all(np.isfinite(part).all() for part in theta)
 
 
 def test_scale_does_not_matter_to_the_seeds():
@@ -91,3 +60,81 @@ def test_a_start_from_labels_needs_a_label(labels):
     side = SideInformation.build(3, labels=labels)
     with pytest.raises(ValueError, match="needs at least one point of known class"):
         from_labels(np.zeros((3, 1)), 2, np.random.RandomState(0), side)
+
+
+# ------------------------------------------------------------------ starts that know something
+
+
+def test_seeds_are_drawn_by_mass_times_squared_distance():
+    """From 0, with masses (1, 9, 1) at 0, 1, 3: both candidates are as likely, 9 · 1² = 1 · 3².
+
+    Of two trials the one that leaves less is kept: 4 if the seed is 1, 9 · 1 if it is 3. So 3 is
+    the seed when both trials are 3, in a quarter of all runs.
+    """
+    X, mass, n_runs = np.array([[0.0], [1.0], [3.0]]), np.array([1.0, 9.0, 1.0]), 4000
+    rng = np.random.RandomState(0)
+    last = [seeds(X, 2, rng, first=X[:1], mass=mass)[1, 0] for _ in range(n_runs)]
+    assert set(last) == {1.0, 3.0}
+    # Five standard errors of a binomial share.
+    assert np.mean(np.equal(last, 3)) == pytest.approx(0.25, abs=5 * (3 / 16 / n_runs) ** 0.5)
+
+
+@pytest.mark.parametrize("known", [(1, 2), (2, 0), (0, 1)])
+def test_labels_name_the_components_whatever_classes_they_show(known):
+    """Two classes are seen; the third component starts in the group that nobody has labelled."""
+    groups = np.array([[0.0, 0.0], [100.0, 0.0], [0.0, 300.0]])
+    rng = np.random.default_rng(0)
+    z = np.repeat(range(3), 8)
+    X = groups[z] + rng.normal(size=(24, 2))
+    labels = np.full(24, -1)
+    for k in known:
+        labels[[8 * k, 8 * k + 3]] = k
+    side = SideInformation.build(24, labels=labels)
+    r = from_labels(X, 3, np.random.RandomState(0), side)
+    np.testing.assert_array_equal(r, np.eye(3)[z])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_chunklets_start_at_their_means_and_single_points_nowhere(seed):
+    """Means 5 and 11, and an outlier that belongs to no chunklet."""
+    X = np.array([[0.0], [10.0], [2.0], [20.0], [1000.0]])
+    side = SideInformation.build(5, must_link=[[0, 1], [2, 3]])
+    r = from_chunklets(X, 2, np.random.RandomState(seed), side)
+    z = r.argmax(axis=1)
+    assert len({z[0], z[1]}) == 2
+    assert z.tolist() == [z[0], z[1], z[0], z[1], z[1]]
+
+
+def test_the_first_chunklet_is_drawn_by_its_number_of_points():
+    """Six points in one and two in the other: component 0 is whichever comes first."""
+    X = np.array([[0.0]] * 6 + [[1.0]] * 2)
+    side = SideInformation.build(8, must_link=[[0, j] for j in range(1, 6)] + [[6, 7]])
+    n_runs, rng = 2000, np.random.RandomState(0)
+    began = [from_chunklets(X, 2, rng, side)[0, 0] for _ in range(n_runs)]
+    assert np.mean(began) == pytest.approx(6 / 8, abs=5 * (3 / 16 / n_runs) ** 0.5)
+
+
+def test_points_of_a_chunklet_start_alike_at_the_mean_of_their_starts():
+    r = np.array([[1.0, 0.0], [0.4, 0.6], [0.1, 0.9], [0.3, 0.7]])
+    side = SideInformation.build(4, must_link=[[0, 1], [1, 3]])
+    expected = np.array([[1.7, 1.3], [1.7, 1.3], [0.3, 2.7], [1.7, 1.3]]) / 3
+    np.testing.assert_allclose(honour(r, side), expected, rtol=1e-15)
+
+
+def test_components_take_the_names_of_the_classes_that_most_points_show():
+    """A chunklet of five outweighs two points and a third one that say otherwise."""
+    start = np.eye(2)[[1] * 5 + [0, 0, 1]]
+    must_link = [[0, j] for j in range(1, 5)]
+    side = SideInformation.build(8, labels=[0] * 7 + [1], must_link=must_link)
+    np.testing.assert_array_equal(honour(start, side).argmax(axis=1), [0] * 7 + [1])
+    free = SideInformation.build(9, labels=[0] * 7 + [1, -1], must_link=must_link)
+    # The unlabelled point, started with the five, is renamed with them.
+    assert honour(np.vstack([start, [[0.0, 1.0]]]), free)[8].tolist() == [1.0, 0.0]
+
+
+def test_a_start_that_its_evidence_excludes_begins_alike_in_what_is_left():
+    allowed = np.array([[1, 0, 0], [0, 1, 0], [0, 1, 1], [1, 1, 1]], dtype=bool)
+    start = np.eye(3)[[0, 1, 0, 2]]
+    side = SideInformation.build(4, labels=allowed)
+    expected = [[1, 0, 0], [0, 1, 0], [0, 0.5, 0.5], [0, 0, 1]]
+    np.testing.assert_array_equal(honour(start, side), expected)

@@ -2,17 +2,15 @@
 
 import pickle
 import warnings
-from functools import reduce
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 
 from cgmm import ConstrainedCategoricalMixture, ConstrainedGaussianMixture
 from cgmm.mixture import POOLINGS, from_responsibilities
-from cgmm.mixture.blocks import added
 
 N, K, D = 3000, 3, 2
 
@@ -69,13 +67,6 @@ def test_the_first_step_is_an_iteration_of_em(covariance_type, known):
     assert (two.n_steps_, two.n_samples_seen_) == (1, known.get("sample_weight", np.ones(N)).sum())
 
 
-def test_the_first_step_of_categories_is_an_iteration_of_em():
-    _, X, z = clumps()
-    X = codes(X, z)
-    one, two = (ConstrainedCategoricalMixture(K, random_state=0, max_iter=1) for _ in range(2))
-    assert_same_theta(two.partial_fit(X), fitted(one, X), rtol=1e-12)
-
-
 @pytest.mark.parametrize("covariance_type", POOLINGS)
 @given(seed=st.integers(0, 10**6), offset=st.sampled_from([0.0, 1e5]))
 def test_with_every_label_known_batches_add_up_to_the_whole(covariance_type, seed, offset):
@@ -100,21 +91,6 @@ def test_pseudo_counts_fade_as_points_come():
     for batch in np.split(np.arange(120), 5):
         parts.partial_fit(X[batch], labels=z[batch])
     assert_same_theta(parts, whole, rtol=1e-12)
-
-
-@given(seed=st.integers(0, 10**6))
-@pytest.mark.parametrize("covariance_type", POOLINGS)
-def test_statistics_of_parts_add_up(covariance_type, seed):
-    """Counts, first and second moments about the same means, also of what a part knows nothing."""
-    rng = np.random.default_rng(seed)
-    X, r = rng.normal(size=(30, 3)) + 10 * rng.normal(size=3), rng.dirichlet(np.full(K, 0.3), 30)
-    r[:10, 0] = 0
-    pool = POOLINGS[covariance_type]
-    theta = from_responsibilities(X, r, pool, reg_covar=0.1)
-    parts = [pool.statistics(X[p], r[p], theta) for p in np.split(np.arange(30), [10, 17])]
-    whole = pool.statistics(X, r, theta)
-    for together, sums in zip(reduce(added, parts), whole, strict=True):
-        np.testing.assert_allclose(together, sums, rtol=1e-9, atol=1e-9)
 
 
 # ------------------------------------------------------------------ many steps
@@ -172,13 +148,6 @@ def test_what_is_left_predicts_is_copied_and_goes_on():
     assert_same_theta(copy.partial_fit(X[600:]), model.partial_fit(X[600:]), rtol=0)
 
 
-def test_labels_of_a_batch_are_kept():
-    rng, X, _ = clumps()
-    labels = rng.integers(-1, K, size=N)
-    model = gaussians(X).partial_fit(X, labels=labels)
-    np.testing.assert_array_equal(model.labels_[labels >= 0], labels[labels >= 0])
-
-
 def test_a_start_of_its_own():
     _, X, _ = clumps()
     model = ConstrainedGaussianMixture(K, random_state=0)
@@ -206,19 +175,7 @@ def test_a_later_batch_that_does_not_fit_is_refused(later, message):
         np.testing.assert_array_equal(here, there)
 
 
-def test_other_components_than_so_far_are_refused():
-    _, X, _ = clumps()
-    model = gaussians(X).partial_fit(X)
-    with pytest.raises(ValueError, match="fit of 3 components"):
-        model.set_params(n_components=4).partial_fit(X)
-
-
 def test_a_category_that_the_first_batch_did_not_show_is_named():
     model = ConstrainedCategoricalMixture(2, random_state=0).partial_fit([[0], [1], [1]])
     with pytest.raises(ValueError, match=r"Unknown category: X\[1, 0\] is 2"):
         model.partial_fit([[0], [2]])
-
-
-def test_before_the_first_batch_nothing_is_known():
-    with pytest.raises(NotFittedError):
-        ConstrainedGaussianMixture(2).predict([[0.0, 0.0]])
