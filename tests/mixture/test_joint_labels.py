@@ -12,13 +12,14 @@ from cgmm import ConstrainedGaussianMixture
 from cgmm.inference import ENGINES
 from cgmm.inference.feasible import SearchBudgetError
 from cgmm.inference.gibbs import Chains, gibbs
-from cgmm.metrics import broken_relations, matched_accuracy
+from cgmm.metrics import broken_relations
 from cgmm.mixture import assignments as module
 from cgmm.mixture.assignments import warn_about_chains
 from cgmm.mixture.loop import Posterior
 from cgmm.mixture.runs import follow
 from cgmm.network import Marginals, NetworkError
 
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 CENTRES = 1.5 * np.array([[1.0, 0.0], [-0.5, 0.87], [-0.5, -0.87]])
 
 
@@ -49,8 +50,7 @@ def clumps(n_points, seed=0):
 
 def truthful(z, n_pairs, seed=0):
     """Random pairs, answered by somebody who knows."""
-    rng = np.random.default_rng(seed)
-    pairs = rng.integers(len(z), size=(n_pairs, 2))
+    pairs = np.random.default_rng(seed).integers(len(z), size=(n_pairs, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     same = z[pairs[:, 0]] == z[pairs[:, 1]]
     return {"must_link": pairs[same], "cannot_link": pairs[~same]}
@@ -58,36 +58,27 @@ def truthful(z, n_pairs, seed=0):
 
 def fitted(engine, X, known, **settings):
     settings = {"weights": "ignore", "random_state": 0, "max_iter": 4, **settings}
-    model = ConstrainedGaussianMixture(3, inference=engine, **settings)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(X, **known)
-
-
-def fit_or_refusal(engine, X, known):
-    """A fit; None if the engine refuses such a network, which is its right before any work."""
-    try:
-        return fitted(engine, X, known)
-    except NetworkError:
-        return None
+    return ConstrainedGaussianMixture(3, inference=engine, **settings).fit(X, **known)
 
 
 @pytest.mark.each_value
 @pytest.mark.parametrize("name", ANSWERS)
 @pytest.mark.parametrize("n_pairs", [600, 1000, pytest.param(2000, marks=pytest.mark.slow), 5000])
 def test_no_engine_breaks_what_is_hard(name, n_pairs):
+    """It may refuse such a network before any work; these three may not."""
     X, z = clumps(900)
     known = truthful(z, n_pairs)
-    model = fit_or_refusal(ANSWERS[name], X, known)
-    if name in ("gibbs", "spanning_tree", "an engine that is deaf"):
-        assert model is not None
-    if model is not None:
+    try:
+        model = fitted(ANSWERS[name], X, known)
+    except NetworkError:
+        assert name not in ("gibbs", "spanning_tree", "an engine that is deaf")
+    else:
         assert broken_relations(model.labels_, **known) == (0, 0)
 
 
 @pytest.mark.each_value
 @pytest.mark.parametrize("name", ["gibbs", "spanning_tree", "an engine that is deaf"])
-@pytest.mark.parametrize(("n_points", "degree"), [(300, 3), (300, 4), (100, 5)])
+@pytest.mark.parametrize(("n_points", "degree"), [(300, 4), (100, 5)])
 def test_nor_where_cannot_links_contradict_the_points(name, n_points, degree):
     """A hidden colouring that the points know nothing of, near the density that is hardest."""
     graph, _ = planted(n_points, 3, degree, degree)
@@ -137,21 +128,7 @@ def test_what_is_not_settled_says_so_and_the_remedy_works(monkeypatch):
 # ---------------------------------------------------------------------------- runs and chains
 
 
-def test_runs_of_an_engine_without_evidence_are_compared():
-    """The better of two starts is known, and wins from either place."""
-    X, z = clumps(150)
-    X *= [4.0, 1.0]
-    known = truthful(z, 60)
-    options = {"max_iter": 20, "random_state": 3, "init_params": "chunklets"}
-    runs = [fitted(brief, X, known, n_init=n, **options) for n in (1, 6)]
-    assert matched_accuracy(z, runs[1].labels_) >= matched_accuracy(z, runs[0].labels_)
-    assert np.isnan(runs[1].log_evidence_)
-    again = fitted(brief, X, known, n_init=6, **options)
-    np.testing.assert_array_equal(again.means_, runs[1].means_)
-
-
-def rated(monkeypatch):
-    """Ratings and the runs that they are of, as they come."""
+def test_runs_without_evidence_are_rated_by_the_likelihood_of_the_best_assignment(monkeypatch):
     kept, rate = [], module.AssignmentModel.rate
 
     def spy(self, points, run):
@@ -159,23 +136,13 @@ def rated(monkeypatch):
         return kept[-1][0]
 
     monkeypatch.setattr(module.AssignmentModel, "rate", spy)
-    return kept
-
-
-def test_without_relations_what_stands_in_for_the_evidence_is_the_evidence(monkeypatch):
-    X, _ = clumps(80)
-    kept = rated(monkeypatch)
-    model = fitted("gibbs", X, {}, n_init=3, tol=0)
-    best = max(score for score, _ in kept)
-    assert best == pytest.approx(80 * model.score(X), rel=1e-10)
+    X, _ = clumps(40)
+    plain = fitted("gibbs", X, {}, n_init=3, tol=0)
+    assert max(score for score, _ in kept) == pytest.approx(40 * plain.score(X), rel=1e-10)
     assert len(kept) == 3
     fitted("independent", X, {}, n_init=3)
     assert len(kept) == 3  # who reports an evidence is not rated
-
-
-def test_what_stands_in_is_the_likelihood_of_the_best_assignment(monkeypatch):
-    X, _ = clumps(40)
-    kept = rated(monkeypatch)
+    kept.clear()
     model = fitted(brief, X, {"cannot_link": [[0, 1]]}, n_init=2, tol=0)
     score, run = max(kept, key=lambda pair: pair[0])
     np.testing.assert_array_equal(model.means_, run.parameters.means)
@@ -199,46 +166,23 @@ def test_chains_that_had_not_mixed_are_warned_about_once_a_fit():
         2, covariance_type="tied", inference=frozen, weights="ignore", tol=1.0, max_iter=9,
         means_init=[[-5.5], [5.5]],
     )  # fmt: skip
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with pytest.warns(ConvergenceWarning, match="R-hat is .* worth .*n_sweeps=1000") as said:
         model.fit(X, **odds)
-    (said,) = caught
-    assert said.category is ConvergenceWarning
-    assert said.filename == __file__
-    for word in ("R-hat is", "worth", "n_sweeps=1000, burn_in=200"):
-        assert word in str(said.message)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    assert [warning.filename for warning in said] == [__file__]
+    with warnings.catch_warnings(action="error"):
         model.set_params(inference=partial(gibbs, n_sweeps=1000)).fit(X, **odds)
 
 
-def test_one_number_that_has_not_mixed_is_enough():
-    rng = np.random.default_rng(0)
-    mixed = rng.normal(size=(4, 100))
+def test_one_number_that_has_not_mixed_is_enough_and_too_few_sweeps_are_not_judged():
+    mixed = np.random.default_rng(0).normal(size=(4, 100))
     apart = mixed + np.arange(4)[:, None]
     nodes, best = np.zeros((1, 2)), np.zeros(1, dtype=int)
-    with pytest.warns(ConvergenceWarning, match="R-hat is 1"):
-        warn_about_chains(Chains(nodes, mixed, np.stack([mixed, apart]), best))
-    with pytest.warns(ConvergenceWarning, match="R-hat is 1"):
-        warn_about_chains(Chains(nodes, apart, np.stack([mixed, mixed]), best))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    for log_joint, counts in ((mixed, [mixed, apart]), (apart, [mixed, mixed])):
+        with pytest.warns(ConvergenceWarning, match="R-hat is 1"):
+            warn_about_chains(Chains(nodes, log_joint, np.stack(counts), best))
+    with warnings.catch_warnings(action="error"):
         warn_about_chains(Chains(nodes, mixed, np.stack([mixed, mixed]), best))
-
-
-def test_too_few_sweeps_are_not_judged():
-    few = Chains(np.zeros((1, 2)), np.zeros((2, 3)), np.zeros((2, 2, 3)), np.zeros(1, dtype=int))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warn_about_chains(few)
-
-
-def test_a_run_that_only_trembles_ends():
-    """Dense relations: the responsibilities that chains report move by a thousandth for ever."""
-    X, z = clumps(600)
-    model = fitted("gibbs", X, truthful(z, 500), max_iter=60)
-    assert model.converged_
-    assert model.n_iter_ < 40
+        warn_about_chains(Chains(nodes, apart[:, :3], np.stack([apart, mixed])[..., :3], best))
 
 
 def without_evidence(path):
@@ -254,14 +198,11 @@ def test_noise_of_any_size_ends_a_run_and_a_drift_does_not(noise):
     at = 0.5 + noise * rng.normal(size=(60, 400))
     moving = at + np.linspace(-0.4, 0.4, 60)[:, None]
     creeping = 0.5 + 0.3 * 0.97 ** np.arange(60)[:, None] * np.ones(400)
+    # Large steps that come back are no noise.
+    swing = 0.5 + 0.3 * (-1.0) ** np.arange(60)[:, None] * np.ones(400)
     runs = [
         follow(lambda _, path=path: without_evidence(path), tol=1e-6, max_iter=50)
-        for path in (at, moving, creeping)
+        for path in (at, moving, creeping, swing)
     ]
-    assert [run.converged for run in runs] == [True, False, False]
+    assert [run.converged for run in runs] == [True, False, False, False]
     assert runs[0].n_iter < 12
-
-
-def test_large_steps_that_come_back_are_no_noise():
-    swing = 0.5 + 0.3 * (-1.0) ** np.arange(60)[:, None] * np.ones(400)
-    assert not follow(lambda _: without_evidence(swing), tol=1e-6, max_iter=50).converged
