@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from chunklet_problems import correlated, scatter_by_hand
+from metric_problems import correlated, scatter_by_hand
 
 import cgmm.numerics
 from cgmm.metric_learning import (

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from chunklet_problems import IRIS, WINE
+from metric_problems import IRIS, WINE
 from scipy.linalg import eigh
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 

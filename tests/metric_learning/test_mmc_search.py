@@ -7,26 +7,48 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mmc_problems import BOTH, pairs_between, pairs_of, random_problem
+from metric_problems import BOTH, IRIS, WINE, pairs_of, random_problem
 from sklearn.exceptions import ConvergenceWarning
 
-from cgmm.datasets import load
 from cgmm.metric_learning import MMC, objective
+from cgmm.metric_learning.chunklets import group_points
 from cgmm.metric_learning.mmc_ascent import Ascent
 from cgmm.metric_learning.mmc_distances import Distances
+from cgmm.metric_learning.mmc_pairs import Pairs, sample_far_pairs
+
+
+def pairs_between(listed, groups=()):
+    """Pairs of which some are listed, and the rest are all between groups."""
+    listed = np.reshape(listed, (-1, 2)).astype(np.intp)
+    return Pairs(listed, group_points(np.array(groups, dtype=np.intp), 1))
+
+
+def test_drawn_cannot_links_are_distinct_pairs_of_two_classes_all_equally_likely():
+    y = np.array([0, 0, 1, -1, 2, 1, 2, 2])
+    rng = np.random.RandomState(0)
+    counts = dict.fromkeys(pairs_of(y, False), 0)
+    for _ in range(2000):
+        pairs = sample_far_pairs(pairs_between([], y), 4, rng).listed
+        drawn = {tuple(sorted(pair)) for pair in pairs.tolist()}
+        assert len(drawn) == 4
+        for pair in drawn:
+            counts[pair] += 1
+    # Each of the 16 pairs is drawn with probability 1/4; five standard deviations are 97.
+    np.testing.assert_allclose(list(counts.values()), 500, atol=97)
+
 
 # ------------------------------------------------------------------ sums and their bound
 
 
 def everything_about(L, V, pairs, floor=0.0):
-    """f, G and Σ η, pair by pair."""
+    """f, the largest eigenvalue of G (in G or its diagonal), that part of G, and Σ η."""
     U = np.array([V[i] - V[j] for i, j in pairs])
-    if L.ndim == 1:
-        L = np.diag(L)
-    d = np.linalg.norm(U @ L, axis=1)
+    d = np.linalg.norm(U * L if L.ndim == 1 else U @ L, axis=1)
     eta = np.maximum(d, floor)
     G = 0.5 * sum(np.outer(u, u) / x for u, x in zip(U, eta, strict=True))
-    return d.sum(), G, eta.sum()
+    if L.ndim == 1:
+        return d.sum(), np.diag(G).max(), np.diag(G), eta.sum()
+    return d.sum(), np.linalg.eigvalsh(G)[-1], G, eta.sum()
 
 
 @BOTH
@@ -41,20 +63,17 @@ def test_value_and_gradient_by_enumeration_over_listed_pairs_and_groups(
     V[7] = V[3]
     groups = rng.integers(-1, 4, size=40)
     groups[[3, 7]] = 1, 2
-    listed = np.array([(0, 1), (3, 7), *combinations(range(20, 30), 2)])
-    far = pairs_between(listed, groups)
+    # They are summed as they are listed: that none is implied by groups is settled before.
+    listed = [(0, 1), *combinations(range(20, 30), 2)]
+    pairs = [*listed, *(pair for pair in pairs_of(groups, False) if pair != (3, 7))]
     L = rng.normal(size=3 if diagonal else (3, 3))
     L /= np.linalg.norm(L)
-    distances = Distances(V, far, identity_of=V)
+    distances = Distances(V, pairs_between([*listed, (3, 7)], groups), identity_of=V)
     value = distances.at(L)
-    pairs = [(i, j) for i, j in pairs_of(groups, False) if (i, j) != (3, 7)]
-    # Its pairs are summed as they are listed: that none is implied by groups is settled before.
-    pairs += [(0, 1), *combinations(range(20, 30), 2)]
-    f, G, _ = everything_about(L, V, pairs)
+    f, largest, G, _ = everything_about(L, V, pairs)
     assert distances.n_pairs == len(pairs)
     assert value.objective == pytest.approx(f, rel=1e-13)
-    np.testing.assert_allclose(value.gradient, np.diag(G) if diagonal else G, rtol=1e-11)
-    largest = np.diag(G).max() if diagonal else np.linalg.eigvalsh(G)[-1]
+    np.testing.assert_allclose(value.gradient, G, rtol=1e-11)
     assert value.upper == pytest.approx(largest + f / 2, rel=1e-12)
     assert distances.total() == pytest.approx(everything_about(np.eye(3), V, pairs)[0], rel=1e-13)
 
@@ -64,20 +83,15 @@ def test_pairs_that_a_metric_joins_keep_the_bound_finite_and_true(diagonal):
     # The first feature alone is seen; points 0 and 1 differ in the others, as 2 and 3 do.
     V = np.array([[0, 0, 1], [0, 2, 0], [1, 0, 0], [1, 1, 3], [3, 1, 1], [5, 2, 0.5]])
     L = np.array([1.0, 0, 0]) if diagonal else np.diag([1.0, 0, 0])
-    listed, groups = np.array([[0, 1], [2, 4]]), np.array([-1, -1, 0, 1, 0, 2])
-    pairs = [(0, 1), (2, 4), *pairs_of(groups, False)]
+    listed, groups = [[0, 1], [2, 4]], np.array([-1, -1, 0, 1, 0, 2])
     distances = Distances(V, pairs_between(listed, groups), identity_of=V)
     value = distances.at(L)
-    f, G, lengths = everything_about(L, V, pairs, distances._floor)
-    largest = np.diag(G).max() if diagonal else np.linalg.eigvalsh(G)[-1]
+    pairs = [*listed, *pairs_of(groups, False)]
+    f, largest, _, lengths = everything_about(L, V, pairs, distances._floor)
     assert value.objective == pytest.approx(f, rel=1e-14)
     # Weights reach one over the floor: of sixteen digits, eight are left.
     assert value.upper == pytest.approx(largest + lengths / 2, rel=1e-6)
     assert value.upper < 1e10 * f
-    best = Ascent(distances, 500, 1e-7, verbose=0)
-    best.run(np.ones(3) if diagonal else np.eye(3))
-    assert best.certain
-    assert best.best.objective < value.upper
 
 
 # ------------------------------------------------------------------ the certificate
@@ -86,7 +100,7 @@ def test_pairs_that_a_metric_joins_keep_the_bound_finite_and_true(diagonal):
 @BOTH
 @pytest.mark.parametrize("max_iter", [1, 4, 1000])
 def test_certificate_holds_at_every_stage(diagonal, max_iter):
-    X, y, *_ = load("wine")
+    X, y = WINE
     y = np.where(np.arange(len(y)) % 3, -1, y)
     best = MMC(diagonal, tol=1e-8).fit(X, y)
     with warnings.catch_warnings():
@@ -100,22 +114,21 @@ def test_certificate_holds_at_every_stage(diagonal, max_iter):
 @settings(max_examples=15)
 @given(seed=st.integers(0, 10**6), diagonal=st.booleans())
 def test_no_competitor_beats_the_certificate(seed, diagonal):
-    X, must, cannot = random_problem(seed)
-    metric = MMC(diagonal).fit(X, must_link=must, cannot_link=cannot)
+    X, known = random_problem(seed)
+    metric = MMC(diagonal).fit(X, **known)
     rng = np.random.default_rng(seed)
     for _ in range(10):
-        rank = int(rng.integers(1, 4))
-        L = rng.normal(size=(rank, 3)) if not diagonal else np.diag(rng.random(3) ** 3)
-        near_it = metric.components_ + 0.1 * np.linalg.norm(metric.components_) * (
-            np.diag(rng.normal(size=3)) if diagonal else rng.normal(size=(3, 3))
-        )
-        for competitor in (L, near_it):
-            value = objective(competitor, X, must_link=must, cannot_link=cannot)
+        anywhere, change = rng.normal(size=(2, 3, 3)) * (np.eye(3) if diagonal else 1)
+        near_it = metric.components_ + 0.1 * np.linalg.norm(metric.components_) * change
+        for competitor in (anywhere[: rng.integers(1, 4)], near_it):
+            if diagonal and len(competitor) < 3:
+                competitor = np.diag(np.diag(anywhere) ** 3)
+            value = objective(competitor, X, **known)
             assert value <= (metric.objective_ + metric.gap_) * (1 + 1e-12)
 
 
 def test_start_is_the_inverse_scatter_and_the_objective_never_falls():
-    X, y, *_ = load("iris")
+    X, y = IRIS
     metric = MMC(tol=1e-8).fit(X, y)
     within = sum(np.cov(X[y == k].T, bias=True) for k in range(3))
     rca = np.linalg.inv(np.linalg.cholesky(within))
@@ -127,37 +140,27 @@ def test_start_is_the_inverse_scatter_and_the_objective_never_falls():
 
 @BOTH
 def test_a_factor_that_lost_a_direction_finds_it_again(diagonal):
-    rng = np.random.default_rng(0)
-    V = rng.normal(size=(12, 3))
-    far = pairs_between(list(combinations(range(12), 2)))
-    distances = Distances(V, far, identity_of=V)
-    lost, whole = (Ascent(distances, 500, 1e-7, verbose=0) for _ in range(2))
-    whole.run(np.ones(3) if diagonal else np.eye(3))
+    def ascended(V, pairs, start):
+        ascent = Ascent(Distances(V, pairs_between(pairs), identity_of=V), 500, 1e-7, verbose=0)
+        ascent.run(np.array(start) if diagonal else np.diag(start))
+        assert ascent.certain
+        return ascent.best.objective
+
     # A critical point of the factor's problem: its gradient has no part outside its own range.
-    lost.run(np.array([1.0, 0, 0]) if diagonal else np.diag([1.0, 0, 0]))
-    assert whole.certain
-    assert lost.certain
-    assert lost.best.objective == pytest.approx(whole.best.objective, rel=1e-7)
-
-
-@BOTH
-def test_a_lost_direction_that_deserves_little_is_found_by_a_short_step(diagonal):
+    V, pairs = np.random.default_rng(0).normal(size=(12, 3)), list(combinations(range(12), 2))
+    whole = ascended(V, pairs, [1.0, 1, 1])
+    assert ascended(V, pairs, [1.0, 0, 0]) == pytest.approx(whole, rel=1e-7)
     # Lengths 1 and 5, at right angles: the best shares are 1/26 and 25/26, and half is too much.
     V = np.array([[0.0, 0], [1, 0], [0, 5]])
-    far = pairs_between([[0, 1], [0, 2]])
-    ascent = Ascent(Distances(V, far, identity_of=V), 500, 1e-7, verbose=0)
-    ascent.run(np.array([0.0, 1]) if diagonal else np.diag([0.0, 1]))
-    assert ascent.certain
-    assert ascent.best.objective == pytest.approx(np.sqrt(26), rel=1e-7)
+    assert ascended(V, [[0, 1], [0, 2]], [0.0, 1]) == pytest.approx(np.sqrt(26), rel=1e-7)
 
 
 # ------------------------------------------------------------------ the end
 
 
 def test_too_few_iterations_warn_and_say_how_far_it_may_be():
-    X, y, *_ = load("wine")
     with pytest.warns(ConvergenceWarning, match=r"did not converge in 3 .* fraction of \d\.\de-"):
-        metric = MMC(max_iter=3).fit(X, y)
+        metric = MMC(max_iter=3).fit(*WINE)
     assert not metric.converged_
     assert metric.n_iter_ == 3
     assert metric.gap_ > 1e-6 * metric.objective_

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from metric_problems import C2, off_by
 from scipy.integrate import solve_ivp
-from stream_problems import C2, off_by
 
 from cgmm.metric_learning import flow_step, online_step, overshoots
 from cgmm.metric_learning.online_steps import require_finite_metric

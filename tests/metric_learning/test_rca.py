@@ -4,9 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
-from chunklet_problems import DIGITS, IRIS, WINE, correlated, quiet_fit, scatter_by_hand
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from metric_problems import DIGITS, IRIS, WINE, correlated, quiet_fit, scatter_by_hand
 from scipy.linalg import fractional_matrix_power
 
 from cgmm.metric_learning import (

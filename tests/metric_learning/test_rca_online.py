@@ -4,9 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
+from metric_problems import C2, off_by, stream
 from sklearn.datasets import load_digits, load_wine
 from sklearn.exceptions import ConvergenceWarning
-from stream_problems import C2, off_by, stream
 
 from cgmm.metric_learning import (
     RCA,
