@@ -11,30 +11,18 @@ from cgmm.metric_learning import (
 )
 
 
-@pytest.mark.parametrize("cells", [1, 7, 16, 60, 131_072])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("cells", [1, 7, 60, 131_072])
+@pytest.mark.parametrize("seed", range(4))
 def test_covariances_are_their_definitions_however_the_blocks_fall(monkeypatch, cells, seed):
     monkeypatch.setattr(cgmm.numerics, "BLOCK_CELLS", cells)
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(41, 3)) + 5
-    y = rng.integers(-1, rng.integers(1, 20), size=41)
+    # Chunklets of one point are among them; they count neither as point nor as chunklet.
+    X, y = rng.normal(size=(41, 3)) + 5, rng.integers(-1, rng.integers(1, 20), size=41)
     scatter, n_points, n_chunklets = scatter_by_hand(X, y)
-    np.testing.assert_allclose(within_chunklet_covariance(X, y), scatter / n_points, rtol=1e-10)
-    np.testing.assert_allclose(
-        within_chunklet_covariance(X, y, unbiased=True),
-        scatter / (n_points - n_chunklets),
-        rtol=1e-10,
-    )
+    for unbiased, freedom in ((False, n_points), (True, n_points - n_chunklets)):
+        within = within_chunklet_covariance(X, y, unbiased=unbiased)
+        np.testing.assert_allclose(within, scatter / freedom, rtol=1e-10)
     np.testing.assert_allclose(total_covariance(X), np.cov(X.T, bias=True), rtol=1e-10)
-
-
-def test_a_chunklet_of_one_point_counts_neither_as_point_nor_as_chunklet():
-    X, y = np.array([[0.0], [2.0], [7.0], [8.0]]), np.array([0, 0, 1, -1])
-    for unbiased in (False, True):
-        whole = within_chunklet_covariance(X, y, unbiased=unbiased)
-        np.testing.assert_array_equal(
-            whole, within_chunklet_covariance(X[:2], y[:2], unbiased=unbiased)
-        )
 
 
 def test_names_of_chunklets_and_order_of_points_do_not_matter():
@@ -61,12 +49,9 @@ def test_offsets_cost_no_digits():
 
 def test_points_that_coincide_leave_exact_zeros():
     X = np.repeat(np.random.default_rng(0).normal(size=(200, 2)) + 1e6 / 3, 7, axis=0)
-    y = np.repeat(np.arange(200), 7)
-    assert any(
-        np.ptp(X[y == j] - X[y == j].mean(axis=0)) or (X[7 * j] != X[y == j].mean(axis=0)).any()
-        for j in range(200)
-    )
-    assert (within_chunklet_covariance(X, y) == 0).all()
+    # Means by numpy are not all the points that they are means of.
+    assert (X.reshape(200, 7, 2).mean(axis=1) != X[::7]).any()
+    assert (within_chunklet_covariance(X, np.repeat(np.arange(200), 7)) == 0).all()
 
 
 @pytest.mark.parametrize(
