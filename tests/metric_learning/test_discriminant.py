@@ -36,10 +36,7 @@ def test_discriminant_is_the_generalised_eigenproblem_and_with_labels_fishers(da
 def test_discriminant_keeps_the_first_rows_and_does_not_invent_any():
     X, y = WINE
     within, total = within_chunklet_covariance(X, y), total_covariance(X)
-    A, ratios = cfld(within, total, 3)
-    assert A.shape == (3, 13)
-    np.testing.assert_allclose(A, cfld(within, total).rows[:3])
-    assert (np.diff(ratios) <= 0).all()
+    np.testing.assert_allclose(cfld(within, total, 3).rows, cfld(within, total).rows[:3])
     assert cfld(np.diag([1.0, 0.0]), np.eye(2), 2).rows.shape == (1, 2)
 
 

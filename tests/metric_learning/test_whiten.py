@@ -51,27 +51,29 @@ def test_whitening_of_a_deficient_matrix_is_a_pseudo_inverse():
     assert whitening(np.zeros((2, 2))).shape == (0, 2)
 
 
-@pytest.mark.parametrize("decades", [3, 6, 9, 60, 140])
+@pytest.mark.parametrize("decades", [3, 9, 140])
 def test_columns_in_units_far_apart_are_whitened_all_the_same(decades):
-    rng = np.random.default_rng(1)
-    A = rng.normal(size=(4, 9))
-    C = A @ A.T
-    units = np.array([10.0**-decades, 1.0, 10.0**decades, 1.0])
-    W = whitening(C * units * units[:, None])
-    error = abs((W * units) @ C @ (W * units).T - np.eye(4)).max()
-    assert error < 1e-8
+    A = np.random.default_rng(1).normal(size=(4, 9))
+    C, units = A @ A.T, np.array([10.0**-decades, 1.0, 10.0**decades, 1.0])
+    W = whitening(C * units * units[:, None]) * units
+    np.testing.assert_allclose(W @ C @ W.T, np.eye(4), atol=1e-8)
 
 
-def test_rounding_is_not_variance():
-    C = np.diag([1.0, 1e-20])
-    assert whitening(C).shape == (2, 2)
-    assert whitening(C, noise=np.array([0.0, 1e-9])).shape == (1, 2)
-    close = np.array([[1, 1 - 1e-9], [1 - 1e-9, 1]])
-    assert whitening(close).shape == (2, 2)
-    assert whitening(close, noise=1e-4).shape == (1, 2)
-    # also where one decomposition would do
-    assert whitening(np.diag([1.0, 1e-4]), noise=np.array([0.0, 0.1])).shape == (1, 2)
-    assert whitening(np.array([[1, 1 - 1e-4], [1 - 1e-4, 1]]), tol=1e-3).shape == (1, 2)
-    near = np.array([[1, 1 - 1e-11], [1 - 1e-11, 1]])
-    assert whitening(near).shape == (1, 2)
-    assert whitening(near, tol=1e-12).shape == (2, 2)
+@pytest.mark.parametrize(
+    ("entry", "known", "rank"),
+    [
+        ([1e-20, 0], {}, 2),
+        ([1e-20, 0], {"noise": np.array([0.0, 1e-9])}, 1),
+        # also where one decomposition would do
+        ([1e-4, 0], {"noise": np.array([0.0, 0.1])}, 1),
+        ([1, 1 - 1e-9], {}, 2),
+        ([1, 1 - 1e-9], {"noise": 1e-4}, 1),
+        ([1, 1 - 1e-4], {"tol": 1e-3}, 1),
+        ([1, 1 - 1e-11], {}, 1),
+        ([1, 1 - 1e-11], {"tol": 1e-12}, 2),
+    ],
+)
+def test_rounding_is_not_variance(entry, known, rank):
+    variance, covariance = entry
+    C = np.array([[1, covariance], [covariance, variance]])
+    assert whitening(C, **known).shape == (rank, 2)
