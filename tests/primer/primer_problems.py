@@ -8,6 +8,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
+from cgmm import mixture as production
+from cgmm.inference import ENGINES
+from cgmm.mixture import POOLINGS, Parameters
 from cgmm.network import Graph, SideInformation
 from cgmm.primer import Theta
 
@@ -24,10 +27,22 @@ def mixture(rng, K, D):
     return Theta(rng.dirichlet(np.full(K, 5.0)), 2 * rng.normal(size=(K, D)), covariances)
 
 
-def matrices(covariances, K, D):
-    """(K, D, D), also of variances, and of what components share."""
-    whole = covariances[:, :, None] * np.eye(D) if covariances.ndim == 2 else covariances
-    return np.broadcast_to(whole, (K, D, D))
+def as_theta(parameters):
+    """The package may store variances, also shared ones, where the primer has matrices."""
+    K, D = parameters.means.shape
+    S = parameters.covariances
+    whole = S[:, :, None] * np.eye(D) if S.ndim == 2 else S
+    return Theta(*parameters[:2], np.broadcast_to(whole, (K, D, D)))
+
+
+def courses(mine, X, theta, side, kind, update=production.closed_form, engine="independent"):
+    """The primer's course and the package's, number by number."""
+    infer = ENGINES[engine](side.graph)
+    theirs = production.em(X, Parameters(*theta), side, infer, POOLINGS[kind], update)
+    # The package goes on for ever.
+    for (here, log_evidence), (there, posterior) in zip(mine, theirs, strict=False):
+        yield log_evidence, posterior.log_evidence
+        yield from zip(here, as_theta(there), strict=True)
 
 
 class Network(NamedTuple):
