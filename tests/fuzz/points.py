@@ -12,6 +12,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
+import polars as pl
 
 from .draws import Rng, one_of
 
@@ -123,11 +125,19 @@ def _as_float32(X: np.ndarray) -> np.ndarray:
         return X.astype(np.float32)
 
 
+def _names(X: np.ndarray) -> list[str]:
+    return [f"x{d}" for d in range(X.shape[1])]
+
+
 LAYOUTS: dict[str, Callable] = {
     "float32": _as_float32,
+    "big-endian": lambda X: X.astype(">f8"),
     "Fortran": np.asfortranarray,
     "read-only": _read_only,
     "every other row of a larger array": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "columns of a wider table": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
     "reversed": lambda X: X[::-1].copy()[::-1],
     "lists": lambda X: X.tolist(),
+    "pandas": lambda X: pd.DataFrame(X, columns=_names(X)),
+    "polars": lambda X: pl.DataFrame(X, schema=_names(X)),
 }
