@@ -170,29 +170,33 @@ def test_a_run_stops_one_step_after_the_first_small_gain(course, max_iter, tol):
 
 
 @FEW
-@given(st.lists(st.floats(-9, 9), min_size=1, max_size=6), st.integers(0, 6), st.booleans())
-def test_the_best_run_is_kept_and_the_last_of_a_course_is_its_end(scores, where, interrupted):
+@given(st.lists(st.sampled_from([0.0, -1.0, 3.0]), min_size=1, max_size=4), st.integers(0, 4))
+def test_an_interrupt_keeps_the_end_of_a_course_and_the_best_of_several_runs(scores, where):
+    # The first has no iteration yet.
     made = [
-        mixture.Run(k, Posterior(np.eye(2), np.ones(2), score), [score], True)
+        mixture.Run(k, Posterior(np.eye(2), np.ones(2), score), [score] * k, True)
         for k, score in enumerate(scores)
     ]
+    seen, interrupted = made[:where], where < len(made)
 
-    def course():
-        for k, run in enumerate(made):
-            if interrupted and k == where:
-                raise KeyboardInterrupt
-            yield run
+    def one_run(k):
+        if k == where:
+            raise KeyboardInterrupt
+        return made[k]
 
-    seen = made[:where] if interrupted and where < len(made) else made
-    if seen:
-        last = mixture.last_of(course())
+    def kept(keep, enough):
+        if not enough:
+            with pytest.raises(KeyboardInterrupt):
+                keep()
+            return None
+        assert keep().interrupted == interrupted
+        return keep()
+
+    if best := kept(lambda: mixture.best_of(one_run, len(made)), enough=seen):
+        assert not is_better(max(run.score for run in seen), best.score)
+    courses = lambda: mixture.last_of(map(one_run, range(len(made))))  # noqa: E731
+    if last := kept(courses, enough=len(seen) > 1 or not interrupted):
         assert last.parameters == len(seen) - 1
-        assert last.interrupted == (len(seen) < len(made))
-        best_run = mixture.best_of(lambda k: seen[k], len(seen))
-        assert not is_better(max(run.score for run in seen), best_run.score)
-    else:
-        with pytest.raises(KeyboardInterrupt):
-            mixture.last_of(course())
 
 
 @FEW
