@@ -43,19 +43,13 @@ def test_every_claim_has_its_row_below_its_figure():
         for figure, ours in comparisons.grouped(of_paper, "figure").items():
             label = f"({comparisons.label(paper, figure)})="
             assert TEXT.count(label) == 1
-            table = TEXT.split(label)[1].split("\n(")[0]
-            assert table.splitlines()[1].removeprefix("### Figure").lstrip("s ") == figure
-            assert table.count("\n| ") == 2 + len(ours)
-            for row, (claim, (verdict, found)) in zip(
-                table.strip().splitlines()[4:], ours, strict=True
-            ):
-                left, right = row.strip("| ").split(" | ")
-                assert claim.quantity[1:] in left
-                assert claim.printed.replace("-2800", "−2800").replace("-3500", "−3500") in left
-                assert right.startswith(f"**{comparisons.WORDS[verdict]}**")
-                assert right.endswith(claim.why)
-                assert right.count("does not hold") == sum(not f.holds for f in found)
-                assert right.count("<br>") == len(found) + bool(claim.why)
+            # The first two are the head of the table and the rule below it.
+            rows = TEXT.split(label)[1].split("\n(")[0].strip().split("\n| ")[3:]
+            assert len(rows) == len(ours)
+            for row, (claim, (verdict, found)) in zip(rows, ours, strict=True):
+                assert f" | **{comparisons.WORDS[verdict]}**" in row
+                assert row.rstrip("| \n").endswith(claim.why)
+                assert row.count("does not hold") == sum(not f.holds for f in found)
 
 
 def test_the_counts_on_top_are_of_sentences_and_add_up():
