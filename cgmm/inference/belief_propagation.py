@@ -40,6 +40,7 @@ from cgmm.network import (
     Inference,
     Marginals,
     check_unary,
+    connected_components,
     edge_message,
     induced_subgraph,
     simplify,
@@ -59,10 +60,9 @@ __all__ = ["belief_propagation"]
 SMALLEST = 1e-280
 # Where relations leave one colouring, logs of all others fall without end, faster and faster.
 FLOOR = -1e12
-# Damping, unless the user says more: the first, and the next one whenever the residual of this many
-# sweeps is not below that share of the residual before them.
-DAMPINGS = (0.3, 0.5, 0.7, 0.85)
-PATIENCE, STUCK = 20, 0.9
+# Damping of the first sweep and of the last, unless the user says more: what does not settle with
+# little may do so with much.
+DAMPINGS = (0.3, 0.9)
 
 
 def belief_propagation(
@@ -75,20 +75,21 @@ def belief_propagation(
     graph : Graph
         Any graph.
     max_sweeps : int, default=500
-        Sweeps over all edges, at most.
+        Sweeps over all edges, at most; in a forest as many as it has nodes, if these are more.
     tol : float, default=1e-7
         Stop when a sweep changes no probability that a node has without one of its neighbours by
         more than this.
     damping : float, default=None
-        The share of the old log-messages in the new ones, from 0 to below 1. None: 0.3, and more
-        whenever the residual stops falling.
+        The share of the old log-messages in the new ones, from 0 to below 1. None: from 0.3 in the
+        first sweep to 0.9 in the last; in a forest 0.
 
     Returns
     -------
     callable
         From unaries (n_nodes, K) to approximate marginals and the Bethe approximation of log Z,
         which is no bound, in O((n_nodes + E) K) a sweep. ``residual`` of the answer is that of the
-        last sweep. Without edges both are exact and marked so.
+        last sweep. In a forest both are exact, as far as ``tol`` goes; without edges they are also
+        marked so.
 
     Raises
     ------
@@ -199,6 +200,8 @@ class Directed(NamedTuple):
     """(D,) exp(w / ρ), at most one."""
     unequal: FloatArray
     """(D,) exp(-w / ρ), at most one: what is left of one after division by exp(w / ρ)."""
+    are_forest: bool
+    """Whether they close no cycle."""
 
 
 class Settled(NamedTuple):
@@ -251,6 +254,7 @@ def both_directions(graph: Graph, appearance: FloatArray) -> Directed:
         weights,
         np.exp(np.minimum(weights, 0)),
         np.exp(-np.maximum(weights, 0)),
+        n_edges + len(np.unique(connected_components(graph))) == graph.n_nodes,
     )
 
 
@@ -273,7 +277,7 @@ def settle(
     tol : float
         The residual at which to stop.
     damping : float or None
-        γ; None: as little as lets the residual fall.
+        γ; None: little at first and more and more.
 
     Returns
     -------
@@ -282,47 +286,28 @@ def settle(
     """
     impossible = np.isneginf(unary)
     idle = impossible[:, edges.target] if impossible.any() else None
-    dampers, residuals = _Damping(damping), []
     messages = np.zeros((len(unary), len(edges.source)))
     h, q = cavities(edges, unary, messages)
-    for _ in range(max_sweeps):
-        said = tell(edges, h, q, idle)
-        messages = dampers.mix(said, messages)
+    residuals: list[float] = []
+    for share in _plan(edges, max_sweeps, damping).tolist():
+        messages = (1 - share) * tell(edges, h, q, idle) + share * messages
         before = q
         h, q = cavities(edges, unary, messages)
-        residuals.append(float(np.abs(q - before).max(initial=0.0)) / (1 - dampers.share))
+        residuals.append(float(np.abs(q - before).max(initial=0.0)) / (1 - share))
         if residuals[-1] <= tol:
             break
-        dampers.adapt(residuals)
     return Settled(h, tell(edges, h, q, idle), residuals[-1], len(residuals))
 
 
-class _Damping:
-    """As little damping as lets the residual fall, or what the user wants."""
+def _plan(edges: Directed, max_sweeps: int, damping: float | None) -> FloatArray:
+    """(n_sweeps,) γ of each sweep.
 
-    def __init__(self, wanted: float | None):
-        self.shares = list(DAMPINGS) if wanted is None else [wanted]
-        self.since = 0
-
-    @property
-    def share(self) -> float:
-        """γ, at present."""
-        return self.shares[0]
-
-    def mix(self, new: FloatArray, old: FloatArray) -> FloatArray:
-        """(1 - γ) new + γ old, in place of the new."""
-        if self.share > 0:
-            new *= 1 - self.share
-            new += self.share * old
-        return new
-
-    def adapt(self, residuals: list[float]) -> None:
-        """Take the next damping if the residual has come to a halt with this one."""
-        if len(self.shares) == 1 or len(residuals) < self.since + 2 * PATIENCE:
-            return
-        late, early = residuals[-PATIENCE:], residuals[self.since : -PATIENCE]
-        if min(late) > STUCK * min(early):
-            self.shares, self.since = self.shares[1:], len(residuals)
+    In a forest nothing that was said comes back, so that nothing is to be damped: after as many
+    sweeps as the longest path has edges every message is final.
+    """
+    if edges.are_forest:
+        return np.full(max(max_sweeps, len(edges.starts)), damping or 0.0)
+    return np.linspace(*(DAMPINGS if damping is None else (damping, damping)), max_sweeps)
 
 
 def log_beliefs(edges: Directed, unary: FloatArray, messages: FloatArray) -> FloatArray:

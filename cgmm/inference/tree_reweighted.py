@@ -58,13 +58,13 @@ def tree_reweighted(
     graph : Graph
         Any graph, hard edges included.
     max_sweeps : int, default=500
-        Sweeps over all edges, at most.
+        Sweeps over all edges, at most; in a forest as many as it has nodes, if these are more.
     tol : float, default=1e-7
         Stop when a sweep changes no probability that a node has without one of its neighbours by
         more than this.
     damping : float, default=None
-        The share of the old log-messages in the new ones, from 0 to below 1. None: 0.3, and more
-        whenever the residual stops falling.
+        The share of the old log-messages in the new ones, from 0 to below 1. None: from 0.3 in the
+        first sweep to 0.9 in the last; in a forest 0.
 
     Returns
     -------
