@@ -150,7 +150,7 @@ class ConstrainedKMeans(
             )
             run = last_of(proved(run, proof, self.max_iter))
         except NetworkError as error:
-            raise _in_points(error, side) from None
+            raise error.renamed(side.first_points, "point") from None
         self.cluster_centers_: FloatArray = run.step.centres + offset
         self.labels_: IntArray = run.step.labels[side.node_of].astype(np.int32)
         self.objective_, self.assignment_optimal_ = run.step.objective, run.step.optimal
@@ -531,12 +531,3 @@ def _warn_of_slight_weights(graph: Graph, z: IntArray, half_square: float) -> No
             "or raise the weights: w=np.inf makes relations hard.",
             UserWarning,
         )
-
-
-def _in_points(error: NetworkError, side: SideInformation) -> ValueError:
-    """The same error about the first points of the nodes, as users know points only."""
-    first = np.unique(side.node_of, return_index=True)[1]
-    text = str(error.renamed(first, "point"))
-    if (side.multiplicity[error.nodes] > 1).any():
-        text += " Each stands for all points that must-links tie to it."
-    return ValueError(text)

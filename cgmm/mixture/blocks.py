@@ -27,7 +27,15 @@ from scipy.sparse import csr_array, issparse
 from threadpoolctl import ThreadpoolController
 
 from cgmm.kmeans.seeding import Rng
-from cgmm.network import Graph, Infer, Marginals, NetworkError, SideInformation, edgeless
+from cgmm.network import (
+    Graph,
+    Infer,
+    Marginals,
+    NetworkError,
+    SideInformation,
+    edgeless,
+    induced_subgraph,
+)  # fmt: skip
 from cgmm.numerics import (
     AnyArray,
     BoolArray,
@@ -210,10 +218,9 @@ def _cut(
     tied[side.graph.edges] = True
     if tied.any():
         nodes, rows = np.flatnonzero(tied), np.flatnonzero(tied[side.node_of])
-        of_rows = side.restrict(rows)._replace(multiplicity=side.multiplicity[nodes])
-        with named(nodes):
-            infer = engine(of_rows.graph)
-        yield Block(X, rows, of_rows, partial(_ask_by_name, infer, nodes))
+        graph = induced_subgraph(side.graph, nodes)
+        of_rows = side.restrict(rows)._replace(multiplicity=side.multiplicity[nodes], graph=graph)
+        yield Block(X, rows, of_rows, engine(graph))
     order = np.argsort(side.node_of, kind="stable")
     first = np.cumsum(sizes) - sizes
     for kind in (~tied & (sizes == 1), ~tied & (sizes > 1)):
@@ -248,19 +255,13 @@ def _block_of(
     return Block(X, where, part, partial(normalise_nodes, part))
 
 
-def _ask_by_name(infer: Infer, nodes: IntArray, unary: FloatArray) -> Marginals:
-    """An engine's answer about some nodes, whose errors name those of the whole network."""
-    with named(nodes):
-        return infer(unary)
-
-
 @contextmanager
-def named(names: IntArray, noun: str = "node") -> Iterator[None]:
-    """Errors about nodes of a network name others: nodes of the whole one, or first points."""
+def named(names: IntArray, noun: str) -> Iterator[None]:
+    """Errors about nodes of a network name others: first points."""
     try:
         yield
     except NetworkError as error:
-        raise (error if error.noun == "point" else error.renamed(names, noun)) from None
+        raise (error if error.noun == noun else error.renamed(names, noun)) from None
 
 
 # ---------------------------------------------------------------------------- who works on them

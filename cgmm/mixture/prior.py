@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cgmm.network import Graph, Infer, NetworkError, SideInformation
+from cgmm.network import Graph, Infer, SideInformation, induced_subgraph
 from cgmm.numerics import BoolArray, FloatArray, log_normalise, log_powers
 
 # Halvings that find where a slope changes its sign.
@@ -56,12 +56,7 @@ class Prior:
         self.tied_sizes = side.multiplicity[tied]
         self.infer: Infer | None = None
         if tied.any():
-            position = np.cumsum(tied) - 1
-            graph = Graph(int(tied.sum()), position[side.graph.edges], side.graph.weights)
-            try:
-                self.infer = engine(graph)
-            except NetworkError as error:
-                raise error.renamed(self.tied) from None
+            self.infer = engine(induced_subgraph(side.graph, self.tied))
 
     def is_exact(self, n_components: int) -> bool:
         """Whether the engine answers the tied nodes exactly, for K components.
@@ -114,10 +109,7 @@ class Prior:
         log_z, counts = self.how_many @ totals, (self.how_many * self.sizes) @ shares
         if self.infer is not None:
             # [shental2003, eq. 10], [lu2007, eq. 2.12]
-            try:
-                nodes, tied_log_z, *_ = self.infer(log_powers(log_weights, self.tied_sizes))
-            except NetworkError as error:
-                raise error.renamed(self.tied) from None
+            nodes, tied_log_z, *_ = self.infer(log_powers(log_weights, self.tied_sizes))
             log_z, counts = log_z + tied_log_z, counts + self.tied_sizes @ nodes
         return float(log_z), counts
 
