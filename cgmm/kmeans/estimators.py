@@ -34,7 +34,7 @@ from cgmm.inference import ENGINES
 from cgmm.inference.feasible import MAX_SEARCH
 from cgmm.kmeans.assignment import engine_rule, pck_rule
 from cgmm.kmeans.loop import Nodes, broken, lloyd
-from cgmm.kmeans.runs import Run, best_of, growing, last_of, proved, random_source
+from cgmm.kmeans.runs import Run, best_of, growing, last_of, random_source
 from cgmm.kmeans.seeding import Rng
 from cgmm.kmeans.seeds import SEEDINGS, freely, most_promising, starts_to_try
 from cgmm.network import Engine, Graph, NetworkError, SideInformation
@@ -129,8 +129,7 @@ class ConstrainedKMeans(
         starts = partial(self._starts, X[counted], groups, graph, rng, offset)
 
         def one_run(number: int) -> Run:
-            centres, z = most_promising(starts(), nodes, graph, quick)
-            steps = lloyd(nodes, graph, centres, quick, z)
+            steps = lloyd(nodes, graph, most_promising(starts(), nodes), rule)
             return last_of(growing(steps, tol, self.max_iter, self.verbose, number))
 
         try:
@@ -140,15 +139,10 @@ class ConstrainedKMeans(
                 rule = pck_rule(graph, self.n_clusters, **search)
             else:
                 rule = engine_rule(graph, self.inference)
-            quick = partial(rule, prove=False)
             # A start that is given is the same in every run, and relations that cannot be honoured
             # would fail them all.
             n_runs = self.n_init if isinstance(self.init, str) else 1
             run = best_of(one_run, n_runs, fatal=(ValueError,))
-            proof = lloyd(
-                nodes, graph, run.step.centres, partial(rule, prove=True), run.step.labels
-            )
-            run = last_of(proved(run, proof, self.max_iter))
         except NetworkError as error:
             raise error.renamed(side.first_points, "point") from None
         self.cluster_centers_: FloatArray = run.step.centres + offset
@@ -265,7 +259,7 @@ class COPKMeans(ConstrainedKMeans):
     inference : str or callable, default=None
         An engine with ``most_probable``, or its name: each assignment is then the best one. Where
         that costs too much "exact" refuses, and "auto" takes the best that it finds. None:
-        descents, and at the end a proof where it is cheap; see ``assignment_optimal_``.
+        the best one where its proof is cheap, else a descent; see ``assignment_optimal_``.
     max_search : int, default=1000000
         Steps of the search for a first assignment that breaks no cannot-link.
     random_state : int, RandomState, Generator or None, default=None

@@ -70,19 +70,6 @@ def growing(
         print(f"run {number}: {state} after {run.n_iter} iterations, objective {history[-1]:.6f}")
 
 
-def proved(run: Run, steps: Iterator[Step], max_iter: int) -> Iterator[Run]:
-    """The run, and where a better assignment to its centres is found, its way on from there."""
-    yield run
-    for t, step in enumerate(() if run.interrupted else steps):
-        same = np.array_equal(step.labels, run.step.labels)
-        if t or not same:
-            run = run._replace(history=[*run.history, step.objective], n_iter=run.n_iter + 1)
-        run = run._replace(step=step)
-        yield run
-        if same or run.n_iter >= max_iter:
-            break
-
-
 def last_of(runs: Iterator[AnyRun]) -> AnyRun:
     """The last state of a run that grows; at an interrupt from the keyboard, the last so far.
 

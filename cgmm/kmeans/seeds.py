@@ -15,14 +15,13 @@ from itertools import islice
 
 import numpy as np
 
-from cgmm.kmeans.loop import Nodes, Rule, Step, lloyd, nearest_rule
+from cgmm.kmeans.loop import Nodes, Step, lloyd, nearest_rule
 from cgmm.kmeans.seeding import chunklet_seeds, far_points, random_points, taking_turns
 from cgmm.network import Graph, edgeless
 from cgmm.numerics import FloatArray, IntArray, best_first
 
-# Each start is tried for three iterations that know chunklets alone, the best four of them for two
-# with all relations, which cost more.
-FREE_STEPS, N_KEPT, BOUND_STEPS = 3, 4, 2
+# Each start is tried for so many iterations, which know chunklets alone.
+FREE_STEPS = 6
 
 
 def _means_of_parts(X: FloatArray, r: FloatArray) -> FloatArray:
@@ -47,28 +46,15 @@ def starts_to_try(init: str, n_clusters: int, chunklets: IntArray, graph: Graph)
     return taking_turns(["chunklets", "k-means++"], n_clusters)
 
 
-def most_promising(
-    starts: list[FloatArray], nodes: Nodes, graph: Graph, rule: Rule
-) -> tuple[FloatArray, IntArray | None]:
-    """The start that a few iterations bring to the lowest objective, as it is after them.
-
-    Its centres, and its assignment where relations between nodes have had a say in it.
-    """
+def most_promising(starts: list[FloatArray], nodes: Nodes) -> FloatArray:
+    """Where a few iterations lead from the best of the starts; a single one as it is."""
     if len(starts) == 1:
-        return starts[0], None
-    steps = _best_first([freely(FREE_STEPS, nodes, start) for start in starts])
-    if len(graph.edges) == 0:
-        return steps[0].centres, None
-    tried = [lloyd(nodes, graph, step.centres, rule) for step in steps[:N_KEPT]]
-    chosen, *_ = _best_first([next(islice(steps, BOUND_STEPS, None)) for steps in tried])
-    return chosen.centres, chosen.labels
+        return starts[0]
+    tried = [freely(FREE_STEPS, nodes, start) for start in starts]
+    return tried[best_first([-step.objective for step in tried])[0]].centres
 
 
 def freely(n_steps: int, nodes: Nodes, start: FloatArray) -> Step:
     """Where so many iterations lead that know of no relations between nodes."""
     steps = lloyd(nodes, edgeless(len(nodes.means)), start, nearest_rule)
     return next(islice(steps, n_steps, None))
-
-
-def _best_first(steps: list[Step]) -> list[Step]:
-    return [steps[i] for i in best_first([-step.objective for step in steps])]
