@@ -24,7 +24,7 @@ from cgmm import (
 )
 from cgmm.given import explain_missing
 from cgmm.network import PairsAmong
-from cgmm.scenarios import Relations, flip, preferences
+from cgmm.scenarios import Relations, flip, preferences, preferences_from_answers
 
 # ---------------------------------------------------------------------------- relations
 
@@ -267,7 +267,5 @@ def test_what_a_message_prints_runs_as_printed(case):
 
 def test_answers_that_cannot_be_held_out_or_read_say_what_to_do():
     assert "model.bic()" in said_by(SEARCH.fit, points(), HANGING)
-    said = said_by(decide.as_preferences, [[0, 1, -1]], 0.1)
-    assert re.search(r"answers\[0\] says -1; .*np.column_stack", said)
-    i, j, odds = np.array([[0, 1, -1], [2, 3, 1]]).T
-    assert len(decide.as_preferences(np.column_stack([i, j, odds > 0]), 0.1)) == 2
+    said = said_by(preferences_from_answers, [[0, 1, -1]], 0.9)
+    assert re.search(r"answers\[0\] says -1; .*answers_from_preferences", said)

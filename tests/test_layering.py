@@ -45,7 +45,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "metrics": {"numerics"},
     "datasets": BASE | {"mixture"},
     "diagnose": BASE | {"inference", "mixture"},
-    "decide": BASE | {"inference", "mixture", "diagnose"},
+    "decide": BASE | {"inference", "mixture", "diagnose", "scenarios"},
     "plot": {"numerics", "mixture", "metrics"},
     # A live figure starts from parameters and fits what the hand has left.
     "explore": {"numerics", "network", "mixture", "plot"},

@@ -20,13 +20,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_expit, logit
+from scipy.special import log_expit
 
 from cgmm.diagnose import log_odds_together
 from cgmm.mixture import Parameters, node_unaries
 from cgmm.network import Engine
 from cgmm.network.side_information import contracted
 from cgmm.numerics import FloatArray, IntArray, check_labels, check_pairs
+from cgmm.scenarios.answers import check_answers, preferences_from_answers
 
 
 class LogScore(NamedTuple):
@@ -157,10 +158,12 @@ def held_out_scores(
     ... ).round(2)
     array([-0.11, -2.3 ])
     """
-    rows, fold = read_answers(answers, folds, len(X), error_rate)
-    pairs, said = rows[:, :2].astype(np.intp), rows[:, 2] == 1
-    weights = np.where(said, 1, -1) * -logit(error_rate)
-    preferences, scores = np.column_stack([pairs, weights]), np.empty(len(rows))
+    require_rate(error_rate)
+    rows = check_answers(answers, len(X))
+    fold = check_labels("folds", folds, len(rows), least=0)
+    pairs, said = rows[:, :2], rows[:, 2] == 1
+    preferences = preferences_from_answers(rows, 1 - error_rate)
+    scores = np.empty(len(rows))
     for out in (fold == f for f in np.unique(fold)):
         theta = fit(preferences[~out])
         side = contracted(len(X), preferences=preferences[~out], **known)
@@ -275,35 +278,10 @@ def _group_of(pairs: IntArray, group: IntArray) -> IntArray:
     return of_pair[:, 0]
 
 
-def check_answers(answers: ArrayLike, n_samples: int | None) -> FloatArray:
-    """The answers as rows i, j, said, or an error that names what is none."""
-    rows = np.asarray(answers, dtype=float)
-    if rows.ndim != 2 or rows.shape[1] != 3 or len(rows) == 0:
-        raise ValueError(
-            f"answers has shape {rows.shape}; it must be (P, 3), rows i, j, said, with P at least "
-            "1: answers=[[0, 1, 1]] says that points 0 and 1 belong together."
-        )
-    check_pairs("answers", rows[:, :2], n_samples)
-    wrong = np.flatnonzero(~np.isin(rows[:, 2], (0, 1)))
-    if len(wrong):
-        raise ValueError(
-            f'answers[{wrong[0]}] says {rows[wrong[0], 2]:g}; it must be 1, "together", or 0, '
-            '"apart". Of log-odds, or of 1 and -1: np.column_stack([i, j, odds > 0]).'
-        )
-    return rows
-
-
-def read_answers(
-    answers: ArrayLike, folds: ArrayLike | None, n_samples: int | None, error_rate: float
-) -> tuple[FloatArray, IntArray]:
-    """The answers and their folds, if they fit each other and the points; None: all one fold."""
-    rows = check_answers(answers, n_samples)
-    fold = check_labels(
-        "folds", np.zeros(len(rows), int) if folds is None else folds, len(rows), least=0
-    )
+def require_rate(error_rate: float) -> None:
+    """Refuse a rate by which one answer that a fit holds impossible would decide over all."""
     if not 0 < error_rate < 1:
         raise ValueError(
             f"error_rate is {error_rate:g}; it must lie between 0 and 1, since one answer that a "
             "fit holds impossible would decide over all: error_rate=0.05."
         )
-    return rows, fold

@@ -16,58 +16,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logit
 
-from cgmm.decide.choosing import read_answers
 from cgmm.numerics import FloatArray
+from cgmm.scenarios.answers import preferences_from_answers
 
 Mixture = TypeVar("Mixture", bound=Any)
 JOINT = "ignore"
 
 
 def as_preferences(answers: ArrayLike, error_rate: ArrayLike) -> FloatArray:
-    """Answers as ``fit(X, preferences=...)`` takes them.
-
-    Parameters
-    ----------
-    answers : (P, 3) array_like
-        Rows ``i, j, said``: 1 if "together" was said, 0 if "apart".
-    error_rate : float or (P,) array_like
-        q_e, from 0 to less than 1: 0 makes a relation hard, ½ says nothing, and above ½ an answer
-        counts for its opposite.
-
-    Returns
-    -------
-    (P, 3) array
-        Rows ``i, j, log-odds``.
-
-    Raises
-    ------
-    ValueError
-        If answers are none, or a rate is no probability below 1.
-
-    Examples
-    --------
-    >>> as_preferences([[0, 1, 1], [2, 3, 0]], 0.1).round(3)
-    array([[ 0.   ,  1.   ,  2.197],
-           [ 2.   ,  3.   , -2.197]])
-    """
-    q = np.asarray(error_rate, dtype=float)
-    wrong = ~((q >= 0) & (q < 1))
-    if wrong.any():
-        raise ValueError(
-            f"error_rate has {q[wrong].flat[0]:g}; it must be from 0 to less than 1: "
-            "error_rate=0.05."
-        )
-    rows, _ = read_answers(answers, None, None, 0.5)
-    if q.ndim and q.shape != (len(rows),):
-        raise ValueError(
-            f"error_rate has the shape {q.shape} for {len(rows)} answers; give one rate, "
-            "error_rate=0.05, or one for each answer."
-        )
-    signs = np.where(rows[:, 2] == 1, 1.0, -1.0)
-    with np.errstate(divide="ignore"):
-        return np.column_stack([rows[:, :2], -signs * logit(q)])
+    """:func:`cgmm.scenarios.preferences_from_answers` at the certainty ``1 - error_rate``."""
+    return preferences_from_answers(answers, 1 - np.asarray(error_rate, dtype=float))
 
 
 def joint(model: Mixture) -> Mixture:
@@ -122,7 +81,7 @@ def fit_answers(
     answers : (P, 3) array_like
         Rows ``i, j, said``: 1 if "together" was said, 0 if "apart"; none is no answer.
     error_rate : float or (P,) array_like
-        As in :func:`as_preferences`.
+        q_e, how often such an answer is wrong: ½ says nothing.
     **known
         ``labels``, ``must_link``, ``cannot_link``, as ``fit`` takes them. These relations, too, are
         data then, and no condition.
@@ -135,7 +94,7 @@ def fit_answers(
     Raises
     ------
     ValueError
-        As :func:`as_preferences`, :func:`joint` and ``fit``.
+        As :func:`cgmm.scenarios.preferences_from_answers`, :func:`joint` and ``fit``.
 
     Notes
     -----
@@ -152,6 +111,4 @@ def fit_answers(
     >>> np.sort(fitted.weights_).round(2)
     array([0.33, 0.67])
     """
-    rows = np.asarray(answers, dtype=float).reshape(-1, 3)
-    preferences = as_preferences(rows, error_rate) if len(rows) else None
-    return joint(model).fit(X, preferences=preferences, **known)
+    return joint(model).fit(X, preferences=as_preferences(answers, error_rate), **known)

@@ -22,7 +22,7 @@ from scipy.special import logit
 from cgmm.decide.witnesses import Witnesses, error_rates, name_witnesses, read_rows
 from cgmm.mixture import Parameters
 from cgmm.network import Engine, SideInformation
-from cgmm.numerics import FloatArray
+from cgmm.numerics import FloatArray, IntArray
 
 
 class Learnt(NamedTuple):
@@ -141,7 +141,7 @@ def learn_from_witnesses(
 
 
 def _beginnings(
-    rows: FloatArray,
+    rows: IntArray,
     prior: tuple[float, float],
     n_init: int,
     random_state: int | np.random.Generator | None,
@@ -155,7 +155,7 @@ def _beginnings(
     return [alike, *believed][:n_init]
 
 
-def _at_first(rows: FloatArray, prior: tuple[float, float]) -> FloatArray:
+def _at_first(rows: IntArray, prior: tuple[float, float]) -> FloatArray:
     """The answers as preferences, all witnesses alike."""
     a, b = prior
     weight = -logit((a - 1) / (a + b - 2))

@@ -34,7 +34,7 @@ from cgmm.decide.choosing import (
     held_out_scores,
     log_score,
     one_standard_error,
-    read_answers,
+    require_rate,
 )
 from cgmm.decide.entropy import assignment_entropy
 from cgmm.decide.honest import as_preferences, joint
@@ -44,6 +44,7 @@ from cgmm.mixture import Prior, node_unaries
 from cgmm.network import related_groups
 from cgmm.network.side_information import contracted
 from cgmm.numerics import FloatArray, IntArray
+from cgmm.scenarios.answers import check_answers
 
 
 class Trial(NamedTuple):
@@ -184,8 +185,9 @@ class AnswerSearch(BaseEstimator):
             the same file takes up the others.
         """
         X = np.asarray(X, dtype=float)
-        rows = read_answers(answers, None, len(X), self.error_rate)[0]
-        pairs = rows[:, :2].astype(int)
+        require_rate(self.error_rate)
+        rows = check_answers(answers, len(X))
+        pairs = rows[:, :2]
         certain = [known.get(name) for name in ("must_link", "cannot_link")]
         ties = [np.reshape(x, (-1, 2)) for x in certain if x is not None]
         groups = related_groups(len(X), cannot_link=np.concatenate([pairs, *ties]).astype(int))
@@ -211,7 +213,7 @@ class AnswerSearch(BaseEstimator):
             ]
         return self._choose(X, rows, known)
 
-    def _choose(self, X: FloatArray, rows: FloatArray, known: Any) -> AnswerSearch:
+    def _choose(self, X: FloatArray, rows: IntArray, known: Any) -> AnswerSearch:
         """By the one-standard-error rule, and by every other criterion; the refit."""
         whole = [i for i, trial in enumerate(self.results_) if not trial.complaint]
         if not whole:
@@ -272,7 +274,7 @@ class AnswerSearch(BaseEstimator):
 
 
 def _try(
-    estimator: Any, setting: dict[str, Any], X: FloatArray, rows: FloatArray, folds: IntArray,
+    estimator: Any, setting: dict[str, Any], X: FloatArray, rows: IntArray, folds: IntArray,
     groups: IntArray, known: Any,
 ) -> Trial:  # fmt: skip
     """Held-out scores of a setting, and its criteria on everything."""
@@ -286,7 +288,7 @@ def _try(
                 X, lambda told: clone(model).fit(X, preferences=told, **known).parameters_, rows,
                 folds, ENGINES["auto"], error_rate=q, sampling=model.sampling, **known,
             )  # fmt: skip
-            mean, error, _ = log_score(scores, rows[:, :2].astype(int), groups)
+            mean, error, _ = log_score(scores, rows[:, :2], groups)
             evidence, bic, icl, n_free = _criteria(clone(model), X, rows, q, known)
         except ValueError as refusal:
             mean = error = evidence = bic = icl = np.nan
@@ -296,7 +298,7 @@ def _try(
 
 
 def _criteria(
-    model: Any, X: FloatArray, rows: FloatArray, q: float, known: Any
+    model: Any, X: FloatArray, rows: IntArray, q: float, known: Any
 ) -> tuple[float, float, float, int]:
     """Evidence, BIC, ICL and ν of a fit to everything."""
     preferences = as_preferences(rows, q)
@@ -364,9 +366,7 @@ def _key(setting: dict[str, Any]) -> str:
     return json.dumps(setting, sort_keys=True, default=repr)
 
 
-def _fingerprint(
-    estimator: Any, X: FloatArray, rows: FloatArray, folds: IntArray, known: Any
-) -> str:
+def _fingerprint(estimator: Any, X: FloatArray, rows: IntArray, folds: IntArray, known: Any) -> str:
     """What tells one search from another."""
     told = {name: np.asarray(value).tolist() for name, value in known.items()}
     text = repr(sorted(estimator.get_params().items(), key=str)) + json.dumps(told, sort_keys=True)

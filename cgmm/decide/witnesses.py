@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, xlog1py, xlogy
 
-from cgmm.decide.choosing import check_answers
 from cgmm.diagnose import log_odds_together
 from cgmm.mixture import Parameters, node_unaries
 from cgmm.network import Engine, Graph, SideInformation, simplify
 from cgmm.numerics import BoolArray, FloatArray, IntArray
+from cgmm.scenarios.answers import check_answers
 
 
 class Witnesses(NamedTuple):
@@ -170,7 +170,7 @@ def error_rates(
     """
     rows = read_rows(answers, side, prior)
     names, of = name_witnesses(witness, len(rows))
-    told = _Answers(side.node_of[rows[:, :2].astype(np.intp)], rows[:, 2] == 1, of, kinds)
+    told = _Answers(side.node_of[rows[:, :2]], rows[:, 2] == 1, of, kinds)
     unary = node_unaries(X, parameters, side)
     a, b = prior
     rates = np.full((2, len(names)), (a - 1) / (a + b - 2))
@@ -210,9 +210,11 @@ def _log_prior(rates: FloatArray, prior: tuple[float, float]) -> float:
     return float((xlogy(a - 1, rates) + xlog1py(b - 1, -rates)).sum())
 
 
-def read_rows(answers: ArrayLike, side: SideInformation, prior: tuple[float, float]) -> FloatArray:
+def read_rows(answers: ArrayLike, side: SideInformation, prior: tuple[float, float]) -> IntArray:
     """The answers as rows i, j, said, or an error that names what is none."""
     rows = check_answers(answers, len(side.node_of))
+    if len(rows) == 0:
+        raise ValueError("there is no answer to learn from; give one: answers=[[0, 1, 1]].")
     if min(prior) <= 1:
         raise ValueError(
             f"the prior is Beta{tuple(prior)}; both numbers must be above 1, else a rate may "

@@ -6,7 +6,8 @@ looks at the points, only at their classes y, or at their places in a grid.
 """
 
 from cgmm.scenarios.answers import (
-    certainty_from_weight, estimate_flip_rate, flip, preferences, weight_from_certainty,
+    answers_from_pairs, answers_from_preferences, certainty_from_weight, estimate_flip_rate, flip,
+    pairs_from_answers, preferences, preferences_from_answers, weight_from_certainty,
 )  # fmt: skip
 from cgmm.scenarios.chunklets import (
     equal_chunklets, expected_chunklet_size, links_of_chunklets, teachers,
@@ -17,8 +18,9 @@ from cgmm.scenarios.labels import (
 from cgmm.scenarios.relations import Relations, grid_neighbours, pairs_until, random_pairs
 
 __all__ = [
-    "Relations", "allowed_classes", "certainty_from_weight", "class_set_stars",
-    "equal_chunklets", "estimate_flip_rate", "expected_chunklet_size", "flip",
-    "grid_neighbours", "links_between_class_sets", "links_of_chunklets", "pairs_until",
-    "partial_labels", "preferences", "random_pairs", "teachers", "weight_from_certainty",
+    "Relations", "allowed_classes", "answers_from_pairs", "answers_from_preferences",
+    "certainty_from_weight", "class_set_stars", "equal_chunklets", "estimate_flip_rate",
+    "expected_chunklet_size", "flip", "grid_neighbours", "links_between_class_sets",
+    "links_of_chunklets", "pairs_from_answers", "pairs_until", "partial_labels", "preferences",
+    "preferences_from_answers", "random_pairs", "teachers", "weight_from_certainty",
 ]  # fmt: skip

@@ -1,4 +1,7 @@
-"""Answers that may be wrong: flipped relations, certainties and log-odds. Chapters 5 and 9.
+"""Answers that may be wrong, and the three ways to write them down. Chapters 5 and 9.
+
+Pairs are certain, preferences say how likely, and answers are what somebody said: between any two
+there is a function for each way, named after both.
 
 ====  ===========================================================================
 P     number of relations
@@ -14,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from cgmm.numerics import FloatArray, check_labels, check_pairs
+from cgmm.numerics import FloatArray, IntArray, check_labels, check_pairs
 from cgmm.scenarios.relations import GeneratorLike, Relations
 
 
@@ -72,24 +75,14 @@ def preferences(
     Parameters
     ----------
     must_link, cannot_link : (P, 2), (P', 2) int array_like
-        Pairs said to be of one class, and of two; either may be empty.
+        As in :func:`answers_from_pairs`.
     certainty : float or (P + P',) array_like
-        γ, the probability that a relation is right: one for all, or one each, must-links first.
+        As in :func:`preferences_from_answers`, must-links first.
 
     Returns
     -------
     (P + P', 3) array
-        Columns i, j, w, with w = logit γ for must-links and -logit γ for cannot-links; ±inf at
-        γ = 1.
-
-    Raises
-    ------
-    ValueError
-        If a certainty is not a probability, or their number does not fit.
-
-    Notes
-    -----
-    [lu2007, eq. 2.15]; our w counts each pair once, so it is the paper's 2 W^p.
+        Rows i, j, w of :func:`preferences_from_answers`.
 
     Examples
     --------
@@ -97,18 +90,166 @@ def preferences(
     array([[ 0.   ,  1.   ,  1.386],
            [ 2.   ,  3.   , -1.386]])
     """
+    return preferences_from_answers(answers_from_pairs(must_link, cannot_link), certainty)
+
+
+def answers_from_pairs(must_link: ArrayLike = (), cannot_link: ArrayLike = ()) -> IntArray:
+    """Pairs as answers to "do these two belong together?"; undoes :func:`pairs_from_answers`.
+
+    Parameters
+    ----------
+    must_link, cannot_link : (P, 2), (P', 2) int array_like
+        Pairs said to be of one class, and of two; either may be empty.
+
+    Returns
+    -------
+    (P + P', 3) int array
+        Rows ``i, j, said``: 1 for must-links, which come first, 0 for cannot-links.
+
+    Examples
+    --------
+    >>> answers = answers_from_pairs([[0, 1], [4, 2]], [[2, 3]])
+    >>> answers.tolist()
+    [[0, 1, 1], [4, 2, 1], [2, 3, 0]]
+    >>> pairs_from_answers(answers).cannot_link.tolist()
+    [[2, 3]]
+    """
     must, cannot = check_pairs("must_link", must_link), check_pairs("cannot_link", cannot_link)
-    n_relations = len(must) + len(cannot)
-    weights = weight_from_certainty(certainty)
-    if np.ndim(weights) and np.shape(weights) != (n_relations,):
+    said = np.repeat([1, 0], [len(must), len(cannot)])
+    return np.column_stack([np.concatenate([must, cannot]), said])
+
+
+def pairs_from_answers(answers: ArrayLike) -> Relations:
+    """Answers as pairs, as if they were certain; undoes :func:`answers_from_pairs`.
+
+    Parameters
+    ----------
+    answers : (P, 3) array_like
+        Rows ``i, j, said``: 1 if "together" was said, 0 if "apart".
+
+    Returns
+    -------
+    Relations
+        ``fit(X, **pairs_from_answers(answers)._asdict())`` takes them.
+
+    Examples
+    --------
+    >>> pairs_from_answers([[0, 1, 1], [2, 3, 0], [4, 2, 1]]).must_link.tolist()
+    [[0, 1], [4, 2]]
+    """
+    rows = check_answers(answers)
+    together = rows[:, 2] == 1
+    return Relations(rows[together, :2], rows[~together, :2])
+
+
+def preferences_from_answers(answers: ArrayLike, certainty: float | ArrayLike) -> FloatArray:
+    """Answers as ``fit(X, preferences=...)`` takes them; undoes :func:`answers_from_preferences`.
+
+    Parameters
+    ----------
+    answers : (P, 3) array_like
+        Rows ``i, j, said``: 1 if "together" was said, 0 if "apart".
+    certainty : float or (P,) array_like
+        γ, the probability that an answer is right: one for all, or one each.
+
+    Returns
+    -------
+    (P, 3) array
+        Rows ``i, j, w`` with w = logit γ where "together" was said and -logit γ elsewhere; ±inf, a
+        hard relation, at γ = 1.
+
+    Raises
+    ------
+    ValueError
+        If answers are none, a certainty is no probability, or their number does not fit.
+
+    Notes
+    -----
+    [lu2007, eq. 2.15]; our w counts each pair once, so it is the paper's 2 W^p.
+
+    Examples
+    --------
+    >>> rows = preferences_from_answers([[0, 1, 1], [2, 3, 0]], 0.9)
+    >>> rows.round(3)
+    array([[ 0.   ,  1.   ,  2.197],
+           [ 2.   ,  3.   , -2.197]])
+    >>> answers, certainty = answers_from_preferences(rows)
+    >>> answers.tolist(), certainty.round(3).tolist()
+    ([[0, 1, 1], [2, 3, 0]], [0.9, 0.9])
+    """
+    rows, weights = check_answers(answers), weight_from_certainty(certainty)
+    if np.ndim(weights) and np.shape(weights) != (len(rows),):
         raise ValueError(
-            f"certainty has shape {np.shape(weights)} for {n_relations} relations; give one number "
-            "for all, or one for each, must-links first."
+            f"certainty has shape {np.shape(weights)} for {len(rows)} answers; give one number "
+            "for all, or one for each, those of must-links first."
         )
     # [lu2007, eq. 2.15]
     # [lu2007, eqs. 5.1 and B.3], with q = 1 - γ and w = 2 W^p
-    w = np.repeat([1.0, -1.0], [len(must), len(cannot)]) * weights
-    return np.column_stack([np.concatenate([must, cannot]), w])
+    w = np.where(rows[:, 2] == 1, 1, -1) * weights
+    return np.column_stack([rows[:, :2], w])
+
+
+def answers_from_preferences(preferences: ArrayLike) -> tuple[IntArray, FloatArray]:
+    """Log-odds as answers, and how certain each is; undoes :func:`preferences_from_answers`.
+
+    Parameters
+    ----------
+    preferences : (P, 3) array_like
+        Rows ``i, j, w``.
+
+    Returns
+    -------
+    answers : (P, 3) int array
+        Rows ``i, j, said``: 1 where w > 0, else 0.
+    certainty : (P,) array
+        γ of each, ½ or more.
+
+    Examples
+    --------
+    >>> answers_from_preferences([[2, 3, -np.inf]])
+    (array([[2, 3, 0]]), array([1.]))
+    """
+    rows = np.asarray(preferences, dtype=float).reshape(-1, 3)
+    pairs, w = check_pairs("preferences", rows[:, :2]), rows[:, 2]
+    return np.column_stack([pairs, w > 0]), np.asarray(certainty_from_weight(np.abs(w)))
+
+
+def check_answers(answers: ArrayLike, n_points: int | None = None) -> IntArray:
+    """The answers as whole numbers i, j, said, or an error that names what is none.
+
+    Parameters
+    ----------
+    answers : (P, 3) array_like
+        Anything empty is no answer.
+    n_points : int, default=None
+        How many points there are; None: any.
+
+    Returns
+    -------
+    (P, 3) int array
+        The same.
+
+    Examples
+    --------
+    >>> check_answers([[0.0, 2.0, True]]).tolist()
+    [[0, 2, 1]]
+    """
+    rows = np.asarray(answers, dtype=float)
+    rows = rows.reshape(-1, 3) if rows.size == 0 else rows
+    if rows.ndim != 2 or rows.shape[1] != 3:
+        raise ValueError(
+            f"answers has shape {rows.shape}; it must be (P, 3), rows i, j, said: "
+            "answers=[[0, 1, 1]] says that points 0 and 1 belong together."
+        )
+    pairs, said = check_pairs("answers", rows[:, :2], n_points), rows[:, 2]
+    wrong = np.flatnonzero(~np.isin(said, (0, 1)))
+    if len(wrong):
+        raise ValueError(
+            f'answers[{wrong[0]}] says {said[wrong[0]]:g}; it must be 1, "together", or 0, '
+            '"apart". Log-odds, or 1 and -1, are converted by '
+            "cgmm.scenarios.answers_from_preferences(rows)[0]."
+        )
+    return np.column_stack([pairs, said == 1])
 
 
 def weight_from_certainty(certainty: float | ArrayLike) -> float | FloatArray:

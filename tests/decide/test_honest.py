@@ -7,24 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
-from scipy.special import expit
 
 from cgmm import ConstrainedGaussianMixture
-from cgmm.decide import as_preferences, choose_pairs, fit_answers, joint
+from cgmm.decide import choose_pairs, fit_answers, joint
 from cgmm.metrics import paired_difference
-
-
-@given(st.floats(0, 0.99), st.integers(0, 1))
-def test_an_answer_weighs_what_its_rate_says(q, said):
-    ((i, j, w),) = as_preferences([[3, 5, said]], q)
-    assert (i, j) == (3, 5)
-    # Of equal prior odds the posterior that the two belong together
-    assert expit(w) == pytest.approx(1 - q if said else q, abs=1e-12)
-
-
-def test_each_answer_may_have_a_rate_of_its_own():
-    rows = as_preferences([[0, 1, 1], [1, 2, 0], [2, 3, 1]], [0.1, 0.0, 0.5])
-    np.testing.assert_allclose(rows[:, 2], [np.log(9), -np.inf, 0])
+from cgmm.scenarios import preferences_from_answers
 
 
 @settings(max_examples=10)
@@ -75,7 +62,7 @@ def test_answers_on_neighbours_make_weights_even_as_a_condition_and_not_as_data(
         start = {"means_init": [[-1.2], [1.2]]}
         as_data = fit_answers(ConstrainedGaussianMixture(2, **start), X, answers, error_rate=0.01)
         as_condition = ConstrainedGaussianMixture(2, weights="exact", **start)
-        as_condition.fit(X, preferences=as_preferences(answers, 0.01))
+        as_condition.fit(X, preferences=preferences_from_answers(answers, 0.99))
         shares["data"].append(as_data.weights_[as_data.means_[:, 0].argmax()])
         shares["condition"].append(as_condition.weights_[as_condition.means_[:, 0].argmax()])
         truth.append(y.mean())
@@ -93,16 +80,6 @@ def test_no_answer_is_a_plain_fit():
     np.testing.assert_array_equal(none.means_, plain.means_)
 
 
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda: as_preferences([[0, 1, 1]], 1.0), "error_rate=0.05"),
-        (lambda: as_preferences([[0, 1, 1]], np.nan), "error_rate=0.05"),
-        (lambda: as_preferences([[0, 1, 1]], [0.1, 0.1]), "one for each answer"),
-        (lambda: as_preferences([[0, 1, 2]], 0.1), "says 2"),
-        (lambda: joint(ConstrainedGaussianMixture(2, weights="exact")), "joint likelihood"),
-    ],
-)
-def test_what_is_no_answer_is_refused(call, says):
-    with pytest.raises(ValueError, match=says):
-        call()
+def test_a_mixture_that_takes_answers_for_a_condition_is_refused():
+    with pytest.raises(ValueError, match="joint likelihood"):
+        joint(ConstrainedGaussianMixture(2, weights="exact"))

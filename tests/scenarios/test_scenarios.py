@@ -258,14 +258,27 @@ def test_weight_is_the_log_odds_of_the_certainty(gamma):
     assert np.exp(weight) / (np.exp(weight) + 1) == pytest.approx(gamma, rel=1e-9)
 
 
-def test_preferences_join_both_kinds_with_opposite_signs():
-    must, cannot = [[0, 1], [2, 3]], [[4, 5]]
-    table = scenarios.preferences(must, cannot, certainty=[0.9, 1.0, 0.7])
-    assert table[:, :2].tolist() == [[0, 1], [2, 3], [4, 5]]
-    np.testing.assert_allclose(table[:, 2], [np.log(9), np.inf, -np.log(7 / 3)])
-    assert scenarios.preferences(certainty=0.8).shape == (0, 3)
-    hard = scenarios.preferences([], cannot, certainty=1.0)
-    assert hard[0, 2] == -np.inf
+answers = st.lists(st.tuples(st.integers(0, 9), st.integers(10, 19), st.integers(0, 1)))
+
+
+@given(answers)
+def test_pairs_and_answers_undo_each_other(answers):
+    said_same_first = sorted(answers, key=lambda row: -row[2])
+    again = scenarios.answers_from_pairs(*scenarios.pairs_from_answers(answers))
+    assert again.tolist() == [list(row) for row in said_same_first]
+
+
+@given(answers, st.data())
+def test_answers_and_preferences_undo_each_other(answers, data):
+    n = len(answers)
+    gamma = data.draw(st.lists(st.floats(0.501, 1.0), min_size=n, max_size=n))
+    rows = scenarios.preferences_from_answers(answers, gamma)
+    back, certainty = scenarios.answers_from_preferences(rows)
+    assert back.tolist() == [list(row) for row in answers]
+    np.testing.assert_allclose(certainty, gamma, rtol=1e-12)
+    # Of equal prior odds the posterior that the two belong together
+    believed = [g if said else 1 - g for (_, _, said), g in zip(answers, gamma, strict=True)]
+    np.testing.assert_allclose(scenarios.certainty_from_weight(rows[:, 2]), believed, atol=1e-12)
 
 
 # ---------------------------------------------------------------------------- bad input
@@ -317,6 +330,8 @@ Y = [0, 0, 1, 1]
         (lambda: scenarios.weight_from_certainty(1.2), "a certainty of 1.2"),
         (lambda: scenarios.weight_from_certainty([0.5, np.nan]), "a certainty of nan"),
         (lambda: scenarios.preferences([[0, 1]], certainty=[0.6, 0.7]), "certainty has shape"),
+        (lambda: scenarios.pairs_from_answers([[0, 1, 2]]), r"answers\[0\] says 2"),
+        (lambda: scenarios.pairs_from_answers([[0, 1]]), r"answers has shape \(1, 2\)"),
         (lambda: scenarios.estimate_flip_rate(Y), "there is no relation"),
         (lambda: scenarios.estimate_flip_rate(Y, [[0, 4]]), r"must_link\[0\] is \[0, 4\]"),
         (lambda: scenarios.estimate_flip_rate(Y, [], [[-1, 0]]), r"cannot_link\[0\] is \[-1, 0\]"),
