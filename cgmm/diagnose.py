@@ -17,20 +17,27 @@ S_e      ``R_e - |w_e|``, the same without its own word: its *support*
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
+from cgmm.given import read_rows
+from cgmm.inference import ENGINES
 from cgmm.inference.pair_sums import pair_sums
 from cgmm.mixture import Parameters, node_unaries
 from cgmm.network import Graph, Infer, SideInformation, connected_components
+from cgmm.network.side_information import contracted
 from cgmm.numerics import FloatArray, IntArray, check_pairs
+from cgmm.scenarios import preferences as hard_as_preferences
 
 __all__ = [
     "Judgement", "expected_flip_rate", "judge", "log_odds_together", "pair_probabilities",
 ]  # fmt: skip
+
+NEARLY_CERTAIN = 1 - 1e-11
+"""What a hard relation counts for while it is judged: log-odds of 25."""
 
 
 class Judgement(NamedTuple):
@@ -50,72 +57,112 @@ class Judgement(NamedTuple):
 
 
 def judge(
+    model: Any,
+    X: Any,
+    *before: Any,
+    labels: ArrayLike | None = None,
+    must_link: ArrayLike | None = None,
+    cannot_link: ArrayLike | None = None,
+    preferences: ArrayLike | None = None,
+    held_out: Any = None,
+) -> Judgement:
+    """How well each relation agrees with the points and with everything else that is known.
+
+    Parameters
+    ----------
+    model : ConstrainedGaussianMixture or another mixture
+        As it was fitted; or θ, a :class:`cgmm.mixture.Parameters`.
+    X : (N, D) array_like
+        The points of the fit.
+    *before
+        Deprecated: ``judge(X, parameters, side, preferences, infer, held_out=False)`` still works.
+    labels, must_link, cannot_link, preferences
+        What the fit was told. The relations are judged: must-links, then cannot-links, then
+        preferences.
+    held_out : (P, 3) array_like, default=None
+        Preferences that the fit was *not* told. If given they are judged, and they alone.
+
+    Returns
+    -------
+    Judgement
+        A support of -3 says that, but for this relation itself, it is e³ ≈ 20 times likelier wrong
+        than right. It is infinite where labels decide.
+
+    Raises
+    ------
+    ValueError
+        If a row does not name two points, or a preference is not finite or zero.
+
+    Notes
+    -----
+    To be judged, a hard relation stands in the network with log-odds of 25, near enough to certain,
+    so that it can be taken out: what other ones imply has a support of about 25. They may
+    contradict each other: look at the one with the least support.
+
+    θ was fitted with the relation to be judged. One among many hardly moves it; where few relations
+    carry the fit, judge those held out from it.
+
+    Examples
+    --------
+    Two clusters, and somebody who says that a point of one belongs to the other:
+
+    >>> from cgmm import ConstrainedGaussianMixture
+    >>> X = np.array([[-2.0], [-1.0], [0.0], [7.0], [8.0], [9.0]])
+    >>> said = [[0, 1, 2.0], [0, 5, 2.0], [3, 4, 2.0]]
+    >>> model = ConstrainedGaussianMixture(2, random_state=0).fit(X, preferences=said)
+    >>> found = judge(model, X, preferences=said)
+    >>> found.order.tolist(), found.wrong.round(3)
+    ([1, 2, 0], array([0., 1., 0.]))
+    """
+    if before:
+        return _judge_in_network(model, X, *before, held_out=bool(held_out))
+    N, theta = len(X), getattr(model, "parameters_", model)
+    if held_out is None:
+        hard = hard_as_preferences(must_link, cannot_link, certainty=NEARLY_CERTAIN)
+        rows = np.concatenate([hard, _soft_rows("preferences", preferences, N)])
+        side = contracted(N, labels=labels, preferences=rows)
+    else:
+        rows = _soft_rows("held_out", held_out, N)
+        side = contracted(
+            N, labels=labels, must_link=must_link, cannot_link=cannot_link,
+            preferences=preferences, sampling=getattr(model, "sampling", "points"),
+        )  # fmt: skip
+    infer = ENGINES["auto"](side.graph)
+    return _judge_in_network(X, theta, side, rows, infer, held_out=held_out is not None)
+
+
+def _judge_in_network(
     X: FloatArray,
-    parameters: Parameters,
+    theta: Parameters,
     side: SideInformation,
     preferences: ArrayLike,
     infer: Infer,
     *,
     held_out: bool = False,
 ) -> Judgement:
-    """How well each relation agrees with the points and with everything else that is known.
-
-    Parameters
-    ----------
-    X : (N, D) array
-        The points.
-    parameters : Parameters
-        θ, as a rule of a fit with ``side``.
-    side : SideInformation
-        Everything that is known.
-    preferences : (P, 3) array_like
-        Rows ``i, j, w`` to be judged, w finite and not zero. They are among those that ``side`` was
-        built from, unless ``held_out``.
-    infer : callable
-        An exact engine applied to ``side.graph``.
-    held_out : bool, default=False
-        The relations are not part of ``side``: their weights then only say what they claim.
-
-    Returns
-    -------
-    Judgement
-        A support of -3 says that, but for this relation itself, it is e³ ≈ 20 times likelier wrong
-        than right. It is infinite where certain relations or labels decide.
-
-    Raises
-    ------
-    ValueError
-        If a row does not name two points, or its weight is not finite or zero.
-
-    Notes
-    -----
-    θ was fitted with the relation to be judged. One among many hardly moves it; where few relations
-    carry the fit, judge those held out from it.
-
-    Examples
-    --------
-    Two well separated points, and somebody who says that they are the same:
-
-    >>> from cgmm.inference import ENGINES
-    >>> X = np.array([[-2.0], [2.0]])
-    >>> theta = Parameters(np.array([0.5, 0.5]), np.array([[-1.0], [1.0]]), np.ones((2, 1, 1)))
-    >>> said = [[0, 1, 1.0]]
-    >>> side = SideInformation.build(2, preferences=said)
-    >>> judgement = judge(X, theta, side, said, ENGINES["auto"](side.graph))
-    >>> judgement.support.round(3), judgement.log_odds.round(3)
-    (array([-3.307]), array([-2.307]))
-    >>> judgement.wrong.round(3)
-    array([0.909])
-    """
-    rows = np.asarray(preferences, dtype=float).reshape(-1, 3)
-    pairs, w = check_pairs("preferences", rows[:, :2], len(side.node_of)), rows[:, 2]
-    _require_soft(w)
-    unary = node_unaries(X, parameters, side)
+    """The relations judged by a network that is there: theirs, unless they are held out."""
+    rows = _soft_rows("preferences", preferences, len(side.node_of))
+    pairs, w = rows[:, :2].astype(np.intp), rows[:, 2]
+    unary = node_unaries(X, theta, side)
     together = log_odds_together(infer, unary, side.graph, side.node_of[pairs])
     log_odds = np.sign(w) * together
     own = 0.0 if held_out else np.abs(w)
     support = log_odds - own
     return Judgement(support, support + np.abs(w), np.argsort(support, kind="stable"))
+
+
+def _soft_rows(name: str, preferences: ArrayLike | None, n_points: int) -> FloatArray:
+    """Rows i, j, w, or an error for what cannot be judged: it is certain, or says nothing."""
+    rows = read_rows(name, preferences, 3).astype(float)
+    check_pairs(name, rows[:, :2], n_points)
+    wrong = np.flatnonzero(~np.isfinite(rows[:, 2]) | (rows[:, 2] == 0))
+    if len(wrong):
+        raise ValueError(
+            f"{name}[{wrong[0]}] has the log-odds {rows[wrong[0], 2]:g}; a preference to be judged "
+            "must have finite log-odds, not zero. Hard relations are judged as must_link=[[0, 1]] "
+            "or cannot_link=[[2, 3]]."
+        )
+    return rows
 
 
 def expected_flip_rate(log_odds: ArrayLike) -> float:
@@ -282,14 +329,3 @@ def _rounds(of_node: IntArray, a: IntArray, places: IntArray) -> list[IntArray]:
     by_turn = np.argsort(turn, kind="stable")
     ends = np.flatnonzero(np.diff(turn[by_turn])) + 1
     return np.split(places[by_turn], ends) if len(places) else []
-
-
-def _require_soft(w: FloatArray) -> None:
-    """Refuse what cannot be judged: a certain relation, and one that says nothing."""
-    wrong = np.flatnonzero(~np.isfinite(w) | (w == 0))
-    if len(wrong):
-        raise ValueError(
-            f"preferences[{wrong[0]}] has the log-odds {w[wrong[0]]:g}; a relation to be judged "
-            "must have finite log-odds, not zero. Give a certain relation a finite weight, such as "
-            "scenarios.weight_from_certainty(0.95), and fit again."
-        )

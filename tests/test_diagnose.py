@@ -15,10 +15,11 @@ from cgmm import ConstrainedGaussianMixture, scenarios
 from cgmm.diagnose import expected_flip_rate, judge, log_odds_together, pair_probabilities
 from cgmm.inference import ENGINES
 from cgmm.inference.enumerate import _all_assignments, _edge_terms
-from cgmm.mixture import Parameters, e_step, node_unaries
+from cgmm.mixture import Parameters, node_unaries
 from cgmm.network import Graph, SideInformation
 
 AUTO = ENGINES["auto"]
+THETA = Parameters(np.full(2, 0.5), np.array([[-1.0], [1.0]]), np.ones((2, 1, 1)))
 
 
 def random_parameters(rng, n_components, n_dims=2):
@@ -204,33 +205,52 @@ def problem(seed, n_points=7, n_components=2, n_relations=7):
 
 @settings(max_examples=40)
 @given(st.integers(0, 10_000), st.integers(2, 3), st.booleans())
-def test_support_is_what_the_network_without_the_relation_says(seed, n_components, with_must_link):
+def test_support_is_what_the_network_without_the_relation_says(seed, n_components, with_labels):
     X, theta, rows = problem(seed, n_components=n_components)
-    certain = {"must_link": [[0, 1]]} if with_must_link else {}
-    side = SideInformation.build(len(X), preferences=rows, **certain)
-    found = judge(X, theta, side, rows, AUTO(side.graph))
+    certain = {"labels": [0, 1] + 5 * [-1]} if with_labels else {}
+    found = judge(theta, X, preferences=rows, **certain)
     for e, (i, j, w) in enumerate(rows):
         others = SideInformation.build(len(X), preferences=np.delete(rows, e, axis=0), **certain)
-        a, b = others.node_of[[int(i), int(j)]]
-        if a == b:
-            assert found.support[e] == np.sign(w) * np.inf
-            continue
         unary = node_unaries(X, theta, others)
-        expected = np.sign(w) * log_odds_by_hand(unary, others.graph, a, b)
+        expected = np.sign(w) * log_odds_by_hand(unary, others.graph, int(i), int(j))
         assert found.support[e] == pytest.approx(expected, rel=1e-9, abs=1e-8)
         assert found.log_odds[e] == pytest.approx(expected + abs(w), rel=1e-9, abs=1e-8)
     assert found.support[found.order].tolist() == sorted(found.support)
 
 
+@settings(max_examples=40)
+@given(st.integers(0, 10_000), st.integers(2, 3))
+def test_a_hard_relation_is_judged_by_the_points_and_all_others(seed, n_components):
+    X, theta, rows = problem(seed, n_components=n_components, n_relations=2)
+    hard = [("must_link", [0, 1]), ("must_link", [1, 2]), ("cannot_link", [2, 3])]
+    told = {"must_link": [[0, 1], [1, 2]], "cannot_link": [[2, 3]], "preferences": rows}
+    found = judge(theta, X, **told)
+    assert len(found.support) == 5
+    for e, (name, pair) in enumerate(hard):
+        left = {kind: [p for p in told[kind] if p != pair] for kind in ("must_link", "cannot_link")}
+        p = pairs_by_hand(X, theta, rows, left, n_components)[tuple(pair)]
+        expected = np.log(p / (1 - p)) * (1 if name == "must_link" else -1)
+        # Others count for e^25, and p has sixteen digits.
+        assert np.clip(found.support[e], -9, 9) == pytest.approx(np.clip(expected, -9, 9), abs=1e-4)
+
+
+def test_hard_relations_that_contradict_each_other_are_judged():
+    X, theta = np.array([[-1.0], [-1.2], [1.0], [1.1]]), THETA
+    found = judge(theta, X, must_link=[[0, 1], [2, 3], [1, 2]], cannot_link=[[0, 3]])
+    assert found.order[0] == 2
+
+
 def test_held_out_relations_are_judged_by_the_network_as_it_is():
     X, theta, rows = problem(3)
     kept, out = rows[:4], rows[4:]
-    side = SideInformation.build(len(X), preferences=kept)
-    found = judge(X, theta, side, out, AUTO(side.graph), held_out=True)
-    whole = SideInformation.build(len(X), preferences=np.vstack([kept, out[:1]]))
-    again = judge(X, theta, whole, out[:1], AUTO(whole.graph))
+    found = judge(theta, X, preferences=kept, held_out=out)
+    again = judge(theta, X, preferences=np.vstack([out[:1], kept]))
     assert found.support[0] == pytest.approx(again.support[0], abs=1e-9)
     assert found.log_odds[0] == pytest.approx(again.log_odds[0], abs=1e-9)
+    # As it was before 1.0
+    side = SideInformation.build(len(X), preferences=kept)
+    before = judge(X, theta, side, out, AUTO(side.graph), held_out=True)
+    np.testing.assert_allclose(before.support, found.support, atol=1e-12)
 
 
 def test_support_does_not_depend_on_its_own_weight():
@@ -239,8 +259,7 @@ def test_support_does_not_depend_on_its_own_weight():
     for scale in (0.1, 1.0, 4.0):
         mine = rows.copy()
         mine[2, 2] *= scale
-        side = SideInformation.build(len(X), preferences=mine)
-        supports.append(judge(X, theta, side, mine, AUTO(side.graph)).support[2])
+        supports.append(judge(theta, X, preferences=mine).support[2])
     np.testing.assert_allclose(supports, supports[0], atol=1e-9)
 
 
@@ -248,7 +267,7 @@ def test_evidence_without_a_relation_follows_from_its_support():
     # Z(w) = A e^w + B: taking e out changes log Z by log(p_same e^-w + p_apart).
     X, theta, rows = problem(8)
     side = SideInformation.build(len(X), preferences=rows)
-    found = judge(X, theta, side, rows, AUTO(side.graph))
+    found = judge(theta, X, preferences=rows)
     e = 1
     others = SideInformation.build(len(X), preferences=np.delete(rows, e, axis=0))
     log_z = [AUTO(s.graph)(node_unaries(X, theta, s)).log_z for s in (side, others)]
@@ -268,9 +287,7 @@ def test_wrong_relations_come_first_on_separate_classes():
     together = y[rows[:, 0].astype(int)] == y[rows[:, 1].astype(int)]
     wrong = together != (rows[:, 2] > 0)
     model = ConstrainedGaussianMixture(3, random_state=0, n_init=3).fit(X, preferences=rows)
-    theta = model.parameters_
-    side = SideInformation.build(len(X), preferences=rows)
-    found = judge(X, theta, side, rows, AUTO(side.graph))
+    found = judge(model, X, preferences=rows)
     assert 5 < wrong.sum() < 20
     assert set(found.order[: wrong.sum()]) == set(np.flatnonzero(wrong))
     assert ((found.log_odds < 0) == wrong).all()
@@ -287,34 +304,26 @@ def test_the_expected_flip_rate_is_the_maximum_of_the_evidence_of_points_and_rel
     theta = Parameters(np.full(2, 0.5), np.array([[0.0], [3.0]]), np.ones((2, 1, 1)))
     said = scenarios.flip(scenarios.random_pairs(y, 60, random_state=1), q, random_state=1)
 
-    def at(rate):
-        rows = scenarios.preferences(*said, certainty=1 - rate)
-        side = SideInformation.build(len(X), preferences=rows)
-        return rows, side, AUTO(side.graph)
-
     def cost(rate):
         # [lu2007, eq. 2.15] with its constants: a broken relation has the probability q.
-        _, side, infer = at(rate)
+        rows = scenarios.preferences(*said, certainty=1 - rate)
+        side = SideInformation.build(len(X), preferences=rows)
         n_must, n_cannot = map(len, said)
-        log_z = infer(node_unaries(X, theta, side)).log_z
+        log_z = AUTO(side.graph)(node_unaries(X, theta, side)).log_z
         return -(log_z + n_must * np.log(rate) + n_cannot * np.log1p(-rate))
 
     best = minimize_scalar(cost, bounds=(1e-3, 0.49), method="bounded", options={"xatol": 1e-8}).x
     rate = 0.2
     for _ in range(200):
-        rows, side, infer = at(rate)
-        rate = expected_flip_rate(judge(X, theta, side, rows, infer).log_odds)
+        rows = scenarios.preferences(*said, certainty=1 - rate)
+        rate = expected_flip_rate(judge(theta, X, preferences=rows).log_odds)
     assert rate == pytest.approx(best, abs=1e-5)
 
 
 def test_nothing_said_of_a_relation_by_points_on_the_border():
-    theta = Parameters(np.full(2, 0.5), np.array([[-1.0], [1.0]]), np.ones((2, 1, 1)))
-    said = [[0, 1, 1.7]]
-    side = SideInformation.build(2, preferences=said)
-    found = judge(np.zeros((2, 1)), theta, side, said, AUTO(side.graph))
+    found = judge(THETA, np.zeros((2, 1)), preferences=[[0, 1, 1.7]])
     assert found.support[0] == pytest.approx(0, abs=1e-12)
     assert found.log_odds[0] == pytest.approx(1.7)
-    assert e_step(np.zeros((2, 1)), theta, side, AUTO(side.graph)).log_evidence < 0
 
 
 # ---------------------------------------------------------------------------- bad input
@@ -323,18 +332,16 @@ def test_nothing_said_of_a_relation_by_points_on_the_border():
 @pytest.mark.parametrize("w", [0.0, np.inf, -np.inf, np.nan])
 def test_what_cannot_be_judged_is_refused(w):
     X, theta, rows = problem(0)
-    side = SideInformation.build(len(X), preferences=rows)
     rows[2, 2] = w
     with pytest.raises(ValueError, match=r"preferences\[2\] has the log-odds"):
-        judge(X, theta, side, rows, AUTO(side.graph))
+        judge(theta, X, must_link=[[0, 1]], preferences=rows)
 
 
 def test_a_point_that_does_not_exist_is_named():
     X, theta, rows = problem(0)
-    side = SideInformation.build(len(X), preferences=rows)
     rows[1, 0] = 99
     with pytest.raises(ValueError, match=r"preferences\[1\] is \[99"):
-        judge(X, theta, side, rows, AUTO(side.graph))
+        judge(theta, X, preferences=rows)
 
 
 def test_no_relation_has_no_rate():

@@ -172,7 +172,7 @@ def points():
 
 GAUSSIAN = ConstrainedGaussianMixture(2, reg_covar=0.1, random_state=0)
 PUBLIC = {
-    "judge": lambda X: diagnose.judge(X, THETA, SIDE, PREFERENCES, INFER).support,
+    "judge": lambda X: diagnose.judge(THETA, X, preferences=PREFERENCES).support,
     "pair_probabilities": lambda X: diagnose.pair_probabilities(X, THETA, SIDE, LINKS, INFER),
     "error_rates": lambda X: decide.error_rates(X, THETA, SIDE, ANSWERS, ENGINES["auto"]).wrong,
     "assignment_entropy": lambda X: decide.assignment_entropy(X, THETA, SIDE, INFER),

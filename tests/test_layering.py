@@ -44,7 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "scenarios": {"numerics"},
     "metrics": {"numerics"},
     "datasets": BASE | {"mixture"},
-    "diagnose": BASE | {"inference", "mixture"},
+    "diagnose": BASE | {"inference", "mixture", "scenarios"},
     "decide": BASE | {"inference", "mixture", "diagnose", "scenarios"},
     "plot": {"numerics", "mixture", "metrics"},
     # A live figure starts from parameters and fits what the hand has left.

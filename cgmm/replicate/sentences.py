@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from cgmm.replicate.store import read_rows
-from cgmm.replicate.verdicts import Comparison, Found, Judgement, judge
+from cgmm.replicate.verdicts import Comparison, Found, Judgement, verdict_on
 
 __all__ = ["line", "report", "statement", "table"]
 
@@ -24,7 +24,7 @@ def statement(comparison: Comparison, judgement: Judgement, width: int = 72) -> 
     comparison : Comparison
         A claim of a paper.
     judgement : Judgement
-        What :func:`~cgmm.replicate.verdicts.judge` finds.
+        What :func:`~cgmm.replicate.verdicts.verdict_on` finds.
     width : int, default=72
         Letters in a line.
 
@@ -75,7 +75,7 @@ def line(comparison: Comparison, judgement: Judgement, width: int = 72) -> str:
     comparison : Comparison
         A claim of a paper.
     judgement : Judgement
-        What :func:`~cgmm.replicate.verdicts.judge` finds.
+        What :func:`~cgmm.replicate.verdicts.verdict_on` finds.
     width : int, default=72
         Letters in a line; what goes on is indented.
 
@@ -136,7 +136,7 @@ def report(comparison: Comparison, judgement: Judgement) -> list[str]:
     comparison : Comparison
         The claim.
     judgement : Judgement
-        What follows from the result file, as :func:`~cgmm.replicate.verdicts.judge` returns it.
+        What :func:`~cgmm.replicate.verdicts.verdict_on` finds in the result file.
 
     Returns
     -------
@@ -179,7 +179,7 @@ def table(
     """
     reports, wrong = [], []
     for comparison in comparisons:
-        judgement = judge(comparison, read_rows(Path(results) / f"{comparison.file}.csv"))
+        judgement = verdict_on(comparison, read_rows(Path(results) / f"{comparison.file}.csv"))
         reports.append(report(comparison, judgement))
         if judgement.verdict != comparison.verdict:
             wrong.append(reports[-1])

@@ -43,7 +43,15 @@ import numpy as np
 
 from cgmm.replicate.reading import Group, Rows, grouped, matching, require_columns, spread
 
-__all__ = ["Comparison", "Found", "Judgement", "by_sentence", "judge", "read_comparisons"]
+__all__ = [
+    "Comparison",
+    "Found",
+    "Judgement",
+    "by_sentence",
+    "judge",
+    "read_comparisons",
+    "verdict_on",
+]
 
 VERDICTS = ("reproduced", "partly", "undecided", "not", "not tested")
 KINDS = ("the papers' data", "our choice of data", "rebuilt", "identity")
@@ -164,7 +172,7 @@ _CLAIMS = {
 }
 
 
-def judge(comparison: Comparison, rows: Rows) -> Judgement:
+def verdict_on(comparison: Comparison, rows: Rows) -> Judgement:
     """The verdict that follows from the rows of a result file.
 
     Parameters
@@ -189,7 +197,7 @@ def judge(comparison: Comparison, rows: Rows) -> Judgement:
     >>> claim = Comparison("a", "1", "score", "high", "a-fig1", ["data"], {}, {"method": "ours"},
     ...                    "above", 0.9, 0.0, "reproduced", "identity")
     >>> row = {"data": "iris", "method": "ours", "realisation": "0", "value": "0.95"}
-    >>> judge(claim, [row]).verdict, judge(claim, [row | {"value": "0.5"}]).verdict
+    >>> verdict_on(claim, [row]).verdict, verdict_on(claim, [row | {"value": "0.5"}]).verdict
     ('reproduced', 'not')
     """
     by, where, ours, minus = comparison.by, comparison.where, comparison.ours, comparison.minus
@@ -208,6 +216,10 @@ def judge(comparison: Comparison, rows: Rows) -> Judgement:
     return Judgement(_word(found) if tested else "not tested", found)
 
 
+judge = verdict_on
+"""Deprecated: another function is called so, :func:`cgmm.diagnose.judge`."""
+
+
 def by_sentence(
     judged: Iterable[tuple[Comparison, Judgement]],
 ) -> dict[tuple[str, str, str], tuple[str, str]]:
@@ -216,7 +228,7 @@ def by_sentence(
     Parameters
     ----------
     judged : iterable of (Comparison, Judgement)
-        Claims, each with what :func:`judge` finds.
+        Claims, each with what :func:`verdict_on` finds.
 
     Returns
     -------

@@ -68,7 +68,10 @@ def flip(relations: Relations, q: float, *, random_state: GeneratorLike = None) 
 
 
 def preferences(
-    must_link: ArrayLike = (), cannot_link: ArrayLike = (), *, certainty: float | ArrayLike
+    must_link: ArrayLike | None = (),
+    cannot_link: ArrayLike | None = (),
+    *,
+    certainty: float | ArrayLike,
 ) -> FloatArray:
     """Soft relations: pairs with log-odds that they belong together, from how certain one is.
 
@@ -93,7 +96,9 @@ def preferences(
     return preferences_from_answers(answers_from_pairs(must_link, cannot_link), certainty)
 
 
-def answers_from_pairs(must_link: ArrayLike = (), cannot_link: ArrayLike = ()) -> IntArray:
+def answers_from_pairs(
+    must_link: ArrayLike | None = (), cannot_link: ArrayLike | None = ()
+) -> IntArray:
     """Pairs as answers to "do these two belong together?"; undoes :func:`pairs_from_answers`.
 
     Parameters

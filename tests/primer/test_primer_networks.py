@@ -323,9 +323,7 @@ def test_support_is_that_of_judge(seed, K):
     u, graph = primer.log_joint(X, theta), Graph(4, edges, w)
     together = log_odds_together(junction_tree(graph), u, graph, edges)
     np.testing.assert_allclose(primer.p_together(u, edges, w), expit(together), atol=SLOPE)
-    rows = np.column_stack([edges, w])
-    side = SideInformation.build(4, preferences=rows)
-    verdict = judge(X, Parameters(*theta), side, rows, ENGINES["exact"](side.graph))
+    verdict = judge(Parameters(*theta), X, preferences=np.column_stack([edges, w]))
     # A slope knows a probability of e^-8 to four digits.
     plain = np.abs(verdict.log_odds) < 8
     found = primer.support(u, edges, w)

@@ -7,7 +7,7 @@ import csv
 from toy_claims import claim, row
 
 from cgmm.replicate.sentences import line, report, statement, table
-from cgmm.replicate.verdicts import judge
+from cgmm.replicate.verdicts import verdict_on
 
 
 def judged(*values, **changes):
@@ -15,7 +15,7 @@ def judged(*values, **changes):
     asked = claim(**{"bound": 0.9, "tolerance": 0.05, "why": "Since."} | changes)
     named = [(f"set{i}", value) for i, value in enumerate(values)]
     rows = [row(value, data, realisation=r) for r in (0, 1) for data, value in named]
-    return asked, judge(asked, rows)
+    return asked, verdict_on(asked, rows)
 
 
 def test_a_statement_shows_the_extremes_and_how_many_hold():
@@ -29,7 +29,7 @@ def test_a_statement_shows_the_extremes_and_how_many_hold():
 
 
 def test_failures_are_counted_and_lines_are_short():
-    found = judge(claim(), [row(None, "a"), row(-0.0004, "a", realisation=1)])
+    found = verdict_on(claim(), [row(None, "a"), row(-0.0004, "a", realisation=1)])
     text = statement(claim(quantity="word " * 40), found, width=50)
     assert "-0.0004 (a; n = 1, 1 failed)" in text
     assert max(map(len, text.split("\n"))) <= 50
@@ -77,11 +77,11 @@ def test_a_verdict_that_flips_is_named_with_the_new_numbers():
     values = {("iris", 0): 0.9, ("iris", 1): 0.7, ("wine", 0): 0.25, ("wine", 1): 0.35}
     rows = [row(v, data=data, realisation=i) for (data, i), v in values.items()]
     comparison = claim(quantity="score of a")
-    head, *groups = report(comparison, judge(comparison, rows))
+    head, *groups = report(comparison, verdict_on(comparison, rows))
     assert head == "p, Fig. 1: score of a: high -> partly  WRITTEN: reproduced"
     assert [" ".join(line.split()) for line in groups] == [
         "iris 0.8000 ± 0.1000 (n = 2) holds",
         "wine 0.3000 ± 0.0500 (n = 2) does not hold",
     ]
     comparison = claim(quantity="score of a", verdict="partly")
-    assert "WRITTEN" not in report(comparison, judge(comparison, rows))[0]
+    assert "WRITTEN" not in report(comparison, verdict_on(comparison, rows))[0]

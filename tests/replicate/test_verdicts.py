@@ -6,7 +6,7 @@ import pytest
 from toy_claims import claim, row
 
 from cgmm.replicate.reading import by_realisation
-from cgmm.replicate.verdicts import by_sentence, judge, read_comparisons
+from cgmm.replicate.verdicts import by_sentence, read_comparisons, verdict_on
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from cgmm.replicate.verdicts import by_sentence, judge, read_comparisons
 )
 def test_a_claim_holds_within_its_tolerance(kind, value, tolerance, verdict):
     comparison = claim(claim=kind, tolerance=tolerance)
-    assert judge(comparison, [row(value)]).verdict == verdict
+    assert verdict_on(comparison, [row(value)]).verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_claim_holds_within_its_tolerance(kind, value, tolerance, verdict):
 )
 def test_the_verdict_counts_groups(good, verdict):
     rows = [row(0.9 if i < good else 0.1, data=str(i)) for i in range(4)]
-    assert judge(claim(), rows).verdict == verdict
+    assert verdict_on(claim(), rows).verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -43,27 +43,27 @@ def test_what_fails_within_two_standard_errors_is_undecided(spread, verdict):
     """Mean 0.4 in one of two groups, whose error is spread / √2."""
     rows = [row(0.9, realisation=r) for r in (0, 1)]
     rows += [row(0.4 + s, "wine", realisation=r) for r, s in enumerate((-spread / 2, spread / 2))]
-    judgement = judge(claim(bound=0.6), rows)
+    judgement = verdict_on(claim(bound=0.6), rows)
     assert judgement.verdict == verdict
     assert [g.near for g in judgement.found] == [False, verdict == "undecided"]
 
 
 def test_ours_may_be_held_to_the_middle_of_two():
     rows = [row(v, method=m) for m, v in {"a": 0.6, "b": 0.2, "c": 0.8}.items()]
-    (found,) = judge(claim(bound=0.0, minus={"method": ["b", "c"]}), rows).found
+    (found,) = verdict_on(claim(bound=0.0, minus={"method": ["b", "c"]}), rows).found
     assert (found.mean, found.holds) == (pytest.approx(0.1), True)
-    (found,) = judge(claim(bound=0.0, minus={"method": ["b", "d"]}), rows).found
+    (found,) = verdict_on(claim(bound=0.0, minus={"method": ["b", "d"]}), rows).found
     assert (found.n_failed, found.holds) == (1, False)
 
 
 def test_what_was_not_run_is_not_tested_and_readings_are_one_sentence():
     good, bad = [row(0.9)], [row(0.1)]
     one, other = claim(reading="so"), claim(reading="otherwise")
-    both = [(one, judge(one, good)), (other, judge(other, bad))]
+    both = [(one, verdict_on(one, good)), (other, verdict_on(other, bad))]
     assert by_sentence(both) == {("p", "1", "score"): ("identity", "partly")}
     other = other._replace(instead="something else was run")
-    both = [(one, judge(one, good)), (other, judge(other, bad))]
-    assert judge(other, good).verdict == "not tested"
+    both = [(one, verdict_on(one, good)), (other, verdict_on(other, bad))]
+    assert verdict_on(other, good).verdict == "not tested"
     assert by_sentence(both) == {("p", "1", "score"): ("identity", "reproduced")}
     assert by_sentence(both[1:]) == {("p", "1", "score"): ("identity", "not tested")}
 
@@ -72,9 +72,10 @@ def test_a_difference_of_nothing_is_not_better():
     rows = [row(0.5, realisation=0), row(0.5, method="b", realisation=0)]
     for kind in ("above", "below"):
         better = claim(claim=kind, bound=0.0, minus={"method": "b"})
-        assert judge(better, rows).verdict == "not"
+        assert verdict_on(better, rows).verdict == "not"
     assert (
-        judge(claim(claim="near", bound=0.0, minus={"method": "b"}), rows).verdict == "reproduced"
+        verdict_on(claim(claim="near", bound=0.0, minus={"method": "b"}), rows).verdict
+        == "reproduced"
     )
 
 
@@ -82,15 +83,15 @@ def test_runs_that_did_something_else_test_nothing():
     good = [row(0.9, realisation=i) | {"reason": "a tree is kept" * (i < 2)} for i in range(4)]
     other = [row(0.9, method="b", realisation=i) | {"reason": "a tree is kept"} for i in range(9)]
     claimed = claim(void="tree is kept")
-    assert judge(claimed, good + other).verdict == "not tested"
-    assert judge(claimed, good[1:] + other).verdict == "reproduced"
-    assert judge(claim(), good + other).verdict == "reproduced"
+    assert verdict_on(claimed, good + other).verdict == "not tested"
+    assert verdict_on(claimed, good[1:] + other).verdict == "reproduced"
+    assert verdict_on(claim(), good + other).verdict == "reproduced"
 
 
 def test_ours_is_a_mean_over_realisations_of_the_rows_that_count():
     rows = [row(0.4, realisation=0), row(0.8, realisation=1), row(0.0, quantity="other")]
     rows += [row(0.0, method="b"), row(0.0, data="wine")]
-    (found,) = judge(claim(where={"quantity": "score", "data": ["iris"]}), rows).found
+    (found,) = verdict_on(claim(where={"quantity": "score", "data": ["iris"]}), rows).found
     assert (found.mean, found.n, found.n_failed) == (pytest.approx(0.6), 2, 0)
     assert found.standard_error == pytest.approx(0.2)
 
@@ -99,34 +100,34 @@ def test_differences_are_taken_realisation_by_realisation():
     a = [row(v, realisation=i) for i, v in enumerate([0.1, 0.5, 0.9])]
     b = [row(v, method="b", realisation=i) for i, v in enumerate([0.0, 0.4, 0.8])]
     comparison = claim(minus={"method": "b"}, bound=0.1, tolerance=1e-9)
-    (found,) = judge(comparison, a + b[::-1]).found
+    (found,) = verdict_on(comparison, a + b[::-1]).found
     assert (found.mean, found.standard_error) == pytest.approx((0.1, 0.0), abs=1e-12)
     # without its partner a realisation is a failure
-    (found,) = judge(comparison, a + b[1:]).found
+    (found,) = verdict_on(comparison, a + b[1:]).found
     assert (found.n, found.n_failed, found.holds) == (2, 1, True)
 
 
 def test_a_group_whose_runs_mostly_failed_does_not_hold():
     values = [0.9, None, None]
     rows = [row(v, realisation=i) for i, v in enumerate(values)]
-    judgement = judge(claim(), rows)
+    judgement = verdict_on(claim(), rows)
     assert (judgement.verdict, judgement.found[0].n_failed) == ("not", 2)
-    assert judge(claim(), rows[:2]).verdict == "reproduced"
-    assert judge(claim(), rows[1:]).verdict == "not"
+    assert verdict_on(claim(), rows[:2]).verdict == "reproduced"
+    assert verdict_on(claim(), rows[1:]).verdict == "not"
 
 
 def test_a_comparison_that_matches_nothing_or_too_much_is_an_error():
     with pytest.raises(ValueError, match="no row"):
-        judge(claim(ours={"method": "c"}), [row(1.0)])
+        verdict_on(claim(ours={"method": "c"}), [row(1.0)])
     with pytest.raises(ValueError, match="several values"):
-        judge(claim(by=[]), [row(1.0), row(0.0, data="wine")])
+        verdict_on(claim(by=[]), [row(1.0), row(0.0, data="wine")])
 
 
 @pytest.mark.parametrize("n", [1, 1.0, "1", [1.0, 7]])
 def test_a_number_agrees_with_its_text_however_it_is_written(n):
     """As in :func:`by_realisation`, so that a table and a chapter speak of the same rows."""
     rows = [row(0.9) | {"n": "1"}, row(0.1, realisation=1) | {"n": "10"}]
-    (found,) = judge(claim(where={"n": n}), rows).found
+    (found,) = verdict_on(claim(where={"n": n}), rows).found
     assert (found.mean, found.n) == (0.9, 1)
     (values,) = by_realisation(rows, n=n).values()
     assert values.tolist() == [0.9]
