@@ -12,17 +12,25 @@ q_0    the rate of errors that is most probable a priori
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.special import logit
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
+from cgmm.decide.honest import joint
 from cgmm.decide.witnesses import Witnesses, error_rates, name_witnesses, read_rows
+from cgmm.inference import ENGINES
 from cgmm.mixture import Parameters
 from cgmm.network import Engine, SideInformation
+from cgmm.network.side_information import contracted
 from cgmm.numerics import FloatArray, IntArray
+from cgmm.scenarios import preferences_from_answers
 
 
 class Learnt(NamedTuple):
@@ -36,6 +44,158 @@ class Learnt(NamedTuple):
     """(R,) log p(X, answers | θ, rates) + log prior of the rates after each round, in nats."""
     converged: bool
     """Whether the last round moved no rate by more than ``tol``."""
+
+
+class WitnessMixture(BaseEstimator):
+    """A mixture fitted to answers of unknown reliability, which it learns beside the classes.
+
+    Parameters
+    ----------
+    estimator : ConstrainedGaussianMixture or another mixture
+        Fitted in every round. Answers enter by the joint likelihood: ``weights`` "auto" stands for
+        "ignore" here. With ``warm_start=True`` each round goes on from the last, which is quicker,
+        and stays where a wrong first maximum lies.
+    kinds : bool, default=False
+        Whether a witness has two rates, one for what belongs together and one for what does not.
+    prior : (float, float), default=(2, 5)
+        a and b of the Beta prior of each rate, as in :func:`error_rates`.
+    tol, max_rounds, n_init, random_state
+        As in :func:`learn_from_witnesses`.
+
+    Attributes
+    ----------
+    rates_ : (G, 2) array
+        How often each witness errs: of pairs that belong together, of pairs that do not.
+    witnesses_ : (G,) array
+        Their names, sorted.
+    wrong_ : (P,) array
+        The posterior probability that an answer is wrong, given everything.
+    preferences_ : (P, 3) array
+        The answers with the weights that they deserve.
+    estimator_ : estimator
+        The mixture of the round that was kept.
+    labels_ : (N,) int array
+        Its components of the points.
+    history_ : (R,) array
+        log p(X, answers | θ, rates) + log prior of the rates after each round, in nats.
+    converged_ : bool
+        Whether the last round moved no rate by more than ``tol``.
+
+    Notes
+    -----
+    A mixture that is wrong about the classes learns from witnesses who share its error, and takes
+    those who do not for liars. Look at the rates before believing them.
+
+    Examples
+    --------
+    >>> from cgmm import ConstrainedGaussianMixture
+    >>> X = np.random.default_rng(0).normal(size=(40, 1)) + np.repeat([[-4.0], [4.0]], 20, axis=0)
+    >>> true = [[i, i + 1, 1] for i in range(0, 18, 2)] + [[i, 39 - i, 0] for i in range(1, 18, 2)]
+    >>> answers = [*true, [20, 21, 0], [22, 23, 0], [24, 25, 0]]
+    >>> said_by = ["ann"] * 18 + ["bob"] * 3
+    >>> mixture = ConstrainedGaussianMixture(2, random_state=0)
+    >>> model = WitnessMixture(mixture).fit(X, answers, witness=said_by)
+    >>> model.witnesses_.tolist(), model.rates_[:, 0].round(2)
+    (['ann', 'bob'], array([0.04, 0.5 ]))
+    >>> model.wrong_[-3:].round(2)
+    array([1., 1., 1.])
+    """
+
+    rates_: FloatArray
+    witnesses_: NDArray[np.generic]
+    wrong_: FloatArray
+    preferences_: FloatArray
+    estimator_: Any
+    labels_: IntArray
+    history_: FloatArray
+    converged_: bool
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        kinds: bool = False,
+        prior: tuple[float, float] = (2.0, 5.0),
+        tol: float = 1e-3,
+        max_rounds: int = 50,
+        n_init: int = 1,
+        random_state: int | np.random.Generator | None = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.kinds = kinds
+        self.prior = prior
+        self.tol = tol
+        self.max_rounds = max_rounds
+        self.n_init = n_init
+        self.random_state = random_state
+
+    def fit(
+        self, X: ArrayLike, answers: ArrayLike, *, witness: ArrayLike | None = None, **known: Any
+    ) -> WitnessMixture:
+        """Fit mixture and rates in turns.
+
+        Parameters
+        ----------
+        X : (N, D) array_like
+            The points.
+        answers : (P, 3) array_like
+            Rows ``i, j, said``: 1 if "together" was said, 0 if "apart".
+        witness : (P,) array_like, default=None
+            Who gave each answer: any names. None: one rate for all.
+        **known
+            What is known for certain: ``labels``, ``must_link``, ``cannot_link``.
+
+        Returns
+        -------
+        self
+        """
+        X, model = np.asarray(X, dtype=float), joint(clone(self.estimator))
+        fitted = list[tuple[Parameters, Any]]()
+
+        def fit(preferences: FloatArray) -> Parameters:
+            model.fit(X, preferences=preferences, **known)
+            fitted.append((model.parameters_, copy(model)))
+            return fitted[-1][0]
+
+        options = self.get_params(deep=False)
+        del options["estimator"]
+        side = contracted(len(X), sampling=model.sampling, **known)
+        learnt = learn_from_witnesses(
+            X, fit, side, answers, ENGINES["auto"], witness=witness, **options
+        )
+        found = learnt.witnesses
+        self.rates_ = np.column_stack([found.false_apart, found.false_together])
+        self.witnesses_, self.wrong_ = found.names, found.wrong
+        self.preferences_ = found.preferences
+        self.history_, self.converged_ = learnt.history, learnt.converged
+        self.estimator_ = next(of for theta, of in fitted if theta is learnt.parameters)
+        self.labels_ = self.estimator_.labels_
+        if not self.converged_:
+            warnings.warn(
+                f"rates still moved by more than {self.tol:g} after {self.max_rounds} rounds; "
+                "let it go on, max_rounds=200, or look at history_.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def predict(self, X: ArrayLike, **known: Any) -> IntArray:
+        """Most probable component of each point.
+
+        Parameters
+        ----------
+        X : (N, D) array_like
+            Points.
+        **known
+            Relations among them, as ``predict`` of the mixture takes them.
+
+        Returns
+        -------
+        (N,) int array
+            The component.
+        """
+        check_is_fitted(self, "estimator_")
+        return self.estimator_.predict(X, **known)
 
 
 def learn_from_witnesses(
@@ -52,7 +212,7 @@ def learn_from_witnesses(
     random_state: int | np.random.Generator | None = 0,
     **options: Any,
 ) -> Learnt:
-    """Fit a mixture to answers of unknown reliability, and learn how reliable they are.
+    """The rounds of :class:`WitnessMixture`, with a fit, an engine and options of one's own.
 
     Parameters
     ----------
@@ -95,26 +255,6 @@ def learn_from_witnesses(
     ------
     ValueError
         As :func:`error_rates`, and as ``fit``.
-
-    Notes
-    -----
-    A mixture that is wrong about the classes learns from witnesses who share its error, and takes
-    those who do not for liars. Look at the rates before believing them.
-
-    Examples
-    --------
-    >>> from cgmm import ConstrainedGaussianMixture
-    >>> from cgmm.inference import ENGINES
-    >>> X = np.random.default_rng(0).normal(size=(40, 1)) + np.repeat([[-4.0], [4.0]], 20, axis=0)
-    >>> true = [[i, i + 1, 1] for i in range(0, 18, 2)] + [[i, 39 - i, 0] for i in range(1, 18, 2)]
-    >>> answers = [*true, [20, 21, 0], [22, 23, 0], [24, 25, 0]]
-    >>> model = ConstrainedGaussianMixture(2, weights="ignore", warm_start=True, random_state=0)
-    >>> learnt = learn_from_witnesses(
-    ...     X, lambda rows: model.fit(X, preferences=rows).parameters_, SideInformation.build(40),
-    ...     answers, ENGINES["auto"], witness=["ann"] * 18 + ["bob"] * 3,
-    ... )
-    >>> learnt.witnesses.false_apart.round(2), learnt.converged
-    (array([0.04, 0.5 ]), True)
     """
     rows = read_rows(answers, side, prior)
     if max_rounds < 1 or n_init < 1:
@@ -136,7 +276,7 @@ def learn_from_witnesses(
                 best = theta, found
         return Learnt(*best, np.array(history), converged)
 
-    ends = [climb(first) for first in _beginnings(rows, prior, n_init, random_state, options)]
+    ends = [climb(first) for first in _beginnings(rows, prior, n_init, random_state, **options)]
     return max(ends, key=lambda learnt: learnt.history.max())
 
 
@@ -145,21 +285,18 @@ def _beginnings(
     prior: tuple[float, float],
     n_init: int,
     random_state: int | np.random.Generator | None,
-    options: dict[str, Any],
+    witness: ArrayLike | None = None,
+    **_: Any,
 ) -> list[FloatArray]:
     """The answers as preferences: all witnesses alike, or one of them and nobody else."""
-    alike = _at_first(rows, prior)
-    names, of = name_witnesses(options.get("witness"), len(rows))
-    order = np.random.default_rng(random_state).permutation(len(names))
-    believed = [np.column_stack([rows[:, :2], alike[:, 2] * (of == g)]) for g in order]
-    return [alike, *believed][:n_init]
-
-
-def _at_first(rows: IntArray, prior: tuple[float, float]) -> FloatArray:
-    """The answers as preferences, all witnesses alike."""
     a, b = prior
-    weight = -logit((a - 1) / (a + b - 2))
-    return np.column_stack([rows[:, :2], np.where(rows[:, 2] == 1, weight, -weight)])
+    certainty = (b - 1) / (a + b - 2)
+    names, of = name_witnesses(witness, len(rows))
+    order = np.random.default_rng(random_state).permutation(len(names))
+    # Of whom nothing is believed the answers are as likely wrong as right.
+    believed = [np.where(of == g, certainty, 0.5) for g in order]
+    beginnings = [np.full(len(rows), certainty), *believed][:n_init]
+    return [preferences_from_answers(rows, of_each) for of_each in beginnings]
 
 
 def _moved(before: Witnesses, after: Witnesses) -> float:

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from cgmm import ConstrainedGaussianMixture
-from cgmm.decide import error_rates, learn_from_witnesses
+from cgmm.decide import WitnessMixture, error_rates, learn_from_witnesses
 from cgmm.inference import ENGINES
 from cgmm.network import SideInformation
 
@@ -74,6 +76,24 @@ def test_a_single_round_is_a_fit_and_its_rates():
     np.testing.assert_array_equal(found.witnesses.false_apart, alone.false_apart)
     # The first of the two witnesses errs in one of twenty, the second in two of five.
     assert found.witnesses.false_apart[0] < found.witnesses.false_apart[1]
+
+
+def test_the_estimator_keeps_the_mixture_of_the_best_round():
+    X, answers, witness = problem(3)
+    labels = np.where(np.arange(len(X)) < 4, X[:, 0] > 1.5, -1)
+    mixture = ConstrainedGaussianMixture(2, weights="ignore", random_state=0)
+    found = learn_from_witnesses(
+        X, lambda rows: clone(mixture).fit(X, preferences=rows, labels=labels).parameters_,
+        SideInformation.build(len(X), labels=labels), answers, AUTO, witness=witness, kinds=True,
+    )  # fmt: skip
+    model = WitnessMixture(mixture, kinds=True).fit(X, answers, witness=witness, labels=labels)
+    np.testing.assert_array_equal(model.rates_.T, found.witnesses[:2])
+    np.testing.assert_array_equal(model.estimator_.means_, found.parameters.means)
+    assert (model.labels_[:4] == labels[:4]).all()
+    assert model.predict([[0.0], [3.0]], must_link=[[0, 1]]).std() == 0
+    assert model.predict([[0.0], [3.0]]).tolist() == [0, 1]
+    with pytest.warns(ConvergenceWarning, match="max_rounds"):
+        WitnessMixture(mixture, max_rounds=1).fit(X, answers)
 
 
 @pytest.mark.parametrize(
