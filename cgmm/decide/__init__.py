@@ -11,7 +11,7 @@ from cgmm.decide.choosing import (
     LogScore, answer_folds, held_out_scores, log_score, one_standard_error,
 )  # fmt: skip
 from cgmm.decide.entropy import assignment_entropy
-from cgmm.decide.honest import as_preferences, fit_answers, joint
+from cgmm.decide.honest import fit_answers, joint
 from cgmm.decide.learning import Learnt, WitnessMixture, learn_from_witnesses
 from cgmm.decide.neighbourhoods import Asked, farthest_first
 from cgmm.decide.search import AnswerSearch, Trial
@@ -19,7 +19,7 @@ from cgmm.decide.witnesses import Witnesses, error_rates
 
 __all__ = [
     "AnswerSearch", "Asked", "Learnt", "LogScore", "Trial", "WitnessMixture", "Witnesses",
-    "answer_folds", "answer_information", "as_preferences", "assignment_entropy", "choose_pairs",
+    "answer_folds", "answer_information", "assignment_entropy", "choose_pairs",
     "error_rates", "farthest_first", "fit_answers", "held_out_scores", "joint",
     "learn_from_witnesses", "log_score", "one_standard_error",
 ]  # fmt: skip

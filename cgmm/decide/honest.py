@@ -17,16 +17,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cgmm.numerics import FloatArray
 from cgmm.scenarios.answers import preferences_from_answers
 
 Mixture = TypeVar("Mixture", bound=Any)
 JOINT = "ignore"
-
-
-def as_preferences(answers: ArrayLike, error_rate: ArrayLike) -> FloatArray:
-    """:func:`cgmm.scenarios.preferences_from_answers` at the certainty ``1 - error_rate``."""
-    return preferences_from_answers(answers, 1 - np.asarray(error_rate, dtype=float))
 
 
 def joint(model: Mixture) -> Mixture:
@@ -111,4 +105,5 @@ def fit_answers(
     >>> np.sort(fitted.weights_).round(2)
     array([0.33, 0.67])
     """
-    return joint(model).fit(X, preferences=as_preferences(answers, error_rate), **known)
+    soft = preferences_from_answers(answers, 1 - np.asarray(error_rate, dtype=float))
+    return joint(model).fit(X, preferences=soft, **known)

@@ -37,14 +37,14 @@ from cgmm.decide.choosing import (
     require_rate,
 )
 from cgmm.decide.entropy import assignment_entropy
-from cgmm.decide.honest import as_preferences, joint
+from cgmm.decide.honest import joint
 from cgmm.decide.workers import deaf_to_interrupts, with_bar
 from cgmm.inference import ENGINES
 from cgmm.mixture import Prior, node_unaries
 from cgmm.network import related_groups
 from cgmm.network.side_information import contracted
 from cgmm.numerics import FloatArray, IntArray
-from cgmm.scenarios.answers import check_answers
+from cgmm.scenarios.answers import check_answers, preferences_from_answers
 
 
 class Trial(NamedTuple):
@@ -231,7 +231,9 @@ class AnswerSearch(BaseEstimator):
         self.best_index_ = self.choices_["held out"]
         self.best_setting_ = self.results_[self.best_index_].setting
         model, q = _prepare(self.estimator, self.best_setting_)
-        self.best_estimator_ = model.fit(X, preferences=as_preferences(rows, q), **known)
+        self.best_estimator_ = model.fit(
+            X, preferences=preferences_from_answers(rows, 1 - q), **known
+        )
         return self
 
     def predict(self, X: ArrayLike, **known: Any) -> IntArray:
@@ -301,7 +303,7 @@ def _criteria(
     model: Any, X: FloatArray, rows: IntArray, q: float, known: Any
 ) -> tuple[float, float, float, int]:
     """Evidence, BIC, ICL and ν of a fit to everything."""
-    preferences = as_preferences(rows, q)
+    preferences = preferences_from_answers(rows, 1 - q)
     model.fit(X, preferences=preferences, **known)
     theta, n_free = model.parameters_, round(model.aic() / 2 + model.log_evidence_)
     side, certain = (
