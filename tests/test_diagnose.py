@@ -12,7 +12,14 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from cgmm import ConstrainedGaussianMixture, scenarios
-from cgmm.diagnose import expected_flip_rate, judge, log_odds_together, pair_probabilities
+from cgmm.diagnose import (
+    _log_ratios,
+    doubts,
+    expected_flip_rate,
+    judge,
+    log_odds_together,
+    pair_probabilities,
+)
 from cgmm.inference import ENGINES
 from cgmm.inference.enumerate import _all_assignments, _edge_terms
 from cgmm.mixture import Parameters, node_unaries
@@ -324,6 +331,52 @@ def test_nothing_said_of_a_relation_by_points_on_the_border():
     found = judge(THETA, np.zeros((2, 1)), preferences=[[0, 1, 1.7]])
     assert found.support[0] == pytest.approx(0, abs=1e-12)
     assert found.log_odds[0] == pytest.approx(1.7)
+
+
+# ---------------------------------------------------------------------------- doubts
+
+
+def doubted(seed, sep=2.5, q=0.0):
+    """Whether relations of 90 points in three classes, true or flipped, are doubted."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=90)
+    corners = sep * np.array([[0, 0], [1, 0], [0, 1]])
+    X = rng.normal(size=(90, 2)) + corners[y]
+    said = scenarios.flip(scenarios.random_pairs(y, 30, random_state=rng), q, random_state=rng)
+    model = ConstrainedGaussianMixture(
+        3, covariance_type="spherical", means_init=corners, init_params="k-means++"
+    )
+    return bool(doubts(model.fit(X, **said._asdict()), X, **said._asdict(), false_alarms=0.05))
+
+
+def test_true_relations_are_doubted_as_rarely_as_stated_and_wrong_ones_mostly():
+    # A count of 60 at a rate of 0.05 at most is above 8 in one of 500 tests.
+    assert sum(doubted(seed) for seed in range(60)) <= 8
+    assert sum(doubted(seed, sep=6, q=0.1) for seed in range(20)) >= 18
+
+
+def test_the_ratio_of_a_right_relation_has_expectation_one():
+    """At the θ that made the points, which is what bounds the rate of false alarms."""
+    rng = np.random.default_rng(0)
+    theta = THETA._replace(weights=np.array([0.3, 0.7]))
+    z = rng.choice(2, size=100_000, p=theta.weights)
+    X = rng.normal(size=(100_000, 1)) + theta.means[z]
+    pairs = np.arange(100_000).reshape(-1, 2)
+    said = np.column_stack([pairs, z[pairs[:, 0]] == z[pairs[:, 1]]]).astype(int)
+    for kind in (0, 1):
+        ratios = np.exp(_log_ratios(theta, X, said[said[:, 2] == kind]))
+        error = ratios.std() / np.sqrt(len(ratios))
+        assert abs(ratios.mean() - 1) < 4 * error
+
+
+def test_a_covariance_is_doubted_where_points_are_too_few_for_it():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 15)) + 4 * np.repeat([[0], [1]], 30, axis=0)
+    healthy = ConstrainedGaussianMixture(2, random_state=0).fit(X)
+    assert doubts(healthy, X) == []
+    few = np.concatenate([X[:10], X[30:]])
+    thin = ConstrainedGaussianMixture(2, random_state=0).fit(few)
+    assert "reg_covar" in doubts(thin, few)[0]
 
 
 # ---------------------------------------------------------------------------- bad input

@@ -66,6 +66,11 @@ def random_pairs(y: ArrayLike, n_pairs: int, *, random_state: GeneratorLike = No
     (3, 6)
     """
     y = check_labels("y", y, least=None)
+    if n_pairs > len(y) // 2:
+        raise ValueError(
+            f"n_pairs is {n_pairs}; it must be an integer from 0 to {len(y) // 2}, since no two "
+            f"pairs share one of {len(y)} points. Others: rng.integers({len(y)}, size=(P, 2))."
+        )
     check_integer("n_pairs", n_pairs, 0, len(y) // 2)
     pairs = np.random.default_rng(random_state).permutation(len(y))[: 2 * n_pairs].reshape(-1, 2)
     together = y[pairs[:, 0]] == y[pairs[:, 1]]
