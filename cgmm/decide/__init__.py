@@ -7,9 +7,7 @@ tell most.
 """
 
 from cgmm.decide.asking import answer_information, choose_pairs
-from cgmm.decide.choosing import (
-    LogScore, answer_folds, held_out_scores, log_score, one_standard_error,
-)  # fmt: skip
+from cgmm.decide.choosing import LogScore, answer_folds, held_out_scores, log_score
 from cgmm.decide.entropy import assignment_entropy
 from cgmm.decide.honest import fit_answers, joint
 from cgmm.decide.learning import Learnt, WitnessMixture, learn_from_witnesses
@@ -21,5 +19,5 @@ __all__ = [
     "AnswerSearch", "Asked", "Learnt", "LogScore", "Trial", "WitnessMixture", "Witnesses",
     "answer_folds", "answer_information", "assignment_entropy", "choose_pairs",
     "error_rates", "farthest_first", "fit_answers", "held_out_scores", "joint",
-    "learn_from_witnesses", "log_score", "one_standard_error",
+    "learn_from_witnesses", "log_score",
 ]  # fmt: skip

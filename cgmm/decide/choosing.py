@@ -220,52 +220,6 @@ def log_score(scores: ArrayLike, pairs: ArrayLike, groups: ArrayLike) -> LogScor
     return LogScore(float(mean), float(error), n_groups)
 
 
-def one_standard_error(means: ArrayLike, standard_errors: ArrayLike, complexity: ArrayLike) -> int:
-    """The simplest setting that is not worse than the best by more than the best one's error.
-
-    Parameters
-    ----------
-    means, standard_errors : (S,) array_like
-        Of the score of each setting, higher is better.
-    complexity : (S,) array_like
-        What makes a setting less simple, such as its number of free parameters.
-
-    Returns
-    -------
-    int
-        Its number; of equally simple ones the better.
-
-    Raises
-    ------
-    ValueError
-        If there is no setting, a number is NaN, or shapes differ.
-
-    Notes
-    -----
-    Breiman, Friedman, Olshen and Stone (1984), Classification and regression trees, sect. 3.4.3.
-    Where settings share folds the error of their difference is the better judge:
-    ``log_score(ours - theirs, ...)``.
-
-    Examples
-    --------
-    >>> one_standard_error([-0.50, -0.42, -0.40], [0.03, 0.03, 0.03], complexity=[5, 11, 17])
-    1
-    """
-    mean, error, cost = (
-        np.asarray(values, dtype=float) for values in (means, standard_errors, complexity)
-    )
-    if mean.ndim != 1 or len(mean) == 0 or not mean.shape == error.shape == cost.shape:
-        raise ValueError(
-            f"means, standard_errors and complexity have the shapes {mean.shape}, {error.shape} "
-            f"and {cost.shape}; give one number of each for every setting."
-        )
-    if np.isnan([mean, error, cost]).any():
-        raise ValueError("there is NaN among the numbers; leave out settings that failed.")
-    best = mean.argmax()
-    will_do = np.flatnonzero(mean >= mean[best] - error[best])
-    return int(will_do[np.lexsort((-mean[will_do], cost[will_do]))[0]])
-
-
 def _group_of(pairs: IntArray, group: IntArray) -> IntArray:
     """The group of each pair, or an error that names one between two."""
     of_pair = group[pairs]

@@ -11,14 +11,8 @@ q        error rate of answers, by which they are weighted and scored
 
 from __future__ import annotations
 
-import json
-import os
-import sys
-import time
 import warnings
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,12 +27,11 @@ from cgmm.decide.choosing import (
     answer_folds,
     held_out_scores,
     log_score,
-    one_standard_error,
     require_rate,
 )
 from cgmm.decide.entropy import assignment_entropy
 from cgmm.decide.honest import joint
-from cgmm.decide.workers import deaf_to_interrupts, with_bar
+from cgmm.decide.workers import deaf_to_interrupts
 from cgmm.inference import ENGINES
 from cgmm.mixture import Prior, node_unaries
 from cgmm.network import related_groups
@@ -65,8 +58,6 @@ class Trial(NamedTuple):
     """BIC + 2 H, H the entropy of all assignments: lower is better."""
     n_free: int
     """ν."""
-    seconds: float
-    """What all its fits took."""
     complaint: str
     """Why it failed, or nothing."""
 
@@ -88,12 +79,10 @@ class AnswerSearch(BaseEstimator):
         Folds of groups of answers that hang together.
     n_jobs : int, default=1
         Settings tried at the same time, each by a process; -1: on all processors.
-    results : path, default=None
-        A file to which each setting is appended when it is whole; what it has is not tried again.
     random_state : int, default=0
         Which groups make a fold. Fits begin by the estimator's own ``random_state``.
     verbose : int, default=0
-        1: a bar on standard error.
+        As :class:`joblib.Parallel` takes it.
 
     Attributes
     ----------
@@ -113,6 +102,9 @@ class AnswerSearch(BaseEstimator):
 
     Notes
     -----
+    Breiman, Friedman, Olshen and Stone (1984), Classification and regression trees, sect. 3.4.3,
+    have the rule of one standard error.
+
     Criteria disagree where the model is not true. The evidence of what was fitted rises with the
     number of components; BIC and ICL punish it, but ask how well points are described, and not
     whether components are classes. Answers held out ask for that, with an error that is told.
@@ -131,13 +123,6 @@ class AnswerSearch(BaseEstimator):
     (2, 2)
     """
 
-    results_: list[Trial]
-    best_index_: int
-    best_estimator_: Any
-    best_setting_: dict[str, Any]
-    choices_: dict[str, int]
-    folds_: IntArray
-
     def __init__(
         self,
         estimator: Any,
@@ -146,7 +131,6 @@ class AnswerSearch(BaseEstimator):
         error_rate: float = 0.1,
         n_folds: int = 5,
         n_jobs: int = 1,
-        results: str | os.PathLike[str] | None = None,
         random_state: int = 0,
         verbose: int = 0,
     ) -> None:
@@ -155,7 +139,6 @@ class AnswerSearch(BaseEstimator):
         self.error_rate = error_rate
         self.n_folds = n_folds
         self.n_jobs = n_jobs
-        self.results = results
         self.random_state = random_state
         self.verbose = verbose
 
@@ -178,39 +161,27 @@ class AnswerSearch(BaseEstimator):
         Raises
         ------
         ValueError
-            If answers cannot be parted into folds, the file of results is of another problem, or no
-            setting can be fitted.
+            If answers cannot be parted into folds, or no setting can be fitted.
         KeyboardInterrupt
-            If interrupted. ``results_`` and the file have the settings that are whole; ``fit`` with
-            the same file takes up the others.
+            If interrupted. ``results_`` has the settings that are whole.
         """
         X = np.asarray(X, dtype=float)
         require_rate(self.error_rate)
         rows = check_answers(answers, len(X))
         pairs = rows[:, :2]
-        certain = [known.get(name) for name in ("must_link", "cannot_link")]
-        ties = [np.reshape(x, (-1, 2)) for x in certain if x is not None]
-        groups = related_groups(len(X), cannot_link=np.concatenate([pairs, *ties]).astype(int))
+        ties = {name: told for name, told in known.items() if name != "labels"}
+        groups = related_groups(len(X), preferences=np.insert(pairs, 2, 1, axis=1), **ties)
         self.folds_ = answer_folds(pairs, groups, self.n_folds, random_state=self.random_state)
-        grid = [
-            {"error_rate": self.error_rate, **setting} for setting in ParameterGrid(self.settings)
-        ]
-        book = _Book(self.results, _fingerprint(self.estimator, X, rows, self.folds_, known))
-        open_ = [setting for setting in grid if _key(setting) not in book.trials]
-        try:
-            with deaf_to_interrupts():
-                parallel = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")
-                done = parallel(
-                    delayed(_try)(self.estimator, setting, X, rows, self.folds_, groups, known)
-                    for setting in open_
-                )
-            out = sys.stderr if self.verbose else None
-            for trial in with_bar(done, len(open_), "settings", out):
-                book.add(trial)
-        finally:
-            self.results_ = [
-                book.trials[_key(setting)] for setting in grid if _key(setting) in book.trials
-            ]
+        grid = [{"error_rate": self.error_rate, **s} for s in ParameterGrid(self.settings)]
+        with deaf_to_interrupts():
+            parallel = Parallel(self.n_jobs, verbose=self.verbose, return_as="generator")
+            trials = parallel(
+                delayed(_try)(self.estimator, setting, X, rows, self.folds_, groups, known)
+                for setting in grid
+            )
+        self.results_ = list[Trial]()
+        for trial in trials:
+            self.results_.append(trial)
         return self._choose(X, rows, known)
 
     def _choose(self, X: FloatArray, rows: IntArray, known: Any) -> AnswerSearch:
@@ -219,10 +190,9 @@ class AnswerSearch(BaseEstimator):
         if not whole:
             raise ValueError(f"no setting could be fitted: {self.results_[0].complaint}")
         found = [self.results_[i] for i in whole]
-        mean, error = [t.mean for t in found], [t.standard_error for t in found]
         chosen = {
-            "held out": one_standard_error(mean, error, [t.n_free for t in found]),
-            "highest mean": int(np.argmax(mean)),
+            "held out": _simplest(found),
+            "highest mean": int(np.argmax([t.mean for t in found])),
             "evidence": int(np.argmax([t.evidence for t in found])),
             "bic": int(np.argmin([t.bic for t in found])),
             "icl": int(np.argmin([t.icl for t in found])),
@@ -254,22 +224,12 @@ class AnswerSearch(BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict(X, **known)
 
-    def table(self) -> str:
-        """The results as text: a line a setting, the chosen ones marked by who chooses them.
 
-        Returns
-        -------
-        str
-            Setting, mean and standard error, evidence, BIC, ICL, ν.
-        """
-        lines = [f"{'log score':>17} {'evidence':>10} {'BIC':>9} {'ICL':>9} {'ν':>5}  setting"]
-        for i, t in enumerate(self.results_):
-            by = ", ".join(name for name, chosen in self.choices_.items() if chosen == i)
-            said = ", ".join(f"{name}={value}" for name, value in t.setting.items())
-            numbers = f"{t.mean:8.4f} ± {t.standard_error:.4f} {t.evidence:10.1f}"
-            numbers += f" {t.bic:9.1f} {t.icl:9.1f} {t.n_free:5d}"
-            lines.append(f"{t.complaint or numbers}  {said}" + (f"  <- {by}" if by else ""))
-        return "\n".join(lines)
+def _simplest(trials: list[Trial]) -> int:
+    """The one with fewest parameters that is within a standard error of the best one's mean."""
+    best = max(trials, key=lambda t: t.mean)
+    will_do = [i for i, t in enumerate(trials) if t.mean >= best.mean - best.standard_error]
+    return min(will_do, key=lambda i: (trials[i].n_free, -trials[i].mean))
 
 
 # ---------------------------------------------------------------------------- one setting
@@ -280,7 +240,6 @@ def _try(
     groups: IntArray, known: Any,
 ) -> Trial:  # fmt: skip
     """Held-out scores of a setting, and its criteria on everything."""
-    began = time.perf_counter()
     (model, q), complaint = _prepare(estimator, setting), ""
     # A search has many fits: what did not converge is told by the refit.
     with warnings.catch_warnings():
@@ -295,8 +254,7 @@ def _try(
         except ValueError as refusal:
             mean = error = evidence = bic = icl = np.nan
             n_free, complaint = 0, str(refusal)
-    took = time.perf_counter() - began
-    return Trial(setting, mean, error, evidence, bic, icl, n_free, took, complaint)
+    return Trial(setting, mean, error, evidence, bic, icl, n_free, complaint)
 
 
 def _criteria(
@@ -325,52 +283,3 @@ def _prepare(estimator: Any, setting: dict[str, Any]) -> tuple[Any, float]:
     parameters = dict(setting)
     q = float(parameters.pop("error_rate"))
     return joint(clone(estimator).set_params(**parameters)), q
-
-
-# ---------------------------------------------------------------------------- what is kept
-
-
-class _Book:
-    """Trials by setting, and the file that keeps them: a line of JSON each."""
-
-    def __init__(self, path: str | os.PathLike[str] | None, problem: str):
-        self.path, self.problem = None if path is None else Path(path), problem
-        self.trials: dict[str, Trial] = {}
-        if self.path is not None and self.path.exists():
-            self._read(self.path)
-
-    def _read(self, path: Path) -> None:
-        for line in path.read_text(encoding="utf-8").split("\n"):
-            try:
-                problem, *values = json.loads(line)
-            except json.JSONDecodeError:
-                # A line that was cut off in writing, or the empty one after the last
-                continue
-            if problem != self.problem:
-                raise ValueError(
-                    f"{path} has results of other points, answers, folds or another estimator; "
-                    f"name another file: results='{path.with_suffix('')}-2.jsonl'."
-                )
-            trial = Trial(*values)
-            self.trials[_key(trial.setting)] = trial
-
-    def add(self, trial: Trial) -> None:
-        """Keep one, in memory and on disk."""
-        self.trials[_key(trial.setting)] = trial
-        if self.path is not None:
-            with open(self.path, "a", encoding="utf-8") as file:
-                # The file may end in a line that was cut off: this one ends it.
-                file.write("\n" + json.dumps([self.problem, *trial]) + "\n")
-
-
-def _key(setting: dict[str, Any]) -> str:
-    """A setting as text."""
-    return json.dumps(setting, sort_keys=True, default=repr)
-
-
-def _fingerprint(estimator: Any, X: FloatArray, rows: IntArray, folds: IntArray, known: Any) -> str:
-    """What tells one search from another."""
-    told = {name: np.asarray(value).tolist() for name, value in known.items()}
-    text = repr(sorted(estimator.get_params().items(), key=str)) + json.dumps(told, sort_keys=True)
-    parts = [X.tobytes(), rows.tobytes(), folds.tobytes(), text.encode()]
-    return sha256(b"|".join(parts)).hexdigest()[:16]

@@ -1,12 +1,11 @@
-"""What long searches share: workers that ignore Ctrl-C, and a bar that says how far they are."""
+"""Workers that ignore Ctrl-C."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import current_thread, main_thread
-from typing import Any, TextIO
 
 
 @contextmanager
@@ -23,13 +22,3 @@ def deaf_to_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, handler or signal.SIG_DFL)
-
-
-def with_bar(done: Iterable[Any], n: int, name: str, out: TextIO | None) -> Iterator[Any]:
-    """Hand on what arrives, and draw how much has."""
-    for i, item in enumerate(done, start=1):
-        yield item
-        if out is not None:
-            filled = 30 * i // n
-            end = "\n" if i == n else ""
-            print(f"\r{name} [{'#' * filled:<30}] {i}/{n}", end=end, file=out, flush=True)

@@ -8,18 +8,18 @@ write. What is finished is not run again.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import TextIO
+from typing import Any, TextIO
 
 import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from cgmm.datasets import DATASETS, FETCHED, Dataset, fetch, load
-from cgmm.decide.workers import deaf_to_interrupts, with_bar
+from cgmm.decide.workers import deaf_to_interrupts
 from cgmm.replicate.design import DIGITS, Experiment, Row, Task, format_setting, tasks_of
 from cgmm.replicate.store import Store
 
@@ -86,13 +86,23 @@ def replicate(
         parallel = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
         with deaf_to_interrupts():
             done = parallel(delayed(realise)(task, str(data_home)) for task in tasks)
-        for rows in with_bar(done, len(tasks), experiment.name, progress):
+        for rows in _with_bar(done, len(tasks), experiment.name, progress):
             store.add(rows)
     finally:
         store.close()
     if store.rows:
         store.finish()
     return sorted(absent.values())
+
+
+def _with_bar(done: Iterable[Any], n: int, name: str, out: TextIO | None) -> Iterator[Any]:
+    """Hand on what arrives, and draw how much has."""
+    for i, item in enumerate(done, start=1):
+        yield item
+        if out is not None:
+            filled = 30 * i // n
+            end = "\n" if i == n else ""
+            print(f"\r{name} [{'#' * filled:<30}] {i}/{n}", end=end, file=out, flush=True)
 
 
 def _absent(names: Iterable[str], data_home: str) -> dict[str, str]:

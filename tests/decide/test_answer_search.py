@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 
 import numpy as np
 import pytest
@@ -15,11 +14,11 @@ from sklearn.base import clone
 from cgmm import ConstrainedGaussianMixture
 from cgmm.decide import (
     AnswerSearch,
+    Trial,
     answer_folds,
     assignment_entropy,
     held_out_scores,
     log_score,
-    one_standard_error,
     search,
 )
 from cgmm.inference import ENGINES
@@ -101,11 +100,8 @@ def test_a_trial_is_what_one_does_by_hand():
         assert trial.n_free == 3 * K - 1
         assert trial.bic == pytest.approx(-2 * trial.evidence + trial.n_free * np.log(90))
         assert trial.icl >= trial.bic - 1e-9
-    columns = zip(*((t.mean, t.standard_error, t.n_free) for t in found.results_), strict=True)
-    assert found.best_index_ == one_standard_error(*columns)
     assert found.best_setting_["n_components"] == 2
     assert found.best_estimator_.n_components == 2
-    assert "<- held out" in found.table()
 
 
 def test_the_evidence_is_that_of_points_and_answers():
@@ -161,55 +157,42 @@ def test_criteria_disagree_where_classes_are_no_gaussians():
 
 def test_two_processes_find_the_same():
     X, rows = problem()
-    one, two = made().fit(X, rows), made(n_jobs=2).fit(X, rows)
-    assert [t._replace(seconds=0.0) for t in one.results_] == [
-        t._replace(seconds=0.0) for t in two.results_
+    assert made().fit(X, rows).results_ == made(n_jobs=2).fit(X, rows).results_
+
+
+@given(st.integers(0, 10_000), st.integers(1, 8))
+def test_the_choice_is_the_simplest_within_an_error_of_the_best(seed, n):
+    rng = np.random.default_rng(seed)
+    trials = [
+        Trial({}, *rng.random(2), 0.0, 0.0, 0.0, n_free, "") for n_free in rng.integers(1, 4, n)
     ]
+    best = max(trials, key=lambda t: t.mean)
+    will_do = [t for t in trials if t.mean >= best.mean - best.standard_error]
+    chosen = trials[search._simplest(trials)]
+    assert chosen in will_do
+    assert chosen.n_free == min(t.n_free for t in will_do)
+    assert chosen.mean == max(t.mean for t in will_do if t.n_free == chosen.n_free)
 
 
-def test_what_a_file_has_is_not_tried_again(tmp_path, monkeypatch, capsys):
+def test_an_interrupt_leaves_what_is_whole(monkeypatch):
     X, rows = problem()
-    path = tmp_path / "found.jsonl"
-    first = made(results=path, verbose=1).fit(X, rows)
-    assert "6/6" in capsys.readouterr().err
-    lines = [line for line in path.read_text().split("\n") if line]
-    assert len(lines) == 6
-    # The last line was cut off in writing; its setting alone is tried.
-    path.write_text("\n".join([*lines[:5], lines[5][:40]]))
-    tried, try_ = [], search._try
-    monkeypatch.setattr(search, "_try", lambda *a: (tried.append(a[1]), try_(*a))[1])
-    second = made(results=path).fit(X, rows)
-    assert len(tried) == 1
-    assert [t[:7] for t in second.results_] == [t[:7] for t in first.results_]
-    assert len([line for line in path.read_text().split("\n") if line]) == 7
-    with pytest.raises(ValueError, match="name another file"):
-        made(results=path).fit(X + 1, rows)
 
-
-def test_an_interrupt_leaves_what_is_whole(tmp_path, monkeypatch):
-    X, rows = problem()
-    path, try_ = tmp_path / "found.jsonl", search._try
-
-    def struck(*a):
-        if a[1]["n_components"] == 3:
+    def struck(estimator, setting, *others):
+        if setting["n_components"] == 3:
             raise KeyboardInterrupt
-        return try_(*a)
+        return Trial(setting, *np.zeros(6), "")
 
     monkeypatch.setattr(search, "_try", struck)
-    found = made(results=path)
+    found = made()
     with pytest.raises(KeyboardInterrupt):
         found.fit(X, rows)
     assert [t.setting["n_components"] for t in found.results_] == [1, 2]
-    assert len([json.loads(line) for line in path.read_text().split("\n") if line]) == 2
-    monkeypatch.undo()
-    assert len(found.fit(X, rows).results_) == 6
 
 
 def test_a_setting_that_cannot_be_fitted_says_why_and_the_others_are_chosen_from():
     X, rows = problem()
     found = clone(made()).set_params(settings={"n_components": [2, 5000]}).fit(X, rows)
     assert found.results_[1].complaint
-    assert found.results_[1].complaint in found.table()
     assert found.best_index_ == 0
     with pytest.raises(ValueError, match="no setting could be fitted"):
         made().set_params(settings={"n_components": [5000]}).fit(X, rows)

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgmm import ConstrainedGaussianMixture
-from cgmm.decide import answer_folds, held_out_scores, log_score, one_standard_error
+from cgmm.decide import answer_folds, held_out_scores, log_score
 from cgmm.inference import ENGINES
 from cgmm.mixture import Parameters
 from cgmm.network import related_groups
@@ -109,46 +108,6 @@ def test_the_error_is_that_of_sums_over_groups(seed):
     assert found.n_groups == len(names)
 
 
-def test_pairs_that_do_not_overlap_have_the_usual_error():
-    scores = np.random.default_rng(0).normal(size=30)
-    pairs = np.arange(60).reshape(-1, 2)
-    found = log_score(scores, pairs, np.repeat(np.arange(30), 2))
-    assert found.standard_error == pytest.approx(scores.std(ddof=1) / np.sqrt(30))
-
-
-@given(SEEDS, st.integers(1, 8))
-def test_the_choice_is_the_simplest_within_an_error_of_the_best(seed, n):
-    rng = np.random.default_rng(seed)
-    means, errors = rng.normal(size=n), rng.random(n)
-    complexity = rng.integers(1, 4, n)
-    chosen, best = one_standard_error(means, errors, complexity), int(np.argmax(means))
-    will_do = [s for s in range(n) if means[s] >= means[best] - errors[best]]
-    assert chosen in will_do
-    assert complexity[chosen] == min(complexity[s] for s in will_do)
-    alike = [s for s in will_do if complexity[s] == complexity[chosen]]
-    assert means[chosen] == max(means[s] for s in alike)
-
-
-def test_answers_choose_the_number_of_classes():
-    rng = np.random.default_rng(3)
-    y = np.repeat([0, 1, 2], 50)
-    X = rng.normal(size=(150, 2)) + 4 * np.array([[0, 0], [1, 0], [0, 1]])[y]
-    pairs = rng.permutation(150)[:120].reshape(-1, 2)
-    wrong = rng.random(60) < 0.1
-    answers = np.column_stack([pairs, (y[pairs[:, 0]] == y[pairs[:, 1]]) ^ wrong])
-    groups = related_groups(150, cannot_link=pairs)
-    folds, scores = answer_folds(pairs, groups, 4, random_state=0), []
-    for K in (1, 2, 3):
-        model = ConstrainedGaussianMixture(K, weights="ignore", random_state=0)
-        values = held_out_scores(
-            X, lambda rows, model=model: model.fit(X, preferences=rows).parameters_, answers,
-            folds, AUTO, error_rate=0.1,
-        )  # fmt: skip
-        scores.append(log_score(values, pairs, groups))
-    means, errors, _ = zip(*scores, strict=True)
-    assert one_standard_error(means, errors, [5, 11, 17]) == 2
-
-
 @pytest.mark.parametrize(
     ("call", "says"),
     [
@@ -156,9 +115,6 @@ def test_answers_choose_the_number_of_classes():
         (lambda: answer_folds([[0, 1], [2, 3]], [0, 0, 1, 1], 1), "from 2 to 2"),
         (lambda: log_score([0.0], [[0, 1]], [0, 0]), "in 1 groups"),
         (lambda: log_score([0.0], [[0, 1], [2, 3]], [0, 0, 1, 1]), r"\(1,\) for 2 pairs"),
-        (lambda: one_standard_error([], [], []), "every setting"),
-        (lambda: one_standard_error([1.0], [1.0], [1.0, 2.0]), "every setting"),
-        (lambda: one_standard_error([np.nan], [1.0], [1.0]), "NaN"),
         (
             lambda: held_out_scores(np.zeros((2, 1)), print, [[0, 1, 2]], [0], AUTO,
                                     error_rate=0.1),
