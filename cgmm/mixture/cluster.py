@@ -37,35 +37,26 @@ Apply = Callable[[SideInformation], AssignmentModel]
 
 
 class Chunks(NamedTuple):
-    """The chunks of a dask.array, kept by those who work on them."""
+    """A dask.array whose chunks are kept by those who work on them, each with all columns."""
 
-    parts: tuple[Any, ...]
-    """(P,) promises of arrays (rows, D)."""
-    starts: IntArray
-    """(P + 1,) the first row of each chunk, and N."""
+    X: Any
+    """(N, D) dask.array."""
     corners: FloatArray
     """(2, D) the smallest and the largest value of each column."""
 
     @property
     def shape(self) -> tuple[int, int]:
         """(N, D)."""
-        return int(self.starts[-1]), self.corners.shape[1]
+        return self.X.shape
 
-    def few(self, n_rows: int) -> FloatArray:
-        """Some rows that reach as far as all, and are no more than all are."""
-        return np.resize(self.corners, (min(n_rows, self.shape[0]), self.shape[1]))
+    @property
+    def starts(self) -> IntArray:
+        """(P + 1,) the first row of each chunk, and N."""
+        return np.cumsum([0, *self.X.chunks[0]])
 
     def fetch(self, rows: IntArray) -> FloatArray:
-        """(n, D) these rows, which rise, fetched from the workers."""
-        found = on_workers(rows_of, ((self.parts[p], own) for p, own in self.by_chunk(rows)))
-        return np.asfortranarray(np.concatenate(found), dtype=float)
-
-    def by_chunk(self, rows: IntArray) -> list[tuple[int, IntArray]]:
-        """Rows, which rise, as numbers of chunks and rows of each."""
-        chunks = chunk_of(rows, self.starts)
-        chosen, first = np.unique(chunks, return_index=True)
-        of_chunk = np.split(rows - self.starts[chunks], first[1:])
-        return list(zip(chosen.tolist(), of_chunk, strict=True))
+        """(n, D) these rows, fetched from the workers."""
+        return np.asfortranarray(self.X[rows].compute(), dtype=float)
 
 
 def on_workers(function: Callable[..., Any], arguments: Iterable[Any]) -> Any:
@@ -77,29 +68,18 @@ def on_workers(function: Callable[..., Any], arguments: Iterable[Any]) -> Any:
     return compute(*[ask(*own) for own in arguments])
 
 
-def chunk_of(rows: IntArray, starts: IntArray) -> IntArray:
-    """The chunk in which each row lies."""
-    chunks: IntArray = np.searchsorted(starts, rows, side="right") - 1
-    return chunks
-
-
 def read_chunks(X: Any) -> Chunks:
     """The chunks, each looked at where it lies; or an error that names one."""
-    from dask.base import persist
-    from dask.delayed import delayed
-
-    _require_array(X)
-    X = X.rechunk({1: -1})
-    starts = np.concatenate([[0], np.cumsum(X.chunks[0])]).astype(np.intp)
-    turn = delayed(by_columns, pure=False)
-    parts = persist(*map(turn, X.to_delayed(optimize_graph=True).ravel()))
-    extents = on_workers(extent_of, ([part] for part in parts))
-    for number, about in enumerate(extents):
-        _require_kept_word(X, about, number, starts)
-    _require_finite(extents, starts)
+    X = X.rechunk({1: -1}).map_blocks(by_columns, meta=np.empty((0, 0), X.dtype)).persist()
+    extents = on_workers(extent_of, ([chunk] for chunk in X.to_delayed().ravel()))
     # A chunk without rows says nothing of them.
-    low, high = zip(*[(about.low, about.high) for about in extents if about.shape[0]], strict=True)
-    return Chunks(parts, starts, np.array([np.min(low, axis=0), np.max(high, axis=0)], dtype=float))
+    reach = [extent.corners for extent in extents if extent.shape and extent.shape[0]]
+    chunks = Chunks(X, np.empty((2, X.shape[1])))
+    for number, extent in enumerate(extents):
+        _require_kept_word(X, extent, number, chunks.starts)
+    _require_finite(extents, chunks.starts)
+    corners = np.min(reach, axis=0)[0], np.max(reach, axis=0)[1]
+    return chunks._replace(corners=np.array(corners, dtype=float))
 
 
 class Extent(NamedTuple):
@@ -107,8 +87,7 @@ class Extent(NamedTuple):
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    low: FloatArray = np.empty(0)
-    high: FloatArray = np.empty(0)
+    corners: FloatArray = np.empty((2, 0))
     wrong: IntArray = np.empty((0, 2), dtype=np.intp)
     """Row and column of each value that is not finite."""
     value: float = 0.0
@@ -121,21 +100,16 @@ def extent_of(chunk: Any) -> Extent:
         return Extent((), np.dtype(object))
     if chunk.ndim != 2 or chunk.dtype.kind not in "fiub" or len(chunk) == 0:
         return Extent(chunk.shape, chunk.dtype)
-    found = Extent(chunk.shape, chunk.dtype, chunk.min(axis=0), chunk.max(axis=0))
-    if np.isfinite(found.low).all() and np.isfinite(found.high).all():
-        return found
+    corners = np.array([chunk.min(axis=0), chunk.max(axis=0)])
+    if np.isfinite(corners).all():
+        return Extent(chunk.shape, chunk.dtype, corners)
     wrong = np.argwhere(~np.isfinite(chunk))
-    return found._replace(wrong=wrong, value=float(chunk[tuple(wrong[0])]))
+    return Extent(chunk.shape, chunk.dtype, corners, wrong, float(chunk[tuple(wrong[0])]))
 
 
 def by_columns(chunk: Any) -> Any:
     """Coordinates of all points together, as blocks of work read them."""
     return np.asfortranarray(chunk) if isinstance(chunk, np.ndarray) and chunk.ndim == 2 else chunk
-
-
-def rows_of(chunk: FloatArray, rows: IntArray) -> FloatArray:
-    """Some rows of a chunk."""
-    return chunk[rows]
 
 
 class Cluster(NamedTuple):
@@ -150,7 +124,7 @@ class Cluster(NamedTuple):
     """As of blocks: nothing of N numbers is kept here."""
 
     @classmethod
-    def of(cls, chunks: Chunks, model: AssignmentModel, apply: Apply, verbose: int = 0) -> Cluster:
+    def of(cls, chunks: Chunks, model: AssignmentModel, apply: Apply) -> Cluster:
         """Bring together what is tied, and put an engine to each partition."""
         from dask import config
         from dask.base import persist
@@ -159,29 +133,27 @@ class Cluster(NamedTuple):
         _require_parts(model)
         side = model.side._replace(graph=model.graph)  # engines may leave out some of it, once more
         known = side.spread(is_known(side)) | (side.power is not None)
-        make, take = delayed(made, pure=False), delayed(rows_of, pure=False)
-        places, parts = partitions(side, chunks.starts), []
-        for p, rows in places.items():
-            pieces = [chunks.parts[p]]
-            if not isinstance(rows, slice):
-                pieces = [take(chunks.parts[chunk], own) for chunk, own in chunks.by_chunk(rows)]
+        make, parts = delayed(made, pure=False), []
+        places = list(partitions(side, chunks.starts).values())
+        for rows in places:
+            points = chunks.X[rows].rechunk(-1).to_delayed()[0, 0]
             part = side.restrict(rows) if known[rows].any() else None
-            parts.append(make(pieces, rows, part, apply))
+            parts.append(make(points, rows, part, apply))
         # What is known travels with the first task, once.
         with config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-            return cls(side, list(places.values()), persist(*parts))
+            return cls(side, places, persist(*parts))
 
     def each(self, of_block: Callable[[Block], Any]) -> Any:
         """What a function says of the blocks of each partition, added up there."""
-        return self._ask(Partition.total, of_block)
+        return self._ask(_total, of_block)
 
     def gather(self, of_block: Callable[[Block], FloatArray]) -> FloatArray:
         """What a function says of the points of each block, at the places where these are given."""
-        return placed(self.rows, self._ask(Partition.gather, of_block), len(self.side.node_of))
+        return placed(self.rows, self._ask(_gathered, of_block), len(self.side.node_of))
 
     def joint_labels(self, theta: Any) -> Assignment:
         """The most probable joint assignment of the points: no relation crosses partitions."""
-        answers = self._ask(Partition.joint_labels, theta)
+        answers = self._ask(_joint_labels, theta)
         states = placed(self.rows, [found.states for found in answers], len(self.side.node_of))
         return Assignment(states, all(found.exact for found in answers))
 
@@ -193,37 +165,24 @@ class Cluster(NamedTuple):
         return on_workers(_asked, ((function, part, with_it) for part in self.parts))
 
 
-# ---------------------------------------------------------------------------- who lies where
-
-
 def partitions(side: SideInformation, starts: IntArray) -> dict[int, Rows]:
     """The points of each partition, by the chunk's number: components lie with their first point.
 
     A partition that has all points of a chunk and no others has them as a slice; none is empty.
     """
-    chunks = [slice(*pair) for pair in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)]
-    places: dict[int, Rows] = dict(enumerate(chunks))
-    if not (side.nodes_are_points and len(side.graph.edges) == 0):
-        component = connected_components(side.graph)
-        first = np.full(component.max() + 1, starts[-1])
-        np.minimum.at(first, component, side.first_points)
-        home = chunk_of(first[component[side.node_of]], starts)
-        order = np.argsort(home, kind="stable")
-        rows = np.split(order, np.searchsorted(home[order], np.arange(1, len(chunks))))
-        for p, (own, chunk) in enumerate(zip(rows, chunks, strict=True)):
-            if not np.array_equal(own, np.arange(chunk.start, chunk.stop)):
-                places[p] = own
+    component = connected_components(side.graph)
+    first = np.full(component.max() + 1, starts[-1])
+    np.minimum.at(first, component, side.first_points)
+    home = np.searchsorted(starts, first[component[side.node_of]], side="right") - 1
+    order, numbers = np.argsort(home, kind="stable"), np.arange(1, len(starts) - 1)
+    places: dict[int, Rows] = {}
+    for p, rows in enumerate(np.split(order, np.searchsorted(home[order], numbers))):
+        start, stop = starts[p : p + 2].tolist()
+        if np.array_equal(rows, np.arange(start, stop)):
+            places[p] = slice(start, stop)
+        else:
+            places[p] = rows
     return {p: rows for p, rows in places.items() if len(side.node_of[rows])}
-
-
-def _require_parts(model: AssignmentModel) -> None:
-    """Refuse engines that want the network as a whole."""
-    if not model.finds_best:
-        raise ValueError(
-            f"the engine {engine_name(model.engine)!r} answers for the network as a whole, "
-            "which lies on several workers here. Let each part be answered by itself, "
-            "set_params(inference='auto'), or bring the points together: fit(X.compute(), ...)."
-        )
 
 
 # ---------------------------------------------------------------------------- on the workers
@@ -249,30 +208,26 @@ class Partition(NamedTuple):
     def __reduce__(self) -> tuple[Callable[..., Partition], tuple[Any, ...]]:
         return Partition.of, self.made_of
 
-    def total(self, of_block: Callable[[Block], Any]) -> Any:
-        """The sum over the blocks."""
-        return reduce(added, self.data.each(of_block))
 
-    def gather(self, of_block: Callable[[Block], FloatArray]) -> FloatArray:
-        """What a function says of the points, in their order."""
-        return self.data.gather(of_block)
-
-    def joint_labels(self, theta: Any) -> Assignment:
-        """The most probable joint assignment of the points."""
-        X, model = self.X, self.model
-        posterior = e_step(X, theta, model.side, model.infer, log_z_prior=no_prior)
-        # A search from the marginals begins at those of nodes; points have other names here.
-        return model.joint_labels(X, Run(theta, posterior, [], converged=True))
-
-
-def made(
-    pieces: list[FloatArray], rows: Rows, side: SideInformation | None, apply: Apply
-) -> Partition:
-    """A partition of points that come in pieces, and an engine put to their network."""
-    X = np.concatenate(pieces) if len(pieces) > 1 else pieces[0]
+def made(X: FloatArray, rows: Rows, side: SideInformation | None, apply: Apply) -> Partition:
+    """A partition of points, and an engine put to their network."""
     kept_as = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
     X = np.asfortranarray(X, dtype=kept_as)
     return Partition.of(X, rows, side or SideInformation.build(len(X)), apply)
+
+
+def _total(part: Partition, of_block: Callable[[Block], Any]) -> Any:
+    return reduce(added, part.data.each(of_block))
+
+
+def _gathered(part: Partition, of_block: Callable[[Block], FloatArray]) -> FloatArray:
+    return part.data.gather(of_block)
+
+
+def _joint_labels(part: Partition, theta: Any) -> Assignment:
+    # A search from the marginals begins at those of nodes; points have other names here.
+    posterior = e_step(part.X, theta, part.model.side, part.model.infer, log_z_prior=no_prior)
+    return part.model.joint_labels(part.X, Run(theta, posterior, [], converged=True))
 
 
 def _asked(function: Callable[..., Any], part: Partition, argument: Any) -> Any:
@@ -283,19 +238,14 @@ def _asked(function: Callable[..., Any], part: Partition, argument: Any) -> Any:
 # ---------------------------------------------------------------------------- refusals
 
 
-def _require_array(X: Any) -> None:
-    """Refuse what is no table of known size."""
+def like_array(X: Any) -> FloatArray:
+    """An array of this shape and type without memory; or an error if it is no array of numbers."""
     from dask.array import Array
 
     if not isinstance(X, Array):
         raise ValueError(
             f"X is a {type(X).__name__} of Dask; a fit takes a dask.array. Of a table: "
             "X.to_dask_array(lengths=True)."
-        )
-    if X.ndim != 2:
-        raise ValueError(
-            f"X has shape {X.shape}; it must be (N, D), a point a row. Reshape your data: "
-            "X.reshape(-1, 1) if there is one column."
         )
     if np.isnan(X.shape).any():
         raise ValueError(
@@ -304,8 +254,17 @@ def _require_array(X: Any) -> None:
         )
     if X.dtype.kind not in "fiub":
         raise ValueError(f"X is of type {X.dtype}; it must hold real numbers: X.astype(float).")
-    if 0 in X.shape:
-        raise ValueError(f"X has shape {X.shape}; there must be a point and a column.")
+    return np.broadcast_to(np.zeros((), X.dtype), X.shape)
+
+
+def _require_parts(model: AssignmentModel) -> None:
+    """Refuse engines that want the network as a whole."""
+    if not model.finds_best:
+        raise ValueError(
+            f"the engine {engine_name(model.engine)!r} answers for the network as a whole, "
+            "which lies on several workers here. Let each part be answered by itself, "
+            "set_params(inference='auto'), or bring the points together: fit(X.compute(), ...)."
+        )
 
 
 def _require_kept_word(X: Any, extent: Extent, number: int, starts: IntArray) -> None:
@@ -324,17 +283,14 @@ def _require_kept_word(X: Any, extent: Extent, number: int, starts: IntArray) ->
 def _require_finite(extents: tuple[Extent, ...], starts: IntArray) -> None:
     """Say where the first value is that is not finite, and how many rows have some."""
     wrong = [number for number, extent in enumerate(extents) if len(extent.wrong)]
-    if not wrong:
-        return
-    first = extents[wrong[0]]
-    row, column = first.wrong[0]
-    count = sum(len(np.unique(extents[number].wrong[:, 0])) for number in wrong)
-    is_missing = np.isnan(first.value)
-    remedy = "Leave such rows out, or mend what makes them."
-    if is_missing:
-        remedy = ON_MISSING.replace(".any(axis=1),", ".any(axis=1).compute(),")
-    raise ValueError(
-        f"Input X contains {'NaN' if is_missing else 'infinity'}: first in row "
-        f"{starts[wrong[0]] + row}, column {column}, in chunk {wrong[0]}, and in {count} of "
-        f"{starts[-1]} rows. {remedy}"
-    )
+    if wrong:
+        first = extents[wrong[0]]
+        row, column = first.wrong[0]
+        count = sum(len(np.unique(extents[number].wrong[:, 0])) for number in wrong)
+        kind, remedy = "infinity", "Leave such rows out, or mend what makes them."
+        if np.isnan(first.value):
+            kind, remedy = "NaN", ON_MISSING.replace(".any(axis=1),", ".any(axis=1).compute(),")
+        raise ValueError(
+            f"Input X contains {kind}: first in row {starts[wrong[0]] + row}, column {column}, in "
+            f"chunk {wrong[0]}, and in {count} of {starts[-1]} rows. {remedy}"
+        )

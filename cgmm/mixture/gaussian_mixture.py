@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cgmm.kmeans.seeding import STARTS, Rng, nearest
 from cgmm.mixture.base import ConstrainedMixture, Seed
 from cgmm.mixture.blocks import is_dask
-from cgmm.mixture.cluster import read_chunks
+from cgmm.mixture.cluster import like_array, read_chunks
 from cgmm.mixture.gaussian import Parameters, sample, whiten
 from cgmm.mixture.initialise import (
     GUIDED_STARTS,
@@ -262,8 +262,8 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     def _read(self, X: ArrayLike) -> Any:
         n_least = max(2, self.n_components)
         if is_dask(X):
+            validate_data(self, like_array(X), ensure_min_samples=n_least, ensure_all_finite=False)
             chunks = read_chunks(X)
-            validate_data(self, chunks.few(n_least), ensure_min_samples=n_least)
             check_scale(chunks.corners, self.reg_covar)
             return chunks
         if isinstance(X, np.memmap) and X.dtype in (np.float32, np.float64):
