@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -30,7 +30,7 @@ from cgmm.inference.convergence import FEWEST_DRAWS
 from cgmm.inference.feasible import SearchBudgetError
 from cgmm.inference.gibbs import Chains
 from cgmm.kmeans.seeding import Rng
-from cgmm.mixture.blocks import Blocks, Map, Points, normalise_nodes
+from cgmm.mixture.blocks import Blocks, Map, Points
 from cgmm.mixture.loop import Run, no_prior, node_unaries
 from cgmm.mixture.prior import PairwisePrior, Prior, SelectedPairs
 from cgmm.mixture.weights import UPDATES, Update, closed_form, resolve
@@ -44,6 +44,7 @@ from cgmm.network import (
     connected_components,
     spanning_forest,
 )  # fmt: skip
+from cgmm.network.relations import first_of_nodes
 from cgmm.numerics import (
     FloatArray,
     IntArray,
@@ -138,12 +139,6 @@ class AssignmentModel:
         itself = Answer(engine_name(self.name), n_parts, graph.n_nodes, len(graph.edges))
         return tuple(self.inference.answered(self.possible_states)) or (itself,)
 
-    @property
-    def infer(self) -> Infer:
-        """The engine; or, where it would normalise nodes one by one, who names their points."""
-        edgeless = self.finds_best and len(self.side.graph.edges) == 0
-        return partial(normalise_nodes, self.side) if edgeless else cast("Infer", self.inference)
-
     def blocks(self, X: Points, map: Map = map) -> Blocks:
         """The points in blocks; one, where an approximate engine wants the network as a whole.
 
@@ -170,37 +165,39 @@ class AssignmentModel:
 
     def reports_exactly(self, run: Run) -> bool:
         """Whether the log-evidence of a run is exact: with both normalisers, of all relations."""
+        if self.inference is None:
+            return True
         if not self.is_whole or np.isnan(run.posterior.log_evidence) or not self.is_exact:
             return False
         with silence(ConvergenceWarning):
             return self.prior is None or self.prior.is_exact(self.n_components)
 
-    def chains(self, X: Points, run: Run) -> Chains | None:
+    def chains(self, X: Points, theta: Any) -> Chains | None:
         """What the sampler of the last E-step went through; None where none was at work."""
         if self.inference is None or self.inference.chains is None or len(self.graph.edges) == 0:
             return None
-        return cast("Chains", self.inference.chains(node_unaries(X, run.parameters, self.side)))
+        return cast("Chains", self.inference.chains(node_unaries(X, theta, self.side)))
 
-    def joint_labels(self, X: Points, run: Run, chains: Chains | None = None) -> Assignment:
+    def joint_labels(
+        self, X: Points, theta: Any, r: FloatArray, chains: Chains | None = None
+    ) -> Assignment:
         """The most probable joint assignment of the points, or the best that a search finds.
 
         No hard relation is broken, whatever the engine.
         """
         if self.side.nodes_are_points and len(self.graph.edges) == 0:
-            return Assignment(most_probable(run.posterior.responsibilities), exact=True)
-        unary = node_unaries(X, run.parameters, self.side)
+            return Assignment(most_probable(r), exact=True)
+        unary = node_unaries(X, theta, self.side)
         if self.finds_best and self.is_whole:
             with suppress(SearchBudgetError):
                 states = cast("Inference", self.inference).most_probable(unary)
                 return Assignment(self.side.spread(states), self.is_exact)
-        states, exact = self._search(unary, run, chains)
+        states, exact = self._search(unary, r, self.possible if chains is None else chains.best)
         return Assignment(self.side.spread(states), exact)
 
-    def _search(self, unary: FloatArray, run: Run, chains: Chains | None = None) -> Assignment:
+    def _search(self, unary: FloatArray, r: FloatArray, known: IntArray | None) -> Assignment:
         """The best assignment of the nodes that a search from the marginals finds."""
-        r = run.posterior.responsibilities
-        marginals = log_normalise(unary)[0] if r is None else r[self.side.first_points]
-        known = self.possible if chains is None else chains.best
+        marginals = r[first_of_nodes(self.side.node_of)]
         return find_best(self.graph, unary, marginals, known=known, remedy=NO_LABELS)
 
     def rate(self, X: Points, run: Run) -> float:
@@ -214,7 +211,7 @@ class AssignmentModel:
         side, edges = self.side, self.graph.edges
         unary, tied = node_unaries(X, run.parameters, side), np.zeros(side.n_nodes, dtype=bool)
         tied[edges] = True
-        z = self._search(unary, run).states
+        z = self._search(unary, run.posterior.responsibilities, self.possible).states
         together = z[edges[:, 0]] == z[edges[:, 1]]
         chosen = unary[tied, z[tied]].sum() + self.graph.weights[together].sum()
         # Large chunklets that must differ have a factor, of the gradient too, that rounds to zero.
@@ -334,8 +331,14 @@ def prepare(
     model.log_z_prior, model.prior = prior.log_z, prior
     with silence(ConvergenceWarning):
         has_none = np.isnan(prior.log_z(np.full(n_components, 1 / n_components)))
+    if has_none and weights in ("exact", "grid"):
+        named = repr(inference) if isinstance(inference, str) else engine_name(inference)
+        raise ValueError(
+            f"weights={weights!r} needs the prior's normaliser, which the engine "
+            f"{engine_name(inference)!r} does not report; without it there is "
+            f"ConstrainedGaussianMixture({n_components}, inference={named}, weights='auto')."
+        )
     if has_none:
-        _require_no_normaliser_needed(inference, weights, n_components)
         model.log_z_prior = lambda weights: np.nan
     return model
 
@@ -350,17 +353,6 @@ def _require_resolvable(side: SideInformation) -> None:
             f"preferences between the points {i} and {j}, or points tied to them, add up to "
             f"log-odds of {weights[wrong[0]]:.3g}: beyond ±{LARGEST_ODDS:.0e} they leave no digits "
             "of what the points say. Use ±inf, which makes the relation hard, or smaller log-odds."
-        )
-
-
-def _require_no_normaliser_needed(inference: str | Engine, weights: str, n_components: int) -> None:
-    """Refuse updates that need a log Z which the engine does not have."""
-    if weights in ("exact", "grid"):
-        named = repr(inference) if isinstance(inference, str) else engine_name(inference)
-        raise ValueError(
-            f"weights={weights!r} needs the prior's normaliser, which the engine "
-            f"{engine_name(inference)!r} does not report; without it there is "
-            f"ConstrainedGaussianMixture({n_components}, inference={named}, weights='auto')."
         )
 
 

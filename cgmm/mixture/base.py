@@ -34,13 +34,12 @@ from cgmm.mixture.assignments import (
     prepare,
     warn_about_chains,
 )  # fmt: skip
-from cgmm.mixture.blocks import Block, Points, added, few_of, is_dask, named, workers
+from cgmm.mixture.blocks import Points, added, few_of, named, workers
 from cgmm.mixture.cluster import Cluster
-from cgmm.mixture.loop import FamilyPooling, Run, e_step, em, expectation, no_prior
-from cgmm.mixture.runs import follow, warn_about
-from cgmm.mixture.short_runs import choose_start
+from cgmm.mixture.loop import FamilyPooling, Run, assigned, em, expectation
+from cgmm.mixture.runs import choose_start, follow, warn_about
 from cgmm.mixture.weights import UPDATES, closed_form
-from cgmm.network import SAMPLING, Answer, ApproximationWarning, Engine, SideInformation
+from cgmm.network import SAMPLING, ApproximationWarning, Engine, SideInformation
 from cgmm.network.misreadings import check_rows, warn_ignored
 from cgmm.numerics import (
     FloatArray,
@@ -55,12 +54,12 @@ from cgmm.numerics import (
 Seed = int | np.random.RandomState | np.random.Generator | None
 """What ``random_state`` may be."""
 
-# What fits and steps leave behind; the next one leaves its own alone.
-RESULTS = (
+# What a fit finds, and a step after it makes untrue; and what steps have gone through.
+OF_FIT = (
     "history_", "n_iter_", "converged_", "log_evidence_", "evidence_exact_", "responsibilities_",
-    "labels_", "labels_exact_", "weights_update_", "inference_", "n_steps_", "n_samples_seen_",
-    "_seen", "_n_points",
+    "labels_exact_", "weights_update_", "inference_", "_n_points",
 )  # fmt: skip
+OF_STEPS = ("n_steps_", "n_samples_seen_", "_seen")
 
 
 class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
@@ -85,20 +84,8 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         "verbose": ["verbose"],
     }
 
-    weights_: FloatArray
-    responsibilities_: FloatArray
-    labels_: IntArray
-    labels_exact_: bool
-    log_evidence_: float
-    evidence_exact_: bool
-    history_: FloatArray
-    n_iter_: int
-    converged_: bool
-    weights_update_: str
-    inference_: tuple[Answer, ...]
     n_steps_: int
     n_samples_seen_: float
-    _n_points: float
 
     def __init__(
         self,
@@ -142,12 +129,8 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         """New points, checked against those of the fit."""
 
     @abstractmethod
-    def _pool(self) -> FamilyPooling:
-        """The family of the components."""
-
-    @abstractmethod
-    def _options(self) -> dict[str, float]:
-        """What the M-step takes besides."""
+    def _family(self) -> tuple[FamilyPooling, dict[str, float]]:
+        """The family of the components, and what its M-step takes besides."""
 
     @abstractmethod
     def _starts(self, X: Any, side: SideInformation, rng: Rng) -> list[Any]:
@@ -238,17 +221,14 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         self._validate_params()
         if labels is None and y is not None:
             warn_ignored(y, "Known classes: fit(X, labels=cgmm.network.number_classes(y)[1]).")
-        relations = {
-            "must_link": must_link, "cannot_link": cannot_link, "preferences": preferences,
-        }  # fmt: skip
-        if not (must_link is cannot_link is preferences is None):
-            check_rows(X, **relations)
+        ties = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
+        check_rows(X, **ties)
         continued = self._parameters() if self.warm_start and hasattr(self, "weights_") else None
         with explain_missing(X):
             X = self._read(X)
-        require_same_shape(continued, (self.n_components, X.shape[1]))
-        side = self._side(X, sample_weight, labels=labels, **relations)
-        rng, pool, options = random_source(self.random_state), self._pool(), self._options()
+        self._require_same_shape(continued, X)
+        side = self._side(X, sample_weight, labels=labels, **ties)
+        rng, (pool, options) = random_source(self.random_state), self._family()
         engine = engine_of(self.inference, rng, self.verbose)
         with (
             named(side.first_points, "point"), WarnedOnce(ApproximationWarning),
@@ -282,17 +262,18 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             )  # fmt: skip
             best = best_of(one_run, self.n_init if continued is None else 1)
             # What may take long comes first: an interrupt then leaves no half of a fit.
-            chains = model.chains(X, best)
-            r, labels, exact = self._assign(X, data, model, best, chains)
-            evidence_exact = model.reports_exactly(best)
-            answers = model.answers
+            r, labels, labels_exact, chains = self._assign(X, data, model, best)
+            evidence_exact, answers = model.reports_exactly(best), model.answers
+        self._forget(*OF_FIT, *OF_STEPS)
         self._keep(best.parameters)
-        self._replace_results(
-            labels_=labels, labels_exact_=exact, log_evidence_=best.posterior.log_evidence,
-            evidence_exact_=evidence_exact, history_=np.array(best.history), n_iter_=best.n_iter,
-            converged_=best.converged, weights_update_=model.update, inference_=answers,
-            _n_points=side.n_points, **({} if r is None else {"responsibilities_": r}),
-        )  # fmt: skip
+        if self.store_responsibilities:
+            self.responsibilities_ = r
+        self.labels_, self.labels_exact_ = labels, labels_exact
+        self.log_evidence_, self.evidence_exact_ = best.posterior.log_evidence, evidence_exact
+        self.history_, self.n_iter_ = np.array(best.history), best.n_iter
+        self.converged_ = best.converged
+        self.weights_update_, self.inference_ = model.update, answers
+        self._n_points = side.n_points
         self._asked = self.sampling, self.inference, model.engine
         # After everything is stored: the warning may be an error.
         warn_about(best, self.max_iter)
@@ -344,26 +325,35 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         return Cluster.of(X, model, apply)
 
     def _assign(
-        self, X: Any, data: Any, model: AssignmentModel, run: Run, chains: Any
-    ) -> tuple[FloatArray | None, IntArray, bool]:
-        """Responsibilities if they are to be stored, and labels, of all points."""
+        self, X: Any, data: Any, model: AssignmentModel, run: Run
+    ) -> tuple[FloatArray, IntArray, bool, Any]:
+        """Responsibilities, unless nobody asks for them, and labels; a sampler's chains, if any."""
         r: Any = run.posterior.responsibilities
         theta = run.parameters
+        is_tied = len(model.graph.edges) > 0 or not model.finds_best
         if r is None:
-            r = data.gather(partial(_assignments, theta, self.store_responsibilities))
-        labels, exact = most_probable(r) if r.ndim == 2 else r, model.finds_best
-        if len(model.graph.edges) or not exact:
-            if hasattr(data, "joint_labels"):
-                labels, exact = data.joint_labels(theta)
-            else:
-                labels, exact = model.joint_labels(X, run, chains)
-        return r if self.store_responsibilities else None, labels, exact
+            r = data.gather(partial(assigned, theta, is_tied or self.store_responsibilities))
+        if not is_tied:
+            return r, most_probable(r) if r.ndim == 2 else r, True, None
+        if hasattr(data, "joint_labels"):
+            return r, *data.joint_labels(theta), None
+        chains = model.chains(X, theta)
+        return r, *model.joint_labels(X, theta, r, chains), chains
 
-    def _replace_results(self, **results: Any) -> None:
-        """Forget what an earlier fit or step found, and store what this one did."""
-        for name in RESULTS:
+    def _require_same_shape(self, theta: Any, X: Any) -> None:
+        """Refuse to go on from parameters of other components or other data."""
+        wanted = self.n_components, X.shape[1]
+        if theta is not None and (found := np.shape(theta[1])) != wanted:
+            raise ValueError(
+                f"warm_start goes on from a fit of {found[0]} components in {found[1]} columns, "
+                f"but this one has {wanted[0]} in {wanted[1]}: begin anew, "
+                "set_params(warm_start=False)."
+            )
+
+    def _forget(self, *results: str) -> None:
+        """Drop what an earlier fit or step found, if it did."""
+        for name in results:
             vars(self).pop(name, None)
-        vars(self).update(results)
 
     @property
     def parameters_(self) -> Any:
@@ -408,13 +398,13 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         """
         self._validate_params()
         batch: Any = X
-        batch = batch.compute() if is_dask(X) else batch
+        batch = batch.compute() if hasattr(batch, "dask") else batch
         theta = self._parameters() if hasattr(self, "weights_") else None
         with explain_missing(batch):
             points = self._read(batch) if theta is None else self._read_new(batch)
-        require_same_shape(theta, (self.n_components, points.shape[1]))
+        self._require_same_shape(theta, points)
         side = self._side(points, sample_weight, labels=labels)
-        pool, options, rng = self._pool(), self._options(), random_source(self.random_state)
+        (pool, options), rng = self._family(), random_source(self.random_state)
         with named(side.first_points, "point"), workers(self.n_jobs) as map_blocks:
             model = prepare(side, "auto", ENGINES["independent"], "auto", self.n_components)
             data = model.blocks(points, map_blocks)
@@ -438,10 +428,10 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         joint = theta.log_joint(points)
         joint = joint if side.allowed is None else np.where(side.allowed, joint, -np.inf)
         labels = most_probable(log_normalise(joint)[0])
+        self._forget(*OF_FIT)
         self._keep(theta)
-        self._replace_results(
-            labels_=labels, _seen=(first, seen), n_steps_=n_steps, n_samples_seen_=n_seen
-        )
+        self.labels_, self._seen = labels, (first, seen)
+        self.n_steps_, self.n_samples_seen_ = n_steps, n_seen
         self._asked = self.sampling, self.inference, engine_of(self.inference, rng, self.verbose)
         return self
 
@@ -454,8 +444,8 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         log_joint: FloatArray = self._parameters().log_joint(X)
         return log_joint
 
-    def _tied(self, X: ArrayLike, **known: Any) -> tuple[Points, AssignmentModel, Run]:
-        """New points that relations tie: their network, and its posterior at the fitted θ."""
+    def _tied(self, X: ArrayLike, **known: Any) -> tuple[Points, AssignmentModel, FloatArray]:
+        """New points that relations tie: their network, and responsibilities at the fitted θ."""
         check_is_fitted(self, "weights_")
         check_rows(X, **known)
         with explain_missing(X):
@@ -464,8 +454,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         side = SideInformation.build(points.shape[0], **known, sampling=sampling)
         with named(side.first_points, "point"), WarnedOnce(ApproximationWarning):
             model = apply_engine(side, inference, engine, len(theta.weights))
-            posterior = e_step(points, theta, model.side, model.infer, log_z_prior=no_prior)
-        return points, model, Run(theta, posterior, [], converged=True)
+            return points, model, model.blocks(points).gather(partial(assigned, theta, True))
 
     def predict(
         self, X: ArrayLike, *, must_link: ArrayLike | None = None,
@@ -497,13 +486,12 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             If relations name a point that does not exist, contradict each other or cannot be
             honoured; if the engine of the fit cannot do what is asked.
         """
-        if must_link is None and cannot_link is None and preferences is None:
+        if must_link is cannot_link is preferences is None:
             return most_probable(self.predict_proba(X))
-        points, model, run = self._tied(
-            X, must_link=must_link, cannot_link=cannot_link, preferences=preferences
-        )
+        ties = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
+        (points, model, r), theta = self._tied(X, **ties), self._parameters()
         with named(model.side.first_points, "point"):
-            return model.joint_labels(points, run, model.chains(points, run)).states
+            return model.joint_labels(points, theta, r, model.chains(points, theta)).states
 
     def predict_proba(
         self, X: ArrayLike, *, must_link: ArrayLike | None = None,
@@ -523,12 +511,10 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         (N, K) array
             Rows sum to one.
         """
-        if must_link is None and cannot_link is None and preferences is None:
+        if must_link is cannot_link is preferences is None:
             return log_normalise(self._log_joint(X))[0]
-        _, _, run = self._tied(
-            X, must_link=must_link, cannot_link=cannot_link, preferences=preferences
-        )
-        return run.posterior.responsibilities
+        ties = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
+        return self._tied(X, **ties)[2]
 
     def score_samples(self, X: ArrayLike) -> FloatArray:
         """Log-density of the mixture at each point.
@@ -668,22 +654,6 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
                 ApproximationWarning,
             )
         return self.log_evidence_, self._n_points
-
-
-def require_same_shape(theta: Any, wanted: tuple[int, int]) -> None:
-    """Refuse to go on from parameters of other components or other data."""
-    if theta is not None and np.shape(theta[1]) != wanted:
-        found = np.shape(theta[1])
-        raise ValueError(
-            f"warm_start goes on from a fit of {found[0]} components in {found[1]} columns, but "
-            f"this one has {wanted[0]} in {wanted[1]}: begin anew, set_params(warm_start=False)."
-        )
-
-
-def _assignments(theta: Any, keep: bool, block: Block) -> Any:
-    """(B, K) responsibilities of a block, or (B,) the largest of each point."""
-    r: Any = expectation(theta, block)[0]
-    return r if keep else most_probable(r)
 
 
 def scaled(sums: Any, factor: float) -> Any:

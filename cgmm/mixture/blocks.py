@@ -56,11 +56,6 @@ Result = TypeVar("Result")
 MOST = 10_000
 
 
-def is_dask(X: Any) -> bool:
-    """Whether it is one of Dask's collections; Dask itself need not be there to ask."""
-    return type(X).__module__.partition(".")[0] == "dask"
-
-
 class Block(NamedTuple):
     """Some points, which nothing ties to any other, and the engine that answers for them."""
 
@@ -76,12 +71,10 @@ class Block(NamedTuple):
     @property
     def X(self) -> Points:
         """(B, D) the points."""
-        if isinstance(self.rows, slice) or isinstance(self.source, np.memmap):
-            rows = self.source[self.rows]
-            return np.asarray(rows) if isinstance(rows, np.memmap) else rows
-        if issparse(self.source):
-            return self.source[self.rows]
-        return np.take(self.source.T, self.rows, axis=1).T  # column-major, as the source is
+        source: Any = self.source
+        if isinstance(self.rows, slice) or issparse(source) or not source.flags.f_contiguous:
+            return source[self.rows]
+        return np.take(source.T, self.rows, axis=1).T  # column-major, as the source is
 
 
 class Blocks(NamedTuple):

@@ -134,7 +134,13 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
     def _count_categories(self, X: IntArray) -> IntArray:
         if self.n_categories is None:
             largest = np.maximum(X.max(axis=0), 0)
-            _require_few_categories(largest)
+            if largest.sum() > MOST_CATEGORIES:
+                d = int(largest.argmax())
+                raise ValueError(
+                    f"feature {d} holds the code {largest[d]:.15g}, so that it would have one "
+                    "category more than that, most of them never seen. Encode categories as 0, 1, "
+                    "... (OrdinalEncoder does), or pass n_categories if so many are meant."
+                )
             return largest.astype(np.intp) + 1
         sizes = np.asarray(self.n_categories)
         if sizes.shape != (X.shape[1],) or sizes.dtype.kind not in "iu" or sizes.min() < 1:
@@ -144,11 +150,8 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
             )
         return sizes.astype(np.intp)
 
-    def _pool(self) -> Categories:
-        return Categories(tuple(self.n_categories_))
-
-    def _options(self) -> dict[str, float]:
-        return {"pseudo_count": self.pseudo_count}
+    def _family(self) -> tuple[Categories, dict[str, float]]:
+        return Categories(tuple(self.n_categories_)), {"pseudo_count": self.pseudo_count}
 
     def _starts(self, X: csr_array, side: SideInformation, rng: Rng) -> list[Any]:
         shape = (X.shape[0], self.n_components)
@@ -169,8 +172,9 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
             counts / counts.sum(), np.tile(uniform, (self.n_components, 1))
         )
         # Without any pseudo-count a start would forbid, for ever, what it has not seen.
-        seen = self._pool().statistics(X, r, flat)
-        return [self._pool().maximise(seen, flat, pseudo_count=self.pseudo_count or 1.0)]
+        pool, _ = self._family()
+        seen = pool.statistics(X, r, flat)
+        return [pool.maximise(seen, flat, pseudo_count=self.pseudo_count or 1.0)]
 
     def _keep(self, parameters: CategoricalParameters) -> None:
         self.weights_ = parameters.weights
@@ -181,18 +185,7 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
         return CategoricalParameters(self.weights_, np.concatenate(self.probabilities_, axis=1))
 
     def _draw(self, n_samples: int, rng: Rng) -> tuple[IntArray, IntArray]:
-        return categorical.sample(self._parameters(), self._pool(), n_samples, rng)
+        return categorical.sample(self._parameters(), self._family()[0], n_samples, rng)
 
     def _n_free(self) -> int:
-        return self.n_components - 1 + self._pool().n_parameters(self.n_components)
-
-
-def _require_few_categories(largest: IntArray) -> None:
-    """Refuse codes that would make tables of millions of categories that nobody asked for."""
-    if largest.sum() > MOST_CATEGORIES:
-        d = int(largest.argmax())
-        raise ValueError(
-            f"feature {d} holds the code {largest[d]:.15g}, so that it would have one category "
-            "more than that, most of them never seen. Encode categories as 0, 1, ... "
-            "(OrdinalEncoder does), or pass n_categories if so many are meant."
-        )
+        return self.n_components - 1 + self._family()[0].n_parameters(self.n_components)

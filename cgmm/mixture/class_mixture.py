@@ -25,7 +25,7 @@ from cgmm.kmeans.seeding import Rng, nearest, seeds
 from cgmm.mixture.gaussian import Parameters, sample
 from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
 from cgmm.mixture.initialise import counted, from_responsibilities
-from cgmm.mixture.pooling import POOLINGS, SMALLEST_COUNT, Pooling, Statistics
+from cgmm.mixture.pooling import SMALLEST_COUNT, Pooling, Statistics
 from cgmm.mixture.weights import kept_alive
 from cgmm.network import SideInformation
 from cgmm.numerics import BoolArray, FloatArray, IntArray
@@ -164,17 +164,17 @@ class ClassMixture(ConstrainedGaussianMixture):
         """Classes of several Gaussians are fitted to all points at once."""
         raise NotImplementedError("there is no partial_fit for classes of several Gaussians: fit.")
 
-    def _pool(self) -> ClassPooling:
-        return ClassPooling(POOLINGS[self.covariance_type])
+    def _family(self) -> tuple[ClassPooling, dict[str, float]]:
+        pool, options = super()._family()
+        return ClassPooling(pool), options
 
     def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[Any]:
         # Labels of every class are known: they are the best start, and the only one.
         mask = cast("BoolArray", side.mask(len(self.sizes)))
         known = side.spread(np.where(mask.sum(axis=1) == 1, mask.argmax(axis=1), -1))
         r = counted(first_responsibilities(X, self.sizes, known, rng), side)
-        components = from_responsibilities(
-            X, r, POOLINGS[self.covariance_type], reg_covar=self.reg_covar
-        )
+        pool, options = super()._family()
+        components = from_responsibilities(X, r, pool, **options)
         theta = ClassParameters(np.ones(len(self.sizes)), components, tuple(self.sizes))
         counts = np.maximum(r.sum(axis=0), 1)
         of_class = np.add.reduceat(counts, theta.starts)

@@ -17,7 +17,8 @@ tied   points that share a component of the network with another point
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import reduce
+from functools import partial, reduce
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from cgmm.inference import engine_name
 from cgmm.inference.best_assignment import Assignment
 from cgmm.mixture.assignments import AssignmentModel
 from cgmm.mixture.blocks import Block, Blocks, added, is_known, named, placed, workers
-from cgmm.mixture.loop import Run, e_step, no_prior
+from cgmm.mixture.loop import assigned
 from cgmm.network import SideInformation, connected_components
 from cgmm.numerics import FloatArray, IntArray
 
@@ -71,40 +72,35 @@ def on_workers(function: Callable[..., Any], arguments: Iterable[Any]) -> Any:
 def read_chunks(X: Any) -> Chunks:
     """The chunks, each looked at where it lies; or an error that names one."""
     X = X.rechunk({1: -1}).map_blocks(by_columns, meta=np.empty((0, 0), X.dtype)).persist()
-    extents = on_workers(extent_of, ([chunk] for chunk in X.to_delayed().ravel()))
-    # A chunk without rows says nothing of them.
-    reach = [extent.corners for extent in extents if extent.shape and extent.shape[0]]
     chunks = Chunks(X, np.empty((2, X.shape[1])))
-    for number, extent in enumerate(extents):
-        _require_kept_word(X, extent, number, chunks.starts)
-    _require_finite(extents, chunks.starts)
-    corners = np.min(reach, axis=0)[0], np.max(reach, axis=0)[1]
-    return chunks._replace(corners=np.array(corners, dtype=float))
+    numbered = zip(X.to_delayed().ravel(), count(), chunks.starts, X.chunks[0])
+    found = on_workers(
+        extent_of,
+        ((*of_chunk, (n_rows, X.shape[1]), X.dtype) for *of_chunk, n_rows in numbered),
+    )
+    _require_finite(found, chunks.starts)
+    corners = np.array([extent for extent, _ in found])
+    return chunks._replace(corners=np.array([corners[:, 0].min(axis=0), corners[:, 1].max(axis=0)]))
 
 
-class Extent(NamedTuple):
-    """What a chunk is, and how far it reaches."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    corners: FloatArray = np.empty((2, 0))
-    wrong: IntArray = np.empty((0, 2), dtype=np.intp)
-    """Row and column of each value that is not finite."""
-    value: float = 0.0
-    """The first of them."""
-
-
-def extent_of(chunk: Any) -> Extent:
-    """Shape, type and extent of a chunk; and what is not finite in it."""
-    if not isinstance(chunk, np.ndarray):
-        return Extent((), np.dtype(object))
-    if chunk.ndim != 2 or chunk.dtype.kind not in "fiub" or len(chunk) == 0:
-        return Extent(chunk.shape, chunk.dtype)
-    corners = np.array([chunk.min(axis=0), chunk.max(axis=0)])
-    if np.isfinite(corners).all():
-        return Extent(chunk.shape, chunk.dtype, corners)
-    wrong = np.argwhere(~np.isfinite(chunk))
-    return Extent(chunk.shape, chunk.dtype, corners, wrong, float(chunk[tuple(wrong[0])]))
+def extent_of(
+    chunk: Any, number: int, start: int, shape: tuple[int, int], dtype: np.dtype[Any]
+) -> tuple[FloatArray, IntArray]:
+    """(2, D) how far a chunk reaches; and (n, 2) row and column of what is not finite in it."""
+    found = (chunk.shape, chunk.dtype) if isinstance(chunk, np.ndarray) else ((), type(chunk))
+    if found != (shape, dtype):
+        raise ValueError(
+            f"chunk {number} of X (rows {start} to {start + shape[0] - 1}) has shape {found[0]} "
+            f"and type {found[1]}, but X says {shape} and {dtype}. Mend what makes the chunk; or "
+            "ask the chunks how many rows they have, X.compute_chunk_sizes(), and make their "
+            "types alike, X.map_blocks(lambda chunk: "
+            f"chunk.astype({str(dtype)!r}), dtype={str(dtype)!r})."
+        )
+    # A chunk without rows says nothing of how far all reach.
+    low, high = np.full(shape[1], np.inf), np.full(shape[1], -np.inf)
+    if len(chunk):
+        low, high = chunk.min(axis=0), chunk.max(axis=0)
+    return np.array([low, high], dtype=float), np.argwhere(~np.isfinite(chunk))
 
 
 def by_columns(chunk: Any) -> Any:
@@ -130,10 +126,15 @@ class Cluster(NamedTuple):
         from dask.base import persist
         from dask.delayed import delayed
 
-        _require_parts(model)
+        if not model.finds_best:
+            raise ValueError(
+                f"the engine {engine_name(model.engine)!r} answers for the network as a whole, "
+                "which lies on several workers here. Let each part be answered by itself, "
+                "set_params(inference='auto'), or bring the points together: fit(X.compute(), ...)."
+            )
         side = model.side._replace(graph=model.graph)  # engines may leave out some of it, once more
         known = side.spread(is_known(side)) | (side.power is not None)
-        make, parts = delayed(made, pure=False), []
+        make, parts = delayed(Partition.of, pure=False), []
         places = list(partitions(side, chunks.starts).values())
         for rows in places:
             points = chunks.X[rows].rechunk(-1).to_delayed()[0, 0]
@@ -198,8 +199,10 @@ class Partition(NamedTuple):
     """The arguments of :meth:`of`."""
 
     @classmethod
-    def of(cls, X: FloatArray, rows: Rows, side: SideInformation, apply: Apply) -> Partition:
-        """Points, what is known of them, and an engine put to that."""
+    def of(cls, X: FloatArray, rows: Rows, side: SideInformation | None, apply: Apply) -> Partition:
+        """Points, what is known of them, if anything is, and an engine put to that."""
+        kept_as = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
+        X, side = np.asfortranarray(X, dtype=kept_as), side or SideInformation.build(len(X))
         # Errors name points as they were given.
         names = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         model = apply(side._replace(first_points=names[side.first_points]))
@@ -207,13 +210,6 @@ class Partition(NamedTuple):
 
     def __reduce__(self) -> tuple[Callable[..., Partition], tuple[Any, ...]]:
         return Partition.of, self.made_of
-
-
-def made(X: FloatArray, rows: Rows, side: SideInformation | None, apply: Apply) -> Partition:
-    """A partition of points, and an engine put to their network."""
-    kept_as = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
-    X = np.asfortranarray(X, dtype=kept_as)
-    return Partition.of(X, rows, side or SideInformation.build(len(X)), apply)
 
 
 def _total(part: Partition, of_block: Callable[[Block], Any]) -> Any:
@@ -225,9 +221,8 @@ def _gathered(part: Partition, of_block: Callable[[Block], FloatArray]) -> Float
 
 
 def _joint_labels(part: Partition, theta: Any) -> Assignment:
-    # A search from the marginals begins at those of nodes; points have other names here.
-    posterior = e_step(part.X, theta, part.model.side, part.model.infer, log_z_prior=no_prior)
-    return part.model.joint_labels(part.X, Run(theta, posterior, [], converged=True))
+    r = part.data.gather(partial(assigned, theta, True))
+    return part.model.joint_labels(part.X, theta, r)
 
 
 def _asked(function: Callable[..., Any], part: Partition, argument: Any) -> Any:
@@ -257,40 +252,16 @@ def like_array(X: Any) -> FloatArray:
     return np.broadcast_to(np.zeros((), X.dtype), X.shape)
 
 
-def _require_parts(model: AssignmentModel) -> None:
-    """Refuse engines that want the network as a whole."""
-    if not model.finds_best:
-        raise ValueError(
-            f"the engine {engine_name(model.engine)!r} answers for the network as a whole, "
-            "which lies on several workers here. Let each part be answered by itself, "
-            "set_params(inference='auto'), or bring the points together: fit(X.compute(), ...)."
-        )
-
-
-def _require_kept_word(X: Any, extent: Extent, number: int, starts: IntArray) -> None:
-    """Refuse a chunk that is not what the array says."""
-    wanted = (int(starts[number + 1] - starts[number]), X.shape[1])
-    where = f"chunk {number} of X (rows {starts[number]} to {starts[number + 1] - 1})"
-    if (extent.shape, extent.dtype) != (wanted, X.dtype):
-        raise ValueError(
-            f"{where} has shape {extent.shape} and type {extent.dtype}, but X says {wanted} and "
-            f"{X.dtype}. Mend what makes the chunk; or ask the chunks how many rows they have, "
-            "X.compute_chunk_sizes(), and make their types alike, X.map_blocks(lambda chunk: "
-            f"chunk.astype({str(X.dtype)!r}), dtype={str(X.dtype)!r})."
-        )
-
-
-def _require_finite(extents: tuple[Extent, ...], starts: IntArray) -> None:
+def _require_finite(found: Any, starts: IntArray) -> None:
     """Say where the first value is that is not finite, and how many rows have some."""
-    wrong = [number for number, extent in enumerate(extents) if len(extent.wrong)]
+    wrong = [number for number, (_, places) in enumerate(found) if len(places)]
     if wrong:
-        first = extents[wrong[0]]
-        row, column = first.wrong[0]
-        count = sum(len(np.unique(extents[number].wrong[:, 0])) for number in wrong)
+        extent, ((row, column), *_) = found[wrong[0]]
+        n_rows = sum(len(np.unique(found[number][1][:, 0])) for number in wrong)
         kind, remedy = "infinity", "Leave such rows out, or mend what makes them."
-        if np.isnan(first.value):
+        if np.isnan(extent[:, column]).any():
             kind, remedy = "NaN", ON_MISSING.replace(".any(axis=1),", ".any(axis=1).compute(),")
         raise ValueError(
             f"Input X contains {kind}: first in row {starts[wrong[0]] + row}, column {column}, in "
-            f"chunk {wrong[0]}, and in {count} of {starts[-1]} rows. {remedy}"
+            f"chunk {wrong[0]}, and in {n_rows} of {starts[-1]} rows. {remedy}"
         )

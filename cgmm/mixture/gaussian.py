@@ -81,14 +81,14 @@ class Parameters(NamedTuple):
         with np.errstate(over="ignore"):  # infinitely far: density zero
             for k, (mean, whitener) in enumerate(zip(self.means, whiteners, strict=True)):
                 apart = X.T - mean[:, None]
-                white = np.empty(apart.shape)
                 if whitener.ndim == 1:
-                    np.multiply(apart, whitener[:, None], out=white)
-                for start in range(0, 0 if whitener.ndim == 1 else len(mean), ROWS):
-                    # W_k is lower triangular: what lies right of these rows' diagonal is zero.
-                    rows, stop = slice(start, start + ROWS), start + ROWS
-                    np.matmul(whitener[rows, :stop], apart[:stop], out=white[rows])
-                np.einsum("db,db->b", white, white, out=distances[k])
+                    apart *= whitener[:, None]
+                else:
+                    # W_k is lower triangular: the last rows need all, those before them less.
+                    for stop in range(len(mean), 0, -ROWS):
+                        rows = slice(max(0, stop - ROWS), stop)
+                        apart[rows] = whitener[rows, :stop] @ apart[:stop]
+                np.einsum("db,db->b", apart, apart, out=distances[k])
         return distances
 
     def with_weights(self, weights: FloatArray) -> Parameters:

@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cgmm.kmeans.seeding import STARTS, Rng, nearest
 from cgmm.mixture.base import ConstrainedMixture, Seed
-from cgmm.mixture.blocks import is_dask
 from cgmm.mixture.cluster import like_array, read_chunks
 from cgmm.mixture.gaussian import Parameters, sample, whiten
 from cgmm.mixture.initialise import (
@@ -261,53 +260,47 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
 
     def _read(self, X: ArrayLike) -> Any:
         n_least = max(2, self.n_components)
-        if is_dask(X):
+        if hasattr(X, "dask"):  # Dask itself need not be there to ask
             validate_data(self, like_array(X), ensure_min_samples=n_least, ensure_all_finite=False)
             chunks = read_chunks(X)
             check_scale(chunks.corners, self.reg_covar)
             return chunks
+        # Column-major: coordinates of all points lie together, as the blocks of work read them.
+        as_is = {"dtype": np.float64, "order": "F"}
         if isinstance(X, np.memmap) and X.dtype in (np.float32, np.float64):
-            # What lies on a disk stays there, as it is.
-            validate_data(self, X, dtype=X.dtype, ensure_min_samples=n_least)
-            points = X
-        else:
-            # Column-major: coordinates of all points lie together, as the blocks of work read them.
-            points = validate_data(self, X, dtype=np.float64, order="F", ensure_min_samples=n_least)
+            as_is = {"dtype": X.dtype}  # what lies on a disk stays there
+        points = np.asarray(validate_data(self, X, ensure_min_samples=n_least, **as_is))
         check_scale(points, self.reg_covar)
         return points
 
     def _read_new(self, X: ArrayLike) -> FloatArray:
         return validate_data(self, X, dtype=np.float64, reset=False)
 
-    def _pool(self) -> Any:
-        return POOLINGS[self.covariance_type]
-
-    def _options(self) -> dict[str, float]:
-        return {"reg_covar": self.reg_covar}
+    def _family(self) -> tuple[Any, dict[str, float]]:
+        return POOLINGS[self.covariance_type], {"reg_covar": self.reg_covar}
 
     def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[Any]:
-        names = [self.init_params]
-        if isinstance(self.init_params, str) and self.init_params == "auto":
-            names = list(starts_to_try(self.n_components, side))
-        if self.means_init is not None:
-            names = names[:1]
-        return [self._start(X, side, rng, name) for name in names]
-
-    def _start(self, X: FloatArray, side: SideInformation, rng: Rng, init: Any) -> Parameters:
-        shape = (self.n_components, X.shape[1])
         given = check_given(
-            self.weights_init, self.means_init, self.covariances_init, self.covariance_type, shape
-        )
+            self.weights_init, self.means_init, self.covariances_init, self.covariance_type,
+            (self.n_components, X.shape[1]),
+        )  # fmt: skip
         if all(part is not None for part in given):
-            return Parameters(*given)
-        if not isinstance(init, str):
-            r = check_responsibilities(init, (len(X), self.n_components))
+            return [Parameters(*given)]
+        if not isinstance(self.init_params, str):
+            starts = [check_responsibilities(self.init_params, (len(X), self.n_components))]
         elif given[1] is not None:
-            r = nearest(X, given[1])
+            starts = [nearest(X, given[1])]
         else:
-            r = named_start(init, X, self.n_components, rng, side)
-        pool = POOLINGS[self.covariance_type]
-        made = from_responsibilities(X, counted(r, side), pool, reg_covar=self.reg_covar)
+            names = [self.init_params]
+            if self.init_params == "auto":
+                names = starts_to_try(self.n_components, side)
+            starts = [named_start(name, X, self.n_components, rng, side) for name in names]
+        return [self._start(X, r, side, given) for r in starts]
+
+    def _start(self, X: FloatArray, r: FloatArray, side: SideInformation, given: Any) -> Parameters:
+        """θ that responsibilities make, but for what is given of it."""
+        pool, options = ConstrainedGaussianMixture._family(self)
+        made = from_responsibilities(X, counted(r, side), pool, **options)
         if not side.is_trivial or side.mask(self.n_components) is not None:
             made = made.with_weights(kept_alive(made.weights, len(X)))
         return Parameters(*(m if g is None else g for m, g in zip(made, given, strict=True)))

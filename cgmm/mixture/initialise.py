@@ -28,7 +28,7 @@ from cgmm.mixture.gaussian import Parameters
 from cgmm.mixture.pooling import SMALLEST_COUNT, Pooling, weighted_moments
 from cgmm.mixture.weights import closed_form
 from cgmm.network import PairsAmong, SideInformation
-from cgmm.numerics import BoolArray, FloatArray, IntArray
+from cgmm.numerics import BoolArray, FloatArray
 
 # Steps of the search for an assignment that breaks no relation: those of the search before a fit.
 SEARCH = 20_000
@@ -68,13 +68,10 @@ def from_responsibilities(
     whole = weighted_moments(X, np.ones((len(X), 1)), **form)
     moments = weighted_moments(X, responsibilities, **form)
     means = np.where((moments.counts > SMALLEST_COUNT)[:, None], moments.means, whole.means)
-    fallback = Parameters(np.ones(1), whole.means, pool.combine(whole.counts, whole.scatter))
-    spread = pool.maximise(
-        (whole.counts, 0 * whole.means, whole.scatter), fallback, reg_covar=reg_covar
-    ).covariances
-    so_far = Parameters(
-        np.ones(n_components), means, np.broadcast_to(spread, (n_components, *spread.shape[1:]))
-    )
+    ridge = reg_covar * (np.ones(X.shape[1]) if pool.diagonal else np.eye(X.shape[1]))
+    spread = pool.combine(whole.counts, whole.scatter) + ridge
+    spread = np.broadcast_to(spread, (n_components, *spread.shape[1:]))
+    so_far = Parameters(np.ones(n_components), means, spread)
     theta = pool.maximise((moments.counts, 0 * means, moments.scatter), so_far, reg_covar=reg_covar)
     return theta.with_weights(closed_form(moments.counts))
 
@@ -121,11 +118,9 @@ def from_labels(X: FloatArray, n_components: int, rng: Rng, side: SideInformatio
             "init_params='labels' needs at least one point of known class; pass labels, or choose "
             "another start such as 'k-means++'."
         )
-    classes: IntArray = side.spread(cast("BoolArray", mask).argmax(axis=1))[known]
-    present, position = np.unique(classes, return_inverse=True)
-    counts = np.bincount(position)
-    sums = [np.bincount(position, column) for column in X[known].T]
-    means = (np.array(sums) / counts).T
+    classes = np.where(known, side.spread(cast("BoolArray", mask).argmax(axis=1)), -1)
+    present = np.unique(classes[known])
+    means = np.array([X[classes == c].mean(axis=0) for c in present])
     order = np.concatenate([present, np.setdiff1d(np.arange(n_components), present)])
     centres = seeds(X, n_components, rng, first=means)
     return nearest(X, centres[np.argsort(order)])
@@ -255,8 +250,6 @@ def named_start(
     name: str, X: FloatArray, n_components: int, rng: Rng, side: SideInformation
 ) -> FloatArray:
     """Responsibilities of the start with that name, in agreement with what is known."""
-    if name == "auto":
-        name = starts_to_try(n_components, side)[0]
     if name in GUIDED_STARTS:
         responsibilities = GUIDED_STARTS[name](X, n_components, rng, side)
     else:

@@ -23,7 +23,7 @@ import numpy as np
 
 from cgmm.mixture.blocks import Block, Blocks, Points, added
 from cgmm.network import Infer, SideInformation
-from cgmm.numerics import FloatArray, as_points, log_powers
+from cgmm.numerics import FloatArray, as_points, log_powers, most_probable
 
 
 class Theta(Protocol):
@@ -297,6 +297,12 @@ def expectation(
         of_points = r if copies is None else r * copies[:, None]
         statistics = family.statistics(X, of_points, parameters if about is None else about)
     return r if keep else None, counts @ nodes, log_z, statistics
+
+
+def assigned(parameters: Theta, keep: bool, block: Block) -> Any:
+    """(B, K) responsibilities of a block; or, if these are not to be kept, (B,) labels."""
+    r = expectation(parameters, block)[0]
+    return r if keep else most_probable(r)
 
 
 def no_prior(weights: FloatArray) -> float:

@@ -45,25 +45,24 @@ def remembered(function: Callable[..., Result]) -> Callable[..., Result]:
         known: tuple[list[FloatArray], Result] | None = getattr(last, "known", None)
         if known is None or not all(map(np.array_equal, known[0], arrays)):
             known = last.known = None  # its memory, still in the cache, serves the next
-            known = last.known = list(map(np.copy, arrays)), function(*arrays)
+            found = function(*arrays)
+            if found is None:
+                return found
+            known = last.known = list(map(np.copy, arrays)), found
         return known[1]
 
     return ask
 
 
+@remembered
 def phi(X: FloatArray, means: FloatArray, whiteners: FloatArray) -> FloatArray | None:
     """(size, B) φ of a block of points, measured from the middle of the means.
 
     None where it saves no time, or leaves these points' densities less than eleven digits.
     """
-    if whiteners.ndim == 3 and X.shape[1] > MAX_DIMENSION:
-        return None
-    return _phi(X, means, whiteners)
-
-
-@remembered
-def _phi(X: FloatArray, means: FloatArray, whiteners: FloatArray) -> FloatArray | None:
     (n_points, n_dims), centre = X.shape, means.mean(axis=0)
+    if whiteners.ndim == 3 and n_dims > MAX_DIMENSION:
+        return None
     with np.errstate(over="ignore", invalid="ignore"):  # infinitely far: not safe
         reach = np.maximum(X.max(axis=0) - centre, centre - X.min(axis=0))
         farthest = np.square(reach) + np.square(means - centre)
@@ -81,11 +80,9 @@ def _phi(X: FloatArray, means: FloatArray, whiteners: FloatArray) -> FloatArray 
     if whiteners.ndim == 2:
         np.square(x, out=found[n_dims + 1 :])
         return found
-    start = n_dims + 1
-    for a in range(n_dims):
-        stop = start + n_dims - a
-        np.multiply(x[a], x[a:], out=found[start:stop])
-        start = stop
+    squares = np.split(found[n_dims + 1 :], np.cumsum(np.arange(n_dims, 1, -1)))
+    for a, products in enumerate(squares):
+        np.multiply(x[a], x[a:], out=products)
     return found
 
 

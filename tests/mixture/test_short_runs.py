@@ -11,7 +11,7 @@ from cgmm.inference import ENGINES
 from cgmm.mixture import POOLINGS, Pooling, em
 from cgmm.mixture.assignments import prepare
 from cgmm.mixture.initialise import starts_to_try
-from cgmm.mixture.short_runs import choose_start
+from cgmm.mixture.runs import choose_start
 from cgmm.mixture.weights import closed_form
 from cgmm.network import Inference, SideInformation
 from cgmm.scenarios import random_pairs
@@ -133,7 +133,7 @@ def test_another_start_must_gain_more_than_chance(monkeypatch):
     """Half a nat is asked for each free parameter, or odds in what is known of the points."""
     bad, good, network = bad_and_good()
     X, _, model, pool = network
-    monkeypatch.setattr("cgmm.mixture.short_runs.SURE", np.inf)
+    monkeypatch.setattr("cgmm.mixture.runs.SURE", np.inf)
     ends = []
     for start in (bad, good):
         steps = em(X, start, model.side, model.inference, pool, closed_form)
