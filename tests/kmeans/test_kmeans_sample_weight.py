@@ -102,11 +102,10 @@ def test_a_weight_of_zero_leaves_a_point_out():
     np.testing.assert_array_equal(one.labels_, one.predict(X))
 
 
-@pytest.mark.parametrize("model", [COPKMeans(K), PCKMeans(K)])
 @pytest.mark.parametrize(
     ("weights", "message"),
     [([1.0], r"shape \(1,\)"), ([-1.0] + [1.0] * (N - 1), r"sample_weight\[0\] is -1")],
 )
-def test_weights_that_are_none_are_refused(model, weights, message):
+def test_weights_that_are_none_are_refused(weights, message):
     with pytest.raises(ValueError, match=message):
-        model.fit(problem(0)[1], sample_weight=weights)
+        PCKMeans(K).fit(problem(0)[1], sample_weight=weights)

@@ -1,11 +1,13 @@
-"""Where K-means starts."""
+"""Where K-means starts, and how many starts it tries by default where there are relations."""
 
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
+from sklearn.metrics import adjusted_rand_score
 
-from cgmm.kmeans import PCKMeans, chunklet_seeds
+from cgmm.kmeans import COPKMeans, PCKMeans, chunklet_seeds
+from cgmm.kmeans.seeds import starts_to_try
 from cgmm.mixture import from_chunklets, nearest
 from cgmm.network import SideInformation
 from cgmm.scenarios import random_pairs
@@ -55,3 +57,80 @@ def test_seeded_k_means_uses_the_relations_for_its_start_only():
     np.testing.assert_array_equal(model.labels_, plain.labels_)
     assert model.inertia_ == pytest.approx(plain.inertia_, rel=1e-12)
     assert model.objective_ == pytest.approx(plain.inertia_ / 2, rel=1e-12)
+
+
+# ---------------------------------------------------------------------------- several
+
+# Six groups on a line, far apart: a start that misses one never finds it.
+Y = np.repeat(range(6), 20)
+X = 20.0 * Y[:, None] + np.random.default_rng(0).normal(size=(120, 1))
+
+
+@pytest.mark.parametrize("kinds", [("must_link",), ("cannot_link",), ("must_link", "cannot_link")])
+@pytest.mark.parametrize("Estimator", [COPKMeans, PCKMeans])
+def test_true_relations_do_not_spoil_a_single_run(Estimator, kinds):
+    """A group without a chunklet or a seed is merged with its neighbour by one start in several."""
+    truth = float(6 * 20 * X.reshape(6, 20).var(axis=1).mean())
+    for seed in range(10):
+        pairs = random_pairs(Y, 50, random_state=seed)._asdict()
+        model = Estimator(6, random_state=seed).fit(X, **{kind: pairs[kind] for kind in kinds})
+        assert model.inertia_ == pytest.approx(truth, rel=1e-9)
+
+
+def test_chunklets_in_some_groups_only_leave_no_group_without_a_seed():
+    """Six chunklets, all in the first five groups: their centroids seed no sixth one."""
+    must_link = [[20 * k, 20 * k + 1] for k in range(5)] + [[2, 3]]
+    truth = float(6 * 20 * X.reshape(6, 20).var(axis=1).mean())
+    for seed in range(5):
+        model = COPKMeans(6, random_state=seed)
+        assert model.fit(X, must_link=must_link).inertia_ == pytest.approx(truth, rel=1e-9)
+        model = COPKMeans(6, init="chunklets", n_init=5, random_state=seed)
+        assert model.fit(X, must_link=must_link).inertia_ > 2 * truth
+
+
+def test_what_is_known_decides_what_is_tried():
+    alone = SideInformation.build(5)
+    tied = SideInformation.build(5, must_link=[[0, 1]])
+    apart = SideInformation.build(5, cannot_link=[[0, 1]])
+    both = ["chunklets", "k-means++"]
+    for init, n_clusters, side, names in (
+        ("auto", 3, alone, ["k-means++"]),
+        ("auto", 1, tied, ["k-means++"]),
+        ("auto", 3, tied, both * 4),
+        ("auto", 3, apart, both * 4),
+        ("auto", 20, apart, both * 6),
+        ("random", 3, apart, ["random"]),
+    ):
+        assert starts_to_try(init, n_clusters, side.node_of, side.graph) == names
+
+
+@pytest.mark.parametrize("Estimator", [COPKMeans, PCKMeans])
+def test_without_relations_the_default_is_one_start(Estimator):
+    auto, named = (
+        Estimator(6, init=init, random_state=2, n_init=3).fit(X) for init in ("auto", "k-means++")
+    )
+    np.testing.assert_array_equal(auto.history_, named.history_)
+
+
+def overlapping(seed):
+    """Three round groups of a hundred points, and four hundred cannot-links, all of them true."""
+    rng = np.random.default_rng(seed)
+    means, y = 1.5 * rng.normal(size=(3, 2)), rng.integers(3, size=300)
+    pairs = rng.integers(300, size=(600, 2))
+    X = means[y] + rng.normal(size=(300, 2))
+    return X, y, pairs[y[pairs[:, 0]] != y[pairs[:, 1]]]
+
+
+def test_many_true_cannot_links_do_not_collapse_a_single_run():
+    """A run that settles for poor assignments ends far below one that knows nothing."""
+    scores = {"alone": [], "chunklets": [], "auto": []}
+    for seed in range(8):
+        X, y, cannot_link = overlapping(seed)
+        for name, found in scores.items():
+            known = {} if name == "alone" else {"cannot_link": cannot_link}
+            model = COPKMeans(3, init=name.replace("alone", "auto"), random_state=seed)
+            labels = model.fit_predict(X, **known)
+            found.append(adjusted_rand_score(y, labels))
+    alone, once, tried = (np.array(found) for found in scores.values())
+    assert min(once - alone) > 0
+    assert min(tried - alone) > 0

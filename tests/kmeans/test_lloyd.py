@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kmeans_problems import NONE_BROKEN, never_rises, objective, overlapping_pairs
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
-from cgmm.kmeans import COPKMeans, Nodes, PCKMeans, nearest_rule, penalty
+from cgmm.kmeans import COPKMeans, Nodes, PCKMeans, penalty
 from cgmm.kmeans.loop import _fill_empty
 from cgmm.metrics import broken_relations
 from cgmm.network import Graph, SideInformation
 
 
 @pytest.mark.parametrize("make", [COPKMeans, PCKMeans])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("settings", [{}, {"tol": 0.0}, {"max_iter": 2}, {"tol": 0.03}])
 def test_without_relations_it_is_scikit_learns_k_means(make, seed, settings):
     rng = np.random.default_rng(seed)
@@ -50,16 +50,6 @@ def test_a_lost_cluster_gets_the_farthest_point_as_in_scikit_learn():
     np.testing.assert_array_equal(ours.labels_, theirs.labels_)
     assert ours.n_iter_ == theirs.n_iter_
     assert len(set(ours.labels_)) == 3
-
-
-def test_an_offset_of_the_data_changes_nothing():
-    X = np.round(load_wine().data * 2**10) / 2**10
-    must, cannot = overlapping_pairs(load_wine().target, 60, 0)
-    near = COPKMeans(3, random_state=0).fit(X, must_link=must, cannot_link=cannot)
-    far = COPKMeans(3, random_state=0).fit(X + 2.0**30, must_link=must, cannot_link=cannot)
-    np.testing.assert_array_equal(near.labels_, far.labels_)
-    # 2^30 leaves 2^-23 of the last digits; inertia is of size 10^6.
-    assert far.inertia_ == pytest.approx(near.inertia_, rel=1e-6)
 
 
 def test_means_of_many_points_far_from_zero_keep_their_digits():
@@ -134,9 +124,3 @@ def test_clusters_that_nothing_can_fill_are_reported():
     with pytest.warns(ConvergenceWarning, match="only 1 of 2 clusters"):
         COPKMeans(2, random_state=0).fit(np.random.default_rng(0).normal(size=(10, 2)),
                                          must_link=chain)  # fmt: skip
-
-
-def test_nearest_rule_knows_no_relations():
-    z, optimal = nearest_rule(np.array([[1.0, 0.0], [0.0, 0.0]]))
-    np.testing.assert_array_equal(z, [1, 0])
-    assert optimal

@@ -1,0 +1,297 @@
+"""How K-means assigns: by the rules of COP-KMeans and PCKMeans, and by an engine of inference."""
+
+import itertools
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+from hard_graphs import breaks_none, hard_graph, planted
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+from kmeans_problems import (
+    all_assignments,
+    enumerated,
+    hard_problems,
+    never_rises,
+    objective,
+    overlapping_pairs,
+    soft_problems,
+)
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_wine
+
+import cgmm.inference.best_assignment
+from cgmm.inference import ENGINES
+from cgmm.inference.auto import auto
+from cgmm.kmeans import COPKMeans, PCKMeans, cop_rule, engine_rule, pck_rule
+from cgmm.metrics import broken_relations
+from cgmm.network import ApproximationWarning, Graph, Inference, NetworkError, SideInformation
+from cgmm.scenarios import random_pairs
+
+# ---------------------------------------------------------------------------- COP-KMeans
+
+
+def sequential_greedy(costs, graph, order):
+    """Wagstaff et al. (2001): one after another to the nearest cluster left; None at a dead end."""
+    z = np.full(len(costs), -1)
+    for j in order:
+        rows = graph.edges[(graph.edges == j).any(axis=1)]
+        taken = {z[other] for other in rows.ravel() if other != j}
+        left = [k for k in np.argsort(costs[j]) if k not in taken]
+        if not left:
+            return None
+        z[j] = left[0]
+    return z
+
+
+@given(problem=hard_problems(), seed=st.integers(0, 99))
+@example(problem=(np.eye(3)[:, :2], hard_graph(3, [[0, 1], [1, 2], [0, 2]])), seed=0)
+def test_cop_assignment_is_the_best_or_there_is_none(problem, seed):
+    costs, graph = problem
+    best = enumerated(costs, graph)
+    if best == np.inf:
+        with pytest.raises(NetworkError, match="no assignment"):
+            cop_rule(graph, costs.shape[1])
+        return
+    rule = cop_rule(graph, costs.shape[1])
+    z, optimal = rule(costs, None)
+    assert breaks_none(graph, z)
+    assert optimal
+    assert objective(costs, graph, z) == pytest.approx(best, rel=1e-12)
+    # From any assignment that breaks nothing: the same.
+    feasible = [a for a in all_assignments(*costs.shape) if breaks_none(graph, a)]
+    other = feasible[np.random.default_rng(seed).integers(len(feasible))]
+    again, optimal = rule(costs, other)
+    assert optimal
+    assert objective(costs, graph, again) == pytest.approx(best, rel=1e-12)
+
+
+@given(problem=hard_problems(max_nodes=7), seed=st.integers(0, 99))
+def test_searches_that_stop_early_still_improve_and_break_nothing(problem, seed):
+    costs, graph = problem
+    best = enumerated(costs, graph)
+    assume(best < np.inf)
+    feasible = [a for a in all_assignments(*costs.shape) if breaks_none(graph, a)]
+    before = feasible[np.random.default_rng(seed).integers(len(feasible))]
+    with pytest.MonkeyPatch.context() as patch:
+        # As in large components: no elimination, and no time for a proof.
+        patch.setattr(cgmm.inference.best_assignment, "MAX_STATES", 1)
+        rule = cop_rule(graph, costs.shape[1])
+        for z_before in (None, before):
+            z, optimal = rule(costs, z_before, 0.0)
+            assert breaks_none(graph, z)
+            if z_before is not None:
+                assert objective(costs, graph, z) <= objective(costs, graph, before) + 1e-12
+            if optimal:
+                assert objective(costs, graph, z) == pytest.approx(best, rel=1e-12)
+
+
+def test_what_a_node_pays_everywhere_does_not_matter_to_the_best_assignment():
+    """Far from all centres, and what tells them apart is the last third of the digits."""
+    graph, _ = planted(12, 3, 3, 1)
+    costs = np.random.default_rng(1).integers(1, 1024, size=(12, 3)) * 2.0**-30
+    far = costs + 2.0**20
+    here, there = (cop_rule(graph, 3)(c, None) for c in (costs, far))
+    assert here[1]
+    assert there[1]
+    np.testing.assert_array_equal(here[0], there[0])
+
+
+def test_the_start_of_large_components_is_near_the_first_choices():
+    """Twenty of 400 nodes are misled; each should cost little more than what gives way to it.
+
+    The colouring that is found without looking at costs leads to a poor local minimum.
+    """
+    graph, hidden = planted(400, 6, 14, 0)
+    costs = 1.0 - np.eye(6)[hidden]
+    costs[:20] = np.roll(costs[:20], 1, axis=1)
+    z, _ = cop_rule(graph, 6)(costs, None)
+    assert breaks_none(graph, z)
+    assert objective(costs, graph, z) <= 40
+
+
+def test_where_greedy_fails_in_every_order_tried():
+    """Three colours, 90 nodes, five cannot-links a node: few assignments honour them all."""
+    graph, _ = planted(90, 3, 5, 1)
+    costs = np.random.default_rng(0).uniform(size=(90, 3))
+    orders = [np.random.default_rng(seed).permutation(90) for seed in range(50)]
+    assert all(sequential_greedy(costs, graph, order) is None for order in orders)
+    rule = cop_rule(graph, 3)
+    z, _ = rule(costs, None)
+    assert breaks_none(graph, z)
+    again, _ = rule(costs, z)
+    assert breaks_none(graph, again)
+    assert objective(costs, graph, again) <= objective(costs, graph, z) + 1e-12
+
+
+# ---------------------------------------------------------------------------- PCKMeans
+
+# Two groups change places, and leave a node behind that is then better off alone.
+LEFT_BEHIND = (
+    np.array([[0.97, 0.5], [0.54, 0.78], [0.3, 0.8], [0.75, 0.66]]),
+    Graph(4, np.array([[0, 1], [0, 2], [2, 3]]), np.array([0.05, -np.inf, 1.0])),
+)
+
+
+@given(problem=soft_problems(), seed=st.integers(0, 99))
+@example(problem=LEFT_BEHIND, seed=11)
+def test_pck_assignment_never_rises_and_is_a_local_minimum(problem, seed):
+    costs, graph = problem
+    simple = SideInformation.build(
+        len(costs), preferences=np.column_stack([graph.edges, graph.weights])
+    ).graph
+    values = [objective(costs, simple, z) for z in all_assignments(*costs.shape)]
+    assume(min(values) < np.inf)
+    feasible = np.flatnonzero(np.isfinite(values))
+    rule = pck_rule(graph, costs.shape[1])
+    start = all_assignments(*costs.shape)[np.random.default_rng(seed).choice(feasible)]
+    for before in (None, start):
+        z, optimal = rule(costs, before)
+        j_z = objective(costs, simple, z)
+        assert breaks_none(simple, z)
+        if before is not None:
+            assert j_z <= objective(costs, simple, before) + 1e-12
+        assert not optimal or j_z == pytest.approx(min(values), rel=1e-12)
+        for j, k in itertools.product(range(len(z)), range(costs.shape[1])):
+            moved = z.copy()
+            moved[j] = k
+            assert objective(costs, simple, moved) >= j_z - 1e-12
+        # The gain of moves is in the right unit: the best is the engine's.
+        best, _ = engine_rule(simple, ENGINES["enumerate"])(costs, None)
+        assert objective(costs, simple, best) == pytest.approx(min(values), rel=1e-12)
+
+
+def test_groups_that_hold_each_other_in_place_move_together():
+    """Three points in a must-linked triangle: none moves alone, all are better off together."""
+    graph = Graph(4, np.array([[0, 1], [1, 2], [0, 2], [2, 3]]), np.array([5.0, 5.0, 5.0, -0.1]))
+    costs = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    stuck = np.zeros(4, dtype=int)
+    z, _ = pck_rule(graph, 2)(costs, stuck)
+    np.testing.assert_array_equal(z, [1, 1, 1, 0])
+    # Without other ties a group is free, and goes where it is nearest.
+    z, _ = pck_rule(Graph(3, graph.edges[:3], graph.weights[:3]), 2)(costs[:3], stuck[:3])
+    np.testing.assert_array_equal(z, [1, 1, 1])
+
+
+def test_hard_ties_with_preferences_move_along_chains():
+    """A hard pair can only trade places; the preference that makes it worth while is soft."""
+    graph = Graph(3, np.array([[0, 1], [1, 2]]), np.array([-np.inf, 2.0]))
+    costs = np.array([[0.0, 0.5], [0.5, 0.0], [0.0, 9.0]])
+    before = np.array([0, 1, 0])
+    z, _ = pck_rule(graph, 2)(costs, before)
+    np.testing.assert_array_equal(z, [1, 0, 0])
+    assert objective(costs, graph, z) == pytest.approx(enumerated(costs, graph))
+
+
+def test_w_grows_from_plain_k_means_to_hard_relations():
+    X, y = load_wine(return_X_y=True)
+    must, cannot = random_pairs(y, 80, random_state=0)
+    start = X[[0, 70, 150]]
+    counts, plain = [], KMeans(3, init=start, n_init=1).fit(X)
+    for w in (0.0, 1e4, 1e5, np.inf):
+        model = PCKMeans(3, w=w, init=start).fit(X, must_link=must, cannot_link=cannot)
+        counts.append(sum(broken_relations(model.labels_, must, cannot)))
+        if w == 0:
+            np.testing.assert_array_equal(model.labels_, plain.labels_)
+    assert counts[0] > counts[1] > counts[3] == 0
+    assert counts[1] >= counts[2]
+    hard = COPKMeans(3, init=start).fit(X, must_link=must, cannot_link=cannot)
+    np.testing.assert_array_equal(model.labels_, hard.labels_)
+    assert model.objective_ == pytest.approx(hard.objective_ / 2, rel=1e-12)
+    assert model.assignment_optimal_ == hard.assignment_optimal_
+
+
+def test_preferences_are_weights_of_their_own():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    pairs = rng.permutation(40).reshape(-1, 2)
+    must, cannot = pairs[:10], pairs[10:]
+    rows = np.concatenate([np.c_[must, np.full(10, 0.7)], np.c_[cannot, np.full(10, -0.7)]])
+    start = X[:3]
+    given_as_pairs = PCKMeans(3, w=0.7, init=start).fit(X, must_link=must, cannot_link=cannot)
+    given_as_rows = PCKMeans(3, w=99.0, init=start).fit(X, preferences=rows)
+    np.testing.assert_array_equal(given_as_pairs.labels_, given_as_rows.labels_)
+    assert given_as_pairs.objective_ == given_as_rows.objective_
+    # Two reports on one pair add; opposite ones cancel.
+    both = PCKMeans(3, w=0.7, init=start).fit(X, must_link=must, cannot_link=must)
+    np.testing.assert_array_equal(both.labels_, COPKMeans(3, init=start).fit(X).labels_)
+    firm = PCKMeans(3, init=start).fit(X, preferences=[[0, 1, np.inf], [0, 2, -np.inf]])
+    assert firm.labels_[0] == firm.labels_[1] != firm.labels_[2]
+
+
+# ---------------------------------------------------------------------------- an engine
+
+
+@pytest.mark.parametrize("make", [COPKMeans, PCKMeans])
+def test_an_engine_makes_every_assignment_the_best(make):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 2))
+    y = (X[:, 0] > 0).astype(int) + (X[:, 1] > 0)
+    must, cannot = overlapping_pairs(y, 25, 3)
+    start = X[:3]
+    exact = make(3, init=start, inference=auto).fit(X, must_link=must, cannot_link=cannot)
+    search = make(3, init=start).fit(X, must_link=must, cannot_link=cannot)
+    assert exact.assignment_optimal_
+    assert never_rises(exact.history_)
+    assert exact.history_[0] <= search.history_[0] + 1e-12
+    if make is COPKMeans:
+        assert search.assignment_optimal_
+        np.testing.assert_array_equal(exact.labels_, search.labels_)
+        assert exact.n_iter_ == search.n_iter_
+
+
+def test_engines_that_cannot_or_will_not_answer():
+    X = np.random.default_rng(0).normal(size=(10, 2))
+    with pytest.raises(ValueError, match=r"'mean_field' cannot tell the most probable"):
+        PCKMeans(2, inference=ENGINES["mean_field"]).fit(X, preferences=[[0, 1, 1.0]])
+    triangle = [[0, 1], [1, 2], [0, 2]]
+    with pytest.raises(ValueError, match=r"of points 0, 1 and 2 is.*point 0 - point 1"):
+        COPKMeans(2, inference=auto).fit(X, must_link=[[0, 5]], cannot_link=triangle)
+
+
+@pytest.mark.parametrize("make", [COPKMeans, partial(PCKMeans, w=np.inf)])
+def test_what_a_refusal_names_is_accepted(make):
+    """Forty points of which every two should differ are out of the reach of exact inference."""
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    pairs = np.array(list(itertools.combinations(range(14), 2)))
+    exact = partial(ENGINES["exact"], max_bytes=1000, max_operations=1e3)
+    known = {"cannot_link": pairs[pairs[:, 1] - pairs[:, 0] < 9]}
+    with pytest.raises(ValueError, match="Use inference='auto'"):
+        make(10, inference=exact).fit(X, **known)
+    for inference in ("auto", ENGINES["auto"]):
+        with warnings.catch_warnings(action="ignore"):
+            model = make(10, inference=inference, random_state=0).fit(X, **known)
+        assert model.converged_
+    with pytest.raises(ValueError, match="inference"):
+        make(10, inference="no such engine").fit(X, **known)
+
+
+def test_equally_good_assignments_do_not_keep_the_loop_going():
+    answers = iter(np.array([[0, 1], [1, 0], [1, 0]]))
+
+    def engine(graph):
+        def infer(unary):
+            raise NotImplementedError
+
+        return Inference(infer, lambda unary: next(answers))
+
+    rule = engine_rule(hard_graph(2, [[0, 1]]), engine)
+    first, _ = rule(np.ones((2, 2)), None)
+    second, _ = rule(np.ones((2, 2)), first)
+    np.testing.assert_array_equal(first, second)
+    third, _ = rule(np.array([[2.0, 1.0], [1.0, 2.0]]), first)
+    np.testing.assert_array_equal(third, [1, 0])
+
+
+def test_an_engine_that_approximates_a_part_does_not_call_the_assignment_optimal():
+    ring = [[0, 1], [1, 2], [2, 3], [0, 3]]
+    costs = np.random.default_rng(0).normal(size=(6, 3))
+    z, optimal = engine_rule(hard_graph(6, ring), auto)(costs, None)
+    assert optimal
+    stingy = partial(auto, max_operations=10.0)
+    with pytest.warns(ApproximationWarning):
+        found, optimal = engine_rule(hard_graph(6, ring), stingy)(costs, None)
+    assert not optimal
+    assert all(found[a] != found[b] for a, b in ring)
+    np.testing.assert_array_equal(found[4:], z[4:])
