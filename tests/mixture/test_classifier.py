@@ -80,16 +80,6 @@ def test_it_is_the_mixture_with_labels():
     np.testing.assert_array_equal(classifier.transduction_[hidden >= 0], y[hidden >= 0])
 
 
-def test_relations_beside_labels_are_honoured():
-    X, y = load_iris(return_X_y=True)
-    hidden = np.full(len(y), -1)
-    hidden[[0, 50, 100]] = [0, 1, 2]
-    links = {"must_link": [[50, 70], [70, 77]], "cannot_link": [[77, 106]]}
-    model = SemiSupervisedGaussianClassifier().fit(X, hidden, **links)
-    assert model.transduction_[70] == model.transduction_[77] == 1
-    assert model.transduction_[106] != 1
-
-
 @pytest.mark.parametrize(
     ("y", "message"),
     [

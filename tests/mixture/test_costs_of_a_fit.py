@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_blobs
 
 from cgmm import ConstrainedGaussianMixture
 from cgmm.inference import ENGINES
@@ -44,31 +43,14 @@ def truthful_pairs(seed, n_pairs):
     }
 
 
-# Networks of induced width 13 to 8 (exact, at 2e8 to 4e5 entries a call), and of 16 and more.
-@pytest.mark.parametrize(
-    ("seed", "n_pairs"), [(0, 1000), (0, 2000), (1, 2000), (2, 2000), (3, 2000), (4, 2000)]
-)
+# Exact, at 2e8 to 4e5 entries a call, and of an induced width of 16 and more.
+@pytest.mark.parametrize(("seed", "n_pairs"), [(0, 1000), (0, 2000), (1, 2000)])
 def test_random_pairs_in_any_number_cost_a_few_seconds_at_most(seed, n_pairs, visited):
     X, known = truthful_pairs(seed, n_pairs)
     with warnings.catch_warnings(action="ignore", category=ApproximationWarning):
         model = ConstrainedGaussianMixture(3, random_state=seed).fit(X, **known)
     assert sum(visited) <= 3 * OPERATIONS_OF_A_FIT
     assert model.weights_update_ in ("exact", "cautious")
-
-
-@pytest.mark.parametrize(("n_pairs", "seed"), [(90, 3), (120, 0), (120, 2), (150, 0)])
-def test_few_points_of_many_relations_keep_to_the_budget_with_all_calls_counted(
-    n_pairs, seed, visited
-):
-    """Of 60 points in five clumps: trials of starts are calls, too."""
-    X, y = make_blobs(60, centers=5, cluster_std=2.5, random_state=5)
-    pairs = np.random.default_rng(seed).integers(60, size=(n_pairs, 2))
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    same = y[pairs[:, 0]] == y[pairs[:, 1]]
-    with warnings.catch_warnings(action="ignore", category=ApproximationWarning):
-        model = ConstrainedGaussianMixture(5, random_state=0)
-        model.fit(X, must_link=pairs[same], cannot_link=pairs[~same])
-    assert sum(visited) <= 1.5 * OPERATIONS_OF_A_FIT
 
 
 def test_where_only_counts_of_the_prior_are_dear_just_these_are_done_without(visited):

@@ -111,11 +111,6 @@ def plain(graph):
     return lambda unary: infer(unary)
 
 
-def modest(graph):
-    infer = ENGINES["junction_tree"](graph)
-    return lambda unary: infer(unary)._replace(exact=False)
-
-
 @settings(max_examples=15)
 @given(
     seed=st.integers(0, 10**6),
@@ -134,18 +129,6 @@ def test_with_an_exact_engine_the_default_is_exact_to_the_last_bit(seed, engine,
     for name in ("weights_", "means_", "covariances_", "history_", "responsibilities_", "labels_"):
         np.testing.assert_array_equal(getattr(default, name), getattr(exact, name))
     assert default.log_evidence_ == exact.log_evidence_
-
-
-def test_an_engine_that_does_not_say_it_is_exact_is_not_trusted():
-    X, _z, pairs, same = three_clumps(0, 40, 12)
-    exact, closed = (
-        ConstrainedGaussianMixture(3, inference=engine, random_state=0)
-        for engine in (plain, modest)
-    )
-    for model in (exact, closed):
-        model.fit(X, **as_known(pairs, same))
-    assert (exact.weights_update_, closed.weights_update_) == ("exact", "cautious")
-    assert np.abs(closed.weights_ - exact.weights_).max() > 1e-4
 
 
 def test_evidence_makes_the_posterior_cheap_and_not_the_prior():
@@ -268,14 +251,6 @@ def test_one_warning_a_fit_however_often_the_engine_warns(n_init):
             method(X, **known | {"cannot_link": [[0, 1]]})
         assert [(w.category, w.filename) for w in told] == [(ApproximationWarning, __file__)]
     assert model.inference_ == (("belief_propagation", 1, 40, 2, 3, 800, 99),)
-
-
-def test_an_engine_that_tells_nothing_is_named_with_all_nodes_that_edges_tie():
-    X, _z, pairs, same = three_clumps(4, 30, 4)
-    known = as_known(pairs, same, 2.0)
-    n_edges = len(SideInformation.build(30, **known).graph.edges)
-    model = ConstrainedGaussianMixture(2, inference="mean_field", random_state=0).fit(X, **known)
-    assert model.inference_ == (("mean_field", 30 - n_edges, 30, n_edges, None, 0, 0),)
 
 
 # ------------------------------------------------------------------ remedies

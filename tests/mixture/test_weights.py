@@ -76,20 +76,6 @@ def test_prior_equals_enumeration_and_its_gradient_the_differences(seed, n_compo
         assert error < 1e-5
 
 
-def test_isolated_chunklets_of_several_sizes_have_the_normaliser_written_down():
-    """Two chunklets of two, one of three, one point: Z = (Σ π²)² Σ π³ [shental2003, eq. 6]."""
-    side = SideInformation.build(8, must_link=[[0, 1], [2, 3], [4, 5], [5, 6]])
-    weights = np.array([0.5, 0.3, 0.2])
-    log_z, counts = Prior(side, ENUMERATE).log_z_and_counts(np.log(weights))
-    powers = {n: weights**n for n in (1, 2, 3)}
-    expected = 2 * np.log(powers[2].sum()) + np.log(powers[3].sum())
-    assert log_z == pytest.approx(expected, rel=1e-13)
-    # n_j times the share of each component, chunklet by chunklet.
-    by_hand = sum(n * powers[n] / powers[n].sum() for n in (2, 2, 3, 1))
-    np.testing.assert_allclose(counts, by_hand, rtol=1e-13)
-    assert not Prior(side, ENUMERATE).is_one
-
-
 @settings(max_examples=30)
 @given(seed=st.integers(0, 100_000), n_components=st.integers(2, 3))
 def test_exact_update_is_a_numerical_optimum_of_the_enumerated_objective(seed, n_components):
@@ -280,16 +266,6 @@ def test_cautious_weights_lie_between_the_closed_form_and_equal_ones(seed, w, n_
     tried = closed + np.linspace(0, 1, 500)[:, None] * (1 / n_components - closed)
     objective = lambda pi: np.log(pi) @ counts - pull * (pi**2).sum(axis=-1)  # noqa: E731
     assert objective(weights) >= objective(tried).max() - 1e-9 * counts.sum()
-
-
-def test_what_only_says_apart_or_is_balanced_leaves_the_closed_form():
-    counts = np.array([4.5, 1.5])
-    for signs, is_closed in (([-1, -1, -1], True), ([1, -1, 1], True), ([1, 1, 1], False)):
-        known = np.column_stack([[0, 2, 4], [1, 3, 5], 50.0 * np.array(signs)])
-        prior = Prior(SideInformation.build(6, preferences=known), ENGINES["gibbs"])
-        # Two of three together: s is 0.625 by the counts and 0.667 by the answers.
-        agrees = np.allclose(cautious(prior)(counts), counts / 6, atol=0.02)
-        assert agrees == is_closed
 
 
 @given(st.floats(0.05, 0.95), st.floats(0.5, 30.0))
