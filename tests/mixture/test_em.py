@@ -1,14 +1,12 @@
-"""The loop: theorems, reductions, scikit-learn's path, and what reg_covar does to monotonicity."""
+"""The loop: theorems, reductions, and what reg_covar does to monotonicity."""
 
 import itertools
-import warnings
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
-from sklearn.mixture import GaussianMixture
 
 from cgmm.inference import ENGINES
 from cgmm.mixture import (
@@ -72,48 +70,6 @@ def test_one_component_is_the_closed_form():
     _, (theta, _) = itertools.islice(plain(X, start), 2)
     np.testing.assert_allclose(theta.means[0], X.mean(axis=0), rtol=1e-13)
     np.testing.assert_allclose(theta.covariances[0], np.cov(X.T, bias=True), rtol=1e-12)
-
-
-# ------------------------------------------------------------------ scikit-learn's path
-
-
-PRECISIONS = {
-    "full": lambda c: np.linalg.inv(c),
-    "tied": lambda c: np.linalg.inv(c[0]),
-    "diag": lambda c: 1 / c,
-    "spherical": lambda c: 1 / c[:, 0],
-}
-AS_FULL = {
-    "full": lambda c: c,
-    "tied": lambda c: np.stack([c] * 3),
-    "diag": lambda c: np.stack([np.diag(v) for v in c]),
-    "spherical": lambda c: c[:, None, None] * np.eye(4),
-}
-
-
-@pytest.mark.each_value
-@pytest.mark.parametrize("pool", POOLINGS)
-@pytest.mark.parametrize("reg_covar", [0.0, 1e-6, 1e-2])
-def test_walks_the_path_of_scikit_learn(pool, reg_covar):
-    """Parameters and mean log-likelihood of every iteration agree to 1e-8, relative."""
-    X, start = problem(3, n_samples=300, n_dims=4, pool=pool)
-    steps = plain(X, start, pool=pool, reg_covar=reg_covar)
-    _, posterior = next(steps)
-    for iteration in range(1, 21):
-        theirs = GaussianMixture(
-            3, covariance_type=pool, reg_covar=reg_covar, tol=0, max_iter=iteration,
-            weights_init=start.weights, means_init=start.means,
-            precisions_init=PRECISIONS[pool](start.covariances), init_params="random_from_data",
-        )  # fmt: skip
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            theirs.fit(X)
-        assert posterior.log_evidence / len(X) == pytest.approx(theirs.lower_bound_, rel=1e-8)
-        theta, posterior = next(steps)
-        np.testing.assert_allclose(theta.weights, theirs.weights_, rtol=1e-8)
-        np.testing.assert_allclose(theta.means, theirs.means_, rtol=1e-8)
-        covariances = AS_FULL[pool](theirs.covariances_)
-        np.testing.assert_allclose(theta.full_covariances, covariances, rtol=1e-8, atol=1e-12)
 
 
 # ------------------------------------------------------------------ theorems

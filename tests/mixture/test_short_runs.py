@@ -74,23 +74,6 @@ def test_without_choice_the_default_is_the_one_start():
     np.testing.assert_array_equal(default.means_, named.means_)
 
 
-@pytest.mark.parametrize("given", [{"init_params": "chunklets"}, {"means_init": np.eye(5, 4)}])
-def test_a_start_that_is_named_or_given_is_not_tried(given):
-    """The first entry of the history is the evidence of exactly that start."""
-    X, y = blobs(1)
-    known, model = both(y, 50, 1), ConstrainedGaussianMixture(5, random_state=2, **given)
-    side = SideInformation.build(len(X), **known)
-    prepared = prepare(side, "auto", ENGINES["auto"], "auto", 5)
-    start = model._starts(X, side, np.random.RandomState(2))[0]
-    _, posterior = next(
-        em(
-            X, start, side, prepared.inference, POOLINGS["full"], closed_form,
-            log_z_prior=prepared.log_z_prior,
-        )
-    )  # fmt: skip
-    assert model.fit(X, **known).history_[0] == pytest.approx(posterior.log_evidence, rel=1e-12)
-
-
 # ---------------------------------------------------------------------------- how it is chosen
 
 
