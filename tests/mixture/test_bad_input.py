@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from cgmm import ConstrainedGaussianMixture
@@ -74,34 +72,6 @@ def test_collapse_onto_one_point_is_named():
     with pytest.raises(ValueError, match="component 1 is not positive definite"):
         fit(X, reg_covar=0, **start)
     assert_sound(fit(X, **start), X)
-
-
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
-@given(
-    seed=st.integers(0, 100_000),
-    n_samples=st.integers(2, 12),
-    n_dims=st.integers(1, 4),
-    n_components=st.integers(1, 5),
-    covariance_type=st.sampled_from(sorted(POOLINGS)),
-    offset=st.sampled_from([0.0, 1e8, -1e12]),
-    scale=st.sampled_from([1e-8, 1.0, 1e6]),
-    distinct=st.integers(1, 12),
-)
-def test_small_hostile_data_give_an_answer_or_a_clear_error(
-    seed, n_samples, n_dims, n_components, covariance_type, offset, scale, distinct
-):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(distinct, n_dims))[rng.integers(distinct, size=n_samples)]
-    X = X * scale * rng.integers(0, 2, size=n_dims) + offset
-    try:
-        model = fit(X, n_components, covariance_type=covariance_type)
-    except ValueError as error:
-        assert any(  # noqa: PT017
-            cause in str(error)
-            for cause in ("minimum of", "reg_covar", "positive definite", "too few digits")
-        )
-    else:
-        assert_sound(model, X)
 
 
 # Rows are contracted before number 47, and tied to it; in one block, and in several.

@@ -134,15 +134,6 @@ def test_what_is_negligible_is_left_out_and_nothing_else(form, scale):
     assert weighted_moments(X, r, **asked).alive.all()
 
 
-def test_dead_component_is_zero_not_nan():
-    X = np.arange(6.0).reshape(3, 2)
-    r = np.array([[1.0, 0.0]] * 3)
-    moments = weighted_moments(X, r)
-    np.testing.assert_array_equal(moments.alive, [True, False])
-    assert np.isfinite(moments.means).all()
-    assert not moments.scatter[1].any()
-
-
 @pytest.mark.parametrize(
     "bad",
     [np.zeros((2, 2)), [[1, 1], [1, 1]]]
@@ -180,20 +171,6 @@ def test_pooling_maximises_the_expected_log_likelihood_within_its_type(name):
         factors = np.linalg.cholesky(best) + 0.05 * np.tril(rng.normal(size=(3, 3, 3)))
         competitor = combined(ones, factors @ factors.transpose(0, 2, 1))
         assert expected(competitor) <= expected(best) + 1e-9
-
-
-@pytest.mark.parametrize("name", POOLINGS)
-def test_expand_and_shape_agree_with_combine(name):
-    pool, rng = POOLINGS[name], np.random.default_rng(0)
-    array = rng.uniform(1, 2, size=pool.shape(3, 2))
-    if array.ndim >= 2 and array.shape[-2:] == (2, 2):
-        array = array + np.swapaxes(array, -1, -2) + np.eye(2)
-    theta = Parameters(np.ones(3), np.zeros((3, 2)), pool.expand(array, 3, 2))
-    assert theta.covariances.shape == ((3, 2) if pool.diagonal else (3, 2, 2))
-    np.testing.assert_array_equal(pool.reduce(theta.covariances), array)
-    for scatter in (theta.covariances, theta.full_covariances):
-        pooled = pool.reduce(pool.combine(np.ones(3), scatter))
-        np.testing.assert_allclose(pooled, array, rtol=1e-14)
 
 
 # ------------------------------------------------------------------ sampling and derivatives

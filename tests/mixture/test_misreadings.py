@@ -113,17 +113,6 @@ def test_metrics_in_pipelines(metric):
         assert (cross_val_score(pipeline, X, y, cv=SPLITS, params=among) > 0.9).all()
 
 
-def test_the_best_of_a_search_is_fitted_to_all_rows_with_all_relations():
-    pipeline = make_pipeline(StandardScaler(), ConstrainedGaussianMixture(2, random_state=0))
-    step = "constrainedgaussianmixture__"
-    search = GridSearchCV(pipeline, {step + "covariance_type": ["full", "diag"]})
-    search.fit(X, **{step + "must_link": PairsAmong(MUST, N)})
-    best = clone(search.best_estimator_).fit(X, **{step + "must_link": MUST})
-    np.testing.assert_array_equal(
-        best[-1].responsibilities_, search.best_estimator_[-1].responsibilities_
-    )
-
-
 def test_routing_of_metadata():
     plain, among = {"must_link": MUST}, {"must_link": PairsAmong(MUST, N)}
     unrouted = cross_val_score(ESTIMATORS["mixture"], X, cv=SPLITS, params=among)

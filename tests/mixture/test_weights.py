@@ -130,14 +130,6 @@ def test_the_pairwise_prior_of_one_edge_is_the_sum_over_its_assignments(w, must_
     np.testing.assert_allclose(counts, side.multiplicity @ expected.nodes, rtol=1e-11)
 
 
-def test_all_updates_agree_without_relations():
-    side, counts = SideInformation.build(10), np.array([7.0, 3.0])
-    for name, update in UPDATES.items():
-        np.testing.assert_allclose(
-            update(Prior(side, ENUMERATE))(counts), [0.7, 0.3], atol=1e-9, err_msg=name
-        )
-
-
 def test_chunklets_sampled_as_chunklets_have_the_closed_form():
     side = SideInformation.build(5, must_link=[[0, 1], [1, 2]], sampling="chunklets")
     counts = np.array([1.2, 1.8])
