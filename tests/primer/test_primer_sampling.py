@@ -3,23 +3,19 @@
 from functools import partial
 from itertools import combinations, islice
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from primer_problems import FEW, SEEDS, enumerate_all, mixture, network
-from scipy.special import ndtri, xlogy
+from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from cgmm import primer
 from cgmm.inference import by_colour, mean_field_ascent, r_hat
 from cgmm.inference.belief_propagation import belief_propagation
-from cgmm.inference.gibbs import gibbs
-from cgmm.inference.gibbs_sweeps import clusters, log_conditionals, prepare
-from cgmm.inference.tree_reweighted import tree_reweighted
+from cgmm.inference.gibbs_sweeps import clusters, prepare
 from cgmm.network import Graph
-from cgmm.numerics import log_normalise
 
 SIZES = {"seed": SEEDS, "J": st.integers(1, 5), "K": st.integers(2, 3)}
 
@@ -95,18 +91,10 @@ def test_clusters_hold_what_an_edge_can_tie(seed, J, K):
     u, edges, w = network(rng, J, K, p_hard=0.3)
     z, states = primer.most_probable(u, edges, w), np.array([0, 1])
     strong = np.where(w < 0, -np.inf, 1e3)
-    tied = primer.tie(z, states, edges, strong, rng)
-    content = (z[edges[:, 0]] == z[edges[:, 1]]) == (w > 0)
-    content &= np.isin(z, states)[edges].all(axis=1)
-    made = nx.Graph(edges[content].tolist())
-    made.add_nodes_from(range(J))
-    parts = list(nx.connected_components(made))
-    assert all(len(set(tied[list(part)])) == 1 for part in parts)
-    assert len(set(tied)) == len(parts)
     sampler = prepare(Graph(J, edges, strong))
     in_k, in_l = (z[sampler.order] == states[:, None])[:, None]
     theirs = clusters(sampler, in_k, in_l, rng)
-    mine = tied[sampler.order]
+    mine = primer.tie(z, states, edges, strong, rng)[sampler.order]
     np.testing.assert_array_equal(mine[:, None] == mine, theirs[:, None] == theirs)
 
 
@@ -120,29 +108,13 @@ def test_a_node_given_the_others(seed, J, K):
     others = (np.delete(everything.z, j, axis=1) == np.delete(z, j)).all(axis=1)
     found = primer.given_others(j, z, *net)
     np.testing.assert_allclose(found, everything.p[others] / everything.p[others].sum(), rtol=1e-9)
-    neighbours = primer.around(j, net.edges, net.w)
-    assert sorted(b for b, _ in neighbours) == sorted(made_of(net).neighbors(j))
-    assert all(made_of(net)[j][b]["w"] == x for b, x in neighbours)
-    # The package draws the nodes of one colour at once.
-    sampler = prepare(net.graph)
-    place = int(np.flatnonzero(sampler.order == j)[0])
-    colour = next(c for c, part in enumerate(sampler.slices) if part.start <= place < part.stop)
-    part = sampler.slices[colour]
-    states = (z[sampler.order] == np.arange(K)[:, None])[:, :, None].astype(float)
-    unary = net.u.T[:, sampler.order][:, part]
-    logs = log_conditionals(sampler.rows[colour], unary, states)[:, place - part.start, 0]
-    np.testing.assert_allclose(found, log_normalise(logs[None])[0][0], atol=1e-12)
-
-
-def made_of(net):
-    made = nx.Graph()
-    made.add_nodes_from(range(len(net.u)))
-    made.add_edges_from((a, b, {"w": x}) for (a, b), x in zip(net.edges, net.w, strict=True))
-    return made
+    touching = (net.edges == j).any(axis=1)
+    neighbours = zip(net.edges[touching].sum(axis=1) - j, net.w[touching], strict=True)
+    assert sorted(primer.around(j, net.edges, net.w)) == sorted(neighbours)
 
 
 @settings(max_examples=10)
-@given(SEEDS, st.integers(1, 3), st.integers(2, 3))
+@given(SEEDS, st.integers(1, 2), st.integers(2, 3))
 def test_a_mean_of_probabilities_keeps_the_marginals(seed, J, K):
     """From the posterior one sweep of `gibbs` expects the truth, over every course it can take."""
     net = network(np.random.default_rng(seed), J, K, p_edge=0.8, p_hard=0.3)
@@ -152,19 +124,6 @@ def test_a_mean_of_probabilities_keeps_the_marginals(seed, J, K):
             courses = outcomes(lambda rng, z=z: primer.gibbs(*net, z, 1, rng))
             q = q + p * sum(chance * found for found, chance in courses)
     np.testing.assert_allclose(q, everything.marginals(K), atol=1e-12)
-
-
-@settings(max_examples=4)
-@given(SEEDS)
-def test_both_samplers_are_near_the_truth(seed):
-    rng = np.random.default_rng(seed)
-    net = network(rng, 4, 2, p_hard=0.3)
-    truth = enumerate_all(*net).marginals(2)
-    mine = primer.gibbs(*net, primer.most_probable(*net), 400, rng)
-    # Five standard errors of 400 draws, were every eighth independent.
-    assert np.abs(mine - truth).max() < 5 * np.sqrt(0.25 / 50)
-    theirs = gibbs(net.graph, n_sweeps=400, random_state=0)(net.u).nodes
-    assert np.abs(theirs - truth).max() < 5 * np.sqrt(0.25 / 50)
 
 
 @FEW
@@ -185,52 +144,32 @@ def test_chains_that_disagree_are_told(seed, chains, half):
 
 @FEW
 @given(**SIZES)
-def test_mean_field_is_an_ascent_of_its_bound(seed, J, K):
+def test_mean_field_is_that_of_the_package_colour_by_colour(seed, J, K):
     u, edges, w = network(np.random.default_rng(seed), J, K)
-    everything = enumerate_all(u, edges, w)
-    bounds = []
-    for sweeps in range(4):
-        q = primer.mean_field(u, edges, w, sweeps)
-        bounds.append(primer.mean_field_bound(q, u, edges, w))
-        # B(q) is log Z less the divergence from q to the posterior, over every assignment.
-        q_joint = q[range(J), everything.z].prod(axis=1)
-        divergence = (xlogy(q_joint, q_joint) - q_joint * np.log(everything.p)).sum()
-        assert bounds[-1] == pytest.approx(everything.log_z - divergence, abs=1e-9)
-    assert (np.diff(bounds) >= -1e-9).all()
-    # The package visits the nodes colour by colour.
-    order = by_colour(Graph(J, edges, w)).order
+    graph = Graph(J, edges, w)
+    order = by_colour(graph).order
     place = np.argsort(order)
-    q = primer.mean_field(u[order], place[edges], w, 3)
-    theirs = next(islice(mean_field_ascent(Graph(J, edges, w), u), 2, None))
-    np.testing.assert_allclose(q[place], theirs.nodes, atol=1e-10)
-    bound = primer.mean_field_bound(q, u[order], place[edges], w)
-    assert bound == pytest.approx(theirs.log_z, rel=1e-9, abs=1e-9)
+    net = u[order], place[edges], w
+    for sweeps, theirs in enumerate(islice(mean_field_ascent(graph, u), 3), start=1):
+        q = primer.mean_field(*net, sweeps)
+        np.testing.assert_allclose(q[place], theirs.nodes, atol=1e-10)
+        bound = primer.mean_field_bound(q, *net)
+        assert bound == pytest.approx(theirs.log_z, rel=1e-9, abs=1e-9)
 
 
 # ---------------------------------------------------------------------------- belief propagation
 
 
-def forest_of(net):
-    kept = primer.spanning_tree(len(net.u), net.edges, net.w)
-    return net._replace(edges=net.edges[kept], w=net.w[kept])
-
-
 @FEW
 @given(**SIZES)
 def test_belief_propagation_is_exact_on_a_forest(seed, J, K):
-    net = forest_of(network(np.random.default_rng(seed), J, K, p_hard=0.3))
+    u, edges, w = network(np.random.default_rng(seed), J, K, p_hard=0.3)
+    kept = primer.spanning_tree(J, edges, w)
+    net = u, edges[kept], w[kept]
     everything, m = enumerate_all(*net), primer.messages(*net, 0, J)
-    q = primer.beliefs(m, net.u)
-    np.testing.assert_allclose(q, everything.marginals(K), atol=1e-10)
+    np.testing.assert_allclose(primer.beliefs(m, u), everything.marginals(K), atol=1e-10)
     found = primer.bethe_log_z(m, *net)
     assert found == pytest.approx(everything.log_z, rel=1e-10, abs=1e-10)
-    np.testing.assert_allclose(q[0], np.exp(primer.log_belief(0, m, net.u, None)), rtol=1e-12)
-    theirs = belief_propagation(net.graph, tol=1e-14, damping=0.0)(net.u)
-    np.testing.assert_allclose(q, theirs.nodes, atol=1e-10)
-
-
-def change(m, other):
-    return max((np.abs(m[pair] - other[pair]).max() for pair in m), default=0.0)
 
 
 @settings(max_examples=10)
@@ -238,19 +177,16 @@ def change(m, other):
 @example(seed=1, J=4, K=2)
 def test_belief_propagation_settles_where_that_of_the_package_does(seed, J, K):
     u, edges, w = network(np.random.default_rng(seed), J, K, p_edge=0.8)
-    w = w / 4
-    m = primer.messages(u, edges, w, 0, 40)
-    assume(change(m, primer.messages(u, edges, w, 0, 41)) < 1e-10)
-    theirs = belief_propagation(Graph(J, edges, w), tol=1e-10)(u)
-    q = primer.beliefs(m, u)
+    net = u, edges, w / 4
+    m, q = primer.messages(*net, 0, 40), primer.beliefs(primer.messages(*net, 0, 41), u)
+    assume(np.abs(primer.beliefs(m, u) - q).max() < 1e-10)
+    theirs = belief_propagation(Graph(J, edges, w / 4), tol=1e-10)(u)
     np.testing.assert_allclose(q, theirs.nodes, atol=1e-7)
+    assert primer.bethe_log_z(m, *net) == pytest.approx(theirs.log_z, abs=1e-6)
     for b, j in list(m)[:2]:
         # What b believes without j, and then what j has told it.
         both = np.exp(primer.log_belief(b, m, u, j) + m[j, b])
         np.testing.assert_allclose(both / both.sum(), q[b], atol=1e-9)
-    found = primer.bethe_log_z(m, u, edges, w)
-    assert found == pytest.approx(theirs.log_z, abs=1e-6)
-    assert found == pytest.approx(bethe_by_entropies(m, q, u, edges, w), abs=1e-7)
 
 
 def test_damped_messages_settle_where_others_swing():
@@ -269,18 +205,6 @@ def test_damped_messages_settle_where_others_swing():
     np.testing.assert_allclose(np.expm1(once[0][0, 1]), np.expm1(once[1][0, 1]) / 4, rtol=1e-9)
 
 
-def bethe_by_entropies(m, q, u, edges, w):
-    """Energies, entropies of edges, and of nodes as often as their edges counted them in excess."""
-    degrees = np.bincount(edges.ravel(), minlength=len(u))
-    total = (q * u).sum() - ((1 - degrees) * xlogy(q, q).sum(axis=1)).sum()
-    for (a, b), x in zip(edges, w, strict=True):
-        logs = primer.log_belief(a, m, u, b)[:, None] + primer.log_belief(b, m, u, a)
-        joint = np.exp(logs + x * np.eye(u.shape[1]))
-        joint /= joint.sum()
-        total += x * np.trace(joint) - xlogy(joint, joint).sum()
-    return total
-
-
 @FEW
 @given(SEEDS, st.integers(2, 5), st.integers(2, 3), st.integers(1, 4))
 def test_a_mean_over_trees_is_never_below_log_z(seed, J, K, M):
@@ -296,7 +220,6 @@ def test_a_mean_over_trees_is_never_below_log_z(seed, J, K, M):
     assert bound >= exact - 1e-9 * (1 + abs(exact))
     if len(w) == len(trees[0]):
         assert bound == pytest.approx(exact, rel=1e-9, abs=1e-9)
-    assert tree_reweighted(Graph(J, edges, w))(u).log_z >= exact - 1e-6 * (1 + abs(exact))
 
 
 # ---------------------------------------------------------------------------- EM with either
