@@ -136,13 +136,6 @@ def test_ratios_are_of_neighbours_and_leave_failures_out(load):
     assert common.spread(np.array([])) == "-"
 
 
-def test_measurements_take_turns(load):
-    order = []
-    works = {name: lambda n=name: (order.append(n), float(len(order)))[1] for name in "ab"}
-    assert load("common").in_turn(works, 2) == {"a": [1.0, 3.0], "b": [2.0, 4.0]}
-    assert order == ["a", "b", "a", "b"]
-
-
 def test_seconds_are_the_mean_of_enough_calls(load):
     now, calls = [0.0], []
 
@@ -173,14 +166,6 @@ def test_a_file_has_a_row_a_measurement_and_machines_are_kept(load, tmp_path):
     assert told["a"] == told["b"]
     assert told["a"]["numpy"] == np.__version__
     assert told["a"]["cores"] >= 1
-
-
-def test_options_of_a_trial_are_one_repetition(load):
-    options = load("common").options
-    assert options("Text.", 7, []).repeats == 7
-    assert options("Text.", 7, ["--repeats", "2"])[:2] == (2, False)
-    assert options("Text.", 7, ["--smoke"])[:2] == (1, True)
-    assert options("Text.", 7, []).results == STORED
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
