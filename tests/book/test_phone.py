@@ -1,11 +1,15 @@
-"""A chapter on a telephone: formulas are fitted, figures enlarge. test_pages looks at all pages."""
+"""A chapter on a telephone: formulas are fitted, figures enlarge, and on a live figure a point
+follows the finger, which beside the points scrolls the page. test_pages looks at all pages.
+"""
 
 from __future__ import annotations
+
+import math
 
 import pytest
 from built_book import Visit
 
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 
 @pytest.fixture(scope="module")
@@ -47,3 +51,117 @@ def test_a_figure_enlarges_and_the_focus_comes_back(phone):
     page.locator("dialog.cgmm-large button").tap()
     page.locator("dialog.cgmm-large").wait_for(state="detached")
     assert not phone.complaints, "\n".join(phone.complaints)
+
+
+def test_the_enlarge_button_stands_below_the_figure(phone):
+    page = phone.open("book/12_rca")
+    for holder in page.locator(".cgmm-figure").all():
+        figure, button = holder.locator("img, svg").first, holder.locator(".cgmm-enlarge")
+        below = figure.bounding_box()
+        assert button.bounding_box()["y"] >= below["y"] + below["height"] - 1
+
+
+# ---------------------------------------------------------------------------- live figures
+
+
+PLACES = """points => [...points.children].map(one => {
+  const at = new DOMPoint(0, 0).matrixTransform(one.getScreenCTM());
+  return [at.x, at.y];
+})"""
+
+
+class Finger:
+    """A page on a telephone, and its first live figure."""
+
+    def __init__(self, page):
+        self.page, self.main = page, page.locator(".cgmm-live-main").first
+        self.main.evaluate("main => main.scrollIntoView({block: 'center'})")
+        self.touch = page.context.new_cdp_session(page)
+
+    def places(self):
+        """Where the points are seen."""
+        return self.main.locator(".points").evaluate(PLACES)
+
+    def free_place(self):
+        """A place on the figure that is far from all points."""
+        box = self.main.bounding_box()
+        spots = [(box["x"] + 20 * i, box["y"] + 20 * j) for i in range(1, 15) for j in range(1, 12)]
+        return max(spots, key=lambda at: min(math.dist(at, one) for one in self.places()))
+
+    def swipe(self, start, by, steps=8):
+        """Press at a place, move, and let go."""
+        self._send("touchStart", start)
+        for n in range(1, steps + 1):
+            self._send("touchMove", [a + n * b / steps for a, b in zip(start, by, strict=True)])
+        self._send("touchEnd")
+        self.page.wait_for_timeout(200)
+
+    def _send(self, kind, place=()):
+        points = [dict(zip("xy", place, strict=True))] if place else []
+        self.touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+
+def require_following(one):
+    """The fourth point goes where the finger does, and nothing else moves."""
+    before, scrolled = one.places(), one.page.evaluate("scrollY")
+    one.swipe(before[3], (36, 48))
+    after = one.places()
+    assert math.dist(after[3], (before[3][0] + 36, before[3][1] + 48)) < 5
+    assert one.page.evaluate("scrollY") == scrolled
+    assert [n for n, place in enumerate(after) if math.dist(place, before[n]) > 1] == [3]
+
+
+def test_a_point_follows_the_finger_and_beside_the_points_a_swipe_scrolls(visit):
+    one = Finger(visit("book/02_em", **PHONE).page)
+    require_following(one)
+    before, scrolled = one.places(), one.page.evaluate("scrollY")
+    one.swipe(one.free_place(), (0, -150))
+    assert one.page.evaluate("scrollY") > scrolled + 60
+    moved = [b[1] - a[1] for a, b in zip(one.places(), before, strict=True)]
+    assert max(moved) - min(moved) < 1
+
+
+def test_a_tap_picks_the_nearest_point_within_24_pixels_or_with_another_tool_moves_it(visit):
+    one = Finger(visit("book/index", **PHONE).page)
+    places = one.places()
+    lonely = max(
+        range(len(places)), key=lambda i: sorted(math.dist(places[i], p) for p in places)[1]
+    )
+    x, y = places[lonely]
+    one.swipe((x + 10, y - 6), (0, 0), steps=0)
+    assert f"Point {lonely + 1} picked" in one.page.locator(".cgmm-live-status").first.inner_text()
+    one.page.locator(".cgmm-live input[value=move]").first.check()
+    one.main.evaluate("main => main.scrollIntoView({block: 'center'})")
+    require_following(one)
+
+
+def test_the_cut_of_chapter_1_turns_by_its_handle(visit):
+    one = Finger(visit("book/01_mixtures", **PHONE).page)
+    box = one.main.locator(".handle").first.bounding_box()
+    scrolled = one.page.evaluate("scrollY")
+    one.swipe((box["x"] + box["width"] / 2, box["y"] + box["height"] / 2), (60, 30))
+    assert "Cut at" in one.page.locator(".cgmm-live-status").first.inner_text()
+    assert one.page.evaluate("scrollY") == scrolled
+
+
+def test_the_figure_of_chapter_9(visit):
+    one = visit("book/09_soft_preferences")
+    live = one.page.locator(".cgmm-live").first
+    points, status = live.locator(".points > g"), live.locator(".cgmm-live-status")
+    slider, weight = live.locator("input[type=range]").first, live.locator("output").first
+    # EM from the other start needs more than 60 steps at w = 2.
+    slider.evaluate(
+        """input => { input.value = 16;
+           input.dispatchEvent(new Event("input", {bubbles: true})); }"""
+    )
+    assert weight.inner_text() == "2.00"
+    assert "by 29.6 nats" in status.inner_text()
+    # At w = 0 nothing hangs together yet: too long a chain is refused all the same.
+    slider.press("Home")
+    for n in range(0, 24, 2):
+        for i in (n, n + 2):
+            points.nth(i).press("t")
+        assert "undefined" not in status.inner_text()
+    slider.press("End")
+    assert "3.00" in weight.inner_text()
+    assert not one.complaints, "\n".join(one.complaints)
