@@ -47,12 +47,13 @@ PROBLEMS = {
 }
 
 
-def unaries(problem):
+def posed(problem):
+    """Its graph, and unaries."""
     graph, n_states = PROBLEMS[problem]
     unary = np.random.default_rng(7).normal(size=(graph.n_nodes, n_states))
     if problem == "some states impossible":
         unary[0, 0] = unary[2, 1:] = -np.inf
-    return unary
+    return graph, unary
 
 
 def assert_unbiased(engine, graph, unary):
@@ -76,9 +77,9 @@ def assert_unbiased(engine, graph, unary):
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("cluster_moves", [None, True])
 def test_within_sampling_error_of_enumeration(problem, cluster_moves):
-    graph, _ = PROBLEMS[problem]
+    graph, unary = posed(problem)
     engine = partial(gibbs, graph, n_sweeps=10, n_chains=400, cluster_moves=cluster_moves)
-    assert_unbiased(engine, graph, unaries(problem))
+    assert_unbiased(engine, graph, unary)
 
 
 # ---------------------------------------------------------------------------- forbidden pairs
@@ -140,17 +141,14 @@ def test_chains_start_where_a_walk_by_single_nodes_is_stuck():
 
 
 def test_what_the_chains_report_is_what_the_engine_averages():
-    (graph, n_states), unary = (
-        PROBLEMS["hard and soft, three states"],
-        unaries("hard and soft, three states"),
-    )
+    graph, unary = posed("hard and soft, three states")
     settings = {"n_sweeps": 50, "burn_in": 5, "n_chains": 3, "random_state": 2}
     infer, chains = gibbs(graph, **settings), gibbs_chains(graph, unary, **settings)
     np.testing.assert_array_equal(infer(unary).nodes, chains.nodes)
     np.testing.assert_array_equal(infer.chains(unary).log_weights, chains.log_weights)
     assert chains.log_weights.shape == (3, 50)
     assert np.isfinite(chains.log_weights).all()  # a forbidden pair is never drawn together
-    assert chains.counts.shape == (n_states, 3, 50)
+    assert chains.counts.shape == (3, 3, 50)
     np.testing.assert_array_equal(chains.counts.sum(axis=0), graph.n_nodes)
     # The best that was visited is the best of all, in so small a network.
     best = enumerate_assignments(graph).most_probable(unary)
@@ -180,7 +178,7 @@ def test_edges_that_are_weak_alone_are_strong_together():
 
 def test_chains_differ_and_more_of_them_err_less():
     """A ratio of variances of 1/8 in truth; above 1/2 with probability 10^-10 (F distribution)."""
-    (graph, n_states), unary = PROBLEMS["soft"], unaries("soft")
+    graph, unary = posed("soft")
 
     def variance(n_chains):
         settings = {"n_sweeps": 10, "burn_in": 10, "n_chains": n_chains}
@@ -193,7 +191,7 @@ def test_chains_differ_and_more_of_them_err_less():
 def test_growth_multiplies_the_sweeps_from_call_to_call():
     assert list(itertools.islice(module._schedule(10, 2.0, 50), 5)) == [10, 20, 40, 50, 50]
     assert list(itertools.islice(module._schedule(10, 1.0, 5), 3)) == [10, 10, 10]
-    (graph, n_states), unary = PROBLEMS["soft"], unaries("soft")
+    graph, unary = posed("soft")
     one, other = (gibbs(graph, n_sweeps=5, growth=2.0) for _ in range(2))
     calls = [one(unary).nodes for _ in range(3)]
     assert np.abs(calls[1] - calls[0]).max() > 1e-6
