@@ -1,13 +1,20 @@
 """The estimator with side information: reductions, contracts that hold always, and refusals."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 
-from cgmm import ConstrainedGaussianMixture, scenarios
+from cgmm import (
+    ConstrainedCategoricalMixture,
+    ConstrainedGaussianMixture,
+    SemiSupervisedGaussianClassifier,
+    scenarios,
+)
 from cgmm.inference import ENGINES
 from cgmm.metrics import broken_relations
 from cgmm.mixture import POOLINGS, UPDATES, e_step
@@ -178,3 +185,70 @@ def test_log_odds_beyond_the_digits_of_the_points_are_refused(odds):
     # A billion is the most, and two halves of it add up; the other remedy is a hard relation.
     for rows in ([[4, 1, odds / 4], [1, 4, odds / 4]], [[4, 1, np.inf * odds]]):
         ConstrainedGaussianMixture(2, random_state=0).fit(X, preferences=rows)
+
+
+# ------------------------------------------------------------------ new points
+
+ENGINES_OF_A_FIT = ["auto", "spanning_tree", "gibbs", partial(ENGINES["gibbs"], n_sweeps=20)]
+CHAIN = {"must_link": [[0, 1], [5, 7], [7, 9]]}
+
+
+@pytest.mark.parametrize("random_state", [0, None])
+@pytest.mark.parametrize("inference", ENGINES_OF_A_FIT)
+@pytest.mark.parametrize("n_cannot", [0, 4])
+def test_the_fit_on_its_own_points_is_the_fit(inference, random_state, n_cannot):
+    """Also with settings that were changed since."""
+    X, z = blobs(1)
+    cannot = scenarios.random_pairs(z, 30, random_state=0).cannot_link[:n_cannot]
+    known = CHAIN | {"cannot_link": cannot, "preferences": [[20, 21, 0.4]]} if n_cannot else CHAIN
+    model = ConstrainedGaussianMixture(3, inference=inference, random_state=random_state)
+    model.fit(X, **known).set_params(sampling="chunklets", inference="pairs", n_components=2)
+    np.testing.assert_array_equal(model.predict_proba(X, **known), model.responsibilities_)
+    np.testing.assert_array_equal(model.predict(X, **known), model.labels_)
+    codes = (X > 0).astype(int)
+    model = ConstrainedCategoricalMixture(3, random_state=0).fit(codes, **known)
+    np.testing.assert_array_equal(model.predict_proba(codes, **known), model.responsibilities_)
+
+
+def test_the_classifier_answers_in_its_names():
+    X, z = blobs(4, spread=4.0)
+    names = np.array(["c", "a", "b"])
+    y = names[z].astype(object)
+    y[20:] = -1
+    model = SemiSupervisedGaussianClassifier().fit(X, y)
+    known = {"cannot_link": [[0, 1], [1, 2]], "preferences": [[3, 4, -5.0]]}
+    inner = model.mixture_
+    np.testing.assert_array_equal(
+        model.predict(X, **known), model.classes_[inner.predict(X, **known)]
+    )
+    np.testing.assert_array_equal(model.predict_proba(X, **known), inner.predict_proba(X, **known))
+    z = model.predict(X, **known)
+    assert z[0] != z[1] != z[2]
+    with pytest.raises(TypeError, match="labels"):
+        model.predict(X, labels=y)
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        ({"must_link": [[0, 5]]}, r"must_link\[0\] is \[0, 5\]; it must name two points"),
+        ({"cannot_link": [[0, 1], [1, 3], [3, 0]]}, "points 0, 1 and 3 are mutually"),
+        ({"preferences": [[2, 4, 1e12]]}, "points 2 and 4"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_the_names_of_points(known, message):
+    X, _ = blobs(6, n_components=2)
+    model = ConstrainedGaussianMixture(2, random_state=0).fit(X)
+    for method in (model.predict, model.predict_proba):
+        with pytest.raises(ValueError, match=message):
+            method(X[:5], **known)
+
+
+def test_labels_are_not_for_prediction_and_an_unfitted_model_says_so():
+    X, _ = blobs(7)
+    model = ConstrainedGaussianMixture(3, random_state=0)
+    with pytest.raises(NotFittedError):
+        model.predict(X, cannot_link=[[0, 1]])
+    model.fit(X)
+    with pytest.raises(TypeError, match="labels"):
+        model.predict(X, labels=np.full(len(X), -1))
