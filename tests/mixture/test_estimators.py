@@ -23,6 +23,10 @@ from cgmm.network import SideInformation
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
+CENTRES = np.repeat([[0, 0], [5, 0], [0, 5]], 40, axis=0)
+BLOBS = CENTRES + np.random.default_rng(0).normal(size=(120, 2))
+
+
 @pytest.fixture
 def X():
     return load_iris().data
@@ -206,17 +210,11 @@ def test_a_run_that_fails_does_not_lose_the_others(X, monkeypatch):
     assert np.isfinite(model.log_evidence_)
 
 
-@pytest.fixture
-def blobs():
-    centres = np.repeat([[0, 0], [5, 0], [0, 5]], 40, axis=0)
-    return centres + np.random.default_rng(0).normal(size=(120, 2))
-
-
 # ------------------------------------------------------------------ criteria
 
 
-def test_relations_count_in_the_criterion_of_the_fit_alone(blobs):
-    X = blobs
+def test_relations_count_in_the_criterion_of_the_fit_alone():
+    X = BLOBS
     known = {"must_link": [[0, 1], [40, 41]], "cannot_link": [[0, 40], [2, 80]]}
     model = ConstrainedGaussianMixture(3, random_state=0).fit(X, **known)
     n_free = 2 + 3 * 2 + 3 * 3
@@ -228,8 +226,8 @@ def test_relations_count_in_the_criterion_of_the_fit_alone(blobs):
     assert abs(model.bic() - model.bic(X)) > 0.1
 
 
-def test_an_engine_without_evidence_has_no_criterion_of_the_fit(blobs):
-    X = blobs
+def test_an_engine_without_evidence_has_no_criterion_of_the_fit():
+    X = BLOBS
     model = ConstrainedGaussianMixture(3, random_state=0, inference="gibbs", tol=0.05)
     model.fit(X, cannot_link=[[0, 40]])
     for criterion in (model.bic, model.aic):
@@ -250,8 +248,8 @@ WARM = [ConstrainedGaussianMixture(3, covariance_type=name, tol=0.0, random_stat
 
 
 @pytest.mark.parametrize("model", [*WARM, CATEGORICAL], ids=str)
-def test_a_warm_start_goes_on_where_the_last_fit_ended(blobs, model):
-    X = (blobs > 1).astype(int) if model is CATEGORICAL else blobs
+def test_a_warm_start_goes_on_where_the_last_fit_ended(model):
+    X = (BLOBS > 1).astype(int) if model is CATEGORICAL else BLOBS
     links = {"cannot_link": [[0, 40], [1, 80]]}
     once = clone(model).set_params(max_iter=9).fit(X, **links)
     twice = clone(model).set_params(max_iter=4, warm_start=True).fit(X, **links)
@@ -261,8 +259,8 @@ def test_a_warm_start_goes_on_where_the_last_fit_ended(blobs, model):
     np.testing.assert_allclose(twice.weights_, once.weights_, rtol=1e-12)
 
 
-def test_a_warm_start_of_another_shape_is_refused(blobs):
-    X = blobs
+def test_a_warm_start_of_another_shape_is_refused():
+    X = BLOBS
     model = ConstrainedGaussianMixture(3, warm_start=True, random_state=0).fit(X)
     with pytest.raises(ValueError, match=r"a fit of 3 components in 2 columns.*has 2 in 2"):
         model.set_params(n_components=2).fit(X)
@@ -274,8 +272,8 @@ def test_a_warm_start_of_another_shape_is_refused(blobs):
 # ------------------------------------------------------------------ K-means as the start
 
 
-def test_the_start_by_kmeans_is_that_of_scikit_learn(blobs):
-    X = blobs
+def test_the_start_by_kmeans_is_that_of_scikit_learn():
+    X = BLOBS
     labels = KMeans(3, n_init=1, random_state=np.random.RandomState(4)).fit(X).labels_
     pool, side = POOLINGS["full"], SideInformation.build(len(X))
     expected = from_responsibilities(X, np.eye(3)[labels], pool, reg_covar=1e-6)
@@ -284,3 +282,90 @@ def test_the_start_by_kmeans_is_that_of_scikit_learn(blobs):
     np.testing.assert_array_equal(start.means, expected.means)
     theirs = GaussianMixture(3, init_params="kmeans", random_state=4).fit(X)
     assert model.fit(X).log_evidence_ / len(X) == pytest.approx(theirs.score(X), abs=1e-4)
+
+
+# ------------------------------------------------------------------ poor data
+
+
+def fit(X, n_components=2, **params):
+    return ConstrainedGaussianMixture(n_components, random_state=0, **params).fit(X)
+
+
+def assert_sound(model, X):
+    """Finite, normalised, and consistent with themselves."""
+    for name in ("weights_", "means_", "covariances_", "history_", "responsibilities_"):
+        assert np.isfinite(getattr(model, name)).all(), name
+    assert model.weights_.sum() == pytest.approx(1, rel=1e-12)
+    np.testing.assert_allclose(model.responsibilities_.sum(axis=1), 1, rtol=1e-12)
+    assert np.isfinite(model.score_samples(X)).all()
+
+
+def test_fewer_points_than_components():
+    with pytest.raises(ValueError, match="minimum of 7"):
+        fit(BLOBS[:6], 7)
+
+
+@pytest.mark.parametrize("covariance_type", POOLINGS)
+def test_duplicate_points(covariance_type):
+    X = np.repeat([[0.0, 0.0], [4.0, 4.0]], 10, axis=0)
+    model = fit(X, 2, covariance_type=covariance_type)
+    assert_sound(model, X)
+    np.testing.assert_allclose(np.sort(model.means_, axis=0), [[0, 0], [4, 4]], atol=1e-9)
+    # More components than distinct points: some die, and the user is told.
+    with pytest.warns(ConvergenceWarning, match="explains no point any more"):
+        model = fit(X, 4, covariance_type=covariance_type)
+    assert_sound(model, X)
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag"])
+def test_constant_column(covariance_type):
+    X = np.column_stack([BLOBS, np.full(120, 3.0)])
+    model = fit(X, covariance_type=covariance_type)
+    assert_sound(model, X)
+    np.testing.assert_allclose(model.parameters_.variances[:, 2], 1e-6, rtol=1e-6)
+    np.testing.assert_array_equal(
+        model.labels_, fit(BLOBS, covariance_type=covariance_type).labels_
+    )
+    with pytest.raises(ValueError, match=r"not positive definite.*Increase reg_covar"):
+        fit(X, covariance_type=covariance_type, reg_covar=0)
+
+
+def test_tiny_scale_with_the_default_regularisation_is_an_error_not_a_ball():
+    with pytest.raises(ValueError, match="reg_covar=1e-06 exceeds the squared range"):
+        fit(BLOBS * 1e-8)
+
+
+def test_collapse_onto_one_point_is_named():
+    """At reg_covar=0 the likelihood is unbounded; EM that heads there must say so."""
+    X = np.concatenate([np.random.default_rng(0).normal(size=(50, 2)), [[30.0, 30.0]]])
+    start = {
+        "weights_init": [0.9, 0.1],
+        "means_init": [[0.0, 0.0], [30.0, 30.0]],
+        "covariances_init": [np.eye(2), np.eye(2)],
+    }
+    with pytest.raises(ValueError, match="component 1 is not positive definite"):
+        fit(X, reg_covar=0, **start)
+    assert_sound(fit(X, **start), X)
+
+
+# Rows are contracted before number 47, and tied to it; in one block, and in several.
+@pytest.mark.parametrize("n_points", [50, 12_000])
+@pytest.mark.parametrize(
+    "known",
+    [
+        {},
+        {"must_link": [[0, 1], [49, 47]]},
+        {"must_link": [[0, 1], [2, 5]], "preferences": [[7, 47, 1.0]]},
+    ],
+)
+def test_a_point_too_far_for_a_density_is_named_by_its_row(n_points, known):
+    X = np.sign(np.random.default_rng(0).normal(size=(n_points, 1)))
+    start = {"weights_init": [0.5, 0.5], "means_init": [[-1.0], [1.0]]}
+    narrow = fit(BLOBS[:, :1], **start).set_params(covariances_init=np.full((2, 1, 1), 1e-290))
+    named = r"(row|point) 47 has (no possible|only)"
+    X[47] = 1e200
+    with pytest.raises(ValueError, match=named):
+        narrow.predict_proba(X, **known)
+    X[47] = 1e15
+    with pytest.raises(ValueError, match=named):
+        narrow.fit(X, **known)
