@@ -1,12 +1,35 @@
-"""Claims of the papers: which verdict follows from which rows."""
+"""Claims of the papers: which verdict follows from which rows, and how it is put in words."""
 
 from __future__ import annotations
 
+import csv
+
 import pytest
-from toy_claims import claim, row
 
 from cgmm.replicate.reading import by_realisation
-from cgmm.replicate.verdicts import by_sentence, read_comparisons, verdict_on
+from cgmm.replicate.sentences import line, report, statement, table
+from cgmm.replicate.verdicts import Comparison, by_sentence, read_comparisons, verdict_on
+
+
+def claim(**changes) -> Comparison:
+    fields = {"paper": "p", "figure": "1", "quantity": "score", "printed": "high", "file": "f"}
+    fields |= {"by": ["data"], "where": {"quantity": "score"}, "ours": {"method": "a"}}
+    fields |= {
+        "claim": "above",
+        "bound": 0.5,
+        "tolerance": 0.0,
+        "verdict": "reproduced",
+        "data": "identity",
+    }
+    return Comparison(**fields | changes)
+
+
+def row(value, data="iris", method="a", realisation=0, quantity="score") -> dict[str, str]:
+    value = "" if value is None else str(value)
+    return {
+        "data": data, "method": method, "realisation": str(realisation), "quantity": quantity,
+        "value": value,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -166,3 +189,61 @@ data = "identity"
     path.write_text(text.replace(old, new), encoding="utf-8")
     with pytest.raises(ValueError, match=complaint):
         read_comparisons(path)
+
+
+def judged(*values, **changes):
+    """A claim, and what follows from two equal realisations of so many data sets."""
+    asked = claim(**{"bound": 0.9, "tolerance": 0.05, "why": "Since."} | changes)
+    named = [(f"set{i}", value) for i, value in enumerate(values)]
+    rows = [row(value, data, realisation=r) for r in (0, 1) for data, value in named]
+    return asked, verdict_on(asked, rows)
+
+
+def test_a_statement_shows_the_extremes_and_a_line_how_many_hold():
+    text = " ".join(statement(*judged(0.95, 0.2, 0.99)).split())
+    assert "0.2 ± 0 (set1; n = 2) to 0.99 ± 0 (set2; n = 2); 2 of 3 as asked" in text
+    assert "partly. Since." in text
+    assert "1 of 3" in line(*judged(0.95, 0.2, 0.3))
+    long = judged(0.95, 0.2, quantity="word " * 40)
+    assert (
+        max(map(len, (line(*long, width=60) + "\n" + statement(*long, width=60)).split("\n"))) <= 60
+    )
+    found = verdict_on(claim(), [row(None, "a"), row(-0.0004, "a", realisation=1)])
+    assert "-0.0004 (a; n = 1, 1 failed)" in statement(claim(), found)
+    shown = [line(*judged(value)).split()[1] for value in (-2781.7198, -0.0, 0.00034, -2e-17)]
+    assert shown == ["-2781.7", "0", "0.0003", "0"]
+
+
+# ---------------------------------------------------------------------------- for a terminal
+
+
+def test_the_table_marks_what_is_not_as_written_down(tmp_path):
+    with open(tmp_path / "f.csv", "w", newline="", encoding="utf-8") as file:
+        out = csv.DictWriter(file, row(0))
+        out.writeheader()
+        out.writerows([row(0.9), row(None, realisation=1)])
+    lines, wrong = table([claim()], tmp_path)
+    assert not wrong
+    assert lines[-1] == "0 of 1 verdicts are not as written down."
+    assert lines[0].endswith("high -> reproduced")
+    assert "0.9000" in lines[1]
+    assert "1 failed" in lines[1]
+    lines, wrong = table([claim(verdict="not"), claim()], tmp_path)
+    assert wrong
+    assert lines[0].endswith("high -> reproduced  WRITTEN: not")
+    closing = lines.index("1 of 2 verdicts are not as written down.")
+    assert lines[closing + 1 :] == lines[:2]
+
+
+def test_a_verdict_that_flips_is_named_with_the_new_numbers():
+    values = {("iris", 0): 0.9, ("iris", 1): 0.7, ("wine", 0): 0.25, ("wine", 1): 0.35}
+    rows = [row(v, data=data, realisation=i) for (data, i), v in values.items()]
+    comparison = claim(quantity="score of a")
+    head, *groups = report(comparison, verdict_on(comparison, rows))
+    assert head == "p, Fig. 1: score of a: high -> partly  WRITTEN: reproduced"
+    assert [" ".join(line.split()) for line in groups] == [
+        "iris 0.8000 ± 0.1000 (n = 2) holds",
+        "wine 0.3000 ± 0.0500 (n = 2) does not hold",
+    ]
+    comparison = claim(quantity="score of a", verdict="partly")
+    assert "WRITTEN" not in report(comparison, verdict_on(comparison, rows))[0]
