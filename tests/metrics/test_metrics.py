@@ -1,9 +1,8 @@
-"""Scores against brute force over every pair and every matching, and against scikit-learn."""
+"""Scores against brute force over every matching, and against scikit-learn's pairs."""
 
 from __future__ import annotations
 
-import time
-from itertools import combinations, permutations
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -26,15 +25,6 @@ def labellings(draw, max_size=12, max_labels=4):
     return tuple(np.array(draw(st.lists(label, min_size=n, max_size=n))) for _ in range(2))
 
 
-def counts_by_hand(y_true, y_pred):
-    """B, T, Q and M, pair by pair."""
-    pairs = list(combinations(range(len(y_true)), 2))
-    same_class = [y_true[i] == y_true[j] for i, j in pairs]
-    same_cluster = [y_pred[i] == y_pred[j] for i, j in pairs]
-    both = sum(a and b for a, b in zip(same_class, same_cluster, strict=True))
-    return both, sum(same_class), sum(same_cluster), len(pairs)
-
-
 def accuracy_by_hand(y_true, y_pred):
     """The best of all one-to-one namings of the clusters; None names a class that no point has."""
     clusters, classes = sorted(set(y_pred.tolist())), sorted(set(y_true.tolist()))
@@ -44,41 +34,6 @@ def accuracy_by_hand(y_true, y_pred):
 
 
 # ---------------------------------------------------------------------------- brute force
-
-
-@given(labellings())
-def test_rand_index_counts_agreements(labels):
-    both, same_class, same_cluster, total = counts_by_hand(*labels)
-    agreements = both + (total - same_class - same_cluster + both)
-    assert metrics.rand_index(*labels) == pytest.approx(agreements / total, abs=1e-14)
-
-
-@given(labellings())
-def test_pairwise_scores_count_retrieved_and_relevant_pairs(labels):
-    both, same_class, same_cluster, _ = counts_by_hand(*labels)
-    if not (same_class and same_cluster):
-        with pytest.raises(ValueError, match="no two points share"):
-            metrics.pairwise_scores(*labels)
-        return
-    scores = metrics.pairwise_scores(*labels)
-    p, r = both / same_cluster, both / same_class
-    assert scores[:2] == pytest.approx((p, r), abs=1e-14)
-    assert scores.f_half == pytest.approx(2 * p * r / (p + r) if both else 0.0, abs=1e-14)
-
-
-@given(labellings())
-def test_balanced_rand_index_is_the_mean_of_two_conditional_chances(labels):
-    y_true, y_pred = labels
-    agree = {True: [], False: []}
-    for i, j in combinations(range(len(y_true)), 2):
-        together = bool(y_true[i] == y_true[j])
-        agree[together].append((y_pred[i] == y_pred[j]) == together)
-    if not (agree[True] and agree[False]):
-        with pytest.raises(ValueError, match="nothing to keep"):
-            metrics.balanced_rand_index(*labels)
-        return
-    expected = (np.mean(agree[True]) + np.mean(agree[False])) / 2
-    assert metrics.balanced_rand_index(*labels) == pytest.approx(expected, abs=1e-14)
 
 
 @settings(deadline=None)
@@ -103,15 +58,15 @@ def test_renaming_by_match_labels_attains_the_matched_accuracy(labels):
 
 
 @given(labellings(max_size=40, max_labels=8))
-def test_against_scikit_learn(labels):
-    (apart, false_pos), (false_neg, both) = pair_confusion_matrix(*labels) // 2
+def test_scores_of_pairs_are_those_of_scikit_learns_table_of_pairs(labels):
+    (apart, joined), (torn, both) = pair_confusion_matrix(*labels) // 2
     assert metrics.rand_index(*labels) == pytest.approx(rand_score(*labels), abs=1e-14)
-    if both + false_neg and both + false_pos:
-        scores = metrics.pairwise_scores(*labels)
-        assert scores.precision == pytest.approx(both / (both + false_pos), abs=1e-14)
-        assert scores.recall == pytest.approx(both / (both + false_neg), abs=1e-14)
-    if both + false_neg and apart + false_pos:
-        expected = (both / (both + false_neg) + apart / (apart + false_pos)) / 2
+    if both + torn and both + joined:
+        p, r = both / (both + joined), both / (both + torn)
+        f_half = 2 * p * r / (p + r) if both else 0.0
+        assert metrics.pairwise_scores(*labels) == pytest.approx((p, r, f_half), abs=1e-14)
+    if both + torn and apart + joined:
+        expected = (both / (both + torn) + apart / (apart + joined)) / 2
         assert metrics.balanced_rand_index(*labels) == pytest.approx(expected, abs=1e-14)
 
 
@@ -129,41 +84,12 @@ def test_names_of_clusters_and_order_of_points_play_no_part(score):
     assert score(y_true.tolist(), tuple(y_pred)) == value
 
 
-@pytest.mark.parametrize("score", SCORES)
-def test_a_perfect_clustering_scores_one(score):
-    y = np.repeat([0, 1, 2], [3, 4, 5])
-    assert np.all(np.array(score(y, 10 - y)) == 1)
-
-
-def test_swapping_the_arguments_swaps_precision_and_recall():
-    y_true, y_pred = [0, 0, 0, 1, 1, 2], [0, 0, 1, 1, 1, 1]
-    forward = metrics.pairwise_scores(y_true, y_pred)
-    backward = metrics.pairwise_scores(y_pred, y_true)
-    assert forward.precision == backward.recall != forward.recall
-    assert forward.f_half == backward.f_half
-
-
 def test_many_classes_inflate_the_rand_index_but_not_the_balanced_one():
     """[barhillel2005, sect. 8.3, note 8]: why the index is balanced."""
     rng = np.random.RandomState(0)
     y_true, nonsense = rng.randint(20, size=2000), rng.randint(20, size=2000)
     assert metrics.rand_index(y_true, nonsense) > 0.9
     assert metrics.balanced_rand_index(y_true, nonsense) == pytest.approx(0.5, abs=0.01)
-
-
-def test_two_balanced_classes_never_match_below_one_half():
-    y_true = np.repeat([0, 1], 50)
-    rng = np.random.RandomState(0)
-    assert all(metrics.matched_accuracy(y_true, rng.permutation(y_true)) >= 0.5 for _ in range(100))
-
-
-@pytest.mark.parametrize("score", SCORES)
-def test_a_million_points_are_no_pass_over_their_pairs(score):
-    """There are 5 · 10¹¹ of them: that would take hours, not a fraction of a second."""
-    rng = np.random.RandomState(0)
-    start = time.process_time()
-    score(rng.randint(10, size=10**6), rng.randint(12, size=10**6))
-    assert time.process_time() - start < 30
 
 
 def test_pairs_of_a_million_clusters_of_one_need_no_square_table():
@@ -217,18 +143,13 @@ def test_a_single_point_can_be_matched():
 # ---------------------------------------------------------------------------- relations, neighbours
 
 
-@given(labellings(), st.integers(0, 10**6))
-def test_broken_relations_are_counted_pair_by_pair(labels, seed):
+@given(labellings(), st.integers(0, 10**6), st.sampled_from([0, 7]))
+def test_broken_relations_are_counted_pair_by_pair(labels, seed, n):
     y_pred = labels[1]
-    pairs = np.random.default_rng(seed).integers(len(y_pred), size=(2, 7, 2))
+    pairs = np.random.default_rng(seed).integers(len(y_pred), size=(2, n, 2))
     broken = metrics.broken_relations(y_pred, *pairs)
     assert broken.must_link == sum(y_pred[i] != y_pred[j] for i, j in pairs[0])
     assert broken.cannot_link == sum(y_pred[i] == y_pred[j] for i, j in pairs[1])
-
-
-def test_no_relations_break_nothing():
-    assert metrics.broken_relations([0, 1]) == (0, 0)
-    assert metrics.broken_relations([0, 1], np.empty((0, 2)), []) == (0, 0)
 
 
 @pytest.mark.parametrize(
