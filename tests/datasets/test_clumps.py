@@ -116,17 +116,12 @@ def test_two_models_differ_little_in_likelihood_and_in_the_book_hardly_at_all():
 def test_random_starts_reach_each_of_two_models_often(init):
     """[lu2007, sect. 2.4.1]: without relations "an equal chance to get each"."""
     data = load("two_models")
-    accuracies = np.array(
-        [
-            accuracy(
-                GaussianMixture(2, init_params=init, random_state=s, tol=1e-5, max_iter=300).fit(
-                    data.X
-                ),
-                data,
-            )
-            for s in range(24)
-        ]
-    )
+
+    def accuracy_of(seed):
+        model = GaussianMixture(2, init_params=init, random_state=seed, tol=1e-5, max_iter=300)
+        return accuracy(model.fit(data.X), data)
+
+    accuracies = np.array([accuracy_of(seed) for seed in range(24)])
     assert np.mean(accuracies > 0.95) > 0.25
     assert np.mean(accuracies < 0.55) > 0.25
 

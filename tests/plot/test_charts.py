@@ -1,4 +1,4 @@
-"""Curves have the mixture's height, traces the history's, dots the methods' numbers."""
+"""Curves have the mixture's height, dots lie where numbers are, bars where chance puts them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from drawings import TWO
 
 from cgmm import plot
+from cgmm.metrics import reliability
 from cgmm.mixture import Parameters, log_density
 
 LINE = Parameters(
@@ -95,3 +96,41 @@ def test_dots_puts_a_number_to_each_method():
 def test_dots_refuses_what_it_cannot_draw(arguments, message):
     with pytest.raises(ValueError, match=message):
         plot.dots(**arguments)
+
+
+def calibrated(seed=0, sure=1.0, n=400):
+    rng = np.random.default_rng(seed)
+    p = rng.random(n)
+    held = rng.random(n) < p
+    logits = sure * np.log(p / (1 - p))
+    return reliability(1 / (1 + np.exp(-logits)), held)
+
+
+def test_dots_are_bins_and_several_differ_in_colour_and_in_marker():
+    bins = {"plain": calibrated(), "too sure": calibrated(sure=3.0)}
+    ax = plot.calibration(bins)
+    dots = [c for c in ax.collections if hasattr(c, "get_sizes")]
+    for one, marks in zip(bins.values(), dots, strict=True):
+        np.testing.assert_array_equal(marks.get_offsets(), np.column_stack(one[:2]))
+        # Areas are in the order of the counts.
+        order = np.argsort(one.counts, kind="stable")
+        assert (np.diff(marks.get_sizes()[order]) >= 0).all()
+    np.testing.assert_array_equal(ax.lines[0].get_xydata(), [[0, 0], [1, 1]])
+    assert len({tuple(marks.get_facecolor()[0]) for marks in dots}) == 2
+    assert len({marks.get_paths()[0].vertices.shape for marks in dots}) == 2
+    assert ax.texts[0].xy[1] > ax.texts[1].xy[1]
+
+
+def test_bars_are_two_standard_errors_within_the_range():
+    bins = calibrated(n=30)
+    ax = plot.calibration(bins)
+    assert [text.get_text() for text in ax.texts] == [f"error {bins.error:.2f}"]
+    (bars,) = [c for c in ax.collections if not hasattr(c, "get_sizes")]
+    reach = 2 * np.sqrt(bins.predicted * (1 - bins.predicted) / bins.counts)
+    ends = np.clip(np.column_stack([bins.predicted - reach, bins.predicted + reach]), 0, 1)
+    np.testing.assert_allclose(np.array(bars.get_segments())[:, :, 1], ends)
+
+
+def test_an_empty_calibration_is_refused():
+    with pytest.raises(ValueError, match="found is empty"):
+        plot.calibration({})

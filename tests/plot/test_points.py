@@ -1,10 +1,11 @@
-"""Points are drawn once each, where they are and in the look of their class."""
+"""Points are drawn once each, words beside them, and panels share limits that hold everything."""
 
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from drawings import points
+from drawings import TWO, filled_areas, points, vertices
 from matplotlib.colors import to_rgb, to_rgba
 
 from cgmm import plot
@@ -59,3 +60,62 @@ def test_scatter_names_its_classes():
 def test_scatter_refuses_what_it_cannot_draw(arguments, message):
     with pytest.raises(ValueError, match=message):
         plot.scatter(**{"X": np.zeros((3, 2)), **arguments})
+
+
+def test_label_is_legible_above_marks():
+    _, ax = plt.subplots()
+    plot.label(ax, "outlier", (0.2, 0.4), 2, offset=(0, -5))
+    (text,) = ax.texts
+    assert (text.get_text(), text.xy, text.get_va()) == ("outlier", (0.2, 0.4), "top")
+    assert text.get_color() == plot.colour(2, text=True)
+    (halo,) = text.get_path_effects()
+    assert halo._gc["foreground"] == plot.BACKGROUND
+
+
+def panels() -> dict:
+    near, far = points(), points() + np.array([20, 5])
+    return {
+        "Regions reach to the edges, in a title that is too long for one line": lambda ax: (
+            plot.boundary(TWO, plot.scatter(near, ax=ax))
+        ),
+        "Points far away": lambda ax: plot.scatter(far, ax=ax),
+        "All": lambda ax: plot.scatter(np.vstack([near, far]), ax=ax),
+        "Again": lambda ax: plot.scatter(near, ax=ax),
+    }
+
+
+def test_compared_panels_share_limits_that_hold_everything_and_a_background_fills():
+    axes = plot.compare(panels())
+    assert len(axes) == len(axes[0].figure.axes) == 4
+    ((x, y),) = {(ax.get_xlim(), ax.get_ylim()) for ax in axes}
+    alone = plot.scatter(np.vstack([points(), points() + np.array([20, 5])]))
+    np.testing.assert_allclose(x, alone.get_xlim(), rtol=0.2)
+    area = np.concatenate([vertices(part) for part in filled_areas(axes[0])])
+    np.testing.assert_allclose([area.min(axis=0), area.max(axis=0)], np.transpose([x, y]))
+
+
+@pytest.mark.parametrize("n_columns", [1, 3])
+def test_titles_stay_within_their_panels(n_columns):
+    axes = plot.compare(panels(), n_columns=n_columns)
+    figure = axes[0].figure
+    figure.canvas.draw()
+    width, height = figure.bbox.width, figure.bbox.height
+    columns = np.linspace(0, width, min(n_columns, 4) + 1)
+    for i, ax in enumerate(axes):
+        title = ax._left_title
+        assert " ".join(title.get_text().split()) == list(panels())[i]
+        box = title.get_window_extent()
+        assert box.x1 <= columns[i % n_columns + 1] + 2
+        assert box.y1 <= height + 1
+        assert ax.get_window_extent().y0 >= 0
+
+
+def test_a_title_in_lines_keeps_them():
+    (ax,) = plot.compare({"Two\nlines": lambda ax: plot.scatter(points(), ax=ax)})
+    assert ax.get_title(loc="left") == "Two\nlines"
+
+
+@pytest.mark.parametrize("wrong", [{}, {" ": print}])
+def test_compare_wants_titles(wrong):
+    with pytest.raises(ValueError, match="a title that says"):
+        plot.compare(wrong)
