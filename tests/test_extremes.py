@@ -470,33 +470,6 @@ def test_how_x_is_held_does_not_matter(blobs, name, layout):
     np.testing.assert_array_equal(np.array(held, dtype=float), before)
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars"])
-@pytest.mark.parametrize("name", MODELS)
-def test_frames_go_in_and_come_out(blobs, name, kind):
-    model, known = MODELS[name]
-    X = data_for(name, blobs)
-    frame = LAYOUTS[kind](X)
-    fitted = clone(model).fit(frame, **known)
-    assert list(fitted.feature_names_in_) == ["x0", "x1"]
-    if not hasattr(fitted, "transform"):
-        np.testing.assert_array_equal(
-            fitted.predict(frame), clone(model).fit(X, **known).predict(X)
-        )
-        with pytest.raises(ValueError, match="feature names"):
-            fitted.predict(frame[["x1", "x0"]])
-        return
-    out = fitted.set_output(transform=kind).transform(frame)
-    assert type(out).__module__.split(".")[0] == kind
-    assert list(out.columns) == list(fitted.get_feature_names_out())
-    np.testing.assert_array_equal(
-        out.to_numpy(),
-        clone(fitted).set_output(transform="default").fit(frame, **known).transform(frame),
-    )
-    if kind == "pandas":
-        frame.index = [f"row {i}" for i in range(len(frame))]
-        assert list(fitted.transform(frame).index) == list(frame.index)
-
-
 def test_side_information_in_frames_is_read_by_column(blobs):
     model = ConstrainedGaussianMixture(3, random_state=0)
     plain = clone(model).fit(blobs, must_link=MUST, cannot_link=CANNOT, preferences=ODDS)

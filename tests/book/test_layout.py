@@ -1,27 +1,19 @@
-"""How a page looks: toggles, rings, formulas, margins, letters, head and foot."""
+"""How a page looks: rings, formulas, letters, head and foot."""
 
 from __future__ import annotations
 
 import re
 import sys
-from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
 from bs4 import BeautifulSoup
-from built_book import ROOT, Visit, visited
+from built_book import ROOT, visited, visiting
 
 sys.path.insert(0, str(ROOT / "book/_ext"))
 import cgmm_head
 
 CHAPTERS = [name for name in visited() if re.match(r"book/\d\d_", name)]
-# Of each toggle, whether all of it lies within its visible box.
-HIDDEN = """() => [...document.querySelectorAll(".admonition.toggle")].filter(box => {
-  const inside = box.getBoundingClientRect(), button = box.querySelector("button.toggle-button");
-  const at = button.getBoundingClientRect();
-  return !at.height || at.top < inside.top - 1 || at.bottom > inside.bottom + 1
-    || at.right > inside.right + 1;
-}).map(box => box.innerText.slice(0, 50))"""
 FADED = """() => [...document.querySelectorAll("mjx-container:not([display])")]
   .filter(one => one.matches(".cgmm-more-left, .cgmm-more-right, .cgmm-scrolls")).length"""
 LETTERS = """() => [...document.fonts].filter(one => one.status === "loaded")
@@ -44,44 +36,15 @@ LINES = """() => [...document.querySelectorAll(".bd-article section > p")].flatM
   return lines;
 })"""
 
-# What stands in the margin, and where the text ends to which it belongs.
-MARGIN = """() => [...document.querySelectorAll(".cgmm-work, figure.margin-caption figcaption")]
-  .map(one => {
-    const text = one.parentElement.querySelector(":scope > p, img, svg");
-    const mine = one.getBoundingClientRect(), its = text.getBoundingClientRect();
-    return {left: mine.left, top: mine.top, bottom: mine.bottom,
-            right_of_text: its.right, end_of_text: its.bottom};
-  })"""
-
 
 @pytest.fixture(scope="module")
 def reader(browser, site):
-    one = Visit(browser, site)
-    yield one
-    one.close()
+    with visiting(browser, site, "book/02_em") as one:
+        yield one
 
 
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_toggles_captions_and_works_stand_where_they_can_be_seen(reader, name):
-    """A work once a page, beside the text or below; at the captions' line, none on another."""
-    reader.open(name)
-    for width in (1280, 1000, 390):
-        page, beside = reader.show(width=width), width == 1280
-        assert page.evaluate(HIDDEN) == []
-        texts = page.locator(".cgmm-work").all_inner_texts()
-        assert len(set(texts)) == len(texts) > 3
-        boxes = page.evaluate(MARGIN)
-        for box in boxes:
-            assert (box["left"] >= box["right_of_text"]) == beside, box
-            assert beside or box["top"] >= box["end_of_text"], box
-        if beside:
-            assert len({round(box["left"]) for box in boxes}) == 1
-            ends = sorted((box["top"], box["bottom"]) for box in boxes)
-            assert all(a[1] <= b[0] + 1 for a, b in pairwise(ends))
-
-
-def test_formulas_are_clear_after_the_window_was_tiny(visit):
-    page = visit("book/02_em").page
+def test_formulas_are_clear_after_the_window_was_tiny(reader):
+    page = reader.page
     for width in (1280, 30, 1280):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_timeout(300)
@@ -92,8 +55,8 @@ FOCUSED = ["button.primary-toggle", ".dropdown-download-buttons > button", "main
            "button.theme-switch-button", ".bd-article p a"]  # fmt: skip
 
 
-def test_what_has_the_focus_has_a_ring(visit):
-    page = visit("book/02_em").page
+def test_what_has_the_focus_has_a_ring(reader):
+    page = reader.page
     page.keyboard.press("Tab")
     for what in FOCUSED:
         ring = page.locator(what).first.evaluate(
@@ -104,18 +67,9 @@ def test_what_has_the_focus_has_a_ring(visit):
         assert ring[1] >= 2, what
 
 
-def test_the_enlarge_button_stands_below_the_figure(visit):
-    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-    page = visit("book/12_rca", **phone).page
-    for holder in page.locator(".cgmm-figure").all():
-        figure, button = holder.locator("img, svg").first, holder.locator(".cgmm-enlarge")
-        below = figure.bounding_box()
-        assert button.bounding_box()["y"] >= below["y"] + below["height"] - 1
-
-
 def test_letters_come_with_the_book(reader):
     """The same on every system: no text asks for a family that is not bundled."""
-    page = reader.open("book/07_cannot_links")
+    page = reader.show()
     page.evaluate("document.fonts.ready.then(() => null)")
     assert {"Source Serif 4", "Source Sans 3", "Source Code Pro"} <= set(page.evaluate(LETTERS))
     families = page.evaluate(
@@ -132,7 +86,6 @@ def test_letters_come_with_the_book(reader):
 
 
 def test_a_line_has_about_66_letters(reader):
-    reader.open("book/02_em")
     for width in (1280, 1600):
         lines = reader.show(width=width).evaluate(LINES)
         assert len(lines) > 20
@@ -153,8 +106,8 @@ def test_the_head_describes_the_page(site, name):
     assert 'property="og:site_name" content="Gaussian Mixtures with Side Information"' in head
 
 
-def test_the_foot_says_version_date_and_how_to_cite(visit):
-    page = visit("book/02_em").page
+def test_the_foot_says_version_date_and_how_to_cite(reader):
+    page = reader.page
     foot = page.locator(".cgmm-foot")
     assert re.match(
         r"Version \d+\.\d+\.\d+, built on \d+ \w+ 20\d\d\.$", foot.locator("p").first.inner_text()
