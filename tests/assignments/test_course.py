@@ -445,10 +445,19 @@ class TestTables:
         assert days == ["0", "3", "1", "0"]
         assert _read(out / "hours.csv")[3]["handed_in"] == "soon"
 
+    # What the importers ask for, in their own code: Canvas' GradebookImporter wants these columns
+    # in this order, and takes a row "Points Possible"; Moodle's assignfeedback_offline's
+    # grade_importer returns false without any of its three.
+    CANVAS_WANTS = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "02_em"]
+    MOODLE_WANTS = {"Identifier", "Grade", "Last modified (grade)"}
+
     def test_canvas_and_moodle_find_their_students_and_their_feedback(self, out):
-        canvas = _read(out / "canvas.csv")[1]
+        most, canvas, *_ = _read(out / "canvas.csv")
+        assert list(most) == self.CANVAS_WANTS
+        assert (most["Student"].strip(), most["02_em"]) == ("Points Possible", "12.0")
         assert (canvas["Student"], canvas["ID"], canvas["02_em"]) == ("ada", "11", "10.0")
         moodle = _read(out / "moodle_02_em.csv")[3]
+        assert set(moodle) >= self.MOODLE_WANTS
         assert moodle["Identifier"] == "Participant 7"
         assert (moodle["Full name"], moodle["Grade"], moodle["Maximum Grade"]) == (
             "Ben Ox", "10.0", "12.0")  # fmt: skip

@@ -1,4 +1,4 @@
-"""Other people's platforms: nbgrader's own, Gradescope, Otter, what Canvas and Moodle read."""
+"""Other people's platforms: nbgrader's own, Gradescope, Otter."""
 
 from __future__ import annotations
 
@@ -17,12 +17,9 @@ from pathlib import Path
 
 import for_otter
 import gradescope
-import grading
-import marks
 import nbformat
 import pytest
 import sources
-import tables
 import trial
 
 NAME = "06_chunklet_em"
@@ -146,24 +143,3 @@ def test_nbgraders_own_commands_read_our_sources(tmp_path):
     assert released == sources.student_versions([NAME])[NAME]
     (line,) = csv.DictReader((tmp_path / "grades.csv").open())
     assert (float(line["score"]), float(line["max_score"])) == (14, 20)
-
-
-# What the importers ask for, in their own code: Canvas' GradebookImporter wants Student, ID, then
-# SIS User ID and SIS Login ID, then Section, and takes a row "Points Possible"; Moodle's
-# assignfeedback_offline_grade_importer returns false without any of these three columns.
-MOODLE_WANTS = {"Identifier", "Grade", "Last modified (grade)"}
-
-
-def test_canvas_and_moodle_find_the_columns_that_they_ask_for(tmp_path):
-    row = grading.Row("ada_11", "02_em", "check-1", 10.0, 12.0, "graded")
-    result = {"student": "ada_11", "assignment": "02_em", "rows": [row], "cells": [], "notes": [],
-              "handed_in": "2026-11-05T11:00+00:00", "kept_apart": "", "platform": "moodle",
-              "file": "in/ada_11_assignsubmission_file_/02_em.ipynb"}  # fmt: skip
-    marks.write_whole(tmp_path / "feedback/ada_11/02_em/02_em.html", "x")
-    tables.write_tables(tmp_path, [result])
-    canvas, moodle = (list(csv.reader((tmp_path / name).open(encoding="utf-8-sig")))
-                      for name in ("canvas.csv", "moodle_02_em.csv"))  # fmt: skip
-    assert canvas[0] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "02_em"]
-    assert (canvas[1][0].strip(), canvas[1][5]) == ("Points Possible", "12.0")
-    assert set(moodle[0]) >= MOODLE_WANTS
-    assert dict(zip(*moodle, strict=True))["Identifier"] == "Participant 11"
