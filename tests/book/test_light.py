@@ -54,14 +54,6 @@ def test_images_are_sized_and_come_when_they_are_near(site):
         assert re.search(r'width="\d+" height="\d+" loading="lazy"', one)
 
 
-def test_frames_are_files(site):
-    for path in (site / "book").glob("[01]*.html"):
-        text = path.read_text(encoding="utf8")
-        assert "data:image/webp" not in text
-        for name in re.findall(r"_images/frames/[\w.]+", text):
-            assert (site / name).exists()
-
-
 def test_a_lean_figure_looks_the_same(browser):
     """With what a scatter, a curve, a clipped marker, words and formulas are made of."""
     figure = Figure(figsize=(4, 3))

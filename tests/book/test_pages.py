@@ -6,6 +6,7 @@ Of those about the package a sample; test_package_pages looks at all of them.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -73,6 +74,22 @@ FOLDS = [
     ("main details", "fold.open"),
     ("main button.toggle-button", "fold.getAttribute('aria-expanded') === 'true'"),
 ]
+
+# Of each toggle, whether all of it lies within its visible box.
+HIDDEN = """() => [...document.querySelectorAll(".admonition.toggle")].filter(box => {
+  const inside = box.getBoundingClientRect(), button = box.querySelector("button.toggle-button");
+  const at = button.getBoundingClientRect();
+  return !at.height || at.top < inside.top - 1 || at.bottom > inside.bottom + 1
+    || at.right > inside.right + 1;
+}).map(box => box.innerText.slice(0, 50))"""
+# What stands in the margin, and where the text ends to which it belongs.
+MARGIN = """() => [...document.querySelectorAll(".cgmm-work, figure.margin-caption figcaption")]
+  .map(one => {
+    const text = one.parentElement.querySelector(":scope > p, img, svg");
+    const mine = one.getBoundingClientRect(), its = text.getBoundingClientRect();
+    return {left: mine.left, top: mine.top, bottom: mine.bottom,
+            right_of_text: its.right, end_of_text: its.bottom};
+  })"""
 
 # Of a page, with its figures and all else that it loads; frames come when a slider moves.
 MOST_OF_A_PAGE = 2.5e6
@@ -169,6 +186,25 @@ def test_fits_a_telephone_and_twice_the_size(opened):
             }"""
         )
         assert max(overflow) <= 0, width
+
+
+def test_toggles_captions_and_works_stand_where_they_can_be_seen(opened):
+    """A work once a page, beside the text or below; at the captions' line, none on another."""
+    if not re.search(r"/book/\d\d_", opened.page.url):
+        pytest.skip("this page is no chapter")
+    for width in (1280, 1000, 390):
+        page, beside = opened.show(width=width), width == 1280
+        assert page.evaluate(HIDDEN) == []
+        texts = page.locator(".cgmm-work").all_inner_texts()
+        assert len(set(texts)) == len(texts) > 3
+        boxes = page.evaluate(MARGIN)
+        for box in boxes:
+            assert (box["left"] >= box["right_of_text"]) == beside, box
+            assert beside or box["top"] >= box["end_of_text"], box
+        if beside:
+            assert len({round(box["left"]) for box in boxes}) == 1
+            ends = sorted((box["top"], box["bottom"]) for box in boxes)
+            assert all(a[1] <= b[0] + 1 for a, b in pairwise(ends))
 
 
 def test_formulas_fit_a_telephone_or_say_that_they_go_on(opened):

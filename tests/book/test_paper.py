@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-from built_book import Visit
-
 LAID = """() => {
   const article = document.querySelector(".bd-article");
   const light = colour => {
@@ -24,22 +21,17 @@ LAID = """() => {
     last: sections.at(-1).textContent,
     solutions: article.querySelectorAll(".cgmm-solutions .solution").length,
     elsewhere: article.querySelectorAll(":not(.cgmm-solutions) > .solution").length,
+    tall: [...article.querySelectorAll("*")].filter(
+      one => getComputedStyle(one).breakInside === "avoid" && one.offsetHeight > 620).length,
     drawing: [...article.querySelectorAll("details.above-input")].filter(one => one.offsetHeight)
                                                                  .length,
   };
 }"""
 
 
-@pytest.fixture(scope="module")
-def chapter(browser, site):
-    one = Visit(browser, site, color_scheme="dark")
-    one.open("book/02_em")
-    yield one
-    one.close()
-
-
-def test_paper_is_light_unfolded_and_numbered(chapter):
-    page = chapter.page
+def test_paper_is_light_unfolded_and_numbered(visit):
+    """In one column; a box that would leave a third of a page empty may be broken."""
+    page = visit("book/02_em", color_scheme="dark").page
     article = "document.querySelector('.bd-article').innerHTML.replaceAll(' class=\"\"', '')"
     before = page.evaluate(article)
     page.emulate_media(media="print")
@@ -49,26 +41,11 @@ def test_paper_is_light_unfolded_and_numbered(chapter):
     assert solutions > 3
     assert laid == {
         "options": 0,
-        "theme": "light", "closed": 0, "dark": 0, "drawing": 0, "elsewhere": 0, "last": "Solutions",
+        "theme": "light", "closed": 0, "dark": 0, "tall": 0, "drawing": 0, "elsewhere": 0,
+        "last": "Solutions",
         "title": ["2. EM as a lower bound#"],
     }  # fmt: skip
     page.emulate_media(media="screen")
     page.evaluate("window.dispatchEvent(new Event('afterprint'))")
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     assert page.evaluate(article) == before
-
-
-def test_no_page_is_half_empty(chapter):
-    """Printed in one column: a box that would leave a third of a page empty may be broken."""
-    page = chapter.page
-    page.emulate_media(media="print")
-    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    tall = page.evaluate(
-        """() => [...document.querySelectorAll(".bd-article *")].filter(one => {
-          const style = getComputedStyle(one);
-          return style.breakInside === "avoid" && one.offsetHeight > 620;
-        }).map(one => one.outerHTML.slice(0, 80))"""
-    )
-    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
-    page.emulate_media(media="screen")
-    assert tall == []
