@@ -115,7 +115,7 @@ def test_without_a_fault_there_is_an_answer(faulty):
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_a_fault_is_found(faulty, fault, monkeypatch):
     monkeypatch.setattr(faulty, "fault", staticmethod(fault))
-    seconds = 1.0 if fault is go_on_for_ever else 60.0
+    seconds = 0.3 if fault is go_on_for_ever else 60.0
     with pytest.raises(BrokenContractError, match=FAULTS[fault]):
         examine(PLAIN, seconds=seconds, again=True)
 

@@ -1,10 +1,34 @@
-"""How a broken claim is told, and the claims that are made of several kinds of answers."""
+"""What must hold of what was fitted, and how a broken claim is told.
+
+=====  ==================================================================
+N, D   points x_i and dimensions; K components
+r, S   responsibilities r_ik, and the covariances
+=====  ==================================================================
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+
+from cgmm import (
+    MMC,
+    RCA,
+    ConstrainedCategoricalMixture,
+    ConstrainedGaussianMixture,
+    COPKMeans,
+    SemiSupervisedGaussianClassifier,
+    SideInformation,
+)
+from cgmm.inference import ENGINES
+from cgmm.metric_learning import objective
+from cgmm.mixture import e_step, node_unaries
+
+from .problems import Problem
+
+# Joint assignments that brute force visits in a moment.
+FEW_ASSIGNMENTS = 4096
 
 
 class BrokenContractError(AssertionError):
@@ -44,3 +68,199 @@ def require_relations(labels: np.ndarray, must: np.ndarray, cannot: np.ndarray) 
     require(len(broken) == 0, f"labels_ breaks the must-links {broken[:3].tolist()}")
     broken = cannot[labels[cannot[:, 0]] == labels[cannot[:, 1]]]
     require(len(broken) == 0, f"labels_ breaks the cannot-links {broken[:3].tolist()}")
+
+
+# ---------------------------------------------------------------------------- mixtures
+
+
+def _check_mixture(model, problem: Problem) -> None:
+    N, K = len(problem.X), model.n_components
+    r = model.responsibilities_
+    require(r.shape == (N, K), f"responsibilities_ has shape {r.shape}")
+    require_finite(model, "weights_", "responsibilities_")
+    require((r >= 0) & (r <= 1 + 1e-12), "a responsibility lies outside 0 to 1")
+    require(abs(r.sum(axis=1) - 1) < 1e-9, "responsibilities do not sum to one")
+    require(abs(model.weights_.sum() - 1) < 1e-9, f"weights_ sum to {model.weights_.sum()}")
+    require(model.labels_.shape == (N,), f"labels_ has shape {model.labels_.shape}")
+    require((model.labels_ >= 0) & (model.labels_ < K), "labels_ names no component")
+    _check_evidence(model, problem)
+    _check_known(model, problem)
+    _check_against_enumeration(model, problem)
+    _check_new_points(model, problem)
+
+
+APPROXIMATE = {"mean_field", "gibbs", "belief_propagation", "tree_reweighted"}
+
+
+def _is_exact(model) -> bool:
+    """Whether all that was answered is exact: these engines are not, and auto may ask one."""
+    return {answer.engine for answer in model.inference_}.isdisjoint(APPROXIMATE)
+
+
+def _check_evidence(model, problem: Problem) -> None:
+    """Finite; never falls, with engine and weights exact and nothing added in the M-step."""
+    require(len(model.history_) == model.n_iter_, "history_ and n_iter_ disagree")
+    if model.inference == "gibbs":
+        return
+    require_finite(model, "history_", "log_evidence_")
+    added = model.get_params().get("reg_covar", model.get_params().get("pseudo_count"))
+    if added == 0 and _is_exact(model) and model.weights_update_ == "exact":
+        course = np.append(model.history_, model.log_evidence_)
+        # Counts are matched to 1e-8 of all points; densities carry rounding of their own size.
+        slack = 1e-7 * (len(problem.X) + abs(course[1:]))
+        require(np.diff(course) >= -slack, f"the log-evidence falls: {np.diff(course).min()}")
+
+
+def _check_known(model, problem: Problem) -> None:
+    """Labels, masks, must-links and cannot-links, whatever the engine."""
+    must, cannot = hard_relations(problem.arguments)
+    require_relations(model.labels_, must, cannot)
+    r = model.responsibilities_
+    require(r[must[:, 0]] == r[must[:, 1]], "must-linked points have different responsibilities")
+    labels = problem.arguments.get("labels")
+    if labels is None:
+        return
+    allowed = _allowed(np.asarray(labels), model.n_components)
+    require(allowed[np.arange(len(r)), model.labels_], "labels_ contradicts labels")
+    require(r[~allowed] == 0, "an excluded class has a responsibility")
+
+
+def _allowed(labels: np.ndarray, K: int) -> np.ndarray:
+    if labels.ndim == 2:
+        return labels.astype(bool)
+    return (labels[:, None] == -1) | (labels[:, None] == np.arange(K))
+
+
+def _check_against_enumeration(model, problem: Problem) -> None:
+    """Posterior, evidence and labels are those of the sum over all assignments written down."""
+    if not _is_exact(model) or model.inference == "spanning_tree":
+        return
+    kept = ("labels", "must_link", "cannot_link", "preferences")
+    known = {name: problem.arguments[name] for name in kept if name in problem.arguments}
+    side = SideInformation.build(len(problem.X), sampling=model.sampling, **known)
+    if model.n_components**side.n_nodes > FEW_ASSIGNMENTS:
+        return
+    parameters, infer = model._parameters(), ENGINES["enumerate"](side.graph)
+    X = model._read_new(problem.X)
+    truth = e_step(X, parameters, side, infer)
+    unaries = node_unaries(X, parameters, side)
+    # Rounding of a log-potential grows with its size; that of a sum with the largest of them.
+    finite = [abs(part[np.isfinite(part)]).max(initial=0) for part in (unaries, side.graph.weights)]
+    slack = 1e-9 + 1e-13 * len(problem.X) * max(finite)
+    apart = abs(truth.responsibilities - model.responsibilities_).max()
+    require(apart < slack, f"responsibilities differ from enumeration by {apart:.2e}")
+    apart = abs(truth.log_evidence - model.log_evidence_)
+    require(apart < 10 * slack, f"log_evidence_ differs from enumeration by {apart:.2e}")
+    best, found = infer.most_probable(unaries), np.empty(side.n_nodes, dtype=int)
+    found[side.node_of] = model.labels_
+    lost = _log_weight(best, unaries, side) - _log_weight(found, unaries, side)
+    require(lost < 10 * slack, f"labels_ is less probable than the best assignment by {lost:.2e}")
+
+
+def _log_weight(z: np.ndarray, unaries: np.ndarray, side: SideInformation) -> float:
+    a, b = side.graph.edges.T
+    return unaries[np.arange(len(z)), z].sum() + side.graph.weights[z[a] == z[b]].sum()
+
+
+def _check_new_points(model, problem: Problem) -> None:
+    """Predictions for the same points as if they were new, and for a sample."""
+    p = model.predict_proba(problem.X)
+    require(np.isfinite(p) & (p >= 0), "predict_proba is no probability")
+    require(abs(p.sum(axis=1) - 1) < 1e-9, "predict_proba does not sum to one")
+    require(np.isfinite(model.score_samples(problem.X)), "score_samples is not finite")
+    require(np.isfinite([model.bic(problem.X), model.aic(problem.X)]), "bic or aic is not finite")
+    chosen = p[np.arange(len(p)), model.predict(problem.X)]
+    require(chosen >= p.max(axis=1) - 1e-12, "predict is not the most probable component")
+    X, z = model.sample(5)
+    require(np.isfinite(X) & (len(z) == 5), "sample is not finite")
+
+
+def check_gaussian(model: ConstrainedGaussianMixture, problem: Problem) -> None:
+    K, D = model.n_components, np.shape(problem.X)[1]
+    require_finite(model, "means_", "covariances_")
+    require(model.means_.shape == (K, D), f"means_ has shape {model.means_.shape}")
+    shapes = {"full": (K, D, D), "tied": (D, D), "diag": (K, D), "spherical": (K,)}
+    found = model.covariances_.shape
+    require(found == shapes[model.covariance_type], f"covariances_ has shape {found}")
+    S = model.parameters_.full_covariances
+    require(S.transpose(0, 2, 1) == S, "a covariance is not symmetric")
+    np.linalg.cholesky(S)
+    _check_mixture(model, problem)
+
+
+def check_categorical(model: ConstrainedCategoricalMixture, problem: Problem) -> None:
+    for d, p in enumerate(model.probabilities_):
+        require(p.shape == (model.n_components, model.n_categories_[d]), f"p of feature {d}: shape")
+        require(np.isfinite(p) & (p >= 0), f"p of feature {d} is no probability")
+        require(abs(p.sum(axis=1) - 1) < 1e-9, f"p of feature {d} does not sum to one")
+    _check_mixture(model, problem)
+
+
+def check_classifier(model: SemiSupervisedGaussianClassifier, problem: Problem) -> None:
+    y = np.asarray(problem.arguments["y"])
+    known = np.array([value != -1 for value in y])
+    require(model.transduction_[known] == y[known], "a known class was changed")
+    require(np.isin(model.predict(problem.X), y[known]), "predict names no class")
+    p = model.predict_proba(problem.X)
+    require(abs(p.sum(axis=1) - 1) < 1e-9, "predict_proba does not sum to one")
+    log_p = model.predict_log_proba(problem.X)
+    require(abs(np.exp(log_p) - p) < 1e-9, "predict_log_proba is another distribution")
+    labels = np.full(len(y), -1)
+    labels[known] = np.searchsorted(model.classes_, y[known])
+    arguments = {name: value for name, value in problem.arguments.items() if name != "y"}
+    check_gaussian(model.mixture_, problem._replace(arguments=arguments | {"labels": labels}))
+
+
+# ---------------------------------------------------------------------------- k-means, linear maps
+
+
+def check_k_means(model, problem: Problem) -> None:
+    X = np.asarray(problem.X, dtype=float)
+    require_finite(model, "cluster_centers_", "history_", "objective_", "inertia_")
+    require(model.cluster_centers_.shape == (model.n_clusters, X.shape[1]), "shape of the centres")
+    require((model.labels_ >= 0) & (model.labels_ < model.n_clusters), "labels_ names no cluster")
+    # In units of all points' spread, which the objective cannot exceed by much more than rounding.
+    slack = 1e-9 * (abs(model.history_).max() + np.square(X - X.mean(axis=0)).sum())
+    require(np.diff(model.history_) <= slack, f"the objective rises: {model.history_[:6]}")
+    require(np.isfinite(model.transform(X)), "transform is not finite")
+    nearest = model.transform(X).argmin(axis=1)
+    require(model.predict(X) == nearest, "predict is not the nearest centre")
+    require_relations(model.labels_, *hard_relations(_hardened(model, problem.arguments)))
+
+
+def _hardened(model, arguments: dict[str, Any]) -> dict[str, Any]:
+    """PCKMeans must honour links of infinite weight alone."""
+    if isinstance(model, COPKMeans) or model.w == np.inf:
+        return arguments
+    return {"preferences": arguments.get("preferences", ())}
+
+
+def check_linear_map(model, problem: Problem) -> None:
+    X = np.asarray(problem.X, dtype=float)
+    require_finite(model, "components_")
+    require(model.components_.shape[1] == X.shape[1], "shape of components_")
+    require(np.isfinite(model.transform(X)), "transform is not finite")
+    B = model.get_mahalanobis_matrix()
+    require(np.isfinite(B), "the metric is not finite")
+
+
+def check_rca(model: RCA, problem: Problem) -> None:
+    check_linear_map(model, problem)
+    W, C = model.components_, model.within_covariance_
+    require_finite(model, "within_covariance_", "inverse_components_", "mean_")
+    require(len(W) == (model.n_components or len(W)), f"{len(W)} rows of components_")
+    if len(W) == len(C) and model.shrinkage == 0 and model.n_components is None:
+        # Columns in units of their deviation, of which the map's conditioning is free.
+        s = np.sqrt(C.diagonal())
+        loss = np.linalg.cond(C / np.outer(s, s)) * 1e-14
+        apart = abs((W * s) @ (C / np.outer(s, s)) @ (W * s).T - np.eye(len(W))).max()
+        require(apart < 1e-9 + 100 * loss, f"the whitened chunklets are off by {apart:.1e}")
+
+
+def check_mmc(model: MMC, problem: Problem) -> None:
+    check_linear_map(model, problem)
+    require_finite(model, "objective_", "gap_", "history_")
+    require(np.diff(model.history_) >= 0, "the best objective falls")
+    found = objective(model.components_, problem.X, **problem.arguments)
+    if model.max_cannot_links is None:
+        require(abs(found / model.objective_ - 1) < 1e-4, f"{found} is not {model.objective_}")

@@ -37,9 +37,17 @@ from cgmm.kmeans import SearchBudgetError
 from cgmm.mixture.weights import NO_MAXIMUM
 from cgmm.network import ApproximationWarning
 
-from .claims import BrokenContractError, require
-from .kmeans_and_maps import check_k_means, check_linear_map, check_mmc, check_rca
-from .mixtures import check_categorical, check_classifier, check_gaussian
+from .claims import (
+    BrokenContractError,
+    check_categorical,
+    check_classifier,
+    check_gaussian,
+    check_k_means,
+    check_linear_map,
+    check_mmc,
+    check_rca,
+    require,
+)
 from .problems import Problem
 
 EXPECTED = (ConvergenceWarning, UserWarning, ApproximationWarning)

@@ -32,8 +32,7 @@ from cgmm.inference import ENGINES
 from cgmm.inference.auto import auto
 from cgmm.mixture import UPDATES
 
-from .draws import Rng, one_of, put
-from .points import draw_points, draw_sizes
+from .points import Rng, draw_points, draw_sizes, one_of, put
 from .relations import draw_side
 
 # Largest tables that exact engines may make in problems of more than a dozen points.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .draws import Rng, one_of, put
+from .points import Rng, one_of, put
 
 
 def _links(rng: Rng, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
