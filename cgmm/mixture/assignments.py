@@ -86,8 +86,8 @@ class AssignmentModel:
     name: str | Engine
     """The engine as the user names it."""
     engine: Engine
-    inference: Inference | None
-    """The engine applied to the graph; None where nothing ties points and nobody needs be asked."""
+    inference: Inference
+    """The engine applied to the graph."""
     n_components: int
     possible: IntArray | None = None
     """(n_nodes,) an assignment that honours all that is hard, where the engine looks for none."""
@@ -100,11 +100,6 @@ class AssignmentModel:
     """The prior's network, whose normaliser is that of the log-evidence which is reported."""
 
     @property
-    def finds_best(self) -> bool:
-        """Whether the engine itself finds joint assignments, as all exact ones do."""
-        return self.inference is None or self.inference.finds_best
-
-    @property
     def is_whole(self) -> bool:
         """Whether the engine knows all relations."""
         return len(self.graph.edges) == len(self.side.graph.edges)
@@ -112,14 +107,13 @@ class AssignmentModel:
     @cached_property
     def is_exact(self) -> bool:
         """Whether the engine answers exactly: by its own report, or by its first answer."""
-        if self.finds_best and len(self.side.graph.edges) == 0:
+        if self.inference.finds_best and len(self.side.graph.edges) == 0:
             return True
-        inference, states = cast("Inference", self.inference), self.possible_states
-        answers = inference.answered(states)
-        if answers or inference.chains is not None:
+        answers = self.inference.answered(self.possible_states)
+        if answers or self.inference.chains is not None:
             return bool(answers) and all(answer.exact for answer in answers)
         with silence():
-            return inference(states).exact
+            return self.inference(self.possible_states).exact
 
     @property
     def possible_states(self) -> FloatArray:
@@ -133,8 +127,8 @@ class AssignmentModel:
     def answers(self) -> tuple[Answer, ...]:
         """Who answered what: the engine's own report if it makes one, else that it answered all."""
         graph = self.side.graph
-        if self.inference is None:
-            return (Answer("independent", graph.n_nodes, graph.n_nodes, 0, 0),)
+        if self.name == "independent":
+            return (Answer("independent", graph.n_nodes, graph.n_nodes, 0, width=0),)
         n_parts = len(np.unique(connected_components(graph)))
         itself = Answer(engine_name(self.name), n_parts, graph.n_nodes, len(graph.edges))
         return tuple(self.inference.answered(self.possible_states)) or (itself,)
@@ -146,10 +140,10 @@ class AssignmentModel:
         """
 
         def engine(graph: Graph) -> Infer:
-            same = graph is self.side.graph and self.finds_best
-            return cast("Infer", self.inference) if same else self.engine(graph)
+            same = graph is self.side.graph and self.inference.finds_best
+            return self.inference if same else self.engine(graph)
 
-        whole = not self.finds_best
+        whole = not self.inference.finds_best
         return Blocks.of(X, self.side, engine, self.n_components, whole=whole, map=map)
 
     # ------------------------------------------------------------------ what is said of a run
@@ -165,16 +159,15 @@ class AssignmentModel:
 
     def reports_exactly(self, run: Run) -> bool:
         """Whether the log-evidence of a run is exact: with both normalisers, of all relations."""
-        if self.inference is None:
-            return True
-        if not self.is_whole or np.isnan(run.posterior.log_evidence) or not self.is_exact:
-            return False
+        has_evidence = self.is_whole and not np.isnan(run.posterior.log_evidence)
+        if not has_evidence or not self.is_exact or self.prior is None:
+            return has_evidence and self.is_exact
         with silence(ConvergenceWarning):
-            return self.prior is None or self.prior.is_exact(self.n_components)
+            return self.prior.is_exact(self.n_components)
 
     def chains(self, X: Points, theta: Any) -> Chains | None:
         """What the sampler of the last E-step went through; None where none was at work."""
-        if self.inference is None or self.inference.chains is None or len(self.graph.edges) == 0:
+        if self.inference.chains is None or len(self.graph.edges) == 0:
             return None
         return cast("Chains", self.inference.chains(node_unaries(X, theta, self.side)))
 
@@ -188,9 +181,9 @@ class AssignmentModel:
         if self.side.nodes_are_points and len(self.graph.edges) == 0:
             return Assignment(most_probable(r), exact=True)
         unary = node_unaries(X, theta, self.side)
-        if self.finds_best and self.is_whole:
+        if self.inference.finds_best and self.is_whole:
             with suppress(SearchBudgetError):
-                states = cast("Inference", self.inference).most_probable(unary)
+                states = self.inference.most_probable(unary)
                 return Assignment(self.side.spread(states), self.is_exact)
         states, exact = self._search(unary, r, self.possible if chains is None else chains.best)
         return Assignment(self.side.spread(states), exact)
@@ -305,8 +298,9 @@ def prepare(
     """As :func:`apply_engine`, and choose the update of the weights."""
     is_auto = inference in ("auto", SPANNING_TREE)
     if is_auto and weights == "auto" and side.is_trivial:
+        nodes = ENGINES["independent"](side.graph)
         return AssignmentModel(
-            side, side.graph, inference, engine, None, n_components, update="exact"
+            side, side.graph, "independent", engine, nodes, n_components, update="exact"
         )
     if is_auto:
         engine = _frugal(side, n_components, CALLS)
@@ -317,7 +311,7 @@ def prepare(
         engine = _frugal(side, n_components, QUESTIONS)
     prior = Prior(model.side, engine)
     with silence():
-        approximates = model.inference and model.inference.approximates(model.possible_states)
+        approximates = model.inference.approximates(model.possible_states)
         safe = "cautious" if approximates else resolve("auto", prior, n_components)
     model.update = safe if weights == "auto" else weights
     model.update_weights = UPDATES[model.update](prior)
@@ -364,8 +358,8 @@ def _require_possible(model: AssignmentModel) -> IntArray | None:
     """
     if len(model.graph.edges) == 0:
         return None
-    if model.finds_best and model.is_whole and model.is_exact:
-        cast("Infer", model.inference)(model.possible_states)
+    if model.inference.finds_best and model.is_whole and model.is_exact:
+        model.inference(model.possible_states)
         return None
     mask = model.side.mask(model.n_components)
     with suppress(SearchBudgetError):

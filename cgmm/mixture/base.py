@@ -155,16 +155,10 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
     # ------------------------------------------------------------------ fitting
 
     def fit(
-        self,
-        X: ArrayLike,
-        y: object = None,
-        *,
-        labels: ArrayLike | None = None,
-        must_link: ArrayLike | None = None,
-        cannot_link: ArrayLike | None = None,
-        preferences: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
+        self, X: ArrayLike, y: object = None, *, labels: ArrayLike | None = None,
+        must_link: ArrayLike | None = None, cannot_link: ArrayLike | None = None,
+        preferences: ArrayLike | None = None, sample_weight: ArrayLike | None = None,
+    ) -> Self:  # fmt: skip
         """Fit the mixture to the points and to what is known beside them.
 
         Parameters
@@ -222,7 +216,8 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         if labels is None and y is not None:
             warn_ignored(y, "Known classes: fit(X, labels=cgmm.network.number_classes(y)[1]).")
         ties = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
-        check_rows(X, **ties)
+        if not (must_link is cannot_link is preferences is None):
+            check_rows(X, **ties)
         continued = self._parameters() if self.warm_start and hasattr(self, "weights_") else None
         with explain_missing(X):
             X = self._read(X)
@@ -237,7 +232,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             model = prepare(side, self.inference, engine, self.weights, self.n_components)
             data: Any = self._in_blocks(X, model, map_blocks)
             # Starts are made of, and compared on, few of many points.
-            few, known = few_of(X, side, rng, whole=self._starts_from_all)
+            few, known = few_of(X, side, rng, getattr(self, "init_params", "auto"))
             trial, few_blocks = model, data
             if few is not X:
                 trial = prepare(known, self.inference, engine, self.weights, self.n_components)
@@ -248,8 +243,10 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
                 if theta is None:
                     starts = self._starts(few, known, rng)
                     theta = choose_start(starts, few, few_blocks, trial, pool, **options)
-                # An approximate engine may remember earlier calls: a new one for each run.
-                own = data if number == 0 or model.finds_best else model.blocks(X, map_blocks)
+                own = data
+                if number and not model.inference.finds_best:
+                    # An approximate engine may remember earlier calls: a new one for each run.
+                    own = model.blocks(X, map_blocks)
                 return em(
                     own, theta, side, None, pool, model.update_weights,
                     log_z_prior=model.log_z_prior, **options,
@@ -270,7 +267,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             self.responsibilities_ = r
         self.labels_, self.labels_exact_ = labels, labels_exact
         self.log_evidence_, self.evidence_exact_ = best.posterior.log_evidence, evidence_exact
-        self.history_, self.n_iter_ = np.array(best.history), best.n_iter
+        self.history_, self.n_iter_ = np.array(best.history), len(best.history)
         self.converged_ = best.converged
         self.weights_update_, self.inference_ = model.update, answers
         self._n_points = side.n_points
@@ -300,11 +297,6 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         """
         return self.fit(X, y, **known).labels_
 
-    @property
-    def _starts_from_all(self) -> bool:
-        """Whether the user gives a row of the start for each point."""
-        return not isinstance(getattr(self, "init_params", ""), str)
-
     def _side(self, X: Any, sample_weight: ArrayLike | None, **known: Any) -> SideInformation:
         """What is known of the points, its mask made once and not in every E-step, and weights."""
         side = SideInformation.build(X.shape[0], **known, sampling=self.sampling)
@@ -330,7 +322,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         """Responsibilities, unless nobody asks for them, and labels; a sampler's chains, if any."""
         r: Any = run.posterior.responsibilities
         theta = run.parameters
-        is_tied = len(model.graph.edges) > 0 or not model.finds_best
+        is_tied = len(model.graph.edges) > 0 or not model.inference.finds_best
         if r is None:
             r = data.gather(partial(assigned, theta, is_tied or self.store_responsibilities))
         if not is_tied:
@@ -409,7 +401,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             model = prepare(side, "auto", ENGINES["independent"], "auto", self.n_components)
             data = model.blocks(points, map_blocks)
             if theta is None:
-                few = few_of(points, side, rng, whole=self._starts_from_all)
+                few = few_of(points, side, rng, getattr(self, "init_params", "auto"))
                 starts = self._starts(*few, rng)
                 theta = choose_start(starts, points, data, model, pool, **options)
             first, before = getattr(self, "_seen", (theta, None))

@@ -84,6 +84,8 @@ class Blocks(NamedTuple):
     """What is known of all points, in the order in which they were given."""
     blocks: list[Block]
     map: Map = map
+    alone: bool = True
+    """Whether one block has all points as they were given."""
 
     @classmethod
     def of(
@@ -97,16 +99,11 @@ class Blocks(NamedTuple):
         n_points, n_columns = X.shape
         fits = max(2000, n_columns) if issparse(X) else block_height(n_components, n_columns)
         if not whole and n_points > (height or fits):
-            return cls(side, list(_cut(X, side, engine, height or fits)), map)
+            return cls(side, list(_cut(X, side, engine, height or fits)), map, alone=False)
         infer = partial(normalise_nodes, side)
         if whole or len(side.graph.edges):
             infer = repeated(side, engine(side.graph))
         return cls(side, [Block(X, slice(0, n_points), side, infer)], map)
-
-    @property
-    def alone(self) -> bool:
-        """Whether one block has all points as they were given."""
-        return len(self.blocks) == 1 and isinstance(self.blocks[0].rows, slice)
 
     def each(self, of_block: Callable[[Block], Result]) -> Iterable[Result]:
         """What a function says of each block, in their order."""
@@ -157,13 +154,12 @@ def repeated(side: SideInformation, infer: Infer) -> Infer:
     return answer
 
 
-def few_of(
-    X: Any, side: SideInformation, rng: Rng, *, whole: bool
-) -> tuple[Points, SideInformation]:
+def few_of(X: Any, side: SideInformation, rng: Rng, init: Any) -> tuple[Points, SideInformation]:
     """The points that starts are made of and tried on, and what is known of them.
 
-    Those that count, and of many a sample; all of them if the ``whole`` is asked for.
+    Those that count, and of many a sample; all of them if the start is a table, a row for each.
     """
+    whole = not isinstance(init, str)
     rows, weights, fetch = np.arange(X.shape[0]), side.sample_weight, getattr(X, "fetch", None)
     if not (whole or weights is None or weights.all()):
         rows = np.flatnonzero(weights)
@@ -264,11 +260,18 @@ def named(names: IntArray, noun: str) -> Iterator[None]:
 def workers(n_jobs: int | None) -> Iterator[Map]:
     """Who applies a function to blocks: this thread or a pool; linear algebra starts no others."""
     n_threads = effective_n_jobs(n_jobs)
-    with (
-        one_blas_thread(),
-        ThreadPoolExecutor(n_threads) if n_threads > 1 else nullcontext() as pool,
-    ):
-        yield map if pool is None else partial(_pooled, pool)
+    with LOCK:  # fits may overlap
+        if not LIMITS:
+            LIMITS.append(_controller().limit(limits=1, user_api="blas"))
+        LIMITS.append(None)
+    try:
+        with ThreadPoolExecutor(n_threads) if n_threads > 1 else nullcontext() as pool:
+            yield map if pool is None else partial(_pooled, pool)
+    finally:
+        with LOCK:
+            LIMITS.pop()
+            if len(LIMITS) == 1:
+                LIMITS.pop().restore_original_limits()
 
 
 def _pooled(
@@ -278,22 +281,6 @@ def _pooled(
     blocks = list(blocks)
     contexts = [copy_context() for _ in blocks]
     return pool.map(lambda context, block: context.run(function, block), contexts, blocks)
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Within a ``with``, linear algebra keeps to the thread that calls it; fits may overlap."""
-    with LOCK:
-        if not LIMITS:
-            LIMITS.append(_controller().limit(limits=1, user_api="blas"))
-        LIMITS.append(None)
-    try:
-        yield
-    finally:
-        with LOCK:
-            LIMITS.pop()
-            if len(LIMITS) == 1:
-                LIMITS.pop().restore_original_limits()
 
 
 LOCK, LIMITS = Lock(), list[Any]()

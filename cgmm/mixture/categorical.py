@@ -95,11 +95,9 @@ class Categories(NamedTuple):
         return np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
 
     def statistics(
-        self,
-        X: csr_array,
-        responsibilities: NDArray[np.float64],
+        self, X: csr_array, responsibilities: NDArray[np.float64],
         parameters: CategoricalParameters,
-    ) -> tuple[NDArray[np.float64]]:
+    ) -> tuple[NDArray[np.float64]]:  # fmt: skip
         """Expected counts of the categories, which add over blocks of points.
 
         Parameters
@@ -119,13 +117,9 @@ class Categories(NamedTuple):
         return ((X.T @ responsibilities).T,)
 
     def maximise(
-        self,
-        statistics: tuple[NDArray[np.float64]],
-        parameters: CategoricalParameters,
-        responsibilities: NDArray[np.float64] | None = None,
-        *,
-        pseudo_count: float = 0.0,
-    ) -> CategoricalParameters:
+        self, statistics: tuple[NDArray[np.float64]], parameters: CategoricalParameters,
+        responsibilities: NDArray[np.float64] | None = None, *, pseudo_count: float = 0.0,
+    ) -> CategoricalParameters:  # fmt: skip
         """θ with the category probabilities that maximise the bound.
 
         Parameters
@@ -219,11 +213,9 @@ def one_hot(
 
 
 def sample(
-    parameters: CategoricalParameters,
-    categories: Categories,
-    n_samples: int,
+    parameters: CategoricalParameters, categories: Categories, n_samples: int,
     rng: np.random.Generator | np.random.RandomState,
-) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]:
+) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]:  # fmt: skip
     """Draw points and their components from the mixture.
 
     Parameters

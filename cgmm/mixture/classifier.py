@@ -148,15 +148,10 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        *,
-        must_link: ArrayLike | None = None,
-        cannot_link: ArrayLike | None = None,
-        preferences: ArrayLike | None = None,
+        self, X: ArrayLike, y: ArrayLike, *, must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None, preferences: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Fit the Gaussians of the classes to labelled and unlabelled points.
 
         Parameters
@@ -188,7 +183,8 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
             :meth:`cgmm.mixture.ConstrainedMixture.fit` does.
         """
         self._validate_params()
-        check_rows(X, must_link=must_link, cannot_link=cannot_link, preferences=preferences)
+        ties = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
+        check_rows(X, **ties)
         y = None if y is None else read_classes(y)
         with explain_missing(X):
             X, y = validate_data(self, X, y, dtype=np.float64, order="F", ensure_min_samples=2)
@@ -206,10 +202,8 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
             )
         check_classification_targets(y[labels >= 0])
         self.classes_ = classes
-        self.mixture_ = self._mixture(X, labels).fit(
-            X, labels=labels, must_link=must_link, cannot_link=cannot_link,
-            preferences=preferences, sample_weight=sample_weight,
-        )  # fmt: skip
+        mixture = self._mixture(X, labels)
+        self.mixture_ = mixture.fit(X, labels=labels, sample_weight=sample_weight, **ties)
         self.transduction_ = self.classes_[self.mixture_.labels_]
         self.n_iter_ = self.mixture_.n_iter_
         return self
@@ -229,8 +223,9 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
                 )
         return ClassMixture(sizes, **options)
 
-    def _new(self, X: ArrayLike) -> FloatArray:
+    def _new(self, X: ArrayLike, **ties: ArrayLike | None) -> FloatArray:
         check_is_fitted(self, "mixture_")
+        check_rows(X, **ties)
         with explain_missing(X):
             return validate_data(self, X, dtype=np.float64, reset=False)
 
@@ -252,10 +247,9 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         (N,) array
             Entries of ``classes_``.
         """
-        check_rows(X, must_link=must_link, cannot_link=cannot_link, preferences=preferences)
-        X = self._new(X)
-        known = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
-        return self.classes_[self.mixture_.predict(X, **known)]
+        ties = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
+        X = self._new(X, **ties)
+        return self.classes_[self.mixture_.predict(X, **ties)]
 
     def predict_proba(
         self, X: ArrayLike, *, must_link: ArrayLike | None = None,
@@ -275,11 +269,9 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
         (N, K) array
             Columns in the order of ``classes_``.
         """
-        check_rows(X, must_link=must_link, cannot_link=cannot_link, preferences=preferences)
-        X = self._new(X)
-        return self.mixture_.predict_proba(
-            X, must_link=must_link, cannot_link=cannot_link, preferences=preferences
-        )
+        ties = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
+        X = self._new(X, **ties)
+        return self.mixture_.predict_proba(X, **ties)
 
     def predict_log_proba(self, X: ArrayLike) -> FloatArray:
         """Logarithm of :meth:`predict_proba`, without underflow.
@@ -311,7 +303,7 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
             ``log π_k + log N(x_i | μ_k, Σ_k)``; with several Gaussians a class, of their mixture.
         """
         X = self._new(X)
-        return self.mixture_._parameters().log_joint(X)
+        return self.mixture_._log_joint(X)
 
 
 def sizes_of_classes(components_per_class: int | dict[Any, int], classes: AnyArray) -> list[int]:

@@ -126,7 +126,7 @@ class Cluster(NamedTuple):
         from dask.base import persist
         from dask.delayed import delayed
 
-        if not model.finds_best:
+        if not model.inference.finds_best:
             raise ValueError(
                 f"the engine {engine_name(model.engine)!r} answers for the network as a whole, "
                 "which lies on several workers here. Let each part be answered by itself, "

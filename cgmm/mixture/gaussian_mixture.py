@@ -284,26 +284,26 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
             self.weights_init, self.means_init, self.covariances_init, self.covariance_type,
             (self.n_components, X.shape[1]),
         )  # fmt: skip
-        if all(part is not None for part in given):
-            return [Parameters(*given)]
+        if len(given) == 3:
+            return [Parameters(**given)]
         if not isinstance(self.init_params, str):
             starts = [check_responsibilities(self.init_params, (len(X), self.n_components))]
-        elif given[1] is not None:
-            starts = [nearest(X, given[1])]
+        elif "means" in given:
+            starts = [nearest(X, given["means"])]
         else:
             names = [self.init_params]
             if self.init_params == "auto":
                 names = starts_to_try(self.n_components, side)
             starts = [named_start(name, X, self.n_components, rng, side) for name in names]
-        return [self._start(X, r, side, given) for r in starts]
+        return [self._start(X, r, side)._replace(**given) for r in starts]
 
-    def _start(self, X: FloatArray, r: FloatArray, side: SideInformation, given: Any) -> Parameters:
-        """θ that responsibilities make, but for what is given of it."""
+    def _start(self, X: FloatArray, r: FloatArray, side: SideInformation) -> Parameters:
+        """θ that one M-step makes of responsibilities."""
         pool, options = ConstrainedGaussianMixture._family(self)
         made = from_responsibilities(X, counted(r, side), pool, **options)
         if not side.is_trivial or side.mask(self.n_components) is not None:
             made = made.with_weights(kept_alive(made.weights, len(X)))
-        return Parameters(*(m if g is None else g for m, g in zip(made, given, strict=True)))
+        return made
 
     def _keep(self, parameters: Any) -> None:
         self.weights_, self.means_, covariances = parameters
@@ -347,7 +347,18 @@ def check_scale(X: FloatArray, reg_covar: float) -> None:
     """Refuse data without usable squares or digits, and a reg_covar that would be all there is."""
     # A ridge gives columns of vanishing range a variance that can be represented.
     ranges = check_ranges(X, some_may_vanish=reg_covar >= SMALLEST_RANGE)
-    _require_digits(X.min(axis=0), X.max(axis=0), np.sqrt(reg_covar))
+    lows, highs = X.min(axis=0), X.max(axis=0)
+    # So far from zero a mean is rounded by a visible part of a deviation.
+    steps = np.spacing(np.maximum(-lows, highs))
+    widths = np.maximum(highs - lows, np.sqrt(reg_covar))
+    blurred = (lows < highs) & (widths < FEWEST_STEPS * steps)
+    if blurred.any():
+        d = int(blurred.argmax())
+        raise ValueError(
+            f"column {d} spans {highs[d] - lows[d]:.3g} near {highs[d]:.3g}, where numbers are "
+            f"{steps[d]:.2g} apart: too few digits are left for its means and deviations. Subtract "
+            "a constant from the column."
+        )
     largest = ranges.max() ** 2
     if 0 < largest < reg_covar:
         raise ValueError(
@@ -357,39 +368,28 @@ def check_scale(X: FloatArray, reg_covar: float) -> None:
         )
 
 
-def _require_digits(lows: FloatArray, highs: FloatArray, least_deviation: float) -> None:
-    """Refuse columns so far from zero that a mean is rounded by a visible part of a deviation."""
-    farthest = np.maximum(-lows, highs)
-    steps = np.spacing(farthest)
-    blurred = (lows < highs) & (np.maximum(highs - lows, least_deviation) < FEWEST_STEPS * steps)
-    if blurred.any():
-        d = int(blurred.argmax())
-        raise ValueError(
-            f"column {d} spans {highs[d] - lows[d]:.3g} near {highs[d]:.3g}, where numbers are "
-            f"{steps[d]:.2g} apart: too few digits are left for its means and deviations. Subtract "
-            "a constant from the column."
-        )
-
-
 def check_given(
     weights_init: ArrayLike | None, means_init: ArrayLike | None,
     covariances_init: ArrayLike | None, covariance_type: str, shape: tuple[int, int],
-) -> tuple[Any, Any, Any]:  # fmt: skip
+) -> dict[str, FloatArray]:  # fmt: skip
     """What the user gives of θ, if it is of (K, D) = ``shape`` and possible for the type."""
-    weights = _check_array("weights_init", weights_init, shape[:1])
-    if weights is not None and not (weights.min() >= 0 and abs(weights.sum() - 1) < 1e-8):
-        raise ValueError(
-            f"weights_init is {weights}, summing to {weights.sum():g}; weights must be "
-            "non-negative and sum to one."
-        )
-    means = _check_array("means_init", means_init, shape)
-    return weights, means, _check_covariances(covariances_init, covariance_type, shape)
+    given = {}
+    if weights_init is not None:
+        given["weights"] = weights = _check_array("weights_init", weights_init, shape[:1])
+        if not (weights.min() >= 0 and abs(weights.sum() - 1) < 1e-8):
+            raise ValueError(
+                f"weights_init is {weights}, summing to {weights.sum():g}; weights must be "
+                "non-negative and sum to one."
+            )
+    if means_init is not None:
+        given["means"] = _check_array("means_init", means_init, shape)
+    if covariances_init is not None:
+        given["covariances"] = _check_covariances(covariances_init, covariance_type, shape)
+    return given
 
 
-def _check_array(name: str, value: ArrayLike | None, *shapes: tuple[int, ...]) -> FloatArray | None:
-    """The array, if it has one of the shapes and is finite; None stays None."""
-    if value is None:
-        return None
+def _check_array(name: str, value: ArrayLike, *shapes: tuple[int, ...]) -> FloatArray:
+    """The array, if it has one of the shapes and is finite."""
     array = np.array(value, dtype=np.float64)
     if array.shape not in shapes:
         wanted = " or ".join(map(str, dict.fromkeys(shapes)))
@@ -400,13 +400,11 @@ def _check_array(name: str, value: ArrayLike | None, *shapes: tuple[int, ...]) -
 
 
 def _check_covariances(
-    covariances_init: ArrayLike | None, covariance_type: str, shape: tuple[int, int]
-) -> FloatArray | None:
+    covariances_init: ArrayLike, covariance_type: str, shape: tuple[int, int]
+) -> FloatArray:
     """The covariances as θ holds them, checked to be possible for the covariance type."""
     pool, full = POOLINGS[covariance_type], (*shape, shape[1])
     given = _check_array("covariances_init", covariances_init, full, pool.shape(*shape))
-    if given is None:
-        return None
     own = pool.reduce(pool.combine(np.ones(shape[0]), given)) if given.shape == full else given
     theta = Parameters(np.ones(shape[0]), np.zeros(shape), pool.expand(own, *shape))
     if given.shape == full and not np.allclose(theta.full_covariances, given, rtol=1e-10, atol=0):

@@ -101,13 +101,9 @@ class Run(NamedTuple):
 
 
 def e_step(
-    X: Points,
-    parameters: Theta,
-    side: SideInformation,
-    infer: Infer,
-    *,
+    X: Points, parameters: Theta, side: SideInformation, infer: Infer, *,
     log_z_prior: Callable[[FloatArray], float] | None = None,
-) -> Posterior:
+) -> Posterior:  # fmt: skip
     """The posterior over assignments, and the evidence, at given parameters.
 
     Parameters
@@ -167,13 +163,9 @@ def e_step(
 
 
 def m_step(
-    X: Points,
-    parameters: AnyTheta,
-    posterior: Posterior,
-    pool: FamilyPooling,
-    update_weights: Callable[[FloatArray], FloatArray],
-    **options: Any,
-) -> AnyTheta:
+    X: Points, parameters: AnyTheta, posterior: Posterior, pool: FamilyPooling,
+    update_weights: Callable[[FloatArray], FloatArray], **options: Any,
+) -> AnyTheta:  # fmt: skip
     """The parameters that maximise the bound for given responsibilities.
 
     Parameters
@@ -218,16 +210,10 @@ def m_step(
 
 
 def em(
-    X: Points | Blocks,
-    parameters: AnyTheta,
-    side: SideInformation,
-    infer: Infer | None,
-    pool: FamilyPooling,
-    update_weights: Callable[[FloatArray], FloatArray],
-    *,
-    log_z_prior: Callable[[FloatArray], float] | None = None,
-    **options: Any,
-) -> Iterator[tuple[AnyTheta, Posterior]]:
+    X: Points | Blocks, parameters: AnyTheta, side: SideInformation, infer: Infer | None,
+    pool: FamilyPooling, update_weights: Callable[[FloatArray], FloatArray], *,
+    log_z_prior: Callable[[FloatArray], float] | None = None, **options: Any,
+) -> Iterator[tuple[AnyTheta, Posterior]]:  # fmt: skip
     """Run EM for as long as the caller wants: parameters and the posterior that belongs to them.
 
     Parameters

@@ -96,13 +96,9 @@ class Pooling(NamedTuple):
         return cast("Statistics", total)
 
     def maximise(
-        self,
-        statistics: Statistics,
-        parameters: Parameters,
-        responsibilities: FloatArray | None = None,
-        *,
-        reg_covar: float = 0.0,
-    ) -> Parameters:
+        self, statistics: Statistics, parameters: Parameters,
+        responsibilities: FloatArray | None = None, *, reg_covar: float = 0.0,
+    ) -> Parameters:  # fmt: skip
         """θ with the means and covariances of this type that maximise the bound.
 
         Parameters
@@ -133,7 +129,11 @@ class Pooling(NamedTuple):
         dead, means = counts <= SMALLEST_COUNT, parameters.means
         shifts = np.where(dead[:, None], 0, first) / np.where(dead, 1, counts)[:, None]
         # Σ r (x - m)(x - m)ᵀ = Σ r (x - μ)(x - μ)ᵀ - N (m - μ)(m - μ)ᵀ
-        scatter = second - self._sum(_outer(counts, shifts, self.diagonal))
+        if self.diagonal:
+            moved = counts[:, None] * np.square(shifts)
+        else:
+            moved = counts[:, None, None] * (shifts[:, :, None] * shifts[:, None, :])
+        scatter = second - self._sum(moved)
         kept = self._too_far(counts, shifts, scatter, means)
         regular = reg_covar * (np.ones(means.shape[1]) if self.diagonal else np.eye(means.shape[1]))
         # [schmidt2016, sect. 3.2], pooled as the covariance type says
@@ -237,12 +237,8 @@ class Moments(NamedTuple):
 
 
 def weighted_moments(
-    X: FloatArray,
-    responsibilities: FloatArray,
-    *,
-    diagonal: bool = False,
-    shared: bool = False,
-) -> Moments:
+    X: FloatArray, responsibilities: FloatArray, *, diagonal: bool = False, shared: bool = False,
+) -> Moments:  # fmt: skip
     """Counts, means and scatter matrices of the data under given responsibilities.
 
     Parameters
@@ -320,13 +316,6 @@ def _that_matter(X: FloatArray, r: FloatArray) -> tuple[FloatArray, FloatArray]:
     if 2 * len(matter) > len(r):
         return X.T, r
     return np.take(X.T, matter, axis=1), r[matter]
-
-
-def _outer(counts: FloatArray, means: FloatArray, diagonal: bool) -> FloatArray:
-    """N_k m_k m_kᵀ, symmetric to the last bit, or only its diagonal."""
-    if diagonal:
-        return counts[:, None] * np.square(means)
-    return counts[:, None, None] * (means[:, :, None] * means[:, None, :])
 
 
 # ---------------------------------------------------------------------------- the bound

@@ -71,11 +71,8 @@ class Prior:
         bool
             By its answer at equal weights; True where no node is tied.
         """
-        return self.infer is None or self.infer(self._even(n_components)).exact
-
-    def _even(self, n_components: int) -> FloatArray:
-        """The tied nodes' unaries at equal weights."""
-        return np.tile(-self.tied_sizes[:, None] * np.log(n_components), n_components)
+        unaries = np.tile(-self.tied_sizes[:, None] * np.log(n_components), n_components)
+        return self.infer is None or self.infer(unaries).exact
 
     @property
     def is_one(self) -> bool:

@@ -127,15 +127,10 @@ def _is_ahead(
 
 
 def follow(
-    begin: Callable[[int], Iterator[tuple[Any, Posterior]]],
-    number: int = 0,
-    *,
-    tol: float,
-    max_iter: int,
-    verbose: int = 0,
-    rate: Callable[[Run], float] | None = None,
+    begin: Callable[[int], Iterator[tuple[Any, Posterior]]], number: int = 0, *, tol: float,
+    max_iter: int, verbose: int = 0, rate: Callable[[Run], float] | None = None,
     report: Callable[[Run], Run] = lambda run: run,
-) -> Run:
+) -> Run:  # fmt: skip
     """Take pairs from the loop until an iteration gains too little; then one more, and stop.
 
     Parameters

@@ -385,10 +385,8 @@ def _simplex_grid(n_components: int, n_steps: int) -> FloatArray:
 
 def maximise(
     log_z_and_counts: Callable[[FloatArray], tuple[float, FloatArray]],
-    expected_counts: FloatArray,
-    closed_form: FloatArray,
-    most_questions: int = MOST_OF_EXACT,
-) -> FloatArray:
+    expected_counts: FloatArray, closed_form: FloatArray, most_questions: int = MOST_OF_EXACT,
+) -> FloatArray:  # fmt: skip
     """The maximiser of C · η - log Z(η) by quasi-Newton steps from the closed form.
 
     Adding a constant to η changes nothing, because C and the prior's counts both sum to M; so η is
