@@ -186,11 +186,9 @@ class ClassMixture(ConstrainedGaussianMixture):
         super()._keep(parameters.components)
         self.shares_, self.weights_ = self.weights_, parameters.weights
 
-    def _gaussians(self) -> Parameters:
-        return super()._gaussians().with_weights(self.shares_)
-
     def _parameters(self) -> ClassParameters:
-        return ClassParameters(self.weights_, self._gaussians(), tuple(self.sizes))
+        components = super()._parameters().with_weights(self.shares_)
+        return ClassParameters(self.weights_, components, tuple(self.sizes))
 
     def _draw(self, n_samples: int, rng: Rng) -> tuple[FloatArray, IntArray]:
         theta = self._parameters()

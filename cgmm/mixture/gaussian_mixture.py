@@ -310,18 +310,15 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         self._type = self.covariance_type
         self.covariances_ = np.array(POOLINGS[self._type].reduce(covariances))
 
-    def _gaussians(self) -> Parameters:
+    def _parameters(self) -> Any:
         expanded = POOLINGS[self._type].expand(self.covariances_, *self.means_.shape)
         return Parameters(self.weights_, self.means_, expanded)
-
-    def _parameters(self) -> Any:
-        return self._gaussians()
 
     @property
     def precisions_cholesky_(self) -> FloatArray:
         """U_k = W_kᵀ, upper triangular, with U_k U_kᵀ = Σ_k⁻¹."""
         check_is_fitted(self, "weights_")
-        whiteners = whiten(self._gaussians().covariances)[0]
+        whiteners = whiten(ConstrainedGaussianMixture._parameters(self).covariances)[0]
         upper = whiteners if whiteners.ndim == 2 else whiteners.transpose(0, 2, 1)
         return np.array(POOLINGS[self._type].reduce(upper))
 

@@ -25,7 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cgmm.kmeans import COPKMeans, SearchBudgetError
 from cgmm.kmeans.seeding import STARTS, Rng, chunklet_seeds, nearest, seeds, taking_turns
 from cgmm.mixture.gaussian import Parameters
-from cgmm.mixture.pooling import SMALLEST_COUNT, Pooling, weighted_moments
+from cgmm.mixture.pooling import SMALLEST_COUNT, Pooling, require_distributions, weighted_moments
 from cgmm.mixture.weights import closed_form
 from cgmm.network import PairsAmong, SideInformation
 from cgmm.numerics import BoolArray, FloatArray
@@ -285,10 +285,5 @@ def check_responsibilities(responsibilities: ArrayLike, shape: tuple[int, int]) 
         raise ValueError(
             f"init_params has shape {r.shape}; as responsibilities it must have (N, K) = {shape}."
         )
-    wrong = np.flatnonzero(~((r >= 0).all(axis=1) & (abs(r.sum(axis=1) - 1) < 1e-8)))
-    if len(wrong):
-        raise ValueError(
-            f"row {wrong[0]} of init_params is {r[wrong[0]]}; responsibilities must be "
-            "non-negative and sum to one in each row."
-        )
+    require_distributions("init_params", r)
     return r

@@ -355,15 +355,20 @@ def lower_bound(X: FloatArray, parameters: Parameters, q: FloatArray) -> float:
     -1.9189
     """
     q = np.asarray(q, dtype=float)
-    wrong = np.flatnonzero((q < 0).any(axis=1) | ~np.isclose(q.sum(axis=1), 1, rtol=0, atol=1e-9))
-    if len(wrong):
-        raise ValueError(
-            f"row {wrong[0]} of q is {q[wrong[0]]}, not a distribution: its entries must be "
-            "non-negative and sum to one. Divide each row by its sum."
-        )
+    require_distributions("q", q)
     used = q > 0
     # [green, "The EM algorithm"]: L(q, θ), with 0 log 0 = 0
     return float(np.sum(q[used] * (log_joint(X, parameters)[used] - np.log(q[used]))))
+
+
+def require_distributions(name: str, q: FloatArray) -> None:
+    """Refuse rows that are no distributions over components."""
+    wrong = np.flatnonzero(~((q >= 0).all(axis=1) & (abs(q.sum(axis=1) - 1) < 1e-8)))
+    if len(wrong):
+        raise ValueError(
+            f"row {wrong[0]} of {name} is {q[wrong[0]]}, not a distribution: its entries must be "
+            "non-negative and sum to one. Divide each row by its sum."
+        )
 
 
 def penalty(parameters: Parameters, counts: FloatArray, reg_covar: float) -> float:
