@@ -336,12 +336,9 @@ def tell(edges: Directed, h: FloatArray, q: FloatArray, idle: BoolArray | None) 
 
     The sum over the others, 1 - q, is formed from below and above: it must not cancel.
     """
-    said, above = np.zeros_like(q), np.zeros(q.shape[1])
-    for k in range(1, len(q)):
-        np.add(said[k - 1], q[k - 1], out=said[k])
-    for k in range(len(q) - 1, 0, -1):
-        above += q[k]
-        said[k - 1] += above
+    said = np.zeros_like(q)
+    said[1:] = np.cumsum(q[:-1], axis=0)
+    said[:-1] += np.cumsum(q[:0:-1], axis=0)[::-1]
     said *= edges.unequal
     said += edges.equal * q
     if idle is not None:

@@ -20,8 +20,8 @@ from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
+from cgmm.network import Graph, connected_components
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 # A change of the objective below this share of the largest cost is rounding, not progress.
@@ -61,10 +61,8 @@ def kempe_chains(edges: IntArray, z: IntArray, n_states: int) -> IntArray:
     A cannot-link joins the chain of its one end for the other's state with that of the other for
     its own, so that all chains are the connected components of a graph of M K copies.
     """
-    a, b = edges.T
-    ends, size = (a * n_states + z[b], b * n_states + z[a]), len(z) * n_states
-    joined = sparse.coo_array((np.ones(len(edges)), ends), shape=(size, size))
-    return connected_components(joined, directed=False)[1].reshape(len(z), n_states)
+    copies = Graph(len(z) * n_states, edges * n_states + z[edges[:, ::-1]], np.ones(len(edges)))
+    return connected_components(copies).reshape(len(z), n_states)
 
 
 def _gains(costs: FloatArray, z: IntArray, chain: IntArray, soft: sparse.csr_array) -> FloatArray:

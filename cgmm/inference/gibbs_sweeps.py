@@ -18,13 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
 from cgmm.inference.best_assignment import Descent
 from cgmm.inference.colouring import by_colour, hard_part
-from cgmm.network import Graph, induced_subgraph
-from cgmm.network import connected_components as components_of
+from cgmm.network import Graph, connected_components, induced_subgraph
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 # Stands for -inf in matrix products, where -inf times zero would be NaN. Far below any log-weight.
@@ -105,9 +103,7 @@ def draw(logs: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, BoolAr
     """Probabilities along the first axis, in place of the logs, and a one-hot draw from them."""
     logs -= logs.max(axis=0)
     p = np.exp(logs, out=logs)
-    cumulative = p.copy()
-    for k in range(1, len(p)):
-        cumulative[k] += cumulative[k - 1]
+    cumulative = p.cumsum(axis=0)
     p /= cumulative[-1]
     reached = rng.random(p.shape[1:]) * cumulative[-1] < cumulative
     reached[1:] ^= reached[:-1].copy()
@@ -152,18 +148,8 @@ def clusters(
     content &= inside[:, a] & inside[:, b]
     chain, edge = np.nonzero(content)
     tied = rng.random(len(edge)) >= np.exp(-np.abs(network.weights[edge]))
-    chain, edge = chain[tied], edge[tied]
-    return components(chain * n_nodes + a[edge], chain * n_nodes + b[edge], in_k.size)
-
-
-def components(rows: IntArray, columns: IntArray, size: int) -> IntArray:
-    """(size,) connected components of a graph whose edges ascend, as the sparse format wants it."""
-    starts = np.zeros(size + 1, dtype=np.int32)
-    np.cumsum(np.bincount(rows, minlength=size), out=starts[1:])
-    ties = sparse.csr_matrix(
-        (np.ones(len(rows)), columns.astype(np.int32), starts), shape=(size, size)
-    )
-    return connected_components(ties, directed=False)[1]
+    ties = (chain[:, None] * n_nodes + network.edges.T[edge])[tied]
+    return connected_components(Graph(in_k.size, ties, np.ones(len(ties))))
 
 
 # ---------------------------------------------------------------------------- the start
@@ -193,7 +179,7 @@ def _repair(
 ) -> None:
     """Replace, in place, the assignments of the hard components in which chains are stuck."""
     hard = hard_part(network.graph)
-    label = components_of(hard)
+    label = connected_components(hard)
     nodes = np.flatnonzero(np.isin(label, label[stuck.any(axis=1)]))
     search = {"rng": np.random.RandomState(0), "max_search": MAX_SEARCH, "remedy": NO_START}
     descent = Descent(induced_subgraph(hard, nodes), unary.T[nodes], search)
