@@ -270,8 +270,8 @@ def choose(graph: Graph, n_states: int, budget: Budget, beyond: Beyond) -> list[
         nodes = np.flatnonzero(applies[label])
         if len(nodes):
             part, cost = induced_subgraph(graph, nodes), int(n_operations[applies].sum())
-            costs = [Cost(int(sizes[applies].max()) - 1, 8 * cost, cost)]
-            answer = answer_at(engine.__name__, int(applies.sum()), part, costs)
+            priced = Cost(int(sizes[applies].max()) - 1, 8 * cost, cost)
+            answer = answer_at(engine.__name__, int(applies.sum()), part, priced)
             parts.append(Part(nodes, engine(part), answer))
     nodes = np.flatnonzero(((sizes > 2) & ~is_clique)[label])
     trees, wide = _by_elimination(graph, nodes, n_states, budget)
@@ -311,7 +311,8 @@ def _by_elimination(
         left, beyond = left[fits], np.concatenate([beyond, left[~fits]])
     parts, wide = list[Part](), list[Wide]()
     if len(left):
-        answer = answer_at("junction_tree", _count(part), part, [cost_of(tree, max_degree)])
+        n_components = len(np.unique(connected_components(part)))
+        answer = answer_at("junction_tree", n_components, part, cost_of(tree, max_degree))
         parts.append(Part(left, through_tree(part, contraction, lambda _: tree), answer))
     label = connected_components(induced_subgraph(graph, beyond))
     for c in range(label.max(initial=-1) + 1):
@@ -321,11 +322,6 @@ def _by_elimination(
     return parts, wide
 
 
-def _count(graph: Graph) -> int:
-    """How many components a graph has."""
-    return int(connected_components(graph).max(initial=-1)) + 1
-
-
 # ------------------------------------------------------------------- what is beyond
 
 
@@ -333,7 +329,7 @@ def _propagating(wide: Wide) -> Part:
     """Belief propagation, and the best assignment found from its marginals."""
     graph, infer = wide.graph, belief_propagation(wide.graph)
     best = lambda unary: find_best(graph, unary, infer(unary).nodes).states  # noqa: E731
-    answer = answer_at("belief_propagation", 1, graph, [wide.cost])
+    answer = answer_at("belief_propagation", 1, graph, wide.cost)
     return Part(wide.nodes, Inference(infer, best), answer)
 
 
@@ -345,8 +341,7 @@ def _refuse(wide: list[Wide], n_states: int, budget: Budget) -> list[Part]:
 def _price(wide: list[Wide], n_states: int, budget: Budget) -> list[Part]:
     """The cost of each wide component; nobody answers it."""
     return [
-        Part(nodes, exact(graph), answer_at("none", 1, graph, [cost]))
-        for nodes, graph, cost in wide
+        Part(nodes, exact(graph), answer_at("none", 1, graph, cost)) for nodes, graph, cost in wide
     ]
 
 

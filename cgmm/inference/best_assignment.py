@@ -9,7 +9,7 @@ mask may be broken. Each component takes the first way that is open to it:
    (:mod:`~cgmm.inference.integer_program`);
 4. downhill by exchanges along Kempe chains (:mod:`~cgmm.inference.exchange`). Cannot-links that are
    broken at the start weigh little at first and then more and more; in the end nothing is broken,
-   and no exchange helps. Then cannot-links may give way for a moment, and what is better is kept.
+   and no exchange helps.
 
 =======  =====================================================================
 z        (n_nodes,) states; K how many there are
@@ -47,8 +47,6 @@ __all__ = ["Assignment", "Finder", "find_best"]
 MAX_STATES = 2**14
 # A broken cannot-link first weighs that share of what a state costs as a rule, then twice, ...
 FIRST_WEIGHT, N_WEIGHTS = 0.25, 10
-# What cannot-links weigh, in the same unit, each time that they may give way for a moment.
-RELAXED = (0.3, 0.5, 1.0)
 
 
 class Assignment(NamedTuple):
@@ -211,16 +209,13 @@ class Descent:
         self.dear = 1.0 + 2 * float(top.sum() + np.abs(self.soft.data).sum())
 
     def best(self, near: IntArray | None, known: IntArray | None) -> IntArray:
-        """The better end of the descents from what is near and what is known, and relaxed."""
+        """The better end of the descents from what is near and what is known."""
         starts = [] if known is None or not self.honours(known) else [known]
         if near is not None or not starts:
             near = self.costs.argmin(axis=1) if near is None else near
             starts.append(self.honour(near, *starts))
         value = partial(log_weight, self.graph, self.unary)
-        best = max(map(self.improve, starts), key=value)
-        for share in RELAXED if near is not None else ():
-            best = max(best, self.improve(self.honour(self.relax(best, share), best)), key=value)
-        return best
+        return max(map(self.improve, starts), key=value)
 
     def honours(self, z: IntArray) -> bool:
         """Whether an assignment breaks no cannot-link and no mask."""
@@ -250,19 +245,11 @@ class Descent:
             broken = self._broken(z)
             if not broken.any():
                 break
-            soft = self._penalised(self.hard[broken], weight)
+            # Those that are broken, as preferences to differ of that weight.
+            mended = Graph(len(z), self.hard[broken], np.full(broken.sum(), -weight))
+            soft = sparse.csr_array(self.soft + adjacency(mended))
             z = exchange(self.costs, self.hard[~broken], z, soft)
         return z
-
-    def relax(self, z: IntArray, share: float) -> IntArray:
-        """Descend where cannot-links may be broken at a low price."""
-        soft = self._penalised(self.hard, share * self.unit)
-        return exchange(self.costs, self.hard[:0], z, soft)
-
-    def _penalised(self, links: IntArray, weight: float) -> sparse.csr_array:
-        """The preferences, and some cannot-links as preferences to differ of that weight."""
-        added = Graph(len(self.costs), links, np.full(len(links), -weight))
-        return sparse.csr_array(self.soft + adjacency(added))
 
     def improve(self, z: IntArray) -> IntArray:
         """Descend by single nodes and chains."""

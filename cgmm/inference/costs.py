@@ -100,12 +100,9 @@ def whole_cost(graph: Graph, n_states: int) -> Cost:
     return cost_of(lay_out(contract(graph).core, n_states, max_degree), max_degree)
 
 
-def answer_at(engine: str, n_components: int, part: Graph, costs: list[Cost]) -> Answer:
-    """An engine's answer for a part of a network, with its costs together."""
-    width = max(cost.width for cost in costs)
-    n_bytes, n_operations = (sum(column) for column in zip(*(c[1:3] for c in costs), strict=True))
-    sizes = n_components, part.n_nodes, len(part.edges)
-    return Answer(engine, *sizes, width, n_bytes, n_operations)
+def answer_at(engine: str, n_components: int, part: Graph, cost: Cost) -> Answer:
+    """An engine's answer for a part of a network, with its cost."""
+    return Answer(engine, n_components, part.n_nodes, len(part.edges), *cost[:3])
 
 
 def refuse_cost(graph: Graph, n_states: int, budget: Budget) -> NoReturn:
@@ -156,22 +153,7 @@ def with_patience(cost: Cost, otherwise: str = OUT_OF_REACH) -> str:
         return otherwise
     settings = f", max_bytes={cost.n_bytes}" if cost.n_bytes > MAX_BYTES else ""
     if cost.n_operations > MAX_OPERATIONS:
-        settings += f", max_operations={_rounded_up(cost.n_operations):.2g}"
+        settings += f", max_operations={cost.n_operations}"
     call = f"inference=partial(exact{settings}), with exact from cgmm.inference,"
-    named = "inference='exact'"
-    return f"{call if settings else named} answers exactly, in {_time(cost)} a call. "
-
-
-def _rounded_up(number: float) -> float:
-    """To two digits."""
-    unit = 10 ** (math.floor(math.log10(number)) - 1)
-    return float(math.ceil(number / unit) * unit)
-
-
-def _time(cost: Cost) -> str:
-    """About how long a call takes."""
-    seconds = max(cost.n_operations / SPEED, 1)
-    for length, unit in ((3600, "hours"), (60, "minutes")):
-        if seconds >= 2 * length:
-            return f"about {seconds / length:.0f} {unit}"
-    return f"about {seconds:.0f} s"
+    named, seconds = "inference='exact'", max(cost.n_operations / SPEED, 1)
+    return f"{call if settings else named} answers exactly, in about {seconds:.0f} s a call. "

@@ -25,9 +25,6 @@ from cgmm.numerics import IntArray
 
 __all__ = ["Elimination", "Order"]
 
-# In larger cores the node of least degree takes the place of the one of least fill: it is as good,
-# and cheaper to find.
-MAX_MIN_FILL = 5_000
 # What another order costs to find, in entries of tables a node.
 COST_OF_SWEEP = 5000
 
@@ -103,7 +100,7 @@ def _sweep(core: Graph, max_degree: int) -> Elimination:
         if len(adjacent[v]) > max_degree:
             break
         order.append((v, adjacent[v]))
-        _remove(adjacent, v, by_fill=False)
+        _remove(adjacent, v)
     return order
 
 
@@ -134,9 +131,7 @@ def min_fill(edges: IntArray, lots: IntArray, max_degree: int) -> Elimination:
     """
     adjacent, lots = _adjacency(edges), lots.tolist()
     order: Elimination = []
-    by_fill = len(adjacent) <= MAX_MIN_FILL
-    most = max_degree if by_fill else -1
-    cost = {v: (*_cost(adjacent, v, most), lots[v], v) for v in adjacent}
+    cost = {v: (*_cost(adjacent, v, max_degree), lots[v], v) for v in adjacent}
     queue = list(cost.values())
     heapq.heapify(queue)
     while queue and queue[0][1] <= max_degree:
@@ -150,8 +145,8 @@ def min_fill(edges: IntArray, lots: IntArray, max_degree: int) -> Elimination:
             return order + [(u, set(left[i + 1 :])) for i, u in enumerate(left)]
         del cost[v]
         order.append((v, adjacent[v]))
-        for u in _remove(adjacent, v, by_fill):
-            cost[u] = (*_cost(adjacent, u, most), lots[u], u)
+        for u in _remove(adjacent, v):
+            cost[u] = (*_cost(adjacent, u, max_degree), lots[u], u)
             heapq.heappush(queue, cost[u])
     return order
 
@@ -172,12 +167,12 @@ def _cost(adjacent: dict[int, set[int]], v: int, most: int) -> tuple[int, int]:
     """
     near = adjacent[v]
     if len(near) > most:
-        return max(most, 0) ** 2, len(near)
+        return most**2, len(near)
     missing = map(near.difference, map(adjacent.__getitem__, near))
     return sum(map(len, missing)) - len(near), len(near)
 
 
-def _remove(adjacent: dict[int, set[int]], v: int, by_fill: bool) -> set[int]:
+def _remove(adjacent: dict[int, set[int]], v: int) -> set[int]:
     """Remove v, tie its neighbours to each other; return the nodes whose cost may have changed."""
     near = adjacent.pop(v)
     changed = set(near)
@@ -186,8 +181,7 @@ def _remove(adjacent: dict[int, set[int]], v: int, by_fill: bool) -> set[int]:
     for u in near:
         for w in near - adjacent[u]:
             if u < w:
-                if by_fill:
-                    changed |= adjacent[u] & adjacent[w]
+                changed |= adjacent[u] & adjacent[w]
                 adjacent[u].add(w)
                 adjacent[w].add(u)
     return changed

@@ -49,8 +49,6 @@ from cgmm.numerics import (
     warn_caller,
 )  # fmt: skip
 
-# Iterations of plain K-means that hint at an assignment which breaks no relation.
-HINT_ITERATIONS = 20
 # Weights below that share of what points pay for their distances hardly ever decide.
 SLIGHT = 0.01
 COUNT = [Interval(Integral, 1, None, closed="left")]
@@ -134,7 +132,7 @@ class ConstrainedKMeans(
 
         try:
             if self.inference is None:
-                hint = lambda: freely(HINT_ITERATIONS, nodes, starts()[0]).labels  # noqa: E731
+                hint = lambda: freely(nodes, starts()[0]).labels  # noqa: E731
                 search = {"max_search": self.max_search, "rng": rng, "hint": hint}
                 rule = pck_rule(graph, self.n_clusters, **search)
             else:

@@ -184,8 +184,6 @@ class Nodes(NamedTuple):
         """
         # A point that does not count still goes where it would.
         w = np.ones(len(X)) if sample_weight is None else np.maximum(sample_weight, ALMOST_NONE)
-        if side.nodes_are_points:
-            return cls(np.ascontiguousarray(X), w, factor, 0.0)
         sizes = np.bincount(side.node_of, w).astype(float)
         means = np.ascontiguousarray(side.sum_over_nodes(X * w[:, None]) / sizes[:, None])
         within = factor * float(w @ np.square(X - means[side.node_of]).sum(axis=1))

@@ -50,11 +50,11 @@ def most_promising(starts: list[FloatArray], nodes: Nodes) -> FloatArray:
     """Where a few iterations lead from the best of the starts; a single one as it is."""
     if len(starts) == 1:
         return starts[0]
-    tried = [freely(FREE_STEPS, nodes, start) for start in starts]
+    tried = [freely(nodes, start) for start in starts]
     return tried[best_first([-step.objective for step in tried])[0]].centres
 
 
-def freely(n_steps: int, nodes: Nodes, start: FloatArray) -> Step:
-    """Where so many iterations lead that know of no relations between nodes."""
+def freely(nodes: Nodes, start: FloatArray) -> Step:
+    """Where a few iterations lead that know of no relations between nodes."""
     steps = lloyd(nodes, edgeless(len(nodes.means)), start, nearest_rule)
-    return next(islice(steps, n_steps, None))
+    return next(islice(steps, FREE_STEPS, None))
