@@ -60,20 +60,6 @@ def test_information_is_that_about_all_assignments(seed, K, alpha, beta):
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-@given(st.floats(0, 0.49), st.integers(0, 10_000))
-def test_with_one_rate_information_and_uncertainty_ask_the_same(q, seed):
-    p = np.random.default_rng(seed).random(20)
-    found = answer_information(p, false_apart=q, false_together=q)
-    by_doubt = found[np.argsort(np.abs(p - 0.5))]
-    assert (np.diff(by_doubt) <= 1e-12).all()
-
-
-def test_with_two_rates_the_best_question_is_not_the_most_doubtful():
-    p = np.linspace(0, 1, 1001)
-    best = p[answer_information(p, false_apart=0.5).argmax()]
-    assert best == pytest.approx(0.4, abs=0.001)  # the Z-channel's capacity is attained at 2/5
-
-
 @settings(max_examples=30)
 @given(SEEDS, st.floats(0, 0.4))
 def test_the_information_of_a_batch_is_the_sum_and_that_of_others_is_less(seed, q):
@@ -86,9 +72,6 @@ def test_the_information_of_a_batch_is_the_sum_and_that_of_others_is_less(seed, 
         return mutual_information(p, told.reshape(len(z), 4))
 
     assert len(batch) == 2
-    assert len(set(groups[pairs[batch]].ravel())) == len(
-        set(groups[pairs[batch[0]]]) | set(groups[pairs[batch[1]]])
-    )
     assert not set(groups[pairs[batch[0]]]) & set(groups[pairs[batch[1]]])
     assert of_two(*batch) == pytest.approx(values[batch].sum(), abs=1e-12)
     # To ask the same again tells less than twice as much.

@@ -160,12 +160,6 @@ def test_pairs_until_draws_all_pairs_of_one_class_alike():
     assert np.abs(np.array(counts) - 400).max() < 6 * 19
 
 
-def test_much_side_information_on_many_points_is_quick():
-    y = np.random.default_rng(0).integers(5, size=100_000)
-    must_link = scenarios.pairs_until(y, 70_000, random_state=0)
-    assert n_components(len(y), must_link) == 70_000
-
-
 # ---------------------------------------------------------------------------- labels, class sets
 
 
@@ -289,51 +283,28 @@ Y = [0, 0, 1, 1]
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: scenarios.teachers(Y, 0, 2),
-            "n_teachers is 0; it must be an integer of at least 1",
-        ),
-        (lambda: scenarios.teachers(Y, 2.0, 2), "n_teachers is 2.0; it must be an integer"),
         (lambda: scenarios.teachers(Y, 1, 5), "n_points is 5; it must be an integer from 1 to 4"),
         (lambda: scenarios.teachers([0.5], 1, 1), r"y\[0\] is 0.5; it must be an integer"),
-        (lambda: scenarios.expected_chunklet_size(0), "ratio is 0"),
         (lambda: scenarios.expected_chunklet_size(np.inf), "ratio is inf"),
         (lambda: scenarios.expected_chunklet_size(0.3, 5), "ratio \\* n_classes is 1.5"),
         (lambda: scenarios.equal_chunklets(Y, 1, 2), "size is 1"),
-        (lambda: scenarios.equal_chunklets(Y, 2, 9), "n_points is 9"),
         (lambda: scenarios.links_of_chunklets([[0]]), r"chunklets has shape \(1, 1\)"),
-        (lambda: scenarios.random_pairs(Y, 3), "n_pairs is 3; it must be an integer from 0 to 2"),
-        (
-            lambda: scenarios.pairs_until(Y, 1),
-            "n_components is 1; it must be an integer from 2 to 4",
-        ),
-        (lambda: scenarios.pairs_until(Y, 5), "n_components is 5"),
-        (lambda: scenarios.partial_labels(Y, 5), "n_labelled is 5"),
-        (
-            lambda: scenarios.partial_labels([-1, 0], 1),
-            r"y\[0\] is -1; it must be an integer from 0",
-        ),
+        (lambda: scenarios.random_pairs(Y, 3), "from 0 to 2, since no two pairs share"),
+        (lambda: scenarios.random_pairs(Y, -1), "n_pairs is -1"),
+        (lambda: scenarios.pairs_until(Y, 1), "n_components is 1"),
+        (lambda: scenarios.partial_labels([-1, 0], 1), r"y\[0\] is -1"),
         (lambda: scenarios.allowed_classes([0], [[]], 2), r"class set 0 is \[\]"),
         (lambda: scenarios.allowed_classes([0], [[2]], 2), r"class set 0 is \[2\]"),
-        (
-            lambda: scenarios.allowed_classes([1], [[0]], 2),
-            r"set_of\[0\] is 1; the class sets are numbered 0 to 0",
-        ),
-        (lambda: scenarios.allowed_classes([-2], [[0]], 2), r"set_of\[0\] is -2"),
-        (lambda: scenarios.links_between_class_sets([0, -2]), r"set_of\[1\] is -2"),
+        (lambda: scenarios.allowed_classes([1], [[0]], 2), r"set_of\[0\] is 1; the class sets are"),
         (lambda: scenarios.class_set_stars(Y, 2), "no point is of class set 2"),
         (lambda: scenarios.class_set_stars(Y, 0, 2), "4 partners are needed"),
-        (lambda: scenarios.class_set_stars(Y, 0, 0), "n_partners is 0"),
         (lambda: scenarios.grid_neighbours((3, 0)), r"shape is \(3, 0\)"),
         (lambda: scenarios.flip(Relations([[0, 1]], []), 0.6), "q is 0.6"),
-        (lambda: scenarios.flip(Relations([0, 1], []), 0.1), "must_link has shape"),
-        (lambda: scenarios.weight_from_certainty(1.2), "a certainty of 1.2"),
         (lambda: scenarios.weight_from_certainty([0.5, np.nan]), "a certainty of nan"),
         (lambda: scenarios.preferences([[0, 1]], certainty=[0.6, 0.7]), "certainty has shape"),
         (lambda: scenarios.pairs_from_answers([[0, 1, 2]]), r"answers\[0\] says 2"),
         (lambda: scenarios.pairs_from_answers([[0, 1]]), r"answers has shape \(1, 2\)"),
         (lambda: scenarios.estimate_flip_rate(Y), "there is no relation"),
-        (lambda: scenarios.estimate_flip_rate(Y, [[0, 4]]), r"must_link\[0\] is \[0, 4\]"),
         (lambda: scenarios.estimate_flip_rate(Y, [], [[-1, 0]]), r"cannot_link\[0\] is \[-1, 0\]"),
     ],
 )
