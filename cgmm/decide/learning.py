@@ -18,7 +18,7 @@ from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
@@ -100,15 +100,6 @@ class WitnessMixture(BaseEstimator):
     >>> model.wrong_[-3:].round(2)
     array([1., 1., 1.])
     """
-
-    rates_: FloatArray
-    witnesses_: NDArray[np.generic]
-    wrong_: FloatArray
-    preferences_: FloatArray
-    estimator_: Any
-    labels_: IntArray
-    history_: FloatArray
-    converged_: bool
 
     def __init__(
         self,
@@ -270,11 +261,12 @@ def learn_from_witnesses(
             found = error_rates(X, theta, side, rows, engine, prior=prior, start=before, **options)
             preferences = found.preferences
             history.append(float(found.history[-1]))
-            converged = before is not None and _moved(before, found) <= tol
+            if before is not None:
+                converged = np.abs(np.subtract(before[:2], found[:2])).max() <= tol
             # A fit that begins afresh may end lower than the last: the best round is kept.
             if history[-1] >= max(history):
                 best = theta, found
-        return Learnt(*best, np.array(history), converged)
+        return Learnt(*best, np.array(history), bool(converged))
 
     ends = [climb(first) for first in _beginnings(rows, prior, n_init, random_state, **options)]
     return max(ends, key=lambda learnt: learnt.history.max())
@@ -297,9 +289,3 @@ def _beginnings(
     believed = [np.where(of == g, certainty, 0.5) for g in order]
     beginnings = [np.full(len(rows), certainty), *believed][:n_init]
     return [preferences_from_answers(rows, of_each) for of_each in beginnings]
-
-
-def _moved(before: Witnesses, after: Witnesses) -> float:
-    """The largest change of a rate."""
-    changes = np.subtract(before[:2], after[:2])
-    return float(np.abs(changes).max())
