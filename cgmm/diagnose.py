@@ -97,8 +97,9 @@ def judge(
     Notes
     -----
     To be judged, a hard relation stands in the network with log-odds of 25, near enough to certain,
-    so that it can be taken out: what other ones imply has a support of about 25. They may
-    contradict each other: look at the one with the least support.
+    so that it can be taken out: what other ones imply has a support of about 25, and one that the
+    points contradict by more speaks for no other. They may contradict each other: look at the one
+    with the least support.
 
     θ was fitted with the relation to be judged. One among many hardly moves it; where few relations
     carry the fit, judge those held out from it.
