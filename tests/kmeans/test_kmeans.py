@@ -21,7 +21,7 @@ DRAWS = "draws of a start know no weights, as those of scikit-learn's KMeans"
 
 
 @parametrize_with_checks(
-    [COPKMeans(), PCKMeans(), PCKMeans(init="k-means++", w=0.0)],
+    [COPKMeans(), PCKMeans()],
     expected_failed_checks=lambda _: {"check_sample_weight_equivalence_on_dense_data": DRAWS},
 )
 def test_scikit_learn_estimator_checks(estimator, check):

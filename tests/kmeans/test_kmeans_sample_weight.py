@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cgmm import COPKMeans, PCKMeans
 
 N, K = 30, 3
-KINDS = ["nothing", "chunklets", "cannot", "both"]
+KINDS = [(), ("must_link",), ("cannot_link",), ("must_link", "cannot_link")]
 
 
 def problem(seed):
@@ -24,15 +24,10 @@ def problem(seed):
     return rng, X, centres + 0.3 * rng.normal(size=(K, 2)), rng.integers(1, 4, size=N)
 
 
-def relations(rng, kind):
+def relations(rng, kinds):
     some = rng.permutation(N)
-    must, cannot = some[:8].reshape(-1, 2), some[8:14].reshape(-1, 2)
-    return {
-        "nothing": {},
-        "chunklets": {"must_link": must},
-        "cannot": {"cannot_link": cannot},
-        "both": {"must_link": must, "cannot_link": cannot},
-    }[kind]
+    both = {"must_link": some[:8].reshape(-1, 2), "cannot_link": some[8:14].reshape(-1, 2)}
+    return {kind: both[kind] for kind in kinds}
 
 
 def repeated(known, times):
@@ -50,11 +45,11 @@ def fitted(model, X, **known):
         return model.fit(X, **known)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kinds", KINDS)
 @given(seed=st.integers(0, 10**6))
-def test_a_weight_is_a_number_of_points(kind, seed):
+def test_a_weight_is_a_number_of_points(kinds, seed):
     rng, X, init, times = problem(seed)
-    known = relations(rng, kind)
+    known = relations(rng, kinds)
     one, other = (COPKMeans(K, init=init) for _ in range(2))
     fitted(one, X, **known, sample_weight=times)
     fitted(other, np.repeat(X, times, axis=0), **repeated(known, times))
@@ -69,7 +64,7 @@ def test_a_weight_is_a_number_of_points(kind, seed):
 def test_relations_count_once_beside_weighted_points(seed, w):
     """Of all points twice, distances are worth twice as much beside the same penalties."""
     rng, X, init, _ = problem(seed)
-    known = relations(rng, "both")
+    known = relations(rng, KINDS[-1])
     one = fitted(PCKMeans(K, w=2 * w, init=init), X, **known, sample_weight=np.full(N, 2.0))
     other = fitted(PCKMeans(K, w=w, init=init), X, **known)
     np.testing.assert_array_equal(one.labels_, other.labels_)
