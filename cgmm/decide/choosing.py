@@ -94,7 +94,7 @@ def answer_folds(
     if not 2 <= n_folds <= len(names):
         raise ValueError(
             f"n_folds is {n_folds}; it must be from 2 to {len(names)}, the number of groups that "
-            "have answers: what hangs together is held out together."
+            f"have answers, since what hangs together is held out together: n_folds={len(names)}."
         )
     rng = np.random.default_rng(random_state)
     shuffled = rng.permutation(len(names))

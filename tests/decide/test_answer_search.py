@@ -95,20 +95,6 @@ def test_a_trial_is_what_one_does_by_hand():
     assert found.best_estimator_.n_components == 2
 
 
-def test_the_evidence_is_that_of_points_and_answers():
-    """With one component nothing is learnt: each answer has its own probability, 1 - q or q."""
-    X, rows = problem()
-    found = made().fit(X, rows).results_
-    alone = ConstrainedGaussianMixture(1).fit(X).log_evidence_
-    said = rows[:, 2].sum()
-    for trial in found[:1] + found[3:4]:
-        q = trial.setting["error_rate"]
-        expected = alone + said * np.log(1 - q) + (len(rows) - said) * np.log(q)
-        assert trial.setting["n_components"] == 1
-        assert trial.evidence == pytest.approx(expected, abs=1e-8)
-        assert trial.icl == pytest.approx(trial.bic, abs=1e-7)
-
-
 def test_what_is_certain_is_a_condition_of_the_evidence():
     """As all assignments have it, those that break a cannot-link left out above and below."""
     rng = np.random.default_rng(0)
