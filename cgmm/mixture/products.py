@@ -80,9 +80,11 @@ def phi(X: FloatArray, means: FloatArray, whiteners: FloatArray) -> FloatArray |
     if whiteners.ndim == 2:
         np.square(x, out=found[n_dims + 1 :])
         return found
-    squares = np.split(found[n_dims + 1 :], np.cumsum(np.arange(n_dims, 1, -1)))
-    for a, products in enumerate(squares):
-        np.multiply(x[a], x[a:], out=products)
+    start = n_dims + 1
+    for a in range(n_dims):
+        stop = start + n_dims - a
+        np.multiply(x[a], x[a:], out=found[start:stop])
+        start = stop
     return found
 
 
