@@ -349,7 +349,7 @@ def test_collapse_onto_one_point_is_named():
 
 
 # Rows are contracted before the third last, and tied to it; in one block, and in several.
-@pytest.mark.parametrize("n_points", [50, 12_000])
+@pytest.mark.parametrize("n_points", [50, 12_100])
 @pytest.mark.parametrize("kind", ["nothing", "must_link", "preferences"])
 def test_a_point_too_far_for_a_density_is_named_by_its_row(n_points, kind):
     row = n_points - 3
