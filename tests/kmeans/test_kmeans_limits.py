@@ -60,31 +60,25 @@ def test_soft_posterior_becomes_the_assignment_of_pck(seed):
 @pytest.mark.parametrize("seed", range(6))
 def test_the_whole_run_of_ppc_becomes_that_of_pck_means(seed):
     """Lloyd's loop and EM of means only, at a variance near zero, side by side."""
-    X, means, weights = small_problem(seed)
-    alpha = 1e-3
-    side = SideInformation.build(5, preferences=SIGNED)
-    nodes = Nodes.of(X, side, 0.5)
+    alpha, side = 1e-3, SideInformation.build(5, preferences=SIGNED)
     rule = engine_rule(side.graph, ENGINES["enumerate"])
-    for step in islice(lloyd(nodes, side.graph, means, rule), 6):
-        r = posterior(X, means, weights, scaled(SIGNED, alpha**-2), alpha**2)
-        np.testing.assert_allclose(means, step.centres, atol=1e-9)
-        np.testing.assert_allclose(r, np.eye(3)[step.labels], atol=1e-9)
-        if r.sum(axis=0).min() < 0.5:
-            # Without points a cluster gets one in Lloyd's loop; in EM it keeps its mean.
-            break
-        means = (r.T @ X) / r.sum(axis=0)[:, None]
+    assert_same_run(seed, side, rule, scaled(SIGNED, alpha**-2), alpha**2)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_whole_run_of_ppc_becomes_that_of_cop_k_means(seed):
     """[lu2007, eq. C.21]: σ → β σ and W → W / β³: broken relations cost ever more."""
-    X, means, weights = small_problem(seed)
     must, cannot, beta = [[0, 1]], [[1, 2], [2, 3], [0, 4]], 1e-3
     rows = [[i, j, 1.0] for i, j in must] + [[i, j, -1.0] for i, j in cannot]
     side = SideInformation.build(5, must_link=must, cannot_link=cannot)
-    nodes, rule = Nodes.of(X, side), cop_rule(side.graph, 3)
-    for step in islice(lloyd(nodes, side.graph, means, rule), 6):
-        r = posterior(X, means, weights, scaled(rows, beta**-3), beta**2)
+    assert_same_run(seed, side, cop_rule(side.graph, 3), scaled(rows, beta**-3), beta**2)
+
+
+def assert_same_run(seed, side, rule, rows, variance):
+    """Centres and labels, until a cluster has no points: in Lloyd's loop it gets one, not in EM."""
+    X, means, weights = small_problem(seed)
+    for step in islice(lloyd(Nodes.of(X, side, 0.5), side.graph, means, rule), 6):
+        r = posterior(X, means, weights, rows, variance)
         np.testing.assert_allclose(means, step.centres, atol=1e-9)
         np.testing.assert_allclose(r, np.eye(3)[step.labels[side.node_of]], atol=1e-9)
         if r.sum(axis=0).min() < 0.5:
