@@ -1,17 +1,22 @@
-"""An explorer writes the same bytes everywhere, and refuses what no reader could use."""
+"""An explorer writes the same bytes everywhere, draws in its own style, and refuses the rest."""
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
-from moving_dot import make
+from moving_dot import draw, make
+from PIL import Image
 
-from cgmm.explore import Slider
+from cgmm.explore import Choice, Explorer, Slider, source
+from cgmm.explore.frames import webp
+from cgmm.plot import STYLE, looks
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -71,3 +76,83 @@ def test_missing_libraries_are_named(monkeypatch, explorer):
     with pytest.raises(ImportError, match=r"Pillow.*constrained-mixtures\[widgets\]"):
         make()
     plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"values": []}, "'steps' has no values"),
+        ({"values": [0.14, 0.11], "format": "{:.1f}".format}, "two values .* called '0.1'"),
+        ({"values": [1, 2], "start": 2}, "start=2 is no position among the 2 values"),
+        ({"values": [1, 2], "start": -1}, "start=-1 is no position"),
+        ({"values": [1, 2], "live": [2, 3]}, "live values .* lack '1'"),
+    ],
+)
+def test_a_slider_that_cannot_work_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Slider("steps", **arguments)
+
+
+def test_the_name_of_the_search_field_is_refused():
+    with pytest.raises(ValueError, match="search field"):
+        Explorer(
+            lambda q: None,
+            {"q": Choice("noise", [0, 1])},
+            title="Noise",
+            describe=lambda q: "noise",
+        )
+
+
+def test_frames_ignore_the_notebooks_own_style_and_axes_will_do_for_a_figure(explorer):
+    with plt.rc_context({"figure.facecolor": "red", "font.size": 30, "savefig.dpi": 30}):
+        inside = make(draw=lambda n, side: draw(n, side).axes[0]).html()
+    assert inside == explorer.html()
+
+
+def test_a_palette_halves_a_frame_and_is_not_seen():
+    """A busy one: the colours of a map, of lines and of a hundred half transparent dots."""
+    with plt.style.context(["default", STYLE]):
+        figure, ax = plt.subplots(figsize=(3, 2), dpi=252)
+        x, y = np.random.default_rng(0).standard_normal((2, 100))
+        ax.scatter(x, y, c=x, cmap="viridis", alpha=0.6)
+        ax.plot(x, y, color="#414c8b", linewidth=0.8)
+        figure.canvas.draw()
+        drawn = np.array(figure.canvas.buffer_rgba())
+        plt.close(figure)
+    whole, encoded = webp(drawn), webp(drawn, colours=64)
+    assert len(encoded) < 0.6 * len(whole)
+    shown = np.asarray(Image.open(io.BytesIO(encoded)))
+    assert len(np.unique(shown.reshape(-1, 3), axis=0)) <= 64
+    # Of 255; and paper stays as it is.
+    assert np.sqrt(np.mean((shown.astype(float) - drawn[..., :3]) ** 2)) < 4
+    assert (shown[0, 0] == drawn[0, 0, :3]).all()
+
+
+def test_a_picture_with_transparency_keeps_every_pixel():
+    pixels = np.random.default_rng(0).integers(256, size=(5, 7, 4)).astype(np.uint8)
+    decoded = Image.open(io.BytesIO(webp(pixels)))
+    assert decoded.mode == "RGBA"
+    np.testing.assert_array_equal(np.asarray(decoded), pixels)
+
+
+def test_a_pillow_without_webp_is_named(monkeypatch):
+    monkeypatch.setattr("PIL.features.check", lambda feature: False)
+    with pytest.raises(ImportError, match="cannot write WebP"):
+        webp(np.zeros((2, 2, 4), dtype=np.uint8))
+
+
+def test_source_of_a_method_stands_at_the_margin():
+    assert repr(source(Explorer.html)).startswith("def html(")
+
+
+def test_source_is_code_with_its_summary_that_still_runs():
+    shown = source(looks.marker, looks.tint)
+    assert [word.partition("\n")[0] for word in shown.split('"""')[1::2]] == [
+        function.__doc__.partition("\n")[0] for function in (looks.marker, looks.tint)
+    ]
+    assert shown._repr_markdown_().startswith("```python\ndef marker(")
+    assert shown.count("\n\n\ndef tint(") == 1
+    namespace = dict(vars(looks))
+    exec("from __future__ import annotations\n" + shown, namespace)
+    assert namespace["tint"] is not looks.tint
+    assert namespace["tint"](looks.INK) == looks.tint(looks.INK)
