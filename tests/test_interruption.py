@@ -96,9 +96,12 @@ def _honours(labels, known):
 # ---------------------------------------------------------------------------- workers
 
 
-def let_sigint_through():
-    """Where tests run in the background, a shell has told their children to ignore it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+@pytest.fixture(autouse=True)
+def sigint_comes_through():
+    """Where tests run in the background, a shell has told them and their children to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.slow  # below, workers alone are struck
@@ -166,7 +169,7 @@ def replication(*arguments) -> subprocess.Popen:
     return subprocess.Popen(
         [sys.executable, "-m", "cgmm.replicate", *map(str, arguments)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True, preexec_fn=let_sigint_through,
+        start_new_session=True,
     )  # fmt: skip
 
 
@@ -211,14 +214,6 @@ FITS = {
     "online": (OnlineRCA(n_epochs=3, random_state=0), X, {"y": Z}),
 }  # fmt: skip
 PACKAGE = str(Path(cgmm.__file__).parent)
-
-
-@pytest.fixture(autouse=True)
-def sigint_comes_through():
-    """Where tests run in the background, a shell has told them to ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 class Keyboard:

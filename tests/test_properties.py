@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 
 import networkx as nx
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from cgmm import metric_learning, mixture
+from cgmm import mixture
 from cgmm.inference import (
     elimination_order,
     min_fill,
@@ -135,22 +136,6 @@ def test_categories_survive_being_written_as_ones(seed, N, sizes, K):
     assert (theta.log_density(one_hot(drawn, sizes))[np.arange(N), z] > -np.inf).all()
 
 
-@FEW
-@given(SEEDS, st.integers(2, 20), st.integers(1, 4))
-def test_total_covariance_splits_into_chunklets_and_their_means(seed, N, D):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(N, D)) * 5 + 100
-    np.testing.assert_allclose(
-        metric_learning.total_covariance(X), np.cov(X.T, bias=True).reshape(D, D)
-    )
-    y = np.arange(N) // 2 if N % 2 == 0 else np.zeros(N, dtype=int)
-    means = np.array([X[y == j].mean(axis=0) for j in y])
-    parts = metric_learning.within_chunklet_covariance(X, y) + metric_learning.total_covariance(
-        means
-    )
-    np.testing.assert_allclose(parts, metric_learning.total_covariance(X), atol=1e-9)
-
-
 def pairs_of(course):
     for evidence in itertools.chain(course, itertools.repeat(course[-1])):
         yield None, Posterior(np.eye(2), np.ones(2), evidence)
@@ -215,6 +200,4 @@ def test_what_is_wrong_with_a_run_is_said(dead, converged, max_iter):
 
 
 def nothing_warned():
-    import warnings
-
     return warnings.catch_warnings(record=True)
