@@ -219,6 +219,8 @@ def test_two_gaussians_a_class_tell_crossed_classes_apart():
     split = tied.mixture_.parameters_.split(X, tied.mixture_.responsibilities_)
     assert split[a].argmax() != split[b].argmax()
     np.testing.assert_array_equal(two.predict(X[[a, b]], cannot_link=[[0, 1]]).sum(), 1)
+    drawn, classes = two.mixture_.sample(500)
+    assert np.mean(two.mixture_.predict(drawn) == classes) > 0.95
 
 
 def test_points_beyond_all_densities_keep_finite_responsibilities():
