@@ -293,6 +293,12 @@ def test_who_cannot_be_honoured_is_named():
         independent(tied(3, chain(3), [0.0, HARD]))
     with pytest.raises(NetworkError, match="node 3 has 2 of them"):
         pairs(tied(4, [(0, 3), (3, 1)], 1.0))
+    unary = np.zeros((4, 2))
+    unary[[1, 3], 0] = -np.inf
+    infer = pairs(tied(4, [(1, 3)], HARD))
+    for question in (infer, infer.most_probable):
+        with pytest.raises(NetworkError, match="nodes 1 and 3 is possible with K = 2"):
+            question(unary)
 
 
 def test_a_soft_pair_has_the_normaliser_of_the_prior():

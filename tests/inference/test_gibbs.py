@@ -208,3 +208,8 @@ def test_an_edge_ties_its_ends_by_its_weight_if_it_is_content(w):
     expected = -np.expm1(-abs(w))
     error = np.sqrt(expected * (1 - expected) / content.sum())
     assert tied[content].mean() == pytest.approx(expected, abs=5 * error)
+
+
+def test_one_state_leaves_nothing_to_exchange():
+    nodes = gibbs(tied(3, [(0, 1), (1, 2)], 20.0), n_sweeps=3, burn_in=1)(np.zeros((3, 1))).nodes
+    np.testing.assert_array_equal(nodes, 1.0)

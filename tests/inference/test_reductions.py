@@ -176,6 +176,18 @@ def test_what_a_contradiction_blames_is_a_contradiction_by_itself(problem, seed)
         assert enumerated(alone, np.where(possible, 0.0, -np.inf)) is None
 
 
+def test_a_long_chain_of_steps_is_shown_by_its_ends():
+    """A path of 50 nodes, each with two states of three, one of them its neighbour's."""
+    n = 50
+    possible = np.ones((n, 3), dtype=bool)
+    possible[np.arange(n), (np.arange(n) + 1) % 3] = False
+    possible[0] = [True, False, False]
+    possible[-1] = np.arange(3) == (n - 2) % 3
+    with pytest.raises(NetworkError, match=r"steps more\), .*has no state") as caught:
+        propagate_evidence(tied(n, chain(n), -np.inf), possible)
+    assert len(str(caught.value)) < 1500
+
+
 def by_definition(graph, allowed):
     """Node by node, until nothing changes."""
     allowed, before = allowed.copy(), None
