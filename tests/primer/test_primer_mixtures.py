@@ -5,7 +5,7 @@ The package has its own oracles (scipy, sums over every assignment) in its own r
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from primer_problems import FEW, SEEDS, as_theta, courses, mixture, related
 from scipy.spatial.distance import cdist
@@ -209,6 +209,7 @@ def test_centres_are_drawn_by_squared_distance_from_the_nearest(seed, N, D, data
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @FEW
 @given(SEEDS, st.integers(1, 2), st.floats(1e-4, 1e-1))
+@example(seed=0, D=1, tol=0.0)  # It does not, and all steps are taken.
 def test_em_stops_where_the_estimator_does(seed, D, tol):
     X = np.random.default_rng(seed).normal(size=(40, D))
     r = primer.nearest(X, X[:2])
