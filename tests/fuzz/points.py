@@ -142,8 +142,8 @@ def _as_float32(X: np.ndarray) -> np.ndarray:
         return X.astype(np.float32)
 
 
-def _names(X: np.ndarray) -> list[str]:
-    return [f"x{d}" for d in range(X.shape[1])]
+def _in_columns(X: np.ndarray) -> dict[str, np.ndarray]:
+    return {f"x{d}": column for d, column in enumerate(X.T)}
 
 
 LAYOUTS: dict[str, Callable] = {
@@ -155,6 +155,7 @@ LAYOUTS: dict[str, Callable] = {
     "columns of a wider table": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
     "reversed": lambda X: X[::-1].copy()[::-1],
     "lists": lambda X: X.tolist(),
-    "pandas": lambda X: pd.DataFrame(X, columns=_names(X)),
-    "polars": lambda X: pl.DataFrame(X, schema=_names(X)),
+    # One without columns scikit-learn refuses by an accident of numpy's.
+    "pandas": lambda X: pd.DataFrame(_in_columns(X)) if X.shape[1] else X,
+    "polars": lambda X: pl.DataFrame(_in_columns(X)) if X.shape[1] else X,
 }
