@@ -158,10 +158,7 @@ def belief_propagation(
 def possible_states(graph: Graph, unary: FloatArray) -> FloatArray:
     """(n_nodes, K) unaries, -inf too where cannot-links to nodes of one state forbid a state."""
     unary = check_unary(graph, unary)
-    allowed = ~np.isneginf(unary)
-    if (graph.weights == -np.inf).any() and (unary.shape[1] == 1 or not allowed.all()):
-        allowed = exclude_states(graph, allowed)
-    return np.where(allowed, unary, -np.inf)
+    return np.where(exclude_states(graph, ~np.isneginf(unary)), unary, -np.inf)
 
 
 def answer(

@@ -234,11 +234,10 @@ def count_transitions(n: int, n_states: int) -> float:
     return 0 if n > n_states else count_sets(n, n_states)[1]
 
 
-@lru_cache(maxsize=256)
 def is_within_reach(n: int, n_states: int) -> bool:
     """Whether the sets of a clique of n nodes are few enough; more nodes than labels have none."""
     n_sets, n_transitions = count_sets(n, n_states)
-    return n == 1 or n > n_states or (n_sets <= MAX_SETS and n_transitions <= MAX_TRANSITIONS)
+    return n > n_states or (n_sets <= MAX_SETS and n_transitions <= MAX_TRANSITIONS)
 
 
 def _require_reach(n_states: int, members: IntArray) -> None:

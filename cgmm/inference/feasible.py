@@ -124,14 +124,13 @@ def feasible_assignment(
     fails = (z >= n_states) | ~allowed[every, np.minimum(z, n_states - 1)]
     near = hint() if hint is not None and fails.any() else None
     remedy = remedy or f"Raise max_search, use more {noun}s, or soft relations (PCKMeans)."
+    search = partial(
+        _colour_core, max_search=max_search, rng=rng or Rng(0), noun=noun, remedy=remedy
+    )  # fmt: skip
     for c in np.unique(of_node[fails]):
         nodes = np.flatnonzero(of_node == c)
         part, near_here = induced_subgraph(hard, nodes), None if near is None else near[nodes]
-        search = partial(_colour_core, max_search=max_search, rng=rng or Rng(0), noun=noun)
-        try:
-            z[nodes] = _colour(part, allowed[nodes], near_here, search)
-        except SearchBudgetError as error:
-            raise SearchBudgetError(f"{error} {remedy}") from None
+        z[nodes] = _colour(part, allowed[nodes], near_here, search)
     return z
 
 
@@ -151,8 +150,9 @@ def _colour(
 
 
 def _colour_core(
-    graph: Graph, allowed: BoolArray, near: IntArray | None, max_search: int, rng: Rng, noun: str
-) -> IntArray:
+    graph: Graph, allowed: BoolArray, near: IntArray | None, max_search: int, rng: Rng, noun: str,
+    remedy: str,
+) -> IntArray:  # fmt: skip
     """The states of a core, or an error that says whether there are none or none was found."""
     n_nodes, n_states = allowed.shape
     clique = forbidden_clique(graph, n_states + 1)
@@ -180,7 +180,7 @@ def _colour_core(
         f"no assignment to {n_states} {noun}s that breaks no cannot-link was found in "
         f"{max_search} steps and a proof of {max_search // STEPS_A_BRANCH} branches: whether there "
         f"is one is not known. It is about {n_nodes} nodes, among them "
-        f"{graph.named(np.arange(n_nodes))[:8].tolist()}."
+        f"{graph.named(np.arange(n_nodes))[:8].tolist()}. {remedy}"
     )
 
 
