@@ -29,8 +29,8 @@ from cgmm.replicate.verdicts import (
     Found,
     Judgement,
     by_sentence,
-    judge,
     read_comparisons,
+    verdict_on,
 )
 
 PAGE = BOOK / "comparisons.md"
@@ -100,7 +100,7 @@ def load(claims: list[Comparison] | None = None, results: Path = RESULTS) -> lis
     """Every claim with its judgement; ValueError if other verdicts are written down."""
     rows = cache(lambda name: read_rows(results / f"{name}.csv"))
     claims = read_comparisons(TABLE) if claims is None else claims
-    judged = [Judged(claim, judge(claim, rows(claim.file))) for claim in claims]
+    judged = [Judged(claim, verdict_on(claim, rows(claim.file))) for claim in claims]
     wrong = [report(*one) for one in judged if one.claim.verdict != one.judgement.verdict]
     if wrong:
         lines = "\n".join(line for lines in wrong for line in lines)

@@ -82,7 +82,7 @@ class AnswerSearch(BaseEstimator):
     random_state : int, default=0
         Which groups make a fold. Fits begin by the estimator's own ``random_state``.
     verbose : int, default=0
-        As :class:`joblib.Parallel` takes it.
+        As ``joblib.Parallel`` takes it.
 
     Attributes
     ----------

@@ -60,9 +60,9 @@ __all__ = ["belief_propagation"]
 SMALLEST = 1e-280
 # Where relations leave one colouring, logs of all others fall without end, faster and faster.
 FLOOR = -1e12
-# Damping of the first sweep and of the last, unless the user says more: what does not settle with
-# little may do so with much.
-DAMPINGS = (0.3, 0.9)
+# Damping of the first sweep and from this one on, unless the user says more: what does not settle
+# with little may do so with much.
+DAMPINGS, RISE = (0.3, 0.9), 499
 
 
 def belief_propagation(
@@ -81,7 +81,7 @@ def belief_propagation(
         more than this.
     damping : float, default=None
         The share of the old log-messages in the new ones, from 0 to below 1. None: from 0.3 in the
-        first sweep to 0.9 in the last; in a forest 0.
+        first sweep to 0.9 in the 500th; in a forest 0.
 
     Returns
     -------
@@ -304,7 +304,8 @@ def _plan(edges: Directed, max_sweeps: int, damping: float | None) -> FloatArray
     """
     if edges.are_forest:
         return np.full(max(max_sweeps, len(edges.starts)), damping or 0.0)
-    return np.linspace(*(DAMPINGS if damping is None else (damping, damping)), max_sweeps)
+    share = DAMPINGS if damping is None else (damping, damping)
+    return np.interp(np.arange(max_sweeps), [0, RISE], share)
 
 
 def log_beliefs(edges: Directed, unary: FloatArray, messages: FloatArray) -> FloatArray:

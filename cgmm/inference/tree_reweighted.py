@@ -64,7 +64,7 @@ def tree_reweighted(
         more than this.
     damping : float, default=None
         The share of the old log-messages in the new ones, from 0 to below 1. None: from 0.3 in the
-        first sweep to 0.9 in the last; in a forest 0.
+        first sweep to 0.9 in the 500th; in a forest 0.
 
     Returns
     -------

@@ -38,7 +38,7 @@ def statement(comparison: Comparison, judgement: Judgement, width: int = 72) -> 
     >>> claim = Comparison("a", "1", "score", "high", "a-fig1", ["data"], {}, {"method": "ours"},
     ...                    "above", 0.9, 0.0, "reproduced", "identity")
     >>> row = {"data": "iris", "method": "ours", "realisation": "0", "value": "0.95"}
-    >>> print(statement(claim, judge(claim, [row, row | {"realisation": "1"}])))
+    >>> print(statement(claim, verdict_on(claim, [row, row | {"realisation": "1"}])))
     a, Fig. 1: score
       printed  high
       data     identity
@@ -89,9 +89,9 @@ def line(comparison: Comparison, judgement: Judgement, width: int = 72) -> str:
     >>> claim = Comparison("a", "1", "score", "high", "a-fig1", ["data"], {}, {"method": "ours"},
     ...                    "above", 0.9, 0.0, "reproduced", "identity")
     >>> row = {"data": "iris", "method": "ours", "realisation": "0", "value": "0.95"}
-    >>> line(claim, judge(claim, [row]))
+    >>> line(claim, verdict_on(claim, [row]))
     'reproduced  0.95             score'
-    >>> line(claim, judge(claim, [row, row | {"data": "wine", "value": "0.5"}]))
+    >>> line(claim, verdict_on(claim, [row, row | {"data": "wine", "value": "0.5"}]))
     'partly      1 of 2           score'
     """
     found = judgement.found
@@ -149,7 +149,7 @@ def report(comparison: Comparison, judgement: Judgement) -> list[str]:
     >>> claim = Comparison("a", "1", "score", "high", "a-fig1", ["data"], {}, {"method": "ours"},
     ...                    "above", 0.9, 0.0, "reproduced", "identity")
     >>> row = {"data": "iris", "method": "ours", "realisation": "0", "value": "0.5"}
-    >>> print(report(claim, judge(claim, [row]))[0])
+    >>> print(report(claim, verdict_on(claim, [row]))[0])
     a, Fig. 1: score: high -> not  WRITTEN: reproduced
     """
     mark = "" if judgement.verdict == comparison.verdict else "  WRITTEN: " + comparison.verdict

@@ -48,7 +48,6 @@ __all__ = [
     "Found",
     "Judgement",
     "by_sentence",
-    "judge",
     "read_comparisons",
     "verdict_on",
 ]
@@ -216,8 +215,7 @@ def verdict_on(comparison: Comparison, rows: Rows) -> Judgement:
     return Judgement(_word(found) if tested else "not tested", found)
 
 
-judge = verdict_on
-"""Deprecated: another function is called so, :func:`cgmm.diagnose.judge`."""
+judge = verdict_on  # deprecated: cgmm.diagnose has a function of this name
 
 
 def by_sentence(
