@@ -158,7 +158,11 @@ def belief_propagation(
 def possible_states(graph: Graph, unary: FloatArray) -> FloatArray:
     """(n_nodes, K) unaries, -inf too where cannot-links to nodes of one state forbid a state."""
     unary = check_unary(graph, unary)
-    return np.where(exclude_states(graph, ~np.isneginf(unary)), unary, -np.inf)
+    allowed = ~np.isneginf(unary)
+    # This is asked in every E-step, and as a rule there is nothing to exclude.
+    if (graph.weights == -np.inf).any() and (unary.shape[1] == 1 or not allowed.all()):
+        allowed = exclude_states(graph, allowed)
+    return np.where(allowed, unary, -np.inf)
 
 
 def answer(
@@ -287,7 +291,10 @@ def settle(
     h, q = cavities(edges, unary, messages)
     residuals: list[float] = []
     for share in _plan(edges, max_sweeps, damping).tolist():
-        messages = (1 - share) * tell(edges, h, q, idle) + share * messages
+        said = tell(edges, h, q, idle)
+        said *= 1 - share
+        said += share * messages
+        messages = said
         before = q
         h, q = cavities(edges, unary, messages)
         residuals.append(float(np.abs(q - before).max(initial=0.0)) / (1 - share))
@@ -334,9 +341,12 @@ def tell(edges: Directed, h: FloatArray, q: FloatArray, idle: BoolArray | None) 
 
     The sum over the others, 1 - q, is formed from below and above: it must not cancel.
     """
-    said = np.zeros_like(q)
-    said[1:] = np.cumsum(q[:-1], axis=0)
-    said[:-1] += np.cumsum(q[:0:-1], axis=0)[::-1]
+    said, above = np.zeros_like(q), np.zeros(q.shape[1])
+    for k in range(1, len(q)):
+        np.add(said[k - 1], q[k - 1], out=said[k])
+    for k in range(len(q) - 1, 0, -1):
+        above += q[k]
+        said[k - 1] += above
     said *= edges.unequal
     said += edges.equal * q
     if idle is not None:
