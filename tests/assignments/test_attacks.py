@@ -76,7 +76,7 @@ for _ in range(4):
     if not os.fork():
         x = bytearray(10**9)
         time.sleep(1000)
-time.sleep(3)
+time.sleep(1000)
 """
 PATCHES = """
 import builtins
@@ -299,6 +299,16 @@ class TestBox:
                          "import mmap, multiprocessing\nmultiprocessing.Lock()"):  # fmt: skip
                 assert "error" not in one.wire.ask(do="run", source=code), code
             assert "math" in one.wire.ask(do="get", names=["math"])["wrong"]
+        finally:
+            one.end()
+
+    def test_processes_that_take_too_much_together_end_their_box(self, boxes):
+        if boxes.kind in ("podman", "docker"):
+            pytest.skip("engines limit containers themselves")
+        one = boxes.new()
+        try:
+            with pytest.raises(wire.Gone), examine.at_most(box.START, "the box goes on"):
+                one.wire.ask(do="run", source=TAKES_IT_BY_PARTS)
         finally:
             one.end()
 
