@@ -1,4 +1,4 @@
-"""What stands in the margin where a page has one: captions, and the works that a paragraph cites.
+"""What stands in the margin where a page has one: captions, and the works that the text cites.
 
 The theme keeps its contents away while something of its class ``margin`` or ``margin-caption`` is
 seen; the style sheet says how wide a page must be, and puts all of it below on others.
@@ -12,7 +12,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 # Whose text is as wide as the column, or nearly so: boxes, tables and captions have no margin.
-OPEN = (nodes.section, nodes.list_item, nodes.bullet_list, nodes.enumerated_list)
+BLOCKS = (nodes.paragraph, nodes.bullet_list, nodes.enumerated_list)
 # The note is for the eye; its link, in the text, leads to the entry with its address.
 DOI = re.compile(r" doi:\S+$")
 
@@ -32,13 +32,13 @@ def put_captions_beside(app: Sphinx, document: nodes.document, docname: str) -> 
 
 
 def put_works_beside(app: Sphinx, document: nodes.document, docname: str) -> None:
-    """Name each work beside the first paragraph that cites it."""
+    """Name each work beside the first paragraph or list that cites it."""
     named: set[str] = set()
-    for paragraph in list(document.findall(nodes.paragraph)):
-        if not all(isinstance(one, OPEN) for one in _above(paragraph)[:-1]):
+    blocks = [one for section in document.findall(nodes.section) for one in section.children]
+    for block in blocks:
+        if not isinstance(block, BLOCKS):
             continue
-        links = paragraph.findall(nodes.reference)
-        cited = {link["refuri"]: link["reftitle"] for link in links if _leads_to_a_work(link)}
+        cited = {link["refuri"]: link["reftitle"] for link in block.findall(_leads_to_a_work)}
         notes = [
             nodes.container("", nodes.Text(DOI.sub("", work)), classes=["margin", "cgmm-work"])
             for address, work in cited.items()
@@ -46,8 +46,8 @@ def put_works_beside(app: Sphinx, document: nodes.document, docname: str) -> Non
         ]
         named |= cited.keys()
         if notes:
-            paragraph.replace_self(held := nodes.container(classes=["cgmm-cites"]))
-            held += [*notes, paragraph]
+            block.replace_self(held := nodes.container(classes=["cgmm-cites"]))
+            held += [*notes, block]
     # The preview of a link shows the entry; the browser need not name it once more.
     for link in document.findall(_leads_to_a_work):
         del link["reftitle"]

@@ -85,7 +85,7 @@ HIDDEN = """() => [...document.querySelectorAll(".admonition.toggle")].filter(bo
 # What stands in the margin, and where the text ends to which it belongs.
 MARGIN = """() => [...document.querySelectorAll(".cgmm-work, figure.margin-caption figcaption")]
   .map(one => {
-    const text = one.parentElement.querySelector(":scope > p, img, svg");
+    const text = one.parentElement.querySelector(":scope > :is(p, ul, ol), img, svg");
     const mine = one.getBoundingClientRect(), its = text.getBoundingClientRect();
     return {left: mine.left, top: mine.top, bottom: mine.bottom,
             right_of_text: its.right, end_of_text: its.bottom};
