@@ -77,8 +77,8 @@ def objective(
             "features; give L of shape (any, D)."
         )
     near, far = check_relations(check_classes(X, y), must_link, cannot_link)
-    # Differences only: without an offset they round less.
-    mapped = (X - X[0]) @ components.T
+    # Differences only: without an offset they round less, and from the median no far point is one.
+    mapped = (X - np.median(X, axis=0)) @ components.T
     scatter = np.linalg.norm(root_of_scatter(mapped, near))
     if scatter == 0:
         raise ValueError(

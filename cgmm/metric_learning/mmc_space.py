@@ -48,14 +48,15 @@ class Space(NamedTuple):
 
 
 def in_units_of_range(X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Features between -½ and ½, so that nothing depends on their units; ranges; rounding noise.
+    """Features over their range, so that nothing depends on their units; ranges; rounding noise.
 
+    Offsets are taken from the median, so that a point far from all others costs these no digits.
     The range of a constant feature is taken for one.
     """
     ranges = check_ranges(X)
     ranges = np.where(ranges > 0, ranges, 1.0)
     noise = np.maximum(4 * EPS, rounding_noise(X) / ranges)
-    return (X - X.min(axis=0)) / ranges - 0.5, ranges, noise
+    return (X - np.median(X, axis=0)) / ranges, ranges, noise
 
 
 def whiten_by_scatter(X: FloatArray, noise: FloatArray, near: Pairs, diagonal: bool) -> Space:

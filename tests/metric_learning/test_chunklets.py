@@ -25,25 +25,16 @@ def test_covariances_are_their_definitions_however_the_blocks_fall(monkeypatch, 
     np.testing.assert_allclose(total_covariance(X), np.cov(X.T, bias=True), rtol=1e-10)
 
 
-def test_names_of_chunklets_and_order_of_points_do_not_matter():
+def test_names_of_chunklets_order_of_points_and_offsets_do_not_matter():
     X, y = correlated(60, 3)
-    shuffled = np.random.default_rng(1).permutation(60)
-    names = np.where(y >= 0, 10**15 - 7 * y, -1)
-    reference = within_chunklet_covariance(X, y)
-    np.testing.assert_allclose(
-        within_chunklet_covariance(X[shuffled], names[shuffled]), reference, rtol=1e-12
-    )
-    # Neighbours at 2**60 are one and the same as floating-point numbers.
-    np.testing.assert_array_equal(
-        within_chunklet_covariance(X, np.where(y >= 0, 2**60 + y, -1)), reference
-    )
-
-
-def test_offsets_cost_no_digits():
-    X, y = correlated(50, 3)
     X = np.round(X * 2**12) / 2**12  # so that adding 2**40 is exact
+    shuffled = np.random.default_rng(1).permutation(60)
+    # Neighbours at 2**60 are one and the same as floating-point numbers.
+    names = np.where(y >= 0, 2**60 - 7 * y, -1)
     np.testing.assert_allclose(
-        within_chunklet_covariance(X + 2.0**40, y), within_chunklet_covariance(X, y), rtol=1e-12
+        within_chunklet_covariance(X[shuffled] + 2.0**40, names[shuffled]),
+        within_chunklet_covariance(X, y),
+        rtol=1e-12,
     )
 
 
@@ -57,17 +48,11 @@ def test_points_that_coincide_leave_exact_zeros():
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([0, 1, 2], "no two points share a chunklet"),
-        ([-1, -1, -1], "no two points share a chunklet"),
-        ([0, 0], r"chunklet_of has shape \(2,\); it must be \(3,\)"),
-        ([[0], [0], [1]], r"it must be \(3,\)"),
+        ([0, 1, -1], "no two points share a chunklet"),
+        ([[0], [0], [1]], r"chunklet_of has shape \(3, 1\); it must be \(3,\)"),
         ([0, 0, -2], r"chunklet_of\[2\] is -2; it must be an integer from 0"),
-        ([0, 0.5, 0], r"chunklet_of\[1\] is 0.5"),
-        ([0, 0, np.nan], r"chunklet_of\[2\] is nan"),
-        (["a", "a", "b"], r"chunklet_of is of type .*number_classes.* numbers labels"),
     ],
 )
 def test_chunklets_that_are_none(y, message):
-    X = np.arange(6.0).reshape(3, 2)
     with pytest.raises(ValueError, match=message):
-        within_chunklet_covariance(X, y)
+        within_chunklet_covariance(np.arange(6.0).reshape(3, 2), y)

@@ -3,11 +3,9 @@
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from metric_problems import IRIS
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cgmm.metric_learning import MMC, RCA, OnlineRCA, total_covariance, within_chunklet_covariance
@@ -32,18 +30,6 @@ def test_transformed_points_are_as_far_apart_as_the_metric_says(model):
     np.testing.assert_allclose(
         np.square(Z[:50] - Z[100:]).sum(axis=1), np.sum(between @ A * between, axis=1), rtol=1e-9
     )
-    np.testing.assert_array_equal(clone(model).fit_transform(X, y), Z)
-    with pytest.raises(NotFittedError):
-        clone(model).get_mahalanobis_matrix()
-
-
-@MAPS
-def test_columns_have_names(model):
-    frame = pd.DataFrame(IRIS[0], columns=list("abcd"))
-    model = clone(model).set_output(transform="pandas").fit(frame, IRIS[1])
-    name = type(model).__name__.lower()
-    assert list(model.transform(frame).columns) == [f"{name}{k}" for k in range(4)]
-    assert list(model.feature_names_in_) == list("abcd")
 
 
 @pytest.mark.parametrize(
@@ -92,10 +78,7 @@ def test_verbose_reports_every_iteration_and_nothing_else_does(model, capsys):
     clone(model).fit(*IRIS)
     assert capsys.readouterr().out == ""
     model = clone(model).set_params(verbose=1).fit(*IRIS)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == getattr(model, "n_iter_", 3)
-    if isinstance(model, MMC):
-        assert f"objective {model.objective_:.8g}" in lines[-1]
+    assert len(capsys.readouterr().out.splitlines()) == getattr(model, "n_iter_", 3)
 
 
 @pytest.mark.parametrize("of", [total_covariance, lambda X: within_chunklet_covariance(X, IRIS[1])])

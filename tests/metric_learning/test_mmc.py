@@ -78,111 +78,65 @@ def test_orthogonal_pairs_share_the_metric_by_the_squares_of_their_lengths(diago
 # ------------------------------------------------------------------ other solvers
 
 
-def by_slsqp(fun, at_least_zero, starts):
-    """The least value of a function of A = C Cᵀ, over a triangular C in the data's coordinates."""
-    n_dims = len(starts[0])
-    lower = np.tril_indices(n_dims)
-
-    def metric(x):
-        C = np.zeros((n_dims, n_dims))
-        C[lower] = x
-        return C @ C.T
-
-    results = [
-        minimize(
-            lambda x: fun(metric(x)),
-            start[lower],
-            method="SLSQP",
-            constraints={"type": "ineq", "fun": lambda x: at_least_zero(metric(x))},
-            options={"maxiter": 2000, "ftol": 1e-14},
-        )
-        for start in starts
-    ]
-    return min(result.fun for result in results if result.success)
-
-
-@pytest.mark.parametrize(("seed", "n_dims"), [(0, 2), (1, 3), (2, 3)])
-def test_full_metric_against_slsqp_on_the_problems_of_both_papers(seed, n_dims):
+@pytest.mark.parametrize(("seed", "n_dims"), [(0, 2), (1, 3)])
+def test_full_metric_against_a_solver_that_knows_no_certificate(seed, n_dims):
     X, known = random_problem(seed, n_dims)
     metric = MMC(tol=1e-8).fit(X, **known)
-    assert metric.converged_
-    starts = np.random.default_rng(0).normal(size=(4, n_dims, n_dims))
-    largest = -by_slsqp(
-        lambda A: -sums(A, X, **known)[1], lambda A: 1 - sums(A, X, **known)[0], starts
-    )
-    # SLSQP differentiates numerically: about seven digits.
+    lower = np.tril_indices(n_dims)
+
+    def loss(x):
+        """The sum to be maximised at unit scatter, over a triangular C with A = C Cᵀ."""
+        C = np.zeros((n_dims, n_dims))
+        C[lower] = x
+        S, D = sums(C @ C.T, X, **known)
+        return -D / np.sqrt(S)
+
+    starts = np.random.default_rng(0).normal(size=(2, len(lower[0])))
+    # BFGS differentiates numerically: about seven digits.
+    largest = -min(minimize(loss, start, method="BFGS").fun for start in starts)
     assert metric.objective_ == pytest.approx(largest, rel=1e-6)
-    # [barhillel2005, eq. 8]: min Σ_S ‖·‖²_B with Σ_D ‖·‖_B ≥ 1, the same at another scale.
-    smallest = by_slsqp(
-        lambda B: sums(B, X, **known)[0],
-        lambda B: sums(B, X, **known)[1] - 1,
-        [np.eye(n_dims) / sums(np.eye(n_dims), X, **known)[1]],
-    )
-    assert metric.objective_**-2 == pytest.approx(smallest, rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_diagonal_metric_against_newtons_objective_of_xing(seed):
-    X, known = random_problem(seed, n_dims=4)
+def test_half_the_diagonal_metric_is_at_the_minimum_of_newtons_objective_of_xing():
+    X, known = random_problem(0, n_dims=4)
     s = sum((X[i] - X[j]) ** 2 for i, j in known["must_link"])
     far = np.array([(X[i] - X[j]) ** 2 for i, j in known["cannot_link"]])
-    metric = MMC(diagonal=True, tol=1e-8).fit(X, **known)
-    weights = np.diag(metric.get_mahalanobis_matrix())
-    # [Xing et al. 2003, the diagonal case]: g(A) = Σ_S ‖·‖²_A - log Σ_D ‖·‖_A, without constraint.
-    newton = minimize(
-        lambda a: s @ a - np.log(np.sqrt(far @ a + 1e-300).sum()),
-        0.25 / s,
-        bounds=[(0, None)] * 4,
-        method="SLSQP",
-        options={"ftol": 1e-15, "maxiter": 1000},
-    )
-    np.testing.assert_allclose(s * newton.x, 0.5 * s * weights, atol=1e-4)
-    value = np.sqrt(far @ newton.x).sum() / np.sqrt(s @ newton.x)
-    assert metric.objective_ == pytest.approx(value, rel=1e-7)
+    a = np.diag(MMC(diagonal=True, tol=1e-10).fit(X, **known).get_mahalanobis_matrix()) / 2
+    # [Xing et al. 2003, the diagonal case]: g(a) = Σ_S ‖·‖²_A - log Σ_D ‖·‖_A is convex, so that
+    # a ≥ 0 is its minimum if no slope falls into the orthant and none is left where a is not 0.
+    d = np.sqrt(far @ a)
+    slope = 1 - 0.5 * (1 / d) @ far / d.sum() / s
+    assert (a > 1e-3 * a.max()).sum() > 1
+    assert (slope > -1e-4).all()
+    np.testing.assert_allclose(s * a * slope, 0, atol=1e-4)
 
 
 # ------------------------------------------------------------------ relations
 
 
 @BOTH
-def test_order_direction_and_repetition_of_pairs_do_not_matter(diagonal):
-    X, known = random_problem(3)
-    must, cannot = known.values()
-    here = MMC(diagonal).fit(X, **known)
-    there = MMC(diagonal).fit(
-        X,
-        must_link=np.vstack([must[::-1, ::-1], must[:4], [[5, 5]]]),
-        cannot_link=np.vstack([cannot[:5], cannot[::-1, ::-1]]),
-    )
-    np.testing.assert_array_equal(there.components_, here.components_)
-    assert there.n_cannot_links_ == len(cannot)
-
-
-@BOTH
-def test_classes_say_the_same_as_all_their_pairs_and_go_with_others(diagonal):
+def test_classes_say_the_same_as_all_their_pairs_in_whatever_order(diagonal):
     X = np.random.default_rng(1).normal(size=(25, 3))
     y = np.where(np.arange(25) < 15, np.arange(25) % 3, -1)
     # Some of these pairs the classes imply, one is given twice, and one ties a point to itself.
     must, cannot = [[15, 16], [0, 17], [0, 3]], [[18, 0], [19, 21], [0, 1]]
     mixed = {"y": y, "must_link": [*must, [20, 20]], "cannot_link": [*cannot, [21, 19]]}
     listed = {
-        "must_link": pairs_of(y, True) + must[:2],
-        "cannot_link": pairs_of(y, False) + cannot[:2],
+        "must_link": np.array(pairs_of(y, True) + must[:2]),
+        "cannot_link": np.array(pairs_of(y, False) + cannot[:2]),
     }
-    by_class, by_pair = (MMC(diagonal, tol=1e-8).fit(X, **known) for known in (mixed, listed))
+    turned = {name: np.vstack([pairs[::-1, ::-1], pairs[:4]]) for name, pairs in listed.items()}
+    by_class, by_pair, again = (
+        MMC(diagonal, tol=1e-8).fit(X, **known) for known in (mixed, listed, turned)
+    )
     assert by_class.n_cannot_links_ == by_pair.n_cannot_links_ == 75 + 2
     assert by_class.objective_ == pytest.approx(by_pair.objective_, rel=1e-8)
+    np.testing.assert_array_equal(again.components_, by_pair.components_)
     assert objective(np.eye(3), X, **mixed) == pytest.approx(objective(np.eye(3), X, **listed))
 
 
 @pytest.mark.parametrize(
-    "rename",
-    [
-        lambda y: np.where(y < 0, np.nan, y),
-        lambda y: np.array(["b", "a", "c", None])[y],
-        lambda y: np.where(y < 0, -1.0, y * 10.0 - 7),
-        lambda y: np.where(y < 0, -1, y + 10**15),
-    ],
+    "rename", [lambda y: np.array(["b", "a", "c", None])[y], lambda y: np.where(y < 0, np.nan, y)]
 )
 def test_classes_may_have_any_names(rename):
     X, y = np.random.default_rng(0).normal(size=(25, 3)), np.arange(25) % 4 - 1
@@ -214,20 +168,15 @@ def test_the_rest_is_every_pair_that_no_chain_ties():
     assert rest.objective_ == pytest.approx(listed.objective_, rel=1e-8)
     # With classes as well: the class ties its members, the unlabelled points are apart.
     joined = np.where(np.isin(chunklet, [3, 4]), 5, chunklet)
-    for name in (7, 0):
-        y = np.where(np.isin(np.arange(12), [3, 4, 5]), name, -1)
-        both = MMC().fit(X, y, must_link=must, cannot_link="rest")
-        assert both.n_cannot_links_ == len(pairs_of(joined, False))
+    y = np.where(np.isin(np.arange(12), [3, 4, 5]), 0, -1)
+    both = MMC().fit(X, y, must_link=must, cannot_link="rest")
+    assert both.n_cannot_links_ == len(pairs_of(joined, False))
 
 
-def test_a_large_enough_sample_is_everything_and_listed_cannot_links_stay_beside_it():
+def test_a_sample_is_as_large_as_it_is_told_and_listed_cannot_links_stay_beside_it():
     X, y = IRIS
-    whole = MMC().fit(X, y)
-    sample = MMC(max_cannot_links=7500).fit(X, y)
+    whole, sample = MMC().fit(X, y), MMC(max_cannot_links=7500).fit(X, y)
     np.testing.assert_array_equal(sample.components_, whole.components_)
-    fewer = MMC(max_cannot_links=7499, random_state=0).fit(X, y)
-    assert fewer.n_cannot_links_ == 7499
-    assert fewer.objective_ == pytest.approx(whole.objective_, rel=1e-3)
     y = np.where(np.arange(150) % 15, y, -1)
     limited = MMC(max_cannot_links=10, random_state=0).fit(X, y, cannot_link=[[0, 30], [0, 1]])
     assert limited.n_cannot_links_ == 12
@@ -236,7 +185,7 @@ def test_a_large_enough_sample_is_everything_and_listed_cannot_links_stay_beside
 # ------------------------------------------------------------------ units, axes and ranks
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(
     seed=st.integers(0, 10**6),
     diagonal=st.booleans(),
@@ -247,8 +196,6 @@ def test_units_and_origin_of_the_features_do_not_matter(seed, diagonal, exponent
     # Powers of two round nothing.
     units = 2.0 ** np.array(exponents)
     here = MMC(diagonal).fit(X, **known)
-    there = MMC(diagonal).fit((X - X[0]) * units, **known)
-    assert there.objective_ == pytest.approx(here.objective_, rel=3e-6)
     exact = MMC(diagonal).fit(X * units, **known)
     np.testing.assert_allclose(exact.transform(X * units), here.transform(X), atol=1e-9)
     assert exact.objective_ == pytest.approx(here.objective_, rel=1e-12)
@@ -258,18 +205,29 @@ def test_units_and_origin_of_the_features_do_not_matter(seed, diagonal, exponent
     assert far == pytest.approx(near, rel=1e-12)
 
 
-@settings(max_examples=10)
+@BOTH
+def test_a_point_far_from_all_others_costs_them_no_digits(diagonal):
+    X, known = random_problem(0)
+    # No relation mentions it, and rounding in its place is a thousandth of the others' distances.
+    with_it = np.vstack([np.full(3, 1e12), X])
+    moved = {name: pairs + 1 for name, pairs in known.items()}
+    here, there = MMC(diagonal).fit(X, **known), MMC(diagonal).fit(with_it, **moved)
+    assert there.objective_ == pytest.approx(here.objective_, rel=2e-6)
+    again = objective(there.components_, with_it, **moved)
+    assert again == pytest.approx(there.objective_, rel=1e-9)
+
+
+@settings(max_examples=5)
 @given(seed=st.integers(0, 10**6))
 def test_axes_of_the_data_do_not_matter_to_the_full_metric(seed):
     X, known = random_problem(seed)
     Q = special_ortho_group.rvs(3, random_state=np.random.default_rng(seed))
     here = MMC(tol=1e-7).fit(X, **known)
-    for transformation in (Q, Q @ np.diag([1.0, 20.0, 0.05]) @ Q.T + 0.01):
-        there = MMC(tol=1e-7).fit(X @ transformation, **known)
-        # Both are within tol of one maximum; how the whitening rounds may change the path.
-        assert there.objective_ == pytest.approx(here.objective_, rel=2e-7)
-        back = objective(there.components_ @ transformation.T, X, **known)
-        assert back == pytest.approx(here.objective_, rel=2e-7)
+    transformation = Q @ np.diag([1.0, 20.0, 0.05]) @ Q.T + 0.01
+    there = MMC(tol=1e-7).fit(X @ transformation, **known)
+    # Both are within tol of one maximum; how the whitening rounds may change the path.
+    back = objective(there.components_ @ transformation.T, X, **known)
+    assert [there.objective_, back] == pytest.approx([here.objective_] * 2, rel=2e-7)
 
 
 @BOTH
@@ -277,11 +235,9 @@ def test_a_direction_without_must_linked_differences_has_no_maximum(diagonal):
     X = np.random.default_rng(0).normal(size=(10, 3))
     y = X[:, 1] = np.arange(10) % 2
     message = r"points \d and \d differ in a direction, mostly that of feature 1, .*span 2 of 3"
-    for known in ({"y": y}, {"must_link": pairs_of(y, True), "cannot_link": [[0, 3]]}):
+    for limit in (None, 3):
         with pytest.raises(ValueError, match=message):
-            MMC(diagonal).fit(X, **known)
-    with pytest.raises(ValueError, match=message):
-        MMC(diagonal, max_cannot_links=3, random_state=0).fit(X, y)
+            MMC(diagonal, max_cannot_links=limit, random_state=0).fit(X, y)
     # The points named are apart along that direction.
     X[:8, 1] = [0, 0, 0, 0, 0, 0, 0, 4]
     known = {"must_link": [[0, 1], [2, 3], [4, 5]], "cannot_link": [[0, 2], [7, 4], [1, 3]]}
@@ -321,7 +277,7 @@ def test_a_constant_feature_gets_a_warning_and_no_weight(diagonal, constant):
 def test_pairs_of_points_that_coincide_or_almost(diagonal):
     X, known = random_problem(4)
     plain = MMC(diagonal).fit(X, **known)
-    for apart, further in ((0, 0), (1e-13, 1), (1e-3, 1)):
+    for apart in (0, 1e-13, 1e-3):
         Z = np.vstack([X, X[0], X[1] + apart * np.array([1.0, -1.0, 0.5])])
         twins = MMC(diagonal).fit(
             Z,
@@ -329,9 +285,9 @@ def test_pairs_of_points_that_coincide_or_almost(diagonal):
             cannot_link=np.vstack([known["cannot_link"], [[1, 15]]]),
         )
         # Neither sum has more than their distance from them, under any metric.
-        assert twins.objective_ == pytest.approx(plain.objective_, rel=2e-6 * further + apart)
+        assert twins.objective_ == pytest.approx(plain.objective_, rel=2e-6 + apart)
         assert twins.converged_
-        assert twins.n_cannot_links_ <= plain.n_cannot_links_ + further
+        assert twins.n_cannot_links_ <= plain.n_cannot_links_ + (apart > 0)
     with pytest.raises(ValueError, match="no must-linked points differ"):
         MMC(diagonal).fit(Z, must_link=[[0, 14]], cannot_link=known["cannot_link"])
     # Apart by rounding alone.
@@ -346,29 +302,23 @@ def test_pairs_of_points_that_coincide_or_almost(diagonal):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "no must-link"),
-        ({"cannot_link": [[0, 1]]}, "no must-link"),
         ({"must_link": [[1, 1]], "cannot_link": [[0, 1]]}, "no must-link"),
         ({"y": [0, 1, 2, 3, -1, -1]}, "no must-link"),
         ({"must_link": [[0, 1]]}, "no cannot-link"),
-        ({"must_link": [[0, 1]], "cannot_link": np.empty((0, 2))}, "no cannot-link"),
         ({"y": [2, 2, 2, 2, 2, -1]}, "no cannot-link"),
         ({"y": [0, 1, 0]}, "inconsistent numbers of samples"),
         ({"must_link": [[0, 1]], "cannot_link": "all"}, "cannot_link is 'all'"),
         # Contradictions show the chain.
-        ({"must_link": [[0, 1], [1, 2]], "cannot_link": [[0, 2]]}, "0 - 1 - 2"),
         ({"y": [0, 1, -1, -1, -1, -1], "must_link": [[0, 5], [5, 1]], "cannot_link": "rest"},
          "0 - 5 - 1"),
         ({"y": [3, 3, 1, 1, 1, 1], "cannot_link": [[0, 1]]}, "must both have class 3"),
-        ({"must_link": [[0, 1]], "cannot_link": [[2, 2]]}, "ties point 2 to itself"),
     ],
 )  # fmt: skip
 def test_missing_and_contradictory_relations(arguments, message):
     X = np.random.default_rng(0).normal(size=(6, 1))
-    with pytest.raises(ValueError, match=message):
-        MMC().fit(X, **arguments)
-    with pytest.raises(ValueError, match=message):
-        objective([[1.0]], X, **arguments)
+    for use in (MMC().fit, lambda X, **known: objective([[1.0]], X, **known)):
+        with pytest.raises(ValueError, match=message):
+            use(X, **arguments)
 
 
 def test_objective_of_a_metric_that_sees_no_must_link():

@@ -1,6 +1,5 @@
 """The search for Xing's metric: its sums, its certificate, its two kinds of step, and its end."""
 
-import warnings
 from itertools import combinations
 
 import numpy as np
@@ -27,14 +26,14 @@ def test_drawn_cannot_links_are_distinct_pairs_of_two_classes_all_equally_likely
     y = np.array([0, 0, 1, -1, 2, 1, 2, 2])
     rng = np.random.RandomState(0)
     counts = dict.fromkeys(pairs_of(y, False), 0)
-    for _ in range(2000):
+    for _ in range(500):
         pairs = sample_far_pairs(pairs_between([], y), 4, rng).listed
         drawn = {tuple(sorted(pair)) for pair in pairs.tolist()}
         assert len(drawn) == 4
         for pair in drawn:
             counts[pair] += 1
-    # Each of the 16 pairs is drawn with probability 1/4; five standard deviations are 97.
-    np.testing.assert_allclose(list(counts.values()), 500, atol=97)
+    # Each of the 16 pairs is drawn with probability 1/4; five standard deviations are 48.
+    np.testing.assert_allclose(list(counts.values()), 125, atol=48)
 
 
 # ------------------------------------------------------------------ sums and their bound
@@ -53,8 +52,9 @@ def everything_about(L, V, pairs, floor=0.0):
 
 @BOTH
 @pytest.mark.parametrize("cells", [None, 40])
-def test_value_and_gradient_by_enumeration_over_listed_pairs_and_groups(
-    diagonal, cells, monkeypatch
+@pytest.mark.parametrize("joins", [False, True])
+def test_value_gradient_and_bound_by_enumeration_over_listed_pairs_and_groups(
+    diagonal, cells, joins, monkeypatch
 ):
     if cells:
         monkeypatch.setattr("cgmm.numerics.BLOCK_CELLS", cells)
@@ -67,31 +67,24 @@ def test_value_and_gradient_by_enumeration_over_listed_pairs_and_groups(
     listed = [(0, 1), *combinations(range(20, 30), 2)]
     pairs = [*listed, *(pair for pair in pairs_of(groups, False) if pair != (3, 7))]
     L = rng.normal(size=3 if diagonal else (3, 3))
+    if joins:
+        # The first feature alone is seen, and some points differ in the others only: the bound
+        # stays finite, and true.
+        L, V[[0, 20], 0] = (
+            np.array([1.0, 0, 0]) if diagonal else np.diag([1.0, 0, 0]),
+            V[[1, 21], 0],
+        )
     L /= np.linalg.norm(L)
     distances = Distances(V, pairs_between([*listed, (3, 7)], groups), identity_of=V)
     value = distances.at(L)
-    f, largest, G, _ = everything_about(L, V, pairs)
+    f, largest, G, lengths = everything_about(L, V, pairs, distances._floor)
     assert distances.n_pairs == len(pairs)
     assert value.objective == pytest.approx(f, rel=1e-13)
-    np.testing.assert_allclose(value.gradient, G, rtol=1e-11)
-    assert value.upper == pytest.approx(largest + f / 2, rel=1e-12)
-    assert distances.total() == pytest.approx(everything_about(np.eye(3), V, pairs)[0], rel=1e-13)
-
-
-@BOTH
-def test_pairs_that_a_metric_joins_keep_the_bound_finite_and_true(diagonal):
-    # The first feature alone is seen; points 0 and 1 differ in the others, as 2 and 3 do.
-    V = np.array([[0, 0, 1], [0, 2, 0], [1, 0, 0], [1, 1, 3], [3, 1, 1], [5, 2, 0.5]])
-    L = np.array([1.0, 0, 0]) if diagonal else np.diag([1.0, 0, 0])
-    listed, groups = [[0, 1], [2, 4]], np.array([-1, -1, 0, 1, 0, 2])
-    distances = Distances(V, pairs_between(listed, groups), identity_of=V)
-    value = distances.at(L)
-    pairs = [*listed, *pairs_of(groups, False)]
-    f, largest, _, lengths = everything_about(L, V, pairs, distances._floor)
-    assert value.objective == pytest.approx(f, rel=1e-14)
+    np.testing.assert_allclose(value.gradient, G, rtol=1e-6 if joins else 1e-11)
     # Weights reach one over the floor: of sixteen digits, eight are left.
-    assert value.upper == pytest.approx(largest + lengths / 2, rel=1e-6)
+    assert value.upper == pytest.approx(largest + lengths / 2, rel=1e-6 if joins else 1e-12)
     assert value.upper < 1e10 * f
+    assert distances.total() == pytest.approx(everything_about(np.eye(3), V, pairs)[0], rel=1e-13)
 
 
 # ------------------------------------------------------------------ the certificate
@@ -99,43 +92,44 @@ def test_pairs_that_a_metric_joins_keep_the_bound_finite_and_true(diagonal):
 
 @BOTH
 @pytest.mark.parametrize("max_iter", [1, 4, 1000])
-def test_certificate_holds_at_every_stage(diagonal, max_iter):
+def test_certificate_holds_at_every_stage_and_the_objective_never_falls(diagonal, max_iter):
     X, y = WINE
     y = np.where(np.arange(len(y)) % 3, -1, y)
     best = MMC(diagonal, tol=1e-8).fit(X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        metric = MMC(diagonal, max_iter=max_iter).fit(X, y)
+    metric = MMC(diagonal, max_iter=max_iter)
+    if max_iter < 1000:
+        told = rf"did not converge in {max_iter} .* fraction of \d"
+        with pytest.warns(ConvergenceWarning, match=told):
+            metric.fit(X, y)
+    else:
+        metric.fit(X, y)
     assert metric.objective_ <= best.objective_ + best.gap_
     assert best.objective_ <= metric.objective_ + metric.gap_ * (1 + 1e-12)
-    assert metric.converged_ == (metric.gap_ <= 1e-6 * metric.objective_)
+    assert metric.converged_ == (metric.gap_ <= 1e-6 * metric.objective_) == (max_iter == 1000)
+    assert (np.diff(metric.history_) >= 0).all()
+    assert metric.history_[-1] == metric.objective_
+    assert len(metric.history_) == metric.n_iter_ <= max_iter
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 10**6), diagonal=st.booleans())
 def test_no_competitor_beats_the_certificate(seed, diagonal):
     X, known = random_problem(seed)
     metric = MMC(diagonal).fit(X, **known)
     rng = np.random.default_rng(seed)
-    for _ in range(10):
+    for _ in range(5):
         anywhere, change = rng.normal(size=(2, 3, 3)) * (np.eye(3) if diagonal else 1)
         near_it = metric.components_ + 0.1 * np.linalg.norm(metric.components_) * change
-        for competitor in (anywhere[: rng.integers(1, 4)], near_it):
-            if diagonal and len(competitor) < 3:
-                competitor = np.diag(np.diag(anywhere) ** 3)
+        for competitor in (anywhere[: 3 if diagonal else rng.integers(1, 4)], near_it):
             value = objective(competitor, X, **known)
             assert value <= (metric.objective_ + metric.gap_) * (1 + 1e-12)
 
 
-def test_start_is_the_inverse_scatter_and_the_objective_never_falls():
+def test_start_is_the_inverse_scatter():
     X, y = IRIS
-    metric = MMC(tol=1e-8).fit(X, y)
     within = sum(np.cov(X[y == k].T, bias=True) for k in range(3))
     rca = np.linalg.inv(np.linalg.cholesky(within))
-    assert metric.history_[0] == pytest.approx(objective(rca, X, y), rel=1e-10)
-    assert (np.diff(metric.history_) >= 0).all()
-    assert metric.history_[-1] == metric.objective_
-    assert metric.history_.shape == (metric.n_iter_,)
+    assert MMC().fit(X, y).history_[0] == pytest.approx(objective(rca, X, y), rel=1e-10)
 
 
 @BOTH
@@ -156,14 +150,6 @@ def test_a_factor_that_lost_a_direction_finds_it_again(diagonal):
 
 
 # ------------------------------------------------------------------ the end
-
-
-def test_too_few_iterations_warn_and_say_how_far_it_may_be():
-    with pytest.warns(ConvergenceWarning, match=r"did not converge in 3 .* fraction of \d\.\de-"):
-        metric = MMC(max_iter=3).fit(*WINE)
-    assert not metric.converged_
-    assert metric.n_iter_ == 3
-    assert metric.gap_ > 1e-6 * metric.objective_
 
 
 @BOTH

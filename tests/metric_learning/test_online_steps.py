@@ -81,8 +81,8 @@ def test_the_printed_bracket_does_not_converge_to_a_whitening():
         np.testing.assert_allclose(P @ P.T, np.eye(2), atol=1e-9)
 
 
-@given(st.integers(0, 10_000), st.floats(0.01, 3.0))
-@settings(max_examples=30)
+@given(st.integers(0, 10_000), st.floats(1e-6, 3.0))
+@settings(max_examples=15)
 def test_the_guarded_step_solves_the_differential_equation(seed, eta):
     W, H = ordinary(seed, n=1 + seed % 4, d=3)
 
@@ -94,12 +94,6 @@ def test_the_guarded_step_solves_the_differential_equation(seed, eta):
     np.testing.assert_allclose(
         flow_step(W, H, eta), solved.y[:, -1].reshape(3, 3), rtol=1e-6, atol=1e-6 * size
     )
-
-
-def test_a_short_guarded_step_is_a_plain_one():
-    W, H = ordinary(3)
-    np.testing.assert_allclose(flow_step(W, H, 1e-6), online_step(W, H, 1e-6), atol=1e-9)
-    assert not overshoots(W, H, 1e-6)
 
 
 @given(st.floats(-3, 6), st.integers(1, 6), st.floats(1e-3, 0.5))

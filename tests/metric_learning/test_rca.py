@@ -53,13 +53,18 @@ def test_must_links_chunklets_and_both_together():
         assert model.n_chunklets_ == 3
 
 
-def test_n_components_are_the_discriminant_whitened():
+def test_n_components_are_the_discriminant_whitened_and_regression_maps_back():
     X, y = WINE
-    model = RCA(2).fit(X, y)
-    expected = cfld(within_chunklet_covariance(X, y), total_covariance(X), 2).rows
+    model = RCA(3).fit(X, y)
+    expected = cfld(within_chunklet_covariance(X, y), total_covariance(X), 3).rows
     np.testing.assert_allclose(model.components_, expected)
     Y = model.transform(X)
-    np.testing.assert_allclose(within_chunklet_covariance(Y, y), np.eye(2), atol=1e-9)
+    np.testing.assert_allclose(within_chunklet_covariance(Y, y), np.eye(3), atol=1e-9)
+    design = np.column_stack([np.ones(len(Y)), Y])
+    fitted = design @ np.linalg.lstsq(design, X, rcond=None)[0]
+    np.testing.assert_allclose(model.inverse_transform(Y), fitted, rtol=1e-7, atol=1e-7)
+    with pytest.raises(ValueError, match=r"\(N, 3\)"):
+        model.inverse_transform(X)
     # As many rows as columns: another rotation, the same metric
     np.testing.assert_allclose(
         RCA(13).fit(X, y).get_mahalanobis_matrix(),
@@ -69,36 +74,16 @@ def test_n_components_are_the_discriminant_whitened():
     )
 
 
-def test_inverse_of_a_map_that_loses_dimensions_is_the_regression():
-    X, y = WINE
-    model = RCA(3).fit(X, y)
-    Y = model.transform(X)
-    design = np.column_stack([np.ones(len(Y)), Y])
-    fitted = design @ np.linalg.lstsq(design, X, rcond=None)[0]
-    np.testing.assert_allclose(model.inverse_transform(Y), fitted, rtol=1e-7, atol=1e-7)
-    np.testing.assert_allclose(model.transform(model.inverse_transform(Y)), Y, rtol=1e-8)
-    with pytest.raises(ValueError, match=r"\(N, 3\)"):
-        model.inverse_transform(X)
-
-
 @given(st.integers(0, 1000))
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_the_metric_is_that_of_the_points_in_whatever_coordinates(seed):
     X, y = correlated(60, 3)
     rng = np.random.default_rng(seed)
-    G, shift = rng.normal(size=(3, 3)) + 2 * np.eye(3), 10 * rng.normal(size=3)
-    if np.linalg.cond(G) > 50:
-        return
-    first, second = RCA().fit(X, y), RCA().fit(X @ G.T + shift, y)
-    apart = first.transform(X[:5]) - first.transform(X[5:10])
-    moved = second.transform(X[:5] @ G.T) - second.transform(X[5:10] @ G.T)
-    np.testing.assert_allclose((apart**2).sum(1), (moved**2).sum(1), rtol=1e-8)
-
-
-def test_a_constant_too_large_for_sums():
-    X, y = IRIS
-    with pytest.raises(ValueError, match=r"column 4 spans 1e\+308 to 1e\+308.*overflow"):
-        RCA().fit(np.column_stack([X, np.full(150, 1e308)]), y)
+    G = np.linalg.qr(rng.normal(size=(3, 3)))[0] * rng.uniform(0.1, 9, size=3)
+    first, second = RCA().fit(X, y), RCA().fit(X @ G.T + 10 * rng.normal(size=3), y)
+    np.testing.assert_allclose(
+        G.T @ second.get_mahalanobis_matrix() @ G, first.get_mahalanobis_matrix(), rtol=1e-6
+    )
 
 
 # ------------------------------------------------------------------ deficient ranks
@@ -122,12 +107,9 @@ def test_digits_with_constant_pixels_are_mapped_in_their_span():
 ROUNDED = 0.1 + np.random.default_rng(0).integers(-1, 2, size=150) * 2**-56
 
 
-@pytest.mark.parametrize(
-    "extra", [IRIS[0][:, 0], IRIS[0].sum(axis=1) / 3, ROUNDED], ids=["copy", "sum", "rounding"]
-)
+@pytest.mark.parametrize("extra", [IRIS[0].sum(axis=1) / 3, ROUNDED], ids=["sum", "rounding"])
 def test_a_column_that_adds_nothing_changes_no_distance(extra):
     X, y = IRIS
-    reference = RCA().fit(X, y)
     Z = np.column_stack([X, extra])
     with pytest.warns(UserWarning, match="data span 4 of 5 dimensions"):
         model = RCA().fit(Z, y)
@@ -137,10 +119,12 @@ def test_a_column_that_adds_nothing_changes_no_distance(extra):
     with pytest.warns(UserWarning, match="data span 4 of 5 dimensions") as caught:
         assert RCA().fit(Z, must_link=pairs).components_.shape == (4, 5)
     assert "PCA" not in str(caught[0].message)
+    apart, expected = (
+        np.diff(model.transform(Z), axis=0),
+        np.diff(RCA().fit_transform(X, y), axis=0),
+    )
     np.testing.assert_allclose(
-        np.linalg.norm(np.diff(model.transform(Z), axis=0), axis=1),
-        np.linalg.norm(np.diff(reference.transform(X), axis=0), axis=1),
-        rtol=1e-7,
+        np.linalg.norm(apart, axis=1), np.linalg.norm(expected, axis=1), rtol=1e-7
     )
 
 
@@ -160,15 +144,13 @@ def test_a_direction_without_variance_in_chunklets_is_left_out_and_said_so():
     )
 
 
-@pytest.mark.parametrize(("alpha", "n_axes"), [(0.5, 10), (0.9, 18), (1.0, 20), (0.01, 1)])
+@pytest.mark.parametrize(("alpha", "n_axes"), [(0.9, 18), (0.01, 1)])
 def test_too_few_must_links_are_met_by_pca(alpha, n_axes):
     X, y = DIGITS
     chunklets = np.full(len(y), -1)
     for j in range(20):
         chunklets[np.flatnonzero(y == j % 10)[[j, j + 20]]] = j
-    said = (
-        r"= 20 degrees of freedom and vary in 20 of the 61 .*too few to measure.*PCA .* to {} dim"
-    )
+    said = r"= 20 degrees of freedom and vary in 20 of the 61 .*too few .*PCA .* to {} dim"
     with pytest.warns(UserWarning, match=said.format(n_axes)):
         model = RCA(alpha=alpha).fit(X, chunklets)
     assert model.components_.shape == (n_axes, 64)
@@ -218,14 +200,6 @@ def test_n_components_beyond_the_rank():
             assert RCA(K).fit(X, few).components_.shape == (n_axes, 4)
 
 
-def test_one_pair_and_a_chunklet_of_all_points():
-    X, _ = IRIS
-    pair = quiet_fit(RCA(), X, must_link=[[0, 70]]).transform(X[[0, 70]])
-    np.testing.assert_allclose(abs(np.diff(pair, axis=0)), [[2]], rtol=1e-10)
-    whole = RCA().fit(X, np.zeros(150, dtype=int)).transform(X)
-    np.testing.assert_allclose(np.cov(whole.T, bias=True), np.eye(4), atol=1e-10)
-
-
 @pytest.mark.filterwarnings("error")
 def test_shrinkage_bounds_how_far_a_direction_is_stretched():
     X, y = WINE
@@ -247,7 +221,7 @@ def adversarial_points():
 
 
 @given(adversarial_points())
-@settings(max_examples=100)
+@settings(max_examples=60)
 def test_a_clear_error_or_a_whitening_never_nan(sample):
     X, y = sample[:, :3], sample[:, 3].astype(int)
     if not scatter_by_hand(X, y)[0].any():
