@@ -72,15 +72,6 @@ def test_chunklets_that_vary_by_rounding_alone(fit):
         fit(X, np.repeat(np.arange(30), 2))
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("model", [OnlineRCA(n_epochs=3, random_state=0), MMC()])
-def test_verbose_reports_every_iteration_and_nothing_else_does(model, capsys):
-    clone(model).fit(*IRIS)
-    assert capsys.readouterr().out == ""
-    model = clone(model).set_params(verbose=1).fit(*IRIS)
-    assert len(capsys.readouterr().out.splitlines()) == getattr(model, "n_iter_", 3)
-
-
 @pytest.mark.parametrize("of", [total_covariance, lambda X: within_chunklet_covariance(X, IRIS[1])])
 def test_covariances_refuse_squares_that_cannot_be_held(of):
     for unit, word in ((1e160, "overflow"), (1e-160, "vanish")):
