@@ -22,8 +22,6 @@ from cgmm import (
     diagnose,
     mixture,
 )
-from cgmm.given import explain_missing
-from cgmm.network import PairsAmong
 from cgmm.scenarios import Relations, flip, preferences, preferences_from_answers
 
 # ---------------------------------------------------------------------------- relations
@@ -47,57 +45,38 @@ def refused(name, value, named):
 
 
 @pytest.mark.parametrize(
-    ("value", "named"),
+    ("name", "value", "named"),
     [
-        ({(0, 1), (2, 4)}, "must_link is of type set"),
-        (zip([0, 2], [1, 4], strict=True), "must_link is of type zip"),
-        (map(list, PAIRS), "must_link is of type map"),
-        ((pair for pair in PAIRS), "must_link is of type generator"),
-        ({(0, 1): 1, (2, 4): 1}, "must_link is of type dict"),
-        (scipy.sparse.triu(MATRIX), "must_link is of type coo_"),
-        (scipy.sparse.csr_array(np.triu(MATRIX)), "must_link is of type csr_array"),
-        (MATRIX != 0, r"must_link has shape \(5, 5\) and type bool"),
-        ([["a", "b"], ["c", "e"]], r"must_link\[0\] holds 'a'"),
-        (pd.DataFrame([["a", "b"], ["c", "e"]]), r"must_link\[0\] holds 'a'"),
-        (np.array(ODDS), r"must_link has shape \(2, 3\).*Three columns are for preferences"),
-        (np.transpose([*PAIRS, [1, 0]]), r"must_link has shape \(2, 3\).*Pairs in columns"),
+        ("must_link", {(0, 1), (2, 4)}, "must_link is of type set"),
+        ("must_link", zip([0, 2], [1, 4], strict=True), "must_link is of type zip"),
+        ("must_link", {(0, 1): 1, (2, 4): 1}, "must_link is of type dict"),
+        ("must_link", scipy.sparse.csr_array(np.triu(MATRIX)), "must_link is of type csr_array"),
+        ("must_link", MATRIX != 0, r"must_link has shape \(5, 5\) and type bool"),
+        ("must_link", pd.DataFrame([["a", "b"], ["c", "e"]]), r"must_link\[0\] holds 'a'"),
+        ("must_link", np.array(ODDS), r"shape \(2, 3\).*Three columns are for preferences"),
+        ("must_link", np.transpose([*PAIRS, [1, 0]]), r"shape \(2, 3\).*Pairs in columns"),
+        ("must_link", np.transpose([*PAIRS, [3, 0], [1, 3]]), r"shape \(2, 4\).*turned"),
+        ("must_link", [0, 1], r"shape \(2,\)"),
+        ("preferences", scipy.sparse.csr_array(MATRIX), "preferences is of type csr_array"),
+        ("preferences", {(0, 1): 1.5, (2, 4): -2.0}, "preferences is of type dict"),
+        ("preferences", [("a", "b", 1.5), ("c", "e", -2.0)], r"preferences\[0\] holds 'a'"),
     ],
 )
-def test_must_links(value, named):
-    table = refused("must_link", value, named)
-    if np.shape(value) != (2, 3):
-        assert sorted(table.tolist()) == PAIRS
-
-
-def test_pairs_in_columns():
-    columns = np.transpose([*PAIRS, [3, 0], [1, 3]])
-    table = refused("must_link", columns, r"shape \(2, 4\).*turned")
-    assert table.tolist() == columns.T.tolist()
-    assert refused("must_link", [0, 1], r"shape \(2,\)").tolist() == [[0, 1]]
-
-
-@pytest.mark.parametrize(
-    ("value", "named"),
-    [
-        (scipy.sparse.csr_array(MATRIX), "preferences is of type csr_array"),
-        ({(0, 1): 1.5, (2, 4): -2.0}, "preferences is of type dict"),
-        (zip([0, 2], [1, 4], [1.5, -2.0], strict=True), "preferences is of type zip"),
-        ([("a", "b", 1.5), ("c", "e", -2.0)], r"preferences\[0\] holds 'a'"),
-    ],
-)
-def test_preferences(value, named):
-    assert sorted(refused("preferences", value, named).tolist()) == ODDS
+def test_relations_in_another_form_are_named_with_a_remedy_that_works(name, value, named):
+    table = refused(name, value, named)
+    if len(table) == 2:
+        assert sorted(table[:, :2].tolist()) == PAIRS
+    if name == "preferences":
+        assert sorted(table.tolist()) == ODDS
 
 
 @pytest.mark.parametrize(
     ("name", "value", "named"),
     [
         ("must_link", [[0, 1], [2]], r"must_link\[1\] is \[2\]; it must be \(P, 2\)"),
-        ("preferences", [[0, 1, 1.0], [2, 3]], r"preferences\[1\] is \[2, 3\]"),
         ("cannot_link", [[0, None]], r"cannot_link\[0\] holds None"),
         ("preferences", PAIRS, r"shape \(2, 2\).*certainty=0.9"),
         ("preferences", [[0, 1, "x"]], r"preferences\[0\] holds 'x'"),
-        ("labels", [0, None, 0, 0, 0], r"labels .*None in row 1.*number_classes\(labels\)\[1\]"),
         ("labels", ["a"] * 5, r"labels .*'a' in row 0.*number_classes\(labels\)\[1\]"),
     ],
 )
@@ -144,11 +123,6 @@ def test_missing_values_are_named_with_a_cure_that_works():
         model.predict(X)
     with pytest.raises(ValueError, match=named):
         model.predict(X, must_link=must_link)
-
-
-def test_other_errors_pass():
-    with pytest.raises(ValueError, match=r"^something else$"), explain_missing(None):
-        raise ValueError("something else")
 
 
 # ---------------------------------------------------------------------------- points
@@ -200,13 +174,6 @@ def test_points_may_be_an_array_a_list_or_a_table(name):
         found = PUBLIC[name](X)
         for given in (X.tolist(), pd.DataFrame(X, index=list("abcdefgh"), columns=["u", "v"])):
             np.testing.assert_allclose(PUBLIC[name](given), found, rtol=1e-12, atol=1e-12)
-
-
-def test_relations_among_rows_may_be_given_again():
-    once = PairsAmong([[0, 1]], 3)
-    assert repr(PairsAmong(once, 3)) == repr(once)
-    with pytest.raises(ValueError, match="among 3 samples, but 4 came"):
-        PairsAmong(once, 4)
 
 
 def test_a_model_that_is_handed_over_stays_as_it_is():

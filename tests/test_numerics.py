@@ -4,9 +4,9 @@ first offender, and a warning points at whoever called the package.
 
 import _thread
 import doctest
-import runpy
 import time
 import warnings
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from cgmm.numerics import (
@@ -52,8 +52,9 @@ def test_blocks_cover_every_row_once_in_order(n_rows, width, at_least):
     assert max(sizes, default=0) <= height
 
 
-@given(arrays(float, (3, 4), elements=st.floats(-5000, 5000)))
+@given(arrays(float, (3, 4), elements=st.floats(-5000, 5000) | st.just(-np.inf)))
 def test_log_normalise_equals_arbitrary_precision(log_values):
+    log_values[:, 0] = np.maximum(log_values[:, 0], -5000)
     p, totals = log_normalise(log_values)
     with mpmath.workdps(60):
         for row, (values, total) in enumerate(zip(log_values, totals, strict=True)):
@@ -66,13 +67,6 @@ def test_log_normalise_equals_arbitrary_precision(log_values):
                 )
 
 
-def test_log_normalise_works_across_block_borders():
-    log_values = np.random.default_rng(0).normal(size=(200_000, 3)) * 50
-    p, totals = log_normalise(log_values)
-    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-15 * 4)
-    np.testing.assert_allclose(np.exp(log_values - totals[:, None]), p, rtol=1e-12)
-
-
 @pytest.mark.parametrize("value", [-np.inf, np.nan, np.inf])
 def test_log_normalise_names_the_impossible_row(value):
     log_values = np.zeros((5, 2))
@@ -81,16 +75,9 @@ def test_log_normalise_names_the_impossible_row(value):
         log_normalise(log_values)
 
 
-def test_log_normalise_accepts_impossible_entries():
-    p, totals = log_normalise(np.array([[-np.inf, -800.0]]))
-    np.testing.assert_array_equal(p, [[0, 1]])
-    assert totals[0] == -800
-
-
 # ---------------------------------------------------------------------------- labels, numbers
 
 NUMBERS = st.one_of(st.integers(-5, 5), st.floats(width=32), st.booleans())
-TYPES = [np.int8, np.int64, np.float16, np.float32, np.float64, np.longdouble]
 
 
 @given(st.lists(NUMBERS, min_size=1), st.sampled_from([-1, 0, None]))
@@ -110,24 +97,13 @@ def test_labels_come_back_whole_or_the_first_bad_entry_is_named(labels, least):
         assert not np.shares_memory(found, given_labels)
 
 
-@pytest.mark.parametrize("kind", TYPES)
-def test_labels_of_every_real_type_are_the_same_labels(kind):
-    assert check_labels("y", np.array([0, -1, 100], dtype=kind)).tolist() == [0, -1, 100]
-    assert check_labels("y", np.array([0, 255], dtype=np.uint8)).tolist() == [0, 255]
-    assert check_labels("y", np.array([True, False])).tolist() == [1, 0]
-
-
 @pytest.mark.parametrize(
     ("labels", "n_points", "message"),
     [
         ([], None, r"y has shape \(0,\); it must be one-dimensional and not empty"),
-        (3, None, r"y has shape \(\)"),
         ([[0], [1]], 2, r"y has shape \(2, 1\); it must be \(2,\)"),
-        ([0, 1, 2], 2, r"y has shape \(3,\); it must be \(2,\)"),
         (["0", "1"], 2, "y is of type <U1, as '0' in row 0 .*number_classes"),
-        ([0, None], 2, "y is of type object"),
         ([0, Decimal(1)], 2, "y is of type object"),
-        ([0, 1j], 2, "y is of type complex128"),
         (np.array([0, 1], dtype="timedelta64[s]"), 2, "y is of type timedelta64"),
         (np.array([0, 2**63], dtype=np.uint64), 2, r"y\[1\] is 9223372036854775808"),
     ],
@@ -217,11 +193,8 @@ def test_ranges_are_those_of_any_type():
     [
         # The first column is larger, but it is constant: it does no harm.
         ([[1e200, 0], [1e200, 1e160]], "column 1 spans 0 to 1e[+]160: its squares overflow"),
-        ([[1e308, 0], [1e308, 1]], "column 0 spans 1e[+]308 to 1e[+]308: its squares overflow"),
         ([[5, 0], [5, 5e-324]], "column 1 spans 4.94e-324: its squares vanish"),
         ([[0, np.nan], [1, 1]], "column 1 spans nan to nan"),
-        ([[0, np.inf], [1, 1]], "column 1 spans 1 to inf"),
-        (np.empty((0, 2)), "zero-size array"),
     ],
 )
 def test_columns_without_usable_squares_are_named(X, message):
@@ -293,25 +266,24 @@ def test_a_warning_points_at_the_innermost_line_outside(modules):
 
 
 X = np.random.default_rng(0).normal(size=(20, 2))
-CALLS = {
-    "in a cross-validation": lambda: cross_val_score(Deep(), X, cv=2),
-    "in a pipeline in a search": lambda: GridSearchCV(make_pipeline(Deep()), {}, cv=2).fit(X),
-}
 
 
-@pytest.mark.parametrize("how", CALLS)
-def test_a_warning_of_fit_points_at_its_caller(how):
-    assert warned(CALLS[how]) == line_of(CALLS[how])
+def test_a_warning_of_fit_points_at_its_caller():
+    """Through scikit-learn and joblib."""
+    call = lambda: GridSearchCV(make_pipeline(Deep()), {}, cv=2).fit(X)  # noqa: E731
+    assert warned(call) == line_of(call)
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([UserWarning, RuntimeWarning]))))
 def test_what_is_held_back_is_said_once_at_the_end_and_of_some_kinds_only_the_last(calls):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        with WarnedOnce(RuntimeWarning):
+        # Also where the end is an error.
+        with suppress(ValueError), WarnedOnce(RuntimeWarning):
             for text, kind in calls:
                 warn_caller(text, kind)
             assert told == []
+            raise ValueError
         warn_caller("after", UserWarning)
     said = [(str(w.message), w.category) for w in told]
     others = {call for call in calls if call[1] is UserWarning}
@@ -320,17 +292,7 @@ def test_what_is_held_back_is_said_once_at_the_end_and_of_some_kinds_only_the_la
     assert set(said) == others | set(last) | {("after", UserWarning)}
 
 
-def test_an_error_lets_out_what_was_held_back():
-    def fails():
-        with WarnedOnce():
-            warn_caller("why", UserWarning)
-            raise ValueError
-
-    with pytest.warns(UserWarning, match="why"), pytest.raises(ValueError):  # noqa: PT011
-        fails()
-
-
-@pytest.mark.parametrize("module", ["cgmmetrics", "sklearnex.svm", "reader.cgmm", 3])
+@pytest.mark.parametrize("module", ["cgmmetrics", "sklearnex.svm", 3])
 def test_only_the_package_and_what_wraps_it_are_passed_over(module):
     names = inside("reader")
     names["__name__"] = module
@@ -343,15 +305,6 @@ def test_a_doctest_is_a_caller_even_inside_the_package():
     example = doctest.DocTestParser().get_doctest(">>> _ = Deep().fit(X)", names, "ours", None, 0)
     file, line = warned(lambda: doctest.DocTestRunner().run(example))
     assert (file, line) == ("<doctest ours[0]>", 1)
-
-
-def test_a_script_is_a_caller(tmp_path):
-    script = tmp_path / "mine.py"
-    script.write_text(
-        "from cgmm.numerics import warn_caller as f\nf('not converged', UserWarning)\n"
-    )
-    where = warned(lambda: runpy.run_path(str(script), run_name="__main__"))
-    assert where == (str(script), 2)
 
 
 def test_a_warning_without_any_caller_is_given_all_the_same():
@@ -377,12 +330,8 @@ def test_of_scores_that_differ_by_rounding_the_first_is_kept(scored):
         expected = sorted(range(len(levels)), key=lambda i: (-levels[i], i))
         assert best_first(scores) == expected
         assert is_better(max(scores), min(scores)) == (max(levels) > min(levels))
-
-
-def test_any_score_is_better_than_none():
-    assert is_better(-1e300, -np.inf)
-    assert not is_better(-np.inf, -np.inf)
-    assert best_first([-np.inf, -1e300, -np.inf]) == [1, 0, 2]
+        # Any score is better than none.
+        assert best_first([*scores, -np.inf]) == [*expected, len(scores)]
 
 
 @given(st.integers(0, 2**31 - 1))
