@@ -87,34 +87,17 @@ def test_worse_than_chance_is_told_as_chance():
 
 
 @pytest.mark.parametrize(
-    ("p", "t", "says"),
+    ("call", "says"),
     [
-        ([], [], "n at least 1"),
-        ([0.5], [True, False], r"\(1,\) and held \(2,\)"),
-        ([0.5, 1.5], [True, False], r"probabilities\[1\] is 1.5"),
-        ([0.5, np.nan], [True, False], r"probabilities\[1\] is nan"),
-        ([0.5], [2], "true or false"),
+        (lambda: reliability([0.5], [True, False]), r"\(1,\) and held \(2,\)"),
+        (lambda: reliability([0.5, 1.5], [True, False]), r"probabilities\[1\] is 1.5"),
+        (lambda: reliability([0.5], [2]), "true or false"),
+        (lambda: reliability([0.5], [True], n_bins=0), "n_bins=10"),
+        (lambda: fit_temperature([[0.0, 1.0]], [1]), "the true one in all cases"),
+        (lambda: fit_temperature([[0.0, 1.0]], [2]), r"\(1, 2\)"),
+        (lambda: fit_temperature([[0.0, -np.inf], [0.0, 1.0]], [0, 0]), r"logits\[0, 1\] is -inf"),
     ],
 )
-def test_what_is_no_probability_is_refused(p, t, says):
+def test_what_is_no_probability_or_has_no_temperature_is_refused(call, says):
     with pytest.raises(ValueError, match=says):
-        reliability(p, t)
-
-
-def test_no_bin_is_refused():
-    with pytest.raises(ValueError, match="n_bins=10"):
-        reliability([0.5], [True], n_bins=0)
-
-
-@pytest.mark.parametrize(
-    ("logits", "y", "says"),
-    [
-        ([[0.0, 1.0]], [1], "the true one in all cases"),
-        ([[0.0, 1.0]], [2], r"\(1, 2\)"),
-        ([[0.0, -np.inf], [0.0, 1.0]], [0, 0], r"logits\[0, 1\] is -inf"),
-        ([0.0, 1.0], [0, 1], r"must be \(n, K\)"),
-    ],
-)
-def test_what_has_no_temperature_is_refused(logits, y, says):
-    with pytest.raises(ValueError, match=says):
-        fit_temperature(logits, y)
+        call()

@@ -73,17 +73,6 @@ def test_scores_of_pairs_are_those_of_scikit_learns_table_of_pairs(labels):
 # ---------------------------------------------------------------------------- properties
 
 
-@pytest.mark.parametrize("score", SCORES)
-def test_names_of_clusters_and_order_of_points_play_no_part(score):
-    rng = np.random.RandomState(0)
-    y_true, y_pred = rng.randint(4, size=60), rng.randint(5, size=60)
-    value = score(y_true, y_pred)
-    order = rng.permutation(60)
-    renamed = np.array([40, -7, 3, 1000, 2])[y_pred]
-    assert score(y_true[order], renamed[order]) == value
-    assert score(y_true.tolist(), tuple(y_pred)) == value
-
-
 def test_many_classes_inflate_the_rand_index_but_not_the_balanced_one():
     """[barhillel2005, sect. 8.3, note 8]: why the index is balanced."""
     rng = np.random.RandomState(0)
@@ -105,14 +94,7 @@ def test_pairs_of_a_million_clusters_of_one_need_no_square_table():
     ("y_true", "y_pred", "message"),
     [
         ([0, 1, 1], [0, 1], r"y_pred has shape \(2,\); it must be \(3,\), a label a point"),
-        ([], [], r"y_true has shape \(0,\)"),
-        ([0, 1], [[0, 1]], r"y_pred has shape \(1, 2\)"),
         ([0.0, 0.5], [0, 1], r"y_true\[1\] is 0.5; it must be an integer\.$"),
-        (
-            [0, 1],
-            ["a", "b"],
-            "y_pred is of type <U1, as .a. in row 0 makes it; labels must be integers",
-        ),
     ],
 )
 def test_bad_labels_are_named(score, y_true, y_pred, message):
@@ -135,11 +117,6 @@ def test_a_score_without_meaning_is_refused(score, y_true, y_pred, message):
         score(y_true, y_pred)
 
 
-def test_a_single_point_can_be_matched():
-    assert metrics.matched_accuracy([3], [8]) == 1.0
-    assert metrics.match_labels([3], [8]) == {8: 3}
-
-
 # ---------------------------------------------------------------------------- relations, neighbours
 
 
@@ -153,17 +130,21 @@ def test_broken_relations_are_counted_pair_by_pair(labels, seed, n):
 
 
 @pytest.mark.parametrize(
-    ("must_link", "cannot_link", "message"),
+    ("call", "message"),
     [
-        ([[0, 1, 2]], [], r"must_link has shape \(1, 3\)"),
-        ([], [[0.5, 1.0]], r"cannot_link\[0\] is \[0.5, 1.0\]"),
-        ([[0, 1], [1, 3]], [], r"must_link\[1\] is \[1, 3\]; it must name two points"),
-        ([], [[-1, 0]], r"cannot_link\[0\] is \[-1, 0\]"),
+        (
+            lambda: metrics.broken_relations([0, 1], [[0, 1, 2]], []),
+            r"must_link has shape \(1, 3\)",
+        ),
+        (lambda: metrics.broken_relations([0, 1], [], [[-1, 0]]), r"cannot_link\[0\] is \[-1, 0\]"),
+        (lambda: metrics.cumulative_neighbour_purity([[0.0]] * 2, [0, 1, 1], 1), r"shape \(2, 1\)"),
+        (lambda: metrics.cumulative_neighbour_purity([[0], [np.nan]], [0, 1], 1), "finite numbers"),
+        (lambda: metrics.cumulative_neighbour_purity([[0], [1]], [0, 1], 2), "n_neighbours is 2"),
     ],
 )
-def test_bad_relations_are_named(must_link, cannot_link, message):
+def test_bad_relations_and_points_are_named(call, message):
     with pytest.raises(ValueError, match=message):
-        metrics.broken_relations([0, 1, 1], must_link, cannot_link)
+        call()
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1.0, 2.0]))
@@ -183,18 +164,3 @@ def test_a_point_is_not_its_own_neighbour_even_where_many_points_coincide():
     np.testing.assert_array_equal(metrics.cumulative_neighbour_purity(X, y, 19), 0.0)
     y = np.zeros(20, dtype=int)
     np.testing.assert_array_equal(metrics.cumulative_neighbour_purity(X, y, 3), 1.0)
-
-
-@pytest.mark.parametrize(
-    ("X", "n_neighbours", "message"),
-    [
-        ([[0.0], [1.0]], 1, r"X has shape \(2, 1\)"),
-        ([0.0, 1.0, 2.0], 1, r"X has shape \(3,\)"),
-        ([[0.0], [np.nan], [2.0]], 1, "finite numbers"),
-        ([[0.0], [1.0], [2.0]], 3, "n_neighbours is 3"),
-        ([[0.0], [1.0], [2.0]], 0, "n_neighbours is 0"),
-    ],
-)
-def test_bad_points_for_neighbour_purity_are_named(X, n_neighbours, message):
-    with pytest.raises(ValueError, match=message):
-        metrics.cumulative_neighbour_purity(X, [0, 0, 1], n_neighbours)
