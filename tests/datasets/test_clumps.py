@@ -17,7 +17,7 @@ from cgmm import ConstrainedGaussianMixture
 from cgmm.datasets import load
 from cgmm.metrics import matched_accuracy
 
-SEEDS = range(3)
+SEEDS = range(2)
 
 
 def random_pairs(y, n_pairs, seed):
@@ -102,7 +102,7 @@ def test_columns_and_rows_are_maxima_of_two_models_and_no_other_is_higher(seed):
 def test_two_models_differ_little_in_likelihood_and_in_the_book_hardly_at_all():
     """Which of the two wins is left to the sample: by 1.2 % in the median, by 0.6 % for seed 0."""
     differences = []
-    for seed in range(12):
+    for seed in range(8):
         X, y, *_ = load("two_models", random_state=seed)
         right = log_likelihood(fit_from(X, y), X)
         wrong = log_likelihood(fit_from(X, (X[:, 1] > 0).astype(int)), X)

@@ -89,15 +89,6 @@ def em_in_blocks(p):
         yield from zip(folded, primer.m_step(p.X, r, pool), strict=True)
 
 
-def regularised_covariances(p):
-    """reg_covar is a prior as strong as the counts."""
-    N_k, _, S = primer.moments(p.X, p.r)
-    found = primer.map_covariances(N_k, S, 0.3 * N_k[:, None, None] * np.eye(p.D), -p.D - 1)
-    pool = POOLINGS["full"]
-    theirs = pool.maximise(pool.statistics(p.X, p.r, p.parameters), p.parameters, reg_covar=0.3)
-    yield found, theirs.covariances
-
-
 def criteria(p):
     P = primer.n_parameters(p.K, p.D)
     yield P, POOLINGS["full"].n_parameters(p.K, p.D) + p.K - 1 + p.K * p.D
@@ -149,7 +140,7 @@ def cannot_links(p):
 @pytest.mark.parametrize(
     "compared",
     [
-        densities, m_steps, em, em_in_blocks, regularised_covariances, criteria, labels,
+        densities, m_steps, em, em_in_blocks, criteria, labels,
         must_links, cannot_links,
     ],
 )  # fmt: skip

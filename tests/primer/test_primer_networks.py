@@ -25,9 +25,9 @@ from cgmm.diagnose import judge, log_odds_together
 from cgmm.inference import ENGINES, min_fill
 from cgmm.inference.clique import clique
 from cgmm.inference.junction_tree import junction_tree
-from cgmm.mixture import Parameters, Prior, exact, pseudo_likelihood
+from cgmm.mixture import Parameters, Prior, exact
 from cgmm.mixture.prior import PairwisePrior
-from cgmm.network import Graph, SideInformation, simplify, spanning_forest
+from cgmm.network import Graph, simplify, spanning_forest
 from cgmm.scenarios import certainty_from_weight, preferences, weight_from_certainty
 
 SIZES = {"seed": SEEDS, "J": st.integers(1, 5), "K": st.integers(2, 3)}
@@ -64,16 +64,6 @@ def test_elimination_is_that_of_the_junction_tree(seed, J, K):
     np.testing.assert_allclose(q, theirs.nodes, atol=1e-10)
     np.testing.assert_allclose(primer.marginals_by_slope(*net), q, atol=SLOPE)
     np.testing.assert_array_equal(primer.most_probable(*net), tree.most_probable(net.u))
-
-
-def test_a_tree_of_six_hundred_nodes():
-    rng = np.random.default_rng(0)
-    edges = np.array([[j, rng.integers(j)] for j in range(1, 600)])
-    u, w = rng.normal(size=(600, 3)), rng.choice([-np.inf, 1.0], 599)
-    theirs = junction_tree(Graph(600, edges, w))
-    assert primer.log_z(u, edges, w) == pytest.approx(theirs(u).log_z, rel=1e-12)
-    np.testing.assert_allclose(primer.marginals(u, edges, w), theirs(u).nodes, atol=1e-12)
-    np.testing.assert_array_equal(primer.most_probable(u, edges, w), theirs.most_probable(u))
 
 
 @FEW
@@ -121,17 +111,6 @@ def test_the_order_fills_in_as_little_as_it_can(seed, J):
     steps = [(v, primer.take_out(left, v)) for v in order]
     assert [step for step in steps if step[0] in tied] == theirs
     assert primer.induced_width(J, edges, order) == max(len(near) for _, near in steps)
-
-
-@FEW
-@given(SEEDS, st.integers(1, 6))
-def test_fill_ins_are_the_pairs_of_neighbours_that_no_edge_joins(seed, J):
-    edges = network(np.random.default_rng(seed), J, 2).edges
-    made, near = nx.Graph(edges.tolist()), primer.neighbours(J, edges)
-    for v in made:
-        assert near[v] == set(made[v])
-        missing = set(map(frozenset, nx.non_edges(made.subgraph(made[v]))))
-        assert set(map(frozenset, primer.fill_ins(near, v))) == missing
 
 
 @FEW
@@ -232,32 +211,6 @@ def test_newton_moves_rare_classes_of_chunklets_of_one_size(seed, size, K, log10
     root = C ** (1 / size)
     found = primer.newton(C, lambda eta: primer.prior_counts(eta, n, edges, w))
     np.testing.assert_allclose(found, root / root.sum(), rtol=1e-6)
-
-
-@settings(max_examples=8)
-@given(st.integers(1, 3), st.floats(0.01, 0.99))
-def test_newton_returns_its_start_where_all_weights_match(m, share):
-    edges, w = np.arange(2 * m).reshape(-1, 2), np.full(m, -np.inf)
-
-    def counts(eta):
-        return primer.prior_counts(eta, np.ones(2 * m), edges, w)
-
-    C = counts(np.log([share, 1 - share]))
-    np.testing.assert_allclose(primer.newton(C, counts), 0.5, atol=1e-12)
-
-
-@settings(max_examples=8)
-@given(SEEDS, st.integers(2, 3))
-def test_newton_finds_the_weights_of_the_package(seed, K):
-    C = np.random.default_rng(seed).dirichlet(np.full(K, 9.0)) * 6
-    net = np.ones(6), np.array([[0, 1], [2, 3]]), np.array([-np.inf, 1.0])
-    side = SideInformation.build(6, cannot_link=[[0, 1]], preferences=[[2, 3, 1.0]])
-    for counts, theirs in (
-        (primer.prior_counts, exact(Prior(side, ENGINES["exact"]))),
-        (primer.pseudo_counts, pseudo_likelihood(Prior(side, ENGINES["pairs"]))),
-    ):
-        found = primer.newton(C, lambda eta, counts=counts: counts(eta, *net))
-        np.testing.assert_allclose(found, theirs(C), atol=1e-6)
 
 
 @settings(max_examples=8)

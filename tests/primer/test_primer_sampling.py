@@ -98,21 +98,6 @@ def test_clusters_hold_what_an_edge_can_tie(seed, J, K):
     np.testing.assert_array_equal(mine[:, None] == mine, theirs[:, None] == theirs)
 
 
-@FEW
-@given(**SIZES)
-def test_a_node_given_the_others(seed, J, K):
-    rng = np.random.default_rng(seed)
-    net = network(rng, J, K, p_hard=0.3)
-    everything = enumerate_all(*net)
-    z, j = everything.z[rng.choice(len(everything.p), p=everything.p)], int(rng.integers(J))
-    others = (np.delete(everything.z, j, axis=1) == np.delete(z, j)).all(axis=1)
-    found = primer.given_others(j, z, *net)
-    np.testing.assert_allclose(found, everything.p[others] / everything.p[others].sum(), rtol=1e-9)
-    touching = (net.edges == j).any(axis=1)
-    neighbours = zip(net.edges[touching].sum(axis=1) - j, net.w[touching], strict=True)
-    assert sorted(primer.around(j, net.edges, net.w)) == sorted(neighbours)
-
-
 @settings(max_examples=10)
 @given(SEEDS, st.integers(1, 2), st.integers(2, 3))
 def test_a_mean_of_probabilities_keeps_the_marginals(seed, J, K):
