@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgmm import ConstrainedGaussianMixture, SemiSupervisedGaussianClassifier
+from cgmm import ConstrainedGaussianMixture
 from cgmm.kmeans import COPKMeans
 from cgmm.kmeans.seeding import STARTS
 from cgmm.metrics import broken_relations, matched_accuracy
 from cgmm.mixture import far_points
-from cgmm.replicate.choosing import Known, ask, methods, sample_truth
-from cgmm.scenarios import Relations
+from cgmm.replicate.choosing import ask, methods, sample_truth
 
 NOTHING = np.empty((0, 2), dtype=int)
 
@@ -57,12 +56,12 @@ def test_means_and_covariances_are_as_the_shape_says(shape, gap, deviations, n_c
 
 def test_points_have_the_moments_of_their_clump():
     truth = sample_truth("different", 2, rng(2))
-    X, y = truth.sample(200_000, rng(0))
-    assert np.bincount(y).tolist() == [100_000, 100_000]
+    X, y = truth.sample(50_000, rng(0))
+    assert np.bincount(y).tolist() == [25_000, 25_000]
     for clump, k in enumerate(truth.class_of):
-        # standard errors are below 0.01 for means and 0.04 for variances of up to nine
-        np.testing.assert_allclose(X[y == k].mean(axis=0), truth.means[clump], atol=0.05)
-        np.testing.assert_allclose(np.cov(X[y == k].T), truth.covariances[clump], atol=0.2)
+        # standard errors are below 0.02 for means and 0.08 for variances of up to nine
+        np.testing.assert_allclose(X[y == k].mean(axis=0), truth.means[clump], atol=0.1)
+        np.testing.assert_allclose(np.cov(X[y == k].T), truth.covariances[clump], atol=0.4)
 
 
 # ---------------------------------------------------------------------------- answers
@@ -108,28 +107,14 @@ def sample(shape, n_classes=3, seed=0):
     return *truth.sample(300, r), *truth.sample(200, r), r
 
 
-@pytest.mark.parametrize("shape", ["elongated", "overlapping"])
-def test_told_nothing_every_method_is_its_plain_self(shape):
-    X, y, new, _, r = sample(shape)
+def test_told_nothing_every_method_is_its_plain_self():
+    X, y, new, _, r = sample("overlapping")
     fitted = {name: fit()(new) for name, fit in methods(X, 3, ask(y, 0, 0, r), 7).items()}
     for name in ("COP-KMeans", "PCKMeans", "RCA + K-means", "MMC + K-means"):
         np.testing.assert_array_equal(fitted[name], fitted["K-means"], err_msg=name)
     for name in ("must-links", "both", "preferences", "labels"):
         # Components may come out in another order: empty relations are relations to a start.
         assert matched_accuracy(fitted["mixture"], fitted[name]) == 1, name
-    round_ = ConstrainedGaussianMixture(
-        3, covariance_type="spherical", n_init=5, reg_covar=1e-3, max_iter=300, random_state=7
-    ).fit(X)
-    # It starts from another ruler, and may end on a neighbouring hill.
-    assert matched_accuracy(round_.predict(new), fitted["RCA + mixture"]) > 0.95
-
-
-def test_told_every_class_labels_are_the_classifier():
-    X, y, new, _, _ = sample("different")
-    known = Known(Relations(NOTHING, NOTHING), y)
-    found = methods(X, 3, known, 0)["labels"]()(new)
-    model = SemiSupervisedGaussianClassifier(reg_covar=1e-3, max_iter=300).fit(X, y)
-    np.testing.assert_array_equal(found, model.predict(new))
 
 
 def test_methods_are_told_what_their_names_say(monkeypatch):

@@ -44,14 +44,6 @@ def test_every_design_is_whole():
         assert all(len(s.values) == len(experiment.columns) for s in experiment.design)
 
 
-def test_realisations_are_those_of_the_papers():
-    # shental2003: Fig. 5 over 100, Fig. 7 over "more than 1000"; lu2007: sect. 5.1.3 and 5.1.4;
-    # barhillel2005: Fig. 4 over 50
-    told = {"shental2003-fig5": 100, "shental2003-fig7": 1000, "lu2007-fig6": 100}
-    told |= {"lu2007-fig8": 100, "lu2007-fig10": 20, "barhillel2005-fig4": 50}
-    assert {name: EXPERIMENTS[name].realisations for name in told} == told
-
-
 # ---------------------------------------------------------------------------- attempts
 
 

@@ -6,23 +6,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
-from toy_experiments import STORED
 
 from cgmm import plot
-from cgmm.replicate import read_rows
 from cgmm.replicate.drawing import BARS, LOOKS, curves, ladder
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
-def test_methods_of_one_file_look_different():
-    for path in STORED.glob("*.csv"):
-        methods = {r["method"] for r in read_rows(path)} & set(LOOKS)
-        assert len({LOOKS[m][1:] for m in methods}) == len(methods), path
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import csv
 import pytest
 
 from cgmm.replicate.reading import by_realisation
-from cgmm.replicate.sentences import line, report, statement, table
+from cgmm.replicate.sentences import line, statement, table
 from cgmm.replicate.verdicts import Comparison, by_sentence, read_comparisons, verdict_on
 
 
@@ -33,22 +33,19 @@ def row(value, data="iris", method="a", realisation=0, quantity="score") -> dict
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "tolerance", "verdict"),
+    ("kind", "value", "verdict"),
     [
-        ("above", 0.5, 0.0, "reproduced"),
-        ("above", 0.49, 0.0, "not"),
-        ("above", 0.49, 0.02, "reproduced"),
-        ("below", 0.5, 0.0, "reproduced"),
-        ("below", 0.51, 0.0, "not"),
-        ("below", 0.51, 0.02, "reproduced"),
-        ("near", 0.51, 0.02, "reproduced"),
-        ("near", 0.53, 0.02, "not"),
-        ("near", 0.47, 0.02, "not"),
+        ("above", 0.49, "reproduced"),
+        ("above", 0.47, "not"),
+        ("below", 0.51, "reproduced"),
+        ("below", 0.53, "not"),
+        ("near", 0.51, "reproduced"),
+        ("near", 0.53, "not"),
+        ("near", 0.47, "not"),
     ],
 )
-def test_a_claim_holds_within_its_tolerance(kind, value, tolerance, verdict):
-    comparison = claim(claim=kind, tolerance=tolerance)
-    assert verdict_on(comparison, [row(value)]).verdict == verdict
+def test_a_claim_holds_within_its_tolerance(kind, value, verdict):
+    assert verdict_on(claim(claim=kind, tolerance=0.02), [row(value)]).verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -93,13 +90,9 @@ def test_what_was_not_run_is_not_tested_and_readings_are_one_sentence():
 
 def test_a_difference_of_nothing_is_not_better():
     rows = [row(0.5, realisation=0), row(0.5, method="b", realisation=0)]
-    for kind in ("above", "below"):
-        better = claim(claim=kind, bound=0.0, minus={"method": "b"})
-        assert verdict_on(better, rows).verdict == "not"
-    assert (
-        verdict_on(claim(claim="near", bound=0.0, minus={"method": "b"}), rows).verdict
-        == "reproduced"
-    )
+    for kind, verdict in (("above", "not"), ("below", "not"), ("near", "reproduced")):
+        compared = claim(claim=kind, bound=0.0, minus={"method": "b"})
+        assert verdict_on(compared, rows).verdict == verdict
 
 
 def test_runs_that_did_something_else_test_nothing():
@@ -204,46 +197,26 @@ def test_a_statement_shows_the_extremes_and_a_line_how_many_hold():
     assert "0.2 ± 0 (set1; n = 2) to 0.99 ± 0 (set2; n = 2); 2 of 3 as asked" in text
     assert "partly. Since." in text
     assert "1 of 3" in line(*judged(0.95, 0.2, 0.3))
-    long = judged(0.95, 0.2, quantity="word " * 40)
-    assert (
-        max(map(len, (line(*long, width=60) + "\n" + statement(*long, width=60)).split("\n"))) <= 60
-    )
-    found = verdict_on(claim(), [row(None, "a"), row(-0.0004, "a", realisation=1)])
-    assert "-0.0004 (a; n = 1, 1 failed)" in statement(claim(), found)
-    shown = [line(*judged(value)).split()[1] for value in (-2781.7198, -0.0, 0.00034, -2e-17)]
-    assert shown == ["-2781.7", "0", "0.0003", "0"]
 
 
 # ---------------------------------------------------------------------------- for a terminal
 
 
-def test_the_table_marks_what_is_not_as_written_down(tmp_path):
+def test_a_verdict_that_flips_is_named_with_the_new_numbers(tmp_path):
+    values = {("iris", 0): 0.9, ("iris", 1): 0.7, ("wine", 0): 0.25, ("wine", 1): 0.35}
+    rows = [row(v, data=data, realisation=i) for (data, i), v in values.items()]
     with open(tmp_path / "f.csv", "w", newline="", encoding="utf-8") as file:
         out = csv.DictWriter(file, row(0))
         out.writeheader()
-        out.writerows([row(0.9), row(None, realisation=1)])
-    lines, wrong = table([claim()], tmp_path)
-    assert not wrong
-    assert lines[-1] == "0 of 1 verdicts are not as written down."
-    assert lines[0].endswith("high -> reproduced")
-    assert "0.9000" in lines[1]
-    assert "1 failed" in lines[1]
-    lines, wrong = table([claim(verdict="not"), claim()], tmp_path)
+        out.writerows(rows)
+    flipped, kept = claim(quantity="score of a"), claim(verdict="partly")
+    lines, wrong = table([flipped, kept], tmp_path)
     assert wrong
-    assert lines[0].endswith("high -> reproduced  WRITTEN: not")
-    closing = lines.index("1 of 2 verdicts are not as written down.")
-    assert lines[closing + 1 :] == lines[:2]
-
-
-def test_a_verdict_that_flips_is_named_with_the_new_numbers():
-    values = {("iris", 0): 0.9, ("iris", 1): 0.7, ("wine", 0): 0.25, ("wine", 1): 0.35}
-    rows = [row(v, data=data, realisation=i) for (data, i), v in values.items()]
-    comparison = claim(quantity="score of a")
-    head, *groups = report(comparison, verdict_on(comparison, rows))
-    assert head == "p, Fig. 1: score of a: high -> partly  WRITTEN: reproduced"
-    assert [" ".join(line.split()) for line in groups] == [
+    assert lines[0] == "p, Fig. 1: score of a: high -> partly  WRITTEN: reproduced"
+    assert [" ".join(line.split()) for line in lines[1:3]] == [
         "iris 0.8000 ± 0.1000 (n = 2) holds",
         "wine 0.3000 ± 0.0500 (n = 2) does not hold",
     ]
-    comparison = claim(quantity="score of a", verdict="partly")
-    assert "WRITTEN" not in report(comparison, verdict_on(comparison, rows))[0]
+    closing = lines.index("1 of 2 verdicts are not as written down.")
+    assert lines[closing + 1 :] == lines[:3]
+    assert not table([kept], tmp_path)[1]
