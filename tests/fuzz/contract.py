@@ -23,16 +23,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import cgmm
-from cgmm import (
-    MMC,
-    RCA,
-    ConstrainedCategoricalMixture,
-    ConstrainedGaussianMixture,
-    COPKMeans,
-    OnlineRCA,
-    PCKMeans,
-    SemiSupervisedGaussianClassifier,
-)
 from cgmm.kmeans import SearchBudgetError
 from cgmm.mixture.weights import NO_MAXIMUM
 from cgmm.network import ApproximationWarning
@@ -52,15 +42,15 @@ from .problems import Problem
 
 EXPECTED = (ConvergenceWarning, UserWarning, ApproximationWarning)
 AUTHORS = tuple(str(Path(package.__file__).parent) for package in (cgmm, sklearn))
-CHECKS: dict[type, Callable[[Any, Problem], None]] = {
-    ConstrainedGaussianMixture: check_gaussian,
-    ConstrainedCategoricalMixture: check_categorical,
-    SemiSupervisedGaussianClassifier: check_classifier,
-    COPKMeans: check_k_means,
-    PCKMeans: check_k_means,
-    RCA: check_rca,
-    OnlineRCA: check_linear_map,
-    MMC: check_mmc,
+CHECKS: dict[str, Callable[[Any, Problem], None]] = {
+    "ConstrainedGaussianMixture": check_gaussian,
+    "ConstrainedCategoricalMixture": check_categorical,
+    "SemiSupervisedGaussianClassifier": check_classifier,
+    "COPKMeans": check_k_means,
+    "PCKMeans": check_k_means,
+    "RCA": check_rca,
+    "OnlineRCA": check_linear_map,
+    "MMC": check_mmc,
 }
 
 
@@ -93,7 +83,7 @@ def examine(problem: Problem, *, seconds: float = 60.0, again: bool = False) -> 
     try:
         with _time_limit(seconds), _only_expected_warnings():
             fitted = clone(problem.estimator).fit(problem.X, **problem.arguments)
-            CHECKS[type(fitted)](fitted, problem)
+            CHECKS[type(fitted).__name__](fitted, problem)
             if again:
                 _check_repeats(fitted, problem)
     except BrokenContractError:
