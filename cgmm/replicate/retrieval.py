@@ -127,7 +127,7 @@ def figure_6(
     """The two steps of RCA apart: reduction by cFLD, and whitening."""
     X, y = data.X, data.y
     must_link = taught(y, share, rng).must_link
-    chunklets = _chunklets_of(must_link, len(y))
+    chunklets = _nodes(must_link, len(y))
     methods = {
         "original": lambda: X,
         "RCA": lambda: RCA().fit(X, must_link=must_link).transform(X),
@@ -137,10 +137,9 @@ def figure_6(
     yield from attempt_each(methods, PURITY, lambda Z: purity(Z, y))
 
 
-def _chunklets_of(must_link: IntArray, n_points: int) -> IntArray:
-    """(N,) chunklet of each point, -1 for none."""
-    node = SideInformation.build(n_points, must_link=must_link).node_of
-    return np.where(np.bincount(node)[node] > 1, node, -1)
+def _nodes(must_link: IntArray, n_points: int) -> IntArray:
+    """(N,) chunklet of each point; those of one point tell nothing of scatter."""
+    return SideInformation.build(n_points, must_link=must_link).node_of
 
 
 def figure_7(data: Dataset, n_dims: int, rng: np.random.Generator) -> Iterator[Result]:
@@ -148,7 +147,7 @@ def figure_7(data: Dataset, n_dims: int, rng: np.random.Generator) -> Iterator[R
     X, y = data.X, data.y
     relations = taught(y, 0.3, rng)
     if n_dims < X.shape[1]:
-        X = _unwhitened(X, _chunklets_of(relations.must_link, len(y)), n_dims)
+        X = _unwhitened(X, _nodes(relations.must_link, len(y)), n_dims)
     must_link = relations.must_link
     methods = {
         "original": lambda: X,

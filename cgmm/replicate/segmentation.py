@@ -26,6 +26,7 @@ from cgmm.inference.gibbs import gibbs
 from cgmm.mixture import ConstrainedGaussianMixture
 from cgmm.network import Engine
 from cgmm.numerics import BoolArray, FloatArray, IntArray
+from cgmm.replicate.barhillel2005 import principal
 from cgmm.replicate.design import Result, attempt_each, cross, paper_experiment
 from cgmm.replicate.lu2007 import accuracy, mixture
 from cgmm.scenarios import class_set_stars, estimate_flip_rate, grid_neighbours, preferences
@@ -112,9 +113,7 @@ def _block_features(image: FloatArray, side: int, n_features: int) -> FloatArray
     """(rows x columns of blocks, n_features) principal components of the blocks of an image."""
     height, width, n_channels = image.shape
     cut = image.reshape(height // side, side, width // side, side, n_channels).swapaxes(1, 2)
-    vectors = cut.reshape(-1, side**2 * n_channels)
-    centred = vectors - vectors.mean(axis=0)
-    return centred @ np.linalg.svd(centred, full_matrices=False)[2][:n_features].T
+    return principal(cut.reshape(-1, side**2 * n_channels), n_features)
 
 
 def snow_segmenters(
