@@ -47,6 +47,7 @@ from cgmm.inference.costs import (
     answer_at,
     cost_of,
     in_words,
+    most_neighbours,
     refuse_cost,
     whole_cost,
     with_patience,
@@ -301,8 +302,9 @@ def _by_elimination(
 ) -> tuple[list[Part], list[Wide]]:
     """One junction tree for all components that fit the budget together; and the others."""
     left, beyond = nodes, nodes[:0]
+    max_degree = most_neighbours(budget.max_operations, n_states)
     while len(left):
-        part, max_degree = induced_subgraph(graph, left), budget.max_degree(n_states)
+        part = induced_subgraph(graph, left)
         contraction = contract(part)
         tree = lay_out(contraction.core, n_states, max_degree)
         fits = budget.fits(tree, part)

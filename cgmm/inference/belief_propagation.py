@@ -411,10 +411,10 @@ def warn_unless_settled(
     )
 
 
-def check_settings(max_sweeps: int, tol: float, damping: float | None) -> None:
+def check_settings(max_sweeps: int, tol: float, damping: float | None = None) -> None:
     """Refuse what no iteration can be done with."""
     check_integer("max_sweeps", max_sweeps, 1)
     if not tol >= 0:
-        raise ValueError(f"tol is {tol}; it must be zero or positive, a change of probability.")
+        raise ValueError(f"tol is {tol}; it must be zero or positive.")
     if damping is not None and not 0 <= damping < 1:
         raise ValueError(f"damping is {damping}; it must be from 0 to below 1, or None.")

@@ -110,6 +110,7 @@ def clique(graph: Graph) -> Inference:
         unary = check_unary(graph, unary)
         z = np.empty(len(unary), dtype=np.intp)
         for members in groups:
+            _require_labels(unary.shape[1], graph.named(members))
             z[members], possible = best_matchings(unary[members])
             _require_matchings(possible, unary.shape[1], graph.named(members))
         return z
@@ -153,8 +154,6 @@ def _require_cliques(graph: Graph, labels: IntArray, sizes: IntArray) -> None:
 def best_matchings(u: FloatArray) -> tuple[IntArray, BoolArray]:
     """(B, n) labels of the best matching of each clique, and (B,) whether it has any."""
     z, possible = np.zeros(u.shape[:2], dtype=np.intp), np.ones(len(u), dtype=bool)
-    if u.shape[1] > u.shape[2]:
-        return z, ~possible
     for i, v in enumerate(u):
         # By the Jonker-Volgenant algorithm.
         try:
@@ -165,8 +164,7 @@ def best_matchings(u: FloatArray) -> tuple[IntArray, BoolArray]:
 
 
 def _require_matchings(possible: BoolArray, n_states: int, members: IntArray) -> None:
-    """Name a clique that has no matching: it needs more labels, or the evidence forbids it."""
-    _require_labels(n_states, members)
+    """Name a clique whose evidence forbids every matching."""
     if not possible.all():
         raise NetworkError(
             f"no joint assignment of {{nodes}} is possible with K = {n_states}: they are "
@@ -229,22 +227,17 @@ def count_sets(n: int, n_states: int) -> tuple[int, int]:
 
 def count_transitions(n: int, n_states: int) -> float:
     """What a clique of n nodes costs: nothing if it has no assignment, infinite out of reach."""
-    if not is_within_reach(n, n_states):
-        return np.inf
-    return 0 if n > n_states else count_sets(n, n_states)[1]
-
-
-def is_within_reach(n: int, n_states: int) -> bool:
-    """Whether the sets of a clique of n nodes are few enough; more nodes than labels have none."""
+    if n > n_states:
+        return 0
     n_sets, n_transitions = count_sets(n, n_states)
-    return n > n_states or (n_sets <= MAX_SETS and n_transitions <= MAX_TRANSITIONS)
+    return n_transitions if n_sets <= MAX_SETS and n_transitions <= MAX_TRANSITIONS else np.inf
 
 
 def _require_reach(n_states: int, members: IntArray) -> None:
     """Refuse before anything of size 2^K is allocated."""
     n = members.shape[1]
     _require_labels(n_states, members)
-    if not is_within_reach(n, n_states):
+    if count_transitions(n, n_states) == np.inf:
         n_sets, n_transitions = count_sets(n, n_states)
         raise TooCostlyError(
             f"{{nodes}} are mutually cannot-linked; with K = {n_states} exact inference would "

@@ -63,8 +63,7 @@ def by_colour(graph: Graph) -> ColourBlocks:
            [0., 0., 2.],
            [1., 2., 0.]])
     """
-    matrix = adjacency(graph)
-    colours = _colour(matrix)
+    matrix, colours = adjacency(graph), colour_nodes(graph)
     order = np.argsort(colours, kind="stable")
     stops = np.cumsum(np.bincount(colours))
     starts = np.concatenate([[0], stops[:-1]])
@@ -147,11 +146,7 @@ def colour_nodes(graph: Graph) -> IntArray:
     >>> colour_nodes(Graph(4, np.array([[0, 1], [1, 2], [2, 3]]), np.ones(3)))
     array([0, 1, 0, 1])
     """
-    return _colour(adjacency(graph))
-
-
-def _colour(matrix: sparse.csr_array) -> IntArray:
-    """Two colours where they do, greedily elsewhere."""
+    matrix = adjacency(graph)
     _, second, is_odd = two_colours(matrix)
     colours, odd = second.astype(np.intp), np.flatnonzero(is_odd)
     if len(odd):

@@ -54,10 +54,6 @@ class Budget(NamedTuple):
     max_operations: float
     """Entries of tables, in one call."""
 
-    def max_degree(self, n_states: int) -> int:
-        """Most neighbours of a node that is eliminated, whatever the rest costs."""
-        return most_neighbours(self.max_operations, n_states)
-
     def fits(self, tree: CliqueTree, graph: Graph) -> BoolArray:
         """(n_nodes,) whose components fit both limits together, the cheapest first.
 

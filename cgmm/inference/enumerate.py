@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgmm.network import Graph, Inference, Marginals, TooCostlyError
+from cgmm.network import Graph, Inference, Marginals, NetworkError, TooCostlyError, check_unary
 from cgmm.numerics import FloatArray, IntArray, log_normalise
 
 MAX_ASSIGNMENTS = 2_000_000
@@ -35,7 +35,7 @@ def enumerate_assignments(graph: Graph) -> Inference:
     ------
     TooCostlyError
         When called: if there are more than two million assignments.
-    ValueError
+    NetworkError
         When called: if none is possible.
 
     Notes
@@ -71,6 +71,7 @@ def enumerate_assignments(graph: Graph) -> Inference:
 
 def _weigh(graph: Graph, unary: FloatArray) -> tuple[IntArray, FloatArray]:
     """Every assignment and its log-weight; an error if none is possible."""
+    unary = check_unary(graph, unary)
     n_nodes, n_states = unary.shape
     assignments = _all_assignments(n_nodes, n_states)
     # [shental2003, eq. 9]
@@ -78,9 +79,10 @@ def _weigh(graph: Graph, unary: FloatArray) -> tuple[IntArray, FloatArray]:
     log_weights = unary[np.arange(n_nodes), assignments].sum(axis=1)
     log_weights += _edge_terms(graph, assignments)
     if log_weights.max(initial=-np.inf) == -np.inf:
-        raise ValueError(
-            "no joint assignment is possible: the forbidden pairs and the unaries of -inf "
-            f"exclude all {len(assignments)} of them; revise the relations or the evidence."
+        raise NetworkError(
+            "no joint assignment of {nodes} is possible: the forbidden pairs and the unaries of "
+            f"-inf exclude all {len(assignments)}; revise the relations or the evidence.",
+            graph.named(np.arange(n_nodes)),
         )
     return assignments, log_weights
 

@@ -28,11 +28,6 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray
 ROUNDING = 1e-12
 
 
-def indicators(z: IntArray, n_states: int) -> FloatArray:
-    """(M, K) one where node j is in state k, else zero."""
-    return (z[:, None] == np.arange(n_states)).astype(float)
-
-
 def exchange(
     costs: FloatArray, edges: IntArray, z: IntArray, soft: sparse.csr_array | None = None
 ) -> IntArray:
@@ -67,7 +62,7 @@ def kempe_chains(edges: IntArray, z: IntArray, n_states: int) -> IntArray:
 
 def _gains(costs: FloatArray, z: IntArray, chain: IntArray, soft: sparse.csr_array) -> FloatArray:
     """By how much the objective falls when all nodes of a chain move, for every chain."""
-    local = costs - soft @ indicators(z, costs.shape[1])
+    local = costs - soft @ np.eye(costs.shape[1])[z]
     own = local[np.arange(len(z)), z]
     gains: Any = np.bincount(chain.ravel(), (own[:, None] - local).ravel())
     # Two nodes of one chain that were equal stay so: what the edge between them seemed to gain

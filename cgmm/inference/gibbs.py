@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from cgmm.inference.gibbs_sweeps import SamplerNetwork, prepare, start, sweep
+from cgmm.inference.gibbs_sweeps import prepare, start, sweep
 from cgmm.network import Graph, Inference, Marginals, check_unary
 from cgmm.numerics import FloatArray, IntArray, check_integer
 
@@ -196,9 +196,8 @@ class _Sampler:
     ):
         self.graph, self.network = graph, prepare(graph)
         self.burn_in, self.n_chains = burn_in, n_chains
-        held = np.bincount(
-            self.network.edges.ravel(), np.tile(np.abs(self.network.weights), 2), minlength=1
-        )
+        _, edges, weights, _ = self.network.graph
+        held = np.bincount(edges.T.ravel(), np.tile(np.abs(weights), 2), minlength=1)
         is_strong = bool(held.max() > STRONG)
         self.clustered = is_strong if cluster_moves is None else cluster_moves
         self.seed = int(np.random.default_rng(random_state).integers(2**63))
@@ -232,7 +231,7 @@ class _Sampler:
         best, largest = np.zeros(unary.shape[1], dtype=np.intp), -np.inf
         for t, states in enumerate(self._sweeps(unary, n_kept, total)):
             z = states.argmax(axis=0)
-            log_weights[t] = _log_weights(self.network, unary, z)
+            log_weights[t] = _log_weights(self.network.graph, unary, z)
             counts.append(states.sum(axis=1))
             if log_weights[t].max() > largest:
                 largest = log_weights[t].max()
@@ -247,10 +246,10 @@ class _Sampler:
         return nodes
 
 
-def _log_weights(network: SamplerNetwork, unary: FloatArray, z: IntArray) -> FloatArray:
+def _log_weights(graph: Graph, unary: FloatArray, z: IntArray) -> FloatArray:
     """(n_chains,) log-weight of the states z (n_nodes, n_chains)."""
-    a, b = network.edges
-    together = np.where(z[a] == z[b], network.weights[:, None], 0.0)
+    a, b = graph.edges.T
+    together = np.where(z[a] == z[b], graph.weights[:, None], 0.0)
     own = unary[z, np.arange(len(z))[:, None]]
     return cast("FloatArray", own.sum(axis=0) + together.sum(axis=0))
 

@@ -47,17 +47,8 @@ class SamplerNetwork(NamedTuple):
     """Of each colour its places."""
     rows: tuple[sparse.csr_array, ...]
     """Of each colour the rows of log-weights, -inf replaced by what products can bear."""
-    edges: IntArray
-    """(2, E) both ends of each edge, ascending."""
-    weights: FloatArray
-    """(E,) log-weights."""
-    names: IntArray
-    """(n_nodes,) what errors call what stands at each place."""
-
-    @property
-    def graph(self) -> Graph:
-        """The network, its nodes named by their places."""
-        return Graph(len(self.order), self.edges.T, self.weights, self.names)
+    graph: Graph
+    """The network, its nodes called by their places."""
 
 
 def prepare(graph: Graph) -> SamplerNetwork:
@@ -66,9 +57,9 @@ def prepare(graph: Graph) -> SamplerNetwork:
     upper = sparse.triu(matrix, format="csr").tocoo()
     matrix.data[np.isneginf(matrix.data)] = FORBIDDEN
     rows = tuple(matrix[block] for block in slices)
-    return SamplerNetwork(
-        order, slices, rows, np.stack(upper.coords), upper.data, graph.named(order)
-    )
+    edges = np.stack(upper.coords, axis=1)
+    by_place = Graph(graph.n_nodes, edges, upper.data, graph.named(order))
+    return SamplerNetwork(order, slices, rows, by_place)
 
 
 # ---------------------------------------------------------------------------- sweeps
@@ -141,14 +132,14 @@ def clusters(
     Given the states, an edge ties its nodes with probability 1 - exp(-|w|) if it is content, that
     is equal for w > 0 and unequal for w < 0; then whole clusters can be exchanged independently.
     """
-    a, b = network.edges
-    n_nodes = in_k.shape[1]
+    edges, weights = network.graph.edges, network.graph.weights
+    a, b = edges.T
     inside = in_k | in_l
-    content = (in_k[:, a] == in_k[:, b]) == (network.weights > 0)
+    content = (in_k[:, a] == in_k[:, b]) == (weights > 0)
     content &= inside[:, a] & inside[:, b]
     chain, edge = np.nonzero(content)
-    tied = rng.random(len(edge)) >= np.exp(-np.abs(network.weights[edge]))
-    ties = (chain[:, None] * n_nodes + network.edges.T[edge])[tied]
+    tied = rng.random(len(edge)) >= np.exp(-np.abs(weights[edge]))
+    ties = (chain[:, None] * in_k.shape[1] + edges[edge])[tied]
     return connected_components(Graph(in_k.size, ties, np.ones(len(ties))))
 
 

@@ -36,7 +36,7 @@ def independent(graph: Graph) -> Inference:
 
     Raises
     ------
-    ValueError
+    NetworkError
         If two nodes are tied, or, when called, if a node has no possible state.
 
     Notes
@@ -60,7 +60,7 @@ def independent(graph: Graph) -> Inference:
 
     def infer(unary: FloatArray) -> Marginals:
         # [schmidt2016, eq. ***]
-        nodes, log_totals = log_normalise(unary)
+        nodes, log_totals = log_normalise(check_unary(graph, unary))
         return Marginals(nodes, float(log_totals.sum()), exact=True)
 
     def most_probable(unary: FloatArray) -> IntArray:

@@ -86,62 +86,36 @@ def solve(graph: Graph, unary: FloatArray, *, max_branches: int = MAX_BRANCHES) 
         milp, objective, bounds=Bounds(0, upper), options=options,
         constraints=_constraints(graph, n_states, len(objective)),
     )  # fmt: skip
+    shares = lambda found: found.x[: unary.size].reshape(n_nodes, n_states)  # noqa: E731
     if gains.any():
         relaxed = program(integrality=np.zeros_like(whole))
-        if (
-            relaxed.status == 0
-            and _n_split(relaxed.x[: unary.size].reshape(unary.shape)) > MAX_SPLIT
-        ):
+        # Nodes that have no state for certain.
+        if relaxed.status == 0 and np.sum(shares(relaxed).max(axis=1) < 1 - AGREE) > MAX_SPLIT:
             return UNKNOWN
     found = program(integrality=whole)
     if found.status == 2:
         return Solved(None, proved=True)
     if found.status != 0:
         return UNKNOWN
-    return Solved(found.x[: unary.size].reshape(n_nodes, n_states).argmax(axis=1), proved=True)
-
-
-def _n_split(x: FloatArray) -> int:
-    """How many nodes have no state for certain."""
-    return int(np.sum(x.max(axis=1) < 1 - AGREE))
+    return Solved(shares(found).argmax(axis=1), proved=True)
 
 
 def _constraints(graph: Graph, n_states: int, n_variables: int) -> list[LinearConstraint]:
     """One state a node, and what each kind of edge demands."""
-    n_x = graph.n_nodes * n_states
     hard = graph.weights == -np.inf
-    a, b = (_places(ends, n_states) for ends in graph.edges.T)
-    y = np.zeros_like(a)
-    y[~hard] = n_x + np.arange(n_variables - n_x).reshape(-1, n_states)
     apart, together = (graph.weights < 0) & ~hard, graph.weights > 0
-    one = _places(np.arange(graph.n_nodes), n_states)
+    variable = sparse.eye_array(n_variables, format="csr")
+    of_node = np.arange(graph.n_nodes * n_states).reshape(-1, n_states)
+    (a, b), y = of_node[graph.edges.T], np.zeros((len(hard), n_states), dtype=np.intp)
+    y[~hard] = np.arange(of_node.size, n_variables).reshape(-1, n_states)
+    pick = lambda places, edges: variable[places[edges].ravel()]  # noqa: E731
+    one = sparse.kron(sparse.eye_array(graph.n_nodes), np.ones((1, n_states)), format="csr")
+    one.resize(graph.n_nodes, n_variables)
     rows = [
-        (one, np.ones(n_states), 1.0, 1.0),
-        (_columns(a[hard], b[hard]), np.ones(2), -np.inf, 1.0),
-        (_columns(y[together], a[together]), np.array([1.0, -1.0]), -np.inf, 0.0),
-        (_columns(y[together], b[together]), np.array([1.0, -1.0]), -np.inf, 0.0),
-        (_columns(a[apart], b[apart], y[apart]), np.array([1.0, 1.0, -1.0]), -np.inf, 1.0),
+        (one, 1.0, 1.0),
+        (pick(a, hard) + pick(b, hard), -np.inf, 1.0),
+        (pick(y, together) - pick(a, together), -np.inf, 0.0),
+        (pick(y, together) - pick(b, together), -np.inf, 0.0),
+        (pick(a, apart) + pick(b, apart) - pick(y, apart), -np.inf, 1.0),
     ]
-    return [
-        LinearConstraint(_matrix(columns, values, n_variables), low, high)
-        for columns, values, low, high in rows
-        if columns.size
-    ]
-
-
-def _places(nodes: IntArray, n_states: int) -> IntArray:
-    """(n, K) the variables of nodes."""
-    return nodes[:, None] * n_states + np.arange(n_states)
-
-
-def _columns(*variables: IntArray) -> IntArray:
-    """(n, variables in a row)."""
-    return np.stack([v.ravel() for v in variables], axis=1)
-
-
-def _matrix(columns: IntArray, values: FloatArray, n_variables: int) -> sparse.csr_array:
-    """A sparse matrix with the same values in each row."""
-    n_rows, width = columns.shape
-    starts = width * np.arange(n_rows + 1)
-    shape = n_rows, n_variables
-    return sparse.csr_array((np.tile(values, n_rows), columns.ravel(), starts), shape=shape)
+    return [LinearConstraint(left, low, high) for left, low, high in rows if left.shape[0]]

@@ -24,9 +24,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from cgmm.inference.belief_propagation import check_settings
 from cgmm.inference.colouring import by_colour
 from cgmm.network import Graph, Inference, Marginals, NetworkError, check_unary
-from cgmm.numerics import FloatArray, IntArray, check_integer, log_normalise
+from cgmm.numerics import FloatArray, IntArray, log_normalise
 
 __all__ = ["mean_field"]
 
@@ -97,17 +98,17 @@ def mean_field(graph: Graph, *, max_sweeps: int = 200, tol: float = 1e-8) -> Inf
     >>> engine(graph)(unary).exact
     False
     """
-    _check_settings(max_sweeps, tol)
+    check_settings(max_sweeps, tol)
     network = _prepare(graph)
 
     def infer(unary: FloatArray) -> Marginals:
         ascent = _ascend(network, check_unary(graph, unary))
-        q, bound = next(ascent)
+        found = next(ascent)
         for _ in range(max_sweeps - 1):
-            previous, (q, bound) = bound, next(ascent)
-            if bound - previous <= tol * graph.n_nodes:
+            previous, found = found.log_z, next(ascent)
+            if found.log_z - previous <= tol * graph.n_nodes:
                 break
-        return _marginals(network, q, bound)
+        return found
 
     return Inference(infer)
 
@@ -140,10 +141,7 @@ def mean_field_ascent(graph: Graph, unary: FloatArray) -> Iterator[Marginals]:
     >>> [round(marginals.log_z, 4) for marginals in islice(ascent, 4)]
     [1.2908, 1.3526, 1.3529, 1.3529]
     """
-    network = _prepare(graph)
-    # Sweeps go on for as long as the caller asks for another.
-    for q, bound in _ascend(network, check_unary(graph, unary)):  # pragma: no branch
-        yield _marginals(network, q, bound)
+    yield from _ascend(_prepare(graph), check_unary(graph, unary))
 
 
 class _AscentNetwork(NamedTuple):
@@ -163,12 +161,15 @@ def _prepare(graph: Graph) -> _AscentNetwork:
     return _AscentNetwork(order, tuple((s, r[:, : s.start], r[:, s.stop :]) for s, r in rows))
 
 
-def _ascend(network: _AscentNetwork, unary: FloatArray) -> Iterator[tuple[FloatArray, float]]:
-    """Q, as (K, n_nodes) in the order of colours, and its bound, after each sweep."""
+def _ascend(network: _AscentNetwork, unary: FloatArray) -> Iterator[Marginals]:
+    """Q and its bound after each sweep, for as long as the caller asks for another."""
     start, _ = log_normalise(unary)
     q, unary = start.T[:, network.order], unary.T[:, network.order]
     while True:
-        yield q, _sweep(network, unary, q)
+        bound = _sweep(network, unary, q)
+        nodes = np.empty(q.shape).T
+        nodes[network.order] = q.T
+        yield Marginals(nodes, bound, exact=False, residual=np.nan)
 
 
 def _sweep(network: _AscentNetwork, unary: FloatArray, q: FloatArray) -> float:
@@ -197,13 +198,6 @@ def _field(ties: sparse.csr_array, q: FloatArray) -> FloatArray:
     return np.stack([ties @ q_k for q_k in q])
 
 
-def _marginals(network: _AscentNetwork, q: FloatArray, bound: float) -> Marginals:
-    """Back in the order of the nodes."""
-    nodes = np.empty(q.shape).T
-    nodes[network.order] = q.T
-    return Marginals(nodes, bound, exact=False, residual=np.nan)
-
-
 # ---------------------------------------------------------------------------- checks
 
 
@@ -217,9 +211,3 @@ def _refuse_forbidden(graph: Graph) -> None:
             "them, or state the relation as a preference with a finite log-weight.",
             graph.named(graph.edges[forbidden[0]]),
         )
-
-
-def _check_settings(max_sweeps: int, tol: float) -> None:
-    check_integer("max_sweeps", max_sweeps, 1)
-    if not tol >= 0:
-        raise ValueError(f"tol is {tol}; it must be zero or positive, in nats a node.")

@@ -40,18 +40,11 @@ class Mirror(NamedTuple):
     """(n_nodes,) whether its state is the opposite one."""
     constant: float
     """What edges add to log Z whatever the assignment."""
-    whole: Graph
-    """The network before, from which an error shows the chain that clashes."""
 
     def enter(self, unary: FloatArray) -> FloatArray:
         """Log-potentials (contracted, 2): sums over the members, mirrored where they are."""
-        u = self._turned(unary)
-        n = self.graph.n_nodes
-        h = np.array([np.bincount(self.node_of, column, n) for column in u.T], dtype=float).T
-        impossible = np.flatnonzero(h.max(axis=1) == -np.inf)
-        if len(impossible):
-            self._refuse(u, int(impossible[0]))
-        return h
+        u, n = self._turned(unary), self.graph.n_nodes
+        return np.array([np.bincount(self.node_of, column, n) for column in u.T], dtype=float).T
 
     def leave(self, of_contracted: FloatArray) -> FloatArray:
         """From marginals (contracted, 2) to those of the nodes."""
@@ -64,20 +57,6 @@ class Mirror(NamedTuple):
     def _turned(self, rows: FloatArray) -> FloatArray:
         """Exchange the two columns of nodes that have the opposite state."""
         return np.where(self.parity[:, None], rows[:, ::-1], rows)
-
-    def _refuse(self, u: FloatArray, contracted: int) -> None:
-        """Two members that evidence pins to different colourings, and the chain between them."""
-        members = np.flatnonzero(self.node_of == contracted)
-        pinned = [members[u[members, s] == -np.inf][0] for s in range(2)]
-        chain = _path(edge_matrix(hard_part(self.whole)), int(min(pinned)), int(max(pinned)))
-        ends = [int(u[j, 0] == -np.inf) ^ int(self.parity[j]) for j in (chain[0], chain[-1])]
-        raise NetworkError(
-            "no joint assignment of {nodes} is possible with K = 2: the evidence leaves {0} only "
-            f"the state {ends[0]} and {{{len(chain) - 1}}} only the state {ends[1]}, but "
-            f"cannot-links tie them by {_show(len(chain))}, along which the two states alternate. "
-            "Revise a relation or the evidence, or use more components.",
-            self.whole.named(np.array(chain)),
-        )
 
 
 def contract_mirrored(graph: Graph) -> Mirror | None:
@@ -121,7 +100,7 @@ def contract_mirrored(graph: Graph) -> Mirror | None:
     # Errors call a contracted node by the first of its members.
     names = graph.named(np.unique(node_of, return_index=True)[1])
     smaller = simplify(Graph(int(node_of.max()) + 1, ends[~inside], signed, names))
-    return Mirror(smaller, node_of, parity, constant, graph)
+    return Mirror(smaller, node_of, parity, constant)
 
 
 def _two_colours(graph: Graph) -> tuple[IntArray, BoolArray]:
@@ -154,15 +133,6 @@ def _odd_cycle(hard: csr_array, start: int) -> list[int]:
         left.append(int(before[left[-1]]))
         right.append(int(before[right[-1]]))
     return left[::-1] + right[:-1]
-
-
-def _path(hard: csr_array, start: int, end: int) -> list[int]:
-    """A shortest chain of cannot-links."""
-    before = csgraph.breadth_first_order(hard, end, directed=False)[1]
-    chain = [start]
-    while chain[-1] != end:
-        chain.append(int(before[chain[-1]]))
-    return chain
 
 
 def _show(n: int) -> str:

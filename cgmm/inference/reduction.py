@@ -107,6 +107,9 @@ def reducer(graph: Graph) -> Callable[[FloatArray], Reduced]:
         h, part, constant = unary, graph, 0.0
         if mirror is not None:
             h, part, constant = mirror.enter(unary), mirror.graph, mirror.constant
+            if (h.max(axis=1) == -np.inf).any():
+                # Two members that evidence pins to different colours: the whole shows the way.
+                exclude_states(graph, unary > -np.inf)
         possible = h > -np.inf
         if n_states > 1 and possible.all():
             return Reduced(h, b"", part, constant, mirror)

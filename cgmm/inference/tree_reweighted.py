@@ -22,7 +22,6 @@ from functools import cache
 from operator import itemgetter
 
 import numpy as np
-from scipy.sparse import coo_array, csgraph
 
 from cgmm.inference.belief_propagation import (
     Directed,
@@ -35,7 +34,14 @@ from cgmm.inference.belief_propagation import (
     warn_unless_settled,
 )  # fmt: skip
 from cgmm.inference.junction_tree import junction_tree
-from cgmm.network import Graph, Inference, Marginals, induced_subgraph, simplify
+from cgmm.network import (
+    Graph,
+    Inference,
+    Marginals,
+    induced_subgraph,
+    simplify,
+    spanning_forest,
+)  # fmt: skip
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 __all__ = ["tree_reweighted"]
@@ -124,11 +130,16 @@ def tree_reweighted(
     tied = np.unique(graph.edges)
     part = induced_subgraph(graph, tied)
     forests = covering_forests(part)
+    appearance = forests.mean(axis=0)
 
     @cache
-    def decomposed(floor: float) -> tuple[Directed, _Trees]:
-        soft = part._replace(weights=np.maximum(part.weights, floor))
-        return both_directions(soft, forests.mean(axis=0)), _trees(soft, forests)
+    def decomposed(floor: float) -> tuple[Directed, list[Inference]]:
+        weights = np.maximum(part.weights, floor)
+        shares, soft = weights / appearance, part._replace(weights=weights)
+        trees = [
+            Graph(part.n_nodes, part.edges[rows], shares[rows], part.names) for rows in forests
+        ]
+        return both_directions(soft, appearance), [junction_tree(tree) for tree in trees]
 
     def infer(unary: FloatArray) -> Marginals:
         unary = possible_states(graph, unary)
@@ -136,7 +147,8 @@ def tree_reweighted(
         for floor in FLOORS if np.isneginf(part.weights).any() else FLOORS[:1]:
             edges, trees = decomposed(floor)
             settled = settle(edges, h, max_sweeps=max_sweeps, tol=tol, damping=damping)
-            tried.append((_bound(trees, edges, h, settled.messages), settled, edges))
+            bound = _bound(forests, trees, edges, h, settled.messages)
+            tried.append((bound, settled, edges))
             if settled.residual <= tol:
                 break
         bound, settled, edges = min(tried, key=itemgetter(0))
@@ -177,37 +189,22 @@ def covering_forests(graph: Graph) -> BoolArray:
 
 def _forest(graph: Graph, order: IntArray) -> BoolArray:
     """(E,) which edges a forest has that takes each, in this order, if it closes no cycle."""
-    rank = np.empty(len(order))
-    rank[order] = np.arange(1, len(order) + 1)
-    shape = graph.n_nodes, graph.n_nodes
-    # Up to SciPy 1.15 the spanning tree takes indices of 32 bits alone.
-    matrix = coo_array((rank, tuple(graph.edges.T.astype(np.int32))), shape=shape).tocsr()
-    taken = csgraph.minimum_spanning_tree(matrix).data.astype(np.intp)
-    chosen = np.zeros(len(order), dtype=bool)
-    chosen[order[taken - 1]] = True
-    return chosen
+    strength = np.empty(len(order))
+    strength[order] = np.arange(len(order), 0, -1)
+    return np.isin(strength, spanning_forest(graph._replace(weights=strength)).weights)
 
 
-_Trees = list[tuple[BoolArray, Inference]]
-"""Which edges (E,) each forest has, and the sum over its assignments with weights w / ρ."""
-
-
-def _trees(part: Graph, forests: BoolArray) -> _Trees:
-    """The forests, each with its part of the weights."""
-    weights = part.weights / forests.mean(axis=0)
-    forest = lambda rows: part._replace(edges=part.edges[rows], weights=weights[rows])  # noqa: E731
-    return [(rows, junction_tree(forest(rows))) for rows in forests]
-
-
-def _bound(trees: _Trees, edges: Directed, unary: FloatArray, messages: FloatArray) -> float:
+def _bound(
+    forests: BoolArray, trees: list[Inference], edges: Directed, h: FloatArray, messages: FloatArray
+) -> float:
     """Σ_T log Z(θ_T) / M, for the decomposition that belongs to the messages.
 
     Of each node, a forest has what the node believes, less what it hears along the forest's own
     edges. In the mean over the forests that is its unary log-potential: what is heard along an edge
     is in the belief ρ times, and in the share ρ of the forests it is taken out.
     """
-    beliefs, total = log_beliefs(edges, unary, messages), 0.0
-    for has_edge, infer in trees:
+    beliefs, total = log_beliefs(edges, h, messages), 0.0
+    for has_edge, infer in zip(forests, trees, strict=True):
         heard = np.add.reduceat(messages * has_edge[edges.edge], edges.starts, axis=1)
         total += infer((beliefs - heard).T).log_z
     return total / len(trees)
