@@ -302,9 +302,9 @@ def _by_elimination(
 ) -> tuple[list[Part], list[Wide]]:
     """One junction tree for all components that fit the budget together; and the others."""
     left, beyond = nodes, nodes[:0]
-    max_degree = most_neighbours(budget.max_operations, n_states)
     while len(left):
         part = induced_subgraph(graph, left)
+        max_degree = most_neighbours(budget.max_operations, n_states)
         contraction = contract(part)
         tree = lay_out(contraction.core, n_states, max_degree)
         fits = budget.fits(tree, part)
