@@ -152,16 +152,6 @@ def test_a_cheap_component_beside_a_dear_one_stays_exact():
     assert sizes == {"junction_tree": 4, "belief_propagation": 12}
 
 
-def test_time_is_a_budget_too(approximate):
-    """Ten hubs and a thousand nodes that are tied to several of them, within memory."""
-    rng = np.random.default_rng(0)
-    edges = np.column_stack([rng.integers(10, size=4000), 10 + rng.integers(1000, size=4000)])
-    graph, unary = tied(1010, edges, -np.inf), np.zeros((1010, 3))
-    with pytest.warns(ApproximationWarning):
-        assert not auto(graph, max_operations=1e6)(unary).exact
-    assert [answer.engine for answer in exact(graph).answered(unary)] == ["junction_tree"]
-
-
 @settings(deadline=None, max_examples=50)
 @given(problem=networks(max_nodes=7, p_forbidden=0.3), seed=st.integers(0, 999))
 def test_one_engine_answers_for_any_number_of_states_and_any_evidence(problem, seed):

@@ -68,9 +68,6 @@ def test_an_exhausted_budget_is_no_verdict(monkeypatch):
         feasible_assignment(graph, 3, max_search=3)
     assert not isinstance(info.value, ValueError)
     assert breaks_none(graph, feasible_assignment(graph, 3))
-    X = np.random.default_rng(0).normal(size=(150, 2))
-    with pytest.raises(SearchBudgetError, match="max_search"):
-        COPKMeans(3, max_search=3).fit(X, cannot_link=graph.edges)
 
 
 def test_the_data_hint_at_an_assignment():
@@ -87,18 +84,6 @@ def test_the_data_hint_at_an_assignment():
         X = 50 + np.eye(3)[hidden] + 0.2 * np.random.default_rng(0).normal(size=(1000, 3))
         model = COPKMeans(3, random_state=0, max_search=5_000).fit(X, cannot_link=graph.edges)
     assert breaks_none(graph, model.labels_)
-
-
-def test_that_there_is_no_assignment_is_proved_where_a_clique_does_not_show_it():
-    """Random graphs of a density at which three colours do not suffice; none has a K4."""
-    rng, n_proved = np.random.default_rng(0), 0
-    while n_proved < 3:
-        graph = hard_graph(30, rng.permutation(complete(30))[:80])
-        if forbidden_clique(graph, 4) is not None:
-            continue
-        with pytest.raises(NetworkError, match="that is proved"):
-            feasible_assignment(graph, 3)
-        n_proved += 1
 
 
 @pytest.mark.parametrize("seed", [0, 1, 3, 4])
@@ -119,10 +104,8 @@ def test_a_clique_needs_cannot_links_and_all_of_them():
     weights = np.full(6, -np.inf)
     assert forbidden_clique(Graph(4, square, weights), 4).tolist() == [0, 1, 2, 3]
     weights[4] = -700.0
-    soft = Graph(4, square, weights)
-    assert forbidden_clique(soft, 4) is None
-    assert sorted(forbidden_clique(soft, 3).tolist()) in ([0, 1, 2], [1, 2, 3])
-    assert forbidden_clique(Graph(4, square, np.full(6, -700.0)), 2) is None
+    assert forbidden_clique(Graph(4, square, weights), 4) is None
+    assert forbidden_clique(Graph(4, square, weights), 3).tolist() in ([0, 1, 2], [1, 2, 3])
 
 
 @given(seed=st.integers(0, 10**6), n_clusters=st.integers(1, 4))

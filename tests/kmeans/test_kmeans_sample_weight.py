@@ -95,12 +95,3 @@ def test_a_weight_of_zero_leaves_a_point_out():
     np.testing.assert_allclose(one.cluster_centers_, other.cluster_centers_, rtol=1e-12)
     # It goes to the nearest centre all the same.
     np.testing.assert_array_equal(one.labels_, one.predict(X))
-
-
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [([1.0], r"shape \(1,\)"), ([-1.0] + [1.0] * (N - 1), r"sample_weight\[0\] is -1")],
-)
-def test_weights_that_are_none_are_refused(weights, message):
-    with pytest.raises(ValueError, match=message):
-        PCKMeans(K).fit(problem(0)[1], sample_weight=weights)

@@ -8,7 +8,6 @@ from sklearn.metrics import adjusted_rand_score
 
 from cgmm.kmeans import COPKMeans, PCKMeans, chunklet_seeds
 from cgmm.kmeans.seeds import starts_to_try
-from cgmm.mixture import from_chunklets, nearest
 from cgmm.network import SideInformation
 from cgmm.scenarios import random_pairs
 
@@ -33,17 +32,6 @@ def test_seeds_do_not_tear_chunklets():
     for seed in range(10):
         seeds = chunklet_seeds(X, np.repeat([0, 1, 2], 2), 3, np.random.RandomState(seed))
         np.testing.assert_allclose(np.sort(seeds.ravel()), [0.0, 10.0, 15.0])
-
-
-def test_both_rooms_start_from_the_same_seeds():
-    """The mixture gives each point to the nearest of the centres that K-means begins at."""
-    X, y = load_iris(return_X_y=True)
-    for n_pairs in (1, 20):
-        side = SideInformation.build(150, must_link=random_pairs(y, n_pairs, random_state=0)[0])
-        for seed in range(5):
-            centres = chunklet_seeds(X, side.node_of, 3, np.random.RandomState(seed))
-            start = from_chunklets(X, 3, np.random.RandomState(seed), side)
-            np.testing.assert_array_equal(start, nearest(X, centres))
 
 
 def test_seeded_k_means_uses_the_relations_for_its_start_only():
@@ -77,17 +65,6 @@ def test_true_relations_do_not_spoil_a_single_run(Estimator, kinds):
         assert model.inertia_ == pytest.approx(truth, rel=1e-9)
 
 
-def test_chunklets_in_some_groups_only_leave_no_group_without_a_seed():
-    """Six chunklets, all in the first five groups: their centroids seed no sixth one."""
-    must_link = [[20 * k, 20 * k + 1] for k in range(5)] + [[2, 3]]
-    truth = float(6 * 20 * X.reshape(6, 20).var(axis=1).mean())
-    for seed in range(5):
-        model = COPKMeans(6, random_state=seed)
-        assert model.fit(X, must_link=must_link).inertia_ == pytest.approx(truth, rel=1e-9)
-        model = COPKMeans(6, init="chunklets", n_init=5, random_state=seed)
-        assert model.fit(X, must_link=must_link).inertia_ > 2 * truth
-
-
 def test_what_is_known_decides_what_is_tried():
     alone = SideInformation.build(5)
     tied = SideInformation.build(5, must_link=[[0, 1]])
@@ -102,14 +79,6 @@ def test_what_is_known_decides_what_is_tried():
         ("random", 3, apart, ["random"]),
     ):
         assert starts_to_try(init, n_clusters, side.node_of, side.graph) == names
-
-
-@pytest.mark.parametrize("Estimator", [COPKMeans, PCKMeans])
-def test_without_relations_the_default_is_one_start(Estimator):
-    auto, named = (
-        Estimator(6, init=init, random_state=2, n_init=3).fit(X) for init in ("auto", "k-means++")
-    )
-    np.testing.assert_array_equal(auto.history_, named.history_)
 
 
 def overlapping(seed):

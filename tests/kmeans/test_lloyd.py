@@ -1,18 +1,17 @@
 """Lloyd's loop: plain K-means without relations, empty clusters, penalties."""
 
-import itertools
 import warnings
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kmeans_problems import NONE_BROKEN, never_rises, objective, overlapping_pairs
+from kmeans_problems import NONE_BROKEN, never_rises, overlapping_pairs
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
-from cgmm.kmeans import COPKMeans, Nodes, PCKMeans, penalty
+from cgmm.kmeans import COPKMeans, Nodes, PCKMeans
 from cgmm.kmeans.loop import _fill_empty
 from cgmm.metrics import broken_relations
 from cgmm.network import Graph, SideInformation
@@ -52,17 +51,16 @@ def test_a_lost_cluster_gets_the_farthest_point_as_in_scikit_learn():
     assert len(set(ours.labels_)) == 3
 
 
-def test_means_of_many_points_far_from_zero_keep_their_digits():
-    """Whole numbers beyond 2^40: their sums are rounded to multiples of 16 unless centred."""
+def test_data_far_from_zero_keep_their_digits():
+    """Sums of many numbers of 1e8 lose what a centre is known to, unless points are centred."""
     rng = np.random.default_rng(0)
-    X = rng.integers(1000, size=(100_000, 1)) + 3000.0 * rng.integers(2, size=(100_000, 1))
-    start = np.array([[0.0], [4000.0]])
-    near = COPKMeans(2, init=start).fit(X)
-    far = COPKMeans(2, init=start + 2.0**40).fit(X + 2.0**40)
-    # A centre beyond 2^40 is itself rounded to a multiple of 2^-12.
-    np.testing.assert_allclose(
-        far.cluster_centers_ - 2.0**40, near.cluster_centers_, rtol=0, atol=2.0**-11
-    )
+    X = rng.integers(2**20, size=(100_000, 1)) / 2.0**20 + 3.0 * rng.integers(2, size=(100_000, 1))
+    start = np.array([[0.0], [4.0]])
+    near, far = (COPKMeans(2, init=start + by).fit(X + by) for by in (0.0, 1e8))
+    np.testing.assert_array_equal(far.labels_, near.labels_)
+    # A centre of 1e8 is itself rounded to a multiple of 2^-26.
+    np.testing.assert_allclose(far.cluster_centers_ - 1e8, near.cluster_centers_, atol=2.0**-25)
+    np.testing.assert_allclose(far.history_, near.history_, rtol=1e-7)
 
 
 def test_a_cluster_without_points_keeps_its_centre():
@@ -70,16 +68,6 @@ def test_a_cluster_without_points_keeps_its_centre():
     before = np.array([[7.0, -7.0], [5.0, 5.0], [6.0, 1.0]])
     centres = nodes.centres(np.array([1, 1]), before)
     np.testing.assert_array_equal(centres, [[7.0, -7.0], [2.0, 3.0], [6.0, 1.0]])
-
-
-def test_penalty_is_what_equation_4_1_says():
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        pairs = rng.permutation(list(itertools.combinations(range(6), 2)))[:7]
-        graph = Graph(6, pairs, rng.normal(size=7))
-        z = rng.integers(3, size=6)
-        by_hand = objective(np.zeros((6, 3)), graph, z)
-        assert penalty(graph, z) == pytest.approx(by_hand, rel=1e-12)
 
 
 @given(seed=st.integers(0, 10**6), make=st.sampled_from([COPKMeans, PCKMeans]))
