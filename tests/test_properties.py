@@ -28,9 +28,7 @@ from cgmm.mixture import (
 )
 from cgmm.network import (
     Graph,
-    NetworkError,
     SideInformation,
-    require_edgeless,
 )
 from cgmm.numerics import check_pairs, is_better
 
@@ -64,20 +62,6 @@ def test_pairs_come_back_whole_or_the_first_bad_row_is_named(pairs, n_points):
         assert check_pairs("pairs", np.array(pairs, dtype=float), n_points).tolist() == [
             list(pair) for pair in pairs
         ]
-
-
-@FEW
-@given(SEEDS, st.integers(2, 6))
-def test_a_graph_is_edgeless_or_the_edge_is_named(seed, n):
-    rng = np.random.default_rng(seed)
-    graph = network(rng, n, hard=0.0)
-    graph = graph._replace(weights=graph.weights * (rng.random(len(graph.weights)) < 0.3))
-    if not graph.weights.any():
-        require_edgeless(graph, "mine")
-        return
-    a, b = graph.edges[np.flatnonzero(graph.weights)[0]]
-    with pytest.raises(NetworkError, match=f"'mine' .* nodes {a} and {b} are tied"):
-        require_edgeless(graph, "mine")
 
 
 @FEW

@@ -102,11 +102,11 @@ def test_a_known_assignment_is_improved_and_one_that_breaks_something_is_not_use
 def test_the_scale_of_the_unaries_makes_no_difference(seed):
     """By powers of two, which round nothing; what all states of a node share decides nothing."""
     graph, hidden = planted(60, 3, 4, seed)
-    unary = np.round(np.eye(3)[hidden] + np.random.default_rng(seed).normal(size=(60, 3)), 3)
-    marginals = log_normalise(unary)[0]
+    unary = np.eye(3)[hidden] + np.random.default_rng(seed).normal(size=(60, 3))
+    marginals, unary = log_normalise(unary)[0], np.round(unary * 1024) / 1024
     one = find_best(graph, unary, marginals).states
-    for scale in (1 / 1024, 1024):
-        np.testing.assert_array_equal(find_best(graph, scale * unary, marginals).states, one)
+    for same in (unary / 1024, unary * 1024, unary - 2.0**40):
+        np.testing.assert_array_equal(find_best(graph, same, marginals).states, one)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hard_graphs import breaks_none, hard_graph, planted
+from hard_graphs import breaks_none, hard_graph
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from kmeans_problems import (
@@ -30,19 +30,6 @@ from cgmm.network import ApproximationWarning, Graph, Inference, NetworkError, S
 from cgmm.scenarios import random_pairs
 
 # ---------------------------------------------------------------------------- COP-KMeans
-
-
-def sequential_greedy(costs, graph, order):
-    """Wagstaff et al. (2001): one after another to the nearest cluster left; None at a dead end."""
-    z = np.full(len(costs), -1)
-    for j in order:
-        rows = graph.edges[(graph.edges == j).any(axis=1)]
-        taken = {z[other] for other in rows.ravel() if other != j}
-        left = [k for k in np.argsort(costs[j]) if k not in taken]
-        if not left:
-            return None
-        z[j] = left[0]
-    return z
 
 
 @given(problem=hard_problems(), seed=st.integers(0, 99))
@@ -85,20 +72,6 @@ def test_searches_that_stop_early_still_improve_and_break_nothing(problem, seed)
                 assert objective(costs, graph, z) <= objective(costs, graph, before) + 1e-12
             if optimal:
                 assert objective(costs, graph, z) == pytest.approx(best, rel=1e-12)
-
-
-def test_where_greedy_fails_in_every_order_tried():
-    """Three colours, 90 nodes, five cannot-links a node: few assignments honour them all."""
-    graph, _ = planted(90, 3, 5, 1)
-    costs = np.random.default_rng(0).uniform(size=(90, 3))
-    orders = [np.random.default_rng(seed).permutation(90) for seed in range(50)]
-    assert all(sequential_greedy(costs, graph, order) is None for order in orders)
-    rule = cop_rule(graph, 3)
-    z, _ = rule(costs, None)
-    assert breaks_none(graph, z)
-    again, _ = rule(costs, z)
-    assert breaks_none(graph, again)
-    assert objective(costs, graph, again) <= objective(costs, graph, z) + 1e-12
 
 
 # ---------------------------------------------------------------------------- PCKMeans

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
-from sklearn.metrics import adjusted_rand_score
 
 from cgmm.kmeans import COPKMeans, PCKMeans, chunklet_seeds
 from cgmm.kmeans.seeds import starts_to_try
@@ -79,27 +78,3 @@ def test_what_is_known_decides_what_is_tried():
         ("random", 3, apart, ["random"]),
     ):
         assert starts_to_try(init, n_clusters, side.node_of, side.graph) == names
-
-
-def overlapping(seed):
-    """Three round groups of a hundred points, and four hundred cannot-links, all of them true."""
-    rng = np.random.default_rng(seed)
-    means, y = 1.5 * rng.normal(size=(3, 2)), rng.integers(3, size=300)
-    pairs = rng.integers(300, size=(600, 2))
-    X = means[y] + rng.normal(size=(300, 2))
-    return X, y, pairs[y[pairs[:, 0]] != y[pairs[:, 1]]]
-
-
-def test_many_true_cannot_links_do_not_collapse_a_single_run():
-    """A run that settles for poor assignments ends far below one that knows nothing."""
-    scores = {"alone": [], "chunklets": [], "auto": []}
-    for seed in range(8):
-        X, y, cannot_link = overlapping(seed)
-        for name, found in scores.items():
-            known = {} if name == "alone" else {"cannot_link": cannot_link}
-            model = COPKMeans(3, init=name.replace("alone", "auto"), random_state=seed)
-            labels = model.fit_predict(X, **known)
-            found.append(adjusted_rand_score(y, labels))
-    alone, once, tried = (np.array(found) for found in scores.values())
-    assert min(once - alone) > 0
-    assert min(tried - alone) > 0
