@@ -39,7 +39,7 @@ from cgmm.network import (
     induced_subgraph,
     simplify,
 )  # fmt: skip
-from cgmm.numerics import BoolArray, FloatArray, IntArray
+from cgmm.numerics import BoolArray, IntArray
 
 # Steps of walks in search of an assignment that breaks no relation, unless the user says more; a
 # step gives a node a state. Those of the first walk, beyond one a node.
@@ -164,18 +164,20 @@ def _colour_core(
             np.sort(graph.named(clique)),
         )
     matrix, left, n_steps = edge_matrix(graph), max_search, n_nodes + FIRST_STEPS
-    start = _anywhere(rng, allowed) if near is None else near
+    anywhere = lambda: np.asarray(rng.randint(n_states, size=n_nodes))  # noqa: E731
+    start = anywhere() if near is None else near
     while left > 0:
         z, used = tabu_walk(matrix, start, allowed, min(n_steps, left), rng)
         if z is not None:
             return z
         if left == max_search:
-            proof = solve(graph, _zeros(allowed), max_branches=max_search // STEPS_A_BRANCH)
+            possible = np.where(allowed, 0.0, -np.inf)
+            proof = solve(graph, possible, max_branches=max_search // STEPS_A_BRANCH)
             if proof.states is not None:
                 return proof.states
             if proof.proved:
                 _refuse(graph, allowed, noun)
-        start, n_steps, left = _anywhere(rng, allowed), 2 * n_steps, left - used
+        start, n_steps, left = anywhere(), 2 * n_steps, left - used
     raise SearchBudgetError(
         f"no assignment to {n_states} {noun}s that breaks no cannot-link was found in "
         f"{max_search} steps and a proof of {max_search // STEPS_A_BRANCH} branches: whether there "
@@ -184,18 +186,8 @@ def _colour_core(
     )
 
 
-def _anywhere(rng: Rng, allowed: BoolArray) -> IntArray:
-    """Any states."""
-    return np.asarray(rng.randint(allowed.shape[1], size=len(allowed)))
-
-
 def _neighbours(matrix: sparse.csr_array, j: int) -> IntArray:
     return matrix.indices[matrix.indptr[j] : matrix.indptr[j + 1]]
-
-
-def _zeros(allowed: BoolArray) -> FloatArray:
-    """Log-potentials that know what is allowed, and nothing else."""
-    return np.where(allowed, 0.0, -np.inf)
 
 
 def _refuse(graph: Graph, allowed: BoolArray, noun: str) -> None:
@@ -206,7 +198,7 @@ def _refuse(graph: Graph, allowed: BoolArray, noun: str) -> None:
         part = induced_subgraph(graph, rest)
         rest = rest[peel(part.edges, allowed[rest].sum(axis=1)) < 0]
         if j in blamed and len(rest):
-            proof = solve(induced_subgraph(graph, rest), _zeros(allowed[rest]))
+            proof = solve(induced_subgraph(graph, rest), np.where(allowed[rest], 0.0, -np.inf))
             blamed = rest if proof.proved and proof.states is None else blamed
     raise NetworkError(
         f"{{nodes}} are tied by cannot-links that no assignment to {allowed.shape[1]} {noun}s can "

@@ -21,7 +21,7 @@ w       log-weight of an edge
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import Any, NamedTuple, cast
 
@@ -33,6 +33,7 @@ from cgmm.numerics import FloatArray, IntArray, check_integer
 
 __all__ = ["Chains", "gibbs", "gibbs_chains"]
 
+Watch = Callable[[FloatArray, FloatArray], None]
 # Sum of the |w| of a node above which it is not left to move alone: e^5 is about 150 sweeps.
 STRONG = 5.0
 
@@ -202,48 +203,37 @@ class _Sampler:
         self.clustered = is_strong if cluster_moves is None else cluster_moves
         self.seed = int(np.random.default_rng(random_state).integers(2**63))
 
-    def _sweeps(self, unary: FloatArray, n_kept: int, total: FloatArray) -> Iterator[FloatArray]:
-        """The states after each sweep that is kept; their probabilities are added to total."""
-        rng = np.random.default_rng(self.seed)
+    def marginals(self, unary: FloatArray, n_kept: int, watch: Watch | None = None) -> FloatArray:
+        """(n_nodes, K) means over sweeps and chains; each sweep that counts may be watched."""
+        unary = np.ascontiguousarray(check_unary(self.graph, unary).T[:, self.network.order])
+        rng, total = np.random.default_rng(self.seed), np.zeros((*unary.shape, self.n_chains))
         states = start(self.network, unary, self.n_chains, rng)
         for _ in range(self.burn_in):
             sweep(self.network, unary, states, self.clustered, rng)
         for _ in range(n_kept):
             sweep(self.network, unary, states, self.clustered, rng, total)
-            yield states
-
-    def _begin(self, unary: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Unaries in the order of the sampler, and an empty total."""
-        unary = np.ascontiguousarray(check_unary(self.graph, unary).T[:, self.network.order])
-        return unary, np.zeros((*unary.shape, self.n_chains))
-
-    def marginals(self, unary: FloatArray, n_kept: int) -> FloatArray:
-        """(n_nodes, K) means over sweeps and chains."""
-        unary, total = self._begin(unary)
-        for _ in self._sweeps(unary, n_kept, total):
-            pass
-        return self._mean(total)
-
-    def chains(self, unary: FloatArray, n_kept: int) -> Chains:
-        """What the chains of such a call go through."""
-        unary, total = self._begin(unary)
-        log_weights, counts = np.empty((n_kept, self.n_chains)), []
-        best, largest = np.zeros(unary.shape[1], dtype=np.intp), -np.inf
-        for t, states in enumerate(self._sweeps(unary, n_kept, total)):
-            z = states.argmax(axis=0)
-            log_weights[t] = _log_weights(self.network.graph, unary, z)
-            counts.append(states.sum(axis=1))
-            if log_weights[t].max() > largest:
-                largest = log_weights[t].max()
-                best[self.network.order] = z[:, log_weights[t].argmax()]
-        return Chains(self._mean(total), log_weights.T, np.stack(counts, axis=2), best)
-
-    def _mean(self, total: FloatArray) -> FloatArray:
-        """Mean over sweeps and chains, back in the order of the nodes."""
+            if watch is not None:
+                watch(unary, states)
         q = total.sum(axis=2)
         nodes = np.empty(q.shape).T
         nodes[self.network.order] = (q / q.sum(axis=0)).T
         return nodes
+
+    def chains(self, unary: FloatArray, n_kept: int) -> Chains:
+        """What the chains of such a call go through."""
+        log_weights, counts = list[FloatArray](), list[FloatArray]()
+        best, largest = np.zeros(self.graph.n_nodes, dtype=np.intp), [-np.inf]
+
+        def watch(unary: FloatArray, states: FloatArray) -> None:
+            z = states.argmax(axis=0)
+            log_weights.append(_log_weights(self.network.graph, unary, z))
+            counts.append(states.sum(axis=1))
+            if log_weights[-1].max() > largest[-1]:
+                largest.append(log_weights[-1].max())
+                best[self.network.order] = z[:, log_weights[-1].argmax()]
+
+        nodes = self.marginals(unary, n_kept, watch)
+        return Chains(nodes, np.stack(log_weights, axis=1), np.stack(counts, axis=2), best)
 
 
 def _log_weights(graph: Graph, unary: FloatArray, z: IntArray) -> FloatArray:

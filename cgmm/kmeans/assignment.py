@@ -123,8 +123,7 @@ def pck_rule(graph: Graph, n_clusters: int, **search: Any) -> Rule:
 
     def find(costs: FloatArray, z: IntArray | None, prove: bool) -> tuple[IntArray, bool]:
         near, known = (costs.argmin(axis=1), honours) if z is None else (None, z)
-        best, proved = finder.find(-costs, near, known, prove=prove)
-        return best, proved
+        return finder.find(-costs, near, known, prove=prove)
 
     return _settling(graph, find)
 
