@@ -122,6 +122,8 @@ def test_too_few_iterations_warn():
         (lambda X: COPKMeans(2, init="nowhere").fit(X), "init"),
         (lambda X: PCKMeans(2, w=-1.0).fit(X), "w"),
         (lambda X: COPKMeans(9).fit(X), "minimum of 9"),
+        (lambda X: PCKMeans(2).fit(X, sample_weight=[1.0]), r"shape \(1,\)"),
+        (lambda X: PCKMeans(2).fit(X, sample_weight=[-1.0] * 5), r"sample_weight\[0\] is -1"),
         (lambda X: COPKMeans(2).fit(X * 1e200), r"column \d spans .* overflow"),
         (lambda X: PCKMeans(2).fit(X, preferences=[[0, 1, np.nan]]), r"preferences\[0\]"),
         (
