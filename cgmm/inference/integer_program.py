@@ -109,8 +109,8 @@ def _constraints(graph: Graph, n_states: int, n_variables: int) -> list[LinearCo
     (a, b), y = of_node[graph.edges.T], np.zeros((len(hard), n_states), dtype=np.intp)
     y[~hard] = np.arange(of_node.size, n_variables).reshape(-1, n_states)
     pick = lambda places, edges: variable[places[edges].ravel()]  # noqa: E731
-    one = sparse.kron(sparse.eye_array(graph.n_nodes), np.ones((1, n_states)), format="csr")
-    one.resize(graph.n_nodes, n_variables)
+    starts, shape = n_states * np.arange(graph.n_nodes + 1), (graph.n_nodes, n_variables)
+    one = sparse.csr_array((np.ones(of_node.size), of_node.ravel(), starts), shape=shape)
     rows = [
         (one, 1.0, 1.0),
         (pick(a, hard) + pick(b, hard), -np.inf, 1.0),
