@@ -14,7 +14,7 @@ from cgmm.inference import best_assignment as module
 from cgmm.inference.best_assignment import find_best
 from cgmm.inference.exchange import _gains, exchange, kempe_chains
 from cgmm.inference.feasible import SearchBudgetError
-from cgmm.network import Graph, NetworkError, log_weight
+from cgmm.network import Graph, NetworkError, log_weight, simplify
 from cgmm.numerics import log_normalise
 
 
@@ -171,3 +171,15 @@ def test_exchanges_stop_where_every_node_is_tempted_and_none_can_move():
     # Each of three would rather be where the next one is, who loses more by any exchange.
     costs = np.array([[1.0, 0.0, 9.0], [9.0, 1.0, 0.0], [0.0, 9.0, 1.0]])
     np.testing.assert_array_equal(exchange(costs, complete(3), np.arange(3)), np.arange(3))
+
+
+@given(networks(p_forbidden=0.3))
+def test_what_a_program_proves_is_the_best_of_all(network):
+    graph, unary = simplify(network[0]), network[1]
+    (z, proved), exact = integer_program.solve(graph, unary), enumerate_assignments(graph)
+    assert proved
+    if enumerated(graph, unary) is None:
+        assert z is None
+        return
+    best = log_weight(graph, unary, exact.most_probable(unary))
+    assert log_weight(graph, unary, z) == pytest.approx(best, rel=1e-6, abs=1e-6)
