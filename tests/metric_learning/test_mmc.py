@@ -89,7 +89,7 @@ def test_full_metric_against_a_solver_that_knows_no_certificate(seed, n_dims):
         C = np.zeros((n_dims, n_dims))
         C[lower] = x
         S, D = sums(C @ C.T, X, **known)
-        # [barhillel2005, eq. 8] asks for the least S at D of one or more: the same, at another scale.
+        # [barhillel2005, eq. 8] asks for the least S at D ≥ 1: the same, at another scale.
         return -D / np.sqrt(S)
 
     starts = np.random.default_rng(0).normal(size=(2, len(lower[0])))
