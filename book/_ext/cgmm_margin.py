@@ -34,10 +34,7 @@ def put_captions_beside(app: Sphinx, document: nodes.document, docname: str) -> 
 def put_works_beside(app: Sphinx, document: nodes.document, docname: str) -> None:
     """Name each work beside the first paragraph or list that cites it."""
     named: set[str] = set()
-    blocks = [one for section in document.findall(nodes.section) for one in section.children]
-    for block in blocks:
-        if not isinstance(block, BLOCKS):
-            continue
+    for block in list(document.findall(_stands_in_the_column)):
         cited = {link["refuri"]: link["reftitle"] for link in block.findall(_leads_to_a_work)}
         notes = [
             nodes.container("", nodes.Text(DOI.sub("", work)), classes=["margin", "cgmm-work"])
@@ -51,6 +48,11 @@ def put_works_beside(app: Sphinx, document: nodes.document, docname: str) -> Non
     # The preview of a link shows the entry; the browser need not name it once more.
     for link in document.findall(_leads_to_a_work):
         del link["reftitle"]
+
+
+def _stands_in_the_column(one: nodes.Node) -> bool:
+    # A theorem holds a section of its own, so the parent alone does not tell.
+    return isinstance(one, BLOCKS) and all(isinstance(up, nodes.section) for up in _above(one)[:-1])
 
 
 def _leads_to_a_work(one: nodes.Node) -> bool:
