@@ -25,11 +25,11 @@ from scipy.special import expit, logsumexp
 
 from cgmm.given import read_rows
 from cgmm.inference import ENGINES
-from cgmm.inference.pair_sums import pair_sums
+from cgmm.inference.pair_sums import often_first, pair_sums
 from cgmm.mixture import Parameters, node_unaries
 from cgmm.network import Graph, Infer, SideInformation, connected_components
 from cgmm.network.side_information import contracted
-from cgmm.numerics import FloatArray, IntArray, check_pairs, log_normalise
+from cgmm.numerics import FloatArray, IntArray, check_pairs, log_normalise, warn_caller
 from cgmm.scenarios import answers_from_pairs
 from cgmm.scenarios import preferences as hard_as_preferences
 
@@ -76,7 +76,7 @@ def judge(
     X : (N, D) array_like
         The points of the fit.
     *before
-        Deprecated: ``judge(X, parameters, side, preferences, infer, held_out=False)`` still works.
+        Deprecated: ``judge(X, parameters, side, preferences, infer, held_out=False)`` of 0.3.
     labels, must_link, cannot_link, preferences
         What the fit was told. The relations are judged: must-links, then cannot-links, then
         preferences.
@@ -117,7 +117,13 @@ def judge(
     ([1, 2, 0], array([0., 1., 0.]))
     """
     if before:
-        return _judge_in_network(model, X, *before, held_out=bool(held_out))
+        side, rows, infer = before
+        warn_caller(
+            "judge(X, parameters, side, preferences, infer) is deprecated; call "
+            "judge(model, X, preferences=...).",
+            FutureWarning,
+        )
+        return _judge(model, X, side, _soft_rows("preferences", rows, len(model)), infer, held_out)
     N, theta = len(X), getattr(model, "parameters_", model)
     if held_out is None:
         hard = hard_as_preferences(must_link, cannot_link, certainty=NEARLY_CERTAIN)
@@ -129,27 +135,19 @@ def judge(
             N, labels=labels, must_link=must_link, cannot_link=cannot_link,
             preferences=preferences, sampling=getattr(model, "sampling", "points"),
         )  # fmt: skip
-    infer = ENGINES["auto"](side.graph)
-    return _judge_in_network(X, theta, side, rows, infer, held_out=held_out is not None)
+    return _judge(X, theta, side, rows, ENGINES["auto"](side.graph), held_out is not None)
 
 
-def _judge_in_network(
-    X: FloatArray,
-    theta: Parameters,
-    side: SideInformation,
-    preferences: ArrayLike,
-    infer: Infer,
-    *,
-    held_out: bool = False,
-) -> Judgement:
+def _judge(
+    X: FloatArray, theta: Parameters, side: SideInformation, rows: FloatArray, infer: Infer,
+    held_out: bool,
+) -> Judgement:  # fmt: skip
     """The relations judged by a network that is there: theirs, unless they are held out."""
-    rows = _soft_rows("preferences", preferences, len(side.node_of))
-    pairs, w = rows[:, :2].astype(np.intp), rows[:, 2]
-    unary = node_unaries(X, theta, side)
-    together = log_odds_together(infer, unary, side.graph, side.node_of[pairs])
-    log_odds = np.sign(w) * together
-    own = 0.0 if held_out else np.abs(w)
-    support = log_odds - own
+    w, nodes = rows[:, 2], side.node_of[rows[:, :2].astype(np.intp)]
+    log_odds = np.sign(w) * log_odds_together(
+        infer, node_unaries(X, theta, side), side.graph, nodes
+    )
+    support = log_odds - (0.0 if held_out else np.abs(w))
     return Judgement(support, support + np.abs(w), np.argsort(support, kind="stable"))
 
 
@@ -370,7 +368,7 @@ def log_odds_together(infer: Infer, unary: FloatArray, graph: Graph, pairs: IntA
     """
     p, _, exact, _ = infer(unary)
     same, apart, found = pair_sums(graph, unary, p, pairs, exact=exact)
-    a, b = _often_first(pairs).T
+    a, b = often_first(pairs).T
     for now in _rounds(connected_components(graph), a, np.flatnonzero(~found)):
         for k in range(unary.shape[1]):
             given_k = infer(_held(unary, a[now][p[a[now], k] > 0], k)).nodes[b[now]]
@@ -381,31 +379,19 @@ def log_odds_together(infer: Infer, unary: FloatArray, graph: Graph, pairs: IntA
         return np.asarray(np.log(same) - np.log(apart))
 
 
-def _often_first(pairs: IntArray) -> IntArray:
-    """Each pair, the end first that more of them name: fewer nodes are held, one after another."""
-    often = np.bincount(pairs.ravel())[pairs] if pairs.size else pairs
-    return np.where((often[:, 1] > often[:, 0])[:, None], pairs[:, ::-1], pairs)
-
-
 def _held(unary: FloatArray, nodes: IntArray, k: int) -> FloatArray:
     """The unaries where some nodes are held at state k."""
     held = unary.copy()
-    held[nodes] = -np.inf
-    held[nodes, k] = unary[nodes, k]
+    held[nodes] = np.where(np.arange(unary.shape[1]) == k, unary[nodes], -np.inf)
     return held
 
 
 def _rounds(of_node: IntArray, a: IntArray, places: IntArray) -> list[IntArray]:
     """Places in ``a``, parted so that in each part a component has one node held at most."""
     nodes, which = np.unique(a[places], return_inverse=True)
-    by_component = np.argsort(of_node[nodes], kind="stable")
-    _, first, component = np.unique(
-        of_node[nodes[by_component]], return_index=True, return_inverse=True
-    )
+    order = np.argsort(of_node[nodes], kind="stable")
+    component = of_node[nodes[order]]
     # A node's turn is its distance from the first of its component.
-    turn_of = np.empty(len(nodes), dtype=np.intp)
-    turn_of[by_component] = np.arange(len(nodes)) - first[component]
-    turn = turn_of[which]
-    by_turn = np.argsort(turn, kind="stable")
-    ends = np.flatnonzero(np.diff(turn[by_turn])) + 1
-    return np.split(places[by_turn], ends) if len(places) else []
+    turn = np.empty_like(order)
+    turn[order] = np.arange(len(order)) - np.searchsorted(component, component)
+    return [places[turn[which] == now] for now in range(turn.max(initial=-1) + 1)]

@@ -41,6 +41,7 @@ from cgmm import (
     SemiSupervisedGaussianClassifier,
     SideInformation,
 )
+from cgmm.decide import AnswerSearch, WitnessMixture
 from cgmm.inference.auto import auto
 from cgmm.inference.clique import clique
 from cgmm.inference.junction_tree import junction_tree
@@ -478,6 +479,36 @@ def test_side_information_in_frames_is_read_by_column(blobs):
             blobs, must_link=frame(MUST), cannot_link=frame(CANNOT), preferences=frame(ODDS)
         )
         np.testing.assert_array_equal(other.responsibilities_, plain.responsibilities_)
+
+
+ANSWERS = [[0, 1, 1], [20, 21, 1], [0, 20, 0], [40, 5, 0], [41, 42, 1], [22, 44, 0]]
+GAUSSIAN = ConstrainedGaussianMixture(3, reg_covar=0.1, random_state=0)
+UNREAD = ConstrainedGaussianMixture, ConstrainedCategoricalMixture, COPKMeans, PCKMeans
+DECIDING = {
+    "AnswerSearch": (AnswerSearch(GAUSSIAN, {"n_components": [2, 3]}, n_folds=2), ANSWERS),
+    "WitnessMixture": (WitnessMixture(GAUSSIAN, n_init=2), ANSWERS),
+}
+
+
+@pytest.mark.parametrize("name", [*MODELS, *DECIDING])
+def test_y_and_random_state_mean_the_same_everywhere(blobs, name):
+    """y is what is known of points, or not read; of a Generator each fit takes the next numbers."""
+    model, known = (MODELS | DECIDING)[name]
+    known, X = known if isinstance(known, dict) else {"answers": known}, data_for(name, blobs)
+    if name in MODELS:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            clone(model).fit(X, y=PARTLY)
+        unread = isinstance(model, UNREAD)
+        assert any("y is not read" in str(warning.message) for warning in said) == unread
+    if "random_state" in model.get_params(deep=False):
+        seeds = 5, 5, np.random.default_rng(5), np.random.default_rng(5)
+        one, again, drawn, alike = (
+            results(clone(model).set_params(random_state=seed).fit(X, **known), X) for seed in seeds
+        )
+        np.testing.assert_equal(one, again)
+        np.testing.assert_equal(drawn, alike)
+        assert one.keys() == drawn.keys()
 
 
 def test_every_estimator_is_here():

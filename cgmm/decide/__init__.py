@@ -7,17 +7,17 @@ tell most.
 """
 
 from cgmm.decide.asking import answer_information, choose_pairs
-from cgmm.decide.choosing import LogScore, answer_folds, held_out_scores, log_score
-from cgmm.decide.entropy import assignment_entropy
+from cgmm.decide.choosing import (
+    LogScore, answer_folds, assignment_entropy, held_out_scores, log_score
+)  # fmt: skip
 from cgmm.decide.honest import fit_answers, joint
-from cgmm.decide.learning import Learnt, WitnessMixture, learn_from_witnesses
+from cgmm.decide.learning import WitnessMixture
 from cgmm.decide.neighbourhoods import Asked, farthest_first
 from cgmm.decide.search import AnswerSearch, Trial
 from cgmm.decide.witnesses import Witnesses, error_rates
 
 __all__ = [
-    "AnswerSearch", "Asked", "Learnt", "LogScore", "Trial", "WitnessMixture", "Witnesses",
-    "answer_folds", "answer_information", "assignment_entropy", "choose_pairs",
-    "error_rates", "farthest_first", "fit_answers", "held_out_scores", "joint",
-    "learn_from_witnesses", "log_score",
+    "AnswerSearch", "Asked", "LogScore", "Trial", "WitnessMixture", "Witnesses", "answer_folds",
+    "answer_information", "assignment_entropy", "choose_pairs", "error_rates", "farthest_first",
+    "fit_answers", "held_out_scores", "joint", "log_score",
 ]  # fmt: skip

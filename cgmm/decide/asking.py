@@ -62,7 +62,7 @@ def answer_information(
     array([0.1927, 0.0727, 0.    ])
     """
     p, alpha, beta = (
-        _probability(name, value)
+        probability(name, value)
         for name, value in (
             ("together", together), ("false_apart", false_apart), ("false_together", false_together)
         )
@@ -138,10 +138,12 @@ def _entropy(p: FloatArray) -> FloatArray:
     return np.asarray(entr(p) + entr(1 - p))
 
 
-def _probability(name: str, value: ArrayLike) -> FloatArray:
+def probability(name: str, value: ArrayLike) -> FloatArray:
     """Numbers from 0 to 1, or an error that names what is none."""
     p = np.asarray(value, dtype=float)
     wrong = ~((p >= 0) & (p <= 1))
     if wrong.any():
-        raise ValueError(f"{name} has {p[wrong].flat[0]:g}, which is no probability.")
+        raise ValueError(
+            f"{name} has {p[wrong].flat[0]:g}, which is no probability; give numbers from 0 to 1."
+        )
     return p

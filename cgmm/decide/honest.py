@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-import numpy as np
 from numpy.typing import ArrayLike
 
+from cgmm.decide.asking import probability
 from cgmm.scenarios.answers import preferences_from_answers
 
 Mixture = TypeVar("Mixture", bound=Any)
@@ -88,7 +88,7 @@ def fit_answers(
     Raises
     ------
     ValueError
-        As :func:`cgmm.scenarios.preferences_from_answers`, :func:`joint` and ``fit``.
+        If a rate is no probability, or as :func:`joint` and ``fit``.
 
     Notes
     -----
@@ -98,6 +98,7 @@ def fit_answers(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from cgmm import ConstrainedGaussianMixture
     >>> X = np.array([[-3.0], [-2.0], [2.0], [2.5], [3.0], [3.5]])
     >>> model = ConstrainedGaussianMixture(2, random_state=0)
@@ -105,5 +106,5 @@ def fit_answers(
     >>> np.sort(fitted.weights_).round(2)
     array([0.33, 0.67])
     """
-    soft = preferences_from_answers(answers, 1 - np.asarray(error_rate, dtype=float))
+    soft = preferences_from_answers(answers, 1 - probability("error_rate", error_rate))
     return joint(model).fit(X, preferences=soft, **known)

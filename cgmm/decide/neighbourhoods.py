@@ -93,60 +93,48 @@ def farthest_first(
     points = np.asarray(X, dtype=float)
     _check(points, n_answers, n_neighbourhoods, then)
     rng = np.random.default_rng(random_state)
-    known = _Known(points, ask, n_answers, n_neighbourhoods)
-    known.join(int(rng.integers(len(points))), 0)
-    while known.may_go_on():
-        exploring = len(known.centroids) < n_neighbourhoods
-        if exploring or then == "min_max":
-            x = int(known.distance.argmax())
+    of, answers = np.full(len(points), -1), list[tuple[int, int, bool]]()
+    # To the nearest point that is known
+    distance = np.full(len(points), np.inf)
+    x, h = int(rng.integers(len(points))), 0
+    while h >= 0:
+        of[x] = h
+        distance = np.minimum(distance, _distances(points, points[x]))
+        unknown = np.flatnonzero(of == -1)
+        if len(answers) == n_answers or len(unknown) == 0:
+            break
+        if of.max() + 1 < n_neighbourhoods or then == "min_max":
+            x = int(unknown[distance[unknown].argmax()])
         else:
-            x = int(rng.choice(np.flatnonzero(known.of == -1)))
-        known.settle(x)
-    return Asked(np.array(known.answers, dtype=np.intp).reshape(-1, 3), known.of)
+            x = int(rng.choice(unknown))
+        h, told = _settle(points, of, x, ask, n_neighbourhoods, n_answers - len(answers))
+        answers += told
+    return Asked(np.array(answers, dtype=np.intp).reshape(-1, 3), of)
 
 
-class _Known:
-    """Neighbourhoods while they grow."""
+def _settle(
+    X: FloatArray, of: IntArray, x: int, ask: Callable[[int, int], bool], K: int, n_left: int
+) -> tuple[int, list[tuple[int, int, bool]]]:
+    """The neighbourhood of a point, -1 if questions ran out, and what was asked, nearest first."""
+    n_found, told = int(of.max()) + 1, list[tuple[int, int, bool]]()
+    centroids = np.array([X[of == h].mean(axis=0) for h in range(n_found)])
+    for h in _distances(centroids, X[x]).argsort(kind="stable"):
+        if len(told) == K - 1:
+            # It is of one of K classes, and not of the others.
+            return int(h), told
+        if len(told) == n_left:
+            return -1, told
+        members = np.flatnonzero(of == h)
+        nearest = int(members[_distances(X[members], X[x]).argmin()])
+        told.append((x, nearest, bool(ask(x, nearest))))
+        if told[-1][2]:
+            return int(h), told
+    return n_found, told
 
-    def __init__(self, X: FloatArray, ask: Callable[[int, int], bool], n_answers: int, K: int):
-        self.X, self.ask, self.n_answers, self.K = X, ask, n_answers, K
-        self.answers = list[tuple[int, int, bool]]()
-        self.of = np.full(len(X), -1)
-        # To the nearest point that is known; -inf for those themselves.
-        self.distance = np.full(len(X), np.inf)
-        self.centroids = list[FloatArray]()
 
-    def may_go_on(self) -> bool:
-        """Whether a question and a point are left."""
-        return len(self.answers) < self.n_answers and bool((self.of == -1).any())
-
-    def join(self, x: int, h: int) -> None:
-        """Put a point into a neighbourhood, perhaps a new one."""
-        self.of[x] = h
-        self.distance = np.minimum(self.distance, np.linalg.norm(self.X - self.X[x], axis=1))
-        self.distance[self.of >= 0] = -np.inf
-        self.centroids[h:] = [self.X[self.of == h].mean(axis=0), *self.centroids[h + 1 :]]
-
-    def settle(self, x: int) -> None:
-        """Ask of a point beside one neighbourhood after the other, the nearest first."""
-        order = np.linalg.norm(np.array(self.centroids) - self.X[x], axis=1).argsort(kind="stable")
-        for turn, h in enumerate(order):
-            if turn == self.K - 1:
-                # It is of one of K classes, and not of the others.
-                return self.join(x, int(h))
-            if len(self.answers) == self.n_answers:
-                return None
-            member = self._nearest_member(x, int(h))
-            together = bool(self.ask(x, member))
-            self.answers.append((x, member, together))
-            if together:
-                return self.join(x, int(h))
-        return self.join(x, len(order))
-
-    def _nearest_member(self, x: int, h: int) -> int:
-        """The point of a neighbourhood that is nearest."""
-        members = np.flatnonzero(self.of == h)
-        return int(members[np.linalg.norm(self.X[members] - self.X[x], axis=1).argmin()])
+def _distances(X: FloatArray, x: FloatArray) -> FloatArray:
+    """Euclidean, of rows to a point."""
+    return np.asarray(np.linalg.norm(X - x, axis=1))
 
 
 def _check(X: FloatArray, n_answers: int, n_neighbourhoods: int, then: str) -> None:

@@ -25,12 +25,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from cgmm.decide.choosing import (
     answer_folds,
+    assignment_entropy,
     held_out_scores,
     log_score,
     require_rate,
-)
-from cgmm.decide.entropy import assignment_entropy
-from cgmm.decide.honest import joint
+)  # fmt: skip
+from cgmm.decide.honest import fit_answers, joint
 from cgmm.decide.workers import deaf_to_interrupts
 from cgmm.inference import ENGINES
 from cgmm.mixture import Prior, node_unaries
@@ -79,7 +79,7 @@ class AnswerSearch(BaseEstimator):
         Folds of groups of answers that hang together.
     n_jobs : int, default=1
         Settings tried at the same time, each by a process; -1: on all processors.
-    random_state : int, default=0
+    random_state : int, Generator or None, default=0
         Which groups make a fold. Fits begin by the estimator's own ``random_state``.
     verbose : int, default=0
         As ``joblib.Parallel`` takes it.
@@ -131,7 +131,7 @@ class AnswerSearch(BaseEstimator):
         error_rate: float = 0.1,
         n_folds: int = 5,
         n_jobs: int = 1,
-        random_state: int = 0,
+        random_state: int | np.random.Generator | None = 0,
         verbose: int = 0,
     ) -> None:
         self.estimator = estimator
@@ -201,9 +201,7 @@ class AnswerSearch(BaseEstimator):
         self.best_index_ = self.choices_["held out"]
         self.best_setting_ = self.results_[self.best_index_].setting
         model, q = _prepare(self.estimator, self.best_setting_)
-        self.best_estimator_ = model.fit(
-            X, preferences=preferences_from_answers(rows, 1 - q), **known
-        )
+        self.best_estimator_ = fit_answers(model, X, rows, error_rate=q, **known)
         return self
 
     def predict(self, X: ArrayLike, **known: Any) -> IntArray:
@@ -240,7 +238,7 @@ def _try(
     groups: IntArray, known: Any,
 ) -> Trial:  # fmt: skip
     """Held-out scores of a setting, and its criteria on everything."""
-    (model, q), complaint = _prepare(estimator, setting), ""
+    model, q = _prepare(estimator, setting)
     # A search has many fits: what did not converge is told by the refit.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -250,23 +248,21 @@ def _try(
                 folds, ENGINES["auto"], error_rate=q, sampling=model.sampling, **known,
             )  # fmt: skip
             mean, error, _ = log_score(scores, rows[:, :2], groups)
-            evidence, bic, icl, n_free = _criteria(clone(model), X, rows, q, known)
+            return Trial(setting, mean, error, *_criteria(clone(model), X, rows, q, known), "")
         except ValueError as refusal:
-            mean = error = evidence = bic = icl = np.nan
-            n_free, complaint = 0, str(refusal)
-    return Trial(setting, mean, error, evidence, bic, icl, n_free, complaint)
+            failed = np.nan
+            return Trial(setting, failed, failed, failed, failed, failed, 0, str(refusal))
 
 
 def _criteria(
     model: Any, X: FloatArray, rows: IntArray, q: float, known: Any
 ) -> tuple[float, float, float, int]:
     """Evidence, BIC, ICL and ν of a fit to everything."""
-    preferences = preferences_from_answers(rows, 1 - q)
-    model.fit(X, preferences=preferences, **known)
+    model = fit_answers(model, X, rows, error_rate=q, **known)
     theta, n_free = model.parameters_, round(model.aic() / 2 + model.log_evidence_)
     side, certain = (
         contracted(len(X), preferences=relations, sampling=model.sampling, **known)
-        for relations in (preferences, None)
+        for relations in (preferences_from_answers(rows, 1 - q), None)
     )
     infer = ENGINES["auto"](side.graph)
     log_z = infer(node_unaries(X, theta, side)).log_z

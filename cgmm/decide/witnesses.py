@@ -175,7 +175,8 @@ def error_rates(
     a, b = prior
     rates = np.full((2, len(names)), (a - 1) / (a + b - 2))
     if start is not None:
-        rates = _begin(start, names)
+        _require_same(start, names)
+        rates = np.array(start[:2])
     history, converged = list[float](), False
     while not converged and len(history) < max_iter:
         evidence, log_odds = _look(unary, side.graph, told, rates, engine)
@@ -236,11 +237,10 @@ def name_witnesses(
     return names, of
 
 
-def _begin(start: Witnesses, names: NDArray[np.generic]) -> FloatArray:
-    """(2, G) the rates found before, if they are of the same witnesses."""
+def _require_same(start: Witnesses, names: NDArray[np.generic]) -> None:
+    """Refuse rates found before that are of other witnesses."""
     if not np.array_equal(start.names, names):
         raise ValueError(
             f"start has rates of {start.names.tolist()}, but {names.tolist()} have answered; leave "
             "it out, start=None, where the witnesses are others."
         )
-    return np.array([start.false_apart, start.false_together])

@@ -116,6 +116,12 @@ def pair_sums(
     return sums
 
 
+def often_first(pairs: IntArray) -> IntArray:
+    """Each pair, the end first that more of them name: fewer nodes are carried, or held."""
+    often = np.bincount(pairs.ravel())[pairs] if pairs.size else pairs
+    return np.where((often[:, 1] > often[:, 0])[:, None], pairs[:, ::-1], pairs)
+
+
 def _fill(sums: PairSums, where: BoolArray | IntArray, same: FloatArray, apart: FloatArray) -> None:
     """Put what was found in its place."""
     sums.same[where], sums.apart[where], sums.found[where] = same, apart, True
@@ -143,9 +149,8 @@ def _by_tree(
     tree = _Tree(part, order, reduced.h[members])
     place = np.zeros(graph.n_nodes, dtype=np.intp)
     place[members[order.nodes]] = np.arange(len(members))
-    # Carried is the end that more pairs name, so that fewer nodes are.
-    often = np.bincount(pairs.ravel())[pairs]
-    ends = np.where((often[:, 1] > often[:, 0])[:, None], pairs[:, ::-1], pairs)
+    # Carried is the first end.
+    ends = often_first(pairs)
     carried, row = np.unique(place[ends[:, 0]], return_inverse=True)
     same, apart = np.empty((2, len(pairs)))
     height = max(1, MAX_CARRIED // n_cells)

@@ -45,11 +45,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
 from cgmm.given import explain_missing
+from cgmm.kmeans.runs import random_source
 from cgmm.metric_learning.linear_map import LinearMap
 from cgmm.metric_learning.mmc_ascent import Ascent
 from cgmm.metric_learning.mmc_distances import Distances
@@ -81,7 +81,7 @@ class MMC(LinearMap):
         Most cannot-links that ``y`` or ``cannot_link="rest"`` may imply. Where they imply more,
         this many are drawn at random; None takes all of them, which costs O(N²) time an iteration
         but no more memory than the points.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of that draw. Nothing else is random.
     verbose : int, default=0
         1: a line an iteration.
@@ -135,7 +135,7 @@ class MMC(LinearMap):
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "max_cannot_links": [Interval(Integral, 1, None, closed="left"), None],
-        "random_state": ["random_state"],
+        "random_state": ["random_state", np.random.Generator],
         "verbose": ["verbose"],
     }
 
@@ -146,7 +146,7 @@ class MMC(LinearMap):
         tol: float = 1e-6,
         max_iter: int = 1000,
         max_cannot_links: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.RandomState | np.random.Generator | None = None,
         verbose: int = 0,
     ):
         self.diagonal = diagonal
@@ -209,7 +209,7 @@ class MMC(LinearMap):
         with explain_missing(X):
             X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         near, far = check_relations(check_classes(X, y), must_link, cannot_link)
-        far = sample_far_pairs(far, self.max_cannot_links, check_random_state(self.random_state))
+        far = sample_far_pairs(far, self.max_cannot_links, random_source(self.random_state))
         X, ranges, noise = in_units_of_range(X)
         space = whiten_by_scatter(X, noise, near, self.diagonal)
         require_maximum(X, space, far)

@@ -20,9 +20,9 @@ from typing import Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from cgmm.kmeans.runs import random_source
 from cgmm.metric_learning.chunklets import (
     chunklet_deviations,
     pooled_covariance,
@@ -59,7 +59,7 @@ class OnlineRCA(ChunkletMap):
         η_0. None is 1 for decreasing steps and 0.05 / D for constant ones.
     n_epochs : int, default=10
         How often ``fit`` takes all chunklets, in random order. ``partial_fit`` takes them once.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the start, and of the order in ``fit``.
     verbose : int, default=0
         1: a line an epoch.
@@ -117,7 +117,7 @@ class OnlineRCA(ChunkletMap):
         "schedule": [StrOptions(set(SCHEDULES))],
         "eta": [Interval(Real, 0, None, closed="neither"), None],
         "n_epochs": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
+        "random_state": ["random_state", np.random.Generator],
         "verbose": ["verbose"],
     }
 
@@ -127,7 +127,7 @@ class OnlineRCA(ChunkletMap):
         *,
         eta: float | None = None,
         n_epochs: int = 10,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.RandomState | np.random.Generator | None = None,
         verbose: int = 0,
     ):
         self.schedule = schedule
@@ -172,7 +172,7 @@ class OnlineRCA(ChunkletMap):
             X, chunklets = self._validate_chunklets(X, y, must_link)
             within, noise = pooled_covariance(X, chunklets), rounding_noise(X)
             require_scatter(within, noise)
-            rng = check_random_state(self.random_state)
+            rng = random_source(self.random_state)
             self._reset(X.shape[1], rng)
             spectrum = correlation_spectrum(within, TOL, noise)
             self._begin(spectrum)
@@ -236,7 +236,7 @@ class OnlineRCA(ChunkletMap):
             within, noise = pooled_covariance(X, chunklets), rounding_noise(X)
             if first:
                 require_scatter(within, noise)
-                self._reset(X.shape[1], check_random_state(self.random_state))
+                self._reset(X.shape[1], random_source(self.random_state))
             self._begin(correlation_spectrum(np.diag(within.diagonal()), TOL, noise))
             self._follow(chunklet_deviations(X, chunklets))
             require_bounded(self.components_, self._scale)

@@ -131,6 +131,8 @@ def test_neighbourhoods_are_classes_and_answers_are_true(seed, K, n_answers, the
     settled = np.flatnonzero(found.neighbourhoods >= 0)
     a, b = np.array(list(itertools.product(settled, repeat=2))).T
     assert ((found.neighbourhoods[a] == found.neighbourhoods[b]) == (y[a] == y[b])).all()
+    # What is apart from all classes but one is not asked about.
+    assert np.bincount(found.answers[:, 0]).max(initial=0) <= K - 1
     # It ends for one of two reasons.
     assert len(asked) == n_answers or len(settled) == 20
 

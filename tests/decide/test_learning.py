@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from cgmm import ConstrainedGaussianMixture
-from cgmm.decide import WitnessMixture, error_rates, learn_from_witnesses
+from cgmm.decide import Witnesses, WitnessMixture, error_rates
 from cgmm.inference import ENGINES
 from cgmm.network import SideInformation
 
-AUTO = ENGINES["auto"]
+MIXTURE = ConstrainedGaussianMixture(2, random_state=0)
 
 
 def problem(seed, N=40, P=24):
@@ -31,84 +30,75 @@ def problem(seed, N=40, P=24):
 @given(st.integers(0, 1000), st.booleans())
 def test_the_common_likelihood_never_falls_and_ends_where_each_agrees_with_the_other(seed, kinds):
     X, answers, witness = problem(seed)
-    side, told = SideInformation.build(len(X)), []
-    model = ConstrainedGaussianMixture(
-        2, weights="ignore", warm_start=True, random_state=0, reg_covar=1e-6, tol=1e-9,
-        max_iter=2000,
-    )  # fmt: skip
-
-    def fit(rows):
-        told.append(rows)
-        return model.fit(X, preferences=rows).parameters_
-
-    found = learn_from_witnesses(
-        X, fit, side, answers, AUTO, witness=witness, kinds=kinds, tol=1e-4, max_rounds=200
+    side = SideInformation.build(len(X))
+    mixture = ConstrainedGaussianMixture(
+        2, warm_start=True, random_state=0, reg_covar=1e-6, tol=1e-9, max_iter=2000
     )
-    assert found.converged
+    model = WitnessMixture(mixture, kinds=kinds, tol=1e-4, max_rounds=200)
+    model.fit(X, answers, witness=witness)
+    assert model.converged_
     # reg_covar adds to covariances 1e-6, which may take as much from the likelihood of a point.
-    assert (np.diff(found.history) >= -1e-4).all()
-    # At first all are weighted alike, by the prior's mode of 1/5.
-    np.testing.assert_allclose(told[0][:, 2], np.where(answers[:, 2] == 1, 1, -1) * np.log(4))
+    assert (np.diff(model.history_) >= -1e-4).all()
+    found = Witnesses(*model.rates_.T, model.wrong_, None, model.witnesses_, None, True)
     again = error_rates(
-        X, found.parameters, side, answers, AUTO, witness=witness, kinds=kinds,
-        start=found.witnesses,
+        X, model.estimator_.parameters_, side, answers, ENGINES["auto"], witness=witness,
+        kinds=kinds, start=found,
     )  # fmt: skip
-    np.testing.assert_allclose(again.false_apart, found.witnesses.false_apart, atol=1e-4)
+    np.testing.assert_allclose([again.false_apart, again.false_together], model.rates_.T, atol=1e-4)
     # Rates move the likelihood only at second order about their maximum.
-    assert again.history[-1] == pytest.approx(found.history[-1], abs=1e-4)
+    assert again.history[-1] == pytest.approx(model.history_[-1], abs=1e-4)
 
 
-def test_the_estimator_keeps_the_mixture_of_the_best_round():
+def test_what_is_certain_is_told_to_fits_and_rates_and_new_points_are_predicted():
     X, answers, witness = problem(3)
     labels = np.where(np.arange(len(X)) < 4, X[:, 0] > 1.5, -1)
-    mixture = ConstrainedGaussianMixture(2, weights="ignore", random_state=0)
-    found = learn_from_witnesses(
-        X, lambda rows: clone(mixture).fit(X, preferences=rows, labels=labels).parameters_,
-        SideInformation.build(len(X), labels=labels), answers, AUTO, witness=witness, kinds=True,
-    )  # fmt: skip
-    model = WitnessMixture(mixture, kinds=True).fit(X, answers, witness=witness, labels=labels)
-    np.testing.assert_array_equal(model.rates_.T, found.witnesses[:2])
-    np.testing.assert_array_equal(model.estimator_.means_, found.parameters.means)
+    model = WitnessMixture(MIXTURE).fit(X, answers, witness=witness, labels=labels)
+    side = SideInformation.build(len(X), labels=labels)
+    theta = model.estimator_.parameters_
+    at_rest = error_rates(X, theta, side, answers, ENGINES["auto"], witness=witness)
+    np.testing.assert_allclose(model.rates_.T, at_rest[:2], atol=1e-4)
     assert (model.labels_[:4] == labels[:4]).all()
     assert model.predict([[0.0], [3.0]], must_link=[[0, 1]]).std() == 0
     assert model.predict([[0.0], [3.0]]).tolist() == [0, 1]
-    with pytest.warns(ConvergenceWarning, match="max_rounds"):
-        WitnessMixture(mixture, max_rounds=1).fit(X, answers)
+    with pytest.warns(ConvergenceWarning, match="max_rounds=200"):
+        WitnessMixture(MIXTURE, max_rounds=1).fit(X, answers)
 
 
 @pytest.mark.parametrize(
-    ("answers", "options", "says"),
-    [
-        ([[0, 1]], {}, r"\(1, 2\)"),
-        ([[0, 1, 1]], {"max_rounds": 0}, "max_rounds=50"),
-        ([[0, 1, 1]], {"prior": (1, 2)}, "above 1"),
-    ],
+    ("options", "says"),
+    [({"max_rounds": 0}, "max_rounds=50"), ({"n_init": 0}, "n_init"), ({"prior": (1, 2)}, "above")],
 )
-def test_what_cannot_be_learnt_from_is_refused_before_a_fit(answers, options, says):
+def test_what_cannot_be_learnt_from_is_refused(options, says):
     with pytest.raises(ValueError, match=says):
-        learn_from_witnesses(
-            np.zeros((3, 1)), None, SideInformation.build(3), answers, AUTO, **options
-        )
+        WitnessMixture(MIXTURE, **options).fit(np.zeros((3, 1)), [[0, 1, 1]])
 
 
-def test_of_several_beginnings_and_rounds_the_highest_end_is_kept():
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_of_several_beginnings_and_rounds_the_highest_end_is_kept(monkeypatch):
     """The second beginning believes one witness alone; each fit ends where it is sent."""
     X, answers, witness = problem(0)
-    model = ConstrainedGaussianMixture(2, weights="ignore", random_state=0)
-    good = model.fit(X).parameters_
+    good = ConstrainedGaussianMixture(2, random_state=0).fit(X).parameters_
     poor = good._replace(means=good.means * 0 + np.array([[-9.0], [9.0]]))
 
     def learn(thetas, **options):
-        ends = iter(thetas)
-        return learn_from_witnesses(
-            X, lambda rows: next(ends), SideInformation.build(len(X)), answers, AUTO,
-            witness=witness, max_rounds=2, tol=0, **options,
-        )  # fmt: skip
+        ends, told = iter(thetas), []
 
-    assert learn([good, poor]).parameters is good
-    assert learn([poor, poor, good, poor], n_init=2).parameters is good
-    assert learn([good, good, poor, poor], n_init=2).history.max() == pytest.approx(
-        learn([good, good]).history.max(), rel=1e-12
-    )
-    with pytest.raises(ValueError, match="n_init"):
-        learn([good], n_init=0)
+        def sent(self, X, preferences):
+            self.weights_, self.means_, self.covariances_ = next(ends)
+            self.labels_, self._type = None, "full"
+            told.append(np.abs(preferences[:, 2]))
+
+        monkeypatch.setattr(ConstrainedGaussianMixture, "fit", sent)
+        model = WitnessMixture(MIXTURE, max_rounds=2, tol=0, **options)
+        return model.fit(X, answers, witness=witness), told
+
+    for thetas in ([good, poor], [poor, poor, good, poor]):
+        model, told = learn(thetas, n_init=len(thetas) // 2)
+        assert model.estimator_.means_ is good.means
+    # At first all are weighted alike, by the prior's mode of 1/5; then one alone.
+    np.testing.assert_allclose(told[0], np.log(4))
+    believed = [set(told[2][witness == g]) for g in (0, 1)]
+    assert sorted(map(max, believed)) == pytest.approx([0, np.log(4)])
+    assert all(len(weights) == 1 for weights in believed)
+    first, both = learn([good, good])[0], learn([good, good, poor, poor], n_init=2)[0]
+    np.testing.assert_array_equal(both.history_, first.history_)

@@ -1,4 +1,4 @@
-"""Error rates: against enumeration, against Dawid and Skene, in the limits; what is not told."""
+"""Error rates: against enumeration; what is not told."""
 
 from __future__ import annotations
 
@@ -92,50 +92,6 @@ def test_rates_are_a_fixed_point_and_the_evidence_is_that_of_all_assignments(
         kept = SideInformation.build(len(X), preferences=found.preferences)
         p = pair_probabilities(X, theta, kept, answers[:, :2], AUTO(kept.graph))
         np.testing.assert_allclose(np.where(said, 1 - p, p), found.wrong, atol=1e-10)
-
-
-def dawid_and_skene(labels, prevalence, prior, n_iter):
-    """Two classes, each observer a label (0 or 1) of each item; prevalence is kept."""
-    a, b = prior
-    n_items, n_observers = labels.shape
-    rates = np.full((2, n_observers), (a - 1) / (a + b - 2))
-    for _ in range(n_iter):
-        p = np.zeros(n_items)
-        for i in range(n_items):
-            like = [prevalence[0], prevalence[1]]
-            for g in range(n_observers):
-                # rates[c, g]: an item of class c is given the other label.
-                for c in (0, 1):
-                    like[c] *= rates[c, g] if labels[i, g] != c else 1 - rates[c, g]
-            p[i] = like[0] / sum(like)
-        for g in range(n_observers):
-            for c, member in ((0, p), (1, 1 - p)):
-                rates[c, g] = (member[labels[:, g] != c].sum() + a - 1) / (member.sum() + a + b - 2)
-    return rates, p
-
-
-def test_answers_beside_a_labelled_point_are_the_labels_of_dawid_and_skene():
-    rng = np.random.default_rng(0)
-    n_items, error = 40, np.array([[0.1, 0.3, 0.2], [0.2, 0.05, 0.4]])
-    classes = (rng.random(n_items) < 0.4).astype(int)
-    labels = np.where(rng.random((n_items, 3)) < error[classes], 1 - classes[:, None],
-                      classes[:, None])  # fmt: skip
-    theta = BLIND._replace(weights=np.array([0.6, 0.4]))
-    # The last point has class 0: "together with it" is the label 0.
-    side = SideInformation.build(n_items + 1, labels=[*[-1] * n_items, 0])
-    item, observer = np.indices(labels.shape).reshape(2, -1)
-    answers = np.column_stack([item, np.full(item.size, n_items), labels.ravel() == 0])
-    found = error_rates(
-        np.zeros((n_items + 1, 1)), theta, side, answers, AUTO, witness=observer, kinds=True,
-        max_iter=30, tol=0.0,
-    )  # fmt: skip
-    rates, p = dawid_and_skene(labels, [0.6, 0.4], (2.0, 5.0), 30)
-    np.testing.assert_allclose([found.false_apart, found.false_together], rates, atol=1e-10)
-    # One more E-step, at the rates that were reached.
-    _, after = dawid_and_skene(labels, [0.6, 0.4], (2.0, 5.0), 31)
-    wrong = np.where(labels == 0, 1 - after[:, None], after[:, None])
-    np.testing.assert_allclose(found.wrong, wrong.ravel(), atol=1e-10)
-    assert p.shape == classes.shape
 
 
 # ---------------------------------------------------------------------------- what is not told
