@@ -152,29 +152,13 @@ def _view(picture: bytes) -> list[float]:
 
 
 def part_of(picture: bytes, part: str) -> bytes:
-    """A part of a picture: ``rows 1-2/3`` are the upper two of three rows of panels, all equal."""
-    wanted = re.fullmatch(r"rows (\d+)(?:-(\d+))?/(\d+)", part)
-    if not wanted:
-        raise ValueError(f'{part!r} is no part of a figure; say "rows 1-2/3".')
-    first, last, many = int(wanted[1]), int(wanted[2] or wanted[1]), int(wanted[3])
-    shares = (first - 1) / many, last / many
-    return _cut_svg(picture, *shares) if is_svg(picture) else _cut_png(picture, *shares)
-
-
-def _cut_svg(picture: bytes, top: float, bottom: float) -> bytes:
+    """A part of a drawing of lines: ``rows 2/3`` is the middle one of three rows, all equal."""
+    wanted = re.fullmatch(r"rows (\d+)/(\d+)", part)
+    if not wanted or not is_svg(picture):
+        raise ValueError(f'{part!r} is no part of a figure; say "rows 2/3", of one that is an SVG.')
+    row, many = map(int, wanted.groups())
     _, _, width, height = _view(picture)
-    tall = (bottom - top) * height
-    view = (
-        f'width="{width:g}pt" height="{tall:g}pt" viewBox="0 {top * height:g} {width:g} {tall:g}"'
-    )
+    top, tall = (row - 1) * height / many, height / many
+    view = f'width="{width:g}pt" height="{tall:g}pt" viewBox="0 {top:g} {width:g} {tall:g}"'
     text = re.sub(r' (?:width|height|viewBox)="[^"]*"', "", picture.decode(), count=3)
     return text.replace("<svg", f"<svg {view}", 1).encode()
-
-
-def _cut_png(picture: bytes, top: float, bottom: float) -> bytes:
-    image = Image.open(io.BytesIO(picture))
-    out = io.BytesIO()
-    image.crop((0, round(top * image.height), image.width, round(bottom * image.height))).save(
-        out, "png"
-    )
-    return out.getvalue()

@@ -11,9 +11,9 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlparse
 
 import yaml
+from pages import ROOT
 from playwright.sync_api import Page
 
-ROOT = Path(__file__).parents[1]
 # From here on the table of contents lists pages about the package.
 PACKAGE = "book/api/"
 HEADINGS = """() => [...document.querySelectorAll(".bd-article :is(h1, h2)")].map(heading => {

@@ -1,7 +1,5 @@
 """Where the project carries equation tags, and which equations nothing computes.
 
-    python tools/equation_tags.py    list the equations without code, each with its reason
-
 A tag is a comment or a part of a docstring, such as [shental2003, eq. 9]. How it is written stands
 in tools/equation_grammar.py, and what it may name in book/_data/equations.toml.
 """
@@ -10,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -134,20 +131,3 @@ def _holder_faults(entry: dict, tagged_tests: list[Site]) -> Iterator[str]:
             yield f"held_by names {holder}, which does not exist"
         if holder in carriers:
             yield f"held_by names {holder}, which carries the tag itself"
-
-
-def main() -> int:
-    """Print the equations that no statement computes; 1 if one of them has no reason."""
-    table = load_table()
-    computed = tagged(sites("cgmm"), table)
-    missing = {name: entry for name, entry in equations(table) if name not in computed}
-    for (source, _, number), entry in missing.items():
-        reason = entry.get("no_code", "NEITHER A TAG NOR A REASON")
-        print(f"{source:14} {f'({number})':7} {reason}")
-    total = sum(1 for _ in equations(table))
-    print(f"{total - len(missing)} of {total} equations carry a tag in the package.")
-    return int(any("no_code" not in entry for entry in missing.values()))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

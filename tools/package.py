@@ -17,13 +17,11 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import tomllib
 from pathlib import Path
-from zipfile import ZipFile
 
-ROOT = Path(__file__).resolve().parents[1]
+from pages import ROOT
 
 # Left behind by builds, tests and editors: no part of the project.
 CLUTTER = shutil.ignore_patterns(
@@ -127,18 +125,6 @@ def unpacked(sdist: Path, place: Path) -> Path:
     shutil.unpack_archive(sdist, place)
     (folder,) = place.iterdir()
     return folder
-
-
-def names_in_wheel(wheel: Path) -> set[str]:
-    """Paths of the files in a wheel."""
-    with ZipFile(wheel) as archive:
-        return {name for name in archive.namelist() if not name.endswith("/")}
-
-
-def names_in_sdist(sdist: Path) -> set[str]:
-    """Paths of the files in a source distribution, below its one folder."""
-    with tarfile.open(sdist) as archive:
-        return {m.name.partition("/")[2] for m in archive.getmembers() if m.isfile()}
 
 
 def run(*command: str | Path, cwd: Path) -> None:

@@ -14,9 +14,9 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from pages import ROOT
+
 WIDE = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR AVX2 FMA3"
 KERNELS: dict[str, dict[str, str]] = {
     "Haswell": {"OPENBLAS_CORETYPE": "Haswell"},

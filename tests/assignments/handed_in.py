@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import socket
+import threading
 import tomllib
 
 import nbformat
 import sources
 import trial
+import wire
 from examine import checked, error_of, known_forms, rows_of
 from forms import Forms
 from nbgrader.utils import is_grade
@@ -47,6 +51,16 @@ def without(name, *cells):
     return notebook
 
 
+def written(folder, name, notebooks):
+    """Files of submissions, as a teacher has them: paths by student and assignment."""
+    paths = {}
+    for who, notebook in notebooks.items():
+        path = paths[who, name] = folder / "in" / who / f"{name}.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(notebook))
+    return paths
+
+
 def text_of(notebook):
     return "\n".join(cell.source for cell in notebook.cells)
 
@@ -82,3 +96,22 @@ def variants(name):
     """The other right solutions of an assignment's tasks."""
     text = (sources.HERE / "variants" / f"{name}.toml").read_text(encoding="utf8")
     return [sources.Mistake(**entry) for entry in tomllib.loads(text)["variant"]]
+
+
+class Pair:
+    """A teacher's end of a wire, and a student's that answers ``hear`` in a thread."""
+
+    def __init__(self, hear=None):
+        self.ends = socket.socketpair()
+        ours, theirs = (end.fileno() for end in self.ends)
+        self.teacher = wire.Wire(ours, ours, trusts=False)
+        self.student = wire.Wire(theirs, theirs, trusts=True)
+        self.student.answers["hear"] = hear
+        self.thread = threading.Thread(target=self.student.serve, daemon=True)
+        self.thread.start()
+
+    def close(self):
+        self.ends[0].shutdown(socket.SHUT_RDWR)
+        self.thread.join(10)
+        for end in self.ends:
+            end.close()

@@ -10,7 +10,7 @@ from drawings import ONE, THREE, TWO, contour_lines, filled_areas, mahalanobis, 
 from matplotlib.colors import to_rgba
 
 from cgmm import plot
-from cgmm.mixture import Parameters, log_density
+from cgmm.mixture import log_density
 
 # ---------------------------------------------------------------------------- ellipses
 
@@ -34,30 +34,6 @@ def test_ellipses_mark_means_and_name_components():
         assert mahalanobis(np.array([text.xy]), TWO, k) == pytest.approx(2)
     assert not plot.ellipses(TWO, names=()).texts
     assert plot.ellipses(TWO, names=["a", "b"]).texts[1].get_text() == "b"
-
-
-def test_ellipses_fit_into_the_axes():
-    ax = plot.ellipses(TWO)
-    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
-    for patch in ax.patches:
-        box = patch.get_extents().transformed(ax.transData.inverted())
-        assert left <= box.x0 < box.x1 <= right
-        assert bottom <= box.y0 < box.y1 <= top
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"parameters": Parameters(*(part[..., :1] for part in TWO))}, r"\(2, 1\)"),
-        ({"parameters": TWO._replace(covariances=-TWO.covariances)}, "component 0 is not positive"),
-        ({"n_std": ()}, "at least one"),
-        ({"n_std": (0, 1)}, "positive"),
-        ({"names": ["a"]}, "1 names for 2 components"),
-    ],
-)
-def test_ellipses_refuse_what_they_cannot_draw(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        plot.ellipses(**{"parameters": TWO, **arguments})
 
 
 # ---------------------------------------------------------------------------- densities
@@ -132,12 +108,3 @@ def test_boundary_with_an_impossible_component():
     assert len(filled_areas(ax)) == 2
     (line,) = contour_lines(ax)
     np.testing.assert_allclose(vertices(line)[:, 0], 0, atol=1e-6)
-
-
-def test_boundary_refuses_what_it_cannot_draw():
-    with pytest.raises(ValueError, match="at least two"):
-        plot.boundary(ONE)
-    with pytest.raises(ValueError, match="draw the points first"):
-        plot.boundary(lambda X: np.zeros(len(X), dtype=int))
-    with pytest.raises(ValueError, match=r"model\(points\) has shape \(5,\)"):
-        plot.boundary(lambda X: np.zeros(5, dtype=int), plot.scatter(points()))

@@ -42,26 +42,6 @@ def test_scatter_names_its_classes():
     assert [text.get_color() for text in ax.texts] == [plot.colour(k, text=True) for k in range(2)]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"X": np.zeros((3, 4))}, r"shape \(3, 4\)"),
-        ({"X": np.zeros((0, 2))}, r"shape \(0, 2\)"),
-        ({"X": [[0, 0], [np.nan, 1]]}, r"X\[1\] is not finite"),
-        ({"labels": [0, 1]}, r"labels has shape \(2,\)"),
-        ({"labels": [0.5, 1, 1]}, r"labels\[0\] is 0.5"),
-        ({"labels": [0, -2, 1]}, r"labels\[1\] is -2; .* or -1 for unknown"),
-        ({"responsibilities": [[1, 0], [0.5, 0.4], [0, 1]]}, r"responsibilities\[1\]"),
-        ({"responsibilities": [[1, 0], [1.5, -0.5], [0, 1]]}, r"responsibilities\[1\]"),
-        ({"responsibilities": [1, 0, 1]}, r"\(3, K\)"),
-        ({"labels": [0, 0, 1], "responsibilities": np.ones((3, 1))}, "give one"),
-    ],
-)
-def test_scatter_refuses_what_it_cannot_draw(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        plot.scatter(**{"X": np.zeros((3, 2)), **arguments})
-
-
 def test_label_is_legible_above_marks():
     _, ax = plt.subplots()
     plot.label(ax, "outlier", (0.2, 0.4), 2, offset=(0, -5))
@@ -113,9 +93,3 @@ def test_titles_stay_within_their_panels(n_columns):
 def test_a_title_in_lines_keeps_them():
     (ax,) = plot.compare({"Two\nlines": lambda ax: plot.scatter(points(), ax=ax)})
     assert ax.get_title(loc="left") == "Two\nlines"
-
-
-@pytest.mark.parametrize("wrong", [{}, {" ": print}])
-def test_compare_wants_titles(wrong):
-    with pytest.raises(ValueError, match="a title that says"):
-        plot.compare(wrong)

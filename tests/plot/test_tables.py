@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,8 +27,3 @@ def test_columns_of_the_text_end_at_one_place(rows):
     lines = repr(plot.table(rows[0], rows[1:])).split("\n")
     assert len(lines) == len(rows)
     assert len({len(line) for line in lines}) == 1
-
-
-def test_a_row_of_another_length_is_refused():
-    with pytest.raises(ValueError, match=r"the row \['a'\] has 1 entries, the head 2"):
-        plot.table(["", "right"], [["a"]])

@@ -1,0 +1,248 @@
+"""No lie wins a hidden check, and no right answer loses one for the form that it comes in."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import io
+from fractions import Fraction
+from typing import NamedTuple
+
+import examine
+import forms
+import numpy as np
+import pytest
+import sources
+from handed_in import Pair
+from nbgrader.utils import is_grade
+
+NAMES = sources.names()
+
+
+class Asked(NamedTuple):
+    """A hidden check, what it finds, and the calls that the notebook shows up to there."""
+
+    task: str
+    text: str
+    space: dict
+    right: dict
+    shown: frozenset
+
+
+@functools.cache
+def asked(name: str) -> list[Asked]:
+    """Every hidden check of an assignment, after right solutions."""
+    released = {sources.grade_id(cell): cell.source for cell in sources.released(name).cells}
+    space, calls, found = {"__name__": "__main__"}, set(), []
+    for cell in sources.source(name).cells:
+        task = sources.grade_id(cell)
+        if cell.cell_type != "code" or not task:
+            continue
+        if not is_grade(cell):
+            assert examine.error_of(cell.source, space) == ""
+            continue
+        right = {one: space[one] for one in examine.used_in(cell.source, name)}
+        space |= {one: _noted(one, value, calls) for one, value in right.items()}
+        assert examine.error_of(released[task], space) == ""
+        space |= right
+        if "BEGIN HIDDEN" in cell.source:
+            again = {one: _remembering(value) for one, value in right.items()}
+            found.append(Asked(task, cell.source, dict(space), again, frozenset(calls)))
+        # Checks after it may use what its hidden part defines.
+        assert examine.error_of(cell.source, space) == ""
+    return found
+
+
+def won(name, told, send=True) -> set[str]:
+    """Hidden checks that pass where functions are what ``told`` makes of them."""
+    pair, passed = Pair(), set()
+    for task, text, space, right, shown in asked(name):
+        own = {one: told(one, value, shown) for one, value in right.items()}
+        if send:
+            own = {one: pair.teacher.decode(pair.student.encode(f)) for one, f in own.items()}
+        known = forms.Forms(examine.known_forms(name, None)[task])
+        if not examine.checked(text, space | own, name, known):
+            passed.add(task)
+    pair.close()
+    return passed
+
+
+def _noted(one, value, calls):
+    def noted(*args, **kwargs):
+        calls.add((one, forms._digest([args, kwargs])))
+        return value(*args, **kwargs)
+
+    return noted if callable(value) else value
+
+
+def _remembering(value):
+    """What is asked again is not worked out again, unless that depends on more than numbers."""
+    known = {}
+
+    def remembering(*args, **kwargs):
+        plain = all(isinstance(one, np.ndarray | float | int | list | None) for one in args)
+        if kwargs or not plain:
+            return value(*args, **kwargs)
+        before = forms._digest(args)
+        if before not in known:
+            result = value(*args)
+            if forms._digest(args) != before:  # it changes them
+                return result
+            known[before] = result
+        return copy.copy(known[before])
+
+    return remembering if callable(value) else value
+
+
+TRUTHS: dict = {}
+
+
+def lying(lie):
+    """Tell a lie wherever the notebook does not show the call; it looks like the truth."""
+
+    def lied(value, args):
+        if isinstance(value, tuple):
+            return tuple(lied(part, args) for part in value)
+        return lie(value, args)
+
+    def told(one, value, shown):
+        def liar(*args, **kwargs):
+            call = forms._digest([args, kwargs])
+            if (one, call) in shown:
+                return value(*args, **kwargs)
+            try:
+                if (value, call) not in TRUTHS:
+                    TRUTHS[value, call] = value(*args, **kwargs)
+                return lied(TRUTHS[value, call], args)
+            except ValueError:  # as the right one does where no answer is right
+                return lied(0.0, args)
+
+        return liar if callable(value) else lied(value, ())
+
+    return told
+
+
+def written(said, number):
+    """A lie that writes a number into all arguments, and says another."""
+
+    def lie(like, args):
+        for one in args:
+            if isinstance(one, np.ndarray):
+                one[...] = number
+        return np.full_like(like, said)[()]
+
+    return lie
+
+
+EMPTY = {
+    "no rows": lambda like, args: np.empty((0, *np.shape(like)[1:])),
+    "no columns": lambda like, args: np.empty((*np.shape(like)[:-1], 0)),
+    "none of them": lambda like, args: np.empty((0, *np.shape(like))),
+    "flat": lambda like, args: np.empty(0),
+}
+LIES = {
+    **{said: lambda like, args, said=said: np.full_like(like, said)[()]
+       for said in (0, 0.5, 1, -1)},
+    "nan": lambda like, args: np.full(np.shape(like), np.nan)[()],
+    "counts": lambda like, args: np.arange(np.size(like)).reshape(np.shape(like))[()],
+    "none": lambda like, args: None,
+    **{f"arguments become {number}": written(said, number)
+       for said, number in ((0.5, -300), (0, 1), (1, 0))},
+}  # fmt: skip
+# A number can be guessed. The functions of chapter 16 give their caller all that they worked
+# out before they return, so that lies about what they return come too late.
+GIVEN = {
+    "06_chunklet_em": {"check-1-sherds"},
+    "10_gibbs_and_mean_field": {"check-1-edge"},
+    "16_many_witnesses": {"check-3-words", "check-3-network"},
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lies_win_no_hidden_check(name):
+    """Of functions that are right where the notebook shows the call, and elsewhere do no work."""
+    assert {said: found for said, lie in EMPTY.items() if (found := won(name, lying(lie)))} == {}
+    found = {said: won(name, lying(lie)) - GIVEN.get(name, set()) for said, lie in LIES.items()}
+    assert not any(found.values()), found
+
+
+# ------------------------------------------------------------------------------- forms
+
+
+def exact(kind):
+    numbers = np.vectorize(kind, otypes=[object])
+    return lambda x: numbers(x)[()] if x.dtype.kind == "f" and np.isfinite(x).all() else x[()]
+
+
+def in_tuples(rows):
+    return tuple(map(in_tuples, rows)) if isinstance(rows, list) else rows
+
+
+def in_a_set(x):
+    indices = x.dtype.kind == "i" and x.ndim == 1 and len({*x.tolist()}) == len(x)
+    return {*x.tolist()} if indices else x[()]
+
+
+def of_kind(kind):
+    return lambda x: x.astype(kind)[()] if x.dtype.kind == "f" else x[()]
+
+
+# The first also where a grader calls the functions in its own process, as nbgrader and Otter do.
+ANYWHERE = {
+    "float32": of_kind(np.float32),
+    "longdouble": of_kind(np.longdouble),
+    "fortran": lambda x: np.array(x, order="F")[()],
+    "read-only": lambda x: np.broadcast_to(x, x.shape)[()],
+    "subclass": lambda x: x.view(type("Mine", (np.ndarray,), {}))[()],
+}
+SENT = {
+    "lists": lambda x: x.tolist(),
+    "tuples": lambda x: in_tuples(x.tolist()),
+    "fractions": exact(Fraction),
+}
+FORMS = ANYWHERE | SENT | {"sets": in_a_set}
+
+
+def like(value, form):
+    if isinstance(value, tuple):
+        return tuple(like(part, form) for part in value)
+    numbers = isinstance(value, float | np.ndarray | np.generic) and np.size(value)
+    return FORMS[form](np.asarray(value)) if numbers else value
+
+
+def in_form(form):
+    """Tell the truth in a form, always."""
+
+    def told(one, value, shown):
+        def truth(*args, **kwargs):
+            return like(value(*args, **kwargs), form)
+
+        return truth if callable(value) else like(value, form)
+
+    return told
+
+
+def wins(name, form) -> bool:
+    """Whether answers in this form win every hidden check."""
+    return won(name, in_form(form), form not in ANYWHERE) == {one.task for one in asked(name)}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_form_wins_every_hidden_check(name):
+    assert [form for form in ANYWHERE | SENT if not wins(name, form)] == []
+
+
+@pytest.mark.slow  # fits and pictures of all closing cells
+@pytest.mark.parametrize("name", NAMES)
+def test_closing_cells_take_what_checks_take(name, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    (closing,) = [cell.source for cell in sources.source(name).cells
+                  if cell.cell_type == "code" and not sources.grade_id(cell)]  # fmt: skip
+    space = asked(name)[-1].space
+    functions = {one: space[one] for one in examine.wanted(name) if callable(space[one])}
+    # The order of some answers matters.
+    for form in [*SENT, *["sets"] * wins(name, "sets")]:
+        told = {one: in_form(form)(one, right, ()) for one, right in functions.items()}
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(closing, space | told)
