@@ -206,8 +206,11 @@ def test_large_fits_side_by_side_are_those_one_after_the_other(hasty):
     X, _ = clouds(20_000, 6, 3)
     model = ConstrainedGaussianMixture(3, tol=0, max_iter=3, random_state=0)
     tasks = [partial(fitted, (model, X * scale, {})) for scale in (1.0, 2.0, 3.0, 5.0)]
-    for result, task in zip(together(tasks), tasks, strict=True):
-        assert is_same(result, task())
+    with threadpool_limits(2, user_api="blas"):
+        alone, at_once = [task() for task in tasks], together(tasks)
+        used = {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+    assert used == {2}, "a fit gives back what it took"
+    assert all(map(is_same, alone, at_once))
 
 
 def engine_problem(name: str) -> tuple[SideInformation, int]:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from joblib import effective_n_jobs
 from scipy.sparse import csr_array, issparse
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from cgmm.kmeans.seeding import Rng
 from cgmm.network import (
@@ -260,7 +260,7 @@ def named(names: IntArray, noun: str) -> Iterator[None]:
 def workers(n_jobs: int | None) -> Iterator[Map]:
     """Who applies a function to blocks: this thread or a pool; linear algebra starts no others."""
     n_threads = effective_n_jobs(n_jobs)
-    with LOCK:  # fits may overlap
+    with LOCK, _in_control():  # fits may overlap
         if not LIMITS:
             LIMITS.append(_controller().limit(limits=1, user_api="blas"))
         LIMITS.append(None)
@@ -268,10 +268,19 @@ def workers(n_jobs: int | None) -> Iterator[Map]:
         with ThreadPoolExecutor(n_threads) if n_threads > 1 else nullcontext() as pool:
             yield map if pool is None else partial(_pooled, pool)
     finally:
-        with LOCK:
+        with LOCK, _in_control():
             LIMITS.pop()
             if len(LIMITS) == 1:
                 LIMITS.pop().restore_original_limits()
+
+
+@contextmanager
+def _in_control() -> Iterator[None]:
+    """Let this thread set limits: from 3.8 on threadpoolctl hears the first that did alone."""
+    let_go = getattr(OpenBLASController, "clear_controlling_thread", lambda force: None)
+    let_go(force=True)
+    yield
+    let_go(force=True)
 
 
 def _pooled(
