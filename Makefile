@@ -78,9 +78,8 @@ editions: $(READY) $(SITE) ## PDF and EPUB of the book, in its pages' menu, and 
 bench: $(READY) ## run the measurements in benchmarks/
 	set -e; for script in benchmarks/*.py; do $(BIN)/python "$$script"; done
 
-fuzz: $(READY) ## all laws on new examples, ten thousand random problems, data of extreme size
+fuzz: $(READY) ## all laws on new examples, ten thousand random problems
 	CGMM_EXPLORE=1 $(BIN)/python -m pytest $(UNIT)
-	CGMM_SLOW=1 $(BIN)/python -m pytest tests/test_extremes.py
 
 mutants: $(READY) ## which branches does no test take, which mistakes does none notice? (MUTANTS=mixture)
 	$(BIN)/coverage erase

@@ -12,10 +12,9 @@ eps    2**-52, the relative rounding of one operation
 from __future__ import annotations
 
 import itertools
-import os
 import tracemalloc
 import warnings
-from functools import partial
+from functools import cache
 from tempfile import TemporaryFile
 
 import mpmath
@@ -42,27 +41,12 @@ from cgmm import (
     SideInformation,
 )
 from cgmm.decide import AnswerSearch, WitnessMixture
-from cgmm.inference.auto import auto
-from cgmm.inference.clique import clique
-from cgmm.inference.junction_tree import junction_tree
-from cgmm.metric_learning import whitening
 from cgmm.mixture import POOLINGS, e_step, log_density, weighted_moments
-from cgmm.network import Graph
 
-slow = pytest.mark.skipif(
-    os.environ.get("CGMM_SLOW") != "1", reason="takes minutes, or gigabytes; CGMM_SLOW=1 runs it"
-)
-
-
-@pytest.fixture(scope="module")
-def blobs() -> np.ndarray:
-    """Sixty points in three groups; multiples of 2^-20, so that an offset of 1e8 is exact."""
-    rng = np.random.default_rng(0)
-    centres = np.array([[0.0, 0.0], [7.0, 1.0], [2.0, 8.0]])
-    X = np.repeat(centres, 20, axis=0) + rng.normal(size=(60, 2)) * [1.0, 0.6]
-    return np.round(X * 2**20) / 2**20
-
-
+# Sixty points in three groups; multiples of 2^-20, so that an offset of 1e8 is exact.
+BLOBS = np.random.default_rng(0).normal(size=(60, 2)) * [1.0, 0.6]
+BLOBS += np.repeat([[0.0, 0.0], [7.0, 1.0], [2.0, 8.0]], 20, axis=0)
+BLOBS = np.round(BLOBS * 2**20) / 2**20
 CLASSES = np.repeat([0, 1, 2], 20)
 MUST = np.array([[0, 1], [1, 2], [20, 21], [22, 23], [40, 41], [42, 43], [44, 45]])
 CANNOT = np.array([[0, 20], [20, 40], [5, 47], [30, 50], [3, 30]])
@@ -102,9 +86,10 @@ ESTIMATORS = {
 }
 
 
-def found_in(X, name: str, s: float = 1.0, offset: float = 0.0) -> dict[str, np.ndarray]:
+@cache
+def found_in(name: str, s: float = 1.0, offset: float = 0.0) -> dict[str, np.ndarray]:
     """What an estimator finds in s X + offset, in the units of X by the exact law."""
-    make, known = ESTIMATORS[name]
+    (make, known), X = ESTIMATORS[name], BLOBS
     model = make(s).fit(s * X + offset, **known)
     if hasattr(model, "components_"):
         return {"images": s * (X - X[0]) @ model.components_.T}
@@ -128,8 +113,8 @@ def found_in(X, name: str, s: float = 1.0, offset: float = 0.0) -> dict[str, np.
     ("s", "offset"), [(1.0, 1e8), (2.0**490, 0.0), (2.0**-490, 0.0), (1e140, 0.0), (1e-140, 0.0)]
 )
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_offsets_and_units_change_nothing(blobs, name, s, offset):
-    here, there = found_in(blobs, name), found_in(blobs, name, s, offset)
+def test_offsets_and_units_change_nothing(name, s, offset):
+    here, there = found_in(name), found_in(name, s, offset)
     for key, value in here.items():
         # The centre of the data is subtracted exactly; what is left of the offset is rounding of
         # means, eps * 1e8 = 2e-8, of which a maximum feels the square.
@@ -137,23 +122,23 @@ def test_offsets_and_units_change_nothing(blobs, name, s, offset):
         np.testing.assert_allclose(there[key], value, rtol=rtol, atol=1e-7, err_msg=key)
 
 
-def test_an_offset_that_leaves_no_digits_is_refused(blobs):
-    X = blobs.copy()
+def test_an_offset_that_leaves_no_digits_is_refused():
+    X = BLOBS.copy()
     X[:, 1] = np.round(X[:, 1]) - 1e16
     with pytest.raises(ValueError, match=r"column 1 spans .* near -1e\+16.* 2 apart.*Subtract"):
         mixture("full")(1.0).fit(X)
 
 
 @pytest.mark.parametrize("covariance_type", sorted(POOLINGS))
-def test_digits_that_just_suffice_let_the_evidence_rise(blobs, covariance_type):
+def test_digits_that_just_suffice_let_the_evidence_rise(covariance_type):
     # The second column spans 1100 of the steps of 2^-6 in which numbers near 1e14 go.
-    wide = np.round(blobs[:, 1] / np.ptp(blobs[:, 1]) * 1100) / 64
-    X = np.column_stack([blobs[:, 0], wide + 1e14])
+    wide = np.round(BLOBS[:, 1] / np.ptp(BLOBS[:, 1]) * 1100) / 64
+    X = np.column_stack([BLOBS[:, 0], wide + 1e14])
     model = mixture(covariance_type)(0.0).set_params(max_iter=30).fit(X, **KNOWN)
     # A mean is rounded by half a step, of some 100 in a deviation: ½ (1/200)² a point, at most.
     assert np.diff(model.history_).min() > -60 * 0.5 / 200**2
     # Beside a variance that is added, rounding need not be small beside that of the data.
-    wide = np.column_stack([1e4 * blobs[:, 0], np.round(blobs[:, 1]) + 1e16])
+    wide = np.column_stack([1e4 * BLOBS[:, 0], np.round(BLOBS[:, 1]) + 1e16])
     model.set_params(reg_covar=1e7).fit(wide, **KNOWN)
     with pytest.raises(ValueError, match="too few digits"):
         model.set_params(reg_covar=1e6).fit(wide)
@@ -161,11 +146,11 @@ def test_digits_that_just_suffice_let_the_evidence_rise(blobs, covariance_type):
 
 @pytest.mark.parametrize(("s", "cause"), [(1e200, "overflow"), (1e-200, "vanish")])
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_what_has_no_squares_is_refused(blobs, name, s, cause):
+def test_what_has_no_squares_is_refused(name, s, cause):
     make, known = ESTIMATORS[name]
     model = make(1.0 if "Means" in name else 0.0)
     with pytest.raises(ValueError, match=rf"column . spans .*({cause})"):
-        model.fit(blobs * s, **known)
+        model.fit(BLOBS * s, **known)
 
 
 def test_categories_have_no_units_but_codes_too_large_are_refused():
@@ -248,19 +233,6 @@ def test_the_e_step_equals_arbitrary_precision(name, smallest, odds):
     assert found.log_evidence == pytest.approx(log_evidence, rel=1e-12, abs=100 * slack)
 
 
-@pytest.mark.parametrize("sign", [1, -1])
-def test_log_odds_of_700_are_as_good_as_hard(blobs, sign):
-    pairs = MUST if sign > 0 else CANNOT
-    soft = np.column_stack([pairs, np.full(len(pairs), sign * 700.0)])
-    hard = {"must_link": MUST} if sign > 0 else {"cannot_link": CANNOT}
-    start = {"init_params": np.eye(3)[CLASSES], "tol": 1e-12, "max_iter": 300}
-    preferred = ConstrainedGaussianMixture(3, **start).fit(blobs, preferences=soft)
-    forced = ConstrainedGaussianMixture(3, **start).fit(blobs, **hard)
-    np.testing.assert_allclose(preferred.responsibilities_, forced.responsibilities_, atol=1e-9)
-    # e^-700 is a tenth of a thousandth of nothing; what is lost is 700 eps a relation.
-    assert preferred.log_evidence_ == pytest.approx(forced.log_evidence_, abs=1e-9)
-
-
 # ---------------------------------------------------------------------------- many dimensions
 
 
@@ -279,87 +251,7 @@ def test_densities_in_1000_dimensions_have_their_closed_form():
     np.testing.assert_allclose(log_density(X, diagonal)[:, 0], truth, rtol=1e-11)
 
 
-@pytest.mark.parametrize("covariance_type", sorted(POOLINGS))
-def test_a_fit_in_1000_dimensions_finds_the_classes(covariance_type):
-    rng = np.random.default_rng(0)
-    z = np.repeat([0, 1], 15)
-    X = rng.normal(size=(30, 1000)) + 0.5 * z[:, None]
-    model = ConstrainedGaussianMixture(
-        2, covariance_type=covariance_type, reg_covar=1.0, random_state=0
-    ).fit(X, must_link=[[0, 1]], cannot_link=[[0, 15]], labels=np.where(np.arange(30) % 5, -1, z))
-    np.testing.assert_array_equal(model.labels_, z)
-    # Between the classes lie 1000 * 0.5²: what is left of the other is below all rounding.
-    np.testing.assert_allclose(model.responsibilities_, np.eye(2)[z], atol=1e-9)
-    assert np.isfinite(model.log_evidence_)
-
-
-def test_metrics_in_300_dimensions():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 300)) * rng.uniform(0.1, 10, size=300)
-    y = np.repeat(np.arange(20), 2)
-    with pytest.warns(UserWarning, match="transform gives"):
-        model = RCA().fit(X, y)
-    W, within = model.components_, model.within_covariance_
-    np.testing.assert_allclose(W @ within @ W.T, np.eye(len(W)), atol=1e-8)
-    pairs = [[2 * j, 2 * j + 1] for j in range(20)]
-    for model in (COPKMeans(3, random_state=0), PCKMeans(3, w=np.inf, random_state=0)):
-        labels = model.fit(X, must_link=pairs, cannot_link=[[0, 2]]).labels_
-        np.testing.assert_array_equal(labels[::2], labels[1::2])
-        assert labels[0] != labels[2]
-    # Relations in a plane of the 300 dimensions: the metric lives there, and has its closed form.
-    planar = np.zeros((4, 300))
-    planar[:, 0], planar[:, 1] = [0, 0.1, 1, 1.1], [0, 3, 0, -3]
-    with pytest.warns(UserWarning, match="2 of 300 dimensions"):
-        metric = MMC(diagonal=True).fit(
-            planar, must_link=[[0, 1], [2, 3]], cannot_link=[[0, 2], [1, 3]]
-        )
-    assert metric.get_mahalanobis_matrix()[0, 0] == pytest.approx(50, rel=1e-4)
-
-
-def test_whitening_of_300_dimensions_with_a_condition_of_1e8():
-    rng = np.random.default_rng(0)
-    Q = np.linalg.qr(rng.normal(size=(300, 300)))[0]
-    within = (Q * np.logspace(-8, 0, 300)) @ Q.T
-    W = whitening((within + within.T) / 2)
-    # eps * condition * a factor for the dimensions
-    np.testing.assert_allclose(W @ within @ W.T, np.eye(300), atol=3e-6)
-
-
 # ---------------------------------------------------------------------------- many components
-
-
-def test_fifty_components():
-    rng = np.random.default_rng(0)
-    z = np.repeat(np.arange(50), 4)
-    X = 20.0 * np.column_stack([z % 7, z // 7]) + rng.normal(size=(200, 2))
-    known = {
-        "labels": np.where(np.arange(200) % 4, -1, z),
-        "cannot_link": [[0, 4], [1, 9], [5, 10]],
-    }
-    model = ConstrainedGaussianMixture(50, covariance_type="tied", random_state=0)
-    model.fit(X, must_link=[[0, 1], [5, 6]], preferences=[[8, 9, 3.0], [9, 30, -2.0]], **known)
-    np.testing.assert_array_equal(model.labels_, z)
-
-
-def test_engines_at_fifty_components_equal_the_sum_written_down():
-    rng = np.random.default_rng(0)
-    unary = rng.normal(size=(3, 50)) * 5
-    chain = Graph(3, np.array([[0, 1], [1, 2]]), np.array([-np.inf, 2.5]))
-    table = unary[0][:, None, None] + unary[1][:, None] + unary[2]
-    eye = np.eye(50, dtype=bool)
-    table = np.where(eye[:, :, None], -np.inf, table) + 2.5 * eye
-    top = table.max()
-    p = np.exp(table - top)
-    for engine in (auto, junction_tree):
-        found = engine(chain)(unary)
-        assert found.log_z == pytest.approx(top + np.log(p.sum()), rel=1e-12)
-        for j, others in enumerate([(1, 2), (0, 2), (0, 1)]):
-            np.testing.assert_allclose(found.nodes[j], p.sum(axis=others) / p.sum(), atol=1e-12)
-    pair = Graph(2, np.array([[0, 1]]), np.array([-np.inf]))
-    truth = np.exp(unary[0][:, None] + unary[1]) * ~eye
-    for engine in (auto, clique, ENGINES["pairs"]):
-        found = engine(pair)(unary[:2])
-        np.testing.assert_allclose(found.nodes[0], truth.sum(axis=1) / truth.sum(), atol=1e-12)
 
 
 # ---------------------------------------------------------------------------- near-singular
@@ -450,33 +342,38 @@ def results(model, X) -> dict[str, np.ndarray]:
     return found
 
 
-def data_for(name: str, blobs: np.ndarray) -> np.ndarray:
-    return np.round(np.clip(blobs / 3, 0, 3)) if name == "categorical" else blobs
+def points_for(name: str) -> np.ndarray:
+    return np.round(np.clip(BLOBS / 3, 0, 3)) if name == "categorical" else BLOBS
+
+
+@cache
+def results_of(name: str, layout: str | None = None) -> dict[str, np.ndarray]:
+    """Results of a model on points that are held in a certain way."""
+    (model, known), X = MODELS[name], points_for(name)
+    held = LAYOUTS[layout](X.copy()) if layout else X
+    found = results(clone(model).fit(held, **known), X)
+    np.testing.assert_array_equal(np.array(held, dtype=float), X)
+    return found
 
 
 @pytest.mark.each_value
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", MODELS)
-def test_how_x_is_held_does_not_matter(blobs, name, layout):
-    model, known = MODELS[name]
-    X = data_for(name, blobs)
-    held = LAYOUTS[layout](X.copy())
-    before = np.array(held, dtype=float)
-    truth, found = (results(clone(model).fit(data, **known), X) for data in (X, held))
+def test_how_x_is_held_does_not_matter(name, layout):
+    truth, found = results_of(name), results_of(name, layout)
     assert truth.keys() == found.keys()
     for key, value in truth.items():
         assert np.asarray(found[key]).dtype == np.asarray(value).dtype
         # Sums along memory of another order round differently, once.
         np.testing.assert_allclose(found[key], value, rtol=1e-9, atol=1e-9, err_msg=key)
-    np.testing.assert_array_equal(np.array(held, dtype=float), before)
 
 
-def test_side_information_in_frames_is_read_by_column(blobs):
+def test_side_information_in_frames_is_read_by_column():
     model = ConstrainedGaussianMixture(3, random_state=0)
-    plain = clone(model).fit(blobs, must_link=MUST, cannot_link=CANNOT, preferences=ODDS)
+    plain = clone(model).fit(BLOBS, must_link=MUST, cannot_link=CANNOT, preferences=ODDS)
     for frame in (pd.DataFrame, pl.DataFrame):
         other = clone(model).fit(
-            blobs, must_link=frame(MUST), cannot_link=frame(CANNOT), preferences=frame(ODDS)
+            BLOBS, must_link=frame(MUST), cannot_link=frame(CANNOT), preferences=frame(ODDS)
         )
         np.testing.assert_array_equal(other.responsibilities_, plain.responsibilities_)
 
@@ -491,10 +388,10 @@ DECIDING = {
 
 
 @pytest.mark.parametrize("name", [*MODELS, *DECIDING])
-def test_y_and_random_state_mean_the_same_everywhere(blobs, name):
+def test_y_and_random_state_mean_the_same_everywhere(name):
     """y is what is known of points, or not read; of a Generator each fit takes the next numbers."""
     model, known = (MODELS | DECIDING)[name]
-    known, X = known if isinstance(known, dict) else {"answers": known}, data_for(name, blobs)
+    known, X = known if isinstance(known, dict) else {"answers": known}, points_for(name)
     if name in MODELS:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
@@ -519,18 +416,18 @@ def test_every_estimator_is_here():
 # ---------------------------------------------------------------------------- many points
 
 
-def fit_one_dimension(X, sampling="points", **known):
+def fit_one_dimension(X):
     model = ConstrainedGaussianMixture(
-        2, covariance_type="spherical", tol=0.0, max_iter=3, sampling=sampling,
+        2, covariance_type="spherical", tol=0.0, max_iter=3,
         means_init=[[-2.0], [3.0]], covariances_init=[1.0, 1.0], weights_init=[0.5, 0.5],
     )  # fmt: skip
     with pytest.warns(match="EM did not converge"):
-        return model.fit(X, **known)
+        return model.fit(X)
 
 
-def repeated(n_copies: int) -> None:
+def test_many_copies_of_the_data_are_one():
     """N copies of a data set have its parameters, and N times its log-evidence."""
-    rng = np.random.default_rng(0)
+    n_copies, rng = 200, np.random.default_rng(0)
     X = np.concatenate([rng.normal(-1, 1, size=(400, 1)), rng.normal(2, 0.5, size=(600, 1))])
     once = fit_one_dimension(X)
     tracemalloc.start()
@@ -544,37 +441,3 @@ def repeated(n_copies: int) -> None:
     assert many.log_evidence_ == pytest.approx(n_copies * once.log_evidence_, rel=1e-10)
     # O(N K): a dozen tables of N rows and K columns at most, and no N × N of anything.
     assert peak < 12 * len(X) * n_copies * 2 * 8
-
-
-def test_many_copies_of_the_data_are_one():
-    repeated(200)
-
-
-@slow
-def test_ten_million_points_in_one_dimension():
-    repeated(10_000)
-
-
-@slow
-def test_ten_million_points_in_chunklets_of_two():
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(-1, 1, size=(400, 1)), rng.normal(2, 0.5, size=(600, 1))])
-    pairs = np.arange(10_000_000).reshape(-1, 2)
-    once = fit_one_dimension(X, must_link=pairs[:500], sampling="chunklets")
-    many = fit_one_dimension(np.tile(X, (10_000, 1)), must_link=pairs, sampling="chunklets")
-    np.testing.assert_allclose(many.means_, once.means_, rtol=1e-9)
-    assert many.log_evidence_ == pytest.approx(10_000 * once.log_evidence_, rel=1e-10)
-
-
-@slow
-@pytest.mark.parametrize("make", [partial(COPKMeans, 3), partial(PCKMeans, 3, w=1.0)])
-def test_k_means_of_a_million_points_with_relations(make):
-    rng = np.random.default_rng(0)
-    z = rng.integers(3, size=1_000_000)
-    X = 10.0 * z[:, None] + rng.normal(size=(1_000_000, 1))
-    i, j = rng.permutation(1_000_000)[:200_000].reshape(2, -1)
-    same = z[i] == z[j]
-    pairs = np.column_stack([i, j])
-    model = make(random_state=0).fit(X, must_link=pairs[same], cannot_link=pairs[~same])
-    assert (model.labels_[i[same]] == model.labels_[j[same]]).mean() > 0.999
-    assert (model.labels_[i[~same]] != model.labels_[j[~same]]).mean() > 0.999

@@ -244,16 +244,6 @@ def test_threads_may_share_an_engine_that_is_ready(name, hasty):
         np.testing.assert_equal(two, [ask(ENGINES[name](side.graph), unary)] * 2)
 
 
-def test_threads_may_share_what_is_known_and_a_fitted_model(hasty):
-    X, _ = clouds(120, 3, 3)
-    model, _, known = FITS["gaussian"]
-    model = clone(model).fit(X, **known)
-    questions = [model.predict_proba, model.score_samples, model.predict] * 3
-    answers = together([partial(question, X) for question in questions])
-    for question, answer in zip(questions, answers, strict=True):
-        assert question(X).tobytes() == answer.tobytes()
-
-
 def noisy(data, n, rng):
     """An experiment each of whose realisations warns of something of its own."""
 

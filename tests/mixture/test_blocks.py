@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mixture_problems import FAMILIES, KINDS, groups, points_and_start, what_is_known
 
 from cgmm import (
     ConstrainedGaussianMixture,
@@ -16,65 +17,20 @@ from cgmm import (
 from cgmm.inference import ENGINES
 from cgmm.mixture import (
     POOLINGS,
-    CategoricalParameters,
     Categories,
     Parameters,
     closed_form,
     e_step,
     em,
     from_responsibilities,
-    one_hot,
 )
 from cgmm.mixture.blocks import Blocks, workers
-from cgmm.mixture.class_mixture import ClassParameters, ClassPooling
 from cgmm.mixture.loop import no_prior
 from cgmm.network import SideInformation
 from cgmm.numerics import WarnedOnce, warn_caller
 
 N, K, D = 60, 3, 2
 AUTO = ENGINES["auto"]
-FAMILIES = [*POOLINGS, "classes", "categorical"]
-
-
-def points_and_start(rng, family):
-    """Points, a start and what maximises, of each family."""
-    if family == "categorical":
-        sizes = np.array([2, 4])
-        X = one_hot(np.column_stack([rng.integers(size, size=N) for size in sizes]), sizes)
-        p = np.concatenate([rng.dirichlet(np.ones(size), K).T for size in sizes]).T
-        return X, CategoricalParameters(rng.dirichlet(np.ones(K)), p), Categories(tuple(sizes))
-    # Far from zero or not; with components that are wide or tiny beside the whole: both forms.
-    scale = 10.0 ** rng.integers(-4, 1, size=K)[rng.integers(K, size=N), None]
-    X = scale * rng.normal(size=(N, D)) + rng.normal(size=D) * rng.integers(0, 2) * 100
-    pool = POOLINGS["full" if family == "classes" else family]
-    r = rng.dirichlet(np.ones(K), N)
-    if family != "classes":
-        return X, from_responsibilities(X, r, pool, reg_covar=1e-3), pool
-    theta = from_responsibilities(X, rng.dirichlet(np.ones(5), N), pool, reg_covar=1e-3)
-    shares = np.concatenate([rng.dirichlet(np.ones(size)) for size in (1, 3, 1)])
-    theta = ClassParameters(np.full(K, 1 / K), theta.with_weights(shares), (1, 3, 1))
-    return X, theta, ClassPooling(pool)
-
-
-def what_is_known(rng, kind, sampling):
-    """Relations, at most one edge a node, so that no engine approximates."""
-    some = rng.permutation(N)
-    known = {
-        "nothing": {},
-        "labels": {"labels": np.where(rng.uniform(size=N) < 0.3, rng.integers(K, size=N), -1)},
-        "allowed": {"labels": (rng.uniform(size=(N, K)) < 0.5) | np.eye(K, dtype=bool)[some % K]},
-        "chunklets": {"must_link": some[: 2 * 15].reshape(-1, 2) // 2},
-        "pairs": {"cannot_link": some[:20].reshape(-1, 2)},
-        "all": {
-            "must_link": some[:20].reshape(-1, 2),
-            "preferences": np.column_stack([some[20:40].reshape(-1, 2), rng.normal(size=10)]),
-            "labels": np.where(some[np.argsort(some)] >= 55, 1, -1),
-        },
-    }[kind]
-    return SideInformation.build(N, **known, sampling=sampling)
-
-
-KINDS = ["nothing", "labels", "allowed", "chunklets", "pairs", "all"]
 
 
 def steps_of(data, theta, side, pool, infer=None):
@@ -122,7 +78,8 @@ def assert_same(ours, theirs, **tolerance):
 def test_em_over_blocks_is_em_over_everything(family, kind, seed, height, sampling):
     rng = np.random.default_rng(seed)
     X, start, pool = points_and_start(rng, family)
-    side = what_is_known(rng, kind, sampling)
+    known = what_is_known(rng, rng.permutation(np.arange(N) % K), kind)
+    side = SideInformation.build(N, **known, sampling=sampling)
     data, steps = in_blocks(X, start, side, pool, height)
     pairs = zip(steps, in_one(X, start, side, pool), strict=False)
     for (ours, found), (theirs, posterior) in islice(pairs, 2):
@@ -148,24 +105,7 @@ def test_digits_that_a_far_start_costs_are_won_back():
     np.testing.assert_allclose(ours.covariances, [expected, expected], rtol=1e-9)
 
 
-def test_a_start_with_matrices_leads_to_diagonals():
-    """Densities of matrices and sums of squares have no statistics in common."""
-    rng = np.random.default_rng(0)
-    X, _ = clumps(N, D)
-    r, side = rng.dirichlet(np.ones(K), N), SideInformation.build(N)
-    start, pool = from_responsibilities(X, r, POOLINGS["full"]), POOLINGS["diag"]
-    pairs = zip(in_blocks(X, start, side, pool, 17)[1], in_one(X, start, side, pool), strict=False)
-    for (ours, _), (theirs, _) in islice(pairs, 3):
-        assert_same(ours, theirs, rtol=1e-10)
-
-
 # ------------------------------------------------------------------ who works, and what is kept
-
-
-def clumps(n_points, n_dims=4):
-    rng = np.random.default_rng(0)
-    z = rng.integers(K, size=n_points)
-    return rng.normal(size=(n_points, n_dims)) + 3 * rng.normal(size=(K, n_dims))[z], z
 
 
 def left(model):
@@ -178,7 +118,7 @@ def left(model):
 @pytest.mark.parametrize("kind", ["nothing", "must_link", "cannot_link"])
 @pytest.mark.parametrize("covariance_type", ["full", "diag"])
 def test_the_number_of_threads_changes_no_bit(kind, covariance_type):
-    X, z = clumps(30_000)
+    X, z = groups(0, 30_000, 4)
     first = np.flatnonzero(z == 0)[:4000].reshape(-1, 2)
     other = np.column_stack([np.flatnonzero(z == 1)[:2000], np.flatnonzero(z == 2)[:2000]])
     known = {"must_link": first, "cannot_link": other}
@@ -203,7 +143,7 @@ def peak_of(fit, *args, **known):
 
 def test_memory_is_that_of_a_block():
     """200,000 points in 40 components: a table of N times K numbers is 64 MB."""
-    X, _ = clumps(200_000, n_dims=2)
+    X, _ = groups(0, 200_000)
     X = np.asfortranarray(X)
     model = ConstrainedGaussianMixture(
         40, means_init=X[:40], max_iter=2, tol=1e9, store_responsibilities=False
@@ -227,7 +167,7 @@ def on_disk(path, X, dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("linked", [False, True])
 def test_points_on_a_disk_are_fitted_where_they_lie(tmp_path, dtype, linked):
-    X, z = clumps(60_000, n_dims=40)
+    X, z = groups(0, 60_000, 40)
     stored = on_disk(tmp_path / "points", X, dtype)
     known = {"must_link": np.flatnonzero(z == 0)[:4000].reshape(-1, 2)} if linked else {}
     start = from_responsibilities(X, np.eye(K)[z], POOLINGS["full"])
@@ -243,7 +183,7 @@ def test_points_on_a_disk_are_fitted_where_they_lie(tmp_path, dtype, linked):
 
 
 def test_a_missing_value_on_a_disk_is_named_by_its_row(tmp_path):
-    X, _ = clumps(50_000)
+    X, _ = groups(0, 50_000, 4)
     X[43_210, 2] = np.nan
     stored = on_disk(tmp_path / "points", X, np.float32)
     with pytest.raises(ValueError, match="first in row 43210, column 2, and in 1 of 50000 rows"):

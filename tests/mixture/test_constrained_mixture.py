@@ -5,9 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from sklearn.exceptions import NotFittedError
+from mixture_problems import groups
 
 from cgmm import (
     ConstrainedCategoricalMixture,
@@ -16,19 +14,10 @@ from cgmm import (
     scenarios,
 )
 from cgmm.inference import ENGINES
-from cgmm.metrics import broken_relations
 from cgmm.mixture import POOLINGS, UPDATES, e_step
 from cgmm.network import SideInformation
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
-
-def blobs(seed, n_samples=60, n_components=3, n_dims=2, spread=3.0):
-    rng = np.random.default_rng(seed)
-    z = np.concatenate([np.arange(n_components), rng.integers(n_components, size=n_samples)])
-    z = z[:n_samples]
-    centres = spread * rng.normal(size=(n_components, n_dims))
-    return centres[z] + rng.normal(size=(n_samples, n_dims)), z
 
 
 # ------------------------------------------------------------------ reductions
@@ -38,7 +27,7 @@ def blobs(seed, n_samples=60, n_components=3, n_dims=2, spread=3.0):
 @pytest.mark.parametrize("covariance_type", POOLINGS)
 @pytest.mark.parametrize("weights", UPDATES)
 def test_relations_that_say_nothing_change_nothing(covariance_type, weights):
-    X, _ = blobs(0)
+    X, _ = groups(0)
     model = ConstrainedGaussianMixture(
         3, covariance_type=covariance_type, weights=weights, random_state=0
     )
@@ -60,7 +49,7 @@ def test_relations_that_say_nothing_change_nothing(covariance_type, weights):
 @pytest.mark.parametrize("sampling", ["points", "chunklets"])
 def test_fit_is_the_loop_with_the_engine_on_the_graph(sampling):
     """Points keep their places, although EM works on those of chunklets together."""
-    X, z = blobs(1)
+    X, z = groups(1)
     links = scenarios.random_pairs(z, 15, random_state=0)
     known = {
         "must_link": np.concatenate([links.must_link, [np.flatnonzero(z == 1)[[-1, 2]]]]),
@@ -76,68 +65,12 @@ def test_fit_is_the_loop_with_the_engine_on_the_graph(sampling):
     assert model.converged_
 
 
-def test_strong_preferences_are_hard_relations():
-    X, z = blobs(3)
-    links = scenarios.random_pairs(z, 20, random_state=1)
-    pairs = np.concatenate([links.must_link, links.cannot_link])
-    signs = np.repeat([1.0, -1.0], [len(links.must_link), len(links.cannot_link)])
-    hard = {"must_link": links.must_link, "cannot_link": links.cannot_link}
-    strong = {"preferences": np.column_stack([pairs, 600 * signs])}
-    # The same start: contraction would otherwise change it.
-    free, soft, limit = (
-        ConstrainedGaussianMixture(3, reg_covar=1e-3, means_init=X[[0, 1, 2]]).fit(X, **known)
-        for known in ({}, strong, hard)
-    )
-    np.testing.assert_allclose(soft.means_, limit.means_, atol=1e-5)
-    np.testing.assert_array_equal(soft.labels_, limit.labels_)
-    assert np.abs(free.means_ - limit.means_).max() > 1e-3
-
-
-# ------------------------------------------------------------------ contracts
-
-
-@settings(max_examples=40)
-@given(
-    seed=st.integers(0, 10**6),
-    covariance_type=st.sampled_from(list(POOLINGS)),
-    sampling=st.sampled_from(["points", "chunklets"]),
-)
-def test_no_hard_relation_is_ever_broken_and_the_evidence_never_falls(
-    seed, covariance_type, sampling
-):
-    X, z = blobs(seed, n_samples=40)
-    # Overlapping piles: chunklets that are tied by cannot-links in cliques and across cliques.
-    links = scenarios.teachers(z, 5, 5, random_state=seed)
-    labels = scenarios.partial_labels(z, 4, random_state=seed)
-    rng = np.random.default_rng(seed)
-    soft = rng.permutation(len(X))[:10].reshape(5, 2)
-    known = {
-        "labels": labels, "must_link": links.must_link, "cannot_link": links.cannot_link,
-        "preferences": np.column_stack([soft, rng.normal(size=len(soft))]),
-    }  # fmt: skip
-    model = ConstrainedGaussianMixture(
-        3, covariance_type=covariance_type, sampling=sampling, reg_covar=0, random_state=seed
-    )
-    try:
-        model.fit(X, **known)
-    except ValueError as error:
-        # With reg_covar=0 a component may shrink onto a few points: said, not hidden.
-        if "not positive definite" not in str(error):
-            raise
-        return
-    history = [*model.history_, model.log_evidence_]
-    assert (np.diff(history) >= -1e-7 * len(X)).all()
-    assert broken_relations(model.labels_, links.must_link, links.cannot_link) == (0, 0)
-    np.testing.assert_array_equal(model.labels_[labels >= 0], labels[labels >= 0])
-    np.testing.assert_allclose(model.responsibilities_.sum(axis=1), 1, atol=1e-12)
-
-
 # ------------------------------------------------------------------ what it is for
 
 
 @pytest.mark.parametrize("init_params", ["auto", "k-means++", "labels"])
 def test_labels_name_the_components(init_params):
-    X, z = blobs(7, spread=6.0)
+    X, z = groups(7, spread=6.0)
     for wanted in itertools.permutations(range(3)):
         named = np.array(wanted)[z]
         labels = np.where(np.arange(len(X)) < 3, named, -1)  # of three classes
@@ -167,7 +100,7 @@ def test_labels_name_the_components(init_params):
     ],
 )
 def test_contradictions_are_found_before_any_iteration(known, message, monkeypatch):
-    X, _ = blobs(10)
+    X, _ = groups(10)
 
     def fail(*args, **kwargs):
         raise AssertionError("an iteration was made")
@@ -198,7 +131,7 @@ CHAIN = {"must_link": [[0, 1], [5, 7], [7, 9]]}
 @pytest.mark.parametrize("n_cannot", [0, 4])
 def test_the_fit_on_its_own_points_is_the_fit(inference, random_state, n_cannot):
     """Also with settings that were changed since."""
-    X, z = blobs(1)
+    X, z = groups(1)
     cannot = scenarios.random_pairs(z, 30, random_state=0).cannot_link[:n_cannot]
     known = CHAIN | {"cannot_link": cannot, "preferences": [[20, 21, 0.4]]} if n_cannot else CHAIN
     model = ConstrainedGaussianMixture(3, inference=inference, random_state=random_state)
@@ -211,7 +144,7 @@ def test_the_fit_on_its_own_points_is_the_fit(inference, random_state, n_cannot)
 
 
 def test_the_classifier_answers_in_its_names():
-    X, z = blobs(4, spread=4.0)
+    X, z = groups(4, spread=4.0)
     names = np.array(["c", "a", "b"])
     y = names[z].astype(object)
     y[20:] = -1
@@ -237,18 +170,8 @@ def test_the_classifier_answers_in_its_names():
     ],
 )
 def test_what_cannot_be_is_refused_by_the_names_of_points(known, message):
-    X, _ = blobs(6, n_components=2)
+    X, _ = groups(6, n_components=2)
     model = ConstrainedGaussianMixture(2, random_state=0).fit(X)
     for method in (model.predict, model.predict_proba):
         with pytest.raises(ValueError, match=message):
             method(X[:5], **known)
-
-
-def test_labels_are_not_for_prediction_and_an_unfitted_model_says_so():
-    X, _ = blobs(7)
-    model = ConstrainedGaussianMixture(3, random_state=0)
-    with pytest.raises(NotFittedError):
-        model.predict(X, cannot_link=[[0, 1]])
-    model.fit(X)
-    with pytest.raises(TypeError, match="labels"):
-        model.predict(X, labels=np.full(len(X), -1))

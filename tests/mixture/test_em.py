@@ -4,18 +4,19 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import multivariate_normal
+from mixture_problems import FAMILIES, KINDS, points_and_start, what_is_known
 
 from cgmm.inference import ENGINES
 from cgmm.mixture import (
     POOLINGS,
+    UPDATES,
     Parameters,
     Posterior,
+    Prior,
     closed_form,
     em,
-    follow,
     from_responsibilities,
     log_joint,
     lower_bound,
@@ -43,54 +44,35 @@ def problem(seed, *, n_samples=60, n_dims=2, n_components=3, pool="full"):
     return X, from_responsibilities(X, r, POOLINGS[pool], reg_covar=1e-3)
 
 
-# ------------------------------------------------------------------ oracles and reductions
-
-
-def test_e_step_equals_the_sum_over_all_assignments():
-    """p(X) and r_ik from K^N products of probabilities: [green], [schmidt2016, eq. ***]."""
-    X, theta = problem(0, n_samples=6)
-    dens = [multivariate_normal(m, c) for m, c in zip(theta.means, theta.covariances, strict=True)]
-    total, r = 0.0, np.zeros((6, 3))
-    for z in itertools.product(range(3), repeat=6):
-        joint = np.prod([theta.weights[k] * dens[k].pdf(x) for k, x in zip(z, X, strict=True)])
-        total += joint
-        r[range(6), z] += joint
-    for engine in ENGINES:
-        posterior = next(plain(X, theta, engine=engine))[1]
-        # Sampling knows no normaliser; every other engine reports it.
-        if engine != "gibbs":
-            assert posterior.log_evidence == pytest.approx(np.log(total), rel=1e-12)
-        np.testing.assert_allclose(posterior.responsibilities, r / total, rtol=1e-10)
-        np.testing.assert_allclose(posterior.expected_counts, (r / total).sum(axis=0), rtol=1e-10)
-
-
-def test_one_component_is_the_closed_form():
-    X, _ = problem(1)
-    start = Parameters(np.ones(1), X[:1], np.eye(2)[None])
-    _, (theta, _) = itertools.islice(plain(X, start), 2)
-    np.testing.assert_allclose(theta.means[0], X.mean(axis=0), rtol=1e-13)
-    np.testing.assert_allclose(theta.covariances[0], np.cov(X.T, bias=True), rtol=1e-12)
-
-
 # ------------------------------------------------------------------ theorems
 
 
-@pytest.mark.parametrize("pool", POOLINGS)
-@given(seed=st.integers(0, 100_000), n_dims=st.integers(1, 4), n_components=st.integers(1, 4))
-def test_evidence_never_falls_without_regularisation(pool, seed, n_dims, n_components):
-    X, start = problem(seed, n_dims=n_dims, n_components=n_components, pool=pool)
+@pytest.mark.each_value
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=20)
+@given(seed=st.integers(0, 100_000), sampling=st.sampled_from(["points", "chunklets"]))
+def test_evidence_never_falls(family, kind, seed, sampling):
+    """Of any family, whatever is known, where nothing is added and the weights' update is exact."""
+    rng = np.random.default_rng(seed)
+    X, start, pool = points_and_start(rng, family)
+    known = what_is_known(rng, rng.permutation(np.arange(60) % 3), kind)
+    side, auto = SideInformation.build(60, **known, sampling=sampling), ENGINES["auto"]
+    steps = em(X, start, side, auto(side.graph), pool, UPDATES["exact"](Prior(side, auto)))
     evidences = []
     try:
-        for theta, posterior in itertools.islice(plain(X, start, pool=pool), 25):
+        for theta, posterior in itertools.islice(steps, 12):
             # Beyond this, distances in the thinnest direction keep no digits of the evidence.
-            if np.linalg.cond(theta.full_covariances).max() > 1e12:
+            if family in POOLINGS and np.linalg.cond(theta.full_covariances).max() > 1e10:
                 break
             evidences.append(posterior.log_evidence)
     except ValueError as error:
         # A component may shrink onto a few points; then it is named, and until then nothing fell.
         assert "not positive definite" in str(error)  # noqa: PT017
-    # Rounding of a sum of 60 terms; a genuine fall is orders of magnitude larger.
-    assert (np.diff(evidences) >= -1e-9 * np.abs(evidences[1:])).all()
+    # "full to diag" takes its first step from matrices, which no diagonals need reach.
+    falls = np.diff(evidences[family == "full to diag" :])
+    # Counts are matched to 1e-8 of all; a genuine fall is orders of magnitude larger.
+    assert (falls >= -1e-7 * (60 + np.abs(evidences[-1]))).all()
 
 
 @pytest.mark.parametrize("pool", POOLINGS)
@@ -131,15 +113,6 @@ def test_bound_is_evidence_minus_divergence(seed):
     assert lower_bound(X, theta, hard) == pytest.approx(log_joint(X, theta)[:, 0].sum())
 
 
-@pytest.mark.parametrize("row", [[0.5, 0.6, 0.0], [1.5, -0.5, 0.0], [np.nan, 0.5, 0.5]])
-def test_bound_names_the_row_that_is_no_distribution(row):
-    X, theta = problem(5)
-    q = np.full((len(X), 3), 1 / 3)
-    q[7] = row
-    with pytest.raises(ValueError, match="row 7 of q"):
-        lower_bound(X, theta, q)
-
-
 def test_fixed_point_has_zero_gradient():
     """At convergence the evidence is stationary in the means, by central differences."""
     X, start = problem(6, n_samples=200)
@@ -167,10 +140,3 @@ def test_dead_component_keeps_its_parameters(pool):
         np.testing.assert_array_equal(new.means[2], theta.means[2])
         kept = new.covariances[0] if pool == "tied" else theta.covariances[2]
         np.testing.assert_allclose(new.covariances[2], kept, rtol=1e-9)
-
-
-def test_a_loop_that_ends_by_itself_leaves_its_last_state():
-    r = np.eye(2)
-    steps = [(None, Posterior(r, r.sum(axis=0), evidence)) for evidence in (-9.0, -5.0)]
-    run = follow(lambda number: iter(steps), tol=1e-3, max_iter=10)
-    assert (run.posterior.log_evidence, run.history, run.converged) == (-5.0, [-9.0], False)

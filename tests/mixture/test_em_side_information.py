@@ -156,18 +156,6 @@ def test_all_labels_are_the_supervised_closed_form_after_one_step():
     np.testing.assert_array_equal(posterior.responsibilities, np.eye(3)[z])
 
 
-def test_relations_of_one_point_and_weights_of_zero_change_nothing():
-    rng = np.random.default_rng(4)
-    X, theta = rng.normal(size=(20, 2)), random_theta(rng, 3)
-    plain, empty = (
-        SideInformation.build(20, **kinds)
-        for kinds in ({}, {"must_link": [[3, 3]], "preferences": [[0, 1, 0.0], [4, 4, 2.0]]})
-    )
-    first, second = (e_step(X, theta, side, AUTO(side.graph)) for side in (plain, empty))
-    np.testing.assert_allclose(first.responsibilities, second.responsibilities, rtol=1e-12)
-    assert first.log_evidence == pytest.approx(second.log_evidence, rel=1e-13)
-
-
 @pytest.mark.parametrize("sign", ["must_link", "cannot_link"])
 def test_a_soft_relation_becomes_the_hard_one_as_its_weight_grows(sign):
     rng = np.random.default_rng(5)

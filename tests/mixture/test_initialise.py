@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.spatial.distance import cdist
 
 from cgmm import ConstrainedGaussianMixture
 from cgmm.inference import ENGINES
@@ -21,7 +20,6 @@ from cgmm.mixture import (
     from_labels,
     from_responsibilities,
     honour,
-    nearest,
     seeds,
 )
 from cgmm.mixture.assignments import prepare
@@ -41,13 +39,6 @@ def test_start_gives_distributions_and_repeats_with_its_seed(start, seed, n_comp
     assert (r >= 0).all()
     np.testing.assert_allclose(r.sum(axis=1), 1, rtol=1e-14)
     np.testing.assert_array_equal(r, start(X, n_components, np.random.RandomState(seed)))
-
-
-@given(seed=st.integers(0, 10_000))
-def test_nearest_equals_the_distance_matrix(seed):
-    rng = np.random.default_rng(seed)
-    X, centres = rng.normal(size=(30, 3)), rng.normal(size=(4, 3))
-    np.testing.assert_array_equal(nearest(X, centres).argmax(axis=1), cdist(X, centres).argmin(1))
 
 
 def test_scale_does_not_matter_to_the_seeds():

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mixture_problems import what_is_known
 
 from cgmm import (
     ENGINES,
     ConstrainedCategoricalMixture,
     ConstrainedGaussianMixture,
-    COPKMeans,
-    PCKMeans,
     SemiSupervisedGaussianClassifier,
 )
 from cgmm.mixture import GUIDED_STARTS, POOLINGS, STARTS
@@ -42,18 +41,6 @@ def doubled(known, times):
     return pairs | {name: np.repeat(known[name], times) for name in known.keys() & {"labels"}}
 
 
-def relations(rng, kind):
-    some = rng.permutation(N)
-    pairs = some[:12].reshape(-1, 2)
-    return {
-        "nothing": {},
-        "labels": {"labels": np.where(np.arange(N) % 3 == 0, rng.integers(K, size=N), -1)},
-        "chunklets": {"must_link": pairs},
-        "cannot": {"cannot_link": pairs, "must_link": some[[0, 20]][None]},
-        "preferences": {"preferences": np.column_stack([pairs, rng.normal(size=6)])},
-    }[kind]
-
-
 def assert_same_fit(weighted, repeated, times):
     """Parameters, evidence and what is said of each point."""
     for here, there in zip(weighted.parameters_, repeated.parameters_, strict=True):
@@ -75,7 +62,7 @@ def assert_same_fit(weighted, repeated, times):
 @given(seed=st.integers(0, 10**6))
 def test_a_weight_is_a_number_of_points(kind, covariance_type, sampling, seed):
     rng, X, r, times = problem(seed)
-    known = relations(rng, kind)
+    known = what_is_known(rng, (X.sum(axis=1) > 2).astype(int), kind)
     options = {"covariance_type": covariance_type, "sampling": sampling, "max_iter": 4, "tol": 0}
     weighted = ConstrainedGaussianMixture(K, init_params=r, **options)
     weighted.fit(X, **known, sample_weight=times)
@@ -211,17 +198,6 @@ def test_a_point_of_weight_zero_is_no_seed(init, covariance_type, step):
     getattr(few, step)(X, labels=among[inside], sample_weight=weights[inside])
     getattr(many, step)(more, labels=among, sample_weight=weights)
     np.testing.assert_allclose(many.means_, few.means_, rtol=1e-6, atol=1e-6)
-    np.testing.assert_array_equal(many.labels_[inside], few.labels_)
-
-
-@pytest.mark.parametrize("init", ["auto", "chunklets", "k-means++", "random"])
-@pytest.mark.parametrize("estimator", [COPKMeans, PCKMeans])
-def test_a_point_of_weight_zero_is_no_seed_of_k_means(init, estimator):
-    X, more, weights = with_outliers()
-    inside = weights > 0
-    few, many = (estimator(3, init=init, random_state=0) for _ in range(2))
-    few.fit(X, must_link=[[0, 3], [1, 4]], sample_weight=weights[inside])
-    many.fit(more, must_link=[[6, 9], [7, 10]], sample_weight=weights)
     np.testing.assert_array_equal(many.labels_[inside], few.labels_)
 
 

@@ -116,13 +116,6 @@ def test_many_small_batches_lead_where_em_leads(exponent, labelled):
     assert 0 < gap < 2e-3
 
 
-@pytest.mark.parametrize("exponent", [0, 0.5, 1.01, 2])
-def test_steps_that_do_not_settle_or_do_not_arrive_are_refused(exponent):
-    _, X, _ = clumps()
-    with pytest.raises(ValueError, match=r"'step_exponent' .* \(0\.5, 1"):
-        gaussians(X, step_exponent=exponent).partial_fit(X)
-
-
 # ------------------------------------------------------------------ conventions
 
 

@@ -1,0 +1,78 @@
+"""What tests of mixtures share: points in groups, what is known of them, families of components."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cgmm.mixture import (
+    POOLINGS,
+    CategoricalParameters,
+    Categories,
+    from_responsibilities,
+    one_hot,
+)  # fmt: skip
+from cgmm.mixture.class_mixture import ClassParameters, ClassPooling
+
+# "full to diag" begins with matrices: densities and sums of squares share no statistics there.
+FAMILIES = [*POOLINGS, "full to diag", "classes", "categorical"]
+KINDS = ["nothing", "labels", "allowed", "chunklets", "cannot", "preferences", "all"]
+
+
+def groups(seed=0, n_points=60, n_dims=2, n_components=3, spread=3.0):
+    """Points about random centres, and the group of each; no group is empty."""
+    rng = np.random.default_rng(seed)
+    z = np.concatenate([np.arange(n_components), rng.integers(n_components, size=n_points)])
+    centres = spread * rng.normal(size=(n_components, n_dims))
+    return centres[z[:n_points]] + rng.normal(size=(n_points, n_dims)), z[:n_points]
+
+
+def what_is_known(rng, z, kind):
+    """True of the groups z but for preferences; chunklets and edges so few that all is exact."""
+    n, n_components = len(z), z.max() + 1
+    some, by_group = rng.permutation(n), np.argsort(z, kind="stable")
+    same = by_group[: n // 3 * 2].reshape(-1, 2)[rng.permutation(n // 3)]
+    same = same[z[same[:, 0]] == z[same[:, 1]]]
+    apart = some[: n // 2 * 2].reshape(-1, 2)
+    apart = apart[z[apart[:, 0]] != z[apart[:, 1]]]
+    odds = np.column_stack([some[: n // 4 * 2].reshape(-1, 2), rng.normal(size=n // 4)])
+    labels = np.where(rng.uniform(size=n) < 0.2, z, -1)
+    own = np.eye(n_components, dtype=bool)[z]
+    return {
+        "nothing": {},
+        "labels": {"labels": labels},
+        "allowed": {"labels": (rng.uniform(size=(n, n_components)) < 0.5) | own},
+        "chunklets": {"must_link": same},
+        "cannot": {"cannot_link": apart, "must_link": same[:1]},
+        "preferences": {"preferences": odds},
+        "all": {
+            "must_link": same[:9],
+            "cannot_link": apart[:3],
+            "labels": labels,
+            "preferences": odds[:5],
+        },
+    }[kind]
+
+
+def points_and_start(rng, family, n_points=60, n_components=3):
+    """Points, a start, what maximises and its options: of each family."""
+    N, K = n_points, n_components
+    if family == "categorical":
+        sizes = np.array([2, 4])
+        X = one_hot(np.column_stack([rng.integers(size, size=N) for size in sizes]), sizes)
+        p = np.concatenate([rng.dirichlet(np.ones(size), K).T for size in sizes]).T
+        return X, CategoricalParameters(rng.dirichlet(np.ones(K)), p), Categories(tuple(sizes))
+    # Far from zero or not; with components that are wide or tiny beside the whole: both forms.
+    scale = 10.0 ** rng.integers(-4, 1, size=K)[rng.integers(K, size=N), None]
+    X = scale * rng.normal(size=(N, 2)) + rng.normal(size=2) * rng.integers(0, 2) * 100
+    start, end = {"classes": ("full", "full"), "full to diag": ("full", "diag")}.get(
+        family, (family, family)
+    )
+    n_parts = K + 2 if family == "classes" else K
+    r = rng.dirichlet(np.ones(n_parts), N)
+    theta = from_responsibilities(X, r, POOLINGS[start], reg_covar=1e-3)
+    if family != "classes":
+        return X, theta, POOLINGS[end]
+    sizes = (1, 3, *[1] * (K - 2))
+    shares = np.concatenate([rng.dirichlet(np.ones(size)) for size in sizes])
+    theta = ClassParameters(np.full(K, 1 / K), theta.with_weights(shares), sizes)
+    return X, theta, ClassPooling(POOLINGS[end])
