@@ -230,26 +230,29 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             workers(self.n_jobs) as map_blocks,
         ):  # fmt: skip
             model = prepare(side, self.inference, engine, self.weights, self.n_components)
-            data: Any = self._in_blocks(X, model, map_blocks)
+            on_cluster = hasattr(X, "fetch")  # where the chunks of a dask.array are
+            data: Any = Cluster.of(X, model) if on_cluster else model.blocks(X, map_blocks)
             # Starts are made of, and compared on, few of many points.
             few, known = few_of(X, side, rng, getattr(self, "init_params", "auto"))
             trial, few_blocks = model, data
             if few is not X:
                 trial = prepare(known, self.inference, engine, self.weights, self.n_components)
                 few_blocks = trial.blocks(few, map_blocks)
+            first = continued
+            if first is None:
+                starts = self._starts(few, known, rng)
+                first = choose_start(starts, few, few_blocks, trial, pool, **options)
 
             def begin(number: int) -> Any:
-                theta = continued
-                if theta is None:
+                theta = first
+                if number:  # chosen once there is a run to keep, should the keyboard interrupt
                     starts = self._starts(few, known, rng)
                     theta = choose_start(starts, few, few_blocks, trial, pool, **options)
-                own = data
-                if number and not model.inference.finds_best:
-                    # An approximate engine may remember earlier calls: a new one for each run.
-                    own = model.blocks(X, map_blocks)
+                # An approximate engine may remember earlier calls: a new one for each run.
+                anew = number > 0 and not model.inference.finds_best
                 return em(
-                    own, theta, side, None, pool, model.update_weights,
-                    log_z_prior=model.log_z_prior, **options,
+                    model.blocks(X, map_blocks) if anew else data, theta, side, None, pool,
+                    model.update_weights, log_z_prior=model.log_z_prior, **options,
                 )  # fmt: skip
 
             rate = None if self.n_init == 1 or model.is_exact else partial(model.rate, X)
@@ -305,16 +308,6 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             return side
         weights = check_sample_weight(sample_weight, X.shape[0], self.n_components)
         return side.weighted(weights, self.sampling)
-
-    def _in_blocks(self, X: Any, model: AssignmentModel, map_blocks: Any) -> Any:
-        """The points in blocks: of this process, or of the workers that have a dask.array."""
-        if not hasattr(X, "fetch"):
-            return model.blocks(X, map_blocks)
-        apply = partial(
-            apply_engine, inference=self.inference, engine=model.engine,
-            n_components=self.n_components,
-        )  # fmt: skip
-        return Cluster.of(X, model, apply)
 
     def _assign(
         self, X: Any, data: Any, model: AssignmentModel, run: Run

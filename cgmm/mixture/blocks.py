@@ -208,39 +208,32 @@ def _cut(
     if tied.any():
         nodes, rows = np.flatnonzero(tied), np.flatnonzero(tied[side.node_of])
         graph = induced_subgraph(side.graph, nodes)
-        of_rows = side.restrict(rows)._replace(multiplicity=side.multiplicity[nodes], graph=graph)
-        yield Block(X, rows, of_rows, engine(graph))
-    order = np.argsort(side.node_of, kind="stable")
-    first = np.cumsum(sizes) - sizes
+        yield Block(X, rows, side.restrict(rows)._replace(graph=graph), engine(graph))
+    together = np.argsort(side.node_of, kind="stable")
     for kind in (~tied & (sizes == 1), ~tied & (sizes > 1)):
-        nodes = np.flatnonzero(kind)
-        ends = np.cumsum(sizes[nodes])
-        parts = cut(int(sizes[nodes].sum()), height)
-        places = np.searchsorted(ends, [part.stop for part in parts], side="right")
-        for some in np.split(nodes, places[:-1]):
-            if len(some):
-                yield _block_of(X, side, some, sizes[some], order, first[some])
+        rows = together[kind[side.node_of[together]]]
+        nodes = side.node_of[rows]
+        # A node that does not fit is left to the next block.
+        stops = [np.searchsorted(nodes, nodes[part.start]) for part in cut(len(rows), height)]
+        for own in np.split(rows, stops[1:]):
+            if len(own):
+                yield _block_of(X, side, own)
 
 
-def _block_of(
-    X: Points, side: SideInformation, nodes: IntArray, sizes: IntArray, order: IntArray,
-    first: IntArray,
-) -> Block:  # fmt: skip
+def _block_of(X: Points, side: SideInformation, rows: IntArray) -> Block:
     """Nodes without edges, the points of each together."""
-    starts = np.cumsum(sizes) - sizes
-    node_of = np.repeat(np.arange(len(nodes)), sizes)
-    rows = order[np.arange(len(node_of)) + (first - starts)[node_of]]
+    node_of = side.node_of[rows]
+    starts = np.flatnonzero(np.diff(node_of, prepend=-1))
+    nodes = node_of[starts]
     part = SideInformation(
-        node_of, side.multiplicity[nodes], edgeless(len(nodes)),
-        allowed=None if side.allowed is None else side.allowed[nodes],
+        np.cumsum(np.diff(node_of, prepend=node_of[0]) > 0), side.multiplicity[nodes],
+        edgeless(len(nodes)), first_points=side.first_points[nodes], starts=starts,
         labels=None if side.labels is None else side.labels[nodes],
-        first_points=side.first_points[nodes],
-        starts=starts,
+        allowed=None if side.allowed is None else side.allowed[nodes],
         power=None if side.power is None else side.power[rows],
         copies=None if side.copies is None else side.copies[nodes],
     )  # fmt: skip
-    together = rows[-1] - rows[0] == len(rows) - 1 and bool((np.diff(rows) == 1).all())
-    where = slice(int(rows[0]), int(rows[-1]) + 1) if together else rows
+    where = slice(int(rows[0]), int(rows[-1]) + 1) if (np.diff(rows) == 1).all() else rows
     return Block(X, where, part, partial(normalise_nodes, part))
 
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial, reduce
-from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,15 +25,13 @@ import numpy as np
 from cgmm.given import ON_MISSING
 from cgmm.inference import engine_name
 from cgmm.inference.best_assignment import Assignment
-from cgmm.mixture.assignments import AssignmentModel
+from cgmm.mixture.assignments import AssignmentModel, apply_engine
 from cgmm.mixture.blocks import Block, Blocks, added, is_known, named, placed, workers
 from cgmm.mixture.loop import assigned
 from cgmm.network import SideInformation, connected_components
 from cgmm.numerics import FloatArray, IntArray
 
 Rows = slice | IntArray
-Apply = Callable[[SideInformation], AssignmentModel]
-"""What puts the engine of a fit to the network of some points."""
 
 
 class Chunks(NamedTuple):
@@ -70,42 +67,38 @@ def on_workers(function: Callable[..., Any], arguments: Iterable[Any]) -> Any:
 
 
 def read_chunks(X: Any) -> Chunks:
-    """The chunks, each looked at where it lies; or an error that names one."""
+    """The chunks, each looked at where it lies; or an error that names what is wrong."""
     X = X.rechunk({1: -1}).map_blocks(by_columns, meta=np.empty((0, 0), X.dtype)).persist()
-    chunks = Chunks(X, np.empty((2, X.shape[1])))
-    numbered = zip(X.to_delayed().ravel(), count(), chunks.starts, X.chunks[0])
-    found = on_workers(
-        extent_of,
-        ((*of_chunk, (n_rows, X.shape[1]), X.dtype) for *of_chunk, n_rows in numbered),
-    )
-    _require_finite(found, chunks.starts)
-    corners = np.array([extent for extent, _ in found])
-    return chunks._replace(corners=np.array([corners[:, 0].min(axis=0), corners[:, 1].max(axis=0)]))
+    lows, highs, wrong = zip(*on_workers(extent_of, zip(X.to_delayed().ravel())), strict=True)
+    chunks = Chunks(X, np.array([np.min(lows, axis=0), np.max(highs, axis=0)]))
+    _require_finite(chunks, wrong)
+    return chunks
 
 
-def extent_of(
-    chunk: Any, number: int, start: int, shape: tuple[int, int], dtype: np.dtype[Any]
-) -> tuple[FloatArray, IntArray]:
-    """(2, D) how far a chunk reaches; and (n, 2) row and column of what is not finite in it."""
+def by_columns(chunk: Any, block_info: Any) -> FloatArray:
+    """Coordinates of all points together, as blocks of work read them, of what X said it would be.
+
+    ``block_info`` is what Dask tells of a chunk.
+    """
+    said = block_info[None]
+    shape, dtype, (start, stop) = said["chunk-shape"], said["dtype"], said["array-location"][0]
     found = (chunk.shape, chunk.dtype) if isinstance(chunk, np.ndarray) else ((), type(chunk))
     if found != (shape, dtype):
         raise ValueError(
-            f"chunk {number} of X (rows {start} to {start + shape[0] - 1}) has shape {found[0]} "
-            f"and type {found[1]}, but X says {shape} and {dtype}. Mend what makes the chunk; or "
-            "ask the chunks how many rows they have, X.compute_chunk_sizes(), and make their "
-            "types alike, X.map_blocks(lambda chunk: "
-            f"chunk.astype({str(dtype)!r}), dtype={str(dtype)!r})."
+            f"chunk {said['chunk-location'][0]} of X (rows {start} to {stop - 1}) has shape "
+            f"{found[0]} and type {found[1]}, but X says {shape} and {dtype}. Mend what makes the "
+            "chunk; or ask the chunks how many rows they have, X.compute_chunk_sizes(), and make "
+            f"their types alike, X.map_blocks(lambda chunk: chunk.astype({str(dtype)!r}), "
+            f"dtype={str(dtype)!r})."
         )
+    return np.asfortranarray(chunk)
+
+
+def extent_of(chunk: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
+    """(D,) the smallest values and the largest; and which rows hold one that is not finite."""
+    wrong = np.flatnonzero(~np.isfinite(chunk).all(axis=1))
     # A chunk without rows says nothing of how far all reach.
-    low, high = np.full(shape[1], np.inf), np.full(shape[1], -np.inf)
-    if len(chunk):
-        low, high = chunk.min(axis=0), chunk.max(axis=0)
-    return np.array([low, high], dtype=float), np.argwhere(~np.isfinite(chunk))
-
-
-def by_columns(chunk: Any) -> Any:
-    """Coordinates of all points together, as blocks of work read them."""
-    return np.asfortranarray(chunk) if isinstance(chunk, np.ndarray) and chunk.ndim == 2 else chunk
+    return chunk.min(axis=0, initial=np.inf), chunk.max(axis=0, initial=-np.inf), wrong
 
 
 class Cluster(NamedTuple):
@@ -120,8 +113,8 @@ class Cluster(NamedTuple):
     """As of blocks: nothing of N numbers is kept here."""
 
     @classmethod
-    def of(cls, chunks: Chunks, model: AssignmentModel, apply: Apply) -> Cluster:
-        """Bring together what is tied, and put an engine to each partition."""
+    def of(cls, chunks: Chunks, model: AssignmentModel) -> Cluster:
+        """Bring together what is tied, and put the model's engine to each partition."""
         from dask import config
         from dask.base import persist
         from dask.delayed import delayed
@@ -134,12 +127,13 @@ class Cluster(NamedTuple):
             )
         side = model.side._replace(graph=model.graph)  # engines may leave out some of it, once more
         known = side.spread(is_known(side)) | (side.power is not None)
+        engine = model.name, model.engine, model.n_components
         make, parts = delayed(Partition.of, pure=False), []
         places = list(partitions(side, chunks.starts).values())
         for rows in places:
             points = chunks.X[rows].rechunk(-1).to_delayed()[0, 0]
             part = side.restrict(rows) if known[rows].any() else None
-            parts.append(make(points, rows, part, apply))
+            parts.append(make(points, rows, part, engine))
         # What is known travels with the first task, once.
         with config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
             return cls(side, places, persist(*parts))
@@ -199,14 +193,16 @@ class Partition(NamedTuple):
     """The arguments of :meth:`of`."""
 
     @classmethod
-    def of(cls, X: FloatArray, rows: Rows, side: SideInformation | None, apply: Apply) -> Partition:
+    def of(
+        cls, X: FloatArray, rows: Rows, side: SideInformation | None, engine: tuple[Any, ...]
+    ) -> Partition:
         """Points, what is known of them, if anything is, and an engine put to that."""
         kept_as = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
         X, side = np.asfortranarray(X, dtype=kept_as), side or SideInformation.build(len(X))
         # Errors name points as they were given.
         names = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-        model = apply(side._replace(first_points=names[side.first_points]))
-        return cls(X, model.blocks(X), model, (X, rows, side, apply))
+        model = apply_engine(side._replace(first_points=names[side.first_points]), *engine)
+        return cls(X, model.blocks(X), model, (X, rows, side, engine))
 
     def __reduce__(self) -> tuple[Callable[..., Partition], tuple[Any, ...]]:
         return Partition.of, self.made_of
@@ -252,16 +248,16 @@ def like_array(X: Any) -> FloatArray:
     return np.broadcast_to(np.zeros((), X.dtype), X.shape)
 
 
-def _require_finite(found: Any, starts: IntArray) -> None:
+def _require_finite(chunks: Chunks, wrong: Iterable[IntArray]) -> None:
     """Say where the first value is that is not finite, and how many rows have some."""
-    wrong = [number for number, (_, places) in enumerate(found) if len(places)]
-    if wrong:
-        extent, ((row, column), *_) = found[wrong[0]]
-        n_rows = sum(len(np.unique(found[number][1][:, 0])) for number in wrong)
+    rows = np.concatenate([start + own for start, own in zip(chunks.starts, wrong, strict=False)])
+    if len(rows):
+        values = chunks.fetch(rows[:1])[0]
+        column = int(np.isfinite(values).argmin())
         kind, remedy = "infinity", "Leave such rows out, or mend what makes them."
-        if np.isnan(extent[:, column]).any():
+        if np.isnan(values[column]):
             kind, remedy = "NaN", ON_MISSING.replace(".any(axis=1),", ".any(axis=1).compute(),")
         raise ValueError(
-            f"Input X contains {kind}: first in row {starts[wrong[0]] + row}, column {column}, in "
-            f"chunk {wrong[0]}, and in {n_rows} of {starts[-1]} rows. {remedy}"
+            f"Input X contains {kind}: first in row {rows[0]}, column {column}, and in {len(rows)} "
+            f"of {chunks.shape[0]} rows. {remedy}"
         )

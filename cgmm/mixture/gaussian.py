@@ -28,8 +28,6 @@ from cgmm.numerics import FloatArray, IntArray, as_points, block_height, cut
 
 # Below this standard deviation the squares of its reciprocal overflow.
 SMALLEST_DEVIATION = 1e-153
-# Rows of a triangular matrix that are multiplied at once.
-ROWS = 16
 
 
 class Parameters(NamedTuple):
@@ -81,14 +79,8 @@ class Parameters(NamedTuple):
         with np.errstate(over="ignore"):  # infinitely far: density zero
             for k, (mean, whitener) in enumerate(zip(self.means, whiteners, strict=True)):
                 apart = X.T - mean[:, None]
-                if whitener.ndim == 1:
-                    apart *= whitener[:, None]
-                else:
-                    # W_k is lower triangular: the last rows need all, those before them less.
-                    for stop in range(len(mean), 0, -ROWS):
-                        rows = slice(max(0, stop - ROWS), stop)
-                        apart[rows] = whitener[rows, :stop] @ apart[:stop]
-                np.einsum("db,db->b", apart, apart, out=distances[k])
+                white = whitener[:, None] * apart if whitener.ndim == 1 else whitener @ apart
+                np.einsum("db,db->b", white, white, out=distances[k])
         return distances
 
     def with_weights(self, weights: FloatArray) -> Parameters:

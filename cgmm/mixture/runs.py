@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import islice, pairwise, repeat
 from typing import Any, cast
 
 import numpy as np
@@ -103,13 +103,15 @@ def choose_start(
 
     leader = short_run(first, sum(n_iter for n_iter, _ in ROUNDS))
     for n_iter, n_most in ROUNDS:
-        runs, n_left = [short_run(theta, n_iter) for theta in others], (len(others) + 1) // 2
-        order = best_first([evidence for evidence, _ in runs])[: min(n_most, n_left)]
-        best = [runs[i] for i in order if runs[i][0] > -np.inf]
-        if best and best[0][0] - best[-1][0] < AGREE * n_points:
+        evidences, thetas = zip(*map(short_run, others, repeat(n_iter)), strict=True)
+        order = best_first(evidences)[: min(n_most, (len(others) + 1) // 2)]
+        best = [(evidences[i], thetas[i]) for i in order if evidences[i] > -np.inf]
+        if not best:
+            return leader[1]
+        if best[0][0] - best[-1][0] < AGREE * n_points:
             del best[1:]
         others = [theta for _, theta in best]
-    return best[0][1] if best and _is_ahead(best[0], leader, X, data.side, pool) else leader[1]
+    return (best[0] if _is_ahead(best[0], leader, X, data.side, pool) else leader)[1]
 
 
 def _is_ahead(
@@ -121,8 +123,8 @@ def _is_ahead(
     if lead > GAIN * pool.n_free(*theta.means.shape):
         return True
     # log p(X, known) = log p(X) + log p(known | X)
-    gain, before = (log_normalise(one.log_joint(X))[1] for one in (theta, other))
-    of_points = np.sum((gain - before) * (1.0 if weights is None else weights))
+    gain = log_normalise(theta.log_joint(X))[1] - log_normalise(other.log_joint(X))[1]
+    of_points = np.sum(gain * (1.0 if weights is None else weights))
     return bool(lead > 0 and lead - of_points > SURE)
 
 

@@ -181,8 +181,8 @@ def holed(chunk, value):
         (lambda c: c[:, :1], r"chunk 3 of X .* has shape \(100, 1\) .*, but X says \(100, 2\)"),
         (lambda c: c[:90], r"chunk 3 of X .* has shape \(90, 2\)"),
         (lambda c: c.tolist(), r"chunk 3 of X .* has shape \(\)"),
-        (lambda c: holed(c, np.nan), r"NaN: first in row 340, column 1, in chunk 3, and in 2 of"),
-        (lambda c: holed(c, np.inf), r"infinity: first in row 340, column 1, in chunk 3"),
+        (lambda c: holed(c, np.nan), r"NaN: first in row 340, column 1, and in 2 of 600 rows"),
+        (lambda c: holed(c, np.inf), r"infinity: first in row 340, column 1, and in 2"),
     ],
 )
 def test_a_chunk_that_is_not_what_was_said_is_named(other, message):
