@@ -140,24 +140,28 @@ class Cluster(NamedTuple):
 
     def each(self, of_block: Callable[[Block], Any]) -> Any:
         """What a function says of the blocks of each partition, added up there."""
-        return self._ask(_total, of_block)
+        return self._ask(lambda part: reduce(added, part.data.each(of_block)))
 
     def gather(self, of_block: Callable[[Block], FloatArray]) -> FloatArray:
         """What a function says of the points of each block, at the places where these are given."""
-        return placed(self.rows, self._ask(_gathered, of_block), len(self.side.node_of))
+        values = self._ask(lambda part: part.data.gather(of_block))
+        return placed(self.rows, values, len(self.side.node_of))
 
     def joint_labels(self, theta: Any) -> Assignment:
         """The most probable joint assignment of the points: no relation crosses partitions."""
-        answers = self._ask(_joint_labels, theta)
+        of_block = partial(assigned, theta, True)
+        answers = self._ask(
+            lambda part: part.model.joint_labels(part.X, theta, part.data.gather(of_block))
+        )
         states = placed(self.rows, [found.states for found in answers], len(self.side.node_of))
         return Assignment(states, all(found.exact for found in answers))
 
-    def _ask(self, function: Callable[..., Any], argument: Any) -> Any:
+    def _ask(self, question: Callable[[Partition], Any]) -> Any:
         """What a function says of each partition, where that is."""
         from dask.delayed import delayed
 
-        with_it = delayed(argument, traverse=False)
-        return on_workers(_asked, ((function, part, with_it) for part in self.parts))
+        once = delayed(question, traverse=False)  # θ, which it holds, travels once
+        return on_workers(_asked, ((part, once) for part in self.parts))
 
 
 def partitions(side: SideInformation, starts: IntArray) -> dict[int, Rows]:
@@ -208,22 +212,9 @@ class Partition(NamedTuple):
         return Partition.of, self.made_of
 
 
-def _total(part: Partition, of_block: Callable[[Block], Any]) -> Any:
-    return reduce(added, part.data.each(of_block))
-
-
-def _gathered(part: Partition, of_block: Callable[[Block], FloatArray]) -> FloatArray:
-    return part.data.gather(of_block)
-
-
-def _joint_labels(part: Partition, theta: Any) -> Assignment:
-    r = part.data.gather(partial(assigned, theta, True))
-    return part.model.joint_labels(part.X, theta, r)
-
-
-def _asked(function: Callable[..., Any], part: Partition, argument: Any) -> Any:
+def _asked(part: Partition, question: Callable[[Partition], Any]) -> Any:
     with workers(None), named(part.model.side.first_points, "point"):
-        return function(part, argument)
+        return question(part)
 
 
 # ---------------------------------------------------------------------------- refusals
