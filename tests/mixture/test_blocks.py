@@ -24,7 +24,7 @@ from cgmm.mixture import (
     em,
     from_responsibilities,
 )
-from cgmm.mixture.blocks import Blocks, workers
+from cgmm.mixture.blocks import Blocks, repeated, workers
 from cgmm.mixture.loop import no_prior
 from cgmm.network import SideInformation
 from cgmm.numerics import WarnedOnce, warn_caller
@@ -54,7 +54,7 @@ def responsibilities(data, theta):
 
 
 def in_one(X, theta, side, pool):
-    return steps_of(X, theta, side, pool, AUTO(side.graph))
+    return steps_of(X, theta, side, pool, repeated(side, AUTO(side.graph)))
 
 
 def assert_same(ours, theirs, **tolerance):
@@ -74,12 +74,14 @@ def assert_same(ours, theirs, **tolerance):
     seed=st.integers(0, 10**6),
     height=st.integers(1, N),
     sampling=st.sampled_from(["points", "chunklets"]),
+    weighted=st.booleans(),
 )
-def test_em_over_blocks_is_em_over_everything(family, kind, seed, height, sampling):
+def test_em_over_blocks_is_em_over_everything(family, kind, seed, height, sampling, weighted):
     rng = np.random.default_rng(seed)
     X, start, pool = points_and_start(rng, family)
     known = what_is_known(rng, rng.permutation(np.arange(N) % K), kind)
     side = SideInformation.build(N, **known, sampling=sampling)
+    side = side.weighted(rng.integers(3, size=N) if weighted else None, sampling)
     data, steps = in_blocks(X, start, side, pool, height)
     pairs = zip(steps, in_one(X, start, side, pool), strict=False)
     for (ours, found), (theirs, posterior) in islice(pairs, 2):
