@@ -233,8 +233,12 @@ def _block_of(X: Points, side: SideInformation, rows: IntArray) -> Block:
         power=None if side.power is None else side.power[rows],
         copies=None if side.copies is None else side.copies[nodes],
     )  # fmt: skip
-    where = slice(int(rows[0]), int(rows[-1]) + 1) if (np.diff(rows) == 1).all() else rows
-    return Block(X, where, part, partial(normalise_nodes, part))
+    return Block(X, as_slice(rows), part, partial(normalise_nodes, part))
+
+
+def as_slice(rows: IntArray) -> slice | IntArray:
+    """Rows that follow each other as a slice, which copies nothing; others as they are."""
+    return slice(int(rows[0]), int(rows[-1]) + 1) if (np.diff(rows) == 1).all() else rows
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from cgmm.given import ON_MISSING
 from cgmm.inference import engine_name
 from cgmm.inference.best_assignment import Assignment
 from cgmm.mixture.assignments import AssignmentModel, apply_engine
-from cgmm.mixture.blocks import Block, Blocks, added, is_known, named, placed, workers
+from cgmm.mixture.blocks import Block, Blocks, added, as_slice, is_known, named, placed, workers
 from cgmm.mixture.loop import assigned
 from cgmm.network import SideInformation, connected_components
 from cgmm.numerics import FloatArray, IntArray
@@ -129,7 +129,7 @@ class Cluster(NamedTuple):
         known = side.spread(is_known(side)) | (side.power is not None)
         engine = model.name, model.engine, model.n_components
         make, parts = delayed(Partition.of, pure=False), []
-        places = list(partitions(side, chunks.starts).values())
+        places = partitions(side, chunks.starts)
         for rows in places:
             points = chunks.X[rows].rechunk(-1).to_delayed()[0, 0]
             part = side.restrict(rows) if known[rows].any() else None
@@ -164,24 +164,18 @@ class Cluster(NamedTuple):
         return on_workers(_asked, ((part, once) for part in self.parts))
 
 
-def partitions(side: SideInformation, starts: IntArray) -> dict[int, Rows]:
-    """The points of each partition, by the chunk's number: components lie with their first point.
+def partitions(side: SideInformation, starts: IntArray) -> list[Rows]:
+    """The points of each partition: components lie in the chunk of their first point.
 
-    A partition that has all points of a chunk and no others has them as a slice; none is empty.
+    Points that follow each other, as all of a chunk do, are a slice; no partition is empty.
     """
     component = connected_components(side.graph)
     first = np.full(component.max() + 1, starts[-1])
     np.minimum.at(first, component, side.first_points)
     home = np.searchsorted(starts, first[component[side.node_of]], side="right") - 1
     order, numbers = np.argsort(home, kind="stable"), np.arange(1, len(starts) - 1)
-    places: dict[int, Rows] = {}
-    for p, rows in enumerate(np.split(order, np.searchsorted(home[order], numbers))):
-        start, stop = starts[p : p + 2].tolist()
-        if np.array_equal(rows, np.arange(start, stop)):
-            places[p] = slice(start, stop)
-        else:
-            places[p] = rows
-    return {p: rows for p, rows in places.items() if len(side.node_of[rows])}
+    parts = np.split(order, np.searchsorted(home[order], numbers))
+    return [as_slice(rows) for rows in parts if len(rows)]
 
 
 # ---------------------------------------------------------------------------- on the workers
