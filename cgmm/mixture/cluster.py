@@ -32,6 +32,8 @@ from cgmm.network import SideInformation, connected_components
 from cgmm.numerics import FloatArray, IntArray
 
 Rows = slice | IntArray
+Apply = Callable[[SideInformation], AssignmentModel]
+"""What puts the engine of a fit to the network of some points."""
 
 
 class Chunks(NamedTuple):
@@ -127,13 +129,15 @@ class Cluster(NamedTuple):
             )
         side = model.side._replace(graph=model.graph)  # engines may leave out some of it, once more
         known = side.spread(is_known(side)) | (side.power is not None)
-        engine = model.name, model.engine, model.n_components
+        apply = partial(
+            apply_engine, inference=model.name, engine=model.engine, n_components=model.n_components
+        )
         make, parts = delayed(Partition.of, pure=False), []
         places = partitions(side, chunks.starts)
         for rows in places:
             points = chunks.X[rows].rechunk(-1).to_delayed()[0, 0]
             part = side.restrict(rows) if known[rows].any() else None
-            parts.append(make(points, rows, part, engine))
+            parts.append(make(points, rows, part, apply))
         # What is known travels with the first task, once.
         with config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
             return cls(side, places, persist(*parts))
@@ -191,16 +195,14 @@ class Partition(NamedTuple):
     """The arguments of :meth:`of`."""
 
     @classmethod
-    def of(
-        cls, X: FloatArray, rows: Rows, side: SideInformation | None, engine: tuple[Any, ...]
-    ) -> Partition:
+    def of(cls, X: FloatArray, rows: Rows, side: SideInformation | None, apply: Apply) -> Partition:
         """Points, what is known of them, if anything is, and an engine put to that."""
         kept_as = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
         X, side = np.asfortranarray(X, dtype=kept_as), side or SideInformation.build(len(X))
         # Errors name points as they were given.
         names = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-        model = apply_engine(side._replace(first_points=names[side.first_points]), *engine)
-        return cls(X, model.blocks(X), model, (X, rows, side, engine))
+        model = apply(side._replace(first_points=names[side.first_points]))
+        return cls(X, model.blocks(X), model, (X, rows, side, apply))
 
     def __reduce__(self) -> tuple[Callable[..., Partition], tuple[Any, ...]]:
         return Partition.of, self.made_of
