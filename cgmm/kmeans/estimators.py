@@ -29,16 +29,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cgmm.given import explain_missing
+from cgmm.given import explain_missing, read_rows
 from cgmm.inference import ENGINES
 from cgmm.inference.feasible import MAX_SEARCH
 from cgmm.kmeans.assignment import engine_rule, pck_rule
 from cgmm.kmeans.loop import Nodes, broken, lloyd
 from cgmm.kmeans.runs import Run, best_of, growing, last_of, random_source
-from cgmm.kmeans.seeding import Rng
-from cgmm.kmeans.seeds import SEEDINGS, freely, most_promising, starts_to_try
+from cgmm.kmeans.seeding import SEEDINGS, Rng, freely, most_promising, starts_to_try
 from cgmm.network import Engine, Graph, NetworkError, SideInformation
 from cgmm.network.misreadings import check_rows, warn_ignored
+from cgmm.network.relations import closure, read_relations
 from cgmm.network.side_information import contracted
 from cgmm.numerics import (
     FloatArray,
@@ -143,7 +143,7 @@ class ConstrainedKMeans(
             run = best_of(one_run, n_runs, fatal=(ValueError,))
         except NetworkError as error:
             raise error.renamed(side.first_points, "point") from None
-        self.cluster_centers_: FloatArray = run.step.centres + offset
+        self.cluster_centers_, self._n_features_out = run.step.centres + offset, self.n_clusters
         self.labels_: IntArray = run.step.labels[side.node_of].astype(np.int32)
         self.objective_, self.assignment_optimal_ = run.step.objective, run.step.optimal
         self.history_, self.n_iter_ = np.array(run.history), run.n_iter
@@ -169,10 +169,6 @@ class ConstrainedKMeans(
                 "hold finite numbers."
             )
         return [centres - offset]
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.cluster_centers_)
 
     def predict(self, X: ArrayLike) -> IntArray:
         """The nearest centre of each point, taken by itself: relations bind training points only.
@@ -477,18 +473,15 @@ class PCKMeans(ConstrainedKMeans):
         """
         known = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
         X = self._check(X, y, **known)
-        # Each by itself: what is soft may contradict itself, but must name points.
-        chunklets = contracted(len(X), must_link=must_link).node_of
-        contracted(len(X), cannot_link=cannot_link)
-        contracted(len(X), preferences=preferences)
+        # What is soft may contradict itself, but must name points.
+        read_relations(len(X), must_link, cannot_link, preferences)
         must, cannot = check_pairs("must_link", must_link), check_pairs("cannot_link", cannot_link)
         w = np.repeat([self.w, -self.w], [len(must), len(cannot)])
         rows = np.column_stack([np.concatenate([must, cannot]), w])
-        if preferences is not None and np.size(preferences):
-            rows = np.concatenate([rows, np.asarray(preferences, dtype=float)])
+        rows = np.concatenate([rows, read_rows("preferences", preferences, 3)])
         # Weights in squared units of the data may look like probabilities and are none.
         side = contracted(len(X), preferences=rows)
-        return self._fit(X, side, chunklets, sample_weight)
+        return self._fit(X, side, closure(len(X), must), sample_weight)
 
 
 # ---------------------------------------------------------------------------- what is to be known

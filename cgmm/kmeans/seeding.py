@@ -1,8 +1,8 @@
-"""Seeds and first responsibilities, from points and their chunklets: no family. Chapters 3 and 6.
+"""Seeds and first responsibilities, from points and their chunklets: no family. Chapters 3, 6, 11.
 
 =======  ==================================================================
-N, D     points and dimensions; K components
-r_ik     responsibilities of the start
+N, D     points and dimensions; K components, or clusters
+r_ik     responsibilities of the start; one where x_i is in a seed's part
 node_of  (N,) chunklet of each point
 =======  ==================================================================
 """
@@ -15,12 +15,16 @@ from itertools import cycle, islice
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from cgmm.kmeans.loop import Nodes, Step, lloyd, nearest_rule
+from cgmm.network import Graph, edgeless
 from cgmm.numerics import FloatArray, IntArray, best_first
 
 Rng = np.random.RandomState
 
 # The more components, the more rarely each gets a seed; from five on so many starts are tried.
 MOST_TRIED = 12
+# Each start of K-means is tried for so many iterations, which know chunklets alone.
+FREE_STEPS = 6
 
 
 def nearest(X: FloatArray, centres: FloatArray) -> FloatArray:
@@ -235,3 +239,42 @@ STARTS: dict[str, Callable[[FloatArray, int, Rng], FloatArray]] = {
     "random_from_data": random_points,
 }
 """Every start from points alone, by the name under which ``init_params`` accepts it."""
+
+
+# ---------------------------------------------------------------------------- K-means
+
+
+def _means_of_parts(X: FloatArray, r: FloatArray) -> FloatArray:
+    """The mean of each part; of all points where a part is empty, which the loop then fills."""
+    counts = r.sum(axis=0)[:, None]
+    return np.where(counts > 0, (r.T @ X) / np.maximum(counts, 1), X.mean(axis=0))
+
+
+SEEDINGS = {
+    "chunklets": chunklet_seeds,
+    "k-means++": lambda X, node_of, K, rng: _means_of_parts(X, far_points(X, K, rng)),
+    "random": lambda X, node_of, K, rng: _means_of_parts(X, random_points(X, K, rng)),
+}
+
+
+def starts_to_try(init: str, n_clusters: int, chunklets: IntArray, graph: Graph) -> list[str]:
+    """The names that ``init`` stands for: "auto" is one start without relations, else several."""
+    if init != "auto":
+        return [init]
+    if (chunklets.max() == len(chunklets) - 1 and len(graph.edges) == 0) or n_clusters == 1:
+        return ["k-means++"]
+    return taking_turns(["chunklets", "k-means++"], n_clusters)
+
+
+def most_promising(starts: list[FloatArray], nodes: Nodes) -> FloatArray:
+    """Where a few iterations lead from the best of the starts; a single one as it is."""
+    if len(starts) == 1:
+        return starts[0]
+    tried = [freely(nodes, start) for start in starts]
+    return tried[best_first([-step.objective for step in tried])[0]].centres
+
+
+def freely(nodes: Nodes, start: FloatArray) -> Step:
+    """Where a few iterations lead that know of no relations between nodes."""
+    steps = lloyd(nodes, edgeless(len(nodes.means)), start, nearest_rule)
+    return next(islice(steps, FREE_STEPS, None))

@@ -6,7 +6,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 
 from cgmm.kmeans import COPKMeans, PCKMeans, chunklet_seeds
-from cgmm.kmeans.seeds import starts_to_try
+from cgmm.kmeans.seeding import starts_to_try
 from cgmm.network import SideInformation
 from cgmm.scenarios import random_pairs
 

@@ -160,7 +160,7 @@ def test_every_method_has_the_same_five_starts(monkeypatch):
         return start
 
     monkeypatch.setitem(STARTS, "k-means++", recorded)
-    monkeypatch.setattr("cgmm.kmeans.seeds.far_points", recorded)
+    monkeypatch.setattr("cgmm.kmeans.seeding.far_points", recorded)
     starts = {}
     for name, fit in methods(X, 3, ask(y, 60, 0.2, r), 7).items():
         drawn.clear()
