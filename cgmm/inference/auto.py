@@ -433,12 +433,9 @@ class Chain:
         reduced = self.reduce(_rows(unary, self.tied))
         key = reduced.h.shape[1], reduced.key
         if key not in self.known:
-            parts = (
-                choose(reduced.graph, key[0], self.budget, self.beyond) if len(self.tied) else []
-            )
             if len(self.known) >= MAX_PATTERNS:
                 self.known.clear()
-            self.known[key] = parts
+            self.known[key] = choose(reduced.graph, key[0], self.budget, self.beyond)
         return unary, reduced, self.known[key]
 
 

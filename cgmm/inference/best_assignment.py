@@ -159,7 +159,6 @@ class Finder:
         """
         z = unary.argmax(axis=1)
         clashes = np.isin(self.label, np.unique(self.label[_discontent(self.graph, z)]))
-        z = z.copy()
         if clashes[self.cheap].any():
             z[self.cheap] = self.tree.most_probable(unary[self.cheap])
         nodes = self.wide[clashes[self.wide]]

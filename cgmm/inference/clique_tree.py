@@ -64,11 +64,6 @@ class Clique(NamedTuple):
         """|R| + |A|, the number of axes of the table that messages are added up in."""
         return len(self.own) + len(self.separator) - self.n_fresh
 
-    @property
-    def n_axes(self) -> int:
-        """|R| + |A| + |F|."""
-        return len(self.own) + len(self.separator)
-
     def n_bytes(self, n_states: int) -> int:
         """What the tables take that are kept: over (R, A), (R, F) and S."""
         sizes = self.n_inner, len(self.own) + self.n_fresh, len(self.separator)
@@ -76,7 +71,8 @@ class Clique(NamedTuple):
 
     def n_operations(self, n_states: int) -> int:
         """Entries of the whole table over the clique, and of that over (R, A) once a child."""
-        return n_states**self.n_axes + len(self.children) * n_states**self.n_inner
+        whole = n_states ** (len(self.own) + len(self.separator))
+        return whole + len(self.children) * n_states**self.n_inner
 
     def constants(self, n_states: int) -> Constants:
         """Log-potentials of the weighted edges: within (R, A), and (K**|R|, K**|F|) to F."""
@@ -114,14 +110,9 @@ class CliqueTree(NamedTuple):
         return max(map(len, self.order.neighbours), default=0)
 
     @property
-    def n_bytes(self) -> int:
-        """What the tables will take."""
-        return sum(clique.n_bytes(self.n_states) for clique in self.cliques)
-
-    @property
-    def n_operations(self) -> int:
-        """Entries of tables that one call will visit."""
-        return sum(clique.n_operations(self.n_states) for clique in self.cliques)
+    def costs(self) -> list[tuple[int, int]]:
+        """Of each clique the bytes that its tables take, and the entries that one call visits."""
+        return [(c.n_bytes(self.n_states), c.n_operations(self.n_states)) for c in self.cliques]
 
 
 def lay_out(core: Edges, n_states: int, max_degree: int) -> CliqueTree:

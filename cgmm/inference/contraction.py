@@ -102,10 +102,8 @@ def contract(graph: Graph) -> Contraction:
         if step is None:
             break
         rounds.append(step)
-    gone = np.zeros(graph.n_nodes, dtype=bool)
-    for step in rounds:
-        gone[step.summed_out] = True
-    roots = np.flatnonzero((degrees == 0) & ~gone)
+    gone = [step.summed_out for step in rounds]
+    roots = np.setdiff1d(np.flatnonzero(degrees == 0), np.concatenate([[], *gone]))
     return Contraction(rounds, np.array(initial, dtype=np.float64), roots, edges)
 
 
@@ -128,8 +126,7 @@ def _plan_rake(edges: Edges, degrees: IntArray) -> tuple[Rake, Edges]:
     is_leaf = degrees[edges.ends] == 1
     hanging = is_leaf.any(axis=1)
     leaves = edges.take(np.flatnonzero(hanging))
-    first = ~is_leaf[hanging, 1]
-    ends = np.where(first[:, None], leaves.ends, leaves.ends[:, ::-1])
+    ends = np.where(is_leaf[hanging, 1:], leaves.ends[:, ::-1], leaves.ends)
     leaves = leaves._replace(ends=ends)
     plain, tabled = np.flatnonzero(leaves.slots < 0), np.flatnonzero(leaves.slots >= 0)
     return Rake(leaves.take(plain), leaves.take(tabled)), edges.take(np.flatnonzero(~hanging))

@@ -104,11 +104,7 @@ class Compress(NamedTuple):
     def collect(self, h: FloatArray, tables: FloatArray, total: Total) -> None:
         """Add to the table of (a, b) the sum over the node between them."""
         for part in self._parts(h):
-            left, right = self._sides(part, h, tables)
-            if total is log_sum:
-                summed = log_product(left, right)
-            else:
-                summed = (left[..., None] + right[:, :, None]).max(axis=1)
+            summed = matrix_product(*self._sides(part, h, tables), total)
             np.add.at(tables, self.target[part], summed)
 
     def distribute(
@@ -120,10 +116,9 @@ class Compress(NamedTuple):
             outer = pairs[self.target[part]]
             with_a = joint_with_left(left, right, outer)
             nodes[self.summed_out[part]] = with_a.sum(axis=2)
+            with_b = joint_with_left(right, left, outer.transpose(0, 2, 1))
             _store(self.left.take(part), with_a.transpose(0, 2, 1), pairs)
-            _store(
-                self.right.take(part), joint_with_left(right, left, outer.transpose(0, 2, 1)), pairs
-            )
+            _store(self.right.take(part), with_b, pairs)
 
     def trace_back(self, h: FloatArray, tables: FloatArray, z: IntArray) -> None:
         """The best state of each v, given those of a and b."""
@@ -181,6 +176,16 @@ def _store(edges: Edges, joint: FloatArray, pairs: FloatArray) -> None:
 
 
 # -------------------------------------------------------------- sums over the middle node
+
+
+def matrix_product(left: FloatArray, right: FloatArray, total: Total) -> FloatArray:
+    """(..., A, B) total over v of left[v, a] + right[v, b]; the table with v is never formed."""
+    if total is log_sum:
+        return log_product(left, right)
+    largest = np.full((*left.shape[:-2], left.shape[-1], right.shape[-1]), -np.inf)
+    for v in range(left.shape[-2]):
+        np.maximum(largest, left[..., v, :, None] + right[..., v, None, :], out=largest)
+    return largest
 
 
 def log_product(left: FloatArray, right: FloatArray) -> FloatArray:

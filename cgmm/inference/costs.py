@@ -59,22 +59,17 @@ class Budget(NamedTuple):
 
         While the order gets stuck in some components, these alone do not.
         """
-        label, n_states = connected_components(graph), tree.n_states
+        label = connected_components(graph)
         if tree.order.stuck:
             return ~np.isin(label, label[tree.order.stuck])
-        costs = [
-            (float(c.n_bytes(n_states)), float(c.n_operations(n_states))) for c in tree.cliques
-        ]
         firsts = np.array([tree.order.nodes[c.own[0]] for c in tree.cliques], dtype=np.intp)
         of_component = np.zeros((label.max(initial=-1) + 1, 2))
-        np.add.at(of_component, label[firsts], np.reshape(costs, (-1, 2)))
+        np.add.at(of_component, label[firsts], np.array(tree.costs, dtype=float).reshape(-1, 2))
         n_bytes, n_operations = of_component.T
         order = np.argsort(n_operations, kind="stable")
         within = np.cumsum(n_bytes[order]) <= self.max_bytes
         within &= np.cumsum(n_operations[order]) <= self.max_operations
-        fits = np.empty(len(order), dtype=bool)
-        fits[order] = within
-        return fits[label]
+        return within[np.argsort(order)][label]
 
 
 def most_neighbours(n_cells: float, n_states: int) -> int:
@@ -87,7 +82,7 @@ def cost_of(tree: CliqueTree, max_degree: int) -> Cost:
     if tree.order.stuck:
         width, n_states = max_degree + 1, tree.n_states
         return Cost(width, 8 * n_states**width, n_states ** (width + 1), at_least=True)
-    return Cost(tree.width, tree.n_bytes, tree.n_operations)
+    return Cost(tree.width, sum(n for n, _ in tree.costs), sum(n for _, n in tree.costs))
 
 
 def whole_cost(graph: Graph, n_states: int) -> Cost:

@@ -28,15 +28,12 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray
 ROUNDING = 1e-12
 
 
-def exchange(
-    costs: FloatArray, edges: IntArray, z: IntArray, soft: sparse.csr_array | None = None
-) -> IntArray:
+def exchange(costs: FloatArray, edges: IntArray, z: IntArray, soft: sparse.csr_array) -> IntArray:
     """Descend by exchanges along chains until none lowers the objective.
 
     In each round all those go together that gain more than any chain that they touch, or to which
     a preference ties them.
     """
-    soft = sparse.csr_array((len(z), len(z))) if soft is None else soft
     largest = max(np.abs(part).max(initial=0.0) for part in (costs[np.isfinite(costs)], soft.data))
     z = z.copy()
     while True:

@@ -37,7 +37,6 @@ from cgmm.network import (
     SideInformation,
     connected_components,
     induced_subgraph,
-    simplify,
 )  # fmt: skip
 from cgmm.numerics import BoolArray, IntArray
 
@@ -164,8 +163,7 @@ def _colour_core(
             np.sort(graph.named(clique)),
         )
     matrix, left, n_steps = edge_matrix(graph), max_search, n_nodes + FIRST_STEPS
-    anywhere = lambda: np.asarray(rng.randint(n_states, size=n_nodes))  # noqa: E731
-    start = anywhere() if near is None else near
+    start = rng.randint(n_states, size=(n_nodes,)) if near is None else near
     while left > 0:
         z, used = tabu_walk(matrix, start, allowed, min(n_steps, left), rng)
         if z is not None:
@@ -177,7 +175,7 @@ def _colour_core(
                 return proof.states
             if proof.proved:
                 _refuse(graph, allowed, noun)
-        start, n_steps, left = anywhere(), 2 * n_steps, left - used
+        start, n_steps, left = rng.randint(n_states, size=(n_nodes,)), 2 * n_steps, left - used
     raise SearchBudgetError(
         f"no assignment to {n_states} {noun}s that breaks no cannot-link was found in "
         f"{max_search} steps and a proof of {max_search // STEPS_A_BRANCH} branches: whether there "
@@ -237,8 +235,7 @@ def forbidden_clique(graph: Graph, size: int, *, max_steps: int = 100_000) -> In
     >>> forbidden_clique(triangle, 4) is None
     True
     """
-    graph = simplify(graph)
-    edges = graph.edges[graph.weights == -np.inf]
+    edges = hard_part(graph).edges
     stays = peel(edges, np.full(graph.n_nodes, size - 1)) < 0
     edges = edges[stays[edges].all(axis=1)]
     later: dict[int, set[int]] = {int(node): set() for node in np.unique(edges)}

@@ -34,8 +34,8 @@ from cgmm.inference.contraction_rounds import (
     best,
     conditional,
     joint_with_left,
-    log_product,
     log_sum,
+    matrix_product,
 )  # fmt: skip
 from cgmm.inference.costs import MAX_BYTES, Budget, most_neighbours, refuse_cost
 from cgmm.network import (
@@ -214,13 +214,9 @@ def _sum_out(table: FloatArray, psi: FloatArray, total: Total) -> FloatArray:
     """(K**|A|, K**|F|) m(A, F), or the largest in place of the sum."""
     if psi.shape[1] == 1:
         return total(table, 0)
-    message = np.full((table.shape[1], psi.shape[1]), -np.inf)
+    message = np.empty((table.shape[1], psi.shape[1]))
     for part in blocks(len(message), psi.size):
-        if total is log_sum:
-            message[part] = log_product(table[:, part], psi)
-        else:
-            for of_r, psi_r in zip(table[:, part], psi, strict=True):
-                np.maximum(message[part], of_r[:, None] + psi_r, out=message[part])
+        message[part] = matrix_product(table[:, part], psi, total)
     return message
 
 

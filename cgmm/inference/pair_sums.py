@@ -102,17 +102,16 @@ def pair_sums(
         ends = reduced.mirror.node_of[pairs]
         turned = np.logical_xor.reduce(reduced.mirror.parity[pairs], axis=1)
     of_end = connected_components(reduced.graph)[ends]
-    one, free = ends[:, 0] == ends[:, 1], of_end[:, 0] != of_end[:, 1]
-    if unary.shape[1] == 1:
-        one, free = np.ones_like(one), np.zeros_like(free)
+    one = (ends[:, 0] == ends[:, 1]) | (unary.shape[1] == 1)
+    free = (of_end[:, 0] != of_end[:, 1]) & ~one
     _fill(sums, one, 1.0 - turned[one], 1.0 * turned[one])
     # Evidence, too, may have cut the chain that tied two.
     _fill(sums, free, *_independent(nodes, pairs[free]))
     asked = np.flatnonzero(~one & ~free)
     if exact and len(asked):
-        found, together, different = _by_tree(reduced, ends[asked], max_bytes)
-        swap, asked = turned[asked][found], asked[found]
-        _fill(sums, asked, np.where(swap, different, together), np.where(swap, together, different))
+        found = _by_tree(reduced, ends[asked], max_bytes)
+        if found is not None:
+            _fill(sums, asked, *np.where(turned[asked], found[::-1], found))
     return sums
 
 
@@ -134,10 +133,8 @@ def _independent(nodes: FloatArray, pairs: IntArray) -> tuple[FloatArray, FloatA
     return (p * q).sum(axis=1), (p * (q @ others)).sum(axis=1)
 
 
-def _by_tree(
-    reduced: Reduced, pairs: IntArray, max_bytes: int
-) -> tuple[BoolArray, FloatArray, FloatArray]:
-    """Whether pairs (P,) were found, and p(z_a = z_b) and p(z_a ≠ z_b) of these."""
+def _by_tree(reduced: Reduced, pairs: IntArray, max_bytes: int) -> FloatArray | None:
+    """(2, P) p(z_a = z_b) and p(z_a ≠ z_b) of pairs; None where tables would be too large."""
     graph, n_states = reduced.graph, reduced.h.shape[1]
     label = connected_components(graph)
     members = np.flatnonzero(np.isin(label, label[pairs]))
@@ -145,23 +142,23 @@ def _by_tree(
     order = elimination_order(part.edges, n_states, most_neighbours(max_bytes / 8, n_states))
     n_cells = n_states * sum(n_states ** (len(near) + 1) for near in order.neighbours)
     if order.stuck or 8 * n_cells > max_bytes:
-        return np.zeros(len(pairs), dtype=bool), np.empty(0), np.empty(0)
+        return None
     tree = _Tree(part, order, reduced.h[members])
     place = np.zeros(graph.n_nodes, dtype=np.intp)
     place[members[order.nodes]] = np.arange(len(members))
     # Carried is the first end.
     ends = often_first(pairs)
     carried, row = np.unique(place[ends[:, 0]], return_inverse=True)
-    same, apart = np.empty((2, len(pairs)))
+    sums = np.empty((2, len(pairs)))
     height = max(1, MAX_CARRIED // n_cells)
     for start in range(0, len(carried), height):
         joint = tree.joints(carried[start : start + height])
         here = np.flatnonzero(row // height == start // height)
         found = joint[place[ends[here, 1]], row[here] - start]
-        same[here] = np.trace(found, axis1=1, axis2=2)
+        sums[0, here] = np.trace(found, axis1=1, axis2=2)
         # Sums over different states are taken as such, not as what is missing.
-        apart[here] = (found * (1 - np.eye(n_states))).sum(axis=(1, 2))
-    return np.ones(len(pairs), dtype=bool), same, apart
+        sums[1, here] = (found * (1 - np.eye(n_states))).sum(axis=(1, 2))
+    return sums
 
 
 class _Tree:

@@ -231,15 +231,12 @@ def exclude_states(graph: Graph, allowed: BoolArray) -> BoolArray:
         rounds.append((held, allowed[held].argmax(axis=1)))
         rows = forbidden[held]
         state = np.repeat(allowed[held].argmax(axis=1), np.diff(rows.indptr))
-        loses = allowed[rows.indices, state]
-        nodes, state = rows.indices[loses], state[loses]
-        allowed[nodes, state] = False
-        nodes = np.unique(nodes)
+        nodes = np.unique(rows.indices[allowed[rows.indices, state]])
+        allowed[rows.indices, state] = False
         n_left = allowed[nodes].sum(axis=1)
         if not n_left.all():
-            _refuse(
-                graph, _steps(forbidden, given, rounds, int(nodes[n_left.argmin()])), given.shape[1]
-            )
+            steps = _steps(forbidden, given, rounds, int(nodes[n_left.argmin()]))
+            _refuse(graph, steps, given.shape[1])
         held = nodes[n_left == 1]
     return allowed
 
