@@ -62,7 +62,7 @@ def test_searches_that_stop_early_still_improve_and_break_nothing(problem, seed)
     feasible = [a for a in all_assignments(*costs.shape) if breaks_none(graph, a)]
     before = feasible[np.random.default_rng(seed).integers(len(feasible))]
     with pytest.MonkeyPatch.context() as patch:
-        # As in large components: no elimination, and no time for a proof.
+        # As in large components: no elimination; first, no time for a proof.
         patch.setattr(cgmm.inference.best_assignment, "MAX_STATES", 1)
         rule = cop_rule(graph, costs.shape[1])
         for z_before in (None, before):
@@ -72,6 +72,10 @@ def test_searches_that_stop_early_still_improve_and_break_nothing(problem, seed)
                 assert objective(costs, graph, z) <= objective(costs, graph, before) + 1e-12
             if optimal:
                 assert objective(costs, graph, z) == pytest.approx(best, rel=1e-12)
+            # And with a proof, the best from wherever it begins.
+            z, optimal = rule(costs, z_before)
+            assert optimal
+            assert objective(costs, graph, z) == pytest.approx(best, rel=1e-12)
 
 
 # ---------------------------------------------------------------------------- PCKMeans
