@@ -13,9 +13,7 @@ from kmeans_problems import (
     all_assignments,
     enumerated,
     hard_problems,
-    never_rises,
     objective,
-    overlapping_pairs,
     soft_problems,
 )
 from sklearn.cluster import KMeans
@@ -152,24 +150,6 @@ def test_preferences_are_weights_of_their_own():
 
 
 # ---------------------------------------------------------------------------- an engine
-
-
-@pytest.mark.parametrize("make", [COPKMeans, PCKMeans])
-def test_an_engine_makes_every_assignment_the_best(make):
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(40, 2))
-    y = (X[:, 0] > 0).astype(int) + (X[:, 1] > 0)
-    must, cannot = overlapping_pairs(y, 25, 3)
-    start = X[:3]
-    exact = make(3, init=start, inference=auto).fit(X, must_link=must, cannot_link=cannot)
-    search = make(3, init=start).fit(X, must_link=must, cannot_link=cannot)
-    assert exact.assignment_optimal_
-    assert never_rises(exact.history_)
-    assert exact.history_[0] <= search.history_[0] + 1e-12
-    if make is COPKMeans:
-        assert search.assignment_optimal_
-        np.testing.assert_array_equal(exact.labels_, search.labels_)
-        assert exact.n_iter_ == search.n_iter_
 
 
 def test_engines_that_cannot_or_will_not_answer():
