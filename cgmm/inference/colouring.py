@@ -65,9 +65,8 @@ def by_colour(graph: Graph) -> ColourBlocks:
     """
     matrix, colours = adjacency(graph), colour_nodes(graph)
     order = np.argsort(colours, kind="stable")
-    stops = np.cumsum(np.bincount(colours))
-    starts = np.concatenate([[0], stops[:-1]])
-    slices = tuple(map(slice, starts.tolist(), stops.tolist()))
+    bounds = np.cumsum([0, *np.bincount(colours)]).tolist()
+    slices = tuple(map(slice, bounds[:-1], bounds[1:]))
     return ColourBlocks(order, slices, matrix[order][:, order])
 
 

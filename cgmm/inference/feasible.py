@@ -123,9 +123,8 @@ def feasible_assignment(
     fails = (z >= n_states) | ~allowed[every, np.minimum(z, n_states - 1)]
     near = hint() if hint is not None and fails.any() else None
     remedy = remedy or f"Raise max_search, use more {noun}s, or soft relations (PCKMeans)."
-    search = partial(
-        _colour_core, max_search=max_search, rng=rng or Rng(0), noun=noun, remedy=remedy
-    )  # fmt: skip
+    rng = rng or Rng(0)
+    search = partial(_colour_core, max_search=max_search, rng=rng, noun=noun, remedy=remedy)
     for c in np.unique(of_node[fails]):
         nodes = np.flatnonzero(of_node == c)
         part, near_here = induced_subgraph(hard, nodes), None if near is None else near[nodes]

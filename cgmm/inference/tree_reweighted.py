@@ -136,9 +136,7 @@ def tree_reweighted(
     def decomposed(floor: float) -> tuple[Directed, list[Inference]]:
         weights = np.maximum(part.weights, floor)
         shares, soft = weights / appearance, part._replace(weights=weights)
-        trees = [
-            Graph(part.n_nodes, part.edges[rows], shares[rows], part.names) for rows in forests
-        ]
+        trees = [part._replace(edges=part.edges[rows], weights=shares[rows]) for rows in forests]
         return both_directions(soft, appearance), [junction_tree(tree) for tree in trees]
 
     def infer(unary: FloatArray) -> Marginals:
