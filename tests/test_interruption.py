@@ -29,7 +29,7 @@ from cgmm import (
     OnlineRCA,
     SideInformation,
 )
-from cgmm.decide.workers import deaf_to_interrupts
+from cgmm.replicate.workers import deaf_to_interrupts
 from cgmm.metric_learning import objective
 from cgmm.mixture import e_step
 from cgmm.network import Inference

@@ -11,10 +11,9 @@ from cgmm.decide.choosing import (
     LogScore, answer_folds, assignment_entropy, held_out_scores, log_score
 )  # fmt: skip
 from cgmm.decide.honest import fit_answers, joint
-from cgmm.decide.learning import WitnessMixture
 from cgmm.decide.neighbourhoods import Asked, farthest_first
 from cgmm.decide.search import AnswerSearch, Trial
-from cgmm.decide.witnesses import Witnesses, error_rates
+from cgmm.decide.witnesses import Witnesses, WitnessMixture, error_rates
 
 __all__ = [
     "AnswerSearch", "Asked", "LogScore", "Trial", "WitnessMixture", "Witnesses", "answer_folds",

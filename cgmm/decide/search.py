@@ -31,7 +31,6 @@ from cgmm.decide.choosing import (
     require_rate,
 )  # fmt: skip
 from cgmm.decide.honest import fit_answers, joint
-from cgmm.decide.workers import deaf_to_interrupts
 from cgmm.inference import ENGINES
 from cgmm.mixture import Prior, node_unaries
 from cgmm.network import related_groups
@@ -173,14 +172,12 @@ class AnswerSearch(BaseEstimator):
         groups = related_groups(len(X), preferences=np.insert(pairs, 2, 1, axis=1), **ties)
         self.folds_ = answer_folds(pairs, groups, self.n_folds, random_state=self.random_state)
         grid = [{"error_rate": self.error_rate, **s} for s in ParameterGrid(self.settings)]
-        with deaf_to_interrupts():
-            parallel = Parallel(self.n_jobs, verbose=self.verbose, return_as="generator")
-            trials = parallel(
-                delayed(_try)(self.estimator, setting, X, rows, self.folds_, groups, known)
-                for setting in grid
-            )
+        parallel = Parallel(self.n_jobs, verbose=self.verbose, return_as="generator")
         self.results_ = list[Trial]()
-        for trial in trials:
+        for trial in parallel(
+            delayed(_try)(self.estimator, setting, X, rows, self.folds_, groups, known)
+            for setting in grid
+        ):
             self.results_.append(trial)
         return self._choose(X, rows, known)
 

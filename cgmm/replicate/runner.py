@@ -19,9 +19,9 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from cgmm.datasets import DATASETS, FETCHED, Dataset, fetch, load
-from cgmm.decide.workers import deaf_to_interrupts
 from cgmm.replicate.design import DIGITS, Experiment, Row, Task, format_setting, tasks_of
 from cgmm.replicate.store import Store
+from cgmm.replicate.workers import deaf_to_interrupts
 
 TAKING_TURNS = Lock()
 
