@@ -29,12 +29,12 @@ from cgmm import (
     OnlineRCA,
     SideInformation,
 )
-from cgmm.replicate.workers import deaf_to_interrupts
 from cgmm.metric_learning import objective
 from cgmm.mixture import e_step
 from cgmm.network import Inference
 from cgmm.replicate import EXPERIMENTS, replicate
 from cgmm.replicate.__main__ import main as replicate_command
+from cgmm.replicate.workers import deaf_to_interrupts
 
 SECONDS = 120
 ALONE = pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is no signal on Windows")

@@ -8,11 +8,10 @@ tell most.
 
 from cgmm.decide.asking import answer_information, choose_pairs
 from cgmm.decide.choosing import (
-    LogScore, answer_folds, assignment_entropy, held_out_scores, log_score
+    AnswerSearch, LogScore, Trial, answer_folds, assignment_entropy, held_out_scores, log_score
 )  # fmt: skip
 from cgmm.decide.honest import fit_answers, joint
 from cgmm.decide.neighbourhoods import Asked, farthest_first
-from cgmm.decide.search import AnswerSearch, Trial
 from cgmm.decide.witnesses import Witnesses, WitnessMixture, error_rates
 
 __all__ = [

@@ -3,7 +3,8 @@
 How many components, which covariances, how sure the answers: what is chosen is what gives answers
 that it was not told the largest probability. Answers on points that relations tie say something of
 each other (of three, two may imply the third), so they are held out together, and count together in
-the error of the mean.
+the error of the mean. A search fits every setting once without each fold of answers, which it is
+then asked for, and once with all of them, for the criteria that hold nothing out.
 
 =======  ======================================================================
 P        number of answers; e one, on points i and j
@@ -12,21 +13,30 @@ q        how often an answer is wrong; its log-weight is ±logit(1 - q)
 g        group: points that relations tie; G groups have answers
 z        assignments of all nodes; u_jk unary log-potentials, w_e log-weights
 r_jk     p(z_j = k), p_e = p(z_a = z_b) of edge e, given everything
+ν        number of free parameters
 =======  ======================================================================
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
-from scipy.special import expit, log_expit
+from scipy.special import expit
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils.validation import check_is_fitted
 
-from cgmm.diagnose import log_odds_together
-from cgmm.mixture import Parameters, node_unaries
-from cgmm.network import Engine, Infer, SideInformation
+from cgmm.decide.honest import fit_answers, joint
+from cgmm.diagnose import log_odds_together, pair_probabilities
+from cgmm.inference import ENGINES
+from cgmm.mixture import Parameters, Prior, node_unaries
+from cgmm.network import Engine, Infer, SideInformation, related_groups
 from cgmm.network.side_information import contracted
 from cgmm.numerics import FloatArray, IntArray, check_labels, check_pairs
 from cgmm.scenarios.answers import check_answers, preferences_from_answers
@@ -84,23 +94,22 @@ def answer_folds(
     >>> answer_folds(pairs, related_groups(7, cannot_link=pairs), 2, random_state=0)
     array([0, 0, 0, 1, 1])
     """
-    group = check_labels("groups", groups, least=0)
-    of_pair = _group_of(check_pairs("pairs", pairs, len(group)), group)
-    names, which, counts = np.unique(of_pair, return_inverse=True, return_counts=True)
-    if len(names) < 2:
+    which, counts = _groups_of(pairs, groups)
+    if len(counts) < 2:
         raise ValueError(
             "all answers hang together, by chains of relations: none can be held out without those "
             "that imply it. Choose by the evidence of fits to all of them, model.bic(), or ask "
             "about pairs of other points."
         )
-    if not 2 <= n_folds <= len(names):
+    if not 2 <= n_folds <= len(counts):
         raise ValueError(
-            f"n_folds is {n_folds}; it must be from 2 to {len(names)}, the number of groups that "
-            f"have answers, since what hangs together is held out together: n_folds={len(names)}."
+            f"n_folds is {n_folds}; it must be from 2 to {len(counts)}, the number of groups that "
+            "have answers, since what hangs together is held out together: "
+            f"n_folds={len(counts)}."
         )
     rng = np.random.default_rng(random_state)
-    shuffled = rng.permutation(len(names))
-    fold_of, sizes = np.empty(len(names), dtype=np.intp), np.zeros(n_folds)
+    shuffled = rng.permutation(len(counts))
+    fold_of, sizes = np.empty(len(counts), dtype=np.intp), np.zeros(n_folds)
     for g in shuffled[np.argsort(-counts[shuffled], kind="stable")]:
         fold_of[g] = sizes.argmin()
         sizes[fold_of[g]] += counts[g]
@@ -160,7 +169,7 @@ def held_out_scores(
     ... ).round(2)
     array([-0.11, -2.3 ])
     """
-    require_rate(error_rate)
+    _require_rate(error_rate)
     rows = check_answers(answers, len(X))
     fold = check_labels("folds", folds, len(rows), least=0)
     pairs, said = rows[:, :2], rows[:, 2] == 1
@@ -169,12 +178,10 @@ def held_out_scores(
     for out in (fold == f for f in np.unique(fold)):
         theta = fit(preferences[~out])
         side = contracted(len(X), preferences=preferences[~out], **known)
-        unary, infer = node_unaries(X, theta, side), engine(side.graph)
-        log_odds = log_odds_together(infer, unary, side.graph, side.node_of[pairs[out]])
-        true = np.where(said[out], log_odds, -log_odds)
-        scores[out] = np.logaddexp(
-            np.log1p(-error_rate) + log_expit(true), np.log(error_rate) + log_expit(-true)
-        )
+        together = pair_probabilities(X, theta, side, pairs[out], engine(side.graph))
+        true = np.where(said[out], together, 1 - together)
+        # Where p is next to 0 or 1 what is left is the error rate: no tail has to be kept.
+        scores[out] = np.log((1 - error_rate) * true + error_rate * (1 - true))
     return scores
 
 
@@ -207,10 +214,8 @@ def log_score(scores: ArrayLike, pairs: ArrayLike, groups: ArrayLike) -> LogScor
     >>> round(found.mean, 4), round(found.standard_error, 4), found.n_groups
     (-0.3, 0.1155, 3)
     """
-    values, group = np.asarray(scores, dtype=float), check_labels("groups", groups, least=0)
-    of_pair = _group_of(check_pairs("pairs", pairs, len(group)), group)
-    _, which = np.unique(of_pair, return_inverse=True)
-    n_groups = int(which.max(initial=-1)) + 1
+    values, (which, counts) = np.asarray(scores, dtype=float), _groups_of(pairs, groups)
+    n_groups = len(counts)
     if values.shape != which.shape or n_groups < 2:
         raise ValueError(
             f"scores have the shape {values.shape} for {len(which)} pairs in {n_groups} groups; "
@@ -283,22 +288,259 @@ def assignment_entropy(
     return float(max(believed.log_z - of_nodes - of_edges, 0.0))
 
 
-def _group_of(pairs: IntArray, group: IntArray) -> IntArray:
-    """The group of each pair, or an error that names one between two."""
-    of_pair = group[pairs]
+def _groups_of(pairs: ArrayLike, groups: ArrayLike) -> tuple[IntArray, IntArray]:
+    """The group of each pair, numbered, and its pairs; or an error that names one between two."""
+    group = check_labels("groups", groups, least=0)
+    of_pair = group[check_pairs("pairs", pairs, len(group))]
     across = np.flatnonzero(of_pair[:, 0] != of_pair[:, 1])
     if len(across):
         raise ValueError(
             f"pairs[{across[0]}] joins the groups {of_pair[across[0]].tolist()}; groups must be "
             "those of all relations: related_groups(N, must_link=..., cannot_link=pairs)."
         )
-    return of_pair[:, 0]
+    return np.unique(of_pair[:, 0], return_inverse=True, return_counts=True)[1:]
 
 
-def require_rate(error_rate: float) -> None:
+def _require_rate(error_rate: float) -> None:
     """Refuse a rate by which one answer that a fit holds impossible would decide over all."""
     if not 0 < error_rate < 1:
         raise ValueError(
             f"error_rate is {error_rate:g}; it must lie between 0 and 1, since one answer that a "
             "fit holds impossible would decide over all: error_rate=0.05."
         )
+
+
+# ---------------------------------------------------------------------------- the search
+
+
+class Trial(NamedTuple):
+    """One setting, judged; NaN where it failed."""
+
+    setting: dict[str, Any]
+    """Parameters of the estimator, and ``error_rate``."""
+    mean: float
+    """Mean log-probability of answers held out, in nats, higher is better."""
+    standard_error: float
+    """Of the mean, over groups of answers that hang together."""
+    evidence: float
+    """log p(X, answers | θ) in nats of a fit to everything, given what is certain: answers are
+    data, so that error rates can be compared."""
+    bic: float
+    """-2 evidence + ν log N, lower is better."""
+    icl: float
+    """BIC + 2 H, H the entropy of all assignments: lower is better."""
+    n_free: int
+    """ν."""
+    complaint: str
+    """Why it failed, or nothing."""
+
+
+class AnswerSearch(BaseEstimator):
+    """Choose settings of a mixture by the answers that it was not told.
+
+    Parameters
+    ----------
+    estimator : ConstrainedGaussianMixture or another mixture
+        What is searched; its parameters hold where no setting says otherwise. Answers enter by the
+        joint likelihood: ``weights`` "auto" stands for "ignore" here.
+    settings : dict or list of dict
+        As scikit-learn's ``ParameterGrid``: lists of values by the name of a parameter.
+        ``"error_rate"`` is q, how often answers are wrong, in place of a γ = 1 - q.
+    error_rate : float, default=0.1
+        q where settings do not name it.
+    n_folds : int, default=5
+        Folds of groups of answers that hang together.
+    n_jobs : int, default=1
+        Settings tried at the same time, each by a process; -1: on all processors.
+    random_state : int, Generator or None, default=0
+        Which groups make a fold. Fits begin by the estimator's own ``random_state``.
+    verbose : int, default=0
+        As ``joblib.Parallel`` takes it.
+
+    Attributes
+    ----------
+    results_ : list of Trial
+        One for each setting, in their order.
+    best_index_ : int
+        The simplest setting, fewest free parameters, whose mean is not below the best one's by more
+        than its standard error.
+    best_estimator_ : estimator
+        Fitted with that setting to everything.
+    best_setting_ : dict
+        Its setting.
+    choices_ : dict
+        The index that each criterion chooses: "held out", "highest mean", "evidence", "bic", "icl".
+    folds_ : (P,) array
+        The fold of each answer.
+
+    Notes
+    -----
+    Breiman, Friedman, Olshen and Stone (1984), Classification and regression trees, sect. 3.4.3,
+    have the rule of one standard error.
+
+    Criteria disagree where the model is not true. The evidence of what was fitted rises with the
+    number of components; BIC and ICL punish it, but ask how well points are described, and not
+    whether components are classes. Answers held out ask for that, with an error that is told.
+    All criteria take answers for random questions, or their pairs for chosen by a look at the
+    points: :func:`cgmm.decide.fit_answers`.
+
+    Examples
+    --------
+    >>> from cgmm import ConstrainedGaussianMixture
+    >>> X = np.random.default_rng(0).normal(size=(60, 1)) + np.repeat([[-3.0], [3.0]], 30, axis=0)
+    >>> answers = [[i, i + 1, 1] for i in range(0, 58, 2)]
+    >>> answers += [[i, 60 - i, 0] for i in range(1, 28, 2)]
+    >>> model = ConstrainedGaussianMixture(weights="ignore", random_state=0)
+    >>> search = AnswerSearch(model, {"n_components": [1, 2]}, error_rate=0.05).fit(X, answers)
+    >>> search.best_setting_["n_components"], search.best_estimator_.n_components
+    (2, 2)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        settings: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
+        *,
+        error_rate: float = 0.1,
+        n_folds: int = 5,
+        n_jobs: int = 1,
+        random_state: int | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.settings = settings
+        self.error_rate = error_rate
+        self.n_folds = n_folds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: ArrayLike, answers: ArrayLike, **known: Any) -> AnswerSearch:
+        """Try every setting, choose one, and fit it to everything.
+
+        Parameters
+        ----------
+        X : (N, D) array_like
+            The points.
+        answers : (P, 3) array_like
+            Rows ``i, j, said``: 1 if "together" was said, 0 if "apart".
+        **known
+            What is known for certain: ``labels``, ``must_link``, ``cannot_link``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If answers cannot be parted into folds, or no setting can be fitted.
+        KeyboardInterrupt
+            If interrupted. ``results_`` has the settings that are whole.
+        """
+        X = np.asarray(X, dtype=float)
+        _require_rate(self.error_rate)
+        rows = check_answers(answers, len(X))
+        pairs = rows[:, :2]
+        ties = {name: told for name, told in known.items() if name != "labels"}
+        groups = related_groups(len(X), preferences=np.insert(pairs, 2, 1, axis=1), **ties)
+        self.folds_ = answer_folds(pairs, groups, self.n_folds, random_state=self.random_state)
+        grid = [{"error_rate": self.error_rate, **s} for s in ParameterGrid(self.settings)]
+        parallel = Parallel(self.n_jobs, verbose=self.verbose, return_as="generator")
+        self.results_ = list[Trial]()
+        for trial in parallel(
+            delayed(_try)(self.estimator, setting, X, rows, self.folds_, groups, known)
+            for setting in grid
+        ):
+            self.results_.append(trial)
+        return self._choose(X, rows, known)
+
+    def _choose(self, X: FloatArray, rows: IntArray, known: Any) -> AnswerSearch:
+        """By the one-standard-error rule, and by every other criterion; the refit."""
+        if all(trial.complaint for trial in self.results_):
+            raise ValueError(f"no setting could be fitted: {self.results_[0].complaint}")
+        self.choices_ = {
+            "held out": _simplest(self.results_),
+            "highest mean": int(np.nanargmax([t.mean for t in self.results_])),
+            "evidence": int(np.nanargmax([t.evidence for t in self.results_])),
+            "bic": int(np.nanargmin([t.bic for t in self.results_])),
+            "icl": int(np.nanargmin([t.icl for t in self.results_])),
+        }
+        self.best_index_ = self.choices_["held out"]
+        self.best_setting_ = self.results_[self.best_index_].setting
+        model, q = _prepare(self.estimator, self.best_setting_)
+        self.best_estimator_ = fit_answers(model, X, rows, error_rate=q, **known)
+        return self
+
+    def predict(self, X: ArrayLike, **known: Any) -> IntArray:
+        """Most probable component of each point, by the best setting fitted to everything.
+
+        Parameters
+        ----------
+        X : (N, D) array_like
+            Points.
+        **known
+            Relations among them, as ``predict`` of the estimator takes them.
+
+        Returns
+        -------
+        (N,) int array
+            The component.
+        """
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict(X, **known)
+
+
+def _simplest(trials: list[Trial]) -> int:
+    """The one with fewest parameters that is within a standard error of the best one's mean."""
+    best = max((t for t in trials if not t.complaint), key=lambda t: t.mean)
+    will_do = [i for i, t in enumerate(trials) if t.mean >= best.mean - best.standard_error]
+    return min(will_do, key=lambda i: (trials[i].n_free, -trials[i].mean))
+
+
+# ---------------------------------------------------------------------------- one setting
+
+
+def _try(
+    estimator: Any, setting: dict[str, Any], X: FloatArray, rows: IntArray, folds: IntArray,
+    groups: IntArray, known: Any,
+) -> Trial:  # fmt: skip
+    """Held-out scores of a setting, and its criteria on everything."""
+    model, q = _prepare(estimator, setting)
+    # A search has many fits: what did not converge is told by the refit.
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        try:
+            scores = held_out_scores(
+                X, lambda told: clone(model).fit(X, preferences=told, **known).parameters_, rows,
+                folds, ENGINES["auto"], error_rate=q, sampling=model.sampling, **known,
+            )  # fmt: skip
+            mean, error, _ = log_score(scores, rows[:, :2], groups)
+            return Trial(setting, mean, error, *_criteria(clone(model), X, rows, q, known), "")
+        except ValueError as refusal:
+            return Trial(setting, np.nan, np.nan, np.nan, np.nan, np.nan, 0, str(refusal))
+
+
+def _criteria(
+    model: Any, X: FloatArray, rows: IntArray, q: float, known: Any
+) -> tuple[float, float, float, int]:
+    """Evidence, BIC, ICL and ν of a fit to everything."""
+    model = fit_answers(model, X, rows, error_rate=q, **known)
+    theta, n_free = model.parameters_, round(model.aic() / 2 + model.log_evidence_)
+    side, certain = (
+        contracted(len(X), preferences=relations, sampling=model.sampling, **known)
+        for relations in (preferences_from_answers(rows, 1 - q), None)
+    )
+    infer = ENGINES["auto"](side.graph)
+    evidence = infer(node_unaries(X, theta, side)).log_z
+    evidence -= Prior(certain, ENGINES["auto"]).log_z(theta.weights)
+    # A preference leaves out the factor that an answer has whatever is true.
+    evidence += float(np.sum(np.where(rows[:, 2] == 1, np.log(q), np.log1p(-q))))
+    bic = -2 * evidence + n_free * np.log(len(X))
+    return evidence, bic, bic + 2 * assignment_entropy(X, theta, side, infer), n_free
+
+
+def _prepare(estimator: Any, setting: dict[str, Any]) -> tuple[Any, float]:
+    """The estimator with a setting, and the error rate."""
+    parameters = dict(setting)
+    q = float(parameters.pop("error_rate"))
+    return joint(clone(estimator).set_params(**parameters)), q

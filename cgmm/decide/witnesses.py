@@ -195,7 +195,7 @@ def error_rates(
     wrong = (told.wrong_if * p).sum(axis=0)
     together, apart = told.log_likelihoods(rates)
     preferences = np.column_stack([rows[:, :2], together - apart])
-    return Witnesses(*rates, wrong, preferences, names, np.array(history), converged)
+    return Witnesses(rates[0], rates[1], wrong, preferences, names, np.array(history), converged)
 
 
 def _look(

@@ -17,9 +17,9 @@ from cgmm.decide import (
     Trial,
     answer_folds,
     assignment_entropy,
+    choosing,
     held_out_scores,
     log_score,
-    search,
 )
 from cgmm.inference import ENGINES
 from cgmm.mixture import Parameters
@@ -132,7 +132,7 @@ def test_the_choice_is_the_simplest_within_an_error_of_the_best(seed, n):
     ]
     best = max(trials, key=lambda t: t.mean)
     will_do = [t for t in trials if t.mean >= best.mean - best.standard_error]
-    chosen = trials[search._simplest(trials)]
+    chosen = trials[choosing._simplest(trials)]
     assert chosen in will_do
     assert chosen.n_free == min(t.n_free for t in will_do)
     assert chosen.mean == max(t.mean for t in will_do if t.n_free == chosen.n_free)
@@ -146,7 +146,7 @@ def test_an_interrupt_leaves_what_is_whole(monkeypatch):
             raise KeyboardInterrupt
         return Trial(setting, *np.zeros(6), "")
 
-    monkeypatch.setattr(search, "_try", struck)
+    monkeypatch.setattr(choosing, "_try", struck)
     found = made()
     with pytest.raises(KeyboardInterrupt):
         found.fit(X, rows)

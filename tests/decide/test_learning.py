@@ -66,7 +66,7 @@ def test_what_is_certain_is_told_to_fits_and_rates_and_new_points_are_predicted(
 
 @pytest.mark.parametrize(
     ("options", "says"),
-    [({"max_rounds": 0}, "max_rounds is 0"), ({"n_init": 0}, "n_init"), ({"prior": (1, 2)}, "above")],
+    [({"max_rounds": 0}, "max_rounds"), ({"n_init": 0}, "n_init"), ({"prior": (1, 2)}, "above")],
 )
 def test_what_cannot_be_learnt_from_is_refused(options, says):
     with pytest.raises(ValueError, match=says):
