@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
-from cgmm.numerics import FloatArray, IntArray, check_labels, check_pairs
+from cgmm.numerics import FloatArray, IntArray, check_integer, check_labels, check_pairs
 
 
 def answer_information(
@@ -61,12 +61,9 @@ def answer_information(
     >>> answer_information([0.5, 0.9, 1.0], false_apart=0.2, false_together=0.2).round(4)
     array([0.1927, 0.0727, 0.    ])
     """
-    p, alpha, beta = (
-        probability(name, value)
-        for name, value in (
-            ("together", together), ("false_apart", false_apart), ("false_together", false_together)
-        )
-    )  # fmt: skip
+    p = probability("together", together)
+    alpha = probability("false_apart", false_apart)
+    beta = probability("false_together", false_together)
     says = p * (1 - alpha) + (1 - p) * beta
     gained = _entropy(says) - p * _entropy(alpha) - (1 - p) * _entropy(beta)
     # What tells nothing may come out a rounding error below zero.
@@ -123,8 +120,7 @@ def choose_pairs(pairs: ArrayLike, values: ArrayLike, n_pairs: int, groups: Arra
             f"values have the shape {left.shape}, {int(np.isnan(left).sum())} of them NaN; there "
             f"must be a number for each of {len(ends)} pairs."
         )
-    if n_pairs < 1:
-        raise ValueError(f"n_pairs is {n_pairs}; ask one pair at least: n_pairs=1.")
+    check_integer("n_pairs", n_pairs, 1)
     left[left <= 0] = -np.inf
     chosen = list[int]()
     while len(chosen) < n_pairs and left.max(initial=-np.inf) > -np.inf:

@@ -103,9 +103,8 @@ def answer_folds(
         )
     if not 2 <= n_folds <= len(counts):
         raise ValueError(
-            f"n_folds is {n_folds}; it must be from 2 to {len(counts)}, the number of groups that "
-            "have answers, since what hangs together is held out together: "
-            f"n_folds={len(counts)}."
+            f"n_folds is {n_folds}; it must be from 2 to {len(counts)}, the number of groups with "
+            f"answers, since what hangs together is held out together: n_folds={len(counts)}."
         )
     rng = np.random.default_rng(random_state)
     shuffled = rng.permutation(len(counts))

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cgmm.numerics import FloatArray, IntArray
+from cgmm.numerics import FloatArray, IntArray, check_integer
 
 THEN = ("random", "min_max")
 
@@ -141,10 +141,7 @@ def _check(X: FloatArray, n_answers: int, n_neighbourhoods: int, then: str) -> N
     """Refuse what cannot be asked about."""
     if X.ndim != 2 or X.size == 0 or not np.isfinite(X).all():
         raise ValueError(f"X has shape {X.shape}; it must be (N, D), finite and not empty.")
-    if n_answers < 1 or n_neighbourhoods < 1:
-        raise ValueError(
-            f"n_answers is {n_answers} and n_neighbourhoods {n_neighbourhoods}; both must be at "
-            "least 1: farthest_first(X, ask, 100, 3)."
-        )
+    check_integer("n_answers", n_answers, 1)
+    check_integer("n_neighbourhoods", n_neighbourhoods, 1)
     if then not in THEN:
         raise ValueError(f"then is {then!r}; it must be one of {', '.join(map(repr, THEN))}.")

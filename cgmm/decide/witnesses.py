@@ -174,8 +174,7 @@ def error_rates(
     >>> found.false_apart.round(3), found.wrong.round(3)[4:]
     (array([0.111, 0.333]), array([0., 0., 1., 1.]))
     """
-    rows = _read_rows(answers, side, prior)
-    names, of = _name_witnesses(witness, len(rows))
+    rows, names, of = _read(answers, witness, len(X), prior)
     said = rows[:, 2] == 1
     told = _Answers(side.node_of[rows[:, :2]], np.array([~said, said]), of, kinds)
     unary = node_unaries(X, parameters, side)
@@ -219,30 +218,25 @@ def _log_prior(rates: FloatArray, prior: tuple[float, float]) -> float:
     return float((xlogy(a - 1, rates) + xlog1py(b - 1, -rates)).sum())
 
 
-def _read_rows(answers: ArrayLike, side: SideInformation, prior: tuple[float, float]) -> IntArray:
-    """The answers as rows i, j, said, or an error that names what is none."""
-    rows = check_answers(answers, len(side.node_of))
+def _read(
+    answers: ArrayLike, witness: ArrayLike | None, n_points: int, prior: tuple[float, float]
+) -> tuple[IntArray, NDArray[np.generic], IntArray]:
+    """Rows i, j, said; the witnesses by name; and the number of the one who gave each answer."""
+    rows = check_answers(answers, n_points)
+    given = np.zeros(len(rows), dtype=int) if witness is None else np.asarray(witness)
     if len(rows) == 0:
         raise ValueError("there is no answer to learn from; give one: answers=[[0, 1, 1]].")
+    if given.shape != (len(rows),):
+        raise ValueError(
+            f"witness has shape {given.shape} for {len(rows)} answers; name one for each answer."
+        )
     if min(prior) <= 1:
         raise ValueError(
             f"the prior is Beta{tuple(prior)}; both numbers must be above 1, else a rate may "
             "become 0, a hard relation that nothing corrects: prior=(1.1, 1.5) says little."
         )
-    return rows
-
-
-def _name_witnesses(
-    witness: ArrayLike | None, n_answers: int
-) -> tuple[NDArray[np.generic], IntArray]:
-    """The witnesses by name, and the number of the one who gave each answer."""
-    given = np.zeros(n_answers, dtype=int) if witness is None else np.asarray(witness)
-    if given.shape != (n_answers,):
-        raise ValueError(
-            f"witness has shape {given.shape} for {n_answers} answers; name one for each answer."
-        )
     names, of = np.unique(given, return_inverse=True)
-    return names, of
+    return rows, names, of
 
 
 def _require_same(start: Witnesses, names: NDArray[np.generic]) -> None:
@@ -369,8 +363,7 @@ class WitnessMixture(BaseEstimator):
         """
         X = np.asarray(X, dtype=float)
         side = contracted(len(X), sampling=joint(self.estimator).sampling, **known)
-        rows = _read_rows(answers, side, self.prior)
-        names, of = _name_witnesses(witness, len(rows))
+        rows, names, of = _read(answers, witness, len(X), self.prior)
         check_integer("max_rounds", self.max_rounds, 1)
         check_integer("n_init", self.n_init, 1)
         certainties = self._beginnings(of, len(names))

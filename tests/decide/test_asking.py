@@ -169,7 +169,7 @@ def test_min_max_asks_of_the_point_least_like_the_known_ones(seed):
         (lambda: answer_information([0.5], false_apart=-0.1), "false_apart has -0.1"),
         (lambda: choose_pairs([[0, 1]], [np.nan], 1, [0, 1]), "1 of them NaN"),
         (lambda: choose_pairs([[0, 1]], [0.5, 0.5], 1, [0, 1]), r"\(2,\)"),
-        (lambda: choose_pairs([[0, 1]], [0.5], 0, [0, 1]), "n_pairs=1"),
+        (lambda: choose_pairs([[0, 1]], [0.5], 0, [0, 1]), "n_pairs is 0"),
         (lambda: choose_pairs([[0, 5]], [0.5], 1, [0, 1]), r"pairs\[0\]"),
         (lambda: farthest_first([0.0], bool, 1, 1), r"\(1,\)"),
         (lambda: farthest_first([[np.nan]], bool, 1, 1), "finite"),
