@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from every_assignment import every_assignment
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
@@ -42,11 +43,7 @@ def problem(seed, n_points=6, n_components=2, n_relations=7):
 
 def log_odds_by_hand(X, theta, rows):
     """Of all pairs, from every assignment of points, equal and unequal, relation by relation."""
-    z = np.array(list(itertools.product(range(len(theta.weights)), repeat=len(X))))
-    log_weights = (theta.log_joint(X)[np.arange(len(X)), z]).sum(axis=1)
-    for i, j, w in rows:
-        holds = (z[:, int(i)] == z[:, int(j)]) == (w > 0)
-        log_weights = log_weights - np.where(holds, 0.0, np.abs(w))
+    z, log_weights = every_assignment(X, theta, rows)
     equal, log_weights = z[:, :, None] == z[:, None], log_weights[:, None, None]
     together, apart = (
         logsumexp(np.where(kind, log_weights, -np.inf), axis=0) for kind in (equal, ~equal)

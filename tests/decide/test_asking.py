@@ -6,8 +6,10 @@ import itertools
 
 import numpy as np
 import pytest
+from every_assignment import every_assignment
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import softmax
 
 from cgmm.decide import answer_information, choose_pairs, farthest_first
 from cgmm.diagnose import pair_probabilities
@@ -34,15 +36,11 @@ def posterior(seed, N=5, K=2):
     theta = Parameters(rng.dirichlet(3 * np.ones(K)), rng.normal(size=(K, 1)), np.ones((K, 1, 1)))
     X, rows = rng.normal(size=(N, 1)), [[0, 1, 1.5], [2, 3, -1.0]]
     side = SideInformation.build(N, preferences=rows)
-    z = np.array(list(itertools.product(range(K), repeat=N)))
-    logs = theta.log_joint(X)[np.arange(N), z].sum(axis=1)
-    for i, j, w in rows:
-        logs += w * (z[:, i] == z[:, j])
-    p = np.exp(logs - logs.max())
+    z, logs = every_assignment(X, theta, rows)
     pairs = list(itertools.combinations(range(N), 2))
     together = pair_probabilities(X, theta, side, pairs, AUTO(side.graph))
     groups = related_groups(N, preferences=rows)
-    return p / p.sum(), z, np.array(pairs), together, groups
+    return softmax(logs), z, np.array(pairs), together, groups
 
 
 def p_said(z, pair, alpha, beta):

@@ -1,4 +1,4 @@
-"""The search: entropy against enumeration, trials by hand, what an interrupt leaves, resumption."""
+"""Choosing: nothing leaks, scores and entropy are those of all assignments; the search, by hand."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
+from every_assignment import every_assignment
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
+from scipy.stats import entropy
 from sklearn.base import clone
 
 from cgmm import ConstrainedGaussianMixture
@@ -25,8 +27,129 @@ from cgmm.inference import ENGINES
 from cgmm.mixture import Parameters
 from cgmm.network import SideInformation, related_groups
 
+SEEDS = st.integers(0, 10_000)
 AUTO = ENGINES["auto"]
 GRID = {"n_components": [1, 2, 3], "error_rate": [0.05, 0.2]}
+
+
+def asked(seed, N=20, P=12):
+    rng = np.random.default_rng(seed)
+    pairs = np.array([rng.choice(N, 2, replace=False) for _ in range(P)])
+    return pairs, related_groups(N, cannot_link=pairs)
+
+
+@given(SEEDS, st.integers(2, 5))
+def test_no_relation_leads_from_one_fold_into_another(seed, n_folds):
+    pairs, groups = asked(seed)
+    n_groups = len(np.unique(groups[pairs]))
+    if n_groups < n_folds:
+        says = f"from 2 to {n_groups}" if n_groups > 1 else "all answers hang together"
+        with pytest.raises(ValueError, match=says):
+            answer_folds(pairs, groups, n_folds)
+        return
+    folds = answer_folds(pairs, groups, n_folds, random_state=seed)
+    for a, b in itertools.combinations(range(len(pairs)), 2):
+        assert folds[a] == folds[b] or not set(groups[pairs[a]]) & set(groups[pairs[b]])
+    sizes = np.bincount(folds, minlength=n_folds)
+    assert sizes.min() > 0
+    assert sizes.max() - sizes.min() <= np.unique(groups[pairs[:, 0]], return_counts=True)[1].max()
+    assert (folds == answer_folds(pairs, groups, n_folds, random_state=seed)).all()
+
+
+def test_what_is_held_out_does_not_change_its_own_score_but_by_theta():
+    """Of a triangle two answers imply the third; held out one by one they would leak."""
+    X = np.zeros((5, 1))
+    theta = Parameters(np.full(2, 0.5), np.zeros((2, 1)), np.ones((2, 1, 1)))
+    answers = [[0, 1, 1], [1, 2, 1], [0, 2, 1], [3, 4, 1]]
+    groups = related_groups(5, cannot_link=[row[:2] for row in answers])
+    folds = answer_folds([row[:2] for row in answers], groups, 2, random_state=0)
+    honest, leaking = (
+        held_out_scores(X, lambda rows: theta, answers, of, AUTO, error_rate=0.1)
+        for of in (folds, np.arange(4))
+    )
+    np.testing.assert_allclose(honest, -np.log(2), atol=1e-12)
+    assert (leaking[:3] > -0.5).all()
+
+
+@settings(max_examples=25)
+@given(SEEDS, st.integers(2, 3), st.floats(0.01, 0.9))
+def test_scores_are_those_of_all_assignments(seed, K, q):
+    rng = np.random.default_rng(seed)
+    N, P = 6, 5
+    X, known = rng.normal(size=(N, 1)), {"cannot_link": [[0, 5]]}
+    theta = Parameters(rng.dirichlet(np.ones(K)), rng.normal(size=(K, 1)), np.ones((K, 1, 1)))
+    answers = np.column_stack(
+        [[rng.choice(N, 2, replace=False) for _ in range(P)], rng.random(P) < 0.5]
+    )
+    folds, told = np.arange(P) % 2, []
+
+    def fit(rows):
+        told.append(rows)
+        return theta
+
+    found = held_out_scores(X, fit, answers, folds, AUTO, error_rate=q, **known)
+    z, logs = every_assignment(X, theta, [[0, 5, -np.inf]])
+    i, j, said = answers.T.astype(int)
+    # p(s_e | z) of each assignment and answer.
+    said_true = (z[:, i] == z[:, j]) == (said == 1)
+    p = np.where(said_true, 1 - q, q)
+    for e in range(P):
+        others = folds != folds[e]
+        weight = np.exp(logs) * p[:, others].prod(axis=1)
+        expected = np.log((weight * p[:, e]).sum() / weight.sum())
+        assert found[e] == pytest.approx(expected, abs=1e-10)
+    for f, rows in enumerate(told):
+        np.testing.assert_array_equal(rows[:, :2], answers[folds != f, :2])
+
+
+@given(SEEDS)
+def test_the_error_is_that_of_sums_over_groups(seed):
+    pairs, groups = asked(seed)
+    scores = np.random.default_rng(seed).normal(size=len(pairs))
+    names = sorted(set(groups[pairs[:, 0]]))
+    if len(names) < 2:
+        return
+    found = log_score(scores, pairs, groups)
+    mean = sum(scores) / len(scores)
+    sums = [
+        sum(s - mean for s, pair in zip(scores, pairs, strict=True) if groups[pair[0]] == g)
+        for g in names
+    ]
+    variance = len(names) / (len(names) - 1) * sum(u**2 for u in sums) / len(scores) ** 2
+    assert found.mean == pytest.approx(mean, abs=1e-12)
+    assert found.standard_error == pytest.approx(variance**0.5, abs=1e-12)
+    assert found.n_groups == len(names)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: answer_folds([[0, 1]], [0, 1], 2), r"joins the groups \[0, 1\]"),
+        (lambda: answer_folds([[0, 1], [2, 3]], [0, 0, 1, 1], 1), "from 2 to 2"),
+        (lambda: log_score([0.0], [[0, 1]], [0, 0]), "in 1 groups"),
+        (lambda: log_score([0.0], [[0, 1], [2, 3]], [0, 0, 1, 1]), r"\(1,\) for 2 pairs"),
+        (
+            lambda: held_out_scores(np.zeros((2, 1)), print, [[0, 1, 2]], [0], AUTO,
+                                    error_rate=0.1),
+            "says 2",
+        ),
+        (
+            lambda: held_out_scores(np.zeros((2, 1)), print, [[0, 1, 1]], [0], AUTO, error_rate=0),
+            "error_rate=0.05",
+        ),
+        (
+            lambda: held_out_scores(np.zeros((2, 1)), print, [[0, 1, 1]], [0, 1], AUTO,
+                                    error_rate=0.1),
+            "folds",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_chosen_from_is_refused(call, says):
+    with pytest.raises(ValueError, match=says):
+        call()
+
+
+# ---------------------------------------------------------------------------- entropy
 
 
 @settings(max_examples=40)
@@ -37,14 +160,9 @@ def test_entropy_is_that_of_all_assignments(seed, K):
     theta = Parameters(rng.dirichlet(np.ones(K)), rng.normal(size=(K, 1)), np.ones((K, 1, 1)))
     rows = np.array([[0, 1, 1.5], [1, 2, -1.0], [0, 2, 0.7]])
     side = SideInformation.build(5, preferences=rows, cannot_link=[[3, 4]])
-    z = np.array(list(itertools.product(range(K), repeat=5)))
-    logs = theta.log_joint(X)[np.arange(5), z].sum(axis=1)
-    for i, j, w in rows:
-        logs += w * (z[:, int(i)] == z[:, int(j)])
-    logs = logs[z[:, 3] != z[:, 4]]
-    log_p = logs - logsumexp(logs)
+    _, logs = every_assignment(X, theta, [*rows, [3, 4, -np.inf]])
     found = assignment_entropy(X, theta, side, AUTO(side.graph))
-    assert found == pytest.approx(-(np.exp(log_p) * log_p).sum(), abs=1e-10)
+    assert found == pytest.approx(entropy(np.exp(logs)), abs=1e-10)
 
 
 def test_an_engine_without_evidence_has_no_entropy():
@@ -106,15 +224,13 @@ def test_what_is_certain_is_a_condition_of_the_evidence_and_icl_has_the_entropy(
     model = ConstrainedGaussianMixture(2, random_state=0)
     found = AnswerSearch(model, {}, n_folds=2).fit(X, rows, cannot_link=apart)
     theta = found.best_estimator_.parameters_
-    z = np.array(list(itertools.product(range(2), repeat=10)))
-    z = z[(z[:, apart[:, 0]] != z[:, apart[:, 1]]).all(axis=1)]
+    z, above = every_assignment(X, theta, [[i, j, -np.inf] for i, j in apart])
     right = (z[:, rows[:, 0]] == z[:, rows[:, 1]]) == rows[:, 2]
-    above = theta.log_joint(X)[np.arange(10), z].sum(axis=1)
     above += np.log(np.where(right, 0.9, 0.1)).sum(axis=1)
     expected = logsumexp(above) - logsumexp(np.log(theta.weights)[z].sum(axis=1))
-    trial, log_p = found.results_[0], above - logsumexp(above)
+    trial = found.results_[0]
     assert trial.evidence == pytest.approx(expected, abs=1e-8)
-    assert trial.icl == pytest.approx(trial.bic - 2 * np.exp(log_p) @ log_p, abs=1e-8)
+    assert trial.icl == pytest.approx(trial.bic + 2 * entropy(np.exp(above)), abs=1e-8)
 
 
 def test_two_processes_find_the_same():
