@@ -2,9 +2,6 @@
 first offender, and a warning points at whoever called the package.
 """
 
-import _thread
-import doctest
-import time
 import warnings
 from contextlib import suppress
 from decimal import Decimal
@@ -178,16 +175,6 @@ def test_ranges_are_those_of_columns_with_usable_squares(X, scales, offsets, som
         assert usable.any() if some_may_vanish else usable.all()
 
 
-def test_ranges_are_those_of_any_type():
-    counts = np.array([[0, 250], [200, 3]], dtype=np.uint8)
-    np.testing.assert_array_equal(check_ranges(counts), [200, 247])
-    np.testing.assert_array_equal(check_ranges(counts > 100), [1, 1])
-    far = np.array([[-(2**62)], [2**62]])
-    np.testing.assert_array_equal(check_ranges(far), [2.0**63])
-    # Its squares overflow in single precision, but nobody computes with that.
-    np.testing.assert_allclose(check_ranges(np.array([[0], [1e30]], dtype=np.float32)), 1e30)
-
-
 @pytest.mark.parametrize(
     ("X", "message"),
     [
@@ -290,32 +277,6 @@ def test_what_is_held_back_is_said_once_at_the_end_and_of_some_kinds_only_the_la
     last = [call for call in calls if call[1] is RuntimeWarning][-1:]
     assert len(said) == len(set(said))
     assert set(said) == others | set(last) | {("after", UserWarning)}
-
-
-@pytest.mark.parametrize("module", ["cgmmetrics", "sklearnex.svm", 3])
-def test_only_the_package_and_what_wraps_it_are_passed_over(module):
-    names = inside("reader")
-    names["__name__"] = module
-    file, _ = warned(lambda: names["Deep"]().fit(X))
-    assert file == "/site-packages/reader.py"
-
-
-def test_a_doctest_is_a_caller_even_inside_the_package():
-    names = {"__name__": "cgmm.kmeans.loop", "Deep": Deep, "X": X}
-    example = doctest.DocTestParser().get_doctest(">>> _ = Deep().fit(X)", names, "ours", None, 0)
-    file, line = warned(lambda: doctest.DocTestRunner().run(example))
-    assert (file, line) == ("<doctest ours[0]>", 1)
-
-
-def test_a_warning_without_any_caller_is_given_all_the_same():
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        # A thread of which all lines are the package's own.
-        _thread.start_new_thread(warn_caller, ("not converged", UserWarning))
-        for _ in range(1000):
-            if not caught:
-                time.sleep(0.01)
-    assert [str(warning.message) for warning in caught] == ["not converged"]
 
 
 # ---------------------------------------------------------------------------- which one is kept

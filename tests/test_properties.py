@@ -30,7 +30,7 @@ from cgmm.network import (
     Graph,
     SideInformation,
 )
-from cgmm.numerics import check_pairs, is_better
+from cgmm.numerics import check_pairs
 
 FEW = settings(max_examples=40)
 SEEDS = st.integers(0, 2**31 - 1)
@@ -136,36 +136,6 @@ def test_a_run_stops_one_step_after_the_first_small_gain(course, max_iter, tol):
     assert run.posterior.log_evidence == values[length]
     assert run.converged == bool(small)
     assert run.n_iter == length
-
-
-@FEW
-@given(st.lists(st.sampled_from([0.0, -1.0, 3.0]), min_size=1, max_size=4), st.integers(0, 4))
-def test_an_interrupt_keeps_the_end_of_a_course_and_the_best_of_several_runs(scores, where):
-    # The first has no iteration yet.
-    made = [
-        mixture.Run(k, Posterior(np.eye(2), np.ones(2), score), [score] * k, True)
-        for k, score in enumerate(scores)
-    ]
-    seen, interrupted = made[:where], where < len(made)
-
-    def one_run(k):
-        if k == where:
-            raise KeyboardInterrupt
-        return made[k]
-
-    def kept(keep, enough):
-        if not enough:
-            with pytest.raises(KeyboardInterrupt):
-                keep()
-            return None
-        assert keep().interrupted == interrupted
-        return keep()
-
-    if best := kept(lambda: mixture.best_of(one_run, len(made)), enough=seen):
-        assert not is_better(max(run.score for run in seen), best.score)
-    courses = lambda: mixture.last_of(map(one_run, range(len(made))))  # noqa: E731
-    if last := kept(courses, enough=len(seen) > 1 or not interrupted):
-        assert last.parameters == len(seen) - 1
 
 
 @FEW

@@ -10,7 +10,6 @@ from toy_experiments import draw, toy
 
 from cgmm.kmeans import SearchBudgetError
 from cgmm.replicate import EXPERIMENTS, Result, Setting, attempt, seed_of, tasks_of
-from cgmm.replicate.design import attempt_each
 
 
 def test_a_seed_is_made_of_names_and_stays_what_it_was():
@@ -20,12 +19,6 @@ def test_a_seed_is_made_of_names_and_stays_what_it_was():
     others = [("b", *a[1:]), (*a[:2], 1, 0), (*a[:2], 0, 1)]
     others += [("a", Setting("wine", (0.15,)), 0, 0), ("a", Setting("iris", (0.3,)), 0, 0)]
     assert len({seed_of(*one) for one in [a, *others]}) == 6
-
-
-def test_no_two_realisations_share_a_seed():
-    seeds = [task.seed for e in EXPERIMENTS.values() for task in tasks_of(e, 100)]
-    assert len(seeds) > 5000
-    assert len(set(seeds)) == len(seeds)
 
 
 def test_tasks_are_those_of_the_paper_unless_told_otherwise():
@@ -85,13 +78,3 @@ def test_warnings_are_written_down_beside_the_value():
         return {"a": 1.0}
 
     assert attempt("m", ("a",), measure) == [Result("m", "a", 1.0, "UserWarning: slow, very slow")]
-
-
-def test_of_several_methods_each_is_called_once_and_fails_alone():
-    methods = {"three": lambda: 3, "rash": fails(ValueError("no way")), "four": lambda: 4}
-    found = list(attempt_each(methods, ("square",), lambda n: {"square": n**2}))
-    assert found == [
-        Result("three", "square", 9),
-        Result("rash", "square", None, "ValueError: no way"),
-        Result("four", "square", 16),
-    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 
 import numpy as np
@@ -17,25 +16,10 @@ from cgmm.replicate.__main__ import COMPARISONS, main
 from cgmm.replicate.verdicts import read_comparisons
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading"])
-def test_the_file_does_not_depend_on_the_workers(tmp_path, backend):
+def test_the_file_does_not_depend_on_the_workers(tmp_path):
     alone = written(FAST, tmp_path / "alone", realisations=3)
-    with parallel_config(backend=backend):
+    with parallel_config(backend="threading"):
         assert written(FAST, tmp_path / "many", realisations=3, jobs=2) == alone
-
-
-def test_the_bar_counts_every_realisation_and_each_is_on_disk_before_the_next_begins(tmp_path):
-    seen, out = [], io.StringIO()
-
-    def look(data, n, rng):
-        partial = tmp_path / "toy-fig1.partial"
-        seen.append(partial.read_text("utf-8").count("]]\n") if partial.exists() else 0)
-        return draw(data, n, rng)
-
-    replicate(toy(look), tmp_path, progress=out)
-    assert seen == list(range(8))
-    shown = out.getvalue().split("\r")[1:]
-    assert [line.split()[-1] for line in shown] == [f"{i}/8" for i in range(1, 9)]
 
 
 def test_what_lacks_data_is_told_and_the_rest_is_run(tmp_path, monkeypatch):
@@ -141,6 +125,7 @@ def test_the_command_line_complains_about_data_and_names(tmp_path, monkeypatch, 
     assert "unknown: fig99" in capsys.readouterr().err
 
 
+@pytest.mark.slow  # the same with two threads, above
 def test_a_dask_cluster_of_two_workers_writes_the_same_file(tmp_path):
     alone = written(FAST, tmp_path / "alone", realisations=3)
     with (

@@ -13,12 +13,6 @@ from cgmm.replicate import shental2003
 from cgmm.replicate.shental2003 import standardised
 
 
-def test_features_of_one_scale():
-    X = standardised(np.array([[1.0, 5.0, 0.0], [3.0, 5.0, 1.0], [5.0, 5.0, 2.0]]))
-    np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-15)
-    np.testing.assert_allclose(X.std(axis=0), [1, 1])
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_a_tied_covariance_finds_the_stripes_that_all_classes_are(seed):
     rng = np.random.default_rng(seed)

@@ -33,11 +33,9 @@ def test_stored_results_are_whole(path):
     [
         # Another machine may put a point on a border elsewhere, no more.
         ("shental2003-fig5", "iris", 0.03),
-        ("shental2003-fig5-units", "wine", 0.03),
         ("lu2007-fig2", "two_models", 0.01),
         ("lu2007-fig5", "lu_set_1", 0.01),
         ("lu2007-fig6", "lu_set_1", 0.03),
-        ("lu2007-fig10-near", "lu_set_1_near", 0.03),
         ("lu2007-fig11", "none", 0.03),
         ("barhillel2005-fig10", "iris", 0.03),
         # Smooth functions of the points, or accuracies far from any border.

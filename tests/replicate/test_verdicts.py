@@ -6,8 +6,7 @@ import csv
 
 import pytest
 
-from cgmm.replicate.reading import by_realisation
-from cgmm.replicate.sentences import line, statement, table
+from cgmm.replicate.sentences import table
 from cgmm.replicate.verdicts import Comparison, by_sentence, read_comparisons, verdict_on
 
 
@@ -88,13 +87,6 @@ def test_what_was_not_run_is_not_tested_and_readings_are_one_sentence():
     assert by_sentence(both[1:]) == {("p", "1", "score"): ("identity", "not tested")}
 
 
-def test_a_difference_of_nothing_is_not_better():
-    rows = [row(0.5, realisation=0), row(0.5, method="b", realisation=0)]
-    for kind, verdict in (("above", "not"), ("below", "not"), ("near", "reproduced")):
-        compared = claim(claim=kind, bound=0.0, minus={"method": "b"})
-        assert verdict_on(compared, rows).verdict == verdict
-
-
 def test_runs_that_did_something_else_test_nothing():
     good = [row(0.9, realisation=i) | {"reason": "a tree is kept" * (i < 2)} for i in range(4)]
     other = [row(0.9, method="b", realisation=i) | {"reason": "a tree is kept"} for i in range(9)]
@@ -102,14 +94,6 @@ def test_runs_that_did_something_else_test_nothing():
     assert verdict_on(claimed, good + other).verdict == "not tested"
     assert verdict_on(claimed, good[1:] + other).verdict == "reproduced"
     assert verdict_on(claim(), good + other).verdict == "reproduced"
-
-
-def test_ours_is_a_mean_over_realisations_of_the_rows_that_count():
-    rows = [row(0.4, realisation=0), row(0.8, realisation=1), row(0.0, quantity="other")]
-    rows += [row(0.0, method="b"), row(0.0, data="wine")]
-    (found,) = verdict_on(claim(where={"quantity": "score", "data": ["iris"]}), rows).found
-    assert (found.mean, found.n, found.n_failed) == (pytest.approx(0.6), 2, 0)
-    assert found.standard_error == pytest.approx(0.2)
 
 
 def test_differences_are_taken_realisation_by_realisation():
@@ -137,16 +121,6 @@ def test_a_comparison_that_matches_nothing_or_too_much_is_an_error():
         verdict_on(claim(ours={"method": "c"}), [row(1.0)])
     with pytest.raises(ValueError, match="several values"):
         verdict_on(claim(by=[]), [row(1.0), row(0.0, data="wine")])
-
-
-@pytest.mark.parametrize("n", [1, 1.0, "1", [1.0, 7]])
-def test_a_number_agrees_with_its_text_however_it_is_written(n):
-    """As in :func:`by_realisation`, so that a table and a chapter speak of the same rows."""
-    rows = [row(0.9) | {"n": "1"}, row(0.1, realisation=1) | {"n": "10"}]
-    (found,) = verdict_on(claim(where={"n": n}), rows).found
-    assert (found.mean, found.n) == (0.9, 1)
-    (values,) = by_realisation(rows, n=n).values()
-    assert values.tolist() == [0.9]
 
 
 @pytest.mark.parametrize(
@@ -182,21 +156,6 @@ data = "identity"
     path.write_text(text.replace(old, new), encoding="utf-8")
     with pytest.raises(ValueError, match=complaint):
         read_comparisons(path)
-
-
-def judged(*values, **changes):
-    """A claim, and what follows from two equal realisations of so many data sets."""
-    asked = claim(**{"bound": 0.9, "tolerance": 0.05, "why": "Since."} | changes)
-    named = [(f"set{i}", value) for i, value in enumerate(values)]
-    rows = [row(value, data, realisation=r) for r in (0, 1) for data, value in named]
-    return asked, verdict_on(asked, rows)
-
-
-def test_a_statement_shows_the_extremes_and_a_line_how_many_hold():
-    text = " ".join(statement(*judged(0.95, 0.2, 0.99)).split())
-    assert "0.2 ± 0 (set1; n = 2) to 0.99 ± 0 (set2; n = 2); 2 of 3 as asked" in text
-    assert "partly. Since." in text
-    assert "1 of 3" in line(*judged(0.95, 0.2, 0.3))
 
 
 # ---------------------------------------------------------------------------- for a terminal

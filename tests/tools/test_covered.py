@@ -32,7 +32,6 @@ def numbers(found, source, kind="eq"):
     ("line", "source", "expected"),
     [
         ("{cite:t}`shental2003`, §2.1", "shental2003", "1 2 3 4 5 6 7"),
-        ("{cite:t}`shental2003`, §2.1 and §2.1.2", "shental2003", "6 7"),
         ("{cite:t}`shental2003`, §§2.1.2 and 2.2", "shental2003", "6 7 8 9 10 11 12"),
         ("{cite:t}`shental2003`, §2.2 up to eq. (9), §2.3", "shental2003", "8 9"),
         (
@@ -41,47 +40,13 @@ def numbers(found, source, kind="eq"):
             "shental2003",
             "6 7 10 11 12",
         ),
-        ("{cite:t}`shental2003`, §1 and the opening of §2", "shental2003", ""),
         ("{cite:t}`schmidt2016`, eq. (\\*\\*\\*) and §3", "schmidt2016", "***"),
-        ("{cite:t}`lu2007`, §2.2; {cite:t}`shental2003`, eq. 9", "lu2007", "2.7 2.8 2.9 2.10 2.11"),
-        (
-            "{cite:t}`lu2007`, Appendix B and equations (3.1) and (3.2)",
-            "lu2007",
-            "3.1 3.2 B.1 B.2 B.3",
-        ),
         ("{cite:t}`barhillel2005`, Algorithms 1 to 4, §5", "barhillel2005", "11 12"),
     ],
 )
 def test_what_a_line_covers(line, source, expected):
     found = covered.covers(f"**Time**: an hour.\n\n**Covers** {line}\n\n§3, eq. 2.1\n", TABLE)
     assert numbers(found, source) == expected.split()
-
-
-def test_slides_are_covered_by_title():
-    def slides(line):
-        return numbers(covered.covers(f"**Covers** {line}", TABLE), "green", "slide")
-
-    assert slides("{cite:t}`green`, the semi-supervised slides") == ["Semi-supervised"]
-    assert slides('the "initial guess" of {cite:t}`green`.') == ["Initial guess"]
-    up_to = ["Introduction", "Supervised", "Unsupervised", "Likelihood"]
-    assert slides("{cite:t}`green`, up to the likelihood") == up_to
-    last = slides("{cite:t}`green`, the unsupervised slides and the appendix")
-    assert last[0] == "Unsupervised"
-    assert {"The EM algorithm", "Maximisation step"} < set(last)
-    assert "Semi-supervised" not in last
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "as in [{cite:p}`lu2007`, eqs. 3.1 and 3.2]",
-        "by eqs. (3.1) and (3.2) of {cite:t}`lu2007`, which",
-        "eq. 3.1 of\n{cite:t}`lu2007` and {cite:t}`lu2007`, eq. 3.2",
-        ":::{admonition} Erratum: lu2007, eqs. 3.1 to 3.2",
-    ],
-)
-def test_equations_cited_in_the_text(words):
-    assert numbers(covered.cited(words, TABLE), "lu2007") == ["3.1", "3.2"]
 
 
 def test_a_chapter_that_cites_what_is_not_there_is_named(tmp_path):

@@ -8,7 +8,7 @@ import re
 
 import equations
 import pytest
-from equation_grammar import Reference, Tag, TagError, load_table, parse, tags
+from equation_grammar import Reference, TagError, load_table, parse
 from equation_tags import TAGGED, faults, sites, tagged
 from pages import ROOT
 
@@ -20,20 +20,9 @@ TABLE = load_table()
     [
         ("[shental2003, eq. 9]", [("eq", "9")]),
         ("[schmidt2016, eq. ***]", [("eq", "***")]),
-        ("[lu2007, eqs. 2.9 to 2.11]", [("eq", "2.9", "2.10", "2.11")]),
         ("[lu2007, eqs. 5.2 to A.2]", [("eq", "5.2", "5.3", "A.1", "A.2")]),
-        (
-            "[lu2007, eqs. C.5, C.8, and C.13 to C.15]",
-            [("eq", "C.5", "C.8", "C.13", "C.14", "C.15")],
-        ),
-        ("[barhillel2005, Alg. 2, steps 1 and 2]", [("alg", "2, step 1", "2, step 2")]),
         ("[barhillel2005, Alg. 2, step 3 and eq. 14]", [("alg", "2, step 3"), ("eq", "14")]),
-        ("[barhillel2005, sect. 8.3, note 8]", [("sect", "8.3"), ("note", "8")]),
-        ("[lu2007, sect. 2.4.1 and Fig. 2]", [("sect", "2.4.1"), ("fig", "2")]),
-        ("[shental2003, Fig. 1a]", [("fig", "1a")]),
-        ("[shental2003, Fig. 1, right]", [("fig", "1, right")]),
         ("[lu2007, Fig. 5, data sets 1 and 2]", [("fig", "5, data set 1", "5, data set 2")]),
-        ("[shental2003, assumption 2]", [("assumption", "2")]),
         ('[green, "Supervised" and "Recap"]', [("slide", "Supervised", "Recap")]),
     ],
 )
@@ -46,13 +35,8 @@ def test_what_a_tag_names(tag, expected):
     ("tag", "complaint"),
     [
         ("[shental2003 eq. 9]", "is no tag"),
-        ("[shental2004, eq. 9]", "no source 'shental2004'; nearest: shental2003"),
-        ("[shental2003, eq. nine]", "does not begin like"),
-        ("[shental2003, eqs. 9]", "'eqs.' for 1 of them; write 'eq.'"),
         ("[shental2003, eqs. 11 to 9]", "9 does not come after 11"),
         ("[shental2003, eq. 13]", "shental2003 has no eq '13'; nearest: 3, 1, 12"),
-        ("[green, eq. 1]", "green has no eq '1'; there is none"),
-        ("[barhillel2005, Alg. 2, step 4]", "nearest: 2, step"),
         ("[barhillel2005, Algs. 1 and 2, step 1]", "of which of 1, 2"),
         ("[shental2003, eq. 9 or 10]", "' or 10' is not understood"),
     ],
@@ -61,23 +45,6 @@ def test_malformed_tags_are_refused(tag, complaint):
     with pytest.raises(TagError, match=re.escape(complaint)) as caught:
         parse(tag, TABLE)
     assert tag in str(caught.value)
-
-
-def test_tags_of_a_text():
-    text = (
-        '"""On [lu2007] as a whole, and [shental2003, eqs. 9\n    and 10].\n"""\n'
-        "# [lu2007, eq. 2.1], then [lu2007,\n"
-        "# eq. 2.2]\n"
-        "x = y[seed][0, 1] + [green, blue]\n"
-        "# [somebody1999, eq. 1]\n"
-    )
-    assert tags(text) == [
-        Tag("[shental2003, eqs. 9 and 10]", 1),
-        Tag("[lu2007, eq. 2.1]", 4),
-        Tag("[lu2007, eq. 2.2]", 4),
-        Tag("[green, blue]", 6),
-        Tag("[somebody1999, eq. 1]", 7),
-    ]
 
 
 def test_every_tag_names_something_real():

@@ -33,9 +33,3 @@ def test_what_may_be_a_slip_of_our_copy_stands_apart_and_says_so():
         assert row in there
         assert row not in elsewhere
         assert ("As our copy has it" in row) == bool(entry.get("copy"))
-
-
-@pytest.mark.parametrize("name", ["02_em#no-such-cell", "test_em.py::test_no_such_test"])
-def test_a_check_that_does_not_exist_is_an_error(name):
-    with pytest.raises(LookupError, match="does not exist"):
-        errata.require_existing(name)
