@@ -52,8 +52,9 @@ make()
 """
 
 
-def test_a_notebook_shows_the_explorer_and_no_loose_figure(explorer, monkeypatch):
-    monkeypatch.setenv("CGMM_DRAFT", "")
+def test_a_notebook_shows_the_explorer_and_no_loose_figure(explorer, monkeypatch, tmp_path):
+    # Chapters that ran in this process may have left a profile in which explorers are drafts.
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     cell = nbformat.v4.new_code_cell(CELL.format(tests=str(Path(__file__).parent)))
     notebook = nbformat.v4.new_notebook(cells=[cell])
     NotebookClient(notebook, kernel_name="python3", timeout=60).execute()
