@@ -51,7 +51,6 @@ CLASSES = np.repeat([0, 1, 2], 20)
 MUST = np.array([[0, 1], [1, 2], [20, 21], [22, 23], [40, 41], [42, 43], [44, 45]])
 CANNOT = np.array([[0, 20], [20, 40], [5, 47], [30, 50], [3, 30]])
 ODDS = np.array([[6, 7, 2.0], [26, 8, -1.5], [9, 49, 0.3], [27, 9, -0.2]])
-SOFT = np.concatenate([ODDS, np.column_stack([CANNOT, np.full(len(CANNOT), -4.0)])])
 PARTLY = np.where(np.arange(60) % 3 == 0, CLASSES, -1)
 KNOWN = {"must_link": MUST, "cannot_link": CANNOT, "preferences": ODDS, "labels": PARTLY}
 LINKS = {"must_link": MUST, "cannot_link": CANNOT}

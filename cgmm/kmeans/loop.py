@@ -38,6 +38,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from cgmm.inference.exchange import ROUNDING
@@ -218,9 +219,10 @@ class Nodes(NamedTuple):
         (K, D) array
             The new centres.
         """
-        counts, totals = np.bincount(z, self.sizes, len(before))[:, None], self.means.T * self.sizes
-        sums = np.array([np.bincount(z, column, len(before)) for column in totals]).T
-        return np.where(counts > 0, sums / np.where(counts > 0, counts, 1), before)
+        shape = len(z), len(before)
+        mine = sparse.csr_array((self.sizes, z, np.arange(len(z) + 1)), shape=shape)
+        counts = np.bincount(z, self.sizes, minlength=len(before))[:, None]
+        return np.where(counts > 0, (mine.T @ self.means) / np.where(counts > 0, counts, 1), before)
 
 
 # ---------------------------------------------------------------------------- what it costs

@@ -129,7 +129,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         """New points, checked against those of the fit."""
 
     @abstractmethod
-    def _family(self) -> tuple[FamilyPooling, dict[str, float]]:
+    def _family(self) -> tuple[FamilyPooling, dict[str, Any]]:
         """The family of the components, and what its M-step takes besides."""
 
     @abstractmethod
@@ -238,16 +238,14 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             if few is not X:
                 trial = prepare(known, self.inference, engine, self.weights, self.n_components)
                 few_blocks = trial.blocks(few, map_blocks)
-            first = continued
-            if first is None:
-                starts = self._starts(few, known, rng)
-                first = choose_start(starts, few, few_blocks, trial, pool, **options)
+            choose = partial(
+                choose_start, X=few, data=few_blocks, model=trial, pool=pool, **options
+            )
+            first = choose(starts=self._starts(few, known, rng)) if continued is None else continued
 
             def begin(number: int) -> Any:
-                theta = first
-                if number:  # chosen once there is a run to keep, should the keyboard interrupt
-                    starts = self._starts(few, known, rng)
-                    theta = choose_start(starts, few, few_blocks, trial, pool, **options)
+                # Others are chosen once there is a run to keep, should the keyboard interrupt.
+                theta = choose(starts=self._starts(few, known, rng)) if number else first
                 # An approximate engine may remember earlier calls: a new one for each run.
                 anew = number > 0 and not model.inference.finds_best
                 return em(

@@ -150,7 +150,7 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
             )
         return sizes.astype(np.intp)
 
-    def _family(self) -> tuple[Categories, dict[str, float]]:
+    def _family(self) -> tuple[Categories, dict[str, Any]]:
         return Categories(tuple(self.n_categories_)), {"pseudo_count": self.pseudo_count}
 
     def _starts(self, X: csr_array, side: SideInformation, rng: Rng) -> list[Any]:

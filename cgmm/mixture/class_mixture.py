@@ -164,7 +164,7 @@ class ClassMixture(ConstrainedGaussianMixture):
         """Classes of several Gaussians are fitted to all points at once."""
         raise NotImplementedError("there is no partial_fit for classes of several Gaussians: fit.")
 
-    def _family(self) -> tuple[ClassPooling, dict[str, float]]:
+    def _family(self) -> tuple[ClassPooling, dict[str, Any]]:
         pool, options = super()._family()
         return ClassPooling(pool), options
 

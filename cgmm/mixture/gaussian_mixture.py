@@ -276,7 +276,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     def _read_new(self, X: ArrayLike) -> FloatArray:
         return validate_data(self, X, dtype=np.float64, reset=False)
 
-    def _family(self) -> tuple[Any, dict[str, float]]:
+    def _family(self) -> tuple[Any, dict[str, Any]]:
         return POOLINGS[self.covariance_type], {"reg_covar": self.reg_covar}
 
     def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[Any]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice, pairwise, repeat
+from itertools import islice, pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -103,9 +103,9 @@ def choose_start(
 
     leader = short_run(first, sum(n_iter for n_iter, _ in ROUNDS))
     for n_iter, n_most in ROUNDS:
-        evidences, thetas = zip(*map(short_run, others, repeat(n_iter)), strict=True)
-        order = best_first(evidences)[: min(n_most, (len(others) + 1) // 2)]
-        best = [(evidences[i], thetas[i]) for i in order if evidences[i] > -np.inf]
+        runs = [short_run(theta, n_iter) for theta in others]
+        order = best_first([evidence for evidence, _ in runs])[: min(n_most, (len(runs) + 1) // 2)]
+        best = [runs[i] for i in order if runs[i][0] > -np.inf]
         if not best:
             return leader[1]
         if best[0][0] - best[-1][0] < AGREE * n_points:
