@@ -204,14 +204,18 @@ class _Tree:
         passed, given_clique = self._upwards(carried)
         tables: list[FloatArray] = [np.empty(0)] * n_nodes
         joints = np.zeros((n_nodes, n, k, k))
-        for v in reversed(range(n_nodes)):
-            separator, shape = self.cliques[v][1:], (n, k) + (k,) * len(self.cliques[v])
+        asked_again = {separator[0] for _, *separator in self.cliques if separator}
+        for v, (_, *separator) in reversed(list(enumerate(self.cliques))):
+            above = np.zeros((n, k))
             if separator:
-                tables[v] = self.given[v] * self._sum_to(tables, separator)[:, :, None]
-            else:
-                tables[v] = np.zeros(shape)
-            tables[v][passed[v]] = self.belief[v] * given_clique[v]
-            joints[v] = tables[v].sum(axis=tuple(range(3, len(shape))))
+                above = self._sum_to(tables, separator)
+                # p(z_v, z_a) = Σ_S p(z_v | S) p(S, z_a), as one product
+                joints[v] = above.reshape(n, k, -1) @ self.given[v].reshape(k, -1).T
+            here = self.belief[v] * given_clique[v]
+            joints[v, passed[v]] = here.reshape(-1, k, k, k ** len(separator)).sum(axis=3)
+            if v in asked_again:
+                tables[v] = self.given[v] * above[:, :, None]
+                tables[v][passed[v]] = here
         return joints
 
     def _upwards(self, carried: IntArray) -> tuple[list[list[int]], list[FloatArray]]:
