@@ -2,6 +2,7 @@
 
     python tools/portable.py                         every kernel, with one and with two threads
     python tools/portable.py --other tests/mixture   one kernel, not the machine's own; these tests
+    env $(python tools/portable.py --settings) ...   a command under that other kernel
 
 OpenBLAS takes its kernel from a variable, NumPy leaves out by another what newer processors have.
 Kernels round sums in other orders: what is green under all of them does not hang on a last digit.
@@ -15,9 +16,12 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 from pages import ROOT
 
-WIDE = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR AVX2 FMA3"
+# What NumPy may do beyond its baseline: by whatever names, which change from version to version.
+SIMD = np.show_config(mode="dicts")["SIMD Extensions"]
+WIDE = ",".join(name for kind, names in SIMD.items() if kind != "baseline" for name in names)
 KERNELS: dict[str, dict[str, str]] = {
     "Haswell": {"OPENBLAS_CORETYPE": "Haswell"},
     "SkylakeX": {"OPENBLAS_CORETYPE": "SkylakeX"},
@@ -65,11 +69,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tests", nargs="*", default=TESTS, help="what pytest takes")
     parser.add_argument("--other", action="store_true", help="one kernel, not the machine's own")
+    parser.add_argument("--settings", action="store_true", help="print that other kernel's")
     options, more = parser.parse_known_args()
     own, any_failed = kernel_of({}), False
-    runs = [(name, n) for name in KERNELS for n in (1, 2)]
-    if options.other:
-        runs = [next((name, 1) for name in KERNELS if name != own and kernel_of(KERNELS[name]))]
+    other = next(name for name in KERNELS if name != own and kernel_of(KERNELS[name]))
+    if options.settings:
+        print(*(f"{name}={value}" for name, value in KERNELS[other].items()))
+        return 0
+    runs = [(other, 1)] if options.other else [(name, n) for name in KERNELS for n in (1, 2)]
     print(f"the machine's own kernel: {own}\n{'kernel':10s} threads  passed  failed", flush=True)
     for name, n_threads in runs:
         if not kernel_of(KERNELS[name]):
