@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
+from cgmm.kmeans.runs import random_source
 from cgmm.metric_learning.chunklets import check_chunklets, close_chunklets
 from cgmm.metric_learning.rca import RCA
 from cgmm.mixture import from_chunklets
@@ -23,7 +23,7 @@ def rca_start(
     *,
     must_link: ArrayLike | None = None,
     rca: RCA | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.RandomState | np.random.Generator | None = None,
 ) -> FloatArray:
     """Responsibilities from which EM in the original space starts with the learnt metric.
 
@@ -37,7 +37,7 @@ def rca_start(
         As in :meth:`cgmm.metric_learning.RCA.fit`.
     rca : RCA, default=None
         With which parameters; None: those of ``RCA()``. It is cloned, not fitted.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the k-means++ draws.
 
     Returns
@@ -69,5 +69,5 @@ def rca_start(
     side = close_chunklets(check_chunklets(y, len(Y)), must_link)
     # Each point stands at the centroid of its chunklet, so that a chunklet stays whole.
     centroids = side.sum_over_nodes(Y) / np.bincount(side.node_of)[:, None]
-    rng = check_random_state(random_state)
+    rng = random_source(random_state)
     return from_chunklets(side.spread(centroids), n_components, rng, side)
