@@ -14,7 +14,7 @@ J        costs plus the penalties of broken edges
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from cgmm.inference import engine_name, named_engine
@@ -121,11 +121,11 @@ def pck_rule(graph: Graph, n_clusters: int, **search: Any) -> Rule:
     honours = feasible_assignment(graph, n_clusters, noun="cluster", **search)
     finder = Finder(graph, n_clusters)
 
-    def find(costs: FloatArray, z: IntArray | None, prove: bool) -> tuple[IntArray, bool]:
+    def find(costs: FloatArray, z: IntArray | None) -> tuple[IntArray, bool]:
         near, known = (costs.argmin(axis=1), honours) if z is None else (None, z)
-        return finder.find(-costs, near, known, prove=prove)
+        return finder.find(-costs, near, known)
 
-    return _settling(graph, find)
+    return partial(_settled, graph, find)
 
 
 def engine_rule(graph: Graph, inference: str | Engine) -> Rule:
@@ -170,23 +170,19 @@ def engine_rule(graph: Graph, inference: str | Engine) -> Rule:
             "assignment; choose one that can, such as inference='auto', or None to search."
         )
 
-    def find(costs: FloatArray, z: IntArray | None, prove: bool) -> tuple[IntArray, bool]:
+    def find(costs: FloatArray, z: IntArray | None) -> tuple[IntArray, bool]:
         return infer.most_probable(-costs), not infer.approximates(-costs)
 
-    return _settling(graph, find)
+    return partial(_settled, graph, find)
 
 
-def _settling(graph: Graph, find: Callable[..., tuple[IntArray, bool]]) -> Rule:
+def _settled(
+    graph: Graph, find: Rule, costs: FloatArray, z: IntArray | None = None
+) -> tuple[IntArray, bool]:
     """Of equally good assignments the one at hand, or the loop might never settle."""
-
-    def rule(
-        costs: FloatArray, z: IntArray | None = None, prove: bool = True
-    ) -> tuple[IntArray, bool]:
-        best, proved = find(costs, z, prove)
-        if z is not None:
-            before = total_cost(costs, graph, z)
-            gains = total_cost(costs, graph, best) < before - ROUNDING * abs(before)
-            best = best if gains else z
-        return best, proved
-
-    return rule
+    best, proved = find(costs, z)
+    if z is not None:
+        before = total_cost(costs, graph, z)
+        gains = total_cost(costs, graph, best) < before - ROUNDING * abs(before)
+        best = best if gains else z
+    return best, proved

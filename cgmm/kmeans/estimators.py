@@ -34,7 +34,7 @@ from cgmm.inference import ENGINES
 from cgmm.inference.feasible import MAX_SEARCH
 from cgmm.kmeans.assignment import engine_rule, pck_rule
 from cgmm.kmeans.loop import Nodes, broken, lloyd
-from cgmm.kmeans.runs import Run, best_of, growing, last_of, random_source
+from cgmm.kmeans.runs import Run, best_of, follow, random_source
 from cgmm.kmeans.seeding import SEEDINGS, Rng, freely, most_promising, starts_to_try
 from cgmm.network import Engine, Graph, NetworkError, SideInformation
 from cgmm.network.misreadings import check_rows, warn_ignored
@@ -128,7 +128,7 @@ class ConstrainedKMeans(
 
         def one_run(number: int) -> Run:
             steps = lloyd(nodes, graph, most_promising(starts(), nodes), rule)
-            return last_of(growing(steps, tol, self.max_iter, self.verbose, number))
+            return follow(steps, tol, self.max_iter, self.verbose, number)
 
         try:
             if self.inference is None:
@@ -137,10 +137,8 @@ class ConstrainedKMeans(
                 rule = pck_rule(graph, self.n_clusters, **search)
             else:
                 rule = engine_rule(graph, self.inference)
-            # A start that is given is the same in every run, and relations that cannot be honoured
-            # would fail them all.
-            n_runs = self.n_init if isinstance(self.init, str) else 1
-            run = best_of(one_run, n_runs, fatal=(ValueError,))
+            # A start that is given is the same in every run.
+            run = best_of(one_run, self.n_init if isinstance(self.init, str) else 1)
         except NetworkError as error:
             raise error.renamed(side.first_points, "point") from None
         self.cluster_centers_, self._n_features_out = run.step.centres + offset, self.n_clusters

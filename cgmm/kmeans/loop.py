@@ -49,9 +49,8 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray
 ALMOST_NONE = 1e-200
 
 Rule = Callable[..., tuple[IntArray, bool]]
-"""From costs (M, K), the assignment before or None, and whether a proof is wanted, to the new
-assignment (M,) and whether it is known to be the best of all. What it returns is never worse than
-the assignment before."""
+"""From costs (M, K) and the assignment before, or None, to the new assignment (M,) and whether it
+is known to be the best of all. What it returns is never worse than the assignment before."""
 
 
 class Step(NamedTuple):
@@ -267,16 +266,14 @@ def broken(graph: Graph, z: IntArray) -> BoolArray:
 # ---------------------------------------------------------------------------- the simplest rule
 
 
-def nearest_rule(
-    costs: FloatArray, z: IntArray | None = None, prove: bool = False
-) -> tuple[IntArray, bool]:
+def nearest_rule(costs: FloatArray, z: IntArray | None = None) -> tuple[IntArray, bool]:
     """Each node to the nearest centre, whatever is known: plain K-means.
 
     Parameters
     ----------
     costs : (M, K) array
         c_jk.
-    z, prove : ignored
+    z : ignored
         Present for the common signature.
 
     Returns

@@ -1,7 +1,6 @@
 """A run of Lloyd's loop, followed until it converges; runs kept and compared. Chapter 11.
 
-Other loops, such as EM, are kept and compared by the same two functions,
-:func:`~cgmm.mixture.last_of` and :func:`~cgmm.mixture.best_of`.
+Runs of other loops, such as EM, are compared by the same function, :func:`~cgmm.mixture.best_of`.
 
 ========  ============================================================
 t         iteration: 0 is the start, with its assignment
@@ -12,7 +11,8 @@ tol       squared distance by which centres may move and yet stay
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -23,7 +23,7 @@ from cgmm.network import NetworkError
 from cgmm.numerics import is_better, warn_caller
 
 AnyRun = TypeVar("AnyRun", bound=Any)
-"""What is kept and compared: a NamedTuple with ``n_iter``, ``score`` and ``interrupted``."""
+"""What is kept and compared: a NamedTuple with ``score`` and ``interrupted``."""
 
 
 class Run(NamedTuple):
@@ -46,76 +46,33 @@ class Run(NamedTuple):
         return -self.step.objective
 
 
-def growing(
+def follow(
     steps: Iterator[Step], tol: float, max_iter: int, verbose: int = 0, number: int = 0
-) -> Iterator[Run]:
-    """The run as it stands at each step, until centres or assignments stay."""
-    history: list[float] = []
-    before, arrived, same = None, False, False
-    for t, step in enumerate(steps):  # pragma: no branch - Lloyd's loop never ends
-        history.append(step.objective)
-        if verbose > 1:
-            print(f"  iteration {t:4d}   objective {step.objective:.6f}")
-        if before is not None:
-            arrived = bool(np.square(step.centres - before.centres).sum() <= tol)
-            same = not arrived and t < max_iter and np.array_equal(step.labels, before.labels)
-        # scikit-learn counts one more where it took a step to see that no assignment changed.
-        run = Run(step, history.copy(), t + same, arrived or same)
-        yield run
-        if run.converged or t == max_iter:
-            break
-        before = step
-    if verbose:
-        state = "converged" if run.converged else "stopped"
-        print(f"run {number}: {state} after {run.n_iter} iterations, objective {history[-1]:.6f}")
-
-
-def last_of(runs: Iterator[AnyRun]) -> AnyRun:
-    """The last state of a run that grows; at an interrupt from the keyboard, the last so far.
-
-    Parameters
-    ----------
-    runs : iterator of Run
-        The run as it stands after each step: a :class:`Run`, or another NamedTuple with ``n_iter``
-        and ``interrupted``.
-
-    Returns
-    -------
-    Run
-        The last; ``interrupted`` if the keyboard ended it.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        If no iteration is complete that could be kept.
-
-    Examples
-    --------
-    >>> def loop():
-    ...     yield Run("the start", [], 0, False)
-    ...     yield Run("one step on", [-3.0], 1, False)
-    ...     raise KeyboardInterrupt
-    >>> run = last_of(loop())
-    >>> run.step, run.n_iter, run.interrupted
-    ('one step on', 1, True)
-    """
-    run: Any = None
+) -> Run:
+    """Take steps until centres or assignments stay; at an interrupt from the keyboard, so far."""
+    history, run = list[float](), cast("Run", None)
     try:
-        for run in runs:  # noqa: B007
-            pass
+        for t, step in enumerate(islice(steps, max_iter + 1)):
+            history = [*history, step.objective]
+            if verbose > 1:
+                print(f"  iteration {t:4d}   objective {step.objective:.6f}")
+            arrived = t > 0 and bool(np.square(step.centres - run.step.centres).sum() <= tol)
+            same = 0 < t < max_iter and not arrived and np.array_equal(step.labels, run.step.labels)
+            # scikit-learn counts one more where it took a step to see that no assignment changed.
+            run = Run(step, history, t + same, arrived or same)
+            if run.converged:
+                break
     except KeyboardInterrupt:
         if run is None or run.n_iter == 0:
             raise
         return run._replace(interrupted=True)
+    if verbose:
+        state = "converged" if run.converged else "stopped"
+        print(f"run {number}: {state} after {run.n_iter} iterations, objective {history[-1]:.6f}")
     return run
 
 
-def best_of(
-    one_run: Callable[[int], AnyRun],
-    n_init: int,
-    *,
-    fatal: tuple[type[ValueError], ...] = (NetworkError,),
-) -> AnyRun:
+def best_of(one_run: Callable[[int], AnyRun], n_init: int) -> AnyRun:
     """The run of highest score; one that fails or is interrupted does not lose the others.
 
     Parameters
@@ -124,9 +81,7 @@ def best_of(
         From the run's number to the run: a :class:`Run`, or another NamedTuple with ``score`` and
         ``interrupted``.
     n_init : int
-        How many.
-    fatal : tuple of exceptions, default=(NetworkError,)
-        What would fail every run, and is raised at once.
+        How many, at least one.
 
     Returns
     -------
@@ -135,8 +90,10 @@ def best_of(
 
     Raises
     ------
+    NetworkError
+        At once, as it would fail every run.
     ValueError
-        That of the last run, if all failed; at once what is fatal.
+        That of the last run, if all failed.
     KeyboardInterrupt
         If there is no run yet that could be kept.
     """
@@ -146,7 +103,7 @@ def best_of(
         for number in range(n_init):
             try:
                 run = one_run(number)
-            except fatal:
+            except NetworkError:
                 raise
             except ValueError as error:
                 failure = error

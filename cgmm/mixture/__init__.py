@@ -4,7 +4,7 @@ Chapters 1 to 10 read this room: densities in :mod:`~cgmm.mixture.gaussian`, the
 M-step in :mod:`~cgmm.mixture.loop`, the update of the weights in :mod:`~cgmm.mixture.weights`.
 """
 
-from cgmm.kmeans.runs import best_of, last_of
+from cgmm.kmeans.runs import best_of
 from cgmm.kmeans.seeding import (
     STARTS, chunklet_seeds, far_points, nearest, random_points, random_responsibilities, seeds,
 )  # fmt: skip
@@ -36,7 +36,7 @@ __all__ = [
     "FamilyPooling", "Moments", "Parameters", "Points", "Pooling", "Posterior", "Prior", "Run",
     "SemiSupervisedGaussianClassifier", "Update", "auto", "best_of", "cautious",
     "chunklet_seeds", "closed_form", "e_step", "em", "exact", "far_points", "follow",
-    "from_chunklets", "from_labels", "from_responsibilities", "grid", "honour", "ignore", "last_of",
+    "from_chunklets", "from_labels", "from_responsibilities", "grid", "honour", "ignore",
     "log_density", "log_joint", "lower_bound", "m_step", "nearest", "node_unaries", "one_hot",
     "penalty", "prior_unaries", "pseudo_likelihood", "random_points", "random_responsibilities",
     "sample", "seeds", "warn_about", "weighted_moments",
