@@ -29,7 +29,7 @@ from cgmm.inference.pair_sums import often_first, pair_sums
 from cgmm.mixture import Parameters, node_unaries
 from cgmm.network import Graph, Infer, SideInformation, connected_components
 from cgmm.network.side_information import contracted
-from cgmm.numerics import FloatArray, IntArray, check_pairs, log_normalise, warn_caller
+from cgmm.numerics import FloatArray, IntArray, check_pairs, log_normalise
 from cgmm.scenarios import answers_from_pairs
 from cgmm.scenarios import preferences as hard_as_preferences
 
@@ -60,12 +60,12 @@ class Judgement(NamedTuple):
 def judge(
     model: Any,
     X: Any,
-    *before: Any,
+    *,
     labels: ArrayLike | None = None,
     must_link: ArrayLike | None = None,
     cannot_link: ArrayLike | None = None,
     preferences: ArrayLike | None = None,
-    held_out: Any = None,
+    held_out: ArrayLike | None = None,
 ) -> Judgement:
     """How well each relation agrees with the points and with everything else that is known.
 
@@ -75,8 +75,6 @@ def judge(
         As it was fitted; or θ, a :class:`cgmm.mixture.Parameters`.
     X : (N, D) array_like
         The points of the fit.
-    *before
-        Deprecated: ``judge(X, parameters, side, preferences, infer, held_out=False)`` of 0.3.
     labels, must_link, cannot_link, preferences
         What the fit was told. The relations are judged: must-links, then cannot-links, then
         preferences.
@@ -116,14 +114,6 @@ def judge(
     >>> found.order.tolist(), found.wrong.round(3)
     ([1, 2, 0], array([0., 1., 0.]))
     """
-    if before:
-        side, rows, infer = before
-        warn_caller(
-            "judge(X, parameters, side, preferences, infer) is deprecated; call "
-            "judge(model, X, preferences=...).",
-            FutureWarning,
-        )
-        return _judge(model, X, side, _soft_rows("preferences", rows, len(model)), infer, held_out)
     N, theta = len(X), getattr(model, "parameters_", model)
     if held_out is None:
         hard = hard_as_preferences(must_link, cannot_link, certainty=NEARLY_CERTAIN)
@@ -135,19 +125,11 @@ def judge(
             N, labels=labels, must_link=must_link, cannot_link=cannot_link,
             preferences=preferences, sampling=getattr(model, "sampling", "points"),
         )  # fmt: skip
-    return _judge(X, theta, side, rows, ENGINES["auto"](side.graph), held_out is not None)
-
-
-def _judge(
-    X: FloatArray, theta: Parameters, side: SideInformation, rows: FloatArray, infer: Infer,
-    held_out: bool,
-) -> Judgement:  # fmt: skip
-    """The relations judged by a network that is there: theirs, unless they are held out."""
-    w, nodes = rows[:, 2], side.node_of[rows[:, :2].astype(np.intp)]
-    log_odds = np.sign(w) * log_odds_together(
-        infer, node_unaries(X, theta, side), side.graph, nodes
-    )
-    support = log_odds - (0.0 if held_out else np.abs(w))
+    nodes, w = side.node_of[rows[:, :2].astype(np.intp)], rows[:, 2]
+    infer, unary = ENGINES["auto"](side.graph), node_unaries(X, theta, side)
+    log_odds = np.sign(w) * log_odds_together(infer, unary, side.graph, nodes)
+    # Those of the network have spoken for themselves.
+    support = log_odds - (np.abs(w) if held_out is None else 0.0)
     return Judgement(support, support + np.abs(w), np.argsort(support, kind="stable"))
 
 
@@ -324,9 +306,8 @@ def pair_probabilities(
     array([0.9, 0.5, 1. ])
     """
     nodes = side.node_of[check_pairs("pairs", pairs, len(side.node_of))]
-    return np.asarray(
-        expit(log_odds_together(infer, node_unaries(X, parameters, side), side.graph, nodes))
-    )
+    unary = node_unaries(X, parameters, side)
+    return np.asarray(expit(log_odds_together(infer, unary, side.graph, nodes)))
 
 
 def log_odds_together(infer: Infer, unary: FloatArray, graph: Graph, pairs: IntArray) -> FloatArray:
@@ -369,7 +350,13 @@ def log_odds_together(infer: Infer, unary: FloatArray, graph: Graph, pairs: IntA
     p, _, exact, _ = infer(unary)
     same, apart, found = pair_sums(graph, unary, p, pairs, exact=exact)
     a, b = often_first(pairs).T
-    for now in _rounds(connected_components(graph), a, np.flatnonzero(~found)):
+    component, left = connected_components(graph), np.flatnonzero(~found)
+    while len(left):
+        # Of each component one node is held at a time: the first of those that are left.
+        first = np.full(graph.n_nodes, graph.n_nodes)
+        np.minimum.at(first, component[a[left]], a[left])
+        turn = a[left] == first[component[a[left]]]
+        now, left = left[turn], left[~turn]
         for k in range(unary.shape[1]):
             given_k = infer(_held(unary, a[now][p[a[now], k] > 0], k)).nodes[b[now]]
             # p(z_a = k), times what is then believed of b
@@ -384,14 +371,3 @@ def _held(unary: FloatArray, nodes: IntArray, k: int) -> FloatArray:
     held = unary.copy()
     held[nodes] = np.where(np.arange(unary.shape[1]) == k, unary[nodes], -np.inf)
     return held
-
-
-def _rounds(of_node: IntArray, a: IntArray, places: IntArray) -> list[IntArray]:
-    """Places in ``a``, parted so that in each part a component has one node held at most."""
-    nodes, which = np.unique(a[places], return_inverse=True)
-    order = np.argsort(of_node[nodes], kind="stable")
-    component = of_node[nodes[order]]
-    # A node's turn is its distance from the first of its component.
-    turn = np.empty_like(order)
-    turn[order] = np.arange(len(order)) - np.searchsorted(component, component)
-    return [places[turn[which] == now] for now in range(turn.max(initial=-1) + 1)]

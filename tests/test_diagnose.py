@@ -176,11 +176,6 @@ def test_held_out_relations_are_judged_by_the_network_as_it_is():
     again = judge(theta, X, preferences=np.vstack([out[:1], kept]))
     assert found.support[0] == pytest.approx(again.support[0], abs=1e-9)
     assert found.log_odds[0] == pytest.approx(again.log_odds[0], abs=1e-9)
-    # As it was before 1.0
-    side = SideInformation.build(len(X), preferences=kept)
-    with pytest.warns(FutureWarning, match="call judge"):
-        before = judge(X, theta, side, out, AUTO(side.graph), held_out=True)
-    np.testing.assert_allclose(before.support, found.support, atol=1e-12)
 
 
 @pytest.mark.parametrize("q", [0.1, 0.3])

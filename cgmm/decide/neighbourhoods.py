@@ -19,7 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import check_array
 
+from cgmm.given import explain_missing
 from cgmm.numerics import FloatArray, IntArray, check_integer
 
 THEN = ("random", "min_max")
@@ -90,8 +92,12 @@ def farthest_first(
     >>> asked.answers.tolist(), asked.neighbourhoods.tolist()
     ([[0, 3, 0], [2, 3, 1]], [1, -1, 0, 0])
     """
-    points = np.asarray(X, dtype=float)
-    _check(points, n_answers, n_neighbourhoods, then)
+    with explain_missing(X):
+        points = check_array(X, dtype=np.float64, input_name="X")
+    check_integer("n_answers", n_answers, 1)
+    check_integer("n_neighbourhoods", n_neighbourhoods, 1)
+    if then not in THEN:
+        raise ValueError(f"then is {then!r}; it must be one of {', '.join(map(repr, THEN))}.")
     rng = np.random.default_rng(random_state)
     of, answers = np.full(len(points), -1), list[tuple[int, int, bool]]()
     # To the nearest point that is known
@@ -135,13 +141,3 @@ def _settle(
 def _distances(X: FloatArray, x: FloatArray) -> FloatArray:
     """Euclidean, of rows to a point."""
     return np.asarray(np.linalg.norm(X - x, axis=1))
-
-
-def _check(X: FloatArray, n_answers: int, n_neighbourhoods: int, then: str) -> None:
-    """Refuse what cannot be asked about."""
-    if X.ndim != 2 or X.size == 0 or not np.isfinite(X).all():
-        raise ValueError(f"X has shape {X.shape}; it must be (N, D), finite and not empty.")
-    check_integer("n_answers", n_answers, 1)
-    check_integer("n_neighbourhoods", n_neighbourhoods, 1)
-    if then not in THEN:
-        raise ValueError(f"then is {then!r}; it must be one of {', '.join(map(repr, THEN))}.")

@@ -21,6 +21,7 @@ a, b     of the prior Beta(a, b) of each rate
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,33 +59,6 @@ class Witnesses(NamedTuple):
     it never falls where the engine is exact."""
     converged: bool
     """Whether the last iteration moved no rate by more than ``tol``."""
-
-
-class _Answers(NamedTuple):
-    """Answers on nodes, and who gave them."""
-
-    nodes: IntArray
-    wrong_if: BoolArray
-    """(2, P) whether each is wrong if its two points belong together, and if they do not."""
-    of: IntArray
-    kinds: bool
-
-    def log_likelihoods(self, rates: FloatArray) -> FloatArray:
-        """(2, P) logs of p(s_e | together) and of p(s_e | apart), of rates (2, G)."""
-        q = rates[:, self.of]
-        return np.where(self.wrong_if, np.log(q), np.log1p(-q))
-
-    def shares_wrong(self, p: FloatArray, prior: tuple[float, float]) -> FloatArray:
-        """(2, G) the rates that maximise the expected log-posterior, of p_e and 1 - p_e (2, P)."""
-        cases, wrong = (
-            np.array([np.bincount(self.of, kind) for kind in counted])
-            for counted in (p, self.wrong_if * p)
-        )
-        if not self.kinds:
-            cases, wrong = (np.tile(of.sum(axis=0), (2, 1)) for of in (cases, wrong))
-        a, b = prior
-        # Dawid and Skene's eq. 2.3, with the prior's counts
-        return np.asarray((wrong + a - 1) / (cases + a + b - 2))
 
 
 def error_rates(
@@ -174,53 +148,51 @@ def error_rates(
     >>> found.false_apart.round(3), found.wrong.round(3)[4:]
     (array([0.111, 0.333]), array([0., 0., 1., 1.]))
     """
-    rows, names, of = _read(answers, witness, len(X), prior)
-    said = rows[:, 2] == 1
-    told = _Answers(side.node_of[rows[:, :2]], np.array([~said, said]), of, kinds)
-    unary = node_unaries(X, parameters, side)
-    a, b = prior
-    rates = np.full((2, len(names)), (a - 1) / (a + b - 2))
+    rows, names, of = _read(answers, witness, len(X), prior, start)
+    (a, b), said, G = prior, rows[:, 2] == 1, len(names)
+    # Of each answer, if its points belong together and if not: is it wrong, and by which rate?
+    wrong_if, which = np.array([~said, said]), np.array([of, of + kinds * G])
+    rates = np.full((1 + kinds) * G, (a - 1) / (a + b - 2))
     if start is not None:
-        _require_same(start, names)
-        rates = np.array(start[:2])
+        rates = np.concatenate(start[: 1 + kinds])
+    nodes, unary = side.node_of[rows[:, :2]], node_unaries(X, parameters, side)
+    look = partial(_look, unary, side.graph, nodes, wrong_if, engine)
     history, converged = list[float](), False
     while not converged and len(history) < max_iter:
-        evidence, p = _look(unary, side.graph, told, rates, engine)
-        history.append(evidence + _log_prior(rates if kinds else rates[:1], prior))
-        moved = told.shares_wrong(p, prior)
-        converged = bool(np.abs(moved - rates).max() <= tol)
-        rates = moved
-    _, p = _look(unary, side.graph, told, rates, engine)
-    wrong = (told.wrong_if * p).sum(axis=0)
-    together, apart = told.log_likelihoods(rates)
-    preferences = np.column_stack([rows[:, :2], together - apart])
-    return Witnesses(rates[0], rates[1], wrong, preferences, names, np.array(history), converged)
+        evidence, p, _ = look(rates[which])
+        log_prior = xlogy(a - 1, rates) + xlog1py(b - 1, -rates)
+        history.append(evidence + float(log_prior.sum()))
+        wrong, cases = (np.bincount(which.ravel(), of.ravel()) for of in (wrong_if * p, p))
+        # Dawid and Skene's eq. 2.3, with the prior's counts
+        before, rates = rates, (wrong + a - 1) / (cases + a + b - 2)
+        converged = bool(np.abs(rates - before).max() <= tol)
+    _, p, weights = look(rates[which])
+    wrong, preferences = (wrong_if * p).sum(axis=0), np.column_stack([rows[:, :2], weights])
+    return Witnesses(
+        rates[:G], rates[-G:], wrong, preferences, names, np.array(history), converged
+    )  # fmt: skip
 
 
 def _look(
-    unary: FloatArray, graph: Graph, answers: _Answers, rates: FloatArray, engine: Engine
-) -> tuple[float, FloatArray]:
-    """The E-step: log p(X, answers | θ, rates), and p_e and 1 - p_e (2, P) of each answer."""
-    together, apart = answers.log_likelihoods(rates)
+    unary: FloatArray, graph: Graph, nodes: IntArray, wrong_if: BoolArray, engine: Engine,
+    q: FloatArray,
+) -> tuple[float, FloatArray, FloatArray]:  # fmt: skip
+    """The E-step: log p(X, answers | θ, rates); p_e and 1 - p_e (2, P) of each answer; w_e."""
+    together, apart = np.where(wrong_if, np.log(q), np.log1p(-q))
     # Of points that must-links tie together there is nothing to be found out.
-    open_, weights = answers.nodes[:, 0] != answers.nodes[:, 1], together - apart
-    edges = np.concatenate([graph.edges, answers.nodes[open_]])
+    open_, weights = nodes[:, 0] != nodes[:, 1], together - apart
+    edges = np.concatenate([graph.edges, nodes[open_]])
     tied = simplify(Graph(graph.n_nodes, edges, np.concatenate([graph.weights, weights[open_]])))
     infer = engine(tied)
     evidence = infer(unary).log_z + float(np.where(open_, apart, together).sum())
-    log_odds = log_odds_together(infer, unary, tied, answers.nodes)
-    return evidence, expit(np.array([log_odds, -log_odds]))
-
-
-def _log_prior(rates: FloatArray, prior: tuple[float, float]) -> float:
-    """Log-density of the Beta prior, up to a constant."""
-    a, b = prior
-    return float((xlogy(a - 1, rates) + xlog1py(b - 1, -rates)).sum())
+    log_odds = log_odds_together(infer, unary, tied, nodes)
+    return evidence, expit(np.array([log_odds, -log_odds])), weights
 
 
 def _read(
-    answers: ArrayLike, witness: ArrayLike | None, n_points: int, prior: tuple[float, float]
-) -> tuple[IntArray, NDArray[np.generic], IntArray]:
+    answers: ArrayLike, witness: ArrayLike | None, n_points: int, prior: tuple[float, float],
+    start: Witnesses | None = None,
+) -> tuple[IntArray, NDArray[np.generic], IntArray]:  # fmt: skip
     """Rows i, j, said; the witnesses by name; and the number of the one who gave each answer."""
     rows = check_answers(answers, n_points)
     given = np.zeros(len(rows), dtype=int) if witness is None else np.asarray(witness)
@@ -236,16 +208,12 @@ def _read(
             "become 0, a hard relation that nothing corrects: prior=(1.1, 1.5) says little."
         )
     names, of = np.unique(given, return_inverse=True)
-    return rows, names, of
-
-
-def _require_same(start: Witnesses, names: NDArray[np.generic]) -> None:
-    """Refuse rates found before that are of other witnesses."""
-    if not np.array_equal(start.names, names):
+    if start is not None and not np.array_equal(start.names, names):
         raise ValueError(
             f"start has rates of {start.names.tolist()}, but {names.tolist()} have answered; leave "
             "it out, start=None, where the witnesses are others."
         )
+    return rows, names, of
 
 
 # ---------------------------------------------------------------------------- with the mixture
