@@ -3,7 +3,7 @@
 import itertools
 
 import numpy as np
-from hard_graphs import hard_graph, objective
+from hard_graphs import hard_graph
 from hypothesis import strategies as st
 
 NONE_BROKEN = (0, 0)
@@ -11,11 +11,6 @@ NONE_BROKEN = (0, 0)
 
 def all_assignments(n_nodes, n_clusters):
     return np.array(list(itertools.product(range(n_clusters), repeat=n_nodes)))
-
-
-def enumerated(costs, graph):
-    """The least objective of all assignments."""
-    return min(objective(costs, graph, z) for z in all_assignments(*costs.shape))
 
 
 def overlapping_pairs(y, n_pairs, seed):
@@ -33,17 +28,13 @@ def never_rises(history):
 
 
 @st.composite
-def hard_problems(draw, max_nodes=6):
-    n_nodes = draw(st.integers(2, max_nodes))
-    n_clusters = draw(st.integers(2, 4))
+def problems(draw, max_nodes=5):
+    """Costs, and relations that are all hard or of either kind."""
+    n_nodes, n_clusters = draw(st.integers(2, max_nodes)), draw(st.integers(2, 4))
     pairs = list(itertools.combinations(range(n_nodes), 2))
-    edges = draw(st.lists(st.sampled_from(pairs), max_size=10))
+    graph = hard_graph(n_nodes, draw(st.lists(st.sampled_from(pairs), max_size=10, unique=True)))
     costs = np.random.default_rng(draw(st.integers(0, 10**6))).uniform(size=(n_nodes, n_clusters))
-    return costs, hard_graph(n_nodes, edges)
-
-
-@st.composite
-def soft_problems(draw):
-    costs, graph = draw(hard_problems(max_nodes=5))
+    if draw(st.booleans()):
+        return costs, graph
     values = st.sampled_from([-np.inf, -2.0, -0.5, -0.1, 0.05, 0.3, 1.0, 4.0])
     return costs, graph._replace(weights=np.array([draw(values) for _ in graph.edges], dtype=float))

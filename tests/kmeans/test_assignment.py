@@ -6,16 +6,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hard_graphs import breaks_none, hard_graph
+from hard_graphs import breaks_none, hard_graph, objective
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from kmeans_problems import (
-    all_assignments,
-    enumerated,
-    hard_problems,
-    objective,
-    soft_problems,
-)
+from kmeans_problems import all_assignments, problems
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_wine
 
@@ -23,90 +17,68 @@ from cgmm.inference import ENGINES, best_assignment
 from cgmm.inference.auto import auto
 from cgmm.kmeans import COPKMeans, PCKMeans, cop_rule, engine_rule, pck_rule
 from cgmm.metrics import broken_relations
-from cgmm.network import ApproximationWarning, Graph, Inference, NetworkError, SideInformation
+from cgmm.network import ApproximationWarning, Graph, Inference, NetworkError
 from cgmm.scenarios import random_pairs
-
-# ---------------------------------------------------------------------------- COP-KMeans
-
-
-@given(problem=hard_problems(), seed=st.integers(0, 99))
-@example(problem=(np.eye(3)[:, :2], hard_graph(3, [[0, 1], [1, 2], [0, 2]])), seed=0)
-def test_cop_assignment_is_the_best_or_there_is_none(problem, seed):
-    costs, graph = problem
-    best = enumerated(costs, graph)
-    if best == np.inf:
-        with pytest.raises(NetworkError, match="no assignment"):
-            cop_rule(graph, costs.shape[1])
-        return
-    rule = cop_rule(graph, costs.shape[1])
-    z, optimal = rule(costs, None)
-    assert breaks_none(graph, z)
-    assert optimal
-    assert objective(costs, graph, z) == pytest.approx(best, rel=1e-12)
-    # From any assignment that breaks nothing: the same.
-    feasible = [a for a in all_assignments(*costs.shape) if breaks_none(graph, a)]
-    other = feasible[np.random.default_rng(seed).integers(len(feasible))]
-    again, optimal = rule(costs, other)
-    assert optimal
-    assert objective(costs, graph, again) == pytest.approx(best, rel=1e-12)
-
-
-@given(problem=hard_problems(max_nodes=7), seed=st.integers(0, 99))
-def test_searches_that_stop_early_still_improve_and_break_nothing(problem, seed):
-    costs, graph = problem
-    best = enumerated(costs, graph)
-    assume(best < np.inf)
-    feasible = [a for a in all_assignments(*costs.shape) if breaks_none(graph, a)]
-    before = feasible[np.random.default_rng(seed).integers(len(feasible))]
-    with pytest.MonkeyPatch.context() as patch:
-        # As in large components: no elimination, and no branches for a proof.
-        patch.setattr(best_assignment, "MAX_STATES", 1)
-        patch.setattr(best_assignment, "solve", lambda *problem: best_assignment.UNKNOWN)
-        rule = cop_rule(graph, costs.shape[1])
-        for z_before in (None, before):
-            z, optimal = rule(costs, z_before)
-            assert breaks_none(graph, z)
-            if z_before is not None:
-                assert objective(costs, graph, z) <= objective(costs, graph, before) + 1e-12
-            if optimal:
-                assert objective(costs, graph, z) == pytest.approx(best, rel=1e-12)
-
-
-# ---------------------------------------------------------------------------- PCKMeans
 
 # Two groups change places, and leave a node behind that is then better off alone.
 LEFT_BEHIND = (
     np.array([[0.97, 0.5], [0.54, 0.78], [0.3, 0.8], [0.75, 0.66]]),
     Graph(4, np.array([[0, 1], [0, 2], [2, 3]]), np.array([0.05, -np.inf, 1.0])),
 )
+TRIANGLE = np.eye(3)[:, :2], hard_graph(3, [[0, 1], [1, 2], [0, 2]])
 
 
-@given(problem=soft_problems(), seed=st.integers(0, 99))
+def beginnings(costs, graph, seed):
+    """The least J, and to begin with nothing, or any assignment that breaks no cannot-link."""
+    z = all_assignments(*costs.shape)
+    values = np.array([objective(costs, graph, a) for a in z])
+    possible = z[np.isfinite(values)]
+    if len(possible) == 0:
+        return np.inf, []
+    return values.min(), [None, possible[np.random.default_rng(seed).integers(len(possible))]]
+
+
+@given(problem=problems(), seed=st.integers(0, 99))
 @example(problem=LEFT_BEHIND, seed=11)
-def test_pck_assignment_never_rises_and_is_a_local_minimum(problem, seed):
+@example(problem=TRIANGLE, seed=0)
+def test_the_assignment_is_the_best_or_there_is_none(problem, seed):
     costs, graph = problem
-    simple = SideInformation.build(
-        len(costs), preferences=np.column_stack([graph.edges, graph.weights])
-    ).graph
-    values = [objective(costs, simple, z) for z in all_assignments(*costs.shape)]
-    assume(min(values) < np.inf)
-    feasible = np.flatnonzero(np.isfinite(values))
-    rule = pck_rule(graph, costs.shape[1])
-    start = all_assignments(*costs.shape)[np.random.default_rng(seed).choice(feasible)]
-    for before in (None, start):
-        z, optimal = rule(costs, before)
-        j_z = objective(costs, simple, z)
-        assert breaks_none(simple, z)
-        if before is not None:
-            assert j_z <= objective(costs, simple, before) + 1e-12
-        assert not optimal or j_z == pytest.approx(min(values), rel=1e-12)
-        for j, k in itertools.product(range(len(z)), range(costs.shape[1])):
-            moved = z.copy()
-            moved[j] = k
-            assert objective(costs, simple, moved) >= j_z - 1e-12
-        # The gain of moves is in the right unit: the best is the engine's.
-        best, _ = engine_rule(simple, ENGINES["enumerate"])(costs, None)
-        assert objective(costs, simple, best) == pytest.approx(min(values), rel=1e-12)
+    least, starts = beginnings(costs, graph, seed)
+    make = cop_rule if np.isneginf(graph.weights).all() else pck_rule
+    if not starts:
+        with pytest.raises(NetworkError, match="no assignment"):
+            make(graph, costs.shape[1])
+        return
+    for rule in (make(graph, costs.shape[1]), engine_rule(graph, ENGINES["enumerate"])):
+        for before in starts:
+            z, optimal = rule(costs, before)
+            assert breaks_none(graph, z)
+            assert optimal
+            assert objective(costs, graph, z) == pytest.approx(least, rel=1e-12)
+
+
+@given(problem=problems(max_nodes=7), seed=st.integers(0, 99))
+@example(problem=LEFT_BEHIND, seed=11)
+def test_searches_that_stop_early_still_improve_and_end_in_a_local_minimum(problem, seed):
+    costs, graph = problem
+    _, starts = beginnings(costs, graph, seed)
+    assume(starts)
+    with pytest.MonkeyPatch.context() as patch:
+        # As in large components: no elimination, and no branches for a proof.
+        patch.setattr(best_assignment, "MAX_STATES", 1)
+        patch.setattr(best_assignment, "solve", lambda *problem: best_assignment.UNKNOWN)
+        for before in starts:
+            z, _ = pck_rule(graph, costs.shape[1])(costs, before)
+            j_z = objective(costs, graph, z)
+            assert breaks_none(graph, z)
+            assert before is None or j_z <= objective(costs, graph, before) + 1e-12
+            for j, k in np.ndindex(costs.shape):
+                moved = z.copy()
+                moved[j] = k
+                assert objective(costs, graph, moved) >= j_z - 1e-12
+
+
+# ---------------------------------------------------------------------------- PCKMeans
 
 
 def test_w_grows_from_plain_k_means_to_hard_relations():

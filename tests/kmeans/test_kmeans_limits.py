@@ -4,7 +4,8 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from kmeans_problems import all_assignments, objective
+from hard_graphs import objective
+from kmeans_problems import all_assignments
 
 from cgmm.inference import ENGINES
 from cgmm.kmeans import COPKMeans, Nodes, cop_rule, engine_rule, lloyd
