@@ -98,11 +98,17 @@ def counting(engine, calls):
     return counted
 
 
-# Nodes of different components are held at once; of each pair the end that more pairs name.
+# Nodes of different components are held at once, those of one in turn; of each pair the end that
+# more pairs name.
 @pytest.mark.parametrize(
-    "edges", [np.arange(200).reshape(-1, 2), np.column_stack([np.arange(7), np.full(7, 7)])]
+    ("edges", "n_turns"),
+    [
+        (np.arange(200).reshape(-1, 2), 1),
+        (np.column_stack([np.arange(7), np.full(7, 7)]), 1),
+        (np.column_stack([np.arange(7), np.arange(1, 8)]), 6),
+    ],
 )
-def test_few_nodes_are_held_one_after_another(edges):
+def test_few_nodes_are_held_one_after_another(edges, n_turns):
     calls = []
     graph = Graph(edges.max() + 1, edges, np.ones(len(edges)))
     found = log_odds_together(
@@ -110,7 +116,7 @@ def test_few_nodes_are_held_one_after_another(edges):
     )
     # One leaf more or less changes nothing: p(same) : p(apart) = e : 2.
     np.testing.assert_allclose(found, 1 - np.log(2), atol=1e-12)
-    assert len(calls) == 1 + 3
+    assert len(calls) == 1 + 3 * n_turns
 
 
 def test_pairs_of_a_large_component_take_one_call_of_the_engine():

@@ -12,9 +12,10 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from cgmm.kmeans import COPKMeans, Nodes, PCKMeans
-from cgmm.kmeans.loop import _fill_empty
+from cgmm.kmeans.loop import Step, _fill_empty
+from cgmm.kmeans.runs import follow
 from cgmm.metrics import broken_relations
-from cgmm.network import Graph, SideInformation
+from cgmm.network import Graph, SideInformation, edgeless
 
 
 @pytest.mark.parametrize("make", [COPKMeans, PCKMeans])
@@ -84,22 +85,23 @@ def test_empty_clusters_are_filled_without_loss(seed, make):
         assert broken_relations(model.labels_, must, cannot) == NONE_BROKEN
 
 
-def test_a_node_that_ties_hold_is_not_torn_away():
-    """The farthest point, 2, would pay 1000 for leaving: 0 fills the empty cluster."""
-    costs = np.array([[4.0, 9.0], [1.0, 9.0], [6.0, 9.0]])
-    graph = Graph(3, np.array([[1, 2]]), np.array([1000.0]))
-    z = _fill_empty(costs, graph, np.zeros(3, dtype=int))
-    np.testing.assert_array_equal(z, [1, 0, 0])
-    repelled = graph._replace(weights=np.array([-3.5]))
-    z = _fill_empty(costs, repelled, np.zeros(3, dtype=int))
-    np.testing.assert_array_equal(z, [0, 0, 1])
+COSTS = np.array([[4.0, 9.0], [1.0, 9.0], [6.0, 9.0]])
+TIED = Graph(3, np.array([[1, 2]]), np.array([1000.0]))
+LONELY = np.array([[4.0, 9.0, 9.0], [9.0, 1.0, 9.0], [9.0, 2.0, 9.0]])
 
 
-def test_a_lonely_point_does_not_leave_its_cluster():
-    costs = np.array([[4.0, 9.0, 9.0], [9.0, 1.0, 9.0], [9.0, 2.0, 9.0]])
-    z = _fill_empty(costs, Graph(3, np.empty((0, 2), int), np.empty(0)),
-                                np.array([0, 1, 1]))  # fmt: skip
-    np.testing.assert_array_equal(z, [0, 1, 2])
+@pytest.mark.parametrize(
+    ("costs", "graph", "z", "filled"),
+    [
+        # The farthest point, 2, would pay 1000 for leaving: 0 fills the empty cluster.
+        (COSTS, TIED, [0, 0, 0], [1, 0, 0]),
+        (COSTS, TIED._replace(weights=np.array([-3.5])), [0, 0, 0], [0, 0, 1]),
+        # The farthest is alone in its cluster.
+        (LONELY, edgeless(3), [0, 1, 1], [0, 1, 2]),
+    ],
+)
+def test_who_fills_an_empty_cluster(costs, graph, z, filled):
+    np.testing.assert_array_equal(_fill_empty(costs, graph, np.array(z)), filled)
 
 
 def test_clusters_that_nothing_can_fill_are_reported():
@@ -112,3 +114,14 @@ def test_clusters_that_nothing_can_fill_are_reported():
     with pytest.warns(ConvergenceWarning, match="only 1 of 2 clusters"):
         COPKMeans(2, random_state=0).fit(np.random.default_rng(0).normal(size=(10, 2)),
                                          must_link=chain)  # fmt: skip
+
+
+def test_an_interrupt_keeps_what_there_is_of_a_run():
+    def steps(n):
+        yield from (Step(np.full((1, 1), t), np.array([t]), -t, False) for t in range(n))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        follow(steps(1), tol=0.0, max_iter=9)
+    run = follow(steps(3), tol=0.0, max_iter=9)
+    assert (run.n_iter, run.history, run.interrupted) == (2, [0, -1, -2], True)
