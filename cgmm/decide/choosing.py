@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import BaseEstimator, clone
@@ -348,8 +349,12 @@ class AnswerSearch(BaseEstimator):
         q where settings do not name it.
     n_folds : int, default=5
         Folds of groups of answers that hang together.
+    n_jobs : int, default=1
+        Settings tried at the same time, each by a process; -1: on all processors.
     random_state : int, Generator or None, default=0
         Which groups make a fold. Fits begin by the estimator's own ``random_state``.
+    verbose : int, default=0
+        As ``joblib.Parallel`` takes it.
 
     Attributes
     ----------
@@ -397,13 +402,17 @@ class AnswerSearch(BaseEstimator):
         *,
         error_rate: float = 0.1,
         n_folds: int = 5,
+        n_jobs: int = 1,
         random_state: int | np.random.Generator | None = 0,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.settings = settings
         self.error_rate = error_rate
         self.n_folds = n_folds
+        self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: ArrayLike, answers: ArrayLike, **known: Any) -> AnswerSearch:
         """Try every setting, choose one, and fit it to everything.
@@ -429,15 +438,19 @@ class AnswerSearch(BaseEstimator):
             If interrupted. ``results_`` has the settings that are whole.
         """
         X = np.asarray(X, dtype=float)
+        _require_rate(self.error_rate)
         rows = check_answers(answers, len(X))
         pairs = rows[:, :2]
         ties = {name: told for name, told in known.items() if name != "labels"}
         groups = related_groups(len(X), preferences=np.insert(pairs, 2, 1, axis=1), **ties)
         self.folds_ = answer_folds(pairs, groups, self.n_folds, random_state=self.random_state)
         grid = [{"error_rate": self.error_rate, **s} for s in ParameterGrid(self.settings)]
+        parallel = Parallel(self.n_jobs, verbose=self.verbose, return_as="generator")
         self.results_ = list[Trial]()
-        for setting in grid:
-            trial = _try(self.estimator, setting, X, rows, self.folds_, groups, known)
+        for trial in parallel(
+            delayed(_try)(self.estimator, setting, X, rows, self.folds_, groups, known)
+            for setting in grid
+        ):
             self.results_.append(trial)
         return self._choose(X, rows, known)
 

@@ -29,7 +29,7 @@ from cgmm.network import SideInformation, related_groups
 
 SEEDS = st.integers(0, 10_000)
 AUTO = ENGINES["auto"]
-GRID = {"n_components": [1, 2], "error_rate": [0.05, 0.2]}
+GRID = {"n_components": [1, 2, 3], "error_rate": [0.05, 0.2]}
 
 
 def asked(seed, N=20, P=12):
@@ -125,8 +125,14 @@ def test_the_error_is_that_of_sums_over_groups(seed):
     ("call", "says"),
     [
         (lambda: answer_folds([[0, 1]], [0, 1], 2), r"joins the groups \[0, 1\]"),
+        (lambda: answer_folds([[0, 1], [2, 3]], [0, 0, 1, 1], 1), "from 2 to 2"),
         (lambda: log_score([0.0], [[0, 1]], [0, 0]), "in 1 groups"),
         (lambda: log_score([0.0], [[0, 1], [2, 3]], [0, 0, 1, 1]), r"\(1,\) for 2 pairs"),
+        (
+            lambda: held_out_scores(np.zeros((2, 1)), print, [[0, 1, 2]], [0], AUTO,
+                                    error_rate=0.1),
+            "says 2",
+        ),
         (
             lambda: held_out_scores(np.zeros((2, 1)), print, [[0, 1, 1]], [0], AUTO, error_rate=0),
             "error_rate=0.05",
@@ -169,7 +175,7 @@ def test_an_engine_without_evidence_has_no_entropy():
 # ------------------------------------------------------------------------------ the search
 
 
-def problem(seed=0, N=60, P=30):
+def problem(seed=0, N=90, P=50):
     rng = np.random.default_rng(seed)
     y = np.arange(N) % 2
     X = rng.normal(size=(N, 1)) + np.where(y, 2.0, -2.0)[:, None]
@@ -190,7 +196,7 @@ def test_a_trial_is_what_one_does_by_hand():
     groups = related_groups(len(X), cannot_link=pairs)
     folds = answer_folds(pairs, groups, 3, random_state=0)
     np.testing.assert_array_equal(found.folds_, folds)
-    assert len(found.results_) == 4
+    assert len(found.results_) == 6
     for trial in found.results_:
         q, K = trial.setting["error_rate"], trial.setting["n_components"]
         model = ConstrainedGaussianMixture(K, weights="ignore", random_state=0)
@@ -201,7 +207,7 @@ def test_a_trial_is_what_one_does_by_hand():
         mean, error, _ = log_score(scores, pairs, groups)
         assert (trial.mean, trial.standard_error) == (mean, error)
         assert trial.n_free == 3 * K - 1
-        assert trial.bic == pytest.approx(-2 * trial.evidence + trial.n_free * np.log(60))
+        assert trial.bic == pytest.approx(-2 * trial.evidence + trial.n_free * np.log(90))
     for name, best in (("mean", max), ("evidence", max), ("bic", min), ("icl", min)):
         values = [getattr(trial, name) for trial in found.results_]
         chosen = found.choices_["highest mean" if name == "mean" else name]
@@ -227,6 +233,13 @@ def test_what_is_certain_is_a_condition_of_the_evidence_and_icl_has_the_entropy(
     assert trial.icl == pytest.approx(trial.bic + 2 * entropy(np.exp(above)), abs=1e-8)
 
 
+def test_two_processes_find_the_same():
+    X, rows = problem()
+    few = {"n_components": [1, 2]}
+    one, two = (made(n_jobs=n).set_params(settings=few).fit(X, rows) for n in (1, 2))
+    assert one.results_ == two.results_
+
+
 @given(st.integers(0, 10_000), st.integers(1, 8))
 def test_the_choice_is_the_simplest_within_an_error_of_the_best(seed, n):
     rng = np.random.default_rng(seed)
@@ -245,7 +258,7 @@ def test_an_interrupt_leaves_what_is_whole(monkeypatch):
     X, rows = problem()
 
     def struck(estimator, setting, *others):
-        if setting["n_components"] == 2:
+        if setting["n_components"] == 3:
             raise KeyboardInterrupt
         return Trial(setting, *np.zeros(6), "")
 
@@ -253,7 +266,7 @@ def test_an_interrupt_leaves_what_is_whole(monkeypatch):
     found = made()
     with pytest.raises(KeyboardInterrupt):
         found.fit(X, rows)
-    assert [t.setting["n_components"] for t in found.results_] == [1]
+    assert [t.setting["n_components"] for t in found.results_] == [1, 2]
 
 
 def test_a_setting_that_cannot_be_fitted_says_why_and_the_others_are_chosen_from():
@@ -266,12 +279,15 @@ def test_a_setting_that_cannot_be_fitted_says_why_and_the_others_are_chosen_from
 
 
 def test_what_is_known_for_certain_is_told_to_every_fit_and_ties_groups():
-    X, rows = problem(P=20)
-    labels = np.where(np.arange(60) < 6, np.arange(60) % 2, -1)
+    X, rows = problem(P=30)
+    labels = np.where(np.arange(90) < 6, np.arange(90) % 2, -1)
     links = [[10, 12], [11, 13]]
     found = made().set_params(settings={"n_components": [2]})
     found.fit(X, rows, labels=labels, must_link=links)
-    groups = related_groups(60, cannot_link=rows[:, :2], must_link=links)
-    folds = answer_folds(rows[:, :2], groups, 3, random_state=0)
-    np.testing.assert_array_equal(found.folds_, folds)
+    groups = related_groups(90, cannot_link=rows[:, :2], must_link=links)
+    np.testing.assert_array_equal(
+        found.folds_, answer_folds(rows[:, :2], groups, 3, random_state=0)
+    )
     np.testing.assert_array_equal(found.best_estimator_.labels_[:6], labels[:6])
+    with pytest.raises(ValueError, match=r"answers\[0\] says 7"):
+        made().fit(X, [[0, 1, 7]])
