@@ -5,10 +5,7 @@ import pytest
 from metric_problems import correlated, scatter_by_hand
 
 import cgmm.numerics
-from cgmm.metric_learning import (
-    total_covariance,
-    within_chunklet_covariance,
-)
+from cgmm.metric_learning import total_covariance, within_chunklet_covariance
 
 
 @pytest.mark.parametrize("cells", [1, 7, 60, 131_072])

@@ -6,12 +6,7 @@ from metric_problems import IRIS, WINE
 from scipy.linalg import eigh
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from cgmm.metric_learning import (
-    cfld,
-    principal_axes,
-    total_covariance,
-    within_chunklet_covariance,
-)
+from cgmm.metric_learning import cfld, principal_axes, total_covariance, within_chunklet_covariance
 
 
 @pytest.mark.parametrize("data", [IRIS, WINE])

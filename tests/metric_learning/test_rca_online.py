@@ -1,20 +1,12 @@
 """RCA of a stream: where the steps of Algorithms 3 and 4 lead, and what keeps them there."""
 
-import warnings
-
 import numpy as np
 import pytest
 from metric_problems import C2, off_by, stream
-from sklearn.datasets import load_digits, load_wine
+from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
 
-from cgmm.metric_learning import (
-    RCA,
-    SCHEDULES,
-    OnlineRCA,
-    within_chunklet_covariance,
-)
-from cgmm.scenarios import equal_chunklets
+from cgmm.metric_learning import RCA, SCHEDULES, OnlineRCA, within_chunklet_covariance
 
 
 @pytest.mark.parametrize("size", [2, 7])
@@ -69,7 +61,7 @@ def test_constant_steps_follow_a_drifting_source_and_decreasing_ones_lag():
     models = {name: OnlineRCA(name, random_state=0) for name in SCHEDULES}
     models["constant"].set_params(eta=0.01)
     errors = {name: [] for name in models}
-    for t in range(60):
+    for t in range(40):
         c, s = np.cos(t * np.pi / 60), np.sin(t * np.pi / 60)
         R = np.array([[c, -s], [s, c]])
         covariance = R @ np.diag([9.0, 0.25]) @ R.T
@@ -82,29 +74,7 @@ def test_constant_steps_follow_a_drifting_source_and_decreasing_ones_lag():
     assert lagged > 1.2
 
 
-@pytest.mark.parametrize(("load", "size"), [(load_wine, 2), (load_digits, 10)])
-def test_fit_whitens_real_data(load, size):
-    X, y = load(return_X_y=True)
-    chunklets = equal_chunklets(y, size, len(y), random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        model = OnlineRCA(random_state=0).fit(X, chunklets)
-        rank = len(RCA().fit(X, chunklets).components_)
-    C = within_chunklet_covariance(X, chunklets)
-    variances = np.linalg.eigvalsh(model.components_ @ C @ model.components_.T)
-    np.testing.assert_allclose(variances[-rank:], 1, atol=0.3)
-    np.testing.assert_allclose(variances[:-rank], 0, atol=1e-9)
-
-
 # ------------------------------------------------------------------ what keeps it there
-
-
-def test_units_of_columns_do_not_matter():
-    X, y = stream(C2, 50, 3)
-    units = np.array([1e-140, 1e140])
-    first = OnlineRCA(random_state=0).fit(X, y)
-    second = OnlineRCA(random_state=0).fit(X * units, y)
-    np.testing.assert_allclose(second.transform(X * units), first.transform(X), rtol=1e-6)
 
 
 def test_an_outlier_does_not_make_it_diverge():
@@ -169,17 +139,6 @@ def test_chunklets_come_in_the_order_of_their_first_points():
     singletons = np.concatenate([y, 100 + np.arange(5)])
     np.testing.assert_array_equal(learnt(np.concatenate([X, X[:5] + 1]), singletons), first)
     assert abs(learnt(X[::-1], y[::-1]) - first).max() > 1e-6
-
-
-def test_same_seed_same_answer_and_fit_starts_anew():
-    X, y = stream(C2, 50, 3)
-    first = OnlineRCA(random_state=3).fit(X, y)
-    second = OnlineRCA(random_state=3).fit(X[:60], y[:60]).fit(X, y)
-    np.testing.assert_array_equal(first.components_, second.components_)
-    # and a stream may go on after it
-    np.testing.assert_allclose(second.partial_fit(X + 3, y).mean_, X.mean(axis=0) + 1.5, rtol=1e-10)
-    other = OnlineRCA(random_state=4).fit(X, y)
-    assert abs(other.components_ - first.components_).max() > 1e-3
 
 
 def test_too_few_epochs_are_told():

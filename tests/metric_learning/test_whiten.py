@@ -5,9 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgmm.metric_learning import (
-    whitening,
-)
+from cgmm.metric_learning import whitening
 
 
 @given(st.integers(1, 6), st.integers(0, 10_000), st.floats(0, 8))
