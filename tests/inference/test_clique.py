@@ -47,11 +47,3 @@ def test_as_many_nodes_as_labels_use_every_label_once(n):
     assert np.isfinite(log_z)
     np.testing.assert_allclose(nodes.sum(axis=1), 1, rtol=1e-12)
     np.testing.assert_allclose(nodes.reshape(3, n, n).sum(axis=1), 1, rtol=1e-12)
-
-
-def test_cliques_of_several_sizes_in_any_order_of_nodes():
-    rng = np.random.default_rng(0)
-    parts = np.split(rng.permutation(9), [4, 5, 8])
-    edges = np.concatenate([part[complete(len(part))] for part in parts])
-    graph = tied(9, edges, -np.inf)
-    assert assert_as_enumerated(clique(graph), graph, rng.normal(size=(9, 5)))

@@ -12,8 +12,7 @@ from hypothesis import given
 from sklearn.exceptions import ConvergenceWarning
 from small_networks import assert_as_enumerated, chain, complete, enumerated, grid, networks, tied
 
-from cgmm.inference import ENGINES, enumerate_assignments, inference_cost
-from cgmm.inference.enumerate import MAX_ASSIGNMENTS
+from cgmm.inference import ENGINES, inference_cost
 from cgmm.inference.pairs import pairs
 from cgmm.network import ApproximationWarning, NetworkError, TooCostlyError, edgeless
 
@@ -83,11 +82,16 @@ def assert_honest(infer, graph, unary):
     return found
 
 
+def brief(name):
+    """An engine; the one that samples does so for some sweeps."""
+    return partial(ENGINES[name], **{"n_sweeps": 20} if name == "gibbs" else {})
+
+
 def accepted(name):
     """The structures that an engine takes, and itself prepared for them."""
     for graph, _ in PROBLEMS.values():
         try:
-            yield graph, ENGINES[name](graph)
+            yield graph, brief(name)(graph)
         except NetworkError:
             continue
 
@@ -113,7 +117,7 @@ def test_edges_given_twice_add_up_and_zeros_do_not_count(name):
         unary, idle = evidence(graph, strong=False), chain(graph.n_nodes)
         edges = np.concatenate([graph.edges, graph.edges[:, ::-1], idle])
         weights = np.concatenate([graph.weights / 2, graph.weights / 2, np.zeros(len(idle))])
-        once, twice = infer(unary), ENGINES[name](tied(graph.n_nodes, edges, weights))(unary)
+        once, twice = infer(unary), brief(name)(tied(graph.n_nodes, edges, weights))(unary)
         np.testing.assert_allclose(twice.nodes, once.nodes, rtol=1e-12)
         assert twice.log_z == pytest.approx(once.log_z, rel=1e-12, nan_ok=True)
 
@@ -136,7 +140,9 @@ def test_what_is_impossible_is_refused_or_at_least_not_called_exact(name):
 
 
 @EVERY
-@pytest.mark.parametrize(("wrong", "message"), [(-np.inf, "only log-p.* -inf"), (np.nan, "nan")])
+@pytest.mark.parametrize(
+    ("wrong", "message"), [(-np.inf, "only log-p.* -inf"), (np.nan, "nan"), (np.inf, "inf")]
+)
 def test_unaries_that_do_not_fit_or_leave_a_node_no_state_are_refused(name, wrong, message):
     infer, unary = ENGINES[name](edgeless(3)), np.zeros((3, 2))
     unary[1] = wrong
@@ -316,20 +322,6 @@ def test_enumeration_equals_brute_force(network):
     assert found.exact
     np.testing.assert_allclose(found.nodes, nodes / z_total, rtol=1e-10, atol=1e-14)
     assert found.log_z == pytest.approx(np.log(z_total), rel=1e-10, abs=1e-12)
-
-
-def test_enumeration_stays_right_where_exp_underflows():
-    unary = np.array([[-2000.0, -2001.0], [-3000.0, -3000.0]])
-    nodes, log_z, *_ = enumerate_assignments(edgeless(2))(unary)
-    assert log_z == pytest.approx(-5000 + np.log1p(np.exp(-1)) + np.log(2), rel=1e-15)
-    np.testing.assert_allclose(nodes[0], [1 / (1 + np.exp(-1)), 1 / (1 + np.e)], rtol=1e-12)
-
-
-def test_enumeration_refuses_what_is_too_large():
-    # Also more than a float can hold.
-    for n_nodes in (int(np.log2(MAX_ASSIGNMENTS)) + 1, 5000):
-        with pytest.raises(TooCostlyError, match="too many to enumerate"):
-            enumerate_assignments(edgeless(n_nodes))(np.zeros((n_nodes, 2)))
 
 
 def test_of_equally_probable_assignments_the_one_of_low_labels_is_told():

@@ -5,7 +5,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from hard_graphs import breaks_none, planted
+from hard_graphs import planted
 from scipy import stats
 from small_networks import complete, tied
 
@@ -14,8 +14,6 @@ from cgmm.inference.feasible import SearchBudgetError
 from cgmm.inference.gibbs import gibbs, gibbs_chains
 from cgmm.network import NetworkError, log_weight
 
-# The package exports the engine under the name of its module.
-module = import_module("cgmm.inference.gibbs")
 sweeps = import_module("cgmm.inference.gibbs_sweeps")
 
 HARD = -np.inf
@@ -29,10 +27,7 @@ def graph_of(n_nodes, *edges):
 
 PROBLEMS = {
     "soft": (graph_of(4, (0, 1, 1.5), (1, 2, -1.0), (2, 3, 0.7), (0, 3, -2.0), (0, 2, 1.0)), 3),
-    "strong": (graph_of(4, (0, 1, 3.0), (1, 2, 3.0), (2, 3, 3.0)), 2),
-    "hard pair, two states": (graph_of(2, (0, 1, HARD)), 2),
     "hard path, two states": (graph_of(4, (0, 1, HARD), (1, 2, HARD), (2, 3, HARD)), 2),
-    "hard triangle, three states": (tied(3, complete(3), HARD), 3),
     "hard clique, four states": (tied(4, complete(4), HARD), 4),
     "hard and soft": (
         graph_of(6, (0, 1, HARD), (1, 2, 2.0), (2, 3, HARD), (3, 4, -1.0), (0, 4, 1.0), (4, 5, 1)),
@@ -88,7 +83,7 @@ def test_within_sampling_error_of_enumeration(problem, cluster_moves):
 def test_alone_neither_of_two_that_exclude_or_hold_each_other_can_move(w):
     """Why the cluster move exists: without it a chain reports its start, whatever the sweeps."""
     graph, unary = graph_of(2, (0, 1, w)), np.log([[0.6, 0.4], [0.5, 0.5]])
-    for seed in range(5):
+    for seed in range(2):
         frozen = gibbs(graph, n_chains=1, cluster_moves=False, random_state=seed)(unary).nodes
         np.testing.assert_allclose(frozen, frozen.round(), atol=1e-3)
         moving = gibbs(graph, n_chains=1, random_state=seed)(unary).nodes
@@ -117,16 +112,6 @@ def test_it_says_when_the_search_for_a_start_gave_up_and_what_works_then(monkeyp
     # What a search proves is no matter of its budget.
     with pytest.raises(NetworkError, match=r"0, 1, 2, 3, 4, 5, 6, 7, \.\.\. \(9 in all\)"):
         gibbs(tied(9, complete(9), HARD))(np.zeros((9, 8)))
-
-
-def test_chains_start_where_a_walk_by_single_nodes_is_stuck():
-    """COP-KMeans colours such graphs in no time; so the sampler has to start."""
-    graph, hidden = planted(600, 3, 4, 1)
-    unary = np.eye(3)[hidden] + np.random.default_rng(0).normal(size=(600, 3))
-    chains = gibbs_chains(graph, unary, n_sweeps=5, burn_in=0)
-    assert np.isfinite(chains.log_weights).all()
-    assert len(np.unique(chains.log_weights[:, 0])) == 4
-    assert breaks_none(graph, chains.best)
 
 
 def test_what_the_chains_report_is_what_the_engine_averages():
@@ -185,8 +170,3 @@ def test_an_edge_ties_its_ends_by_its_weight_if_it_is_content(w):
     expected = -np.expm1(-abs(w))
     error = np.sqrt(expected * (1 - expected) / content.sum())
     assert tied[content].mean() == pytest.approx(expected, abs=5 * error)
-
-
-def test_one_state_leaves_nothing_to_exchange():
-    nodes = gibbs(tied(3, [(0, 1), (1, 2)], 20.0), n_sweeps=3, burn_in=1)(np.zeros((3, 1))).nodes
-    np.testing.assert_array_equal(nodes, 1.0)

@@ -1,6 +1,5 @@
 """The junction tree against everything small, closed forms, and an independent library."""
 
-import itertools
 import tracemalloc
 
 import networkx as nx
@@ -11,11 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_networks import assert_as_enumerated, chain, complete, grid, tied
 
-from cgmm.inference import (
-    clique_tree,
-    contraction,
-    contraction_rounds,
-)
+from cgmm.inference import clique_tree, contraction, contraction_rounds
 from cgmm.inference.junction_tree import junction_tree
 from cgmm.network import Graph, TooCostlyError, edgeless, log_weight, simplify
 
@@ -63,6 +58,7 @@ def is_possible_and_right(graph, unary):
     return assert_as_enumerated(junction_tree(graph), graph, unary)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("n_states", [2, 3])
 @pytest.mark.usefixtures("way")
 def test_every_graph_of_up_to_six_nodes(n_states):
@@ -87,14 +83,14 @@ def test_steps_of_hundreds_of_nats():
     """Probabilities beside which others underflow, which forbidden pairs then call for."""
     rng = np.random.default_rng(0)
     n_feasible = 0
-    for _ in range(150):
+    for _ in range(75):
         n, k = rng.integers(3, 7), rng.integers(2, 5)
         net = nx.gnp_random_graph(int(n), 0.6, seed=int(rng.integers(10_000)))
         edges = np.array(net.edges, dtype=np.intp).reshape(-1, 2)
         weights = rng.choice([-np.inf, -300.0, 1.0, 300.0], size=len(edges), p=[0.7, 0.1, 0.1, 0.1])
         unary = rng.choice([0.0, -380.0, -760.0], size=(n, k)) + rng.normal(size=(n, k))
         n_feasible += is_possible_and_right(Graph(int(n), edges, weights), unary)
-    assert n_feasible > 75
+    assert n_feasible > 35
 
 
 # ------------------------------------------------------------------------------- grids
@@ -154,43 +150,15 @@ def forward_backward(unary, transfer):
 
 def test_random_chain_equals_the_forward_backward_algorithm():
     rng = np.random.default_rng(0)
-    unary, weights = rng.normal(size=(100_000, 3)), rng.normal(size=99_999) * 2
-    shuffled = rng.permutation(100_000)
-    graph = Graph(100_000, shuffled[chain(100_000)], weights)
+    unary, weights = rng.normal(size=(30_000, 3)), rng.normal(size=29_999) * 2
+    shuffled = rng.permutation(30_000)
+    graph = Graph(30_000, shuffled[chain(30_000)], weights)
     scrambled = np.empty_like(unary)
     scrambled[shuffled] = unary
     nodes, log_z, *_ = junction_tree(graph)(scrambled)
     expected, expected_log_z = forward_backward(unary, transfers(weights, 3))
     assert log_z == pytest.approx(expected_log_z, rel=1e-13)
     np.testing.assert_allclose(nodes[shuffled], expected, atol=1e-12)
-
-
-def by_rows(n_rows, n_columns, weights, unary):
-    """A grid as the chain of its rows, whose states are those of all their nodes."""
-    k, n_across = unary.shape[1], n_rows * (n_columns - 1)
-    z = np.array(list(itertools.product(range(k), repeat=n_columns)))
-    across, down = weights[:n_across].reshape(n_rows, -1), weights[n_across:].reshape(-1, n_columns)
-    of_row = unary.reshape(n_rows, n_columns, k)[:, np.arange(n_columns), z].sum(axis=2)
-    with np.errstate(invalid="ignore"):
-        of_row += np.where(z[:, 1:] == z[:, :-1], across[:, None], 0.0).sum(axis=2)
-        steps = np.where(z[:, None] == z, down[:, None, None], 0.0).sum(axis=3)
-    rows, log_z = forward_backward(of_row, np.exp(steps))
-    return np.einsum("rs,sck->rck", rows, np.eye(k)[z]).reshape(-1, k), log_z
-
-
-@pytest.mark.parametrize(("n_rows", "n_columns", "n_states"), [(5, 5, 2), (9, 4, 3), (3000, 2, 3)])
-@pytest.mark.parametrize("hard", [0.0, 0.1])
-def test_grids_and_long_ladders_equal_the_chain_of_their_rows(n_rows, n_columns, n_states, hard):
-    """Some so long that products of messages would leave the range of numbers, unless scaled."""
-    rng = np.random.default_rng(n_rows)
-    edges = grid(n_rows, n_columns)
-    weights = rng.normal(size=len(edges)) * 2
-    weights[rng.random(len(edges)) < hard] = -np.inf
-    unary = rng.normal(size=(n_rows * n_columns, n_states)) * 2
-    nodes, log_z, *_ = junction_tree(Graph(len(unary), edges, weights))(unary)
-    expected, expected_log_z = by_rows(n_rows, n_columns, weights, unary)
-    assert log_z == pytest.approx(expected_log_z, rel=1e-12)
-    np.testing.assert_allclose(nodes, expected, atol=1e-11)
 
 
 @pytest.mark.parametrize(("side", "n_states"), [(5, 5), (8, 2), (8, 4)])

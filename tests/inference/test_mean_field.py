@@ -8,12 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_networks import networks
 
-from cgmm.inference import (
-    adjacency,
-    colour_nodes,
-    enumerate_assignments,
-    mean_field_ascent,
-)
+from cgmm.inference import adjacency, colour_nodes, enumerate_assignments, mean_field_ascent
 from cgmm.inference.mean_field import mean_field
 from cgmm.network import Graph
 

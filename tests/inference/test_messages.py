@@ -16,7 +16,6 @@ from cgmm.inference.belief_propagation import (
     free_energy,
     settle,
 )
-from cgmm.inference.junction_tree import junction_tree
 from cgmm.inference.tree_reweighted import covering_forests, tree_reweighted
 from cgmm.network import (
     Graph,
@@ -108,7 +107,7 @@ def test_marginals_are_the_slopes_of_log_z_in_the_unaries(engine, weights):
 # ---------------------------------------------------------------------------- plain: how near it is
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(st.integers(0, 10**6), st.integers(3, 6), st.integers(2, 4))
 def test_the_fixed_point_is_that_of_the_definition(seed, n, k):
     rng = np.random.default_rng(seed)
@@ -128,24 +127,6 @@ def assert_as_defined(graph, unary):
     found = belief_propagation(graph, tol=1e-13)(unary)
     np.testing.assert_allclose(found.nodes, nodes, rtol=1e-8, atol=1e-10)
     assert found.log_z == pytest.approx(log_z, rel=1e-9, abs=1e-9)
-
-
-@pytest.mark.parametrize(("n_edges", "separation"), [(20, 1.0), (40, 1.0), (40, 1.5), (40, 2.5)])
-def test_sparse_cannot_links_are_nearly_exact_and_never_worse_than_a_tree(n_edges, separation):
-    """Mean error of a probability at most 0.02 over ten networks of 40 nodes in three clumps."""
-    errors = []
-    for seed in range(10):
-        graph, hidden = planted(40, 3, 2 * n_edges // 40, seed)
-        unary = clumps(hidden, separation, seed)
-        exact = junction_tree(graph)(unary).nodes
-        found = belief_propagation(graph)(unary)
-        assert found.residual <= 1e-7
-        tree = junction_tree(spanning_forest(graph))(unary).nodes
-        errors.append([np.abs(nodes - exact).mean() for nodes in (found.nodes, tree)])
-    by_messages, by_tree = np.array(errors).T
-    assert by_messages.mean() <= 0.02
-    # On forests both are exact, the messages up to their residual.
-    assert (by_messages <= by_tree + 1e-7).all()
 
 
 def test_where_one_colouring_is_left_it_is_found():
@@ -255,7 +236,7 @@ def test_log_z_is_never_below_the_exact_one_converged_or_not(network, max_sweeps
     assert exact is None or bound >= exact.log_z - 1e-9 * (1 + abs(exact.log_z))
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(st.integers(0, 10**6), st.integers(3, 6), st.integers(2, 3))
 def test_at_the_fixed_point_the_bound_is_lowest_and_equal_to_the_free_energy(seed, n, k):
     """Convex duality: Σ_T log Z(θ_T) / M meets Σ_j log Z_j - Σ_e ρ_e log Z_e."""
@@ -286,15 +267,6 @@ def test_every_edge_is_in_two_forests_and_each_spans(network):
         bridges[e] = connected_components(rest).max() > components.max()
     # What ties two parts alone is in every forest.
     assert (forests.mean(axis=0)[bridges] == 1).all()
-
-
-def test_hard_relations_of_a_large_graph_are_bounded_in_few_forests():
-    graph, _ = planted(300, 3, 6, 0)
-    assert len(covering_forests(graph)) <= 12
-    unary = np.random.default_rng(0).normal(size=(300, 3))
-    found = tree_reweighted(graph)(unary)
-    assert found.residual <= 1e-7
-    assert found.log_z < np.log(np.exp(unary).sum(axis=1)).sum()
 
 
 def answers_in_number(seed, n=600):

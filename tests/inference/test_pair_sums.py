@@ -63,9 +63,9 @@ def test_all_pairs_are_those_of_enumeration(network):
 @pytest.mark.parametrize("height", [1, 7, 1000])
 def test_however_nodes_are_carried_their_pairs_are_those_of_nodes_held(height, monkeypatch):
     rng = np.random.default_rng(3)
-    edges = complete(60)[rng.choice(1770, 66, replace=False)]
-    graph, unary = tied(60, edges, rng.normal(scale=2, size=66)), rng.normal(size=(60, 3))
-    pairs = rng.integers(60, size=(150, 2))
+    edges = complete(30)[rng.choice(435, 34, replace=False)]
+    graph, unary = tied(30, edges, rng.normal(scale=2, size=34)), rng.normal(size=(30, 3))
+    pairs = rng.integers(30, size=(90, 2))
     monkeypatch.setattr(pair_sums, "MAX_CARRIED", height * 1000)
     sums = found(graph, unary, pairs)
     different = pairs[:, 0] != pairs[:, 1]

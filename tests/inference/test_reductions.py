@@ -29,7 +29,7 @@ def steps(graph, unary):
         yield mirror.enter(unary), mirror.graph, mirror.constant, mirror.trace_back, mirror.leave
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(
     problem=st.one_of(MIXED, HARD), more=st.sampled_from([0.0, 0.3, 0.6]), seed=st.integers(0, 99)
 )
