@@ -36,6 +36,11 @@ def test_autocovariances_are_the_sums_of_their_definition():
     np.testing.assert_allclose(_autocovariances(chains), expected, rtol=1e-12, atol=1e-12)
 
 
+def test_draws_that_alternate_are_worth_more_than_independent_ones_up_to_a_limit():
+    draws = np.tile([1.0, -1.0], (2, 500)) + 1e-3 * np.random.default_rng(0).normal(size=(2, 1000))
+    assert effective_sample_size(draws) == pytest.approx(2000 * np.log10(2000), rel=1e-12)
+
+
 def ratio_of_spreads(halves):
     """Gelman and Rubin's, of halves of five draws, word for word."""
     means = [np.mean(half) for half in halves]

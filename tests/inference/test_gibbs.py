@@ -72,7 +72,9 @@ def assert_unbiased(engine, graph, unary):
 @pytest.mark.parametrize("cluster_moves", [None, True])
 def test_within_sampling_error_of_enumeration(problem, cluster_moves):
     graph, unary = posed(problem)
-    engine = partial(gibbs, graph, n_sweeps=10, n_chains=400, cluster_moves=cluster_moves)
+    engine = partial(
+        gibbs, graph, n_sweeps=10, burn_in=20, n_chains=400, cluster_moves=cluster_moves
+    )
     assert_unbiased(engine, graph, unary)
 
 

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgmm.mixture import (
-    POOLINGS,
-    CategoricalParameters,
-    Categories,
-    from_responsibilities,
-    one_hot,
-)  # fmt: skip
+from cgmm.mixture import POOLINGS, CategoricalParameters, Categories, from_responsibilities, one_hot
 from cgmm.mixture.class_mixture import ClassParameters, ClassPooling
 
 # "full to diag" begins with matrices: densities and sums of squares share no statistics there.

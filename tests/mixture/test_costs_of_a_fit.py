@@ -44,7 +44,7 @@ def truthful_pairs(seed, n_pairs):
 
 
 # Exact, at 2e8 to 4e5 entries a call, and of an induced width of 16 and more.
-@pytest.mark.parametrize(("seed", "n_pairs"), [(0, 1000), (0, 2000), (1, 2000)])
+@pytest.mark.parametrize(("seed", "n_pairs"), [(0, 1000), (1, 2000)])
 def test_random_pairs_in_any_number_cost_a_few_seconds_at_most(seed, n_pairs, visited):
     X, known = truthful_pairs(seed, n_pairs)
     with warnings.catch_warnings(action="ignore", category=ApproximationWarning):
@@ -58,11 +58,12 @@ def test_where_only_counts_of_the_prior_are_dear_just_these_are_done_without(vis
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + 4])
     pairs = [[i, j, 0.1] for i in range(13) for j in range(i)]
-    model = ConstrainedGaussianMixture(3, random_state=0).fit(X, preferences=pairs)
+    model = ConstrainedGaussianMixture(3, random_state=0, max_iter=2, tol=1.0)
+    model.fit(X, preferences=pairs)
     assert 2e6 < max(visited) < 2e7
     assert [answer.engine for answer in model.inference_ if answer.n_edges] == ["junction_tree"]
     assert model.weights_update_ == "cautious"
-    said = model.set_params(weights="exact", max_iter=2, tol=1.0).fit(X, preferences=pairs)
+    said = model.set_params(weights="exact").fit(X, preferences=pairs)
     assert said.weights_update_ == "exact"
     assert len(visited) > 10
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -16,8 +15,7 @@ from cgmm import (
     Parameters,
     SemiSupervisedGaussianClassifier,
 )
-from cgmm.inference import ENGINES
-from cgmm.mixture import POOLINGS, e_step, em, far_points, from_responsibilities
+from cgmm.mixture import POOLINGS, em, from_responsibilities
 from cgmm.network import SideInformation
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -39,8 +37,6 @@ EXPECTED = {
     "ConstrainedGaussianMixture()": {},
     "ConstrainedCategoricalMixture()": {COPIES: "its numbers lie between 0 and 1"},
     "SemiSupervisedGaussianClassifier()": UNKNOWN,
-    "SemiSupervisedGaussianClassifier(components_per_class=2)": UNKNOWN
-    | {COPIES: "a class there is one point, many times over"},
 }
 
 
@@ -49,7 +45,6 @@ EXPECTED = {
         ConstrainedGaussianMixture(),
         ConstrainedCategoricalMixture(),
         SemiSupervisedGaussianClassifier(),
-        SemiSupervisedGaussianClassifier(components_per_class=2),
     ],
     expected_failed_checks=lambda estimator: EXPECTED[repr(estimator)],
 )
@@ -58,21 +53,6 @@ def test_scikit_learn_estimator_checks(estimator, check):
 
 
 # ------------------------------------------------------------------ what is stored
-
-
-@pytest.mark.parametrize("covariance_type", POOLINGS)
-def test_log_evidence_belongs_to_the_parameters_reported(X, covariance_type):
-    model = ConstrainedGaussianMixture(
-        3, covariance_type=covariance_type, reg_covar=1e-2, random_state=0
-    ).fit(X)
-    theta = model.parameters_
-    side = SideInformation.build(len(X))
-    posterior = e_step(X, theta, side, ENGINES["independent"](side.graph))
-    assert model.log_evidence_ == pytest.approx(posterior.log_evidence, rel=1e-12)
-    assert model.log_evidence_ == pytest.approx(model.score_samples(X).sum(), rel=1e-12)
-    np.testing.assert_allclose(model.responsibilities_, model.predict_proba(X), atol=1e-10)
-    np.testing.assert_array_equal(model.labels_, model.predict(X))
-    assert model.score(X) == pytest.approx(model.log_evidence_ / len(X), rel=1e-12)
 
 
 @pytest.mark.parametrize("covariance_type", POOLINGS)
@@ -105,39 +85,14 @@ def test_fit_equals_scikit_learn_from_the_same_start(X, covariance_type, reg_cov
     np.testing.assert_array_equal(ours.fit_predict(X), theirs.fit_predict(X))
 
 
-def test_an_engine_without_evidence_stops_by_what_moves(X):
-    # Without relations sampling averages probabilities: the very same iterations, unmeasured.
-    start = far_points(X, 3, np.random.RandomState(0))
-    model = ConstrainedGaussianMixture(3, init_params=start, inference="gibbs", tol=1e-4).fit(X)
-    assert np.isnan(model.log_evidence_)
-    assert np.isnan(model.history_).all()
-    assert model.converged_
-    exact = ConstrainedGaussianMixture(
-        3, init_params=start, tol=0, max_iter=model.n_iter_, means_init=None
-    )
-    with pytest.warns(ConvergenceWarning, match="did not converge"):
-        exact.fit(X)
-    np.testing.assert_allclose(model.means_, exact.means_, rtol=1e-8)
-
-
 # ------------------------------------------------------------------ the start
-
-
-def test_given_responsibilities_are_the_start(X):
-    r = np.eye(3)[load_iris().target]
-    model = ConstrainedGaussianMixture(3, init_params=r).fit(X)
-    for k in range(3):
-        # EM from the true classes stays near them.
-        assert np.linalg.norm(model.means_[k] - X[load_iris().target == k].mean(axis=0)) < 0.5
-    with pytest.raises(ValueError, match="row 0 of init_params"):
-        ConstrainedGaussianMixture(3, init_params=r / 2).fit(X)
-    with pytest.raises(ValueError, match="must have"):
-        ConstrainedGaussianMixture(2, init_params=r).fit(X)
 
 
 @pytest.mark.parametrize(
     ("params", "message"),
     [
+        ({"init_params": np.full((150, 3), 0.5)}, "row 0 of init_params"),
+        ({"init_params": np.full((150, 2), 0.5)}, "must have"),
         ({"weights_init": [0.5, 0.5]}, "weights_init has shape"),
         ({"weights_init": [0.5, 0.6, 0.1]}, "sum to one"),
         ({"weights_init": [1.5, -0.5, 0.0]}, "non-negative"),
@@ -206,17 +161,14 @@ def test_an_engine_without_evidence_has_no_criterion_of_the_fit():
 # ------------------------------------------------------------------ warm starts
 
 
-CATEGORICAL = ConstrainedCategoricalMixture(3, tol=0.0, random_state=0)
-WARM = [ConstrainedGaussianMixture(3, covariance_type=name, tol=0.0, random_state=0)
-        for name in POOLINGS]  # fmt: skip
-
-
-@pytest.mark.parametrize("model", [*WARM, CATEGORICAL], ids=str)
-def test_a_warm_start_goes_on_where_the_last_fit_ended(model):
-    X = (BLOBS > 1).astype(int) if model is CATEGORICAL else BLOBS
+@pytest.mark.parametrize(
+    ("make", "X"),
+    [(ConstrainedGaussianMixture, BLOBS), (ConstrainedCategoricalMixture, (BLOBS > 1) * 1)],
+)
+def test_a_warm_start_goes_on_where_the_last_fit_ended(make, X):
     links = {"cannot_link": [[0, 40], [1, 80]]}
-    once = clone(model).set_params(max_iter=9).fit(X, **links)
-    twice = clone(model).set_params(max_iter=4, warm_start=True).fit(X, **links)
+    once = make(3, tol=0.0, random_state=0, max_iter=9).fit(X, **links)
+    twice = make(3, tol=0.0, random_state=0, max_iter=4, warm_start=True).fit(X, **links)
     first = twice.history_
     twice.set_params(max_iter=5, n_init=3).fit(X, **links)
     np.testing.assert_allclose(np.concatenate([first, twice.history_]), once.history_, rtol=1e-12)
@@ -255,15 +207,6 @@ def fit(X, n_components=2, **params):
     return ConstrainedGaussianMixture(n_components, random_state=0, **params).fit(X)
 
 
-def assert_sound(model, X):
-    """Finite, normalised, and consistent with themselves."""
-    for name in ("weights_", "means_", "covariances_", "history_", "responsibilities_"):
-        assert np.isfinite(getattr(model, name)).all(), name
-    assert model.weights_.sum() == pytest.approx(1, rel=1e-12)
-    np.testing.assert_allclose(model.responsibilities_.sum(axis=1), 1, rtol=1e-12)
-    assert np.isfinite(model.score_samples(X)).all()
-
-
 def test_tiny_scale_with_the_default_regularisation_is_an_error_not_a_ball():
     with pytest.raises(ValueError, match="reg_covar=1e-06 exceeds the squared range"):
         fit(BLOBS * 1e-8)
@@ -279,7 +222,7 @@ def test_collapse_onto_one_point_is_named():
     }
     with pytest.raises(ValueError, match="component 1 is not positive definite"):
         fit(X, reg_covar=0, **start)
-    assert_sound(fit(X, **start), X)
+    assert np.isfinite(fit(X, **start).log_evidence_)
 
 
 # Rows are contracted before the third last, and tied to it; in one block, and in several.

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import check_grad
 from scipy.stats import multivariate_normal
 
 from cgmm.mixture import (
@@ -184,22 +183,3 @@ def test_points_and_responsibilities_are_still_maximised_over(name):
     now = pool.maximise(pool.statistics(X, r, theta), theta)
     for old, new in zip(before, now, strict=True):
         np.testing.assert_array_equal(old, new)
-
-
-# ------------------------------------------------------------------ sampling and derivatives
-
-
-@given(st.integers(0, 1000))
-def test_gradient_in_the_mean_by_finite_differences(seed):
-    """∂ log N / ∂μ = Σ⁻¹ (x - μ)."""
-    rng = np.random.default_rng(seed)
-    theta, x = random_mixture(rng, 1, 3), rng.normal(size=(1, 3))
-
-    def value(mean):
-        return log_density(x, theta._replace(means=mean[None]))[0, 0]
-
-    def gradient(mean):
-        return np.linalg.solve(theta.covariances[0], x[0] - mean)
-
-    size = np.linalg.norm(gradient(theta.means[0])) + 1
-    assert check_grad(value, gradient, theta.means[0]) < 1e-5 * size

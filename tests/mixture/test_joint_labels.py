@@ -63,7 +63,7 @@ def fitted(engine, X, known, **settings):
 
 @pytest.mark.each_value
 @pytest.mark.parametrize("name", ANSWERS)
-@pytest.mark.parametrize("n_pairs", [600, 1000, pytest.param(2000, marks=pytest.mark.slow), 5000])
+@pytest.mark.parametrize("n_pairs", [600, 1000, 5000])
 def test_no_engine_breaks_what_is_hard(name, n_pairs):
     """It may refuse such a network before any work; these three may not."""
     X, z = clumps(900)
@@ -98,17 +98,6 @@ def test_labels_say_whether_they_are_known_to_be_the_best():
     forest = fitted("spanning_tree", X, chain)
     np.testing.assert_array_equal(forest.labels_, exact.labels_)
     assert fitted("gibbs", X, {}).labels_exact_
-
-
-def test_contradictions_are_refused_before_any_work_and_points_are_named():
-    """Not by a clique: an odd wheel, of points that are tied to others."""
-    rim = [(j, (j + 1) % 7) for j in range(7)]
-    cannot = np.array([*rim, *((7, j) for j in range(7))]) + 3
-    X, _ = clumps(60)
-    for engine in ("spanning_tree", brief, deaf):
-        with pytest.raises(NetworkError, match="that is proved") as info:
-            fitted(engine, X, {"cannot_link": cannot, "must_link": [[3, 20]]})
-        np.testing.assert_array_equal(np.sort(info.value.nodes), np.arange(3, 11))
 
 
 def test_what_is_not_settled_says_so_and_the_remedy_works(monkeypatch):

@@ -24,14 +24,13 @@ from cgmm.network import (
     ApproximationWarning,
     Inference,
     Marginals,
-    NetworkError,
     SideInformation,
     TooCostlyError,
 )
 from cgmm.numerics import warn_caller
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-DRAWS = 12
+DRAWS = 8
 # The mean of so few draws, of fits that start alike but do not end alike.
 MARGIN = 0.02
 
@@ -55,36 +54,28 @@ def as_known(pairs, same, w=np.inf):
 
 # ------------------------------------------------------------------ no harm
 
-# Those that answer as others do here, or take longer, are slow.
-RARE = {"exact", "junction_tree", "tree_reweighted"}
-EACH = [pytest.param(name, marks=[pytest.mark.slow] * (name in RARE)) for name in ENGINES]
 
-
-@pytest.mark.parametrize("name", [*EACH, "spanning_tree"])
+@pytest.mark.parametrize(
+    "name",
+    ["auto", "belief_propagation", "tree_reweighted", "mean_field", "gibbs", "spanning_tree"],
+)
 def test_the_default_is_no_worse_than_no_relations(name):
-    """A refusal is no worse clustering; what is answered must not be one."""
-    without, told = [], []
-    asked = {"inference": name}
+    """Of engines that take such a network, those that answer in a way of their own."""
+    without, told, asked = [], [], {"inference": name}
     if name == "gibbs":
         # Sampling would take most of the seconds; some sweeps and iterations show the way.
         asked = {"inference": partial(gibbs, n_sweeps=40, burn_in=10, n_chains=2), "max_iter": 3}
     for seed in range(DRAWS):
         X, z, pairs, same = three_clumps(seed)
-        model = ConstrainedGaussianMixture(3, random_state=0, **asked)
-        try:
-            model.fit(X, **as_known(pairs, same, 3.0 if name == "mean_field" else np.inf))
-        except NetworkError:
-            continue
+        known = as_known(pairs, same, 3.0 if name == "mean_field" else np.inf)
+        model = ConstrainedGaussianMixture(3, random_state=0, **asked).fit(X, **known)
         told.append(adjusted_rand_score(z, model.labels_))
         plain = ConstrainedGaussianMixture(3, random_state=0).fit(X)
         without.append(adjusted_rand_score(z, plain.labels_))
-    if not told:
-        pytest.skip("refuses such a network")
     assert np.mean(told) >= np.mean(without) - MARGIN, (told, without)
 
 
-@pytest.mark.parametrize("w", [1.0, 3.0])
-def test_an_image_does_not_lose_its_classes(w):
+def test_an_image_does_not_lose_its_classes():
     """The closed form does: neighbours only ever say "together", and the largest takes all."""
     n, rng = 24, np.random.default_rng(0)
     rows, columns = np.divmod(np.arange(n * n), n)
@@ -94,7 +85,7 @@ def test_an_image_does_not_lose_its_classes(w):
     across = np.column_stack([places[:, :-1].ravel(), places[:, 1:].ravel()])
     down = np.column_stack([places[:-1].ravel(), places[1:].ravel()])
     edges = np.concatenate([across, down])
-    told = {"preferences": np.column_stack([edges, np.full(len(edges), w)])}
+    told = {"preferences": np.column_stack([edges, np.full(len(edges), 3.0)])}
     plain = ConstrainedGaussianMixture(4, random_state=0).fit(X)
     model = ConstrainedGaussianMixture(4, inference="mean_field", random_state=0).fit(X, **told)
     assert model.weights_update_ == "cautious"
@@ -111,7 +102,7 @@ def plain(graph):
     return lambda unary: infer(unary)
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(
     seed=st.integers(0, 10**6),
     engine=st.sampled_from(["auto", "junction_tree", "spanning_tree", plain]),
@@ -169,15 +160,14 @@ def test_what_em_raises_has_the_normaliser_that_the_update_assumes():
     assert model.log_evidence_ == pytest.approx(log_z - log_z_prior, abs=1.0)
 
 
-EVIDENCE = {weights: ["auto"] for weights in ("auto", "cautious", "ignore", "pseudo-likelihood")}
-EVIDENCE["auto"] += [*sorted(RARE), "belief_propagation"]
-
-
-@pytest.mark.parametrize(("weights", "name"), [(w, e) for w in EVIDENCE for e in EVIDENCE[w]])
-@pytest.mark.parametrize("n_pairs", [20, 90])
-def test_the_evidence_means_one_thing(weights, name, n_pairs, monkeypatch):
+@pytest.mark.parametrize(
+    ("weights", "name"),
+    [("auto", "auto"), ("cautious", "auto"), ("ignore", "auto"), ("pseudo-likelihood", "auto"),
+     ("auto", "tree_reweighted"), ("auto", "belief_propagation")],
+)  # fmt: skip
+def test_the_evidence_means_one_thing(weights, name, monkeypatch):
     """With the network's normaliser, whatever update was made; and marked where it is not exact."""
-    X, _z, pairs, same = three_clumps(4, 40, n_pairs)
+    X, _z, pairs, same = three_clumps(4, 40, 90)
     known = as_known(pairs, same)
     if weights == "auto":
         monkeypatch.setattr(assignments, "QUESTIONS", 1e8)  # dear: no exact update by default
