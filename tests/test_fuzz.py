@@ -104,16 +104,6 @@ def fitted(X, n_components=2, **arguments):
 LINE = np.array([0.0, 1.0, 2.0, 8.0, 9.0, 11.0])[:, None]
 
 
-@pytest.mark.parametrize("odds", [710.0, 1e5, 1e9])
-def test_strong_preferences_do_not_overflow_in_the_pseudo_likelihood(odds):
-    known = {"preferences": [[0, 1, odds], [2, 4, -odds]]}
-    strong = fitted(LINE, weights="pseudo-likelihood", **known)
-    known = {"preferences": [[0, 1, 600.0], [2, 4, -600.0]]}
-    np.testing.assert_allclose(
-        strong.weights_, fitted(LINE, weights="pseudo-likelihood", **known).weights_, atol=1e-6
-    )
-
-
 @pytest.mark.parametrize("sampling", ["points", "chunklets"])
 @pytest.mark.parametrize("engine", ["independent", "mean_field"])
 def test_engines_that_refuse_a_relation_name_its_points(engine, sampling):

@@ -130,7 +130,6 @@ def test_missing_values_are_named_with_a_cure_that_works():
 PREFERENCES = [[0, 1, 1.0], [1, 2, -2.0]]
 ANSWERS = [[0, 1, 1], [2, 3, 0], [4, 5, 1], [6, 7, 1]]
 LINKS = [[0, 2], [1, 3]]
-GROUPS = [0, 1, -1, -1, -1, -1, -1, -1]
 SIDE = SideInformation.build(8, preferences=PREFERENCES)
 THETA = Parameters(
     np.full(2, 0.5), np.array([[0.0, 0.0], [4.0, 4.0]]), np.tile(np.eye(2), (2, 1, 1))
@@ -196,20 +195,15 @@ def said_by(call, *arguments, **options):
     return str(said.value)
 
 
-TABLE = pd.DataFrame(points(), index=range(1, 9))
 HANGING = [[i, i + 1, 1] for i in range(7)]
 SEARCH = decide.AnswerSearch(GAUSSIAN, {"n_components": [2]})
 # What is refused, and what the names in its message stand for.
 MESSAGES = {
     "certainties": (lambda: GAUSSIAN.fit(points(), preferences=[[0, 1, 0.91]]),
                     {"must_link": LINKS, "cannot_link": [], "certainties": [0.9]}),
-    "an index": (lambda: GAUSSIAN.fit(TABLE, must_link=[[0, 1]]),
-                 {"must_link": [[1, 2]], "X": TABLE}),
     "rows beyond": (lambda: GAUSSIAN.fit(points(), must_link=[[0, 9]]),
                     {"must_link": [[0, 9]], "n_before": 10, "names": range(10)}),
     "no mixture": (lambda: decide.joint(COPKMeans(2)), {}),
-    "y of a mixture": (lambda: GAUSSIAN.fit(points(), GROUPS), {"y": GROUPS}),
-    "y of K-means": (lambda: COPKMeans(2).fit(points(), GROUPS), {"y": GROUPS}),
 }  # fmt: skip
 CALL = re.compile(r"cgmm\.[\w.]+\(")
 

@@ -6,12 +6,8 @@ there ``DIGITS`` says how close they are.
 
 from __future__ import annotations
 
-import copy
-import pickle
 import sys
 import threading
-import time
-import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -35,7 +31,6 @@ from cgmm import (
     SideInformation,
 )
 from cgmm.inference.gibbs import gibbs
-from cgmm.replicate import Experiment, Setting, attempt, realise, tasks_of
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -106,10 +101,7 @@ def large() -> dict[str, Fit]:
     short = {"max_iter": 2, "random_state": 0}
     return {
         "mixture": (ConstrainedGaussianMixture(12, tol=0, **short), X, pairs(400, 12)),
-        "categorical": (ConstrainedCategoricalMixture(12, tol=0, **short), (X > 0) * 1, {}),
         "k-means": (COPKMeans(12, **short), X, pairs(400, 12)),
-        "rca": (RCA(n_components=3), wide, {"y": classes}),
-        "online": (OnlineRCA(n_epochs=1, random_state=0), wide, {"y": classes}),
         "mmc": (MMC(max_cannot_links=3000, **short), wide, {"y": classes}),
     }
 
@@ -242,54 +234,3 @@ def test_threads_may_share_an_engine_that_is_ready(name, hasty):
     answers = together([partial(ask, shared, unary) for unary in unaries for _ in range(2)])
     for unary, *two in zip(unaries, answers[::2], answers[1::2], strict=True):
         np.testing.assert_equal(two, [ask(ENGINES[name](side.graph), unary)] * 2)
-
-
-def noisy(data, n, rng):
-    """An experiment each of whose realisations warns of something of its own."""
-
-    def measure():
-        for k in range(5):
-            warnings.warn(f"number {n}, {k}", UserWarning, stacklevel=1)
-            time.sleep(1e-3)  # the others' turn
-        return {"a": float(rng.normal())}
-
-    return attempt("m", ("a",), measure)
-
-
-def test_realisations_in_threads_keep_their_own_warnings(hasty):
-    settings = tuple(Setting("none", (n,)) for n in range(8))
-    experiment = Experiment("toy-fig1", "p", "Fig. 1", ("n",), settings, (), 1, noisy)
-    tasks = [partial(realise, task) for task in tasks_of(experiment)]
-    assert together(tasks) == [task() for task in tasks]
-
-
-# ---------------------------------------------------------------------------- copies
-
-
-@pytest.mark.parametrize("name", FITS)
-def test_copies_of_a_fit_answer_alike_and_share_nothing_with_it(name):
-    model, X, known = FITS[name]
-    model = clone(model).fit(X, **known)
-    before = {name: value.copy() for name, value in outcome(model).items()}
-    ask = "predict" if hasattr(model, "predict") else "transform"
-    answer = getattr(model, ask)(X).tobytes()
-    for copied in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
-        assert getattr(copied, ask)(X).tobytes() == answer
-        for value in outcome(copied).values():
-            if value.flags.writeable:
-                value.fill(0)
-        assert is_same(outcome(model), before)
-        # It is a model like any other, and may be fitted again.
-        assert is_same(outcome(copied.fit(X, **known)), before)
-    assert not outcome(clone(model))
-
-
-def test_a_stream_goes_on_after_it_was_stored():
-    X, _ = clouds(200, 3, 3)
-    whole = OnlineRCA(random_state=0)
-    stored = OnlineRCA(random_state=0)
-    for start in range(0, 200, 50):
-        part = X[start : start + 50], np.arange(50) // 2
-        whole.partial_fit(*part)
-        stored = pickle.loads(pickle.dumps(stored)).partial_fit(*part)
-    assert is_same(outcome(stored), outcome(whole))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from cgmm import ENGINES, ConstrainedGaussianMixture, COPKMeans, Parameters, SideInformation
-from cgmm.inference.gibbs import gibbs
-from cgmm.mixture import POOLINGS, Posterior, closed_form, e_step, m_step
-from cgmm.network import Graph, Marginals
+from cgmm.mixture import Posterior, closed_form, e_step, m_step
+from cgmm.network import Marginals
 from cgmm.numerics import FloatArray
 
 
@@ -15,26 +14,16 @@ def mistakes(X: FloatArray, theta: Parameters, posterior: Posterior) -> None:
     """One a line."""
     ConstrainedGaussianMixture(n_components="two")  # type: ignore[arg-type]
     ConstrainedGaussianMixture(components=2)  # type: ignore[call-arg]
-    ConstrainedGaussianMixture(2, "full")  # type: ignore[call-arg]
     model = ConstrainedGaussianMixture(2)
     model.fit(X, must_links=[[0, 1]])  # type: ignore[call-arg]
-    model.fitt(X)  # type: ignore[attr-defined]
     print(model.label_)  # type: ignore[attr-defined]
-    print(model.labels_.shap)  # type: ignore[attr-defined]
-    COPKMeans(2, inference="auto")
     COPKMeans(2).fit(X, preferences=[[0, 1, 2.0]])  # type: ignore[call-arg]
 
     side = SideInformation.build("4")  # type: ignore[arg-type]
     infer = ENGINES["auto"](side.graph)
     e_step(X, theta, side, ENGINES["auto"])  # type: ignore[arg-type]
-    e_step(X, X, side, infer)  # type: ignore[arg-type]
-    e_step("X", theta, side, infer)  # type: ignore[arg-type]
     e_step(X, theta, infer, side)  # type: ignore[arg-type]
     m_step(X, theta, posterior, "full", closed_form)  # type: ignore[arg-type]
-    m_step(X, theta, posterior, POOLINGS["full"])  # type: ignore[call-arg]
-    print(posterior.responsibility)  # type: ignore[attr-defined]
-    sampled = gibbs(Graph(2, np.zeros((0, 2), int), np.zeros(0)))
-    print(sampled.best_assignment)  # type: ignore[attr-defined]
     theta.weights = np.ones(2)  # type: ignore[misc]
     answer: int = posterior.log_evidence  # type: ignore[assignment]
     Marginals([[0.5]], answer, exact=True)  # type: ignore[arg-type]

@@ -130,9 +130,8 @@ def _check_against_enumeration(model, problem: Problem) -> None:
     kept = ("labels", "must_link", "cannot_link", "preferences")
     known = {name: problem.arguments[name] for name in kept if name in problem.arguments}
     side = SideInformation.build(len(problem.X), sampling=model.sampling, **known)
-    if model.n_components**side.n_nodes > FEW_ASSIGNMENTS:
-        return
-    parameters, infer = model._parameters(), ENGINES["enumerate"](side.graph)
+    few = model.n_components**side.n_nodes <= FEW_ASSIGNMENTS
+    parameters, infer = model._parameters(), ENGINES["enumerate" if few else "exact"](side.graph)
     X = model._read_new(problem.X)
     truth = e_step(X, parameters, side, infer)
     unaries = node_unaries(X, parameters, side)
@@ -217,6 +216,10 @@ def check_k_means(model, problem: Problem) -> None:
     require(np.isfinite(model.transform(X)), "transform is not finite")
     nearest = model.transform(X).argmin(axis=1)
     require(model.predict(X) == nearest, "predict is not the nearest centre")
+    inertia = np.square(X - model.cluster_centers_[model.labels_]).sum()
+    require(abs(model.inertia_ - inertia) <= slack, f"inertia_ is not {inertia}")
+    require(model.objective_ == model.history_[-1], "objective_ does not end history_")
+    require(len(model.history_) - model.n_iter_ in (0, 1), "history_ and n_iter_ disagree")
     require_relations(model.labels_, *hard_relations(_hardened(model, problem.arguments)))
 
 

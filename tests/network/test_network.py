@@ -14,7 +14,6 @@ from cgmm.network import (
     NetworkError,
     TooCostlyError,
     are_disjoint_pairs,
-    check_unary,
     connected_components,
     edge_message,
     edgeless,
@@ -72,21 +71,6 @@ def test_simplify_adds_the_weights_of_each_pair(seed, n_nodes, n_edges):
 def test_simplify_names_the_edge_that_is_wrong(edges, weights, message):
     with pytest.raises(ValueError, match=message):
         simplify(Graph(3, np.array(edges), np.array(weights)))
-
-
-@pytest.mark.parametrize(
-    ("unary", "message"),
-    [
-        ([[0.0, 0.0]], r"\(n_nodes, K\) = \(2, K\)"),
-        ([0.0, 0.0], "shape"),
-        ([[0.0], [-np.inf]], "node 1 has only log-potentials of -inf"),
-        ([[np.nan, 0.0], [0.0, 0.0]], "node 0 has a log-potential of nan"),
-        ([[0.0, 0.0], [np.inf, 0.0]], "node 1 has a log-potential of inf"),
-    ],
-)
-def test_unaries_that_do_not_fit_are_named(unary, message):
-    with pytest.raises(ValueError, match=message):
-        check_unary(edgeless(2), np.array(unary))
 
 
 def test_an_error_keeps_its_nodes_through_renaming_and_pickling():

@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.model_selection import train_test_split
 
 from cgmm.network import PairsAmong, SideInformation, must_link_chain, positions, related_groups
 from cgmm.network.side_information import contracted
@@ -182,16 +181,6 @@ def test_a_selection_holds_the_relations_within_it(seed):
     # What is selected from is left alone, whatever becomes of what was given and taken.
     selected.pairs[:] = given_pairs[:] = 0
     assert as_tuples(pickle.loads(pickle.dumps(whole))) == as_tuples(pairs)
-
-
-def test_scikit_learn_selects_them_with_the_rows():
-    X = np.arange(10.0)[:, None]
-    pairs = PairsAmong([[0, 9], [3, 4], [8, 2]], 10)
-    _, _, of_train, of_test = train_test_split(X, pairs, random_state=0)
-    train, test = train_test_split(X, random_state=0)
-    for part, kept in [(train, of_train), (test, of_test)]:
-        true = {(i, j) for i, j in as_tuples(pairs) if i in part and j in part}
-        assert {(part[i, 0], part[j, 0]) for i, j in as_tuples(kept)} == true
 
 
 @pytest.mark.parametrize(
