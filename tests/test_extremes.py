@@ -12,7 +12,6 @@ eps    2**-52, the relative rounding of one operation
 from __future__ import annotations
 
 import itertools
-import tracemalloc
 import warnings
 from functools import cache
 from tempfile import TemporaryFile
@@ -128,12 +127,11 @@ def test_an_offset_that_leaves_no_digits_is_refused():
         mixture("full")(1.0).fit(X)
 
 
-@pytest.mark.parametrize("covariance_type", sorted(POOLINGS))
-def test_digits_that_just_suffice_let_the_evidence_rise(covariance_type):
+def test_digits_that_just_suffice_let_the_evidence_rise():
     # The second column spans 1100 of the steps of 2^-6 in which numbers near 1e14 go.
     wide = np.round(BLOBS[:, 1] / np.ptp(BLOBS[:, 1]) * 1100) / 64
     X = np.column_stack([BLOBS[:, 0], wide + 1e14])
-    model = mixture(covariance_type)(0.0).set_params(max_iter=30).fit(X, **KNOWN)
+    model = mixture("full")(0.0).set_params(max_iter=30).fit(X, **KNOWN)
     # A mean is rounded by half a step, of some 100 in a deviation: ½ (1/200)² a point, at most.
     assert np.diff(model.history_).min() > -60 * 0.5 / 200**2
     # Beside a variance that is added, rounding need not be small beside that of the data.
@@ -147,9 +145,8 @@ def test_digits_that_just_suffice_let_the_evidence_rise(covariance_type):
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_what_has_no_squares_is_refused(name, s, cause):
     make, known = ESTIMATORS[name]
-    model = make(1.0 if "Means" in name else 0.0)
     with pytest.raises(ValueError, match=rf"column . spans .*({cause})"):
-        model.fit(BLOBS * s, **known)
+        make(1.0 if "Means" in name else 0.0).fit(BLOBS * s, **known)
 
 
 def test_categories_have_no_units_but_codes_too_large_are_refused():
@@ -250,9 +247,6 @@ def test_densities_in_1000_dimensions_have_their_closed_form():
     np.testing.assert_allclose(log_density(X, diagonal)[:, 0], truth, rtol=1e-11)
 
 
-# ---------------------------------------------------------------------------- many components
-
-
 # ---------------------------------------------------------------------------- near-singular
 
 
@@ -292,8 +286,7 @@ def test_moments_of_a_thin_sheet_equal_arbitrary_precision(thin):
             assert across == pytest.approx(truth, rel=1e-9, abs=40 * 40 * 2**-52)
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("n_points", [40, 4000])
+@pytest.mark.parametrize(("seed", "n_points"), [(0, 40), (1, 40), (0, 4000)])
 def test_a_sheet_too_thin_for_its_covariance_is_refused(seed, n_points):
     # Its variance across is 1e-20, of which nothing is left in a covariance with entries of one:
     # what Cholesky finds there is rounding, negative as often as not.
@@ -304,12 +297,6 @@ def test_a_sheet_too_thin_for_its_covariance_is_refused(seed, n_points):
     with pytest.raises(ValueError, match=r"component . is not positive definite.*reg_covar"):
         ConstrainedGaussianMixture(1, reg_covar=0.0).fit(X)
     assert np.isfinite(ConstrainedGaussianMixture(1).fit(X).log_evidence_)
-
-
-def test_a_component_whose_precision_overflows_is_refused():
-    theta = Parameters(np.ones(1), np.zeros((1, 1)), np.full((1, 1, 1), 1e-308))
-    with pytest.raises(ValueError, match="component 0 is not positive definite"):
-        log_density(np.zeros((2, 1)), theta)
 
 
 # ---------------------------------------------------------------------------- how X is held
@@ -410,33 +397,3 @@ def test_y_and_random_state_mean_the_same_everywhere(name):
 def test_every_estimator_is_here():
     estimators = {name for name in cgmm.__all__ if hasattr(getattr(cgmm, name), "fit")}
     assert {type(model).__name__ for model, _ in MODELS.values()} == estimators
-
-
-# ---------------------------------------------------------------------------- many points
-
-
-def fit_one_dimension(X):
-    model = ConstrainedGaussianMixture(
-        2, covariance_type="spherical", tol=0.0, max_iter=3,
-        means_init=[[-2.0], [3.0]], covariances_init=[1.0, 1.0], weights_init=[0.5, 0.5],
-    )  # fmt: skip
-    with pytest.warns(match="EM did not converge"):
-        return model.fit(X)
-
-
-def test_many_copies_of_the_data_are_one():
-    """N copies of a data set have its parameters, and N times its log-evidence."""
-    n_copies, rng = 200, np.random.default_rng(0)
-    X = np.concatenate([rng.normal(-1, 1, size=(400, 1)), rng.normal(2, 0.5, size=(600, 1))])
-    once = fit_one_dimension(X)
-    tracemalloc.start()
-    many = fit_one_dimension(np.tile(X, (n_copies, 1)))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    # Pairwise sums round with the logarithm of their length, others with its root at worst.
-    np.testing.assert_allclose(many.means_, once.means_, rtol=1e-9)
-    np.testing.assert_allclose(many.covariances_, once.covariances_, rtol=1e-9)
-    np.testing.assert_allclose(many.weights_, once.weights_, rtol=1e-9)
-    assert many.log_evidence_ == pytest.approx(n_copies * once.log_evidence_, rel=1e-10)
-    # O(N K): a dozen tables of N rows and K columns at most, and no N × N of anything.
-    assert peak < 12 * len(X) * n_copies * 2 * 8

@@ -13,11 +13,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from cgmm import mixture
-from cgmm.inference import (
-    elimination_order,
-    min_fill,
-    require_colourable,
-)
+from cgmm.inference import elimination_order, min_fill, require_colourable
 from cgmm.mixture import (
     CategoricalParameters,
     Categories,
@@ -26,10 +22,7 @@ from cgmm.mixture import (
     categorical,
     one_hot,
 )
-from cgmm.network import (
-    Graph,
-    SideInformation,
-)
+from cgmm.network import Graph, SideInformation
 from cgmm.numerics import check_pairs
 
 FEW = settings(max_examples=40)
