@@ -67,20 +67,6 @@ WAVES = np.array([[max(6 - abs(m - peak), 0) for m in range(1, 22)] for peak in 
 COMBINATIONS = [(0, 1), (0, 2), (1, 2)]
 
 
-def test_waveform_classes_have_the_analytic_mean_and_covariance():
-    """E x = (h_a + h_b)/2; cov x = I + (h_a - h_b)(h_a - h_b)ᵀ/12, from the uniform u."""
-    data = load("waveform", n_samples=30_000)
-    assert np.bincount(data.y) == pytest.approx([10_000] * 3, abs=5 * np.sqrt(30_000 * 2 / 9))
-    for k, (a, b) in enumerate(COMBINATIONS):
-        X_k, apart = data.X[data.y == k], WAVES[a] - WAVES[b]
-        covariance = np.eye(21) + np.outer(apart, apart) / 12
-        deviations = np.sqrt(covariance.diagonal())
-        error = X_k.mean(axis=0) - (WAVES[a] + WAVES[b]) / 2
-        assert np.abs(error / deviations).max() < 5 / np.sqrt(len(X_k))
-        error = (np.cov(X_k.T) - covariance) / np.outer(deviations, deviations)
-        assert np.abs(error).max() < 5 * np.sqrt(2 / len(X_k))
-
-
 def test_waveform_has_the_published_bayes_error_and_suits_a_linear_classifier():
     """[breiman1984, sect. 2.6.2]: the best classifier errs on 14 %."""
     train, test = load("waveform"), load("waveform", n_samples=10_000, random_state=1)

@@ -25,13 +25,6 @@ def test_density_1d_is_the_weighted_sum_of_its_components():
     np.testing.assert_allclose(total.get_ydata(), sum(part.get_ydata() for part in parts))
 
 
-def test_density_1d_shows_the_points_as_a_histogram():
-    X = np.random.default_rng(0).normal(0, 1, 200)
-    bars = plot.density_1d(LINE, X=X).patches
-    assert sum(bar.get_width() * bar.get_height() for bar in bars) == pytest.approx(1)
-    assert min(bar.get_x() for bar in bars) == pytest.approx(X.min())
-
-
 def test_trace_draws_and_labels_each_run():
     runs = {"good start": [-30.0, -20.0, -12.0], "bad k-means start": [-31.0, -25.5]}
     ax = plot.trace(runs)
@@ -42,13 +35,6 @@ def test_trace_draws_and_labels_each_run():
         "good start: \N{MINUS SIGN}12.0",
         "bad k-means start: \N{MINUS SIGN}25.5",
     ]
-
-
-def test_labels_of_runs_that_end_together_stand_apart():
-    ax = plot.trace({name: [-9.0, -5.0 + 0.01 * i] for i, name in enumerate("abcd")})
-    heights = np.sort([text.xy[1] for text in ax.texts])
-    low, high = ax.get_ylim()
-    assert np.diff(heights).min() > 0.07 * (high - low)
 
 
 def test_dots_puts_a_number_to_each_method():
@@ -63,34 +49,14 @@ def test_dots_puts_a_number_to_each_method():
     np.testing.assert_array_equal(small.get_xdata(), [0.8, 0.9])
 
 
-def calibrated(seed=0, sure=1.0, n=400):
-    rng = np.random.default_rng(seed)
-    p = rng.random(n)
-    held = rng.random(n) < p
-    logits = sure * np.log(p / (1 - p))
-    return reliability(1 / (1 + np.exp(-logits)), held)
-
-
-def test_dots_are_bins_and_several_differ_in_colour_and_in_marker():
-    bins = {"plain": calibrated(), "too sure": calibrated(sure=3.0)}
-    ax = plot.calibration(bins)
-    dots = [c for c in ax.collections if hasattr(c, "get_sizes")]
-    for one, marks in zip(bins.values(), dots, strict=True):
-        np.testing.assert_array_equal(marks.get_offsets(), np.column_stack(one[:2]))
-        # Areas are in the order of the counts.
-        order = np.argsort(one.counts, kind="stable")
-        assert (np.diff(marks.get_sizes()[order]) >= 0).all()
-    np.testing.assert_array_equal(ax.lines[0].get_xydata(), [[0, 0], [1, 1]])
-    assert len({tuple(marks.get_facecolor()[0]) for marks in dots}) == 2
-    assert len({marks.get_paths()[0].vertices.shape for marks in dots}) == 2
-    assert ax.texts[0].xy[1] > ax.texts[1].xy[1]
-
-
-def test_bars_are_two_standard_errors_within_the_range():
-    bins = calibrated(n=30)
+def test_calibration_has_dots_at_bins_and_bars_of_two_standard_errors_within_the_range():
+    rng = np.random.default_rng(0)
+    p = rng.random(30)
+    bins = reliability(p, rng.random(30) < p)
     ax = plot.calibration(bins)
     assert [text.get_text() for text in ax.texts] == [f"error {bins.error:.2f}"]
-    (bars,) = [c for c in ax.collections if not hasattr(c, "get_sizes")]
+    dots, bars = sorted(ax.collections, key=lambda one: not hasattr(one, "get_sizes"))
+    np.testing.assert_array_equal(dots.get_offsets(), np.column_stack(bins[:2]))
     reach = 2 * np.sqrt(bins.predicted * (1 - bins.predicted) / bins.counts)
     ends = np.clip(np.column_stack([bins.predicted - reach, bins.predicted + reach]), 0, 1)
     np.testing.assert_allclose(np.array(bars.get_segments())[:, :, 1], ends)

@@ -86,12 +86,6 @@ def test_boundary_tints_the_region_of_each_component():
     assert len(contour_lines(ax)) == 2
 
 
-def test_boundary_of_a_function():
-    ax = plot.boundary(lambda X: (X[:, 0] > 0.5).astype(int), plot.scatter(points()))
-    (line,) = contour_lines(ax)
-    np.testing.assert_allclose(vertices(line)[:, 0], 0.5, atol=0.03)
-
-
 def test_boundary_of_scores_has_no_steps():
     def scores(X):
         return np.column_stack([X @ [1, 0.3], np.full(len(X), 0.123)])
@@ -100,11 +94,3 @@ def test_boundary_of_scores_has_no_steps():
     line = np.concatenate([path.vertices for path in ax.collections[-1].get_paths()])
     assert len(line) > 20
     assert np.allclose(line @ [1, 0.3], 0.123)
-
-
-def test_boundary_with_an_impossible_component():
-    dead = THREE._replace(weights=np.array([0.5, 0.5, 0.0]))
-    ax = plot.boundary(dead, plot.scatter(points()))
-    assert len(filled_areas(ax)) == 2
-    (line,) = contour_lines(ax)
-    np.testing.assert_allclose(vertices(line)[:, 0], 0, atol=1e-6)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from drawings import TWO, filled_areas, points, vertices
@@ -34,22 +33,6 @@ def test_scatter_mixes_colours_by_responsibility():
         first.get_facecolors()[:, :3], [blue, 0.75 * blue + 0.25 * orange], atol=1e-9
     )
     np.testing.assert_allclose(second.get_facecolors()[:, :3], [orange])
-
-
-def test_scatter_names_its_classes():
-    ax = plot.scatter(points(), np.arange(30) % 2, names=["setosa", "virginica"])
-    assert [text.get_text() for text in ax.texts] == ["setosa", "virginica"]
-    assert [text.get_color() for text in ax.texts] == [plot.colour(k, text=True) for k in range(2)]
-
-
-def test_label_is_legible_above_marks():
-    _, ax = plt.subplots()
-    plot.label(ax, "outlier", (0.2, 0.4), 2, offset=(0, -5))
-    (text,) = ax.texts
-    assert (text.get_text(), text.xy, text.get_va()) == ("outlier", (0.2, 0.4), "top")
-    assert text.get_color() == plot.colour(2, text=True)
-    (halo,) = text.get_path_effects()
-    assert halo._gc["foreground"] == plot.BACKGROUND
 
 
 def panels() -> dict:
@@ -88,8 +71,3 @@ def test_titles_stay_within_their_panels(n_columns):
         assert box.x1 <= columns[i % n_columns + 1] + 2
         assert box.y1 <= height + 1
         assert ax.get_window_extent().y0 >= 0
-
-
-def test_a_title_in_lines_keeps_them():
-    (ax,) = plot.compare({"Two\nlines": lambda ax: plot.scatter(points(), ax=ax)})
-    assert ax.get_title(loc="left") == "Two\nlines"

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import base64
-import io
 
 import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
-from matplotlib.colors import to_rgb
 from nbclient import NotebookClient
 
 from cgmm import plot
@@ -32,12 +30,6 @@ def test_png_is_the_same_twice_and_says_nothing_of_its_maker():
     assert first == second
     assert b"Software" not in first
     assert b"tEXt" not in first
-
-
-def test_figures_are_as_wide_as_the_page():
-    pixels = plt.imread(io.BytesIO(plot.png(plt.figure())))
-    assert pixels.shape[:2] == (576, 1152)
-    np.testing.assert_allclose(pixels[0, 0, :3], to_rgb(plot.BACKGROUND), atol=1 / 255)
 
 
 def test_what_a_notebook_stores_of_a_figure():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from toy_experiments import FAST, by_method, dataset
+from toy_experiments import by_method, dataset
 
 from cgmm.datasets import Dataset
 from cgmm.metric_learning import (
@@ -16,7 +16,6 @@ from cgmm.metric_learning import (
 from cgmm.replicate import EXPERIMENTS, load_data, retrieval
 from cgmm.replicate.barhillel2005 import taught, within_over_between
 from cgmm.replicate.retrieval import purity
-from cgmm.scenarios import expected_chunklet_size
 
 
 def test_variance_within_classes_over_variance_between_them():
@@ -43,18 +42,6 @@ def test_whitened_chunklets_of_the_toy_problem_are_round():
     assert found["after", "weight_ratio"] == pytest.approx(1 / 12, rel=0.4)
     assert found["before", "chunklet_variance_1"] > 10
     assert found["before", "accuracy"] < 0.6 < 0.95 < found["after", "accuracy"]
-
-
-def test_chunklets_of_teachers_have_the_size_that_theory_gives_them():
-    rng = np.random.default_rng(0)
-    runs = [by_method(FAST.run(None, 30, rng)) for _ in range(50)]
-    seen, joined = (
-        np.array([run[name]["mean_size"] for run in runs]) for name in ("as seen", "joined")
-    )
-    # [barhillel2005, App. D]; draws are without replacement, from 64 points a class
-    error = 3 * seen.std() / np.sqrt(50) + 0.02
-    assert seen.mean() == pytest.approx(expected_chunklet_size(2, n_classes=30), abs=error)
-    assert (seen <= joined).all()
 
 
 N_CLASSES, N_A_CLASS, D = 16, 24, 36
@@ -153,11 +140,3 @@ def test_chunklets_leave_out_single_points_only(faces):
     assert len(drawn) - len(used) == np.sum(counts % 4 == 1)
     # No chunklet has points of two classes.
     assert len(set(zip(chunklets[used], faces.y[used], strict=True))) == chunklets.max() + 1
-
-
-def test_purity_falls_from_one_class_to_chance():
-    rng = seeded(0)
-    y = np.repeat([0, 1], 64)
-    far = list(purity(rng.normal(size=(128, 2)) + 50 * y[:, None], y).values())
-    assert far == [1.0] * 7
-    assert list(purity(rng.normal(size=(128, 2)), y).values())[-1] == pytest.approx(0.5, abs=0.05)

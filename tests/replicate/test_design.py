@@ -14,11 +14,12 @@ from cgmm.replicate import EXPERIMENTS, Result, Setting, attempt, seed_of, tasks
 
 def test_a_seed_is_made_of_names_and_stays_what_it_was():
     # From SHA-256 and numpy's SeedSequence, both of which are fixed for good.
-    a, iris = ("a", Setting("iris", (0.15,)), 0, 0), Setting("iris", ("0.15",))
-    assert seed_of(*a) == seed_of("a", iris, "0") == 468878374
-    others = [("b", *a[1:]), (*a[:2], 1, 0), (*a[:2], 0, 1)]
-    others += [("a", Setting("wine", (0.15,)), 0, 0), ("a", Setting("iris", (0.3,)), 0, 0)]
-    assert len({seed_of(*one) for one in [a, *others]}) == 6
+    iris = Setting("iris", (0.15,))
+    others = Setting("wine", (0.15,)), Setting("iris", (0.3,))
+    assert seed_of("a", iris, 0, 0) == seed_of("a", Setting("iris", ("0.15",)), "0") == 468878374
+    given = [("a", iris, 0, 0), ("b", iris, 0, 0), ("a", iris, 1, 0), ("a", iris, 0, 1)]
+    given += [("a", other, 0, 0) for other in others]
+    assert len({seed_of(*one) for one in given}) == 6
 
 
 def test_tasks_are_those_of_the_paper_unless_told_otherwise():
@@ -47,22 +48,11 @@ def fails(error):
     return measure
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        ValueError("it is singular. Use more points."),
-        np.linalg.LinAlgError("it is singular"),
-        SearchBudgetError("it is singular"),
-        FloatingPointError("it is singular; or not"),
-    ],
-)
+@pytest.mark.parametrize("error", [ValueError, np.linalg.LinAlgError, SearchBudgetError])
 def test_a_failure_is_a_row_for_each_quantity(error):
-    rows = attempt("rash", ("a", "b"), fails(error))
-    assert [(r.method, r.quantity, r.value) for r in rows] == [
-        ("rash", "a", None),
-        ("rash", "b", None),
-    ]
-    assert {r.reason for r in rows} == {f"{type(error).__name__}: it is singular"}
+    rows = attempt("rash", ("a", "b"), fails(error("it is singular. Use more points.")))
+    assert [row[:3] for row in rows] == [("rash", "a", None), ("rash", "b", None)]
+    assert {r.reason for r in rows} == {f"{error.__name__}: it is singular"}
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), TypeError("a bug"), KeyError("a bug")])

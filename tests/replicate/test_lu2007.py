@@ -10,24 +10,12 @@ from cgmm.datasets import load
 from cgmm.metrics import matched_accuracy
 from cgmm.mixture import ConstrainedGaussianMixture
 from cgmm.replicate import EXPERIMENTS, load_data, lu2007, read_rows
-from cgmm.replicate.lu2007 import named_accuracy
 from cgmm.replicate.segmentation import (
     TERRAINS,
-    figure_12,
     snow_scene,
     snow_segmenters,
-    textured_blocks,
-    textured_image,
 )
 from cgmm.scenarios import flip, preferences, random_pairs
-
-
-def test_clusters_are_named_in_training():
-    y, z = np.array([0, 0, 1, 1]), np.array([1, 1, 0, 1])
-    found = named_accuracy(y, z, np.array([0, 1, 0, 1]), np.array([0, 1, 1, 0]))
-    assert found == {"accuracy_train": 0.75, "accuracy_test": 0.5}
-    # all of the test part in a cluster that training left empty
-    assert named_accuracy(y, z, y, np.full(4, 7))["accuracy_test"] == 0.0
 
 
 def test_toy_problems_say_which_classes_are_gaussian():
@@ -66,19 +54,6 @@ def test_where_soft_relations_missed_on_near_sets_it_was_for_want_of_starts():
         assert ends[0].log_evidence_ > ends[1].log_evidence_
 
 
-def test_textured_blocks_are_those_of_the_image():
-    image, y = textured_image(6, np.random.default_rng(3))
-    X, also_y = textured_blocks(6, np.random.default_rng(3))
-    assert image.shape == (42, 42)
-    np.testing.assert_array_equal(y, also_y)
-    # principal components keep no more than the distances of the blocks' pixels
-    block = [
-        image[7 * i : 7 * i + 7, 7 * j : 7 * j + 7].ravel() for i in range(6) for j in range(6)
-    ]
-    scores = np.linalg.svd(block - np.mean(block, axis=0), full_matrices=False)
-    np.testing.assert_allclose(np.abs(X), np.abs(scores[0] * scores[1])[:, :5], atol=1e-9)
-
-
 def test_a_scene_of_snow_is_as_the_paper_describes_it():
     scene = snow_scene(np.random.default_rng(0))
     assert (scene.image.shape, scene.terrain.shape) == ((120, 400, 7), (24, 80))
@@ -101,11 +76,3 @@ def test_a_segmentation_has_the_component_without_snow_first():
     z = segment()
     assert (z.shape, set(np.unique(z))) == ((24, 80), {0, 1, 2})
     assert np.mean((z == 0) == ~scene.snow) > 0.98
-
-
-@pytest.mark.slow  # the one above has the same scene
-def test_soft_links_between_neighbours_help_to_segment():
-    found = by_method(figure_12(None, 24, np.random.default_rng(0)))
-    accuracy = {name: values["accuracy"] for name, values in found.items()}
-    assert accuracy.keys() == {"GMM", "soft PPC, mean field", "soft PPC, Gibbs"}
-    assert 0.25 < accuracy["GMM"] <= max(accuracy.values()) <= 1

@@ -29,30 +29,22 @@ def test_values_stand_at_the_place_of_their_realisation():
     found = by_realisation(rows)
     np.testing.assert_array_equal(found["EM"], [0.25, np.nan, np.nan, 3])
     np.testing.assert_array_equal(found["K-means"], [np.nan] * 4)
-
-
-def test_where_takes_numbers_texts_and_lists():
-    rows = [row(realisation=r, q=q, data="iris") for r, q in enumerate(["0.15", "0.3", "3"])]
-    assert by_realisation(rows, q=0.30)["EM"].tolist()[1:] == [0.5]
-    assert np.isnan(by_realisation(rows, q=0.3)["EM"][0])
+    rows = [row(realisation=r, q=q) for r, q in enumerate(["0.15", "0.3", "3"])]
     np.testing.assert_array_equal(by_realisation(rows, q=[0.15, "3"])["EM"], [0.5, np.nan, 0.5])
-    assert by_realisation(rows, q=3.0, data="iris")["EM"].size == 3
 
 
-def test_two_values_of_one_realisation_are_refused():
-    rows = [row(quantity="a"), row(quantity="b", value="0.9")]
-    with pytest.raises(ValueError, match=r"'EM'.*realisation 0.*0\.9.*in by or where"):
-        by_realisation(rows)
-    assert by_realisation(rows, quantity="b")["EM"].tolist() == [0.9]
-
-
-def test_unknown_columns_and_empty_choices_are_named():
-    with pytest.raises(ValueError, match=r"no column colour, shape.*it has method"):
-        by_realisation([row()], "colour", shape="round")
-    with pytest.raises(ValueError, match=r"no row .*\{'method': 'SVM'\}"):
-        by_realisation([row()], method="SVM")
-    with pytest.raises(ValueError, match="it has no rows"):
-        by_realisation([])
+@pytest.mark.parametrize(
+    ("rows", "choice", "message"),
+    [
+        ([row(quantity="a"), row(quantity="b")], {}, "'EM'.*realisation 0.*in by or where"),
+        ([row()], {"colour": "red"}, "no column colour.*it has method"),
+        ([row()], {"method": "SVM"}, r"no row .*\{'method': 'SVM'\}"),
+        ([], {}, "it has no rows"),
+    ],
+)
+def test_what_makes_no_array_is_named(rows, choice, message):
+    with pytest.raises(ValueError, match=message):
+        by_realisation(rows, **choice)
 
 
 def test_series_sorts_levels_as_numbers_and_fills_gaps():

@@ -11,7 +11,7 @@ from joblib import parallel_config
 from toy_experiments import FAST, ROOT, Interrupted, draw, no_network, toy, written
 
 from cgmm.datasets import fetched
-from cgmm.replicate import EXPERIMENTS, Setting, load_data, read_rows, replicate
+from cgmm.replicate import EXPERIMENTS, Setting, read_rows, replicate
 from cgmm.replicate.__main__ import COMPARISONS, main
 from cgmm.replicate.verdicts import read_comparisons
 
@@ -28,17 +28,6 @@ def test_what_lacks_data_is_told_and_the_rest_is_run(tmp_path, monkeypatch):
     (complaint,) = replicate(experiment, tmp_path, data_home=tmp_path / "empty")
     assert f"pima is not at {tmp_path / 'empty' / 'pima.csv'}" in complaint
     assert Counter(r["data"] for r in read_rows(tmp_path / "toy-fig1.csv")) == {"iris": 8}
-
-
-def test_part_of_the_pen_digits(tmp_path):
-    labels = np.repeat(list("9876543210"), 800)
-    lines = [f"{i},{label}" for i, label in enumerate(labels)]
-    (tmp_path / "pendigits.csv").write_text("\n".join(["x,label", *lines]), encoding="utf-8")
-    data = load_data("pendigits-0689", str(tmp_path))
-    assert data.target_names == ("0", "6", "8", "9")
-    assert np.bincount(data.y).tolist() == [750] * 4
-    assert data.X[data.y == 3].ravel().tolist() == list(range(750))
-    assert data.X[0] == 7200
 
 
 def test_a_row_is_a_realisation_and_a_method(tmp_path):
@@ -70,23 +59,18 @@ def test_two_interruptions_and_a_line_cut_off_in_writing(tmp_path):
     assert len(rest.calls) == 8 - (3 - 1 + 2)
 
 
-def test_more_realisations_are_added_and_fewer_take_nothing_away(tmp_path):
+def test_more_is_added_fewer_take_nothing_away_and_fresh_keeps_nothing(tmp_path):
     whole = written(toy(draw), tmp_path / "whole")
     written(toy(draw), tmp_path, realisations=1, quick=True)
     more = Interrupted()
     assert written(toy(more), tmp_path) == whole
     assert len(more.calls) == 7
     assert written(toy(Interrupted(0)), tmp_path, realisations=2) == whole
-
-
-def test_fresh_runs_everything_anew_and_keeps_nothing_of_an_older_run(tmp_path):
-    whole = written(toy(draw), tmp_path)
     # Two realisations of a run that was interrupted, of the same seed, wait to be gone on with.
     (tmp_path / "toy-fig1.csv").unlink()
-    with pytest.raises(KeyboardInterrupt):
-        replicate(toy(Interrupted(2)), tmp_path)
-    with pytest.raises(KeyboardInterrupt):
-        replicate(toy(Interrupted(1)), tmp_path, fresh=True)
+    for at, fresh in ((2, False), (1, True)):
+        with pytest.raises(KeyboardInterrupt):
+            replicate(toy(Interrupted(at)), tmp_path, fresh=fresh)
     again = Interrupted()
     assert written(toy(again), tmp_path) == whole
     assert len(again.calls) == 8 - 1

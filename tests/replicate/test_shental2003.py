@@ -8,7 +8,7 @@ from toy_experiments import by_method, dataset, three_clumps
 
 from cgmm.datasets import load
 from cgmm.mixture import ConstrainedMixture
-from cgmm.network import NetworkError, TooCostlyError
+from cgmm.network import TooCostlyError
 from cgmm.replicate import shental2003
 from cgmm.replicate.shental2003 import standardised
 
@@ -50,15 +50,6 @@ def test_where_exactness_costs_too_much_a_spanning_tree_is_kept_and_said(monkeyp
         )
     assert fitted is model
     assert fitted.labels_[0] != fitted.labels_[31]
-
-
-@pytest.mark.filterwarnings("error")
-def test_what_no_assignment_honours_is_no_matter_of_cost():
-    """Five points around a ring, neighbours different, in two classes: refused, not fitted."""
-    ring = np.column_stack([np.arange(5), np.arange(1, 6) % 5])
-    model = shental2003.ConstrainedGaussianMixture(2, random_state=0)
-    with pytest.raises(NetworkError, match="no joint assignment of points 0, 1, 2, 3 and 4"):
-        shental2003._exact_or_tree(model, three_clumps().X, {"cannot_link": ring})
 
 
 def test_units_reach_k_means_and_the_starts_and_nothing_else():

@@ -13,13 +13,8 @@ from cgmm.replicate.verdicts import Comparison, by_sentence, read_comparisons, v
 def claim(**changes) -> Comparison:
     fields = {"paper": "p", "figure": "1", "quantity": "score", "printed": "high", "file": "f"}
     fields |= {"by": ["data"], "where": {"quantity": "score"}, "ours": {"method": "a"}}
-    fields |= {
-        "claim": "above",
-        "bound": 0.5,
-        "tolerance": 0.0,
-        "verdict": "reproduced",
-        "data": "identity",
-    }
+    fields |= {"claim": "above", "bound": 0.5, "tolerance": 0.0, "verdict": "reproduced"}
+    fields["data"] = "identity"
     return Comparison(**fields | changes)
 
 
@@ -47,9 +42,7 @@ def test_a_claim_holds_within_its_tolerance(kind, value, verdict):
     assert verdict_on(claim(claim=kind, tolerance=0.02), [row(value)]).verdict == verdict
 
 
-@pytest.mark.parametrize(
-    ("good", "verdict"), [(4, "reproduced"), (3, "partly"), (2, "partly"), (1, "not"), (0, "not")]
-)
+@pytest.mark.parametrize(("good", "verdict"), [(4, "reproduced"), (2, "partly"), (1, "not")])
 def test_the_verdict_counts_groups(good, verdict):
     rows = [row(0.9 if i < good else 0.1, data=str(i)) for i in range(4)]
     assert verdict_on(claim(), rows).verdict == verdict

@@ -204,13 +204,6 @@ def test_the_estimate_of_q_finds_the_noise_that_was_put_in():
         assert abs(error) < 5 * np.sqrt(q * (1 - q) / 20_000)
 
 
-def test_the_estimate_of_q_on_an_image_is_the_share_of_borders():
-    image = np.zeros((4, 6), dtype=int)
-    image[:, 3:] = 1
-    pairs = scenarios.grid_neighbours(image.shape)
-    assert scenarios.estimate_flip_rate(image.ravel(), pairs) == 4 / len(pairs)
-
-
 @given(st.floats(1e-9, 1 - 1e-9))
 def test_weight_is_the_log_odds_of_the_certainty(gamma):
     weight = scenarios.weight_from_certainty(gamma)
@@ -221,13 +214,6 @@ def test_weight_is_the_log_odds_of_the_certainty(gamma):
 
 
 answers = st.lists(st.tuples(st.integers(0, 9), st.integers(10, 19), st.integers(0, 1)))
-
-
-@given(answers)
-def test_pairs_and_answers_undo_each_other(answers):
-    said_same_first = sorted(answers, key=lambda row: -row[2])
-    again = scenarios.answers_from_pairs(*scenarios.pairs_from_answers(answers))
-    assert again.tolist() == [list(row) for row in said_same_first]
 
 
 @given(answers, st.data())

@@ -10,7 +10,6 @@ import equations
 import pytest
 from equation_grammar import Reference, TagError, load_table, parse
 from equation_tags import TAGGED, faults, sites, tagged
-from pages import ROOT
 
 TABLE = load_table()
 
@@ -31,20 +30,10 @@ def test_what_a_tag_names(tag, expected):
     assert parse(tag, TABLE) == [Reference(source, kind, tuple(ids)) for kind, *ids in expected]
 
 
-@pytest.mark.parametrize(
-    ("tag", "complaint"),
-    [
-        ("[shental2003 eq. 9]", "is no tag"),
-        ("[shental2003, eqs. 11 to 9]", "9 does not come after 11"),
-        ("[shental2003, eq. 13]", "shental2003 has no eq '13'; nearest: 3, 1, 12"),
-        ("[barhillel2005, Algs. 1 and 2, step 1]", "of which of 1, 2"),
-        ("[shental2003, eq. 9 or 10]", "' or 10' is not understood"),
-    ],
-)
-def test_malformed_tags_are_refused(tag, complaint):
-    with pytest.raises(TagError, match=re.escape(complaint)) as caught:
+def test_a_malformed_tag_is_refused_with_what_was_meant():
+    tag = "[shental2003, eq. 13]"
+    with pytest.raises(TagError, match=f"{re.escape(tag)}.*has no eq '13'; nearest: 3, 1, 12"):
         parse(tag, TABLE)
-    assert tag in str(caught.value)
 
 
 def test_every_tag_names_something_real():
@@ -60,18 +49,6 @@ def test_every_tag_names_something_real():
 def test_every_equation_has_code_and_a_test_or_a_reason_to_have_none():
     found = faults(TABLE, tagged(sites("cgmm"), TABLE), tagged(sites("tests"), TABLE))
     assert not found, "\n".join(found)
-
-
-def test_a_tag_in_a_comment_stands_right_above_a_statement():
-    lonely = []
-    for site in sites("cgmm"):
-        lines = (ROOT / site.path).read_text(encoding="utf8").splitlines()
-        if not lines[site.tag.line - 1].lstrip().startswith("#"):
-            continue
-        below = next(one for one in lines[site.tag.line :] if not one.lstrip().startswith("#"))
-        if not below.strip():
-            lonely.append(f"{site.path}:{site.tag.line}: nothing stands below {site.tag.text}")
-    assert not lonely, "\n".join(lonely)
 
 
 def test_every_equation_has_a_row():

@@ -26,38 +26,21 @@ def test_every_citation_becomes_text_and_a_role_again(path):
 @pytest.mark.parametrize(
     ("role", "words"),
     [
-        ("{cite:t}`lu2007`", r"Lu and Leen \[2007\]"),
-        ("{cite:p}`lu2007,shental2003`", r"\[Lu and Leen, 2007, Shental *et al.*, 2003\]"),
-        ("{cite:author}`shental2003`", "Shental *et al.*"),
-        ("{cite:alp}`lu2007`", "Lu and Leen, 2007"),
-        ("{cite:t}`erdos1960`", "Erdős"),
-    ],
-)
-def test_it_says_who_and_when(role, words):
-    assert lab_citations.as_text(f"as {role}, §2").startswith(f"as [{words}")
-    link = r"\]\((https://doi\.org/10\.\S+)?#cite:\w+:\S+\), §2$"
-    assert re.search(link, lab_citations.as_text(f"{role}, §2"))
-
-
-@pytest.mark.parametrize(
-    ("role", "words"),
-    [
+        ("{cite:t}`lu2007`", r"[Lu and Leen \[2007\]]("),
+        ("{cite:p}`lu2007,shental2003`", r"[\[Lu and Leen, 2007, Shental *et al.*, 2003\]]("),
+        ("{cite:author}`shental2003`", "[Shental *et al.*]("),
+        ("{cite:alp}`lu2007`", "[Lu and Leen, 2007]("),
+        ("{cite:t}`erdos1960`", "[Erdős"),
+        ("{cite:t}`nobody1900`", "{cite:t}`nobody1900`"),
         ("{py:func}`~cgmm.plot.scatter`", "[`scatter`](#role"),
-        ("{py:func}`cgmm.plot.scatter`", "[`cgmm.plot.scatter`](#role"),
         ("{doc}`02_em`", "[EM as a lower bound](02_em.ipynb#role"),
-        ("{doc}`glossary`", "[Glossary](glossary.md#role"),
         ("{doc}`the bound <02_em>`", "[the bound](02_em.ipynb#role"),
     ],
 )
-def test_names_and_chapters_are_words(role, words):
-    assert lab_citations.as_text(role).startswith(words)
-    assert lab_citations.as_roles(lab_citations.as_text(role)) == role
-
-
-def test_what_is_no_citation_stays_as_it_is():
-    text = r"[a], \[b\], [c](https://doi.org/10.1/x), `{cite:t}`, {cite:t}`nobody1900`, [x](#cite)"
-    assert lab_citations.as_text(text) == text
-    assert lab_citations.as_roles(text) == text
+def test_it_says_who_and_when_and_what(role, words):
+    shown = lab_citations.as_text(f"as {role}, §2")
+    assert shown.startswith(f"as {words}")
+    assert lab_citations.as_roles(shown) == f"as {role}, §2"
 
 
 def test_a_file_opened_and_saved_is_the_same_file(tmp_path):

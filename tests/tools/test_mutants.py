@@ -1,23 +1,10 @@
 """Mutants are small mistakes, the same for the same seed, and tests do kill them."""
 
-import ast
 import subprocess
 import sys
 
 import pytest
-from mutants import ROOT, generate, sample, tree_of
-
-
-@pytest.mark.parametrize("module", ["numerics", "mixture.gaussian", "inference.gibbs"])
-def test_mutants_are_small_and_valid_and_leave_the_source_as_it_is(module):
-    before, made = ast.dump(tree_of(module)), list(generate(module))
-    assert len({mutant.diff for mutant in made}) > 0.9 * len(made) > 20
-    for mutant in made[::5]:
-        assert "raise" not in mutant.diff
-        with mutant.made() as tree:
-            assert ast.dump(tree) != before
-            compile(tree, "mutated", "exec")
-    assert ast.dump(tree_of(module)) == before
+from mutants import ROOT, sample
 
 
 def test_samples_are_the_same_for_the_same_seed():
