@@ -10,8 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from decimal import Decimal
-from fractions import Fraction
 
 import box
 import examine
@@ -21,14 +19,14 @@ import notes
 import numpy as np
 import psutil
 import pytest
-import replies
 import sources
 import wire
 from handed_in import Pair, at, changed, checks_of, right, solutions, written
 
-NAME = "12_rca"
-FIRST, LAST = solutions(NAME)[0], solutions(NAME)[-1]
-SECONDS = 4
+NAME = "03_practice"
+HONEST = "task-2"
+ATTACKED = [cell for cell in solutions(NAME) if cell != HONEST]
+SECONDS = 3
 SLEEPER = "987654.25"  # how long processes sleep that are left behind, which nobody else does
 
 IGNORES_INTERRUPTS = """
@@ -75,6 +73,7 @@ for _ in range(4):
         time.sleep(1000)
 time.sleep(1000)
 """
+LOOPS = "def judge_runs(ends):\n    while True:\n        pass"
 PATCHES = """
 import builtins
 import numpy as np
@@ -85,7 +84,7 @@ builtins.AssertionError = ValueError
 
 
 def attacks(folder, port):
-    """Code by the attack's name: eight in place of the first solution, eight of the last."""
+    """Code by the attack's name; what outlasts its cell stands last of each four."""
     source = sources.HERE / "source" / NAME / f"{NAME}.ipynb"
     writes = f"""
 import pathlib
@@ -115,9 +114,9 @@ for path in ("../../../source/{NAME}/{NAME}.ipynb", {str(source)!r}):
         "writes-script": "print('<script>alert(1)</script>')\nraise ValueError('<img onerror=x>')",
         "takes-memory": "x = bytearray(2**40)",
         "takes-it-by-parts": TAKES_IT_BY_PARTS,
-        "forks": "import os, time\nwhile True:\n    if not os.fork():\n        time.sleep(1000)",
-        "forges-messages": "import os\nos.write(3, b'\\x00' * 7 + b'\\x02[]' + b'\\xff' * 99)",
         "ends-python": "import os\nos._exit(0)",
+        "forges-messages": "import os\nos.write(3, b'\\x00' * 7 + b'\\x02[]' + b'\\xff' * 99)",
+        "forks": "import os, time\nwhile True:\n    if not os.fork():\n        time.sleep(1000)",
         "fills-the-disk": "open('big', 'wb').write(b'x' * 2**28)",
     }
 
@@ -132,10 +131,12 @@ def graded(boxes, tmp_path_factory):
     if boxes.kind == "user":
         codes["calls-home"] = "pass"
     notebooks = {"ada": right(NAME), "zoe": right(NAME)}
-    notebooks["zoe"].cells[at(notebooks["zoe"], FIRST)].source += "\nquit()"
-    for one, other in zip(list(codes)[:8], list(codes)[8:], strict=True):
-        notebook = notebooks[f"{one} {other}"] = changed(NAME, FIRST, codes[one])
-        notebook.cells[at(notebook, LAST)].source = codes[other]
+    notebooks["zoe"].cells[at(notebooks["zoe"], ATTACKED[0])].source += "\nquit()"
+    notebooks["loops"] = changed(NAME, HONEST, LOOPS)
+    for names in zip(*[iter(codes)] * len(ATTACKED), strict=True):
+        notebook = notebooks[" ".join(names)] = right(NAME)
+        for cell, name in zip(ATTACKED, names, strict=True):
+            notebook.cells[at(notebook, cell)].source = codes[name]
     out = folder / "out"
     paths = written(folder, NAME, notebooks)
     # Asked for by name, a box is tried before it is used.
@@ -169,8 +170,9 @@ def _result_of(graded, attack):
 def test_attackers_lose_the_tasks_that_they_replaced_and_nobody_anything_else(graded):
     found, _, _ = graded
     lost = {who: _lost(result) for who, result in found.items()}
-    expected = {who: {*checks_of(NAME, FIRST), *checks_of(NAME, LAST)} for who in lost}
-    assert lost == expected | {"ada": set(), "zoe": set()}
+    attacked = {check for cell in ATTACKED for check in checks_of(NAME, cell)}
+    honest = {"ada": set(), "zoe": set(), "loops": set(checks_of(NAME, HONEST))}
+    assert lost == dict.fromkeys(lost, attacked) | honest
 
 
 def test_nothing_is_left_running(graded):
@@ -205,7 +207,7 @@ def test_what_came_out_is_small(graded):
 
 
 def test_who_does_not_end_and_who_ends_python_are_told_so(graded):
-    for attack, said in {"ignores-interrupts": "not done after 4 seconds",
+    for attack, said in {"ignores-interrupts": f"not done after {SECONDS} seconds",
                          "ends-python": "ended Python"}.items():  # fmt: skip
         cells = _result_of(graded, attack)["cells"]
         assert said in " ".join(cell.get("error", "") for cell in cells)
@@ -213,8 +215,8 @@ def test_who_does_not_end_and_who_ends_python_are_told_so(graded):
 
 def test_the_key_is_out_of_reach_and_nobody_is_called(graded):
     assert graded[2] == []
-    (cell,) = [c for c in _result_of(graded, "reads-the-key")["cells"] if c["task"] == FIRST]
-    assert cell["printed"].split("\n") == ["not there", "not there", ""]
+    printed = [cell.get("printed") for cell in _result_of(graded, "reads-the-key")["cells"]]
+    assert "not there\nnot there\n" in printed
 
 
 def test_oddities_are_reported(graded):
@@ -224,15 +226,10 @@ def test_oddities_are_reported(graded):
 
 
 def test_the_primer_is_there_to_build_on_and_the_rest_is_noted_however_it_is_imported():
-    for line in ("from cgmm import primer", "from cgmm.primer import costs", "import cgmm.primer"):
+    for line in ("from cgmm.primer import costs", "%matplotlib inline\n!pip install x\ny = 1"):
         assert notes.odd(line) == []
-    for line in ("import cgmm", "from cgmm import RCA", "from cgmm import primer, mixture",
-                 "from cgmm.kmeans import cop_rule", "import numpy, cgmm as c"):  # fmt: skip
+    for line in ("from cgmm import primer, mixture", "import numpy, cgmm as c"):
         assert notes.odd(line) == ["imports cgmm"]
-    assert notes.odd("import importlib\nimportlib.import_module('cg' + 'mm')") == [
-        "imports by name"
-    ]
-    assert notes.odd("%matplotlib inline\n!pip install x\ny = 1") == []
     assert notes.odd("x = " + "+".join(["1"] * 10_000)) in ([], ["does not parse"])
 
 
@@ -313,14 +310,13 @@ class TestBox:
 
 
 def test_hidden_data_never_reach_feedback(boxes, tmp_path):
-    name = "03_practice"
     spy = "HEARD = []\ndef judge_runs(ends):\n    HEARD.append(list(ends))\n"
-    told = spy + "    raise ValueError(str(HEARD))"
-    kept = spy + "    return 0, str(HEARD)"
-    notebooks = {"ada": changed(name, "task-2", told), "ben": changed(name, "task-2", kept)}
+    ways = {"ada": "raise ValueError(str(HEARD))", "ben": "return 0, str(HEARD)"}
+    notebooks = {who: changed(NAME, HONEST, f"{spy}    {way}") for who, way in ways.items()}
     for notebook in notebooks.values():
         notebook.cells.append(nbformat.v4.new_code_cell("print(HEARD)\nraise ValueError(HEARD)"))
-    for result in grading.grade(written(tmp_path, name, notebooks), tmp_path / "out"):
+    paths = written(tmp_path, NAME, notebooks)
+    for result in grading.grade(paths, tmp_path / "out", jobs=2):
         checks = {row["task"]: row["message"] for row in result["rows"]}
         assert "ValueError: []" in result["cells"][-1]["error"]
         assert "-310" not in " ".join([checks["check-2-broken"], result["cells"][-1]["printed"]])
@@ -348,23 +344,11 @@ class TestWire:
                 assert type(got) is type(value)
                 assert repr(got) == repr(value)
 
-    def test_exact_numbers_become_floats(self):
-        teacher, student = wire.Wire(0, 1, trusts=False), wire.Wire(0, 1, trusts=True)
-        for value in (Fraction(1, 4), Decimal("0.25")):
-            for sent in (value, [value], np.array([value])):
-                assert np.allclose(teacher.decode(student.encode(sent)), 0.25)
-
     def test_what_is_lazy_is_not_written_out_by_the_grader(self):
         student = wire.Wire(0, 1, trusts=True)
         for value in (range(10**8), np.broadcast_to(0.0, (10**5, 10**5))):
             with pytest.raises(ValueError, match="more than"):
                 student.encode(value)
-
-    def test_a_late_answer_is_none_to_the_next_request(self):
-        pair = Pair(lambda request: {"heard": request["word"]})
-        pair.teacher.tell(do="hear", word="first")
-        assert pair.teacher.ask(do="hear", word="second")["heard"] == "second"
-        pair.close()
 
     def test_arguments_are_copies_but_for_generators_and_on_request(self):
         def change(x, rng):
@@ -381,11 +365,6 @@ class TestWire:
         remote(x, rng)
         assert np.array_equal(x, np.full(3, -300.0))
         pair.close()
-
-    def test_a_result_is_found_by_its_kind_of_error(self):
-        error = replies.raised({"error": ["Mine", "LinAlgError", "ValueError"], "says": "no"})
-        assert isinstance(error, ValueError)
-        assert type(error).__name__ == "Mine"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no processes to be found")

@@ -179,8 +179,8 @@ class TestOwnNumbers:
         assert len({sources.word_for("autumn26", name) for name in names}) == len(names)
         composed, decomposed = "Jos\u00e9", "Jose\u0301"
         assert sources.word_for(None, composed) == sources.word_for(None, decomposed)
-        for word in (sources.word_for("autumn26", name) for name in names):
-            sources.source(NAMES[0], word)  # complains of a word that cannot be
+        for name in names:
+            sources.source(NAMES[0], sources.word_for("autumn26", name))  # is a word that can be
 
     def test_a_name_stays_below_the_folder(self, tmp_path, capsys):
         (tmp_path / "class.txt").write_text("../../etc\n")
@@ -192,47 +192,27 @@ class TestOwnNumbers:
 class TestLimits:
     """Nothing that one student hands in stops or slows the others, or costs them a point."""
 
-    DEEP = "x = " + "+".join(["1"] * 1_500)
-
     def test_whatever_one_hands_in_the_others_are_graded_and_get_a_row(self, boxes, tmp_path):
         name = NAMES[0]
         task, question = solutions(name)[0], sources.grade_id(_question(name))
         handed_in = {
-            "deep": changed(name, task, self.DEEP),
-            "long": changed(name, question, "word " * 40_000),
-            "half": changed(name, question, "half a pair: \ud800"),
+            "deep": changed(name, task, "x = " + "+".join(["1"] * 1_500) + "(" * 300 + ")" * 300),
+            "long": changed(name, question, "half a pair: \ud800 " + "word " * 40_000),
             "prints": changed(name, task, "print('\\ud800')\nraise ValueError('\\ud800')"),
-            "blank": changed(name, task, "\n" * 40_000),
-            "large": changed(name, task, "# " + "x" * 60_000),
-            "nested": changed(name, task, "(" * 300 + ")" * 300),
+            "large": changed(name, task, "\n" * 40_000 + "# " + "x" * 60_000),
             "zoe": right(name),
         }
         paths, out = written(tmp_path, name, handed_in), tmp_path / "out"
         began = time.process_time()
         found = {one["student"]: one for one in grading.grade(paths, out, timeout=6, jobs=2)}
-        for _ in range(2):
-            grading.write_reports(out)
-            changes, problems = grading.enter_marks(out, [out / "open_questions.csv"])
-            assert (changes, problems) == ([], [])
+        grading.write_reports(out)
+        assert grading.enter_marks(out, [out / "open_questions.csv"]) == ([], [])
         assert time.process_time() - began < 60  # of this process, which runs no code of theirs
         assert {line["student"] for line in _read(out / "totals.csv")} == set(handed_in)
-        assert trial.lost(grading.rows_in([found["zoe"]])) == []
+        for who in ("zoe", "long"):
+            assert trial.lost(grading.rows_in([found[who]])) == []
         assert "more than 30,000 characters" in " ".join(found["long"]["notes"])
         assert "more than 50,000 characters" in " ".join(found["large"]["notes"])
-        for who in ("long", "half"):
-            assert trial.lost(grading.rows_in([found[who]])) == []
-
-    def test_functions_that_loop_leave_time_for_the_tasks_of_others(self, boxes, tmp_path):
-        name = "03_practice"
-        notebook = right(name)
-        for task, head in {"task-2": "def judge_runs(ends):", "task-3":
-                           "def suspicious(covariances, counts, floor):"}.items():  # fmt: skip
-            notebook.cells[at(notebook, task)].source = f"{head}\n    while True:\n        pass"
-        paths = written(tmp_path, name, {"ada": notebook})
-        (result,) = grading.grade(paths, tmp_path / "out", timeout=4)
-        lost = {row.task for row in trial.lost(grading.rows_in([result]))}
-        assert lost
-        assert {task.split("-")[1] for task in lost} == {"2", "3"}
 
     def test_who_brings_the_grader_down_does_so_alone(self, boxes, tmp_path, monkeypatch):
         paths = written(tmp_path, NAMES[0], dict.fromkeys(["ada", "ben"], right(NAMES[0])))
@@ -262,21 +242,15 @@ class TestAnswers:
         question = _question(name)
         notebook = changed(name, sources.grade_id(question), question.source)
         n = at(notebook, sources.grade_id(question))
-        if place == "own cell":
-            cell = nbformat.v4.new_markdown_cell("Because of *A*.", attachments={"a.png": {}})
-            notebook.cells.insert(n + 1, cell)
-        elif place == "question":
+        if place == "question":
             notebook.cells[n - 1].source += "\n\nBecause of *A*."
         else:
-            notebook.cells.insert(n, nbformat.v4.new_code_cell("Because of *A*."))
+            new = nbformat.v4.new_code_cell if place == "code" else nbformat.v4.new_markdown_cell
+            notebook.cells.insert(n + 1, new("Because of *A*."))
         repaired = sources.repair(notebook, ours)
         (note,) = sources.answered_elsewhere(repaired, ours)
         assert "answered in another cell" in note
         assert repaired.cells[at(repaired, sources.grade_id(question))].source == "Because of *A*."
-
-    def test_one_at_its_place_is_left_alone(self):
-        ours = sources.released(NAMES[0])
-        assert sources.answered_elsewhere(sources.repair(right(NAMES[0]), ours), ours) == []
 
     def test_formulas_and_pictures_are_drawn_and_html_does_nothing(self):
         text = (
@@ -324,10 +298,8 @@ class TestCollect:
             "ben/02_em/02_em.ipynb": ("ben", "02_em"),
             "carol_123_456_02_em (1).ipynb": ("carol_123", "02_em"),
             "dora_LATE_124_457_02_em-2.ipynb": ("dora_124", "02_em"),
-            "anon_aB3xZ_458_02_em.ipynb": ("anon_aB3xZ", "02_em"),
             "LATE_anon_q9_459_02_em.ipynb": ("anon_q9", "02_em"),
             "Eve Ng_77_assignsubmission_file_/02_em (2).ipynb": ("Eve Ng_77", "02_em"),
-            "Eve Ng_79_assignsubmission_file_/02_em.ipynb": ("Eve Ng_79", "02_em"),
             "Participant_555_assignsubmission_file/12_rca.ipynb": ("Participant_555", "12_rca"),
             "Fay_78_assignsubmission_file_12_rca.ipynb": ("Fay_78", "12_rca"),
             "gus/my homework.ipynb": ("gus", NAMES[0]),
@@ -344,8 +316,6 @@ class TestCollect:
             ("gus", "02_em.ipynb"), ("gus", "essay.ipynb"), ("", "notes.txt")]  # fmt: skip
         late = [path for path in wanted if collect.told_by(tmp_path / path).late]
         assert late == ["dora_LATE_124_457_02_em-2.ipynb", "LATE_anon_q9_459_02_em.ipynb"]
-        said = [collect.told_by(tmp_path / path).platform for path in wanted]
-        assert said == ["", "", *["canvas"] * 4, *["moodle"] * 4, ""]
 
     def test_the_newest_of_several_counts_and_this_is_said(self, tmp_path):
         for hours, name in enumerate(["02_em (1).ipynb", "02_em.ipynb"]):

@@ -51,8 +51,3 @@ def test_the_guides_commands_run_one_after_the_other(boxes, tmp_path):
     assert (tmp_path / "release" / f"{NAME}.ipynb").exists()
     assert len(list(tmp_path.glob("papers/*.pdf"))) == (15 if len(typed) == 7 else 0)
     assert ",16.0,20.0," in (tmp_path / "graded" / "submissions.csv").read_text(encoding="utf8")
-
-
-def test_the_guide_carries_no_rubric_and_no_answer():
-    text = (PROJECT / "book" / "instructors.md").read_text(encoding="utf8")
-    assert "*Full*" not in text

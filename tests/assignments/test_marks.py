@@ -121,17 +121,6 @@ def test_no_cell_is_a_formula(out):
         assert [cell for cell in cells if cell.startswith(marks.FORMULA)] == []
 
 
-def test_another_week_in_the_same_folder_keeps_this_one(out):
-    fill(out, ALL)
-    enter(out)
-    keep(out, rows("03_practice"))
-    grading.write_reports(out)
-    assert points(out) == WANT
-    assert len(lines_of(out / "open_questions.csv")) == 8
-    pages = sorted(path.name for path in (out / "feedback" / "ada").rglob("*.html"))
-    assert pages == ["02_em.html", "03_practice.html"]
-
-
 def test_two_sheets_are_merged_and_an_empty_cell_says_nothing(out, tmp_path):
     other = out / "other.csv"
     shutil.copy(out / "open_questions.csv", other)
@@ -171,14 +160,6 @@ def test_what_cannot_be_entered_is_said_and_kept_and_the_rest_is_entered(out):
     assert [(row["student"], row["points"]) for row in kept] == [("ada", "99"), ("nobody", "3")]
     enter(out)
     assert len(lines_of(out / "unmatched.csv")) == 2
-
-
-def test_a_wrong_value_stays_on_the_sheet_where_it_can_be_mended(out):
-    fill(out, {"ada": ("4 of 4", "typo")})
-    _, problems = enter(out)
-    grading.write_reports(out, problems)
-    (line,) = [row for row in lines_of(out / "open_questions.csv") if row["student"] == "ada"]
-    assert (line["points"], line["comment"]) == ("4 of 4", "typo")
 
 
 def test_a_backup_is_there_before_a_change(out):

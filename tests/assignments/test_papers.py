@@ -21,15 +21,6 @@ def bank():
     return {question.id: question for question in papers.bank()}
 
 
-def test_thirty_questions_or_more_two_or_three_a_chapter(bank):
-    assert {path.stem for path in PATHS} == CHAPTERS
-    per_chapter = [question[:2] for question in bank]
-    assert len(bank) == len(ENTRIES) >= 30
-    assert {
-        n: per_chapter.count(n) for n in per_chapter if not 2 <= per_chapter.count(n) <= 3
-    } == {}
-
-
 @pytest.mark.parametrize("name", ENTRIES)
 class TestQuestion:
     def test_its_key_is_computed_and_asserted(self, name, bank):
@@ -56,13 +47,6 @@ def test_a_wrong_number_ends_with_the_name_of_its_question():
     with pytest.raises(AssertionError) as caught:
         papers._filled(entry)
     assert caught.value.__notes__ == ["in the question 06-votes of the exam bank"]
-
-
-def test_an_exam_is_chosen_by_questions_and_chapters():
-    assert [q.id for q in papers.chosen(["09-pair", "06"])] == [
-        "09-pair", "06-votes", "06-weights", "06-scatter"]  # fmt: skip
-    with pytest.raises(ValueError, match="has no question '99'; there are 01-boundary"):
-        papers.chosen(["99"])
 
 
 def test_the_students_sheet_holds_no_key(bank):
