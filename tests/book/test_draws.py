@@ -1,15 +1,14 @@
 """Comparisons of methods in the chapters: at least twelve draws, and errors of paired differences.
 
 `cgmm.metrics.paired_difference` refuses fewer than twelve draws when a cell runs. What can be read
-off the source is held here: no cell goes over a handful of seeds, none reckons a standard error by
-hand, and a caption or summary with a number that was found, not set, says of what draws it is.
+off the source is held here: no cell goes over a handful of seeds, and none reckons a standard error
+by hand.
 """
 
 from __future__ import annotations
 
 import ast
 import json
-import re
 from collections.abc import Iterator
 
 import pytest
@@ -76,68 +75,3 @@ def test_comparisons_have_twelve_draws_and_paired_errors(path):
     assert not new, f"{path.stem}: {new}; see CONTRIBUTING, Compare methods"
     mended = known - found.keys()
     assert not mended, f"{path.stem}: delete the lines of {sorted(mended)} from this file"
-
-
-NUMBER = re.compile(r"\d+\.\d+|\d+(?=\s?%)")
-NOT_PROSE = re.compile(r"\$[^$]*\$|\{[^}]*\}`[^`]*`")
-DRAWS = re.compile(r"draw|realisation|seed|sample|standard error|cell of the map")
-SENTENCE = re.compile(r"^\d+\. .*(?:\n(?!\d+\. |\n).*)*", re.MULTILINE)
-
-
-def settings(tree: ast.AST) -> set[float]:
-    """Every number that code states, as itself and in per cent."""
-    constants = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)]
-    numbers = [float(value) for value in constants if isinstance(value, int | float)]
-    return {round(number * unit, 9) for number in numbers for unit in (1, 100)}
-
-
-def set_for(tree: ast.AST, chapter: list[ast.AST]) -> set[float]:
-    """What a cell states, and the cells that make the names that it uses."""
-    feeding = [cell for cell in chapter if made(cell) & names(tree)]
-    return set().union(*map(settings, [tree, *feeding]))
-
-
-def made(tree: ast.AST) -> set[str]:
-    stored = {
-        n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }
-    return stored | {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
-
-
-def captions_and_summary(cells: list[dict]) -> Iterator[tuple[str, set[float]]]:
-    """Each caption and each sentence of the summary, with the numbers that code has set for it."""
-    trees = {c["id"]: ast.parse("".join(c["source"])) for c in cells if c["cell_type"] == "code"}
-    for cell in cells:
-        caption = cell["metadata"].get("mystnb", {}).get("figure", {}).get("caption")
-        if caption:
-            yield caption, set_for(trees[cell["id"]], list(trees.values()))
-        summary = "".join(cell["source"]).partition("## Summary")[2].partition("\n## ")[0]
-        yield from ((sentence, set()) for sentence in SENTENCE.findall(summary))
-
-
-def silent(cells: list[dict]) -> list[str]:
-    """Texts with a number that was found, and no word of draws."""
-    texts = [(NOT_PROSE.sub("", text), known) for text, known in captions_and_summary(cells)]
-    return [
-        text
-        for text, known in texts
-        if {float(n) for n in NUMBER.findall(text)} - known and not DRAWS.search(text)
-    ]
-
-
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_a_number_that_was_found_says_of_what_draws(path):
-    assert silent(json.loads(path.read_text(encoding="utf8"))["cells"]) == []
-
-
-def test_found_and_set_are_told_apart():
-    figure = {"figure": {"caption": "With a floor of 0.1 it errs by 0.27"}}
-    cells = [
-        {"id": "a", "cell_type": "code", "source": "rate = 0.1", "metadata": {}},
-        {"id": "b", "cell_type": "code", "source": "run(rate)", "metadata": {"mystnb": figure}},
-    ]
-    assert silent(cells) == ["With a floor of 0.1 it errs by 0.27"]
-    figure["figure"]["caption"] += ", the mean of twelve draws"
-    assert silent(cells) == []
-    figure["figure"]["caption"] = "With a floor of 0.1 it errs more"
-    assert silent(cells) == []

@@ -4,51 +4,20 @@ from __future__ import annotations
 
 import re
 import sys
-from types import SimpleNamespace
 
 import pytest
-from bs4 import BeautifulSoup
-from built_book import ROOT, visited, visiting
+from built_book import ROOT, visiting
 
 sys.path.insert(0, str(ROOT / "book/_ext"))
-import cgmm_head
 
-CHAPTERS = [name for name in visited() if re.match(r"book/\d\d_", name)]
-FADED = """() => [...document.querySelectorAll("mjx-container:not([display])")]
-  .filter(one => one.matches(".cgmm-more-left, .cgmm-more-right, .cgmm-scrolls")).length"""
 LETTERS = """() => [...document.fonts].filter(one => one.status === "loaded")
   .map(one => one.family.replaceAll('"', ""))"""
-# The letters of each line but the last of paragraphs that are long enough.
-LINES = """() => [...document.querySelectorAll(".bd-article section > p")].flatMap(p => {
-  const range = document.createRange(), lines = [];
-  let top = null, letters = 0;
-  if (p.querySelector("mjx-container") || p.textContent.length < 250) return [];
-  const walk = document.createTreeWalker(p, NodeFilter.SHOW_TEXT);
-  for (let text = walk.nextNode(); text; text = walk.nextNode())
-    for (let i = 0; i < text.length; i++) {
-      range.setStart(text, i);
-      range.setEnd(text, i + 1);
-      const box = range.getBoundingClientRect();
-      if (top !== null && box.top > top + 12) { lines.push(letters); letters = 0; }
-      top = top === null || box.top > top + 12 ? box.top : top;
-      letters++;
-    }
-  return lines;
-})"""
 
 
 @pytest.fixture(scope="module")
 def reader(browser, site):
     with visiting(browser, site, "book/02_em") as one:
         yield one
-
-
-def test_formulas_are_clear_after_the_window_was_tiny(reader):
-    page = reader.page
-    for width in (1280, 30, 1280):
-        page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_timeout(300)
-    assert page.evaluate(FADED) == 0
 
 
 FOCUSED = ["button.primary-toggle", ".dropdown-download-buttons > button", "main summary",
@@ -85,13 +54,6 @@ def test_letters_come_with_the_book(reader):
     assert sum(path.stat().st_size for path in fonts) < 250_000
 
 
-def test_a_line_has_about_66_letters(reader):
-    for width in (1280, 1600):
-        lines = reader.show(width=width).evaluate(LINES)
-        assert len(lines) > 20
-        assert 60 < sorted(lines)[len(lines) // 2] < 72
-
-
 @pytest.mark.parametrize(
     "name", ["book/index", "book/02_em", "book/api/mixture/ConstrainedGaussianMixture"]
 )
@@ -119,27 +81,3 @@ def test_the_foot_says_version_date_and_how_to_cite(reader):
     assert foot.locator("button.copybtn").count() == 1
     # Where errors are reported is a setting, which is empty here.
     assert page.locator(".cgmm-report").count() == 0
-
-
-@pytest.mark.parametrize(("address", "n"), [("", 0), ("https://example.org/cgmm", 1)])
-def test_a_repository_brings_buttons_and_an_address_a_link(address, n):
-    config = SimpleNamespace(html_theme_options={"repository_url": address})
-    cgmm_head.offer_runners(None, config)
-    runners = config.html_theme_options.get("launch_buttons", {})
-    assert [name in runners for name in ("binderhub_url", "colab_url")] == 2 * [n == 1]
-    link = cgmm_head.report(address and f"{address}/new?title={{page}}", "book/02_em")
-    assert link.count('href="https://example.org/cgmm/new?title=book/02_em"') == n
-
-
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_folds_of_code_are_few_with_results_and_proofs_say_once_that_they_are(site, name):
-    page = BeautifulSoup((site / f"{name}.html").read_text(encoding="utf8"), "html.parser")
-    folds = page.select("div.cell:has(details.above-input)")
-    assert len(folds) <= 12
-    for one in folds:
-        # Imports alone have none.
-        assert one.select_one(".cell_output") or one.pre.text.startswith(("import", "from"))
-    for proof in page.select("details .sd-card-body > div.proof:only-child"):
-        assert not proof.get_text().strip().startswith("Proof.")
-    # Works are named beside text alone.
-    assert not page.select(":is(table, .admonition, figure) .cgmm-work, .bibtex-citation a[title]")

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 from built_book import ROOT
 from matplotlib.figure import Figure
 from PIL import Image
@@ -71,31 +70,3 @@ def test_a_lean_figure_looks_the_same(browser):
     page.close()
     assert np.ptp(shown[0]) > 100
     assert np.array_equal(*shown)
-
-
-def test_code_keeps_its_spaces():
-    page = "<p>\n  a <!-- b -->\n\n</p>\n<pre>  x\n\n  y</pre> <b>c</b>\n"
-    assert cgmm_light.unspaced(page) == "<p>\na\n</p>\n<pre>  x\n\n  y</pre> <b>c</b>\n"
-
-
-def test_a_palette_is_not_seen(tmp_path):
-    few = np.zeros((40, 40, 4), np.uint8)
-    few[..., 3] = 255
-    few[:20, :20, :3] = [11, 97, 210]
-    shades = np.random.default_rng(0).integers(0, 256, (200, 200, 3), dtype=np.uint8)
-    for name, pixels, kept in [("few", few, "P"), ("noise", shades, "RGB")]:
-        path = tmp_path / f"{name}.png"
-        Image.fromarray(pixels).save(path)
-        cgmm_light.give_palette(path)
-        with Image.open(path) as image:
-            assert image.mode == kept
-            assert np.array_equal(np.asarray(image.convert("RGB")), pixels[..., :3])
-
-
-@pytest.mark.parametrize("opacity", [0, 128])
-def test_what_can_be_seen_through_stays(tmp_path, opacity):
-    path = tmp_path / "glass.png"
-    Image.new("RGBA", (8, 8), (1, 2, 3, opacity)).save(path)
-    before = path.read_bytes()
-    cgmm_light.give_palette(path)
-    assert path.read_bytes() == before

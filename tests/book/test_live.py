@@ -20,9 +20,13 @@ import pytest
 from built_book import ROOT
 from playwright.sync_api import Browser, Page, expect
 
-SECONDS_TO_START = 60
-SECONDS_TO_RUN = 180
+SECONDS = 180  # to start a server, to run a chapter
 NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+OPTIONS = [
+    "--no-browser", "--allow-root", "--expose-app-in-browser", "--ServerApp.ip=127.0.0.1",
+    "--ServerApp.port_retries=0", "--LabApp.news_url=", "--LabApp.extension_manager=readonly",
+    "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+]  # fmt: skip
 
 
 class Lab(NamedTuple):
@@ -32,26 +36,37 @@ class Lab(NamedTuple):
     token: str
     folder: Path
 
+    def open(self, browser: Browser, name: str) -> Page:
+        """Copy a chapter to where it shows the files, and open it."""
+        shutil.copy(ROOT / "book" / name, self.folder)
+        page = browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()
+        page.set_default_timeout(60_000)
+        page.goto(f"{self.address}/lab/tree/{name}?token={self.token}")
+        return page
+
 
 @pytest.fixture
 def lab(tmp_path) -> Iterator[Lab]:
     """JupyterLab on loopback, with settings and trust database of its own; always shut down."""
-    folder = tmp_path / "notebooks"
-    folder.mkdir()
-    environment = os.environ | settings(tmp_path)
-    prepare_notebook(folder / "live.ipynb", environment)
-    port, token = free_port(), secrets.token_hex(16)
-    lab = Lab(f"http://127.0.0.1:{port}", token, folder)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port, token = probe.getsockname()[1], secrets.token_hex(16)
+    lab = Lab(f"http://127.0.0.1:{port}", token, tmp_path / "notebooks")
+    lab.folder.mkdir()
+    own = [f"--ServerApp.port={port}", f"--ServerApp.root_dir={lab.folder}",
+           f"--IdentityProvider.token={token}"]  # fmt: skip
     log = tmp_path / "lab.log"
     with log.open("w") as sink:
         server = subprocess.Popen(
-            command(lab, port), stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, env=environment
-        )
+            [sys.executable, "-m", "jupyterlab", *OPTIONS, *own], env=settings(tmp_path),
+            stdin=subprocess.DEVNULL, stdout=sink, stderr=sink,
+        )  # fmt: skip
     try:
         wait_until_it_answers(lab, server, log)
         yield lab
     finally:
-        stop(lab, server)
+        server.terminate()  # with its kernels
+        server.wait(60)
 
 
 def settings(home: Path) -> dict[str, str]:
@@ -60,7 +75,7 @@ def settings(home: Path) -> dict[str, str]:
     tracker.mkdir(parents=True)
     whole = json.dumps({"windowingMode": "none"})
     (tracker / "tracker.jupyterlab-settings").write_text(whole, encoding="utf8")
-    return {
+    return os.environ | {
         "JUPYTER_CONFIG_DIR": str(home / "config"),
         "JUPYTER_DATA_DIR": str(home / "data"),
         "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
@@ -70,97 +85,40 @@ def settings(home: Path) -> dict[str, str]:
     }
 
 
-def prepare_notebook(path: Path, environment: dict[str, str]) -> None:
-    """Copy the first chapter that has an explorer; mark it as trusted."""
-    chapters = sorted((ROOT / "book").glob("*.ipynb"))
-    explores = (one for one in chapters if "Explorer(" in one.read_text("utf8"))
-    shutil.copy(next(explores), path)
-    trust = [sys.executable, "-m", "jupyter", "trust", str(path)]
-    subprocess.run(trust, env=environment, check=True, capture_output=True)
-
-
-def command(lab: Lab, port: int) -> list[str]:
-    options = [
-        "--no-browser",
-        "--allow-root",
-        "--expose-app-in-browser",
-        "--ServerApp.ip=127.0.0.1",
-        f"--ServerApp.port={port}",
-        "--ServerApp.port_retries=0",
-        f"--ServerApp.root_dir={lab.folder}",
-        f"--IdentityProvider.token={lab.token}",
-        "--LabApp.news_url=",
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-        "--LabApp.extension_manager=readonly",
-    ]
-    return [sys.executable, "-m", "jupyterlab", *options]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def ask(lab: Lab, path: str, method: str = "GET") -> None:
-    header = {"Authorization": f"token {lab.token}"}
-    request = urllib.request.Request(f"{lab.address}/{path}", method=method, headers=header)
-    NO_PROXY.open(request, timeout=5).close()
-
-
 def wait_until_it_answers(lab: Lab, server: subprocess.Popen, log: Path) -> None:
-    deadline = time.monotonic() + SECONDS_TO_START
+    deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline and server.poll() is None:
         try:
-            return ask(lab, "api/status")
+            return NO_PROXY.open(f"{lab.address}/api", timeout=5).close()
         except OSError:
             time.sleep(0.2)
     pytest.fail(f"JupyterLab does not start:\n{log.read_text()}")
 
 
-def stop(lab: Lab, server: subprocess.Popen) -> None:
-    """Ask the server to shut down its kernels and itself; end it if it does not."""
-    try:
-        ask(lab, "api/shutdown", "POST")
-        server.wait(timeout=15)
-    except (OSError, subprocess.TimeoutExpired):
-        server.terminate()
-        try:
-            server.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
-
-
-@pytest.fixture
-def notebook(lab: Lab, browser: Browser) -> Iterator[Page]:
-    """The trusted notebook, opened in JupyterLab and not yet run."""
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    page = context.new_page()
-    page.set_default_timeout(60_000)
-    page.goto(f"{lab.address}/lab/tree/live.ipynb?token={lab.token}")
-    page.wait_for_function("window.jupyterapp?.shell?.currentWidget?.sessionContext")
-    page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.ready")
-    yield page
-    context.close()
-
-
 @pytest.mark.slow  # tests/explore moves the same explorer, with a kernel and in a page
-def test_an_explorer_lives_in_jupyterlab(notebook):
+def test_an_explorer_lives_in_jupyterlab(lab, browser, tmp_path):
+    chapters = sorted((ROOT / "book").glob("*.ipynb"))
+    name = next(one.name for one in chapters if "Explorer(" in one.read_text("utf8"))
+    trust = [sys.executable, "-m", "jupyter", "trust", str(ROOT / "book" / name)]
+    home = {"JUPYTER_DATA_DIR": str(tmp_path / "data")}
+    subprocess.run(trust, env=os.environ | home, check=True, capture_output=True)
+    notebook = lab.open(browser, name)
+    notebook.wait_for_function("window.jupyterapp?.shell?.currentWidget?.sessionContext")
+    notebook.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.ready")
     # The script has marked the stored page as ready: the notebook is trusted.
     stored = notebook.locator(".cgmm-explorer[data-ready]").first
     assert_it_moves(notebook, stored.locator("input[type=range]").first, stored)
 
     notebook.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
     live = notebook.locator(".cgmm-explorer-live").first
-    live.wait_for(timeout=1000 * SECONDS_TO_RUN)
+    live.wait_for(timeout=1000 * SECONDS)
     assert_it_moves(notebook, live.locator("[role=slider]").first, live)
 
     # The live figure as a widget asks the kernel for a fit, and draws its two ellipses.
     ask = notebook.get_by_role("button", name="Ask cgmm").first
-    ask.wait_for(timeout=1000 * SECONDS_TO_RUN)
+    ask.wait_for(timeout=1000 * SECONDS)
     ask.click()
-    expect(notebook.locator(".cgmm-live .fitted")).to_have_count(2, timeout=1000 * SECONDS_TO_RUN)
+    expect(notebook.locator(".cgmm-live .fitted")).to_have_count(2, timeout=1000 * SECONDS)
 
 
 def assert_it_moves(page: Page, slider, explorer) -> None:
@@ -191,17 +149,12 @@ TYPESET = """() => {
 @pytest.mark.slow  # test_reading_aids reads in the sources that each answer stands in a fold
 @pytest.mark.parametrize("chapter", ["01_mixtures", "07_cannot_links"])
 def test_chapters_are_typeset_in_jupyterlab_and_no_answer_is_open(lab, browser, chapter):
-    path = shutil.copy(ROOT / "book" / f"{chapter}.ipynb", lab.folder)
-    cells = json.loads(Path(path).read_text(encoding="utf8"))["cells"]
-    source = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    page = context.new_page()
-    page.goto(f"{lab.address}/lab/tree/{chapter}.ipynb?token={lab.token}")
-    page.locator(".jp-MarkdownCell details").first.wait_for(timeout=60_000)
+    page = lab.open(browser, f"{chapter}.ipynb")
+    source = (ROOT / "book" / f"{chapter}.ipynb").read_text(encoding="utf8")
+    page.locator(".jp-MarkdownCell details").first.wait_for()
     page.wait_for_function(
         "n => document.querySelectorAll('.jp-MarkdownCell details').length >= n",
         arg=source.count("{dropdown}") + source.count("{solution}"),
-        timeout=60_000,
     )
     shown = page.evaluate(TYPESET)
     assert shown["open"] == []
@@ -212,4 +165,3 @@ def test_chapters_are_typeset_in_jupyterlab_and_no_answer_is_open(lab, browser, 
     assert len(re.findall(r"[a-zö.],? \[?\d{4}\]", shown["text"])) > 2, shown["text"][:1500]
     # The title of an erratum names the paper as the page of errata does.
     assert not re.search(r"(?<!Erratum: )\b[a-z]+(?:19|20)\d\d\b", shown["text"])
-    context.close()

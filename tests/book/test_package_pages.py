@@ -83,10 +83,6 @@ def test_every_public_method_has_its_entry(site, name):
         assert page.select("a[href$='sklearn.base.BaseEstimator.html']")
 
 
-def test_only_this_package_is_listed(site):
-    assert {path.name for path in (site / "_modules").iterdir()} == {"cgmm", "index.html"}
-
-
 # ------------------------------------------------------------------------------ in a browser
 
 

@@ -56,16 +56,6 @@ def test_bookmarks_are_the_chapters_and_their_sections(edition, site):
     assert max(map(len, nested)) > 5
 
 
-def test_every_page_has_its_number(edition):
-    reader, _ = edition
-    labels = reader.page_labels
-    first = labels.index("1")
-    assert labels[:first] == ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii"][:first]
-    assert labels[first:] == [str(n + 1) for n in range(len(labels) - first)]
-    for number in range(first, len(labels), 7):
-        assert reader.pages[number].extract_text().startswith(labels[number])
-
-
 def test_links_lead_within_the_book_or_to_the_web(edition):
     reader, names = edition
     within, elsewhere = 0, []
@@ -76,21 +66,6 @@ def test_links_lead_within_the_book_or_to_the_web(edition):
             elsewhere.append(note["/A"]["/URI"])
     assert within > 50 * len(names) / 2
     assert [url for url in elsewhere if not url.startswith("https://")] == []
-
-
-def test_a_term_leads_to_the_glossary_and_an_entry_of_the_contents_to_its_page(edition):
-    reader, names = edition
-    starts = dict(zip([name for _, name in names], top_level(reader)[1:], strict=True))
-    pages = {name: reader.get_destination_page_number(one) for name, one in starts.items()}
-    glossary = pages["book/glossary"]
-    following = [start for start in pages.values() if start > glossary]
-    end = min(following, default=len(reader.pages))
-    inside = range(pages[CHAPTER], pages[CHAPTER] + 5)
-    landed = [landing(reader, note) for n, note in links(reader) if n in inside and "/Dest" in note]
-    assert [n for n in landed if glossary <= n < end]
-    first = reader.page_labels.index("1")
-    contents = [landing(reader, note) for n, note in links(reader) if n < first and "/Dest" in note]
-    assert pages[CHAPTER] in contents
 
 
 def test_solutions_stand_at_the_end_of_their_chapter(edition):
@@ -126,12 +101,3 @@ def test_it_has_a_language_and_says_what_is_a_heading(edition):
             below = one["/K"].get_object() if "/K" in one else []
             waiting += below if isinstance(below, list) else [below]
     assert {"/H1", "/H2", "/P", "/Table", "/Figure", "/Link"} <= kinds
-
-
-def test_words_below_figures_are_smaller_than_the_text(visit):
-    page = visit(CHAPTER).page
-    page.evaluate("layForPaper()")
-    size = "one => parseFloat(getComputedStyle(one).fontSize)"
-    text = page.locator(".bd-article section > p").first.evaluate(size)
-    for small in ("figcaption", ".bd-article table"):
-        assert page.locator(small).first.evaluate(size) < text

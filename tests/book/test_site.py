@@ -13,7 +13,6 @@ from PIL import Image
 from cgmm.datasets import vertical_classes
 
 sys.path.insert(0, str(ROOT / "book/_ext"))
-import cgmm_dark
 
 CHAPTERS = [name for name in visited() if name not in GENERATED]
 WITH_EXPLORERS = [name for name in CHAPTERS if re.match(r"book/\d\d_", name)]
@@ -80,23 +79,6 @@ def test_figures_follow_into_the_dark(visit):
     pixels = np.asarray(Image.open(io.BytesIO(shown.first.screenshot())).convert("L"))
     assert np.median(pixels) < 40
     assert pixels.max() > 170
-
-
-def test_colours_keep_their_order_in_the_dark():
-    """Lighter on paper is darker here, and each can be told from the page: 3 to 1, as for marks."""
-    from cgmm.plot import COLOURS
-    from cgmm.plot.looks import INK, MUTED, NEUTRAL
-
-    def brightness(colour):
-        srgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-        linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
-        return linear @ [0.2126, 0.7152, 0.0722]
-
-    ground = brightness("#121212")
-    for colour in (*COLOURS, INK, MUTED, NEUTRAL):
-        assert (brightness(cgmm_dark.dark(colour)) + 0.05) / (ground + 0.05) > 3
-    greys = [cgmm_dark.dark(f"#{n:02x}{n:02x}{n:02x}") for n in range(0, 256, 15)]
-    assert greys == sorted(greys, reverse=True)
 
 
 # ----------------------------------------------------------------------------- explorers

@@ -69,23 +69,3 @@ def test_nothing_overflows_or_moves_on_a_telephone_and_words_are_for_scripts(vis
     slider.press("ArrowRight")
     assert slider.bounding_box() == before
     assert not root.get_by_text("needs scripts").is_visible()
-
-
-def test_a_form_that_is_sent_stays_on_the_page(visit):
-    page = visit()
-    address = page.url
-    slider = page.locator("input[type=range]").first
-    slider.press("End")
-    # What some browsers do on Enter.
-    slider.evaluate("e => e.form.requestSubmit()")
-    page.wait_for_timeout(200)
-    assert page.url == address
-    assert slider.input_value() == "3"
-
-
-def test_a_page_without_script_shows_the_first_frame(visit):
-    page = visit(java_script_enabled=False)
-    root = page.locator(".cgmm-explorer").first
-    assert root.locator("img").is_visible()
-    assert root.get_by_text("Frame 3 of 8: moving on needs scripts.").is_visible()
-    assert root.locator("input").first.is_disabled()

@@ -18,12 +18,7 @@ SOURCE = "".join(
     files("cgmm.explore").joinpath(f"live_{name}.js").read_text(encoding="utf8")
     for name in ("network", "mixture", "em", "lloyd", "rca", "cut")
 )
-POOLS = {
-    "full": primer.full,
-    "tied": primer.tied,
-    "diag": primer.diag,
-    "spherical": primer.spherical,
-}
+POOLS = {kind: getattr(primer, kind) for kind in ("full", "tied", "diag", "spherical")}
 STEPS = 20
 
 

@@ -12,7 +12,7 @@ from moving_dot import Elements
 
 from cgmm import datasets, primer
 from cgmm.explore import LiveFigure
-from cgmm.explore.live_script import MODES, script
+from cgmm.explore.live_script import MODES
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -33,20 +33,6 @@ def make(mode="relations", **changes) -> LiveFigure:
 
 
 # ----------------------------------------------------------------------------- without a browser
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_a_page_has_the_scripts_of_its_mode_alone(mode):
-    """All of them are 34 kB without comments."""
-    assert len(script(mode).encode()) < 24_500
-    assert f"const {mode.upper()} = {{" in make(mode).html()
-
-
-def test_points_and_relations_come_back_as_arrays():
-    figure = make()
-    np.testing.assert_allclose(figure.points, DATA.X, rtol=1e-6)
-    np.testing.assert_array_equal(figure.must_link, [[0, 1], [2, 3], [4, 5]])
-    np.testing.assert_array_equal(figure.cannot_link, [[6, 7]])
 
 
 def test_nothing_escapes_its_place():

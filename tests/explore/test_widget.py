@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import nbformat
 import numpy as np
 import pytest
 from moving_dot import Elements, draw, drawn, make, pixels
-from nbclient import NotebookClient
 
 from cgmm.explore import Choice, Explorer, Slider
 
@@ -41,27 +37,6 @@ def test_widgets_redraw_when_they_move(explorer):
     button.click()
     assert slider.label == "0"
     np.testing.assert_array_equal(shown(image), drawn(n=0, side=1))
-
-
-CELL = """
-import sys; sys.path.insert(0, {tests!r})
-from cgmm import plot
-plot.use_style()
-from moving_dot import make
-make()
-"""
-
-
-def test_a_notebook_shows_the_explorer_and_no_loose_figure(explorer, monkeypatch, tmp_path):
-    # Chapters that ran in this process may have left a profile in which explorers are drafts.
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
-    cell = nbformat.v4.new_code_cell(CELL.format(tests=str(Path(__file__).parent)))
-    notebook = nbformat.v4.new_notebook(cells=[cell])
-    NotebookClient(notebook, kernel_name="python3", timeout=60).execute()
-    (output,) = notebook.cells[0].outputs
-    assert output.output_type == "execute_result"
-    assert output.data["text/html"] == explorer.html()
-    assert "application/vnd.jupyter.widget-view+json" in output.data
 
 
 def test_a_finer_grid_is_drawn_live():
