@@ -30,7 +30,7 @@ from cgmm.network import (
 from cgmm.numerics import warn_caller
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-DRAWS = 8
+DRAWS = 12
 # The mean of so few draws, of fits that start alike but do not end alike.
 MARGIN = 0.02
 

@@ -59,6 +59,8 @@ def test_the_farthest_point_is_the_one_of_which_the_package_asks_first(seed):
     decide.farthest_first(X, lambda *pair: asked.append(pair), 1, 3, random_state=seed)
     far, first = asked[0]
     assert primer.farthest(X, np.array([first])) == far
+    nearest = np.minimum(*(np.linalg.norm(X - X[i], axis=1) for i in (first, far)))
+    assert primer.farthest(X, np.array([first, far])) == nearest.argmax()
 
 
 def witnessed(seed, J=5, K=2, P=7, G=2):
@@ -67,6 +69,22 @@ def witnessed(seed, J=5, K=2, P=7, G=2):
     theta, X = mixture(rng, K, 1), 2 * rng.normal(size=(J, 1))
     edges = np.array(list(combinations(range(J), 2)))[rng.integers(J * (J - 1) // 2, size=P)]
     return X, theta, edges, rng.random(P) < 0.5, np.arange(P) % G
+
+
+@FEW
+@given(seed=SEEDS)
+def test_new_rates_are_where_the_expected_likelihood_is_level(seed):
+    rng = np.random.default_rng(seed)
+    wrong, g, (a, b) = rng.random(9), np.arange(9) % 3, 1 + rng.exponential(size=2)
+    q = primer.new_rates(wrong, g, a, b)
+
+    def expected(rates):
+        of_answers = wrong * np.log(rates[g]) + (1 - wrong) * np.log(1 - rates[g])
+        return of_answers.sum() + ((a - 1) * np.log(rates) + (b - 1) * np.log(1 - rates)).sum()
+
+    # The likelihood is steep near rates of nearly 0 or 1: compare with its curvature.
+    slope = primer.derivative(expected, q)
+    np.testing.assert_allclose(slope * q * (1 - q), 0, atol=1e-4)
 
 
 @FEW
