@@ -203,14 +203,12 @@ class _Tree:
         n, n_nodes, k = len(carried), len(self.cliques), self.n_states
         passed, given_clique = self._upwards(carried)
         tables: list[FloatArray] = [np.empty(0)] * n_nodes
-        joints = np.zeros((n_nodes, n, k, k))
+        joints = np.empty((n_nodes, n, k, k))
         asked_again = {separator[0] for _, *separator in self.cliques if separator}
         for v, (_, *separator) in reversed(list(enumerate(self.cliques))):
-            above = np.zeros((n, k))
-            if separator:
-                above = self._sum_to(tables, separator)
-                # p(z_v, z_a) = Σ_S p(z_v | S) p(S, z_a), as one product
-                joints[v] = above.reshape(n, k, -1) @ self.given[v].reshape(k, -1).T
+            above = self._sum_to(tables, separator) if separator else np.zeros((n, k))
+            # p(z_v, z_a) = Σ_S p(z_v | S) p(S, z_a), as one product
+            joints[v] = above.reshape(n, k, -1) @ self.given[v].reshape(k, -1).T
             here = self.belief[v] * given_clique[v]
             joints[v, passed[v]] = here.reshape(-1, k, k, k ** len(separator)).sum(axis=3)
             if v in asked_again:

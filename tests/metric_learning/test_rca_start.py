@@ -25,7 +25,11 @@ def must(data):
 def test_each_chunklet_is_at_its_nearest_seed_in_the_learnt_metric(data, must):
     # Seeds are centroids of chunklets; each of the three must win itself and all that is nearer to
     # it than to the others.
-    r = rca_start(data.X, 3, must_link=must, random_state=1)
+    r, again = (
+        rca_start(data.X, 3, must_link=must, random_state=np.random.default_rng(1))
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(r, again)
     Y = RCA().fit(data.X, must_link=must).transform(data.X)
     side = SideInformation.build(len(Y), must_link=must)
     centroids = side.sum_over_nodes(Y) / np.bincount(side.node_of)[:, None]
