@@ -105,11 +105,13 @@ def _constraints(graph: Graph, n_states: int, n_variables: int) -> list[LinearCo
     hard = graph.weights == -np.inf
     apart, together = (graph.weights < 0) & ~hard, graph.weights > 0
     variable = sparse.eye_array(n_variables, format="csr")
-    of_node = np.arange(graph.n_nodes * n_states).reshape(-1, n_states)
+    # HiGHS within SciPy 1.14 takes no indices of 64 bits.
+    of_node = np.arange(graph.n_nodes * n_states, dtype=np.int32).reshape(-1, n_states)
     (a, b), y = of_node[graph.edges.T], np.zeros((len(hard), n_states), dtype=np.intp)
     y[~hard] = np.arange(of_node.size, n_variables).reshape(-1, n_states)
     pick = lambda places, edges: variable[places[edges].ravel()]  # noqa: E731
-    starts, shape = n_states * np.arange(graph.n_nodes + 1), (graph.n_nodes, n_variables)
+    starts = np.arange(0, of_node.size + 1, n_states, dtype=np.int32)
+    shape = graph.n_nodes, n_variables
     one = sparse.csr_array((np.ones(of_node.size), of_node.ravel(), starts), shape=shape)
     rows = [
         (one, 1.0, 1.0),
