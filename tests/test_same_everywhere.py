@@ -53,7 +53,7 @@ def own() -> dict[str, list[int]]:
 
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.slow] * (n != "Nehalem")) for n in KERNELS]
-)  # Of these Nehalem is the oldest: what it rounds alike the others do.
+)  # Nehalem is the oldest, without AVX: the least like what others run.
 def test_every_kernel_gives_the_same_labels(own, name):
     if not kernel_of(KERNELS[name]):
         pytest.skip(f"this processor has no {name}")

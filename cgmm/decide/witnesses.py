@@ -162,7 +162,7 @@ def error_rates(
         evidence, p, _ = look(rates[which])
         log_prior = xlogy(a - 1, rates) + xlog1py(b - 1, -rates)
         history.append(evidence + float(log_prior.sum()))
-        wrong, cases = (np.bincount(which.ravel(), of.ravel()) for of in (wrong_if * p, p))
+        wrong, cases = (np.bincount(which.ravel(), part.ravel()) for part in (wrong_if * p, p))
         # Dawid and Skene's eq. 2.3, with the prior's counts
         before, rates = rates, (wrong + a - 1) / (cases + a + b - 2)
         converged = bool(np.abs(rates - before).max() <= tol)
