@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-import sys
 
 import pytest
 from built_book import ROOT, visiting
-
-sys.path.insert(0, str(ROOT / "book/_ext"))
 
 LETTERS = """() => [...document.fonts].filter(one => one.status === "loaded")
   .map(one => one.family.replaceAll('"', ""))"""

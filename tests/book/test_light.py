@@ -5,17 +5,14 @@ from __future__ import annotations
 import io
 import json
 import re
-import sys
 from pathlib import Path
 
+import cgmm_dark
+import cgmm_light
 import numpy as np
 from built_book import ROOT
 from matplotlib.figure import Figure
 from PIL import Image
-
-sys.path.insert(0, str(ROOT / "book/_ext"))
-import cgmm_dark
-import cgmm_light
 
 from cgmm.plot import svg
 

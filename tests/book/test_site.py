@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import io
 import re
-import sys
 
 import numpy as np
-from built_book import GENERATED, ROOT, visited
+from built_book import GENERATED, visited
 from PIL import Image
 
 from cgmm.datasets import vertical_classes
-
-sys.path.insert(0, str(ROOT / "book/_ext"))
 
 CHAPTERS = [name for name in visited() if name not in GENERATED]
 WITH_EXPLORERS = [name for name in CHAPTERS if re.match(r"book/\d\d_", name)]

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import sys
-from pathlib import Path
 
+import cgmm_dark
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex, to_rgb
 
 from cgmm import plot
 from cgmm.plot.looks import TEXT_COLOURS
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "book/_ext"))
-import cgmm_dark
 
 # Machado, Oliveira and Fernandes (2009), severity 1, for linear RGB.
 DEFICIENCIES = {
