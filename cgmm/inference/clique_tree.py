@@ -78,10 +78,9 @@ class Clique(NamedTuple):
         """Log-potentials of the weighted edges: within (R, A), and (K**|R|, K**|F|) to F."""
         local = np.zeros((1,) * self.n_inner)
         fresh = np.zeros((n_states,) * (len(self.own) + self.n_fresh))
-        for edge in self.edges:
-            if edge.slot >= 0:
-                continue
-            diagonal = diagonals(np.array([edge.weight]), n_states)[0]
+        weighted = [edge for edge in self.edges if edge.slot < 0]
+        tables = diagonals(np.array([edge.weight for edge in weighted]), n_states)
+        for edge, diagonal in zip(weighted, tables, strict=True):
             if edge.axes[1] < self.n_inner:
                 local = local + spread_axes(diagonal, edge.axes, self.n_inner)
             else:

@@ -219,7 +219,7 @@ def _multiply(left: FloatArray, right: FloatArray) -> tuple[Any, ...]:
     exp_left, top_left = _scale(left, -2)
     exp_right, top_right = _scale(right, -2)
     product = exp_left.swapaxes(-1, -2) @ exp_right
-    rows = np.nonzero(np.zeros(product.shape[:-1]))
+    rows: tuple[IntArray, ...] = (np.empty(0, dtype=np.intp),)
     if product.min() < SMALLEST_SUM:
         rows = np.nonzero((product.min(axis=-1) < SMALLEST_SUM) & exp_left.any(axis=-2))
     return exp_left, exp_right, (top_left, top_right), product, rows

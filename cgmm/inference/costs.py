@@ -59,12 +59,15 @@ class Budget(NamedTuple):
 
         While the order gets stuck in some components, these alone do not.
         """
+        costs = np.array(tree.costs, dtype=float).reshape(-1, 2)
+        if not tree.order.stuck and (costs.sum(axis=0) <= self).all():
+            return np.ones(graph.n_nodes, dtype=bool)
         label = connected_components(graph)
         if tree.order.stuck:
             return ~np.isin(label, label[tree.order.stuck])
         firsts = np.array([tree.order.nodes[c.own[0]] for c in tree.cliques], dtype=np.intp)
         of_component = np.zeros((label.max(initial=-1) + 1, 2))
-        np.add.at(of_component, label[firsts], np.array(tree.costs, dtype=float).reshape(-1, 2))
+        np.add.at(of_component, label[firsts], costs)
         n_bytes, n_operations = of_component.T
         order = np.argsort(n_operations, kind="stable")
         within = np.cumsum(n_bytes[order]) <= self.max_bytes
