@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, logsumexp
+from scipy.special import expit
 
 from cgmm.given import read_rows
 from cgmm.inference import ENGINES
@@ -29,12 +29,11 @@ from cgmm.inference.pair_sums import often_first, pair_sums
 from cgmm.mixture import Parameters, node_unaries
 from cgmm.network import Graph, Infer, SideInformation, connected_components
 from cgmm.network.side_information import contracted
-from cgmm.numerics import FloatArray, IntArray, check_pairs, log_normalise
-from cgmm.scenarios import answers_from_pairs
+from cgmm.numerics import FloatArray, IntArray, check_pairs
 from cgmm.scenarios import preferences as hard_as_preferences
 
 __all__ = [
-    "Judgement", "doubts", "expected_flip_rate", "judge", "log_odds_together", "pair_probabilities",
+    "Judgement", "expected_flip_rate", "judge", "log_odds_together", "pair_probabilities",
 ]  # fmt: skip
 
 NEARLY_CERTAIN = 1 - 1e-11
@@ -145,84 +144,6 @@ def _soft_rows(name: str, preferences: ArrayLike | None, n_points: int) -> Float
             "or cannot_link=[[2, 3]]."
         )
     return rows
-
-
-def doubts(
-    model: Any,
-    X: ArrayLike,
-    *,
-    must_link: ArrayLike | None = None,
-    cannot_link: ArrayLike | None = None,
-    false_alarms: float = 0.01,
-) -> list[str]:
-    """What is wrong with a fit that no error told: thin covariances, relations against the points.
-
-    Parameters
-    ----------
-    model : ConstrainedGaussianMixture or another mixture
-        As it was fitted.
-    X : (N, D) array_like
-        The points of the fit.
-    must_link, cannot_link : (P, 2), (P', 2) int array_like, default=None
-        The hard relations of the fit.
-    false_alarms : float, default=0.01
-        How often at most relations are doubted that are right, as a probability.
-
-    Returns
-    -------
-    list of str
-        A sentence for each doubt.
-
-    Notes
-    -----
-    A covariance is *thin* where ``reg_covar`` is half of its smallest eigenvalue or more: a density
-    that whoever chose ``reg_covar`` has chosen. Of points that vary in all directions by more there
-    is no alarm.
-
-    Of each relation e there is ``L_e = p(x_i, x_j | e is wrong) / p(x_i, x_j | e is right)``. If it
-    is right, and was not asked for because of where the points lie, its expectation is 1, whatever
-    other relations say; so is that of the mean of all P, which exceeds 1 / α with the probability α
-    at most (Markov's inequality). The fit, which has obeyed, makes alarms rarer.
-
-    Examples
-    --------
-    >>> from cgmm import ConstrainedGaussianMixture
-    >>> X = np.random.default_rng(0).normal(size=(40, 1)) + np.repeat([[-4.0], [4.0]], 20, axis=0)
-    >>> known = {"must_link": [[0, 1], [2, 3], [5, 25]]}
-    >>> model = ConstrainedGaussianMixture(2, random_state=0).fit(X, **known)
-    >>> doubts(model, X, **known)[0].split(":")[0]
-    'the points speak against the relations (p = 0.0004), most against 5 and 25 together'
-    """
-    theta, said = model.parameters_, answers_from_pairs(must_link, cannot_link)
-    covariances = getattr(theta, "full_covariances", np.empty((0, 1, 1)))
-    thin = np.linalg.eigvalsh(covariances)[:, 0] <= 2 * getattr(model, "reg_covar", 0.0)
-    found = [
-        f"component {k}, of {theta.weights[k]:.1%} of the points, is as thin as reg_covar="
-        f"{model.reg_covar:g} allows: increase that, or take fewer components or a covariance_type "
-        "with fewer parameters."
-        for k in np.flatnonzero(thin)
-    ]
-    log_ratios = _log_ratios(theta, np.asarray(X, dtype=float), said)
-    if len(said) and len(theta.weights) > 1:
-        p = np.exp(min(0.0, np.log(len(said)) - logsumexp(log_ratios)))
-        i, j, together = said[log_ratios.argmax()]
-        if p <= false_alarms:
-            found.append(
-                f"the points speak against the relations (p = {p:.0g}), most against {i} and {j} "
-                f"{'together' if together else 'apart'}: ask again, or make relations preferences."
-            )
-    return found
-
-
-def _log_ratios(theta: Parameters, X: FloatArray, said: IntArray) -> FloatArray:
-    """log L_e of each answer i, j, said."""
-    i, j, together = said.T
-    r_i, r_j = (log_normalise(theta.log_joint(X[ends]))[0] for ends in (i, j))
-    alike = np.array([(r_i * r_j).sum(axis=1), (r_i * (1 - r_j)).sum(axis=1)])
-    prior = (theta.weights**2).sum()
-    with np.errstate(divide="ignore"):
-        for_apart = np.log(alike[1]) - np.log(alike[0]) + np.log(prior) - np.log1p(-prior)
-    return np.where(together == 1, for_apart, -for_apart)
 
 
 def expected_flip_rate(log_odds: ArrayLike) -> float:

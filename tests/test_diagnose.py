@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logsumexp
 
-from cgmm import ConstrainedGaussianMixture, scenarios
+from cgmm import scenarios
 from cgmm.diagnose import (
-    _log_ratios,
-    doubts,
     expected_flip_rate,
     judge,
     log_odds_together,
@@ -206,54 +204,6 @@ def test_the_expected_flip_rate_is_the_maximum_of_the_evidence_of_points_and_rel
     assert rate == pytest.approx(best, abs=1e-5)
     with pytest.raises(ValueError, match="no relation"):
         expected_flip_rate([])
-
-
-# ---------------------------------------------------------------------------- doubts
-
-
-def doubted(seed, sep=2.5, q=0.0):
-    """Whether relations of 90 points in three classes, true or flipped, are doubted."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(3, size=90)
-    corners = sep * np.array([[0, 0], [1, 0], [0, 1]])
-    X = rng.normal(size=(90, 2)) + corners[y]
-    said = scenarios.flip(scenarios.random_pairs(y, 30, random_state=rng), q, random_state=rng)
-    model = ConstrainedGaussianMixture(
-        3, covariance_type="spherical", means_init=corners, init_params="k-means++"
-    )
-    return bool(doubts(model.fit(X, **said._asdict()), X, **said._asdict(), false_alarms=0.05))
-
-
-def test_true_relations_are_doubted_as_rarely_as_stated_and_wrong_ones_mostly():
-    # A count of 60 at a rate of 0.05 at most is above 8 in one of 500 tests.
-    assert sum(doubted(seed) for seed in range(60)) <= 8
-    assert sum(doubted(seed, sep=6, q=0.1) for seed in range(20)) >= 18
-
-
-def test_the_ratio_of_a_right_relation_has_expectation_one():
-    """At the θ that made the points, which is what bounds the rate of false alarms."""
-    rng = np.random.default_rng(0)
-    theta = THETA._replace(weights=np.array([0.3, 0.7]))
-    z = rng.choice(2, size=100_000, p=theta.weights)
-    X = rng.normal(size=(100_000, 1)) + theta.means[z]
-    pairs = np.arange(100_000).reshape(-1, 2)
-    said = np.column_stack([pairs, z[pairs[:, 0]] == z[pairs[:, 1]]]).astype(int)
-    for kind in (0, 1):
-        ratios = np.exp(_log_ratios(theta, X, said[said[:, 2] == kind]))
-        error = ratios.std() / np.sqrt(len(ratios))
-        assert abs(ratios.mean() - 1) < 4 * error
-
-
-@settings(max_examples=30)
-@given(st.integers(0, 10_000), st.integers(2, 8), st.integers(-3, 3))
-def test_covariances_of_full_rank_are_never_doubted_and_thin_ones_always(seed, D, exponent):
-    rng = np.random.default_rng(seed)
-    X = 10.0**exponent * rng.normal(size=(5 * D, D))
-    model = ConstrainedGaussianMixture(1, reg_covar=1e-6 * 100.0**exponent)
-    # D points lie in a plane, 5 D of them vary in every direction.
-    assert doubts(model.fit(X), X) == []
-    thin = X[:D]
-    assert "component 0, of 100.0% of the points, is as thin" in doubts(model.fit(thin), thin)[0]
 
 
 # ---------------------------------------------------------------------------- bad input

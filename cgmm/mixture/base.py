@@ -36,6 +36,7 @@ from cgmm.mixture.assignments import (
 )  # fmt: skip
 from cgmm.mixture.blocks import Points, added, few_of, named, workers
 from cgmm.mixture.cluster import Cluster
+from cgmm.mixture.doubts import doubted_relations
 from cgmm.mixture.loop import FamilyPooling, Run, assigned, em, expectation
 from cgmm.mixture.runs import choose_start, follow, warn_about
 from cgmm.mixture.weights import UPDATES, closed_form
@@ -208,9 +209,14 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         ApproximationWarning
             Once a fit, if the engine approximates where exact inference costs too much.
         UserWarning
-            If something may be meant otherwise than it is read: ``y`` that holds -1, None or NaN
-            beside classes, or few classes and does not come from a pipeline or a search;
-            preferences all between 0 and 1; row numbers beside an index of other integers.
+            If the points speak against hard relations, with a probability of at most 1 % where the
+            relations are right and the components are what made the points: L = p(x_i, x_j | wrong)
+            / p(x_i, x_j | right) has then the expectation 1, and its mean over relations reaches
+            100 no more often (Markov's inequality). If a covariance would be all but singular
+            without ``reg_covar``. If something may be meant otherwise than it is read: ``y`` that
+            holds -1, None or NaN beside classes, or few classes and does not come from a pipeline
+            or a search; preferences all between 0 and 1; row numbers beside an index of other
+            integers.
         """
         self._validate_params()
         if labels is None and y is not None:
@@ -275,6 +281,8 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         self._asked = self.sampling, self.inference, model.engine
         # After everything is stored: the warning may be an error.
         warn_about(best, self.max_iter)
+        for doubt in self._doubts(best.parameters, X, must_link, cannot_link):
+            warn_caller(doubt, UserWarning)
         if chains is not None:
             warn_about_chains(chains)
         return self
@@ -332,6 +340,10 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
                 f"but this one has {wanted[0]} in {wanted[1]}: begin anew, "
                 "set_params(warm_start=False)."
             )
+
+    def _doubts(self, theta: Any, X: Any, must_link: Any, cannot_link: Any) -> list[str]:
+        """What is wrong though no error told: a sentence for each doubt."""
+        return doubted_relations(theta, X, must_link, cannot_link)
 
     def _forget(self, *results: str) -> None:
         """Drop what an earlier fit or step found, if it did."""

@@ -160,19 +160,22 @@ def few_of(X: Any, side: SideInformation, rng: Rng, init: Any) -> tuple[Points, 
     Those that count, and of many a sample; all of them if the start is a table, a row for each.
     """
     whole = not isinstance(init, str)
-    rows, weights, fetch = np.arange(X.shape[0]), side.sample_weight, getattr(X, "fetch", None)
+    rows, weights = np.arange(X.shape[0]), side.sample_weight
     if not (whole or weights is None or weights.all()):
         rows = np.flatnonzero(weights)
         side = side.restrict(rows)
     if not whole and len(rows) > MOST:
         chosen = sample_of(side, rng)
         rows, side = rows[chosen], side.restrict(chosen)
-    if fetch is None and len(rows) == X.shape[0]:
+    if not hasattr(X, "fetch") and len(rows) == X.shape[0]:
         return X, side
-    points = X[rows] if fetch is None else fetch(rows)
-    if isinstance(points, np.ndarray):
-        points = np.asfortranarray(points, dtype=float)
-    return points, side
+    return take(X, rows), side
+
+
+def take(X: Any, rows: IntArray) -> Points:
+    """These points, wherever all lie: in memory, on a disk, with the workers of a cluster."""
+    points = X.fetch(rows) if hasattr(X, "fetch") else X[rows]
+    return np.asfortranarray(points, dtype=float) if isinstance(points, np.ndarray) else points
 
 
 def sample_of(side: SideInformation, rng: Rng) -> IntArray:

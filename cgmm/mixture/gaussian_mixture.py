@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cgmm.kmeans.seeding import STARTS, Rng, nearest
 from cgmm.mixture.base import ConstrainedMixture, Seed
 from cgmm.mixture.cluster import like_array, read_chunks
+from cgmm.mixture.doubts import thin_covariances
 from cgmm.mixture.gaussian import Parameters, sample, whiten
 from cgmm.mixture.initialise import (
     GUIDED_STARTS,
@@ -188,7 +189,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
 
     Examples
     --------
-    >>> X = np.array([[1.0, 2.0], [1.0, 4.0], [1.0, 0.0], [9.0, 2.0], [9.0, 4.0], [9.0, 0.0]])
+    >>> X = np.array([[1.2, 2.0], [0.9, 4.0], [0.9, 0.0], [9.2, 2.0], [8.9, 4.0], [8.9, 0.0]])
     >>> model = ConstrainedGaussianMixture(2, random_state=0).fit(X)
     >>> sorted(model.means_.round(3).tolist())
     [[1.0, 2.0], [9.0, 2.0]]
@@ -278,6 +279,11 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
 
     def _family(self) -> tuple[Any, dict[str, Any]]:
         return POOLINGS[self.covariance_type], {"reg_covar": self.reg_covar}
+
+    def _doubts(self, theta: Any, X: Any, must_link: Any, cannot_link: Any) -> list[str]:
+        covariances = getattr(theta, "components", theta).covariances
+        thin = thin_covariances(covariances, self.reg_covar)
+        return [*thin, *super()._doubts(theta, X, must_link, cannot_link)]
 
     def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[Any]:
         given = check_given(

@@ -1,0 +1,80 @@
+"""What is wrong with a fit that no error told: thin covariances, relations against the points.
+
+=========  ==================================================================
+e, P       a hard relation between two points; how many there are
+L_e        p(x_i, x_j | e is wrong) / p(x_i, x_j | e is right)
+π_k, r_ik  weights of the components, and responsibilities of the points by themselves
+=========  ==================================================================
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from cgmm.mixture.blocks import take
+from cgmm.numerics import FloatArray, IntArray, check_pairs, log_normalise
+
+# How often at most right relations are doubted, where the components are what made the points.
+FALSE_ALARMS = 0.01
+# A variance below that share of the largest one leaves a covariance near to singular.
+NEXT_TO_NOTHING = 1e-4
+# Of more relations the first are asked, so that memory stays bounded: any part of them will do.
+MOST_ASKED = 100_000
+
+
+def thin_covariances(covariances: FloatArray, reg_covar: float) -> list[str]:
+    """A sentence on components that would be all but singular without ``reg_covar``.
+
+    In some direction half of their variance or more is ``reg_covar``, and it is next to nothing
+    beside the largest variance: the density is what whoever chose ``reg_covar`` has chosen.
+    """
+    is_full = covariances.ndim == 3
+    variances = np.linalg.eigvalsh(covariances) if is_full else covariances
+    limit = min(2 * reg_covar, NEXT_TO_NOTHING * variances.max())
+    thin = np.flatnonzero(variances.min(axis=1) <= limit)
+    if not len(thin):
+        return []
+    return [
+        f"{len(thin)} of {len(covariances)} covariances are near to singular (the first is that of "
+        f"component {thin[0]}): in some direction reg_covar={reg_covar:g} is most of their "
+        "variance, and decides over density and evidence. Increase it, drop columns that others "
+        "determine, or take fewer components or a covariance_type with fewer parameters."
+    ]
+
+
+def doubted_relations(theta: Any, X: Any, must_link: Any, cannot_link: Any) -> list[str]:
+    """A sentence if the points speak against the relations, at the stated rate of false alarms.
+
+    If e is right, and was not asked for because of where the points lie, L_e has the expectation 1,
+    whatever other relations say; so has the mean of all P, which exceeds 1 / α with the probability
+    α at most (Markov's inequality). The fit, which has obeyed, makes alarms rarer.
+    """
+    n_points, prior = X.shape[0], float((theta.weights**2).sum())
+    must, cannot = check_pairs("", must_link, n_points), check_pairs("", cannot_link, n_points)
+    pairs = np.concatenate([must, cannot])[:MOST_ASKED]
+    if not len(pairs) or prior >= 1:
+        return []
+    sign = np.where(np.arange(len(pairs)) < len(must), 1, -1)
+    log_ratios = sign * log_ratios_of_must_links(theta, X, pairs)
+    p = np.exp(min(0.0, np.log(len(pairs)) - logsumexp(log_ratios)))
+    if p > FALSE_ALARMS:
+        return []
+    i, j = pairs[log_ratios.argmax()]
+    said = "together" if sign[log_ratios.argmax()] > 0 else "apart"
+    return [
+        f"the points speak against the relations (p = {p:.0g}), most against {i} and {j} {said}: "
+        "some are wrong, or components of this kind are not what the relations are about. Ask "
+        "again (cgmm.diagnose.judge orders them by support), or make them preferences."
+    ]
+
+
+def log_ratios_of_must_links(theta: Any, X: Any, pairs: IntArray) -> FloatArray:
+    """(P,) log L_e, as if all pairs were said to belong together."""
+    r_i, r_j = (log_normalise(theta.log_joint(take(X, ends)))[0] for ends in pairs.T)
+    together, apart = (r_i * r_j).sum(axis=1), (r_i * (1 - r_j)).sum(axis=1)
+    prior = (theta.weights**2).sum()
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(apart) - np.log(together) + np.log(prior) - np.log1p(-prior))

@@ -1,0 +1,93 @@
+"""A fit warns of what goes wrong without an error: wrong relations, covariances too thin."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cgmm import ConstrainedGaussianMixture, scenarios
+from cgmm.mixture import Parameters
+from cgmm.mixture.doubts import log_ratios_of_must_links
+from cgmm.network import PairsAmong
+
+
+def words(model, X, **said):
+    """What a fit warns of."""
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        model.fit(X, **said)
+    return [str(warning.message) for warning in caught]
+
+
+def doubted(seed, sep=2.5, q=0.0):
+    """Whether relations of 90 points in three classes, true or flipped, are doubted."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=90)
+    corners = sep * np.array([[0, 0], [1, 0], [0, 1]])
+    X = rng.normal(size=(90, 2)) + corners[y]
+    said = scenarios.flip(scenarios.random_pairs(y, 30, random_state=rng), q, random_state=rng)
+    model = ConstrainedGaussianMixture(
+        3, covariance_type="spherical", means_init=corners, init_params="k-means++"
+    )
+    return any("speak against" in told for told in words(model, X, **said._asdict()))
+
+
+def test_true_relations_are_doubted_as_rarely_as_stated_and_wrong_ones_mostly():
+    # A count of 60 at a rate of 0.01 at most is above 4 in one of 2,000 tests.
+    assert sum(doubted(seed) for seed in range(60)) <= 4
+    assert sum(doubted(seed, sep=6, q=0.1) for seed in range(20)) >= 15
+
+
+def test_the_ratio_of_a_right_relation_has_expectation_one():
+    """At the θ that made the points, which is what bounds the rate of false alarms."""
+    rng = np.random.default_rng(0)
+    means, covariances = np.array([[-1.0], [1.0]]), np.ones((2, 1, 1))
+    theta = Parameters(np.array([0.3, 0.7]), means, covariances)
+    z = rng.choice(2, size=100_000, p=theta.weights)
+    X = rng.normal(size=(100_000, 1)) + theta.means[z]
+    pairs = np.arange(100_000).reshape(-1, 2)
+    together = z[pairs[:, 0]] == z[pairs[:, 1]]
+    for sign, kind in ((1, together), (-1, ~together)):
+        ratios = np.exp(sign * log_ratios_of_must_links(theta, X, pairs[kind]))
+        error = ratios.std() / np.sqrt(len(ratios))
+        assert abs(ratios.mean() - 1) < 4 * error
+
+
+def test_the_worst_relation_is_named_by_the_row_of_its_points():
+    X = np.random.default_rng(0).normal(size=(40, 1)) + np.repeat([[-4.0], [4.0]], 20, axis=0)
+    model = ConstrainedGaussianMixture(2, random_state=0)
+    (said,) = words(model, X, must_link=PairsAmong([[0, 1], [2, 3], [5, 25]], 40))
+    assert "(p = 0.0004), most against 5 and 25 together" in said
+    (said,) = words(model, X, must_link=[[0, 1]], cannot_link=[[2, 30], [7, 8]])
+    assert "most against 7 and 8 apart" in said
+    # With a component alone there is nothing that relations could fight.
+    assert not words(ConstrainedGaussianMixture(1), X, must_link=[[5, 25]])
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10_000), st.integers(2, 8), st.integers(-3, 3))
+def test_covariances_of_full_rank_are_never_doubted_and_thin_ones_always(seed, D, exponent):
+    rng = np.random.default_rng(seed)
+    X = 10.0**exponent * rng.normal(size=(5 * D, D))
+    model = ConstrainedGaussianMixture(1, reg_covar=1e-6 * 100.0**exponent)
+    # D points lie in a plane, 5 D of them vary in every direction.
+    assert not words(model, X)
+    assert "1 of 1 covariances are near to singular" in words(model, X[:D])[0]
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+def test_covariances_of_every_type_are_looked_at(covariance_type):
+    """Two of four columns are equal: more points do not help, more variance elsewhere neither."""
+    X = np.random.default_rng(0).normal(size=(50, 4))
+    X[:, 3] = X[:, 2] if covariance_type in ("full", "tied") else 7.0
+    model = ConstrainedGaussianMixture(covariance_type=covariance_type)
+    told = words(model, X)
+    # A ball of four columns has what variance the others have.
+    assert len(told) == (covariance_type != "spherical")
+    assert not words(model.set_params(reg_covar=0.1), X)
+    X[:25] = 0.0
+    alone = ConstrainedGaussianMixture(2, covariance_type=covariance_type, means_init=X[[0, -1]])
+    assert len(words(alone, X)) == 1
