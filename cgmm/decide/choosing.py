@@ -28,7 +28,6 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import check_is_fitted
 
@@ -506,8 +505,8 @@ def _try(
 ) -> Trial:  # fmt: skip
     """Held-out scores of a setting, and its criteria on everything."""
     model, q = _prepare(estimator, setting)
-    # A search has many fits: what did not converge is told by the refit.
-    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+    # A search has many fits: what they warn of is told by the refit.
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         try:
             scores = held_out_scores(
                 X, lambda told: clone(model).fit(X, preferences=told, **known).parameters_, rows,
