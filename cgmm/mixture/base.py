@@ -40,7 +40,7 @@ from cgmm.mixture.doubts import doubted_relations
 from cgmm.mixture.loop import FamilyPooling, Run, assigned, em, expectation
 from cgmm.mixture.runs import choose_start, follow, warn_about
 from cgmm.mixture.weights import UPDATES, closed_form
-from cgmm.network import SAMPLING, ApproximationWarning, Engine, SideInformation
+from cgmm.network import SAMPLING, ApproximationWarning, DoubtWarning, Engine, SideInformation
 from cgmm.network.misreadings import check_rows, warn_ignored
 from cgmm.numerics import (
     FloatArray,
@@ -208,15 +208,17 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             not mixed, in its last E-step.
         ApproximationWarning
             Once a fit, if the engine approximates where exact inference costs too much.
-        UserWarning
+        DoubtWarning
             If the points speak against hard relations, with a probability of at most 1 % where the
             relations are right and the components are what made the points: L = p(x_i, x_j | wrong)
             / p(x_i, x_j | right) has then the expectation 1, and its mean over relations reaches
-            100 no more often (Markov's inequality). If a covariance would be all but singular
-            without ``reg_covar``. If something may be meant otherwise than it is read: ``y`` that
-            holds -1, None or NaN beside classes, or few classes and does not come from a pipeline
-            or a search; preferences all between 0 and 1; row numbers beside an index of other
-            integers.
+            100 no more often (Markov's inequality). Where classes have other tails than Gaussians,
+            true relations may look wrong, too. If a covariance would be all but singular without
+            ``reg_covar``.
+        UserWarning
+            If something may be meant otherwise than it is read: ``y`` that holds -1, None or NaN
+            beside classes, or few classes and does not come from a pipeline or a search;
+            preferences all between 0 and 1; row numbers beside an index of other integers.
         """
         self._validate_params()
         if labels is None and y is not None:
@@ -282,7 +284,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         # After everything is stored: the warning may be an error.
         warn_about(best, self.max_iter)
         for doubt in self._doubts(best.parameters, X, must_link, cannot_link):
-            warn_caller(doubt, UserWarning)
+            warn_caller(doubt, DoubtWarning)
         if chains is not None:
             warn_about_chains(chains)
         return self

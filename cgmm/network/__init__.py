@@ -20,7 +20,9 @@ from cgmm.network.classes import number_classes
 from cgmm.network.engine import (
     Answer, Engine, Infer, Inference, Marginals, check_unary,
 )  # fmt: skip
-from cgmm.network.errors import ApproximationWarning, NetworkError, TooCostlyError
+from cgmm.network.errors import (
+    ApproximationWarning, DoubtWarning, NetworkError, TooCostlyError,
+)  # fmt: skip
 from cgmm.network.graph import (
     Graph, are_disjoint_pairs, connected_components, edgeless, induced_subgraph,
     log_weight, require_edgeless, simplify, spanning_forest,
@@ -31,8 +33,8 @@ from cgmm.network.rows import PairsAmong, positions, related_groups
 from cgmm.network.side_information import SAMPLING, SideInformation
 
 __all__ = [
-    "SAMPLING", "Answer", "ApproximationWarning", "Engine", "Graph", "Infer", "Inference",
-    "Marginals", "NetworkError", "PairsAmong", "SideInformation", "TooCostlyError",
+    "SAMPLING", "Answer", "ApproximationWarning", "DoubtWarning", "Engine", "Graph", "Infer",
+    "Inference", "Marginals", "NetworkError", "PairsAmong", "SideInformation", "TooCostlyError",
     "are_disjoint_pairs", "check_unary", "connected_components", "edge_message",
     "edgeless", "induced_subgraph", "log_weight", "must_link_chain", "number_classes", "positions",
     "related_groups", "require_edgeless", "simplify", "spanning_forest",

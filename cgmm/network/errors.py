@@ -79,3 +79,13 @@ def _name_nodes(nodes: IntArray, noun: str) -> str:
         shown = ", ".join(map(str, nodes[:NAMED_NODES]))
         return f"{noun}s {shown}, ... ({len(nodes)} in all)"
     return f"{noun}s {', '.join(map(str, nodes[:-1]))} and {nodes[-1]}"
+
+
+class DoubtWarning(UserWarning):
+    """A fit ended well, but what it was told, or its covariances, give reason for doubt.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> warnings.simplefilter("ignore", DoubtWarning)  # who makes such fits on purpose
+    """
