@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from small_networks import complete, enumerated, networks, tied
 
 import cgmm.inference.feasible
-from cgmm.inference import adjacency, by_colour, colour_nodes, feasible_assignment, forbidden_clique
+from cgmm.inference import colour_nodes, feasible_assignment, forbidden_clique
 from cgmm.inference.feasible import peel, tabu_walk
 from cgmm.kmeans import COPKMeans, SearchBudgetError
 from cgmm.network import Graph, NetworkError
@@ -150,15 +150,3 @@ def test_bipartite_components_need_two_colours_beside_others_that_do_not():
     colours = colour_nodes(Graph(63, edges, np.ones(len(edges))))
     assert colours[:60].max() == 1
     assert sorted(colours[60:]) == [0, 1, 2]
-
-
-@given(networks())
-def test_blocks_sort_the_network_by_colour(network):
-    graph, _ = network
-    order, slices, matrix = by_colour(graph)
-    assert sorted(order) == list(range(graph.n_nodes))
-    assert [s.start for s in slices] == [0, *(s.stop for s in slices[:-1])]
-    assert slices[-1].stop == graph.n_nodes
-    assert all(matrix[s][:, s].nnz == 0 for s in slices)
-    expected = adjacency(graph).toarray()[np.ix_(order, order)]
-    np.testing.assert_array_equal(matrix.toarray(), expected)

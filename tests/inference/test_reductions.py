@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_networks import chain, complete, enumerated, grid, networks, tied
+from small_networks import chain, enumerated, grid, networks, tied
 
 from cgmm.inference import enumerate_assignments
 from cgmm.inference.mirror import contract_mirrored
-from cgmm.inference.reduction import exclude_states, propagate_evidence, reducer
+from cgmm.inference.reduction import propagate_evidence, reducer
 from cgmm.network import Graph, NetworkError, log_weight, simplify
 
 MIXED = networks(p_forbidden=0.4)
@@ -172,34 +172,3 @@ def test_a_long_chain_of_steps_is_shown_by_its_ends():
     with pytest.raises(NetworkError, match=r"steps more\), .*has no state") as caught:
         propagate_evidence(tied(n, chain(n), -np.inf), possible)
     assert len(str(caught.value)) < 1500
-
-
-def by_definition(graph, allowed):
-    """Node by node, until nothing changes."""
-    allowed, before = allowed.copy(), None
-    while before is None or (allowed != before).any():
-        before = allowed.copy()
-        for (a, b), w in zip(graph.edges, graph.weights, strict=True):
-            for j, i in ((a, b), (b, a)):
-                if w == -np.inf and allowed[j].sum() == 1:
-                    allowed[i] &= ~allowed[j]
-    return allowed
-
-
-@given(st.integers(0, 10**6), st.integers(1, 7), st.integers(1, 4))
-def test_states_are_excluded_as_the_definition_says(seed, n, k):
-    rng = np.random.default_rng(seed)
-    edges = complete(n)[rng.random(n * (n - 1) // 2) < 0.5]
-    graph = Graph(n, edges, np.where(rng.random(len(edges)) < 0.7, -np.inf, 3.0))
-    allowed = rng.random((n, k)) < 0.6
-    allowed[np.arange(n), rng.integers(k, size=n)] = True
-    expected = by_definition(graph, allowed)
-    if not expected.any(axis=1).all():
-        with pytest.raises(NetworkError, match=r"no joint assignment of .* is possible") as caught:
-            exclude_states(simplify(graph), allowed)
-        assert len(caught.value.nodes) >= 2
-        return
-    before = allowed.copy()
-    left = exclude_states(simplify(graph), allowed)
-    np.testing.assert_array_equal(left, expected)
-    np.testing.assert_array_equal(allowed, before)
