@@ -114,12 +114,13 @@ def test_a_mean_of_probabilities_keeps_the_marginals(seed, J, K):
 @FEW
 @given(SEEDS, st.integers(2, 4), st.integers(2, 10))
 def test_chains_that_disagree_are_told(seed, chains, half):
-    draws = np.random.default_rng(seed).normal(size=(chains, 2 * half))
+    draws = np.random.default_rng(seed).normal(size=(chains, 2 * half)).round(1)  # some are equal
     found = primer.r_hat(draws)
     # The package's is that of ranks, and of ranks of distances to the median.
     ranks = [ndtri((rankdata(x) - 3 / 8) / (x.size + 1 / 4)).reshape(x.shape) for x in (
         draws, np.abs(draws - np.median(draws)))]  # fmt: skip
     assert max(map(primer.r_hat, ranks)) == pytest.approx(r_hat(draws), rel=1e-12)
+    assert r_hat(np.insert(draws, half, 9.0, axis=1)) == r_hat(draws)  # no half has the middle
     assert primer.r_hat(3 - 7 * draws) == pytest.approx(found, rel=1e-9)
     assert primer.r_hat(draws + 99 * np.arange(chains)[:, None]) > 2
 
