@@ -1,6 +1,5 @@
 """Data in chunklets, streams of them, and relations for Xing's metric, with sums by definition."""
 
-import warnings
 from itertools import combinations
 
 import numpy as np
@@ -30,12 +29,6 @@ def correlated(n, d, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + 3
     return X, rng.integers(-1, max(1, n // 4), size=n)
-
-
-def quiet_fit(model, *args, **kwargs):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return model.fit(*args, **kwargs)
 
 
 # ------------------------------------------------------------------ streams

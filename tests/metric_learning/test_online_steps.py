@@ -16,17 +16,6 @@ def ordinary(seed, n=3, d=2):
     return rng.normal(size=(d, d)), rng.normal(size=(n, d))
 
 
-@given(st.integers(0, 10_000))
-@settings(max_examples=30)
-def test_the_step_is_the_sum_of_algorithm_3s_brackets(seed):
-    W, H = ordinary(seed, n=1 + seed % 5)
-    expected = W.copy()
-    for h in H:
-        y = W @ h
-        expected += 0.03 * (W - np.outer(y, y) @ W)
-    np.testing.assert_allclose(online_step(W, H, 0.03), expected, atol=1e-12)
-
-
 def test_algorithm_4_on_a_pair_is_algorithm_3_at_half_the_difference():
     # So it converges to twice the W, with twice the step.
     rng = np.random.default_rng(0)
