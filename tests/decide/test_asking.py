@@ -76,33 +76,6 @@ def test_the_information_of_a_batch_is_the_sum_and_that_of_others_is_less(seed, 
     assert of_two(batch[0], batch[0]) <= 2 * values[batch[0]] + 1e-12
 
 
-@given(SEEDS, st.integers(1, 4))
-def test_the_greedy_batch_is_worth_half_of_the_best_at_least(seed, n_pairs):
-    rng = np.random.default_rng(seed)
-    pairs = np.array(list(itertools.combinations(range(6), 2)))
-    pairs = pairs[rng.random(len(pairs)) < 0.6]
-    values, groups = rng.random(len(pairs)), rng.integers(5, size=6)
-
-    def apart(batch):
-        ends = [set(groups[pairs[e]]) for e in batch]
-        return sum(map(len, ends)) == len(set().union(*ends))
-
-    best = max(
-        values[list(batch)].sum()
-        for n in range(n_pairs + 1)
-        for batch in itertools.combinations(range(len(pairs)), n)
-        if apart(batch)
-    )
-    batch = choose_pairs(pairs, values, n_pairs, groups)
-    assert apart(batch)
-    assert len(batch) <= n_pairs
-    assert (np.diff(values[batch]) <= 0).all()
-    assert values[batch].sum() >= best / 2
-    # Nothing more could have been had.
-    if len(batch) < n_pairs:
-        assert not any(apart([*batch, e]) for e in set(range(len(pairs))) - set(batch))
-
-
 def test_what_is_known_is_not_asked():
     assert len(choose_pairs([[0, 1], [2, 3]], [0.0, 0.0], 5, [0, 1, 2, 3])) == 0
 
