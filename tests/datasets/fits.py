@@ -43,11 +43,6 @@ def accuracy(fit, data):
     return matched_accuracy(data.y, fit.predict(data.X))
 
 
-def overlap(fit, X):
-    """The share of points that the fitted mixture expects itself to classify wrongly."""
-    return 1 - fit.predict_proba(X).max(axis=1).mean()
-
-
 def k_means_accuracy(data):
     labels = KMeans(2, n_init=10, random_state=0).fit_predict(data.X)
     return matched_accuracy(data.y, labels)
