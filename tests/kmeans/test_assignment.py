@@ -89,7 +89,7 @@ def test_preferences_are_weights_of_their_own():
     given_as_rows = PCKMeans(3, w=99.0, init=start).fit(X, preferences=rows)
     np.testing.assert_array_equal(given_as_pairs.labels_, given_as_rows.labels_)
     assert given_as_pairs.objective_ == given_as_rows.objective_
-    # Two reports on one pair add; opposite ones cancel.
+    # Opposite reports on one pair cancel.
     both = PCKMeans(3, w=0.7, init=start).fit(X, must_link=must, cannot_link=must)
     np.testing.assert_array_equal(both.labels_, COPKMeans(3, init=start).fit(X).labels_)
     firm = PCKMeans(3, init=start).fit(X, preferences=[[0, 1, np.inf], [0, 2, -np.inf]])

@@ -17,23 +17,19 @@ KINDS = [(), ("must_link",), ("cannot_link",), ("must_link", "cannot_link")]
 def problem(seed):
     rng = np.random.default_rng(seed)
     z = rng.integers(K, size=N)
+    some = rng.permutation(N)
+    known = {"must_link": some[:8].reshape(-1, 2), "cannot_link": some[8:14].reshape(-1, 2)}
     centres = 7 + np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])
     X = rng.normal(size=(N, 2)) + centres[z]
     # Near the truth: of a cluster that loses all points one copy alone would be made another.
-    return rng, X, centres + 0.3 * rng.normal(size=(K, 2)), rng.integers(1, 4, size=N)
-
-
-def relations(rng, kinds):
-    some = rng.permutation(N)
-    both = {"must_link": some[:8].reshape(-1, 2), "cannot_link": some[8:14].reshape(-1, 2)}
-    return {kind: both[kind] for kind in kinds}
+    return rng, X, centres + 0.3 * rng.normal(size=(K, 2)), rng.integers(1, 4, size=N), known
 
 
 @pytest.mark.parametrize("kinds", KINDS)
 @given(seed=st.integers(0, 10**6))
 def test_a_weight_is_a_number_of_points(kinds, seed):
-    rng, X, init, times = problem(seed)
-    known = relations(rng, kinds)
+    _, X, init, times, both = problem(seed)
+    known = {kind: both[kind] for kind in kinds}
     one, other = (COPKMeans(K, init=init) for _ in range(2))
     one.fit(X, **known, sample_weight=times)
     other.fit(np.repeat(X, times, axis=0), **repeated(known, times))
@@ -47,8 +43,7 @@ def test_a_weight_is_a_number_of_points(kinds, seed):
 @given(seed=st.integers(0, 10**6), w=st.floats(0.1, 5))
 def test_relations_count_once_beside_weighted_points(seed, w):
     """Of all points twice, distances are worth twice as much beside the same penalties."""
-    rng, X, init, _ = problem(seed)
-    known = relations(rng, KINDS[-1])
+    _, X, init, _, known = problem(seed)
     one = PCKMeans(K, w=2 * w, init=init).fit(X, **known, sample_weight=np.full(N, 2.0))
     other = PCKMeans(K, w=w, init=init).fit(X, **known)
     np.testing.assert_array_equal(one.labels_, other.labels_)
@@ -57,7 +52,7 @@ def test_relations_count_once_beside_weighted_points(seed, w):
 
 @given(seed=st.integers(0, 10**6))
 def test_without_relations_it_is_weighted_k_means_of_scikit_learn(seed):
-    rng, X, _, _ = problem(seed)
+    rng, X, *_ = problem(seed)
     weights = rng.uniform(size=N) * rng.integers(0, 2, size=N)
     weights[0] = 1
     ours = COPKMeans(K, init=X[:K], tol=0).fit(X, sample_weight=weights)
@@ -71,7 +66,7 @@ def test_without_relations_it_is_weighted_k_means_of_scikit_learn(seed):
 
 
 def test_a_weight_of_zero_leaves_a_point_out():
-    _, X, init, times = problem(0)
+    _, X, init, times, _ = problem(0)
     times[::3] = 0
     kept = times > 0
     one = COPKMeans(K, init=init).fit(X, sample_weight=times)
