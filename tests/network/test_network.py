@@ -35,23 +35,6 @@ def as_networkx(graph):
     return net
 
 
-@given(seed=st.integers(0, 10_000), n_nodes=st.integers(2, 8), n_edges=st.integers(0, 20))
-def test_simplify_adds_the_weights_of_each_pair(seed, n_nodes, n_edges):
-    graph = random_graph(seed, n_nodes, n_edges)
-    expected = {}
-    for (a, b), w in zip(graph.edges.tolist(), graph.weights, strict=True):
-        pair = min(a, b), max(a, b)
-        expected[pair] = expected.get(pair, 0.0) + w
-    simple = simplify(graph)
-    pairs = [tuple(pair) for pair in simple.edges.tolist()]
-    assert pairs == sorted(pair for pair, w in expected.items() if w != 0)
-    assert simple.weights.tolist() == [expected[pair] for pair in pairs]
-    assert simple.weights.dtype == float
-    again = simplify(simple)
-    assert again.edges is simple.edges
-    assert again.weights is simple.weights
-
-
 @pytest.mark.parametrize(
     ("edges", "weights", "message"),
     [
