@@ -9,7 +9,8 @@ import warnings
 
 import numpy as np
 import pytest
-from fits import accuracy, best_fit, fit_from, k_means_accuracy, log_likelihood
+from fits import accuracy, best_fit, fit_from
+from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from cgmm import ConstrainedGaussianMixture
@@ -17,12 +18,6 @@ from cgmm.datasets import load
 from cgmm.metrics import matched_accuracy
 
 SEEDS = range(2)
-
-
-def random_pairs(y, n_pairs, seed):
-    """Disjoint pairs as in lu2007, sect. 5.1.1, and +1 or -1 for link or do-not-link."""
-    pairs = np.random.RandomState(seed).permutation(len(y))[: 2 * n_pairs].reshape(-1, 2)
-    return pairs, np.where(y[pairs[:, 0]] == y[pairs[:, 1]], 1.0, -1.0)
 
 
 def moments(X, labels):
@@ -43,33 +38,7 @@ def constrained(X, means, covariances, max_iter, **relations):
 # ---------------------------------------------------------------------------- shental2003, Fig. 1
 
 
-@pytest.mark.parametrize(
-    ("name", "n_pairs"), [("vertical_classes", 60), ("overlapping_classes", 90)]
-)
-def test_with_relations_the_true_classes_become_the_most_likely(name, n_pairs):
-    """[shental2003, Fig. 1, right]: relations turn the tables."""
-    X, y, *_ = load(name)
-    pairs, signs = random_pairs(y, n_pairs, 0)
-    starts = [y, (X[:, 1] > 0).astype(int), np.random.RandomState(0).randint(2, size=len(y))]
-    relations = {"must_link": pairs[signs > 0], "cannot_link": pairs[signs < 0]}
-    ends = [constrained(X, *moments(X, start), 40, **relations) for start in starts]
-    assert ends[0].log_evidence_ > ends[1].log_evidence_
-    best = max(ends, key=lambda fit: fit.log_evidence_)
-    assert matched_accuracy(y, best.predict(X)) > 0.88
-
-
 # ---------------------------------------------------------------------------- lu2007, Figs. 1 and 2
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_columns_and_rows_are_maxima_of_two_models_and_no_other_is_higher(seed):
-    data = load("two_models", random_state=seed)
-    columns, rows = fit_from(data.X, data.y), fit_from(data.X, (data.X[:, 1] > 0).astype(int))
-    assert accuracy(columns, data) > 0.95
-    assert accuracy(rows, data) < 0.55
-    best = log_likelihood(best_fit(data.X), data.X)
-    right, wrong = log_likelihood(columns, data.X), log_likelihood(rows, data.X)
-    assert max(right, wrong) == pytest.approx(best, abs=0.01), "some third model is better"
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -126,7 +95,8 @@ def test_lu_sets_are_as_hard_as_printed(name, told, untold, k_means, seed):
     assert np.bincount(data.y).tolist() == [200, 200]
     assert told[0] < accuracy(fit_from(data.X, data.y), data) <= told[1]
     assert untold[0] < accuracy(best_fit(data.X), data) < untold[1]
-    assert k_means_accuracy(data) < k_means
+    by_k_means = KMeans(2, n_init=10, random_state=0).fit_predict(data.X)
+    assert matched_accuracy(data.y, by_k_means) < k_means
 
 
 @pytest.mark.parametrize(("name", "most"), [("lu_set_1_near", 17), ("lu_set_2_near", 13.5)])
