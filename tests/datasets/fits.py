@@ -5,7 +5,6 @@ itself.
 from __future__ import annotations
 
 import numpy as np
-from sklearn.cluster import KMeans
 from sklearn.mixture import GaussianMixture
 
 from cgmm.metrics import matched_accuracy
@@ -41,13 +40,3 @@ def log_likelihood(fit, X):
 
 def accuracy(fit, data):
     return matched_accuracy(data.y, fit.predict(data.X))
-
-
-def overlap(fit, X):
-    """The share of points that the fitted mixture expects itself to classify wrongly."""
-    return 1 - fit.predict_proba(X).max(axis=1).mean()
-
-
-def k_means_accuracy(data):
-    labels = KMeans(2, n_init=10, random_state=0).fit_predict(data.X)
-    return matched_accuracy(data.y, labels)

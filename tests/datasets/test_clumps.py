@@ -1,6 +1,6 @@
 """What shental2003 and lu2007 say of their figures holds for our versions.
 
-Without relations the models here are scikit-learn's.
+Without relations the models here are scikit-learn's. What chapters 1 and 3 assert is not repeated.
 """
 
 from __future__ import annotations
@@ -9,21 +9,15 @@ import warnings
 
 import numpy as np
 import pytest
-from fits import accuracy, best_fit, fit_from, k_means_accuracy, log_likelihood, overlap
+from fits import accuracy, best_fit, fit_from
+from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.mixture import GaussianMixture
 
 from cgmm import ConstrainedGaussianMixture
 from cgmm.datasets import load
 from cgmm.metrics import matched_accuracy
 
 SEEDS = range(2)
-
-
-def random_pairs(y, n_pairs, seed):
-    """Disjoint pairs as in lu2007, sect. 5.1.1, and +1 or -1 for link or do-not-link."""
-    pairs = np.random.RandomState(seed).permutation(len(y))[: 2 * n_pairs].reshape(-1, 2)
-    return pairs, np.where(y[pairs[:, 0]] == y[pairs[:, 1]], 1.0, -1.0)
 
 
 def moments(X, labels):
@@ -37,93 +31,14 @@ def constrained(X, means, covariances, max_iter, **relations):
     model = ConstrainedGaussianMixture(
         2, means_init=means, covariances_init=covariances, max_iter=max_iter, tol=0
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         return model.fit(X, **relations)
 
 
 # ---------------------------------------------------------------------------- shental2003, Fig. 1
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize(
-    ("name", "right", "ahead"),
-    [("vertical_classes", 0.98, 500), ("overlapping_classes", 0.88, 200)],
-)
-def test_the_true_classes_are_a_maximum_but_others_are_the_most_likely(name, right, ahead, seed):
-    data = load(name, random_state=seed)
-    true, best = fit_from(data.X, data.y), best_fit(data.X)
-    assert accuracy(true, data) > right
-    assert accuracy(best, data) < 0.55
-    assert log_likelihood(best, data.X) > log_likelihood(true, data.X) + ahead
-    # The best fit cuts between head and foot, or overlaps less than the classes do.
-    if name == "vertical_classes":
-        assert matched_accuracy((data.X[:, 1] > 0).astype(int), best.predict(data.X)) == 1
-    else:
-        assert overlap(true, data.X) > 0.04 > 0.005 > overlap(best, data.X)
-
-
-@pytest.mark.parametrize(
-    ("name", "n_pairs"), [("vertical_classes", 60), ("overlapping_classes", 90)]
-)
-def test_with_relations_the_true_classes_become_the_most_likely(name, n_pairs):
-    """[shental2003, Fig. 1, right]: relations turn the tables."""
-    X, y, *_ = load(name)
-    pairs, signs = random_pairs(y, n_pairs, 0)
-    starts = [y, (X[:, 1] > 0).astype(int), np.random.RandomState(0).randint(2, size=len(y))]
-    relations = {"must_link": pairs[signs > 0], "cannot_link": pairs[signs < 0]}
-    ends = [constrained(X, *moments(X, start), 40, **relations) for start in starts]
-    assert ends[0].log_evidence_ > ends[1].log_evidence_
-    best = max(ends, key=lambda fit: fit.log_evidence_)
-    assert matched_accuracy(y, best.predict(X)) > 0.88
-
-
-def test_vertical_classes_have_about_the_printed_log_likelihoods_the_other_way_round():
-    """[shental2003, Fig. 1a] prints -3500 for the most likely solution and -2800 for the other."""
-    data = load("vertical_classes")
-    assert log_likelihood(best_fit(data.X), data.X) == pytest.approx(-2800, abs=50)
-    assert log_likelihood(fit_from(data.X, data.y), data.X) == pytest.approx(-3500, abs=50)
-
-
 # ---------------------------------------------------------------------------- lu2007, Figs. 1 and 2
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_columns_and_rows_are_maxima_of_two_models_and_no_other_is_higher(seed):
-    data = load("two_models", random_state=seed)
-    columns, rows = fit_from(data.X, data.y), fit_from(data.X, (data.X[:, 1] > 0).astype(int))
-    assert accuracy(columns, data) > 0.95
-    assert accuracy(rows, data) < 0.55
-    best = log_likelihood(best_fit(data.X), data.X)
-    right, wrong = log_likelihood(columns, data.X), log_likelihood(rows, data.X)
-    assert max(right, wrong) == pytest.approx(best, abs=0.01), "some third model is better"
-
-
-def test_two_models_differ_little_in_likelihood_and_in_the_book_hardly_at_all():
-    """Which of the two wins is left to the sample: by 1.2 % in the median, by 0.6 % for seed 0."""
-    differences = []
-    for seed in range(8):
-        X, y, *_ = load("two_models", random_state=seed)
-        right = log_likelihood(fit_from(X, y), X)
-        wrong = log_likelihood(fit_from(X, (X[:, 1] > 0).astype(int)), X)
-        differences.append((right - wrong) / abs(wrong))
-    assert abs(differences[0]) < 0.01
-    assert np.median(np.abs(differences)) < 0.02
-    assert min(differences) < 0 < max(differences)
-
-
-@pytest.mark.parametrize("init", ["random_from_data", "k-means++"])
-def test_random_starts_reach_each_of_two_models_often(init):
-    """[lu2007, sect. 2.4.1]: without relations "an equal chance to get each"."""
-    data = load("two_models")
-
-    def accuracy_of(seed):
-        model = GaussianMixture(2, init_params=init, random_state=seed, tol=1e-5, max_iter=300)
-        return accuracy(model.fit(data.X), data)
-
-    accuracies = np.array([accuracy_of(seed) for seed in range(24)])
-    assert np.mean(accuracies > 0.95) > 0.25
-    assert np.mean(accuracies < 0.55) > 0.25
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -180,7 +95,8 @@ def test_lu_sets_are_as_hard_as_printed(name, told, untold, k_means, seed):
     assert np.bincount(data.y).tolist() == [200, 200]
     assert told[0] < accuracy(fit_from(data.X, data.y), data) <= told[1]
     assert untold[0] < accuracy(best_fit(data.X), data) < untold[1]
-    assert k_means_accuracy(data) < k_means
+    by_k_means = KMeans(2, n_init=10, random_state=0).fit_predict(data.X)
+    assert matched_accuracy(data.y, by_k_means) < k_means
 
 
 @pytest.mark.parametrize(("name", "most"), [("lu_set_1_near", 17), ("lu_set_2_near", 13.5)])

@@ -58,51 +58,6 @@ def test_information_is_that_about_all_assignments(seed, K, alpha, beta):
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-@settings(max_examples=30)
-@given(SEEDS, st.floats(0, 0.4))
-def test_the_information_of_a_batch_is_the_sum_and_that_of_others_is_less(seed, q):
-    p, z, pairs, together, groups = posterior(seed, N=6)
-    values = answer_information(together, false_apart=q, false_together=q)
-    batch = choose_pairs(pairs, values, 2, groups)
-
-    def of_two(first, second):
-        told = p_said(z, pairs[first], q, q)[:, :, None] * p_said(z, pairs[second], q, q)[:, None]
-        return mutual_information(p, told.reshape(len(z), 4))
-
-    assert len(batch) == 2
-    assert not set(groups[pairs[batch[0]]]) & set(groups[pairs[batch[1]]])
-    assert of_two(*batch) == pytest.approx(values[batch].sum(), abs=1e-12)
-    # To ask the same again tells less than twice as much.
-    assert of_two(batch[0], batch[0]) <= 2 * values[batch[0]] + 1e-12
-
-
-@given(SEEDS, st.integers(1, 4))
-def test_the_greedy_batch_is_worth_half_of_the_best_at_least(seed, n_pairs):
-    rng = np.random.default_rng(seed)
-    pairs = np.array(list(itertools.combinations(range(6), 2)))
-    pairs = pairs[rng.random(len(pairs)) < 0.6]
-    values, groups = rng.random(len(pairs)), rng.integers(5, size=6)
-
-    def apart(batch):
-        ends = [set(groups[pairs[e]]) for e in batch]
-        return sum(map(len, ends)) == len(set().union(*ends))
-
-    best = max(
-        values[list(batch)].sum()
-        for n in range(n_pairs + 1)
-        for batch in itertools.combinations(range(len(pairs)), n)
-        if apart(batch)
-    )
-    batch = choose_pairs(pairs, values, n_pairs, groups)
-    assert apart(batch)
-    assert len(batch) <= n_pairs
-    assert (np.diff(values[batch]) <= 0).all()
-    assert values[batch].sum() >= best / 2
-    # Nothing more could have been had.
-    if len(batch) < n_pairs:
-        assert not any(apart([*batch, e]) for e in set(range(len(pairs))) - set(batch))
-
-
 def test_what_is_known_is_not_asked():
     assert len(choose_pairs([[0, 1], [2, 3]], [0.0, 0.0], 5, [0, 1, 2, 3])) == 0
 

@@ -1,6 +1,5 @@
 """What auto puts together, and when it approximates."""
 
-import importlib
 import warnings
 
 import numpy as np
@@ -12,18 +11,15 @@ from small_networks import assert_as_enumerated, chain, complete, networks, tied
 
 from cgmm.inference import enumerate_assignments, inference_cost
 from cgmm.inference.auto import auto, exact
-from cgmm.inference.best_assignment import Assignment
+from cgmm.inference.belief_propagation import belief_propagation
+from cgmm.inference.best_assignment import find_best
 from cgmm.network import (
     ApproximationWarning,
     Graph,
-    Marginals,
     NetworkError,
     TooCostlyError,
     simplify,
 )
-
-# The module, not the engine of the same name.
-module = importlib.import_module("cgmm.inference.auto")
 
 
 def mixture_of_components():
@@ -75,68 +71,42 @@ def test_a_component_out_of_reach_is_named_with_its_cost_and_the_alternatives():
         assert word in str(caught.value)
 
 
-@pytest.fixture
-def approximate(monkeypatch):
-    """In the place of belief propagation an answer that anybody recognises."""
-    asked = []
-
-    def belief_propagation(graph):
-        def infer(unary):
-            asked.append(graph)
-            return Marginals(np.full(unary.shape, 1 / unary.shape[1]), -5.0, False, 0.125)
-
-        return infer
-
-    def find_best(graph, unary, marginals):
-        assert len(marginals) == graph.n_nodes
-        return Assignment(np.arange(graph.n_nodes) % 4, exact=False)
-
-    monkeypatch.setattr(module, "find_best", find_best)
-    monkeypatch.setattr(module, "belief_propagation", belief_propagation)
-    return asked
-
-
-def test_what_is_too_wide_is_approximated_and_says_so_once(approximate):
+def test_what_is_too_wide_is_approximated_and_says_so_once():
     graph, unary = wide_and_pair(), np.random.default_rng(0).normal(size=(33, 4))
     infer = auto(graph)
     with pytest.warns(ApproximationWarning, match=r"30 nodes tied by 435 edges.*K = 4") as caught:
         found = infer(unary)
     assert len(caught) == 1
     assert issubclass(ApproximationWarning, ConvergenceWarning)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         again, z = infer(unary), infer.most_probable(unary)
-    pair = enumerate_assignments(tied(2, [(0, 1)], 1.0))
-    small = pair(unary[:2])
+    pair, wide = enumerate_assignments(tied(2, [(0, 1)], 1.0)), tied(30, complete(30), 1.0)
+    small, large = pair(unary[:2]), belief_propagation(wide)(unary[2:32])
     assert not found.exact
-    assert found.residual == 0.125
+    assert found.residual == large.residual
     assert found.log_z == again.log_z
-    assert found.log_z == pytest.approx(small.log_z - 5 + np.log(np.exp(unary[32]).sum()))
-    np.testing.assert_allclose(found.nodes[:2], small.nodes, atol=1e-12)
-    np.testing.assert_array_equal(found.nodes[2:32], 0.25)
+    together = small.log_z + large.log_z + np.log(np.exp(unary[32]).sum())
+    assert found.log_z == pytest.approx(together, rel=1e-12)
+    expected = np.concatenate([small.nodes, large.nodes])
+    np.testing.assert_allclose(found.nodes[:32], expected, atol=1e-12)
     np.testing.assert_array_equal(z[:2], pair.most_probable(unary[:2]))
-    np.testing.assert_array_equal(z[2:32], np.arange(30) % 4)
+    np.testing.assert_array_equal(z[2:32], find_best(wide, unary[2:32], large.nodes).states)
     engines = {answer.engine: answer.exact for answer in infer.answered(unary)}
     assert engines == {"pairs": True, "belief_propagation": False}
-    assert approximate[0].n_nodes == 30
 
 
-def test_labels_that_take_a_component_apart_make_it_exact(approximate):
+def test_labels_that_take_a_component_apart_make_it_exact():
     graph, unary = wide_and_pair(), np.zeros((33, 4))
     unary[4:30, 1:] = -np.inf
-    infer = auto(graph)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = infer(unary)
+    with warnings.catch_warnings(action="error"):
+        found = auto(graph)(unary)
     assert found.exact
-    assert not approximate
     left = enumerate_assignments(tied(4, complete(4), 1.0))
     of_four = np.zeros((4, 4))
     of_four[:, 0] = 26.0
     np.testing.assert_allclose(found.nodes[[2, 3, 30, 31]], left(of_four).nodes, atol=1e-12)
 
 
-@pytest.mark.usefixtures("approximate")
 def test_a_cheap_component_beside_a_dear_one_stays_exact():
     ring = [(33, 34), (34, 35), (35, 36), (33, 36)]
     graph = tied(37, [*wide_and_pair().edges.tolist(), *ring], 1.0)

@@ -2,6 +2,7 @@
 
 import itertools
 
+import networkx as nx
 import numpy as np
 import pytest
 from hard_graphs import breaks_none, hard_graph, matrix_of, planted
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from small_networks import complete, enumerated, networks, tied
 
 import cgmm.inference.feasible
-from cgmm.inference import adjacency, by_colour, colour_nodes, feasible_assignment, forbidden_clique
+from cgmm.inference import colour_nodes, feasible_assignment, forbidden_clique
 from cgmm.inference.feasible import peel, tabu_walk
 from cgmm.kmeans import COPKMeans, SearchBudgetError
 from cgmm.network import Graph, NetworkError
@@ -138,27 +139,8 @@ def test_colourings_are_proper_and_not_wasteful(n_nodes, density, seed):
     np.testing.assert_array_equal(colour_nodes(tied(n_nodes, edges, 0.0)), 0)
     assert (colours[edges[:, 0]] != colours[edges[:, 1]]).all()
     assert colours.min() == 0
+    net = nx.Graph(edges.tolist())
+    for part in map(net.subgraph, nx.connected_components(net)):
+        assert not nx.is_bipartite(part) or colours[list(part)].max() == 1
     assert colours.max() <= np.bincount(edges.ravel(), minlength=n_nodes).max()
     np.testing.assert_array_equal(colours, colour_nodes(graph))
-
-
-def test_bipartite_components_need_two_colours_beside_others_that_do_not():
-    rng = np.random.default_rng(0)
-    left, right = rng.integers(30, size=200), 30 + rng.integers(30, size=200)
-    triangle = np.array([[60, 61], [61, 62], [62, 60]])
-    edges = np.concatenate([np.stack([left, right], axis=1), triangle])
-    colours = colour_nodes(Graph(63, edges, np.ones(len(edges))))
-    assert colours[:60].max() == 1
-    assert sorted(colours[60:]) == [0, 1, 2]
-
-
-@given(networks())
-def test_blocks_sort_the_network_by_colour(network):
-    graph, _ = network
-    order, slices, matrix = by_colour(graph)
-    assert sorted(order) == list(range(graph.n_nodes))
-    assert [s.start for s in slices] == [0, *(s.stop for s in slices[:-1])]
-    assert slices[-1].stop == graph.n_nodes
-    assert all(matrix[s][:, s].nnz == 0 for s in slices)
-    expected = adjacency(graph).toarray()[np.ix_(order, order)]
-    np.testing.assert_array_equal(matrix.toarray(), expected)

@@ -81,29 +81,12 @@ def test_within_sampling_error_of_enumeration(problem, cluster_moves):
 # ---------------------------------------------------------------------------- forbidden pairs
 
 
-@pytest.mark.parametrize("w", [HARD, -14.0, 14.0])
-def test_alone_neither_of_two_that_exclude_or_hold_each_other_can_move(w):
-    """Why the cluster move exists: without it a chain reports its start, whatever the sweeps."""
-    graph, unary = graph_of(2, (0, 1, w)), np.log([[0.6, 0.4], [0.5, 0.5]])
-    for seed in range(2):
-        frozen = gibbs(graph, n_chains=1, cluster_moves=False, random_state=seed)(unary).nodes
-        np.testing.assert_allclose(frozen, frozen.round(), atol=1e-3)
-        moving = gibbs(graph, n_chains=1, random_state=seed)(unary).nodes
-        assert 0.4 < moving[0, 0] < 0.8
-
-
 def test_every_chain_starts_where_nothing_is_broken_although_a_greedy_start_fails():
     graph = graph_of(3, (0, 1, HARD), (1, 2, HARD))
     unary = np.zeros((3, 3))
     unary[0, [1, 2]] = unary[2, [0, 2]] = -np.inf  # leaves one state for the node between them
     infer = gibbs(graph, n_sweeps=5, burn_in=0, n_chains=64)
     np.testing.assert_allclose(infer(unary).nodes, [[1, 0, 0], [0, 0, 1], [0, 1, 0]])
-    # Before any sweep, which might mend it: each chain, of which most were stuck, and not others.
-    network = sweeps.prepare(graph)
-    states = sweeps.start(network, unary[network.order].T, 64, np.random.default_rng(0))
-    assert (states.sum(axis=0) == 1).all()
-    a, b = network.graph.edges.T
-    assert not (states[:, a] * states[:, b]).any()
 
 
 def test_it_says_when_the_search_for_a_start_gave_up_and_what_works_then(monkeypatch):
@@ -157,18 +140,3 @@ def test_growth_multiplies_the_sweeps_from_call_to_call_up_to_a_limit():
     for n_sweeps in (5, 10, 20, 20):
         expected = gibbs(graph, n_sweeps=n_sweeps)(unary).nodes
         np.testing.assert_array_equal(growing(unary).nodes, expected)
-
-
-@pytest.mark.parametrize("w", [-2.0, -0.5, -0.1, 0.1, 0.5, 2.0, HARD])
-def test_an_edge_ties_its_ends_by_its_weight_if_it_is_content(w):
-    """1 - exp(-|w|) of the chains where both ends are exchanged and agree as the sign of w says."""
-    network = sweeps.prepare(graph_of(2, (0, 1, w)))
-    n_chains, rng = 8000, np.random.default_rng(0)
-    z = rng.integers(3, size=(n_chains, 2))  # states 0 and 1 are exchanged, 2 is not
-    cluster = sweeps.clusters(network, z == 0, z == 1, rng).reshape(n_chains, 2)
-    tied = cluster[:, 0] == cluster[:, 1]
-    content = (z < 2).all(axis=1) & ((z[:, 0] == z[:, 1]) == (w > 0))
-    assert not tied[~content].any()
-    expected = -np.expm1(-abs(w))
-    error = np.sqrt(expected * (1 - expected) / content.sum())
-    assert tied[content].mean() == pytest.approx(expected, abs=5 * error)

@@ -93,7 +93,7 @@ def test_steps_of_hundreds_of_nats():
     assert n_feasible > 35
 
 
-# ------------------------------------------------------------------------------- grids
+# --------------------------------------------------------------------- chains, stars and grids
 
 
 def posteriors_of_pyagrum(graph, unary):
@@ -112,9 +112,6 @@ def posteriors_of_pyagrum(graph, unary):
     return np.array([inference.posterior(name).toarray() for name in names])
 
 
-# ------------------------------------------------------------------- chains, trees and ladders
-
-
 @pytest.mark.parametrize("weight", [-np.inf, -3.0, 0.7])
 @pytest.mark.parametrize("shape", ["chain", "star"])
 def test_trees_of_equal_edges_have_a_closed_form(shape, weight):
@@ -125,40 +122,6 @@ def test_trees_of_equal_edges_have_a_closed_form(shape, weight):
     expected = -n + np.log(k) + (n - 1) * np.log(np.exp(weight) + k - 1)
     assert log_z == pytest.approx(expected, rel=1e-12)
     np.testing.assert_allclose(nodes, 1 / k, rtol=1e-9)
-
-
-def transfers(weights, n_states):
-    """exp of a weight where the states of neighbours agree, one elsewhere."""
-    return np.exp(weights[:, None, None] * np.eye(n_states))
-
-
-def forward_backward(unary, transfer):
-    """Transfer matrices along a chain, scaled at each step."""
-    n, k = unary.shape
-    forward, backward, log_z = np.empty((n, k)), np.ones((n, k)), 0.0
-    p = np.exp(unary)
-    for j in range(n):
-        forward[j] = p[j] * (forward[j - 1] @ transfer[j - 1] if j else 1.0)
-        log_z += np.log(forward[j].sum())
-        forward[j] /= forward[j].sum()
-    for j in reversed(range(n - 1)):
-        backward[j] = transfer[j] @ (p[j + 1] * backward[j + 1])
-        backward[j] /= backward[j].sum()
-    nodes = forward * backward
-    return nodes / nodes.sum(axis=1, keepdims=True), log_z
-
-
-def test_random_chain_equals_the_forward_backward_algorithm():
-    rng = np.random.default_rng(0)
-    unary, weights = rng.normal(size=(30_000, 3)), rng.normal(size=29_999) * 2
-    shuffled = rng.permutation(30_000)
-    graph = Graph(30_000, shuffled[chain(30_000)], weights)
-    scrambled = np.empty_like(unary)
-    scrambled[shuffled] = unary
-    nodes, log_z, *_ = junction_tree(graph)(scrambled)
-    expected, expected_log_z = forward_backward(unary, transfers(weights, 3))
-    assert log_z == pytest.approx(expected_log_z, rel=1e-13)
-    np.testing.assert_allclose(nodes[shuffled], expected, atol=1e-12)
 
 
 @pytest.mark.parametrize(("side", "n_states"), [(5, 5), (8, 2), (8, 4)])

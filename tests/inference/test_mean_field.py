@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_networks import networks
 
-from cgmm.inference import adjacency, colour_nodes, enumerate_assignments, mean_field_ascent
+from cgmm.inference import adjacency, enumerate_assignments, mean_field_ascent
 from cgmm.inference.mean_field import mean_field
 from cgmm.network import Graph
 
@@ -22,19 +22,6 @@ def bound_by_definition(graph, unary, q):
     for (a, b), w in zip(graph.edges, graph.weights, strict=True):
         bound += w * float(q[a] @ q[b])
     return bound
-
-
-def sweeps_by_definition(graph, unary, n_sweeps):
-    """[lu2007, eq. 3.5], with its missing factor 2: node by node, in the order of the colours."""
-    q = np.exp(unary - np.logaddexp.reduce(unary, axis=1, keepdims=True))
-    for _ in range(n_sweeps):
-        for j in np.argsort(colour_nodes(graph), kind="stable"):
-            logs = unary[j].copy()
-            for (a, b), w in zip(graph.edges, graph.weights, strict=True):
-                if j in (a, b):
-                    logs += w * q[b if j == a else a]
-            q[j] = np.exp(logs - np.logaddexp.reduce(logs))
-    return q
 
 
 # ---------------------------------------------------------------------------- theorems
@@ -59,13 +46,6 @@ def test_the_bound_is_that_of_the_distribution_returned(network, n_sweeps):
     assert bound == pytest.approx(bound_by_definition(graph, unary, q), rel=1e-10, abs=1e-10)
 
 
-@given(networks(), st.integers(1, 3))
-def test_sweeps_follow_the_definition_word_for_word(network, n_sweeps):
-    graph, unary = network
-    q = mean_field(graph, max_sweeps=n_sweeps, tol=0.0)(unary).nodes
-    np.testing.assert_allclose(q, sweeps_by_definition(graph, unary, n_sweeps), atol=1e-10)
-
-
 def test_the_printed_fixed_point_is_that_of_half_the_log_weights():
     """The display after [lu2007, eq. 3.5] has exp(Σ W Q), but (3.1) meets a pair twice: w = 2 W."""
     edges = np.array([[0, 1], [1, 2], [0, 3], [1, 4], [2, 5], [3, 4], [4, 5], [0, 4]])
@@ -79,14 +59,3 @@ def test_the_printed_fixed_point_is_that_of_half_the_log_weights():
         drift = np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)) - q
         assert (abs(drift).max() < 1e-6) == (name == "right")
     assert divergence["printed"] > divergence["right"] + 0.1
-
-
-def test_from_equal_unaries_it_stays_at_the_stationary_point():
-    """The caveat of the docstring: however strong the relation, nothing breaks the symmetry."""
-    graph = Graph(2, np.array([[0, 1]]), np.array([10.0]))
-    nodes, bound, *_ = mean_field(graph)(np.zeros((2, 2)))
-    np.testing.assert_allclose(nodes, 0.5)
-    assert bound == pytest.approx(2 * np.log(2) + 5)
-
-
-# ---------------------------------------------------------------------------- behaviour

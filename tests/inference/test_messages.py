@@ -4,11 +4,13 @@ import warnings
 
 import numpy as np
 import pytest
+from answers import truthful
 from hard_graphs import planted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_networks import chain, complete, enumerated, grid, networks, slopes, tied
 
+from cgmm import primer
 from cgmm.inference.belief_propagation import (
     DAMPINGS,
     belief_propagation,
@@ -29,32 +31,6 @@ from cgmm.network import (
 pytestmark = pytest.mark.filterwarnings("ignore:the engine .* did not converge")
 BOTH = pytest.mark.parametrize("engine", [belief_propagation, tree_reweighted])
 TWO_CYCLES = [(0, 1), (1, 2), (2, 3), (0, 3), (0, 2), (3, 4)]
-
-
-def by_definition(graph, unary, n_sweeps=100):
-    """Messages in probabilities, one at a time; the free energy term by term."""
-    ties = [(*edge, w) for edge, w in zip(graph.edges, graph.weights, strict=True)]
-    ties += [(b, a, w) for a, b, w in ties]
-    n_states = unary.shape[1]
-    psi = {(a, b): 1 + (np.exp(w) - 1) * np.eye(n_states) for a, b, w in ties}
-    said = {pair: np.ones(n_states) for pair in psi}
-
-    def belief(j, without=None):
-        heard = [said[a, b] for a, b in psi if b == j and a != without]
-        return np.exp(unary[j]) * np.prod(heard, axis=0) if heard else np.exp(unary[j])
-
-    def cavity(j, i):
-        return belief(j, without=i) / belief(j, without=i).sum()
-
-    for _ in range(n_sweeps):
-        new = {(j, i): psi[j, i] @ cavity(j, i) for j, i in psi}
-        said = {pair: np.sqrt(new[pair] * said[pair]) for pair in psi}
-    said = {(j, i): psi[j, i] @ cavity(j, i) for j, i in psi}
-    log_z = sum(np.log(belief(j).sum()) for j in range(graph.n_nodes))
-    log_z -= sum(
-        np.log(cavity(a, b) @ psi[a, b] @ cavity(b, a)) for a, b in map(tuple, graph.edges)
-    )
-    return np.array([belief(j) / belief(j).sum() for j in range(graph.n_nodes)]), log_z
 
 
 def clumps(hidden, separation, seed):
@@ -107,26 +83,14 @@ def test_marginals_are_the_slopes_of_log_z_in_the_unaries(engine, weights):
 # ---------------------------------------------------------------------------- plain: how near it is
 
 
-@settings(max_examples=12)
-@given(st.integers(0, 10**6), st.integers(3, 6), st.integers(2, 4))
-def test_the_fixed_point_is_that_of_the_definition(seed, n, k):
-    rng = np.random.default_rng(seed)
-    edges = complete(n)[rng.random(n * (n - 1) // 2) < 0.7]
-    graph, unary = tied(n, edges, 0.7 * rng.normal(size=len(edges))), rng.normal(size=(n, k))
-    assert_as_defined(graph, unary)
-
-
 def test_hard_edges_have_the_fixed_point_of_the_definition():
     hidden, pairs = np.arange(8) % 4, complete(8)
     pairs = pairs[hidden[pairs[:, 0]] != hidden[pairs[:, 1]]][::3]
-    assert_as_defined(tied(8, pairs, -np.inf), clumps(hidden, 1.0, 0))
-
-
-def assert_as_defined(graph, unary):
-    nodes, log_z = by_definition(graph, unary)
-    found = belief_propagation(graph, tol=1e-13)(unary)
-    np.testing.assert_allclose(found.nodes, nodes, rtol=1e-8, atol=1e-10)
-    assert found.log_z == pytest.approx(log_z, rel=1e-9, abs=1e-9)
+    graph, unary = tied(8, pairs, -np.inf), clumps(hidden, 1.0, 0)
+    said, found = primer.messages(unary, *graph[1:3], 0.5, 100), belief_propagation(graph)(unary)
+    np.testing.assert_allclose(found.nodes, primer.beliefs(said, unary), atol=1e-7)
+    bethe = primer.bethe_log_z(said, unary, *graph[1:3])
+    assert found.log_z == pytest.approx(bethe, abs=1e-6)
 
 
 def test_where_one_colouring_is_left_it_is_found():
@@ -272,10 +236,9 @@ def test_every_edge_is_in_two_forests_and_each_spans(network):
 def answers_in_number(seed, n=600):
     """Truthful answers about random pairs, two and more a point, of three clumps that overlap."""
     rng = np.random.default_rng(seed)
-    y, pairs = rng.integers(3, size=n), rng.integers(n, size=(9 * n // 4, 2))
-    pairs, means = pairs[pairs[:, 0] != pairs[:, 1]], 2.5 * np.eye(3)
-    X, same = means[y] + rng.normal(size=(n, 3)), y[pairs[:, 0]] == y[pairs[:, 1]]
-    side = SideInformation.build(n, must_link=pairs[same], cannot_link=pairs[~same])
+    y, means = rng.integers(3, size=n), 2.5 * np.eye(3)
+    side = SideInformation.build(n, **truthful(rng, y, 9 * n // 4))
+    X = means[y] + rng.normal(size=(n, 3))
     unary = side.sum_over_nodes(-0.5 * ((X[:, None] - means) ** 2).sum(axis=-1))
     return side.graph, unary, y[side.first_points]
 

@@ -13,15 +13,6 @@ def all_assignments(n_nodes, n_clusters):
     return np.array(list(itertools.product(range(n_clusters), repeat=n_nodes)))
 
 
-def overlapping_pairs(y, n_pairs, seed):
-    """Pairs drawn with replacement, so that relations hang together."""
-    rng = np.random.default_rng(seed)
-    pairs = rng.integers(len(y), size=(n_pairs, 2))
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    together = y[pairs[:, 0]] == y[pairs[:, 1]]
-    return pairs[together], pairs[~together]
-
-
 def never_rises(history):
     """Up to rounding in sums of a few thousand squares."""
     return bool((np.diff(history) <= 1e-11 * np.abs(history[:-1])).all())

@@ -1,16 +1,15 @@
 """Weighted points of K-means: each is so many points, whatever is known."""
 
-import warnings
-
 import numpy as np
 import pytest
+from answers import repeated
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
 from cgmm import COPKMeans, PCKMeans
 
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 N, K = 30, 3
 KINDS = [(), ("must_link",), ("cannot_link",), ("must_link", "cannot_link")]
 
@@ -18,41 +17,22 @@ KINDS = [(), ("must_link",), ("cannot_link",), ("must_link", "cannot_link")]
 def problem(seed):
     rng = np.random.default_rng(seed)
     z = rng.integers(K, size=N)
+    some = rng.permutation(N)
+    known = {"must_link": some[:8].reshape(-1, 2), "cannot_link": some[8:14].reshape(-1, 2)}
     centres = 7 + np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])
     X = rng.normal(size=(N, 2)) + centres[z]
     # Near the truth: of a cluster that loses all points one copy alone would be made another.
-    return rng, X, centres + 0.3 * rng.normal(size=(K, 2)), rng.integers(1, 4, size=N)
-
-
-def relations(rng, kinds):
-    some = rng.permutation(N)
-    both = {"must_link": some[:8].reshape(-1, 2), "cannot_link": some[8:14].reshape(-1, 2)}
-    return {kind: both[kind] for kind in kinds}
-
-
-def repeated(known, times):
-    """Relations of points that come so many times: those of their first copies, and links."""
-    first = np.cumsum(times) - times
-    pairs = {name: first[rows] for name, rows in known.items()}
-    related = {int(i) for rows in known.values() for i in rows.ravel()}
-    links = [[first[i], first[i] + c] for i in related for c in range(1, times[i])]
-    must = [*pairs.get("must_link", []), *links]
-    return pairs | ({"must_link": must} if must else {})
-
-
-def fitted(model, X, **known):
-    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-        return model.fit(X, **known)
+    return rng, X, centres + 0.3 * rng.normal(size=(K, 2)), rng.integers(1, 4, size=N), known
 
 
 @pytest.mark.parametrize("kinds", KINDS)
 @given(seed=st.integers(0, 10**6))
 def test_a_weight_is_a_number_of_points(kinds, seed):
-    rng, X, init, times = problem(seed)
-    known = relations(rng, kinds)
+    _, X, init, times, both = problem(seed)
+    known = {kind: both[kind] for kind in kinds}
     one, other = (COPKMeans(K, init=init) for _ in range(2))
-    fitted(one, X, **known, sample_weight=times)
-    fitted(other, np.repeat(X, times, axis=0), **repeated(known, times))
+    one.fit(X, **known, sample_weight=times)
+    other.fit(np.repeat(X, times, axis=0), **repeated(known, times))
     np.testing.assert_array_equal(np.repeat(one.labels_, times), other.labels_)
     np.testing.assert_allclose(one.cluster_centers_, other.cluster_centers_, rtol=1e-10)
     np.testing.assert_allclose(one.history_, other.history_, rtol=1e-10)
@@ -63,20 +43,19 @@ def test_a_weight_is_a_number_of_points(kinds, seed):
 @given(seed=st.integers(0, 10**6), w=st.floats(0.1, 5))
 def test_relations_count_once_beside_weighted_points(seed, w):
     """Of all points twice, distances are worth twice as much beside the same penalties."""
-    rng, X, init, _ = problem(seed)
-    known = relations(rng, KINDS[-1])
-    one = fitted(PCKMeans(K, w=2 * w, init=init), X, **known, sample_weight=np.full(N, 2.0))
-    other = fitted(PCKMeans(K, w=w, init=init), X, **known)
+    _, X, init, _, known = problem(seed)
+    one = PCKMeans(K, w=2 * w, init=init).fit(X, **known, sample_weight=np.full(N, 2.0))
+    other = PCKMeans(K, w=w, init=init).fit(X, **known)
     np.testing.assert_array_equal(one.labels_, other.labels_)
     np.testing.assert_allclose(one.history_, 2 * other.history_, rtol=1e-10)
 
 
 @given(seed=st.integers(0, 10**6))
 def test_without_relations_it_is_weighted_k_means_of_scikit_learn(seed):
-    rng, X, _, _ = problem(seed)
+    rng, X, *_ = problem(seed)
     weights = rng.uniform(size=N) * rng.integers(0, 2, size=N)
     weights[0] = 1
-    ours = fitted(COPKMeans(K, init=X[:K], tol=0), X, sample_weight=weights)
+    ours = COPKMeans(K, init=X[:K], tol=0).fit(X, sample_weight=weights)
     theirs = KMeans(K, init=ours.cluster_centers_, n_init=1, tol=0, algorithm="lloyd")
     theirs.fit(X, sample_weight=weights)
     # What ours ends in is a place where theirs stays.
@@ -87,11 +66,11 @@ def test_without_relations_it_is_weighted_k_means_of_scikit_learn(seed):
 
 
 def test_a_weight_of_zero_leaves_a_point_out():
-    _, X, init, times = problem(0)
+    _, X, init, times, _ = problem(0)
     times[::3] = 0
     kept = times > 0
-    one = fitted(COPKMeans(K, init=init), X, sample_weight=times)
-    other = fitted(COPKMeans(K, init=init), X[kept], sample_weight=times[kept])
+    one = COPKMeans(K, init=init).fit(X, sample_weight=times)
+    other = COPKMeans(K, init=init).fit(X[kept], sample_weight=times[kept])
     np.testing.assert_allclose(one.cluster_centers_, other.cluster_centers_, rtol=1e-12)
     # It goes to the nearest centre all the same.
     np.testing.assert_array_equal(one.labels_, one.predict(X))

@@ -11,28 +11,6 @@ from cgmm.network import SideInformation
 from cgmm.scenarios import random_pairs
 
 
-def test_large_chunklets_far_apart_are_the_seeds():
-    """Three chunklets of four points far apart, and one pair that is near the first."""
-    rng = np.random.default_rng(0)
-    places = np.array([[0, 0], [100, 0], [0, 100], [1, 1]])
-    X = np.repeat(places, [4, 4, 4, 2], axis=0) + 0.01 * rng.normal(size=(14, 2))
-    node_of = np.repeat(np.arange(4), [4, 4, 4, 2])
-    X, node_of = np.r_[X, 50 * rng.normal(size=(30, 2))], np.r_[node_of, np.arange(4, 34)]
-    for seed in range(20):
-        seeds = chunklet_seeds(X, node_of, 3, np.random.RandomState(seed))
-        nearest = np.linalg.norm(seeds[:, None] - places[:3], axis=2).argmin(axis=1)
-        assert set(nearest) == {0, 1, 2}
-        assert np.linalg.norm(seeds - places[nearest], axis=1).max() < 1.5
-
-
-def test_seeds_do_not_tear_chunklets():
-    """Three chunklets whose points lie among those of the others; their means are far apart."""
-    X = np.array([[-50.0], [50.0], [-40.0], [60.0], [-45.0], [75.0]])
-    for seed in range(10):
-        seeds = chunklet_seeds(X, np.repeat([0, 1, 2], 2), 3, np.random.RandomState(seed))
-        np.testing.assert_allclose(np.sort(seeds.ravel()), [0.0, 10.0, 15.0])
-
-
 def test_seeded_k_means_uses_the_relations_for_its_start_only():
     """PCKMeans with w = 0: Lloyd from the chunklets, and no penalty afterwards."""
     X, y = load_iris(return_X_y=True)

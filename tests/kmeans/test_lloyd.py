@@ -4,9 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
+from answers import truthful
 from hypothesis import given
 from hypothesis import strategies as st
-from kmeans_problems import NONE_BROKEN, never_rises, overlapping_pairs
+from kmeans_problems import NONE_BROKEN, never_rises
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
@@ -27,8 +28,7 @@ def test_without_relations_it_is_scikit_learns_k_means(make, seed, settings):
     start = X[rng.choice(150, 5, replace=False)]
     theirs = KMeans(5, init=start, n_init=1, algorithm="lloyd", **settings)
     ours = make(5, init=start, **settings)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         theirs.fit(X)
         ours.fit(X)
     np.testing.assert_array_equal(ours.labels_, theirs.labels_)
@@ -76,13 +76,13 @@ def test_empty_clusters_are_filled_without_loss(seed, make):
     rng = np.random.default_rng(seed)
     y = rng.integers(3, size=30)
     X = rng.normal(size=(30, 2)) + 3 * np.eye(3)[y][:, :2]
-    must, cannot = overlapping_pairs(y, 12, seed)
+    known = truthful(rng, y, 12)
     start = np.concatenate([X[:2], X[:3] + 500])
-    model = make(5, init=start).fit(X, must_link=must, cannot_link=cannot)
+    model = make(5, init=start).fit(X, **known)
     assert len(set(model.labels_)) == 5
     assert never_rises(model.history_)
     if make is COPKMeans:
-        assert broken_relations(model.labels_, must, cannot) == NONE_BROKEN
+        assert broken_relations(model.labels_, **known) == NONE_BROKEN
 
 
 COSTS = np.array([[4.0, 9.0], [1.0, 9.0], [6.0, 9.0]])

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from metric_problems import correlated, scatter_by_hand
 
 import cgmm.numerics
+from cgmm import primer
 from cgmm.metric_learning import total_covariance, within_chunklet_covariance
 
 
@@ -15,15 +15,17 @@ def test_covariances_are_their_definitions_however_the_blocks_fall(monkeypatch, 
     rng = np.random.default_rng(seed)
     # Chunklets of one point are among them; they count neither as point nor as chunklet.
     X, y = rng.normal(size=(41, 3)) + 5, rng.integers(-1, rng.integers(1, 20), size=41)
-    scatter, n_points, n_chunklets = scatter_by_hand(X, y)
+    apart, sizes = primer.deviations(X, y), np.bincount(y[y >= 0])
+    n_points, n_chunklets = sizes[sizes > 1].sum(), (sizes > 1).sum()
     for unbiased, freedom in ((False, n_points), (True, n_points - n_chunklets)):
         within = within_chunklet_covariance(X, y, unbiased=unbiased)
-        np.testing.assert_allclose(within, scatter / freedom, rtol=1e-10)
+        np.testing.assert_allclose(within, apart.T @ apart / freedom, rtol=1e-10)
     np.testing.assert_allclose(total_covariance(X), np.cov(X.T, bias=True), rtol=1e-10)
 
 
 def test_names_of_chunklets_order_of_points_and_offsets_do_not_matter():
-    X, y = correlated(60, 3)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 3)), rng.integers(-1, 15, size=60)
     X = np.round(X * 2**12) / 2**12  # so that adding 2**40 is exact
     shuffled = np.random.default_rng(1).permutation(60)
     # Neighbours at 2**60 are one and the same as floating-point numbers.

@@ -28,13 +28,6 @@ def test_discriminant_is_the_generalised_eigenproblem_and_with_labels_fishers(da
     np.testing.assert_allclose(abs(np.sum(ours * scalings, axis=0)), 1, rtol=1e-6)
 
 
-def test_discriminant_keeps_the_first_rows_and_does_not_invent_any():
-    X, y = WINE
-    within, total = within_chunklet_covariance(X, y), total_covariance(X)
-    np.testing.assert_allclose(cfld(within, total, 3).rows, cfld(within, total).rows[:3])
-    assert cfld(np.diag([1.0, 0.0]), np.eye(2), 2).rows.shape == (1, 2)
-
-
 def test_principal_axes_are_those_of_a_singular_value_decomposition():
     X, _ = IRIS
     axes = principal_axes(total_covariance(X), 2)

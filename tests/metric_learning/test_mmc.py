@@ -4,16 +4,10 @@ The oracles solve the problem as the papers state it, in the coordinates of the 
 whitening and the factor that the package works with.
 """
 
-import warnings
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from metric_problems import BOTH, IRIS, pairs_of, random_problem, sums
 from scipy.optimize import minimize
-from scipy.stats import special_ortho_group
-from sklearn.exceptions import ConvergenceWarning
 
 from cgmm.metric_learning import MMC, objective
 
@@ -39,40 +33,6 @@ def test_reported_objective_is_the_papers_sum_on_the_constraints_boundary(seed, 
     assert np.linalg.eigvalsh(root)[0] > -1e-12
     assert not diagonal or np.array_equal(A, np.diag(np.diag(A)))
     assert metric.n_cannot_links_ == len(known["cannot_link"])
-
-
-@BOTH
-def test_a_single_cannot_link_is_fishers_direction_or_the_best_feature(diagonal):
-    X, known = random_problem(1)
-    known["cannot_link"] = known["cannot_link"][:1]
-    metric = MMC(diagonal).fit(X, **known)
-    C = sum(np.outer(X[i] - X[j], X[i] - X[j]) for i, j in known["must_link"])
-    delta = -np.diff(X[known["cannot_link"][0]], axis=0)[0]
-    # Cauchy-Schwarz: δᵀ A δ ≤ tr(A C) δᵀ C⁻¹ δ, equal for the rank-one A along C⁻¹ δ.
-    direction = np.linalg.solve(C, delta)
-    if diagonal:
-        ratios = delta**2 / np.diag(C)
-        direction = np.where(ratios == ratios.max(), delta / np.diag(C), 0)
-    best = delta @ direction
-    assert metric.objective_ == pytest.approx(np.sqrt(best), rel=1e-6)
-    A = np.outer(direction, direction) / best
-    # The objective is flat at its maximum: to 1e-6 in it is to about 1e-3 in A.
-    np.testing.assert_allclose(metric.get_mahalanobis_matrix(), A, atol=2e-3 * abs(A).max())
-
-
-@BOTH
-def test_orthogonal_pairs_share_the_metric_by_the_squares_of_their_lengths(diagonal):
-    lengths = np.array([1.0, 2.0, 5.0])
-    X = np.vstack([np.zeros(3), np.eye(3), np.diag(lengths)])
-    metric = MMC(diagonal, tol=1e-12)
-    with warnings.catch_warnings():
-        # Rounding may hide the last digits of the certificate.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        metric.fit(X, must_link=[[0, 1], [0, 2], [0, 3]], cannot_link=[[0, 4], [0, 5], [0, 6]])
-    # max Σ a_k √m_k with Σ m_k = 1 is at m_k ∝ a_k², by Cauchy-Schwarz.
-    assert metric.objective_ == pytest.approx(np.sqrt(30), rel=1e-10)
-    expected = np.diag(lengths**2 / 30)
-    np.testing.assert_allclose(metric.get_mahalanobis_matrix(), expected, atol=1e-5)
 
 
 # ------------------------------------------------------------------ other solvers
@@ -115,53 +75,45 @@ def test_half_the_diagonal_metric_is_at_the_minimum_of_newtons_objective_of_xing
 # ------------------------------------------------------------------ relations
 
 
-@BOTH
-def test_classes_say_the_same_as_all_their_pairs_in_whatever_order(diagonal):
-    X = np.random.default_rng(1).normal(size=(25, 3))
-    y = np.where(np.arange(25) < 15, np.arange(25) % 3, -1)
-    # Some of these pairs the classes imply, one is given twice, and one ties a point to itself.
-    must, cannot = [[15, 16], [0, 17], [0, 3]], [[18, 0], [19, 21], [0, 1]]
-    mixed = {"y": y, "must_link": [*must, [20, 20]], "cannot_link": [*cannot, [21, 19]]}
-    listed = {
-        "must_link": np.array(pairs_of(y, True) + must[:2]),
-        "cannot_link": np.array(pairs_of(y, False) + cannot[:2]),
-    }
-    turned = {name: np.vstack([pairs[::-1, ::-1], pairs[:4]]) for name, pairs in listed.items()}
-    by_class, by_pair, again = (
-        MMC(diagonal, tol=1e-8).fit(X, **known) for known in (mixed, listed, turned)
-    )
-    assert by_class.n_cannot_links_ == by_pair.n_cannot_links_ == 75 + 2
-    assert by_class.objective_ == pytest.approx(by_pair.objective_, rel=1e-8)
-    np.testing.assert_array_equal(again.components_, by_pair.components_)
-    assert objective(np.eye(3), X, **mixed) == pytest.approx(objective(np.eye(3), X, **listed))
+CLASSES = [0, 0, 1, 1, -1, -1, -1, -1]
+# What is given, and the pairs that it says.
+GIVEN = {
+    "classes": ({"y": CLASSES}, pairs_of(CLASSES, True), pairs_of(CLASSES, False)),
+    # Some the classes imply, one is given twice, and one ties a point to itself.
+    "both": (
+        {"y": CLASSES, "must_link": [[4, 5], [0, 6], [0, 1], [7, 7]],
+         "cannot_link": [[7, 1], [4, 6], [6, 4], [0, 2]]},
+        [*pairs_of(CLASSES, True), (4, 5), (0, 6)],
+        [*pairs_of(CLASSES, False), (7, 1), (4, 6)],
+    ),
+    # A chain is closed only as a chunklet.
+    "pairs": (
+        {"must_link": [[0, 1], [1, 2]], "cannot_link": [[0, 5]]}, [(0, 1), (1, 2)], [(0, 5)]
+    ),
+    "the rest": (
+        {"must_link": [[0, 1], [1, 2], [4, 5]], "cannot_link": "rest"},
+        [(0, 1), (1, 2), (4, 5)],
+        pairs_of([0, 0, 0, 1, 2, 2, 3, 4], False),
+    ),
+    # The class ties its members, the points without one are apart.
+    "the rest of both": (
+        {"y": CLASSES, "must_link": [[1, 4]], "cannot_link": "rest"},
+        [*pairs_of(CLASSES, True), (1, 4)],
+        pairs_of([0, 0, 1, 1, 0, 2, 3, 4], False),
+    ),
+}  # fmt: skip
 
 
-def test_must_links_are_not_closed_unless_given_as_chunklets():
-    X = np.random.default_rng(0).normal(size=(8, 1))
-    for must, pairs in (
-        ({"must_link": [[0, 1], [1, 2]]}, [(0, 1), (1, 2)]),
-        ({"y": np.array([0, 0, 0, -1, -1, -1, -1, -1])}, [(0, 1), (1, 2), (0, 2)]),
-    ):
-        metric = MMC().fit(X, **must, cannot_link=[[0, 5]])
-        # In one dimension the constraint alone fixes A.
-        expected = 1 / sum((X[i] - X[j]) ** 2 for i, j in pairs)
-        np.testing.assert_allclose(metric.get_mahalanobis_matrix(), [expected], rtol=1e-12)
-
-
-def test_the_rest_is_every_pair_that_no_chain_ties():
-    X = np.random.default_rng(0).normal(size=(12, 2))
-    must = [[0, 1], [1, 2], [5, 6], [8, 9]]
-    chunklet = np.array([0, 0, 0, 3, 4, 5, 5, 7, 8, 8, 10, 11])
-    cannot = pairs_of(chunklet, False)
-    rest = MMC(tol=1e-8).fit(X, must_link=must, cannot_link="rest")
-    listed = MMC(tol=1e-8).fit(X, must_link=must, cannot_link=cannot)
-    assert rest.n_cannot_links_ == len(cannot) == 66 - 3 - 1 - 1
-    assert rest.objective_ == pytest.approx(listed.objective_, rel=1e-8)
-    # With classes as well: the class ties its members, the unlabelled points are apart.
-    joined = np.where(np.isin(chunklet, [3, 4]), 5, chunklet)
-    y = np.where(np.isin(np.arange(12), [3, 4, 5]), 0, -1)
-    both = MMC().fit(X, y, must_link=must, cannot_link="rest")
-    assert both.n_cannot_links_ == len(pairs_of(joined, False))
+@pytest.mark.parametrize("case", GIVEN)
+def test_what_is_given_says_these_pairs_in_whatever_order(case):
+    known, must, cannot = GIVEN[case]
+    X = np.random.default_rng(1).normal(size=(8, 2))
+    S, D = sums(np.eye(2), X, must, cannot)
+    assert objective(np.eye(2), X, **known) == pytest.approx(D / np.sqrt(S), rel=1e-12)
+    listed = {"must_link": must[::-1], "cannot_link": np.array(cannot)[::-1, ::-1]}
+    here, there = (MMC(tol=1e-8).fit(X, **told) for told in (known, listed))
+    assert here.n_cannot_links_ == there.n_cannot_links_ == len(cannot)
+    assert here.objective_ == pytest.approx(there.objective_, rel=1e-8)
 
 
 def test_a_sample_is_as_large_as_it_is_told_and_listed_cannot_links_stay_beside_it():
@@ -174,19 +126,6 @@ def test_a_sample_is_as_large_as_it_is_told_and_listed_cannot_links_stay_beside_
 
 
 # ------------------------------------------------------------------ units, axes and ranks
-
-
-@settings(max_examples=5)
-@given(seed=st.integers(0, 10**6))
-def test_axes_of_the_data_do_not_matter_to_the_full_metric(seed):
-    X, known = random_problem(seed)
-    Q = special_ortho_group.rvs(3, random_state=np.random.default_rng(seed))
-    here = MMC(tol=1e-7).fit(X, **known)
-    transformation = Q @ np.diag([1.0, 20.0, 0.05]) @ Q.T + 0.01
-    there = MMC(tol=1e-7).fit(X @ transformation, **known)
-    # Both are within tol of one maximum; how the whitening rounds may change the path.
-    back = objective(there.components_ @ transformation.T, X, **known)
-    assert [there.objective_, back] == pytest.approx([here.objective_] * 2, rel=2e-7)
 
 
 @BOTH

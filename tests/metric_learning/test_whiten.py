@@ -28,10 +28,6 @@ def test_whitening_of_a_deficient_matrix_is_a_pseudo_inverse():
     scale = np.sqrt(np.diag(C))
     expected = np.linalg.pinv(C / np.outer(scale, scale), rcond=1e-10) / np.outer(scale, scale)
     np.testing.assert_allclose(W.T @ W, expected, atol=1e-9)
-    # and in units that are 10¹² apart
-    units = np.array([1e-6, 1, 1e6, 1, 1e3])
-    V = whitening(C * np.outer(units, units))
-    np.testing.assert_allclose(V.T @ V * np.outer(units, units), W.T @ W, rtol=1e-6, atol=1e-9)
     assert whitening(np.zeros((2, 2))).shape == (0, 2)
 
 

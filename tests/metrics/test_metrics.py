@@ -94,21 +94,6 @@ def test_bad_labels_are_named(score, y_true, y_pred, message):
         score(y_true, y_pred)
 
 
-@pytest.mark.parametrize(
-    ("score", "y_true", "y_pred", "message"),
-    [
-        (metrics.rand_index, [3], [3], "a single point makes no pair"),
-        (metrics.pairwise_scores, [0, 1], [0, 0], "recall is undefined"),
-        (metrics.pairwise_scores, [0, 0], [0, 1], "precision is undefined"),
-        (metrics.balanced_rand_index, [0, 1], [0, 0], "nothing to keep together"),
-        (metrics.balanced_rand_index, [0, 0], [0, 1], "nothing to keep apart"),
-    ],
-)
-def test_a_score_without_meaning_is_refused(score, y_true, y_pred, message):
-    with pytest.raises(ValueError, match=message):
-        score(y_true, y_pred)
-
-
 # ---------------------------------------------------------------------------- relations, neighbours
 
 
@@ -124,17 +109,19 @@ def test_broken_relations_are_counted_pair_by_pair(labels, seed, n):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: metrics.broken_relations([0, 1], [[0, 1, 2]], []),
-            r"must_link has shape \(1, 3\)",
-        ),
+        (lambda: metrics.rand_index([3], [3]), "a single point makes no pair"),
+        (lambda: metrics.pairwise_scores([0, 1], [0, 0]), "recall is undefined"),
+        (lambda: metrics.pairwise_scores([0, 0], [0, 1]), "precision is undefined"),
+        (lambda: metrics.balanced_rand_index([0, 1], [0, 0]), "nothing to keep together"),
+        (lambda: metrics.balanced_rand_index([0, 0], [0, 1]), "nothing to keep apart"),
+        (lambda: metrics.broken_relations([0, 1], [[0, 1, 2]], []), r"must_link has .*\(1, 3\)"),
         (lambda: metrics.broken_relations([0, 1], [], [[-1, 0]]), r"cannot_link\[0\] is \[-1, 0\]"),
         (lambda: metrics.cumulative_neighbour_purity([[0.0]] * 2, [0, 1, 1], 1), r"shape \(2, 1\)"),
         (lambda: metrics.cumulative_neighbour_purity([[0], [np.nan]], [0, 1], 1), "finite numbers"),
         (lambda: metrics.cumulative_neighbour_purity([[0], [1]], [0, 1], 2), "n_neighbours is 2"),
     ],
 )
-def test_bad_relations_and_points_are_named(call, message):
+def test_what_has_no_score_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 

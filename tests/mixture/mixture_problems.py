@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from cgmm.mixture import POOLINGS, CategoricalParameters, Categories, from_responsibilities, one_hot
+from cgmm.mixture import (
+    POOLINGS,
+    CategoricalParameters,
+    Categories,
+    Parameters,
+    from_responsibilities,
+    one_hot,
+)
 from cgmm.mixture.class_mixture import ClassParameters, ClassPooling
 
 # "full to diag" begins with matrices: densities and sums of squares share no statistics there.
@@ -18,6 +26,14 @@ def groups(seed=0, n_points=60, n_dims=2, n_components=3, spread=3.0):
     z = np.concatenate([np.arange(n_components), rng.integers(n_components, size=n_points)])
     centres = spread * rng.normal(size=(n_components, n_dims))
     return centres[z[:n_points]] + rng.normal(size=(n_points, n_dims)), z[:n_points]
+
+
+def random_mixture(rng, n_components, n_dims, *, scale=1.0):
+    """Parameters of any covariances, none of them thin."""
+    factors = rng.normal(size=(n_components, n_dims, n_dims)) * scale
+    covariances = factors @ factors.transpose(0, 2, 1) + 0.3 * scale**2 * np.eye(n_dims)
+    weights = rng.dirichlet(np.ones(n_components))
+    return Parameters(weights, rng.normal(size=(n_components, n_dims)) * 3 * scale, covariances)
 
 
 def what_is_known(rng, z, kind):
@@ -70,3 +86,16 @@ def points_and_start(rng, family, n_points=60, n_components=3):
     shares = np.concatenate([rng.dirichlet(np.ones(size)) for size in sizes])
     theta = ClassParameters(np.full(K, 1 / K), theta.with_weights(shares), sizes)
     return X, theta, ClassPooling(POOLINGS[end])
+
+
+def assert_same_fit(one, copied, times=1):
+    """Parameters, evidence and what is said of each point, of which the other has so many."""
+    for here, there in zip(one.parameters_, copied.parameters_, strict=True):
+        np.testing.assert_allclose(here, there, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(one.history_, copied.history_, rtol=1e-10)
+    assert one.log_evidence_ == pytest.approx(copied.log_evidence_, rel=1e-10)
+    assert one.lower_bound_ == pytest.approx(copied.lower_bound_, rel=1e-10)
+    assert one.bic() == pytest.approx(copied.bic(), rel=1e-10)
+    r = np.repeat(one.responsibilities_, times, axis=0)
+    np.testing.assert_allclose(r, copied.responsibilities_, atol=1e-8)
+    np.testing.assert_array_equal(np.repeat(one.labels_, times), copied.labels_)

@@ -23,17 +23,6 @@ def survey(seed, n_samples=120, n_components=3, sizes=(2, 3, 4, 2, 3), sharp=0.3
     return *sample(theta, Categories(sizes), n_samples, rng), theta
 
 
-def test_log_density_is_the_product_over_features():
-    X, _, theta = survey(0, n_samples=8)
-    sizes, starts = (2, 3, 4, 2, 3), (0, 2, 5, 9, 11)
-    slow = [
-        [np.prod([theta.probabilities[k, s + x] for s, x in zip(starts, row, strict=True)])
-         for k in range(3)]
-        for row in X
-    ]  # fmt: skip
-    np.testing.assert_allclose(np.exp(theta.log_density(one_hot(X, sizes))), slow, rtol=1e-12)
-
-
 @pytest.mark.parametrize("alpha", [0.5, 1.0])
 def test_with_all_labels_it_is_naive_bayes(alpha):
     X, z, _ = survey(1)

@@ -1,13 +1,13 @@
 """The semi-supervised classifier: scikit-learn's own where all is labelled, and what it adds."""
 
-import itertools
 import warnings
 
 import numpy as np
 import pytest
+from every_assignment import every_assignment
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import multivariate_normal
+from mixture_problems import random_mixture
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
@@ -15,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from cgmm import ConstrainedGaussianMixture, SemiSupervisedGaussianClassifier
 from cgmm.inference import ENGINES
-from cgmm.mixture import POOLINGS, Parameters, e_step
+from cgmm.mixture import POOLINGS, e_step
 from cgmm.mixture.class_mixture import ClassMixture, ClassParameters
 from cgmm.network import SideInformation
 
@@ -53,37 +53,12 @@ def test_with_all_labels_it_is_scikit_learns_own(covariance_type, load):
     np.testing.assert_allclose(ours.predict_log_proba(X), log_proba, atol=1e-9)
 
 
-def test_it_is_the_mixture_with_labels():
-    X, y = load_iris(return_X_y=True)
-    hidden = np.where(np.arange(len(y)) % 10 == 0, y, -1)
-    classifier = SemiSupervisedGaussianClassifier(tol=1e-6, max_iter=500).fit(X, hidden)
-    mixture = ConstrainedGaussianMixture(
-        3, init_params="labels", tol=1e-6, max_iter=500, random_state=5
-    ).fit(X, labels=hidden)
-    np.testing.assert_array_equal(classifier.mixture_.means_, mixture.means_)
-    np.testing.assert_array_equal(classifier.transduction_, mixture.labels_)
-    np.testing.assert_array_equal(classifier.transduction_[hidden >= 0], y[hidden >= 0])
-
-
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        (6 * [-1], "every entry of y is -1"),
-        ([0, 0, -1, -1, -1, 0.5], "continuous|Unknown label type"),
-    ],
-)
-def test_impossible_labels_are_refused(y, message):
-    with pytest.raises(ValueError, match=message):
-        SemiSupervisedGaussianClassifier().fit(np.arange(6.0)[:, None], y)
-
-
 def test_minus_one_beside_one_alone_is_asked_about():
     """Half of the labels of {-1, 1} would be lost in silence."""
     X, y = np.arange(6.0)[:, None] ** 2, np.array([-1, -1, 1, 1, 1, -1])
     with pytest.warns(UserWarning, match=r"-1 means unknown.*np.where\(y == -1, 0, y\)"):
         SemiSupervisedGaussianClassifier().fit(X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
+    with warnings.catch_warnings(action="error", category=UserWarning):
         SemiSupervisedGaussianClassifier().fit(X, np.where(y == -1, 0, y))
         SemiSupervisedGaussianClassifier().fit(X, [0, -1, 1, 1, 1, -1])
 
@@ -91,12 +66,9 @@ def test_minus_one_beside_one_alone_is_asked_about():
 # ------------------------------------------------------------------ several Gaussians a class
 
 
-def random_classes(rng, sizes, n_dims=2):
-    n = sum(sizes)
-    factors = rng.normal(size=(n, n_dims, n_dims))
-    covariances = factors @ factors.transpose(0, 2, 1) + 0.3 * np.eye(n_dims)
+def random_classes(rng, sizes):
     shares = np.concatenate([rng.dirichlet(np.ones(size)) for size in sizes])
-    components = Parameters(shares, 2 * rng.normal(size=(n, n_dims)), covariances)
+    components = random_mixture(rng, sum(sizes), 2).with_weights(shares)
     return ClassParameters(rng.dirichlet(np.ones(len(sizes))), components, tuple(sizes))
 
 
@@ -124,20 +96,16 @@ def test_relations_of_classes_are_the_sum_over_all_components(seed, hard):
     posterior = e_step(X, theta, side, ENGINES["auto"](side.graph))
     split = theta.split(X, posterior.responsibilities)
 
-    parts = [multivariate_normal(m, S) for _, m, S in zip(*theta.components, strict=True)]
-    density = np.column_stack([part.pdf(X) for part in parts])
-    weights, class_of = theta.as_mixture().weights, np.array([0, 1, 1, 1])
-    totals, by_hand = np.zeros(2), np.zeros((5, 4))
-    for z in itertools.product(range(4), repeat=5):
-        c = class_of[list(z)]
-        factor = float(c[0] == c[1]) * np.exp(1.5 * (c[2] == c[3]) - 0.7 * (c[1] == c[4]))
-        factor *= not (hard and c[1] == c[2])
-        prior = factor * np.prod(weights[list(z)])
-        joint = prior * np.prod(density[range(5), z])
-        totals += prior, joint
-        by_hand[range(5), z] += joint
-    assert posterior.log_evidence == pytest.approx(np.log(totals[1] / totals[0]), rel=1e-9)
-    np.testing.assert_allclose(split, by_hand / totals[1], rtol=1e-8, atol=1e-12)
+    mixture = theta.as_mixture()
+    z, logs = every_assignment(X, mixture)
+    c = np.minimum(z, 1).T
+    factor = (c[0] == c[1]) * np.exp(1.5 * (c[2] == c[3]) - 0.7 * (c[1] == c[4]))
+    factor *= ~(hard & (c[1] == c[2]))
+    joint, prior = factor * np.exp(logs), factor * mixture.weights[z].prod(axis=1)
+    evidence = np.log(joint.sum() / prior.sum())
+    assert posterior.log_evidence == pytest.approx(evidence, rel=1e-9)
+    by_hand = np.tensordot(joint / joint.sum(), z[:, :, None] == np.arange(4), axes=1)
+    np.testing.assert_allclose(split, by_hand, rtol=1e-8, atol=1e-12)
 
 
 @pytest.mark.parametrize("covariance_type", POOLINGS)
@@ -191,18 +159,19 @@ def test_points_beyond_all_densities_keep_finite_responsibilities():
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("y", "asked", "message"),
     [
-        (0, "components_per_class"),
-        ({"c": 2}, "names 'c', but the classes in y are"),
-        ({"a": 0}, "asks for 0 components of class 'a'"),
-        ({"a": 1.5}, "asks for 1.5 components of class 'a'"),
-        ({"a": 3}, "class 'a' has 2 distinct labelled points, too few to start 3"),
+        (6 * [-1], 1, "every entry of y is -1"),
+        ([0, 0, -1, -1, -1, 0.5], 1, "continuous|Unknown label type"),
+        (list("aaabbb"), 0, "components_per_class"),
+        (list("aaabbb"), {"c": 2}, "names 'c', but the classes in y are"),
+        (list("aaabbb"), {"a": 0}, "asks for 0 components of class 'a'"),
+        (list("aaabbb"), {"a": 1.5}, "asks for 1.5 components of class 'a'"),
+        (list("aaabbb"), {"a": 3}, "class 'a' has 2 distinct labelled points, too few to start 3"),
     ],
 )
-def test_impossible_numbers_of_components_are_refused(asked, message):
+def test_impossible_labels_and_numbers_of_components_are_refused(y, asked, message):
     X = np.array([[0.0], [1.0], [1.0], [7.0], [8.0], [9.0]])
-    y = np.array(["a", "a", "a", "b", "b", "b"])
     with pytest.raises(ValueError, match=message):
         SemiSupervisedGaussianClassifier(components_per_class=asked).fit(X, y)
-    SemiSupervisedGaussianClassifier(components_per_class={"a": 2}).fit(X, y)
+    SemiSupervisedGaussianClassifier(components_per_class={"a": 2}).fit(X, list("aaabbb"))

@@ -46,7 +46,6 @@ def test_relations_that_say_nothing_change_nothing(weights):
 @pytest.mark.parametrize(
     ("known", "message"),
     [
-        ({"must_link": [[0, 1], [1, 2]], "cannot_link": [[0, 2]]}, "0 - 1 - 2"),
         # Nodes are numbered by first points: the three chunklets are nodes 10, 11 and 12.
         (
             {

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from answers import truthful
 
 from cgmm import ConstrainedGaussianMixture
 from cgmm.inference import ENGINES
@@ -31,22 +32,13 @@ def visited(monkeypatch):
     return counts
 
 
-def truthful_pairs(seed, n_pairs):
-    """900 points in three clumps that overlap, and so many answers about random pairs."""
-    rng = np.random.default_rng(seed)
-    y, pairs = rng.integers(3, size=900), rng.integers(900, size=(n_pairs, 2))
-    X, same = 2.0 * np.eye(3)[y] + rng.normal(size=(900, 3)), y[pairs[:, 0]] == y[pairs[:, 1]]
-    differ = ~same
-    return X, {
-        "must_link": pairs[same & (pairs[:, 0] != pairs[:, 1])],
-        "cannot_link": pairs[differ],
-    }
-
-
 # Exact, at 2e8 to 4e5 entries a call, and of an induced width of 16 and more.
 @pytest.mark.parametrize(("seed", "n_pairs"), [(0, 1000), (1, 2000)])
 def test_random_pairs_in_any_number_cost_a_few_seconds_at_most(seed, n_pairs, visited):
-    X, known = truthful_pairs(seed, n_pairs)
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=900)
+    known = truthful(rng, y, n_pairs)
+    X = 2.0 * np.eye(3)[y] + rng.normal(size=(900, 3))
     with warnings.catch_warnings(action="ignore", category=ApproximationWarning):
         model = ConstrainedGaussianMixture(3, random_state=seed).fit(X, **known)
     assert sum(visited) <= 3 * OPERATIONS_OF_A_FIT

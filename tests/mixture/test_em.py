@@ -12,7 +12,6 @@ from cgmm.inference import ENGINES
 from cgmm.mixture import (
     POOLINGS,
     UPDATES,
-    Parameters,
     Posterior,
     Prior,
     closed_form,
@@ -27,20 +26,12 @@ from cgmm.network import SideInformation
 from cgmm.numerics import log_normalise
 
 
-def plain(X, theta, *, pool="full", reg_covar=0.0, engine="independent"):
-    side = SideInformation.build(len(X))
-    return em(
-        X, theta, side, ENGINES[engine](side.graph), POOLINGS[pool], closed_form,
-        reg_covar=reg_covar,
-    )  # fmt: skip
-
-
-def problem(seed, *, n_samples=60, n_dims=2, n_components=3, pool="full"):
+def problem(seed, pool="full"):
     """Random data and a random, not too poor start of the given covariance type."""
     rng = np.random.default_rng(seed)
-    centres = rng.normal(size=(n_components, n_dims)) * rng.uniform(0, 4)
-    X = centres[rng.integers(n_components, size=n_samples)] + rng.normal(size=(n_samples, n_dims))
-    r = rng.dirichlet(np.ones(n_components), size=n_samples)
+    centres = rng.normal(size=(3, 2)) * rng.uniform(0, 4)
+    X = centres[rng.integers(3, size=60)] + rng.normal(size=(60, 2))
+    r = rng.dirichlet(np.ones(3), size=60)
     return X, from_responsibilities(X, r, POOLINGS[pool], reg_covar=1e-3)
 
 
@@ -80,23 +71,17 @@ def test_evidence_never_falls(family, kind, seed, sampling):
 def test_what_does_not_fall_with_regularisation(pool, seed, log_reg):
     """No M-step lowers F(q, θ) - penalty(θ, N): evidence falls by the penalty's fall at most."""
     reg_covar = 10**log_reg
-    X, start = problem(seed, pool=pool)
-    pairs = list(itertools.islice(plain(X, start, pool=pool, reg_covar=reg_covar), 10))
+    X, start = problem(seed, pool)
+    side, kind = SideInformation.build(len(X)), POOLINGS[pool]
+    infer = ENGINES["independent"](side.graph)
+    steps = em(X, start, side, infer, kind, closed_form, reg_covar=reg_covar)
+    pairs = list(itertools.islice(steps, 10))
     for (old, posterior), (new, after) in itertools.pairwise(pairs):
         q, counts = posterior.responsibilities, posterior.responsibilities.sum(axis=0)
         slack = 1e-9 * (1 + abs(posterior.log_evidence))
         before = posterior.log_evidence - penalty(old, counts, reg_covar)
         assert lower_bound(X, new, q) - penalty(new, counts, reg_covar) >= before - slack
         assert after.log_evidence - penalty(new, counts, reg_covar) >= before - slack
-
-
-def test_with_regularisation_the_evidence_can_fall():
-    """The reason why the statement above is not about the evidence itself."""
-    X = np.array([[-1.0], [1.0]] * 20)
-    start = Parameters(np.full(2, 0.5), np.array([[-1.0], [1.0]]), np.full((2, 1, 1), 0.3))
-    _, old = next(plain(X, start))
-    _, (_, new) = itertools.islice(plain(X, start, reg_covar=5.0), 2)
-    assert new.log_evidence < old.log_evidence - 1
 
 
 @given(seed=st.integers(0, 100_000))
@@ -113,25 +98,12 @@ def test_bound_is_evidence_minus_divergence(seed):
     assert lower_bound(X, theta, hard) == pytest.approx(log_joint(X, theta)[:, 0].sum())
 
 
-def test_fixed_point_has_zero_gradient():
-    """At convergence the evidence is stationary in the means, by central differences."""
-    X, start = problem(6, n_samples=200)
-    theta, _ = next(itertools.islice(plain(X, start), 3000, None))
-    step = 1e-4
-    for shift in step * np.eye(6).reshape(6, 3, 2):
-        up, down = (
-            next(plain(X, theta._replace(means=theta.means + s * shift)))[1].log_evidence
-            for s in (1, -1)
-        )
-        assert abs(up - down) / (2 * step) < 1e-3
-
-
 # ------------------------------------------------------------------ dead components
 
 
 @pytest.mark.parametrize("pool", POOLINGS)
 def test_dead_component_keeps_its_parameters(pool):
-    X, theta = problem(7, pool=pool)
+    X, theta = problem(7, pool)
     r = np.column_stack([np.full(len(X), 0.5), np.full(len(X), 0.5), np.zeros(len(X))])
     posterior = Posterior(r, r.sum(axis=0), 0.0)
     for reg_covar in (0.0, 1e-3):

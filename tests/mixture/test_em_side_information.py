@@ -4,10 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
+from answers import truthful
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mixture_problems import random_mixture
 
-from cgmm import ConstrainedGaussianMixture
+from cgmm import ConstrainedGaussianMixture, primer
 from cgmm.inference import ENGINES
 from cgmm.mixture import Parameters, Prior, e_step
 from cgmm.network import SideInformation
@@ -20,57 +22,28 @@ def random_relations(rng, n_samples, n_components):
     """Arguments of ``build``, of every kind, consistent with one hidden assignment."""
     truth = rng.integers(n_components, size=n_samples)
     pairs = np.array(list(itertools.combinations(range(n_samples), 2)))
-    same = truth[pairs[:, 0]] == truth[pairs[:, 1]]
-    chance = rng.random(len(pairs))
     soft = pairs[rng.random(len(pairs)) < 0.2]
     labels = np.where(rng.random(n_samples) < 0.2, truth, -1)
     if rng.random() < 0.5:
         labels = (rng.random((n_samples, n_components)) < 0.7) | (np.eye(n_components)[truth] == 1)
     return {
         "labels": labels if rng.random() < 0.6 else None,
-        "must_link": pairs[same & (chance < 0.3)],
-        "cannot_link": pairs[~same & (chance < 0.2)],
+        **truthful(rng, truth, n_samples // 2),
         "preferences": np.column_stack([soft, 2 * rng.normal(size=len(soft))]),
         "sampling": str(rng.choice(["points", "chunklets"])),
     }
 
 
-def random_theta(rng, n_components, n_dims=2):
-    factors = np.eye(n_dims) + 0.3 * rng.normal(size=(n_components, n_dims, n_dims))
-    return Parameters(
-        rng.dirichlet(2 * np.ones(n_components)),
-        2 * rng.normal(size=(n_components, n_dims)),
-        # Nowhere so narrow that the oracle's densities, which are no logs, leave their range.
-        factors @ factors.transpose(0, 2, 1) + 0.05 * np.eye(n_dims),
-    )
-
-
-def densities(X, theta):
-    """(N, K) products of elementary functions, no logs: the slow way, with exponents to spare."""
-    values = []
-    for mean, covariance in zip(theta.means, theta.covariances, strict=True):
-        apart = (X - mean).astype(np.longdouble)
-        squared = np.einsum("nd,de,ne->n", apart, np.linalg.inv(covariance), apart)
-        values.append(np.exp(-squared / 2) / np.sqrt(np.linalg.det(2 * np.pi * covariance)))
-    return np.array(values).T
-
-
-def groups(n_samples, must_link):
-    """The chunklet of each point, by merging until nothing changes."""
-    group = np.arange(n_samples)
-    for _ in range(n_samples):
-        for i, j in must_link:
-            group[[i, j]] = group[[i, j]].min()
-    return group
-
-
 def by_enumeration(X, theta, relations):
     """Responsibilities, evidence and every joint from all K^N assignments *of points*: no graph."""
     n, n_components = len(X), len(theta.weights)
-    p, joints, normaliser = densities(X, theta), {}, 0.0
+    joints, normaliser = {}, 0.0
+    # Products of these leave the range of ordinary floats.
+    p = np.exp(primer.log_densities(X, theta).astype(np.longdouble))
     r = np.zeros((n, n_components), dtype=np.longdouble)
-    group = groups(n, relations["must_link"])
-    counted = np.arange(n) if relations["sampling"] == "points" else np.unique(group)
+    counted = np.arange(n)
+    if relations["sampling"] == "chunklets":
+        counted = np.unique(primer.closure(n, relations["must_link"]), return_index=True)[1]
     for z in map(np.array, itertools.product(range(n_components), repeat=n)):
         if any(z[i] != z[j] for i, j in relations["must_link"]):
             continue
@@ -98,7 +71,7 @@ def evidence_allows(labels, z):
 @given(seed=st.integers(0, 10**6), n_components=st.integers(2, 3))
 def test_e_step_equals_the_sum_over_all_assignments_of_points(seed, n_components):
     rng = np.random.default_rng(seed)
-    X, theta = 2 * rng.normal(size=(6, 2)), random_theta(rng, n_components)
+    X, theta = 2 * rng.normal(size=(6, 2)), random_mixture(rng, n_components, 2)
     relations = random_relations(rng, 6, n_components)
     side = SideInformation.build(6, **relations)
     expected, evidence, _ = by_enumeration(X, theta, relations)
@@ -134,7 +107,7 @@ def test_predictions_are_those_of_the_sum_over_all_assignments(seed, n_component
 @pytest.mark.parametrize("sign", ["must_link", "cannot_link"])
 def test_a_soft_relation_becomes_the_hard_one_as_its_weight_grows(sign):
     rng = np.random.default_rng(5)
-    X, theta = rng.normal(size=(8, 2)), random_theta(rng, 2)
+    X, theta = rng.normal(size=(8, 2)), random_mixture(rng, 2, 2)
     pairs = np.array([[0, 1], [2, 3], [3, 4]])
     hard = SideInformation.build(8, **{sign: pairs})
     exact = e_step(X, theta, hard, AUTO(hard.graph))

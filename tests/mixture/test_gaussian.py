@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mixture_problems import random_mixture
 from scipy.stats import multivariate_normal
 
+from cgmm import primer
 from cgmm.mixture import (
     POOLINGS,
     Parameters,
@@ -21,23 +23,9 @@ from cgmm.mixture.pooling import moments_about
 DIMENSIONS = [1, 2, 5, products.MAX_DIMENSION, products.MAX_DIMENSION + 1]
 
 
-def random_mixture(rng, n_components, n_dims, *, scale=1.0):
-    factors = rng.normal(size=(n_components, n_dims, n_dims)) * scale
-    covariances = factors @ factors.transpose(0, 2, 1) + 0.3 * scale**2 * np.eye(n_dims)
-    weights = rng.dirichlet(np.ones(n_components))
-    return Parameters(weights, rng.normal(size=(n_components, n_dims)) * 3 * scale, covariances)
-
-
 def reference_density(X, theta):
     pairs = zip(theta.means, theta.full_covariances, strict=True)
     return np.column_stack([multivariate_normal(m, c).logpdf(X) for m, c in pairs])
-
-
-def reference_moments(X, r):
-    counts = r.sum(axis=0)
-    means = (r.T @ X) / counts[:, None]
-    apart = X[:, None] - means
-    return counts, means, np.einsum("nk,nkd,nke->kde", r, apart, apart)
 
 
 @pytest.fixture
@@ -97,7 +85,7 @@ def test_weighted_moments_equal_the_sums_written_down(n_dims, form, offset, forc
     rng = np.random.default_rng(n_dims)
     X, r = rng.normal(size=(3000, n_dims)) + offset, rng.dirichlet(np.ones(4), size=3000)
     moments = weighted_moments(X, r)
-    for ours, theirs in zip(moments, reference_moments(X, r), strict=True):
+    for ours, theirs in zip(moments, primer.moments(X, r), strict=True):
         # Off-diagonal scatter is a sum that cancels: absolute, against entries of about 750.
         np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-8)
     diagonal = weighted_moments(X, r, diagonal=True)

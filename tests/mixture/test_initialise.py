@@ -15,7 +15,6 @@ from cgmm.mixture import (
     STARTS,
     Pooling,
     em,
-    far_points,
     from_chunklets,
     from_labels,
     from_responsibilities,
@@ -39,14 +38,6 @@ def test_start_gives_distributions_and_repeats_with_its_seed(start, seed, n_comp
     assert (r >= 0).all()
     np.testing.assert_allclose(r.sum(axis=1), 1, rtol=1e-14)
     np.testing.assert_array_equal(r, start(X, n_components, np.random.RandomState(seed)))
-
-
-def test_scale_does_not_matter_to_the_seeds():
-    """Squared distances of 1e-300 must not underflow into a uniform draw."""
-    X = np.random.default_rng(0).normal(size=(40, 2))
-    here = far_points(X, 4, np.random.RandomState(1))
-    there = far_points(X * 2.0**-500, 4, np.random.RandomState(1))
-    np.testing.assert_array_equal(here, there)
 
 
 @pytest.mark.parametrize("pool", POOLINGS)

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from answers import truthful
 from hard_graphs import planted
 from sklearn.exceptions import ConvergenceWarning
 
@@ -48,14 +49,6 @@ def clumps(n_points, seed=0):
     return CENTRES[z] + rng.normal(size=(n_points, 2)), z
 
 
-def truthful(z, n_pairs, seed=0):
-    """Random pairs, answered by somebody who knows."""
-    pairs = np.random.default_rng(seed).integers(len(z), size=(n_pairs, 2))
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    same = z[pairs[:, 0]] == z[pairs[:, 1]]
-    return {"must_link": pairs[same], "cannot_link": pairs[~same]}
-
-
 def fitted(engine, X, known, **settings):
     settings = {"weights": "ignore", "random_state": 0, "max_iter": 4, **settings}
     return ConstrainedGaussianMixture(3, inference=engine, **settings).fit(X, **known)
@@ -67,7 +60,7 @@ def fitted(engine, X, known, **settings):
 def test_no_engine_breaks_what_is_hard(name, n_pairs):
     """It may refuse such a network before any work; these three may not."""
     X, z = clumps(900)
-    known = truthful(z, n_pairs)
+    known = truthful(np.random.default_rng(0), z, n_pairs)
     try:
         model = fitted(ANSWERS[name], X, known)
     except NetworkError:

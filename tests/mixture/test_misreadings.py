@@ -46,8 +46,7 @@ ESTIMATORS = {
 
 @pytest.fixture(autouse=True)
 def _no_other_warning():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
+    with warnings.catch_warnings(action="error", category=UserWarning):
         yield
 
 
@@ -137,14 +136,6 @@ def test_an_index_of_integers_is_asked_about():
     model.fit(table, must_link=by_row)
 
 
-@pytest.mark.parametrize(
-    "index", [None, [f"p{i}" for i in range(N)], pd.date_range("2020-01-01", periods=N)]
-)
-def test_an_index_that_cannot_be_meant_is_not(index):
-    table = pd.DataFrame(X, index=index)
-    ConstrainedGaussianMixture(2, random_state=0).fit(table, must_link=MUST)
-
-
 # ---------------------------------------------------------------------------- certainties
 
 
@@ -154,20 +145,6 @@ def test_certainties_in_place_of_log_odds():
         model.fit(X, preferences=[[0, 1, 0.9]])
     with pytest.warns(UserWarning, match="read as log-odds"):
         model.predict(X, preferences=[[0, 1, 0.9], [1, 2, 0.7]])
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        [[0, 1, 0.9], [1, 2, -0.9]],
-        [[0, 1, weight_from_certainty(0.6)]],
-        preferences(MUST, CANNOT, certainty=0.512345),
-        [],
-    ],
-)
-def test_log_odds_are_not_suspected(rows):
-    """What the helper gives above all: the advice must not warn in its turn."""
-    ConstrainedGaussianMixture(2, random_state=0).fit(X, preferences=rows)
 
 
 # ---------------------------------------------------------------------------- y that is ignored
@@ -195,14 +172,26 @@ def test_labels_that_are_not_read_are_told_of(model, labels):
 
 
 @pytest.mark.parametrize(
-    "other", [None, X[:, 0], np.arange(N), np.zeros(N), X, np.full(N, -1), "none", 3]
+    "given",
+    [
+        *[
+            {"X": pd.DataFrame(X, index=index), "must_link": MUST}
+            for index in (None, [f"p{i}" for i in range(N)], pd.date_range("2020-01-01", periods=N))
+        ],
+        {"preferences": [[0, 1, 0.9], [1, 2, -0.9]]},
+        {"preferences": [[0, 1, weight_from_certainty(0.6)]]},
+        # The advice of the warning must not be warned of in its turn.
+        {"preferences": preferences(MUST, CANNOT, certainty=0.512345)},
+        {"preferences": []},
+        *[{"y": k} for k in (None, X[:, 0], np.arange(N), 0 * y, X, np.full(N, -1), "none", 3)],
+        {"y": y, "labels": SOME},
+    ],
 )
-def test_what_is_no_labels_is_ignored_in_silence(other):
-    ConstrainedGaussianMixture(2, random_state=0).fit(X, other)
+def test_what_can_mean_one_thing_only_is_read_in_silence(given):
+    ConstrainedGaussianMixture(2, random_state=0).fit(**{"X": X} | given)
 
 
-def test_labels_beside_y_and_pipelines_and_searches_by_y_are_silent():
-    ConstrainedGaussianMixture(2, random_state=0).fit(X, y, labels=SOME)
+def test_pipelines_and_searches_by_y_are_silent():
     pipeline = make_pipeline(StandardScaler(), ConstrainedGaussianMixture(2, random_state=0))
     pipeline.fit(X, y)
     GridSearchCV(pipeline, {}, scoring="adjusted_rand_score").fit(X, y)

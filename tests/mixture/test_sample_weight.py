@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from answers import repeated
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mixture_problems import what_is_known
+from mixture_problems import assert_same_fit, what_is_known
 
 from cgmm import (
-    ENGINES,
     ConstrainedCategoricalMixture,
     ConstrainedGaussianMixture,
     SemiSupervisedGaussianClassifier,
@@ -29,31 +29,6 @@ def problem(seed):
     return rng, X, rng.dirichlet(np.ones(K), N), rng.integers(1, 4, size=N)
 
 
-def doubled(known, times):
-    """What is known of points that come so many times: copies of related points are linked."""
-    first, pairs = np.cumsum(times) - times, {}
-    for name in known.keys() - {"labels"}:
-        pairs[name] = known[name].copy()
-        pairs[name][:, :2] = first[known[name][:, :2].astype(int)]
-    related = {int(i) for name in pairs for i in np.ravel(known[name][:, :2])}
-    links = [[first[i], first[i] + c] for i in related for c in range(1, times[i])]
-    pairs["must_link"] = [*pairs.get("must_link", []), *links]
-    return pairs | {name: np.repeat(known[name], times) for name in known.keys() & {"labels"}}
-
-
-def assert_same_fit(weighted, repeated, times):
-    """Parameters, evidence and what is said of each point."""
-    for here, there in zip(weighted.parameters_, repeated.parameters_, strict=True):
-        np.testing.assert_allclose(here, there, rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(weighted.history_, repeated.history_, rtol=1e-10)
-    assert weighted.log_evidence_ == pytest.approx(repeated.log_evidence_, rel=1e-10)
-    assert weighted.lower_bound_ == pytest.approx(repeated.lower_bound_, rel=1e-10)
-    assert weighted.bic() == pytest.approx(repeated.bic(), rel=1e-10)
-    r = np.repeat(weighted.responsibilities_, times, axis=0)
-    np.testing.assert_allclose(r, repeated.responsibilities_, atol=1e-8)
-    np.testing.assert_array_equal(np.repeat(weighted.labels_, times), repeated.labels_)
-
-
 @pytest.mark.each_value
 @pytest.mark.parametrize("kind", RELATIONS)
 @pytest.mark.parametrize("covariance_type", POOLINGS)
@@ -66,20 +41,20 @@ def test_a_weight_is_a_number_of_points(kind, covariance_type, sampling, seed):
     options = {"covariance_type": covariance_type, "sampling": sampling, "max_iter": 4, "tol": 0}
     weighted = ConstrainedGaussianMixture(K, init_params=r, **options)
     weighted.fit(X, **known, sample_weight=times)
-    repeated = ConstrainedGaussianMixture(K, init_params=np.repeat(r, times, axis=0), **options)
-    repeated.fit(np.repeat(X, times, axis=0), **doubled(known, times))
-    assert_same_fit(weighted, repeated, times)
+    copied = ConstrainedGaussianMixture(K, init_params=np.repeat(r, times, axis=0), **options)
+    copied.fit(np.repeat(X, times, axis=0), **repeated(known, times))
+    assert_same_fit(weighted, copied, times)
 
 
 def test_categories_and_classes_count_their_points():
     _, X, r, times = problem(0)
     codes = (X > 1).astype(int)
-    weighted, repeated = (
+    weighted, copied = (
         ConstrainedCategoricalMixture(K, init_params=start, max_iter=4, tol=0)
         for start in (r, np.repeat(r, times, axis=0))
     )
     weighted.fit(codes, sample_weight=times)
-    assert_same_fit(weighted, repeated.fit(np.repeat(codes, times, axis=0)), times)
+    assert_same_fit(weighted, copied.fit(np.repeat(codes, times, axis=0)), times)
     y = np.where(np.arange(N) % 2, -1, X[:, 0] > 1)
     one, other = (SemiSupervisedGaussianClassifier(max_iter=4, tol=0) for _ in range(2))
     one.fit(X, y, sample_weight=times)
@@ -103,46 +78,6 @@ def test_weights_that_are_none_are_refused(weights, message):
 
 
 # ------------------------------------------------------------------ every engine
-
-CYCLE = np.array([[0, 1, 1.0], [1, 2, -2.0], [2, 3, 0.5], [0, 3, 1.5]])
-# What each engine takes: nothing, a clique of cannot-links, disjoint pairs, or anything.
-KNOWN = {
-    "independent": {},
-    "clique": {"cannot_link": [[0, 1]], "must_link": [[6, 7]]},
-    "pairs": {"preferences": CYCLE[::2], "must_link": [[6, 7]]},
-}
-APPROXIMATE = ["belief_propagation", "tree_reweighted", "mean_field"]
-
-
-def known_to(name):
-    return KNOWN.get(name, {"preferences": CYCLE, "must_link": [[6, 7]]})
-
-
-def small():
-    rng = np.random.default_rng(3)
-    return rng.normal(size=(14, 2)) + 3 * (np.arange(14) % 2)[:, None]
-
-
-def from_here(name, **options):
-    return ConstrainedGaussianMixture(
-        2, covariance_type="tied", inference=name, means_init=[[0.0, 0.0], [3.0, 3.0]],
-        max_iter=3, tol=0, random_state=0, **options,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("name", sorted({*ENGINES, "spanning_tree"} - {"gibbs"}))  # draws in order
-def test_permuted_points_have_permuted_answers(name):
-    X, rng = small(), np.random.default_rng(0)
-    order, times = rng.permutation(len(X)), rng.integers(1, 3, len(X))
-    moved = {key: np.array(rows, dtype=float) for key, rows in known_to(name).items()}
-    for rows in moved.values():
-        rows[:, :2] = np.argsort(order)[rows[:, :2].astype(int)]
-    here, there = from_here(name), from_here(name)
-    here.fit(X, sample_weight=times, **known_to(name))
-    there.fit(X[order], sample_weight=times[order], **moved)
-    atol = 1e-4 if name in APPROXIMATE else 1e-9
-    np.testing.assert_allclose(there.responsibilities_, here.responsibilities_[order], atol=atol)
-    np.testing.assert_array_equal(there.labels_, here.labels_[order])
 
 
 # ------------------------------------------------------------------ points that do not count

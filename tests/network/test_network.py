@@ -7,16 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import logsumexp
 
 from cgmm.network import (
     Graph,
     NetworkError,
     TooCostlyError,
-    are_disjoint_pairs,
     connected_components,
-    edge_message,
-    edgeless,
     simplify,
     spanning_forest,
 )
@@ -37,23 +33,6 @@ def as_networkx(graph):
     for (a, b), w in zip(graph.edges.tolist(), graph.weights, strict=True):
         net.add_edge(a, b, strength=min(abs(w), 1e6))
     return net
-
-
-@given(seed=st.integers(0, 10_000), n_nodes=st.integers(2, 8), n_edges=st.integers(0, 20))
-def test_simplify_adds_the_weights_of_each_pair(seed, n_nodes, n_edges):
-    graph = random_graph(seed, n_nodes, n_edges)
-    expected = {}
-    for (a, b), w in zip(graph.edges.tolist(), graph.weights, strict=True):
-        pair = min(a, b), max(a, b)
-        expected[pair] = expected.get(pair, 0.0) + w
-    simple = simplify(graph)
-    pairs = [tuple(pair) for pair in simple.edges.tolist()]
-    assert pairs == sorted(pair for pair, w in expected.items() if w != 0)
-    assert simple.weights.tolist() == [expected[pair] for pair in pairs]
-    assert simple.weights.dtype == float
-    again = simplify(simple)
-    assert again.edges is simple.edges
-    assert again.weights is simple.weights
 
 
 @pytest.mark.parametrize(
@@ -98,26 +77,3 @@ def test_components_and_forest_equal_those_of_networkx(seed, n_nodes, n_edges):
     assert strength == pytest.approx(best.size(weight="strength"))
     kept = {(*pair, w) for pair, w in zip(map(tuple, graph.edges), graph.weights, strict=True)}
     assert {(*p, w) for p, w in zip(map(tuple, forest.edges), forest.weights, strict=True)} <= kept
-
-
-def test_disjoint_pairs():
-    assert are_disjoint_pairs(edgeless(3))
-    assert are_disjoint_pairs(Graph(4, np.array([[0, 2], [1, 3]]), np.ones(2)))
-    assert not are_disjoint_pairs(Graph(4, np.array([[0, 2], [2, 3]]), np.ones(2)))
-
-
-@given(
-    seed=st.integers(0, 10_000),
-    n_states=st.integers(1, 6),
-    scale=st.sampled_from([0.0, 1.0, 900.0]),
-)
-def test_edge_message_equals_the_sum_and_the_largest_over_a_table(seed, n_states, scale):
-    rng = np.random.default_rng(seed)
-    h = rng.uniform(-1, 1, size=(20, n_states)) * scale
-    h[rng.random(h.shape) < 0.3] = -np.inf
-    weights = rng.choice([-np.inf, -900.0, -40.0, -1.0, 0.0, 2.0, 800.0], size=20)
-    table = h[:, None, :] + np.where(np.eye(n_states), weights[:, None, None], 0.0)
-    with np.errstate(divide="ignore"):
-        expected = logsumexp(table, axis=2)
-    np.testing.assert_allclose(edge_message(h, weights), expected, rtol=1e-13, atol=1e-13)
-    np.testing.assert_array_equal(edge_message(h, weights, largest=True), table.max(axis=2))

@@ -1,7 +1,7 @@
 """Chapter 10 by hand: every course that a move can take, every assignment, and the package."""
 
 from functools import partial
-from itertools import combinations, islice
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -114,12 +114,13 @@ def test_a_mean_of_probabilities_keeps_the_marginals(seed, J, K):
 @FEW
 @given(SEEDS, st.integers(2, 4), st.integers(2, 10))
 def test_chains_that_disagree_are_told(seed, chains, half):
-    draws = np.random.default_rng(seed).normal(size=(chains, 2 * half))
+    draws = np.random.default_rng(seed).normal(size=(chains, 2 * half)).round(1)  # some are equal
     found = primer.r_hat(draws)
     # The package's is that of ranks, and of ranks of distances to the median.
     ranks = [ndtri((rankdata(x) - 3 / 8) / (x.size + 1 / 4)).reshape(x.shape) for x in (
         draws, np.abs(draws - np.median(draws)))]  # fmt: skip
     assert max(map(primer.r_hat, ranks)) == pytest.approx(r_hat(draws), rel=1e-12)
+    assert r_hat(np.insert(draws, half, 9.0, axis=1)) == r_hat(draws)  # no half has the middle
     assert primer.r_hat(3 - 7 * draws) == pytest.approx(found, rel=1e-9)
     assert primer.r_hat(draws + 99 * np.arange(chains)[:, None]) > 2
 
@@ -174,20 +175,13 @@ def test_belief_propagation_settles_where_that_of_the_package_does(seed, J, K):
         np.testing.assert_allclose(both / both.sum(), q[b], atol=1e-9)
 
 
-def test_damped_messages_settle_where_others_swing():
-    edges = np.array(list(combinations(range(5), 2)))
-    u, w = 0.3 * np.random.default_rng(0).normal(size=(5, 2)), np.full(10, -2.0)
-
-    def beliefs(damping, sweeps):
-        return primer.beliefs(primer.messages(u, edges, w, damping, sweeps), u)
-
-    assert np.abs(beliefs(0, 51) - beliefs(0, 50)).max() > 0.9
-    assert np.abs(beliefs(0.5, 121) - beliefs(0.5, 120)).max() < 1e-12
-    # Damping changes the way, and not where it ends.
-    theirs = belief_propagation(Graph(5, edges, w), tol=1e-10)(u).nodes
-    np.testing.assert_allclose(beliefs(0.5, 121), theirs, atol=1e-7)
-    once = primer.messages(u, edges[:1], w[:1], 0.75, 1), primer.messages(u, edges[:1], w[:1], 0, 1)
-    np.testing.assert_allclose(np.expm1(once[0][0, 1]), np.expm1(once[1][0, 1]) / 4, rtol=1e-9)
+@FEW
+@given(SEEDS, st.floats(0, 1))
+def test_damping_mixes_what_is_said_with_what_was(seed, damping):
+    """Where it ends is held with the package's messages: tests/inference/test_messages.py."""
+    u, edges, w = network(np.random.default_rng(seed), 2, 2, p_edge=1.0)
+    plain, damped = (primer.messages(u, edges, w, d, 1)[0, 1] for d in (0, damping))
+    np.testing.assert_allclose(np.expm1(damped), (1 - damping) * np.expm1(plain), rtol=1e-9)
 
 
 @FEW

@@ -1,0 +1,23 @@
+"""Answers for the tests of fits: true ones about random pairs, and those of repeated points."""
+
+import numpy as np
+
+
+def truthful(rng, z, n_pairs):
+    """Random pairs, answered by somebody who knows; points come again, so that relations meet."""
+    pairs = rng.integers(len(z), size=(n_pairs, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    same = z[pairs[:, 0]] == z[pairs[:, 1]]
+    return {"must_link": pairs[same], "cannot_link": pairs[~same]}
+
+
+def repeated(known, times):
+    """What is known of points that come so many times: copies of related points are linked."""
+    first, pairs = np.cumsum(times) - times, {}
+    for name in known.keys() - {"labels"}:
+        pairs[name] = known[name].copy()
+        pairs[name][:, :2] = first[known[name][:, :2].astype(int)]
+    related = {int(i) for name in pairs for i in np.ravel(known[name][:, :2])}
+    links = [[first[i], first[i] + c] for i in related for c in range(1, times[i])]
+    pairs["must_link"] = [*pairs.get("must_link", []), *links]
+    return pairs | {name: np.repeat(known[name], times) for name in known.keys() & {"labels"}}
