@@ -1,4 +1,4 @@
-"""Which cells of a notebook make a name, want it, or are needed by other code."""
+"""What stands in the chapters; which cells make a name, want it, or are needed by other code."""
 
 from __future__ import annotations
 
@@ -7,6 +7,16 @@ import json
 import symtable
 from collections.abc import Iterator
 from pathlib import Path
+
+from built_book import ROOT
+
+CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.ipynb"))
+
+
+def prose(path: Path) -> str:
+    """All cells of text."""
+    cells = json.loads(path.read_text(encoding="utf8"))["cells"]
+    return "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
 
 
 def sources(path: Path) -> list[tuple[str, str]]:

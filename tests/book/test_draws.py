@@ -8,15 +8,13 @@ by hand.
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Iterator
 
 import pytest
-from built_book import ROOT
+from cells import CHAPTERS, sources
 
 from cgmm.metrics.paired import FEWEST_DRAWS
 
-CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.ipynb"))
 SEEDS = {"s", "seed", "draw"}
 
 NO_COMPARISON = {
@@ -67,9 +65,7 @@ def complaints(source: str) -> list[str]:
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_comparisons_have_twelve_draws_and_paired_errors(path):
-    cells = json.loads(path.read_text(encoding="utf8"))["cells"]
-    sources = {c["id"]: "".join(c["source"]) for c in cells if c["cell_type"] == "code"}
-    found = {key: found for key, source in sources.items() if (found := complaints(source))}
+    found = {key: found for key, source in sources(path) if (found := complaints(source))}
     known = {key for chapter, key in NO_COMPARISON if chapter == path.stem}
     new = {key: found[key] for key in found.keys() - known}
     assert not new, f"{path.stem}: {new}; see CONTRIBUTING, Compare methods"
