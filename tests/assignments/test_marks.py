@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import shutil
 
@@ -80,11 +81,9 @@ def _excel(text, delimiter=";", encoding="utf-8-sig", end="\r\n"):
     """A sheet as Excel saves it: another delimiter and line ends, also within answers."""
     table = list(csv.reader(text.splitlines(keepends=True)))
     table = [[cell.replace("\n", end) for cell in row] for row in table]
-    lines = []
-    for row in table:
-        lines.append(delimiter.join('"' + cell.replace('"', '""') + '"' if
-                     set(cell) & set(delimiter + '"\r\n') else cell for cell in row))  # fmt: skip
-    return (end.join(lines) + end).encode(encoding, errors="replace")
+    sheet = io.StringIO()
+    csv.writer(sheet, delimiter=delimiter, lineterminator=end).writerows(table)
+    return sheet.getvalue().encode(encoding, errors="replace")
 
 
 @pytest.mark.parametrize(
