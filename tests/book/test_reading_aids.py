@@ -38,7 +38,7 @@ def test_three_questions_before_the_exercises(path):
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_every_answer_stands_in_a_fold(path):
-    """In the page, and in JupyterLab; test_live opens two chapters there."""
+    """In the page, and in JupyterLab."""
     text = prose(path)
     solutions = re.findall(r"^:{3,}\{solution\} .+\n(.*)$", text, re.MULTILINE)
     assert solutions
