@@ -25,16 +25,12 @@ NO_COMPARISON = {
 def loops(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Target and iterable of every loop; a loop over a product is several."""
     for node in ast.walk(tree):
-        match node:
-            case ast.For() | ast.comprehension():
-                pass
-            case _:
-                continue
-        match node.target, node.iter:
-            case ast.Tuple(elts=targets), ast.Call(args=parts) if len(targets) == len(parts):
-                yield from zip(targets, parts, strict=True)
-            case whole:
-                yield whole
+        if isinstance(node, ast.For | ast.comprehension):
+            match node.target, node.iter:
+                case ast.Tuple(elts=targets), ast.Call(args=parts) if len(targets) == len(parts):
+                    yield from zip(targets, parts, strict=True)
+                case whole:
+                    yield whole
 
 
 def names(tree: ast.AST) -> set[str]:
