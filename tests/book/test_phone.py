@@ -22,6 +22,7 @@ def phone(browser, site):
 
 def test_what_was_broken_for_a_telephone_is_whole_on_a_screen(phone):
     broken = "document.querySelectorAll('mjx-piece').length"
+    phone.unfold()
     assert phone.page.evaluate(broken) > 10
     phone.show(width=1600)
     phone.page.wait_for_function(f"{broken} < 10")

@@ -9,7 +9,6 @@ z_i    the group that point i was drawn from
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,14 +34,8 @@ def put(value: float) -> Callable:
     return spoil
 
 
-class Sizes(NamedTuple):
-    n_points: int
-    n_dims: int
-    n_groups: int
-
-
-def draw_sizes(rng: Rng) -> Sizes:
-    """Small as a rule, absurd at times."""
+def draw_sizes(rng: Rng) -> tuple[int, int, int]:
+    """Points, dimensions and groups: few as a rule, absurd at times."""
     n_groups = int(rng.integers(1, 6))
     n_points = int(rng.integers(2 * n_groups, 26))
     kind = rng.random()
@@ -53,7 +46,7 @@ def draw_sizes(rng: Rng) -> Sizes:
     elif kind < 0.1:
         n_points = int(rng.integers(100, 300))
     n_dims = int(rng.integers(1, 5)) if rng.random() < 0.93 else int(rng.integers(5, 40))
-    return Sizes(n_points, n_dims, n_groups)
+    return n_points, n_dims, n_groups
 
 
 def draw_points(rng: Rng) -> tuple[np.ndarray, np.ndarray, str]:
