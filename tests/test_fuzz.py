@@ -70,20 +70,13 @@ def test_a_fault_is_found(fault, said, monkeypatch):
 # ---------------------------------------------------------------------------- what it has found
 
 
-def fitted(X, n_components=2, **arguments):
-    names = ("labels", "must_link", "cannot_link", "preferences")
-    known = {name: arguments.pop(name) for name in names if name in arguments}
-    return ConstrainedGaussianMixture(n_components, random_state=0, **arguments).fit(X, **known)
-
-
-LINE = np.array([0.0, 1.0, 2.0, 8.0, 9.0, 11.0])[:, None]
-
-
 @pytest.mark.parametrize("sampling", ["points", "chunklets"])
 @pytest.mark.parametrize("engine", ["independent", "mean_field"])
 def test_engines_that_refuse_a_relation_name_its_points(engine, sampling):
     # Must-links shift the numbers of nodes; names are those of points.
     known = {"must_link": [[0, 1], [1, 2]], "cannot_link": [[4, 5]]}
+    X = np.array([0.0, 1.0, 2.0, 8.0, 9.0, 11.0])[:, None]
+    model = ConstrainedGaussianMixture(2, random_state=0, inference=engine, sampling=sampling)
     with pytest.raises(ValueError, match="points 4 and 5") as caught:
-        fitted(LINE, inference=engine, sampling=sampling, **known)
+        model.fit(X, **known)
     assert "node" not in str(caught.value)
