@@ -42,13 +42,9 @@ def _plain(value):
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def theta_of(found) -> primer.Theta:
-    return primer.Theta(*(np.array(found[name]) for name in primer.Theta._fields))
-
-
 def assert_same(found, theta):
-    for mine, yours in zip(theta_of(found), theta, strict=True):
-        np.testing.assert_allclose(mine, yours, **CLOSE)
+    for name, array in theta._asdict().items():
+        np.testing.assert_allclose(found[name], array, **CLOSE)
 
 
 class Problem:
