@@ -24,8 +24,6 @@ settings.load_profile("cgmm")
 # A third of Hypothesis' own hundred, where a test does not say its number.
 settings.register_profile("quick", settings.get_profile("cgmm"), max_examples=33)
 
-pytest_plugins = ["pytester"]
-
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before the tests are read, whose decorators copy the profile."""

@@ -86,12 +86,12 @@ def test_both_tails_keep_their_digits():
     np.testing.assert_allclose([low[0], high[0]], [np.log(2) - 100, 100 - np.log(2)], rtol=1e-12)
 
 
-def counting(engine, calls):
-    """An engine that is not exact, which is asked itself, and how often it is."""
+def counting(engine, calls, **changes):
+    """An engine, and how often it is asked itself; one that is not exact is."""
 
     def counted(unary):
         calls.append(1)
-        return engine(unary)._replace(exact=False)
+        return engine(unary)._replace(**changes)
 
     return counted
 
@@ -110,7 +110,7 @@ def test_few_nodes_are_held_one_after_another(edges, n_turns):
     calls = []
     graph = Graph(edges.max() + 1, edges, np.ones(len(edges)))
     found = log_odds_together(
-        counting(AUTO(graph), calls), np.zeros((graph.n_nodes, 3)), graph, edges
+        counting(AUTO(graph), calls, exact=False), np.zeros((graph.n_nodes, 3)), graph, edges
     )
     # One leaf more or less changes nothing: p(same) : p(apart) = e : 2.
     np.testing.assert_allclose(found, 1 - np.log(2), atol=1e-12)
@@ -121,13 +121,7 @@ def test_pairs_of_a_large_component_take_one_call_of_the_engine():
     calls = []
     ring = np.column_stack([np.arange(200), np.roll(np.arange(200), -1)])
     graph = Graph(200, ring, np.ones(200))
-    engine = AUTO(graph)
-
-    def counted(unary):
-        calls.append(1)
-        return engine(unary)
-
-    found = log_odds_together(counted, np.zeros((200, 3)), graph, ring)
+    found = log_odds_together(counting(AUTO(graph), calls), np.zeros((200, 3)), graph, ring)
     # Of a ring of equal weights: transfer matrix 1 + (e - 1) I has eigenvalues e + 2 and e - 1.
     first, second = np.e + 2, np.e - 1
     same = np.e * (first**199 + 2 * second**199) / (first**200 + 2 * second**200)

@@ -272,42 +272,30 @@ def test_a_warning_that_is_an_error_takes_nothing_away(model, kept):
 # ---------------------------------------------------------------------------- progress
 
 
-def progress(capsys, name, verbose) -> list[str]:
-    """Lines on standard output, where scikit-learn's go; nothing goes elsewhere."""
-    model, X, known = FITS[name]
-    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-        model.set_params(verbose=verbose).fit(X, **known)
-    model.set_params(verbose=0)
-    said = capsys.readouterr()
-    assert said.err == ""
-    return said.out.splitlines()
-
-
-# How the line of the best run ends, and that of the first iteration.
+# How the line of the best run ends, and that of its first step.
 REPORTS = {
     "em": ("log-evidence {0.log_evidence_:.6f}", "log-evidence {0.history_[0]:.6f}"),
-    "k-means": ("objective {0.objective_:.6f}", "iteration    0   objective {0.history_[0]:.6f}"),
+    "k-means": ("objective {0.objective_:.6f}", "objective {0.history_[0]:.6f}"),
+    "search": ("objective {0.objective_:.6f}", "objective {0.history_[0]:.6f}"),
+    "mmc": ("objective {0.history_[0]:.8g}",) * 2,
+    "online": ("epoch 2:",) * 2,
 }
 
 
-@pytest.mark.parametrize("name", REPORTS)
-def test_runs_are_reported_and_iterations_too_on_demand(capsys, name):
-    assert progress(capsys, name, 0) == []
-    lines = progress(capsys, name, 1)
-    model, (last, first) = FITS[name][0], REPORTS[name]
-    assert [line.split(":")[0] for line in lines] == ["run 0", "run 1"]
-    ended = [line for line in lines if line.endswith(last.format(model))]
-    assert any(f" after {model.n_iter_} iterations" in line for line in ended)
-    more = progress(capsys, name, 2)
-    assert [line for line in more if line.startswith("run")] == lines
-    assert any(line.endswith(first.format(model)) for line in more)
-
-
-def test_metrics_report_iterations_and_epochs(capsys):
-    assert progress(capsys, "mmc", 0) == progress(capsys, "online", 0) == []
-    lines = progress(capsys, "mmc", 1)
-    history = FITS["mmc"][0].history_
-    starts = [f"  iteration {t:4d}   objective {f:.8g}" for t, f in enumerate(history)]
-    assert [line[: len(start)] for line, start in zip(lines, starts, strict=True)] == starts
-    lines = progress(capsys, "online", 1)
-    assert [line.split(":")[0] for line in lines] == ["epoch 0", "epoch 1", "epoch 2"]
+@pytest.mark.parametrize("name", FITS)
+def test_progress_is_told_on_demand_where_scikit_learn_tells_it(capsys, name):
+    model, X, known = FITS[name]
+    told = []
+    for verbose in (0, 1, 2):
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+            model.set_params(verbose=verbose).fit(X, **known)
+        said = capsys.readouterr()
+        assert said.err == ""
+        told.append(said.out.splitlines())
+    model.set_params(verbose=0)
+    nothing, runs, steps = told
+    assert nothing == []
+    assert runs
+    assert set(runs) <= set(steps)
+    for lines, number in zip((runs, steps), REPORTS[name], strict=True):
+        assert any(number.format(model) in line for line in lines)

@@ -66,27 +66,25 @@ def test_the_figure_says_what_the_fits_say(page):
 class TestCommands:
     """The Makefile is the one source: what documents say of it is what it says of itself."""
 
-    def make(self, *words):
-        command = ["make", "--no-print-directory", *words]
-        return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    @pytest.fixture
+    def helped(self):
+        command = ["make", "--no-print-directory", "help"]
+        text = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+        return re.findall(r"^  make ([a-z-]+)", text, re.MULTILINE)
 
-    def test_every_target_has_a_line_in_make_help(self):
+    def test_every_target_has_a_line_in_make_help(self, helped):
         targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
-        helped = re.findall(r"^  make ([a-z-]+)", self.make("help"), re.MULTILINE)
         assert targets == ["help", *helped]
 
-    @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "book/using.md"])
-    def test_commands_that_are_named_exist(self, page):
-        text = (ROOT / page).read_text(encoding="utf-8")
-        named = set(re.findall(r"(?:`|^    )make ([a-z][a-z-]+)", text, re.MULTILINE))
-        assert named
-        assert named <= {"help", *re.findall(r"^  make (\S+)", self.make("help"), re.MULTILINE)}
-
-    def test_workflows_and_ci_call_targets(self):
-        helped = set(re.findall(r"^  make ([a-z-]+)", self.make("help"), re.MULTILINE))
-        for path in [ROOT / ".ci/run", *(ROOT / ".github/workflows").glob("*.yml")]:
-            called = re.findall(
-                r"(?:run: |^)make ((?:[a-z-]+ ?)+)$", path.read_text(), re.MULTILINE
-            )
-            assert called, path
-            assert set(" ".join(called).split()) <= helped, path
+    @pytest.mark.parametrize(
+        ("pages", "named"),
+        [
+            (["README.md", "CONTRIBUTING.md", "book/using.md"], r"(?:`|^    )make ([a-z][a-z-]+)"),
+            ([".ci/run", ".github/workflows/*.yml"], r"(?:run: |^)make ((?:[a-z-]+ ?)+)$"),
+        ],
+    )
+    def test_commands_that_are_named_or_called_exist(self, helped, pages, named):
+        for path in [path for page in pages for path in ROOT.glob(page)]:
+            found = re.findall(named, path.read_text(encoding="utf-8"), re.MULTILINE)
+            assert found, path
+            assert set(" ".join(found).split()) <= {"help", *helped}, path

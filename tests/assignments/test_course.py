@@ -23,7 +23,7 @@ import similar
 import sources
 import tables
 import trial
-from handed_in import at, changed, right, solutions, written
+from handed_in import as_kept, at, changed, right, solutions, written
 
 NAMES = sources.names()
 
@@ -268,8 +268,7 @@ class TestAnswers:
     def test_all_answers_stand_on_one_page_without_names(self, tmp_path):
         row = examine.Row("ada", NAMES[0], sources.grade_id(_question(NAMES[0])), 0.0, 4.0,
                           "awaits manual grading", "", "Because of *A*.")  # fmt: skip
-        result = {"student": "ada", "assignment": NAMES[0], "rows": [row], "cells": []}
-        page = feedback.answers_page([result], {})
+        page = feedback.answers_page([as_kept("ada", NAMES[0], [row])], {})
         assert "<em>A</em>" in page
         assert "ada" not in page.partition("</style>")[2]
         assert f'data-key="{marks.key_of(row)}"' in page
@@ -362,9 +361,9 @@ class TestTables:
 
     def _result(self, student, when, file, platform="", name="02_em", late=False):
         row = grading.Row(student, name, "check-1", 10.0, 12.0, "graded")
-        return {"student": student, "assignment": name, "rows": [row], "cells": [], "notes": [],
-                "handed_in": when, "file": file, "kept_apart": "", "platform": platform,
-                "late": late}  # fmt: skip
+        return as_kept(
+            student, name, [row], handed_in=when, file=file, platform=platform, late=late
+        )
 
     def test_a_row_a_student_with_what_being_late_costs(self, out):
         found = {row["student"]: row for row in _read(out / "totals.csv")}

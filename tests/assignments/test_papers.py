@@ -41,14 +41,6 @@ class TestQuestion:
         assert all(0 <= line["points"] < question.points for line in question.misconceptions)
 
 
-def test_a_wrong_number_ends_with_the_name_of_its_question():
-    entry = dict(ENTRIES["06-votes"])
-    entry["compute"] = entry["compute"].replace("3 / 4", "3 / 5")
-    with pytest.raises(AssertionError) as caught:
-        papers._filled(entry)
-    assert caught.value.__notes__ == ["in the question 06-votes of the exam bank"]
-
-
 def test_the_students_sheet_holds_no_key(bank):
     sheet = papers.exam(list(bank.values()), key=False)
     assert "misconception" not in sheet

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import io
 import json
-import os
-import shutil
 import subprocess
 import sys
 import types
 import zipfile
-from pathlib import Path
 
 import for_otter
 import gradescope
@@ -101,23 +97,3 @@ def test_otters_files_tell_right_from_wrong(name, monkeypatch, tmp_path):
     for mistake in sources.mistakes(name)[::4]:
         wrong = trial.wrong_submission(name, mistake)
         assert sorted(lost_in_otters_tests(name, wrong, *given)[0]) == sorted(mistake.caught_by)
-
-
-@pytest.mark.slow  # two kernels and a database; the format itself is tested in test_assignments
-def test_nbgraders_own_commands_read_our_sources(tmp_path):
-    shutil.copy(sources.HERE / "nbgrader_config.py", tmp_path)
-    with (tmp_path / "nbgrader_config.py").open("a") as config:
-        config.write('c.CourseDirectory.course_id = "cgmm"\n')
-    shutil.copytree(sources.HERE / "source" / NAME, tmp_path / "source" / NAME)
-    handed_in = tmp_path / "submitted/ben" / NAME / f"{NAME}.ipynb"
-    handed_in.parent.mkdir(parents=True)
-    nbformat.write(trial.wrong_submission(NAME, sources.mistakes(NAME)[0]), handed_in)
-    # nbgrader calls alembic by its name, which stands beside this Python.
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    for command in (["generate_assignment", NAME], ["autograde", NAME], ["export"]):
-        subprocess.run([sys.executable, "-m", "nbgrader", *command], cwd=tmp_path, check=True,
-                       capture_output=True, env=os.environ | {"PATH": path})  # fmt: skip
-    released = (tmp_path / "release" / NAME / f"{NAME}.ipynb").read_bytes()
-    assert released == sources.student_versions([NAME])[NAME]
-    (line,) = csv.DictReader((tmp_path / "grades.csv").open())
-    assert (float(line["score"]), float(line["max_score"])) == (14, 20)

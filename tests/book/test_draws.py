@@ -8,15 +8,13 @@ by hand.
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Iterator
 
 import pytest
-from built_book import ROOT
+from cells import CHAPTERS, sources
 
 from cgmm.metrics.paired import FEWEST_DRAWS
 
-CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.ipynb"))
 SEEDS = {"s", "seed", "draw"}
 
 NO_COMPARISON = {
@@ -27,16 +25,12 @@ NO_COMPARISON = {
 def loops(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Target and iterable of every loop; a loop over a product is several."""
     for node in ast.walk(tree):
-        match node:
-            case ast.For() | ast.comprehension():
-                pass
-            case _:
-                continue
-        match node.target, node.iter:
-            case ast.Tuple(elts=targets), ast.Call(args=parts) if len(targets) == len(parts):
-                yield from zip(targets, parts, strict=True)
-            case whole:
-                yield whole
+        if isinstance(node, ast.For | ast.comprehension):
+            match node.target, node.iter:
+                case ast.Tuple(elts=targets), ast.Call(args=parts) if len(targets) == len(parts):
+                    yield from zip(targets, parts, strict=True)
+                case whole:
+                    yield whole
 
 
 def names(tree: ast.AST) -> set[str]:
@@ -67,9 +61,7 @@ def complaints(source: str) -> list[str]:
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_comparisons_have_twelve_draws_and_paired_errors(path):
-    cells = json.loads(path.read_text(encoding="utf8"))["cells"]
-    sources = {c["id"]: "".join(c["source"]) for c in cells if c["cell_type"] == "code"}
-    found = {key: found for key, source in sources.items() if (found := complaints(source))}
+    found = {key: found for key, source in sources(path) if (found := complaints(source))}
     known = {key for chapter, key in NO_COMPARISON if chapter == path.stem}
     new = {key: found[key] for key in found.keys() - known}
     assert not new, f"{path.stem}: {new}; see CONTRIBUTING, Compare methods"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-from pathlib import Path
 
 import cgmm_dark
 import cgmm_light
@@ -20,14 +19,10 @@ MOST = 30e6
 EDITIONS = {"cgmm.pdf", "cgmm.epub"}
 
 
-def weights(site: Path) -> dict[str, int]:
-    files = [path for path in site.rglob("*") if path.is_file() and path.name not in EDITIONS]
-    return {path.relative_to(site).as_posix(): path.stat().st_size for path in files}
-
-
 def test_the_site_is_light(site):
     """It was 73 MB, of which 26 were notebooks with outputs."""
-    of = weights(site)
+    files = [path for path in site.rglob("*") if path.is_file() and path.name not in EDITIONS]
+    of = {path.relative_to(site).as_posix(): path.stat().st_size for path in files}
     assert sum(of.values()) < MOST, sorted(of.items(), key=lambda one: -one[1])[:20]
     assert not [name for name in of if name.endswith(".map")]
 

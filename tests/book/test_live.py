@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import secrets
 import shutil
 import socket
@@ -130,38 +129,3 @@ def assert_it_moves(page: Page, slider, explorer) -> None:
     page.keyboard.press("ArrowRight")
     expect(image).not_to_have_attribute("src", before)
     assert explorer.inner_text() != said
-
-
-TYPESET = """() => {
-  const here = document.querySelector(".jp-NotebookPanel:not(.lm-mod-hidden)");
-  const cells = [...here.querySelectorAll(".jp-MarkdownCell")];
-  const folds = [...here.querySelectorAll(".jp-MarkdownCell details")];
-  return {
-    text: cells.map(one => one.innerText).join("\\n"),
-    folds: folds.length,
-    open: folds.filter(one => one.open).map(one => one.innerText.slice(0, 60)),
-    equations: here.querySelectorAll(".jp-MarkdownCell .katex-display").length,
-    boxes: here.querySelectorAll(".jp-MarkdownCell aside").length,
-  };
-}"""
-
-
-@pytest.mark.slow  # test_reading_aids reads in the sources that each answer stands in a fold
-@pytest.mark.parametrize("chapter", ["01_mixtures", "07_cannot_links"])
-def test_chapters_are_typeset_in_jupyterlab_and_no_answer_is_open(lab, browser, chapter):
-    page = lab.open(browser, f"{chapter}.ipynb")
-    source = (ROOT / "book" / f"{chapter}.ipynb").read_text(encoding="utf8")
-    page.locator(".jp-MarkdownCell details").first.wait_for()
-    page.wait_for_function(
-        "n => document.querySelectorAll('.jp-MarkdownCell details').length >= n",
-        arg=source.count("{dropdown}") + source.count("{solution}"),
-    )
-    shown = page.evaluate(TYPESET)
-    assert shown["open"] == []
-    assert shown["equations"] > 5
-    assert shown["boxes"] > 10
-    assert not re.search(r"^:::|\{(?:cite|doc|term|prf|numref|py)\b", shown["text"], re.MULTILINE)
-    # Citations are authors and years, not keys.
-    assert len(re.findall(r"[a-zö.],? \[?\d{4}\]", shown["text"])) > 2, shown["text"][:1500]
-    # The title of an erratum names the paper as the page of errata does.
-    assert not re.search(r"(?<!Erratum: )\b[a-z]+(?:19|20)\d\d\b", shown["text"])

@@ -25,7 +25,6 @@ CLASSES = [
     for name in getattr(import_module(room), "__all__", ())
     if inspect.isclass(getattr(import_module(room), name))
 ]
-PHONE = {"viewport": {"width": 390, "height": 900}}
 
 
 @cache
@@ -101,12 +100,3 @@ def test_the_old_address_lists_the_entries_without_scripts(visit):
     page = visit("book/api", java_script_enabled=False).page
     link = page.locator("[id='cgmm.mixture.em'] a")
     assert link.get_attribute("href") == "api/mixture.html#cgmm.mixture.em"
-
-
-def test_pages_fit_a_telephone_and_lack_nothing(visit):
-    """Each tenth page: they are alike."""
-    one = visit("book/api/index", **PHONE)
-    for name in PAGES[::10]:
-        wide = one.open(name).evaluate("document.scrollingElement.scrollWidth - innerWidth")
-        assert wide <= 0, name
-    assert not one.complaints, "\n".join(one.complaints)

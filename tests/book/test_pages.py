@@ -259,16 +259,12 @@ def test_every_live_figure_computes(opened):
     assert not opened.complaints, "\n".join(opened.complaints)
 
 
-def faults_of_colour(page):
-    """What axe says of the contrasts of a page, in the light and in the dark; takes it apart."""
+def test_contrasts(opened):
+    """In the light and in the dark. The last test of each page, of which it leaves little."""
+    page, found = opened.show(), []
     page.evaluate(STAND_IN)
     page.evaluate(KEEP_ONE_OF_EACH_LOOK)
     for theme in ("light", "dark"):
         page.evaluate("theme => document.documentElement.dataset.theme = theme", theme)
-        yield from complaints(page, OF_COLOURS)
-
-
-def test_contrasts(opened):
-    """The last test of each page, of which it leaves little."""
-    found = list(faults_of_colour(opened.show()))
+        found += complaints(page, OF_COLOURS)
     assert not found, "\n".join(found)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
-from built_book import ROOT, visiting
+from built_book import visiting
+from cells import CHAPTERS, prose
 
-CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.ipynb"))
 QUESTION = re.compile(
     r"^::::\{admonition\} Question \d\n:class: cgmm-question\n\n"
     r"(?P<asked>.+?)\n\n(?P<options>.+?)\n\n"
@@ -19,20 +18,15 @@ QUESTION = re.compile(
 ITEM = re.compile(r"^\d\. (.+)$", re.MULTILINE)
 
 
-def cells(path: Path) -> list[str]:
-    all_of_them = json.loads(path.read_text(encoding="utf8"))["cells"]
-    return ["".join(c["source"]) for c in all_of_them if c["cell_type"] == "markdown"]
-
-
 def questions(path: Path) -> list[tuple[str, list[str], list[str]]]:
     """What is asked, the options, and what is said of each."""
-    found = QUESTION.finditer("\n\n".join(cells(path)))
+    found = QUESTION.finditer(prose(path))
     return [(q["asked"], ITEM.findall(q["options"]), ITEM.findall(q["said"])) for q in found]
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_three_questions_before_the_exercises(path):
-    headings = re.findall(r"^## (.+)$", "\n\n".join(cells(path)), re.MULTILINE)
+    headings = re.findall(r"^## (.+)$", prose(path), re.MULTILINE)
     assert headings.index("Three questions") + 1 == headings.index("Exercises")
     found = questions(path)
     assert len(found) == 3
@@ -44,8 +38,8 @@ def test_three_questions_before_the_exercises(path):
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_every_answer_stands_in_a_fold(path):
-    """In the page, and in JupyterLab; test_live opens two chapters there."""
-    text = "\n\n".join(cells(path))
+    """In the page, and in JupyterLab."""
+    text = prose(path)
     solutions = re.findall(r"^:{3,}\{solution\} .+\n(.*)$", text, re.MULTILINE)
     assert solutions
     assert set(solutions) == {":class: dropdown"}

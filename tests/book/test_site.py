@@ -1,4 +1,4 @@
-"""What a reader does with the book: search it, unfold it, turn off the light or the scripts."""
+"""The site: built without a warning, each id once, figures in the dark, explorers that compute."""
 
 from __future__ import annotations
 
@@ -27,38 +27,6 @@ def test_no_id_stands_twice_on_a_page(site):
         if found := {one for one in ids if ids.count(one) > 1}:
             twice[name] = found
     assert twice == {}
-
-
-def test_the_front_door_opens(visit, site):
-    page = visit("book/index").page
-    page.goto((site / "index.html").as_uri())
-    page.wait_for_url("**/book/index.html")
-    assert page.locator(".bd-article h1").count() == 1
-
-
-def test_source_listings_are_complete_in_themselves(visit, site):
-    """Each tenth listing of the package's source: all is there, and in the folder."""
-    listings = sorted(path.relative_to(site) for path in site.glob("_modules/**/*.html"))[::10]
-    assert len(listings) > 5
-    one = visit("search")
-    for name in listings:
-        one.open(name.with_suffix("").as_posix())
-    assert not one.complaints, "\n".join(one.complaints)
-    assert {url.partition(":")[0] for url in one.requests} <= {"file", "data"}
-
-
-def test_the_dark_outlives_a_page_change(visit):
-    page = visit("book/index").page
-    theme = "document.documentElement.dataset.theme"
-    assert page.evaluate(theme) == "light"
-    while page.evaluate("document.documentElement.dataset.mode") != "dark":
-        page.locator("button.theme-switch-button").first.click()
-    assert page.evaluate(theme) == "dark"
-    background = "getComputedStyle(document.body).backgroundColor"
-    assert max(map(int, re.findall(r"\d+", page.evaluate(background))[:3])) < 60
-    page.locator("nav.bd-links a[href$='bibliography.html']").click()
-    page.wait_for_url("**/bibliography.html")
-    assert page.evaluate(theme) == "dark"
 
 
 def test_figures_follow_into_the_dark(visit):
@@ -90,15 +58,6 @@ def test_every_chapter_has_an_explorer_whose_frames_are_sharp_files(site):
         assert all(int(width) >= 1.5 * 704 for width in widths), widths
         assert "data:image/webp" not in text
         assert all((site / one).exists() for one in re.findall(r"_images/frames/[\w.]+", text))
-
-
-def test_without_script_the_first_frame_shows(visit):
-    page = visit("book/05_where_relations_come_from", java_script_enabled=False).page
-    frames = page.locator(".cgmm-explorer img.cgmm-explorer-frame").all()
-    assert frames
-    for image in frames:
-        assert image.is_visible()
-        assert image.bounding_box()["height"] > 50
 
 
 def test_the_home_page_computes_above_the_fold(visit):

@@ -10,13 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from cells import needed, sources
-from test_alone import CHAPTERS
+from cells import CHAPTERS, needed, prose, sources
 
 EXERCISE = re.compile(r"^:{3,}\{exercise\} *(.*)\n:label: (\S+)$", re.MULTILINE)
 SOLUTION = re.compile(r"^(:{3,})\{solution\} (\S+)\n(.*?)^\1\s*$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-WITH_EXERCISES = [path for path in CHAPTERS if path.name[0].isdigit()]
 # Runs the cells it is given, then each solution on a copy of the names that they made.
 RUN = """
 import contextlib, io, json, sys, matplotlib
@@ -38,31 +36,25 @@ print(json.dumps(failed))
 """
 
 
-def text(path: Path) -> str:
-    """The prose of a chapter."""
-    cells = json.loads(path.read_text(encoding="utf8"))["cells"]
-    return "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
-
-
 def solutions(path: Path) -> list[tuple[str, str]]:
     """Label and code of each solution that has code."""
-    found = ((label, CODE.findall(body)) for _, label, body in SOLUTION.findall(text(path)))
+    found = ((label, CODE.findall(body)) for _, label, body in SOLUTION.findall(prose(path)))
     return [(label, "\n".join(parts)) for label, parts in found if parts]
 
 
-@pytest.mark.parametrize("path", WITH_EXERCISES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_an_exercise_has_stars_and_a_solution(path):
-    prose = text(path)
-    exercises = EXERCISE.findall(prose)
+    text = prose(path)
+    exercises = EXERCISE.findall(text)
     assert exercises
-    assert [label for _, label in exercises] == [label for _, label, _ in SOLUTION.findall(prose)]
+    assert [label for _, label in exercises] == [label for _, label, _ in SOLUTION.findall(text)]
     assert [label for title, label in exercises if not re.match("★{1,3} ", title)] == []
 
 
 @pytest.mark.parametrize(
     "path",
     [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem[:2] != "01"))
-     for path in WITH_EXERCISES],
+     for path in CHAPTERS],
 )  # fmt: skip
 def test_solutions_run_and_hold(path):
     code = solutions(path)

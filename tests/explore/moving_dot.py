@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import io
-from html.parser import HTMLParser
 
 import matplotlib.pyplot as plt
 import numpy as np
+from bs4 import BeautifulSoup
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 
@@ -41,35 +41,8 @@ def make(**changes) -> Explorer:
     return Explorer(**arguments)
 
 
-class Elements(HTMLParser):
-    """All elements of a page: tag, attributes, text."""
-
-    def __init__(self, html: str):
-        super().__init__()
-        self.all: list[tuple[str, dict, list[str]]] = []
-        self.open: list[tuple[str, dict, list[str]]] = []
-        self.feed(html)
-        assert not self.open, f"never closed: {self.open}"
-
-    def handle_starttag(self, tag, attributes):
-        element = (tag, dict(attributes), [])
-        self.all.append(element)
-        if tag not in {"img", "input"}:
-            self.open.append(element)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop()[0] == tag
-
-    def handle_data(self, data):
-        self.open and self.open[-1][2].append(data)
-
-    def __call__(self, tag: str, **attributes) -> list[tuple[dict, str]]:
-        wanted = {name.rstrip("_"): value for name, value in attributes.items()}
-        return [
-            (found, "".join(text))
-            for name, found, text in self.all
-            if name == tag and wanted.items() <= found.items()
-        ]
+def read(html: str) -> BeautifulSoup:
+    return BeautifulSoup(html, "html.parser")
 
 
 def pixels(address: str) -> np.ndarray:

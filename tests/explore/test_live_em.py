@@ -42,19 +42,18 @@ def _plain(value):
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def theta_of(found) -> primer.Theta:
-    return primer.Theta(*(np.array(found[name]) for name in primer.Theta._fields))
-
-
 def assert_same(found, theta):
-    for mine, yours in zip(theta_of(found), theta, strict=True):
-        np.testing.assert_allclose(mine, yours, **CLOSE)
+    for name, array in theta._asdict().items():
+        np.testing.assert_allclose(found[name], array, **CLOSE)
 
 
 class Problem:
-    """Points, a start, and relations between points that some assignment keeps."""
+    """Points, a start, and relations between points: none, hard, soft, or both.
 
-    def __init__(self, seed: int, preferences: bool = False):
+    The hard ones some assignment keeps.
+    """
+
+    def __init__(self, seed: int, kind: str = "hard"):
         rng = np.random.default_rng(seed)
         self.K, N = 2 + seed % 2, 20
         centres = 2 * rng.standard_normal((self.K, 2))
@@ -65,9 +64,10 @@ class Problem:
         pairs = rng.permutation(N)[:14].reshape(-1, 2)
         # A third point in some relations, so that chunklets have three and networks have edges.
         pairs = np.vstack([pairs, np.column_stack([pairs[:2, 0], pairs[2:4, 1]])])
+        pairs = pairs[: len(pairs) * (kind in ("hard", "both"))]
         same = y[pairs[:, 0]] == y[pairs[:, 1]]
         self.must, self.cannot = pairs[same], pairs[~same]
-        told = rng.permutation(N)[:6].reshape(-1, 2) if preferences else np.empty((0, 2), int)
+        told = rng.permutation(N)[: 6 * (kind in ("soft", "both"))].reshape(-1, 2)
         sign = np.where(rng.random(len(told)) < 0.5, 1, -1)
         self.preferences = [(*p, s * 1.3) for p, s in zip(told.tolist(), sign, strict=True)]
         self.chunklet = primer.closure(N, self.must)
@@ -87,31 +87,21 @@ class Problem:
         return ends, np.array([e[2] for e in edges])
 
 
-@pytest.mark.parametrize(("pool", "seed"), [*zip(POOLS, (0, 1, 2, 0), strict=True), ("full", 1)])
-def test_em_without_relations(ask, seed, pool):
-    one = Problem(seed)
-    *_, (theta, log_evidence) = primer.em(one.X, one.start, POOLS[pool], STEPS + 1)
-    found = ask(
-        "em(X, theta, network(X.length, [], K), pool, steps)",
-        X=one.X, theta=one.start, K=one.K, pool=pool, steps=STEPS,
-    )  # fmt: skip
-    assert_same(found["theta"], theta)
-    np.testing.assert_allclose(found["E"]["logEvidence"], log_evidence, **CLOSE)
-
-
-@pytest.mark.each_value
-@pytest.mark.parametrize("preferences", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "pool"), [("hard", "full"), ("both", "full"), *(("none", pool) for pool in POOLS)]
+)
 @pytest.mark.parametrize("sampled", ["points", "chunklets"])
 @pytest.mark.parametrize("seed", range(2))
-def test_em_with_relations(ask, seed, sampled, preferences):
-    one = Problem(seed, preferences)
+def test_em(ask, seed, sampled, kind, pool):
+    one = Problem(seed, kind)
     count = getattr(primer, f"if_{sampled}_are_sampled")
     *_, (theta, log_evidence) = primer.constrained_em(
-        one.X, one.start, one.chunklet, count(one.chunklet), *one.edges, primer.full, STEPS + 1
+        one.X, one.start, one.chunklet, count(one.chunklet), *one.edges, POOLS[pool], STEPS + 1
     )
     found = ask(
-        "em(X, theta, network(X.length, links, K, {sampled}), 'full', steps)",
-        X=one.X, theta=one.start, links=one.links, K=one.K, sampled=sampled, steps=STEPS,
+        "em(X, theta, network(X.length, links, K, {sampled}), pool, steps)",
+        X=one.X, theta=one.start, links=one.links, K=one.K, sampled=sampled, pool=pool,
+        steps=STEPS,
     )  # fmt: skip
     assert_same(found["theta"], theta)
     # A preference within a chunklet weighs the same with the data and without.
@@ -121,7 +111,7 @@ def test_em_with_relations(ask, seed, sampled, preferences):
 @pytest.mark.parametrize("seed", range(2))
 def test_em_with_answers(ask, seed):
     """Relations as data that each assignment makes more or less probable."""
-    one = Problem(seed, preferences=True)
+    one = Problem(seed, "both")
     ends = np.array([pair[:2] for pair in one.preferences])
     w, theta = np.array([pair[2] for pair in one.preferences]), one.start
     for _ in range(STEPS):
@@ -159,10 +149,7 @@ def test_the_bound(ask, seed):
 @pytest.mark.parametrize("seed", range(2))
 def test_kmeans(ask, seed, kind):
     """Lloyd's centres, where relations are kept exactly or at a price."""
-    one = Problem(seed, preferences=kind == "soft")
-    if kind != "hard":
-        one.must = one.cannot = np.empty((0, 2), int)
-        one.chunklet = np.arange(len(one.X))
+    one = Problem(seed, kind)
     ends, w = one.edges
 
     def rule(c):
@@ -186,7 +173,7 @@ def test_kmeans(ask, seed, kind):
 @pytest.mark.parametrize(("seed", "beta"), [(0, 1.0), (1, 0.3), (2, 0.05)])
 def test_soft_costs(ask, seed, beta):
     """The mixture of balls whose variance goes to zero."""
-    one = Problem(seed, preferences=True)
+    one = Problem(seed, "both")
     mu, ones = one.X[: one.K], np.ones(one.chunklet.max() + 1)
     u = primer.node_unaries(-primer.costs(one.X, mu) / beta**2, ones[: one.K], one.chunklet, ones)
     expected = primer.marginals(u, *one.edges)[one.chunklet]

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from moving_dot import Elements
+from moving_dot import read
 
 from cgmm import datasets, primer
 from cgmm.explore import LiveFigure
@@ -38,11 +38,11 @@ def make(mode="relations", **changes) -> LiveFigure:
 def test_nothing_escapes_its_place():
     evil = '</script><img src=x onerror="alert(1)"> & {title}'
     html = make(title=evil, task=evil, words=[evil, evil]).html()
-    elements = Elements(html)
-    assert not elements("img")
-    assert len(elements("script")) == 2
-    assert elements("p", class_="cgmm-live-title")[0][1] == evil
-    assert json.loads(elements("script")[0][1])["words"] == [evil, evil]
+    page = read(html)
+    assert not page.select("img")
+    data, _ = page.select("script")
+    assert page.select_one("p.cgmm-live-title").string == evil
+    assert json.loads(data.string)["words"] == [evil, evil]
 
 
 @pytest.mark.parametrize(
@@ -90,42 +90,21 @@ def evidence(root) -> float:
     return float(re.search(r"log-evidence (−?[\d.]+)", said(root))[1].replace("−", "-"))
 
 
-def log_evidence_at(X, steps) -> float:
+def log_evidence_at(steps) -> float:
     """After so many steps of the primer's EM, without relations."""
-    path = list(primer.em(X, START, primer.full, steps + 1))
+    path = list(primer.em(DATA.X, START, primer.full, steps + 1))
     return path[-1][1]
 
 
 def test_half_steps_and_run_are_those_of_em(visit):
     root = figure_of(visit(make("em", must_link=(), cannot_link=())))
-    assert evidence(root) == pytest.approx(log_evidence_at(DATA.X, 0), abs=0.06)
+    assert evidence(root) == pytest.approx(log_evidence_at(0), abs=0.06)
     for half in ("M-step", "E-step", "M-step"):
         root.get_by_role("button", name=half, exact=True).press("Enter")
     assert said(root).startswith("After M2:")
-    assert evidence(root) == pytest.approx(log_evidence_at(DATA.X, 2), abs=0.06)
+    assert evidence(root) == pytest.approx(log_evidence_at(2), abs=0.06)
     root.get_by_role("button", name="Run or stop").click()
-    assert evidence(root) == pytest.approx(log_evidence_at(DATA.X, 500), abs=0.06)
-
-
-def test_a_point_is_dragged(visit):
-    page = visit(make("em", must_link=(), cannot_link=()))
-    root = figure_of(page)
-    point = root.locator("[role=button]").first
-    box = point.locator("circle").bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    page.mouse.move(x, y)
-    page.mouse.down()
-    page.mouse.move(x + 40, y + 30, steps=4)
-    page.mouse.up()
-    moved = point.locator("circle").bounding_box()
-    assert moved["x"] - box["x"] == pytest.approx(40, abs=1.5)
-    assert moved["y"] - box["y"] == pytest.approx(30, abs=1.5)
-    # The evidence is that of the points as they now lie.
-    width = root.locator(".cgmm-live-main").bounding_box()["width"]
-    view = make().spec["view"]
-    X = DATA.X.copy()
-    X[0] += np.array([40, -30]) * (view[2] - view[0]) / width
-    assert evidence(root) == pytest.approx(log_evidence_at(X, 0), abs=0.3)
+    assert evidence(root) == pytest.approx(log_evidence_at(500), abs=0.06)
 
 
 def test_points_are_added_moved_and_taken_away_by_keyboard(visit):
@@ -186,19 +165,8 @@ def test_links_are_drawn_by_clicks_but_none_that_no_assignment_keeps(visit):
     assert links.count() == 1
 
 
-OVERFLOWS = """() => [...document.querySelectorAll(".cgmm-live")].flatMap(root => {
-  const right = root.getBoundingClientRect().right;
-  return [...root.querySelectorAll("svg, input, button, label")]
-    .filter(one => one.getBoundingClientRect().right > right + 0.01);
-}).length"""
-
-
-def test_every_mode_fits_every_width_and_its_sliders_move_by_keyboard(visit):
+def test_sliders_of_every_mode_move_by_keyboard(visit):
     page = visit(*map(make, MODES))
-    for width in (320, 390, 1400):
-        page.set_viewport_size({"width": width, "height": 800})
-        assert page.evaluate("document.scrollingElement.scrollWidth") <= width
-        assert page.evaluate(OVERFLOWS) == 0
     # A live region from the first words on would speak as soon as the page is open.
     assert 'role="status"' not in make().html().split("<script")[0]
     assert page.get_by_role("status").count() > 0

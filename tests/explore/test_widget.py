@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from moving_dot import Elements, draw, drawn, make, pixels
+from moving_dot import draw, drawn, make, pixels, read
 
 from cgmm.explore import Choice, Explorer, Slider
 
@@ -17,12 +17,7 @@ def parts(explorer: Explorer):
 
 
 def shown(image) -> np.ndarray:
-    return pixels(picture_of(image)["src"])
-
-
-def picture_of(widget) -> dict:
-    ((image, _),) = Elements(widget.value)("img")
-    return image
+    return pixels(read(image.value).img["src"])
 
 
 def test_widgets_redraw_when_they_move(explorer):
@@ -33,7 +28,7 @@ def test_widgets_redraw_when_they_move(explorer):
     np.testing.assert_array_equal(shown(image), drawn(n=4, side=-1))
     choice.label = "right"
     np.testing.assert_array_equal(shown(image), drawn(n=4, side=1))
-    assert status.value == picture_of(image)["alt"] == "A dot at 4, for n = 4."
+    assert status.value == read(image.value).img["alt"] == "A dot at 4, for n = 4."
     button.click()
     assert slider.label == "0"
     np.testing.assert_array_equal(shown(image), drawn(n=0, side=1))

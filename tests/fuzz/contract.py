@@ -103,12 +103,8 @@ def _check_repeats(model, problem: Problem) -> None:
     second = clone(problem.estimator).fit(problem.X, **problem.arguments)
     for name, value in vars(model).items():
         if name.endswith("_") and isinstance(value, np.ndarray | float | int):
-            same = np.array_equal(value, getattr(second, name), equal_nan=_is_float(value))
-            require(same, f"{name} differs between two fits of the same seed")
-
-
-def _is_float(value) -> bool:
-    return np.asarray(value).dtype.kind == "f"
+            said = f"{name} differs between two fits of the same seed"
+            np.testing.assert_equal(getattr(second, name), value, said)
 
 
 @contextmanager

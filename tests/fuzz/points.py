@@ -9,7 +9,6 @@ z_i    the group that point i was drawn from
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,14 +34,8 @@ def put(value: float) -> Callable:
     return spoil
 
 
-class Sizes(NamedTuple):
-    n_points: int
-    n_dims: int
-    n_groups: int
-
-
-def draw_sizes(rng: Rng) -> Sizes:
-    """Small as a rule, absurd at times."""
+def draw_sizes(rng: Rng) -> tuple[int, int, int]:
+    """Points, dimensions and groups: few as a rule, absurd at times."""
     n_groups = int(rng.integers(1, 6))
     n_points = int(rng.integers(2 * n_groups, 26))
     kind = rng.random()
@@ -53,7 +46,7 @@ def draw_sizes(rng: Rng) -> Sizes:
     elif kind < 0.1:
         n_points = int(rng.integers(100, 300))
     n_dims = int(rng.integers(1, 5)) if rng.random() < 0.93 else int(rng.integers(5, 40))
-    return Sizes(n_points, n_dims, n_groups)
+    return n_points, n_dims, n_groups
 
 
 def draw_points(rng: Rng) -> tuple[np.ndarray, np.ndarray, str]:
@@ -73,10 +66,6 @@ def draw_points(rng: Rng) -> tuple[np.ndarray, np.ndarray, str]:
     return X, z, f"N={n_points} D={n_dims} groups={n_groups}, {name}, {layout}"
 
 
-def _few_distinct(rng: Rng, X, z):
-    return X[rng.integers(min(3, len(X)), size=len(X))]
-
-
 def _constant_column(rng: Rng, X, z):
     X[:, rng.integers(X.shape[1])] = one_of(rng, [0.0, 1.0, 1e8, -1e-3])
     return X
@@ -91,14 +80,6 @@ def _group_on_a_line(rng: Rng, X, z):
     return X
 
 
-def _heavy_tails(rng: Rng, X, z):
-    return X + rng.standard_cauchy(X.shape) ** 3
-
-
-def _wild_units(rng: Rng, X, z):
-    return X * 10.0 ** rng.integers(-12, 13, size=X.shape[1])
-
-
 def _one_far_point(rng: Rng, X, z):
     X[rng.integers(len(X))] *= one_of(rng, [1e6, 1e15, 1e100, 1e153])
     return X
@@ -110,7 +91,7 @@ def _not_finite(rng: Rng, X, z):
 
 
 TROUBLES: dict[str, Callable] = {
-    "few distinct": _few_distinct,
+    "few distinct": lambda rng, X, z: X[rng.integers(min(3, len(X)), size=len(X))],
     "all equal": lambda rng, X, z: np.repeat(X[:1], len(X), axis=0),
     "pairs of equals": lambda rng, X, z: X[np.arange(len(X)) // 2],
     "integers": lambda rng, X, z: np.round(X),
@@ -118,8 +99,8 @@ TROUBLES: dict[str, Callable] = {
     "collinear": _collinear,
     "a group on a line": _group_on_a_line,
     "almost collinear": lambda rng, X, z: _collinear(rng, X, z) + 1e-9 * rng.normal(size=X.shape),
-    "heavy tails": _heavy_tails,
-    "wild units": _wild_units,
+    "heavy tails": lambda rng, X, z: X + rng.standard_cauchy(X.shape) ** 3,
+    "wild units": lambda rng, X, z: X * 10.0 ** rng.integers(-12, 13, size=X.shape[1]),
     "one far point": _one_far_point,
     "offset": lambda rng, X, z: X + one_of(rng, [1e4, -1e8, 1e12, 1e16]),
     "large": lambda rng, X, z: X * one_of(rng, [1e50, 1e140, 1e150]),

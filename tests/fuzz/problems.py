@@ -198,16 +198,12 @@ def _k_means(kind, accepts):
     return maker
 
 
-def _chunklets(rng: Rng, z: np.ndarray) -> np.ndarray:
-    return np.where(rng.random(len(z)) < one_of(rng, [0.3, 0.8, 1.0]), z, -1)
-
-
 def _linear_map(kind, accepts):
     def maker(rng: Rng):
         X, z, story = draw_points(rng)
         arguments, told = draw_side(rng, z, 3, accepts=accepts)
         if rng.random() < 0.6:
-            arguments["y"] = _chunklets(rng, z)
+            arguments["y"] = np.where(rng.random(len(z)) < one_of(rng, [0.3, 0.8, 1.0]), z, -1)
         estimator = kind(**OPTIONS_OF[kind](rng))
         return estimator, X, arguments, f"{story}; {told}"
 

@@ -33,10 +33,6 @@ def _path(rng: Rng, n: int) -> np.ndarray:
     return np.column_stack([order[:-1], order[1:]])
 
 
-def _star(rng: Rng, n: int) -> np.ndarray:
-    return np.column_stack([np.full(n, rng.integers(n)), np.arange(n)])
-
-
 def _clique(rng: Rng, n: int) -> np.ndarray:
     members = rng.permutation(n)[: rng.integers(2, 8)]
     return members[np.column_stack(np.triu_indices(len(members), 1))]
@@ -58,10 +54,6 @@ def _grid(rng: Rng, n: int) -> np.ndarray:
     )
 
 
-def _disjoint(rng: Rng, n: int) -> np.ndarray:
-    return rng.permutation(n)[: n - n % 2].reshape(-1, 2)
-
-
 STRUCTURES: dict[str, Callable] = {
     "nothing": lambda rng, n: np.empty((0, 2), dtype=int),
     "a few pairs": lambda rng, n: _some_pairs(rng, n, 0.2),
@@ -69,9 +61,9 @@ STRUCTURES: dict[str, Callable] = {
     "many pairs": lambda rng, n: _some_pairs(rng, min(n, 25), 3.0),
     "all pairs": lambda rng, n: np.column_stack(np.triu_indices(min(n, 40), 1)),
     "a pair many times": lambda rng, n: np.repeat(rng.integers(n, size=(1, 2)), 5, axis=0),
-    "disjoint pairs": _disjoint,
+    "disjoint pairs": lambda rng, n: rng.permutation(n)[: n - n % 2].reshape(-1, 2),
     "a path": _path,
-    "a star": _star,
+    "a star": lambda rng, n: np.column_stack([np.full(n, rng.integers(n)), np.arange(n)]),
     "a clique": _clique,
     "cliques": _cliques,
     "a grid": _grid,

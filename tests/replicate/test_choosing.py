@@ -13,6 +13,7 @@ from cgmm.kmeans.seeding import STARTS
 from cgmm.metrics import broken_relations, matched_accuracy
 from cgmm.mixture import far_points
 from cgmm.replicate.choosing import ask, methods, sample_truth
+from cgmm.scenarios import preferences
 
 
 def rng(seed=0):
@@ -105,42 +106,16 @@ def test_told_nothing_every_method_is_its_plain_self():
         assert matched_accuracy(fitted["mixture"], fitted[name]) == 1, name
 
 
-def test_methods_are_told_what_their_names_say(monkeypatch):
+def test_methods_are_told_what_their_names_say_and_have_the_same_five_starts(monkeypatch):
     X, y, _, _, r = sample("spherical")
     known = ask(y, 60, 0.2, r)
     must, cannot = known.relations
-    told = []
+    told, drawn = [], []
     for cls in (ConstrainedGaussianMixture, COPKMeans):
         original = cls.fit
         monkeypatch.setattr(
             cls, "fit", lambda s, X, _f=original, **kw: told.append(kw) or _f(s, X, **kw)
         )
-    expected = {
-        "K-means": {},
-        "COP-KMeans": {"must_link": must, "cannot_link": cannot},
-        "mixture": {},
-        "must-links": {"must_link": must},
-        "both": {"must_link": must, "cannot_link": cannot},
-        "labels": {"labels": known.labels},
-        "RCA + mixture": {},
-    }
-    fits = methods(X, 3, known, 0)
-    for name, wanted in expected.items():
-        told.clear()
-        fits[name]()
-        (found,) = told
-        assert found.keys() == wanted.keys()
-        assert all((found[k] == wanted[k]).all() for k in wanted)
-    told.clear()
-    fits["preferences"]()
-    w = told[0]["preferences"][:, 2]
-    # γ = 0.9, whatever q is
-    np.testing.assert_allclose(w, np.log(9) * np.repeat([1, -1], [len(must), len(cannot)]))
-
-
-def test_every_method_has_the_same_five_starts(monkeypatch):
-    X, y, _, _, r = sample("spherical")
-    drawn = []
 
     def recorded(points, n, seeds):
         start = far_points(points, n, seeds)
@@ -149,14 +124,27 @@ def test_every_method_has_the_same_five_starts(monkeypatch):
 
     monkeypatch.setitem(STARTS, "k-means++", recorded)
     monkeypatch.setattr("cgmm.kmeans.seeding.far_points", recorded)
+    expected = {
+        "K-means": {},
+        "COP-KMeans": {"must_link": must, "cannot_link": cannot},
+        "mixture": {},
+        "must-links": {"must_link": must},
+        "both": {"must_link": must, "cannot_link": cannot},
+        "labels": {"labels": known.labels},
+        "RCA + mixture": {},
+        # γ = 0.9, whatever q is
+        "preferences": {"preferences": preferences(must, cannot, certainty=0.9)},
+    }
     starts = {}
-    for name, fit in methods(X, 3, ask(y, 60, 0.2, r), 7).items():
+    for name, fit in methods(X, 3, known, 7).items():
+        told.clear()
         drawn.clear()
         fit()
-        starts[name] = drawn.copy()
         # PCKMeans asks plain K-means for a variance first
         assert len(drawn) == (10 if name == "PCKMeans" else 5)
-    starts["PCKMeans"] = starts["PCKMeans"][5:]
+        starts[name] = drawn[-5:]
+        if name in expected:
+            np.testing.assert_equal(told, [expected[name]], name)
     for name in ("COP-KMeans", "PCKMeans", "mixture", "must-links", "both", "labels"):
         np.testing.assert_array_equal(starts[name], starts["K-means"], err_msg=name)
     np.testing.assert_array_equal(starts["RCA + mixture"], starts["RCA + K-means"])

@@ -2,7 +2,6 @@
 
 from drafts import draw_in_draft
 from matplotlib.figure import Figure
-from nbformat import v4, writes
 
 from cgmm.explore import Explorer, Slider, explorer
 
@@ -32,23 +31,3 @@ def test_every_sentence_and_a_picture_for_each_value(monkeypatch):
     )
     assert said_in_draft == said
     assert draft._frames["2", "0"] == whole._frames["2", "0"]
-
-
-def test_cells_of_notebooks_draw_in_draft_and_know_no_settings(pytester, request, monkeypatch):
-    """Of a profile they have what the conftest of book/ writes, and nothing of the reader's own."""
-    code = """
-        from cgmm.explore import explorer
-        print(explorer.draw_frame.__module__, "mine" in globals())"""
-    shown = v4.new_output("stream", text="drafts False\n")
-    cell = v4.new_code_cell(code, outputs=[shown], execution_count=1)
-    pytester.path.joinpath("one.ipynb").write_text(writes(v4.new_notebook(cells=[cell])), "utf8")
-    pytester.makeconftest((request.config.rootpath / "book/conftest.py").read_text("utf8"))
-    profile = pytester.mkdir("reader") / "profile_default"
-    profile.mkdir()
-    settings = "c.InteractiveShellApp.exec_lines = ['mine = 1']"
-    profile.joinpath("ipython_kernel_config.py").write_text(settings, "utf8")
-    monkeypatch.setenv("IPYTHONDIR", str(profile.parent))
-    monkeypatch.setenv("CGMM_DRAFT", "1")
-    tools = f"pythonpath={request.config.rootpath / 'tools'}"
-    run = pytester.runpytest_subprocess("--nbval", "--nbval-current-env", "-o", tools, "one.ipynb")
-    run.assert_outcomes(passed=1)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from pathlib import Path
 
 import pytest
 from package import CLUTTER, ROOT, build, require_release_notes, unpacked
@@ -25,16 +27,12 @@ def built(tmp_path_factory) -> tuple[set[str], set[str]]:
 
 def files(folder: str) -> set[str]:
     """Paths of the files below a folder of the project, without what running it leaves behind."""
-    found, waiting = set(), [ROOT / folder]
-    while waiting:
-        place = waiting.pop()
-        names = {path.name for path in place.iterdir()}
-        for name in names - CLUTTER(str(place), names):
-            path = place / name
-            if path.is_dir():
-                waiting.append(path)
-            elif path.suffix not in {".pyc", ".pyo"}:
-                found.add(path.relative_to(ROOT).as_posix())
+    found = set()
+    for place, folders, names in os.walk(ROOT / folder):
+        left = CLUTTER(place, [*folders, *names])
+        folders[:] = set(folders) - left
+        kept = (Path(place, name).relative_to(ROOT) for name in set(names) - left)
+        found |= {path.as_posix() for path in kept if path.suffix not in {".pyc", ".pyo"}}
     return found
 
 
