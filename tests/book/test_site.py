@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+from pathlib import Path
 
 import numpy as np
 from built_book import GENERATED, visited
@@ -17,6 +19,12 @@ WITH_EXPLORERS = [name for name in CHAPTERS if re.match(r"book/\d\d_", name)]
 
 def test_the_book_builds_without_a_warning(built):
     assert not built[1], built[1]
+
+
+def test_the_book_was_built_without_asking_a_network(built):
+    # Of a build before the tests, CGMM_BOOK, the log is named beside it.
+    log = Path(os.environ.get("CGMM_NETWORK_LOG", built[0].parents[1] / "network.log"))
+    assert log.read_text(encoding="utf8") == ""
 
 
 def test_no_id_stands_twice_on_a_page(site):

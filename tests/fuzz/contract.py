@@ -25,7 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 import cgmm
 from cgmm.kmeans import SearchBudgetError
 from cgmm.mixture.weights import NO_MAXIMUM
-from cgmm.network import ApproximationWarning
+from cgmm.network import ApproximationWarning, DoubtWarning
 
 from .claims import (
     BrokenContractError,
@@ -40,7 +40,7 @@ from .claims import (
 )
 from .problems import Problem
 
-EXPECTED = (ConvergenceWarning, UserWarning, ApproximationWarning)
+EXPECTED = (ConvergenceWarning, UserWarning, ApproximationWarning, DoubtWarning)
 AUTHORS = tuple(str(Path(package.__file__).parent) for package in (cgmm, sklearn))
 CHECKS: dict[str, Callable[[Any, Problem], None]] = {
     "ConstrainedGaussianMixture": check_gaussian,
