@@ -40,7 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "inference": BASE,
     "kmeans": BASE | {"inference"},
     "mixture": BASE | {"inference", "kmeans"},
-    "metric_learning": BASE | {"kmeans", "mixture"},
+    "metric_learning": BASE | {"mixture"},
     "scenarios": {"numerics"},
     "metrics": {"numerics"},
     "datasets": BASE | {"mixture"},

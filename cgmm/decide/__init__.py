@@ -6,12 +6,12 @@ tells how often each of them errs. And what the model is in doubt about tells wh
 tell most.
 """
 
-from cgmm.decide.asking import answer_information, choose_pairs
+from cgmm.decide.asking import (
+    Asked, answer_information, choose_pairs, farthest_first, fit_answers, joint
+)  # fmt: skip
 from cgmm.decide.choosing import (
     AnswerSearch, LogScore, Trial, answer_folds, assignment_entropy, held_out_scores, log_score
 )  # fmt: skip
-from cgmm.decide.honest import fit_answers, joint
-from cgmm.decide.neighbourhoods import Asked, farthest_first
 from cgmm.decide.witnesses import Witnesses, WitnessMixture, error_rates
 
 __all__ = [

@@ -4,21 +4,44 @@ An answer tells of the assignments only what it tells of its own pair: given whe
 independent of the rest. So what it is expected to tell follows from p(z_i = z_j), which
 :func:`cgmm.diagnose.pair_probabilities` gives exactly, and from how often answers are wrong.
 
+Or ask by distance alone, without a model. A *neighbourhood* is a set of points known to belong
+together; all neighbourhoods are known to be apart. *Explore* asks of the point farthest from all of
+them until there are K; *consolidate* goes on with points drawn at random [Basu et al.], or again
+with the farthest [Mallapragada et al.], each asked beside the nearest centroids first.
+
+And what to do with the answers: they enter a fit as data, by the likelihood of points and answers
+together. Which pairs were asked may depend on the points in any way, and on the answers before:
+given the points, what is said depends on the truth alone, so that how pairs were chosen is a factor
+without θ. What is left is p(X, answers | θ), which has no normaliser. To take the same answers for
+a condition, p(X | answers, θ), is right only for pairs that were drawn without a look at the
+points. Chapters 8 and 15.
+
 =======  ======================================================================
 p        p(z_i = z_j | everything known)
 S        the answer, "together" or "apart"
 α, β     p("apart" | z_i = z_j), p("together" | z_i ≠ z_j)
 h(p)     entropy of a coin, in nats
+x, g     the point that is asked of, and a neighbourhood, of K looked for
+q_e      how often an answer is wrong; its log-weight is ±logit(1 - q_e)
 =======  ======================================================================
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr
+from sklearn.utils import check_array
 
+from cgmm.given import explain_missing
 from cgmm.numerics import FloatArray, IntArray, check_integer, check_labels, check_pairs
+from cgmm.scenarios.answers import preferences_from_answers
+
+THEN = ("random", "min_max")
+Mixture = TypeVar("Mixture", bound=Any)
 
 
 def answer_information(
@@ -143,3 +166,206 @@ def probability(name: str, value: ArrayLike) -> FloatArray:
             f"{name} has {p[wrong].flat[0]:g}, which is no probability; give numbers from 0 to 1."
         )
     return p
+
+
+# ---------------------------------------------------------------------------- by distance alone
+
+
+class Asked(NamedTuple):
+    """What was asked and what follows from it."""
+
+    answers: IntArray
+    """(P, 3) rows i, j, said: 1 if "together", 0 if "apart"; in the order of asking."""
+    neighbourhoods: IntArray
+    """(N,) the neighbourhood of each point, from 0 as they were found, -1 where not known."""
+
+
+def farthest_first(
+    X: ArrayLike,
+    ask: Callable[[int, int], bool],
+    n_answers: int,
+    n_neighbourhoods: int,
+    *,
+    then: str = "random",
+    random_state: int | np.random.Generator | None = None,
+) -> Asked:
+    """Ask of the points farthest from what is known, until there is a point of each class.
+
+    Parameters
+    ----------
+    X : (N, D) array_like
+        The points, in a space whose Euclidean distances mean something.
+    ask : callable
+        From two row numbers to whether the points belong together.
+    n_answers : int
+        How many questions may be asked.
+    n_neighbourhoods : int
+        K, the number of classes. When there are as many, a point apart from all but one is known
+        to be of that one, and is not asked about.
+    then : {"random", "min_max"}, default="random"
+        Of which points to ask after that: at random, or still the farthest.
+    random_state : int, Generator or None, default=None
+        The first point, and those at random.
+
+    Returns
+    -------
+    Asked
+        Answers, at most ``n_answers``, fewer where all points are known; and neighbourhoods.
+        ``neighbourhoods`` are labels for ``fit(X, labels=...)`` where answers are certain.
+
+    Raises
+    ------
+    ValueError
+        If ``X`` is no finite table, a number is not positive, or ``then`` is unknown.
+
+    Notes
+    -----
+    Where classes are farther from each other than they are wide, K neighbourhoods are found by
+    K (K - 1) / 2 questions. The rule min-max takes the point whose largest similarity to the known
+    ones is least; for a similarity that falls with distance it is the farthest one.
+
+    Basu, Banerjee and Mooney (2004), Active semi-supervision for pairwise constrained clustering,
+    algorithms 2 and 3. Mallapragada, Jin and Jain (2008), Active query selection for
+    semi-supervised clustering.
+
+    Examples
+    --------
+    >>> y = [0, 0, 1, 1]
+    >>> X = [[0.0], [1.0], [5.0], [6.0]]
+    >>> asked = farthest_first(X, lambda i, j: y[i] == y[j], 2, 2, random_state=0)
+    >>> asked.answers.tolist(), asked.neighbourhoods.tolist()
+    ([[0, 3, 0], [2, 3, 1]], [1, -1, 0, 0])
+    """
+    with explain_missing(X):
+        points = check_array(X, dtype=np.float64, input_name="X")
+    check_integer("n_answers", n_answers, 1)
+    check_integer("n_neighbourhoods", n_neighbourhoods, 1)
+    if then not in THEN:
+        raise ValueError(f"then is {then!r}; it must be one of {', '.join(map(repr, THEN))}.")
+    rng = np.random.default_rng(random_state)
+    of, answers = np.full(len(points), -1), list[tuple[int, int, bool]]()
+    # To the nearest point that is known
+    distance = np.full(len(points), np.inf)
+    x, g = int(rng.integers(len(points))), 0
+    while g >= 0:
+        of[x] = g
+        distance = np.minimum(distance, np.linalg.norm(points - points[x], axis=1))
+        unknown = np.flatnonzero(of == -1)
+        if len(answers) == n_answers or len(unknown) == 0:
+            break
+        if of.max() + 1 < n_neighbourhoods or then == "min_max":
+            x = int(unknown[distance[unknown].argmax()])
+        else:
+            x = int(rng.choice(unknown))
+        g, told = _settle(points, of, x, ask, n_neighbourhoods, n_answers - len(answers))
+        answers += told
+    return Asked(np.array(answers, dtype=np.intp).reshape(-1, 3), of)
+
+
+def _settle(
+    X: FloatArray, of: IntArray, x: int, ask: Callable[[int, int], bool], K: int, n_left: int
+) -> tuple[int, list[tuple[int, int, bool]]]:
+    """The neighbourhood of a point, -1 if questions ran out, and what was asked, nearest first."""
+    n_found, told = int(of.max()) + 1, list[tuple[int, int, bool]]()
+    centroids = np.array([X[of == g].mean(axis=0) for g in range(n_found)])
+    for g in np.linalg.norm(centroids - X[x], axis=1).argsort(kind="stable"):
+        if len(told) == K - 1:
+            # It is of one of K classes, and not of the others.
+            return int(g), told
+        if len(told) == n_left:
+            return -1, told
+        members = np.flatnonzero(of == g)
+        nearest = int(members[np.linalg.norm(X[members] - X[x], axis=1).argmin()])
+        told.append((x, nearest, bool(ask(x, nearest))))
+        if told[-1][2]:
+            return int(g), told
+    return n_found, told
+
+
+# ---------------------------------------------------------------------------- answers as data
+
+
+def joint(model: Mixture) -> Mixture:
+    """The same mixture, told to take relations for answers: data, and no condition.
+
+    Parameters
+    ----------
+    model : ConstrainedGaussianMixture or another mixture
+        It is left as it is. Its ``weights`` are "auto" or "ignore".
+
+    Returns
+    -------
+    model
+        A copy, not fitted, with ``weights="ignore"``.
+
+    Raises
+    ------
+    ValueError
+        If ``weights`` asks for a condition, or there are none: the estimator is no mixture.
+
+    Examples
+    --------
+    >>> from cgmm import ConstrainedGaussianMixture
+    >>> joint(ConstrainedGaussianMixture(2)).weights
+    'ignore'
+    """
+    if not hasattr(model, "weights"):
+        raise ValueError(
+            f"{type(model).__name__} is no mixture, so that answers have no likelihood: ask "
+            "cgmm.ConstrainedGaussianMixture(2), or a mixture of another family."
+        )
+    if model.weights not in ("auto", "ignore"):
+        raise ValueError(
+            f"weights={model.weights!r} takes answers for a condition, as if their pairs had been "
+            "drawn without a look at the points; answers to questions enter by the joint "
+            "likelihood: set_params(weights='ignore')."
+        )
+    return type(model)(**model.get_params(deep=False) | {"weights": "ignore"})
+
+
+def fit_answers(
+    model: Mixture, X: ArrayLike, answers: ArrayLike, *, error_rate: ArrayLike, **known: Any
+) -> Mixture:
+    """Fit a mixture to points and to answers, however their pairs were chosen.
+
+    Parameters
+    ----------
+    model : ConstrainedGaussianMixture or another mixture
+        As :func:`joint` takes it.
+    X : (N, D) array_like
+        The points.
+    answers : (P, 3) array_like
+        Rows ``i, j, said``: 1 if "together" was said, 0 if "apart"; none is no answer.
+    error_rate : float or (P,) array_like
+        q_e, how often such an answer is wrong: ½ says nothing.
+    **known
+        ``labels``, ``must_link``, ``cannot_link``, as ``fit`` takes them. These relations, too, are
+        data then, and no condition.
+
+    Returns
+    -------
+    model
+        A copy, fitted.
+
+    Raises
+    ------
+    ValueError
+        If a rate is no probability, or as :func:`joint` and ``fit``.
+
+    Notes
+    -----
+    Whoever asks of neighbours hears "together" more often than chance has it. As a condition that
+    says that pairs were drawn until they were alike, and holds against a large component what it
+    is: weights come out too even. As data it says nothing of the kind.
+
+    Examples
+    --------
+    >>> from cgmm import ConstrainedGaussianMixture
+    >>> X = np.array([[-3.0], [-2.0], [2.0], [2.5], [3.0], [3.5]])
+    >>> model = ConstrainedGaussianMixture(2, random_state=0)
+    >>> fitted = fit_answers(model, X, [[0, 1, 1], [1, 2, 0]], error_rate=0.05)
+    >>> np.sort(fitted.weights_).round(2)
+    array([0.33, 0.67])
+    """
+    soft = preferences_from_answers(answers, 1 - probability("error_rate", error_rate))
+    return joint(model).fit(X, preferences=soft, **known)

@@ -31,7 +31,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import check_is_fitted
 
-from cgmm.decide.honest import fit_answers, joint
+from cgmm.decide.asking import fit_answers, joint
 from cgmm.diagnose import log_odds_together, pair_probabilities
 from cgmm.inference import ENGINES
 from cgmm.mixture import Parameters, Prior, node_unaries
@@ -167,7 +167,11 @@ def held_out_scores(
     ... ).round(2)
     array([-0.11, -2.3 ])
     """
-    _require_rate(error_rate)
+    if not 0 < error_rate < 1:
+        raise ValueError(
+            f"error_rate is {error_rate:g}; it must lie between 0 and 1, since one answer that a "
+            "fit holds impossible would decide over all: error_rate=0.05."
+        )
     rows = check_answers(answers, len(X))
     fold = check_labels("folds", folds, len(rows), least=0)
     pairs, said = rows[:, :2], rows[:, 2] == 1
@@ -272,18 +276,17 @@ def assignment_entropy(
     4.0
     """
     unary = node_unaries(X, parameters, side)
-    believed, (edges, w) = infer(unary), side.graph[1:3]
-    if np.isnan(believed.log_z):
+    (r, log_z, *_), (edges, w) = infer(unary), side.graph[1:3]
+    if np.isnan(log_z):
         raise ValueError(
             "the engine reports no log-evidence, without which there is no entropy; ask an exact "
             "one: ENGINES['auto'](side.graph)."
         )
-    r = believed.nodes
     tied = expit(log_odds_together(infer, unary, side.graph, edges))
     # What is impossible has no part in the mean.
     of_nodes = (r * np.where(r > 0, unary, 0.0)).sum()
     of_edges = (tied * np.where(tied > 0, w, 0.0)).sum()
-    return float(max(believed.log_z - of_nodes - of_edges, 0.0))
+    return float(max(log_z - of_nodes - of_edges, 0.0))
 
 
 def _groups_of(pairs: ArrayLike, groups: ArrayLike) -> tuple[IntArray, IntArray]:
@@ -297,15 +300,6 @@ def _groups_of(pairs: ArrayLike, groups: ArrayLike) -> tuple[IntArray, IntArray]
             "those of all relations: related_groups(N, must_link=..., cannot_link=pairs)."
         )
     return np.unique(of_pair[:, 0], return_inverse=True, return_counts=True)[1:]
-
-
-def _require_rate(error_rate: float) -> None:
-    """Refuse a rate by which one answer that a fit holds impossible would decide over all."""
-    if not 0 < error_rate < 1:
-        raise ValueError(
-            f"error_rate is {error_rate:g}; it must lie between 0 and 1, since one answer that a "
-            "fit holds impossible would decide over all: error_rate=0.05."
-        )
 
 
 # ---------------------------------------------------------------------------- the search
@@ -437,7 +431,6 @@ class AnswerSearch(BaseEstimator):
             If interrupted. ``results_`` has the settings that are whole.
         """
         X = np.asarray(X, dtype=float)
-        _require_rate(self.error_rate)
         rows = check_answers(answers, len(X))
         pairs = rows[:, :2]
         ties = {name: told for name, told in known.items() if name != "labels"}

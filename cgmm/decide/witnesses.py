@@ -31,7 +31,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from cgmm.decide.honest import joint
+from cgmm.decide.asking import joint
 from cgmm.diagnose import log_odds_together
 from cgmm.inference import ENGINES
 from cgmm.mixture import Parameters, node_unaries

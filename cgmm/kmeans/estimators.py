@@ -33,9 +33,8 @@ from cgmm.given import explain_missing, read_rows
 from cgmm.inference import ENGINES
 from cgmm.inference.feasible import MAX_SEARCH
 from cgmm.kmeans.assignment import engine_rule, pck_rule
-from cgmm.kmeans.loop import Nodes, broken, lloyd
-from cgmm.kmeans.runs import Run, best_of, follow, random_source
-from cgmm.kmeans.seeding import SEEDINGS, Rng, freely, most_promising, starts_to_try
+from cgmm.kmeans.loop import Nodes, Run, broken, follow, lloyd
+from cgmm.kmeans.seeding import SEEDINGS, freely, most_promising, starts_to_try
 from cgmm.network import Engine, Graph, NetworkError, SideInformation
 from cgmm.network.misreadings import check_rows, warn_ignored
 from cgmm.network.relations import closure, read_relations
@@ -43,9 +42,12 @@ from cgmm.network.side_information import contracted
 from cgmm.numerics import (
     FloatArray,
     IntArray,
+    Rng,
+    best_of,
     check_pairs,
     check_ranges,
     check_sample_weight,
+    random_source,
     warn_caller,
 )  # fmt: skip
 

@@ -29,13 +29,16 @@ z_j       cluster of node j
 c_jk      cost of giving node j to cluster k
 w_e       log-weight of an edge: -inf a cannot-link, finite a preference
 J         the objective: costs plus the penalties of the edges that are broken
+t         iteration: 0 is the start, with its assignment
+tol       squared distance by which centres may move and yet stay
 ========  ========================================================================
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from itertools import islice
+from typing import NamedTuple, cast
 
 import numpy as np
 from scipy import sparse
@@ -289,3 +292,52 @@ def nearest_rule(costs: FloatArray, z: IntArray | None = None) -> tuple[IntArray
     (array([0, 1]), True)
     """
     return costs.argmin(axis=1), True
+
+
+# ---------------------------------------------------------------------------- a run of it
+
+
+class Run(NamedTuple):
+    """One run, as far as it went."""
+
+    step: Step
+    """The last step."""
+    history: list[float]
+    """The objective of every step."""
+    n_iter: int
+    """Iterations, counted as scikit-learn does."""
+    converged: bool
+    """Whether centres or assignments stayed where they were."""
+    interrupted: bool = False
+    """Whether the keyboard ended it."""
+
+    @property
+    def score(self) -> float:
+        """Runs are compared by their objective: the lower, the better."""
+        return -self.step.objective
+
+
+def follow(
+    steps: Iterator[Step], tol: float, max_iter: int, verbose: int = 0, number: int = 0
+) -> Run:
+    """Take steps until centres or assignments stay; at an interrupt from the keyboard, so far."""
+    history, run = list[float](), cast("Run", None)
+    try:
+        for t, step in enumerate(islice(steps, max_iter + 1)):
+            history = [*history, step.objective]
+            if verbose > 1:
+                print(f"  iteration {t:4d}   objective {step.objective:.6f}")
+            arrived = t > 0 and bool(np.square(step.centres - run.step.centres).sum() <= tol)
+            same = 0 < t < max_iter and not arrived and np.array_equal(step.labels, run.step.labels)
+            # scikit-learn counts one more where it took a step to see that no assignment changed.
+            run = Run(step, history, t + same, arrived or same)
+            if run.converged:
+                break
+    except KeyboardInterrupt:
+        if run is None or run.n_iter == 0:
+            raise
+        return run._replace(interrupted=True)
+    if verbose:
+        state = "converged" if run.converged else "stopped"
+        print(f"run {number}: {state} after {run.n_iter} iterations, objective {history[-1]:.6f}")
+    return run

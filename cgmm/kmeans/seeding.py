@@ -9,7 +9,6 @@ node_of  (N,) chunklet of each point
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import cycle, islice
 
 import numpy as np
@@ -17,9 +16,7 @@ from scipy.spatial.distance import cdist
 
 from cgmm.kmeans.loop import Nodes, Step, lloyd, nearest_rule
 from cgmm.network import Graph, edgeless
-from cgmm.numerics import FloatArray, IntArray, best_first
-
-Rng = np.random.RandomState
+from cgmm.numerics import FloatArray, IntArray, Rng, best_first
 
 # The more components, the more rarely each gets a seed; from five on so many starts are tried.
 MOST_TRIED = 12
@@ -182,32 +179,6 @@ def draw_indices(mass: FloatArray, n_draws: int, rng: Rng) -> IntArray:
     return np.searchsorted(cumulative, rng.uniform(size=n_draws) * cumulative[-1], side="right")
 
 
-def random_responsibilities(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
-    """Responsibilities drawn uniformly and normalised: every component starts near the middle.
-
-    Parameters
-    ----------
-    X : (N, D) array
-        The points; only their number counts.
-    n_components : int
-        K.
-    rng : RandomState
-        Source of randomness.
-
-    Returns
-    -------
-    (N, K) array
-        Soft responsibilities.
-
-    Examples
-    --------
-    >>> random_responsibilities(np.zeros((3, 1)), 2, np.random.RandomState(0)).sum(axis=1)
-    array([1., 1., 1.])
-    """
-    responsibilities = rng.uniform(size=(len(X), n_components))
-    return responsibilities / responsibilities.sum(axis=1, keepdims=True)
-
-
 def random_points(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
     """Responsibilities that give each point to the nearest of K points drawn without replacement.
 
@@ -231,14 +202,6 @@ def random_points(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
     array([1., 1.])
     """
     return nearest(X, X[rng.choice(len(X), n_components, replace=False)])
-
-
-STARTS: dict[str, Callable[[FloatArray, int, Rng], FloatArray]] = {
-    "k-means++": far_points,
-    "random": random_responsibilities,
-    "random_from_data": random_points,
-}
-"""Every start from points alone, by the name under which ``init_params`` accepts it."""
 
 
 # ---------------------------------------------------------------------------- K-means

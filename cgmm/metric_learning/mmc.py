@@ -49,7 +49,6 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
 from cgmm.given import explain_missing
-from cgmm.kmeans.runs import random_source
 from cgmm.metric_learning.linear_map import LinearMap
 from cgmm.metric_learning.mmc_ascent import Ascent
 from cgmm.metric_learning.mmc_distances import Distances
@@ -62,7 +61,7 @@ from cgmm.metric_learning.mmc_space import (
     whiten_by_scatter,
 )
 from cgmm.network.misreadings import check_rows
-from cgmm.numerics import FloatArray, warn_caller
+from cgmm.numerics import FloatArray, random_source, warn_caller
 
 
 class MMC(LinearMap):

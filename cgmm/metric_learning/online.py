@@ -22,7 +22,6 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from cgmm.kmeans.runs import random_source
 from cgmm.metric_learning.chunklets import (
     chunklet_deviations,
     pooled_covariance,
@@ -41,7 +40,7 @@ from cgmm.metric_learning.online_steps import (
     whiteness_error,
 )
 from cgmm.metric_learning.whiten import TOL, Spectrum, correlation_spectrum
-from cgmm.numerics import FloatArray, warn_caller
+from cgmm.numerics import FloatArray, random_source, warn_caller
 
 # Size of W at the start, in units of the reciprocal deviation of each column.
 START = 0.1

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from cgmm.kmeans.runs import random_source
 from cgmm.metric_learning.chunklets import check_chunklets, close_chunklets
 from cgmm.metric_learning.rca import RCA
 from cgmm.mixture import from_chunklets
-from cgmm.numerics import FloatArray
+from cgmm.numerics import FloatArray, random_source
 
 
 def rca_start(

@@ -4,9 +4,8 @@ Chapters 1 to 10 read this room: densities in :mod:`~cgmm.mixture.gaussian`, the
 M-step in :mod:`~cgmm.mixture.loop`, the update of the weights in :mod:`~cgmm.mixture.weights`.
 """
 
-from cgmm.kmeans.runs import best_of
 from cgmm.kmeans.seeding import (
-    STARTS, chunklet_seeds, far_points, nearest, random_points, random_responsibilities, seeds,
+    chunklet_seeds, far_points, nearest, random_points, seeds,
 )  # fmt: skip
 from cgmm.mixture.base import ConstrainedMixture
 from cgmm.mixture.categorical import CategoricalParameters, Categories, one_hot
@@ -15,7 +14,8 @@ from cgmm.mixture.classifier import SemiSupervisedGaussianClassifier
 from cgmm.mixture.gaussian import Parameters, log_density, log_joint, sample
 from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
 from cgmm.mixture.initialise import (
-    GUIDED_STARTS, from_chunklets, from_labels, from_responsibilities, honour,
+    GUIDED_STARTS, STARTS, from_chunklets, from_labels, from_responsibilities, honour,
+    random_responsibilities,
 )  # fmt: skip
 from cgmm.mixture.blocks import Points
 from cgmm.mixture.loop import (
@@ -29,6 +29,7 @@ from cgmm.mixture.runs import follow, warn_about
 from cgmm.mixture.weights import (
     UPDATES, Update, auto, cautious, closed_form, exact, grid, ignore, pseudo_likelihood,
 )  # fmt: skip
+from cgmm.numerics import best_of
 
 __all__ = [
     "GUIDED_STARTS", "POOLINGS", "STARTS", "UPDATES", "CategoricalParameters", "Categories",

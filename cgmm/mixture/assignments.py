@@ -29,7 +29,6 @@ from cgmm.inference.best_assignment import Assignment, find_best
 from cgmm.inference.convergence import FEWEST_DRAWS
 from cgmm.inference.feasible import SearchBudgetError
 from cgmm.inference.gibbs import Chains
-from cgmm.kmeans.seeding import Rng
 from cgmm.mixture.blocks import Blocks, Map, Points
 from cgmm.mixture.loop import Run, no_prior, node_unaries
 from cgmm.mixture.prior import PairwisePrior, Prior, SelectedPairs
@@ -48,6 +47,7 @@ from cgmm.network.relations import first_of_nodes
 from cgmm.numerics import (
     FloatArray,
     IntArray,
+    Rng,
     WarnedOnce,
     log_normalise,
     most_probable,

@@ -24,8 +24,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from cgmm.given import explain_missing
 from cgmm.inference import ENGINES
-from cgmm.kmeans.runs import best_of, random_source
-from cgmm.kmeans.seeding import Rng
 from cgmm.mixture.assignments import (
     SPANNING_TREE,
     AssignmentModel,
@@ -45,10 +43,13 @@ from cgmm.network.misreadings import check_rows, warn_ignored
 from cgmm.numerics import (
     FloatArray,
     IntArray,
+    Rng,
     WarnedOnce,
+    best_of,
     check_sample_weight,
     log_normalise,
     most_probable,
+    random_source,
     warn_caller,
 )  # fmt: skip
 

@@ -26,7 +26,6 @@ from joblib import effective_n_jobs
 from scipy.sparse import csr_array, issparse
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
-from cgmm.kmeans.seeding import Rng
 from cgmm.network import (
     Graph,
     Infer,
@@ -41,6 +40,7 @@ from cgmm.numerics import (
     BoolArray,
     FloatArray,
     IntArray,
+    Rng,
     block_height,
     cut,
     log_normalise,

@@ -12,13 +12,12 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
-from cgmm.kmeans.seeding import Rng
 from cgmm.mixture import categorical
 from cgmm.mixture.base import ConstrainedMixture, Seed
 from cgmm.mixture.categorical import CategoricalParameters, Categories, one_hot
 from cgmm.mixture.initialise import check_responsibilities, counted, honour
 from cgmm.network import Engine, SideInformation
-from cgmm.numerics import IntArray
+from cgmm.numerics import IntArray, Rng
 
 # Categories of all features together that codes alone may imply.
 MOST_CATEGORIES = 1_000_000

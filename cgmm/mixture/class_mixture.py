@@ -21,14 +21,14 @@ from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
-from cgmm.kmeans.seeding import Rng, nearest, seeds
+from cgmm.kmeans.seeding import nearest, seeds
 from cgmm.mixture.gaussian import Parameters, sample
 from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
 from cgmm.mixture.initialise import counted, from_responsibilities
 from cgmm.mixture.pooling import SMALLEST_COUNT, Pooling, Statistics
 from cgmm.mixture.weights import kept_alive
 from cgmm.network import SideInformation
-from cgmm.numerics import BoolArray, FloatArray, IntArray
+from cgmm.numerics import BoolArray, FloatArray, IntArray, Rng
 
 
 class ClassParameters(NamedTuple):

@@ -14,13 +14,14 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cgmm.kmeans.seeding import STARTS, Rng, nearest
+from cgmm.kmeans.seeding import nearest
 from cgmm.mixture.base import ConstrainedMixture, Seed
 from cgmm.mixture.cluster import like_array, read_chunks
 from cgmm.mixture.doubts import thin_covariances
 from cgmm.mixture.gaussian import Parameters, sample, whiten
 from cgmm.mixture.initialise import (
     GUIDED_STARTS,
+    STARTS,
     check_responsibilities,
     counted,
     from_responsibilities,
@@ -30,7 +31,7 @@ from cgmm.mixture.initialise import (
 from cgmm.mixture.pooling import POOLINGS
 from cgmm.mixture.weights import kept_alive
 from cgmm.network import Engine, SideInformation
-from cgmm.numerics import SMALLEST_RANGE, FloatArray, IntArray, check_ranges
+from cgmm.numerics import SMALLEST_RANGE, FloatArray, IntArray, Rng, check_ranges
 
 # A column must span so many of the numbers that can be represented where it lies.
 FEWEST_STEPS = 1000

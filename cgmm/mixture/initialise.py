@@ -23,12 +23,19 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from cgmm.kmeans import COPKMeans, SearchBudgetError
-from cgmm.kmeans.seeding import STARTS, Rng, chunklet_seeds, nearest, seeds, taking_turns
+from cgmm.kmeans.seeding import (
+    chunklet_seeds,
+    far_points,
+    nearest,
+    random_points,
+    seeds,
+    taking_turns,
+)  # fmt: skip
 from cgmm.mixture.gaussian import Parameters
 from cgmm.mixture.pooling import SMALLEST_COUNT, Pooling, require_distributions, weighted_moments
 from cgmm.mixture.weights import closed_form
 from cgmm.network import PairsAmong, SideInformation
-from cgmm.numerics import BoolArray, FloatArray
+from cgmm.numerics import BoolArray, FloatArray, Rng
 
 # Steps of the search for an assignment that breaks no relation: those of the search before a fit.
 SEARCH = 20_000
@@ -74,6 +81,32 @@ def from_responsibilities(
     so_far = Parameters(np.ones(n_components), means, spread)
     theta = pool.maximise((moments.counts, 0 * means, moments.scatter), so_far, reg_covar=reg_covar)
     return theta.with_weights(closed_form(moments.counts))
+
+
+def random_responsibilities(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
+    """Responsibilities drawn uniformly and normalised: every component starts near the middle.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points; only their number counts.
+    n_components : int
+        K.
+    rng : RandomState
+        Source of randomness.
+
+    Returns
+    -------
+    (N, K) array
+        Soft responsibilities.
+
+    Examples
+    --------
+    >>> random_responsibilities(np.zeros((3, 1)), 2, np.random.RandomState(0)).sum(axis=1)
+    array([1., 1., 1.])
+    """
+    responsibilities = rng.uniform(size=(len(X), n_components))
+    return responsibilities / responsibilities.sum(axis=1, keepdims=True)
 
 
 # ---------------------------------------------------------------------------- side information
@@ -236,6 +269,14 @@ def from_kmeans(X: FloatArray, n_components: int, rng: Rng, side: SideInformatio
             with suppress(SearchBudgetError):
                 return np.eye(n_components)[cop.fit(X, sample_weight=weights, **told).labels_]
         return np.eye(n_components)[model.fit(X, sample_weight=weights).labels_]
+
+
+STARTS: dict[str, Callable[[FloatArray, int, Rng], FloatArray]] = {
+    "k-means++": far_points,
+    "random": random_responsibilities,
+    "random_from_data": random_points,
+}
+"""Every start from points alone, by the name under which ``init_params`` accepts it."""
 
 
 GUIDED_STARTS: dict[str, Callable[[FloatArray, int, Rng, SideInformation], FloatArray]] = {

@@ -11,12 +11,12 @@ from typing import Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from cgmm.numerics import IntArray
+from cgmm.numerics import EveryRunError, IntArray
 
 NAMED_NODES = 8
 
 
-class NetworkError(ValueError):
+class NetworkError(EveryRunError):
     """A network that an engine must refuse, and the nodes to blame.
 
     Parameters

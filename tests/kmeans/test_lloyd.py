@@ -13,8 +13,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from cgmm.kmeans import COPKMeans, Nodes, PCKMeans
-from cgmm.kmeans.loop import Step, _fill_empty
-from cgmm.kmeans.runs import follow
+from cgmm.kmeans.loop import Step, _fill_empty, follow
 from cgmm.metrics import broken_relations
 from cgmm.network import Graph, SideInformation, edgeless
 

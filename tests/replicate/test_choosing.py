@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from cgmm import ConstrainedGaussianMixture
 from cgmm.kmeans import COPKMeans
-from cgmm.kmeans.seeding import STARTS
 from cgmm.metrics import broken_relations, matched_accuracy
-from cgmm.mixture import far_points
+from cgmm.mixture import STARTS, far_points
 from cgmm.replicate.choosing import ask, methods, sample_truth
 from cgmm.scenarios import preferences
 
