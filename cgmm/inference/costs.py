@@ -68,10 +68,8 @@ class Budget(NamedTuple):
         firsts = np.array([tree.order.nodes[c.own[0]] for c in tree.cliques], dtype=np.intp)
         of_component = np.zeros((label.max(initial=-1) + 1, 2))
         np.add.at(of_component, label[firsts], costs)
-        n_bytes, n_operations = of_component.T
-        order = np.argsort(n_operations, kind="stable")
-        within = np.cumsum(n_bytes[order]) <= self.max_bytes
-        within &= np.cumsum(n_operations[order]) <= self.max_operations
+        order = np.argsort(of_component[:, 1], kind="stable")
+        within = (np.cumsum(of_component[order], axis=0) <= self).all(axis=1)
         return within[np.argsort(order)][label]
 
 
