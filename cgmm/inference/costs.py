@@ -69,7 +69,7 @@ class Budget(NamedTuple):
         of_component = np.zeros((label.max(initial=-1) + 1, 2))
         np.add.at(of_component, label[firsts], costs)
         order = np.argsort(of_component[:, 1], kind="stable")
-        within = (np.cumsum(of_component[order], axis=0) <= self).all(axis=1)
+        within = np.all(np.cumsum(of_component[order], axis=0) <= self, axis=1)
         return within[np.argsort(order)][label]
 
 
