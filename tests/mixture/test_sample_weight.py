@@ -6,8 +6,10 @@ from answers import repeated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mixture_problems import assert_same_fit, what_is_known
+from sklearn.base import clone
 
 from cgmm import (
+    ENGINES,
     ConstrainedCategoricalMixture,
     ConstrainedGaussianMixture,
     SemiSupervisedGaussianClassifier,
@@ -78,6 +80,34 @@ def test_weights_that_are_none_are_refused(weights, message):
 
 
 # ------------------------------------------------------------------ every engine
+
+CYCLE = np.array([[0, 1, 1.0], [1, 2, -2.0], [2, 3, 0.5], [0, 3, 1.5]])
+# What engines take that do not take anything: nothing, a clique of cannot-links, disjoint pairs.
+KNOWN = {
+    "independent": {},
+    "clique": {"cannot_link": [[0, 1]], "must_link": [[6, 7]]},
+    "pairs": {"preferences": CYCLE[::2], "must_link": [[6, 7]]},
+}
+APPROXIMATE = ["belief_propagation", "tree_reweighted", "mean_field"]
+
+
+@pytest.mark.parametrize("name", sorted({*ENGINES, "spanning_tree"} - {"gibbs"}))  # draws in order
+def test_permuted_points_have_permuted_answers(name):
+    rng, times = np.random.default_rng(3), np.arange(14) // 3 % 2 + 1
+    X, order = rng.normal(size=(14, 2)) + 3 * (np.arange(14) % 2)[:, None], rng.permutation(14)
+    known = KNOWN.get(name, {"preferences": CYCLE, "must_link": [[6, 7]]})
+    moved = {key: np.array(rows, dtype=float) for key, rows in known.items()}
+    for rows in moved.values():
+        rows[:, :2] = np.argsort(order)[rows[:, :2].astype(int)]
+    model = ConstrainedGaussianMixture(
+        2, covariance_type="tied", inference=name, means_init=[[0.0, 0.0], [3.0, 3.0]],
+        max_iter=3, tol=0,
+    )  # fmt: skip
+    here = clone(model).fit(X, sample_weight=times, **known)
+    there = clone(model).fit(X[order], sample_weight=times[order], **moved)
+    atol = 1e-4 if name in APPROXIMATE else 1e-9
+    np.testing.assert_allclose(there.responsibilities_, here.responsibilities_[order], atol=atol)
+    np.testing.assert_array_equal(there.labels_, here.labels_[order])
 
 
 # ------------------------------------------------------------------ points that do not count
