@@ -219,7 +219,7 @@ def best_first(scores: Sequence[float]) -> list[int]:
 
 
 class EveryRunError(ValueError):
-    """What another start would meet again."""
+    """What another start would meet again, as a :class:`~cgmm.network.NetworkError`."""
 
 
 def best_of(one_run: Callable[[int], AnyRun], n_init: int) -> AnyRun:
@@ -239,8 +239,8 @@ def best_of(one_run: Callable[[int], AnyRun], n_init: int) -> AnyRun:
 
     Raises
     ------
-    EveryRunError
-        At once.
+    NetworkError
+        At once, as it would fail every run.
     ValueError
         That of the last run, if all failed.
     KeyboardInterrupt
