@@ -40,7 +40,6 @@ from cgmm.given import explain_missing
 from cgmm.numerics import FloatArray, IntArray, check_integer, check_labels, check_pairs
 from cgmm.scenarios.answers import preferences_from_answers
 
-THEN = ("random", "min_max")
 Mixture = TypeVar("Mixture", bound=Any)
 
 
@@ -240,8 +239,8 @@ def farthest_first(
         points = check_array(X, dtype=np.float64, input_name="X")
     check_integer("n_answers", n_answers, 1)
     check_integer("n_neighbourhoods", n_neighbourhoods, 1)
-    if then not in THEN:
-        raise ValueError(f"then is {then!r}; it must be one of {', '.join(map(repr, THEN))}.")
+    if then not in ("random", "min_max"):
+        raise ValueError(f"then is {then!r}; it must be one of 'random', 'min_max'.")
     rng = np.random.default_rng(random_state)
     of, answers = np.full(len(points), -1), list[tuple[int, int, bool]]()
     # To the nearest point that is known

@@ -167,11 +167,7 @@ def held_out_scores(
     ... ).round(2)
     array([-0.11, -2.3 ])
     """
-    if not 0 < error_rate < 1:
-        raise ValueError(
-            f"error_rate is {error_rate:g}; it must lie between 0 and 1, since one answer that a "
-            "fit holds impossible would decide over all: error_rate=0.05."
-        )
+    _require_rate(error_rate)
     rows = check_answers(answers, len(X))
     fold = check_labels("folds", folds, len(rows), least=0)
     pairs, said = rows[:, :2], rows[:, 2] == 1
@@ -300,6 +296,15 @@ def _groups_of(pairs: ArrayLike, groups: ArrayLike) -> tuple[IntArray, IntArray]
             "those of all relations: related_groups(N, must_link=..., cannot_link=pairs)."
         )
     return np.unique(of_pair[:, 0], return_inverse=True, return_counts=True)[1:]
+
+
+def _require_rate(error_rate: float) -> None:
+    """Refuse a rate by which one answer that a fit holds impossible would decide over all."""
+    if not 0 < error_rate < 1:
+        raise ValueError(
+            f"error_rate is {error_rate:g}; it must lie between 0 and 1, since one answer that a "
+            "fit holds impossible would decide over all: error_rate=0.05."
+        )
 
 
 # ---------------------------------------------------------------------------- the search
@@ -431,6 +436,7 @@ class AnswerSearch(BaseEstimator):
             If interrupted. ``results_`` has the settings that are whole.
         """
         X = np.asarray(X, dtype=float)
+        _require_rate(self.error_rate)
         rows = check_answers(answers, len(X))
         pairs = rows[:, :2]
         ties = {name: told for name, told in known.items() if name != "labels"}
@@ -439,10 +445,8 @@ class AnswerSearch(BaseEstimator):
         grid = [{"error_rate": self.error_rate, **s} for s in ParameterGrid(self.settings)]
         parallel = Parallel(self.n_jobs, verbose=self.verbose, return_as="generator")
         self.results_ = list[Trial]()
-        for trial in parallel(
-            delayed(_try)(self.estimator, setting, X, rows, self.folds_, groups, known)
-            for setting in grid
-        ):
+        fits = (delayed(_try)(self.estimator, s, X, rows, self.folds_, groups, known) for s in grid)
+        for trial in parallel(fits):
             self.results_.append(trial)
         return self._choose(X, rows, known)
 

@@ -42,14 +42,12 @@ from cgmm.network.side_information import contracted
 from cgmm.numerics import (
     FloatArray,
     IntArray,
-    Rng,
-    best_of,
     check_pairs,
     check_ranges,
     check_sample_weight,
-    random_source,
     warn_caller,
 )  # fmt: skip
+from cgmm.runs import Rng, best_of, random_source
 
 # Weights below that share of what points pay for their distances hardly ever decide.
 SLIGHT = 0.01

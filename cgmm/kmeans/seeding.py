@@ -16,7 +16,8 @@ from scipy.spatial.distance import cdist
 
 from cgmm.kmeans.loop import Nodes, Step, lloyd, nearest_rule
 from cgmm.network import Graph, edgeless
-from cgmm.numerics import FloatArray, IntArray, Rng, best_first
+from cgmm.numerics import FloatArray, IntArray, best_first
+from cgmm.runs import Rng
 
 # The more components, the more rarely each gets a seed; from five on so many starts are tried.
 MOST_TRIED = 12

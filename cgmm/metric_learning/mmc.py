@@ -61,7 +61,8 @@ from cgmm.metric_learning.mmc_space import (
     whiten_by_scatter,
 )
 from cgmm.network.misreadings import check_rows
-from cgmm.numerics import FloatArray, random_source, warn_caller
+from cgmm.numerics import FloatArray, warn_caller
+from cgmm.runs import random_source
 
 
 class MMC(LinearMap):

@@ -40,7 +40,8 @@ from cgmm.metric_learning.online_steps import (
     whiteness_error,
 )
 from cgmm.metric_learning.whiten import TOL, Spectrum, correlation_spectrum
-from cgmm.numerics import FloatArray, random_source, warn_caller
+from cgmm.numerics import FloatArray, warn_caller
+from cgmm.runs import random_source
 
 # Size of W at the start, in units of the reciprocal deviation of each column.
 START = 0.1

@@ -12,7 +12,8 @@ from sklearn.base import clone
 from cgmm.metric_learning.chunklets import check_chunklets, close_chunklets
 from cgmm.metric_learning.rca import RCA
 from cgmm.mixture import from_chunklets
-from cgmm.numerics import FloatArray, random_source
+from cgmm.numerics import FloatArray
+from cgmm.runs import random_source
 
 
 def rca_start(

@@ -29,7 +29,7 @@ from cgmm.mixture.runs import follow, warn_about
 from cgmm.mixture.weights import (
     UPDATES, Update, auto, cautious, closed_form, exact, grid, ignore, pseudo_likelihood,
 )  # fmt: skip
-from cgmm.numerics import best_of
+from cgmm.runs import best_of
 
 __all__ = [
     "GUIDED_STARTS", "POOLINGS", "STARTS", "UPDATES", "CategoricalParameters", "Categories",

@@ -47,12 +47,12 @@ from cgmm.network.relations import first_of_nodes
 from cgmm.numerics import (
     FloatArray,
     IntArray,
-    Rng,
     WarnedOnce,
     log_normalise,
     most_probable,
     warn_caller,
 )  # fmt: skip
+from cgmm.runs import Rng
 
 SPANNING_TREE = "spanning_tree"
 

@@ -43,15 +43,13 @@ from cgmm.network.misreadings import check_rows, warn_ignored
 from cgmm.numerics import (
     FloatArray,
     IntArray,
-    Rng,
     WarnedOnce,
-    best_of,
     check_sample_weight,
     log_normalise,
     most_probable,
-    random_source,
     warn_caller,
 )  # fmt: skip
+from cgmm.runs import Rng, best_of, random_source
 
 Seed = int | np.random.RandomState | np.random.Generator | None
 """What ``random_state`` may be."""

@@ -40,11 +40,11 @@ from cgmm.numerics import (
     BoolArray,
     FloatArray,
     IntArray,
-    Rng,
     block_height,
     cut,
     log_normalise,
 )
+from cgmm.runs import Rng
 
 Points = FloatArray | csr_array
 """Points as a family reads them: coordinates (N, D), or rows of a sparse table."""

@@ -17,7 +17,8 @@ from cgmm.mixture.base import ConstrainedMixture, Seed
 from cgmm.mixture.categorical import CategoricalParameters, Categories, one_hot
 from cgmm.mixture.initialise import check_responsibilities, counted, honour
 from cgmm.network import Engine, SideInformation
-from cgmm.numerics import IntArray, Rng
+from cgmm.numerics import IntArray
+from cgmm.runs import Rng
 
 # Categories of all features together that codes alone may imply.
 MOST_CATEGORIES = 1_000_000

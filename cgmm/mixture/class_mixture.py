@@ -28,7 +28,8 @@ from cgmm.mixture.initialise import counted, from_responsibilities
 from cgmm.mixture.pooling import SMALLEST_COUNT, Pooling, Statistics
 from cgmm.mixture.weights import kept_alive
 from cgmm.network import SideInformation
-from cgmm.numerics import BoolArray, FloatArray, IntArray, Rng
+from cgmm.numerics import BoolArray, FloatArray, IntArray
+from cgmm.runs import Rng
 
 
 class ClassParameters(NamedTuple):

@@ -31,7 +31,8 @@ from cgmm.mixture.initialise import (
 from cgmm.mixture.pooling import POOLINGS
 from cgmm.mixture.weights import kept_alive
 from cgmm.network import Engine, SideInformation
-from cgmm.numerics import SMALLEST_RANGE, FloatArray, IntArray, Rng, check_ranges
+from cgmm.numerics import SMALLEST_RANGE, FloatArray, IntArray, check_ranges
+from cgmm.runs import Rng
 
 # A column must span so many of the numbers that can be represented where it lies.
 FEWEST_STEPS = 1000

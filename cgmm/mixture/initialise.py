@@ -35,7 +35,8 @@ from cgmm.mixture.gaussian import Parameters
 from cgmm.mixture.pooling import SMALLEST_COUNT, Pooling, require_distributions, weighted_moments
 from cgmm.mixture.weights import closed_form
 from cgmm.network import PairsAmong, SideInformation
-from cgmm.numerics import BoolArray, FloatArray, Rng
+from cgmm.numerics import BoolArray, FloatArray
+from cgmm.runs import Rng
 
 # Steps of the search for an assignment that breaks no relation: those of the search before a fit.
 SEARCH = 20_000

@@ -11,12 +11,12 @@ from typing import Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from cgmm.numerics import EveryRunError, IntArray
+from cgmm.numerics import IntArray
 
 NAMED_NODES = 8
 
 
-class NetworkError(EveryRunError):
+class NetworkError(ValueError):
     """A network that an engine must refuse, and the nodes to blame.
 
     Parameters

@@ -1,0 +1,95 @@
+"""What loops that begin anew share: the best of several runs, and where chance comes from.
+
+K-means, EM and metrics stand on it. Chapter 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from cgmm.network import NetworkError
+from cgmm.numerics import is_better, warn_caller
+
+__all__ = ["random_source"]
+
+Rng = np.random.RandomState
+AnyRun = TypeVar("AnyRun", bound=Any)
+# What is kept and compared: a NamedTuple with ``score`` and ``interrupted``.
+
+
+def best_of(one_run: Callable[[int], AnyRun], n_init: int) -> AnyRun:
+    """The run of highest score; one that fails or is interrupted does not lose the others.
+
+    Parameters
+    ----------
+    one_run : callable
+        From the run's number to the run, a NamedTuple with ``score`` and ``interrupted``.
+    n_init : int
+        How many, at least one.
+
+    Returns
+    -------
+    NamedTuple
+        The best.
+
+    Raises
+    ------
+    NetworkError
+        At once, as it would fail every run.
+    ValueError
+        That of the last run, if all failed.
+    KeyboardInterrupt
+        If there is no run yet that could be kept.
+    """
+    best: Any = None
+    failure = ValueError(f"n_init is {n_init}; there must be one run at least.")
+    try:
+        for number in range(n_init):
+            try:
+                run = one_run(number)
+            except NetworkError:
+                raise
+            except ValueError as error:
+                failure = error
+                if n_init > 1:
+                    warn_caller(f"run {number} of {n_init} failed: {error}", ConvergenceWarning)
+                continue
+            if best is None or is_better(run.score, best.score):
+                best = run
+            if run.interrupted:
+                raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        if best is None:
+            raise
+        return best._replace(interrupted=True)
+    if best is None:
+        raise failure
+    return best
+
+
+def random_source(random_state: object) -> np.random.RandomState:
+    """The source of randomness that an estimator's ``random_state`` stands for.
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None
+        A seed, or a source that each fit goes on drawing from; None: numpy's own.
+
+    Returns
+    -------
+    RandomState
+        Of a Generator the same stream of bits.
+
+    Examples
+    --------
+    >>> random_source(np.random.default_rng(0)).randint(1000, size=2)
+    array([607, 975])
+    """
+    if isinstance(random_state, np.random.Generator):
+        return np.random.RandomState(random_state.bit_generator)
+    return check_random_state(random_state)
