@@ -1,7 +1,5 @@
 """Of a test with several parameters: cases that show each value, in the place of all."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Sequence
 
 

@@ -1,7 +1,5 @@
 """What several test modules share: single-threaded kernels, and a browser without a network."""
 
-from __future__ import annotations
-
 import os
 from collections import defaultdict
 from collections.abc import Iterator

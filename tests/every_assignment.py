@@ -1,7 +1,5 @@
 """Every assignment of a few points, and how probable it is: an oracle for all that is asked."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

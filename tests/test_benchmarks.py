@@ -1,7 +1,5 @@
 """Every measurement runs, writes rows of one form, and is stored whole. No time decides a test."""
 
-from __future__ import annotations
-
 import csv
 import importlib
 import sys

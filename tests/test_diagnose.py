@@ -1,7 +1,5 @@
 """Relations judged: against enumeration of every assignment, against refits, and in the limits."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -9,8 +9,6 @@ eps    2**-52, the relative rounding of one operation
 =====  ==================================================================
 """
 
-from __future__ import annotations
-
 import itertools
 import warnings
 from functools import cache

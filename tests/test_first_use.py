@@ -1,7 +1,5 @@
 """What somebody meets first: names that load when they are used, and ``python -m cgmm``."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

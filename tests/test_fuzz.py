@@ -1,7 +1,5 @@
 """Random problems of every estimator: an answer that honours the contract, or a clear refusal."""
 
-from __future__ import annotations
-
 import os
 from functools import partial
 

@@ -4,8 +4,6 @@ Every loop is sent a real signal at lines that chance chooses. A replication, wh
 workers, is interrupted in a process of its own.
 """
 
-from __future__ import annotations
-
 import os
 import pickle
 import signal

@@ -3,8 +3,6 @@
 The rules are read off the source with ``ast``, so they hold for imports inside functions as well.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 from collections.abc import Iterator

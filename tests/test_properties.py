@@ -1,7 +1,5 @@
 """Laws of public functions that no room's own tests hold, on random problems."""
 
-from __future__ import annotations
-
 import itertools
 import warnings
 

@@ -1,7 +1,5 @@
 """The same seed gives the same answer, whichever kernel of BLAS this processor can run."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -4,8 +4,6 @@ Fits are compared to the last bit, except where the number of threads inside lin
 there ``DIGITS`` says how close they are.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Callable

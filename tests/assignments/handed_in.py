@@ -1,7 +1,5 @@
 """Submissions to be graded: the right one, and the right one with something done to it."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

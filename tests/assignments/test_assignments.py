@@ -1,7 +1,5 @@
 """The graded assignments: every check does what it is there for, and nothing is given away."""
 
-from __future__ import annotations
-
 import copy
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One submission cannot touch another, the key, or the person who grades."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

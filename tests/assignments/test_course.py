@@ -1,7 +1,5 @@
 """What a teacher does with a course: hand out, collect, grade, mark by hand, grade again."""
 
-from __future__ import annotations
-
 import csv
 import datetime
 import os

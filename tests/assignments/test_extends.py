@@ -1,7 +1,5 @@
 """Assignments extend what the chapters show by hand: no task asks for a function of the primer."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 

@@ -1,7 +1,5 @@
 """The commands that guides for instructors name are commands, and papers are made by them."""
 
-from __future__ import annotations
-
 import re
 import shlex
 

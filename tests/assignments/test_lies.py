@@ -1,7 +1,5 @@
 """No lie wins a hidden check, and no right answer loses one for the form that it comes in."""
 
-from __future__ import annotations
-
 import copy
 import functools
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """A mark that a teacher has entered is never lost, whatever saves the sheet."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The exam bank: every number in a key is computed, and papers give nothing away."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 

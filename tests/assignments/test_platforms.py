@@ -1,7 +1,5 @@
 """Other people's platforms: nbgrader's own, Gradescope, Otter."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

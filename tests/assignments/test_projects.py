@@ -1,7 +1,5 @@
 """The projects: the central step of each runs, and what it finds is there to be found."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 

@@ -1,7 +1,5 @@
 """Another word makes other numbers, and they work out as well, in whatever right way."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import sys

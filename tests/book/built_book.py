@@ -1,7 +1,5 @@
 """The built book, and a page of it opened in a browser."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

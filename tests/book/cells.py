@@ -1,7 +1,5 @@
 """What stands in the chapters; which cells make a name, want it, or are needed by other code."""
 
-from __future__ import annotations
-
 import ast
 import dis
 import json

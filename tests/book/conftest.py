@@ -1,7 +1,5 @@
 """The built book, once for all tests, and its pages opened in a browser."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -6,8 +6,6 @@ every test of the chapters. So a number that drifts from its data fails in a cel
 only typed fails here, unless another number of the section is the same by chance.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ off the source is held here: no cell goes over a handful of seeds, and none reck
 by hand.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The book as an EPUB: whole, valid, no formula as TeX, nothing cut off on a small tablet."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

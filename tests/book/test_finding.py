@@ -1,7 +1,5 @@
 """What the search finds first, and what a link shows before it is followed."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

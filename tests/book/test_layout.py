@@ -1,7 +1,5 @@
 """How a page looks: rings, formulas, letters, head and foot."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The site is light: its weight, what it is made of, and that nothing was lost for it."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

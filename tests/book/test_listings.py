@@ -3,8 +3,6 @@
 The primer, of which chapters show pieces, has a test of its own.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

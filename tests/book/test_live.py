@@ -1,7 +1,5 @@
 """An explorer in a real JupyterLab on this machine: alive before the first run, and after it."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

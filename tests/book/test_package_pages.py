@@ -1,7 +1,5 @@
 """The pages about the package, all of them: every method has its entry, no description is empty."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from functools import cache

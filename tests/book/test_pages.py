@@ -3,8 +3,6 @@
 Of those about the package a sample; test_package_pages looks at all of them.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 from pathlib import Path

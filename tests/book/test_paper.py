@@ -1,7 +1,5 @@
 """A chapter before it is printed, from a dark screen, and after."""
 
-from __future__ import annotations
-
 LAID = """() => {
   const article = document.querySelector(".bd-article");
   const light = colour => {

@@ -1,7 +1,5 @@
 """The book as one PDF: pages, bookmarks, links that land, no address of this machine."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -2,8 +2,6 @@
 follows the finger, which beside the points scrolls the page. test_pages looks at all pages.
 """
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Questions that answer, marks of what is read, and a chart whose answers are links."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The site: built without a warning, each id once, figures in the dark, explorers that compute."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

@@ -1,7 +1,5 @@
 """Exercises: each has its stars and a solution, whose code runs after the cells of its chapter."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The lists of the project agree with each other: contents, pages of the package, versions."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator

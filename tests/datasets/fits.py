@@ -2,8 +2,6 @@
 itself.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.mixture import GaussianMixture
 

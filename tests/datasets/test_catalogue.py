@@ -1,7 +1,5 @@
 """Every data set is what it claims, and every generator settles everything by its seed."""
 
-from __future__ import annotations
-
 import inspect
 
 import numpy as np

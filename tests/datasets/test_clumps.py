@@ -3,8 +3,6 @@
 Without relations the models here are scikit-learn's. What chapters 1 and 3 assert is not repeated.
 """
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fetched tables: files good and bad, and what OpenML answers, or does not."""
 
-from __future__ import annotations
-
 from unittest.mock import Mock
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What barhillel2005, breiman1984 and the slides say of their problems holds for our versions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import logsumexp

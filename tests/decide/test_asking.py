@@ -1,7 +1,5 @@
 """What to ask: information against all assignments, batches against all batches, and skeletons."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

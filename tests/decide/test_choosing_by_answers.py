@@ -1,7 +1,5 @@
 """Choosing: nothing leaks, scores and entropy are those of all assignments; the search, by hand."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Answers as data: the weights they deserve, and their likelihood."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Error rates: against enumeration; what is not told; points and witnesses at once."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One explorer for all that only look at it, a page in a browser; and no figure stays open."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The explorer of these tests, a dot that moves, and the means to read its page."""
 
-from __future__ import annotations
-
 import base64
 import io
 

@@ -1,7 +1,5 @@
 """An explorer writes the same bytes everywhere, draws in its own style, and refuses the rest."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The life without a kernel, in a real browser: keys, buttons, the dark, a telephone."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a live figure computes is the primer's: the same data and start, the same θ to 1e-9."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The live figure: what it refuses, what its page holds, how it moves, what a kernel hears."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """The life without a kernel: what the page holds, and how a browser would read it."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The life with a kernel: widgets that draw the figure anew."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from moving_dot import draw, drawn, make, pixels, read

@@ -6,8 +6,6 @@ r, S   responsibilities r_ik, and the covariances
 =====  ==================================================================
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ scikit-learn's validation: an error out of the middle of a computation is a fail
 warning of any class but those that estimators document, and a fit that does not come to an end.
 """
 
-from __future__ import annotations
-
 import dis
 import re
 import signal

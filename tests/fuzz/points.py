@@ -6,8 +6,6 @@ z_i    the group that point i was drawn from
 =====  ==================================================================
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

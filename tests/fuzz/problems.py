@@ -9,8 +9,6 @@ z_i    the group that point i was drawn from: relations agree with it, or not
 =====  ==================================================================
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Random side information: relations and labels that agree with the groups z, or do not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the papers say of networks, where it is not so: the checks of book/_data/errata.toml."""
 
-from __future__ import annotations
-
 import networkx as nx
 import numpy as np
 from networkx.algorithms.approximation import treewidth_min_fill_in

@@ -1,7 +1,5 @@
 """All pairs from one tree: against enumeration, against nodes held one by one, and in the tails."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

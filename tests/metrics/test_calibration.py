@@ -1,7 +1,5 @@
 """Calibration: bins written out, probabilities that are true by construction, and the optimum."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

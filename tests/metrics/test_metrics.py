@@ -1,7 +1,5 @@
 """Scores against brute force over every matching, and against scikit-learn's pairs."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import numpy as np

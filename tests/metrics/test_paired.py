@@ -1,7 +1,5 @@
 """Paired differences: against the sums written out, by invariances, on input that is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

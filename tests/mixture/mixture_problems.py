@@ -1,7 +1,5 @@
 """What tests of mixtures share: points in groups, what is known of them, families of components."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

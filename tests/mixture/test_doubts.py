@@ -1,7 +1,5 @@
 """A fit warns of what goes wrong without an error: wrong relations, covariances too thin."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

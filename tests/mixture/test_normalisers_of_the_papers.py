@@ -1,7 +1,5 @@
 """What the papers say of normalisers, where it is not so: the checks of book/_data/errata.toml."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

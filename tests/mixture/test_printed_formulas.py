@@ -1,7 +1,5 @@
 """What the two teaching notes on EM print, against what they must mean: `schmidt2016`, `green`."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every figure of these tests is drawn in the book's style."""
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 import pytest
 

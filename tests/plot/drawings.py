@@ -1,7 +1,5 @@
 """What is drawn in these tests, and what is read off the axes afterwards."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from cgmm.mixture import Parameters

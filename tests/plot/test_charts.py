@@ -1,7 +1,5 @@
 """Curves have the mixture's height, dots lie where numbers are, bars where chance puts them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Ellipses, contours and boundaries lie where the mixture says."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

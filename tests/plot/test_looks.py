@@ -1,7 +1,5 @@
 """Colours keep apart for every eye, by day and by night; and no meaning stands on colour alone."""
 
-from __future__ import annotations
-
 import itertools
 
 import cgmm_dark

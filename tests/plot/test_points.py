@@ -1,7 +1,5 @@
 """Points are drawn once each, words beside them, and panels share limits that hold everything."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from drawings import TWO, filled_areas, points, vertices

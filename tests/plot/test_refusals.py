@@ -1,7 +1,5 @@
 """What cannot be drawn is refused, with its name and what is wrong with it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from drawings import ONE, TWO, points

@@ -1,7 +1,5 @@
 """The style of figures: legible letters, the width of the page, the same bytes twice."""
 
-from __future__ import annotations
-
 import base64
 
 import matplotlib.pyplot as plt

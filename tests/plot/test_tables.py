@@ -1,7 +1,5 @@
 """Tables: each cell where it belongs, as HTML and as text, whatever it holds."""
 
-from __future__ import annotations
-
 from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st

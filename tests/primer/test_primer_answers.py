@@ -1,7 +1,5 @@
 """Chapters 13, 15 and 16 by hand: reruns, questions and witnesses are those of the package."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

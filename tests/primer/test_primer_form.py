@@ -1,7 +1,5 @@
 """The form of the primer: short, plain, and all of it behind one door."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The experiments of barhillel2005, on stand-ins for its faces: what theory says holds there."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from toy_experiments import by_method, dataset

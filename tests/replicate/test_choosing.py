@@ -1,7 +1,5 @@
 """The simulations of the chapter on choosing a method: truths, answers, laws, and stored rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

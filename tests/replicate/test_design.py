@@ -1,7 +1,5 @@
 """Seeds, tasks and attempts; every design of the papers is whole."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Curves and ladders: marks and bars stand where the numbers are."""
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest

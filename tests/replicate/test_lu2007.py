@@ -1,7 +1,5 @@
 """The experiments of lu2007 on clustering and on images: what theory says holds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from toy_experiments import STORED

@@ -1,7 +1,5 @@
 """Result files as arrays, and how well means are known."""
 
-from __future__ import annotations
-
 import statistics
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The runner: the same files whoever runs and whatever happens; the command line says so."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

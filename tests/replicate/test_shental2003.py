@@ -1,7 +1,5 @@
 """The experiments of shental2003, on stand-ins where data must be fetched."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from toy_experiments import by_method, dataset, three_clumps

@@ -1,7 +1,5 @@
 """What is stored is whole, and is found again."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

@@ -1,7 +1,5 @@
 """Claims of the papers: which verdict follows from which rows, and how it is put in words."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Small experiments, and result files of their own: what several test modules start from."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The pages of the package name what the doors offer."""
 
-from __future__ import annotations
-
 import api
 import api_names
 

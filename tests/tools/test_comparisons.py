@@ -1,7 +1,5 @@
 """The page of comparisons says what follows from the results, and is not stale."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

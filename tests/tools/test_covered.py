@@ -1,7 +1,5 @@
 """Which equations a chapter covers, by its line **Covers** and by what its text cites."""
 
-from __future__ import annotations
-
 import json
 
 import covered

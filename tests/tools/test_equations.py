@@ -2,8 +2,6 @@
 a reason to have none, and its row on the page.
 """
 
-from __future__ import annotations
-
 import re
 
 import equations

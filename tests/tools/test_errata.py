@@ -1,7 +1,5 @@
 """The page of errata is what its table says, and every check that the table names exists."""
 
-from __future__ import annotations
-
 import errata
 import pytest
 from equation_grammar import load_table

@@ -1,7 +1,5 @@
 """Citations are text in JupyterLab, and what is saved is what was opened."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """The committed notebooks are clean, and the tool that cleans them does what it says."""
 
-from __future__ import annotations
-
 import copy
 
 import nbformat

@@ -1,7 +1,5 @@
 """What the two distributions hold, and what their metadata say."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Slides: each chapter has some, everything on them can be read, and they need nothing else."""
 
-from __future__ import annotations
-
 import re
 
 import chapter_pieces as chapters

@@ -3,8 +3,6 @@
 What somebody tried to reach is refused, and written to the file that CGMM_NETWORK_LOG names.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 
