@@ -7,6 +7,7 @@ import pytest
 from every_assignment import every_assignment
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logsumexp
 
@@ -201,13 +202,8 @@ def test_the_expected_flip_rate_is_the_maximum_of_the_evidence_of_points_and_rel
 # ---------------------------------------------------------------------------- bad input
 
 
-@pytest.mark.parametrize(
-    ("rows", "says"),
-    [
-        *(([[0, 1, 1.0], [0, 2, w]], r"preferences\[1\] has") for w in (0.0, np.inf, np.nan)),
-        ([[0, 1, 1.0], [99, 2, 1.0]], r"preferences\[1\] is \[99"),
-    ],
+test_what_cannot_be_judged_is_refused = refused(
+    lambda rows: judge(THETA, np.zeros((3, 1)), must_link=[[0, 1]], preferences=rows),
+    *(([[0, 1, 1.0], [0, 2, w]], r"preferences\[1\] has") for w in (0.0, np.inf, np.nan)),
+    ([[0, 1, 1.0], [99, 2, 1.0]], r"preferences\[1\] is \[99"),
 )
-def test_what_cannot_be_judged_is_refused(rows, says):
-    with pytest.raises(ValueError, match=says):
-        judge(THETA, np.zeros((3, 1)), must_link=[[0, 1]], preferences=rows)

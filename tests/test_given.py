@@ -70,21 +70,6 @@ def test_relations_in_another_form_are_named_with_a_remedy_that_works(name, valu
         assert sorted(table.tolist()) == ODDS
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "named"),
-    [
-        ("must_link", [[0, 1], [2]], r"must_link\[1\] is \[2\]; it must be \(P, 2\)"),
-        ("cannot_link", [[0, None]], r"cannot_link\[0\] holds None"),
-        ("preferences", PAIRS, r"shape \(2, 2\).*certainty=0.9"),
-        ("preferences", [[0, 1, "x"]], r"preferences\[0\] holds 'x'"),
-        ("labels", ["a"] * 5, r"labels .*'a' in row 0.*number_classes\(labels\)\[1\]"),
-    ],
-)
-def test_what_has_no_cure_is_named(name, value, named):
-    with pytest.raises(ValueError, match=named):
-        SideInformation.build(5, **{name: value})
-
-
 def test_relations_without_the_star():
     relations = flip(Relations(np.array([[0, 1], [2, 3]]), np.array([[1, 4]])), 0.0)
     for call in (

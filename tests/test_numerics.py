@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from refusals import refused
 
 from cgmm.numerics import (
     BLOCK_CELLS,
@@ -140,18 +141,13 @@ def test_exact_numbers_become_floats_and_nothing_else_changes(kind):
 # ---------------------------------------------------------------------------- ranges
 
 
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
-        # The first column is larger, but it is constant: it does no harm.
-        ([[1e200, 0], [1e200, 1e160]], "column 1 spans 0 to 1e[+]160: its squares overflow"),
-        ([[5, 0], [5, 5e-324]], "column 1 spans 4.94e-324: its squares vanish"),
-        ([[0, np.nan], [1, 1]], "column 1 spans nan to nan"),
-    ],
+test_columns_without_usable_squares_are_named = refused(
+    lambda X: check_ranges(np.array(X)),
+    # The first column is larger, but it is constant: it does no harm.
+    ([[1e200, 0], [1e200, 1e160]], "column 1 spans 0 to 1e[+]160: its squares overflow"),
+    ([[5, 0], [5, 5e-324]], "column 1 spans 4.94e-324: its squares vanish"),
+    ([[0, np.nan], [1, 1]], "column 1 spans nan to nan"),
 )
-def test_columns_without_usable_squares_are_named(X, message):
-    with pytest.raises(ValueError, match=message):
-        check_ranges(np.array(X))
 
 
 # ---------------------------------------------------------------------------- warnings

@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from moving_dot import draw, make
 from PIL import Image
+from refusals import refused
 
 from cgmm.explore import Choice, Slider
 from cgmm.explore.frames import webp
@@ -35,7 +37,8 @@ def test_two_processes_write_the_same_bytes():
 
 
 N, SIDE = Slider("n", [1]), Choice("to the", [1])
-REFUSED = [
+test_an_explorer_that_cannot_work_is_refused = refused(
+    make,
     ({"max_frames": 7}, "4 × 2 = 8 frames are more than max_frames=7: give fewer values"),
     ({"max_bytes": 9000}, r"more than max_bytes=9000: its 8 frames have \d+ kB on average"),
     ({"controls": {}}, "at least one control"),
@@ -47,25 +50,14 @@ REFUSED = [
     ({"describe": lambda n, side: " "}, "describe returned ' ' for {'n': 0, 'side': -1}"),
     ({"draw": lambda n, side: 3}, "draw returned 3 for {'n': 0, 'side': -1}"),
     ({"draw": lambda n, side: plt.figure(figsize=(1 + n, 1))}, "has 288 × 144 .* 144 × 144"),
-]
-SLIDERS = [
+)
+test_a_slider_that_cannot_work_is_refused = refused(
+    partial(Slider, "steps"),
     ({"values": []}, "'steps' has no values"),
     ({"values": [0.14, 0.11], "format": "{:.1f}".format}, "two values .* called '0.1'"),
     ({"values": [1, 2], "start": -1}, "start=-1 is no position among the 2 values"),
     ({"values": [1, 2], "live": [2, 3]}, "live values .* lack '1'"),
-]
-
-
-@pytest.mark.parametrize(("changes", "message"), REFUSED)
-def test_an_explorer_that_cannot_work_is_refused(changes, message):
-    with pytest.raises(ValueError, match=message):
-        make(**changes)
-
-
-@pytest.mark.parametrize(("arguments", "message"), SLIDERS)
-def test_a_slider_that_cannot_work_is_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        Slider("steps", **arguments)
+)
 
 
 def test_missing_libraries_are_named(monkeypatch, explorer):

@@ -1,10 +1,10 @@
 """Paired differences: against the sums written out, by invariances, on input that is refused."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from refusals import refused
 from scipy.stats import ttest_rel
 
 from cgmm.metrics import paired_difference
@@ -40,16 +40,11 @@ def test_no_difference_is_neither_ahead_nor_behind():
     assert str(found) == "+0.000 ± 0.000"
 
 
-@pytest.mark.parametrize(
-    ("scores", "baseline", "says"),
-    [
-        (np.ones(11), np.zeros(11), r"11 draws.*range\(12\)"),
-        (np.ones(12), np.zeros(13), r"\(12,\).*\(13,\)"),
-        (1.0, 0.0, "each draw"),
-        (np.append(np.ones(12), np.nan), np.zeros(13), "draw 12 .*leave the draw out of both"),
-        (np.ones(12), np.full(12, np.inf), "draw 0 "),
-    ],
+test_what_is_no_paired_comparison_is_refused = refused(
+    paired_difference,
+    (np.ones(11), np.zeros(11), r"11 draws.*range\(12\)"),
+    (np.ones(12), np.zeros(13), r"\(12,\).*\(13,\)"),
+    (1.0, 0.0, "each draw"),
+    (np.append(np.ones(12), np.nan), np.zeros(13), "draw 12 .*leave the draw out of both"),
+    (np.ones(12), np.full(12, np.inf), "draw 0 "),
 )
-def test_what_is_no_paired_comparison_is_refused(scores, baseline, says):
-    with pytest.raises(ValueError, match=says):
-        paired_difference(scores, baseline)

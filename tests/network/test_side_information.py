@@ -2,6 +2,8 @@
 
 import itertools
 import pickle
+from functools import partial
+from operator import call
 
 import networkx as nx
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from answers import truthful
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 
 from cgmm.network import PairsAmong, SideInformation, must_link_chain, positions, related_groups
 from cgmm.network.side_information import contracted
@@ -85,44 +88,35 @@ def test_chain_is_a_shortest_path(seed):
                 must_link_chain(must, i, j)
 
 
-@pytest.mark.parametrize(
-    ("relations", "message"),
-    [
-        ({"must_link": [[0, 1], [1, 2]], "cannot_link": [[2, 0]]}, "2 - 1 - 0"),
-        ({"must_link": [[0, 1]], "preferences": [[1, 0, -np.inf]]}, "1 - 0"),
-        ({"labels": [0, -1, 1, -1, -1], "must_link": [[0, 1], [2, 1]]}, "0 - 1 - 2"),
-        ({"labels": [0, -1, 0, -1, -1], "must_link": [[0, 1]], "cannot_link": [[1, 2]]}, "class 0"),
-        ({"labels": [[1, 0], [0, 1], [1, 1], [1, 1], [1, 1]], "must_link": [[0, 1]]}, "0 - 1"),
-        (
-            {
-                "labels": [[1, 1, 0], [0, 1, 1], [1, 0, 1], *[[1] * 3] * 2],
-                "must_link": [[0, 1], [1, 2]],
-            },
-            "have none in common to all",
-        ),
-        ({"labels": [[1, 0], [0, 0], [1, 1], [1, 1], [1, 1]]}, r"labels\[1\] allows no class"),
-        ({"labels": [[1, 2]] * 5}, "must be booleans"),
-        ({"cannot_link": [[0, 1], [3, 3]]}, r"cannot_link\[1\] ties point 3 to itself"),
-        ({"preferences": [[2, 2, -np.inf]]}, "cannot differ from itself"),
-        ({"preferences": [[0, 1, np.nan]]}, "must be numbers"),
-        ({"must_link": [[0, -1]]}, "by index, 0 to 4"),
-        ({"labels": [0, 1]}, r"must be \(5,\) integers"),
-        ({"labels": [-2, 0, 0, 0, 0]}, "or -1 for unknown"),
-        ({"sampling": "pairs"}, "sampling is 'pairs'"),
-    ],
+test_contradictions_and_nonsense_are_shown = refused(
+    partial(SideInformation.build, 5),
+    ({"must_link": [[0, 1], [1, 2]], "cannot_link": [[2, 0]]}, "2 - 1 - 0"),
+    ({"must_link": [[0, 1]], "preferences": [[1, 0, -np.inf]]}, "1 - 0"),
+    ({"labels": [0, -1, 1, -1, -1], "must_link": [[0, 1], [2, 1]]}, "0 - 1 - 2"),
+    ({"labels": [0, -1, 0, -1, -1], "must_link": [[0, 1]], "cannot_link": [[1, 2]]}, "class 0"),
+    ({"labels": [[1, 0], [0, 1], [1, 1], [1, 1], [1, 1]], "must_link": [[0, 1]]}, "0 - 1"),
+    (
+        {
+            "labels": [[1, 1, 0], [0, 1, 1], [1, 0, 1], *[[1] * 3] * 2],
+            "must_link": [[0, 1], [1, 2]],
+        },
+        "have none in common to all",
+    ),
+    ({"labels": [[1, 0], [0, 0], [1, 1], [1, 1], [1, 1]]}, r"labels\[1\] allows no class"),
+    ({"labels": [[1, 2]] * 5}, "must be booleans"),
+    ({"cannot_link": [[0, 1], [3, 3]]}, r"cannot_link\[1\] ties point 3 to itself"),
+    ({"preferences": [[2, 2, -np.inf]]}, "cannot differ from itself"),
+    ({"preferences": [[0, 1, np.nan]]}, "must be numbers"),
+    ({"must_link": [[0, -1]]}, "by index, 0 to 4"),
+    ({"labels": [0, 1]}, r"must be \(5,\) integers"),
+    ({"labels": [-2, 0, 0, 0, 0]}, "or -1 for unknown"),
+    ({"sampling": "pairs"}, "sampling is 'pairs'"),
+    ({"must_link": [[0, 1], [2]]}, r"must_link\[1\] is \[2\]; it must be \(P, 2\)"),
+    ({"cannot_link": [[0, None]]}, r"cannot_link\[0\] holds None"),
+    ({"preferences": [[0, 1], [2, 4]]}, r"shape \(2, 2\).*certainty=0.9"),
+    ({"preferences": [[0, 1, "x"]]}, r"preferences\[0\] holds 'x'"),
+    ({"labels": ["a"] * 5}, r"labels .*'a' in row 0.*number_classes\(labels\)\[1\]"),
 )
-def test_contradictions_and_nonsense_are_shown(relations, message):
-    with pytest.raises(ValueError, match=message):
-        SideInformation.build(5, **relations)
-
-
-def test_masks_must_fit_the_number_of_components():
-    with pytest.raises(ValueError, match="n_samples is 0"):
-        SideInformation.build(0)
-    with pytest.raises(ValueError, match="point 1 has label 4"):
-        SideInformation.build(2, labels=[0, 4]).mask(3)
-    with pytest.raises(ValueError, match="has 2 columns"):
-        SideInformation.build(2, labels=np.ones((2, 2), bool)).mask(3)
 
 
 # ---------------------------------------------------------------------------- rows
@@ -163,20 +157,19 @@ def test_a_selection_holds_the_relations_within_it(seed):
     assert as_tuples(pickle.loads(pickle.dumps(whole))) == as_tuples(pairs)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: PairsAmong([[0, 1, 1.0], [2, 5, 1.0]], 5), r"pairs\[1\]"),
-        (lambda: list(PairsAmong([[0, 1]], 5)), "attribute pairs"),
-        (lambda: PairsAmong([[0, 1]], 5)[[2, 1, 2]], r"row 2 is selected 2 times.*np.unique"),
-        (lambda: PairsAmong([[0, 1]], 5)[[]], "no rows are selected"),
-        (lambda: SideInformation.build(4, must_link=PairsAmong([[0, 1]], 5)), "among 5 samples, "),
-        (lambda: SideInformation.build(4, must_link=[[0, 7]]), r"PairsAmong\(must_link, n_before"),
-    ],
+test_what_cannot_be_meant_is_refused = refused(
+    call,
+    (lambda: SideInformation.build(0), "n_samples is 0"),
+    (lambda: SideInformation.build(2, labels=[0, 4]).mask(3), "point 1 has label 4"),
+    (lambda: SideInformation.build(2, labels=np.ones((2, 2), bool)).mask(3), "has 2 columns"),
+    (lambda: PairsAmong([[0, 1, 1.0], [2, 5, 1.0]], 5), r"pairs\[1\]"),
+    (lambda: list(PairsAmong([[0, 1]], 5)), "attribute pairs"),
+    (lambda: PairsAmong([[0, 1]], 5)[[2, 1, 2]], r"row 2 is selected 2 times.*np.unique"),
+    (lambda: PairsAmong([[0, 1]], 5)[[]], "no rows are selected"),
+    (lambda: SideInformation.build(4, must_link=PairsAmong([[0, 1]], 5)), "among 5 samples, "),
+    (lambda: SideInformation.build(4, must_link=[[0, 7]]), r"PairsAmong\(must_link, n_before"),
+    error=(ValueError, TypeError),
 )
-def test_what_cannot_be_meant_is_refused(make, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        make()
 
 
 # ---------------------------------------------------------------------------- the network
@@ -264,14 +257,9 @@ def test_tables_beside_tables(frame):
     assert positions(table, X.index).pairs.tolist() == [[2.0, 0.0, 1.5], [1.0, 2.0, -0.5]]
 
 
-@pytest.mark.parametrize(
-    ("pairs", "names", "message"),
-    [
-        ([("ann", "Bob")], ["ann", "bob"], r"pairs\[0\] names 'Bob', .* no row; .*'ann', 'bob'"),
-        ([("ann", "bob")], ["ann", "ann", "bob"], "rows 0 and 1 are both named 'ann'.*range"),
-        ([("ann", "bob", 1, 2)], ["ann", "bob"], r"shape \(1, 4\)"),
-    ],
+test_names_that_are_none_are_named = refused(
+    positions,
+    ([("ann", "Bob")], ["ann", "bob"], r"pairs\[0\] names 'Bob', .* no row; .*'ann', 'bob'"),
+    ([("ann", "bob")], ["ann", "ann", "bob"], "rows 0 and 1 are both named 'ann'.*range"),
+    ([("ann", "bob", 1, 2)], ["ann", "bob"], r"shape \(1, 4\)"),
 )
-def test_names_that_are_none_are_named(pairs, names, message):
-    with pytest.raises(ValueError, match=message):
-        positions(pairs, names)

@@ -1,14 +1,15 @@
 """What cannot be drawn is refused, with its name and what is wrong with it."""
 
 import numpy as np
-import pytest
 from drawings import ONE, TWO, points
+from refusals import refused
 
 from cgmm import plot
 
 THREE_POINTS = np.zeros((3, 2))
 FLAT = TWO._replace(**{name: part[..., :1] for name, part in TWO._asdict().items()})
-REFUSED = [
+test_what_cannot_be_drawn_is_refused = refused(
+    lambda draw, **given: draw(**({"X": THREE_POINTS} if draw is plot.scatter else {}) | given),
     (plot.ellipses, {"parameters": FLAT}, r"\(2, 1\)"),
     (
         plot.ellipses,
@@ -20,6 +21,11 @@ REFUSED = [
     (plot.ellipses, {"parameters": TWO, "names": ["a"]}, "1 names for 2 components"),
     (plot.boundary, {"model": ONE}, "at least two"),
     (plot.boundary, {"model": lambda X: np.zeros(len(X), dtype=int)}, "draw the points first"),
+    (
+        lambda model: plot.boundary(model, plot.scatter(points())),
+        {"model": lambda X: np.zeros(5, dtype=int)},
+        r"model\(points\) has shape \(5,\)",
+    ),
     (plot.density_1d, {"parameters": TWO}, r"\(K, 1\)"),
     (plot.trace, {"history": {"fine": [1.0], "broken": []}}, "'broken' is empty or not finite"),
     (plot.trace, {"history": {"broken": [-1.0, np.nan]}}, "'broken' is empty or not finite"),
@@ -45,16 +51,4 @@ REFUSED = [
     (plot.scatter, {"responsibilities": [[1, 0], [1.5, -0.5], [0, 1]]}, r"responsibilities\[1\]"),
     (plot.scatter, {"responsibilities": [1, 0, 1]}, r"\(3, K\)"),
     (plot.scatter, {"labels": [0, 0, 1], "responsibilities": np.ones((3, 1))}, "give one"),
-]
-
-
-@pytest.mark.parametrize(("draw", "arguments", "message"), REFUSED)
-def test_what_cannot_be_drawn_is_refused(draw, arguments, message):
-    given = {"X": THREE_POINTS} if draw is plot.scatter else {}
-    with pytest.raises(ValueError, match=message):
-        draw(**(given | arguments))
-
-
-def test_a_model_of_the_wrong_shape_is_refused():
-    with pytest.raises(ValueError, match=r"model\(points\) has shape \(5,\)"):
-        plot.boundary(lambda X: np.zeros(5, dtype=int), plot.scatter(points()))
+)
