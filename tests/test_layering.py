@@ -11,8 +11,6 @@ from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 
-import pytest
-
 import cgmm
 
 ROOT = Path(cgmm.__file__).parent
@@ -132,16 +130,3 @@ def test_every_module_on_disk_is_what_its_name_says():
         engine = cgmm.ENGINES.get(name) if room == "inference" else None
         named = engine is not None and engine.__name__ == name
         assert attrgetter(module)(cgmm) is (engine if named else found)
-
-
-@pytest.mark.parametrize(
-    ("module", "source"),
-    [
-        ("inference.pairs", "from cgmm.mixture.loop import em"),
-        ("network", "def f():\n    import cgmm.mixture.gaussian"),
-        ("primer.networks", "from cgmm import network"),
-        ("mixture.gaussian", "import cgmm"),
-    ],
-)
-def test_a_breach_is_found(module, source):
-    assert breaches(module, source)

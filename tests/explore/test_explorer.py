@@ -1,6 +1,5 @@
 """An explorer writes the same bytes everywhere, draws in its own style, and refuses the rest."""
 
-import io
 import os
 import subprocess
 import sys
@@ -8,15 +7,11 @@ from functools import partial
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pytest
 from moving_dot import draw, make
-from PIL import Image
 from refusals import refused
 
 from cgmm.explore import Choice, Slider
-from cgmm.explore.frames import webp
-from cgmm.plot import STYLE
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -75,22 +70,3 @@ def test_frames_ignore_the_notebooks_own_style_and_axes_will_do_for_a_figure(exp
     with plt.rc_context({"figure.facecolor": "red", "font.size": 30, "savefig.dpi": 30}):
         inside = make(draw=lambda n, side: draw(n, side).axes[0]).html()
     assert inside == explorer.html()
-
-
-def test_a_palette_halves_a_frame_and_is_not_seen():
-    """A busy one: the colours of a map, of lines and of a hundred half transparent dots."""
-    with plt.style.context(["default", STYLE]):
-        figure, ax = plt.subplots(figsize=(3, 2), dpi=252)
-        x, y = np.random.default_rng(0).standard_normal((2, 100))
-        ax.scatter(x, y, c=x, cmap="viridis", alpha=0.6)
-        ax.plot(x, y, color="#414c8b", linewidth=0.8)
-        figure.canvas.draw()
-        drawn = np.array(figure.canvas.buffer_rgba())
-        plt.close(figure)
-    whole, encoded = webp(drawn), webp(drawn, colours=64)
-    assert len(encoded) < 0.6 * len(whole)
-    shown = np.asarray(Image.open(io.BytesIO(encoded)))
-    assert len(np.unique(shown.reshape(-1, 3), axis=0)) <= 64
-    # Of 255; and paper stays as it is.
-    assert np.sqrt(np.mean((shown.astype(float) - drawn[..., :3]) ** 2)) < 4
-    assert (shown[0, 0] == drawn[0, 0, :3]).all()

@@ -72,15 +72,6 @@ def test_labels_of_the_fit_obey_relations_and_predictions_do_not():
         COPKMeans(2).predict(X)
 
 
-def test_too_few_iterations_warn():
-    X, relations = relations_on_wine()
-    with pytest.warns(ConvergenceWarning, match="did not converge in 1"):
-        model = COPKMeans(3, random_state=0, max_iter=1, init="random").fit(X, **relations)
-    assert not model.converged_
-    assert model.n_iter_ == 1
-    assert broken_relations(model.labels_, **relations) == NONE_BROKEN
-
-
 test_bad_input_is_refused = refused(
     lambda fit: fit(np.arange(10.0).reshape(5, 2)),
     (lambda X: COPKMeans(2, init=np.zeros((3, 2))).fit(X), r"init has shape \(3, 2\)"),

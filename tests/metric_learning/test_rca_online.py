@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 from metric_problems import C2, off_by, stream
-from sklearn.datasets import load_wine
-from sklearn.exceptions import ConvergenceWarning
 
 from cgmm.metric_learning import RCA, OnlineRCA, within_chunklet_covariance
 
@@ -107,12 +105,6 @@ def test_chunklets_come_in_the_order_of_their_first_points():
     singletons = np.concatenate([y, 100 + np.arange(5)])
     np.testing.assert_array_equal(learnt(np.concatenate([X, X[:5] + 1]), singletons), first)
     assert abs(learnt(X[::-1], y[::-1]) - first).max() > 1e-6
-
-
-def test_too_few_epochs_are_told():
-    X, y = load_wine(return_X_y=True)
-    with pytest.warns(ConvergenceWarning, match="after 1 epochs the variance .* still off by"):
-        OnlineRCA("constant", eta=1e-3, n_epochs=1, random_state=0).fit(X, y)
 
 
 def test_a_step_beyond_all_numbers_is_refused():
