@@ -1,18 +1,15 @@
 """The best assignment that is found: never a broken relation, and how near the best of all."""
 
-import itertools
-
 import numpy as np
 import pytest
-from hard_graphs import breaks_none, hard_graph, objective, planted
+from hard_graphs import breaks_none, hard_graph, planted
 from hypothesis import given
 from hypothesis import strategies as st
-from small_networks import enumerated, networks, tied
+from small_networks import enumerated, networks
 
-from cgmm.inference import adjacency, enumerate_assignments, integer_program
 from cgmm.inference import best_assignment as module
+from cgmm.inference import enumerate_assignments, integer_program
 from cgmm.inference.best_assignment import find_best
-from cgmm.inference.exchange import exchange, kempe_chains
 from cgmm.inference.feasible import SearchBudgetError
 from cgmm.network import NetworkError, log_weight, simplify
 from cgmm.numerics import log_normalise
@@ -47,17 +44,6 @@ def test_never_better_than_the_best_nor_broken_and_refused_only_if_impossible(ne
 
 
 # ---------------------------------------------------------------------------- what is hard
-
-
-@pytest.mark.parametrize(("degree", "signal"), [(2, 0.0), (3, 3.0), (4, 1.0), (5, 0.0)])
-def test_dense_cannot_links_are_never_broken(degree, signal):
-    """Up to the density where three colours are hardest to find, with data that help or do not."""
-    graph, hidden = planted(250, 3, degree, degree)
-    unary = signal * np.eye(3)[hidden] + np.random.default_rng(0).normal(size=(250, 3))
-    z = find_best(graph, unary, log_normalise(unary)[0]).states
-    assert breaks_none(graph, z)
-    if signal == 3.0:
-        assert log_weight(graph, unary, z) >= log_weight(graph, unary, hidden)
 
 
 def test_no_way_is_proved_and_an_exhausted_budget_says_so():
@@ -96,29 +82,6 @@ def test_what_the_descent_finds_is_measured_by_the_optimum_that_is_proved(seed):
 
 
 # ---------------------------------------------------------------------------- its moves
-
-
-def after_each_move(z, chain):
-    """The assignments that one exchange leads to, by the number of its chain."""
-    for c in range(chain.max() + 1):
-        moved, (nodes, others) = z.copy(), np.nonzero(chain == c)
-        moved[nodes] = others
-        yield c, moved
-
-
-@pytest.mark.parametrize(("seed", "n_soft"), [*itertools.product(range(5), [0, 30])])
-def test_exchanges_end_where_none_helps_with_and_without_preferences(seed, n_soft):
-    rng = np.random.default_rng(seed)
-    graph, hidden = planted(40, 4, 3, seed)
-    pairs, costs = rng.integers(40, size=(n_soft, 2)), rng.uniform(size=(40, 4))
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    preferred = tied(40, pairs, rng.normal(size=len(pairs)))
-    z = exchange(costs, graph.edges, hidden, adjacency(preferred))
-    assert breaks_none(graph, z)
-    own = objective(costs, preferred, z)
-    assert own < objective(costs, preferred, hidden)
-    for _, moved in after_each_move(z, kempe_chains(graph.edges, z, 4)):
-        assert objective(costs, preferred, moved) >= own - 1e-12
 
 
 @given(networks(p_forbidden=0.3))

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy.signal import lfilter
 
 from cgmm.inference import effective_sample_size, r_hat
-from cgmm.inference.convergence import _autocovariances
 
 
 def autoregressive(phi, shape, seed):
@@ -24,14 +23,6 @@ def test_an_autoregressive_chain_has_the_size_of_the_textbook(phi):
     sizes = [effective_sample_size(autoregressive(phi, (4, 5000), s)) for s in range(10)]
     expected = 20_000 * (1 - phi) / (1 + phi)
     assert np.mean(sizes) == pytest.approx(expected, rel=0.08)
-
-
-def test_autocovariances_are_the_sums_of_their_definition():
-    """Over the pairs that there are: no chain goes on where it began."""
-    chains = np.random.default_rng(0).normal(size=(3, 9)).cumsum(axis=1)
-    centred = chains - chains.mean(axis=1, keepdims=True)
-    expected = [[np.sum(c[: 9 - t] * c[t:]) / 9 for t in range(9)] for c in centred]
-    np.testing.assert_allclose(_autocovariances(chains), expected, rtol=1e-12, atol=1e-12)
 
 
 def test_draws_that_alternate_are_worth_more_than_independent_ones_up_to_a_limit():

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_networks import chain, complete, enumerated, grid, networks, slopes, tied
 
-from cgmm import primer
 from cgmm.inference.belief_propagation import (
     DAMPINGS,
     belief_propagation,
@@ -23,7 +22,6 @@ from cgmm.network import (
     Graph,
     NetworkError,
     SideInformation,
-    connected_components,
     simplify,
     spanning_forest,
 )
@@ -81,16 +79,6 @@ def test_marginals_are_the_slopes_of_log_z_in_the_unaries(engine, weights):
 
 
 # ---------------------------------------------------------------------------- plain: how near it is
-
-
-def test_hard_edges_have_the_fixed_point_of_the_definition():
-    hidden, pairs = np.arange(8) % 4, complete(8)
-    pairs = pairs[hidden[pairs[:, 0]] != hidden[pairs[:, 1]]][::3]
-    graph, unary = tied(8, pairs, -np.inf), clumps(hidden, 1.0, 0)
-    said, found = primer.messages(unary, *graph[1:3], 0.5, 100), belief_propagation(graph)(unary)
-    np.testing.assert_allclose(found.nodes, primer.beliefs(said, unary), atol=1e-7)
-    bethe = primer.bethe_log_z(said, unary, *graph[1:3])
-    assert found.log_z == pytest.approx(bethe, abs=1e-6)
 
 
 def test_where_one_colouring_is_left_it_is_found():
@@ -214,23 +202,6 @@ def test_at_the_fixed_point_the_bound_is_lowest_and_equal_to_the_free_energy(see
     assert found.log_z == pytest.approx(free_energy(directed, unary.T, settled), abs=1e-7)
     early = [tree_reweighted(graph, max_sweeps=m)(unary).log_z for m in (1, 2, 3)]
     assert found.log_z <= min(early) + 1e-9
-
-
-@given(networks(max_nodes=9))
-def test_every_edge_is_in_two_forests_and_each_spans(network):
-    graph = simplify(network[0])
-    forests, bridges = covering_forests(graph), np.ones(len(graph.edges), dtype=bool)
-    assert forests.sum(axis=0).min(initial=2) >= 2
-    components = connected_components(graph)
-    for rows in forests:
-        part = Graph(graph.n_nodes, graph.edges[rows], graph.weights[rows])
-        assert len(part.edges) == graph.n_nodes - len(np.unique(components))
-        np.testing.assert_array_equal(connected_components(part), components)
-    for e in range(len(graph.edges)):
-        rest = Graph(graph.n_nodes, np.delete(graph.edges, e, 0), np.delete(graph.weights, e))
-        bridges[e] = connected_components(rest).max() > components.max()
-    # What ties two parts alone is in every forest.
-    assert (forests.mean(axis=0)[bridges] == 1).all()
 
 
 def answers_in_number(seed, n=600):

@@ -104,16 +104,6 @@ def test_half_a_million_cannot_links_of_two_states_are_one_node():
 # --------------------------------------------------------------------------- evidence
 
 
-def test_a_label_passes_through_cannot_links_as_far_as_it_decides():
-    """K = 3: 0 and 1 leave 2 one state, which takes it from 3; 3 and 4 are still open."""
-    graph = tied(5, [(0, 2), (1, 2), (2, 3), (3, 4), (0, 4)], [*[-np.inf] * 4, 0.7])
-    possible = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]], dtype=bool)
-    left = propagate_evidence(graph, possible)
-    np.testing.assert_array_equal(left.graph.edges, [[3, 4]])
-    np.testing.assert_array_equal(np.isneginf(left.addend[3]), [False, False, True])
-    np.testing.assert_array_equal(left.addend[4], [0.7, 0, 0])
-
-
 def test_a_contradiction_shows_the_steps_from_the_evidence_to_it():
     """Nodes 0 and 1 leave 2 the state 2, nodes 3 and 4 leave it to 5, and 2 - 5 is a clash."""
     graph = tied(6, [(0, 2), (1, 2), (3, 5), (4, 5), (2, 5)], -np.inf)

@@ -162,7 +162,7 @@ def test_belief_propagation_is_exact_on_a_forest(seed, J, K):
 @given(SEEDS, st.integers(3, 5), st.integers(2, 3))
 @example(seed=1, J=4, K=2)
 def test_belief_propagation_settles_where_that_of_the_package_does(seed, J, K):
-    u, edges, w = network(np.random.default_rng(seed), J, K, p_edge=0.8)
+    u, edges, w = network(np.random.default_rng(seed), J, K, p_edge=0.8, p_hard=0.3)
     net = u, edges, w / 4
     m, q = primer.messages(*net, 0, 40), primer.beliefs(primer.messages(*net, 0, 41), u)
     assume(np.abs(primer.beliefs(m, u) - q).max() < 1e-10)

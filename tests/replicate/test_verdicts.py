@@ -3,8 +3,9 @@
 import re
 
 import pytest
-from toy_experiments import ROOT
+from toy_experiments import ROOT, STORED
 
+from cgmm.replicate.sentences import table
 from cgmm.replicate.verdicts import Comparison, by_sentence, read_comparisons, verdict_on
 
 COMPARISONS = ROOT / "book/_data/comparisons.toml"
@@ -138,3 +139,11 @@ def test_a_wrong_entry_is_named(tmp_path, line, complaint):
 
 
 # ---------------------------------------------------------------------------- for a terminal
+
+
+def test_a_verdict_that_flips_is_named_at_the_end():
+    first, kept, *_ = read_comparisons(COMPARISONS)
+    lines, wrong = table([first._replace(verdict="partly"), kept], STORED)
+    assert wrong
+    closing = lines.index("1 of 2 verdicts are not as written down.")
+    assert lines[closing + 1].endswith(f" -> {first.verdict}  WRITTEN: partly")
