@@ -18,7 +18,7 @@ from cgmm.diagnose import (
     log_odds_together,
     pair_probabilities,
 )
-from cgmm.inference import ENGINES
+from cgmm.inference import ENGINES, pair_sums
 from cgmm.mixture import Parameters, node_unaries
 from cgmm.network import Graph, SideInformation
 
@@ -49,14 +49,17 @@ def log_odds_by_hand(X, theta, rows):
 
 
 @settings(max_examples=40)
-@given(st.integers(0, 10_000), st.integers(2, 3), st.integers(0, 8))
-def test_log_odds_of_all_pairs_are_those_of_enumeration(seed, K, n_relations):
+@given(st.integers(0, 10_000), st.integers(2, 3), st.integers(0, 8), st.sampled_from([1, 10**6]))
+def test_log_odds_of_all_pairs_are_those_of_enumeration(seed, K, n_relations, carried):
+    """However many nodes are carried along the network's tree."""
     X, theta, rows = problem(seed, n_components=K, n_relations=n_relations)
     certain = {"must_link": [[0, 3]], "cannot_link": [[1, 3]]}
     side = SideInformation.build(len(X), preferences=rows, **certain)
     infer, pairs = AUTO(side.graph), np.array(list(itertools.product(range(6), repeat=2)))
     unary = node_unaries(X, theta, side)
-    found = log_odds_together(infer, unary, side.graph, side.node_of[pairs]).reshape(6, 6)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pair_sums, "MAX_CARRIED", carried)
+        found = log_odds_together(infer, unary, side.graph, side.node_of[pairs]).reshape(6, 6)
     expected = log_odds_by_hand(X, theta, [*rows, [0, 3, np.inf], [1, 3, -np.inf]])
     # Sums of a few hundred positive terms: nothing cancels.
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
@@ -83,6 +86,18 @@ def test_both_tails_keep_their_digits():
         AUTO(graph), unary[:, ::-1] * [[1], [0]] + unary * [[0], [1]], graph, pair
     )
     np.testing.assert_allclose([low[0], high[0]], [np.log(2) - 100, 100 - np.log(2)], rtol=1e-12)
+    # Each step of a chain differs with probability e^-40: n steps away it is n times as much.
+    steps = np.column_stack([np.arange(12), np.arange(1, 13)])
+    graph = Graph(13, steps, np.full(12, 40.0))
+    found = log_odds_together(AUTO(graph), np.zeros((13, 2)), graph, steps * [0, 1])
+    np.testing.assert_allclose(found, 40 - np.log(steps[:, 1]), rtol=1e-12)
+
+
+def test_tables_beyond_the_memory_leave_the_pairs_to_nodes_held():
+    pairs = np.array(list(itertools.combinations(range(8), 2)))
+    graph, unary = Graph(8, pairs, np.linspace(-1, 1, 28)), np.zeros((8, 3))
+    nodes = AUTO(graph)(unary).nodes
+    assert not pair_sums.pair_sums(graph, unary, nodes, pairs, max_bytes=8 * 3**6).found.any()
 
 
 def counting(engine, calls, **changes):

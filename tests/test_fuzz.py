@@ -1,6 +1,7 @@
 """Random problems of every estimator: an answer that honours the contract, or a clear refusal."""
 
 import os
+from datetime import timedelta
 from functools import partial
 
 import numpy as np
@@ -21,7 +22,7 @@ TIMES = 100 if "CGMM_EXPLORE" in os.environ else 1
 
 @pytest.mark.parametrize("kind", MAKERS)
 def test_an_answer_or_a_clear_refusal(kind):
-    @settings(max_examples=TIMES * PROBLEMS[kind])
+    @settings(max_examples=TIMES * PROBLEMS[kind], deadline=timedelta(minutes=1))
     @given(st.builds(partial(make, kind), st.integers(0, 2**31 - 1)), st.booleans())
     def honours_the_contract(problem, again):
         assert examine(problem, again=again) in ("answer", "refusal"), problem.story

@@ -8,7 +8,6 @@ warning of any class but those that estimators document, and a fit that does not
 
 import dis
 import re
-import signal
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -52,19 +51,13 @@ CHECKS: dict[str, Callable[[Any, Problem], None]] = {
 }
 
 
-class TimeLimitError(Exception):
-    """A problem takes too long."""
-
-
-def examine(problem: Problem, *, seconds: float = 60.0, again: bool = False) -> str:
+def examine(problem: Problem, *, again: bool = False) -> str:
     """Fit, and look at what comes of it.
 
     Parameters
     ----------
     problem : Problem
         From ``problems.make``.
-    seconds : float
-        When to give up, in time of the processor.
     again : bool
         Whether to fit twice, and ask for the same answer.
 
@@ -79,15 +72,13 @@ def examine(problem: Problem, *, seconds: float = 60.0, again: bool = False) -> 
         If the contract is broken; the message says how.
     """
     try:
-        with _time_limit(seconds), _only_expected_warnings():
+        with _only_expected_warnings():
             fitted = clone(problem.estimator).fit(problem.X, **problem.arguments)
             CHECKS[type(fitted).__name__](fitted, problem)
             if again:
                 _check_repeats(fitted, problem)
     except BrokenContractError:
         raise
-    except TimeLimitError:
-        raise BrokenContractError(f"no end within {seconds:g} seconds") from None
     except (ValueError, SearchBudgetError) as error:
         _check_refusal(error)
         return "refusal"
@@ -103,28 +94,6 @@ def _check_repeats(model, problem: Problem) -> None:
         if name.endswith("_") and isinstance(value, np.ndarray | float | int):
             said = f"{name} differs between two fits of the same seed"
             np.testing.assert_equal(getattr(second, name), value, said)
-
-
-@contextmanager
-def _time_limit(seconds: float) -> Iterator[None]:
-    """Raise after so much time of the processor: a busy machine is no fault of the code.
-
-    Where the system has no such alarms, and for what sleeps, the caller's watchdog must do.
-    """
-    if not hasattr(signal, "setitimer"):
-        yield
-        return
-
-    def ring(*_):
-        raise TimeLimitError
-
-    before = signal.signal(signal.SIGPROF, ring)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
 
 
 @contextmanager
