@@ -8,15 +8,18 @@ import sys
 from pathlib import Path
 
 import pytest
-from cells import CHAPTERS, needed, prose, sources
+from cells import CHAPTERS, prose, sources
 
 EXERCISE = re.compile(r"^:{3,}\{exercise\} *(.*)\n:label: (\S+)$", re.MULTILINE)
 SOLUTION = re.compile(r"^(:{3,})\{solution\} (\S+)\n(.*?)^\1\s*$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-# Runs the cells it is given, then each solution on a copy of the names that they made.
+# Runs the chapter's cells, then each solution on a copy of the names that they made.
 RUN = """
 import contextlib, io, json, sys, matplotlib
 matplotlib.use("Agg")
+from cgmm import explore
+# Explorers draw all that they can show, which no solution asks for.
+explore.Explorer = lambda *given, **named: None
 cells, solutions = json.load(sys.stdin)
 names = {"__name__": "__main__"}
 with contextlib.redirect_stdout(io.StringIO()):
@@ -51,16 +54,14 @@ def test_an_exercise_has_stars_and_a_solution(path):
 
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem[:2] != "01"))
+    [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem[:2] != "05"))
      for path in CHAPTERS],
 )  # fmt: skip
 def test_solutions_run_and_hold(path):
-    code = solutions(path)
-    cells = needed(sources(path), "\n".join(source for _, source in code))
     alone = dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"], "1")
     run = subprocess.run(
         [sys.executable, "-c", RUN],
-        input=json.dumps([cells, code]),
+        input=json.dumps([sources(path), solutions(path)]),
         cwd=path.parent,  # as a notebook runs: it reads the tables beside it
         env=os.environ | alone,
         capture_output=True,
