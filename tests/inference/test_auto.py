@@ -109,7 +109,7 @@ def test_a_cheap_component_beside_a_dear_one_stays_exact():
     assert sizes == {"junction_tree": 4, "belief_propagation": 12}
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(problem=networks(max_nodes=7, p_forbidden=0.3), seed=st.integers(0, 999))
 def test_one_engine_answers_for_any_number_of_states_and_any_evidence(problem, seed):
     """Reduced, divided and put together as enumerated; nothing of a call is left for the next."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_networks import assert_as_enumerated, complete, tied
 
@@ -15,7 +15,6 @@ def cliques(n_cliques, n):
     return tied(n * n_cliques, edges, -np.inf)
 
 
-@settings(deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     n=st.integers(1, 4),

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from hard_graphs import breaks_none, hard_graph, planted
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_networks import complete, enumerated, networks, tied
 
@@ -81,7 +81,6 @@ def test_a_component_without_a_core_needs_no_search(seed):
 # ---------------------------------------------------------------------------- without a limit
 
 
-@settings(deadline=None)
 @given(st.integers(1, 60), st.floats(0, 0.5), st.integers(0, 10**6))
 def test_colourings_are_proper_and_not_wasteful(n_nodes, density, seed):
     rng = np.random.default_rng(seed)

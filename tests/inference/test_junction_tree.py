@@ -136,7 +136,7 @@ def test_grids_agree_with_pyagrum(side, n_states, hard):
     np.testing.assert_allclose(nodes, posteriors_of_pyagrum(graph, unary), rtol=1e-9, atol=1e-12)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10_000), n_nodes=st.integers(40, 150), n_extra=st.integers(0, 4))
 def test_contraction_changes_nothing(seed, n_nodes, n_extra):
     """Random trees with a few more edges, by rounds and one by one."""

@@ -29,7 +29,7 @@ def steps(graph, unary):
         yield mirror.enter(unary), mirror.graph, mirror.constant, mirror.trace_back, mirror.leave
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(
     problem=st.one_of(MIXED, HARD), more=st.sampled_from([0.0, 0.3, 0.6]), seed=st.integers(0, 99)
 )
@@ -64,7 +64,6 @@ def test_reductions_change_nothing(problem, more, seed):
 # ------------------------------------------------------------------------- two states
 
 
-@settings(deadline=None)
 @given(problem=networks(max_states=2, p_forbidden=0.5))
 def test_two_states_leave_no_cannot_link_or_an_odd_cycle_is_shown(problem):
     """The cycle is one: its neighbours are cannot-linked, and its length is odd."""
@@ -125,7 +124,6 @@ def test_a_contradiction_shows_the_steps_from_the_evidence_to_it():
     assert "node" not in renamed
 
 
-@settings(deadline=None)
 @given(problem=networks(max_nodes=6, p_forbidden=1.0), seed=st.integers(0, 999))
 def test_what_a_contradiction_blames_is_a_contradiction_by_itself(problem, seed):
     graph, unary = problem

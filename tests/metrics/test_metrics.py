@@ -5,7 +5,7 @@ from operator import call
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
 from sklearn.metrics import rand_score
@@ -36,7 +36,6 @@ def accuracy_by_hand(y_true, y_pred):
 # ---------------------------------------------------------------------------- brute force
 
 
-@settings(deadline=None)
 @given(labellings(max_size=9))
 def test_matched_accuracy_is_the_best_of_all_matchings(labels):
     assert metrics.matched_accuracy(*labels) == pytest.approx(accuracy_by_hand(*labels), abs=1e-14)

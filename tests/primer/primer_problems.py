@@ -4,7 +4,7 @@ import itertools
 from typing import NamedTuple
 
 import numpy as np
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
@@ -15,9 +15,13 @@ from cgmm.network import Graph, SideInformation
 from cgmm.primer import Theta
 
 SEEDS = st.integers(0, 2**31 - 1)
-FEW = settings(max_examples=25)
 # Central differences over 1e-5 of numbers of the size of log Z.
 SLOPE = 2e-8
+
+
+def few(*drawn, **named):
+    """As given, for 25 examples."""
+    return lambda test: settings(max_examples=25)(given(*drawn, **named)(test))
 
 
 def mixture(rng, K, D):

@@ -4,9 +4,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
-from primer_problems import FEW, SEEDS, SLOPE, mixture
+from primer_problems import SEEDS, SLOPE, few, mixture
 
 from cgmm import decide, primer
 from cgmm.decide import error_rates
@@ -16,8 +15,7 @@ from cgmm.network import SideInformation
 from cgmm.replicate.reading import realisations_needed, spread, wrong_order
 
 
-@FEW
-@given(seed=SEEDS, R=st.integers(2, 30), n=st.integers(1, 50), alpha=st.floats(0.01, 0.4))
+@few(seed=SEEDS, R=st.integers(2, 30), n=st.integers(1, 50), alpha=st.floats(0.01, 0.4))
 def test_errors_and_orders_are_those_of_the_package(seed, R, n, alpha):
     d = np.random.default_rng(seed).normal(0.3, size=R)
     assert primer.mean_and_error(d) == pytest.approx(spread(d)[:2], rel=1e-12)
@@ -29,8 +27,7 @@ def test_errors_and_orders_are_those_of_the_package(seed, R, n, alpha):
     assert primer.wrong_order(d, max(enough - 1 - 1e-3, 0)) > alpha
 
 
-@FEW
-@given(p=st.floats(1e-9, 1) | st.just(0.0), alpha=st.floats(0, 0.9), beta=st.floats(0, 0.9))
+@few(p=st.floats(1e-9, 1) | st.just(0.0), alpha=st.floats(0, 0.9), beta=st.floats(0, 0.9))
 def test_information_is_that_of_the_package_and_all_of_a_coin_where_answers_are_right(
     p, alpha, beta
 ):
@@ -39,8 +36,7 @@ def test_information_is_that_of_the_package_and_all_of_a_coin_where_answers_are_
     assert primer.coin_entropy(p) == pytest.approx(decide.answer_information(p), abs=1e-12)
 
 
-@FEW
-@given(seed=SEEDS, n=st.integers(1, 4))
+@few(seed=SEEDS, n=st.integers(1, 4))
 def test_a_batch_is_the_one_that_the_package_takes(seed, n):
     rng = np.random.default_rng(seed)
     pairs = np.array(list(combinations(range(6), 2)))
@@ -49,8 +45,7 @@ def test_a_batch_is_the_one_that_the_package_takes(seed, n):
     np.testing.assert_array_equal(chosen, decide.choose_pairs(pairs, values, n, group))
 
 
-@FEW
-@given(seed=SEEDS)
+@few(seed=SEEDS)
 def test_the_farthest_point_is_the_one_of_which_the_package_asks_first(seed):
     X = np.random.default_rng(seed).normal(size=(8, 2))
     asked = []
@@ -69,8 +64,7 @@ def witnessed(seed, J=5, K=2, P=7, G=2):
     return X, theta, edges, rng.random(P) < 0.5, np.arange(P) % G
 
 
-@FEW
-@given(seed=SEEDS)
+@few(seed=SEEDS)
 def test_new_rates_are_where_the_expected_likelihood_is_level(seed):
     rng = np.random.default_rng(seed)
     wrong, g, (a, b) = rng.random(9), np.arange(9) % 3, 1 + rng.exponential(size=2)
@@ -85,8 +79,7 @@ def test_new_rates_are_where_the_expected_likelihood_is_level(seed):
     np.testing.assert_allclose(slope * q * (1 - q), 0, atol=1e-4)
 
 
-@FEW
-@given(seed=SEEDS)
+@few(seed=SEEDS)
 def test_em_with_witnesses_climbs_as_the_package_does(seed):
     X, theta, edges, said, g = witnessed(seed)
     u, start = primer.log_joint(X, theta), np.full(2, 0.2)

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from primer_problems import (
-    FEW,
     SEEDS,
     SLOPE,
     assignments,
     courses,
     enumerate_all,
+    few,
     mixture,
     network,
     related,
@@ -37,8 +37,7 @@ HARD = {"p_hard": 0.5, "p_masked": 0.2}
 # ---------------------------------------------------------------------------- chapter 7
 
 
-@FEW
-@given(**SIZES)
+@few(**SIZES)
 def test_factors_multiply_to_the_weight_of_every_assignment(seed, J, K):
     rng = np.random.default_rng(seed)
     net, order = network(rng, J, K, **HARD), rng.permutation(J).tolist()
@@ -54,8 +53,7 @@ def test_factors_multiply_to_the_weight_of_every_assignment(seed, J, K):
     np.testing.assert_allclose(summed, p.sum(axis=lost), rtol=1e-12)
 
 
-@FEW
-@given(**SIZES)
+@few(**SIZES)
 def test_elimination_is_that_of_the_junction_tree(seed, J, K):
     net = network(np.random.default_rng(seed), J, K, **HARD)
     tree = junction_tree(net.graph)
@@ -66,8 +64,7 @@ def test_elimination_is_that_of_the_junction_tree(seed, J, K):
     np.testing.assert_array_equal(primer.most_probable(*net), tree.most_probable(net.u))
 
 
-@FEW
-@given(SEEDS, st.integers(1, 8))
+@few(SEEDS, st.integers(1, 8))
 def test_the_order_fills_in_as_little_as_it_can(seed, J):
     edges = network(np.random.default_rng(seed), J, 2).edges
     order, tied = primer.min_fill(J, edges), set(edges.ravel().tolist())
@@ -78,8 +75,7 @@ def test_the_order_fills_in_as_little_as_it_can(seed, J):
     assert primer.induced_width(J, edges, order) == max(len(near) for _, near in steps)
 
 
-@FEW
-@given(**SIZES)
+@few(**SIZES)
 def test_the_kept_edges_are_the_heaviest_forest_of_the_package(seed, J, K):
     graph = simplify(network(np.random.default_rng(seed), J, K, p_hard=0.3).graph)
     kept = primer.spanning_tree(J, graph.edges, graph.weights)
@@ -95,8 +91,7 @@ def test_a_clique_is_summed_by_classes_taken(seed, J, K):
     assert primer.clique_log_z(u) == pytest.approx(theirs.log_z, rel=1e-10)
 
 
-@FEW
-@given(SEEDS, st.integers(1, 6))
+@few(SEEDS, st.integers(1, 6))
 @example(seed=17, J=6)  # Cannot-links in a ring.
 def test_a_component_of_two_states_is_one_node_and_its_mirror_image(seed, J):
     net = network(np.random.default_rng(seed), J, 2, p_hard=0.6)
@@ -125,8 +120,7 @@ def prior_of(seed, K):
     return known.side(), (primer.if_points_are_sampled(chunklet), graph.edges, graph.weights)
 
 
-@FEW
-@given(SEEDS, st.integers(2, 3))
+@few(SEEDS, st.integers(2, 3))
 def test_the_prior_network_and_pseudo_likelihood_are_those_of_the_package(seed, K):
     side, net = prior_of(seed, K)
     rng = np.random.default_rng(seed)
@@ -193,8 +187,7 @@ def test_em_with_relations_climbs_as_the_package_does(seed, K, sampling):
 # ---------------------------------------------------------------------------- chapters 9 and 14
 
 
-@FEW
-@given(SEEDS, st.integers(1, 5))
+@few(SEEDS, st.integers(1, 5))
 def test_a_weight_is_the_log_odds_of_the_certainty(seed, E):
     rng = np.random.default_rng(seed)
     gamma, are_together = rng.uniform(0.5, 1, size=E), rng.random(E) < 0.5
@@ -207,8 +200,7 @@ def test_a_weight_is_the_log_odds_of_the_certainty(seed, E):
     np.testing.assert_allclose(rows[:, 2], w[order], rtol=1e-9)
 
 
-@FEW
-@given(**SIZES)
+@few(**SIZES)
 def test_answers_as_data_are_weighed_by_what_each_says(seed, J, K):
     u, edges, w = network(np.random.default_rng(seed), J, K)
     z = assignments(J, K)
@@ -220,8 +212,7 @@ def test_answers_as_data_are_weighed_by_what_each_says(seed, J, K):
     assert primer.log_p_of_answers(u, edges, w) == pytest.approx(total, rel=1e-10, abs=1e-10)
 
 
-@FEW
-@given(SEEDS, st.integers(2, 3))
+@few(SEEDS, st.integers(2, 3))
 def test_support_is_that_of_judge(seed, K):
     rng = np.random.default_rng(seed)
     theta, X = mixture(rng, K, 1), rng.normal(size=(4, 1))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from primer_problems import FEW, SEEDS, enumerate_all, mixture, network
+from primer_problems import SEEDS, enumerate_all, few, mixture, network
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
@@ -84,8 +84,7 @@ def test_no_move_changes_the_posterior(seed, J, K):
         np.testing.assert_array_equal(everything.z, before)
 
 
-@FEW
-@given(**SIZES)
+@few(**SIZES)
 def test_clusters_hold_what_an_edge_can_tie(seed, J, K):
     rng = np.random.default_rng(seed)
     u, edges, w = network(rng, J, K, p_hard=0.3)
@@ -111,8 +110,7 @@ def test_a_mean_of_probabilities_keeps_the_marginals(seed, J, K):
     np.testing.assert_allclose(q, everything.marginals(K), atol=1e-12)
 
 
-@FEW
-@given(SEEDS, st.integers(2, 4), st.integers(2, 10))
+@few(SEEDS, st.integers(2, 4), st.integers(2, 10))
 def test_chains_that_disagree_are_told(seed, chains, half):
     draws = np.random.default_rng(seed).normal(size=(chains, 2 * half)).round(1)  # some are equal
     found = primer.r_hat(draws)
@@ -128,8 +126,7 @@ def test_chains_that_disagree_are_told(seed, chains, half):
 # ---------------------------------------------------------------------------- mean field
 
 
-@FEW
-@given(**SIZES)
+@few(**SIZES)
 def test_mean_field_is_that_of_the_package_colour_by_colour(seed, J, K):
     u, edges, w = network(np.random.default_rng(seed), J, K)
     graph = Graph(J, edges, w)
@@ -146,8 +143,7 @@ def test_mean_field_is_that_of_the_package_colour_by_colour(seed, J, K):
 # ---------------------------------------------------------------------------- belief propagation
 
 
-@FEW
-@given(**SIZES)
+@few(**SIZES)
 def test_belief_propagation_is_exact_on_a_forest(seed, J, K):
     u, edges, w = network(np.random.default_rng(seed), J, K, p_hard=0.3)
     kept = primer.spanning_tree(J, edges, w)
@@ -175,8 +171,7 @@ def test_belief_propagation_settles_where_that_of_the_package_does(seed, J, K):
         np.testing.assert_allclose(both / both.sum(), q[b], atol=1e-9)
 
 
-@FEW
-@given(SEEDS, st.floats(0, 1))
+@few(SEEDS, st.floats(0, 1))
 def test_damping_mixes_what_is_said_with_what_was(seed, damping):
     """Where it ends is held with the package's messages: tests/inference/test_messages.py."""
     u, edges, w = network(np.random.default_rng(seed), 2, 2, p_edge=1.0)
@@ -184,8 +179,7 @@ def test_damping_mixes_what_is_said_with_what_was(seed, damping):
     np.testing.assert_allclose(np.expm1(damped), (1 - damping) * np.expm1(plain), rtol=1e-9)
 
 
-@FEW
-@given(SEEDS, st.integers(2, 5), st.integers(2, 3), st.integers(1, 4))
+@few(SEEDS, st.integers(2, 5), st.integers(2, 3), st.integers(1, 4))
 def test_a_mean_over_trees_is_never_below_log_z(seed, J, K, M):
     rng = np.random.default_rng(seed)
     u, edges, w = network(rng, J, K)

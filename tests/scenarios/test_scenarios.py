@@ -5,7 +5,7 @@ from operator import call
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
 from scipy.sparse import coo_array
@@ -118,7 +118,6 @@ def test_random_pairs_do_not_overlap(y, data, seed):
     assert len(np.unique(pairs)) == 2 * n_pairs
 
 
-@settings(deadline=None)
 @given(classes, st.data(), seeds)
 def test_pairs_until_stops_at_the_first_pair_that_is_enough(y, data, seed):
     wanted = data.draw(st.integers(len(np.unique(y)), len(y)))
