@@ -96,3 +96,11 @@ def test_nothing_is_said_that_the_dark_turns_round(path):
     for said in figures(path):
         if not said.keeps_colours and (said.chapter, said.cell) not in OF_LAMPS:
             assert not LIGHTNESS.search(said.text), (said.cell, said.text)
+
+
+def test_no_table_shares_a_cell_with_a_figure():
+    """It would be a second figure, with the caption of the first."""
+    cells = [cell for path in CHAPTERS for cell in json.loads(path.read_text("utf8"))["cells"]]
+    shown = [cell for cell in cells if "figure" in cell["metadata"].get("mystnb", {})]
+    assert len(shown) > 100
+    assert [cell["id"] for cell in shown if "cgmm-table" in json.dumps(cell["outputs"])] == []

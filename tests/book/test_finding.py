@@ -29,53 +29,29 @@ EXACT = [
 # As readers ask, who do not know the book's words; each with the place where the answer stands.
 ASKED = [
     ("pip install", "using"),
-    ("jupyter notebook", "using"),
     ("requirements", "using"),
-    ("number of clusters", "howto#choose-the-number-of-components"),
     ("bic", "howto#choose-the-number-of-components"),
-    ("pickle", "howto#save-and-load-a-fit"),
     ("missing values", "howto#deal-with-missing-values"),
-    ("categorical data", "howto#cluster-categorical-data"),
     ("inconsistent constraints", "howto#mend-relations-that-contradict-each-other"),
-    ("big data", "large_data"),
     ("dask", "large_data"),
-    ("out of core", "large_data"),
     ("gaussian mixture model", "01_mixtures"),
-    ("gmm", "01_mixtures"),
     ("expectation maximization", "02_em"),
-    ("ELBO", "02_em"),
     ("jensen", "02_em"),
-    ("local optima", "03_practice"),
     ("random restarts", "03_practice"),
-    ("singularity", "03_practice"),
     ("semi-supervised", "04_some_labels"),
-    ("partial labels", "04_some_labels"),
     ("pairwise constraints", "05_where_relations_come_from"),
-    ("must-link", "06_chunklet_em"),
     ("cannot link constraints", "07_cannot_links"),
-    ("junction tree", "07_cannot_links"),
     ("variable elimination", "07_cannot_links"),
-    ("partition function", "08_the_normaliser"),
     ("normalizing constant", "08_the_normaliser"),
-    ("soft constraints", "09_soft_preferences"),
     ("penalized probabilistic clustering", "09_soft_preferences"),
-    ("MCMC", "10_gibbs_and_mean_field"),
     ("mean field", "10_gibbs_and_mean_field"),
-    ("loopy belief propagation", "10_gibbs_and_mean_field"),
     ("k means clustering", "11_kmeans_limit"),
-    ("cop-kmeans", "11_kmeans_limit"),
     ("metric learning", "12_rca"),
-    ("mahalanobis distance", "12_rca"),
     ("dimension reduction", "12_rca"),
-    ("replication", "13_the_papers_rerun"),
     ("which algorithm", "14_choosing_a_method"),
-    ("query selection", "15_the_next_question"),
     ("crowdsourcing", "16_many_witnesses"),
-    ("dawid skene", "16_many_witnesses"),
     ("syllabus", "instructors"),
-    ("meaning of symbols", "notation"),
     ("references", "bibliography"),
-    ("scikit-learn estimator", "api/mixture/ConstrainedGaussianMixture"),
 ]
 
 
@@ -86,7 +62,7 @@ def test_what_is_named_or_asked_is_found_first(results, site):
     assert [(query, first(query)) for query, _ in EXACT] == EXACT
     found = {query: first(query).replace(".html", "") for query, _ in ASKED}
     missed = {query: found[query] for query, place in ASKED if found[query] != f"book/{place}"}
-    assert len(missed) <= 8, missed
+    assert len(missed) <= 4, missed
     rare = results.page.evaluate(FOUND, ["baguette", 99])
     assert {url.partition("#")[0] for url in rare} == {"book/01_mixtures.html"}
     for name in (name for name in visited() if name.startswith("book/")):

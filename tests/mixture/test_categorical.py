@@ -55,16 +55,6 @@ def test_pseudo_counts_raise_the_penalised_evidence():
     assert (np.diff(penalised) >= -1e-9).all()
 
 
-def test_a_component_without_points_keeps_its_probabilities():
-    categories = Categories((2, 2))
-    theta = CategoricalParameters(np.array([1.0, 0.0]), np.full((2, 4), 0.5))
-    X = one_hot(np.array([[0, 1], [1, 1]]), categories.sizes)
-    r = np.array([[1.0, 0.0], [1.0, 0.0]])
-    new = categories.maximise(categories.statistics(X, r, theta), theta)
-    np.testing.assert_array_equal(new.probabilities, [[0.5, 0.5, 0, 1], [0.5, 0.5, 0.5, 0.5]])
-    np.testing.assert_array_equal(new.weights, theta.weights)
-
-
 def test_sampling_follows_the_parameters():
     X, z, theta = survey(6, n_samples=20_000)
     shares = one_hot(X, (2, 3, 4, 2, 3))[z == 1].mean(axis=0)

@@ -101,14 +101,15 @@ def test_bound_is_evidence_minus_divergence(seed):
 # ------------------------------------------------------------------ dead components
 
 
-@pytest.mark.parametrize("pool", POOLINGS)
-def test_dead_component_keeps_its_parameters(pool):
-    X, theta = problem(7, pool)
-    r = np.column_stack([np.full(len(X), 0.5), np.full(len(X), 0.5), np.zeros(len(X))])
+@pytest.mark.parametrize("family", [*POOLINGS, "categorical"])
+def test_dead_component_keeps_its_parameters(family):
+    X, theta, pool = points_and_start(np.random.default_rng(7), family)
+    r = np.tile([0.5, 0.5, 0.0], (60, 1))
     posterior = Posterior(r, r.sum(axis=0), 0.0)
-    for reg_covar in (0.0, 1e-3):
-        new = m_step(X, theta, posterior, POOLINGS[pool], closed_form, reg_covar=reg_covar)
+    for options in ({}, {} if family == "categorical" else {"reg_covar": 1e-3}):
+        new = m_step(X, theta, posterior, pool, closed_form, **options)
         assert new.weights[2] == 0
-        np.testing.assert_array_equal(new.means[2], theta.means[2])
-        kept = new.covariances[0] if pool == "tied" else theta.covariances[2]
-        np.testing.assert_allclose(new.covariances[2], kept, rtol=1e-9)
+        for before, after in zip(theta[1:], new[1:], strict=True):
+            # A covariance that all share is the others' too.
+            kept = after[0] if family == "tied" and after.ndim > 2 else before[2]
+            np.testing.assert_allclose(after[2], kept, rtol=1e-9)

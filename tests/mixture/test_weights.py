@@ -12,7 +12,7 @@ from cgmm.inference import ENGINES
 from cgmm.mixture import UPDATES, Prior, cautious, closed_form
 from cgmm.mixture.prior import PairwisePrior, SelectedPairs
 from cgmm.mixture.weights import MOST_QUESTIONS
-from cgmm.network import NetworkError, SideInformation
+from cgmm.network import SideInformation
 
 
 @pytest.mark.parametrize("counts", [[0.0, 0.0], [-1.0, 2.0], [np.nan, 1.0], [np.inf, 1.0]])
@@ -125,13 +125,6 @@ def test_a_count_that_relations_force_never_makes_a_weight_zero():
     weights = UPDATES["exact"](Prior(side, ENUMERATE))(np.array([2.0, 1.0]))
     assert 0 < weights[1] < 1e-6
     assert weights.sum() == pytest.approx(1)
-
-
-def test_a_prior_whose_engine_refuses_names_nodes_of_the_whole_network():
-    # Only the tied nodes 2, 3 and 4 reach the engine, which calls them 0, 1 and 2.
-    side = SideInformation.build(5, cannot_link=[[2, 3], [3, 4]])
-    with pytest.raises(NetworkError, match="but node 3 has 2 of them"):
-        Prior(side, ENGINES["pairs"])
 
 
 @pytest.mark.parametrize("name", ["exact", "pseudo-likelihood", "ignore", "cautious", "auto"])

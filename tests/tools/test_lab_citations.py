@@ -21,26 +21,6 @@ def test_every_citation_becomes_text_and_a_role_again(path):
         assert lab_citations.as_roles(shown) == source
 
 
-@pytest.mark.parametrize(
-    ("role", "words"),
-    [
-        ("{cite:t}`lu2007`", r"[Lu and Leen \[2007\]]("),
-        ("{cite:p}`lu2007,shental2003`", r"[\[Lu and Leen, 2007, Shental *et al.*, 2003\]]("),
-        ("{cite:author}`shental2003`", "[Shental *et al.*]("),
-        ("{cite:alp}`lu2007`", "[Lu and Leen, 2007]("),
-        ("{cite:t}`erdos1960`", "[Erdős"),
-        ("{cite:t}`nobody1900`", "{cite:t}`nobody1900`"),
-        ("{py:func}`~cgmm.plot.scatter`", "[`scatter`](#role"),
-        ("{doc}`02_em`", "[EM as a lower bound](02_em.ipynb#role"),
-        ("{doc}`the bound <02_em>`", "[the bound](02_em.ipynb#role"),
-    ],
-)
-def test_it_says_who_and_when_and_what(role, words):
-    shown = lab_citations.as_text(f"as {role}, §2")
-    assert shown.startswith(f"as {words}")
-    assert lab_citations.as_roles(shown) == f"as {role}, §2"
-
-
 def test_a_file_opened_and_saved_is_the_same_file(tmp_path):
     path = Path(shutil.copy(BOOK / "04_some_labels.ipynb", tmp_path))
     files = lab_citations.Chapters(root_dir=str(tmp_path))
