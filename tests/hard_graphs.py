@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from cgmm.inference import adjacency
 from cgmm.network import Graph
 
 
@@ -23,11 +22,6 @@ def planted(n_nodes, n_clusters, degree, seed):
 def breaks_none(graph, z):
     hard = graph.edges[graph.weights == -np.inf]
     return bool((z[hard[:, 0]] != z[hard[:, 1]]).all())
-
-
-def matrix_of(graph):
-    """The symmetric matrix of ones where there is an edge."""
-    return adjacency(graph._replace(weights=np.ones(len(graph.edges))))
 
 
 def objective(costs, graph, z):

@@ -10,7 +10,6 @@ import sources
 PATHS = sorted((sources.HERE / "exam").glob("*.toml"))
 ENTRIES = {entry["id"]: entry for path in PATHS
            for entry in tomllib.loads(path.read_text(encoding="utf8"))["question"]}  # fmt: skip
-CHAPTERS = {path.stem for path in (sources.HERE.parent / "book").glob("[0-9][0-9]_*.ipynb")}
 DECIMAL = re.compile(r"\d+\.\d+")
 
 

@@ -32,9 +32,5 @@ def best_fit(X, n_starts=15, random_state=0):
     return max(fits, key=lambda fit: fit.score(X))
 
 
-def log_likelihood(fit, X):
-    return fit.score(X) * len(X)
-
-
 def accuracy(fit, data):
     return matched_accuracy(data.y, fit.predict(data.X))

@@ -18,12 +18,6 @@ from cgmm.metrics import matched_accuracy
 SEEDS = range(2)
 
 
-def moments(X, labels):
-    """Means and covariances of the parts of a partition."""
-    parts = [X[labels == k] for k in range(2)]
-    return [part.mean(axis=0) for part in parts], [np.cov(part.T) for part in parts]
-
-
 def constrained(X, means, covariances, max_iter, **relations):
     """EM with relations, from a start of equal weights."""
     model = ConstrainedGaussianMixture(

@@ -40,6 +40,7 @@ def test_whitening_and_three_criteria_are_those_of_the_package(seed, D):
     assume(abs(np.linalg.det(A)) > 0.1)
     np.testing.assert_allclose(primer.whitening(C), production.whitening(C), atol=1e-8)
     B, best = A.T @ A, np.linalg.inv(C)
+    # [barhillel2005, eq. 3] first
     for mine, theirs in (
         (lambda B: primer.information(B, C), production.information(A, C)),
         (lambda B: primer.within_distance(B, C), production.within_distance(B, C)),
