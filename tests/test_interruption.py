@@ -167,8 +167,7 @@ def struck(name: str, at: int | None):
     """Fit, with an interrupt at a line: whether it came out, what was said of it, lines in all."""
     model, X, known = FITS[name]
     model, raised = pickle.loads(pickle.dumps(model)), False
-    with warnings.catch_warnings(record=True) as caught, Keyboard(at) as keyboard:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught, Keyboard(at) as keyboard:
         try:
             model.fit(X, **known)
         except KeyboardInterrupt:

@@ -170,8 +170,7 @@ def test_a_warning_points_at_the_innermost_line_outside(modules):
     for module in modules:
         call = partial(inside(module)["go"], call)
     where = lambda: call()  # noqa: E731
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         where()
     here = __file__, where.__code__.co_firstlineno
     assert [str(warning.message) for warning in caught] == ["not converged"]
@@ -182,8 +181,7 @@ def test_a_warning_points_at_the_innermost_line_outside(modules):
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([UserWarning, RuntimeWarning]))))
 def test_what_is_held_back_is_said_once_at_the_end_and_of_some_kinds_only_the_last(calls):
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as told:
         # Also where the end is an error.
         with suppress(ValueError), WarnedOnce(RuntimeWarning):
             for text, kind in calls:

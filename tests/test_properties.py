@@ -100,8 +100,7 @@ def test_what_is_wrong_with_a_run_is_said(dead, converged, max_iter):
     run = mixture.Run(theta, Posterior(np.eye(2), np.ones(2), 0.0), [0.0], converged)
     expected = [f"{max_iter} iterations"] * (not converged)
     expected += [f"component {k} " for k in np.flatnonzero(dead)]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         mixture.warn_about(run, max_iter)
     told = [str(one.message) for one in caught if one.category is ConvergenceWarning]
     assert len(told) == len(expected)

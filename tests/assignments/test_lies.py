@@ -1,6 +1,5 @@
 """No lie wins a hidden check, and no right answer loses one for the form that it comes in."""
 
-import copy
 import functools
 from fractions import Fraction
 from typing import NamedTuple
@@ -43,8 +42,7 @@ def asked(name: str) -> list[Asked]:
         assert examine.error_of(released[task], space) == ""
         space |= right
         if "BEGIN HIDDEN" in cell.source:
-            again = {one: _remembering(value) for one, value in right.items()}
-            found.append(Asked(task, cell.source, dict(space), again, frozenset(calls)))
+            found.append(Asked(task, cell.source, dict(space), right, frozenset(calls)))
         # Checks after it may use what its hidden part defines.
         assert examine.error_of(cell.source, space) == ""
     return found
@@ -72,28 +70,6 @@ def _noted(one, value, calls):
     return noted if callable(value) else value
 
 
-def _remembering(value):
-    """What is asked again is not worked out again, unless that depends on more than numbers."""
-    known = {}
-
-    def remembering(*args, **kwargs):
-        plain = all(isinstance(one, np.ndarray | float | int | list | None) for one in args)
-        if kwargs or not plain:
-            return value(*args, **kwargs)
-        before = forms._digest(args)
-        if before not in known:
-            result = value(*args)
-            if forms._digest(args) != before:  # it changes them
-                return result
-            known[before] = result
-        return copy.copy(known[before])
-
-    return remembering if callable(value) else value
-
-
-TRUTHS: dict = {}
-
-
 def lying(lie):
     """Tell a lie wherever the notebook does not show the call; it looks like the truth."""
 
@@ -108,9 +84,7 @@ def lying(lie):
             if (one, call) in shown:
                 return value(*args, **kwargs)
             try:
-                if (value, call) not in TRUTHS:
-                    TRUTHS[value, call] = value(*args, **kwargs)
-                return lied(TRUTHS[value, call], args)
+                return lied(value(*args, **kwargs), args)
             except ValueError:  # as the right one does where no answer is right
                 return lied(0.0, args)
 

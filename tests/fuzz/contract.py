@@ -99,8 +99,7 @@ def _check_repeats(model, problem: Problem) -> None:
 @contextmanager
 def _only_expected_warnings() -> Iterator[None]:
     """Complain of any class of warning that no estimator documents."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         yield
     for warning in caught:
         # The one that the updates of the weights document; its text is a promise, too.

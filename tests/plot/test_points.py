@@ -1,7 +1,6 @@
 """Points are drawn once each, words beside them, and panels share limits that hold everything."""
 
 import numpy as np
-import pytest
 from drawings import TWO, filled_areas, points, vertices
 from matplotlib.colors import to_rgb, to_rgba
 
@@ -53,19 +52,3 @@ def test_compared_panels_share_limits_that_hold_everything_and_a_background_fill
     np.testing.assert_allclose(x, alone.get_xlim(), rtol=0.2)
     area = np.concatenate([vertices(part) for part in filled_areas(axes[0])])
     np.testing.assert_allclose([area.min(axis=0), area.max(axis=0)], np.transpose([x, y]))
-
-
-@pytest.mark.parametrize("n_columns", [1, 3])
-def test_titles_stay_within_their_panels(n_columns):
-    axes = plot.compare(panels(), n_columns=n_columns)
-    figure = axes[0].figure
-    figure.canvas.draw()
-    width, height = figure.bbox.width, figure.bbox.height
-    columns = np.linspace(0, width, min(n_columns, 4) + 1)
-    for i, ax in enumerate(axes):
-        title = ax._left_title
-        assert " ".join(title.get_text().split()) == list(panels())[i]
-        box = title.get_window_extent()
-        assert box.x1 <= columns[i % n_columns + 1] + 2
-        assert box.y1 <= height + 1
-        assert ax.get_window_extent().y0 >= 0
