@@ -78,13 +78,3 @@ def assert_as_enumerated(infer, graph, unary, atol=1e-10):
     said = log_weight(graph, unary, infer.most_probable(unary))
     assert said == pytest.approx(best, rel=1e-13, abs=1e-11)
     return True
-
-
-def slopes(log_z, unary, eps=1e-5):
-    """Of log Z in each unary, by central differences."""
-    found = np.empty(unary.shape)
-    for j, k in np.ndindex(unary.shape):
-        step = np.zeros(unary.shape)
-        step[j, k] = eps
-        found[j, k] = (log_z(unary + step) - log_z(unary - step)) / (2 * eps)
-    return found

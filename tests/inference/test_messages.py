@@ -8,8 +8,9 @@ from answers import truthful
 from hard_graphs import planted
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_networks import chain, complete, enumerated, grid, networks, slopes, tied
+from small_networks import chain, complete, enumerated, grid, networks, tied
 
+from cgmm import primer
 from cgmm.inference.belief_propagation import (
     DAMPINGS,
     belief_propagation,
@@ -74,7 +75,7 @@ def test_what_is_known_at_one_end_of_a_long_chain_arrives_at_the_other(engine):
 def test_marginals_are_the_slopes_of_log_z_in_the_unaries(engine, weights):
     graph, unary = tied(5, TWO_CYCLES, weights), np.random.default_rng(3).normal(size=(5, 3))
     infer = engine(graph, tol=1e-14, damping=0.3, max_sweeps=2000)
-    expected = slopes(lambda unary: infer(unary).log_z, unary)
+    expected = primer.derivative(lambda unary: infer(unary).log_z, unary)
     np.testing.assert_allclose(infer(unary).nodes, expected, atol=1e-7)
 
 

@@ -8,7 +8,7 @@ from cgmm.datasets import load
 from cgmm.metrics import matched_accuracy
 from cgmm.mixture import ConstrainedGaussianMixture
 from cgmm.replicate import lu2007, read_rows
-from cgmm.replicate.segmentation import TERRAINS, snow_scene, snow_segmenters
+from cgmm.replicate.segmentation import TERRAINS, snow_scene
 from cgmm.scenarios import flip, preferences, random_pairs
 
 
@@ -46,11 +46,3 @@ def test_a_scene_of_snow_is_as_the_paper_describes_it():
         light = mean @ spectrum / np.square(spectrum).sum()
         assert light == pytest.approx(1, abs=0.2)
         np.testing.assert_allclose(mean, light * np.array(spectrum), atol=0.01)
-
-
-def test_a_segmentation_has_the_component_without_snow_first():
-    scene = snow_scene(np.random.default_rng(5))
-    segment = snow_segmenters(scene, 3, np.random.default_rng(0))["hard PPC, told start"]
-    z = segment()
-    assert (z.shape, set(np.unique(z))) == ((24, 80), {0, 1, 2})
-    assert np.mean((z == 0) == ~scene.snow) > 0.98
