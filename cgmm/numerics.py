@@ -37,6 +37,9 @@ else:
 AnyArray = TypeVar("AnyArray", bound=NDArray[Any])
 # What comes out of a function has the type that went in.
 
+Seed = int | np.random.RandomState | np.random.Generator | None
+"""What ``random_state`` may be."""
+
 # One mebibyte of float64: what one block of work may occupy, so that it stays in a core's cache.
 BLOCK_CELLS = 131_072
 # What a block of points may occupy: some more than a core's own cache holds. Fewer rows, and calls
@@ -361,6 +364,11 @@ def check_labels(
             f"{name}[{wrong[0]}] is {array[wrong[0]]}; it must be an integer{allowed}."
         )
     return whole
+
+
+def generator(random_state: Seed) -> np.random.Generator:
+    """The source of randomness that ``random_state`` stands for; of a RandomState the same bits."""
+    return np.random.default_rng(getattr(random_state, "_bit_generator", random_state))
 
 
 def in_floats(*functions: Callable[..., Any]) -> list[Callable[..., Any]]:

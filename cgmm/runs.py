@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from cgmm.network import NetworkError
-from cgmm.numerics import is_better, warn_caller
+from cgmm.numerics import Seed, is_better, warn_caller
 
 __all__ = ["random_source"]
 
@@ -72,7 +72,7 @@ def best_of(one_run: Callable[[int], AnyRun], n_init: int) -> AnyRun:
     return best
 
 
-def random_source(random_state: object) -> np.random.RandomState:
+def random_source(random_state: Seed) -> np.random.RandomState:
     """The source of randomness that an estimator's ``random_state`` stands for.
 
     Parameters

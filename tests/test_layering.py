@@ -40,7 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "metric_learning": BASE | {"mixture", "runs"},
     "scenarios": {"numerics"},
     "metrics": {"numerics"},
-    "datasets": BASE | {"mixture"},
+    "datasets": BASE | {"mixture", "runs"},
     "diagnose": BASE | {"inference", "mixture", "scenarios"},
     "decide": BASE | {"inference", "mixture", "diagnose", "scenarios"},
     "plot": {"numerics", "mixture", "metrics"},

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from cgmm.datasets.dataset import Dataset, RandomStateLike, equal_weights, make_toy
-from cgmm.numerics import FloatArray, IntArray, check_integer
+from cgmm.datasets.dataset import Dataset, equal_weights, make_toy
+from cgmm.numerics import FloatArray, IntArray, Seed, check_integer
+from cgmm.runs import random_source
 
 
 class Clump(NamedTuple):
@@ -33,7 +33,7 @@ class Clump(NamedTuple):
 # ---------------------------------------------------------------------- shental2003
 
 
-def vertical_classes(n_per_class: int = 300, random_state: RandomStateLike = 0) -> Dataset:
+def vertical_classes(n_per_class: int = 300, random_state: Seed = 0) -> Dataset:
     """Two upright classes in which the likelihood sees two level ones [shental2003, Fig. 1a].
 
     Each class is a column of two clumps, far apart: at (∓3, ±10), standard deviation 1. Two
@@ -44,7 +44,7 @@ def vertical_classes(n_per_class: int = 300, random_state: RandomStateLike = 0) 
     ----------
     n_per_class : int, default=300
         Points in each class; at least 2.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         The book's sample is 0.
 
     Returns
@@ -69,7 +69,7 @@ def vertical_classes(n_per_class: int = 300, random_state: RandomStateLike = 0) 
     return make_toy(X, y, "vertical_classes", "Two upright classes", "[shental2003, Fig. 1a]")
 
 
-def overlapping_classes(n_per_class: int = 300, random_state: RandomStateLike = 0) -> Dataset:
+def overlapping_classes(n_per_class: int = 300, random_state: Seed = 0) -> Dataset:
     """Overlapping classes; the likelihood prefers disjoint ones [shental2003, Fig. 1b].
 
     Two columns again, of two clumps each, leaning apart: they run into one another at the foot and
@@ -79,7 +79,7 @@ def overlapping_classes(n_per_class: int = 300, random_state: RandomStateLike = 
     ----------
     n_per_class : int, default=300
         Points in each class; at least 2.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         The book's sample is 0.
 
     Returns
@@ -101,7 +101,7 @@ def overlapping_classes(n_per_class: int = 300, random_state: RandomStateLike = 
 # ---------------------------------------------------------------------- lu2007
 
 
-def two_models(n_per_class: int = 70, random_state: RandomStateLike = 0) -> Dataset:
+def two_models(n_per_class: int = 70, random_state: Seed = 0) -> Dataset:
     """Two fits of nearly equal likelihood, and pairs that tell them apart [lu2007, Figs. 1 and 2].
 
     Four clumps on the corners of a square: a class is a left or a right column, but two level
@@ -119,7 +119,7 @@ def two_models(n_per_class: int = 70, random_state: RandomStateLike = 0) -> Data
     n_per_class : int, default=70
         Points in each class; at least 20, since forty points are needed for the pairs. With many
         more, the pairs become too few to matter: what counts is their share.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         The book's sample is 0. It settles the points and the pairs.
 
     Returns
@@ -146,7 +146,7 @@ def two_models(n_per_class: int = 70, random_state: RandomStateLike = 0) -> Data
     True
     """
     check_integer("n_per_class", n_per_class, 20)
-    rng = check_random_state(random_state)
+    rng = random_source(random_state)
     classes = [[Clump((-3, -3)), Clump((-3, 3))], [Clump((3, -3)), Clump((3, 3))]]
     X, y, clump = _sample_clumps(classes, n_per_class, rng)
     must_link, cannot_link = _pairs_against_rows(clump, rng)
@@ -167,9 +167,7 @@ def _pairs_against_rows(clump: IntArray, rng: np.random.RandomState) -> tuple[In
     return np.hstack([left, right]).T, np.hstack([lower, upper]).T
 
 
-def lu_set_1(
-    n_per_class: int = 200, random_state: RandomStateLike = 0, *, near: bool = False
-) -> Dataset:
+def lu_set_1(n_per_class: int = 200, random_state: Seed = 0, *, near: bool = False) -> Dataset:
     """Two long stripes, each broken in the middle [lu2007, Fig. 5, data set 1].
 
     Easy for two Gaussians once relations say what belongs together: one flat component a stripe.
@@ -180,7 +178,7 @@ def lu_set_1(
     ----------
     n_per_class : int, default=200
         Points in each class; at least 2.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         The book's sample is 0.
     near : bool, default=False
         Whether the gap is so narrow that the halves are the better fit by a few nats only, as
@@ -208,9 +206,7 @@ def lu_set_1(
     return make_toy(X, y, name, "Two broken stripes", "[lu2007, Fig. 5, data set 1]")
 
 
-def lu_set_2(
-    n_per_class: int = 200, random_state: RandomStateLike = 0, *, near: bool = False
-) -> Dataset:
+def lu_set_2(n_per_class: int = 200, random_state: Seed = 0, *, near: bool = False) -> Dataset:
     """A round class leaning on a class of two clumps [lu2007, Fig. 5, data set 2].
 
     The classes overlap: two Gaussians classify about 95 % at best. Without relations they do worse,
@@ -220,7 +216,7 @@ def lu_set_2(
     ----------
     n_per_class : int, default=200
         Points in each class; at least 2.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         The book's sample is 0.
     near : bool, default=False
         Whether that clump stands so near that the wrong fit is better by six nats instead of 38,
@@ -243,7 +239,7 @@ def lu_set_2(
     return make_toy(X, y, name, "A class beside two clumps", "[lu2007, Fig. 5, data set 2]")
 
 
-def lu_set_3(n_per_class: int = 200, random_state: RandomStateLike = 0) -> Dataset:
+def lu_set_3(n_per_class: int = 200, random_state: Seed = 0) -> Dataset:
     """Two crossing classes, nearly empty where they cross [lu2007, Fig. 5, data set 3].
 
     The hardest of the three: each class is a dumb-bell, and the two lie across one another. Two
@@ -254,7 +250,7 @@ def lu_set_3(n_per_class: int = 200, random_state: RandomStateLike = 0) -> Datas
     ----------
     n_per_class : int, default=200
         Points in each class; at least 3.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         The book's sample is 0.
 
     Returns
@@ -279,14 +275,14 @@ def lu_set_3(n_per_class: int = 200, random_state: RandomStateLike = 0) -> Datas
 
 
 def _sample_clumps(
-    classes: Sequence[Sequence[Clump]], n_per_class: int, random_state: RandomStateLike
+    classes: Sequence[Sequence[Clump]], n_per_class: int, random_state: Seed
 ) -> tuple[FloatArray, IntArray, IntArray]:
     """Points, classes and clumps (numbered through all classes), in random order.
 
     The sizes of classes and clumps are fixed, so that only positions vary from seed to seed.
     """
     check_integer("n_per_class", n_per_class, max(map(len, classes)))
-    rng = check_random_state(random_state)
+    rng = random_source(random_state)
     sizes = np.concatenate([_split(n_per_class, [c.share for c in clumps]) for clumps in classes])
     clump = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     class_of_clump = np.repeat(np.arange(len(classes)), [len(clumps) for clumps in classes])

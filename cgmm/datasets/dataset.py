@@ -14,8 +14,6 @@ import numpy as np
 from cgmm.mixture import Parameters
 from cgmm.numerics import FloatArray, IntArray
 
-# What scikit-learn's check_random_state takes.
-RandomStateLike = int | np.random.RandomState | None
 # Where most real data have their record: the rest of the DOI follows.
 UCI = "UCI Machine Learning Repository, doi:10.24432/"
 

@@ -11,21 +11,21 @@ the places m = 1, ..., 21.
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from cgmm.datasets.dataset import Dataset, RandomStateLike, equal_weights, make_toy
+from cgmm.datasets.dataset import Dataset, equal_weights, make_toy
 from cgmm.mixture import Parameters
-from cgmm.numerics import FloatArray, IntArray, check_integer
+from cgmm.numerics import FloatArray, IntArray, Seed, check_integer
+from cgmm.runs import random_source
 
 
-def two_clusters(n_per_class: int = 100, random_state: RandomStateLike = 0) -> Dataset:
+def two_clusters(n_per_class: int = 100, random_state: Seed = 0) -> Dataset:
     """Two Gaussian clusters, well apart: the running example of the slides [green].
 
     Parameters
     ----------
     n_per_class : int, default=100
         Points in each class.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         The book's sample is 0.
 
     Returns
@@ -45,7 +45,7 @@ def two_clusters(n_per_class: int = 100, random_state: RandomStateLike = 0) -> D
     return make_toy(X, y, "two_clusters", "Two Gaussian clusters", "[green]", parameters=parameters)
 
 
-def three_classes(n_per_class: int = 100, random_state: RandomStateLike = 0) -> Dataset:
+def three_classes(n_per_class: int = 100, random_state: Seed = 0) -> Dataset:
     """Three classes behind a variability that they share [barhillel2005, Fig. 1].
 
     Every class has the same covariance: a standard deviation of 6 along the direction (1, 1), of
@@ -57,7 +57,7 @@ def three_classes(n_per_class: int = 100, random_state: RandomStateLike = 0) -> 
     ----------
     n_per_class : int, default=100
         Points in each class.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         The book's sample is 0.
 
     Returns
@@ -82,9 +82,7 @@ def three_classes(n_per_class: int = 100, random_state: RandomStateLike = 0) -> 
     return make_toy(X, y, "three_classes", title, source, parameters=parameters)
 
 
-def shared_axis(
-    n_per_class: int = 1000, epsilon: float = 0.1, random_state: RandomStateLike = 0
-) -> Dataset:
+def shared_axis(n_per_class: int = 1000, epsilon: float = 0.1, random_state: Seed = 0) -> Dataset:
     """Two thin sheets that share one axis of large spread [barhillel2005, Fig. 11].
 
     The standard deviations along x, y and z are (ε, 1, 2) in one class and (1, ε, 2) in the
@@ -98,7 +96,7 @@ def shared_axis(
         Points in each class.
     epsilon : float, default=0.1
         Standard deviation across each sheet; positive.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         The book's sample is 0.
 
     Returns
@@ -128,11 +126,11 @@ def shared_axis(
 
 
 def _sample_gaussians(
-    parameters: Parameters, n_per_class: int, random_state: RandomStateLike
+    parameters: Parameters, n_per_class: int, random_state: Seed
 ) -> tuple[FloatArray, IntArray]:
     """Points and classes in random order, n_per_class from each component."""
     check_integer("n_per_class", n_per_class, 1)
-    rng = check_random_state(random_state)
+    rng = random_source(random_state)
     K, D = parameters.means.shape
     y = rng.permutation(np.repeat(np.arange(K), n_per_class))
     factors = np.linalg.cholesky(parameters.covariances)
@@ -140,7 +138,7 @@ def _sample_gaussians(
     return parameters.means[y] + noise, y
 
 
-def waveform(n_samples: int = 5000, random_state: RandomStateLike = 0) -> Dataset:
+def waveform(n_samples: int = 5000, random_state: Seed = 0) -> Dataset:
     """Random mixtures of two out of three triangular waves, in noise [breiman1984, sect. 2.6.2].
 
     With the base waves, for m = 1, ..., 21::
@@ -155,7 +153,7 @@ def waveform(n_samples: int = 5000, random_state: RandomStateLike = 0) -> Datase
     ----------
     n_samples : int, default=5000
         N, over all classes. lu2007 uses 5000.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         The book's sample is 0.
 
     Returns
@@ -170,7 +168,7 @@ def waveform(n_samples: int = 5000, random_state: RandomStateLike = 0) -> Datase
     ((6, 21), 'm = 1', ('waves 1 and 2', 'waves 1 and 3', 'waves 2 and 3'))
     """
     check_integer("n_samples", n_samples, 1)
-    rng = check_random_state(random_state)
+    rng = random_source(random_state)
     waves, combinations = _base_waves(), np.array([[0, 1], [0, 2], [1, 2]])
     y = rng.randint(3, size=n_samples).astype(np.int64)
     u = rng.uniform(size=(n_samples, 1))

@@ -37,7 +37,15 @@ from scipy.special import entr
 from sklearn.utils import check_array
 
 from cgmm.given import explain_missing
-from cgmm.numerics import FloatArray, IntArray, check_integer, check_labels, check_pairs
+from cgmm.numerics import (
+    FloatArray,
+    IntArray,
+    Seed,
+    check_integer,
+    check_labels,
+    check_pairs,
+    generator,
+)
 from cgmm.scenarios.answers import preferences_from_answers
 
 Mixture = TypeVar("Mixture", bound=Any)
@@ -186,7 +194,7 @@ def farthest_first(
     n_neighbourhoods: int,
     *,
     then: str = "random",
-    random_state: int | np.random.Generator | None = None,
+    random_state: Seed = None,
 ) -> Asked:
     """Ask of the points farthest from what is known, until there is a point of each class.
 
@@ -203,7 +211,7 @@ def farthest_first(
         to be of that one, and is not asked about.
     then : {"random", "min_max"}, default="random"
         Of which points to ask after that: at random, or still the farthest.
-    random_state : int, Generator or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         The first point, and those at random.
 
     Returns
@@ -241,7 +249,7 @@ def farthest_first(
     check_integer("n_neighbourhoods", n_neighbourhoods, 1)
     if then not in ("random", "min_max"):
         raise ValueError(f"then is {then!r}; it must be one of 'random', 'min_max'.")
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     of, answers = np.full(len(points), -1), list[tuple[int, int, bool]]()
     # To the nearest point that is known
     distance = np.full(len(points), np.inf)

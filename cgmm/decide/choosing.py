@@ -37,7 +37,7 @@ from cgmm.inference import ENGINES
 from cgmm.mixture import Parameters, Prior, node_unaries
 from cgmm.network import Engine, Infer, SideInformation, related_groups
 from cgmm.network.side_information import contracted
-from cgmm.numerics import FloatArray, IntArray, check_labels, check_pairs
+from cgmm.numerics import FloatArray, IntArray, Seed, check_labels, check_pairs, generator
 from cgmm.scenarios.answers import check_answers, preferences_from_answers
 
 
@@ -57,7 +57,7 @@ def answer_folds(
     groups: ArrayLike,
     n_folds: int,
     *,
-    random_state: int | np.random.Generator | None = None,
+    random_state: Seed = None,
 ) -> IntArray:
     """The fold of each answer, such that no relation leads from one fold into another.
 
@@ -70,7 +70,7 @@ def answer_folds(
         :func:`cgmm.network.related_groups`.
     n_folds : int
         How many folds, at least two, at most as many as groups with answers.
-    random_state : int, Generator or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Which groups of one size go together.
 
     Returns
@@ -105,7 +105,7 @@ def answer_folds(
             f"n_folds is {n_folds}; it must be from 2 to {len(counts)}, the number of groups with "
             f"answers, since what hangs together is held out together: n_folds={len(counts)}."
         )
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     shuffled = rng.permutation(len(counts))
     fold_of, sizes = np.empty(len(counts), dtype=np.intp), np.zeros(n_folds)
     for g in shuffled[np.argsort(-counts[shuffled], kind="stable")]:
@@ -349,7 +349,7 @@ class AnswerSearch(BaseEstimator):
         Folds of groups of answers that hang together.
     n_jobs : int, default=1
         Settings tried at the same time, each by a process; -1: on all processors.
-    random_state : int, Generator or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Which groups make a fold. Fits begin by the estimator's own ``random_state``.
     verbose : int, default=0
         As ``joblib.Parallel`` takes it.
@@ -401,7 +401,7 @@ class AnswerSearch(BaseEstimator):
         error_rate: float = 0.1,
         n_folds: int = 5,
         n_jobs: int = 1,
-        random_state: int | np.random.Generator | None = 0,
+        random_state: Seed = 0,
         verbose: int = 0,
     ) -> None:
         self.estimator = estimator

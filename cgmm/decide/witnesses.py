@@ -37,7 +37,16 @@ from cgmm.inference import ENGINES
 from cgmm.mixture import Parameters, node_unaries
 from cgmm.network import Engine, Graph, SideInformation, simplify
 from cgmm.network.side_information import contracted
-from cgmm.numerics import BoolArray, FloatArray, IntArray, check_integer, warn_caller
+from cgmm.numerics import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Seed,
+    WarnedOnce,
+    check_integer,
+    generator,
+    warn_caller,
+)
 from cgmm.scenarios.answers import check_answers, preferences_from_answers
 
 
@@ -242,7 +251,7 @@ class WitnessMixture(BaseEstimator):
         Beginnings. The first takes the prior's mode for every witness, the others believe one of
         them, drawn by lot, and nobody else; kept is the end with the highest likelihood. EM may end
         where the points are described in another way and the witnesses blamed for it.
-    random_state : int, Generator or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Whom the later beginnings believe.
 
     Attributes
@@ -294,7 +303,7 @@ class WitnessMixture(BaseEstimator):
         tol: float = 1e-3,
         max_rounds: int = 50,
         n_init: int = 1,
-        random_state: int | np.random.Generator | None = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.estimator = estimator
         self.kinds = kinds
@@ -336,13 +345,15 @@ class WitnessMixture(BaseEstimator):
         check_integer("n_init", self.n_init, 1)
         certainties = self._beginnings(of, len(names))
         ends = (self._climb(X, side, rows, names[of], first, known) for first in certainties)
-        self.estimator_, found, self.history_, self.converged_ = max(
-            ends, key=lambda end: end[2].max()
+        self.estimator_, found, said, self.history_, self.converged_ = max(
+            ends, key=lambda end: end[3].max()
         )
         self.rates_ = np.column_stack([found.false_apart, found.false_together])
         self.witnesses_, self.wrong_ = found.names, found.wrong
         self.preferences_ = found.preferences
         self.labels_ = self.estimator_.labels_
+        for text, kind in said:
+            warn_caller(text, kind)
         if not self.converged_:
             warn_caller(
                 f"rates still moved by more than {self.tol:g} after {self.max_rounds} rounds; "
@@ -355,7 +366,7 @@ class WitnessMixture(BaseEstimator):
         """How certain answers are at first: all alike, or those of one witness and nobody else."""
         a, b = self.prior
         mode = (b - 1) / (a + b - 2)
-        order = np.random.default_rng(self.random_state).permutation(n_witnesses)
+        order = generator(self.random_state).permutation(n_witnesses)
         # Of whom nothing is believed the answers are as likely wrong as right.
         believed = [np.where(of == g, mode, 0.5) for g in order[: self.n_init - 1]]
         return [np.full(len(of), mode), *believed]
@@ -363,23 +374,25 @@ class WitnessMixture(BaseEstimator):
     def _climb(
         self, X: FloatArray, side: SideInformation, rows: IntArray, witness: ArrayLike,
         certainty: FloatArray, known: dict[str, Any],
-    ) -> tuple[Any, Witnesses, FloatArray, bool]:  # fmt: skip
-        """The best round from one beginning: mixture and rates; all heights; whether it ended."""
+    ) -> tuple[Any, Witnesses, list[tuple[str, type[Warning]]], FloatArray, bool]:  # fmt: skip
+        """The best round from one beginning: mixture, rates, warnings; all heights; if it ended."""
         model, found, history = joint(clone(self.estimator)), None, list[float]()
         preferences, moved = preferences_from_answers(rows, certainty), np.inf
         while moved > self.tol and len(history) < self.max_rounds:
-            model.fit(X, preferences=preferences, **known)
-            before, found = found, error_rates(
-                X, model.parameters_, side, rows, ENGINES["auto"], witness=witness,
-                kinds=self.kinds, prior=self.prior, start=found,
-            )  # fmt: skip
+            with WarnedOnce() as warned:
+                model.fit(X, preferences=preferences, **known)
+                before, found = found, error_rates(
+                    X, model.parameters_, side, rows, ENGINES["auto"], witness=witness,
+                    kinds=self.kinds, prior=self.prior, start=found,
+                )  # fmt: skip
+                said, warned.held[:] = [*warned.held], []
             preferences = found.preferences
             history.append(float(found.history[-1]))
             if before is not None:
                 moved = np.abs(np.subtract(before[:2], found[:2])).max()
             # A fit that begins afresh may end lower than the last: the best round is kept.
             if history[-1] >= max(history):
-                best = copy(model), found
+                best = copy(model), found, said
         return *best, np.array(history), bool(moved <= self.tol)
 
     def predict(self, X: ArrayLike, **known: Any) -> IntArray:

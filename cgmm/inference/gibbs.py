@@ -29,7 +29,7 @@ import numpy as np
 
 from cgmm.inference.gibbs_sweeps import prepare, start, sweep
 from cgmm.network import Graph, Inference, Marginals, check_unary
-from cgmm.numerics import FloatArray, IntArray, check_integer
+from cgmm.numerics import FloatArray, IntArray, Seed, check_integer, generator
 
 __all__ = ["Chains", "gibbs", "gibbs_chains"]
 
@@ -60,7 +60,7 @@ def gibbs(
     growth: float = 1.0,
     max_sweeps: int = 10_000,
     cluster_moves: bool | None = None,
-    random_state: int | np.random.Generator | None = 0,
+    random_state: Seed = 0,
 ) -> Inference:
     """Engine for networks that are too dense for exact inference: chromatic Gibbs sampling.
 
@@ -85,7 +85,7 @@ def gibbs(
         Whether each sweep ends with an exchange of two states in whole clusters. None: if the
         edges of some node together weigh more than 5 nats, as a hard one does. Without it nodes
         that agree stay as they are for e^Σ|w| sweeps.
-    random_state : int, Generator or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Source of one seed, with which every call begins: the same input has the same answer, and
         EM climbs a fixed, if slightly wrong, surface instead of a trembling one.
 
@@ -193,7 +193,7 @@ class _Sampler:
         burn_in: int,
         n_chains: int,
         cluster_moves: bool | None,
-        random_state: int | np.random.Generator | None,
+        random_state: Seed,
     ):
         self.graph, self.network = graph, prepare(graph)
         self.burn_in, self.n_chains = burn_in, n_chains
@@ -201,7 +201,7 @@ class _Sampler:
         held = np.bincount(edges.T.ravel(), np.tile(np.abs(weights), 2), minlength=1)
         is_strong = bool(held.max() > STRONG)
         self.clustered = is_strong if cluster_moves is None else cluster_moves
-        self.seed = int(np.random.default_rng(random_state).integers(2**63))
+        self.seed = int(generator(random_state).integers(2**63))
 
     def marginals(self, unary: FloatArray, n_kept: int, watch: Watch | None = None) -> FloatArray:
         """(n_nodes, K) means over sweeps and chains; each sweep that counts may be watched."""

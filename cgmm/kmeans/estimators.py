@@ -42,6 +42,7 @@ from cgmm.network.side_information import contracted
 from cgmm.numerics import (
     FloatArray,
     IntArray,
+    Seed,
     check_pairs,
     check_ranges,
     check_sample_weight,
@@ -87,7 +88,7 @@ class ConstrainedKMeans(
         tol: float = 1e-4,
         inference: str | Engine | None = None,
         max_search: int = MAX_SEARCH,
-        random_state: int | np.random.RandomState | np.random.Generator | None = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ):
         self.n_clusters = n_clusters
@@ -409,7 +410,7 @@ class PCKMeans(ConstrainedKMeans):
         tol: float = 1e-4,
         inference: str | Engine | None = None,
         max_search: int = MAX_SEARCH,
-        random_state: int | np.random.RandomState | np.random.Generator | None = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ):
         super().__init__(

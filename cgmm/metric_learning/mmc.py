@@ -61,7 +61,7 @@ from cgmm.metric_learning.mmc_space import (
     whiten_by_scatter,
 )
 from cgmm.network.misreadings import check_rows
-from cgmm.numerics import FloatArray, warn_caller
+from cgmm.numerics import FloatArray, Seed, warn_caller
 from cgmm.runs import random_source
 
 
@@ -146,7 +146,7 @@ class MMC(LinearMap):
         tol: float = 1e-6,
         max_iter: int = 1000,
         max_cannot_links: int | None = None,
-        random_state: int | np.random.RandomState | np.random.Generator | None = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ):
         self.diagonal = diagonal

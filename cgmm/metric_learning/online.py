@@ -40,7 +40,7 @@ from cgmm.metric_learning.online_steps import (
     whiteness_error,
 )
 from cgmm.metric_learning.whiten import TOL, Spectrum, correlation_spectrum
-from cgmm.numerics import FloatArray, warn_caller
+from cgmm.numerics import FloatArray, Seed, warn_caller
 from cgmm.runs import random_source
 
 # Size of W at the start, in units of the reciprocal deviation of each column.
@@ -127,7 +127,7 @@ class OnlineRCA(ChunkletMap):
         *,
         eta: float | None = None,
         n_epochs: int = 10,
-        random_state: int | np.random.RandomState | np.random.Generator | None = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ):
         self.schedule = schedule

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from cgmm.metric_learning.chunklets import check_chunklets, close_chunklets
 from cgmm.metric_learning.rca import RCA
 from cgmm.mixture import from_chunklets
-from cgmm.numerics import FloatArray
+from cgmm.numerics import FloatArray, Seed
 from cgmm.runs import random_source
 
 
@@ -23,7 +23,7 @@ def rca_start(
     *,
     must_link: ArrayLike | None = None,
     rca: RCA | None = None,
-    random_state: int | np.random.RandomState | np.random.Generator | None = None,
+    random_state: Seed = None,
 ) -> FloatArray:
     """Responsibilities from which EM in the original space starts with the learnt metric.
 

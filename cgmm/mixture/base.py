@@ -43,6 +43,7 @@ from cgmm.network.misreadings import check_rows, warn_ignored
 from cgmm.numerics import (
     FloatArray,
     IntArray,
+    Seed,
     WarnedOnce,
     check_sample_weight,
     log_normalise,
@@ -50,9 +51,6 @@ from cgmm.numerics import (
     warn_caller,
 )  # fmt: skip
 from cgmm.runs import Rng, best_of, random_source
-
-Seed = int | np.random.RandomState | np.random.Generator | None
-"""What ``random_state`` may be."""
 
 # What a fit finds, and a step after it makes untrue; and what steps have gone through.
 OF_FIT = (

@@ -13,11 +13,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from cgmm.mixture import categorical
-from cgmm.mixture.base import ConstrainedMixture, Seed
+from cgmm.mixture.base import ConstrainedMixture
 from cgmm.mixture.categorical import CategoricalParameters, Categories, one_hot
 from cgmm.mixture.initialise import check_responsibilities, counted, honour
 from cgmm.network import Engine, SideInformation
-from cgmm.numerics import IntArray
+from cgmm.numerics import IntArray, Seed
 from cgmm.runs import Rng
 
 # Categories of all features together that codes alone may imply.

@@ -14,13 +14,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cgmm.given import explain_missing
-from cgmm.mixture.base import Seed
 from cgmm.mixture.class_mixture import ClassMixture
 from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
 from cgmm.network import Engine, number_classes
 from cgmm.network.classes import read_classes
 from cgmm.network.misreadings import check_rows
-from cgmm.numerics import AnyArray, FloatArray, IntArray, warn_caller
+from cgmm.numerics import AnyArray, FloatArray, IntArray, Seed, warn_caller
 
 
 class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cgmm.kmeans.seeding import nearest
-from cgmm.mixture.base import ConstrainedMixture, Seed
+from cgmm.mixture.base import ConstrainedMixture
 from cgmm.mixture.cluster import like_array, read_chunks
 from cgmm.mixture.doubts import thin_covariances
 from cgmm.mixture.gaussian import Parameters, sample, whiten
@@ -31,7 +31,7 @@ from cgmm.mixture.initialise import (
 from cgmm.mixture.pooling import POOLINGS
 from cgmm.mixture.weights import kept_alive
 from cgmm.network import Engine, SideInformation
-from cgmm.numerics import SMALLEST_RANGE, FloatArray, IntArray, check_ranges
+from cgmm.numerics import SMALLEST_RANGE, FloatArray, IntArray, Seed, check_ranges
 from cgmm.runs import Rng
 
 # A column must span so many of the numbers that can be represented where it lies.
@@ -89,10 +89,10 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         "chunklets" the centroids of large chunklets far apart. "auto" is "labels" if each class is
         known for some point, and else "kmeans"; but where exact inference is cheap 2 (K + 1) other
         starts, at most 12, are tried for a few iterations each, and the best takes the place of
-        K-means if its evidence is higher by more than half a nat for each free parameter, or if it
-        is higher and what is known beside the points speaks for it with odds of twenty to one;
-        these iterations are not in ``history_``, and of more than 10,000 points a sample makes the
-        start.
+        K-means if its evidence is higher by more than half a nat for each of P free parameters,
+        N / (N - P - 1) times as much where points are few and never where P ≥ N - 1, or if it is
+        higher and what is known beside the points speaks for it with odds of twenty to one; these
+        iterations are not in ``history_``, and of more than 10,000 points a sample makes the start.
         A start is made to agree with what is known (:func:`cgmm.mixture.honour`). Or these
         responsibilities themselves.
     weights_init : (K,) array, default=None

@@ -4,15 +4,16 @@ Pairs from :func:`cgmm.mixture.em` go in, the last pair of parameters and poster
 are compared by :func:`~cgmm.mixture.best_of`. Chapters 3 and 6.
 
 A run takes the start of K-means, unless another is better by more than chance gains. Evidence alone
-cannot choose: fitting a parameter to noise gains evidence too, half a nat on average (Wilks, 1938).
+cannot choose: fitting a parameter to noise gains evidence too, half a nat on average (Wilks, 1938),
+and N / (N - P - 1) times as much where N points are few for P parameters (Hurvich and Tsai, 1989).
 What is known beside the points is fitted by no parameter. So seeds are tried for a few iterations
 each (Biernacki, Celeux and Govaert, 2003), and the best of them takes the place of K-means if its
-evidence is higher, and either by more than half a nat for each free parameter or by odds of twenty
-to one in what is known beside the points. That is so where classes are no balls.
+evidence is higher, and either by more than chance gains or by odds of twenty to one in what is
+known beside the points. That is so where classes are no balls.
 
 =====  ==================================================================
 θ      parameters, of any family
-N, K   points and components
+N, K   points and components; P free parameters
 =====  ==================================================================
 """
 
@@ -51,7 +52,7 @@ def choose_start(
     starts: Sequence[Any], X: Points, data: Blocks, model: AssignmentModel, pool: Any,
     **options: float,
 ) -> Any:  # fmt: skip
-    """θ of the first start, unless another is better by more than chance gains; after short runs.
+    """The first start, unless another is better by more than chance gains; that after short runs.
 
     Parameters
     ----------
@@ -69,9 +70,9 @@ def choose_start(
     Returns
     -------
     Parameters
-        The first start as it is if the engine approximates, if it is too dear to be asked so often
-        (the update of the weights is then "cautious"), or if all starts fail: the run that begins
-        there will say why.
+        The first start as it is, also if the engine approximates, if it is too dear to be asked so
+        often (the update of the weights is then "cautious"), or if all starts fail: the run that
+        begins there will say why. Of another what its short runs made.
 
     Notes
     -----
@@ -107,11 +108,11 @@ def choose_start(
         order = best_first([evidence for evidence, _ in runs])[: min(n_most, (len(runs) + 1) // 2)]
         best = [runs[i] for i in order if runs[i][0] > -np.inf]
         if not best:
-            return leader[1]
+            return first
         if best[0][0] - best[-1][0] < AGREE * n_points:
             del best[1:]
         others = [theta for _, theta in best]
-    return (best[0] if _is_ahead(best[0], leader, X, data.side, pool) else leader)[1]
+    return best[0][1] if _is_ahead(best[0], leader, X, data.side, pool) else first
 
 
 def _is_ahead(
@@ -120,7 +121,11 @@ def _is_ahead(
     """Whether a run is ahead in what is known beside the points, or by more than chance gains."""
     (log_evidence, theta), (behind, other) = run, of
     lead, weights = log_evidence - behind, side.sample_weight
-    if lead > GAIN * pool.n_free(*theta.means.shape):
+    n_free, n_points = pool.n_free(*theta.means.shape), side.n_points
+    # Hurvich and Tsai (1989), half of their correction: of as many parameters all may be chance.
+    spare = n_points - n_free - 1
+    chance = GAIN * n_free * n_points / spare if spare > 0 else np.inf
+    if lead > chance or behind == -np.inf:
         return True
     # log p(X, known) = log p(X) + log p(known | X)
     gain = log_normalise(theta.log_joint(X))[1] - log_normalise(other.log_joint(X))[1]

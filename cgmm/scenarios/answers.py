@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from cgmm.numerics import FloatArray, IntArray, check_labels, check_pairs
-from cgmm.scenarios.relations import GeneratorLike, Relations
+from cgmm.numerics import FloatArray, IntArray, Seed, check_labels, check_pairs, generator
+from cgmm.scenarios.relations import Relations
 
 
-def flip(relations: Relations, q: float, *, random_state: GeneratorLike = None) -> Relations:
+def flip(relations: Relations, q: float, *, random_state: Seed = None) -> Relations:
     """Flipping noise: each relation turns into its opposite with probability q.
 
     Parameters
@@ -30,7 +30,7 @@ def flip(relations: Relations, q: float, *, random_state: GeneratorLike = None) 
         True relations.
     q : float
         Probability of a flip, from 0 to 0.5.
-    random_state : int, Generator or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Which relations.
 
     Returns
@@ -61,7 +61,7 @@ def flip(relations: Relations, q: float, *, random_state: GeneratorLike = None) 
         raise ValueError(f"q is {q}; a probability of flips must be from 0 to 0.5.")
     must, cannot = relations
     must, cannot = check_pairs("must_link", must), check_pairs("cannot_link", cannot)
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     # Which must-links and which cannot-links turn into their opposite.
     m, c = rng.random(len(must)) < q, rng.random(len(cannot)) < q
     return Relations(np.concatenate([must[~m], cannot[c]]), np.concatenate([cannot[~c], must[m]]))

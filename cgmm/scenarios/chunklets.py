@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import bdtrc, gammainc
 
-from cgmm.numerics import IntArray, check_integer, check_labels
-from cgmm.scenarios.relations import GeneratorLike, Relations
+from cgmm.numerics import IntArray, Seed, check_integer, check_labels, generator
+from cgmm.scenarios.relations import Relations
 
 
 def teachers(
@@ -24,7 +24,7 @@ def teachers(
     n_points: int,
     *,
     minimal: bool = False,
-    random_state: GeneratorLike = None,
+    random_state: Seed = None,
 ) -> Relations:
     """Distributed learning: teachers who do not know each other sort small piles of points.
 
@@ -43,7 +43,7 @@ def teachers(
     minimal : bool, default=False
         Say the same with as few pairs as possible: a chain through each part, and one cannot-link
         between two parts. The default says it with all T L (L - 1) / 2 pairs.
-    random_state : int, Generator or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Who gets which points.
 
     Returns
@@ -73,7 +73,7 @@ def teachers(
     y = check_labels("y", y, least=None)
     check_integer("n_teachers", n_teachers, 1)
     check_integer("n_points", n_points, 1, len(y))
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     draws = [rng.choice(len(y), n_points, replace=False) for _ in range(n_teachers)]
     piles = np.array(draws, dtype=np.int64)
     # Sorted by class: a part is a run of its pile.
@@ -139,7 +139,7 @@ def expected_chunklet_size(ratio: float, n_classes: int | None = None) -> float:
 
 
 def equal_chunklets(
-    y: ArrayLike, size: int, n_points: int, *, random_state: GeneratorLike = None
+    y: ArrayLike, size: int, n_points: int, *, random_state: Seed = None
 ) -> IntArray:
     """Chunklets of one size from a random part of the data.
 
@@ -152,7 +152,7 @@ def equal_chunklets(
     n_points : int
         Points drawn at random to be divided into chunklets. Of each class the remainder, fewer than
         ``size`` points, stays outside.
-    random_state : int, Generator or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Which points, and how they are divided.
 
     Returns
@@ -179,7 +179,7 @@ def equal_chunklets(
     y = check_labels("y", y, least=None)
     check_integer("size", size, 2)
     check_integer("n_points", n_points, 0, len(y))
-    drawn = np.random.default_rng(random_state).choice(len(y), n_points, replace=False)
+    drawn = generator(random_state).choice(len(y), n_points, replace=False)
     drawn = drawn[np.argsort(y[drawn], kind="stable")]
     _, starts, counts = np.unique(y[drawn], return_index=True, return_counts=True)
     place = np.arange(n_points) - np.repeat(starts, counts)

@@ -10,13 +10,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cgmm.numerics import BoolArray, IntArray, check_integer, check_labels
-from cgmm.scenarios.relations import GeneratorLike
+from cgmm.numerics import BoolArray, IntArray, Seed, check_integer, check_labels, generator
 
 
-def partial_labels(
-    y: ArrayLike, n_labelled: int, *, random_state: GeneratorLike = None
-) -> IntArray:
+def partial_labels(y: ArrayLike, n_labelled: int, *, random_state: Seed = None) -> IntArray:
     """Keep the labels of some points, drawn at random, and hide the others.
 
     Parameters
@@ -25,7 +22,7 @@ def partial_labels(
         True classes, from 0 on.
     n_labelled : int
         How many labels stay.
-    random_state : int, Generator or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Which ones.
 
     Returns
@@ -50,7 +47,7 @@ def partial_labels(
     """
     y = check_labels("y", y, least=0)
     check_integer("n_labelled", n_labelled, 0, len(y))
-    shown = np.random.default_rng(random_state).choice(len(y), n_labelled, replace=False)
+    shown = generator(random_state).choice(len(y), n_labelled, replace=False)
     labels = np.full(len(y), -1, dtype=np.int64)
     labels[shown] = y[shown]
     return labels
@@ -149,7 +146,7 @@ def links_between_class_sets(set_of: ArrayLike) -> IntArray:
 
 
 def class_set_stars(
-    set_of: ArrayLike, centre: int, n_partners: int = 6, *, random_state: GeneratorLike = None
+    set_of: ArrayLike, centre: int, n_partners: int = 6, *, random_state: Seed = None
 ) -> IntArray:
     """Cannot-links from each point of one class set to a few points of others, used once each.
 
@@ -163,7 +160,7 @@ def class_set_stars(
         The set whose points become centres.
     n_partners : int, default=6
         Cannot-links of each centre, to points of other sets drawn without replacement.
-    random_state : int, Generator or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Which partners.
 
     Returns
@@ -198,5 +195,5 @@ def class_set_stars(
             f"{len(others)} points are known to be of other sets; lower n_partners, or take "
             "another set for the centres."
         )
-    partners = np.random.default_rng(random_state).choice(others, len(centres), replace=False)
+    partners = generator(random_state).choice(others, len(centres), replace=False)
     return np.stack([centres, partners], axis=1)

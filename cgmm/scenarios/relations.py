@@ -18,10 +18,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from cgmm.numerics import IntArray, check_integer, check_labels
-
-# What numpy's default_rng takes.
-GeneratorLike = int | np.random.Generator | None
+from cgmm.numerics import IntArray, Seed, check_integer, check_labels, generator
 
 
 class Relations(NamedTuple):
@@ -33,7 +30,7 @@ class Relations(NamedTuple):
     """(P', 2) int64, pairs said to be of two classes."""
 
 
-def random_pairs(y: ArrayLike, n_pairs: int, *, random_state: GeneratorLike = None) -> Relations:
+def random_pairs(y: ArrayLike, n_pairs: int, *, random_state: Seed = None) -> Relations:
     """Pairs that do not overlap, drawn without replacement, and what they are.
 
     Parameters
@@ -42,7 +39,7 @@ def random_pairs(y: ArrayLike, n_pairs: int, *, random_state: GeneratorLike = No
         True classes.
     n_pairs : int
         P; no point is in two pairs, so at most N / 2.
-    random_state : int, Generator or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Which pairs.
 
     Returns
@@ -72,12 +69,12 @@ def random_pairs(y: ArrayLike, n_pairs: int, *, random_state: GeneratorLike = No
             f"pairs share one of {len(y)} points. Others: rng.integers({len(y)}, size=(P, 2))."
         )
     check_integer("n_pairs", n_pairs, 0, len(y) // 2)
-    pairs = np.random.default_rng(random_state).permutation(len(y))[: 2 * n_pairs].reshape(-1, 2)
+    pairs = generator(random_state).permutation(len(y))[: 2 * n_pairs].reshape(-1, 2)
     together = y[pairs[:, 0]] == y[pairs[:, 1]]
     return Relations(pairs[together], pairs[~together])
 
 
-def pairs_until(y: ArrayLike, n_components: int, *, random_state: GeneratorLike = None) -> IntArray:
+def pairs_until(y: ArrayLike, n_components: int, *, random_state: Seed = None) -> IntArray:
     """Random must-links, added until the data fall into so many connected components.
 
     Parameters
@@ -87,7 +84,7 @@ def pairs_until(y: ArrayLike, n_components: int, *, random_state: GeneratorLike 
     n_components : int
         K_c, from the number of classes to N. The paper takes 0.9 N for little and 0.7 N for much
         side information. Close to the number of classes it takes nearly all pairs.
-    random_state : int, Generator or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Which pairs.
 
     Returns
@@ -113,7 +110,7 @@ def pairs_until(y: ArrayLike, n_components: int, *, random_state: GeneratorLike 
     """
     y = check_labels("y", y, least=None)
     check_integer("n_components", n_components, len(np.unique(y)), len(y))
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     pairs = np.empty((0, 2), dtype=np.int64)
     n_draws = len(y) - n_components
     while _count_components(pairs, len(y)) > n_components:

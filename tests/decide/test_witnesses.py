@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
 from scipy.special import logsumexp, softmax
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from cgmm import ConstrainedGaussianMixture
@@ -150,6 +151,15 @@ def test_what_is_certain_is_told_to_fits_and_rates_and_new_points_are_predicted(
     assert model.predict([[0.0], [3.0]]).tolist() == [0, 1]
     with pytest.warns(ConvergenceWarning, match="max_rounds=200"):
         WitnessMixture(MIXTURE, max_rounds=1).fit(X, answers)
+
+
+def test_a_round_that_is_not_kept_says_nothing():
+    X, answers, _ = two_witnesses(3)
+    cut_short = clone(MIXTURE).set_params(max_iter=1, tol=0)
+    with pytest.warns(ConvergenceWarning) as said:
+        model = WitnessMixture(cut_short, tol=0.05).fit(X, answers)
+    assert len(model.history_) > 1
+    assert len(said) == 1
 
 
 test_what_cannot_be_learnt_from_is_refused = refused(

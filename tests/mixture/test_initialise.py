@@ -221,7 +221,7 @@ def test_an_approximate_evidence_chooses_no_start():
 
 
 def test_another_start_must_gain_more_than_chance(monkeypatch):
-    """Half a nat is asked for each free parameter, or odds in what is known of the points."""
+    """Half a nat is asked for each parameter, more where they are many for the points, or odds."""
     bad, good, network = bad_and_good()
     X, _, model, pool = network
     monkeypatch.setattr("cgmm.mixture.runs.SURE", np.inf)
@@ -229,12 +229,15 @@ def test_another_start_must_gain_more_than_chance(monkeypatch):
     for start in (bad, good):
         steps = em(X, start, model.side, model.inference, pool, closed_form)
         ends.append(next(islice(steps, 17, None)))
-    (worse, behind), (better, ahead) = ends
+    (_, behind), (better, ahead) = ends
     gain = ahead.log_evidence - behind.log_evidence
-    for n_free, chosen in ((1.99 * gain, better), (2.01 * gain, worse)):
-        monkeypatch.setattr(Pooling, "n_free", lambda *shape, n_free=n_free: n_free)
-        theta = choose_start([bad, good], *network)
-        np.testing.assert_allclose(theta.means, chosen.means, atol=1e-6)
+    # gain = P N / 2 (N - P - 1)
+    n_free = 2 * gain * (len(X) - 1) / (len(X) + 2 * gain)
+    monkeypatch.setattr(Pooling, "n_free", lambda *shape: n_free - 0.01)
+    np.testing.assert_allclose(choose_start([bad, good], *network).means, better.means, atol=1e-6)
+    for too_many in (n_free + 0.01, len(X) - 1, len(X), 2 * len(X)):
+        monkeypatch.setattr(Pooling, "n_free", lambda *shape, n=too_many: n)
+        assert choose_start([bad, good], *network) is bad
 
 
 def test_a_start_that_collapses_is_passed_over_and_all_of_them_leave_the_first():
