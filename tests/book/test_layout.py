@@ -62,3 +62,17 @@ def test_the_foot_says_version_date_and_how_to_cite(reader):
     assert foot.locator("button.copybtn").count() == 1
     # Where errors are reported is a setting, which is empty here.
     assert page.locator(".cgmm-report").count() == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["book/index", "book/02_em", "book/api/mixture/ConstrainedGaussianMixture"]
+)
+def test_the_head_describes_the_page(site, name):
+    text = (site / f"{name}.html").read_text(encoding="utf8")
+    head = text[: text.index("</head>")]
+    assert head.count('name="viewport"') == 1
+    description = re.search(r'<meta name="description" content="([^"]+)"', head)[1]
+    assert 30 < len(description) <= 203
+    for name in ("og:title", "og:description", "og:type", "og:site_name"):
+        assert re.search(f'<meta property="{name}" content="[^"]+"', head), name
+    assert 'property="og:site_name" content="Gaussian Mixtures with Side Information"' in head

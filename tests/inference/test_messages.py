@@ -23,6 +23,7 @@ from cgmm.network import (
     Graph,
     NetworkError,
     SideInformation,
+    connected_components,
     simplify,
     spanning_forest,
 )
@@ -234,3 +235,30 @@ def test_evidence_that_outweighs_the_soft_stand_in_keeps_what_is_hard(max_sweeps
     found = tree_reweighted(ring(4), max_sweeps=max_sweeps)(unary)
     np.testing.assert_allclose(found.nodes[:2], exact.nodes[:2], atol=1e-3)
     assert found.log_z >= exact.log_z
+
+
+def test_hard_edges_have_the_fixed_point_of_the_definition():
+    hidden, pairs = np.arange(8) % 4, complete(8)
+    pairs = pairs[hidden[pairs[:, 0]] != hidden[pairs[:, 1]]][::3]
+    graph, unary = tied(8, pairs, -np.inf), clumps(hidden, 1.0, 0)
+    said, found = primer.messages(unary, *graph[1:3], 0.5, 100), belief_propagation(graph)(unary)
+    np.testing.assert_allclose(found.nodes, primer.beliefs(said, unary), atol=1e-7)
+    bethe = primer.bethe_log_z(said, unary, *graph[1:3])
+    assert found.log_z == pytest.approx(bethe, abs=1e-6)
+
+
+@given(networks(max_nodes=9))
+def test_every_edge_is_in_two_forests_and_each_spans(network):
+    graph = simplify(network[0])
+    forests, bridges = covering_forests(graph), np.ones(len(graph.edges), dtype=bool)
+    assert forests.sum(axis=0).min(initial=2) >= 2
+    components = connected_components(graph)
+    for rows in forests:
+        part = Graph(graph.n_nodes, graph.edges[rows], graph.weights[rows])
+        assert len(part.edges) == graph.n_nodes - len(np.unique(components))
+        np.testing.assert_array_equal(connected_components(part), components)
+    for e in range(len(graph.edges)):
+        rest = Graph(graph.n_nodes, np.delete(graph.edges, e, 0), np.delete(graph.weights, e))
+        bridges[e] = connected_components(rest).max() > components.max()
+    # What ties two parts alone is in every forest.
+    assert (forests.mean(axis=0)[bridges] == 1).all()

@@ -12,7 +12,7 @@ from cgmm.inference import ENGINES
 from cgmm.mixture import UPDATES, Prior, cautious, closed_form
 from cgmm.mixture.prior import PairwisePrior, SelectedPairs
 from cgmm.mixture.weights import MOST_QUESTIONS
-from cgmm.network import SideInformation
+from cgmm.network import NetworkError, SideInformation
 
 
 @pytest.mark.parametrize("counts", [[0.0, 0.0], [-1.0, 2.0], [np.nan, 1.0], [np.inf, 1.0]])
@@ -247,3 +247,10 @@ def test_the_balance_of_answers_is_the_chance_of_the_same_class(s, w):
     assert (np.diff(log_z) >= 0).all()
     beyond = first**2 + (1 - first) ** 2 >= pairs.balance
     np.testing.assert_array_equal(log_z[beyond], log_z[-1])
+
+
+def test_a_prior_whose_engine_refuses_names_nodes_of_the_whole_network():
+    # Only the tied nodes 2, 3 and 4 reach the engine, which calls them 0, 1 and 2.
+    side = SideInformation.build(5, cannot_link=[[2, 3], [3, 4]])
+    with pytest.raises(NetworkError, match="but node 3 has 2 of them"):
+        Prior(side, ENGINES["pairs"])
