@@ -104,3 +104,13 @@ def test_no_table_shares_a_cell_with_a_figure():
     shown = [cell for cell in cells if "figure" in cell["metadata"].get("mystnb", {})]
     assert len(shown) > 100
     assert [cell["id"] for cell in shown if "cgmm-table" in json.dumps(cell["outputs"])] == []
+
+
+def test_no_line_of_code_is_longer_than_the_page():
+    cells = [cell for path in CHAPTERS for cell in json.loads(path.read_text("utf8"))["cells"]]
+    shown = [
+        "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"
+        and not {"remove-cell", "remove-input"} & set(cell["metadata"].get("tags", ()))
+    ]  # fmt: skip
+    assert len(shown) > 500
+    assert [line for source in shown for line in source.splitlines() if len(line) > 78] == []
