@@ -368,6 +368,7 @@ def check_labels(
 
 def generator(random_state: Seed) -> np.random.Generator:
     """The source of randomness that ``random_state`` stands for; of a RandomState the same bits."""
+    # NumPy 2.0's own default_rng takes no RandomState.
     return np.random.default_rng(getattr(random_state, "_bit_generator", random_state))
 
 

@@ -383,12 +383,15 @@ def test_y_and_random_state_mean_the_same_everywhere(name):
         unread = isinstance(model, UNREAD)
         assert any("y is not read" in str(warning.message) for warning in said) == unread
     if "random_state" in model.get_params(deep=False):
+        names = set()
         for source in (int, np.random.RandomState, np.random.default_rng):
             one, again = (
                 results(clone(model).set_params(random_state=source(5)).fit(X, **known), X)
                 for _ in range(2)
             )
             np.testing.assert_equal(one, again)
+            names.add(frozenset(one))
+        assert len(names) == 1
 
 
 def test_every_estimator_is_here():

@@ -385,7 +385,8 @@ class WitnessMixture(BaseEstimator):
                     X, model.parameters_, side, rows, ENGINES["auto"], witness=witness,
                     kinds=self.kinds, prior=self.prior, start=found,
                 )  # fmt: skip
-                said, warned.held[:] = [*warned.held], []
+                said = warned.held.copy()
+                warned.held.clear()
             preferences = found.preferences
             history.append(float(found.history[-1]))
             if before is not None:

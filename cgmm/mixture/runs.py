@@ -102,7 +102,6 @@ def choose_start(
         # Only the last evidence is asked for, so the prior's normaliser is computed once.
         return posterior.log_evidence - model.log_z_prior(theta.weights), theta
 
-    leader = short_run(first, sum(n_iter for n_iter, _ in ROUNDS))
     for n_iter, n_most in ROUNDS:
         runs = [short_run(theta, n_iter) for theta in others]
         order = best_first([evidence for evidence, _ in runs])[: min(n_most, (len(runs) + 1) // 2)]
@@ -112,7 +111,8 @@ def choose_start(
         if best[0][0] - best[-1][0] < AGREE * n_points:
             del best[1:]
         others = [theta for _, theta in best]
-    return best[0][1] if _is_ahead(best[0], leader, X, data.side, pool) else first
+    as_far = short_run(first, sum(n_iter for n_iter, _ in ROUNDS))
+    return best[0][1] if _is_ahead(best[0], as_far, X, data.side, pool) else first
 
 
 def _is_ahead(
