@@ -29,7 +29,7 @@ from cgmm.inference.gibbs import gibbs
 from cgmm.inference.independent import independent
 from cgmm.inference.mean_field import mean_field
 from cgmm.metrics import matched_accuracy
-from cgmm.mixture import Parameters, far_points, log_joint, weighted_moments
+from cgmm.mixture import POOLINGS, far_points, from_responsibilities, log_joint
 from cgmm.network import Engine, Graph, edgeless
 from cgmm.replicate.segmentation import textured_blocks
 from cgmm.scenarios import estimate_flip_rate, grid_neighbours, weight_from_certainty
@@ -51,9 +51,7 @@ def fit(X: np.ndarray, start: np.ndarray, graph: Graph, engine: Engine) -> np.nd
     """30 iterations of EM with the responsibilities of an engine; the last ones are returned."""
     infer, r = engine(graph), start
     for _ in range(N_ITERATIONS):
-        moments = weighted_moments(X, r)
-        covariances = moments.scatter / moments.counts[:, None, None]
-        theta = Parameters(moments.counts / len(X), moments.means, covariances)
+        theta = from_responsibilities(X, r, POOLINGS["full"])
         r = infer(log_joint(X, theta)).nodes
     return r
 

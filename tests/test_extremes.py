@@ -38,7 +38,7 @@ from cgmm import (
     SideInformation,
 )
 from cgmm.decide import AnswerSearch, WitnessMixture
-from cgmm.mixture import POOLINGS, e_step, log_density, weighted_moments
+from cgmm.mixture import POOLINGS, e_step, from_responsibilities, log_density
 
 # Sixty points in three groups; multiples of 2^-20, so that an offset of 1e8 is exact.
 BLOBS = np.random.default_rng(0).normal(size=(60, 2)) * [1.0, 0.6]
@@ -270,7 +270,7 @@ def test_moments_of_a_thin_sheet_equal_arbitrary_precision(thin):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2)) @ np.array([[1.0, 1.0], [-thin, thin]]) + 3
     r = rng.dirichlet([1, 1], 40)
-    found = weighted_moments(X, r)
+    found = from_responsibilities(X, r, POOLINGS["full"])
     with mpmath.workdps(60):
         for k in range(2):
             w = [mpmath.mpf(v) for v in r[:, k].tolist()]
@@ -278,7 +278,7 @@ def test_moments_of_a_thin_sheet_equal_arbitrary_precision(thin):
             mean = [sum(a * x[d] for a, x in zip(w, rows, strict=True)) / sum(w) for d in (0, 1)]
             apart = [x[0] - mean[0] - x[1] + mean[1] for x in rows]
             truth = float(sum(a * v * v for a, v in zip(w, apart, strict=True)))
-            S = found.scatter[k]
+            S = found.covariances[k] * r[:, k].sum()
             across = S[0, 0] - S[0, 1] - S[1, 0] + S[1, 1]
             # The scatter's entries carry eps each; across the sheet little is left of them.
             assert across == pytest.approx(truth, rel=1e-9, abs=40 * 40 * 2**-52)

@@ -50,7 +50,7 @@ ENVIRONMENT = {
 PYTEST = [
     "-q", "-s", "--no-header", "--tb=no", "--doctest-modules", "--ignore-glob=*/conftest.py",
     "--continue-on-collection-errors", "-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:xdist",
-    "-p", "no:nbval", "--disable-warnings",
+    "-p", "no:nbval", "--disable-warnings", "-m", "not slow",
 ]  # fmt: skip
 
 
@@ -69,13 +69,15 @@ def path_of(module: str) -> Path:
 
 
 def guards(module: str) -> list[str]:
-    """The module with its doctests, then the tests of its room: first those that name it."""
+    """The module with its doctests, tests of its room that name it, others, those of its users."""
     room, _, stem = module.partition(".")
     tests = ROOT / "tests"
-    files = sorted([*(tests / room).glob("test_*.py"), *tests.glob(f"test_{room}.py")])
+    own = sorted([*(tests / room).glob("test_*.py"), *tests.glob(f"test_{room}.py")])
     named = re.compile(rf"\b{stem or room}\b")
-    files.sort(key=lambda path: not named.search(path.read_text(encoding="utf-8")))
-    return [path.relative_to(ROOT).as_posix() for path in [path_of(module), *files]]
+    own.sort(key=lambda path: not named.search(path.read_text(encoding="utf-8")))
+    rooms = [path for name in MATHEMATICS for path in sorted((tests / name).glob("test_*.py"))]
+    files = [path_of(module), *own, *sorted(tests.glob("test_*.py")), *rooms]
+    return list(dict.fromkeys(path.relative_to(ROOT).as_posix() for path in files))
 
 
 # ---------------------------------------------------------------------------- a mutant

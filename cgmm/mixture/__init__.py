@@ -22,7 +22,7 @@ from cgmm.mixture.loop import (
     FamilyPooling, Posterior, Run, e_step, em, m_step, node_unaries, prior_unaries,
 )  # fmt: skip
 from cgmm.mixture.pooling import (
-    POOLINGS, Moments, Pooling, lower_bound, penalty, weighted_moments,
+    POOLINGS, Pooling, lower_bound, penalty,
 )  # fmt: skip
 from cgmm.mixture.prior import Prior
 from cgmm.mixture.runs import follow, warn_about
@@ -34,11 +34,11 @@ from cgmm.runs import best_of
 __all__ = [
     "GUIDED_STARTS", "POOLINGS", "STARTS", "UPDATES", "CategoricalParameters", "Categories",
     "ConstrainedCategoricalMixture", "ConstrainedGaussianMixture", "ConstrainedMixture",
-    "FamilyPooling", "Moments", "Parameters", "Points", "Pooling", "Posterior", "Prior", "Run",
+    "FamilyPooling", "Parameters", "Points", "Pooling", "Posterior", "Prior", "Run",
     "SemiSupervisedGaussianClassifier", "Update", "auto", "best_of", "cautious",
     "chunklet_seeds", "closed_form", "e_step", "em", "exact", "far_points", "follow",
     "from_chunklets", "from_labels", "from_responsibilities", "grid", "honour", "ignore",
     "log_density", "log_joint", "lower_bound", "m_step", "nearest", "node_unaries", "one_hot",
     "penalty", "prior_unaries", "pseudo_likelihood", "random_points", "random_responsibilities",
-    "sample", "seeds", "warn_about", "weighted_moments",
+    "sample", "seeds", "warn_about",
 ]  # fmt: skip

@@ -32,7 +32,7 @@ from cgmm.kmeans.seeding import (
     taking_turns,
 )  # fmt: skip
 from cgmm.mixture.gaussian import Parameters
-from cgmm.mixture.pooling import SMALLEST_COUNT, Pooling, require_distributions, weighted_moments
+from cgmm.mixture.pooling import Pooling, require_distributions
 from cgmm.mixture.weights import closed_form
 from cgmm.network import PairsAmong, SideInformation
 from cgmm.numerics import BoolArray, FloatArray
@@ -71,17 +71,15 @@ def from_responsibilities(
     >>> theta.means.ravel(), theta.weights.round(3)
     (array([1., 6.]), array([0.667, 0.333]))
     """
-    n_components = responsibilities.shape[1]
-    form = {"diagonal": pool.diagonal, "shared": pool.shared}
-    whole = weighted_moments(X, np.ones((len(X), 1)), **form)
-    moments = weighted_moments(X, responsibilities, **form)
-    means = np.where((moments.counts > SMALLEST_COUNT)[:, None], moments.means, whole.means)
-    ridge = reg_covar * (np.ones(X.shape[1]) if pool.diagonal else np.eye(X.shape[1]))
-    spread = pool.combine(whole.counts, whole.scatter) + ridge
-    spread = np.broadcast_to(spread, (n_components, *spread.shape[1:]))
-    so_far = Parameters(np.ones(n_components), means, spread)
-    theta = pool.maximise((moments.counts, 0 * means, moments.scatter), so_far, reg_covar=reg_covar)
-    return theta.with_weights(closed_form(moments.counts))
+    n_components, n_dims = responsibilities.shape[1], X.shape[1]
+    everything = np.repeat(responsibilities.sum(axis=1, keepdims=True), n_components, axis=1)
+    middle = np.tile((X.min(axis=0) + X.max(axis=0)) / 2, (n_components, 1))
+    spread = np.stack([np.ones(n_dims) if pool.diagonal else np.eye(n_dims)] * n_components)
+    theta = Parameters(np.ones(n_components), middle, spread)
+    # Moments about a far mean lose digits: the second step takes them about the mean of the first.
+    for r in (everything, responsibilities, responsibilities):
+        theta = pool.maximise(pool.statistics(X, r, theta), theta, reg_covar=reg_covar)
+    return theta.with_weights(closed_form(responsibilities.sum(axis=0)))
 
 
 def random_responsibilities(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:

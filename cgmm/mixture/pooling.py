@@ -30,7 +30,7 @@ from cgmm.numerics import BoolArray, FloatArray, block_height, cut, of_points
 
 # Below this expected count a component is dead: its moments would be quotients of denormal numbers.
 SMALLEST_COUNT = np.finfo(float).tiny / np.finfo(float).eps
-# A mean that moved by so many deviations leaves its new scatter less than six digits.
+# A mean that moved by so many deviations leaves its new variances less than six digits.
 FAR = 1e5
 # A responsibility so much below the largest adds less to sums than their rounding, however far away
 # its point is: among well separated components most are.
@@ -44,10 +44,10 @@ class Pooling(NamedTuple):
     """One way in which the components share a scatter: a covariance type.
 
     ``combine(counts, scatter)`` gives the covariances that maximise the expected log-likelihood
-    within the type, for a scatter (K, D, D) or in the form that the type asks of
-    :func:`weighted_moments`: (K, D, D), or (K, D) variances for diagonal types. What components or
-    directions share stands there once: (1, D, D) if tied, (K, 1) if spherical. ``diagonal`` and
-    ``shared`` say what of the scatter it reads; ``n_parameters(K, D)`` counts the free numbers in
+    within the type, for a scatter (K, D, D), or (K, D) its diagonals for diagonal types. What
+    components or directions share stands there once: (1, D, D) if tied, (K, 1) if spherical.
+    ``diagonal`` and ``shared`` say what statistics hold: diagonals (K, D), the sum (1, D, D) over
+    components, or (K, D, D) all; ``n_parameters(K, D)`` counts the free numbers in
     the covariances; ``shape(K, D)`` is scikit-learn's for the type, ``expand(array, K, D)`` turns
     an array of that shape into the covariances of θ, and ``reduce(covariances)`` turns them back.
     """
@@ -134,10 +134,10 @@ class Pooling(NamedTuple):
         else:
             moved = counts[:, None, None] * (shifts[:, :, None] * shifts[:, None, :])
         scatter = second - self._sum(moved)
-        kept = self._too_far(counts, shifts, scatter, means)
         regular = reg_covar * (np.ones(means.shape[1]) if self.diagonal else np.eye(means.shape[1]))
         # [schmidt2016, sect. 3.2], pooled as the covariance type says
         covariances = self.combine(np.maximum(counts, SMALLEST_COUNT), scatter) + regular
+        kept = self._too_far(counts, shifts, covariances, means)
         kept = kept if self.shared else kept | dead
         if kept.any():
             old = parameters.variances if self.diagonal else parameters.full_covariances
@@ -167,12 +167,12 @@ class Pooling(NamedTuple):
         return matrices.sum(axis=0, keepdims=True) if self.shared else matrices
 
     def _too_far(
-        self, counts: FloatArray, shifts: FloatArray, scatter: FloatArray, means: FloatArray
+        self, counts: FloatArray, shifts: FloatArray, covariances: FloatArray, means: FloatArray
     ) -> BoolArray:
-        """Whether a mean moved, by more than its rounding, so far that the scatter lost digits."""
+        """Whether a mean moved, by more than its rounding, so far that variances lost digits."""
         moved = np.maximum(np.square(shifts) - np.square(2 * np.spacing(means)), 0)
-        moved = self._sum(counts[:, None] * moved)
-        left = scatter if self.diagonal else np.einsum("kdd->kd", scatter)
+        moved = np.average(moved, axis=0, weights=counts)[None] if self.shared else moved
+        left = covariances if self.diagonal else np.einsum("kdd->kd", covariances)
         return np.asarray((left < moved / FAR**2).any(axis=1))
 
 
@@ -214,80 +214,6 @@ POOLINGS: dict[str, Pooling] = {
     ),
 }  # fmt: skip
 """Every covariance type, by its name in scikit-learn."""
-
-
-# ---------------------------------------------------------------------------- moments
-
-
-class Moments(NamedTuple):
-    """Weighted moments of the data, one row a component."""
-
-    counts: FloatArray
-    """(K,) N_k = Σ_i r_ik."""
-    means: FloatArray
-    """(K, D) m_k = Σ_i r_ik x_i / N_k."""
-    scatter: FloatArray
-    """(K, D, D) S_k = Σ_i r_ik (x_i - m_k)(x_i - m_k)ᵀ; or, if asked for, (K, D) their diagonals,
-    or (1, D, D) their sum S."""
-
-    @property
-    def alive(self) -> BoolArray:
-        """(K,) whether the component explains anything: N_k is above the smallest usable count."""
-        return self.counts > SMALLEST_COUNT
-
-
-def weighted_moments(
-    X: FloatArray, responsibilities: FloatArray, *, diagonal: bool = False, shared: bool = False,
-) -> Moments:  # fmt: skip
-    """Counts, means and scatter matrices of the data under given responsibilities.
-
-    Parameters
-    ----------
-    X : (N, D) array
-        The points.
-    responsibilities : (N, K) array
-        r_ik ≥ 0.
-    diagonal : bool, default=False
-        Only the diagonals of the scatter matrices, (K, D), without the memory for matrices.
-    shared : bool, default=False
-        Only the sum of the scatter matrices, (1, D, D), without the memory for each; not together
-        with ``diagonal``.
-
-    Returns
-    -------
-    Moments
-        Counts (K,), means (K, D) and scatter as asked for, (K, D, D) by default. A component
-        without responsibility (see ``Moments.alive``) has a zero scatter and the centre of the data
-        for a mean.
-
-    Notes
-    -----
-    The weighted sums of [schmidt2016, sect. 3.2] and of green's maximisation step.
-
-    Examples
-    --------
-    >>> X, r = np.array([[0.0], [2.0], [10.0]]), np.array([[1.0], [1.0], [0.0]])
-    >>> moments = weighted_moments(X, r)
-    >>> moments.counts, moments.means, moments.scatter
-    (array([2.]), array([[1.]]), array([[[2.]]]))
-    >>> weighted_moments(X, r, diagonal=True).scatter
-    array([[2.]])
-    """
-    counts = responsibilities.sum(axis=0)
-    dead = counts <= SMALLEST_COUNT
-    divisors = np.where(dead, 1, counts)[:, None]
-    centre = (X.min(axis=0) + X.max(axis=0)) / 2
-    shifts = np.zeros((len(counts), X.shape[1]))
-    for part in cut(len(X), block_height(*shifts.shape)):
-        shifts += responsibilities[part].T @ (X[part] - centre)
-    means = centre + np.where(dead[:, None], 0, shifts) / divisors
-    # What rounding left of the means is mended by the first moments about them.
-    total: Any = (0.0, 0.0, 0.0)
-    for part in cut(len(X), block_height(*means.shape)):
-        found = moments_about(means, X[part], responsibilities[part], diagonal, shared)
-        total = tuple(map(np.add, total, found))
-    _, first, scatter = total
-    return Moments(counts, means + np.where(dead[:, None], 0, first) / divisors, scatter)
 
 
 def moments_about(

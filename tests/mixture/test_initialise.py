@@ -255,3 +255,12 @@ def test_a_start_that_collapses_is_passed_over_and_all_of_them_leave_the_first()
         assert np.isfinite(chosen.means).all()
         assert (chosen.covariances != 0).any()
     assert choose_start([collapsed] * 2, X, data, prepared, pool, reg_covar=1e-6) is collapsed
+
+
+def test_covariances_of_clusters_far_apart_lose_no_digits():
+    z = np.arange(600) % 3
+    X = np.random.default_rng(0).normal(size=(600, 2)) + 1e5 * z[:, None]
+    theta = from_responsibilities(X, np.eye(3)[z], POOLINGS["full"])
+    # About one mean for all, squares of 1e10 would leave six digits.
+    truth = [np.cov(X[z == k].T, bias=True) for k in range(3)]
+    np.testing.assert_allclose(theta.covariances, truth, rtol=1e-9, atol=1e-9)

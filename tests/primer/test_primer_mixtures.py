@@ -61,7 +61,6 @@ def densities(p):
 
 
 def m_steps(p):
-    yield from zip(primer.moments(p.X, p.r), production.weighted_moments(p.X, p.r), strict=True)
     for kind, pool in POOLS.items():
         theirs = p.production_m_step(kind)
         yield from zip(primer.m_step(p.X, p.r, pool), theirs, strict=True)
@@ -78,7 +77,7 @@ def em_in_blocks(p):
     """Statistics of blocks add up to those of all points, and so does an iteration."""
     parts = np.split(p.X, [p.K, 8])
     r, log_p = primer.responsibilities(primer.log_joint(p.X, p.theta))
-    found, n, means, scatter = log_p, *production.weighted_moments(p.X, r)
+    found, n, means, scatter = log_p, *primer.moments(p.X, r)
     sums = n[:, None] * means
     about_zero = scatter + sums[:, :, None] * means[:, None]
     added = map(sum, zip(*(primer.statistics(part, p.theta) for part in parts), strict=True))

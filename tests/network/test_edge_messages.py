@@ -1,0 +1,24 @@
+"""What one end of an edge tells the other, against the sum written down."""
+
+import numpy as np
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from cgmm.network.messages import edge_message
+
+LOG_VALUES = st.one_of(st.floats(-20, 5), st.sampled_from([-np.inf, -1e4, -800.0, -700.0, 0.0]))
+LOG_WEIGHTS = st.one_of(st.floats(-20, 20), st.sampled_from([-np.inf, -750.0, 700.0, 800.0, 1e4]))
+
+
+# Beyond what exp can hold, its own term and the others' sum may still be equal.
+@example(h=[-800.0, 0.0], w=800.0)
+@given(
+    h=st.lists(LOG_VALUES, min_size=2, max_size=5).filter(lambda h: max(h) > -np.inf),
+    w=LOG_WEIGHTS,
+)
+def test_a_message_is_the_sum_of_its_terms(h, w):
+    own = np.eye(len(h), dtype=bool)
+    terms = np.where(own, np.add(h, w), h)
+    for largest, total in ((False, np.logaddexp), (True, np.maximum)):
+        (found,) = edge_message(np.array([h]), np.array([w]), largest=largest)
+        np.testing.assert_allclose(found, total.reduce(terms, axis=1), rtol=1e-12, atol=1e-12)
