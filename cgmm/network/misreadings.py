@@ -124,8 +124,6 @@ def _what_it_holds(y: Any) -> str | None:
         # Texts that may mean unknown, or names of several types: labels in any case.
         return "unknown"
     few = 2 * len(classes) <= len(numbers)
-    if array.dtype.kind == "f" and (classes != np.round(classes)).any():
-        return None
     if few and len(classes) and (numbers < 0).any():
         return "unknown"
     return "classes" if few and len(classes) > 1 else None
