@@ -21,9 +21,7 @@ from cgmm.mixture.blocks import Points
 from cgmm.mixture.loop import (
     FamilyPooling, Posterior, Run, e_step, em, m_step, node_unaries, prior_unaries,
 )  # fmt: skip
-from cgmm.mixture.pooling import (
-    POOLINGS, Pooling, lower_bound, penalty,
-)  # fmt: skip
+from cgmm.mixture.pooling import POOLINGS, Pooling, lower_bound, penalty
 from cgmm.mixture.prior import Prior
 from cgmm.mixture.runs import follow, warn_about
 from cgmm.mixture.weights import (

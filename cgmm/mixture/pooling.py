@@ -47,9 +47,9 @@ class Pooling(NamedTuple):
     within the type, for a scatter (K, D, D), or (K, D) its diagonals for diagonal types. What
     components or directions share stands there once: (1, D, D) if tied, (K, 1) if spherical.
     ``diagonal`` and ``shared`` say what statistics hold: diagonals (K, D), the sum (1, D, D) over
-    components, or (K, D, D) all; ``n_parameters(K, D)`` counts the free numbers in
-    the covariances; ``shape(K, D)`` is scikit-learn's for the type, ``expand(array, K, D)`` turns
-    an array of that shape into the covariances of θ, and ``reduce(covariances)`` turns them back.
+    components, or (K, D, D) all; ``n_parameters(K, D)`` counts the free numbers in the covariances;
+    ``shape(K, D)`` is scikit-learn's for the type, ``expand(array, K, D)`` turns an array of that
+    shape into the covariances of θ, and ``reduce(covariances)`` turns them back.
     """
 
     combine: Callable[[FloatArray, FloatArray], FloatArray]

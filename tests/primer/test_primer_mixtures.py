@@ -77,9 +77,9 @@ def em_in_blocks(p):
     """Statistics of blocks add up to those of all points, and so does an iteration."""
     parts = np.split(p.X, [p.K, 8])
     r, log_p = primer.responsibilities(primer.log_joint(p.X, p.theta))
-    found, n, means, scatter = log_p, *primer.moments(p.X, r)
-    sums = n[:, None] * means
-    about_zero = scatter + sums[:, :, None] * means[:, None]
+    n, theta = r.sum(axis=0), production.from_responsibilities(p.X, r, POOLINGS["full"])
+    sums = n[:, None] * theta.means
+    about_zero = n[:, None, None] * theta.covariances + sums[:, :, None] * theta.means[:, None]
     added = map(sum, zip(*(primer.statistics(part, p.theta) for part in parts), strict=True))
     yield from zip(added, (log_p, n, sums, about_zero), strict=True)
     for pool in POOLS.values():
