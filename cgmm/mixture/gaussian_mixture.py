@@ -84,11 +84,11 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         ``covariance_type``.
     init_params : str or (N, K) array, default="auto"
         Where the responsibilities of the start come from: "kmeans" is K-means that breaks no hard
-        relation, and scikit-learn's where there is none; "k-means++", "random" and
-        "random_from_data" use the points alone; "labels" the means of the labelled points;
-        "chunklets" the centroids of large chunklets far apart. "auto" is "labels" if each class is
-        known for some point, and else "kmeans"; but where exact inference is cheap 2 (K + 1) other
-        starts, at most 12, are tried for a few iterations each, and the best takes the place of
+        relation, of ten runs where N ≤ 2 K², and scikit-learn's where there is none; "k-means++",
+        "random" and "random_from_data" use the points alone; "labels" the means of the labelled
+        points; "chunklets" the centroids of large chunklets far apart. "auto" is "labels" if each
+        class is known for some point, else "kmeans"; but where exact inference is cheap 2 (K + 1)
+        others, at most 12, are tried for a few iterations each, and the best takes the place of
         K-means if its evidence is higher by more than half a nat for each of P free parameters,
         N / (N - P - 1) times as much where points are few and never where P ≥ N - 1, or if it is
         higher and what is known beside the points speaks for it with odds of twenty to one; these

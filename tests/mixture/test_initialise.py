@@ -5,11 +5,13 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from answers import truthful
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cgmm import ConstrainedGaussianMixture
+from cgmm import ConstrainedGaussianMixture, COPKMeans
 from cgmm.inference import ENGINES
+from cgmm.metrics import matched_accuracy, paired_difference
 from cgmm.mixture import (
     POOLINGS,
     STARTS,
@@ -22,10 +24,11 @@ from cgmm.mixture import (
     seeds,
 )
 from cgmm.mixture.assignments import prepare
-from cgmm.mixture.initialise import starts_to_try
+from cgmm.mixture.initialise import from_kmeans, starts_to_try
 from cgmm.mixture.runs import choose_start
 from cgmm.mixture.weights import closed_form
 from cgmm.network import Inference, SideInformation
+from cgmm.replicate.choosing import sample_truth
 from cgmm.scenarios import random_pairs
 
 
@@ -162,6 +165,30 @@ def test_default_fits_come_as_high_as_em_from_the_truth(n_pairs):
         model = ConstrainedGaussianMixture(5, random_state=seed).fit(X, **known)
         # Other maxima are tens of nats away; runs that meet stop within half a nat of one another.
         assert model.log_evidence_ > truth.log_evidence_ - 5
+
+
+@pytest.mark.parametrize(("n_points", "n_init"), [(18, 10), (19, 1)])
+def test_k_means_runs_ten_times_where_points_are_few_for_their_clusters(n_points, n_init):
+    X, y = blobs(0, 3, n_points=n_points)
+    known = both(y, 6, 0)
+    r = from_kmeans(X, 3, np.random.RandomState(0), SideInformation.build(n_points, **known))
+    cop = COPKMeans(3, n_init=n_init, random_state=np.random.RandomState(0)).fit(X, **known)
+    np.testing.assert_array_equal(r, np.eye(3)[cop.labels_])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_pairs", [60, 240])
+def test_of_few_points_in_many_classes_a_default_fit_gets_as_many_right_as_k_means(n_pairs):
+    right = []
+    for seed in range(16):
+        rng = np.random.default_rng(seed)
+        X, y = sample_truth("different", 10, rng).sample(60, rng)
+        known = truthful(rng, y, n_pairs)
+        cop = COPKMeans(10, n_init=10, random_state=seed).fit(X, **known)
+        model = ConstrainedGaussianMixture(10, random_state=seed).fit(X, **known)
+        right.append([matched_accuracy(y, labels) for labels in (model.labels_, cop.labels_)])
+    lead = paired_difference(*np.transpose(right))
+    assert lead.mean > -2 * lead.standard_error, lead
 
 
 # ---------------------------------------------------------------------------- what is tried
