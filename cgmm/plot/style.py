@@ -6,6 +6,7 @@ The first cell of a chapter calls :func:`~cgmm.plot.use_style`. An explorer draw
 
 from __future__ import annotations
 
+import hashlib
 import io
 import re
 import sys
@@ -31,7 +32,6 @@ STYLE: dict[str, Any] = {
     "savefig.dpi": "figure",
     "savefig.facecolor": BACKGROUND,
     "savefig.transparent": False,
-    "svg.hashsalt": "cgmm",
     # The second one writes what the first has not: ∞, Ĉ, ₁.
     "font.family": ["cgmm Sans", "DejaVu Sans"],
     # The letters of the book's captions, and its formulas' own.
@@ -125,16 +125,24 @@ def svg(figure: Figure) -> str | None:
     if figure.findobj(lambda one: isinstance(one, AxesImage | QuadMesh)):
         return None
     buffer = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": "cgmm"}):
-        figure.savefig(buffer, format="svg", metadata=SVG_METADATA, transparent=True)
+    figure.savefig(buffer, format="svg", metadata=SVG_METADATA, transparent=True)
     text = buffer.getvalue()
-    text = text[text.index("<svg") :]
-    # Six decimals of a place are four more than are seen.
-    text = re.sub(r' (?:d|x|y)="[^"]*"', lambda found: DECIMALS.sub(_rounded, found[0]), text)
+    # Six decimals of a place are four more than are seen, and the last are a processor's own.
+    text = PLACE.sub(lambda found: DECIMALS.sub(_rounded, found[0]), text[text.index("<svg") :])
+    text = _renamed(text)
     return text if len(text) < LARGEST_SVG else None
 
 
+PLACE = re.compile(r' (?:d|x|y)="[^"]*"|translate\([^)]*\)')
 DECIMALS = re.compile(r"\d+\.\d{3,}")
+NAME = re.compile(r"(?<=[pm_])[0-9a-f]{10}\b")
+
+
+def _renamed(text: str) -> str:
+    """Parts of a picture have names that are hashes of all decimals: these are of what is seen."""
+    seen = hashlib.sha256(NAME.sub("", text).encode()).hexdigest()[:8]
+    names = {name: f"{seen}{n}" for n, name in enumerate(dict.fromkeys(NAME.findall(text)))}
+    return NAME.sub(lambda found: names[found[0]], text)
 
 
 def _rounded(number: re.Match[str]) -> str:

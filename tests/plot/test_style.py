@@ -30,6 +30,16 @@ def test_png_is_the_same_twice_and_says_nothing_of_its_maker():
     assert b"tEXt" not in first
 
 
+def test_the_last_digits_of_places_change_nothing_in_a_figure():
+    def draw(noise):
+        figure, ax = plt.subplots(layout="none")
+        ax.plot([0, 1], [0, 1 + noise], "o-")
+        figure.subplots_adjust(left=0.1 + noise)
+        return plot.svg(figure)
+
+    assert draw(0) == draw(1e-12) != draw(0.1)
+
+
 def test_what_a_notebook_stores_of_a_figure():
     """Lines are SVG, images and crowds PNG: whole, without metadata, the same bytes twice."""
     begin = "from cgmm import plot\nplot.use_style()\nimport matplotlib.pyplot as plt\n"
