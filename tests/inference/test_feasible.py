@@ -12,6 +12,8 @@ from small_networks import complete, enumerated, networks, tied
 
 import cgmm.inference.feasible
 from cgmm.inference import colour_nodes, feasible_assignment
+from cgmm.inference.colouring import edge_matrix
+from cgmm.inference.feasible import tabu_walk
 from cgmm.kmeans import COPKMeans, SearchBudgetError
 from cgmm.network import Graph, NetworkError
 
@@ -75,7 +77,16 @@ def test_a_component_without_a_core_needs_no_search(seed):
     assert breaks_none(graph, feasible_assignment(graph, 3, max_search=1))
 
 
-# ---------------------------------------------------------------------------- its means
+@given(st.integers(0, 10**6))
+def test_a_walk_leaves_no_node_in_a_state_that_is_not_allowed(seed):
+    graph, hidden = planted(40, 4, 4, seed)
+    rng = np.random.RandomState(seed)
+    allowed = rng.uniform(size=(40, 4)) < 0.6
+    allowed[np.arange(40), hidden] = True
+    z, _ = tabu_walk(edge_matrix(graph), np.zeros(40, dtype=int), allowed, 3_000, rng)
+    assert z is not None
+    assert breaks_none(graph, z)
+    assert allowed[np.arange(40), z].all()
 
 
 # ---------------------------------------------------------------------------- without a limit
