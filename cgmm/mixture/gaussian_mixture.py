@@ -84,7 +84,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         ``covariance_type``.
     init_params : str or (N, K) array, default="auto"
         Where the responsibilities of the start come from: "kmeans" is K-means that breaks no hard
-        relation, of ten runs where N ≤ 2 K², and scikit-learn's where there is none; "k-means++",
+        relation, of ten runs where N ≤ K², and scikit-learn's where there is none; "k-means++",
         "random" and "random_from_data" use the points alone; "labels" the means of the labelled
         points; "chunklets" the centroids of large chunklets far apart. "auto" is "labels" if each
         class is known for some point, else "kmeans"; but where exact inference is cheap 2 (K + 1)

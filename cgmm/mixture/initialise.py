@@ -243,7 +243,7 @@ def from_kmeans(X: FloatArray, n_components: int, rng: Rng, side: SideInformatio
     -------
     (N, K) array
         Hard responsibilities: those of :class:`cgmm.COPKMeans`, the best of ten runs where
-        N ≤ 2 K²; without hard relations, or where its search does not end in time, those of
+        N ≤ K²; without hard relations, or where its search does not end in time, those of
         ``sklearn.cluster.KMeans``.
 
     Examples
@@ -267,7 +267,7 @@ def from_kmeans(X: FloatArray, n_components: int, rng: Rng, side: SideInformatio
             told = {name: PairsAmong(pairs, len(X)) for name, pairs in known.items()}
             # A single run of many clusters and few points often ends at a poor grouping, which EM
             # cannot leave: of 60 points in ten classes up to 6 % more are right after ten.
-            n_init = 10 if len(X) <= 2 * n_components**2 else 1
+            n_init = 10 if len(X) <= n_components**2 else 1
             cop = COPKMeans(n_components, n_init=n_init, max_search=SEARCH, random_state=rng)
             with suppress(SearchBudgetError):
                 return np.eye(n_components)[cop.fit(X, sample_weight=weights, **told).labels_]

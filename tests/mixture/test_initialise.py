@@ -167,13 +167,14 @@ def test_default_fits_come_as_high_as_em_from_the_truth(n_pairs):
         assert model.log_evidence_ > truth.log_evidence_ - 5
 
 
-@pytest.mark.parametrize(("n_points", "n_init"), [(18, 10), (19, 1)])
+@pytest.mark.parametrize(("n_points", "n_init"), [(36, 10), (37, 1)])
 def test_k_means_runs_ten_times_where_points_are_few_for_their_clusters(n_points, n_init):
-    X, y = blobs(0, 3, n_points=n_points)
-    known = both(y, 6, 0)
-    r = from_kmeans(X, 3, np.random.RandomState(0), SideInformation.build(n_points, **known))
-    cop = COPKMeans(3, n_init=n_init, random_state=np.random.RandomState(0)).fit(X, **known)
-    np.testing.assert_array_equal(r, np.eye(3)[cop.labels_])
+    """In noise, where a run seldom ends where the best of ten does."""
+    X, known = np.random.default_rng(0).normal(size=(n_points, 2)), both(np.arange(36) % 6, 12, 0)
+    side = SideInformation.build(n_points, **known)
+    r = from_kmeans(X, 6, np.random.RandomState(0), side)
+    cop = COPKMeans(6, n_init=n_init, random_state=np.random.RandomState(0)).fit(X, **known)
+    np.testing.assert_array_equal(r, np.eye(6)[cop.labels_])
 
 
 @pytest.mark.slow
