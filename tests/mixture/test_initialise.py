@@ -177,19 +177,18 @@ def test_k_means_runs_ten_times_where_points_are_few_for_their_clusters(n_points
     np.testing.assert_array_equal(r, np.eye(6)[cop.labels_])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("n_pairs", [60, 240])
-def test_of_few_points_in_many_classes_a_default_fit_gets_as_many_right_as_k_means(n_pairs):
+@pytest.mark.slow  # of one run as of ten: above
+def test_of_few_points_in_many_classes_a_default_fit_gets_as_many_right_as_k_means():
+    """Begun by one run it gets 0.014 less."""
     right = []
     for seed in range(16):
         rng = np.random.default_rng(seed)
         X, y = sample_truth("different", 10, rng).sample(60, rng)
-        known = truthful(rng, y, n_pairs)
+        known = truthful(rng, y, 240)
         cop = COPKMeans(10, n_init=10, random_state=seed).fit(X, **known)
         model = ConstrainedGaussianMixture(10, random_state=seed).fit(X, **known)
         right.append([matched_accuracy(y, labels) for labels in (model.labels_, cop.labels_)])
-    lead = paired_difference(*np.transpose(right))
-    assert lead.mean > -2 * lead.standard_error, lead
+    assert paired_difference(*np.transpose(right)).mean > -0.01
 
 
 # ---------------------------------------------------------------------------- what is tried
