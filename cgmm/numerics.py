@@ -137,8 +137,11 @@ def log_normalise(
         if not np.isfinite(top).all():
             raise _impossible(top, part.start, names)
         p = np.subtract(log_values[part], top[:, None], out=probabilities[part])
-        if p.min() < LOWEST:  # an exponential below the range of numbers takes twice as long
-            p *= np.exp(np.maximum(p, LOWEST, out=p), out=p) > 2 * np.exp(LOWEST)
+        if p.min() < LOWEST:
+            # An exponential that leaves the range of numbers takes twice as long.
+            in_range = p >= LOWEST
+            np.exp(np.maximum(p, LOWEST, out=p), out=p)
+            p *= in_range
         else:
             np.exp(p, out=p)
         total = p.sum(axis=1)

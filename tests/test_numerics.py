@@ -51,6 +51,8 @@ def test_blocks_cover_every_row_once_in_order(n_rows, width, at_least):
 def test_log_normalise_equals_arbitrary_precision(log_values):
     log_values[:, 0] = np.maximum(log_values[:, 0], -5000)
     p, totals = log_normalise(log_values)
+    # What is impossible, or below the range of numbers, is zero and not nearly so.
+    assert not p[log_values < log_values.max(axis=1, keepdims=True) - 709].any()
     with mpmath.workdps(60):
         for row, (values, total) in enumerate(zip(log_values, totals, strict=True)):
             exact = [mpmath.exp(mpmath.mpf(v)) for v in values]
