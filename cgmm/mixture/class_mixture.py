@@ -20,8 +20,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.cluster import KMeans
 
-from cgmm.kmeans.seeding import nearest, seeds
 from cgmm.mixture.gaussian import Parameters, sample
 from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
 from cgmm.mixture.initialise import counted, from_responsibilities
@@ -202,23 +203,14 @@ def first_responsibilities(
 ) -> FloatArray:
     """(N, M) responsibilities of the start: each point to the nearest centre of its class.
 
-    The centres of a class are the means about k-means++ seeds among the points ``known`` to be of
-    it; a point of unknown class, -1, goes to the nearest of all.
+    The centres of a class are those of K-means among the points ``known`` to be of it; a point of
+    unknown class, -1, goes to the nearest of all.
     """
-    ends = np.cumsum((0, *sizes))
-    own = [np.flatnonzero(known == c) for c in range(len(sizes))]
-    # A class whose points weigh nothing begins anywhere.
-    seeded = [points if len(points) else np.arange(len(X)) for points in own]
-    parts = []
-    for points, size in zip(seeded, sizes, strict=True):
-        first = X[points[[rng.randint(len(points))]]]
-        parts.append(nearest(X[points], seeds(X[points], size, rng, first=first)))
     centres = [
-        (r.T @ X[points]) / np.maximum(r.sum(axis=0), 1)[:, None]
-        for r, points in zip(parts, seeded, strict=True)
+        KMeans(size, n_init=1, random_state=rng).fit(X[known == c]).cluster_centers_
+        for c, size in enumerate(sizes)
     ]
-    responsibilities = nearest(X, np.concatenate(centres))
-    for c, (points, r) in enumerate(zip(own, parts, strict=True)):
-        responsibilities[points] = 0
-        responsibilities[points, ends[c] : ends[c + 1]] = r[: len(points)]
-    return responsibilities
+    distances = cdist(X, np.concatenate(centres), "sqeuclidean")
+    of_another = known[:, None] != np.repeat(np.arange(len(sizes)), sizes)
+    distances[of_another & (known >= 0)[:, None]] = np.inf
+    return np.eye(sum(sizes))[distances.argmin(axis=1)]

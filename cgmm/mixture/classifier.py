@@ -19,7 +19,14 @@ from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
 from cgmm.network import Engine, number_classes
 from cgmm.network.classes import read_classes
 from cgmm.network.misreadings import check_rows
-from cgmm.numerics import AnyArray, FloatArray, IntArray, Seed, warn_caller
+from cgmm.numerics import (
+    AnyArray,
+    FloatArray,
+    IntArray,
+    Seed,
+    check_sample_weight,
+    warn_caller,
+)
 
 
 class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
@@ -201,7 +208,9 @@ class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
             )
         check_classification_targets(y[labels >= 0])
         self.classes_ = classes
-        mixture = self._mixture(X, labels)
+        weights = check_sample_weight(sample_weight, len(X))
+        counted = labels if weights is None else np.where(weights > 0, labels, -1)
+        mixture = self._mixture(X, counted)
         self.mixture_ = mixture.fit(X, labels=labels, sample_weight=sample_weight, **ties)
         self.transduction_ = self.classes_[self.mixture_.labels_]
         self.n_iter_ = self.mixture_.n_iter_

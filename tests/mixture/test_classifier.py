@@ -162,8 +162,8 @@ def test_points_beyond_all_densities_keep_finite_responsibilities():
 
 
 test_impossible_labels_and_numbers_of_components_are_refused = refused(
-    lambda y, asked: SemiSupervisedGaussianClassifier(components_per_class=asked).fit(
-        [[0.0], [1.0], [1.0], [7.0], [8.0], [9.0]], y
+    lambda y, asked, **weighed: SemiSupervisedGaussianClassifier(components_per_class=asked).fit(
+        [[0.0], [1.0], [1.0], [7.0], [8.0], [9.0]], y, **weighed
     ),
     (6 * [-1], {"asked": 1}, "every entry of y is -1"),
     ([0, 0, -1, -1, -1, 0.5], {"asked": 1}, "continuous|Unknown label type"),
@@ -171,9 +171,10 @@ test_impossible_labels_and_numbers_of_components_are_refused = refused(
     (list("aaabbb"), {"asked": {"c": 2}}, "names 'c', but the classes in y are"),
     (list("aaabbb"), {"asked": {"a": 0}}, "asks for 0 components of class 'a'"),
     (list("aaabbb"), {"asked": {"a": 1.5}}, "asks for 1.5 components of class 'a'"),
+    (list("aaabbb"), {"asked": {"a": 3}}, "class 'a' has 2 distinct labelled points, too few"),
     (
         list("aaabbb"),
-        {"asked": {"a": 3}},
-        "class 'a' has 2 distinct labelled points, too few to start 3",
+        {"asked": {"a": 2}, "sample_weight": [0, 1, 1, 1, 1, 1]},
+        "class 'a' has 1 distinct labelled points, too few",
     ),
 )
