@@ -38,7 +38,7 @@ def answer(model, X):
 
 def whole(model, X, known):
     """What is kept answers, belongs together, and honours what is known."""
-    CHECKS[type(model).__name__](model, Problem(model, X, known, "interrupted"))
+    CHECKS[type(model).__name__](model, Problem(model, X, known))
 
 
 # ---------------------------------------------------------------------------- workers

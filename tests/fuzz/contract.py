@@ -51,7 +51,7 @@ CHECKS: dict[str, Callable[[Any, Problem], None]] = {
 }
 
 
-def examine(problem: Problem, *, again: bool = False) -> str:
+def examine(problem: Problem, *, again: bool = False) -> None:
     """Fit, and look at what comes of it.
 
     Parameters
@@ -60,11 +60,6 @@ def examine(problem: Problem, *, again: bool = False) -> str:
         From ``problems.make``.
     again : bool
         Whether to fit twice, and ask for the same answer.
-
-    Returns
-    -------
-    str
-        "answer", or "refusal".
 
     Raises
     ------
@@ -81,10 +76,8 @@ def examine(problem: Problem, *, again: bool = False) -> str:
         raise
     except (ValueError, SearchBudgetError) as error:
         _check_refusal(error)
-        return "refusal"
     except Exception as error:
         raise BrokenContractError(f"{type(error).__name__}: {error}") from error
-    return "answer"
 
 
 def _check_repeats(model, problem: Problem) -> None:

@@ -47,21 +47,17 @@ def draw_sizes(rng: Rng) -> tuple[int, int, int]:
     return n_points, n_dims, n_groups
 
 
-def draw_points(rng: Rng) -> tuple[np.ndarray, np.ndarray, str]:
-    """X (N, D), z (N,), and what was done to the points."""
+def draw_points(rng: Rng) -> tuple[np.ndarray, np.ndarray]:
+    """X (N, D), z (N,)."""
     n_points, n_dims, n_groups = draw_sizes(rng)
     z = rng.integers(n_groups, size=n_points)
     centres = rng.normal(size=(n_groups, n_dims)) * one_of(rng, [0.0, 1.0, 5.0, 50.0])
     X = centres[z] + rng.normal(size=(n_points, n_dims))
-    name = "blobs"
     if rng.random() < 0.45:
-        name = one_of(rng, TROUBLES)
-        X = TROUBLES[name](rng, X, z)
-    layout = "as made"
+        X = TROUBLES[one_of(rng, TROUBLES)](rng, X, z)
     if rng.random() < 0.3:
-        layout = one_of(rng, LAYOUTS)
-        X = LAYOUTS[layout](X)
-    return X, z, f"N={n_points} D={n_dims} groups={n_groups}, {name}, {layout}"
+        X = LAYOUTS[one_of(rng, LAYOUTS)](X)
+    return X, z
 
 
 def _constant_column(rng: Rng, X, z):

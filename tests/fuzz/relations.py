@@ -8,18 +8,18 @@ import numpy as np
 from .points import Rng, one_of, put
 
 
-def _links(rng: Rng, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
-    """Must-links, cannot-links, and their story."""
-    name = one_of(rng, STRUCTURES)
-    pairs = STRUCTURES[name](rng, len(z))
+def _links(rng: Rng, z: np.ndarray) -> dict[str, np.ndarray]:
+    """Must-links and cannot-links, some of them lies."""
+    pairs = STRUCTURES[one_of(rng, STRUCTURES)](rng, len(z))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     together = z[pairs[:, 0]] == z[pairs[:, 1]]
     lie = one_of(rng, [0.0] * 6 + [0.1, 0.5])
     together ^= rng.random(len(pairs)) < lie
     keep = one_of(rng, ["both", "both", "must", "cannot"])
-    must = pairs[together] if keep != "cannot" else pairs[:0]
-    cannot = pairs[~together] if keep != "must" else pairs[:0]
-    return must, cannot, f"{name} ({keep}), {lie:.0%} lies"
+    return {
+        "must_link": pairs[together] if keep != "cannot" else pairs[:0],
+        "cannot_link": pairs[~together] if keep != "must" else pairs[:0],
+    }
 
 
 def _some_pairs(rng: Rng, n: int, share: float) -> np.ndarray:
@@ -93,10 +93,9 @@ def _mask(rng: Rng, z: np.ndarray, n_components: int) -> np.ndarray:
     return allowed
 
 
-def draw_side(rng: Rng, z: np.ndarray, n_components: int, *, accepts) -> tuple[dict[str, Any], str]:
+def draw_side(rng: Rng, z: np.ndarray, n_components: int, *, accepts) -> dict[str, Any]:
     """Arguments of fit, as far as the estimator accepts them."""
-    must, cannot, story = _links(rng, z)
-    arguments: dict[str, Any] = {"must_link": must, "cannot_link": cannot}
+    arguments: dict[str, Any] = _links(rng, z)
     if rng.random() < 0.3:
         arguments["preferences"] = _preferences(rng, z)
     if rng.random() < 0.35:
@@ -106,10 +105,9 @@ def draw_side(rng: Rng, z: np.ndarray, n_components: int, *, accepts) -> tuple[d
     if rng.random() < 0.1 and arguments:
         name, spoilt = one_of(rng, arguments), one_of(rng, SPOILERS)
         arguments[name] = SPOILERS[spoilt](rng, np.asarray(arguments[name], dtype=float))
-        story += f", {name} {spoilt}"
     if rng.random() < 0.2:
         arguments = {name: value.tolist() for name, value in arguments.items()}
-    return arguments, f"{story}, {'+'.join(arguments)}"
+    return arguments
 
 
 SPOILERS: dict[str, Callable] = {
