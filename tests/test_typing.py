@@ -1,7 +1,9 @@
 """The types that a user's checker is told, ``make lint``, are those of the values."""
 
-import typing_example
+import pytest
+from typing_example import core, engines, estimators
 
 
-def test_the_example_runs():
-    assert typing_example.run() == ["estimators", "core", "engines"]
+@pytest.mark.parametrize("part", [core, engines, estimators])
+def test_the_example_runs(part):
+    part()

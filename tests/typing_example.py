@@ -69,6 +69,7 @@ def core() -> None:
     assert_type(theta, Parameters)
 
     table = one_hot(np.array([[0], [1], [1], [0]]), (2,))
+    assert isinstance(table, csr_array)
     assert_type(e_step(table, answers(), side, infer), Posterior)
     survey = m_step(table, answers(), posterior, Categories((2,)), closed_form)
     assert_type(survey, CategoricalParameters)
@@ -95,12 +96,3 @@ def engines() -> None:
 
     own: Engine = uniform
     ConstrainedGaussianMixture(2, inference=own, weights="ignore", random_state=0).fit(X)
-
-
-def run() -> list[str]:
-    """Everything above; the names of what ran."""
-    parts = (estimators, core, engines)
-    for part in parts:
-        part()
-    assert isinstance(one_hot(np.array([[0]]), (2,)), csr_array)
-    return [part.__name__ for part in parts]

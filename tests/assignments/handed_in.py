@@ -66,16 +66,6 @@ def as_kept(student, name, rows, **changes):
     return {"student": student, "assignment": name, "rows": rows} | plain | changes
 
 
-def text_of(notebook):
-    return "\n".join(cell.source for cell in notebook.cells)
-
-
-def try_here(name):
-    """Run all submissions in this process, cell by cell: what nbgrader says, and sooner."""
-    found = trial.submissions(name).items()
-    return [row for who, notebook in found for row in run_here(who, name, notebook)]
-
-
 def run_here(who, name, notebook, seed=None):
     """Rows of one submission. It shares this process: only for code that we wrote ourselves."""
     ours = sources.source(name, seed).cells

@@ -32,14 +32,12 @@ def soup(path: Path) -> BeautifulSoup:
 
 def public_members(cls: type) -> set[str]:
     """Methods and properties that are defined for it, in this package or in scikit-learn."""
-    found = set()
-    for one in cls.__mro__:
-        if one.__module__.startswith(("cgmm.", "sklearn.")) and one.__name__ not in ELSEWHERE:
-            found |= {
-                name for name, thing in vars(one).items()
-                if callable(thing) or isinstance(thing, property | classmethod | staticmethod)
-            }  # fmt: skip
-    return {name for name in found if not name.startswith("_") and not REQUEST.fullmatch(name)}
+    found = [one for one in inspect.classify_class_attrs(cls) if one.kind != "data"]
+    return {
+        name for name, _, of, _ in found
+        if of.__module__.startswith(("cgmm.", "sklearn.")) and of.__name__ not in ELSEWHERE
+        and not name.startswith("_") and not REQUEST.fullmatch(name)
+    }  # fmt: skip
 
 
 def empty(article: Tag) -> list[str]:

@@ -1,4 +1,4 @@
-"""Seeds, tasks and attempts; every design of the papers is whole."""
+"""Seeds, tasks and attempts."""
 
 import warnings
 
@@ -7,7 +7,7 @@ import pytest
 from toy_experiments import draw, toy
 
 from cgmm.kmeans import SearchBudgetError
-from cgmm.replicate import EXPERIMENTS, Result, Setting, attempt, seed_of, tasks_of
+from cgmm.replicate import Result, Setting, attempt, seed_of, tasks_of
 
 
 def test_a_seed_is_made_of_names_and_stays_what_it_was():
@@ -28,12 +28,6 @@ def test_tasks_are_those_of_the_paper_unless_told_otherwise():
         ((2,), 0), ((10,), 0), ((2,), 1), ((10,), 1)
     ]  # fmt: skip
     assert len(tasks_of(toy(draw, realisations=1), 100)) == 2  # nothing is random: once
-
-
-def test_every_design_is_whole():
-    for experiment in EXPERIMENTS.values():
-        assert len(set(experiment.design)) == len(experiment.design)
-        assert all(len(s.values) == len(experiment.columns) for s in experiment.design)
 
 
 # ---------------------------------------------------------------------------- attempts
