@@ -234,6 +234,17 @@ def test_the_primer_is_there_to_build_on_and_the_rest_is_noted_however_it_is_imp
 class TestBox:
     """What holds a submission, and what it is not blamed for."""
 
+    @pytest.fixture
+    def one(self, boxes):
+        """A box; when it has ended, none of its processes and no file is left."""
+        one = boxes.new()
+        family = [psutil.Process(one.process.pid), *one._family()]
+        assert len(family) >= 2 or sys.platform != "linux"
+        yield one
+        one.end()
+        assert psutil.wait_procs(family, timeout=20)[1] == []
+        assert not os.path.exists(one.place.name)
+
     def test_without_a_box_nothing_is_graded_and_it_is_said_what_to_install(
         self, tmp_path, monkeypatch
     ):
@@ -268,29 +279,21 @@ class TestBox:
         assert _lost(result) == set()
         assert result["digest"]
 
-    def test_notebooks_have_what_they_have_elsewhere(self, boxes):
-        one = boxes.new()
-        try:
-            for code in ("!pip install cgmm\nimport math", "%pip install cgmm", "!echo hello",
-                         "from sklearn.cluster import KMeans\n"
-                         "from joblib import Parallel, delayed\n"
-                         "KMeans(2, n_init=1).fit([[0], [1], [2]])\n"
-                         "assert Parallel(2)(delayed(abs)(-n) for n in range(3)) == [0, 1, 2]",
-                         "import mmap, multiprocessing\nmultiprocessing.Lock()"):  # fmt: skip
-                assert "error" not in one.wire.ask(do="run", source=code), code
-            assert "math" in one.wire.ask(do="get", names=["math"])["wrong"]
-        finally:
-            one.end()
+    def test_notebooks_have_what_they_have_elsewhere(self, one):
+        for code in ("!pip install cgmm\nimport math", "%pip install cgmm", "!echo hello",
+                     "from sklearn.cluster import KMeans\n"
+                     "from joblib import Parallel, delayed\n"
+                     "KMeans(2, n_init=1).fit([[0], [1], [2]])\n"
+                     "assert Parallel(2)(delayed(abs)(-n) for n in range(3)) == [0, 1, 2]",
+                     "import mmap, multiprocessing\nmultiprocessing.Lock()"):  # fmt: skip
+            assert "error" not in one.wire.ask(do="run", source=code), code
+        assert "math" in one.wire.ask(do="get", names=["math"])["wrong"]
 
-    def test_processes_that_take_too_much_together_end_their_box(self, boxes):
+    def test_processes_that_take_too_much_together_end_their_box(self, boxes, one):
         if boxes.kind in ("podman", "docker"):
             pytest.skip("engines limit containers themselves")
-        one = boxes.new()
-        try:
-            with pytest.raises(wire.Gone), examine.at_most(box.START, "the box goes on"):
-                one.wire.ask(do="run", source=TAKES_IT_BY_PARTS)
-        finally:
-            one.end()
+        with pytest.raises(wire.Gone), examine.at_most(box.START, "the box goes on"):
+            one.wire.ask(do="run", source=TAKES_IT_BY_PARTS)
 
     def test_the_budget_ends_at_the_budget(self, boxes, tmp_path, monkeypatch):
         monkeypatch.setattr(examine, "PATIENCE", 2)
@@ -363,16 +366,6 @@ class TestWire:
         remote(x, rng)
         assert np.array_equal(x, np.full(3, -300.0))
         pair.close()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="no processes to be found")
-def test_a_box_leaves_nothing_behind(boxes):
-    one = boxes.new()
-    family = [psutil.Process(one.process.pid), *one._family()]
-    assert len(family) >= 2
-    one.end()
-    assert psutil.wait_procs(family, timeout=20)[1] == []
-    assert not os.path.exists(one.place.name)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="nobody waits for the dead")

@@ -136,9 +136,11 @@ class Visit:
 
 
 @contextmanager
-def visiting(browser: Browser, site: Path, name: str, fragment: str = "") -> Iterator[Visit]:
+def visiting(
+    browser: Browser, site: Path, name: str, fragment: str = "", **options
+) -> Iterator[Visit]:
     """A page that is open for the tests of a module."""
-    one = Visit(browser, site)
+    one = Visit(browser, site, **options)
     one.open(name, fragment)
     yield one
     one.close()

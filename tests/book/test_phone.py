@@ -5,17 +5,15 @@ follows the finger, which beside the points scrolls the page. test_pages looks a
 import math
 
 import pytest
-from built_book import Visit
+from built_book import visiting
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 
 @pytest.fixture(scope="module")
 def phone(browser, site):
-    one = Visit(browser, site, **PHONE)
-    one.open("book/02_em")
-    yield one
-    one.close()
+    with visiting(browser, site, "book/02_em", **PHONE) as one:
+        yield one
 
 
 def test_what_was_broken_for_a_telephone_is_whole_on_a_screen(phone):
