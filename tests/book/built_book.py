@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import editions
+import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request
 from sphinx_external_toc.parsing import parse_toc_yaml
 
@@ -64,6 +66,14 @@ def pages() -> list[str]:
 def visited() -> list[str]:
     """The pages that are each opened in a browser: of those about the package a sample."""
     return [name for name in pages() if not name.startswith(PACKAGE) or name in SAMPLE]
+
+
+def short_and_whole(chapter: str, appendix: str) -> list:
+    """The pages that editions of the book are made of: these two, or, which is slow, all."""
+    return [
+        pytest.param([("Part II", chapter), ("Back matter", appendix)], id="short"),
+        pytest.param(editions.names_by_part(), id="book", marks=pytest.mark.slow),
+    ]
 
 
 def build(project: Path) -> str:

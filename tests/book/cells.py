@@ -8,13 +8,15 @@ from built_book import ROOT
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.ipynb"))
 
 
+def cells(path: Path) -> list[dict]:
+    return json.loads(path.read_text(encoding="utf8"))["cells"]
+
+
 def prose(path: Path) -> str:
     """All cells of text."""
-    cells = json.loads(path.read_text(encoding="utf8"))["cells"]
-    return "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    return "\n\n".join("".join(c["source"]) for c in cells(path) if c["cell_type"] == "markdown")
 
 
 def sources(path: Path) -> list[tuple[str, str]]:
     """Id and source of each cell of code."""
-    cells = json.loads(path.read_text(encoding="utf8"))["cells"]
-    return [(c["id"], "".join(c["source"])) for c in cells if c["cell_type"] == "code"]
+    return [(c["id"], "".join(c["source"])) for c in cells(path) if c["cell_type"] == "code"]

@@ -14,8 +14,10 @@ from typing import NamedTuple
 
 import pytest
 from built_book import ROOT
+from cells import cells
 
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
+EVERY = [cell for path in CHAPTERS for cell in cells(path)]
 NUMBER = re.compile(r"(?<![\w.])\d[\d,_]*(?:\.\d+)?(?:e-?\d+)?(?: ?%)?")
 # Numbers of things that the papers number: Figure 5, eq. (3.2), data sets 1 and 2.
 NAMES = re.compile(
@@ -39,7 +41,7 @@ class Said(NamedTuple):
 
 
 def figures(path: Path) -> Iterator[Said]:
-    for section in sections(json.loads(path.read_text(encoding="utf8"))["cells"]):
+    for section in sections(cells(path)):
         known = {n for cell in section for text in computed(cell) for n in numbers(text)}
         for cell in section:
             about = cell["metadata"].get("mystnb", {})
@@ -100,16 +102,14 @@ def test_nothing_is_said_that_the_dark_turns_round(path):
 
 def test_no_table_shares_a_cell_with_a_figure():
     """It would be a second figure, with the caption of the first."""
-    cells = [cell for path in CHAPTERS for cell in json.loads(path.read_text("utf8"))["cells"]]
-    shown = [cell for cell in cells if "figure" in cell["metadata"].get("mystnb", {})]
+    shown = [cell for cell in EVERY if "figure" in cell["metadata"].get("mystnb", {})]
     assert len(shown) > 100
     assert [cell["id"] for cell in shown if "cgmm-table" in json.dumps(cell["outputs"])] == []
 
 
 def test_no_line_of_code_is_longer_than_the_page():
-    cells = [cell for path in CHAPTERS for cell in json.loads(path.read_text("utf8"))["cells"]]
     shown = [
-        "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"
+        "".join(cell["source"]) for cell in EVERY if cell["cell_type"] == "code"
         and not {"remove-cell", "remove-input"} & set(cell["metadata"].get("tags", ()))
     ]  # fmt: skip
     assert len(shown) > 500

@@ -8,17 +8,12 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import editions
 import epub
 import pytest
 from bs4 import BeautifulSoup
+from built_book import short_and_whole
 
 CHAPTER = "book/07_cannot_links"
-SHORT = [("Part II", CHAPTER), ("Back matter", "book/notation")]
-NAMES = [
-    pytest.param(SHORT, id="short"),
-    pytest.param(editions.names_by_part(), id="book", marks=pytest.mark.slow),
-]
 XHTML = "{http://www.w3.org/1999/xhtml}"
 MATHML = "{http://www.w3.org/1998/Math/MathML}"
 # What an open page of a reader would cut off, pictures that are not there, formulas left as TeX.
@@ -32,7 +27,7 @@ SEEN = r"""() => {
 }"""
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=short_and_whole(CHAPTER, "book/notation"))
 def edition(request, site, tmp_path_factory):
     """The EPUB, its unpacked pages, and their names in the book."""
     path: Path = tmp_path_factory.mktemp("epub") / "cgmm.epub"

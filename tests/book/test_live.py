@@ -2,65 +2,50 @@
 
 import json
 import os
-import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import time
-import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from built_book import ROOT
+from jupyter_server.serverapp import list_running_servers
 from playwright.sync_api import Browser, Page, expect
 
 SECONDS = 180  # to start a server, to run a chapter
-NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 OPTIONS = [
     "--no-browser", "--allow-root", "--expose-app-in-browser", "--ServerApp.ip=127.0.0.1",
-    "--ServerApp.port_retries=0", "--LabApp.news_url=", "--LabApp.extension_manager=readonly",
+    "--LabApp.news_url=", "--LabApp.extension_manager=readonly",
     "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
 ]  # fmt: skip
 
 
-class Lab(NamedTuple):
-    """A running JupyterLab."""
-
-    address: str
-    token: str
-    folder: Path
-
-    def open(self, browser: Browser, name: str) -> Page:
-        """Copy a chapter to where it shows the files, and open it."""
-        shutil.copy(ROOT / "book" / name, self.folder)
-        page = browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()
-        page.set_default_timeout(60_000)
-        page.goto(f"{self.address}/lab/tree/{name}?token={self.token}")
-        return page
-
-
 @pytest.fixture
-def lab(tmp_path) -> Iterator[Lab]:
-    """JupyterLab on loopback, with settings and trust database of its own; always shut down."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port, token = probe.getsockname()[1], secrets.token_hex(16)
-    lab = Lab(f"http://127.0.0.1:{port}", token, tmp_path / "notebooks")
-    lab.folder.mkdir()
-    own = [f"--ServerApp.port={port}", f"--ServerApp.root_dir={lab.folder}",
-           f"--IdentityProvider.token={token}"]  # fmt: skip
-    log = tmp_path / "lab.log"
+def in_lab(tmp_path, browser: Browser) -> Iterator[Callable[[str], Page]]:
+    """JupyterLab on loopback, with settings and trust database of its own; always shut down.
+
+    Copies a chapter to where it shows the files, and opens it.
+    """
+    folder, log = tmp_path / "notebooks", tmp_path / "lab.log"
+    folder.mkdir()
     with log.open("w") as sink:
         server = subprocess.Popen(
-            [sys.executable, "-m", "jupyterlab", *OPTIONS, *own], env=settings(tmp_path),
-            stdin=subprocess.DEVNULL, stdout=sink, stderr=sink,
+            [sys.executable, "-m", "jupyterlab", *OPTIONS, f"--ServerApp.root_dir={folder}"],
+            env=settings(tmp_path), stdin=subprocess.DEVNULL, stdout=sink, stderr=sink,
         )  # fmt: skip
+
+    def open_chapter(name: str) -> Page:
+        told = wait_until_it_runs(tmp_path / "runtime", server, log)
+        shutil.copy(ROOT / "book" / name, folder)
+        page = browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()
+        page.set_default_timeout(60_000)
+        page.goto(f"{told['url']}lab/tree/{name}?token={told['token']}")
+        return page
+
     try:
-        wait_until_it_answers(lab, server, log)
-        yield lab
+        yield open_chapter
     finally:
         server.terminate()  # with its kernels
         server.wait(60)
@@ -82,24 +67,24 @@ def settings(home: Path) -> dict[str, str]:
     }
 
 
-def wait_until_it_answers(lab: Lab, server: subprocess.Popen, log: Path) -> None:
+def wait_until_it_runs(runtime: Path, server: subprocess.Popen, log: Path) -> dict[str, str]:
+    """What the server says of itself: its address, its token."""
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline and server.poll() is None:
-        try:
-            return NO_PROXY.open(f"{lab.address}/api", timeout=5).close()
-        except OSError:
-            time.sleep(0.2)
+        for told in list_running_servers(str(runtime)):
+            return told
+        time.sleep(0.2)
     pytest.fail(f"JupyterLab does not start:\n{log.read_text()}")
 
 
 @pytest.mark.slow  # tests/explore moves the same explorer, with a kernel and in a page
-def test_an_explorer_lives_in_jupyterlab(lab, browser, tmp_path):
+def test_an_explorer_lives_in_jupyterlab(in_lab, tmp_path):
     chapters = sorted((ROOT / "book").glob("*.ipynb"))
     name = next(one.name for one in chapters if "Explorer(" in one.read_text("utf8"))
     trust = [sys.executable, "-m", "jupyter", "trust", str(ROOT / "book" / name)]
     home = {"JUPYTER_DATA_DIR": str(tmp_path / "data")}
     subprocess.run(trust, env=os.environ | home, check=True, capture_output=True)
-    notebook = lab.open(browser, name)
+    notebook = in_lab(name)
     notebook.wait_for_function("window.jupyterapp?.shell?.currentWidget?.sessionContext")
     notebook.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.ready")
     # The script has marked the stored page as ready: the notebook is trusted.

@@ -3,21 +3,16 @@
 import re
 from pathlib import Path
 
-import editions
 import pdf
 import pytest
 from bs4 import BeautifulSoup
+from built_book import short_and_whole
 from pypdf import PdfReader
 
 CHAPTER = "book/04_some_labels"
-SHORT = [("Part II", CHAPTER), ("Back matter", "book/glossary")]
-NAMES = [
-    pytest.param(SHORT, id="short"),
-    pytest.param(editions.names_by_part(), id="book", marks=pytest.mark.slow),
-]
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=short_and_whole(CHAPTER, "book/glossary"))
 def edition(request, site, tmp_path_factory):
     path: Path = tmp_path_factory.mktemp("pdf") / "cgmm.pdf"
     pdf.make(site, path, request.param)
