@@ -51,8 +51,8 @@ CHECKS: dict[str, Callable[[Any, Problem], None]] = {
 }
 
 
-def examine(problem: Problem, *, again: bool = False) -> None:
-    """Fit, and look at what comes of it.
+def examine(problem: Problem, *, again: bool = False) -> bool:
+    """Fit, and look at what comes of it: True for an answer, False for a refusal.
 
     Parameters
     ----------
@@ -72,10 +72,12 @@ def examine(problem: Problem, *, again: bool = False) -> None:
             CHECKS[type(fitted).__name__](fitted, problem)
             if again:
                 _check_repeats(fitted, problem)
+        return True
     except BrokenContractError:
         raise
     except (ValueError, SearchBudgetError) as error:
         _check_refusal(error)
+        return False
     except Exception as error:
         raise BrokenContractError(f"{type(error).__name__}: {error}") from error
 
