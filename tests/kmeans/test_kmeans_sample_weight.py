@@ -63,14 +63,3 @@ def test_without_relations_it_is_weighted_k_means_of_scikit_learn(seed):
         np.testing.assert_allclose(theirs.cluster_centers_, ours.cluster_centers_, rtol=1e-9)
         np.testing.assert_array_equal(theirs.labels_, ours.labels_)
         assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=1e-9)
-
-
-def test_a_weight_of_zero_leaves_a_point_out():
-    _, X, init, times, _ = problem(0)
-    times[::3] = 0
-    kept = times > 0
-    one = COPKMeans(K, init=init).fit(X, sample_weight=times)
-    other = COPKMeans(K, init=init).fit(X[kept], sample_weight=times[kept])
-    np.testing.assert_allclose(one.cluster_centers_, other.cluster_centers_, rtol=1e-12)
-    # It goes to the nearest centre all the same.
-    np.testing.assert_array_equal(one.labels_, one.predict(X))

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kmeans_problems import NONE_BROKEN, never_rises
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from cgmm.kmeans import COPKMeans, Nodes, PCKMeans
@@ -39,16 +38,6 @@ def test_without_relations_it_is_scikit_learns_k_means(make, seed, settings):
     np.testing.assert_allclose(ours.transform(new), theirs.transform(new), rtol=1e-7)
     assert ours.score(new) == pytest.approx(theirs.score(new), rel=1e-9)
     assert ours.assignment_optimal_
-
-
-def test_a_lost_cluster_gets_the_farthest_point_as_in_scikit_learn():
-    X = load_iris().data
-    start = np.array([X[0], X[60], X[0] + 1000.0])
-    ours = COPKMeans(3, init=start).fit(X)
-    theirs = KMeans(3, init=start, n_init=1).fit(X)
-    np.testing.assert_array_equal(ours.labels_, theirs.labels_)
-    assert ours.n_iter_ == theirs.n_iter_
-    assert len(set(ours.labels_)) == 3
 
 
 def test_data_far_from_zero_keep_their_digits():
