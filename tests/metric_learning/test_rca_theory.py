@@ -24,6 +24,7 @@ from cgmm.metric_learning import (
     within_chunklet_covariance,
     within_distance,
 )
+from cgmm.primer import deviations
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +48,6 @@ def total(sample):
     return total_covariance(sample[0])
 
 
-def residuals(X, y):
-    """Points less the mean of their chunklet, one by one."""
-    return np.array([X[i] - X[y == y[i]].mean(axis=0) for i in np.flatnonzero(y >= 0)])
-
-
 def random_metric(rng, d):
     A = rng.normal(size=(d, d))
     return A @ A.T + 1e-3 * np.eye(d)
@@ -62,7 +58,7 @@ def random_metric(rng, d):
 
 def test_the_solution_of_equation_4_is_the_inverse_over_d(sample, within):
     B = np.linalg.inv(within) / 4
-    H = residuals(*sample)
+    H = deviations(*sample)
     assert np.mean(np.einsum("id,de,ie->i", H, B, H)) == pytest.approx(1, rel=1e-10)
     # and another constraint changes its scale alone
     for scale in (1, 7):
@@ -121,7 +117,7 @@ def test_the_trace_of_appendix_a(sample, within):
     # tr(AᵗĈ) and tr(AᵗĈA) do not even conform for K < D; tr(AĈAᵗ) is the sum over points.
     A = np.random.default_rng(0).normal(size=(2, 4))
     assert A.T.shape[1] != len(within)
-    by_points = np.mean(np.sum((residuals(*sample) @ A.T) ** 2, axis=1))
+    by_points = np.mean(np.sum((deviations(*sample) @ A.T) ** 2, axis=1))
     assert by_points == pytest.approx(np.trace(A @ within @ A.T), rel=1e-10)
 
 
@@ -133,7 +129,7 @@ def test_the_trace_of_appendix_a(sample, within):
 def test_no_metric_of_unit_volume_brings_chunklets_closer(sample, within, seed):
     B = random_metric(np.random.default_rng(seed), 4)
     assert within_distance(B, within) >= within_distance(np.linalg.inv(within), within) - 1e-10
-    H = residuals(*sample)
+    H = deviations(*sample)
     unit = B / np.linalg.det(B) ** (1 / 4)
     by_hand = np.mean(np.einsum("id,de,ie->i", H, unit, H))
     assert within_distance(B, within) == pytest.approx(by_hand, rel=1e-10)
@@ -155,7 +151,7 @@ def test_the_exponent_of_the_volume_is_one_over_d(within):
 def test_rca_is_the_maximum_likelihood_covariance_within_classes(sample, within):
     X, y = sample
     n = int(np.sum(y >= 0))
-    H = residuals(X, y)
+    H = deviations(X, y)
     rng = np.random.default_rng(0)
     best = likelihood_criterion(np.linalg.inv(within), within, n)
     for _ in range(100):
