@@ -36,35 +36,24 @@ def random_relations(rng, n_samples, n_components):
 
 def by_enumeration(X, theta, relations):
     """Responsibilities and evidence from all K^N assignments *of points*: no graph."""
-    n, n_components = len(X), len(theta.weights)
-    total, normaliser = 0.0, 0.0
-    # Products of these leave the range of ordinary floats.
-    p = np.exp(primer.log_densities(X, theta).astype(np.longdouble))
-    r = np.zeros((n, n_components), dtype=np.longdouble)
+    n, K = len(X), len(theta.weights)
+    z = np.array(list(itertools.product(range(K), repeat=n)))
     counted = np.arange(n)
     if relations["sampling"] == "chunklets":
         counted = np.unique(primer.closure(n, relations["must_link"]), return_index=True)[1]
-    for z in map(np.array, itertools.product(range(n_components), repeat=n)):
-        if any(z[i] != z[j] for i, j in relations["must_link"]):
-            continue
-        if any(z[i] == z[j] for i, j in relations["cannot_link"]):
-            continue
-        prior = np.prod(theta.weights[z[counted]])
-        prior *= np.exp(sum(w for i, j, w in relations["preferences"] if z[int(i)] == z[int(j)]))
-        normaliser += prior
-        if evidence_allows(relations["labels"], z):
-            joint = prior * np.prod(p[range(n), z])
-            r[range(n), z] += joint
-            total += joint
-    return (r / total).astype(float), float(np.log(total / normaliser))
-
-
-def evidence_allows(labels, z):
-    if labels is None:
-        return True
-    if np.ndim(labels) == 2:
-        return bool(labels[range(len(z)), z].all())
-    return all(label in (-1, k) for label, k in zip(labels, z, strict=True))
+    # Products of these leave the range of ordinary floats.
+    prior = theta.weights[z[:, counted]].astype(np.longdouble).prod(axis=1)
+    for name, together in (("must_link", True), ("cannot_link", False)):
+        i, j = relations[name].T
+        prior *= ((z[:, i] == z[:, j]) == together).all(axis=1)
+    i, j = relations["preferences"][:, :2].astype(int).T
+    prior *= np.exp((z[:, i] == z[:, j]) @ relations["preferences"][:, 2])
+    p = np.exp(primer.log_densities(X, theta).astype(np.longdouble))
+    if (labels := relations["labels"]) is not None:
+        p *= labels if labels.ndim == 2 else (labels[:, None] == -1) | (labels[:, None] == range(K))
+    joint = prior * p[range(n), z].prod(axis=1)
+    r = np.tensordot(joint / joint.sum(), z[:, :, None] == range(K), axes=1)
+    return r.astype(float), float(np.log(joint.sum() / prior.sum()))
 
 
 @settings(max_examples=60)
