@@ -8,12 +8,9 @@ from hard_graphs import objective
 from kmeans_problems import all_assignments
 
 from cgmm.inference import ENGINES
-from cgmm.kmeans import COPKMeans, Nodes, cop_rule, engine_rule, lloyd
+from cgmm.kmeans import Nodes, cop_rule, engine_rule, lloyd
 from cgmm.mixture import Parameters, e_step
 from cgmm.network import Graph, SideInformation
-
-SPHERE = np.eye(2)
-
 
 SIGNED = [[0, 1, 0.9], [1, 2, -0.6], [2, 3, 0.4], [0, 4, -1.1], [3, 4, 0.7]]
 
@@ -27,7 +24,7 @@ def small_problem(seed):
 def posterior(X, means, weights, rows, variance):
     """Responsibilities of PPC with spherical components, every assignment enumerated."""
     side = SideInformation.build(len(X), preferences=rows)
-    theta = Parameters(weights, means, variance * np.stack([SPHERE] * len(means)))
+    theta = Parameters(weights, means, variance * np.stack([np.eye(2)] * len(means)))
     return e_step(X, theta, side, ENGINES["enumerate"](side.graph)).responsibilities
 
 
@@ -75,22 +72,6 @@ def assert_same_run(seed, side, rule, rows, variance):
         if r.sum(axis=0).min() < 0.5:
             break
         means = (r.T @ X) / r.sum(axis=0)[:, None]
-
-
-def test_the_hard_limit_without_a_consistent_assignment_breaks_as_few_as_it_can():
-    """[lu2007, App. C.2] assumes S_Z not empty, which depends on K: three mutual cannot-links."""
-    X, means, _ = small_problem(0)
-    triangle, beta = [[0, 1], [1, 2], [0, 2]], 1e-3
-    with pytest.raises(ValueError, match="points 0, 1 and 2 are mutually"):
-        COPKMeans(2).fit(X, cannot_link=triangle)
-    rows = [[i, j, -1.0] for i, j in triangle]
-    r = posterior(X, means[:2], np.array([0.5, 0.5]), scaled(rows, beta**-3), beta**2)
-    z = all_assignments(5, 2)
-    n_broken = sum((z[:, i] == z[:, j]).astype(int) for i, j in triangle)
-    costs = np.square(X[:, None] - means[:2]).sum(axis=2)[np.arange(5), z].sum(axis=1)
-    best = np.lexsort((costs, n_broken))[0]
-    assert n_broken[best] == 1
-    np.testing.assert_allclose(r, np.eye(2)[z[best]], atol=1e-9)
 
 
 def test_the_limit_needs_a_single_best_assignment():
@@ -164,7 +145,7 @@ def test_eqs_c4_c6_c20_c22_print_a_sum_inside_the_product(printed):
     ties = np.einsum("zij,ij->z", same, W) / 2
     log_pi = np.log(weights)[z].sum(axis=1)
     side = SideInformation.build(5, preferences=SIGNED)
-    theta = Parameters(weights, means, np.stack([SPHERE] * 3))
+    theta = Parameters(weights, means, np.stack([np.eye(2)] * 3))
     evidence = e_step(X, theta, side, ENGINES["enumerate"](side.graph)).log_evidence
     # p(X) = Σ_Z p(X, Z) / Ω, with the density's constant of 1 / 2π a point.
     log_omega = np.log(np.exp(log_pi + ties).sum())

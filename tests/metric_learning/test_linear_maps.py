@@ -8,10 +8,8 @@ from sklearn.base import clone
 
 from cgmm.metric_learning import MMC, RCA, OnlineRCA
 
-MAPS = pytest.mark.parametrize("model", [RCA(), OnlineRCA(random_state=0), MMC()])
 
-
-@MAPS
+@pytest.mark.parametrize("model", [RCA(), OnlineRCA(random_state=0), MMC()])
 def test_transformed_points_are_as_far_apart_as_the_metric_says(model):
     X, y = IRIS
     model = clone(model).fit(X, y)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mixture_problems import FAMILIES, KINDS, points_and_start, what_is_known
+from mixture_problems import FAMILIES, KINDS, groups, points_and_start, what_is_known
 
 from cgmm.inference import ENGINES
 from cgmm.mixture import (
@@ -29,9 +29,7 @@ from cgmm.numerics import log_normalise
 def problem(seed, pool="full"):
     """Random data and a random, not too poor start of the given covariance type."""
     rng = np.random.default_rng(seed)
-    centres = rng.normal(size=(3, 2)) * rng.uniform(0, 4)
-    X = centres[rng.integers(3, size=60)] + rng.normal(size=(60, 2))
-    r = rng.dirichlet(np.ones(3), size=60)
+    (X, _), r = groups(seed, spread=rng.uniform(0, 4)), rng.dirichlet(np.ones(3), size=60)
     return X, from_responsibilities(X, r, POOLINGS[pool], reg_covar=1e-3)
 
 

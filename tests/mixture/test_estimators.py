@@ -133,14 +133,13 @@ def test_runs_start_elsewhere_and_one_that_fails_does_not_lose_the_others(X, mon
 
 
 def test_an_engine_without_evidence_has_no_criterion_of_the_fit():
-    X = BLOBS
     model = ConstrainedGaussianMixture(3, random_state=0, inference="gibbs", tol=0.05)
-    model.fit(X, cannot_link=[[0, 40]])
+    model.fit(BLOBS, cannot_link=[[0, 40]])
     for criterion in (model.bic, model.aic):
         with pytest.raises(ValueError, match=r"reports no log-evidence.*inference='auto'"):
             criterion()
-    assert np.isfinite(model.bic(X))
-    assert np.isfinite(model.set_params(inference="auto").fit(X, cannot_link=[[0, 40]]).bic())
+    assert np.isfinite(model.bic(BLOBS))
+    assert np.isfinite(model.set_params(inference="auto").fit(BLOBS, cannot_link=[[0, 40]]).bic())
     with pytest.raises(NotFittedError):
         ConstrainedGaussianMixture().bic()
 
@@ -163,13 +162,12 @@ def test_a_warm_start_goes_on_where_the_last_fit_ended(make, X):
 
 
 def test_a_warm_start_of_another_shape_is_refused():
-    X = BLOBS
-    model = ConstrainedGaussianMixture(3, warm_start=True, random_state=0).fit(X)
+    model = ConstrainedGaussianMixture(3, warm_start=True, random_state=0).fit(BLOBS)
     with pytest.raises(ValueError, match=r"a fit of 3 components in 2 columns.*has 2 in 2"):
-        model.set_params(n_components=2).fit(X)
+        model.set_params(n_components=2).fit(BLOBS)
     with pytest.raises(ValueError, match="warm_start"):
-        model.set_params(n_components=3).fit(X[:, :1])
-    model.set_params(warm_start=False).fit(X[:, :1])
+        model.set_params(n_components=3).fit(BLOBS[:, :1])
+    model.set_params(warm_start=False).fit(BLOBS[:, :1])
 
 
 # ------------------------------------------------------------------ K-means as the start

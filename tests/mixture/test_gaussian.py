@@ -27,21 +27,16 @@ def reference_density(X, theta):
     return np.column_stack([multivariate_normal(m, c).logpdf(X) for m, c in pairs])
 
 
-@pytest.fixture
-def force_form(monkeypatch):
-    """Choose the direct or the expanded form, whatever the data."""
-
-    def choose(form):
-        monkeypatch.setattr(products, "SAFE_RATIO", {"direct": -1.0, "expanded": np.inf}[form])
-
-    return choose
+@pytest.fixture(params=[-1.0, np.inf], ids=["direct", "expanded"])
+def _each_form(request, monkeypatch):
+    """The direct form and the expanded one, whatever the data."""
+    monkeypatch.setattr(products, "SAFE_RATIO", request.param)
 
 
 @pytest.mark.parametrize("n_dims", DIMENSIONS)
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("form", ["direct", "expanded"])
-def test_log_density_equals_scipy(n_dims, order, form, force_form):
-    force_form(form)
+@pytest.mark.usefixtures("_each_form")
+def test_log_density_equals_scipy(n_dims, order):
     rng = np.random.default_rng(n_dims)
     theta = random_mixture(rng, 3, n_dims)
     X = np.array(rng.normal(size=(3000, n_dims)) * 3, order=order)
@@ -77,10 +72,9 @@ def test_log_joint_adds_the_weights_and_knows_weight_zero():
 
 
 @pytest.mark.parametrize("n_dims", DIMENSIONS)
-@pytest.mark.parametrize("form", ["direct", "expanded"])
 @pytest.mark.parametrize("offset", [0.0, 50.0])
-def test_moments_of_responsibilities_equal_the_sums_written_down(n_dims, form, offset, force_form):
-    force_form(form)
+@pytest.mark.usefixtures("_each_form")
+def test_moments_of_responsibilities_equal_the_sums_written_down(n_dims, offset):
     rng = np.random.default_rng(n_dims)
     X, r = rng.normal(size=(3000, n_dims)) + offset, rng.dirichlet(np.ones(4), size=3000)
     counts, means, scatter = primer.moments(X, r)

@@ -150,17 +150,12 @@ def blobs(seed, n_components=5, n_dims=4, n_points=500):
     return means[y] + np.einsum("nij,nj->ni", shapes[y], noise), y
 
 
-def both(y, n_pairs, seed):
-    must_link, cannot_link = random_pairs(y, n_pairs, random_state=seed)
-    return {"must_link": must_link, "cannot_link": cannot_link}
-
-
 @pytest.mark.parametrize("n_pairs", [20, 100])
 def test_default_fits_come_as_high_as_em_from_the_truth(n_pairs):
     """One start by chunklets or k-means++ fails in one of these draws out of three or four."""
     for seed in range(4):
         X, y = blobs(seed)
-        known = both(y, n_pairs, seed)
+        known = random_pairs(y, n_pairs, random_state=seed)._asdict()
         truth = ConstrainedGaussianMixture(5, init_params=np.eye(5)[y]).fit(X, **known)
         model = ConstrainedGaussianMixture(5, random_state=seed).fit(X, **known)
         # Other maxima are tens of nats away; runs that meet stop within half a nat of one another.
@@ -170,7 +165,8 @@ def test_default_fits_come_as_high_as_em_from_the_truth(n_pairs):
 @pytest.mark.parametrize(("n_points", "n_init"), [(36, 10), (37, 1)])
 def test_k_means_runs_ten_times_where_points_are_few_for_their_clusters(n_points, n_init):
     """In noise, where a run seldom ends where the best of ten does."""
-    X, known = np.random.default_rng(0).normal(size=(n_points, 2)), both(np.arange(36) % 6, 12, 0)
+    X = np.random.default_rng(0).normal(size=(n_points, 2))
+    known = random_pairs(np.arange(36) % 6, 12, random_state=0)._asdict()
     side = SideInformation.build(n_points, **known)
     r = from_kmeans(X, 6, np.random.RandomState(0), side)
     cop = COPKMeans(6, n_init=n_init, random_state=np.random.RandomState(0)).fit(X, **known)
@@ -218,7 +214,7 @@ def bad_and_good():
     The bad one gives two groups one component, and a third group two: no iteration mends it.
     """
     X, y = blobs(3, n_points=200)
-    side = SideInformation.build(200, **both(y, 50, 3))
+    side = SideInformation.build(200, **random_pairs(y, 50, random_state=3)._asdict())
     prepared = prepare(side, "auto", ENGINES["auto"], "auto", 5)
     torn = (y == 1) & (X[:, 0] > np.median(X[y == 1, 0]))
     bad, good = (
@@ -269,19 +265,13 @@ def test_another_start_must_gain_more_than_chance(monkeypatch):
 
 def test_a_start_that_collapses_is_passed_over_and_all_of_them_leave_the_first():
     """A single point has no covariance; a run that begins there says so."""
-    X, y = blobs(4, n_points=60)
-    side = SideInformation.build(60, must_link=[[0, 1]])
-    prepared = prepare(side, "auto", ENGINES["auto"], "auto", 5)
-    data = prepared.blocks(X)
-    pool, rng = POOLINGS["full"], np.random.RandomState(0)
-    make = ConstrainedGaussianMixture
-    good = make(5, init_params=np.eye(5)[y])._starts(X, side, rng)[0]
+    _, good, network = bad_and_good()
     collapsed = good._replace(covariances=np.zeros_like(good.covariances))
     for starts in ([collapsed, good, collapsed], [good, collapsed]):
-        chosen = choose_start(starts, X, data, prepared, pool, reg_covar=1e-6)
+        chosen = choose_start(starts, *network, reg_covar=1e-6)
         assert np.isfinite(chosen.means).all()
         assert (chosen.covariances != 0).any()
-    assert choose_start([collapsed] * 2, X, data, prepared, pool, reg_covar=1e-6) is collapsed
+    assert choose_start([collapsed] * 2, *network, reg_covar=1e-6) is collapsed
 
 
 def test_covariances_of_clusters_far_apart_lose_no_digits():

@@ -7,6 +7,7 @@ from scipy.special import logit
 
 from cgmm import ENGINES, SideInformation
 from cgmm.mixture import Prior
+from cgmm.primer import derivative
 
 AUTO = ENGINES["auto"]
 ALPHA = np.array([0.6, 0.3, 0.1])
@@ -37,10 +38,7 @@ def test_one_run_of_an_engine_gives_z_and_all_its_derivatives():
     prior = Prior(PATH, counting)
     log_z, counts = prior.log_z_and_counts(np.log(ALPHA))
     assert len(calls) == 1
-    h = 1e-6
-    for k, step in enumerate(h * np.eye(3)):
-        slope = (prior.log_z(ALPHA + step) - prior.log_z(ALPHA - step)) / (2 * h)
-        assert np.isclose(slope, counts[k] / ALPHA[k], rtol=1e-6)
+    np.testing.assert_allclose(derivative(prior.log_z, ALPHA), counts / ALPHA, rtol=1e-6)
     assert np.isclose(log_z, prior.log_z(ALPHA), rtol=1e-12)
 
 

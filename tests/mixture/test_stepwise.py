@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mixture_problems import assert_same_theta
 
 from cgmm import ConstrainedCategoricalMixture, ConstrainedGaussianMixture
 from cgmm.mixture import POOLINGS, from_responsibilities
@@ -24,20 +25,15 @@ def clumps(seed=0, n_points=N):
 
 def gaussians(X, covariance_type="full", offset=0.0, **options):
     """An estimator with a start that does not depend on the batch."""
-    start = from_responsibilities(X, np.eye(K)[np.arange(len(X)) % K], POOLINGS["full"])
-    means = np.array([[-1.0, 0.0], [3.0, 1.0], [1.0, 3.0]]) + offset
-    covariances = POOLINGS[covariance_type].reduce(
-        POOLINGS[covariance_type].combine(np.ones(K), start.covariances)
+    pool, means = (
+        POOLINGS[covariance_type],
+        np.array([[-1.0, 0.0], [3.0, 1.0], [1.0, 3.0]]) + offset,
     )
+    start = from_responsibilities(X, np.eye(K)[np.arange(len(X)) % K], pool)
     return ConstrainedGaussianMixture(
         K, covariance_type=covariance_type, weights_init=np.full(K, 1 / K), means_init=means,
-        covariances_init=covariances, **options,
+        covariances_init=pool.reduce(start.covariances), **options,
     )  # fmt: skip
-
-
-def assert_same_theta(one, other, **tolerance):
-    for here, there in zip(one.parameters_, other.parameters_, strict=True):
-        np.testing.assert_allclose(here, there, **tolerance)
 
 
 # ------------------------------------------------------------------ a step
@@ -54,7 +50,7 @@ def test_the_first_step_is_an_iteration_of_em(covariance_type, known):
     }[known]
     one = gaussians(X, covariance_type, max_iter=1)
     two = gaussians(X, covariance_type).partial_fit(X, **known)
-    assert_same_theta(two, one.fit(X, **known), rtol=1e-11, atol=1e-12)
+    assert_same_theta(two.parameters_, one.fit(X, **known).parameters_, rtol=1e-11, atol=1e-12)
     assert (two.n_steps_, two.n_samples_seen_) == (1, known.get("sample_weight", np.ones(N)).sum())
 
 
@@ -74,7 +70,9 @@ def test_with_every_label_known_batches_add_up_to_the_whole(family, seed, offset
     whole, parts = make().partial_fit(X, labels=z), make(step_exponent=1)
     for batch in np.split(np.arange(120), 5):
         parts.partial_fit(X[batch], labels=z[batch])
-    assert_same_theta(parts, whole, rtol=1e-9, atol=1e-9 * (1 + offset / 1e4))
+    assert_same_theta(
+        parts.parameters_, whole.parameters_, rtol=1e-9, atol=1e-9 * (1 + offset / 1e4)
+    )
     assert (parts.n_steps_, parts.n_samples_seen_) == (5, 120)
 
 
@@ -88,11 +86,11 @@ def test_fit_begins_anew_and_a_step_goes_on_from_a_fit():
     _, X, _ = clumps()
     fresh, used = (gaussians(X, max_iter=3, tol=0) for _ in range(2))
     used.partial_fit(X[:100]).partial_fit(X[100:300])
-    assert_same_theta(used.fit(X), fresh.fit(X), rtol=0)
+    np.testing.assert_equal(used.fit(X).parameters_, fresh.fit(X).parameters_)
     assert not {"n_steps_", "n_samples_seen_"} & set(vars(used))
     # From the parameters of the fit, all the way to what the batch says.
     on = gaussians(X, max_iter=4, tol=0).fit(X)
-    assert_same_theta(used.partial_fit(X), on, rtol=1e-10)
+    assert_same_theta(used.partial_fit(X).parameters_, on.parameters_, rtol=1e-10)
     assert used.n_steps_ == 1
     assert not {"history_", "log_evidence_", "responsibilities_", "inference_"} & set(vars(used))
 
@@ -103,7 +101,8 @@ def test_what_is_left_predicts_is_copied_and_goes_on():
     assert (model.labels_ == z[300:600]).mean() > 0.9
     assert model.predict([[0.0, 0.0], [4.0, 0.0]], cannot_link=[[0, 1]]).tolist() == [0, 1]
     copy = pickle.loads(pickle.dumps(model))
-    assert_same_theta(copy.partial_fit(X[600:]), model.partial_fit(X[600:]), rtol=0)
+    copy.partial_fit(X[600:])
+    np.testing.assert_equal(copy.parameters_, model.partial_fit(X[600:]).parameters_)
 
 
 def test_a_start_of_its_own():
