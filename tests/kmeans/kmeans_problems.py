@@ -13,11 +13,6 @@ def all_assignments(n_nodes, n_clusters):
     return np.array(list(itertools.product(range(n_clusters), repeat=n_nodes)))
 
 
-def never_rises(history):
-    """Up to rounding in sums of a few thousand squares."""
-    return bool((np.diff(history) <= 1e-11 * np.abs(history[:-1])).all())
-
-
 @st.composite
 def problems(draw, max_nodes=5):
     """Costs, and relations that are all hard or of either kind."""

@@ -7,7 +7,7 @@ import pytest
 from answers import truthful
 from hypothesis import given
 from hypothesis import strategies as st
-from kmeans_problems import NONE_BROKEN, never_rises
+from kmeans_problems import NONE_BROKEN
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
@@ -68,7 +68,8 @@ def test_empty_clusters_are_filled_without_loss(seed, make):
     start = np.concatenate([X[:2], X[:3] + 500])
     model = make(5, init=start).fit(X, **known)
     assert len(set(model.labels_)) == 5
-    assert never_rises(model.history_)
+    # Up to rounding in sums of a few thousand squares.
+    assert (np.diff(model.history_) <= 1e-11 * np.abs(model.history_[:-1])).all()
     if make is COPKMeans:
         assert broken_relations(model.labels_, **known) == NONE_BROKEN
 

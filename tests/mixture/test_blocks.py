@@ -3,6 +3,7 @@
 import threading
 import time
 import tracemalloc
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -25,12 +26,11 @@ from cgmm.mixture import (
     Categories,
     Parameters,
     closed_form,
-    e_step,
     em,
     from_responsibilities,
 )
 from cgmm.mixture.blocks import Blocks, repeated, workers
-from cgmm.mixture.loop import no_prior
+from cgmm.mixture.loop import assigned, no_prior
 from cgmm.network import SideInformation
 from cgmm.numerics import WarnedOnce, warn_caller
 
@@ -47,19 +47,6 @@ def steps_of(data, theta, side, pool, infer=None):
 def in_blocks(X, theta, side, pool, height):
     data = Blocks.of(X, side, AUTO, len(theta.weights), height=height)
     return data, steps_of(data, theta, side, pool)
-
-
-def responsibilities(data, theta):
-    """(N, K) of all blocks, where they were given."""
-    return data.gather(
-        lambda block: (
-            e_step(block.X, theta, block.side, block.infer, log_z_prior=no_prior).responsibilities
-        )
-    )
-
-
-def in_one(X, theta, side, pool):
-    return steps_of(X, theta, side, pool, repeated(side, AUTO(side.graph)))
 
 
 @pytest.mark.each_value
@@ -79,12 +66,13 @@ def test_em_over_blocks_is_em_over_everything(family, kind, seed, height, sampli
     side = SideInformation.build(N, **known, sampling=sampling)
     side = side.weighted(rng.integers(3, size=N) if weighted else None, sampling)
     data, steps = in_blocks(X, start, side, pool, height)
-    pairs = zip(steps, in_one(X, start, side, pool), strict=False)
+    whole = steps_of(X, start, side, pool, repeated(side, AUTO(side.graph)))
+    pairs = zip(steps, whole, strict=False)
     for (ours, found), (theirs, posterior) in islice(pairs, 2):
         assert_same_theta(ours, theirs, rtol=1e-9, atol=1e-12)
         assert found.log_evidence == pytest.approx(posterior.log_evidence, rel=1e-11, abs=1e-9)
         np.testing.assert_allclose(found.expected_counts, posterior.expected_counts, rtol=1e-9)
-        r = responsibilities(data, ours)
+        r = data.gather(partial(assigned, ours, True))
         np.testing.assert_allclose(r, posterior.responsibilities, atol=1e-9)
         assert (found.responsibilities is None) == (not data.alone)
 

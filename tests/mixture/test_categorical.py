@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from mixture_problems import points_and_start
 from refusals import refused
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB
 
@@ -12,7 +13,6 @@ from cgmm.inference import ENGINES
 from cgmm.mixture import UPDATES, CategoricalParameters, Categories, Prior, em, one_hot
 from cgmm.mixture.categorical import sample
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 AUTO = ENGINES["auto"]
 
 
@@ -39,15 +39,10 @@ def test_with_all_labels_it_is_naive_bayes(alpha):
 
 
 def test_pseudo_counts_raise_the_penalised_evidence():
-    X, _, _ = survey(4)
-    coded, categories = one_hot(X, (2, 3, 4, 2, 3)), Categories((2, 3, 4, 2, 3))
-    side, rng = SideInformation.build(len(X)), np.random.default_rng(0)
-    flat = CategoricalParameters(np.full(2, 0.5), np.full((2, 14), 0.5))
-    r = rng.dirichlet(np.ones(2), size=len(X))
-    counts = categories.statistics(coded, r, flat)
-    start = categories.maximise(counts, flat, pseudo_count=2.0)
+    X, start, categories = points_and_start(np.random.default_rng(0), "categorical")
+    side = SideInformation.build(60)
     update = UPDATES["exact"](Prior(side, AUTO))
-    steps = em(coded, start, side, AUTO(side.graph), categories, update, pseudo_count=2.0)
+    steps = em(X, start, side, AUTO(side.graph), categories, update, pseudo_count=2.0)
     penalised, plain = [], []
     for theta, posterior in itertools.islice(steps, 40):
         plain.append(posterior.log_evidence)

@@ -20,7 +20,6 @@ from cgmm.mixture import POOLINGS, e_step
 from cgmm.mixture.class_mixture import ClassMixture, ClassParameters
 from cgmm.network import SideInformation
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SAME = {
     "diag": GaussianNB(var_smoothing=0),
     "full": QuadraticDiscriminantAnalysis(solver="eigen"),

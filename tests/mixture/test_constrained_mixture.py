@@ -17,9 +17,6 @@ from cgmm import (
 from cgmm.inference import ENGINES
 from cgmm.mixture import UPDATES
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
-
 # ------------------------------------------------------------------ reductions
 
 

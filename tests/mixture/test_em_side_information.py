@@ -14,7 +14,6 @@ from cgmm.inference import ENGINES
 from cgmm.mixture import Parameters, Prior, e_step
 from cgmm.network import SideInformation
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 AUTO = ENGINES["auto"]
 
 

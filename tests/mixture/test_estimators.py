@@ -26,12 +26,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 
 CENTRES = np.repeat([[0, 0], [5, 0], [0, 5]], 40, axis=0)
+X = load_iris().data
 BLOBS = CENTRES + np.random.default_rng(0).normal(size=(120, 2))
-
-
-@pytest.fixture
-def X():
-    return load_iris().data
 
 
 # scikit-learn exempts its own semi-supervised classifiers from the class -1 by their names.
@@ -62,7 +58,7 @@ def test_scikit_learn_estimator_checks(estimator, check):
 
 @pytest.mark.parametrize("covariance_type", POOLINGS)
 @pytest.mark.parametrize("reg_covar", [0.0, 1e-6, 1e-2])
-def test_fit_equals_scikit_learn_from_the_same_start(X, covariance_type, reg_covar):
+def test_fit_equals_scikit_learn_from_the_same_start(covariance_type, reg_covar):
     """The path of the evidence, where it ends, and what is said of points there."""
     pool = POOLINGS[covariance_type]
     start = Parameters(np.full(3, 1 / 3), X[[0, 60, 120]], np.stack([np.eye(4)] * 3))
@@ -94,7 +90,7 @@ def test_fit_equals_scikit_learn_from_the_same_start(X, covariance_type, reg_cov
 
 
 test_impossible_starts_are_refused = refused(
-    lambda **params: ConstrainedGaussianMixture(3, **params).fit(load_iris().data),
+    lambda **params: ConstrainedGaussianMixture(3, **params).fit(X),
     ({"init_params": np.full((150, 3), 0.5)}, "row 0 of init_params"),
     ({"init_params": np.full((150, 2), 0.5)}, "must have"),
     ({"weights_init": [0.5, 0.5]}, "weights_init has shape"),
@@ -113,7 +109,7 @@ test_impossible_starts_are_refused = refused(
 # ------------------------------------------------------------------ warnings and interruption
 
 
-def test_runs_start_elsewhere_and_one_that_fails_does_not_lose_the_others(X, monkeypatch):
+def test_runs_start_elsewhere_and_one_that_fails_does_not_lose_the_others(monkeypatch):
     starts = []
 
     def sometimes(data, theta, *args, **kwargs):

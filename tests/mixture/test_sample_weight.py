@@ -109,20 +109,15 @@ def test_permuted_points_have_permuted_answers(name):
 # ------------------------------------------------------------------ points that do not count
 
 
-def with_outliers():
-    """Three clumps, and as many points far away that do not count, first and last."""
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(60, 2)) + 8 * np.eye(3)[np.arange(60) % 3][:, :2]
-    far = rng.uniform(-500, 500, (12, 2))
-    weights = np.r_[np.zeros(6), rng.integers(1, 4, 60), np.zeros(6)]
-    return X, np.concatenate([far[:6], X, far[6:]]), weights
-
-
 @pytest.mark.each_value
 @pytest.mark.parametrize("init", ["auto", *STARTS, *GUIDED_STARTS])
 @pytest.mark.parametrize("step", ["fit", "partial_fit"])
 def test_a_point_of_weight_zero_is_no_seed(init, step):
-    X, more, weights = with_outliers()
+    """Three clumps, and as many points far away that do not count, first and last."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 2)) + 8 * np.eye(3)[np.arange(60) % 3][:, :2]
+    more = np.insert(X, [0] * 6 + [60] * 6, rng.uniform(-500, 500, (12, 2)), axis=0)
+    weights = np.r_[np.zeros(6), rng.integers(1, 4, 60), np.zeros(6)]
     inside = weights > 0
     among = np.full(72, -1)
     among[6:9] = range(3) if init == "labels" else -1
