@@ -37,11 +37,7 @@ N = 60
 y = np.random.default_rng(0).permutation(np.repeat([0, 1], N // 2))
 X = np.random.default_rng(1).normal(size=(N, 2)) + 6 * y[:, None]
 MUST, CANNOT = random_pairs(y, 20, random_state=0)
-ESTIMATORS = {
-    "mixture": ConstrainedGaussianMixture(2, random_state=0),
-    "cop": COPKMeans(2, random_state=0),
-    "pck": PCKMeans(2, random_state=0),
-}
+MIXTURE = ConstrainedGaussianMixture(2, random_state=0)
 
 
 @pytest.fixture(autouse=True)
@@ -82,7 +78,7 @@ def test_pairs_among_rows_follow_them_into_every_fold_and_plain_ones_are_refused
     pairs = np.resize(MUST, (n_pairs, 2))
     refusal = pytest.raises(ValueError, match=r"cross-validation fits to some.*PairsAmong")
     with warnings.catch_warnings(action="ignore"), refusal:
-        WAYS[way](ConstrainedGaussianMixture(2, random_state=0), must_link=pairs)
+        WAYS[way](MIXTURE, must_link=pairs)
     Witness.true = []
     WAYS[way](Witness(2), must_link=PairsAmong(pairs, N))
     assert len(Witness.true) > 5
@@ -106,9 +102,9 @@ def test_metrics_in_pipelines(metric):
 
 def test_routing_of_metadata():
     plain, among = {"must_link": MUST}, {"must_link": PairsAmong(MUST, N)}
-    unrouted = cross_val_score(ESTIMATORS["mixture"], X, cv=SPLITS, params=among)
+    unrouted = cross_val_score(MIXTURE, X, cv=SPLITS, params=among)
     with sklearn.config_context(enable_metadata_routing=True):
-        model = clone(ESTIMATORS["mixture"]).set_fit_request(must_link=True)
+        model = clone(MIXTURE).set_fit_request(must_link=True)
         np.testing.assert_array_equal(cross_val_score(model, X, cv=SPLITS, params=among), unrouted)
         with pytest.raises(ValueError, match="cross-validation"):
             cross_val_score(model, X, cv=SPLITS, params=plain)
@@ -119,8 +115,7 @@ def test_routing_of_metadata():
 
 def test_an_index_of_integers_is_asked_about():
     table = pd.DataFrame(X, index=np.arange(N)[::-1])
-    model = ConstrainedGaussianMixture(2, random_state=0)
-    for fit in (model.fit, SemiSupervisedGaussianClassifier().fit, model.predict):
+    for fit in (MIXTURE.fit, SemiSupervisedGaussianClassifier().fit, MIXTURE.predict):
         with pytest.warns(
             UserWarning, match="index of integers of its own, .* first is 59"
         ) as told:
@@ -132,26 +127,26 @@ def test_an_index_of_integers_is_asked_about():
     by_name, by_row = (eval(remedy, scope) for remedy in said)
     np.testing.assert_array_equal(by_name, N - 1 - MUST)
     np.testing.assert_array_equal(by_row, MUST)
-    model.fit(table, must_link=by_name, cannot_link=positions(CANNOT, table.index))
-    model.fit(table, must_link=by_row)
+    MIXTURE.fit(table, must_link=by_name, cannot_link=positions(CANNOT, table.index))
+    MIXTURE.fit(table, must_link=by_row)
 
 
 # ---------------------------------------------------------------------------- certainties
 
 
 def test_certainties_in_place_of_log_odds():
-    model = ConstrainedGaussianMixture(2, random_state=0)
     with pytest.warns(UserWarning, match=r"0.9 is a certainty of 0.711.*scenarios.preferences"):
-        model.fit(X, preferences=[[0, 1, 0.9]])
+        MIXTURE.fit(X, preferences=[[0, 1, 0.9]])
     with pytest.warns(UserWarning, match="read as log-odds"):
-        model.predict(X, preferences=[[0, 1, 0.9], [1, 2, 0.7]])
+        MIXTURE.predict(X, preferences=[[0, 1, 0.9], [1, 2, 0.7]])
 
 
 # ---------------------------------------------------------------------------- y that is ignored
 
 SOME = np.where(np.arange(N) % 3 == 0, y, -1)
 TEXTS = [None if k < 0 else "ab"[k] for k in SOME]
-IGNORES = [*ESTIMATORS.values(), ConstrainedCategoricalMixture(2, random_state=0)]
+KINDS = [ConstrainedGaussianMixture, COPKMeans, PCKMeans, ConstrainedCategoricalMixture]
+IGNORES = [make(2, random_state=0) for make in KINDS]
 
 
 def points_for(model):
@@ -188,7 +183,7 @@ def test_labels_that_are_not_read_are_told_of(model, labels):
     ],
 )
 def test_what_can_mean_one_thing_only_is_read_in_silence(given):
-    ConstrainedGaussianMixture(2, random_state=0).fit(**{"X": X} | given)
+    clone(MIXTURE).fit(**{"X": X} | given)
 
 
 def test_pipelines_and_searches_by_y_are_silent():
@@ -199,8 +194,7 @@ def test_pipelines_and_searches_by_y_are_silent():
 
 
 def test_a_search_with_unknown_labels_warns_once():
-    model = ConstrainedGaussianMixture(2, random_state=0)
     with warnings.catch_warnings(record=True, action="always") as told:
-        GridSearchCV(model, {"tol": [1e-3, 1e-4]}, cv=3).fit(X, SOME)
+        GridSearchCV(MIXTURE, {"tol": [1e-3, 1e-4]}, cv=3).fit(X, SOME)
     said = [(str(warning.message)[:19], warning.filename) for warning in told]
     assert said == [("y is not read here:", __file__)]
