@@ -9,6 +9,7 @@ from sklearn.cluster import KMeans
 
 from cgmm import COPKMeans, PCKMeans
 
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 N, K = 30, 3
 KINDS = [(), ("must_link",), ("cannot_link",), ("must_link", "cannot_link")]
 
