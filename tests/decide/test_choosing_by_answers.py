@@ -1,6 +1,7 @@
 """Choosing: nothing leaks, scores and entropy are those of all assignments; the search, by hand."""
 
 import itertools
+from functools import partial
 from operator import call
 
 import numpy as np
@@ -103,27 +104,17 @@ def test_the_error_is_that_of_sums_over_groups(seed):
     assert found == pytest.approx(expected, abs=1e-12)
 
 
+SCORES = partial(held_out_scores, np.zeros((2, 1)), print, engine=AUTO)
 test_what_cannot_be_chosen_from_is_refused = refused(
     call,
-        (lambda: answer_folds([[0, 1]], [0, 1], 2), r"joins the groups \[0, 1\]"),
-        (lambda: answer_folds([[0, 1], [2, 3]], [0, 0, 1, 1], 1), "from 2 to 2"),
-        (lambda: log_score([0.0], [[0, 1]], [0, 0]), "in 1 groups"),
-        (lambda: log_score([0.0], [[0, 1], [2, 3]], [0, 0, 1, 1]), r"\(1,\) for 2 pairs"),
-        (
-            lambda: held_out_scores(np.zeros((2, 1)), print, [[0, 1, 2]], [0], AUTO,
-                                    error_rate=0.1),
-            "says 2",
-        ),
-        (
-            lambda: held_out_scores(np.zeros((2, 1)), print, [[0, 1, 1]], [0], AUTO, error_rate=0),
-            "error_rate=0.05",
-        ),
-        (
-            lambda: held_out_scores(np.zeros((2, 1)), print, [[0, 1, 1]], [0, 1], AUTO,
-                                    error_rate=0.1),
-            "folds",
-        ),
-)  # fmt: skip
+    (lambda: answer_folds([[0, 1]], [0, 1], 2), r"joins the groups \[0, 1\]"),
+    (lambda: answer_folds([[0, 1], [2, 3]], [0, 0, 1, 1], 1), "from 2 to 2"),
+    (lambda: log_score([0.0], [[0, 1]], [0, 0]), "in 1 groups"),
+    (lambda: log_score([0.0], [[0, 1], [2, 3]], [0, 0, 1, 1]), r"\(1,\) for 2 pairs"),
+    (lambda: SCORES([[0, 1, 2]], [0], error_rate=0.1), "says 2"),
+    (lambda: SCORES([[0, 1, 1]], [0], error_rate=0), "error_rate=0.05"),
+    (lambda: SCORES([[0, 1, 1]], [0, 1], error_rate=0.1), "folds"),
+)
 
 
 # ---------------------------------------------------------------------------- entropy
