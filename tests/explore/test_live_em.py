@@ -71,9 +71,12 @@ class Problem:
         self.chunklet = primer.closure(N, self.must)
 
     @property
-    def links(self) -> list:
-        hard = [(*pair, np.inf) for pair in self.must.tolist()]
-        return hard + [(*pair, -np.inf) for pair in self.cannot.tolist()] + self.preferences
+    def names(self) -> dict:
+        """What is asked about, as the figure calls it."""
+        links = [(*pair, np.inf) for pair in self.must.tolist()]
+        links += [(*pair, -np.inf) for pair in self.cannot.tolist()] + self.preferences
+        mu = self.X[: self.K]
+        return {"X": self.X, "theta": self.start, "mu": mu, "K": self.K, "links": links}
 
     @property
     def edges(self) -> tuple:
@@ -96,11 +99,8 @@ def test_em(ask, seed, sampled, kind, pool):
     *_, (theta, log_evidence) = primer.constrained_em(
         one.X, one.start, one.chunklet, count(one.chunklet), *one.edges, POOLS[pool], STEPS + 1
     )
-    found = ask(
-        "em(X, theta, network(X.length, links, K, {sampled}), pool, steps)",
-        X=one.X, theta=one.start, links=one.links, K=one.K, sampled=sampled, pool=pool,
-        steps=STEPS,
-    )  # fmt: skip
+    code = "em(X, theta, network(X.length, links, K, {sampled}), pool, steps)"
+    found = ask(code, **one.names, sampled=sampled, pool=pool, steps=STEPS)
     assert_same(found["theta"], theta)
     # A preference within a chunklet weighs the same with the data and without.
     np.testing.assert_allclose(found["E"]["logEvidence"], log_evidence, **CLOSE)
@@ -116,10 +116,8 @@ def test_em_with_answers(ask, seed):
         theta = primer.m_step(
             one.X, primer.marginals(primer.log_joint(one.X, theta), ends, w), primer.full
         )
-    found = ask(
-        "em(X, theta, network(X.length, links, K, {answers: true}), 'full', steps)",
-        X=one.X, theta=one.start, links=one.preferences, K=one.K, steps=STEPS,
-    )  # fmt: skip
+    code = "em(X, theta, network(X.length, said, K, {answers: true}), 'full', steps)"
+    found = ask(code, **one.names, said=one.preferences, steps=STEPS)
     assert_same(found["theta"], theta)
     expected = primer.log_p_of_answers(primer.log_joint(one.X, theta), ends, w)
     np.testing.assert_allclose(found["E"]["logEvidence"], expected, **CLOSE)
@@ -136,10 +134,9 @@ def test_the_bound(ask, seed):
         const now = eStep(X, mStep(X, E, net, "full"), net);
         return [E.logEvidence, bound(E, now), now.logEvidence];
     }"""
-    given = {"X": one.X, "theta": one.start, "K": one.K}
-    _, F, _ = ask(code, links=[], **given)
+    _, F, _ = ask(code, **one.names | {"links": []})
     np.testing.assert_allclose(F, primer.lower_bound(one.X, theta, r), **CLOSE)
-    before, F, after = ask(code, links=one.links, **given)
+    before, F, after = ask(code, **one.names)
     assert before - 1e-9 < F <= after + 1e-9
 
 
@@ -156,15 +153,12 @@ def test_kmeans(ask, seed, kind):
         )
         return primer.cheapest(-together, ends, w)[one.chunklet]
 
-    mu = one.X[: one.K]
-    path = [centres for centres, _ in primer.lloyd(one.X, mu, rule, 6)]
-    found = ask(
-        """{
-            const net = network(X.length, links, K);
-            return range(5).reduce((mu) => lloydStep(X, mu, net), mu);
-        }""",
-        X=one.X, mu=mu, links=one.links, K=one.K,
-    )  # fmt: skip
+    path = [centres for centres, _ in primer.lloyd(one.X, one.X[: one.K], rule, 6)]
+    code = """{
+        const net = network(X.length, links, K);
+        return range(5).reduce((mu) => lloydStep(X, mu, net), mu);
+    }"""
+    found = ask(code, **one.names)
     np.testing.assert_allclose(found, path[-1], **CLOSE)
 
 
@@ -172,13 +166,10 @@ def test_kmeans(ask, seed, kind):
 def test_soft_costs(ask, seed, beta):
     """The mixture of balls whose variance goes to zero."""
     one = Problem(seed, "both")
-    mu, ones = one.X[: one.K], np.ones(one.chunklet.max() + 1)
-    u = primer.node_unaries(-primer.costs(one.X, mu) / beta**2, ones[: one.K], one.chunklet, ones)
+    costs, ones = primer.costs(one.X, one.X[: one.K]), np.ones(one.chunklet.max() + 1)
+    u = primer.node_unaries(-costs / beta**2, ones[: one.K], one.chunklet, ones)
     expected = primer.marginals(u, *one.edges)[one.chunklet]
-    found = ask(
-        "softCosts(X, mu, beta, network(X.length, links, K))",
-        X=one.X, mu=mu, beta=beta, links=one.links, K=one.K,
-    )  # fmt: skip
+    found = ask("softCosts(X, mu, beta, network(X.length, links, K))", **one.names, beta=beta)
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 

@@ -297,15 +297,9 @@ def test_the_fit_that_the_button_asks_for_is_that_of_the_package():
     assert (pairs[:, 0] == pairs[:, 1]).all()
 
 
-def test_the_page_of_the_widget_tells_its_model(browser, tmp_path):
-    figure = make()
+def test_the_page_of_the_widget_tells_its_model(visit):
+    figure, page = make(), visit()
     widget = figure.widget()
-    page = browser.new_page(reduced_motion="reduce")
-    errors = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    blank = tmp_path / "blank.html"
-    blank.write_text("<!doctype html><title>Widget</title>")
-    page.goto(blank.as_uri())
     page.evaluate(HOST, {"esm": widget._esm, "html": widget.html, "style": widget._css})
     page.get_by_role("button", name="Ask cgmm").click()
     assert page.evaluate("window.sent") == [{"fit": True}]
@@ -315,5 +309,3 @@ def test_the_page_of_the_widget_tells_its_model(browser, tmp_path):
     fitted = json.loads(json.dumps(figure.fit() and widget.fitted))
     page.evaluate("fitted => { window.kept.fitted = fitted; heard['change:fitted'](); }", fitted)
     assert page.locator(".fitted").count() == 2
-    assert not errors
-    page.close()

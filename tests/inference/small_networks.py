@@ -1,7 +1,5 @@
 """Networks that are small enough to be enumerated, and what enumeration says of them."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import strategies as st
@@ -33,8 +31,7 @@ def tied(n_nodes, edges, weights):
 
 def complete(n_nodes):
     """Edges between every two nodes."""
-    pairs = itertools.combinations(range(n_nodes), 2)
-    return np.array(list(pairs), dtype=np.intp).reshape(-1, 2)
+    return np.column_stack(np.triu_indices(n_nodes, 1))
 
 
 def grid(n_rows, n_columns):
@@ -43,6 +40,12 @@ def grid(n_rows, n_columns):
     across = np.column_stack([names[:, :-1].ravel(), names[:, 1:].ravel()])
     down = np.column_stack([names[:-1].ravel(), names[1:].ravel()])
     return np.concatenate([across, down])
+
+
+def without_others(graph, nodes):
+    """The edges among some nodes, of as many nodes as before."""
+    among = np.isin(graph.edges, nodes).all(axis=1)
+    return Graph(graph.n_nodes, graph.edges[among], graph.weights[among])
 
 
 def chain(n_nodes):

@@ -13,13 +13,7 @@ from cgmm.inference import enumerate_assignments, inference_cost
 from cgmm.inference.auto import auto, exact
 from cgmm.inference.belief_propagation import belief_propagation
 from cgmm.inference.best_assignment import find_best
-from cgmm.network import (
-    ApproximationWarning,
-    Graph,
-    NetworkError,
-    TooCostlyError,
-    simplify,
-)
+from cgmm.network import ApproximationWarning, Graph, NetworkError, TooCostlyError, simplify
 
 
 def mixture_of_components():

@@ -277,16 +277,13 @@ def test_what_nobody_answers_exactly_has_a_cost_and_is_sampled():
 
 def brute_force(graph, unary):
     """Marginals and Z in probabilities, by loops that follow the definition word for word."""
-    n_nodes, n_states = unary.shape
-    z_total, nodes = 0.0, np.zeros_like(unary)
-    for z in itertools.product(range(n_states), repeat=n_nodes):
-        weight = np.prod([np.exp(unary[j, z[j]]) for j in range(n_nodes)])
+    nodes = np.zeros_like(unary)
+    for z in itertools.product(range(unary.shape[1]), repeat=len(unary)):
+        weight = np.prod([np.exp(u[k]) for u, k in zip(unary, z, strict=True)])
         for (a, b), w in zip(graph.edges, graph.weights, strict=True):
             weight *= np.exp(w) if z[a] == z[b] else 1.0
-        z_total += weight
-        for j in range(n_nodes):
-            nodes[j, z[j]] += weight
-    return nodes, z_total
+        nodes[range(len(z)), z] += weight
+    return nodes, nodes[0].sum()
 
 
 @given(networks(max_nodes=5, p_forbidden=0.3))

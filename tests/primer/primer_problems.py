@@ -85,12 +85,8 @@ class Enumerated(NamedTuple):
     def p(self):
         return np.exp(self.log_weights - self.log_z)
 
-    def mean(self, values):
-        """Expectation of what is given for every assignment."""
-        return np.tensordot(self.p, values, axes=1)
-
     def marginals(self, K):
-        return self.mean(self.z[:, :, None] == np.arange(K))
+        return np.tensordot(self.p, self.z[:, :, None] == np.arange(K), axes=1)
 
 
 def assignments(J, K):

@@ -3,6 +3,8 @@
 The package has its own oracles (scipy, sums over every assignment) in its own rooms.
 """
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 from hypothesis import example
@@ -166,31 +168,18 @@ def test_a_sample_is_an_affine_map_of_noise(seed, K, D):
     np.testing.assert_allclose(noise, again.standard_normal((9, D)), atol=1e-9)
 
 
-class Recorder:
-    """A generator that draws what it is told, and remembers with which probabilities."""
-
-    def __init__(self, drawn):
-        self.drawn, self.p = list(drawn), []
-
-    def integers(self, n):
-        self.p.append(np.full(n, 1 / n))
-        return self.drawn[0]
-
-    def choice(self, n, p):
-        self.p.append(p)
-        return self.drawn[len(self.p) - 1]
-
-
 @few(SEEDS, st.integers(2, 6), st.integers(1, 3), st.data())
 def test_centres_are_drawn_by_squared_distance_from_the_nearest(seed, N, D, data):
     X = np.random.default_rng(seed).normal(size=(N, D))
     drawn = data.draw(st.permutations(range(N)))
-    rng = Recorder(drawn)
+    # A generator that draws what it is told, and remembers what it was asked.
+    rng = Mock(**{"integers.return_value": drawn[0], "choice.side_effect": drawn[1:]})
     np.testing.assert_array_equal(primer.far_points(X, N, rng), X[drawn])
+    rng.integers.assert_called_once_with(N)
     squared = cdist(X, X, "sqeuclidean")
-    for n in range(1, N):
+    for n, asked in enumerate(rng.choice.call_args_list, start=1):
         gaps = squared[:, drawn[:n]].min(axis=1)
-        np.testing.assert_allclose(rng.p[n], gaps / gaps.sum(), atol=1e-12)
+        np.testing.assert_allclose(asked.kwargs["p"], gaps / gaps.sum(), atol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
