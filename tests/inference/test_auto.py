@@ -16,17 +16,13 @@ from cgmm.inference.best_assignment import find_best
 from cgmm.network import ApproximationWarning, Graph, NetworkError, TooCostlyError, simplify
 
 
-def mixture_of_components():
-    """Two nodes by themselves, a soft pair, a hard triangle and a cycle, the names shuffled."""
+@pytest.mark.parametrize("state", [0, 2])
+def test_errors_name_nodes_of_the_whole_graph(state):
+    # Two nodes by themselves, a soft pair, a hard triangle and a cycle, the names shuffled.
     edges = [(2, 3), (4, 5), (4, 6), (5, 6), (7, 11), *(chain(5) + 7)]
     weights = [1.5, *[-np.inf] * 3, -np.inf, -np.inf, 0.5, -1.0, 2.0]
     names = np.random.default_rng(0).permutation(12)
-    return Graph(12, names[np.array(edges)], np.array(weights)), names
-
-
-@pytest.mark.parametrize("state", [0, 2])
-def test_errors_name_nodes_of_the_whole_graph(state):
-    graph, names = mixture_of_components()
+    graph = Graph(12, names[np.array(edges)], np.array(weights))
     with pytest.raises(NetworkError) as caught:
         auto(graph)(np.zeros((12, 2)))
     assert type(caught.value) is NetworkError

@@ -14,13 +14,6 @@ from cgmm.inference.feasible import SearchBudgetError
 from cgmm.network import NetworkError, log_weight, simplify
 from cgmm.numerics import log_normalise
 
-
-def no_exact_help(monkeypatch):
-    """Neither elimination nor proofs: the descent alone."""
-    monkeypatch.setattr(module, "MAX_STATES", 1)
-    monkeypatch.setattr(module, "solve", lambda *_, **__: integer_program.UNKNOWN)
-
-
 # ---------------------------------------------------------------------------- against all
 
 
@@ -29,8 +22,9 @@ def test_never_better_than_the_best_nor_broken_and_refused_only_if_impossible(ne
     graph, unary = network
     marginals = np.random.default_rng(seed).random(unary.shape)
     with pytest.MonkeyPatch.context() as patch:
-        if alone:
-            no_exact_help(patch)
+        if alone:  # the descent, without elimination and proofs
+            patch.setattr(module, "MAX_STATES", 1)
+            patch.setattr(module, "solve", lambda *_, **__: integer_program.UNKNOWN)
         if enumerated(graph, unary) is None:
             with pytest.raises(NetworkError):
                 find_best(graph, unary, marginals)

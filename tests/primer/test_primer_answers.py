@@ -64,32 +64,17 @@ def witnessed(seed, J=5, K=2, P=7, G=2):
     return X, theta, edges, rng.random(P) < 0.5, np.arange(P) % G
 
 
-@few(seed=SEEDS)
-def test_new_rates_are_where_the_expected_likelihood_is_level(seed):
-    rng = np.random.default_rng(seed)
-    wrong, g, (a, b) = rng.random(9), np.arange(9) % 3, 1 + rng.exponential(size=2)
-    q = primer.new_rates(wrong, g, a, b)
-
-    def expected(rates):
-        of_answers = wrong * np.log(rates[g]) + (1 - wrong) * np.log(1 - rates[g])
-        return of_answers.sum() + ((a - 1) * np.log(rates) + (b - 1) * np.log(1 - rates)).sum()
-
-    # The likelihood is steep near rates of nearly 0 or 1: compare with its curvature.
-    slope = primer.derivative(expected, q)
-    np.testing.assert_allclose(slope * q * (1 - q), 0, atol=1e-4)
-
-
-@few(seed=SEEDS)
-def test_em_with_witnesses_climbs_as_the_package_does(seed):
+@few(seed=SEEDS, a=st.floats(1.1, 4), b=st.floats(1.1, 9))
+def test_em_with_witnesses_climbs_as_the_package_does(seed, a, b):
     X, theta, edges, said, g = witnessed(seed)
-    u, start = primer.log_joint(X, theta), np.full(2, 0.2)
-    course = list(primer.witness_em(u, edges, said, g, start, 2, 5, 12))
+    u, mode = primer.log_joint(X, theta), (a - 1) / (a + b - 2)
+    course = list(primer.witness_em(u, edges, said, g, np.full(2, mode), a, b, 12))
     heights = [height for _, height in course]
     # A posterior by central differences: a maximum is reached up to their error.
     assert min(np.diff(heights)) > -1e-7
     side, rows = SideInformation.build(len(X)), np.column_stack([edges, said])
     known = X, Parameters(*theta), side, rows, ENGINES["auto"]
-    found = error_rates(*known, witness=g, tol=0, max_iter=11)
+    found = error_rates(*known, witness=g, prior=(a, b), tol=0, max_iter=11)
     n = len(found.history)  # it may have arrived to the last bit
     np.testing.assert_allclose(found.false_apart, course[n][0], atol=1e-6)
     np.testing.assert_allclose(found.history, heights[:n], atol=1e-6)

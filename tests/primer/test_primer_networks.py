@@ -106,19 +106,13 @@ def test_a_component_of_two_states_is_one_node_and_its_mirror_image(seed, J):
 # ---------------------------------------------------------------------------- chapter 8
 
 
-def prior_of(seed, K):
-    """Relations of six points, and their network: n, edges, w."""
-    known = related(np.random.default_rng(seed), 6, K, 2)
-    chunklet = primer.closure(6, known.must)
-    graph = simplify(Graph(chunklet.max() + 1, *known.edges_of(chunklet)))
-    return known.side(), (primer.if_points_are_sampled(chunklet), graph.edges, graph.weights)
-
-
 @few(SEEDS, st.integers(2, 3))
 def test_the_prior_network_and_pseudo_likelihood_are_those_of_the_package(seed, K):
-    side, net = prior_of(seed, K)
     rng = np.random.default_rng(seed)
-    eta = np.log(rng.dirichlet(np.ones(K)))
+    known, eta = related(rng, 6, K, 2), np.log(rng.dirichlet(np.ones(K)))
+    side, chunklet = known.side(), primer.closure(6, known.must)
+    graph = simplify(Graph(chunklet.max() + 1, *known.edges_of(chunklet)))
+    net = primer.if_points_are_sampled(chunklet), graph.edges, graph.weights
     for log_z, counts, theirs in (
         (primer.prior_log_z, primer.prior_counts, Prior(side, ENGINES["exact"])),
         (primer.pseudo_log_z, primer.pseudo_counts, PairwisePrior(side)),
