@@ -237,16 +237,6 @@ def test_evidence_that_outweighs_the_soft_stand_in_keeps_what_is_hard(max_sweeps
     assert found.log_z >= exact.log_z
 
 
-def test_hard_edges_have_the_fixed_point_of_the_definition():
-    hidden, pairs = np.arange(8) % 4, complete(8)
-    pairs = pairs[hidden[pairs[:, 0]] != hidden[pairs[:, 1]]][::3]
-    graph, unary = tied(8, pairs, -np.inf), clumps(hidden, 1.0, 0)
-    said, found = primer.messages(unary, *graph[1:3], 0.5, 100), belief_propagation(graph)(unary)
-    np.testing.assert_allclose(found.nodes, primer.beliefs(said, unary), atol=1e-7)
-    bethe = primer.bethe_log_z(said, unary, *graph[1:3])
-    assert found.log_z == pytest.approx(bethe, abs=1e-6)
-
-
 @given(networks(max_nodes=9))
 def test_every_edge_is_in_two_forests_and_each_spans(network):
     graph = simplify(network[0])
