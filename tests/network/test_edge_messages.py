@@ -10,8 +10,9 @@ LOG_VALUES = st.one_of(st.floats(-20, 5), st.sampled_from([-np.inf, -1e4, -800.0
 LOG_WEIGHTS = st.one_of(st.floats(-20, 20), st.sampled_from([-np.inf, -750.0, 700.0, 800.0, 1e4]))
 
 
-# Beyond what exp can hold, its own term and the others' sum may still be equal.
+# Beyond what exp can hold, its own term and the others' sum may still be equal, or all there is.
 @example(h=[-800.0, 0.0], w=800.0)
+@example(h=[-800.0, 0.0], w=-np.inf)
 @given(
     h=st.lists(LOG_VALUES, min_size=2, max_size=5).filter(lambda h: max(h) > -np.inf),
     w=LOG_WEIGHTS,
