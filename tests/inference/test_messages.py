@@ -206,21 +206,17 @@ def test_at_the_fixed_point_the_bound_is_lowest_and_equal_to_the_free_energy(see
     assert found.log_z <= min(early) + 1e-9
 
 
-def answers_in_number(seed, n=600):
-    """Truthful answers about random pairs, two and more a point, of three clumps that overlap."""
-    rng = np.random.default_rng(seed)
-    y, means = rng.integers(3, size=n), 2.5 * np.eye(3)
-    side = SideInformation.build(n, **truthful(rng, y, 9 * n // 4))
-    X = means[y] + rng.normal(size=(n, 3))
-    unary = side.sum_over_nodes(-0.5 * ((X[:, None] - means) ** 2).sum(axis=-1))
-    return side.graph, unary, y[side.first_points]
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_hard_relations_in_number_do_not_let_messages_run_away(seed):
     """With weights of -inf alone the bound ends hundreds of nats above; it is near Bethe's now."""
-    graph, unary, y = answers_in_number(seed)
-    found, bethe = tree_reweighted(graph)(unary), belief_propagation(graph)(unary)
+    # Truthful answers about random pairs, two and more a point, of three clumps that overlap.
+    rng = np.random.default_rng(seed)
+    z, means = rng.integers(3, size=600), 2.5 * np.eye(3)
+    side = SideInformation.build(600, **truthful(rng, z, 1350))
+    X = means[z] + rng.normal(size=(600, 3))
+    unary = side.sum_over_nodes(-0.5 * ((X[:, None] - means) ** 2).sum(axis=-1))
+    y, engines = z[side.first_points], (tree_reweighted, belief_propagation)
+    found, bethe = (engine(side.graph)(unary) for engine in engines)
     assert bethe.log_z - 0.1 < found.log_z < bethe.log_z + 5
     right = [(marginals.nodes.argmax(axis=1) == y).mean() for marginals in (found, bethe)]
     assert right[0] > right[1] - 0.02 > (unary.argmax(axis=1) == y).mean()
