@@ -70,15 +70,10 @@ def test_the_seed_settles_everything_and_leaves_the_global_state_alone(name):
     assert np.array_equal(before, np.random.get_state()[1])  # noqa: NPY002
 
 
-BAD = [
-    *((name, "n_per_class", n) for name in PER_CLASS for n in (0, 25.0)),
-    ("two_models", "n_per_class", 19),
-    ("waveform", "n_samples", 0),
-    *(("shared_axis", "epsilon", e) for e in (0.0, float("nan"))),
-]
-
-
 test_bad_arguments_are_refused = refused(
     load,
-    *((name, {argument: value}, f"{argument} is {value}") for name, argument, value in BAD),
+    *((name, {"n_per_class": n}, f"n_per_class is {n}") for name in PER_CLASS for n in (0, 25.0)),
+    ("two_models", {"n_per_class": 19}, "n_per_class is 19"),
+    ("waveform", {"n_samples": 0}, "n_samples is 0"),
+    *(("shared_axis", {"epsilon": e}, f"epsilon is {e}") for e in (0.0, float("nan"))),
 )

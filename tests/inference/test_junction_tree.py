@@ -95,22 +95,6 @@ def test_steps_of_hundreds_of_nats():
 # --------------------------------------------------------------------- chains, stars and grids
 
 
-def posteriors_of_pyagrum(graph, unary):
-    """Marginals by pyAgrum's Shafer-Shenoy inference in the same Markov random field."""
-    n_states = unary.shape[1]
-    field = pyagrum.MarkovRandomField()
-    names = [f"z{j}" for j in range(graph.n_nodes)]
-    for j, name in enumerate(names):
-        field.add(pyagrum.RangeVariable(name, name, 0, n_states - 1))
-        field.addFactor({name}).fillWith(np.exp(unary[j]).tolist())
-    for (a, b), w in zip(graph.edges.tolist(), graph.weights, strict=True):
-        table = np.exp(np.where(np.eye(n_states), w, 0.0))
-        field.addFactor({names[a], names[b]}).fillWith(table.ravel().tolist())
-    inference = pyagrum.ShaferShenoyMRFInference(field)
-    inference.makeInference()
-    return np.array([inference.posterior(name).toarray() for name in names])
-
-
 @pytest.mark.parametrize("weight", [-np.inf, -3.0, 0.7])
 @pytest.mark.parametrize("shape", ["chain", "star"])
 def test_trees_of_equal_edges_have_a_closed_form(shape, weight):
@@ -126,13 +110,23 @@ def test_trees_of_equal_edges_have_a_closed_form(shape, weight):
 @pytest.mark.parametrize(("side", "n_states"), [(5, 5), (8, 2), (8, 4)])
 @pytest.mark.parametrize("hard", [0.0, 0.1])
 def test_grids_agree_with_pyagrum(side, n_states, hard):
+    """Marginals by Shafer-Shenoy inference in the same Markov random field."""
     rng = np.random.default_rng(side + n_states)
     edges = grid(side, side)
     weights = rng.normal(size=len(edges)) * 1.5
     weights[rng.random(len(edges)) < hard] = -np.inf
     graph, unary = Graph(side**2, edges, weights), rng.normal(size=(side**2, n_states))
-    nodes = junction_tree(graph)(unary).nodes
-    np.testing.assert_allclose(nodes, posteriors_of_pyagrum(graph, unary), rtol=1e-9, atol=1e-12)
+    field, names = pyagrum.MarkovRandomField(), [f"z{j}" for j in range(side**2)]
+    for name, u in zip(names, unary, strict=True):
+        field.add(pyagrum.RangeVariable(name, name, 0, n_states - 1))
+        field.addFactor({name}).fillWith(np.exp(u).tolist())
+    for (a, b), w in zip(graph.edges.tolist(), graph.weights, strict=True):
+        table = np.exp(np.where(np.eye(n_states), w, 0.0))
+        field.addFactor({names[a], names[b]}).fillWith(table.ravel().tolist())
+    inference = pyagrum.ShaferShenoyMRFInference(field)
+    inference.makeInference()
+    expected = [inference.posterior(name).toarray() for name in names]
+    np.testing.assert_allclose(junction_tree(graph)(unary).nodes, expected, rtol=1e-9, atol=1e-12)
 
 
 @settings(max_examples=30)
