@@ -84,9 +84,6 @@ def test_rates_are_a_fixed_point_and_the_evidence_is_that_of_all_assignments(
         np.testing.assert_allclose(np.where(said, 1 - p, p), found.wrong, atol=1e-10)
 
 
-# ---------------------------------------------------------------------------- what is not told
-
-
 # ---------------------------------------------------------------------------- bad input
 
 

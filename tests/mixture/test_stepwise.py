@@ -1,4 +1,7 @@
-"""Stepwise EM: a step of one is an iteration of EM, and many small steps lead where EM leads."""
+"""Stepwise EM: a step of one is an iteration of EM, and batches add up to the whole.
+
+That many small steps lead where EM leads is asserted in the book, behind large data.
+"""
 
 import pickle
 from functools import partial
@@ -25,10 +28,8 @@ def clumps(seed=0, n_points=N):
 
 def gaussians(X, covariance_type="full", offset=0.0, **options):
     """An estimator with a start that does not depend on the batch."""
-    pool, means = (
-        POOLINGS[covariance_type],
-        np.array([[-1.0, 0.0], [3.0, 1.0], [1.0, 3.0]]) + offset,
-    )
+    pool = POOLINGS[covariance_type]
+    means = np.array([[-1.0, 0.0], [3.0, 1.0], [1.0, 3.0]]) + offset
     start = from_responsibilities(X, np.eye(K)[np.arange(len(X)) % K], pool)
     return ConstrainedGaussianMixture(
         K, covariance_type=covariance_type, weights_init=np.full(K, 1 / K), means_init=means,
@@ -74,9 +75,6 @@ def test_with_every_label_known_batches_add_up_to_the_whole(family, seed, offset
         parts.parameters_, whole.parameters_, rtol=1e-9, atol=1e-9 * (1 + offset / 1e4)
     )
     assert (parts.n_steps_, parts.n_samples_seen_) == (5, 120)
-
-
-# ------------------------------------------------------------------ many steps
 
 
 # ------------------------------------------------------------------ conventions
