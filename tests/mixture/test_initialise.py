@@ -28,6 +28,7 @@ from cgmm.mixture.initialise import from_kmeans, starts_to_try
 from cgmm.mixture.runs import choose_start
 from cgmm.mixture.weights import closed_form
 from cgmm.network import Inference, SideInformation
+from cgmm.numerics import log_normalise
 from cgmm.replicate.choosing import sample_truth
 from cgmm.scenarios import random_pairs
 
@@ -244,7 +245,10 @@ def test_an_approximate_evidence_chooses_no_start():
 
 
 def test_another_start_must_gain_more_than_chance(monkeypatch):
-    """Half a nat is asked for each parameter, more where they are many for the points, or odds."""
+    """Half a nat is asked for each parameter, more where they are many for the points, or odds.
+
+    The odds are of what is known beside the points, which no parameter fits.
+    """
     bad, good, network = bad_and_good()
     X, _, model, pool = network
     monkeypatch.setattr("cgmm.mixture.runs.SURE", np.inf)
@@ -252,7 +256,7 @@ def test_another_start_must_gain_more_than_chance(monkeypatch):
     for start in (bad, good):
         steps = em(X, start, model.side, model.inference, pool, closed_form)
         ends.append(next(islice(steps, 17, None)))
-    (_, behind), (better, ahead) = ends
+    (worse, behind), (better, ahead) = ends
     gain = ahead.log_evidence - behind.log_evidence
     # gain = P N / 2 (N - P - 1)
     n_free = 2 * gain * (len(X) - 1) / (len(X) + 2 * gain)
@@ -261,6 +265,11 @@ def test_another_start_must_gain_more_than_chance(monkeypatch):
     for too_many in (n_free + 0.01, len(X) - 1, len(X), 2 * len(X)):
         monkeypatch.setattr(Pooling, "n_free", lambda *shape, n=too_many: n)
         assert choose_start([bad, good], *network) is bad
+    of_points = [log_normalise(theta.log_joint(X))[1].sum() for theta in (worse, better)]
+    of_known = gain - np.diff(of_points)[0]
+    for sure, stays in ((of_known + 0.01, True), (of_known - 0.01, False)):
+        monkeypatch.setattr("cgmm.mixture.runs.SURE", sure)
+        assert (choose_start([bad, good], *network) is bad) == stays
 
 
 def test_a_start_that_collapses_is_passed_over_and_all_of_them_leave_the_first():
