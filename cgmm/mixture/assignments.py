@@ -202,8 +202,7 @@ class AssignmentModel:
         "pseudo-likelihood". Nodes without relations count as in the log-evidence.
         """
         side, edges = self.side, self.graph.edges
-        unary, tied = node_unaries(X, run.parameters, side), np.zeros(side.n_nodes, dtype=bool)
-        tied[edges] = True
+        unary, tied = node_unaries(X, run.parameters, side), side.tied
         z = self._search(unary, run.posterior.responsibilities, self.possible).states
         together = z[edges[:, 0]] == z[edges[:, 1]]
         chosen = unary[tied, z[tied]].sum() + self.graph.weights[together].sum()

@@ -32,7 +32,6 @@ from cgmm.network import (
     Marginals,
     NetworkError,
     SideInformation,
-    edgeless,
     induced_subgraph,
 )  # fmt: skip
 from cgmm.numerics import (
@@ -194,8 +193,7 @@ def sample_of(side: SideInformation, rng: Rng) -> IntArray:
 
 def is_known(side: SideInformation) -> BoolArray:
     """(n_nodes,) whether anything is known of a node beside the coordinates of one point."""
-    known: BoolArray = np.bincount(side.node_of) > 1
-    known[side.graph.edges] = True
+    known = side.tied | (np.bincount(side.node_of) > 1)
     return known if side.allowed is None else known | ~side.allowed.all(axis=1)
 
 
@@ -206,8 +204,7 @@ def _cut(
     X: Points, side: SideInformation, engine: Callable[[Graph], Infer], height: int
 ) -> Iterator[Block]:
     """What edges tie, as one block; then single points, and chunklets, ``height`` points each."""
-    sizes, tied = np.bincount(side.node_of), np.zeros(side.n_nodes, dtype=bool)
-    tied[side.graph.edges] = True
+    sizes, tied = np.bincount(side.node_of), side.tied
     if tied.any():
         nodes, rows = np.flatnonzero(tied), np.flatnonzero(tied[side.node_of])
         graph = induced_subgraph(side.graph, nodes)
@@ -226,16 +223,10 @@ def _cut(
 def _block_of(X: Points, side: SideInformation, rows: IntArray) -> Block:
     """Nodes without edges, the points of each together."""
     node_of = side.node_of[rows]
-    starts = np.flatnonzero(np.diff(node_of, prepend=-1))
-    nodes = node_of[starts]
-    part = SideInformation(
-        np.cumsum(np.diff(node_of, prepend=node_of[0]) > 0), side.multiplicity[nodes],
-        edgeless(len(nodes)), first_points=side.first_points[nodes], starts=starts,
-        labels=None if side.labels is None else side.labels[nodes],
-        allowed=None if side.allowed is None else side.allowed[nodes],
-        power=None if side.power is None else side.power[rows],
-        copies=None if side.copies is None else side.copies[nodes],
-    )  # fmt: skip
+    is_first = np.diff(node_of, prepend=-1) > 0
+    starts = np.flatnonzero(is_first)
+    part = side.without_edges(node_of[starts], rows, np.cumsum(is_first) - 1)
+    part = part._replace(starts=starts)
     return Block(X, as_slice(rows), part, partial(normalise_nodes, part))
 
 

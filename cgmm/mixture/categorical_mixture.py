@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from cgmm.mixture import categorical
 from cgmm.mixture.base import ConstrainedMixture
 from cgmm.mixture.categorical import CategoricalParameters, Categories, one_hot
-from cgmm.mixture.initialise import check_responsibilities, counted, honour
+from cgmm.mixture.initialise import check_responsibilities, honour
 from cgmm.network import Engine, SideInformation
 from cgmm.numerics import IntArray, Seed
 from cgmm.runs import Rng
@@ -164,7 +164,7 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
             # One-hot rows share one entry for each feature in which two points agree.
             agreement = (X @ X[chosen].T).toarray()
             responsibilities = np.eye(self.n_components)[agreement.argmax(axis=1)]
-        r = counted(honour(responsibilities, side), side)
+        r = side.counted(honour(responsibilities, side))
         # A component that gets no point starts with one, of every category alike: not dead.
         uniform = np.repeat(1 / self.n_categories_, self.n_categories_)
         counts = r.sum(axis=0) + 1

@@ -17,7 +17,7 @@ r_ic   responsibilities of the classes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -25,11 +25,11 @@ from sklearn.cluster import KMeans
 
 from cgmm.mixture.gaussian import Parameters, sample
 from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
-from cgmm.mixture.initialise import counted, from_responsibilities
+from cgmm.mixture.initialise import from_responsibilities
 from cgmm.mixture.pooling import SMALLEST_COUNT, Pooling, Statistics
 from cgmm.mixture.weights import kept_alive
 from cgmm.network import SideInformation
-from cgmm.numerics import BoolArray, FloatArray, IntArray
+from cgmm.numerics import FloatArray, IntArray
 from cgmm.runs import Rng
 
 
@@ -172,9 +172,8 @@ class ClassMixture(ConstrainedGaussianMixture):
 
     def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[Any]:
         # Labels of every class are known: they are the best start, and the only one.
-        mask = cast("BoolArray", side.mask(len(self.sizes)))
-        known = side.spread(np.where(mask.sum(axis=1) == 1, mask.argmax(axis=1), -1))
-        r = counted(first_responsibilities(X, self.sizes, known, rng), side)
+        known = side.spread(side.known_classes(len(self.sizes)))
+        r = side.counted(first_responsibilities(X, self.sizes, known, rng))
         pool, options = super()._family()
         components = from_responsibilities(X, r, pool, **options)
         theta = ClassParameters(np.ones(len(self.sizes)), components, tuple(self.sizes))

@@ -23,7 +23,6 @@ from cgmm.mixture.initialise import (
     GUIDED_STARTS,
     STARTS,
     check_responsibilities,
-    counted,
     from_responsibilities,
     named_start,
     starts_to_try,
@@ -308,7 +307,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     def _start(self, X: FloatArray, r: FloatArray, side: SideInformation) -> Parameters:
         """θ that one M-step makes of responsibilities."""
         pool, options = ConstrainedGaussianMixture._family(self)
-        made = from_responsibilities(X, counted(r, side), pool, **options)
+        made = from_responsibilities(X, side.counted(r), pool, **options)
         if not side.is_trivial or side.mask(self.n_components) is not None:
             made = made.with_weights(kept_alive(made.weights, len(X)))
         return made

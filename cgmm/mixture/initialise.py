@@ -14,7 +14,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,7 +34,7 @@ from cgmm.mixture.gaussian import Parameters
 from cgmm.mixture.pooling import Pooling, require_distributions
 from cgmm.mixture.weights import closed_form
 from cgmm.network import PairsAmong, SideInformation
-from cgmm.numerics import BoolArray, FloatArray
+from cgmm.numerics import FloatArray
 from cgmm.runs import Rng
 
 # Steps of the search for an assignment that breaks no relation: those of the search before a fit.
@@ -143,15 +142,13 @@ def from_labels(X: FloatArray, n_components: int, rng: Rng, side: SideInformatio
     >>> from_labels(X, 2, np.random.RandomState(0), side).argmax(axis=1)
     array([1, 1, 0, 0])
     """
-    mask = side.mask(n_components)
-    known = np.zeros(len(X), dtype=bool) if mask is None else side.spread(mask.sum(axis=1) == 1)
-    if not known.any():
+    classes = side.spread(side.known_classes(n_components))
+    present = np.unique(classes[classes >= 0])
+    if not len(present):
         raise ValueError(
             "init_params='labels' needs at least one point of known class; pass labels, or choose "
             "another start such as 'k-means++'."
         )
-    classes = np.where(known, side.spread(cast("BoolArray", mask).argmax(axis=1)), -1)
-    present = np.unique(classes[known])
     means = np.array([X[classes == c].mean(axis=0) for c in present])
     order = np.concatenate([present, np.setdiff1d(np.arange(n_components), present)])
     centres = seeds(X, n_components, rng, first=means)
@@ -306,20 +303,13 @@ def starts_to_try(n_components: int, side: SideInformation) -> list[str]:
 
     Labels of all classes leave nothing to choose.
     """
-    mask = side.mask(n_components)
-    known = set() if mask is None else set(mask.argmax(axis=1)[mask.sum(axis=1) == 1])
+    known = set(side.known_classes(n_components)) - {-1}
     if len(known) == n_components:
         return ["labels"]
     if n_components == 1:
         return ["kmeans"]
     kinds = ["labels"] * bool(known) + ["chunklets"] * (not side.nodes_are_points) + ["k-means++"]
     return ["kmeans", *taking_turns(kinds, n_components)]
-
-
-def counted(responsibilities: FloatArray, side: SideInformation) -> FloatArray:
-    """Responsibilities of points that each stand for some."""
-    weights = side.sample_weight
-    return responsibilities if weights is None else responsibilities * weights[:, None]
 
 
 def check_responsibilities(responsibilities: ArrayLike, shape: tuple[int, int]) -> FloatArray:

@@ -274,14 +274,12 @@ def expectation(
     moments of earlier batches are ``about`` others, from those.
     """
     X, side = block.X, block.side
-    nodes, log_z, *_ = block.infer(_unaries(parameters.log_density(X), parameters.weights, side))
+    nodes, log_z, *_ = block.infer(node_unaries(X, parameters, side))
     counts = side.multiplicity if side.copies is None else side.multiplicity * side.copies
     r = side.spread(nodes)
     statistics = None
     if family is not None:
-        copies = side.sample_weight
-        of_points = r if copies is None else r * copies[:, None]
-        statistics = family.statistics(X, of_points, parameters if about is None else about)
+        statistics = family.statistics(X, side.counted(r), about or parameters)
     return r if keep else None, counts @ nodes, log_z, statistics
 
 
@@ -335,12 +333,7 @@ def node_unaries(X: Points, parameters: Theta, side: SideInformation) -> FloatAr
     array([[-3.2242, -3.2242],
            [-1.6121, -1.6121]])
     """
-    return _unaries(parameters.log_density(X), parameters.weights, side)
-
-
-def _unaries(log_densities: FloatArray, weights: FloatArray, side: SideInformation) -> FloatArray:
-    """As :func:`node_unaries`, from (N, K) log-densities."""
-    unary = side.sum_over_nodes(log_densities)
+    unary, weights = side.sum_over_nodes(parameters.log_density(X)), parameters.weights
     if side.nodes_are_points and side.points_are_sampled:
         with np.errstate(divide="ignore"):
             unary += np.log(weights)

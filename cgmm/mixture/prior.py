@@ -49,14 +49,12 @@ class Prior:
 
     def __init__(self, side: SideInformation, engine: Callable[[Graph], Infer]):
         self.side = side
-        tied = np.zeros(side.n_nodes, dtype=bool)
-        tied[side.graph.edges.ravel()] = True
-        self.tied = np.flatnonzero(tied)
+        tied = side.tied
         self.sizes, self.how_many = _kinds(side, ~tied)
         self.tied_sizes = side.multiplicity[tied]
         self.infer: Infer | None = None
         if tied.any():
-            self.infer = engine(induced_subgraph(side.graph, self.tied))
+            self.infer = engine(induced_subgraph(side.graph, np.flatnonzero(tied)))
 
     def is_exact(self, n_components: int) -> bool:
         """Whether the engine answers the tied nodes exactly, for K components.

@@ -144,6 +144,13 @@ class SideInformation(NamedTuple):
         """Whether nodes are points and nothing ties them: Z_prior is one."""
         return self.nodes_are_points and len(self.graph.edges) == 0
 
+    @property
+    def tied(self) -> BoolArray:
+        """(n_nodes,) whether an edge ties a node to others."""
+        tied = np.zeros(self.n_nodes, dtype=bool)
+        tied[self.graph.edges] = True
+        return tied
+
     def sum_over_nodes(self, values: FloatArray) -> FloatArray:
         """Add the rows of the points of each node.
 
@@ -225,8 +232,7 @@ class SideInformation(NamedTuple):
         """
         if sample_weight is None:
             return self
-        alone = np.bincount(self.node_of) == 1
-        alone[self.graph.edges] = False
+        alone = ~self.tied & (np.bincount(self.node_of) == 1)
         power = np.where(alone[self.node_of], 1, sample_weight)
         copies = np.where(alone, sample_weight[self.first_points], 1)
         multiplicity = self.multiplicity
@@ -246,6 +252,29 @@ class SideInformation(NamedTuple):
         if self.power is None or self.copies is None:
             return None
         return self.power * self.spread(self.copies)
+
+    def counted(self, of_points: FloatArray) -> FloatArray:
+        """Take the row of each point as many times as the point counts.
+
+        Parameters
+        ----------
+        of_points : (N, K) array
+            One row a point.
+
+        Returns
+        -------
+        (N, K) array
+            Each times its ``sample_weight``.
+
+        Examples
+        --------
+        >>> side = SideInformation.build(2).weighted(np.array([1.0, 3.0]))
+        >>> side.counted(np.array([[0.5, 0.5], [1.0, 0.0]]))
+        array([[0.5, 0.5],
+               [3. , 0. ]])
+        """
+        weights = self.sample_weight
+        return of_points if weights is None else of_points * weights[:, None]
 
     def restrict(self, rows: ArrayLike | slice) -> SideInformation:
         """What is known of some of the points, by themselves.
@@ -283,18 +312,36 @@ class SideInformation(NamedTuple):
         place[nodes] = np.arange(len(nodes))
         ends = place[self.graph.edges]
         kept = (ends >= 0).all(axis=1)
-        labels = None if self.labels is None else self.labels[nodes]
+        part = self.without_edges(nodes, rows, node_of)
+        if self.points_are_sampled:
+            part = part._replace(multiplicity=np.bincount(node_of).astype(float))
+        if part.labels is not None and part.labels.max() < 0:
+            part = part._replace(labels=None)
+        graph = simplify(Graph(len(nodes), ends[kept], self.graph.weights[kept]))
+        return part._replace(graph=graph, must_link=_chained(node_of), first_points=np.sort(first))
+
+    def without_edges(self, nodes: IntArray, rows: IntArray, node_of: IntArray) -> SideInformation:
+        """What is known of some nodes beside their edges; they keep the names of their points.
+
+        Parameters
+        ----------
+        nodes : (m,) int array
+            Which nodes are left.
+        rows : (n,) int array
+            Which of their points are left.
+        node_of : (n,) int array
+            The place among ``nodes`` of the node of each of these.
+
+        Returns
+        -------
+        SideInformation
+            Of n points and m nodes.
+        """
         return SideInformation(
-            node_of=node_of,
-            multiplicity=(
-                np.bincount(node_of).astype(float) if self.points_are_sampled
-                else self.multiplicity[nodes]
-            ),
-            graph=simplify(Graph(len(nodes), ends[kept], self.graph.weights[kept])),
-            labels=None if labels is None or labels.max() < 0 else labels,
+            node_of, self.multiplicity[nodes], edgeless(len(nodes)),
+            labels=None if self.labels is None else self.labels[nodes],
             allowed=None if self.allowed is None else self.allowed[nodes],
-            must_link=_chained(node_of),
-            first_points=np.sort(first),
+            first_points=self.first_points[nodes],
             power=None if self.power is None else self.power[rows],
             copies=None if self.copies is None else self.copies[nodes],
         )  # fmt: skip
@@ -339,6 +386,29 @@ class SideInformation(NamedTuple):
                 f"components, numbered from 0; use n_components={self.labels.max() + 1} or more."
             )
         return (self.labels[:, None] == -1) | (self.labels[:, None] == np.arange(n_components))
+
+    def known_classes(self, n_components: int) -> IntArray:
+        """The class of each node of which the evidence leaves one.
+
+        Parameters
+        ----------
+        n_components : int
+            K.
+
+        Returns
+        -------
+        (n_nodes,) int array
+            -1 where it leaves several.
+
+        Examples
+        --------
+        >>> SideInformation.build(2, labels=[[True, True], [False, True]]).known_classes(2)
+        array([-1,  1])
+        """
+        mask = self.mask(n_components)
+        if mask is None:
+            return np.full(self.n_nodes, -1)
+        return np.where(mask.sum(axis=1) == 1, mask.argmax(axis=1), -1)
 
 
 def nothing_known(n_samples: int, sampling: str = "points") -> SideInformation:
