@@ -16,7 +16,7 @@ tied   points that share a component of the network with another point
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
@@ -59,21 +59,17 @@ class Chunks(NamedTuple):
         return np.asfortranarray(self.X[rows].compute(), dtype=float)
 
 
-def on_workers(function: Callable[..., Any], arguments: Iterable[Any]) -> Any:
-    """What a function says of each tuple of arguments, where these are."""
-    from dask.base import compute
-    from dask.delayed import delayed
-
-    ask = delayed(function, pure=False)
-    return compute(*[ask(*own) for own in arguments])
-
-
 def read_chunks(X: Any) -> Chunks:
     """The chunks, each looked at where it lies; or an error that names what is wrong."""
+    from dask.array import flatnonzero, isfinite
+    from dask.base import compute
+
     X = X.rechunk({1: -1}).map_blocks(by_columns, meta=np.empty((0, 0), X.dtype)).persist()
-    lows, highs, wrong = zip(*on_workers(extent_of, zip(X.to_delayed().ravel())), strict=True)
-    chunks = Chunks(X, np.array([np.min(lows, axis=0), np.max(highs, axis=0)]))
-    _require_finite(chunks, wrong)
+    wrong = flatnonzero(~isfinite(X).all(axis=1))
+    low, high, wrong = compute(X.min(axis=0), X.max(axis=0), wrong)
+    chunks = Chunks(X, np.array([low, high], dtype=float))
+    if len(wrong):
+        _refuse_rows(chunks, wrong)
     return chunks
 
 
@@ -94,13 +90,6 @@ def by_columns(chunk: Any, block_info: Any) -> FloatArray:
             f"dtype={str(dtype)!r})."
         )
     return np.asfortranarray(chunk)
-
-
-def extent_of(chunk: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
-    """(D,) the smallest values and the largest; and which rows hold one that is not finite."""
-    wrong = np.flatnonzero(~np.isfinite(chunk).all(axis=1))
-    # A chunk without rows says nothing of how far all reach.
-    return chunk.min(axis=0, initial=np.inf), chunk.max(axis=0, initial=-np.inf), wrong
 
 
 class Cluster(NamedTuple):
@@ -146,7 +135,7 @@ class Cluster(NamedTuple):
         """What a function says of the blocks of each partition, added up there."""
         return self._ask(lambda part: reduce(added, part.data.each(of_block)))
 
-    def gather(self, of_block: Callable[[Block], FloatArray]) -> FloatArray:
+    def gather(self, of_block: Callable[[Block], Any]) -> Any:
         """What a function says of the points of each block, at the places where these are given."""
         values = self._ask(lambda part: part.data.gather(of_block))
         return placed(self.rows, values, len(self.side.node_of))
@@ -162,10 +151,11 @@ class Cluster(NamedTuple):
 
     def _ask(self, question: Callable[[Partition], Any]) -> Any:
         """What a function says of each partition, where that is."""
+        from dask.base import compute
         from dask.delayed import delayed
 
         once = delayed(question, traverse=False)  # θ, which it holds, travels once
-        return on_workers(_asked, ((part, once) for part in self.parts))
+        return compute(*[delayed(_asked, pure=False)(part, once) for part in self.parts])
 
 
 def partitions(side: SideInformation, starts: IntArray) -> list[Rows]:
@@ -235,16 +225,14 @@ def like_array(X: Any) -> FloatArray:
     return np.broadcast_to(np.zeros((), X.dtype), X.shape)
 
 
-def _require_finite(chunks: Chunks, wrong: Iterable[IntArray]) -> None:
+def _refuse_rows(chunks: Chunks, rows: IntArray) -> None:
     """Say where the first value is that is not finite, and how many rows have some."""
-    rows = np.concatenate([start + own for start, own in zip(chunks.starts, wrong, strict=False)])
-    if len(rows):
-        values = chunks.fetch(rows[:1])[0]
-        column = int(np.isfinite(values).argmin())
-        kind, remedy = "infinity", "Leave such rows out, or mend what makes them."
-        if np.isnan(values[column]):
-            kind, remedy = "NaN", ON_MISSING.replace(".any(axis=1),", ".any(axis=1).compute(),")
-        raise ValueError(
-            f"Input X contains {kind}: first in row {rows[0]}, column {column}, and in {len(rows)} "
-            f"of {chunks.shape[0]} rows. {remedy}"
-        )
+    values = chunks.fetch(rows[:1])[0]
+    column = int(np.isfinite(values).argmin())
+    kind, remedy = "infinity", "Leave such rows out, or mend what makes them."
+    if np.isnan(values[column]):
+        kind, remedy = "NaN", ON_MISSING.replace(".any(axis=1),", ".any(axis=1).compute(),")
+    raise ValueError(
+        f"Input X contains {kind}: first in row {rows[0]}, column {column}, and in {len(rows)} "
+        f"of {chunks.shape[0]} rows. {remedy}"
+    )
