@@ -16,18 +16,9 @@ from typing import Any, cast
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from cgmm.inference import (
-    ENGINES,
-    effective_sample_size,
-    engine_name,
-    feasible_assignment,
-    named_engine,
-    r_hat,
-    require_colourable,
-)
+from cgmm.inference import ENGINES, engine_name, named_engine
 from cgmm.inference.best_assignment import Assignment, find_best
-from cgmm.inference.convergence import FEWEST_DRAWS
-from cgmm.inference.feasible import SearchBudgetError
+from cgmm.inference.feasible import SearchBudgetError, feasible_assignment, require_colourable
 from cgmm.inference.gibbs import Chains
 from cgmm.mixture.blocks import Blocks, Map, Points
 from cgmm.mixture.loop import Run, no_prior, node_unaries
@@ -44,14 +35,7 @@ from cgmm.network import (
     spanning_forest,
 )  # fmt: skip
 from cgmm.network.relations import first_of_nodes
-from cgmm.numerics import (
-    FloatArray,
-    IntArray,
-    WarnedOnce,
-    log_normalise,
-    most_probable,
-    warn_caller,
-)  # fmt: skip
+from cgmm.numerics import FloatArray, IntArray, WarnedOnce, log_normalise, most_probable
 from cgmm.runs import Rng
 
 SPANNING_TREE = "spanning_tree"
@@ -66,8 +50,6 @@ OPERATIONS_OF_A_FIT, OPERATIONS_OF_A_NODE, CALLS, QUESTIONS = 1e8, 1e3, 30, 120
 # Steps of the search, before any work, for an assignment that honours what is hard. Once EM knows
 # where to look, the search for labels takes as many as it needs.
 FIRST_SEARCH = 20_000
-# Above this R-hat chains have not mixed (Gelman and Rubin, 1992).
-NOT_MIXED = 1.1
 
 NO_LABELS = (
     "State the cannot-links as preferences, which may be broken at a price: fit(X, must_link="
@@ -159,11 +141,10 @@ class AssignmentModel:
 
     def reports_exactly(self, run: Run) -> bool:
         """Whether the log-evidence of a run is exact: with both normalisers, of all relations."""
-        has_evidence = self.is_whole and not np.isnan(run.posterior.log_evidence)
-        if not has_evidence or not self.is_exact or self.prior is None:
-            return has_evidence and self.is_exact
+        if np.isnan(run.posterior.log_evidence) or not (self.is_whole and self.is_exact):
+            return False
         with silence(ConvergenceWarning):
-            return self.prior.is_exact(self.n_components)
+            return self.prior is None or self.prior.is_exact(self.n_components)
 
     def chains(self, X: Points, theta: Any) -> Chains | None:
         """What the sampler of the last E-step went through; None where none was at work."""
@@ -221,49 +202,14 @@ def silence(kind: type[Warning] | None = None) -> Iterator[None]:
         warned.held[:] = [said for said in warned.held if kind and said[1] is not kind]
 
 
-def warn_about_chains(chains: Chains) -> None:
-    """Say if the chains of a sampler, in the last E-step, disagreed about where they were.
-
-    Parameters
-    ----------
-    chains : Chains
-        From the last E-step of the run that is kept.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If R-hat of their log-weights, or of the number of nodes in a state, is above 1.1.
-    """
-    if chains.log_weights.shape[1] < FEWEST_DRAWS:
-        return
-    worst = max([chains.log_weights, *chains.counts], key=r_hat)
-    if r_hat(worst) > NOT_MIXED:
-        n_chains, n_sweeps = worst.shape
-        warn_caller(
-            f"the chains of the last E-step had not mixed: R-hat is {r_hat(worst):.2f} (1 if they "
-            f"had), and their {n_chains * n_sweeps} states are worth "
-            f"{effective_sample_size(worst):.0f} independent ones. Use more sweeps, inference="
-            f"functools.partial(cgmm.inference.gibbs, n_sweeps={5 * n_sweeps}, "
-            f"burn_in={n_sweeps}), or another engine.",
-            ConvergenceWarning,
-        )
-
-
 # ---------------------------------------------------------------------------- once a fit
 
 
-def engine_of(inference: str | Engine, rng: Rng, verbose: int = 0) -> Engine:
-    """The engine that a name stands for.
-
-    One that samples gets its seed, and one that may take minutes says how far it is.
-    """
+def engine_of(inference: str | Engine, rng: Rng) -> Engine:
+    """The engine that a name stands for; one that samples gets its seed."""
     if inference == "gibbs":
         return _with("gibbs", random_state=int(rng.randint(2**31)))
-    if inference == "exact":
-        return _with("exact", verbose=verbose)
-    if inference in ("auto", SPANNING_TREE):
-        return ENGINES["auto"]
-    return named_engine(inference)
+    return named_engine("auto" if inference == SPANNING_TREE else inference)
 
 
 def _with(name: str, **settings: float) -> Engine:

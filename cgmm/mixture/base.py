@@ -24,19 +24,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from cgmm.given import explain_missing
 from cgmm.inference import ENGINES
-from cgmm.mixture.assignments import (
-    SPANNING_TREE,
-    AssignmentModel,
-    apply_engine,
-    engine_of,
-    prepare,
-    warn_about_chains,
-)  # fmt: skip
+from cgmm.mixture.assignments import AssignmentModel, apply_engine, engine_of, prepare
 from cgmm.mixture.blocks import Points, added, few_of, named, workers
 from cgmm.mixture.cluster import Cluster
 from cgmm.mixture.doubts import doubted_relations
 from cgmm.mixture.loop import FamilyPooling, Run, assigned, em, expectation
-from cgmm.mixture.runs import choose_start, follow, warn_about
+from cgmm.mixture.runs import choose_start, follow, warn_about, warn_about_chains
 from cgmm.mixture.weights import UPDATES, closed_form
 from cgmm.network import SAMPLING, ApproximationWarning, DoubtWarning, Engine, SideInformation
 from cgmm.network.misreadings import check_rows, warn_ignored
@@ -52,12 +45,12 @@ from cgmm.numerics import (
 )  # fmt: skip
 from cgmm.runs import Rng, best_of, random_source
 
-# What a fit finds, and a step after it makes untrue; and what steps have gone through.
-OF_FIT = (
+# What a fit finds, or steps after it have gone through: the next of either makes it untrue.
+FOUND = (
     "history_", "n_iter_", "converged_", "log_evidence_", "evidence_exact_", "responsibilities_",
-    "labels_exact_", "weights_update_", "inference_", "_n_points",
+    "labels_exact_", "weights_update_", "inference_", "_n_points", "n_steps_", "n_samples_seen_",
+    "_seen",
 )  # fmt: skip
-OF_STEPS = ("n_steps_", "n_samples_seen_", "_seen")
 
 
 class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
@@ -69,7 +62,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
     _parameter_constraints = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "sampling": [StrOptions(set(SAMPLING))],
-        "inference": [StrOptions({*ENGINES, SPANNING_TREE}), callable],
+        "inference": [StrOptions({*ENGINES, "spanning_tree"}), callable],
         "weights": [StrOptions(set(UPDATES))],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -229,7 +222,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         self._require_same_shape(continued, X)
         side = self._side(X, sample_weight, labels=labels, **ties)
         rng, (pool, options) = random_source(self.random_state), self._family()
-        engine = engine_of(self.inference, rng, self.verbose)
+        engine = engine_of(self.inference, rng)
         with (
             named(side.first_points, "point"), WarnedOnce(ApproximationWarning),
             workers(self.n_jobs) as map_blocks,
@@ -267,7 +260,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             # What may take long comes first: an interrupt then leaves no half of a fit.
             r, labels, labels_exact, chains = self._assign(X, data, model, best)
             evidence_exact, answers = model.reports_exactly(best), model.answers
-        self._forget(*OF_FIT, *OF_STEPS)
+        self._forget()
         self._keep(best.parameters)
         if self.store_responsibilities:
             self.responsibilities_ = r
@@ -344,9 +337,9 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         """What is wrong though no error told: a sentence for each doubt."""
         return doubted_relations(theta, X, must_link, cannot_link)
 
-    def _forget(self, *results: str) -> None:
+    def _forget(self) -> None:
         """Drop what an earlier fit or step found, if it did."""
-        for name in results:
+        for name in FOUND:
             vars(self).pop(name, None)
 
     @property
@@ -409,24 +402,22 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             first, before = getattr(self, "_seen", (theta, None))
             half = partial(expectation, theta, family=pool, keep=False, about=first)
             _, counts, _, statistics = reduce(added, data.each(half))
-        seen = scaled((counts, statistics), 1 / side.n_points)
-        n_steps, n_seen = 1, side.n_points
-        if before is not None:
-            n_steps, n_seen = self.n_steps_ + 1, self.n_samples_seen_ + n_seen
-            # Cappé and Moulines (2009), eq. 12: s_t = (1 - γ_t) s_{t-1} + γ_t s(batch)
-            gamma = n_steps**-self.step_exponent
-            seen = added(scaled(before, 1 - gamma), scaled(seen, gamma))
-        # Pseudo-counts weigh as much as they would among all points seen.
-        counts, statistics = scaled(seen, n_seen)
-        theta = pool.maximise(statistics, first, **options).with_weights(closed_form(counts))
-        joint = theta.log_joint(points)
-        joint = joint if side.allowed is None else np.where(side.allowed, joint, -np.inf)
-        labels = most_probable(log_normalise(joint)[0])
-        self._forget(*OF_FIT)
+            seen = scaled((counts, statistics), 1 / side.n_points)
+            n_steps, n_seen = 1, side.n_points
+            if before is not None:
+                n_steps, n_seen = self.n_steps_ + 1, self.n_samples_seen_ + n_seen
+                # Cappé and Moulines (2009), eq. 12: s_t = (1 - γ_t) s_{t-1} + γ_t s(batch)
+                gamma = n_steps**-self.step_exponent
+                seen = added(scaled(before, 1 - gamma), scaled(seen, gamma))
+            # Pseudo-counts weigh as much as they would among all points seen.
+            counts, statistics = scaled(seen, n_seen)
+            theta = pool.maximise(statistics, first, **options).with_weights(closed_form(counts))
+            labels = data.gather(partial(assigned, theta, False))
+        self._forget()
         self._keep(theta)
         self.labels_, self._seen = labels, (first, seen)
         self.n_steps_, self.n_samples_seen_ = n_steps, n_seen
-        self._asked = self.sampling, self.inference, engine_of(self.inference, rng, self.verbose)
+        self._asked = self.sampling, self.inference, engine_of(self.inference, rng)
         return self
 
     # ------------------------------------------------------------------ new points

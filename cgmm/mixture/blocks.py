@@ -26,23 +26,8 @@ from joblib import effective_n_jobs
 from scipy.sparse import csr_array, issparse
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
-from cgmm.network import (
-    Graph,
-    Infer,
-    Marginals,
-    NetworkError,
-    SideInformation,
-    induced_subgraph,
-)  # fmt: skip
-from cgmm.numerics import (
-    AnyArray,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    block_height,
-    cut,
-    log_normalise,
-)
+from cgmm.network import Graph, Infer, Marginals, NetworkError, SideInformation, induced_subgraph
+from cgmm.numerics import BoolArray, FloatArray, IntArray, block_height, cut, log_normalise
 from cgmm.runs import Rng
 
 Points = FloatArray | csr_array
@@ -108,13 +93,13 @@ class Blocks(NamedTuple):
         """What a function says of each block, in their order."""
         return self.map(of_block, self.blocks)
 
-    def gather(self, of_block: Callable[[Block], FloatArray]) -> FloatArray:
+    def gather(self, of_block: Callable[[Block], Any]) -> Any:
         """What a function says of the points of each block, at the places where these are given."""
         rows = [block.rows for block in self.blocks]
         return placed(rows, self.each(of_block), len(self.side.node_of))
 
 
-def placed(rows: Iterable[slice | IntArray], values: Iterable[AnyArray], n_points: int) -> AnyArray:
+def placed(rows: Iterable[slice | IntArray], values: Iterable[Any], n_points: int) -> Any:
     """(N, ...) rows of several tables, each at its place."""
     out: Any = None
     for own, some in zip(rows, values, strict=True):

@@ -21,15 +21,8 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from cgmm.kmeans import COPKMeans, SearchBudgetError
-from cgmm.kmeans.seeding import (
-    chunklet_seeds,
-    far_points,
-    nearest,
-    random_points,
-    seeds,
-    taking_turns,
-)  # fmt: skip
+from cgmm.kmeans import COPKMeans, SearchBudgetError, chunklet_seeds
+from cgmm.kmeans.seeding import far_points, nearest, random_points, seeds, taking_turns
 from cgmm.mixture.gaussian import Parameters
 from cgmm.mixture.pooling import Pooling, require_distributions
 from cgmm.mixture.weights import closed_form
@@ -260,14 +253,14 @@ def from_kmeans(X: FloatArray, n_components: int, rng: Rng, side: SideInformatio
         # What is said of a start is no word on the fit.
         warnings.simplefilter("ignore", ConvergenceWarning)
         if len(must_link) or len(cannot_link):
-            known = {"must_link": must_link, "cannot_link": cannot_link}
-            told = {name: PairsAmong(pairs, len(X)) for name, pairs in known.items()}
+            must, cannot = PairsAmong(must_link, len(X)), PairsAmong(cannot_link, len(X))
             # A single run of many clusters and few points often ends at a poor grouping, which EM
             # cannot leave: of 60 points in ten classes up to 6 % more are right after ten.
             n_init = 10 if len(X) <= n_components**2 else 1
             cop = COPKMeans(n_components, n_init=n_init, max_search=SEARCH, random_state=rng)
             with suppress(SearchBudgetError):
-                return np.eye(n_components)[cop.fit(X, sample_weight=weights, **told).labels_]
+                cop.fit(X, must_link=must, cannot_link=cannot, sample_weight=weights)
+                return np.eye(n_components)[cop.labels_]
         return np.eye(n_components)[model.fit(X, sample_weight=weights).labels_]
 
 

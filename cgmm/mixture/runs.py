@@ -27,6 +27,8 @@ from typing import Any, cast
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from cgmm.inference.convergence import FEWEST_DRAWS, effective_sample_size, r_hat
+from cgmm.inference.gibbs import Chains
 from cgmm.mixture.assignments import AssignmentModel
 from cgmm.mixture.blocks import Blocks, Points
 from cgmm.mixture.loop import Posterior, Run, em, no_prior
@@ -44,6 +46,8 @@ ROUNDS = ((3, 4), (4, 2), (10, 1))
 AGREE = 1e-3
 # What a free parameter gains by chance, in nats: half of a χ² variable of one degree of freedom.
 GAIN = 0.5
+# Above this R-hat chains have not mixed (Gelman and Rubin, 1992).
+NOT_MIXED = 1.1
 # Odds of twenty to one.
 SURE = np.log(20)
 
@@ -185,7 +189,10 @@ def follow(
         try:
             for parameters, posterior in begin(number):
                 before, history = run, [] if run is None else [*run.history, run.score]
-                run = Run(parameters, posterior, history, converged=gain < tol)
+                # What did not settle in this E-step may settle in the next.
+                said = [words for words in warned.held if words[1] is ConvergenceWarning]
+                warned.held[:] = [words for words in warned.held if words not in said]
+                run = Run(parameters, posterior, history, gain < tol, warnings=tuple(said[-1:]))
                 if verbose > 1 and history:
                     print(f"  iteration {run.n_iter:4d}   log-evidence {history[-1]:.6f}")
                 if run.converged or run.n_iter == max_iter:
@@ -196,15 +203,11 @@ def follow(
                 elif before is not None:
                     gained = posterior.log_evidence - before.posterior.log_evidence
                     gain = abs(gained) / posterior.n_points
-                # What did not settle in this E-step may settle in the next.
-                warned.held[:] = [said for said in warned.held if said[1] is not ConvergenceWarning]
         except KeyboardInterrupt:
             if run is None or run.n_iter == 0:
                 raise
             run = run._replace(interrupted=True)
-        said = tuple(words for words in warned.held if words[1] is ConvergenceWarning)[-1:]
-        warned.held[:] = [words for words in warned.held if words[1] is not ConvergenceWarning]
-    run = report(cast("Run", run)._replace(warnings=said))
+    run = report(cast("Run", run))
     if run.interrupted:
         return run
     if verbose:
@@ -261,5 +264,33 @@ def warn_about(run: Run, max_iter: int) -> None:
         warn_caller(
             f"component {k} explains no point any more and has weight zero; use fewer components, "
             "or another start.",
+            ConvergenceWarning,
+        )
+
+
+def warn_about_chains(chains: Chains) -> None:
+    """Say if the chains of a sampler, in the last E-step, disagreed about where they were.
+
+    Parameters
+    ----------
+    chains : Chains
+        From the last E-step of the run that is kept.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If R-hat of their log-weights, or of the number of nodes in a state, is above 1.1.
+    """
+    if chains.log_weights.shape[1] < FEWEST_DRAWS:
+        return
+    worst = max([chains.log_weights, *chains.counts], key=r_hat)
+    if r_hat(worst) > NOT_MIXED:
+        n_chains, n_sweeps = worst.shape
+        warn_caller(
+            f"the chains of the last E-step had not mixed: R-hat is {r_hat(worst):.2f} (1 if they "
+            f"had), and their {n_chains * n_sweeps} states are worth "
+            f"{effective_sample_size(worst):.0f} independent ones. Use more sweeps, inference="
+            f"functools.partial(cgmm.inference.gibbs, n_sweeps={5 * n_sweeps}, "
+            f"burn_in={n_sweeps}), or another engine.",
             ConvergenceWarning,
         )

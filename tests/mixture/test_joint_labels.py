@@ -17,9 +17,8 @@ from cgmm.inference.feasible import SearchBudgetError
 from cgmm.inference.gibbs import Chains, gibbs
 from cgmm.metrics import broken_relations
 from cgmm.mixture import assignments as module
-from cgmm.mixture.assignments import warn_about_chains
 from cgmm.mixture.loop import Posterior
-from cgmm.mixture.runs import follow
+from cgmm.mixture.runs import follow, warn_about_chains
 from cgmm.network import Marginals, NetworkError
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
