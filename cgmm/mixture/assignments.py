@@ -24,16 +24,8 @@ from cgmm.mixture.blocks import Blocks, Map, Points
 from cgmm.mixture.loop import Run, no_prior, node_unaries
 from cgmm.mixture.prior import PairwisePrior, Prior, SelectedPairs
 from cgmm.mixture.weights import UPDATES, Update, closed_form, resolve
-from cgmm.network import (
-    Answer,
-    Engine,
-    Graph,
-    Infer,
-    Inference,
-    SideInformation,
-    connected_components,
-    spanning_forest,
-)  # fmt: skip
+from cgmm.network import Answer, Engine, Inference, SideInformation
+from cgmm.network.graph import Graph, connected_components, spanning_forest
 from cgmm.network.relations import first_of_nodes
 from cgmm.numerics import FloatArray, IntArray, WarnedOnce, log_normalise, most_probable
 from cgmm.runs import Rng
@@ -121,7 +113,7 @@ class AssignmentModel:
         Such an engine may remember earlier calls: it is applied anew, for each run.
         """
 
-        def engine(graph: Graph) -> Infer:
+        def engine(graph: Graph) -> Inference:
             same = graph is self.side.graph and self.inference.finds_best
             return self.inference if same else self.engine(graph)
 
@@ -208,19 +200,14 @@ def silence(kind: type[Warning] | None = None) -> Iterator[None]:
 def engine_of(inference: str | Engine, rng: Rng) -> Engine:
     """The engine that a name stands for; one that samples gets its seed."""
     if inference == "gibbs":
-        return _with("gibbs", random_state=int(rng.randint(2**31)))
+        return partial(cast("Any", ENGINES["gibbs"]), random_state=int(rng.randint(2**31)))
     return named_engine("auto" if inference == SPANNING_TREE else inference)
-
-
-def _with(name: str, **settings: float) -> Engine:
-    """An engine with other settings than its own."""
-    return partial(cast("Callable[..., Inference]", ENGINES[name]), **settings)
 
 
 def _frugal(side: SideInformation, n_components: int, n_calls: int) -> Engine:
     """The engine "auto" for so many calls, which together keep to the budget of a fit."""
     whole = max(OPERATIONS_OF_A_FIT, OPERATIONS_OF_A_NODE * side.n_nodes * n_components)
-    return _with("auto", max_operations=whole / n_calls)
+    return partial(cast("Any", ENGINES["auto"]), max_operations=whole / n_calls)
 
 
 def apply_engine(
@@ -257,7 +244,7 @@ def prepare(
     prior = Prior(model.side, engine)
     with silence():
         approximates = model.inference.approximates(model.possible_states)
-        safe = "cautious" if approximates else resolve("auto", prior, n_components)
+        safe = "cautious" if approximates else resolve(prior, n_components)
     model.update = safe if weights == "auto" else weights
     model.update_weights = UPDATES[model.update](prior)
     # Who asks for it where the engine is exact has the exact evidence all the same.

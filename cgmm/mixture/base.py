@@ -75,9 +75,6 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         "verbose": ["verbose"],
     }
 
-    n_steps_: int
-    n_samples_seen_: float
-
     def __init__(
         self,
         n_components: int,
@@ -302,8 +299,6 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         """What is known of the points, its mask made once and not in every E-step, and weights."""
         side = SideInformation.build(X.shape[0], **known, sampling=self.sampling)
         side = side._replace(labels=None, allowed=side.mask(self.n_components))
-        if sample_weight is None:
-            return side
         weights = check_sample_weight(sample_weight, X.shape[0], self.n_components)
         return side.weighted(weights, self.sampling)
 
@@ -416,7 +411,8 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         self._forget()
         self._keep(theta)
         self.labels_, self._seen = labels, (first, seen)
-        self.n_steps_, self.n_samples_seen_ = n_steps, n_seen
+        self.n_steps_: int = n_steps
+        self.n_samples_seen_: float = n_seen
         self._asked = self.sampling, self.inference, engine_of(self.inference, rng)
         return self
 

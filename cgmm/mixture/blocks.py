@@ -19,7 +19,7 @@ from contextlib import contextmanager, nullcontext
 from contextvars import copy_context
 from functools import cache, partial
 from threading import Lock
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -34,7 +34,6 @@ Points = FloatArray | csr_array
 """Points as a family reads them: coordinates (N, D), or rows of a sparse table."""
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """As ``map``: a function and what to apply it to; results in the order of what came."""
-Result = TypeVar("Result")
 
 # Points of which a start is made, at most: enough to tell starts apart.
 MOST = 10_000
@@ -89,7 +88,7 @@ class Blocks(NamedTuple):
             infer = repeated(side, engine(side.graph))
         return cls(side, [Block(X, slice(0, n_points), side, infer)], map)
 
-    def each(self, of_block: Callable[[Block], Result]) -> Iterable[Result]:
+    def each(self, of_block: Callable[[Block], Any]) -> Iterable[Any]:
         """What a function says of each block, in their order."""
         return self.map(of_block, self.blocks)
 

@@ -287,10 +287,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         return [*thin, *super()._doubts(theta, X, must_link, cannot_link)]
 
     def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[Any]:
-        given = check_given(
-            self.weights_init, self.means_init, self.covariances_init, self.covariance_type,
-            (self.n_components, X.shape[1]),
-        )  # fmt: skip
+        given = self._given((self.n_components, X.shape[1]))
         if len(given) == 3:
             return [Parameters(**given)]
         if not isinstance(self.init_params, str):
@@ -303,6 +300,24 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
                 names = starts_to_try(self.n_components, side)
             starts = [named_start(name, X, self.n_components, rng, side) for name in names]
         return [self._start(X, r, side)._replace(**given) for r in starts]
+
+    def _given(self, shape: tuple[int, int]) -> dict[str, FloatArray]:
+        """What the user gives of θ, if it is of (K, D) = ``shape`` and possible for the type."""
+        given = {}
+        if self.weights_init is not None:
+            given["weights"] = weights = _check_array("weights_init", self.weights_init, shape[:1])
+            if not (weights.min() >= 0 and abs(weights.sum() - 1) < 1e-8):
+                raise ValueError(
+                    f"weights_init is {weights}, summing to {weights.sum():g}; weights must be "
+                    "non-negative and sum to one."
+                )
+        if self.means_init is not None:
+            given["means"] = _check_array("means_init", self.means_init, shape)
+        if self.covariances_init is not None:
+            given["covariances"] = _check_covariances(
+                self.covariances_init, self.covariance_type, shape
+            )
+        return given
 
     def _start(self, X: FloatArray, r: FloatArray, side: SideInformation) -> Parameters:
         """θ that one M-step makes of responsibilities."""
@@ -370,26 +385,6 @@ def check_scale(X: FloatArray, reg_covar: float) -> None:
             "each component would be the same ball of variance reg_covar. Scale the data, or "
             "lower reg_covar."
         )
-
-
-def check_given(
-    weights_init: ArrayLike | None, means_init: ArrayLike | None,
-    covariances_init: ArrayLike | None, covariance_type: str, shape: tuple[int, int],
-) -> dict[str, FloatArray]:  # fmt: skip
-    """What the user gives of θ, if it is of (K, D) = ``shape`` and possible for the type."""
-    given = {}
-    if weights_init is not None:
-        given["weights"] = weights = _check_array("weights_init", weights_init, shape[:1])
-        if not (weights.min() >= 0 and abs(weights.sum() - 1) < 1e-8):
-            raise ValueError(
-                f"weights_init is {weights}, summing to {weights.sum():g}; weights must be "
-                "non-negative and sum to one."
-            )
-    if means_init is not None:
-        given["means"] = _check_array("means_init", means_init, shape)
-    if covariances_init is not None:
-        given["covariances"] = _check_covariances(covariances_init, covariance_type, shape)
-    return given
 
 
 def _check_array(name: str, value: ArrayLike, *shapes: tuple[int, ...]) -> FloatArray:

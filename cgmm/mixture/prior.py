@@ -134,8 +134,6 @@ class PairwisePrior:
         """As the method of :class:`Prior`."""
         shares, totals = log_normalise(log_powers(log_weights, self.sizes))
         log_z, counts = self.how_many @ totals, (self.how_many * self.sizes) @ shares
-        if len(self.excess) == 0:
-            return float(log_z), counts
         p_a, _ = log_normalise(log_powers(log_weights, self.n_a))
         p_b, _ = log_normalise(log_powers(log_weights, self.n_b))
         same = np.einsum("ek,ek->e", p_a, p_b)

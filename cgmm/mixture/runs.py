@@ -199,7 +199,7 @@ def follow(
                     break
                 if np.isnan(posterior.log_evidence):
                     path.append(posterior.responsibilities)
-                    gain = 0.0 if _only_trembles(path) else _moved(path)
+                    gain = _movement(path)
                 elif before is not None:
                     gained = posterior.log_evidence - before.posterior.log_evidence
                     gain = abs(gained) / posterior.n_points
@@ -216,19 +216,18 @@ def follow(
     return run if rate is None else run._replace(stand_in=rate(run))
 
 
-def _moved(path: Sequence[FloatArray], since: int = 1) -> float:
-    """Responsibility that changed hands in so many steps, a mean over points."""
-    if len(path) <= since:
-        return np.inf
-    return float(np.abs(path[-1] - path[-1 - since]).sum(axis=1).mean() / 2)
+def _movement(path: Sequence[FloatArray]) -> float:
+    """Responsibility that moved in the last step; none if all that moves is a sampler's noise."""
+    steps = [_moved(*pair) for pair in pairwise(path)]
+    are_small = len(steps) == LAG and max(steps) <= LARGEST
+    if are_small and _moved(path[0], path[-1]) <= STEPS * np.mean(steps):
+        return 0.0
+    return steps[-1] if steps else np.inf
 
 
-def _only_trembles(path: Sequence[FloatArray]) -> bool:
-    """Whether what moves from iteration to iteration is a sampler's noise."""
-    steps = [_moved(pair) for pair in pairwise(path)]
-    if len(steps) < LAG or max(steps) > LARGEST:
-        return False
-    return _moved(path, LAG) <= STEPS * float(np.mean(steps))
+def _moved(before: FloatArray, after: FloatArray) -> float:
+    """Responsibility that changed hands, a mean over points."""
+    return float(np.abs(after - before).sum(axis=1).mean() / 2)
 
 
 def warn_about(run: Run, max_iter: int) -> None:

@@ -91,17 +91,15 @@ def auto(prior: Prior) -> Update:
     >>> auto(Prior(side, ENGINES["mean_field"]))(counts).round(3)
     array([0.4, 0.6])
     """
-    chosen = cache(lambda n_components: UPDATES[resolve("auto", prior, n_components)](prior))
+    chosen = cache(lambda n_components: UPDATES[resolve(prior, n_components)](prior))
     return lambda expected_counts: chosen(len(expected_counts))(expected_counts)
 
 
-def resolve(name: str, prior: Prior, n_components: int) -> str:
-    """The update that a name stands for: itself, but for "auto", which the engine's answer decides.
+def resolve(prior: Prior, n_components: int) -> str:
+    """Name of the update that "auto" stands for, which the engine's answer decides.
 
     Parameters
     ----------
-    name : str
-        A key of ``UPDATES``.
     prior : Prior
         The network without the data.
     n_components : int
@@ -110,17 +108,15 @@ def resolve(name: str, prior: Prior, n_components: int) -> str:
     Returns
     -------
     str
-        A key of ``UPDATES`` other than "auto".
+        "exact" or "cautious".
 
     Examples
     --------
     >>> from cgmm import ENGINES, SideInformation
     >>> side = SideInformation.build(3, preferences=[[0, 1, -9.0]])
-    >>> [resolve("auto", Prior(side, ENGINES[engine]), 2) for engine in ("pairs", "gibbs")]
+    >>> [resolve(Prior(side, ENGINES[engine]), 2) for engine in ("pairs", "gibbs")]
     ['exact', 'cautious']
     """
-    if name != "auto":
-        return name
     try:
         return "exact" if prior.is_exact(n_components) else "cautious"
     except TooCostlyError:
