@@ -201,7 +201,9 @@ def engine_of(inference: str | Engine, rng: Rng) -> Engine:
     """The engine that a name stands for; one that samples gets its seed."""
     if inference == "gibbs":
         return partial(cast("Any", ENGINES["gibbs"]), random_state=int(rng.randint(2**31)))
-    return named_engine("auto" if inference == SPANNING_TREE else inference)
+    if inference in ("auto", SPANNING_TREE):
+        return ENGINES["auto"]
+    return named_engine(inference)
 
 
 def _frugal(side: SideInformation, n_components: int, n_calls: int) -> Engine:

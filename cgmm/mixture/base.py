@@ -422,8 +422,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         check_is_fitted(self, "weights_")
         with explain_missing(X):
             X = self._read_new(X)
-        log_joint: FloatArray = self._parameters().log_joint(X)
-        return log_joint
+        return self._parameters().log_joint(X)
 
     def _tied(self, X: ArrayLike, **known: Any) -> tuple[Points, AssignmentModel, FloatArray]:
         """New points that relations tie: their network, and responsibilities at the fitted θ."""

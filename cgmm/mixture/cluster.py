@@ -41,36 +41,31 @@ class Chunks(NamedTuple):
 
     X: Any
     """(N, D) dask.array."""
-    corners: FloatArray
-    """(2, D) the smallest and the largest value of each column."""
 
     @property
     def shape(self) -> tuple[int, int]:
         """(N, D)."""
         return self.X.shape
 
-    @property
-    def starts(self) -> IntArray:
-        """(P + 1,) the first row of each chunk, and N."""
-        return np.cumsum([0, *self.X.chunks[0]])
-
     def fetch(self, rows: IntArray) -> FloatArray:
         """(n, D) these rows, fetched from the workers."""
         return np.asfortranarray(self.X[rows].compute(), dtype=float)
 
 
-def read_chunks(X: Any) -> Chunks:
-    """The chunks, each looked at where it lies; or an error that names what is wrong."""
+def read_chunks(X: Any) -> tuple[Chunks, FloatArray]:
+    """The chunks, each looked at where it lies; or an error that names what is wrong.
+
+    And (2, D) the smallest and the largest value of each column.
+    """
     from dask.array import flatnonzero, isfinite
     from dask.base import compute
 
     X = X.rechunk({1: -1}).map_blocks(by_columns, meta=np.empty((0, 0), X.dtype)).persist()
     wrong = flatnonzero(~isfinite(X).all(axis=1))
     low, high, wrong = compute(X.min(axis=0), X.max(axis=0), wrong)
-    chunks = Chunks(X, np.array([low, high], dtype=float))
     if len(wrong):
-        _refuse_rows(chunks, wrong)
-    return chunks
+        _refuse_rows(Chunks(X), wrong)
+    return Chunks(X), np.array([low, high], dtype=float)
 
 
 def by_columns(chunk: Any, block_info: Any) -> FloatArray:
@@ -122,7 +117,7 @@ class Cluster(NamedTuple):
             apply_engine, inference=model.name, engine=model.engine, n_components=model.n_components
         )
         make, parts = delayed(Partition.of, pure=False), []
-        places = partitions(side, chunks.starts)
+        places = partitions(side, np.cumsum([0, *chunks.X.chunks[0]]))
         for rows in places:
             points = chunks.X[rows].rechunk(-1).to_delayed()[0, 0]
             part = side.restrict(rows) if known[rows].any() else None
@@ -161,7 +156,8 @@ class Cluster(NamedTuple):
 def partitions(side: SideInformation, starts: IntArray) -> list[Rows]:
     """The points of each partition: components lie in the chunk of their first point.
 
-    Points that follow each other, as all of a chunk do, are a slice; no partition is empty.
+    ``starts`` are the first rows (P + 1,) of the chunks, and N. Points that follow each other, as
+    all of a chunk do, are a slice; no partition is empty.
     """
     component = connected_components(side.graph)
     first = np.full(component.max() + 1, starts[-1])

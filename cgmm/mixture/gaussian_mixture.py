@@ -264,8 +264,8 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         n_least = max(2, self.n_components)
         if hasattr(X, "dask"):  # Dask itself need not be there to ask
             validate_data(self, like_array(X), ensure_min_samples=n_least, ensure_all_finite=False)
-            chunks = read_chunks(X)
-            check_scale(chunks.corners, self.reg_covar)
+            chunks, corners = read_chunks(X)
+            check_scale(corners, self.reg_covar)
             return chunks
         # Column-major: coordinates of all points lie together, as the blocks of work read them.
         as_is = {"dtype": np.float64, "order": "F"}
@@ -314,10 +314,32 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         if self.means_init is not None:
             given["means"] = _check_array("means_init", self.means_init, shape)
         if self.covariances_init is not None:
-            given["covariances"] = _check_covariances(
-                self.covariances_init, self.covariance_type, shape
-            )
+            given["covariances"] = self._given_covariances(shape)
         return given
+
+    def _given_covariances(self, shape: tuple[int, int]) -> FloatArray:
+        """Those of the start as θ holds them, checked to be possible for the covariance type."""
+        pool, full = POOLINGS[self.covariance_type], (*shape, shape[1])
+        given = _check_array("covariances_init", self.covariances_init, full, pool.shape(*shape))
+        own = pool.reduce(pool.combine(np.ones(shape[0]), given)) if given.shape == full else given
+        theta = Parameters(np.ones(shape[0]), np.zeros(shape), pool.expand(own, *shape))
+        if given.shape == full and not np.allclose(theta.full_covariances, given, 1e-10, 0):
+            raise ValueError(
+                f"covariances_init is not of the type {self.covariance_type!r}: pooling would "
+                "change it. Give it in the shape of the type, or choose another covariance_type."
+            )
+        for k, covariance in enumerate(theta.covariances):
+            if covariance.ndim == 2 and not np.allclose(covariance, covariance.T, 1e-10, 0):
+                raise ValueError(
+                    f"covariances_init[{k}] is not symmetric; average it with its transpose."
+                )
+            variances = np.linalg.eigvalsh(covariance) if covariance.ndim == 2 else covariance
+            if np.min(variances) <= 0:
+                raise ValueError(
+                    f"covariances_init[{k}] is not positive definite; add a multiple of the "
+                    "identity."
+                )
+        return theta.covariances
 
     def _start(self, X: FloatArray, r: FloatArray, side: SideInformation) -> Parameters:
         """θ that one M-step makes of responsibilities."""
@@ -387,7 +409,7 @@ def check_scale(X: FloatArray, reg_covar: float) -> None:
         )
 
 
-def _check_array(name: str, value: ArrayLike, *shapes: tuple[int, ...]) -> FloatArray:
+def _check_array(name: str, value: Any, *shapes: tuple[int, ...]) -> FloatArray:
     """The array, if it has one of the shapes and is finite."""
     array = np.array(value, dtype=np.float64)
     if array.shape not in shapes:
@@ -396,29 +418,3 @@ def _check_array(name: str, value: ArrayLike, *shapes: tuple[int, ...]) -> Float
     if not np.isfinite(array).all():
         raise ValueError(f"{name} holds NaN or infinity; give finite numbers.")
     return array
-
-
-def _check_covariances(
-    covariances_init: ArrayLike, covariance_type: str, shape: tuple[int, int]
-) -> FloatArray:
-    """The covariances as θ holds them, checked to be possible for the covariance type."""
-    pool, full = POOLINGS[covariance_type], (*shape, shape[1])
-    given = _check_array("covariances_init", covariances_init, full, pool.shape(*shape))
-    own = pool.reduce(pool.combine(np.ones(shape[0]), given)) if given.shape == full else given
-    theta = Parameters(np.ones(shape[0]), np.zeros(shape), pool.expand(own, *shape))
-    if given.shape == full and not np.allclose(theta.full_covariances, given, rtol=1e-10, atol=0):
-        raise ValueError(
-            f"covariances_init is not of the type {covariance_type!r}: pooling would change it. "
-            "Give it in the shape of the type, or choose another covariance_type."
-        )
-    for k, covariance in enumerate(theta.covariances):
-        if covariance.ndim == 2 and not np.allclose(covariance, covariance.T, rtol=1e-10, atol=0):
-            raise ValueError(
-                f"covariances_init[{k}] is not symmetric; average it with its transpose."
-            )
-        variances = np.linalg.eigvalsh(covariance) if covariance.ndim == 2 else covariance
-        if np.min(variances) <= 0:
-            raise ValueError(
-                f"covariances_init[{k}] is not positive definite; add a multiple of the identity."
-            )
-    return theta.covariances
