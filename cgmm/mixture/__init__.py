@@ -4,9 +4,7 @@ Chapters 1 to 10 read this room: densities in :mod:`~cgmm.mixture.gaussian`, the
 M-step in :mod:`~cgmm.mixture.loop`, the update of the weights in :mod:`~cgmm.mixture.weights`.
 """
 
-from cgmm.kmeans.seeding import (
-    chunklet_seeds, far_points, nearest, random_points, seeds,
-)  # fmt: skip
+from cgmm.kmeans.seeding import chunklet_seeds, far_points, nearest, random_points, seeds
 from cgmm.mixture.base import ConstrainedMixture
 from cgmm.mixture.categorical import CategoricalParameters, Categories, one_hot
 from cgmm.mixture.categorical_mixture import ConstrainedCategoricalMixture

@@ -229,13 +229,11 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             data: Any = Cluster.of(X, model) if on_cluster else model.blocks(X, map_blocks)
             # Starts are made of, and compared on, few of many points.
             few, known = few_of(X, side, rng, getattr(self, "init_params", "auto"))
-            trial, few_blocks = model, data
+            trial, few_data = model, data
             if few is not X:
                 trial = prepare(known, self.inference, engine, self.weights, self.n_components)
-                few_blocks = trial.blocks(few, map_blocks)
-            choose = partial(
-                choose_start, X=few, data=few_blocks, model=trial, pool=pool, **options
-            )
+                few_data = trial.blocks(few, map_blocks)
+            choose = partial(choose_start, X=few, data=few_data, model=trial, pool=pool, **options)
             first = choose(starts=self._starts(few, known, rng)) if continued is None else continued
 
             def begin(number: int) -> Any:

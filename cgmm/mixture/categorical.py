@@ -24,26 +24,23 @@ a       pseudo-count, added to each category's expected count
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cgmm.numerics import of_points
+from cgmm.numerics import FloatArray, IntArray, of_points
 
 
 class CategoricalParameters(NamedTuple):
     """θ, the parameters of a mixture of independent categorical features."""
 
-    weights: NDArray[np.float64]
+    weights: FloatArray
     """(K,) π_k ≥ 0, summing to one."""
-    probabilities: NDArray[np.float64]
+    probabilities: FloatArray
     """(K, C) p_kc, the categories of all features side by side."""
 
-    def log_density(
-        self, X: csr_array, log_weights: NDArray[np.float64] | float = 0.0
-    ) -> NDArray[np.float64]:
+    def log_density(self, X: csr_array, log_weights: FloatArray | float = 0.0) -> FloatArray:
         """Log-probability of every point under every component, without the weights.
 
         Parameters
@@ -62,11 +59,11 @@ class CategoricalParameters(NamedTuple):
             # [schmidt2016, sect. 2.2], naive Bayes: features are independent given the class
             return np.asfortranarray(X @ np.log(self.probabilities).T + log_weights)
 
-    def with_weights(self, weights: NDArray[np.float64]) -> CategoricalParameters:
+    def with_weights(self, weights: FloatArray) -> CategoricalParameters:
         """The same components with other weights."""
         return self._replace(weights=weights)
 
-    def log_joint(self, X: csr_array) -> NDArray[np.float64]:
+    def log_joint(self, X: csr_array) -> FloatArray:
         """log π_k + log p(x_i | z_i = k).
 
         Parameters
@@ -90,14 +87,13 @@ class Categories(NamedTuple):
     """(D,) C_d."""
 
     @property
-    def starts(self) -> NDArray[np.integer[Any]]:
+    def starts(self) -> IntArray:
         """(D,) the column at which each feature's categories begin."""
         return np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
 
     def statistics(
-        self, X: csr_array, responsibilities: NDArray[np.float64],
-        parameters: CategoricalParameters,
-    ) -> tuple[NDArray[np.float64]]:  # fmt: skip
+        self, X: csr_array, responsibilities: FloatArray, parameters: CategoricalParameters
+    ) -> tuple[FloatArray]:
         """Expected counts of the categories, which add over blocks of points.
 
         Parameters
@@ -117,8 +113,8 @@ class Categories(NamedTuple):
         return ((X.T @ responsibilities).T,)
 
     def maximise(
-        self, statistics: tuple[NDArray[np.float64]], parameters: CategoricalParameters,
-        responsibilities: NDArray[np.float64] | None = None, *, pseudo_count: float = 0.0,
+        self, statistics: tuple[FloatArray], parameters: CategoricalParameters,
+        responsibilities: FloatArray | None = None, *, pseudo_count: float = 0.0,
     ) -> CategoricalParameters:  # fmt: skip
         """θ with the category probabilities that maximise the bound.
 
@@ -168,9 +164,7 @@ class Categories(NamedTuple):
         return n_components * (sum(self.sizes) - len(self.sizes))
 
 
-def one_hot(
-    X: NDArray[np.integer[Any]], sizes: Sequence[int] | NDArray[np.integer[Any]]
-) -> csr_array:
+def one_hot(X: IntArray, sizes: Sequence[int] | IntArray) -> csr_array:
     """Write integer categories as rows of zeros and ones.
 
     Parameters
@@ -215,7 +209,7 @@ def one_hot(
 def sample(
     parameters: CategoricalParameters, categories: Categories, n_samples: int,
     rng: np.random.Generator | np.random.RandomState,
-) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]:  # fmt: skip
+) -> tuple[IntArray, IntArray]:  # fmt: skip
     """Draw points and their components from the mixture.
 
     Parameters

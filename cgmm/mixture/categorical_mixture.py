@@ -168,9 +168,7 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
         # A component that gets no point starts with one, of every category alike: not dead.
         uniform = np.repeat(1 / self.n_categories_, self.n_categories_)
         counts = r.sum(axis=0) + 1
-        flat = CategoricalParameters(
-            counts / counts.sum(), np.tile(uniform, (self.n_components, 1))
-        )
+        flat = CategoricalParameters(counts / counts.sum(), np.tile(uniform, (len(counts), 1)))
         # Without any pseudo-count a start would forbid, for ever, what it has not seen.
         pool, _ = self._family()
         seen = pool.statistics(X, r, flat)

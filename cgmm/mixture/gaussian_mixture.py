@@ -295,9 +295,8 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         elif "means" in given:
             starts = [nearest(X, given["means"])]
         else:
-            names = [self.init_params]
-            if self.init_params == "auto":
-                names = starts_to_try(self.n_components, side)
+            is_auto = self.init_params == "auto"
+            names = starts_to_try(self.n_components, side) if is_auto else [self.init_params]
             starts = [named_start(name, X, self.n_components, rng, side) for name in names]
         return [self._start(X, r, side)._replace(**given) for r in starts]
 

@@ -139,11 +139,8 @@ class Pooling(NamedTuple):
         covariances = self.combine(np.maximum(counts, SMALLEST_COUNT), scatter) + regular
         kept = self._too_far(counts, shifts, covariances, means)
         kept = kept if self.shared else kept | dead
-        if kept.any():
-            old = parameters.variances if self.diagonal else parameters.full_covariances
-            covariances = np.where(
-                kept.reshape(-1, *[1] * (old.ndim - 1)), old[: len(covariances)], covariances
-            )
+        old = parameters.variances if self.diagonal else parameters.full_covariances
+        covariances[kept] = old[: len(covariances)][kept]
         if self.shared:  # repeated without a copy
             covariances = np.broadcast_to(covariances, (len(means), *covariances.shape[1:]))
         return parameters._replace(means=means + shifts, covariances=covariances)

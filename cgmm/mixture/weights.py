@@ -200,7 +200,7 @@ def exact(prior: Prior) -> Update:
 
     def update(expected_counts: FloatArray) -> FloatArray:
         most = MOST_OF_EXACT if is_exact(len(expected_counts)) else MOST_QUESTIONS
-        return maximise(prior.log_z_and_counts, expected_counts, closed_form(expected_counts), most)
+        return maximise(prior.log_z_and_counts, expected_counts, most)
 
     return update
 
@@ -225,10 +225,8 @@ def pseudo_likelihood(prior: Prior) -> Update:
     Where edges share many points that can fall without end towards a corner of the simplex: there
     is no maximum then, and a RuntimeWarning says so.
     """
-    pairwise = PairwisePrior(prior.side)
-    return lambda expected_counts: maximise(
-        pairwise.log_z_and_counts, expected_counts, closed_form(expected_counts)
-    )
+    log_z_and_counts = PairwisePrior(prior.side).log_z_and_counts
+    return lambda expected_counts: maximise(log_z_and_counts, expected_counts)
 
 
 def ignore(prior: Prior | None = None) -> Update:
@@ -381,14 +379,14 @@ def _simplex_grid(n_components: int, n_steps: int) -> FloatArray:
 
 def maximise(
     log_z_and_counts: Callable[[FloatArray], tuple[float, FloatArray]],
-    expected_counts: FloatArray, closed_form: FloatArray, most_questions: int = MOST_OF_EXACT,
+    expected_counts: FloatArray, most_questions: int = MOST_OF_EXACT,
 ) -> FloatArray:  # fmt: skip
     """The maximiser of C · η - log Z(η) by quasi-Newton steps from the closed form.
 
     Adding a constant to η changes nothing, because C and the prior's counts both sum to M; so η is
     free, and the softmax at the end puts π on the simplex. A component without counts leaves.
     """
-    weights = closed_form.copy()
+    weights = closed_form(expected_counts)
     alive, total = weights > 0, expected_counts.sum()
     start = np.log(weights[alive])
     n_asked, unmatched, nearest = 0, np.inf, start
@@ -416,9 +414,8 @@ def maximise(
         warn_caller(NO_MAXIMUM.format(n_components=len(weights)), RuntimeWarning)
     # The maximum may lie at π_k = 0 although C_k > 0, where relations leave no lower count. Zero
     # would forbid what they demand; the smallest number does not.
-    weights[alive] = np.maximum(
-        np.exp(nearest - np.logaddexp.reduce(nearest)), np.finfo(float).tiny
-    )
+    matched = np.exp(nearest - np.logaddexp.reduce(nearest))
+    weights[alive] = np.maximum(matched, np.finfo(float).tiny)
     return weights
 
 
