@@ -60,7 +60,8 @@ def read_chunks(X: Any) -> tuple[Chunks, FloatArray]:
     from dask.array import flatnonzero, isfinite
     from dask.base import compute
 
-    X = X.rechunk({1: -1}).map_blocks(by_columns, meta=np.empty((0, 0), X.dtype)).persist()
+    X = X.rechunk({1: -1}).map_blocks(by_columns, dtype=X.dtype, meta=np.empty((0, 0), X.dtype))
+    X = X.persist()
     wrong = flatnonzero(~isfinite(X).all(axis=1))
     low, high, wrong = compute(X.min(axis=0), X.max(axis=0), wrong)
     if len(wrong):
