@@ -139,8 +139,9 @@ class Pooling(NamedTuple):
         covariances = self.combine(np.maximum(counts, SMALLEST_COUNT), scatter) + regular
         kept = self._too_far(counts, shifts, covariances, means)
         kept = kept if self.shared else kept | dead
-        old = parameters.variances if self.diagonal else parameters.full_covariances
-        covariances[kept] = old[: len(covariances)][kept]
+        if kept.any():
+            old = parameters.variances if self.diagonal else parameters.full_covariances
+            covariances[kept] = old[: len(covariances)][kept]
         if self.shared:  # repeated without a copy
             covariances = np.broadcast_to(covariances, (len(means), *covariances.shape[1:]))
         return parameters._replace(means=means + shifts, covariances=covariances)
