@@ -31,7 +31,7 @@ from cgmm.inference.costs import MAX_BYTES, most_neighbours
 from cgmm.inference.elimination import Order, elimination_order
 from cgmm.inference.reduction import Reduced, reducer
 from cgmm.network import Graph, connected_components, induced_subgraph, simplify
-from cgmm.numerics import BoolArray, FloatArray, IntArray
+from cgmm.numerics import BoolArray, FloatArray, IntArray, blocks, log_normalise
 
 __all__ = ["PairSums", "pair_sums"]
 
@@ -101,17 +101,19 @@ def pair_sums(
     if reduced.mirror is not None:
         ends = reduced.mirror.node_of[pairs]
         turned = np.logical_xor.reduce(reduced.mirror.parity[pairs], axis=1)
-    of_end = connected_components(reduced.graph)[ends]
+    label = connected_components(reduced.graph)
+    of_end, sizes = label[ends], np.bincount(label)
     one = (ends[:, 0] == ends[:, 1]) | (unary.shape[1] == 1)
     free = (of_end[:, 0] != of_end[:, 1]) & ~one
     _fill(sums, one, 1.0 - turned[one], 1.0 * turned[one])
     # Evidence, too, may have cut the chain that tied two.
     _fill(sums, free, *_independent(nodes, pairs[free]))
-    asked = np.flatnonzero(~one & ~free)
-    if exact and len(asked):
-        found = _by_tree(reduced, ends[asked], max_bytes)
-        if found is not None:
-            _fill(sums, asked, *np.where(turned[asked], found[::-1], found))
+    tied, alone = ~one & ~free & exact, sizes[of_end[:, 0]] == 2
+    for asked, answer in ((tied & alone, _of_two), (tied & ~alone, _by_tree)):
+        if asked.any():
+            found = answer(reduced, ends[asked], max_bytes)
+            if found is not None:
+                _fill(sums, asked, *np.where(turned[asked], found[::-1], found))
     return sums
 
 
@@ -131,6 +133,31 @@ def _independent(nodes: FloatArray, pairs: IntArray) -> tuple[FloatArray, FloatA
     p, q = nodes[pairs[:, 0]], nodes[pairs[:, 1]]
     others = np.ones((nodes.shape[1],) * 2) - np.eye(nodes.shape[1])
     return (p * q).sum(axis=1), (p * (q @ others)).sum(axis=1)
+
+
+def _of_two(reduced: Reduced, pairs: IntArray, max_bytes: int) -> FloatArray:
+    """(2, P) as of :func:`_by_tree`, where nothing else ties the two: a small table each.
+
+    Most answers about pairs at random are such; one by one, trees take a hundred times as long.
+    """
+    graph, n_states = reduced.graph, reduced.h.shape[1]
+    weight_at = np.zeros(graph.n_nodes)
+    weight_at[graph.edges[:, 0]] = weight_at[graph.edges[:, 1]] = graph.weights
+    sums = np.empty((2, len(pairs)))
+    for part in blocks(len(pairs), n_states**2):
+        a, b = pairs[part].T
+        tables = diagonals(weight_at[a], n_states)
+        tables = tables + reduced.h[a][:, :, None] + reduced.h[b][:, None, :]
+        joint, _ = log_normalise(tables.reshape(len(a), -1))
+        sums[:, part] = _same_and_apart(joint.reshape(tables.shape))
+    return sums
+
+
+def _same_and_apart(joint: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Of joint distributions (n, K, K); sums over different states are not what is missing."""
+    return (
+        np.trace(joint, axis1=1, axis2=2), (joint * (1 - np.eye(joint.shape[1]))).sum(axis=(1, 2))
+    )  # fmt: skip
 
 
 def _by_tree(reduced: Reduced, pairs: IntArray, max_bytes: int) -> FloatArray | None:
@@ -155,9 +182,7 @@ def _by_tree(reduced: Reduced, pairs: IntArray, max_bytes: int) -> FloatArray | 
         joint = tree.joints(carried[start : start + height])
         here = np.flatnonzero(row // height == start // height)
         found = joint[place[ends[here, 1]], row[here] - start]
-        sums[0, here] = np.trace(found, axis1=1, axis2=2)
-        # Sums over different states are taken as such, not as what is missing.
-        sums[1, here] = (found * (1 - np.eye(n_states))).sum(axis=(1, 2))
+        sums[:, here] = _same_and_apart(found)
     return sums
 
 
