@@ -21,6 +21,7 @@ a, n       nodes that are carried together, and how many
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -109,9 +110,10 @@ def pair_sums(
     # Evidence, too, may have cut the chain that tied two.
     _fill(sums, free, *_independent(nodes, pairs[free]))
     tied, alone = ~one & ~free & exact, sizes[of_end[:, 0]] == 2
-    for asked, answer in ((tied & alone, _of_two), (tied & ~alone, _by_tree)):
+    by_tree = partial(_by_tree, max_bytes=max_bytes)
+    for asked, answer in ((tied & alone, _of_two), (tied & ~alone, by_tree)):
         if asked.any():
-            found = answer(reduced, ends[asked], max_bytes)
+            found = answer(reduced, ends[asked])
             if found is not None:
                 _fill(sums, asked, *np.where(turned[asked], found[::-1], found))
     return sums
@@ -135,7 +137,7 @@ def _independent(nodes: FloatArray, pairs: IntArray) -> tuple[FloatArray, FloatA
     return (p * q).sum(axis=1), (p * (q @ others)).sum(axis=1)
 
 
-def _of_two(reduced: Reduced, pairs: IntArray, max_bytes: int) -> FloatArray:
+def _of_two(reduced: Reduced, pairs: IntArray) -> FloatArray:
     """(2, P) as of :func:`_by_tree`, where nothing else ties the two: a small table each.
 
     Most answers about pairs at random are such; one by one, trees take a hundred times as long.

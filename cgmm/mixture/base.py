@@ -24,7 +24,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from cgmm.given import explain_missing
 from cgmm.inference import ENGINES
-from cgmm.mixture.assignments import AssignmentModel, apply_engine, engine_of, prepare
+from cgmm.mixture.assignments import (
+    SPANNING_TREE,
+    AssignmentModel,
+    apply_engine,
+    engine_of,
+    prepare,
+)  # fmt: skip
 from cgmm.mixture.blocks import Points, added, few_of, named, workers
 from cgmm.mixture.cluster import Cluster
 from cgmm.mixture.doubts import doubted_relations
@@ -62,7 +68,7 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
     _parameter_constraints = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "sampling": [StrOptions(set(SAMPLING))],
-        "inference": [StrOptions({*ENGINES, "spanning_tree"}), callable],
+        "inference": [StrOptions({*ENGINES, SPANNING_TREE}), callable],
         "weights": [StrOptions(set(UPDATES))],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],

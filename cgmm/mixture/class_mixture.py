@@ -205,10 +205,12 @@ def first_responsibilities(
     The centres of a class are those of K-means among the points ``known`` to be of it; a point of
     unknown class, -1, goes to the nearest of all.
     """
-    centres = [
-        KMeans(size, n_init=1, random_state=rng).fit(X[known == c]).cluster_centers_
-        for c, size in enumerate(sizes)
-    ]
+    centres = []
+    for c, size in enumerate(sizes):
+        own = X[known == c]
+        # Of many points a start knows a sample: a class that is too rare in it begins anywhere.
+        own = own if len(np.unique(own, axis=0)) >= size else X
+        centres.append(KMeans(size, n_init=1, random_state=rng).fit(own).cluster_centers_)
     distances = cdist(X, np.concatenate(centres), "sqeuclidean")
     of_another = known[:, None] != np.repeat(np.arange(len(sizes)), sizes)
     distances[of_another & (known >= 0)[:, None]] = np.inf

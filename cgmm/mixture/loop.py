@@ -279,7 +279,7 @@ def expectation(
     r = side.spread(nodes)
     statistics = None
     if family is not None:
-        statistics = family.statistics(X, side.counted(r), about or parameters)
+        statistics = family.statistics(X, side.counted(r), parameters if about is None else about)
     return r if keep else None, counts @ nodes, log_z, statistics
 
 

@@ -207,6 +207,8 @@ def follow(
             if run is None or run.n_iter == 0:
                 raise
             run = run._replace(interrupted=True)
+            # An E-step that did not end has no say.
+            warned.held[:] = [words for words in warned.held if words[1] is not ConvergenceWarning]
     run = report(cast("Run", run))
     if run.interrupted:
         return run

@@ -460,7 +460,7 @@ def _require_labels_apart(side: SideInformation) -> None:
     """No cannot-link between two nodes that can only have the same class."""
     only = side.labels
     if side.allowed is not None:
-        only = np.where(side.allowed.sum(axis=1) == 1, side.allowed.argmax(axis=1), -1)
+        only = side.known_classes(side.allowed.shape[1])
     if only is None or len(side.graph.edges) == 0:
         return
     a, b = side.graph.edges.T

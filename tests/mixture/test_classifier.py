@@ -160,6 +160,16 @@ def test_points_beyond_all_densities_keep_finite_responsibilities():
     np.testing.assert_allclose(split, 0.5 * theta.components.weights[None], rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::cgmm.network.DoubtWarning")
+def test_a_class_too_rare_for_the_sample_of_a_start_is_fitted():
+    X, y = np.random.default_rng(0).normal(size=(20_000, 1)), np.zeros(20_000, dtype=int)
+    X[[5, 9999], 0], y[[5, 9999]] = [5, -5], 1
+    for seed in range(3):
+        model = SemiSupervisedGaussianClassifier(components_per_class={1: 2}, random_state=seed)
+        assert model.set_params(max_iter=1).fit(X, y).mixture_.means_.shape == (3, 1)
+
+
 test_impossible_labels_and_numbers_of_components_are_refused = refused(
     lambda y, asked, **weighed: SemiSupervisedGaussianClassifier(components_per_class=asked).fit(
         [[0.0], [1.0], [1.0], [7.0], [8.0], [9.0]], y, **weighed

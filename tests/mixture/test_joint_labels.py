@@ -20,6 +20,7 @@ from cgmm.mixture import assignments as module
 from cgmm.mixture.loop import Posterior
 from cgmm.mixture.runs import follow, warn_about_chains
 from cgmm.network import Marginals, NetworkError
+from cgmm.numerics import warn_caller
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -167,3 +168,17 @@ def test_noise_of_any_size_ends_a_run_and_a_drift_does_not(noise):
     ]
     assert [run.converged for run in runs] == [True, False, False, False]
     assert runs[0].n_iter < 12
+
+
+def test_an_interrupted_e_step_has_no_say():
+    r = np.eye(2)
+
+    def steps(number):
+        for evidence in (-9.0, -5.0):
+            yield None, Posterior(r, r.sum(axis=0), evidence)
+        warn_caller("not settled", ConvergenceWarning)
+        raise KeyboardInterrupt
+
+    with warnings.catch_warnings(action="error"):
+        run = follow(steps, tol=1e-3, max_iter=9)
+    assert (run.interrupted, run.warnings) == (True, ())
