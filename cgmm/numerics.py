@@ -94,8 +94,8 @@ def cut(n_rows: int, height: int) -> Iterator[slice]:
         yield slice(start, min(start + height, n_rows))
 
 
-# The exponential of less is no longer a normal number.
-LOWEST = -708.0
+# Of less the exponential is soon no normal number, and takes ten to a hundred times as long.
+LOWEST = -707.0
 
 
 def log_normalise(
@@ -138,7 +138,6 @@ def log_normalise(
             raise _impossible(top, part.start, names)
         p = np.subtract(log_values[part], top[:, None], out=probabilities[part])
         if p.min() < LOWEST:
-            # An exponential that leaves the range of numbers takes twice as long.
             in_range = p >= LOWEST
             np.exp(np.maximum(p, LOWEST, out=p), out=p)
             p *= in_range

@@ -220,7 +220,13 @@ def sum_of_matchings(u: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def count_sets(n: int, n_states: int) -> tuple[int, int]:
-    """Sets of labels that a clique of n nodes visits, and transitions between them."""
+    """Sets of labels that a clique of n nodes visits, and transitions between them.
+
+    Of two nodes with three states: no label, one, or two; and from each of the first four to more.
+
+    >>> count_sets(2, 3)
+    (7, 9)
+    """
     n_sets = sum(comb(n_states, j) for j in range(n + 1))
     return n_sets, sum(n_states * comb(n_states - 1, j) for j in range(n))
 
