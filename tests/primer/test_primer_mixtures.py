@@ -198,7 +198,8 @@ def test_em_stops_where_the_estimator_does(seed, D, tol):
 
 @few(SEEDS, st.integers(1, 4), st.lists(st.integers(0, 3), min_size=1, unique=True))
 def test_an_empty_component_is_no_loss(seed, D, lived_in):
-    """The density without it is that with it: its weight is zero."""
+    """The density without it is that with it: its weight is zero. One of a single point stays."""
+    assert primer.occupied(np.eye(3)[[0, 0, 2]]).shape == (3, 2)
     p = Problem(seed, 4, D)
     p.r = np.zeros((N, 4))
     p.r[:, lived_in] = np.random.default_rng(seed).dirichlet(np.ones(len(lived_in)), size=N)
