@@ -33,6 +33,12 @@ def test_clique_equals_enumeration(seed, n, extra, scale, preferred):
     assert assert_as_enumerated(clique(graph), graph, unary)
 
 
+@pytest.mark.parametrize("n_states", [62, 63, 70])
+def test_sets_of_more_labels_than_a_number_has_bits(n_states):
+    graph, unary = cliques(1, 2), np.random.default_rng(0).normal(size=(2, n_states))
+    assert assert_as_enumerated(clique(graph), graph, unary)
+
+
 @pytest.mark.parametrize("n", [8, 12])
 def test_as_many_nodes_as_labels_use_every_label_once(n):
     unary = np.random.default_rng(0).uniform(-900, 900, size=(3 * n, n))
