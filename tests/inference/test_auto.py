@@ -13,7 +13,14 @@ from cgmm.inference import enumerate_assignments, inference_cost
 from cgmm.inference.auto import auto, exact
 from cgmm.inference.belief_propagation import belief_propagation
 from cgmm.inference.best_assignment import find_best
-from cgmm.network import ApproximationWarning, Graph, NetworkError, TooCostlyError, simplify
+from cgmm.network import (
+    ApproximationWarning,
+    Graph,
+    NetworkError,
+    TooCostlyError,
+    edgeless,
+    simplify,
+)
 
 
 @pytest.mark.parametrize("state", [0, 2])
@@ -82,6 +89,11 @@ def test_labels_that_take_a_component_apart_make_it_exact():
     of_four = np.zeros((4, 4))
     of_four[:, 0] = 26.0
     np.testing.assert_allclose(found.nodes[[2, 3, 30, 31]], left(of_four).nodes, atol=1e-12)
+
+
+def test_of_nodes_alone_a_table_is_what_is_visited():
+    (answer,) = auto(edgeless(5)).answered(np.zeros((5, 3)))
+    assert answer == ("independent", 5, 5, 0, 0, 8 * 15, 15)
 
 
 def test_a_cheap_component_beside_a_dear_one_stays_exact():

@@ -41,6 +41,15 @@ def test_the_bound_is_that_of_the_distribution_returned(network, n_sweeps):
     assert bound == pytest.approx(bound_by_definition(graph, unary, q), rel=1e-10, abs=1e-10)
 
 
+@given(networks(), st.sampled_from([0.1, 1e-3, 1e-6]))
+def test_it_stops_after_the_first_sweep_that_gains_too_little(network, tol):
+    graph, unary = network
+    ascent = mean_field_ascent(graph, unary)
+    bounds = [marginals.log_z for marginals in itertools.islice(ascent, 40)]
+    last = np.append(np.diff(bounds)[:-1] <= tol * graph.n_nodes, True).argmax() + 1
+    assert mean_field(graph, max_sweeps=40, tol=tol)(unary).log_z == bounds[last]
+
+
 def test_the_printed_fixed_point_is_that_of_half_the_log_weights():
     """The display after [lu2007, eq. 3.5] has exp(Σ W Q), but (3.1) meets a pair twice: w = 2 W."""
     edges = np.array([[0, 1], [1, 2], [0, 3], [1, 4], [2, 5], [3, 4], [4, 5], [0, 4]])
