@@ -60,14 +60,17 @@ def test_where_only_counts_of_the_prior_are_dear_just_these_are_done_without(vis
     assert len(visited) > 10
 
 
-def test_the_budget_grows_with_the_points():
+def test_the_budget_grows_with_the_points(monkeypatch):
     """Of many small components, which cost no more than the rest of an iteration, none is left."""
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(6000, 2)), np.arange(6000) % 12
-    X += 8 * rng.normal(size=(12, 2))[y]
-    ring = np.array([[0, 1], [1, 2], [2, 3], [0, 3]])
-    cannot = (ring + 4 * np.arange(1500)[:, None, None]).reshape(-1, 2)
-    model = ConstrainedGaussianMixture(12, init_params="random", tol=1e3, random_state=0)
-    model.fit(X, preferences=np.column_stack([cannot, np.full(len(cannot), -2.0)]))
+    monkeypatch.setattr("cgmm.mixture.assignments.OPERATIONS_OF_A_FIT", 0)
+    X = np.random.default_rng(0).normal(size=(600, 2))
+    four = np.array([[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]])
+    tied = (four + 4 * np.arange(150)[:, None, None]).reshape(-1, 2)
+    model = ConstrainedGaussianMixture(3, init_params="random", tol=1e3, random_state=0)
+    known = {"preferences": np.column_stack([tied, np.full(len(tied), -2.0)])}
+    model.fit(X, **known)
     assert {answer.engine for answer in model.inference_} == {"junction_tree"}
     assert model.weights_update_ == "exact"
+    monkeypatch.setattr("cgmm.mixture.assignments.OPERATIONS_OF_A_NODE", 0)
+    with pytest.warns(ApproximationWarning):
+        assert model.fit(X, **known).weights_update_ == "cautious"
