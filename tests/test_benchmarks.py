@@ -2,11 +2,14 @@
 
 import csv
 import importlib
+import re
 import sys
 import tomllib
 import warnings
+from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -99,3 +102,14 @@ def test_stored_files_have_every_case_and_no_other(benchmark, load):
     # In a trial the difference of two short fits may come out negative; here it must not.
     assert all(float(row["seconds"]) > 0 for row in rows if row["seconds"])
     assert {(row["case"], int(row["size"])) for row in rows} == load(benchmark).CASES
+
+
+def test_the_readme_quotes_the_range_of_what_is_stored():
+    """Medians over rounds, in which packages come in turn."""
+    times = defaultdict(lambda: defaultdict(list))
+    for row in read(STORED / "plain_mixture.csv"):
+        times[row["case"]][row["method"]].append(float(row["seconds"]))
+    ratios = [np.median(np.divide(t["scikit-learn"], t["cgmm"])) for t in times.values()]
+    text = (ROOT / "README.md").read_text(encoding="utf8")
+    said = re.findall(r"is ([\d.]+) to ([\d.]+) times as fast", text)
+    assert said == [(f"{min(ratios):.1f}", f"{max(ratios):.1f}")]

@@ -1,6 +1,5 @@
 """What the first pages claim: the example runs, and the numbers in text and figure are of runs."""
 
-import csv
 import doctest
 import re
 import shutil
@@ -48,19 +47,6 @@ def test_forty_answers_are_worth_what_is_said():
     *of_mixtures, of_kmeans = np.mean(scores, axis=0)
     expected = [*of_mixtures, gain.mean, gain.standard_error, of_kmeans]
     assert said == [f"{number:.2f}" for number in expected]
-
-
-def test_an_iteration_is_as_fast_as_was_measured():
-    """By medians over rounds, which come in turn."""
-    with open(ROOT / "book/_data/benchmarks/plain_mixture.csv", encoding="utf-8") as file:
-        times = {}
-        for row in csv.DictReader(file):
-            by_method = times.setdefault((row["case"], row["size"]), {})
-            by_method.setdefault(row["method"], []).append(float(row["seconds"]))
-    ratios = [np.median(np.divide(t["scikit-learn"], t["cgmm"])) for t in times.values()]
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    said = re.findall(r"is ([\d.]+) to ([\d.]+) times as fast", text)
-    assert said == [(f"{min(ratios):.1f}", f"{max(ratios):.1f}")]
 
 
 def test_the_figure_says_what_the_fits_say():

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -64,7 +65,7 @@ def test_the_budget_grows_with_the_points(monkeypatch):
     """Of many small components, which cost no more than the rest of an iteration, none is left."""
     monkeypatch.setattr("cgmm.mixture.assignments.OPERATIONS_OF_A_FIT", 0)
     X = np.random.default_rng(0).normal(size=(600, 2))
-    four = np.array([[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]])
+    four = np.array([*combinations(range(4), 2)])
     tied = (four + 4 * np.arange(150)[:, None, None]).reshape(-1, 2)
     model = ConstrainedGaussianMixture(3, init_params="random", tol=1e3, random_state=0)
     known = {"preferences": np.column_stack([tied, np.full(len(tied), -2.0)])}
