@@ -10,10 +10,9 @@ import os
 import tempfile
 from pathlib import Path
 
-import drafts
-from notebooks import SINGLE_THREAD
+import notebooks
 
-os.environ.update(SINGLE_THREAD)
+os.environ.update(notebooks.SINGLE_THREAD)
 DRAFT = "import sys; sys.path.append({!r}); import drafts; drafts.draw_in_draft(); del sys, drafts"
 
 
@@ -23,7 +22,7 @@ def settings() -> tempfile.TemporaryDirectory:
     folder = tempfile.TemporaryDirectory()
     os.environ["IPYTHONDIR"] = folder.name
     if os.environ.get("CGMM_DRAFT"):
-        line = DRAFT.format(str(Path(drafts.__file__).parent))
+        line = DRAFT.format(str(Path(notebooks.__file__).parent))
         profile = Path(folder.name) / "profile_default"
         profile.mkdir()
         config = profile / "ipython_kernel_config.py"

@@ -9,7 +9,7 @@ from bs4 import BeautifulSoup
 from built_book import short_and_whole
 from pypdf import PdfReader
 
-CHAPTER = "book/04_some_labels"
+CHAPTER = "book/13_the_papers_rerun"
 
 
 @pytest.fixture(scope="module", params=short_and_whole(CHAPTER, "book/glossary"))
