@@ -106,5 +106,6 @@ document.addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll(".cgmm-question").forEach(makeQuestion);
   document.querySelectorAll(".cgmm-chart-links").forEach(layLinks);
   tick(pagesRead());
+  addEventListener("storage", () => tick(pagesRead()));  // another page of the book is open
   offerMark();
 });

@@ -71,14 +71,17 @@ def test_an_option_says_what_it_is_worth(chapter):
 
 
 def test_what_was_read_is_remembered(chapter):
-    page = chapter.page
+    """On a page that is open beside it as well, and when that is opened again."""
+    page, index = chapter.page, chapter.page.context.new_page()
+    index.goto((chapter.site / "book/index.html").as_uri())
     button = page.get_by_role("button", name="I have read this chapter")
-    ticked = page.locator(".bd-links a:has(.cgmm-tick)")
-    assert ticked.count() == 0
+    ticked, there = (one.locator(".bd-links a:has(.cgmm-tick)") for one in (page, index))
+    assert ticked.count() == there.count() == 0
     button.click()
     assert ticked.inner_text().startswith("9.")
-    chapter.open("book/index")
-    assert ticked.inner_text().startswith("9.")
+    assert there.inner_text().startswith("9.")
+    index.reload()
+    assert there.inner_text().startswith("9.")
     chapter.open("book/09_soft_preferences")
     assert button.get_attribute("aria-pressed") == "true"
     button.click()
