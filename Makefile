@@ -27,7 +27,7 @@ SITE := _build/html/.built
 SOURCES := _config.yml _toc.yml $(shell find book cgmm -type f -not -name '*.pyc')
 
 .DEFAULT_GOAL := book
-.PHONY: help book lab notebooks test check lint test-all editions bench fuzz mutants portable versions \
+.PHONY: help book lab notebooks test chapters check lint test-all editions bench fuzz mutants versions \
     package lock
 
 help:
@@ -53,8 +53,11 @@ notebooks: $(READY) ## run and clean the chapters, write what is made from table
 	@$(PAGES)
 	$(BIN)/python assignments/course.py release --out book/_static/assignments
 
-test: $(READY) ## package, doctests, each cell of each notebook, the pages in a browser
-	$(PYTEST) -m "not slow"
+test: $(READY) ## the package and its doctests, the course, the pages in a browser
+	$(PYTEST) -m "not slow" tests cgmm
+
+chapters: $(READY) ## each cell of each notebook against what it shows
+	$(PYTEST) -m "not slow" book
 
 check: lint ## while editing: lint, types, the core's tests, one chapter
 	$(PYTEST) -m "not slow" $(CORE)
@@ -66,7 +69,7 @@ lint: $(READY) ## style and types
 
 ##@ For maintainers
 
-test-all: $(READY) ## make test, and what takes long and has a quicker twin there
+test-all: $(READY) ## both, and what takes long and has a quicker twin there
 	$(PYTEST)
 
 $(SITE): $(SOURCES)
@@ -89,9 +92,6 @@ mutants: $(READY) ## which branches does no test take, which mistakes does none 
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --fail-under=99
 	$(BIN)/python -m tools.mutants --jobs 2 $(MUTANTS)
-
-portable: $(READY) ## quick tests and notebooks under other processors' kernels (PORTABLE=--other)
-	$(BIN)/python tools/portable.py $(PORTABLE)
 
 versions: $(READY) ## quick tests with the lowest versions allowed (RESOLUTION=highest: the newest)
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python _build/versions

@@ -24,7 +24,7 @@ from handed_in import Pair, at, changed, checks_of, right, solutions, written
 NAME = "03_practice"
 HONEST = "task-2"
 ATTACKED = [cell for cell in solutions(NAME) if cell != HONEST]
-SECONDS = 3
+SECONDS = 2
 SLEEPER = "987654.25"  # how long processes sleep that are left behind, which nobody else does
 
 IGNORES_INTERRUPTS = """
@@ -67,7 +67,7 @@ TAKES_IT_BY_PARTS = """
 import os, time
 for _ in range(4):
     if not os.fork():
-        x = bytearray(10**9)
+        x = bytearray(4 * 10**8)
         time.sleep(1000)
 time.sleep(1000)
 """
@@ -117,6 +117,14 @@ for path in ("../../../source/{NAME}/{NAME}.ipynb", {str(source)!r}):
         "forks": "import os, time\nwhile True:\n    if not os.fork():\n        time.sleep(1000)",
         "fills-the-disk": "open('big', 'wb').write(b'x' * 2**28)",
     }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def little_memory():
+    """A third of what a box may take is taken sooner."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(box, "MEMORY", 2**30)
+        yield
 
 
 @pytest.fixture(scope="module")
