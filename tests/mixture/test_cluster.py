@@ -108,7 +108,7 @@ def test_a_start_of_responsibilities_and_one_that_goes_on():
 
 @pytest.mark.each_value
 @pytest.mark.parametrize("kind", ["nothing", "labels", "chunklets"])
-@pytest.mark.parametrize("where", ["cluster", "disk"])
+@pytest.mark.parametrize("where", ["disk", "cluster"])
 def test_a_start_is_made_of_a_sample(kind, where, tmp_path, monkeypatch):
     """A sample of 200 of 3,000 points leads to the same optimum."""
     monkeypatch.setattr(blocks, "MOST", 200)

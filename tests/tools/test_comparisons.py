@@ -9,18 +9,25 @@ from errata import HEADINGS
 
 from cgmm.replicate.verdicts import KINDS, VERDICTS, by_sentence
 
-JUDGED = comparisons.load()
-TEXT = comparisons.page(JUDGED)
+
+@pytest.fixture(scope="module")
+def judged():
+    return comparisons.load()
 
 
-def test_every_claim_has_its_row_below_its_figure():
-    assert len(JUDGED) > 90
-    for paper, of_paper in comparisons.grouped(JUDGED, "paper").items():
+@pytest.fixture(scope="module")
+def text(judged):
+    return comparisons.page(judged)
+
+
+def test_every_claim_has_its_row_below_its_figure(judged, text):
+    assert len(judged) > 90
+    for paper, of_paper in comparisons.grouped(judged, "paper").items():
         for figure, ours in comparisons.grouped(of_paper, "figure").items():
             label = f"({comparisons.label(paper, figure)})="
-            assert TEXT.count(label) == 1
+            assert text.count(label) == 1
             # The first two are the head of the table and the rule below it.
-            rows = TEXT.split(label)[1].split("\n(")[0].strip().split("\n| ")[3:]
+            rows = text.split(label)[1].split("\n(")[0].strip().split("\n| ")[3:]
             assert len(rows) == len(ours)
             for row, (claim, (verdict, found)) in zip(rows, ours, strict=True):
                 assert f" | **{comparisons.WORDS[verdict]}**" in row
@@ -28,23 +35,23 @@ def test_every_claim_has_its_row_below_its_figure():
                 assert row.count("does not hold") == sum(not f.holds for f in found)
 
 
-def test_the_counts_on_top_are_of_sentences_and_add_up():
-    sentences = by_sentence(JUDGED)
-    assert len(sentences) == len({(c.paper, c.figure, c.quantity) for c, _ in JUDGED})
+def test_the_counts_on_top_are_of_sentences_and_add_up(judged, text):
+    sentences = by_sentence(judged)
+    assert len(sentences) == len({(c.paper, c.figure, c.quantity) for c, _ in judged})
     counts = Counter((paper, v) for (paper, *_), (_, v) in sentences.items())
     counts += Counter(sentences.values())
     names = HEADINGS | comparisons.ON
     for group in {name for name, _ in counts}:
         numbers = " | ".join(str(counts[group, v]) for v in VERDICTS)
-        assert TEXT.count(f"| {names[group]} | {numbers} |\n") == 1
+        assert text.count(f"| {names[group]} | {numbers} |\n") == 1
     kinds = [[counts[kind, v] for v in VERDICTS] for kind in KINDS]
-    said = [int(n) for n in re.findall(r"\d+", comparisons.in_a_sentence(JUDGED))]
+    said = [int(n) for n in re.findall(r"\d+", comparisons.in_a_sentence(judged))]
     wanted = [n for kind in kinds for n in (sum(kind), *filter(None, kind))]
-    assert said == [len(sentences), len(JUDGED), *wanted]
+    assert said == [len(sentences), len(judged), *wanted]
     assert sum(map(sum, kinds)) == len(sentences)
 
 
-def test_a_flipped_verdict_stops_the_page():
-    (flipped, _), *_ = [one for one in JUDGED if one.claim.verdict == "not"]
+def test_a_flipped_verdict_stops_the_page(judged):
+    (flipped, _), *_ = [one for one in judged if one.claim.verdict == "not"]
     with pytest.raises(ValueError, match=r"(?s)mend .* -> not  WRITTEN: reproduced\n"):
         comparisons.load([flipped._replace(verdict="reproduced")])
