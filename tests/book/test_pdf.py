@@ -12,7 +12,7 @@ from pypdf import PdfReader
 CHAPTER = "book/13_the_papers_rerun"
 
 
-@pytest.fixture(scope="module", params=short_and_whole(CHAPTER, "book/glossary"))
+@pytest.fixture(scope="module", params=short_and_whole(CHAPTER, "book/bibliography"))
 def edition(request, site, tmp_path_factory):
     path: Path = tmp_path_factory.mktemp("pdf") / "cgmm.pdf"
     pdf.make(site, path, request.param)
