@@ -71,7 +71,8 @@ for _ in range(4):
         time.sleep(1000)
 time.sleep(1000)
 """
-LOOPS = "def judge_runs(ends):\n    while True:\n        pass"
+LOOPED = "task-5"
+LOOPS = "def choose(*given):\n    while True:\n        pass"
 PATCHES = """
 import builtins
 import numpy as np
@@ -138,7 +139,7 @@ def graded(boxes, tmp_path_factory):
         codes["calls-home"] = "pass"
     notebooks = {"ada": right(NAME), "zoe": right(NAME)}
     notebooks["zoe"].cells[at(notebooks["zoe"], ATTACKED[0])].source += "\nquit()"
-    notebooks["loops"] = changed(NAME, HONEST, LOOPS)
+    notebooks["loops"] = changed(NAME, LOOPED, LOOPS)
     for names in zip(*[iter(codes)] * len(ATTACKED), strict=True):
         notebook = notebooks[" ".join(names)] = right(NAME)
         for cell, name in zip(ATTACKED, names, strict=True):
@@ -177,7 +178,7 @@ def test_attackers_lose_the_tasks_that_they_replaced_and_nobody_anything_else(gr
     found, _, _ = graded
     lost = {who: _lost(result) for who, result in found.items()}
     attacked = {check for cell in ATTACKED for check in checks_of(NAME, cell)}
-    honest = {"ada": set(), "zoe": set(), "loops": set(checks_of(NAME, HONEST))}
+    honest = {"ada": set(), "zoe": set(), "loops": set(checks_of(NAME, LOOPED))}
     assert lost == dict.fromkeys(lost, attacked) | honest
 
 
