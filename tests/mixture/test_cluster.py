@@ -88,8 +88,9 @@ def test_with_the_engine_that_was_asked_for(inference):
     rng, X, _ = problem("nothing")
     pairs = np.column_stack([np.arange(0, 400, 4), np.arange(0, 400, 4) + 3])
     known = {"preferences": np.column_stack([pairs, rng.normal(size=100)])}
-    there = fitted(da.from_array(X, chunks=(97, -1)), known, inference=inference)
-    assert_same(there, fitted(X, known, inference=inference))
+    options = {"inference": inference, "max_iter": 5}
+    there = fitted(da.from_array(X, chunks=(97, -1)), known, **options)
+    assert_same(there, fitted(X, known, **options))
     with pytest.raises(ValueError, match=r"'gibbs' .* set_params\(inference='auto'\)"):
         fitted(da.from_array(X, chunks=(97, -1)), known, inference="gibbs")
 
@@ -195,16 +196,17 @@ test_what_is_no_table_of_points_is_refused = refused(
 
 
 def test_the_remedies_work():
+    fit = partial(fitted, known={}, max_iter=2)
     X = with_chunk(lambda c: c.astype(np.float32))
-    fitted(X.map_blocks(lambda chunk: chunk.astype("float64"), dtype="float64"), {})
+    fit(X.map_blocks(lambda chunk: chunk.astype("float64"), dtype="float64"))
     X = with_chunk(lambda c: holed(c, np.nan))
     keep = ~np.isnan(X).any(axis=1).compute()
-    assert len(fitted(X[keep], {}).labels_) == N - 2
-    fitted(with_chunk(lambda c: c[:90]).compute_chunk_sizes(), {})
+    assert len(fit(X[keep]).labels_) == N - 2
+    fit(with_chunk(lambda c: c[:90]).compute_chunk_sizes())
     short = X[da.isfinite(X).all(axis=1)]
     with pytest.raises(ValueError, match=r"X = X\.persist\(\)\.compute_chunk_sizes\(\)"):
-        fitted(short, {})
-    fitted(short.persist().compute_chunk_sizes(), {})
+        fit(short)
+    fit(short.persist().compute_chunk_sizes())
 
 
 def test_errors_from_workers_name_points_as_they_were_given():
