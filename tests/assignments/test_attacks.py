@@ -24,7 +24,7 @@ from handed_in import Pair, at, changed, checks_of, right, solutions, written
 NAME = "03_practice"
 HONEST = "task-2"
 ATTACKED = [cell for cell in solutions(NAME) if cell != HONEST]
-SECONDS = 2
+SECONDS = 3
 SLEEPER = "987654.25"  # how long processes sleep that are left behind, which nobody else does
 
 IGNORES_INTERRUPTS = """
