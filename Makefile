@@ -69,7 +69,7 @@ lint: $(READY) ## style and types
 
 ##@ For maintainers
 
-test-all: $(READY) ## both, and what takes long and has a quicker twin there
+test-all: $(READY) ## make test, make chapters, and what takes long and has a quicker twin there
 	$(PYTEST)
 
 $(SITE): $(SOURCES)
