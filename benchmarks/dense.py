@@ -45,7 +45,7 @@ from cgmm import ConstrainedGaussianMixture, COPKMeans, scenarios
 from cgmm.inference import ENGINES
 from cgmm.inference.gibbs import gibbs
 from cgmm.metrics import broken_relations
-from cgmm.mixture.initialise import named_start, starts_to_try
+from cgmm.mixture.initialise import named_start
 from cgmm.network import Engine, Graph, Marginals, SideInformation, spanning_forest
 from cgmm.replicate.choosing import sample_truth
 from cgmm.scenarios import Relations
@@ -222,8 +222,7 @@ def fits(problem: Problem, seed: int) -> Iterator[tuple[str, common.Measured]]:
     drawn = draw(problem, seed)
     mixture = partial(ConstrainedGaussianMixture, problem.n_classes, random_state=seed)
     rng = np.random.RandomState(seed)
-    name = starts_to_try(problem.n_classes, drawn.side)[0]
-    start = named_start(name, drawn.X, problem.n_classes, rng, drawn.side)
+    start = named_start("kmeans", drawn.X, problem.n_classes, rng, drawn.side)
     default = fit(drawn, mixture(init_params=start))
     yield "default", default
     if problem.with_starts:

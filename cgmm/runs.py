@@ -22,7 +22,7 @@ AnyRun = TypeVar("AnyRun", bound=Any)
 # What is kept and compared: a NamedTuple with ``score`` and ``interrupted``.
 
 
-def best_of(one_run: Callable[[int], AnyRun], n_init: int) -> AnyRun:
+def best_of(one_run: Callable[[int], AnyRun], n_init: int, n_most: int = 0) -> AnyRun:
     """The run of highest score; one that fails or is interrupted does not lose the others.
 
     Parameters
@@ -31,6 +31,8 @@ def best_of(one_run: Callable[[int], AnyRun], n_init: int) -> AnyRun:
         From the run's number to the run, a NamedTuple with ``score`` and ``interrupted``.
     n_init : int
         How many, at least one.
+    n_most : int, default=0
+        How many runs may be made until ``n_init`` of them have a score above minus infinity.
 
     Returns
     -------
@@ -47,9 +49,12 @@ def best_of(one_run: Callable[[int], AnyRun], n_init: int) -> AnyRun:
         If there is no run yet that could be kept.
     """
     best: Any = None
+    n_good = 0
     failure = ValueError(f"n_init is {n_init}; there must be one run at least.")
     try:
-        for number in range(n_init):
+        for number in range(max(n_init, n_most)):
+            if n_good == n_init:
+                break
             try:
                 run = one_run(number)
             except NetworkError:
@@ -59,6 +64,7 @@ def best_of(one_run: Callable[[int], AnyRun], n_init: int) -> AnyRun:
                 if n_init > 1:
                     warn_caller(f"run {number} of {n_init} failed: {error}", ConvergenceWarning)
                 continue
+            n_good += run.score > -np.inf
             if best is None or is_better(run.score, best.score):
                 best = run
             if run.interrupted:

@@ -196,7 +196,7 @@ def test_wherever_the_interrupt_strikes_it_is_raised_or_told(name):
         assert raised != bool(said), at
         models[raised] = model
         if not raised:
-            assert what_is_kept(model) in said[0]
+            assert what_is_kept(model) in said[0] or "choice of a start" in said[0]
             whole(model, X, known)
         elif at == 40:
             with pytest.raises(NotFittedError):

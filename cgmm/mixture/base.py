@@ -12,6 +12,7 @@ t, γ   number of a step after a batch of points, and how far it goes: γ_t = t^
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import partial, reduce
 from numbers import Integral, Real
 from typing import Any, Self
@@ -35,7 +36,7 @@ from cgmm.mixture.blocks import Points, added, few_of, named, workers
 from cgmm.mixture.cluster import Cluster
 from cgmm.mixture.doubts import doubted_relations
 from cgmm.mixture.loop import FamilyPooling, Run, assigned, em, expectation
-from cgmm.mixture.runs import choose_start, follow, warn_about, warn_about_chains
+from cgmm.mixture.runs import follow, warn_about, warn_about_chains
 from cgmm.mixture.weights import UPDATES, closed_form
 from cgmm.network import SAMPLING, ApproximationWarning, DoubtWarning, Engine, SideInformation
 from cgmm.network.misreadings import check_rows, warn_ignored
@@ -127,8 +128,8 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         """The family of the components, and what its M-step takes besides."""
 
     @abstractmethod
-    def _starts(self, X: Any, side: SideInformation, rng: Rng) -> list[Any]:
-        """θ of starts, of which a run takes the most promising; the first is the one to beat."""
+    def _starts(self, X: Any, side: SideInformation, rng: Rng) -> list[Callable[[], Any]]:
+        """Return functions without arguments, each of which makes θ of the start of one run."""
 
     @abstractmethod
     def _keep(self, parameters: Any) -> None:
@@ -233,31 +234,28 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             model = prepare(side, self.inference, engine, self.weights, self.n_components)
             on_cluster = hasattr(X, "fetch")  # where the chunks of a dask.array are
             data: Any = Cluster.of(X, model) if on_cluster else model.blocks(X, map_blocks)
-            # Starts are made of, and compared on, few of many points.
-            few, known = few_of(X, side, rng, getattr(self, "init_params", "auto"))
-            trial, few_data = model, data
-            if few is not X:
-                trial = prepare(known, self.inference, engine, self.weights, self.n_components)
-                few_data = trial.blocks(few, map_blocks)
-            choose = partial(choose_start, X=few, data=few_data, model=trial, pool=pool, **options)
-            first = choose(starts=self._starts(few, known, rng)) if continued is None else continued
+            starts = [lambda: continued]
+            if continued is None:
+                # Of many points a sample is enough to start from.
+                few, known = few_of(X, side, rng, getattr(self, "init_params", "auto"))
+                starts = self._starts(few, known, rng)
 
             def begin(number: int) -> Any:
-                # Others are chosen once there is a run to keep, should the keyboard interrupt.
-                theta = choose(starts=self._starts(few, known, rng)) if number else first
                 # An approximate engine may remember earlier calls: a new one for each run.
                 anew = number > 0 and not model.inference.finds_best
                 return em(
-                    model.blocks(X, map_blocks) if anew else data, theta, side, None, pool,
-                    model.update_weights, log_z_prior=model.log_z_prior, **options,
+                    model.blocks(X, map_blocks) if anew else data, starts[number](), side, None,
+                    pool, model.update_weights, log_z_prior=model.log_z_prior, **options,
                 )  # fmt: skip
 
-            rate = None if self.n_init == 1 or model.is_exact else partial(model.rate, X)
+            rate = None if len(starts) == 1 else partial(self._rate, X, model)
             one_run = partial(
                 follow, begin, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose,
                 rate=rate, report=model.report,
             )  # fmt: skip
-            best = best_of(one_run, self.n_init if continued is None else 1)
+            # Of a portfolio one more goes on, and others for those that collapse.
+            n_runs = min(self.n_init + (len(starts) > self.n_init), len(starts))
+            best = best_of(one_run, n_runs, len(starts))
             # What may take long comes first: an interrupt then leaves no half of a fit.
             r, labels, labels_exact, chains = self._assign(X, data, model, best)
             evidence_exact, answers = model.reports_exactly(best), model.answers
@@ -321,6 +319,19 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             return r, *data.joint_labels(theta), None
         chains = model.chains(X, theta)
         return r, *model.joint_labels(X, theta, r, chains), chains
+
+    def _rate(self, X: Any, model: AssignmentModel, run: Run) -> float:
+        """Return the score by which runs are compared: the log-evidence where it is exact.
+
+        A run that ends on a few points loses to all that do not: its evidence has no upper bound.
+        """
+        if self._has_collapsed(run.parameters):
+            return -np.inf
+        return run.posterior.log_evidence if model.is_exact else model.rate(X, run)
+
+    def _has_collapsed(self, theta: Any) -> bool:
+        """Return whether a component of the fit describes a point or two, or none."""
+        return False
 
     def _require_same_shape(self, theta: Any, X: Any) -> None:
         """Refuse to go on from parameters of other components or other data."""
@@ -395,9 +406,8 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             model = prepare(side, "auto", ENGINES["independent"], "auto", self.n_components)
             data = model.blocks(points, map_blocks)
             if theta is None:
-                few = few_of(points, side, rng, getattr(self, "init_params", "auto"))
-                starts = self._starts(*few, rng)
-                theta = choose_start(starts, points, data, model, pool, **options)
+                few, known = few_of(points, side, rng, getattr(self, "init_params", "auto"))
+                theta = self._starts(few, known, rng)[0]()
             first, before = getattr(self, "_seen", (theta, None))
             half = partial(expectation, theta, family=pool, keep=False, about=first)
             _, counts, _, statistics = reduce(added, data.each(half))

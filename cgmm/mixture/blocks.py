@@ -161,7 +161,7 @@ def take(X: Any, rows: IntArray) -> Points:
     return np.asfortranarray(points, dtype=float) if isinstance(points, np.ndarray) else points
 
 
-def sample_of(side: SideInformation, rng: Rng) -> IntArray:
+def sample_of(side: SideInformation, rng: Rng, n_most: int = MOST) -> IntArray:
     """Rows of a sample, rising: half of it points of which something is known, if there are any.
 
     What is tied comes together, so that chunklets and classes can seed a start.
@@ -169,9 +169,9 @@ def sample_of(side: SideInformation, rng: Rng) -> IntArray:
     known = is_known(side)
     nodes, sizes = rng.permutation(np.flatnonzero(known)), np.bincount(side.node_of)
     chosen = np.zeros_like(known)
-    chosen[nodes[np.cumsum(sizes[nodes]) <= MOST // 2]] = True
+    chosen[nodes[np.cumsum(sizes[nodes]) <= n_most // 2]] = True
     rows = np.flatnonzero(side.spread(chosen))
-    others = rng.randint(len(side.node_of), size=MOST - len(rows))
+    others = rng.randint(len(side.node_of), size=n_most - len(rows))
     return np.union1d(rows, others)
 
 

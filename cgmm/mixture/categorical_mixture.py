@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -153,7 +155,13 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
     def _family(self) -> tuple[Categories, dict[str, Any]]:
         return Categories(tuple(self.n_categories_)), {"pseudo_count": self.pseudo_count}
 
-    def _starts(self, X: csr_array, side: SideInformation, rng: Rng) -> list[Any]:
+    def _starts(
+        self, X: csr_array, side: SideInformation, rng: Rng
+    ) -> list[Callable[[], CategoricalParameters]]:
+        return [partial(self._start, X, side, rng)] * self.n_init
+
+    def _start(self, X: csr_array, side: SideInformation, rng: Rng) -> CategoricalParameters:
+        """Return what one M-step makes of random responsibilities, or of those that are given."""
         shape = (X.shape[0], self.n_components)
         if not isinstance(self.init_params, str):
             responsibilities = check_responsibilities(self.init_params, shape)
@@ -172,7 +180,7 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
         # Without any pseudo-count a start would forbid, for ever, what it has not seen.
         pool, _ = self._family()
         seen = pool.statistics(X, r, flat)
-        return [pool.maximise(seen, flat, pseudo_count=self.pseudo_count or 1.0)]
+        return pool.maximise(seen, flat, pseudo_count=self.pseudo_count or 1.0)
 
     def _keep(self, parameters: CategoricalParameters) -> None:
         self.weights_ = parameters.weights

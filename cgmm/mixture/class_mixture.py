@@ -16,7 +16,8 @@ r_ic   responsibilities of the classes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -170,7 +171,10 @@ class ClassMixture(ConstrainedGaussianMixture):
         pool, options = super()._family()
         return ClassPooling(pool), options
 
-    def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[Any]:
+    def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[Callable[[], Any]]:
+        return [partial(self._start_of_classes, X, side, rng)] * self.n_init
+
+    def _start_of_classes(self, X: FloatArray, side: SideInformation, rng: Rng) -> ClassParameters:
         # Labels of every class are known: they are the best start, and the only one.
         known = side.spread(side.known_classes(len(self.sizes)))
         r = side.counted(first_responsibilities(X, self.sizes, known, rng))
@@ -181,7 +185,7 @@ class ClassMixture(ConstrainedGaussianMixture):
         of_class = np.add.reduceat(counts, theta.starts)
         components = components.with_weights(counts / of_class[theta.class_of])
         weights = kept_alive(of_class / of_class.sum(), len(X))
-        return [theta._replace(weights=weights, components=components)]
+        return theta._replace(weights=weights, components=components)
 
     def _keep(self, parameters: ClassParameters) -> None:
         super()._keep(parameters.components)

@@ -62,7 +62,8 @@ class Parameters(NamedTuple):
         n_components, n_dims = self.means.shape
         # [schmidt2016, sect. 3.2]: the part that does not depend on the point
         constants = -0.5 * (log_dets + n_dims * np.log(2 * np.pi))
-        natural = products.natural_parameters(self.means, whiteners, constants)
+        centred = self.means - self.means.mean(axis=0)
+        natural = products.natural_parameters(centred, whiteners, constants)
         densities = np.empty((n_components, len(X)))
         for part in cut(len(X), block_height(n_components, n_dims)):
             phi = products.phi(X[part], self.means, whiteners)

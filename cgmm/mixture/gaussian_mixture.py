@@ -6,6 +6,8 @@ The mathematics is elsewhere: the loop in :mod:`cgmm.mixture.loop`, the start in
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -25,9 +27,9 @@ from cgmm.mixture.initialise import (
     check_responsibilities,
     from_responsibilities,
     named_start,
-    starts_to_try,
 )  # fmt: skip
 from cgmm.mixture.pooling import POOLINGS
+from cgmm.mixture.starts import portfolio, sample_for_portfolio
 from cgmm.mixture.weights import kept_alive
 from cgmm.network import Engine, SideInformation
 from cgmm.numerics import SMALLEST_RANGE, FloatArray, IntArray, Seed, check_ranges
@@ -73,27 +75,26 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     max_iter : int, default=100
         Most iterations of EM in one run.
     n_init : int, default=1
-        Runs from different starts; the one with the highest log-evidence is kept. With an engine
-        that approximates they are compared by the classification likelihood: points with relations
-        count by their best joint assignment instead of all. With ``init_params="auto"`` each run
-        has itself chosen its start among several.
+        Runs of EM from different starts; the one with the highest log-evidence is kept. With an
+        engine that approximates they are compared by the classification likelihood: points with
+        relations count by their best joint assignment instead of all. With ``init_params="auto"``
+        more starts are tried as well, of further kinds first, and the ``n_init`` best go on.
     warm_start : bool, default=False
         Whether another ``fit`` goes on from where the last one ended, in one run, instead of from a
         start. What is known beside the data may differ from fit to fit, and so may
         ``covariance_type``.
     init_params : str or (N, K) array, default="auto"
-        Where the responsibilities of the start come from: "kmeans" is K-means that breaks no hard
-        relation, of ten runs where N ≤ K², and scikit-learn's where there is none; "k-means++",
-        "random" and "random_from_data" use the points alone; "labels" the means of the labelled
-        points; "chunklets" the centroids of large chunklets far apart. "auto" is "labels" if each
-        class is known for some point, else "kmeans"; but where exact inference is cheap 2 (K + 1)
-        others, at most 12, are tried for a few iterations each, and the best takes the place of
-        K-means if its evidence is higher by more than half a nat for each of P free parameters,
-        N / (N - P - 1) times as much where points are few and never where P ≥ N - 1, or if it is
-        higher and what is known beside the points speaks for it with odds of twenty to one; these
-        iterations are not in ``history_``, and of more than 10,000 points a sample makes the start.
-        A start is made to agree with what is known (:func:`cgmm.mixture.honour`). Or these
-        responsibilities themselves.
+        Where the responsibilities of the start come from. "auto" tries some thirty groupings of
+        unlike kinds in short runs of EM, with equal balls, with one shared covariance and with
+        those of ``covariance_type``; the Bayesian information criterion says which of the three the
+        points support, and its best grouping goes on (:mod:`cgmm.mixture.starts`). Labels and
+        relations count in these runs. Their iterations are not in ``history_``, and of many points
+        a sample is tried. The others are single starts, and quicker: "kmeans" is K-means that
+        breaks no hard relation, the best of ten runs where N ≤ K², and scikit-learn's where there
+        is none; "k-means++", "random" and "random_from_data" use the points alone; "labels" the
+        means of the labelled points; "chunklets" the centroids of large chunklets far apart. A
+        start is made to agree with what is known (:func:`cgmm.mixture.honour`). An array is taken
+        as these responsibilities themselves.
     weights_init : (K,) array, default=None
         Weights of the start, instead of those from ``init_params``.
     means_init : (K, D) array, default=None
@@ -281,24 +282,33 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     def _family(self) -> tuple[Any, dict[str, Any]]:
         return POOLINGS[self.covariance_type], {"reg_covar": self.reg_covar}
 
-    def _doubts(self, theta: Any, X: Any, must_link: Any, cannot_link: Any) -> list[str]:
-        covariances = getattr(theta, "components", theta).covariances
-        thin = thin_covariances(covariances, self.reg_covar)
-        return [*thin, *super()._doubts(theta, X, must_link, cannot_link)]
+    def _thin(self, theta: Any) -> list[str]:
+        return thin_covariances(getattr(theta, "components", theta).covariances, self.reg_covar)
 
-    def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[Any]:
+    def _has_collapsed(self, theta: Any) -> bool:
+        return len(self._thin(theta)) > 0
+
+    def _doubts(self, theta: Any, X: Any, must_link: Any, cannot_link: Any) -> list[str]:
+        return [*self._thin(theta), *super()._doubts(theta, X, must_link, cannot_link)]
+
+    def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[Callable[[], Any]]:
         given = self._given((self.n_components, X.shape[1]))
         if len(given) == 3:
-            return [Parameters(**given)]
+            return [lambda: Parameters(**given)] * self.n_init
+        make: Callable[[], FloatArray]
         if not isinstance(self.init_params, str):
-            starts = [check_responsibilities(self.init_params, (len(X), self.n_components))]
+            r = check_responsibilities(self.init_params, (len(X), self.n_components))
+            make = partial(np.asarray, r)
         elif "means" in given:
-            starts = [nearest(X, given["means"])]
+            make = partial(nearest, X, given["means"])
+        elif self.init_params == "auto":
+            X, side = sample_for_portfolio(X, side, self.n_components, rng)
+            shape = self.n_components, self.covariance_type
+            found = portfolio(X, side, *shape, rng, self.n_init, self.verbose)
+            return [partial(self._start, X, partial(np.asarray, r), side, given) for r in found]
         else:
-            is_auto = self.init_params == "auto"
-            names = starts_to_try(self.n_components, side) if is_auto else [self.init_params]
-            starts = [named_start(name, X, self.n_components, rng, side) for name in names]
-        return [self._start(X, r, side)._replace(**given) for r in starts]
+            make = partial(named_start, self.init_params, X, self.n_components, rng, side)
+        return [partial(self._start, X, make, side, given)] * self.n_init
 
     def _given(self, shape: tuple[int, int]) -> dict[str, FloatArray]:
         """What the user gives of θ, if it is of (K, D) = ``shape`` and possible for the type."""
@@ -340,13 +350,16 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
                 )
         return theta.covariances
 
-    def _start(self, X: FloatArray, r: FloatArray, side: SideInformation) -> Parameters:
-        """θ that one M-step makes of responsibilities."""
+    def _start(
+        self, X: FloatArray, make: Callable[[], FloatArray], side: SideInformation,
+        given: dict[str, FloatArray],
+    ) -> Parameters:  # fmt: skip
+        """Return what one M-step makes of responsibilities, but for what the user gives."""
         pool, options = ConstrainedGaussianMixture._family(self)
-        made = from_responsibilities(X, side.counted(r), pool, **options)
+        made = from_responsibilities(X, side.counted(make()), pool, **options)
         if not side.is_trivial or side.mask(self.n_components) is not None:
             made = made.with_weights(kept_alive(made.weights, len(X)))
-        return made
+        return made._replace(**given)
 
     def _keep(self, parameters: Any) -> None:
         self.weights_, self.means_, covariances = parameters

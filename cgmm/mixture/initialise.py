@@ -22,7 +22,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from cgmm.kmeans import COPKMeans, SearchBudgetError, chunklet_seeds
-from cgmm.kmeans.seeding import far_points, nearest, random_points, seeds, taking_turns
+from cgmm.kmeans.seeding import far_points, nearest, random_points, seeds
 from cgmm.mixture.gaussian import Parameters
 from cgmm.mixture.pooling import Pooling, require_distributions
 from cgmm.mixture.weights import closed_form
@@ -289,20 +289,6 @@ def named_start(
     else:
         responsibilities = STARTS[name](X, n_components, rng)
     return honour(responsibilities, side)
-
-
-def starts_to_try(n_components: int, side: SideInformation) -> list[str]:
-    """The starts that "auto" means, the one to beat first; see the table in benchmarks/starts.py.
-
-    Labels of all classes leave nothing to choose.
-    """
-    known = set(side.known_classes(n_components)) - {-1}
-    if len(known) == n_components:
-        return ["labels"]
-    if n_components == 1:
-        return ["kmeans"]
-    kinds = ["labels"] * bool(known) + ["chunklets"] * (not side.nodes_are_points) + ["k-means++"]
-    return ["kmeans", *taking_turns(kinds, n_components)]
 
 
 def check_responsibilities(responsibilities: ArrayLike, shape: tuple[int, int]) -> FloatArray:

@@ -60,7 +60,7 @@ def phi(X: FloatArray, means: FloatArray, whiteners: FloatArray) -> FloatArray |
 
     None where it saves no time, or leaves these points' densities less than eleven digits.
     """
-    (n_points, n_dims), centre = X.shape, means.mean(axis=0)
+    n_dims, centre = X.shape[1], means.mean(axis=0)
     if whiteners.ndim == 3 and n_dims > MAX_DIMENSION:
         return None
     with np.errstate(over="ignore", invalid="ignore"):  # infinitely far: not safe
@@ -73,14 +73,19 @@ def phi(X: FloatArray, means: FloatArray, whiteners: FloatArray) -> FloatArray |
             ratios = farthest.sum(axis=1) * np.einsum("kde,kde->k", whiteners, whiteners)
     if not ratios.max() <= SAFE_RATIO:
         return None
-    n_squares = n_dims if whiteners.ndim == 2 else n_dims * (n_dims + 1) // 2
+    return features(X.T - centre[:, None], whiteners.ndim == 2)
+
+
+def features(x: FloatArray, diagonal: bool) -> FloatArray:
+    """Return (size, B) φ of points (D, B): ones, coordinates, and products or squares of these."""
+    n_dims, n_points = x.shape
+    n_squares = n_dims if diagonal else n_dims * (n_dims + 1) // 2
     found = np.empty((1 + n_dims + n_squares, n_points))
-    found[0] = 1
-    x = np.subtract(X.T, centre[:, None], out=found[1 : n_dims + 1])
-    if whiteners.ndim == 2:
-        np.square(x, out=found[n_dims + 1 :])
-        return found
+    found[0], found[1 : n_dims + 1] = 1, x
     start = n_dims + 1
+    if diagonal:
+        np.square(x, out=found[start:])
+        return found
     for a in range(n_dims):
         stop = start + n_dims - a
         np.multiply(x[a], x[a:], out=found[start:stop])
@@ -99,8 +104,7 @@ def upper_half(n_dims: int) -> tuple[IntArray, IntArray, FloatArray]:
 def natural_parameters(
     means: FloatArray, whiteners: FloatArray, constants: FloatArray
 ) -> FloatArray:
-    """(K, size of φ) η_k of Gaussians, whose log-density is φ(x) · η_k."""
-    means = means - means.mean(axis=0)
+    """Return (K, size of φ) η_k of Gaussians, whose log-density is φ(x) · η_k."""
     if whiteners.ndim == 2:
         precisions = np.square(whiteners)
         linear, quadratic = precisions * means, -0.5 * precisions

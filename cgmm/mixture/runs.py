@@ -1,15 +1,7 @@
-"""Runs of EM: which start one takes, followed until it converges, and kept when interrupted.
+"""Runs of EM: followed until they converge, and kept when interrupted.
 
 Pairs from :func:`cgmm.mixture.em` go in, the last pair of parameters and posterior comes out. Runs
 are compared by :func:`~cgmm.mixture.best_of`. Chapters 3 and 6.
-
-A run takes the start of K-means, unless another is better by more than chance gains. Evidence alone
-cannot choose: fitting a parameter to noise gains evidence too, half a nat on average (Wilks, 1938),
-and N / (N - P - 1) times as much where N points are few for P parameters (Hurvich and Tsai, 1989).
-What is known beside the points is fitted by no parameter. So seeds are tried for a few iterations
-each (Biernacki, Celeux and Govaert, 2003), and the best of them takes the place of K-means if its
-evidence is higher, and either by more than chance gains or by odds of twenty to one in what is
-known beside the points. That is so where classes are no balls.
 
 =====  ==================================================================
 θ      parameters, of any family
@@ -21,7 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -29,112 +21,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cgmm.inference.convergence import FEWEST_DRAWS, effective_sample_size, r_hat
 from cgmm.inference.gibbs import Chains
-from cgmm.mixture.assignments import AssignmentModel
-from cgmm.mixture.blocks import Blocks, Points
-from cgmm.mixture.loop import Posterior, Run, em, no_prior
-from cgmm.mixture.weights import closed_form, kept_alive
-from cgmm.network import NetworkError, SideInformation
-from cgmm.numerics import FloatArray, WarnedOnce, best_first, log_normalise, warn_caller
+from cgmm.mixture.loop import Posterior, Run
+from cgmm.numerics import FloatArray, WarnedOnce, warn_caller
 
 # Where an engine samples, responsibilities tremble for ever. What goes anywhere is after so many
 # iterations that many steps away; what trembles not much more than one. Larger steps go somewhere.
 LAG, STEPS, LARGEST = 5, 1.5, 0.05
-# Iterations of each round, and how many starts it leaves at most. The last one goes far: where
-# groups overlap a poor start may lead for long, and what the best is given here, its run is spared.
-ROUNDS = ((3, 4), (4, 2), (10, 1))
-# Starts that agree, per point, within the gain at which a run ends by default, are as good as one.
-AGREE = 1e-3
-# What a free parameter gains by chance, in nats: half of a χ² variable of one degree of freedom.
-GAIN = 0.5
 # Above this R-hat chains have not mixed (Gelman and Rubin, 1992).
 NOT_MIXED = 1.1
-# Odds of twenty to one.
-SURE = np.log(20)
-
-
-def choose_start(
-    starts: Sequence[Any], X: Points, data: Blocks, model: AssignmentModel, pool: Any,
-    **options: float,
-) -> Any:  # fmt: skip
-    """The first start, unless another is better by more than chance gains; that after short runs.
-
-    Parameters
-    ----------
-    starts : sequence of Parameters
-        At least one; the first is the one to beat, and is returned as it is if it is alone.
-    X, data : (N, D) array, Blocks
-        The points, and in blocks.
-    model : AssignmentModel
-        What is known beside them.
-    pool : Pooling
-        What maximises the bound; counts free parameters where there are several starts.
-    **options
-        What ``pool.maximise`` takes besides.
-
-    Returns
-    -------
-    Parameters
-        The first start as it is, also if the engine approximates, if it is too dear to be asked so
-        often (the update of the weights is then "cautious"), or if all starts fail: the run that
-        begins there will say why. Of another what its short runs made.
-
-    Notes
-    -----
-    Each round leaves half of the others or less, and one of those that agree: then the problem is
-    easy. The weights are those of the closed form, whatever the network. The exact
-    update takes most of an iteration's time where there are relations, and hardly changes the order
-    of starts.
-    """
-    first, *others = starts
-    if not others or model.update == "cautious" or not model.is_exact:
-        return first
-    n_points = data.side.n_points
-
-    def short_run(theta: Any, n_iter: int) -> tuple[float, Any]:
-        """Evidence and θ after a few iterations; minus infinity if it fails, as by collapse."""
-        steps = em(
-            data, theta, data.side, None, pool,
-            lambda counts: kept_alive(closed_form(counts), n_points),
-            log_z_prior=no_prior, **options,
-        )  # fmt: skip
-        try:
-            theta, posterior = next(islice(steps, n_iter, None))
-        except NetworkError:
-            raise
-        except ValueError:
-            return -np.inf, theta
-        # Only the last evidence is asked for, so the prior's normaliser is computed once.
-        return posterior.log_evidence - model.log_z_prior(theta.weights), theta
-
-    for n_iter, n_most in ROUNDS:
-        runs = [short_run(theta, n_iter) for theta in others]
-        order = best_first([evidence for evidence, _ in runs])[: min(n_most, (len(runs) + 1) // 2)]
-        best = [runs[i] for i in order if runs[i][0] > -np.inf]
-        if not best:
-            return first
-        if best[0][0] - best[-1][0] < AGREE * n_points:
-            del best[1:]
-        others = [theta for _, theta in best]
-    as_far = short_run(first, sum(n_iter for n_iter, _ in ROUNDS))
-    return best[0][1] if _is_ahead(best[0], as_far, X, data.side, pool) else first
-
-
-def _is_ahead(
-    run: tuple[float, Any], of: tuple[float, Any], X: Points, side: SideInformation, pool: Any
-) -> bool:
-    """Whether a run is ahead in what is known beside the points, or by more than chance gains."""
-    (log_evidence, theta), (behind, other) = run, of
-    lead, weights = log_evidence - behind, side.sample_weight
-    n_free, n_points = pool.n_free(*theta.means.shape), side.n_points
-    # Hurvich and Tsai (1989), half of their correction: of as many parameters all may be chance.
-    spare = n_points - n_free - 1
-    chance = GAIN * n_free * n_points / spare if spare > 0 else np.inf
-    if lead > chance or behind == -np.inf:
-        return True
-    # log p(X, known) = log p(X) + log p(known | X)
-    gain = log_normalise(theta.log_joint(X))[1] - log_normalise(other.log_joint(X))[1]
-    of_points = np.sum(gain * (1.0 if weights is None else weights))
-    return bool(lead > 0 and lead - of_points > SURE)
 
 
 def follow(

@@ -115,7 +115,7 @@ def test_without_relations_it_is_the_mixture_with_a_mask(covariance_type):
     options = {"covariance_type": covariance_type, "tol": 1e-7, "max_iter": 300}
     classes = ClassMixture((2, 2), random_state=0, **options).fit(X, labels=hidden)
     side = SideInformation.build(len(X), labels=hidden)
-    start = ClassMixture((2, 2), **options)._starts(X, side, np.random.RandomState(0))[0]
+    start = ClassMixture((2, 2), **options)._starts(X, side, np.random.RandomState(0))[0]()
     mask = (hidden[:, None] == [0, 0, 1, 1]) | (hidden[:, None] < 0)
     mixture = start.as_mixture()
     given_start = {"weights_init": mixture.weights, "means_init": mixture.means}

@@ -100,10 +100,10 @@ def test_runs_without_evidence_are_rated_by_the_likelihood_of_the_best_assignmen
 
     monkeypatch.setattr(module.AssignmentModel, "rate", spy)
     X, _ = groups(0, 40, spread=1.5)
-    plain = fitted("gibbs", X, {}, n_init=3, tol=0)
+    plain = fitted("gibbs", X, {}, n_init=3, tol=0, init_params="random_from_data")
     assert max(score for score, _ in kept) == pytest.approx(40 * plain.score(X), rel=1e-10)
     assert len(kept) == 3
-    fitted("independent", X, {}, n_init=3)
+    fitted("independent", X, {}, n_init=3, init_params="random_from_data")
     assert len(kept) == 3  # who reports an evidence is not rated
     kept.clear()
     model = fitted(brief, X, {"cannot_link": [[0, 1]]}, n_init=2, tol=0)

@@ -1,0 +1,652 @@
+"""Choose where EM starts: unlike groupings, each tried by short runs of EM in one batch.
+
+A mixture of equal balls, one with a single shared covariance and the one that is asked for are
+fitted from many starts each, the groupings of a simpler one being starts of the next. The Bayesian
+information criterion says which of the three the points support, and its best grouping is where the
+fit begins. Chapters 3 and 6 teach this rule; :class:`cgmm.ConstrainedGaussianMixture` calls
+:func:`portfolio` where ``init_params="auto"``.
+
+Many runs cost little more than one here: the log-densities of all components of all runs are one
+product of matrices, and their moments another (:mod:`cgmm.mixture.products`). Must-links are exact
+in it, since a node is the sum of its points; edges are answered by a few rounds of belief
+propagation. No result of a short run is reported: the fit that follows is exact.
+
+=======  ==========================================================================
+K, S     components, e.g. 3; runs in the batch, e.g. 12
+J        nodes: chunklets, and points that nothing links
+P        size of φ, the features of a point, e.g. 6 for two columns
+r        (K, S, J) responsibilities of all runs
+e        directed edge of the network; each edge has two, one in each direction
+=======  ==========================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from sklearn.cluster import AgglomerativeClustering
+from sklearn.exceptions import ConvergenceWarning
+
+from cgmm.kmeans.seeding import far_points, nearest, random_points
+from cgmm.mixture import products
+from cgmm.mixture.blocks import sample_of
+from cgmm.mixture.gaussian import whiten
+from cgmm.mixture.initialise import from_chunklets, from_kmeans, from_labels, honour
+from cgmm.network import SideInformation
+from cgmm.network.relations import first_of_nodes
+from cgmm.numerics import FloatArray, IntArray, best_first, warn_caller
+from cgmm.runs import Rng
+
+# Covariances of a short run, from simple to free: equal balls, one shared, as the fit has them.
+BALLS, SHARED, FREE = range(3)
+COVARIANCES = ("equal balls", "one shared covariance", "covariances of the fit")
+# How many starts of each kind a portfolio has, for each of the `n_init` runs.
+N_FAR, N_RANDOM = 12, 10
+# Iterations that each start gets, and that the best of them get in addition.
+FIRST_LOOK, SECOND_LOOK = 12, 40
+# How many of the starts go on after the first look, and are released from a simpler covariance.
+KEPT = 6
+# Moves that split one component and merge two others: how many a round tries, how many of them go
+# on, and after how many rounds in vain there are no more.
+N_MOVES, KEPT_MOVES, VAIN = 12, 2, 2
+# Runs whose scores differ by less, in nats per point, have found the same maximum.
+AGREE = 1e-4
+# So many starts that end alike show that the problem is easy.
+ENOUGH = 3
+# So many multiplications an iteration of the batch may cost: more components, fewer starts.
+WORK = 3e7
+# What a component without the points for a covariance of its own costs a grouping, in nats.
+UNSUPPORTED = 1e6
+# A portfolio knows so many points for each number in the means, and no fewer than these.
+POINTS_OF_A_MEAN, FEWEST = 20, 1000
+# Rounds of messages between the nodes of the network in an iteration.
+SWEEPS = 2
+# A message says at least so much, in nats, for a component that it excludes.
+LOWEST = -700.0
+INTERRUPTED = (
+    "the choice of a start was interrupted; EM goes on from the best start so far, and another "
+    "interrupt ends it."
+)
+# What reg_covar is in a fit, in units of the variance of all the data.
+RIDGE = 1e-6
+
+
+class Messages(NamedTuple):
+    """The edges of a network as belief propagation uses them, each in both directions."""
+
+    nodes: IntArray
+    """(T,) the nodes that edges connect."""
+    receiver: IntArray
+    """(2E,) the place in ``nodes`` of the node that each directed edge leads to; rising."""
+    reverse: IntArray
+    """(2E,) the same edge in the other direction."""
+    first: IntArray
+    """(T,) the first directed edge that leads to each node."""
+    log_weights: FloatArray
+    """(2E,) w_e; minus infinity for a cannot-link."""
+
+
+class Batch(NamedTuple):
+    """What all short runs share: the points as sums of features over nodes, and what is known."""
+
+    n_components: int
+    covariance_type: str
+    phi: FloatArray
+    """(J, P) features of the points, summed over each node."""
+    sums: FloatArray
+    """(P,) features summed over all points."""
+    places: FloatArray
+    """(J, D) mean of each node."""
+    ball: FloatArray
+    """(D, D), or (D,) if diagonal: the covariance that a ball has in these coordinates."""
+    total: FloatArray
+    """(D, D), or (D,) if diagonal: second moments of all points about their mean."""
+    prior: FloatArray
+    """Of the same shape: the covariance that a component of K has if it says nothing."""
+    side: SideInformation
+    barred: FloatArray | None
+    """(K, 1, J) minus infinity for the components that a node cannot have, else zero."""
+    messages: Messages | None
+
+    @classmethod
+    def of(
+        cls, X: FloatArray, side: SideInformation, n_components: int, covariance_type: str
+    ) -> Batch:
+        """Build the batch of the points in coordinates in which their columns are alike."""
+        Z, ball = standardise(X, covariance_type, side.sample_weight)
+        phi = np.ascontiguousarray(side.sum_over_nodes(products.features(Z.T, ball.ndim == 1).T))
+        sums = phi.sum(axis=0) if side.copies is None else side.copies @ phi
+        places = means_of_nodes(Z, side)
+        origin = np.zeros((1, Z.shape[1]))
+        total = products.about_means(sums[None], origin, ball.ndim == 1)[2][0]
+        # K components share the volume of all the data.
+        prior = n_components ** (-2 / Z.shape[1]) * np.ones_like(ball)
+        prior = prior if ball.ndim == 1 else np.diag(np.diag(prior))
+        mask = side.mask(n_components)
+        return cls(
+            n_components, covariance_type, phi, sums, places, ball, total, prior, side,
+            None if mask is None else np.where(mask, 0.0, -np.inf).T[:, None],
+            messages_of(side) if len(side.graph.edges) else None,
+        )  # fmt: skip
+
+    def shares(self, stage: int) -> bool:
+        """Return whether the components of a run have one covariance."""
+        return stage != FREE or self.covariance_type == "tied"
+
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether covariances are held as variances."""
+        return self.ball.ndim == 1
+
+    def n_free(self, stage: int) -> int:
+        """Return the number of free parameters of a mixture with covariances of that stage."""
+        K, D = self.n_components, self.places.shape[1]
+        own = {"diag": D, "spherical": 1}.get(self.covariance_type, D * (D + 1) // 2)
+        return K * (D + 1) - 1 + {BALLS: 1, SHARED: own, FREE: K * own}[stage]
+
+    def n_unsupported(self, r: FloatArray) -> FloatArray:
+        """Return (S,) how many components have too few points for a covariance of their own."""
+        sizes = self.phi[:, 0] if self.side.copies is None else self.phi[:, 0] * self.side.copies
+        n_least = 2 if self.is_diagonal else self.places.shape[1] + 1
+        return (r @ sizes < n_least).sum(axis=0)
+
+
+def standardise(
+    X: FloatArray, covariance_type: str, weights: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the points on a common scale, and the covariance that a ball has there.
+
+    The scale is that of the covariance type: a linear map, a factor for each column, or a single
+    factor. Changing the units of X in the same way therefore changes nothing.
+    """
+    n_dims = X.shape[1]
+    Z = X - np.average(X, axis=0, weights=weights)
+    variances = np.average(np.square(Z), axis=0, weights=weights)
+    least = variances.max() * n_dims * np.finfo(float).eps or 1.0
+    if covariance_type in ("full", "tied"):
+        counted = Z if weights is None else Z * weights[:, None]
+        scatter = counted.T @ Z / (len(X) if weights is None else weights.sum())
+        factor = np.linalg.cholesky(scatter + np.diag(np.maximum(RIDGE * variances, least)))
+        inverse = solve_triangular(factor, np.eye(n_dims), lower=True)
+        ball = inverse @ inverse.T
+        return Z @ inverse.T, ball / np.exp(np.linalg.slogdet(ball)[1] / n_dims)
+    if covariance_type == "spherical":
+        variances = np.full(n_dims, variances.mean())
+    variances = np.maximum(variances, least)
+    ball = 1 / variances
+    return Z / np.sqrt(variances), ball / np.exp(np.log(ball).mean())
+
+
+def means_of_nodes(X: FloatArray, side: SideInformation) -> FloatArray:
+    """Return the (J, D) mean of the points of each node."""
+    if side.nodes_are_points:
+        return X
+    sizes = np.bincount(side.node_of)
+    return np.column_stack([np.bincount(side.node_of, column) for column in X.T]) / sizes[:, None]
+
+
+def messages_of(side: SideInformation) -> Messages:
+    """List each edge in both directions, sorted by the node that it leads to."""
+    edges, weights = side.graph.edges, np.tile(side.graph.weights, 2)
+    ends = np.concatenate([edges, edges[:, ::-1]])
+    order = np.lexsort(ends.T[::-1])
+    place = np.empty(len(ends), dtype=int)
+    place[order] = np.arange(len(ends))
+    reverse = np.roll(place, len(edges))[order]
+    nodes, first, receiver = np.unique(ends[order, 0], return_index=True, return_inverse=True)
+    return Messages(nodes, receiver, reverse, first, np.minimum(weights[order], 600))
+
+
+# ---------------------------------------------------------------------------- short runs
+
+
+class Runs(NamedTuple):
+    """Where short runs have ended."""
+
+    r: FloatArray
+    """(K, S, J) responsibilities."""
+    evidence: FloatArray
+    """(S,) log-evidence."""
+    scores: FloatArray
+    """(S,) log-evidence - ½ P log N (Schwarz, 1978), with the P free parameters of the stage, less
+    what few points gain by chance."""
+
+    def best(self, n: int) -> FloatArray:
+        """Return the responsibilities of the n runs of highest score, the best one first."""
+        return self.r[:, best_first(self.scores.tolist())[:n]]
+
+    def and_those(self, others: Runs) -> Runs:
+        """Return these runs and others of the same stage."""
+        return Runs(
+            np.concatenate([self.r, others.r], axis=1),
+            np.append(self.evidence, others.evidence),
+            np.append(self.scores, others.scores),
+        )
+
+
+def short_runs(batch: Batch, r: FloatArray, stage: int, n_iter: int) -> Runs:
+    """Run EM from each of S groupings at once, for at most so many iterations.
+
+    Parameters
+    ----------
+    batch : Batch
+        The points and what is known of them.
+    r : (K, S, J) array
+        Responsibilities of the starts.
+    stage : int
+        BALLS, SHARED or FREE.
+    n_iter : int
+        Iterations; fewer once no run gains more than ``AGREE`` nats per point in one.
+
+    Returns
+    -------
+    Runs
+        Where they have ended.
+    """
+    n_points, log_messages, before = batch.side.n_points, None, -np.inf
+    for _ in range(n_iter):
+        natural, log_weights, counts = maximise(batch, r, stage)
+        evidence, r, log_messages = expect(
+            batch, natural, log_weights, batch.shares(stage), log_messages
+        )
+        if abs(evidence - before).max() < AGREE * n_points:
+            break
+        before = evidence
+    cost = 0.5 * batch.n_free(stage) * np.log(n_points) + chance_of_few(batch, counts, stage)
+    return Runs(r, evidence, evidence - cost)
+
+
+def maximise(batch: Batch, r: FloatArray, stage: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return natural parameters (K S, P), log-weights (K, S) and counts (K, S) of all runs."""
+    n_dims, shape = batch.places.shape[1], r.shape[:2]
+    r, copies = r.reshape(-1, r.shape[2]), batch.side.copies
+    r = r if copies is None else r * copies
+    find = shared_moments if batch.shares(stage) else own_moments
+    counts, means, scatter = find(batch, r, shape)
+    covariances = regular(batch, scatter, stage)
+    whiteners, log_dets = whiten(covariances.reshape(-1, *covariances.shape[2:]))
+    repeat = len(r) // len(log_dets)
+    whiteners = np.tile(whiteners, (repeat, *[1] * (whiteners.ndim - 1)))
+    log_dets = np.tile(log_dets, repeat)
+    constants = -0.5 * (log_dets + n_dims * np.log(2 * np.pi))
+    natural = products.natural_parameters(means, whiteners, constants)
+    expected = np.maximum(r @ batch.side.multiplicity, 1e-300).reshape(shape)
+    return natural, np.log(expected / expected.sum(axis=0)), counts.reshape(shape)
+
+
+def own_moments(
+    batch: Batch, r: FloatArray, shape: tuple[int, int]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return counts (K S,), means (K S, D) and covariances (K, S, ...) of each component.
+
+    Covariances are pulled towards all the data with the weight of one point, which keeps
+    components of few points alive.
+    """
+    origin = np.zeros((len(r), batch.places.shape[1]))
+    counts, sums, squares = products.about_means(r @ batch.phi, origin, batch.is_diagonal)
+    means = sums / np.maximum(counts, 1e-9)[:, None]
+    scatter = squares - outer(means, batch.is_diagonal) * widen(counts, squares)
+    scatter = (scatter + batch.prior) / widen(counts + 1, squares)
+    return counts, means, scatter.reshape(*shape, *scatter.shape[1:])
+
+
+def shared_moments(
+    batch: Batch, r: FloatArray, shape: tuple[int, int]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return counts (K S,), means (K S, D) and the (1, S, ...) covariance of each run.
+
+    The scatter within components is that of all points less that between the means.
+    """
+    n_dims = batch.places.shape[1]
+    sums = r @ batch.phi[:, : n_dims + 1]
+    counts = sums[:, 0]
+    means = sums[:, 1:] / np.maximum(counts, 1e-9)[:, None]
+    between = outer(means, batch.is_diagonal) * widen(counts, batch.total[None])
+    within = batch.total - between.reshape(*shape, *batch.total.shape).sum(axis=0)
+    n_points = counts.reshape(shape).sum(axis=0)
+    return counts, means, ((within + batch.prior) / widen(n_points + 1, within))[None]
+
+
+def outer(means: FloatArray, diagonal: bool) -> FloatArray:
+    """Return the products of each mean with itself: (M, D, D), or the (M, D) squares alone."""
+    return np.square(means) if diagonal else means[:, :, None] * means[:, None]
+
+
+def widen(values: FloatArray, like: FloatArray) -> FloatArray:
+    """Append axes of length one to (M,) values, to as many as another array has."""
+    return values.reshape(-1, *[1] * (like.ndim - 1))
+
+
+def regular(batch: Batch, scatter: FloatArray, stage: int) -> FloatArray:
+    """Return the (K, S, ...) or (1, S, ...) covariances that stage and covariance type allow."""
+    n_dims = batch.places.shape[1]
+    if stage == BALLS and batch.is_diagonal:
+        scatter = (scatter / batch.ball).mean(axis=2, keepdims=True) * batch.ball
+    elif stage == BALLS:
+        ratio = np.einsum("ksde,de->ks", scatter, np.linalg.inv(batch.ball)) / n_dims
+        scatter = ratio[:, :, None, None] * batch.ball
+    elif batch.covariance_type == "spherical":
+        scatter = scatter.mean(axis=2, keepdims=True)
+    scatter = scatter + RIDGE * (1 if batch.is_diagonal else np.eye(n_dims))
+    return np.broadcast_to(scatter, (*scatter.shape[:2], *batch.total.shape))
+
+
+def expect(
+    batch: Batch,
+    natural: FloatArray,
+    log_weights: FloatArray,
+    is_shared: bool,
+    log_messages: FloatArray | None,
+) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """Return (S,) log-evidences, (K, S, J) responsibilities and the messages of all runs."""
+    n_own = batch.places.shape[1] + 1 if is_shared else batch.phi.shape[1]
+    u = (natural[:, :n_own] @ batch.phi[:, :n_own].T).reshape(*log_weights.shape, -1)
+    # A shared covariance gives all components the same quadratic form: it matters to the evidence.
+    of_all = natural[: log_weights.shape[1], n_own:] @ batch.sums[n_own:]
+    u += log_weights[:, :, None] * batch.side.multiplicity
+    if batch.barred is not None:
+        u += batch.barred
+    of_edges: FloatArray | float = 0.0
+    if batch.messages is not None:
+        of_edges, log_messages = pass_messages(batch.messages, u, log_messages)
+    top = u.max(axis=0)
+    r = np.exp(np.subtract(u, top, out=u), out=u)
+    totals = r.sum(axis=0)
+    r /= totals
+    of_nodes = np.log(totals) + top
+    copies = batch.side.copies
+    of_nodes = of_nodes.sum(axis=1) if copies is None else of_nodes @ copies
+    return of_nodes + of_edges + of_all, r, log_messages
+
+
+def pass_messages(
+    edges: Messages, u: FloatArray, log_messages: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """Add what neighbours say to u (K, S, J), in place; return the edges' part of log Z.
+
+    Belief propagation with messages damped by half, exact where the network is a forest of small
+    depth. log Z is that of Bethe: each edge is counted by both of its nodes, and once taken back.
+    """
+    own = u[:, :, edges.nodes]
+    if log_messages is None:
+        log_messages = np.zeros((*u.shape[:2], len(edges.log_weights)))
+    for sweep in range(SWEEPS + 1):
+        beliefs = own + np.add.reduceat(log_messages, edges.first, axis=2)
+        # The belief of a node without what the receiver of its message has told it.
+        cavity = beliefs[:, :, edges.receiver] - log_messages
+        cavity -= cavity.max(axis=0)
+        if sweep < SWEEPS:
+            new = send(np.exp(cavity), edges.log_weights)[:, :, edges.reverse]
+            log_messages = new if sweep == 0 else (log_messages + new) / 2
+    u[:, :, edges.nodes] = beliefs
+    total = np.exp(cavity).sum(axis=0)
+    of_edges = np.log(np.exp(cavity + log_messages).sum(axis=0) / total)
+    return -0.5 * of_edges.sum(axis=1), log_messages
+
+
+def send(p: FloatArray, log_weights: FloatArray) -> FloatArray:
+    """Return the log-messages log Σ_l p_l exp(w_e [k = l]) of beliefs p (K, S, 2E), up to a factor.
+
+    The other components of a certain one are summed; to subtract it from all would lose digits.
+    """
+    total = p.sum(axis=0)
+    is_certain = p > 0.5 * total
+    others = np.where(is_certain, np.where(is_certain, 0.0, p).sum(axis=0), total - p)
+    others += np.exp(log_weights) * p
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.log(others / total), LOWEST)
+
+
+def chance_of_few(batch: Batch, counts: FloatArray, stage: int) -> FloatArray:
+    """Return what each run gains because points are few for its parameters, in nats.
+
+    Where n points are fitted by q regressors and a covariance in d dimensions, p parameters in all,
+    the log-likelihood exceeds its value for new points by p n / (n - q - d - 1) (Bedrick and Tsai,
+    1994); of     this the information criterion has p already. A mean is a regressor.
+    """
+    K, D = batch.n_components, batch.places.shape[1]
+    is_ball = stage == BALLS or batch.covariance_type == "spherical"
+    n, q, d, times = counts, 1, D, 1
+    if batch.shares(stage):
+        n, q = counts.sum(axis=0, keepdims=True), K
+    if is_ball:
+        n, q, d = n * D, q * D, 1
+    elif batch.is_diagonal:
+        d, times = 1, D
+    n_parameters = times * (d * q + d * (d + 1) / 2)
+    return (n_parameters * (q + d + 1) / np.maximum(n - q - d - 1, 0.5)).sum(axis=0)
+
+
+# ---------------------------------------------------------------------------- the portfolio
+
+
+def portfolio(
+    X: FloatArray, side: SideInformation, n_components: int, covariance_type: str, rng: Rng,
+    n_init: int = 1, verbose: int = 0,
+) -> list[FloatArray]:  # fmt: skip
+    """Return the groupings that EM should start from, the most promising first.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        The points.
+    side : SideInformation
+        What is known beside them.
+    n_components : int
+        K.
+    covariance_type : {"full", "tied", "diag", "spherical"}
+        That of the fit.
+    rng : RandomState
+        Source of randomness.
+    n_init : int, default=1
+        Of how many times the usual number of starts, those of further kinds first.
+    verbose : int, default=0
+        Print a line for each start if positive.
+
+    Returns
+    -------
+    list of (N, K) arrays
+        Responsibilities of all groupings that differ. If a simpler covariance has won, the second
+        is the best grouping after its covariances are released.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If interrupted before any run has ended.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If interrupted later: the best groupings so far are returned.
+
+    Notes
+    -----
+    Covariances are equal balls, then shared, then free. Each stage starts from seeds of its own and
+    from the best two groupings of the stage before; the best of its runs go on, and
+    :func:`split_and_merge` improves the best of all. The stage with the highest score wins
+    (Schwarz, 1978): a shared covariance finds elongated classes that free ones miss, and is not
+    believed where classes differ in shape. Groupings of a simple stage are ordered by the sum of
+    their scores before and after they are released.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 2.0], [1.2, 4.0], [0.9, 0.0], [9.2, 2.0], [8.9, 4.0], [8.9, 0.0]])
+    >>> side = SideInformation.build(6)
+    >>> r = portfolio(X, side, 2, "tied", np.random.RandomState(0))[0]
+    >>> z = r.argmax(axis=1)
+    >>> bool((z[:3] == z[0]).all() and (z[3:] != z[0]).all())
+    True
+    """
+    if n_components == 1:
+        return [np.ones((len(X), 1))]
+    batch, margin = Batch.of(X, side, n_components, covariance_type), AGREE * side.n_points
+    stages = Stages(batch, X, rng, n_init, verbose)
+    try:
+        stages.run()
+    except KeyboardInterrupt:
+        if not stages.ends:
+            raise
+        warn_caller(INTERRUPTED, ConvergenceWarning)
+    stage, runs = stages.best()
+    order = distinct(runs.scores, margin)[: KEPT * n_init]
+    r, scores = runs.r[:, order], runs.scores[order]
+    found = [r[:, s] for s in range(len(order))]
+    if stage != FREE and not batch.shares(FREE):
+        released = short_runs(batch, r, FREE, SECOND_LOOK)
+        scores = scores + released.evidence - UNSUPPORTED * batch.n_unsupported(released.r)
+        order = distinct(scores, margin)
+        found = [r[:, s] for s in order]
+        found.insert(1, released.r[:, order[0]])
+    return [side.spread(of.T) for of in found]
+
+
+def sample_for_portfolio(
+    X: FloatArray, side: SideInformation, n_components: int, rng: Rng
+) -> tuple[FloatArray, SideInformation]:
+    """Return the points that are enough to tell starts apart, and what is known of them."""
+    n_most = max(FEWEST, POINTS_OF_A_MEAN * n_components * (X.shape[1] + 1))
+    if len(X) <= n_most:
+        return X, side
+    rows = sample_of(side, rng, n_most)
+    return np.asfortranarray(X[rows]), side.restrict(rows)
+
+
+class Stages:
+    """The stages of a portfolio, as far as they have come."""
+
+    def __init__(self, batch: Batch, X: FloatArray, rng: Rng, n_init: int, verbose: int):
+        self.batch, self.X, self.rng, self.n_init, self.verbose = batch, X, rng, n_init, verbose
+        self.ends: list[tuple[int, Runs]] = []
+
+    @cached_property
+    def kmeans(self) -> FloatArray:
+        """(N, K) responsibilities of K-means, which two stages start from."""
+        return from_kmeans(self.X, self.batch.n_components, self.rng, self.batch.side)
+
+    def best(self) -> tuple[int, Runs]:
+        """Return the stage that the points support, and its runs."""
+        return self.ends[best_first([runs.scores.max() for _, runs in self.ends])[0]]
+
+    def run(self) -> None:
+        """Go through all stages, then improve the best of them."""
+        for stage in (BALLS, SHARED, FREE):
+            if stage != FREE or not self.batch.shares(FREE):
+                self.ends.append((stage, self.try_seeds(stage)))
+        stage, runs = self.best()
+        margin = AGREE * self.batch.side.n_points
+        n_alike = (runs.scores > runs.scores.max() - margin).sum()
+        is_easy = n_alike >= min(ENOUGH, len(runs.scores)) or self.batch.n_components < 3
+        in_vain = VAIN if is_easy else 0
+        while in_vain < VAIN:
+            n_moves = min(N_MOVES, max(2, self.n_affordable(stage)))
+            moves = split_and_merge(self.batch, runs.best(1)[:, 0], n_moves, self.rng)
+            found = self.look_twice(moves, stage, KEPT_MOVES)
+            in_vain = 0 if found.scores.max() > runs.scores.max() + margin else in_vain + 1
+            runs = runs.and_those(found)
+            self.ends.append((stage, runs))
+
+    def try_seeds(self, stage: int) -> Runs:
+        """Run EM with the covariances of a stage, from its seeds and the stage before."""
+        names, starts = zip(*self.seeds(stage), strict=True)
+        r = np.stack(starts, axis=1)
+        if self.ends:
+            r = np.concatenate([r, self.ends[-1][1].best(2)], axis=1)
+            names += ("the stage before",) * 2
+        n_kept = min(KEPT, max(2, self.n_affordable(stage))) * self.n_init
+        return self.look_twice(r, stage, n_kept, names)
+
+    def n_affordable(self, stage: int) -> int:
+        """Return how many runs of a stage cost no more than an iteration may."""
+        n_features = (
+            self.batch.places.shape[1] + 1 if self.batch.shares(stage) else len(self.batch.sums)
+        )
+        return int(WORK / (n_features * len(self.batch.phi) * self.batch.n_components))
+
+    def seeds(self, stage: int) -> Iterator[tuple[str, FloatArray]]:
+        """Yield the starts of a stage: a name and (K, J) responsibilities."""
+        batch, X, rng, K = self.batch, self.X, self.rng, self.batch.n_components
+        side, heads = batch.side, first_of_nodes(batch.side.node_of)
+        n_far, n_random = N_FAR, min(N_RANDOM, self.n_affordable(stage))
+
+        def of_nodes(name: str, r: FloatArray) -> tuple[str, FloatArray]:
+            return name, honour(r, side)[heads].T
+
+        if stage != SHARED:
+            yield of_nodes("K-means", self.kmeans)
+            n_far = min(n_far // 3, self.n_affordable(stage))
+        for name, kind in known_kinds(side, K).items():
+            yield of_nodes(name, kind(X, K, rng, side))
+        for number in range(self.n_init):
+            if number == 1:
+                yield of_nodes("Ward's tree", side.spread(from_hierarchy(batch.places, K)))
+            for _ in range(n_random if stage == FREE else 0):
+                yield of_nodes("random points", side.spread(random_points(batch.places, K, rng)))
+            places = batch.places if stage == SHARED else means_of_nodes(X, side)
+            for _ in range(n_far):
+                yield of_nodes("distant points", side.spread(far_points(places, K, rng)))
+
+    def look_twice(self, r: FloatArray, stage: int, n_kept: int, names: Sequence[str] = ()) -> Runs:
+        """Run all starts a little and the best of them longer."""
+        began = perf_counter()
+        runs = short_runs(self.batch, r, stage, FIRST_LOOK)
+        took = (perf_counter() - began) / len(runs.scores)
+        for name, score in zip(names if self.verbose else (), runs.scores, strict=False):
+            print(f"start from {name}, {COVARIANCES[stage]}: score {score:.2f}, {took:.4f} s")
+        return short_runs(self.batch, runs.best(n_kept), stage, SECOND_LOOK)
+
+
+def known_kinds(side: SideInformation, n_components: int) -> dict[str, Callable[..., FloatArray]]:
+    """Return the starts that labels and must-links make possible."""
+    kinds: dict[str, Callable[..., FloatArray]] = {}
+    if (side.known_classes(n_components) >= 0).any():
+        kinds["labels"] = from_labels
+    if not side.nodes_are_points:
+        kinds["chunklets"] = from_chunklets
+    return kinds
+
+
+def from_hierarchy(places: FloatArray, n_components: int) -> FloatArray:
+    """Return responsibilities that cut the tree of Ward's method, which needs no randomness."""
+    labels = AgglomerativeClustering(n_components).fit_predict(places)
+    return np.eye(n_components)[labels]
+
+
+def split_and_merge(batch: Batch, r: FloatArray, n_moves: int, rng: Rng) -> FloatArray:
+    """Return (K, S, J) groupings in which two components are merged and a third one is split.
+
+    The pairs that overlap most are merged (Ueda and others, 2000). Each of the other components is
+    split between two nodes drawn from it.
+    """
+    K = len(r)
+    sizes = np.sqrt(np.maximum(r.sum(axis=1), 1e-9))
+    overlap = np.triu(r @ r.T / np.outer(sizes, sizes), 1)
+    pairs = np.argsort(-overlap[np.triu_indices(K, 1)], kind="stable")[:3]
+    first, second = (ends[pairs] for ends in np.triu_indices(K, 1))
+    moves = [(a, b, c) for a, b in zip(first, second, strict=True) for c in range(K)]
+    moves = [move for move in moves if move[2] not in move[:2]]
+    order = rng.permutation(len(moves))
+    chosen = [moves[m] for m in np.resize(order, n_moves)]
+    return np.stack([moved(batch, r, *move, rng) for move in chosen], axis=1)
+
+
+def moved(batch: Batch, r: FloatArray, a: int, b: int, c: int, rng: Rng) -> FloatArray:
+    """Return (K, J) responsibilities with b merged into a, and half of c in the place of b."""
+    r = r.copy()
+    r[a] += r[b]
+    total = np.cumsum(r[c])
+    ends = np.searchsorted(total, rng.uniform(size=2) * total[-1])
+    nearer = nearest(batch.places, batch.places[np.minimum(ends, r.shape[1] - 1)])
+    r[[c, b]] = r[c] * nearer.T
+    return r
+
+
+def distinct(scores: FloatArray, margin: float) -> list[int]:
+    """Return the runs in falling order of their scores, one of those that agree."""
+    order = best_first(scores.tolist())
+    falls = -np.diff(scores[order], prepend=np.inf)
+    return [s for s, fall in zip(order, falls, strict=True) if fall > margin]
