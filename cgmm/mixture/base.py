@@ -207,8 +207,9 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             relations are right and the components are what made the points: L = p(x_i, x_j | wrong)
             / p(x_i, x_j | right) has then the expectation 1, and its mean over relations reaches
             100 no more often (Markov's inequality). Where classes have other tails than Gaussians,
-            true relations may look wrong, too. If a covariance would be all but singular without
-            ``reg_covar``.
+            true relations may look wrong, too. If they look wrong only because EM has ended at a
+            poor maximum, the message says so: a second fit from other starts is compared, of up to
+            10,000 points. If a covariance would be all but singular without ``reg_covar``.
         UserWarning
             If something may be meant otherwise than it is read: ``y`` that holds -1, None or NaN
             beside classes, or few classes and does not come from a pipeline or a search;
@@ -257,13 +258,13 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             n_runs = min(self.n_init + (len(starts) > self.n_init), len(starts))
             best = best_of(one_run, n_runs, len(starts))
             # What may take long comes first: an interrupt then leaves no half of a fit.
-            r, labels, labels_exact, chains = self._assign(X, data, model, best)
+            r, states, labels_exact, chains = self._assign(X, data, model, best)
             evidence_exact, answers = model.reports_exactly(best), model.answers
         self._forget()
         self._keep(best.parameters)
         if self.store_responsibilities:
             self.responsibilities_ = r
-        self.labels_, self.labels_exact_ = labels, labels_exact
+        self.labels_, self.labels_exact_ = states, labels_exact
         self.log_evidence_, self.evidence_exact_ = best.posterior.log_evidence, evidence_exact
         self.history_, self.n_iter_ = np.array(best.history), len(best.history)
         self.converged_ = best.converged
@@ -272,7 +273,8 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         self._asked = self.sampling, self.inference, model.engine
         # After everything is stored: the warning may be an error.
         warn_about(best, self.max_iter)
-        for doubt in self._doubts(best.parameters, X, must_link, cannot_link):
+        known = ties | {"labels": labels, "sample_weight": sample_weight}
+        for doubt in self._doubts(best.parameters, X, known):
             warn_caller(doubt, DoubtWarning)
         if chains is not None:
             warn_about_chains(chains)
@@ -343,9 +345,9 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
                 "set_params(warm_start=False)."
             )
 
-    def _doubts(self, theta: Any, X: Any, must_link: Any, cannot_link: Any) -> list[str]:
-        """What is wrong though no error told: a sentence for each doubt."""
-        return doubted_relations(theta, X, must_link, cannot_link)
+    def _doubts(self, theta: Any, X: Any, known: dict[str, Any]) -> list[str]:
+        """Return the messages of ``DoubtWarning``."""
+        return doubted_relations(theta, X, known["must_link"], known["cannot_link"])
 
     def _forget(self) -> None:
         """Drop what an earlier fit or step found, if it did."""

@@ -1,4 +1,4 @@
-"""What is wrong with a fit that no error told: thin covariances, relations against the points.
+"""Doubts about a fit that raised no error: thin covariances, relations against the points.
 
 =========  ==================================================================
 e, P       a hard relation between two points; how many there are
@@ -46,7 +46,7 @@ def thin_covariances(covariances: FloatArray, reg_covar: float) -> list[str]:
 
 
 def doubted_relations(theta: Any, X: Any, must_link: Any, cannot_link: Any) -> list[str]:
-    """A sentence if the points speak against the relations, at the stated rate of false alarms.
+    """Return a sentence if the points speak against the relations.
 
     If e is right, and was not asked for because of where the points lie, L_e has the expectation 1,
     whatever other relations say; so has the mean of all P, which exceeds 1 / α with the probability
@@ -63,12 +63,24 @@ def doubted_relations(theta: Any, X: Any, must_link: Any, cannot_link: Any) -> l
     if p > FALSE_ALARMS:
         return []
     i, j = pairs[log_ratios.argmax()]
-    said = "together" if sign[log_ratios.argmax()] > 0 else "apart"
+    relation = "together" if sign[log_ratios.argmax()] > 0 else "apart"
     return [
-        f"the points speak against the relations (p = {p:.0g}), most against {i} and {j} {said}: "
-        "some are wrong, or components of this kind are not what the relations are about. Ask "
-        "again (cgmm.diagnose.judge orders them by support), or make them preferences."
+        f"the points speak against the relations (p = {p:.0g}), most against {i} and {j} "
+        f"{relation}: some are wrong, or components of this kind are not what the relations are "
+        "about. Soften them, fit(X, preferences=cgmm.scenarios.preferences(must_link, cannot_link, "
+        "certainty=0.9)), or check them in the order of cgmm.diagnose.judge(model, X, must_link, "
+        "cannot_link).order."
     ]
+
+
+def poor_maximum(gain: float, n_init: int) -> str:
+    """Return the sentence for a fit whose relations look wrong only where it has ended."""
+    return (
+        "the points speak against the relations at these parameters, but the fit has ended at a "
+        f"poor maximum: from other starts the log-evidence is {gain:.1f} nats higher, and the "
+        "relations look right there. Fit again, "
+        f"set_params(init_params='auto', n_init={n_init}).fit(...)."
+    )
 
 
 def log_ratios_of_must_links(theta: Any, X: Any, pairs: IntArray) -> FloatArray:

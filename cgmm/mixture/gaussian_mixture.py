@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from numbers import Real
 from typing import Any
+from warnings import catch_warnings
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,8 +19,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cgmm.kmeans.seeding import nearest
 from cgmm.mixture.base import ConstrainedMixture
+from cgmm.mixture.blocks import MOST
 from cgmm.mixture.cluster import like_array, read_chunks
-from cgmm.mixture.doubts import thin_covariances
+from cgmm.mixture.doubts import poor_maximum, thin_covariances
 from cgmm.mixture.gaussian import Parameters, sample, whiten
 from cgmm.mixture.initialise import (
     GUIDED_STARTS,
@@ -35,6 +37,8 @@ from cgmm.network import Engine, SideInformation
 from cgmm.numerics import SMALLEST_RANGE, FloatArray, IntArray, Seed, check_ranges
 from cgmm.runs import Rng
 
+# A fit is at a poor maximum if another has a log-evidence so much higher, in nats.
+POOR = 1.0
 # A column must span so many of the numbers that can be represented where it lies.
 FEWEST_STEPS = 1000
 
@@ -288,8 +292,24 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     def _has_collapsed(self, theta: Any) -> bool:
         return len(self._thin(theta)) > 0
 
-    def _doubts(self, theta: Any, X: Any, must_link: Any, cannot_link: Any) -> list[str]:
-        return [*self._thin(theta), *super()._doubts(theta, X, must_link, cannot_link)]
+    def _doubts(self, theta: Any, X: Any, known: dict[str, Any]) -> list[str]:
+        doubts = super()._doubts(theta, X, known)
+        if doubts and type(self) is ConstrainedGaussianMixture and X.shape[0] <= MOST:
+            doubts = self._second_opinion(doubts, X, known)
+        return [*self._thin(theta), *doubts]
+
+    def _second_opinion(self, doubts: list[str], X: Any, known: dict[str, Any]) -> list[str]:
+        """Return the doubts about relations that remain at a maximum from more starts."""
+        other = _Unquestioned(**self.get_params())
+        other.set_params(init_params="auto", n_init=self.n_init + 2, warm_start=False, verbose=0)
+        other.set_params(means_init=None, covariances_init=None, weights_init=None, random_state=0)
+        with catch_warnings(action="ignore"):
+            other.fit(X, **known)
+        gain = other.log_evidence_ - self.log_evidence_
+        if not gain > POOR:
+            return doubts
+        remaining = super()._doubts(other.parameters_, X, known)
+        return remaining or [poor_maximum(gain, other.n_init)]
 
     def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[Callable[[], Any]]:
         given = self._given((self.n_components, X.shape[1]))
@@ -391,6 +411,13 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
 
     def _n_free(self) -> int:
         return POOLINGS[self._type].n_free(*self.means_.shape)
+
+
+class _Unquestioned(ConstrainedGaussianMixture):
+    """A fit that is compared with another, and not itself doubted."""
+
+    def _doubts(self, theta: Any, X: Any, known: dict[str, Any]) -> list[str]:
+        return []
 
 
 # ---------------------------------------------------------------------------- what is refused

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgmm import ConstrainedGaussianMixture, scenarios
+import cgmm
+from cgmm import ConstrainedGaussianMixture, datasets, scenarios
 from cgmm.mixture import Parameters
 from cgmm.mixture.doubts import log_ratios_of_must_links
 from cgmm.network import PairsAmong
+from cgmm.scenarios import random_pairs
 
 
 def words(model, X, **said):
@@ -63,6 +65,37 @@ def test_the_worst_relation_is_named_by_the_row_of_its_points():
     assert "most against 7 and 8 apart" in said
     # With a component alone there is nothing that relations could fight.
     assert not words(ConstrainedGaussianMixture(1), X, must_link=[[5, 25]])
+
+
+def test_the_call_that_the_message_names_answers_the_doubt():
+    X = np.random.default_rng(0).normal(size=(40, 1)) + np.repeat([[-4.0], [4.0]], 20, axis=0)
+    must_link, cannot_link = [[0, 1], [2, 3], [5, 25]], [[1, 30]]
+    model = ConstrainedGaussianMixture(2, random_state=0)
+    (said,) = words(model, X, must_link=must_link, cannot_link=cannot_link)
+    call = said.split("Soften them, ")[1].split(", or check")[0]
+    names = {"X": X, "must_link": must_link, "cannot_link": cannot_link, "cgmm": cgmm}
+    with warnings.catch_warnings(action="error"):
+        soft = eval(f"model.{call}", names | {"model": model})
+    assert soft.labels_[5] != soft.labels_[25]
+
+
+def test_a_poor_maximum_is_told_from_wrong_relations():
+    """True relations look wrong from K-means, and right from the start that the message names."""
+    X, person = datasets.vertical_classes()[:2]
+    known = random_pairs(person, 60, random_state=0)._asdict()
+    poor = ConstrainedGaussianMixture(2, init_params="kmeans", random_state=0)
+    (said,) = words(poor, X, **known)
+    assert "ended at a poor maximum" in said
+    call = said.split("Fit again, ")[1].replace("fit(...).", "fit(X, **known)")
+    better = eval(f"poor.{call}", {"poor": poor, "X": X, "known": known})
+    gain = float(said.split("log-evidence is ")[1].split(" nats")[0])
+    assert gain > 5
+    with warnings.catch_warnings(action="error"):
+        again = ConstrainedGaussianMixture(2, random_state=0).fit(X, **known)
+    assert again.log_evidence_ == pytest.approx(better.log_evidence_, abs=0.5)
+    flipped = scenarios.flip(random_pairs(person, 60, random_state=0), 0.1, random_state=0)
+    (said,) = words(poor.set_params(init_params="kmeans", n_init=1), X, **flipped._asdict())
+    assert "speak against the relations (p" in said
 
 
 @settings(max_examples=30)
