@@ -1,27 +1,17 @@
-"""Exact wherever it is cheap, an approximation that says so elsewhere. Chapters 7 and 10.
+"""The default engine: exact wherever that is cheap, and an approximation that says so elsewhere.
 
-The way of a question, from top to bottom: evidence that decides something, and for K = 2 the
-mirror, make the network smaller (:mod:`cgmm.inference.reduction`). What is left falls apart into
-components, and each is answered by the first that applies:
+A network passes through three steps. Evidence that decides something, and for K = 2 the mirror,
+make it smaller (:mod:`cgmm.inference.reduction`). What is left falls apart into components, and
+:func:`engine_for` gives each to the first engine that applies. Their marginals are put together
+and led back to the whole network. :func:`exact` is the same chain with another end: it refuses a
+component beyond the budget before any work, with both costs (:mod:`cgmm.inference.costs`).
+Chapters 7 and 10 explain this file.
 
-====================================  =================================================
-component                             engine
-====================================  =================================================
-one node                              independent
-two nodes                             pairs
-mutually cannot-linked                clique
-any other within the budget           junction_tree
-beyond the budget                     belief_propagation, with a warning
-====================================  =================================================
-
-:func:`exact` is the same chain with another end: it refuses what is beyond the budget before
-anything is begun, with both costs. What things cost is told by :mod:`cgmm.inference.costs`.
-
-=====  ======================================================================
-part   components that one engine takes care of
-tied   nodes that have edges
-K      number of states of a node
-=====  ======================================================================
+=======  ======================================================================
+part     components that one engine takes care of, e.g. all disjoint pairs
+linked   nodes that have edges; the others are *isolated*
+K        number of states of a node, e.g. 3
+=======  ======================================================================
 """
 
 from __future__ import annotations
@@ -35,8 +25,8 @@ from numpy.typing import ArrayLike
 from cgmm.inference.belief_propagation import belief_propagation
 from cgmm.inference.best_assignment import find_best
 from cgmm.inference.clique import clique, count_transitions
-from cgmm.inference.clique_tree import lay_out
-from cgmm.inference.contraction import contract
+from cgmm.inference.clique_tree import CliqueTree, lay_out
+from cgmm.inference.contraction import Contraction, contract
 from cgmm.inference.costs import (
     AFFORDABLE,
     MAX_BYTES,
@@ -44,8 +34,8 @@ from cgmm.inference.costs import (
     REACH,
     Budget,
     Cost,
-    answer_at,
     cost_of,
+    describe,
     in_words,
     most_neighbours,
     refuse_cost,
@@ -57,11 +47,11 @@ from cgmm.inference.junction_tree import through_tree
 from cgmm.inference.pairs import pairs
 from cgmm.inference.reduction import MAX_PATTERNS, Reduced, reducer
 from cgmm.network import (
-    Answer,
     ApproximationWarning,
     Graph,
     Inference,
     Marginals,
+    Result,
     check_unary,
     connected_components,
     induced_subgraph,
@@ -75,7 +65,15 @@ __all__ = ["auto", "exact"]
 def auto(
     graph: Graph, *, max_bytes: int = MAX_BYTES, max_operations: float = AFFORDABLE
 ) -> Inference:
-    """Engine that is exact wherever that is cheap, and approximates elsewhere.
+    """Return the engine that is exact wherever that is cheap, and approximates elsewhere.
+
+    Each connected component of the reduced network goes to the first engine whose rule applies:
+
+    1. one node: ``independent``;
+    2. two nodes: ``pairs``;
+    3. nodes that are all cannot-linked to each other, within the budget: ``clique``;
+    4. tables within the budget, the cheapest components first: ``junction_tree``;
+    5. otherwise ``belief_propagation``, with a warning.
 
     Parameters
     ----------
@@ -92,8 +90,8 @@ def auto(
     callable
         From unaries (n_nodes, K) to marginals and log Z, exact if the field ``exact`` says so.
         ``most_probable`` gives the most probable joint assignment, in components that are
-        approximated the best found; it breaks no cannot-link. ``answered`` tells who answers what,
-        a list of :class:`~cgmm.network.Answer`; each has ``exact``.
+        approximated the best found; it breaks no cannot-link. ``results`` lists the engine of each
+        part, as :class:`~cgmm.network.Result`; each has ``exact``.
 
     Raises
     ------
@@ -127,13 +125,14 @@ def auto(
     >>> infer.most_probable(unary)
     array([0, 1, 0, 0, 0, 1])
     """
-    warned = list[bool]()
+    has_warned = False
 
     def approximate(wide: list[Wide], n_states: int, budget: Budget) -> list[Part]:
-        if not warned:
-            warned.append(True)
+        nonlocal has_warned
+        if not has_warned:
+            has_warned = True
             _warn(wide, n_states, budget)
-        return [_propagating(part) for part in wide]
+        return [_propagate(part) for part in wide]
 
     return Chain(graph, Budget(max_bytes, max_operations), approximate).inference()
 
@@ -145,7 +144,9 @@ def exact(
     max_operations: float = MAX_OPERATIONS,
     verbose: int = 0,
 ) -> Inference:
-    """Engine that answers exactly or not at all, at whatever cost is allowed.
+    """Return the engine that is exact or refuses, at whatever cost is allowed.
+
+    Its rules are those of :func:`auto`, but it refuses what they would approximate.
 
     Parameters
     ----------
@@ -162,8 +163,8 @@ def exact(
     -------
     callable
         From unaries (n_nodes, K) to exact marginals and log Z, with ``most_probable`` and with
-        ``answered``, which tells who answers what and at what cost: a list of
-        :class:`~cgmm.network.Answer`.
+        ``results``, which lists the engine and the cost of each part as
+        :class:`~cgmm.network.Result`.
 
     Raises
     ------
@@ -179,7 +180,7 @@ def exact(
     >>> infer = exact(ring)
     >>> round(float(np.exp(infer(np.zeros((4, 3))).log_z)))
     18
-    >>> [(answer.engine, answer.width) for answer in infer.answered(np.zeros((4, 3)))]
+    >>> [(result.engine, result.width) for result in infer.results(np.zeros((4, 3)))]
     [('junction_tree', 2)]
     """
     return Chain(graph, Budget(max_bytes, max_operations), _refuse).inference()
@@ -187,8 +188,8 @@ def exact(
 
 def inference_cost(
     graph: Graph, n_states: int, *, allowed: ArrayLike | None = None, max_bytes: int = MAX_BYTES
-) -> list[Answer]:
-    """What exact inference would cost, without doing it.
+) -> list[Result]:
+    """Compute what exact inference would cost, without doing it.
 
     Parameters
     ----------
@@ -203,11 +204,11 @@ def inference_cost(
 
     Returns
     -------
-    list of Answer
-        Who would answer, for which part of the network that reductions leave, and the cost; the
-        dearest first; :func:`~cgmm.inference.auto.exact` wants ``max_operations`` of as much as
-        the dearest takes. A component beyond the memory, or that a day would not do for, has the
-        engine "none", with its costs, where they were not found at least the given ones.
+    list of Result
+        The engine and the cost of each part of the reduced network, the most expensive first;
+        :func:`~cgmm.inference.auto.exact` needs ``max_operations`` of at least as much as the
+        first takes. A component beyond the memory, or beyond a day's work, has the engine "none"
+        with its costs, or with lower bounds where the costs themselves were not found.
 
     Raises
     ------
@@ -221,134 +222,186 @@ def inference_cost(
     >>> names = np.arange(900).reshape(30, 30)
     >>> edges = [*zip(names[1:].flat, names[:-1].flat), *zip(names.T[1:].flat, names.T[:-1].flat)]
     >>> grid = Graph(900, np.array(edges), np.full(len(edges), -np.inf))
-    >>> [answer.engine for answer in inference_cost(grid, 2)]
+    >>> [result.engine for result in inference_cost(grid, 2)]
     ['independent']
-    >>> [(answer.engine, answer.n_nodes) for answer in inference_cost(grid, 3)]
+    >>> [(result.engine, result.n_nodes) for result in inference_cost(grid, 3)]
     [('none', 900)]
     """
     chain = Chain(graph, Budget(max_bytes, REACH), _price)
     unary = np.zeros((graph.n_nodes, n_states))
     if allowed is not None:
         unary[~np.asarray(allowed, dtype=bool)] = -np.inf
-    return sorted(chain.answered(unary), key=lambda answer: -answer.n_operations)
+    return sorted(chain.results(unary), key=lambda result: -result.n_operations)
 
 
-# ------------------------------------------------------------------------- who answers
+# ------------------------------------------------------------------------- the rules
 
 
 class Part(NamedTuple):
     """Components that one engine takes care of."""
 
     nodes: IntArray
-    """Their nodes, under the names of the whole graph."""
+    """Their nodes, as indices of the reduced graph."""
     infer: Inference
-    answer: Answer
+    result: Result
 
 
 class Wide(NamedTuple):
     """A component beyond the budget."""
 
     nodes: IntArray
+    """Its nodes, as indices of the reduced graph."""
     graph: Graph
-    """Its edges, the nodes named by their place in ``nodes``."""
+    """Its edges, between positions in ``nodes``."""
     cost: Cost
 
 
 Beyond = Callable[[list[Wide], int, Budget], list[Part]]
-"""What becomes of components that are too wide, for K states."""
+"""Takes the components beyond the budget, with K states, and returns their parts or refuses."""
+
+IN_CLOSED_FORM = {"independent": independent, "pairs": pairs, "clique": clique}
+BEYOND = "beyond the budget"
 
 
-def choose(graph: Graph, n_states: int, budget: Budget, beyond: Beyond) -> list[Part]:
-    """For each component of a reduced network the first engine that applies."""
+def engine_for(n_nodes: int, is_affordable_clique: bool, fits_tree: bool) -> str:
+    """Return the name of the engine of a component: the first of the rules of :func:`auto`.
+
+    Parameters
+    ----------
+    n_nodes : int
+        Number of its nodes.
+    is_affordable_clique : bool
+        Whether all of its nodes are cannot-linked to each other, within the budget.
+    fits_tree : bool
+        Whether its junction tree is within the budget, beside those of cheaper components.
+
+    Returns
+    -------
+    str
+        A name in ENGINES, or ``BEYOND``.
+
+    Examples
+    --------
+    >>> engine_for(2, False, False), engine_for(4, False, True)
+    ('pairs', 'junction_tree')
+    """
+    if n_nodes == 1:
+        return "independent"
+    elif n_nodes == 2:
+        return "pairs"
+    elif is_affordable_clique:
+        return "clique"
+    elif fits_tree:
+        return "junction_tree"
+    else:
+        return BEYOND
+
+
+def divide(graph: Graph, n_states: int, budget: Budget, beyond: Beyond) -> list[Part]:
+    """Give each component of a reduced network to the first engine that applies."""
     label = connected_components(graph)
-    sizes, parts = np.bincount(label), list[Part]()
-    is_clique, transitions = _affordable_cliques(graph, label, n_states, budget)
-    for engine, applies, n_operations in (
-        (independent, sizes == 1, n_states * sizes),
-        (pairs, sizes == 2, n_states * sizes),
-        (clique, is_clique, transitions),
-    ):
-        nodes = np.flatnonzero(applies[label])
-        if len(nodes):
-            part, cost = induced_subgraph(graph, nodes), int(n_operations[applies].sum())
-            priced = Cost(int(sizes[applies].max()) - 1, 8 * cost, cost)
-            answer = answer_at(engine.__name__, int(applies.sum()), part, priced)
-            parts.append(Part(nodes, engine(part), answer))
-    nodes = np.flatnonzero(((sizes > 2) & ~is_clique)[label])
-    trees, wide = _by_elimination(graph, nodes, n_states, budget)
+    sizes = np.bincount(label)
+    is_clique, costs = _affordable_cliques(graph, label, n_states, budget)
+    rest = np.flatnonzero(((sizes > 2) & ~is_clique)[label])
+    trees = _affordable_tree(graph, rest, n_states, budget)
+    fits = np.zeros(len(sizes), dtype=bool)
+    for part in trees:
+        fits[label[part.nodes]] = True
+    rules = zip(sizes.tolist(), is_clique.tolist(), fits.tolist(), strict=True)
+    chosen = np.array([engine_for(*rule) for rule in rules])
+    parts = list[Part]()
+    for name in IN_CLOSED_FORM:
+        if (applies := chosen == name).any():
+            cost, width = int(costs[applies].sum()), int(sizes[applies].max()) - 1
+            nodes = np.flatnonzero(applies[label])
+            priced = Cost(width, 8 * cost, cost)
+            parts.append(_in_closed_form(name, graph, nodes, int(applies.sum()), priced))
+    wide = [_wide(graph, label == c, n_states) for c in np.flatnonzero(chosen == BEYOND)]
     return parts + trees + (beyond(wide, n_states, budget) if wide else [])
 
 
 def _affordable_cliques(
     graph: Graph, label: IntArray, n_states: int, budget: Budget
 ) -> tuple[BoolArray, FloatArray]:
-    """Which components of three nodes or more are cliques within the budget, and their costs.
+    """Find the components that are cliques of three nodes or more within the budget, and costs.
 
-    The cheapest are taken first; those that have no assignment say so at no cost.
+    The cheapest come first. A clique without any assignment costs nothing: its engine refuses.
+    Components of at most two nodes cost K operations a node.
     """
     sizes = np.bincount(label)
     of_edge = label[graph.edges[:, 0]]
     n_hard = np.bincount(of_edge[graph.weights == -np.inf], minlength=len(sizes))
     found = np.flatnonzero((2 * n_hard == sizes * (sizes - 1)) & (sizes > 2))
-    costs, is_clique = np.zeros(len(sizes)), np.zeros(len(sizes), dtype=bool)
+    costs, is_clique = n_states * sizes.astype(float), np.zeros(len(sizes), dtype=bool)
     costs[found] = [count_transitions(n, n_states) for n in sizes[found].tolist()]
     found = found[np.argsort(costs[found], kind="stable")]
     is_clique[found] = np.cumsum(costs[found]) <= budget.max_operations
     return is_clique, costs
 
 
-def _by_elimination(
-    graph: Graph, nodes: IntArray, n_states: int, budget: Budget
-) -> tuple[list[Part], list[Wide]]:
-    """One junction tree for all components that fit the budget together; and the others."""
-    left, beyond = nodes, nodes[:0]
-    while len(left):
-        part = induced_subgraph(graph, left)
+def _in_closed_form(name: str, graph: Graph, nodes: IntArray, n: int, cost: Cost) -> Part:
+    """Prepare one engine for its n components."""
+    part = induced_subgraph(graph, nodes)
+    infer = IN_CLOSED_FORM[name](part)
+    return Part(nodes, infer, describe(name, n, part, cost, infer))
+
+
+def _affordable_tree(graph: Graph, nodes: IntArray, n_states: int, budget: Budget) -> list[Part]:
+    """Prepare one junction tree for all components that fit the budget together, if any do."""
+    while len(nodes):
+        part = induced_subgraph(graph, nodes)
         max_degree = most_neighbours(budget.max_operations, n_states)
         contraction = contract(part)
         tree = lay_out(contraction.core, n_states, max_degree)
         fits = budget.fits(tree, part)
         if fits.all():
-            break
-        left, beyond = left[fits], np.concatenate([beyond, left[~fits]])
-    parts, wide = list[Part](), list[Wide]()
-    if len(left):
-        n_components = len(np.unique(connected_components(part)))
-        answer = answer_at("junction_tree", n_components, part, cost_of(tree, max_degree))
-        parts.append(Part(left, through_tree(part, contraction, lambda _: tree), answer))
-    label = connected_components(induced_subgraph(graph, beyond))
-    for c in range(label.max(initial=-1) + 1):
-        members = np.sort(beyond[label == c])
-        component = induced_subgraph(graph, members)
-        wide.append(Wide(members, component, whole_cost(component, n_states)))
-    return parts, wide
+            return [_in_tree(part, nodes, contraction, tree, max_degree)]
+        nodes = nodes[fits]
+    return []
 
 
-# ------------------------------------------------------------------- what is beyond
+def _in_tree(
+    part: Graph, nodes: IntArray, contraction: Contraction, tree: CliqueTree, max_degree: int
+) -> Part:
+    """Prepare the junction tree that was laid out."""
+    n_components = len(np.unique(connected_components(part)))
+    infer = through_tree(part, contraction, lambda _: tree)
+    cost = cost_of(tree, max_degree)
+    return Part(nodes, infer, describe("junction_tree", n_components, part, cost, infer))
 
 
-def _propagating(wide: Wide) -> Part:
-    """Belief propagation, and the best assignment found from its marginals."""
+def _wide(graph: Graph, is_member: BoolArray, n_states: int) -> Wide:
+    """Describe one component beyond the budget."""
+    nodes = np.flatnonzero(is_member)
+    component = induced_subgraph(graph, nodes)
+    return Wide(nodes, component, whole_cost(component, n_states))
+
+
+# ------------------------------------------------------------------- beyond the budget
+
+
+def _propagate(wide: Wide) -> Part:
+    """Apply belief propagation, and search for the best assignment from its marginals."""
     graph, infer = wide.graph, belief_propagation(wide.graph)
     best = lambda unary: find_best(graph, unary, infer(unary).nodes).states  # noqa: E731
-    answer = answer_at("belief_propagation", 1, graph, wide.cost)
-    return Part(wide.nodes, Inference(infer, best), answer)
+    result = describe("belief_propagation", 1, graph, wide.cost, infer)
+    return Part(wide.nodes, Inference(infer, best, exact=infer.exact), result)
 
 
 def _refuse(wide: list[Wide], n_states: int, budget: Budget) -> list[Part]:
-    """Name the first of the components."""
+    """Raise `TooCostlyError` for the first of the components."""
     refuse_cost(wide[0].graph, n_states, budget)
 
 
 def _price(wide: list[Wide], n_states: int, budget: Budget) -> list[Part]:
-    """The cost of each wide component; nobody answers it."""
+    """Return the cost of each component; no engine works on them."""
     return [
-        Part(nodes, exact(graph), answer_at("none", 1, graph, cost)) for nodes, graph, cost in wide
+        Part(nodes, exact(graph), describe("none", 1, graph, cost)) for nodes, graph, cost in wide
     ]
 
 
 def _warn(wide: list[Wide], n_states: int, budget: Budget) -> None:
-    """Say what is approximated, why, how far off that can be, and how to have it exactly."""
+    """Warn which component is approximated, why, and how to have it exactly."""
     largest = max(wide, key=lambda part: len(part.nodes))
     dearest = max((part.cost for part in wide), key=lambda cost: (cost.at_least, cost.n_operations))
     cost, more = largest.cost, ""
@@ -361,17 +414,16 @@ def _warn(wide: list[Wide], n_states: int, budget: Budget) -> None:
         f"has an induced width of {least}{cost.width}, so that with K = {n_states} exact inference "
         f"would take {least}{in_words(cost.n_bytes)} and {least}{cost.n_operations:.2g} operations "
         f"a call (allowed are {in_words(budget.max_bytes)} and {budget.max_operations:.2g}).{more} "
-        "How far off they are is not known: of a grid of 14 x 14 cannot-links with K = 4 log Z is "
-        f"6 nats too low. {with_patience(dearest)}",
+        f"The error of the approximation is not known. {with_patience(dearest)}",
         ApproximationWarning,
     )
 
 
-# ------------------------------------------------------------------- the answers put together
+# ------------------------------------------------------------------- the marginals put together
 
 
 class Chain:
-    """Reduce, take apart, ask, and all the way back.
+    """Reduce a network, divide it among engines, and lead their marginals back to the whole.
 
     Parameters
     ----------
@@ -380,65 +432,66 @@ class Chain:
     budget : Budget
         What exact inference may take.
     beyond : callable
-        From components that are too wide, and K, to their parts.
+        Called with the components beyond the budget; returns their parts, or refuses.
     """
 
     def __init__(self, graph: Graph, budget: Budget, beyond: Beyond):
         self.graph, self.budget, self.beyond = simplify(graph), budget, beyond
-        self.tied = np.unique(self.graph.edges)
-        self.alone = np.delete(np.arange(graph.n_nodes), self.tied)
-        self.reduce = reducer(induced_subgraph(self.graph, self.tied))
+        self.linked = np.unique(self.graph.edges)
+        self.isolated = np.delete(np.arange(graph.n_nodes), self.linked)
+        self.reduce = reducer(induced_subgraph(self.graph, self.linked))
         self.known: dict[tuple[int, bytes], list[Part]] = {}
 
     def inference(self) -> Inference:
-        """What may be asked of it."""
-        return Inference(self.marginals, self.most_probable, self.answered)
+        """Return everything that can be computed from unaries."""
+        return Inference(self.marginals, self.most_probable, self.results)
 
     def marginals(self, unary: FloatArray) -> Marginals:
-        """Marginals and log Z of unaries (n_nodes, K)."""
+        """Return marginals and log Z of unaries (n_nodes, K)."""
         unary, reduced, parts = self._prepare(unary)
         # Column-major, as log densities are.
         nodes, log_z, residual = np.empty(unary.shape[::-1]).T, reduced.constant, 0.0
-        found = np.empty(reduced.h.shape[::-1]).T
+        of_reduced, is_exact = np.empty(reduced.h.shape[::-1]).T, True
         for part in parts:
-            said = part.infer(_rows(reduced.h, part.nodes))
-            found[part.nodes] = said.nodes
-            log_z, residual = log_z + said.log_z, max(residual, said.residual)
-        nodes[self.tied] = reduced.leave(found)
-        nodes[self.alone], totals = log_normalise(_rows(unary, self.alone))
+            found = part.infer(_take_rows(reduced.h, part.nodes))
+            of_reduced[part.nodes] = found.nodes
+            log_z, residual = log_z + found.log_z, max(residual, found.residual)
+            is_exact &= found.exact
+        nodes[self.linked] = reduced.leave(of_reduced)
+        nodes[self.isolated], totals = log_normalise(_take_rows(unary, self.isolated))
         log_z += float(totals.sum())
-        exact = all(part.answer.exact for part in parts)
-        return Marginals(nodes, float(log_z), exact, residual)
+        return Marginals(nodes, float(log_z), is_exact, residual)
 
     def most_probable(self, unary: FloatArray) -> IntArray:
-        """The most probable joint assignment, where an engine approximates the best found."""
+        """Return the most probable joint assignment, or the best found in approximated parts."""
         unary, reduced, parts = self._prepare(unary)
-        z, found = unary.argmax(axis=1), np.empty(len(reduced.h), dtype=np.intp)
+        z, of_reduced = unary.argmax(axis=1), np.empty(len(reduced.h), dtype=np.intp)
         for part in parts:
-            found[part.nodes] = part.infer.most_probable(_rows(reduced.h, part.nodes))
-        z[self.tied] = reduced.trace_back(found)
+            h = _take_rows(reduced.h, part.nodes)
+            of_reduced[part.nodes] = part.infer.most_probable(h)
+        z[self.linked] = reduced.trace_back(of_reduced)
         return z
 
-    def answered(self, unary: FloatArray) -> list[Answer]:
-        """Who answers what for such unaries, of which only the places of -inf matter."""
-        n_states, answers = unary.shape[1], [part.answer for part in self._prepare(unary)[2]]
-        if answers or not len(self.alone):
-            return answers
-        n = len(self.alone)
-        return [Answer("independent", n, n, 0, 0, 8 * n * n_states, n * n_states)]
+    def results(self, unary: FloatArray) -> list[Result]:
+        """Return the engine of each part, for unaries of which only the places of -inf matter."""
+        n_states, results = unary.shape[1], [part.result for part in self._prepare(unary)[2]]
+        if results or not len(self.isolated):
+            return results
+        n = len(self.isolated)
+        return [Result("independent", n, n, 0, True, 0, 8 * n * n_states, n * n_states)]
 
     def _prepare(self, unary: FloatArray) -> tuple[FloatArray, Reduced, list[Part]]:
-        """The reduced network, and who answers it: found once for each pattern of evidence."""
+        """Reduce the network and divide it; the division is kept for each pattern of evidence."""
         unary = check_unary(self.graph, unary)
-        reduced = self.reduce(_rows(unary, self.tied))
+        reduced = self.reduce(_take_rows(unary, self.linked))
         key = reduced.h.shape[1], reduced.key
         if key not in self.known:
             if len(self.known) >= MAX_PATTERNS:
                 self.known.clear()
-            self.known[key] = choose(reduced.graph, key[0], self.budget, self.beyond)
+            self.known[key] = divide(reduced.graph, key[0], self.budget, self.beyond)
         return unary, reduced, self.known[key]
 
 
-def _rows(unary: FloatArray, nodes: IntArray) -> FloatArray:
-    """Some rows, column-major as log densities are."""
+def _take_rows(unary: FloatArray, nodes: IntArray) -> FloatArray:
+    """Return some rows, column-major as log densities are."""
     return np.take(unary.T, nodes, axis=1).T

@@ -152,7 +152,7 @@ def belief_propagation(
         warn_unless_settled("belief_propagation", part, settled, tol)
         return answer(unary, tied, edges, settled, free_energy(edges, h, settled))
 
-    return Inference(infer)
+    return Inference(infer, exact=len(tied) == 0)
 
 
 def possible_states(graph: Graph, unary: FloatArray) -> FloatArray:

@@ -115,7 +115,7 @@ def clique(graph: Graph) -> Inference:
             _require_matchings(possible, unary.shape[1], graph.named(members))
         return z
 
-    return Inference(infer, most_probable)
+    return Inference(infer, most_probable, exact=True)
 
 
 def _cliques_by_size(graph: Graph) -> list[IntArray]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from cgmm.inference.clique_tree import CliqueTree, lay_out
 from cgmm.inference.contraction import contract
-from cgmm.network import Answer, Graph, TooCostlyError, connected_components
+from cgmm.network import Graph, Inference, Result, TooCostlyError, connected_components
 from cgmm.numerics import BoolArray
 
 __all__ = ["MAX_BYTES", "MAX_OPERATIONS", "Budget", "Cost", "in_words"]
@@ -92,9 +92,12 @@ def whole_cost(graph: Graph, n_states: int) -> Cost:
     return cost_of(lay_out(contract(graph).core, n_states, max_degree), max_degree)
 
 
-def answer_at(engine: str, n_components: int, part: Graph, cost: Cost) -> Answer:
-    """An engine's answer for a part of a network, with its cost."""
-    return Answer(engine, n_components, part.n_nodes, len(part.edges), *cost[:3])
+def describe(
+    engine: str, n_components: int, part: Graph, cost: Cost, infer: Inference | None = None
+) -> Result:
+    """Build the `Result` of an engine for one part; without ``infer`` nobody works on the part."""
+    exact = infer is not None and infer.exact is True
+    return Result(engine, n_components, part.n_nodes, len(part.edges), exact, *cost[:3])
 
 
 def refuse_cost(graph: Graph, n_states: int, budget: Budget) -> NoReturn:

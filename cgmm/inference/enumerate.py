@@ -66,7 +66,7 @@ def enumerate_assignments(graph: Graph) -> Inference:
         assignments, log_weights = _weigh(graph, unary)
         return assignments[log_weights.argmax()]
 
-    return Inference(infer, most_probable)
+    return Inference(infer, most_probable, exact=True)
 
 
 def _weigh(graph: Graph, unary: FloatArray) -> tuple[IntArray, FloatArray]:

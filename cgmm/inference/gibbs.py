@@ -145,7 +145,12 @@ def gibbs(
             n_kept = next(kept)
         return Marginals(sampler.marginals(unary, n_kept), np.nan, exact=False, residual=np.nan)
 
-    return Inference(infer, chains=lambda unary: sampler.chains(unary, n_sweeps))
+    return Inference(
+        infer,
+        chains=lambda unary: sampler.chains(unary, n_sweeps),
+        exact=False,
+        is_stateful=growth > 1,
+    )
 
 
 def gibbs_chains(graph: Graph, unary: FloatArray, **settings: Any) -> Chains:

@@ -66,4 +66,4 @@ def independent(graph: Graph) -> Inference:
     def most_probable(unary: FloatArray) -> IntArray:
         return check_unary(graph, unary).argmax(axis=1)
 
-    return Inference(infer, most_probable)
+    return Inference(infer, most_probable, exact=True)

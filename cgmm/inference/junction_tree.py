@@ -154,7 +154,7 @@ def through_tree(
         contraction.trace_back(h, tables, z)
         return z
 
-    return Inference(infer, most_probable)
+    return Inference(infer, most_probable, exact=True)
 
 
 def _only_assignment(graph: Graph, unary: FloatArray) -> Marginals:

@@ -110,7 +110,7 @@ def mean_field(graph: Graph, *, max_sweeps: int = 200, tol: float = 1e-8) -> Inf
                 break
         return found
 
-    return Inference(infer)
+    return Inference(infer, exact=False)
 
 
 def mean_field_ascent(graph: Graph, unary: FloatArray) -> Iterator[Marginals]:

@@ -90,7 +90,7 @@ def pairs(graph: Graph) -> Inference:
         z[b] = given_a.argmax(axis=1)
         return z
 
-    return Inference(infer, most_probable)
+    return Inference(infer, most_probable, exact=True)
 
 
 def _require_pairs(graph: Graph) -> None:

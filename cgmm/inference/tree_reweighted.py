@@ -153,7 +153,7 @@ def tree_reweighted(
         warn_unless_settled("tree_reweighted", part, settled, tol, damping=DAMPING)
         return answer(unary, tied, edges, settled, bound)
 
-    return Inference(infer)
+    return Inference(infer, exact=len(tied) == 0)
 
 
 def covering_forests(graph: Graph) -> BoolArray:

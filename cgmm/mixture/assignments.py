@@ -24,7 +24,7 @@ from cgmm.mixture.blocks import Blocks, Map, Points
 from cgmm.mixture.loop import Run, no_prior, node_unaries
 from cgmm.mixture.prior import PairwisePrior, Prior, SelectedPairs
 from cgmm.mixture.weights import UPDATES, Update, closed_form, resolve
-from cgmm.network import Answer, Engine, Inference, SideInformation
+from cgmm.network import Engine, Inference, Result, SideInformation
 from cgmm.network.graph import Graph, connected_components, spanning_forest
 from cgmm.network.relations import first_of_nodes
 from cgmm.numerics import FloatArray, IntArray, WarnedOnce, log_normalise, most_probable
@@ -83,7 +83,7 @@ class AssignmentModel:
         """Whether the engine answers exactly: by its own report, or by its first answer."""
         if self.inference.finds_best and len(self.side.graph.edges) == 0:
             return True
-        answers = self.inference.answered(self.possible_states)
+        answers = self.inference.results(self.possible_states)
         if answers or self.inference.chains is not None:
             return bool(answers) and all(answer.exact for answer in answers)
         with silence():
@@ -98,14 +98,15 @@ class AssignmentModel:
         return nothing if mask is None else np.where(mask, 0.0, -np.inf)
 
     @property
-    def answers(self) -> tuple[Answer, ...]:
+    def answers(self) -> tuple[Result, ...]:
         """Who answered what: the engine's own report if it makes one, else that it answered all."""
         graph = self.side.graph
         if self.name == "independent":
-            return (Answer("independent", graph.n_nodes, graph.n_nodes, 0, width=0),)
+            return (Result("independent", graph.n_nodes, graph.n_nodes, 0, exact=True, width=0),)
         n_parts = len(np.unique(connected_components(graph)))
-        itself = Answer(engine_name(self.name), n_parts, graph.n_nodes, len(graph.edges))
-        return tuple(self.inference.answered(self.possible_states)) or (itself,)
+        name, n_edges = engine_name(self.name), len(graph.edges)
+        itself = Result(name, n_parts, graph.n_nodes, n_edges, self.is_exact)
+        return tuple(self.inference.results(self.possible_states)) or (itself,)
 
     def blocks(self, X: Points, map: Map = map) -> Blocks:
         """The points in blocks; one, where an approximate engine wants the network as a whole.

@@ -185,7 +185,7 @@ def warn_about_chains(chains: Chains) -> None:
             f"the chains of the last E-step had not mixed: R-hat is {r_hat(worst):.2f} (1 if they "
             f"had), and their {n_chains * n_sweeps} states are worth "
             f"{effective_sample_size(worst):.0f} independent ones. Use more sweeps, inference="
-            f"functools.partial(cgmm.inference.gibbs, n_sweeps={5 * n_sweeps}, "
+            f"functools.partial(cgmm.inference.gibbs.gibbs, n_sweeps={5 * n_sweeps}, "
             f"burn_in={n_sweeps}), or another engine.",
             ConvergenceWarning,
         )

@@ -18,7 +18,7 @@ Chapter 4 gives labels, chapter 5 makes relations, chapters 6 and 7 the network.
 
 from cgmm.network.classes import number_classes
 from cgmm.network.engine import (
-    Answer, Engine, Infer, Inference, Marginals, check_unary,
+    Engine, Infer, Inference, Marginals, Result, check_unary,
 )  # fmt: skip
 from cgmm.network.errors import (
     ApproximationWarning, DoubtWarning, NetworkError, TooCostlyError,
@@ -33,8 +33,9 @@ from cgmm.network.rows import PairsAmong, positions, related_groups
 from cgmm.network.side_information import SAMPLING, SideInformation
 
 __all__ = [
-    "SAMPLING", "Answer", "ApproximationWarning", "DoubtWarning", "Engine", "Graph", "Infer",
-    "Inference", "Marginals", "NetworkError", "PairsAmong", "SideInformation", "TooCostlyError",
+    "SAMPLING", "ApproximationWarning", "DoubtWarning", "Engine", "Graph", "Infer",
+    "Inference", "Marginals", "NetworkError", "PairsAmong", "Result", "SideInformation",
+    "TooCostlyError",
     "are_disjoint_pairs", "check_unary", "connected_components", "edge_message",
     "edgeless", "induced_subgraph", "log_weight", "must_link_chain", "number_classes", "positions",
     "related_groups", "require_edgeless", "simplify", "spanning_forest",

@@ -1,4 +1,8 @@
-"""What an engine is given and what it answers: unary log-potentials in, marginals out. Chapter 7.
+"""The contract of inference engines: unary log-potentials in, marginals out.
+
+An engine prepares a graph once and returns an :class:`Inference`, which estimators ask at every
+E-step. An ``Inference`` also says whether its marginals are exact, which engine worked on which
+part of the network, and whether it must be prepared anew for each restart. Chapter 7.
 
 =======  ==============================================================
 j, z_j   node and its state; K the number of states
@@ -20,7 +24,7 @@ from cgmm.numerics import FloatArray, IntArray
 
 
 class Marginals(NamedTuple):
-    """What an engine says about a network."""
+    """Marginals and log-normaliser of a network, as an engine returns them."""
 
     nodes: FloatArray
     """(n_nodes, K) p(z_j = k), rows summing to one."""
@@ -33,8 +37,8 @@ class Marginals(NamedTuple):
     nothing is iterated, NaN where the engine does not measure it."""
 
 
-class Answer(NamedTuple):
-    """Who answered for which part of a network, and at what cost."""
+class Result(NamedTuple):
+    """The engine that works on one part of a network, whether it is exact there, and its cost."""
 
     engine: str
     """Its name in ENGINES, or "none"."""
@@ -44,6 +48,8 @@ class Answer(NamedTuple):
     """Nodes in them."""
     n_edges: int
     """Edges in them."""
+    exact: bool
+    """Whether the engine is exact on this part, up to rounding; the engine itself says so."""
     width: int | None = None
     """The largest induced width among them, or a lower bound; None where the engine needs none."""
     n_bytes: int = 0
@@ -51,28 +57,23 @@ class Answer(NamedTuple):
     n_operations: int = 0
     """Entries of tables that exact inference visits in one call, or would visit at least."""
 
-    @property
-    def exact(self) -> bool:
-        """Whether the answer is exact up to rounding."""
-        return self.engine not in ("belief_propagation", "none")
-
 
 Infer = Callable[[FloatArray], Marginals]
 """From the unary log-potentials (n_nodes, K) to the marginals."""
 
 
-def _tells_none(unary: FloatArray) -> IntArray:
+def _computes_marginals_only(unary: FloatArray) -> IntArray:
     raise ValueError(
-        "this engine tells marginals, and no most probable joint assignment; ask one that does, "
-        "such as inference='auto'."
+        "this engine computes marginals only, not a most probable joint assignment; use one that "
+        "finds it, such as inference='auto'."
     )
 
 
 @dataclass(frozen=True)
 class Inference:
-    """A graph that an engine has prepared, and what may be asked of it, all from the same unaries.
+    """A graph prepared by an engine, with everything that can be computed from unaries.
 
-    Called itself it answers with the marginals: every ``Inference`` is an ``Infer``.
+    Calling it returns the marginals: every ``Inference`` is an ``Infer``.
 
     Examples
     --------
@@ -82,31 +83,49 @@ class Inference:
     """
 
     marginals: Infer
-    most_probable: Callable[[FloatArray], IntArray] = _tells_none
+    most_probable: Callable[[FloatArray], IntArray] = _computes_marginals_only
     """The most probable *joint* assignment (n_nodes,); it breaks no hard relation. Of equally
     probable ones the engine prefers low labels as far as its order of work allows."""
-    answered: Callable[[FloatArray], list[Answer]] = lambda unary: []
-    """Who answers for which part; an empty list from an engine that answers for all itself."""
+    results: Callable[[FloatArray], list[Result]] = lambda unary: []
+    """The engine of each part of the network, for unaries of which only the places of -inf matter;
+    an empty list from an engine that does not divide the network."""
     chains: Callable[[FloatArray], Any] | None = None
-    """What the chains of a sampler go through, :class:`cgmm.inference.gibbs.Chains`."""
+    """The chains of a sampler, :class:`cgmm.inference.gibbs.Chains`; None for other engines."""
+    exact: bool | None = None
+    """Whether its marginals are exact for all unaries; None where that depends on the unaries, or
+    where only the marginals say so."""
+    is_stateful: bool = False
+    """Whether marginals may depend on earlier calls. Estimators then apply the engine anew for each
+    restart, so that restarts do not depend on each other."""
 
     def __call__(self, unary: FloatArray, /) -> Marginals:
-        """From the unary log-potentials (n_nodes, K) to the marginals."""
+        """Return the marginals for the unary log-potentials (n_nodes, K)."""
         return self.marginals(unary)
 
     @property
     def finds_best(self) -> bool:
-        """Whether it tells the most probable joint assignment, as exact ones do."""
-        return self.most_probable is not _tells_none
+        """Whether it finds the most probable joint assignment, as exact engines do."""
+        return self.most_probable is not _computes_marginals_only
 
     def approximates(self, unary: FloatArray) -> bool:
-        """Whether it reports of some part of the network that it approximates it."""
-        return not all(answer.exact for answer in self.answered(unary))
+        """Return whether it reports that it approximates some part of the network."""
+        return not all(result.exact for result in self.results(unary))
+
+    def is_exact(self, unary: FloatArray) -> bool:
+        """Return whether the marginals of such unaries are exact, by the engine's own word.
+
+        An engine that says nothing beforehand is called once.
+        """
+        if results := self.results(unary):
+            return all(result.exact for result in results)
+        return self.marginals(unary).exact if self.exact is None else self.exact
 
 
 Engine = Callable[[Graph], Inference]
-"""Works on the structure once, for many E-steps. Estimators take one that returns a plain ``Infer``
-too, and know the marginals alone."""
+"""Works on the structure once, for many E-steps. Estimators also take an engine that returns a
+plain ``Infer``: it has marginals only, and is applied anew for each restart. An engine that draws
+random numbers has a parameter ``random_state``, by which :func:`cgmm.inference.needs_seed` knows
+it."""
 
 
 def check_unary(graph: Graph, unary: FloatArray) -> FloatArray:

@@ -68,7 +68,7 @@ def test_what_is_too_wide_is_approximated_and_says_so_once():
         with pytest.raises(TooCostlyError, match=word) as refusal:
             exact(graph)(unary)
     np.testing.assert_array_equal(refusal.value.nodes, np.arange(2, 32))
-    engines = {answer.engine: answer.exact for answer in infer.answered(unary)}
+    engines = {answer.engine: answer.exact for answer in infer.results(unary)}
     assert engines == {"pairs": True, "belief_propagation": False}
 
 
@@ -85,8 +85,8 @@ def test_labels_that_take_a_component_apart_make_it_exact():
 
 
 def test_of_nodes_alone_a_table_is_what_is_visited():
-    (answer,) = auto(tied(5, [], 1.0)).answered(np.zeros((5, 3)))
-    assert answer == ("independent", 5, 5, 0, 0, 8 * 15, 15)
+    (answer,) = auto(tied(5, [], 1.0)).results(np.zeros((5, 3)))
+    assert answer == ("independent", 5, 5, 0, True, 0, 8 * 15, 15)
 
 
 def test_a_cheap_component_beside_a_dear_one_stays_exact():
@@ -94,12 +94,12 @@ def test_a_cheap_component_beside_a_dear_one_stays_exact():
     graph = tied(37, [*wide_and_pair().edges.tolist(), *ring], 1.0)
     for budgets in ({}, {"max_bytes": 30_000}, {"max_operations": 16}):
         with pytest.warns(ApproximationWarning):
-            found = auto(graph, **budgets).answered(np.zeros((37, 2)))
+            found = auto(graph, **budgets).results(np.zeros((37, 2)))
         sizes = {answer.engine: answer.n_nodes for answer in found}
         assert sizes == {"pairs": 2, "junction_tree": 4, "belief_propagation": 30}
     wide = tied(16, [*complete(12), *(np.array(ring) - 21)], 1.0)
     with pytest.warns(ApproximationWarning):
-        found = auto(wide, max_bytes=30_000).answered(np.zeros((16, 3)))
+        found = auto(wide, max_bytes=30_000).results(np.zeros((16, 3)))
     sizes = {answer.engine: answer.n_nodes for answer in found}
     assert sizes == {"junction_tree": 4, "belief_propagation": 12}
 
@@ -119,4 +119,4 @@ def test_one_engine_answers_for_any_number_of_states_and_any_evidence(problem, s
             unary = np.where(masked, -np.inf, unary)
             if assert_as_enumerated(said, graph, unary):
                 told = inference_cost(graph, states, allowed=~masked)
-                assert sorted(told) == sorted(said.answered(unary))
+                assert sorted(told) == sorted(said.results(unary))

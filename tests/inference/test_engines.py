@@ -8,12 +8,14 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from refusals import refused
 from sklearn.exceptions import ConvergenceWarning
 from small_networks import assert_as_enumerated, chain, complete, enumerated, grid, networks, tied
 
-from cgmm.inference import ENGINES, inference_cost
+from cgmm import ConstrainedGaussianMixture
+from cgmm.inference import ENGINES, inference_cost, named_engine, needs_seed
 from cgmm.inference.pairs import pairs
 from cgmm.network import ApproximationWarning, NetworkError, TooCostlyError, edgeless
 
@@ -81,6 +83,83 @@ def assert_honest(infer, graph, unary):
         np.testing.assert_allclose(found.nodes, expected.nodes, rtol=1e-12, atol=1e-300)
         assert np.isnan(found.log_z) or found.log_z == pytest.approx(expected.log_z, rel=1e-12)
     return found
+
+
+@EVERY
+def test_what_an_engine_reports_of_its_exactness_its_marginals_report(name):
+    for graph, infer in accepted(name):
+        for strong in (False, True):
+            unary = evidence(graph, strong)
+            found, results = infer(unary), infer.results(unary)
+            assert infer.exact in (None, found.exact)
+            assert infer.is_exact(unary) == found.exact
+            assert all(result.exact for result in results) or not found.exact
+
+
+@settings(max_examples=40)
+@given(networks(max_nodes=7, p_forbidden=0.2), st.sampled_from([1, 30, 1e8]))
+def test_the_parts_that_auto_reports_as_exact_are_those_whose_marginals_are(network, affordable):
+    graph, unary = network
+    infer = ENGINES["auto"](graph, max_operations=affordable)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        try:
+            found, results = infer(unary), infer.results(unary)
+        except NetworkError:
+            return
+    assert found.exact == infer.is_exact(unary) == (not infer.approximates(unary))
+    for result in results:
+        assert result.exact == (result.engine != "belief_propagation")
+    if found.exact:
+        assert_as_enumerated(infer, graph, unary)
+
+
+def modest(graph):
+    """An engine of a user's own that is exact, and reports that it is not."""
+    infer = ENGINES["enumerate"](graph)
+    return lambda unary: infer(unary)._replace(exact=False)
+
+
+@pytest.mark.parametrize("engine", [*(name for name in ENGINES if name != "clique"), modest])
+def test_a_fit_reports_what_the_marginals_of_its_engine_do(engine):
+    """That of independent nodes refuses the relation; cliques are of cannot-links alone."""
+    X = np.random.default_rng(0).normal(size=(10, 2))
+    known = {} if engine == "independent" else {"preferences": [[0, 5, -3.0]]}
+    model = ConstrainedGaussianMixture(2, inference=engine, random_state=0, reg_covar=0.1)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        model.fit(X, **known)
+    graph = tied(10, [(0, 5)] if known else [], -3.0)
+    applied = named_engine(engine)(graph)
+    assert len(model.inference_) == 1
+    assert model.inference_[0].exact == applied(np.zeros((10, 2))).exact
+    assert model.inference_[0].exact or not model.evidence_exact_
+
+
+def test_an_engine_is_stateful_where_an_earlier_call_changes_its_marginals():
+    graph, unary = tied(4, chain(4), 1.0), np.zeros((4, 2))
+    unary[0, 0] = 1.0
+    engines = {name: brief(name) for name in ENGINES if name not in ("pairs", "clique")}
+    del engines["independent"]
+    engines["growing"] = partial(ENGINES["gibbs"], n_sweeps=20, growth=1.5)
+    for name, engine in engines.items():
+        infer = named_engine(engine)(graph)
+        first, again = infer(unary).nodes, infer(unary).nodes
+        assert infer.is_stateful == (first != again).any(), name
+    # A plain function may remember whatever it likes.
+    assert named_engine(modest)(graph).is_stateful
+
+
+@EVERY
+def test_an_engine_needs_a_seed_where_seeds_change_its_marginals(name):
+    graph, unary = tied(4, [(0, 1), (2, 3)], -np.inf if name == "clique" else 1.0), np.eye(4)
+    if name == "independent":
+        graph = edgeless(4)
+    engine = brief(name)
+    if needs_seed(engine):
+        one, other = (partial(engine, random_state=seed)(graph)(unary).nodes for seed in (1, 2))
+        assert (one != other).any()
+    else:
+        one, other = (engine(graph)(unary).nodes for _ in range(2))
+        np.testing.assert_array_equal(one, other)
 
 
 def brief(name):
@@ -195,8 +274,8 @@ def remedies(message):
     """The engines that a message names, with their settings."""
     calls = list(REMEDY.finditer(message))
     assert len(calls) == message.count("inference=") > 0, message
-    for name, function, settings in (call.groups() for call in calls):
-        items = [item.split("=") for item in (settings or "").split(", ")[1:]]
+    for name, function, options in (call.groups() for call in calls):
+        items = [item.split("=") for item in (options or "").split(", ")[1:]]
         numbers = {key: float(value) if "." in value or "e" in value else int(value)
                    for key, value in items}  # fmt: skip
         yield name or function, partial(ENGINES[name or function], **numbers)
@@ -249,21 +328,21 @@ def test_what_messages_that_do_not_settle_name_settles(engine):
 def test_exact_is_named_just_where_the_cost_is_within_its_budget(affordable, monkeypatch):
     """The grid takes 8.7e4 operations; the budget of exact, or a day's, is put beside it."""
     graph, unary = GRIDS[7], np.zeros((49, 3))
-    (answer,) = inference_cost(graph, 3)
+    (result,) = inference_cost(graph, 3)
     monkeypatch.setattr("cgmm.inference.costs.MAX_OPERATIONS", affordable)
     with pytest.warns(ApproximationWarning) as warned:
         ENGINES["auto"](graph, max_operations=100)(unary)
     message = str(warned[0].message)
-    assert ("inference='exact'" in message) == (answer.n_operations <= affordable)
-    assert ("partial(exact, max_operations=" in message) == (answer.n_operations > affordable)
+    assert ("inference='exact'" in message) == (result.n_operations <= affordable)
+    assert ("partial(exact, max_operations=" in message) == (result.n_operations > affordable)
     for _, remedy in remedies(message):
         assert remedy(graph)(unary).exact
 
 
 def test_what_nobody_answers_exactly_has_a_cost_and_is_sampled():
-    (answer,) = inference_cost(WIDE, 3)
-    assert (answer.engine, answer.exact) == ("none", False)
-    assert answer.n_operations > 1e13
+    (result,) = inference_cost(WIDE, 3)
+    assert (result.engine, result.exact) == ("none", False)
+    assert result.n_operations > 1e13
     with pytest.warns(ApproximationWarning) as warned:
         ENGINES["auto"](WIDE)(np.zeros((40, 3)))
     assert [engine for engine, _ in remedies(str(warned[0].message))] == ["gibbs"]

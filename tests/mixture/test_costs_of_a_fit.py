@@ -24,7 +24,7 @@ def visited(monkeypatch):
         infer = auto(graph, **settings)
 
         def counted(unary):
-            counts.append(sum(a.n_operations for a in infer.answered(unary) if a.exact))
+            counts.append(sum(a.n_operations for a in infer.results(unary) if a.exact))
             return infer(unary)
 
         return replace(infer, marginals=counted)

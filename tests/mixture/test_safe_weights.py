@@ -22,10 +22,10 @@ from cgmm.inference.gibbs import gibbs
 from cgmm.mixture import Prior, assignments, node_unaries
 from cgmm.mixture.prior import SelectedPairs
 from cgmm.network import (
-    Answer,
     ApproximationWarning,
     Inference,
     Marginals,
+    Result,
     SideInformation,
     TooCostlyError,
 )
@@ -216,8 +216,10 @@ def approximating(graph):
         warn_caller(f"answer {len(calls)} approximates", ApproximationWarning)
         return Marginals(*exact(unary)[:2], exact=False)
 
-    answer = Answer("belief_propagation", 1, 40, 2, 3, 800, 99)
-    return Inference(infer, answered=lambda unary: [answer])
+    result = Result(
+        "belief_propagation", 1, 40, 2, exact=False, width=3, n_bytes=800, n_operations=99
+    )
+    return Inference(infer, results=lambda unary: [result], exact=False)
 
 
 @pytest.mark.parametrize("n_init", [1, 3])
@@ -228,7 +230,7 @@ def test_one_warning_a_fit_however_often_the_engine_warns(n_init):
         with warnings.catch_warnings(record=True, action="always") as told:
             method(X, **known | {"cannot_link": [[0, 1]]})
         assert [(w.category, w.filename) for w in told] == [(ApproximationWarning, __file__)]
-    assert model.inference_ == (("belief_propagation", 1, 40, 2, 3, 800, 99),)
+    assert model.inference_ == (("belief_propagation", 1, 40, 2, False, 3, 800, 99),)
 
 
 # ------------------------------------------------------------------ remedies
