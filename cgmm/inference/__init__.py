@@ -15,18 +15,18 @@ from cgmm.inference import (
     tree_reweighted,
 )  # fmt: skip
 from cgmm.inference.auto import exact, inference_cost
-from cgmm.inference.colouring import adjacency, by_colour, colour_nodes
 from cgmm.inference.convergence import effective_sample_size, r_hat
 from cgmm.inference.elimination import elimination_order, min_fill
 from cgmm.inference.enumerate import enumerate_assignments
-from cgmm.inference.feasible import feasible_assignment, forbidden_clique, require_colourable
+from cgmm.inference.feasible import colour_nodes, feasible_assignment, require_colourable
+from cgmm.inference.gibbs_sweeps import by_colour
 from cgmm.inference.mean_field import mean_field_ascent
 from cgmm.network import Engine, Graph, Infer, Inference
 
 __all__ = [
-    "ENGINES", "adjacency", "by_colour", "colour_nodes", "effective_sample_size",
+    "ENGINES", "by_colour", "colour_nodes", "effective_sample_size",
     "elimination_order", "engine_name", "enumerate_assignments", "feasible_assignment",
-    "forbidden_clique", "inference_cost", "mean_field_ascent", "min_fill", "named_engine",
+    "inference_cost", "mean_field_ascent", "min_fill", "named_engine",
     "needs_seed", "r_hat", "require_colourable",
 ]  # fmt: skip
 

@@ -1,52 +1,59 @@
-"""The best joint assignment that can be found: the labels of a fit, and K-means. Chapters 10, 11.
+"""The most probable joint assignment, or the best that can be found: labels of fits, and K-means.
 
-It is asked for the largest ``Σ_j unary[j, z_j] + Σ_e w_e [z_a = z_b]``, and no cannot-link and no
-mask may be broken. Each component takes the first way that is open to it:
+The objective is ``Σ_j unary[j, z_j] + Σ_e w_e [z_a = z_b]``; no cannot-link and no mask may be
+broken. Mixtures call :func:`find_best` for their labels, K-means calls :class:`Finder` at each
+iteration, and the Gibbs sampler repairs its starts by :class:`Descent`. Each component is solved by
+the first of these that applies:
 
-1. every node has its own best state, and no edge minds: nothing is better;
-2. few cycles: the junction tree tells the most probable assignment;
-3. an integer linear program, where it is proved in its budget
-   (:mod:`~cgmm.inference.integer_program`);
-4. downhill by exchanges along Kempe chains (:mod:`~cgmm.inference.exchange`). Cannot-links that are
-   broken at the start weigh little at first and then more and more; in the end nothing is broken,
-   and no exchange helps.
+1. every node is in its own best state, and no edge would change that: nothing is better;
+2. the component has few cycles: the junction tree gives the most probable assignment;
+3. an integer linear program, if it is proved within its budget
+   (:func:`~cgmm.inference.feasible.solve`);
+4. descent by exchanges along Kempe chains. Cannot-links that are broken at the start weigh little
+   at first and then more and more; in the end nothing is broken, and no exchange helps.
+
+Take two states k and m, and the graph of the cannot-links among their nodes. Each of its connected
+components is a *chain*: its nodes can exchange k for m and m for k, all at once, and no cannot-link
+is broken. A node without cannot-links is a chain by itself. Chapters 10 and 11.
 
 =======  =====================================================================
-z        (n_nodes,) states; K how many there are
-costs    (n_nodes, K) what a node's state costs: zero is its best alone
+z        (n_nodes,) states; K is their number
+costs    (n_nodes, K) cost of each state of a node: zero for its best state
 hard     (E, 2) cannot-links;  soft  (n_nodes, n_nodes) finite log-weights
+chain    (n_nodes, K) the chain of node j for another state k than its own
 =======  =====================================================================
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy import sparse
 
-from cgmm.inference.colouring import adjacency, hard_part
-from cgmm.inference.exchange import exchange
-from cgmm.inference.feasible import Rng, feasible_assignment
-from cgmm.inference.integer_program import UNKNOWN, solve
+from cgmm.inference.feasible import UNKNOWN, Rng, feasible_assignment, solve
 from cgmm.inference.junction_tree import junction_tree
 from cgmm.network import (
     Graph,
+    adjacency,
     check_unary,
     connected_components,
     induced_subgraph,
     log_weight,
     simplify,
 )  # fmt: skip
+from cgmm.network.graph import hard_part
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 __all__ = ["Assignment", "Finder", "find_best"]
 
-# Components whose largest clique has at most so many joint states are solved by elimination.
+# Components whose largest clique has at most this many joint states are solved by elimination.
 MAX_STATES = 2**14
-# A broken cannot-link first weighs that share of what a state costs as a rule, then twice, ...
+# The first weight of a broken cannot-link, as a share of the median cost of a state; it doubles.
 FIRST_WEIGHT, N_WEIGHTS = 0.25, 10
+# A change of the objective below this share of the largest cost is rounding, not progress.
+ROUNDING = 1e-12
 
 
 class Assignment(NamedTuple):
@@ -55,19 +62,14 @@ class Assignment(NamedTuple):
     states: IntArray
     """(n_nodes,) the state of each node."""
     exact: bool
-    """Whether it is known to be a most probable one; otherwise it is the best that was found."""
+    """Whether it is known to be most probable; otherwise it is the best that was found."""
 
 
 def find_best(
-    graph: Graph,
-    unary: FloatArray,
-    marginals: FloatArray,
-    *,
-    known: IntArray | None = None,
-    prove: bool = True,
-    **search: Any,
-) -> Assignment:
-    """The most probable assignment, or the best that is found; it honours all that is hard.
+    graph: Graph, unary: FloatArray, marginals: FloatArray, *, known: IntArray | None = None,
+    prove: bool = True, **search: Any,
+) -> Assignment:  # fmt: skip
+    """Find the most probable assignment, or the best that a search finds; it breaks nothing hard.
 
     Parameters
     ----------
@@ -76,12 +78,12 @@ def find_best(
     unary : (n_nodes, K) array
         Unary log-potentials; a state of ``-inf`` is not taken.
     marginals : (n_nodes, K) array
-        Probabilities of the states by some engine, or anything else that is larger where a state is
-        more likely: where the descent begins.
+        Probabilities of the states by some engine, or any scores that are larger where a state is
+        more likely. The descent begins at their largest.
     known : (n_nodes,) int array, default=None
-        An assignment that breaks nothing, as another start, and for where the search finds none.
+        An assignment that breaks nothing: another start, and a fallback if the search fails.
     prove : bool, default=True
-        Whether a proof of the optimum is tried.
+        Whether to try to prove the optimum.
     **search
         ``rng``, ``max_search``, ``remedy`` of :func:`cgmm.inference.feasible_assignment`.
 
@@ -93,11 +95,11 @@ def find_best(
     Raises
     ------
     NetworkError
-        If no assignment honours all that is hard: that is proved, and nodes to blame are named.
+        If it is proved that no assignment honours all hard relations; nodes to blame are named.
     SearchBudgetError
-        If none was found in the budget, and that there is none was not proved.
+        If no assignment was found within the budget, and none was refuted.
     ValueError
-        If a shape does not fit, or a node has no state.
+        If a shape does not fit, or a node has no possible state.
 
     Notes
     -----
@@ -118,7 +120,7 @@ def find_best(
 
 
 class Finder:
-    """The work on the structure, for many unaries.
+    """The work on the structure, done once for many unaries.
 
     Parameters
     ----------
@@ -132,25 +134,25 @@ class Finder:
 
     def __init__(self, graph: Graph, n_states: int, **search: Any):
         self.graph, self.label = simplify(graph), connected_components(graph)
-        cheap = _few_cycles(self.graph, self.label, n_states)
-        self.cheap, self.wide = np.flatnonzero(cheap), np.flatnonzero(~cheap)
-        self.tree = junction_tree(induced_subgraph(self.graph, self.cheap))
+        has_few_cycles = _few_cycles(self.graph, self.label, n_states)
+        self.narrow, self.wide = np.flatnonzero(has_few_cycles), np.flatnonzero(~has_few_cycles)
+        self.tree = junction_tree(induced_subgraph(self.graph, self.narrow))
         self.search = {"rng": Rng(0)} | search
 
     def find(
         self, unary: FloatArray, near: IntArray | None, known: IntArray | None, *,
         prove: bool = True,
     ) -> Assignment:  # fmt: skip
-        """The best assignment for these unaries; without ``near`` the descent begins at ``known``.
+        """Find the best assignment for these unaries, from ``near`` or else from ``known``.
 
         Parameters
         ----------
         unary : (n_nodes, K) array
             Log-potentials; every node has a state.
         near, known : (n_nodes,) int array or None
-            Where to begin; what breaks nothing. One at least is given.
+            An assignment to begin at, and one that breaks nothing. At least one is given.
         prove : bool, default=True
-            Whether a proof is tried.
+            Whether to try to prove the optimum.
 
         Returns
         -------
@@ -158,33 +160,29 @@ class Finder:
             The states, and whether they are known to be the best.
         """
         z = unary.argmax(axis=1)
-        clashes = np.isin(self.label, np.unique(self.label[_discontent(self.graph, z)]))
-        if clashes[self.cheap].any():
-            z[self.cheap] = self.tree.most_probable(unary[self.cheap])
+        together = np.equal(*z[self.graph.edges.T])
+        unhappy = self.graph.edges[together != (self.graph.weights > 0)]
+        clashes = np.isin(self.label, self.label[unhappy])
+        if clashes[self.narrow].any():
+            z[self.narrow] = self.tree.most_probable(unary[self.narrow])
         nodes = self.wide[clashes[self.wide]]
         if not len(nodes):
             return Assignment(z, exact=True)
-        graph, starts = induced_subgraph(self.graph, nodes), [near, known]
+        graph = induced_subgraph(self.graph, nodes)
         descent = Descent(graph, unary[nodes], self.search)
         proof = solve(graph, unary[nodes]) if prove else UNKNOWN
         if proof.states is not None and descent.honours(proof.states):
-            # What rounding in the program has left to be gained.
+            # The program rounds: a descent gains what rounding has left.
             z[nodes] = descent.improve(proof.states)
             return Assignment(z, exact=True)
-        z[nodes] = descent.best(*(start if start is None else start[nodes] for start in starts))
+        z[nodes] = descent.best(*(None if at is None else at[nodes] for at in (near, known)))
         return Assignment(z, exact=False)
 
 
-def _discontent(graph: Graph, z: IntArray) -> IntArray:
-    """Nodes whose edges would rather have another assignment."""
-    together = z[graph.edges[:, 0]] == z[graph.edges[:, 1]]
-    return graph.edges[together != (graph.weights > 0)].ravel()
-
-
 def _few_cycles(graph: Graph, label: IntArray, n_states: int) -> BoolArray:
-    """(n_nodes,) whether a node's component is so near a tree that elimination costs little.
+    """Return, for each node, whether its component is so close to a tree that elimination is cheap.
 
-    A graph from which c edges can be removed to leave a tree has a width of at most c + 1.
+    A graph that becomes a tree when c edges are removed has a width of at most c + 1.
     """
     sizes = np.bincount(label)
     n_edges = np.bincount(label[graph.edges[:, 0]], minlength=len(sizes))
@@ -192,64 +190,134 @@ def _few_cycles(graph: Graph, label: IntArray, n_states: int) -> BoolArray:
     return ((clique * np.log(n_states)) <= np.log(MAX_STATES))[label]
 
 
+# --------------------------------------------------------------------------------------- descent
+
+
 class Descent:
     """Exchanges in one graph at given unaries."""
 
     def __init__(self, graph: Graph, unary: FloatArray, search: dict[str, Any]):
-        self.search, self.unary = search, unary
-        self.graph, self.allowed, self.hard = graph, np.isfinite(unary), hard_part(graph).edges
-        # What a node pays in every state decides nothing, but would cost digits.
+        self.graph, self.unary, self.search = graph, unary, search
+        self.allowed, self.hard = np.isfinite(unary), hard_part(graph).edges
+        # A constant added to all states of a node changes nothing but would cost digits.
         self.costs = unary.max(axis=1, keepdims=True) - unary
         soft_only = np.where(graph.weights == -np.inf, 0.0, graph.weights)
         self.soft = adjacency(graph._replace(weights=soft_only))
         top = np.where(self.allowed, self.costs, 0.0).max(axis=1)
-        # What a state costs as a rule, and more than all costs together.
+        # The median cost of a worst state, and more than all costs together.
         self.unit = float(np.median(top)) or 1.0
-        self.dear = 1.0 + 2 * float(top.sum() + np.abs(self.soft.data).sum())
+        self.prohibitive = 1.0 + 2 * float(top.sum() + np.abs(self.soft.data).sum())
 
     def best(self, near: IntArray | None, known: IntArray | None) -> IntArray:
-        """The better end of the descents from what is near and what is known."""
+        """Return the better end of two descents, one from ``near`` and one from ``known``."""
         starts = [] if known is None or not self.honours(known) else [known]
         if near is not None or not starts:
             near = self.costs.argmin(axis=1) if near is None else near
             starts.append(self.honour(near, *starts))
-        value = partial(log_weight, self.graph, self.unary)
-        return max(map(self.improve, starts), key=value)
+        return max(map(self.improve, starts), key=partial(log_weight, self.graph, self.unary))
 
     def honours(self, z: IntArray) -> bool:
-        """Whether an assignment breaks no cannot-link and no mask."""
+        """Return whether an assignment breaks no cannot-link and no mask."""
         return bool(self.allowed[np.arange(len(z)), z].all() and not self._broken(z).any())
 
     def _broken(self, z: IntArray) -> BoolArray:
-        """(E,) which cannot-links an assignment breaks."""
-        return z[self.hard[:, 0]] == z[self.hard[:, 1]]
+        """Return which cannot-links an assignment breaks."""
+        return np.equal(*z[self.hard.T])
 
     def honour(self, z: IntArray, known: IntArray | None = None) -> IntArray:
-        """An assignment near z that breaks no cannot-link; in need the known one."""
+        """Return an assignment near z that breaks no cannot-link; ``known`` where that fails."""
         z = self._mend(z)
         label = connected_components(self.graph)
         wrong = np.flatnonzero(np.isin(label, label[self.hard[self._broken(z)]]))
         if not len(wrong):
             return z
-        z, near, part = z.copy(), z[wrong], induced_subgraph(self.graph, wrong)
-        z[wrong] = known[wrong] if known is not None else feasible_assignment(
-            part, self.costs.shape[1], allowed=self.allowed[wrong], hint=lambda: near,
-            **self.search,
-        )  # fmt: skip
+        if known is None:
+            part, allowed = induced_subgraph(self.graph, wrong), self.allowed[wrong]
+            near, options = z[wrong], self.search
+            found = feasible_assignment(
+                part, allowed.shape[1], allowed=allowed, hint=lambda: near, **options
+            )
+        else:
+            found = known[wrong]
+        z = z.copy()
+        z[wrong] = found
         return z
 
     def _mend(self, z: IntArray) -> IntArray:
-        """Descend while broken cannot-links cost more and more, until none more is mended."""
-        for weight in [*self.unit * FIRST_WEIGHT * 2.0 ** np.arange(N_WEIGHTS), *3 * [self.dear]]:
+        """Descend while the weight of broken cannot-links grows, until none is broken."""
+        growing = self.unit * FIRST_WEIGHT * 2.0 ** np.arange(N_WEIGHTS)
+        for weight in [*growing, *3 * [self.prohibitive]]:
             broken = self._broken(z)
             if not broken.any():
                 break
-            # Those that are broken, as preferences to differ of that weight.
+            # Broken cannot-links become preferences to differ, of this weight.
             mended = Graph(len(z), self.hard[broken], np.full(broken.sum(), -weight))
             soft = sparse.csr_array(self.soft + adjacency(mended))
             z = exchange(self.costs, self.hard[~broken], z, soft)
         return z
 
     def improve(self, z: IntArray) -> IntArray:
-        """Descend by single nodes and chains."""
+        """Descend by exchanges of single nodes and of chains."""
         return exchange(self.costs, self.hard, z, self.soft)
+
+
+def exchange(costs: FloatArray, edges: IntArray, z: IntArray, soft: sparse.csr_array) -> IntArray:
+    """Descend by exchanges along chains until none lowers the objective.
+
+    Each round moves all chains that gain more than any chain that shares a node with them, or that
+    a preference connects to them.
+    """
+    largest = max(np.abs(part).max(initial=0.0) for part in (costs[np.isfinite(costs)], soft.data))
+    z = z.copy()
+    while True:
+        chain = kempe_chains(edges, z, costs.shape[1])
+        gains = _gains(costs, z, chain, soft)
+        improves = gains > ROUNDING * largest * np.bincount(chain.ravel())
+        if not improves.any():
+            return z
+        chosen = _separate_chains(chain, np.where(improves, gains, 0.0), edges, soft)
+        nodes, others = np.nonzero(chosen[chain])
+        z[nodes] = others
+
+
+def kempe_chains(edges: IntArray, z: IntArray, n_states: int) -> IntArray:
+    """Return, as (n_nodes, K), the number of the chain in which node j would move to state k.
+
+    A cannot-link joins the chain of one end for the other's state with that of the other end for
+    the state of the first: all chains are the connected components of a graph of n_nodes K copies.
+    """
+    copies = Graph(len(z) * n_states, edges * n_states + z[edges[:, ::-1]], np.ones(len(edges)))
+    return connected_components(copies).reshape(len(z), n_states)
+
+
+def _gains(costs: FloatArray, z: IntArray, chain: IntArray, soft: sparse.csr_array) -> FloatArray:
+    """Return, for every chain, by how much the objective falls when all of its nodes move."""
+    states, own = np.arange(costs.shape[1]), (np.arange(len(z)), z)
+    local = costs - soft @ np.eye(len(states))[z]
+    gains: Any = np.bincount(chain.ravel(), (local[own][:, None] - local).ravel())
+    # If both ends j and i of a preference are in the chain, the sum above counted gains as if j
+    # moved alone. But when j moves to k, a node equal to j moves there too, and a node in k moves
+    # to the state of j.
+    j, i = np.repeat(np.arange(len(z)), np.diff(soft.indptr)), soft.indices
+    equal, becomes_equal = (z[i] == z[j])[:, None], z[i][:, None] == states
+    with_j = chain[i[:, None], np.where(equal, states, z[j][:, None])]
+    inside = (equal | becomes_equal) & (chain[j] == with_j)
+    alone = soft.data[:, None] * (becomes_equal.astype(float) - equal)
+    gains -= np.bincount(chain[j][inside], alone[inside], minlength=len(gains))
+    return cast("FloatArray", gains)
+
+
+def _separate_chains(
+    chain: IntArray, gains: FloatArray, edges: IntArray, soft: sparse.csr_array
+) -> BoolArray:
+    """Return which chains gain more than any other that shares a node or an edge with them."""
+    rank = np.empty(len(gains), dtype=np.intp)
+    rank[np.argsort(gains, kind="stable")] = np.arange(len(gains))
+    rank[gains <= 0] = -1
+    best = rank[chain].max(axis=1)
+    near, (a, b) = best.copy(), np.column_stack([edges.T, soft.tocoo().coords])
+    np.maximum.at(near, a, best[b])
+    np.maximum.at(near, b, best[a])
+    met = np.full(len(gains), -1)
+    np.maximum.at(met, chain, near[:, None])
+    return cast("BoolArray", (rank >= 0) & (met == rank))

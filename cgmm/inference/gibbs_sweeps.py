@@ -21,8 +21,9 @@ from scipy import sparse
 from scipy.special import expit
 
 from cgmm.inference.best_assignment import Descent
-from cgmm.inference.colouring import by_colour, hard_part
-from cgmm.network import Graph, connected_components, induced_subgraph
+from cgmm.inference.feasible import colour_nodes
+from cgmm.network import Graph, adjacency, connected_components, induced_subgraph
+from cgmm.network.graph import hard_part
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 # Stands for -inf in matrix products, where -inf times zero would be NaN. Far below any log-weight.
@@ -36,6 +37,47 @@ NO_START = (
     "State the cannot-links as preferences, which may be broken at a price: fit(X, preferences="
     "np.column_stack([cannot_link, np.full(len(cannot_link), -5.0)])); or use more states."
 )
+
+
+class ColourBlocks(NamedTuple):
+    """A network whose nodes are sorted by colour."""
+
+    order: IntArray
+    """(n_nodes,) ``order[r]`` is the node that stands at place r: colours ascend along it."""
+    slices: tuple[slice, ...]
+    """C slices of places, one a colour."""
+    matrix: sparse.csr_array
+    """(n_nodes, n_nodes) symmetric log-weights w between places; zeros are not stored."""
+
+
+def by_colour(graph: Graph) -> ColourBlocks:
+    """Colour a network, and sort its nodes so that each colour is one slice.
+
+    Parameters
+    ----------
+    graph : Graph
+        The network.
+
+    Returns
+    -------
+    ColourBlocks
+        The order, the slices and the adjacency matrix in that order.
+
+    Examples
+    --------
+    >>> blocks = by_colour(Graph(3, np.array([[0, 1], [1, 2]]), np.array([1.0, 2.0])))
+    >>> blocks.order, blocks.slices
+    (array([0, 2, 1]), (slice(0, 2, None), slice(2, 3, None)))
+    >>> blocks.matrix.toarray()
+    array([[0., 0., 1.],
+           [0., 0., 2.],
+           [1., 2., 0.]])
+    """
+    matrix, colours = adjacency(graph), colour_nodes(graph)
+    order = np.argsort(colours, kind="stable")
+    bounds = np.cumsum([0, *np.bincount(colours)]).tolist()
+    slices = tuple(map(slice, bounds[:-1], bounds[1:]))
+    return ColourBlocks(order, slices, matrix[order][:, order])
 
 
 class SamplerNetwork(NamedTuple):

@@ -25,7 +25,7 @@ import numpy as np
 from scipy import sparse
 
 from cgmm.inference.belief_propagation import check_settings
-from cgmm.inference.colouring import by_colour
+from cgmm.inference.gibbs_sweeps import by_colour
 from cgmm.network import Graph, Inference, Marginals, NetworkError, check_unary
 from cgmm.numerics import FloatArray, IntArray, log_normalise
 

@@ -22,8 +22,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csgraph, csr_array
 
-from cgmm.inference.colouring import edge_matrix, hard_part, two_colours
+from cgmm.inference.feasible import two_colours
 from cgmm.network import Graph, NetworkError, simplify
+from cgmm.network.graph import edge_matrix, hard_part
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 __all__ = ["Mirror", "contract_mirrored"]

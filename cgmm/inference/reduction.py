@@ -30,9 +30,9 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 from scipy import sparse
 
-from cgmm.inference.colouring import edge_matrix, hard_part
 from cgmm.inference.mirror import Mirror, contract_mirrored
 from cgmm.network import Graph, NetworkError
+from cgmm.network.graph import edge_matrix, hard_part
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 __all__ = ["Consistent", "Reduced", "propagate_evidence", "reducer"]

@@ -18,8 +18,7 @@ from functools import partial
 from typing import Any
 
 from cgmm.inference import engine_name, named_engine
-from cgmm.inference.best_assignment import Finder
-from cgmm.inference.exchange import ROUNDING
+from cgmm.inference.best_assignment import ROUNDING, Finder
 from cgmm.inference.feasible import feasible_assignment
 from cgmm.kmeans.loop import Rule, nearest_rule, total_cost
 from cgmm.network import Engine, Graph, simplify

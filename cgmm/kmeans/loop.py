@@ -44,7 +44,7 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from cgmm.inference.exchange import ROUNDING
+from cgmm.inference.best_assignment import ROUNDING
 from cgmm.network import Graph, SideInformation
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 

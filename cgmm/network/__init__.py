@@ -24,7 +24,7 @@ from cgmm.network.errors import (
     ApproximationWarning, DoubtWarning, NetworkError, TooCostlyError,
 )  # fmt: skip
 from cgmm.network.graph import (
-    Graph, are_disjoint_pairs, connected_components, edgeless, induced_subgraph,
+    Graph, adjacency, are_disjoint_pairs, connected_components, edgeless, induced_subgraph,
     log_weight, require_edgeless, simplify, spanning_forest,
 )  # fmt: skip
 from cgmm.network.messages import edge_message
@@ -36,7 +36,7 @@ __all__ = [
     "SAMPLING", "ApproximationWarning", "DoubtWarning", "Engine", "Graph", "Infer",
     "Inference", "Marginals", "NetworkError", "PairsAmong", "Result", "SideInformation",
     "TooCostlyError",
-    "are_disjoint_pairs", "check_unary", "connected_components", "edge_message",
+    "adjacency", "are_disjoint_pairs", "check_unary", "connected_components", "edge_message",
     "edgeless", "induced_subgraph", "log_weight", "must_link_chain", "number_classes", "positions",
     "related_groups", "require_edgeless", "simplify", "spanning_forest",
 ]  # fmt: skip

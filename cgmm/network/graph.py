@@ -311,6 +311,50 @@ def spanning_forest(graph: Graph) -> Graph:
     return Graph(graph.n_nodes, graph.edges[kept], graph.weights[kept])
 
 
+def adjacency(graph: Graph) -> csr_array:
+    """Return the symmetric matrix of log-weights; those of an edge that is given twice add up.
+
+    Parameters
+    ----------
+    graph : Graph
+        The network.
+
+    Returns
+    -------
+    (n_nodes, n_nodes) sparse array
+        w_ab at [a, b] and [b, a]; edges of weight zero are dropped.
+
+    Raises
+    ------
+    ValueError
+        If :func:`simplify` refuses an edge or its weight.
+
+    Examples
+    --------
+    >>> graph = Graph(3, np.array([[0, 1], [1, 0], [1, 2]]), np.array([1.0, 0.5, 0.0]))
+    >>> adjacency(graph).toarray()
+    array([[0. , 1.5, 0. ],
+           [1.5, 0. , 0. ],
+           [0. , 0. , 0. ]])
+    """
+    graph = simplify(graph)
+    ends = np.concatenate([graph.edges, graph.edges[:, ::-1]]).T
+    shape = graph.n_nodes, graph.n_nodes
+    return coo_array((np.tile(graph.weights, 2), tuple(ends)), shape=shape, dtype=float).tocsr()
+
+
+def hard_part(graph: Graph) -> Graph:
+    """Return the graph of the cannot-links only, simplified."""
+    graph = simplify(graph)
+    is_hard = graph.weights == -np.inf
+    return graph._replace(edges=graph.edges[is_hard], weights=graph.weights[is_hard])
+
+
+def edge_matrix(graph: Graph) -> csr_array:
+    """Return the symmetric matrix with ones where there is an edge, whatever its weight."""
+    return adjacency(graph._replace(weights=np.ones(len(graph.edges))))
+
+
 def _matrix(graph: Graph, values: FloatArray) -> csr_array:
     """Sparse (n_nodes, n_nodes) matrix with a value for each edge, its indices of 32 bits.
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from small_networks import enumerated, networks
 
 from cgmm.inference import best_assignment as module
-from cgmm.inference import enumerate_assignments, integer_program
+from cgmm.inference import enumerate_assignments, feasible
 from cgmm.inference.best_assignment import find_best
 from cgmm.inference.feasible import SearchBudgetError
 from cgmm.network import NetworkError, log_weight, simplify
@@ -24,7 +24,7 @@ def test_never_better_than_the_best_nor_broken_and_refused_only_if_impossible(ne
     with pytest.MonkeyPatch.context() as patch:
         if alone:  # the descent, without elimination and proofs
             patch.setattr(module, "MAX_STATES", 1)
-            patch.setattr(module, "solve", lambda *_, **__: integer_program.UNKNOWN)
+            patch.setattr(module, "solve", lambda *_, **__: feasible.UNKNOWN)
         if enumerated(graph, unary) is None:
             with pytest.raises(NetworkError):
                 find_best(graph, unary, marginals)
@@ -81,7 +81,7 @@ def test_what_the_descent_finds_is_measured_by_the_optimum_that_is_proved(seed):
 @given(networks(p_forbidden=0.3))
 def test_what_a_program_proves_is_the_best_of_all(network):
     graph, unary = simplify(network[0]), network[1]
-    (z, proved), exact = integer_program.solve(graph, unary), enumerate_assignments(graph)
+    (z, proved), exact = feasible.solve(graph, unary), enumerate_assignments(graph)
     assert proved
     if enumerated(graph, unary) is None:
         assert z is None

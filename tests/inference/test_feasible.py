@@ -10,10 +10,10 @@ from small_networks import complete, enumerated, networks, tied, without_others
 
 import cgmm.inference.feasible
 from cgmm.inference import colour_nodes, feasible_assignment
-from cgmm.inference.colouring import edge_matrix
 from cgmm.inference.feasible import tabu_walk
 from cgmm.kmeans import COPKMeans, SearchBudgetError
 from cgmm.network import NetworkError
+from cgmm.network.graph import edge_matrix
 
 
 @given(networks(max_nodes=6, p_forbidden=0.8), st.booleans())

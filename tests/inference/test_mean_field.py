@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from small_networks import networks
 
 from cgmm import primer
-from cgmm.inference import adjacency, enumerate_assignments, mean_field_ascent
+from cgmm.inference import enumerate_assignments, mean_field_ascent
 from cgmm.inference.mean_field import mean_field
-from cgmm.network import Graph
+from cgmm.network import Graph, adjacency
 
 
 def bound_by_definition(graph, unary, q):
