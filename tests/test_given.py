@@ -133,7 +133,7 @@ PUBLIC = {
     "judge": lambda X: diagnose.judge(THETA, X, preferences=PREFERENCES).support,
     "pair_probabilities": lambda X: diagnose.pair_probabilities(X, THETA, SIDE, LINKS, INFER),
     "error_rates": lambda X: decide.error_rates(X, THETA, SIDE, ANSWERS, ENGINES["auto"]).wrong,
-    "assignment_entropy": lambda X: decide.assignment_entropy(X, THETA, SIDE, INFER),
+    "assignment_entropy": lambda X: decide.choosing.assignment_entropy(X, THETA, SIDE, INFER),
     "held_out_scores": lambda X: decide.held_out_scores(
         X, lambda rows: THETA, ANSWERS, [0, 0, 1, 1], ENGINES["auto"], error_rate=0.1
     ),

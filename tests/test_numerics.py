@@ -64,6 +64,13 @@ def test_log_normalise_equals_arbitrary_precision(log_values):
                 )
 
 
+def test_log_normalise_keeps_every_probability_that_is_a_normal_number():
+    logs = np.array([[0.0, -500.0, -600.0, -690.0, -706.9, -720.0, -np.inf]])
+    p, _ = log_normalise(logs)
+    np.testing.assert_allclose(p[0, :5], np.exp(logs[0, :5]), rtol=1e-12)
+    assert (p[0, 5:] == 0).all()
+
+
 test_log_normalise_names_the_impossible_row = refused(
     lambda value: log_normalise(np.array([[0.0, 0.0], [value, value], [0.0, 0.0]])),
     *((value, "row 1") for value in (-np.inf, np.nan, np.inf)),

@@ -10,12 +10,12 @@ from cgmm.decide.asking import (
     Asked, answer_information, choose_pairs, farthest_first, fit_answers, joint
 )  # fmt: skip
 from cgmm.decide.choosing import (
-    AnswerSearch, LogScore, Trial, answer_folds, assignment_entropy, held_out_scores, log_score
+    AnswerSearch, LogScore, Trial, held_out_scores, log_score
 )  # fmt: skip
 from cgmm.decide.witnesses import Witnesses, WitnessMixture, error_rates
 
 __all__ = [
-    "AnswerSearch", "Asked", "LogScore", "Trial", "WitnessMixture", "Witnesses", "answer_folds",
-    "answer_information", "assignment_entropy", "choose_pairs", "error_rates", "farthest_first",
+    "AnswerSearch", "Asked", "LogScore", "Trial", "WitnessMixture", "Witnesses",
+    "answer_information", "choose_pairs", "error_rates", "farthest_first",
     "fit_answers", "held_out_scores", "joint", "log_score",
 ]  # fmt: skip

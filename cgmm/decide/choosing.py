@@ -136,7 +136,7 @@ def held_out_scores(
     answers : (P, 3) array_like
         Rows ``i, j, said``: 1 if "together" was said, 0 if "apart".
     folds : (P,) int array_like
-        The fold of each answer, :func:`answer_folds`.
+        The fold of each answer, ``answer_folds``.
     engine : callable
         An exact engine, as of :data:`cgmm.inference.ENGINES`.
     error_rate : float
@@ -194,7 +194,7 @@ def log_score(scores: ArrayLike, pairs: ArrayLike, groups: ArrayLike) -> LogScor
     pairs : (P, 2) int array_like
         The points that were asked about.
     groups : (N,) int array_like
-        As in :func:`answer_folds`.
+        As in ``answer_folds``.
 
     Returns
     -------

@@ -2,7 +2,7 @@
 
 A network passes through three steps. Evidence that decides something, and for K = 2 the mirror,
 make it smaller (:mod:`cgmm.inference.reduction`). What is left falls apart into components, and
-:func:`engine_for` gives each to the first engine that applies. Their marginals are put together
+``engine_for`` gives each to the first engine that applies. Their marginals are put together
 and led back to the whole network. :func:`exact` is the same chain with another end: it refuses a
 component beyond the budget before any work, with both costs (:mod:`cgmm.inference.costs`).
 Chapters 7 and 10 explain this file.

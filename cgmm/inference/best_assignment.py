@@ -2,13 +2,13 @@
 
 The objective is ``Σ_j unary[j, z_j] + Σ_e w_e [z_a = z_b]``; no cannot-link and no mask may be
 broken. Mixtures call :func:`find_best` for their labels, K-means calls :class:`Finder` at each
-iteration, and the Gibbs sampler repairs its starts by :class:`Descent`. Each component is solved by
+iteration, and the Gibbs sampler repairs its starts by ``Descent``. Each component is solved by
 the first of these that applies:
 
 1. every node is in its own best state, and no edge would change that: nothing is better;
 2. the component has few cycles: the junction tree gives the most probable assignment;
 3. an integer linear program, if it is proved within its budget
-   (:func:`~cgmm.inference.feasible.solve`);
+   (``solve`` in :mod:`~cgmm.inference.feasible`);
 4. descent by exchanges along Kempe chains. Cannot-links that are broken at the start weigh little
    at first and then more and more; in the end nothing is broken, and no exchange helps.
 

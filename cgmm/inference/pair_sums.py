@@ -24,7 +24,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logsumexp
+from scipy.special import expit
 
 from cgmm.inference.clique_tree import spread_axes
 from cgmm.inference.contraction_rounds import conditional, diagonals, log_sum
@@ -117,7 +117,7 @@ def pair_sums(
     sums[:, is_turned] = sums[::-1, is_turned]
     with np.errstate(divide="ignore"):
         sums[:, is_free] = _of_two(np.log(nodes), pairs[is_free], 0.0)
-    return PairSums(*sums, found)
+    return PairSums(sums[0], sums[1], found)
 
 
 def often_first(pairs: IntArray) -> IntArray:
@@ -130,7 +130,7 @@ def _of_two(h: FloatArray, pairs: IntArray, weights: FloatArray | float) -> Floa
     """Return (2, P) p(z_a = z_b) and p(z_a ≠ z_b) of pairs joined by one edge, or by none."""
     h_a, h_b = h[pairs[:, 0]], h[pairs[:, 1]]
     others = edge_message(h_b, np.full(len(pairs), -np.inf))
-    log_odds = logsumexp(h_a + h_b, axis=1) + weights - logsumexp(h_a + others, axis=1)
+    log_odds = log_sum(h_a + h_b, 1) + weights - log_sum(h_a + others, 1)
     return np.stack([expit(log_odds), expit(-log_odds)])
 
 

@@ -7,17 +7,16 @@ answer. Two methods are compared by the differences of their scores on the same 
 Probabilities are held against what came true.
 """
 
-from cgmm.metrics.calibration import Reliability, fit_temperature, reliability
+from cgmm.metrics.calibration import Reliability, reliability
 from cgmm.metrics.matching import match_labels, matched_accuracy
 from cgmm.metrics.neighbours import cumulative_neighbour_purity
 from cgmm.metrics.paired import PairedDifference, paired_difference
 from cgmm.metrics.pairs import (
     BrokenRelations, PairwiseScores, balanced_rand_index, broken_relations, pairwise_scores,
-    rand_index,
 )  # fmt: skip
 
 __all__ = [
     "BrokenRelations", "PairedDifference", "PairwiseScores", "Reliability", "balanced_rand_index",
-    "broken_relations", "cumulative_neighbour_purity", "fit_temperature", "match_labels",
-    "matched_accuracy", "paired_difference", "pairwise_scores", "rand_index", "reliability",
+    "broken_relations", "cumulative_neighbour_purity", "match_labels",
+    "matched_accuracy", "paired_difference", "pairwise_scores", "reliability",
 ]  # fmt: skip

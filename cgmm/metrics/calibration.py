@@ -1,4 +1,4 @@
-"""Do probabilities mean what they say? Reliability, calibration error, temperature. Chapter 14.
+"""Do probabilities mean what they say? Reliability and calibration error. Chapter 14.
 
 Of all answers given with probability 0.8, eight in ten should be right. Whether it is so can be
 asked of responsibilities (``max_k r_ik``: is the point in that class?) and of pair probabilities
@@ -8,7 +8,6 @@ asked of responsibilities (``max_k r_ik``: is the point in that class?) and of p
 n          number of cases; p_i probability given to case i, t_i = 1 if it held
 b, n_b     a bin of cases with similar p, and how many
 p̄_b, t̄_b   mean of p_i, of t_i in the bin
-T          temperature: logits l_i become l_i / T
 =========  ===================================================================
 """
 
@@ -18,10 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
-from scipy.special import softmax
 
-from cgmm.numerics import BoolArray, FloatArray, IntArray, check_labels
+from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 
 class Reliability(NamedTuple):
@@ -97,64 +94,6 @@ def reliability(probabilities: ArrayLike, held: ArrayLike, *, n_bins: int = 10) 
     return Reliability(np.bincount(of_case, p) / counts, np.bincount(of_case, t) / counts, counts)
 
 
-def fit_temperature(logits: ArrayLike, y: ArrayLike) -> float:
-    """The temperature that makes probabilities as good as scaling can: least logarithmic loss.
-
-    Parameters
-    ----------
-    logits : (n, K) array_like
-        Log-probabilities of the classes up to a constant for each case, finite: logs of
-        responsibilities, or for pairs the columns 0 and ``log_odds_together``.
-    y : (n,) int array_like
-        The true class of each case, 0 to K - 1; for pairs 1 if they belong together.
-
-    Returns
-    -------
-    float
-        T > 0; ``softmax(logits / T)`` are the new probabilities. Above 1 the old ones were too
-        sure. ``inf`` if what is said is no better than chance: all classes alike.
-
-    Raises
-    ------
-    ValueError
-        If shapes or classes do not fit, a logit is not finite, or the class with the largest logit
-        is the true one in every case, so that no temperature is low enough.
-
-    Notes
-    -----
-    The loss is convex in 1 / T, and least where the true class has on average the logit that the
-    probabilities expect. One number cannot change which class is the likeliest.
-    Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural networks, sect. 4.2.
-
-    Examples
-    --------
-    Log-odds of 4 where three in four are right, whose log-odds are log 3:
-
-    >>> T = fit_temperature([[0.0, 4.0]] * 4, [1, 1, 1, 0])
-    >>> round(4 / T, 6) == round(float(np.log(3)), 6)
-    True
-    """
-    x, classes = _checked_logits(logits, y)
-    x = x - x.max(axis=1, keepdims=True)
-    true = x[np.arange(len(x)), classes]
-    if not true.any():
-        raise ValueError(
-            "the likeliest class is the true one in all cases, so that the lower the temperature "
-            "the better: there is none that is best. Give more cases, some of them in doubt."
-        )
-
-    def gain(inverse: float) -> float:
-        """How far the true classes' mean logit lies above the one expected: falls with 1 / T."""
-        return float((true - (softmax(inverse * x, axis=1) * x).sum(axis=1)).mean())
-
-    if gain(0.0) <= 0:
-        return float(np.inf)
-    high = 1.0
-    while gain(high) > 0:
-        high *= 2
-    return float(1 / brentq(gain, 0.0, high, xtol=1e-14, rtol=1e-12))
-
-
 def _checked(probabilities: ArrayLike, held: ArrayLike) -> tuple[FloatArray, BoolArray]:
     """As many probabilities as cases, or an error that names the first that is none."""
     p, t = np.asarray(probabilities, dtype=float), np.asarray(held)
@@ -169,20 +108,3 @@ def _checked(probabilities: ArrayLike, held: ArrayLike) -> tuple[FloatArray, Boo
     if not np.isin(t, (0, 1)).all():
         raise ValueError("held must be true or false in each case: held=(predicted == y).")
     return p, t.astype(bool)
-
-
-def _checked_logits(logits: ArrayLike, y: ArrayLike) -> tuple[FloatArray, IntArray]:
-    """Finite logits, and a class of theirs for each case."""
-    x, classes = np.asarray(logits, dtype=float), check_labels("y", y, least=0)
-    if x.ndim != 2 or len(x) != len(classes) or len(x) == 0 or classes.max() >= x.shape[1]:
-        raise ValueError(
-            f"logits have the shape {x.shape} and y {classes.shape}; logits must be (n, K), y (n,) "
-            "classes below K. For pairs: fit_temperature(np.column_stack([0 * l, l]), together)."
-        )
-    wrong = np.argwhere(~np.isfinite(x))
-    if len(wrong):
-        raise ValueError(
-            f"logits{wrong[0].tolist()} is {x[tuple(wrong[0])]:g}; what is certain has no "
-            "temperature. Leave such cases out: keep = np.isfinite(logits).all(axis=1)."
-        )
-    return x, classes

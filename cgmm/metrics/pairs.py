@@ -83,37 +83,6 @@ def pairwise_scores(y_true: ArrayLike, y_pred: ArrayLike) -> PairwiseScores:
     )
 
 
-def rand_index(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Share of pairs on which classes and clusters agree: together in both, or apart in both.
-
-    Parameters
-    ----------
-    y_true, y_pred : (N,) int array_like
-        Class and predicted cluster of each point.
-
-    Returns
-    -------
-    float
-        In [0, 1]. Not corrected for chance: with many classes nearly every pair is apart in both,
-        and any clustering scores high. :func:`balanced_rand_index` answers that.
-
-    Raises
-    ------
-    ValueError
-        As :func:`matched_accuracy`; also if there are fewer than two points.
-
-    Examples
-    --------
-    >>> rand_index([0, 0, 0, 1, 1], [0, 0, 1, 1, 1])
-    0.6
-    """
-    pairs = _count_pairs(y_true, y_pred)
-    _require(pairs.all, "a single point makes no pair: there is nothing to agree on")
-    # [barhillel2005, sect. 8.3]  Σ_{i>j} 1{1{c_i = c_j} = 1{ĉ_i = ĉ_j}} / (0.5 N (N - 1))
-    apart_in_both = pairs.all - pairs.same_class - pairs.same_cluster + pairs.both
-    return (pairs.both + apart_in_both) / pairs.all
-
-
 def balanced_rand_index(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     """Rand index in which pairs of one class weigh as much, in all, as pairs of two classes.
 

@@ -12,15 +12,13 @@ from cgmm.scenarios.answers import (
 from cgmm.scenarios.chunklets import (
     equal_chunklets, expected_chunklet_size, links_of_chunklets, teachers,
 )  # fmt: skip
-from cgmm.scenarios.labels import (
-    allowed_classes, class_set_stars, links_between_class_sets, partial_labels,
-)  # fmt: skip
+from cgmm.scenarios.labels import allowed_classes, class_set_stars, partial_labels
 from cgmm.scenarios.relations import Relations, grid_neighbours, pairs_until, random_pairs
 
 __all__ = [
     "Relations", "allowed_classes", "answers_from_pairs", "answers_from_preferences",
     "certainty_from_weight", "class_set_stars", "equal_chunklets", "estimate_flip_rate",
-    "expected_chunklet_size", "flip", "grid_neighbours", "links_between_class_sets",
+    "expected_chunklet_size", "flip", "grid_neighbours",
     "links_of_chunklets", "pairs_from_answers", "pairs_until", "partial_labels", "preferences",
     "preferences_from_answers", "random_pairs", "teachers", "weight_from_certainty",
 ]  # fmt: skip

@@ -110,41 +110,6 @@ def allowed_classes(
     return masks[set_of]
 
 
-def links_between_class_sets(set_of: ArrayLike) -> IntArray:
-    """All cannot-links that follow from class sets: two points of different sets differ in class.
-
-    Parameters
-    ----------
-    set_of : (N,) int array_like
-        The class set of each point; the sets are disjoint. -1 where nothing is known.
-
-    Returns
-    -------
-    (P, 2) int array
-        cannot_link, every pair of known points from two sets, i < j. This is a dense network: with
-        more than a few points use :func:`class_set_stars` or :func:`allowed_classes`.
-
-    Raises
-    ------
-    ValueError
-        If set_of is not a vector of integers.
-
-    Notes
-    -----
-    [lu2007, sect. 5.2.1].
-
-    Examples
-    --------
-    >>> links_between_class_sets([0, 0, 1, -1, 2]).tolist()
-    [[0, 2], [0, 4], [1, 2], [1, 4], [2, 4]]
-    """
-    set_of = check_labels("set_of", set_of)
-    known = np.flatnonzero(set_of >= 0)
-    i, j = np.triu_indices(len(known), 1)
-    pairs = np.stack([known[i], known[j]], axis=1)
-    return pairs[set_of[pairs[:, 0]] != set_of[pairs[:, 1]]]
-
-
 def class_set_stars(
     set_of: ArrayLike, centre: int, n_partners: int = 6, *, random_state: Seed = None
 ) -> IntArray:

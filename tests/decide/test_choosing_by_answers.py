@@ -18,12 +18,11 @@ from cgmm import ConstrainedGaussianMixture
 from cgmm.decide import (
     AnswerSearch,
     Trial,
-    answer_folds,
-    assignment_entropy,
     choosing,
     held_out_scores,
     log_score,
 )
+from cgmm.decide.choosing import answer_folds, assignment_entropy
 from cgmm.inference import ENGINES
 from cgmm.mixture import Parameters
 from cgmm.network import SideInformation, related_groups

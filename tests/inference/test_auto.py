@@ -1,5 +1,6 @@
 """What auto puts together, and when it approximates."""
 
+import sys
 import warnings
 
 import numpy as np
@@ -10,9 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from small_networks import assert_as_enumerated, chain, complete, networks, tied
 
 from cgmm.inference import enumerate_assignments, inference_cost
-from cgmm.inference.auto import auto, exact
+from cgmm.inference.auto import Chain, auto, exact
 from cgmm.inference.belief_propagation import belief_propagation
 from cgmm.inference.best_assignment import find_best
+from cgmm.inference.costs import Budget
+from cgmm.inference.reduction import MAX_PATTERNS
 from cgmm.network import ApproximationWarning, Graph, NetworkError, TooCostlyError, simplify
 
 
@@ -120,3 +123,47 @@ def test_one_engine_answers_for_any_number_of_states_and_any_evidence(problem, s
             if assert_as_enumerated(said, graph, unary):
                 told = inference_cost(graph, states, allowed=~masked)
                 assert sorted(told) == sorted(said.results(unary))
+
+
+# ---------------------------------------------------------------------------- what is remembered
+
+
+def patterns_of(graph, n):
+    """Unaries of which each leaves another node only one of three states."""
+    for j in range(n):
+        unary = np.random.default_rng(j).normal(size=(graph.n_nodes, 3))
+        unary[j, 1:] = -np.inf
+        yield unary
+
+
+def test_a_pattern_of_evidence_is_divided_once_and_few_patterns_are_remembered(monkeypatch):
+    """A fit asks with the patterns of data and prior; new points may have any number of them."""
+    graph, made = tied(3 * MAX_PATTERNS, chain(3 * MAX_PATTERNS), 1.0), []
+    module = sys.modules["cgmm.inference.auto"]
+    divide = module.divide
+    monkeypatch.setattr(module, "divide", lambda *given: made.append(1) or divide(*given))
+    asked = Chain(graph, Budget(2**31, 1e8), module._refuse)
+    two = list(patterns_of(graph, 2))
+    for unary in 3 * two:
+        asked.marginals(unary)
+    assert len(made) == 2
+    for unary in patterns_of(graph, 3 * MAX_PATTERNS):
+        found = asked.marginals(unary)
+        assert len(asked.known) <= MAX_PATTERNS
+        assert found.log_z == exact(graph)(unary).log_z
+
+
+def test_evidence_is_propagated_once_a_pattern_and_few_patterns_are_remembered(monkeypatch):
+    module, made = sys.modules["cgmm.inference.reduction"], []
+    propagate = module.propagate_evidence
+    counted = lambda *given: made.append(1) or propagate(*given)  # noqa: E731
+    monkeypatch.setattr(module, "propagate_evidence", counted)
+    graph = tied(3 * MAX_PATTERNS, chain(3 * MAX_PATTERNS), 1.0)
+    reduce, many = module.reducer(graph), list(patterns_of(graph, 3 * MAX_PATTERNS))
+    for unary in 3 * many[:2]:
+        reduce(unary)
+    assert len(made) == 2
+    for unary in 2 * many:
+        reduce(unary)
+    # None of those that came first is remembered when they come again.
+    assert len(made) == 2 + 2 * len(many) - 2

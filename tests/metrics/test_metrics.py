@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
-from sklearn.metrics import rand_score
 from sklearn.metrics.cluster import pair_confusion_matrix
 
 from cgmm import metrics
@@ -52,7 +51,6 @@ def test_matched_accuracy_is_the_best_of_all_matchings_and_match_labels_attains_
 @given(labellings(max_size=40, max_labels=8))
 def test_scores_of_pairs_are_those_of_scikit_learns_table_of_pairs(labels):
     (apart, joined), (torn, both) = pair_confusion_matrix(*labels) // 2
-    assert metrics.rand_index(*labels) == pytest.approx(rand_score(*labels), abs=1e-14)
     if both + torn and both + joined:
         p, r = both / (both + joined), both / (both + torn)
         f_half = 2 * p * r / (p + r) if both else 0.0
@@ -66,14 +64,14 @@ def test_scores_of_pairs_are_those_of_scikit_learns_table_of_pairs(labels):
 
 
 def test_pairs_of_a_million_clusters_of_one_need_no_square_table():
-    y = np.arange(10**6)
-    assert metrics.rand_index(y, y[::-1]) == 1.0
+    y = np.arange(10**6) // 2
+    assert metrics.balanced_rand_index(y, y[::-1]) == 1.0
 
 
 # ---------------------------------------------------------------------------- bad input
 
 
-SCORES = [metrics.pairwise_scores, metrics.rand_index, metrics.balanced_rand_index]
+SCORES = [metrics.pairwise_scores, metrics.balanced_rand_index]
 SCORES += [metrics.matched_accuracy, metrics.match_labels]
 BAD_LABELS = [
     ([0, 1, 1], [0, 1], r"y_pred has shape \(2,\); it must be \(3,\), a label a point"),
@@ -99,7 +97,6 @@ def test_broken_relations_are_counted_pair_by_pair(labels, seed, n):
 
 test_what_has_no_score_is_refused = refused(
     call,
-    (lambda: metrics.rand_index([3], [3]), "a single point makes no pair"),
     (lambda: metrics.pairwise_scores([0, 1], [0, 0]), "recall is undefined"),
     (lambda: metrics.pairwise_scores([0, 0], [0, 1]), "precision is undefined"),
     (lambda: metrics.balanced_rand_index([0, 1], [0, 0]), "nothing to keep together"),
