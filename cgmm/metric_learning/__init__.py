@@ -10,7 +10,7 @@ from cgmm.metric_learning.criteria import (
 )  # fmt: skip
 from cgmm.metric_learning.discriminant import Discriminant, cfld, principal_axes
 from cgmm.metric_learning.mmc import MMC
-from cgmm.metric_learning.mmc_distances import objective
+from cgmm.metric_learning.mmc_problem import objective
 from cgmm.metric_learning.online import OnlineRCA
 from cgmm.metric_learning.online_steps import SCHEDULES, flow_step, online_step, overshoots
 from cgmm.metric_learning.rca import RCA

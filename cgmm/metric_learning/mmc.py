@@ -21,8 +21,8 @@ the same.
 The maximum often has a low rank. One direction can be the best trade of the two sums, and any other
 then only dilutes it: on iris and wine, A flattens the data to a line.
 
-Chapter 12. In the order of a fit: ``mmc_pairs`` has Q_P and Q_N; ``mmc_space`` whitens, and refuses
-what has no maximum; ``mmc_distances`` has f, its gradient and the bound; ``mmc_ascent`` climbs.
+This file has the estimator and the search. ``mmc_problem`` has the pairs, the whitened space, f,
+its gradient and the bound. Chapter 12.
 
 =========  =================================================================================
 N, D       number of points x_i, and their dimensions
@@ -34,35 +34,42 @@ M, L       the metric there, A = W M Wᵀ, and a factor of it: M = L Lᵀ, tr M 
 u, d, η    difference of a cannot-linked pair in whitened coordinates; its length ‖Lᵀ u‖; the
            same, but not below a floor, as the gradient divides by it
 G          gradient of f at M: ½ Σ_{Q_N} u uᵀ / η; for a diagonal metric its diagonal
+v          vertex: of all v vᵀ with ‖v‖ = 1 the one along which f rises most
 =========  =================================================================================
 """
 
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
 from cgmm.given import explain_missing
 from cgmm.metric_learning.linear_map import LinearMap
-from cgmm.metric_learning.mmc_ascent import Ascent
-from cgmm.metric_learning.mmc_distances import Distances
-from cgmm.metric_learning.mmc_pairs import check_classes, check_relations, sample_far_pairs
-from cgmm.metric_learning.mmc_space import (
+from cgmm.metric_learning.mmc_problem import (
+    Distances,
     Space,
+    Value,
+    check_classes,
+    check_relations,
     in_units_of_range,
     require_difference,
     require_maximum,
+    sample_far_pairs,
     whiten_by_scatter,
-)
+)  # fmt: skip
 from cgmm.network.misreadings import check_rows
 from cgmm.numerics import FloatArray, Seed, warn_caller
 from cgmm.runs import random_source
+
+# No certificate can be closer than the rounding of the sums that it compares.
+ROUNDING = 1e-14
 
 
 class MMC(LinearMap):
@@ -216,14 +223,15 @@ class MMC(LinearMap):
         distances = Distances(X @ space.whitening, far, identity_of=X)
         require_difference(distances.mean_length, space)
         ascent = Ascent(distances, self.max_iter, self.tol, self.verbose)
-        # From the middle: all whitened directions count alike.
+        # At the start all whitened directions have the same weight.
         ascent.run(np.ones(space.rank) if self.diagonal else np.eye(space.rank))
         self._store(ascent, space, ranges)
-        # After everything is stored: the warning may be an error.
+        # Warn after everything is stored: the warning may be an error.
         _warn_about(space, ascent)
         return self
 
     def _store(self, ascent: Ascent, space: Space, ranges: FloatArray) -> None:
+        """Store the attributes of the fit, in the units of the data."""
         L, W = ascent.best.factor, space.whitening * space.scatter[:, None]
         # A = W M Wᵀ, with features in units of their scatter.
         root = np.diag(W @ abs(L)) if self.diagonal else _symmetric_root(W @ L)
@@ -237,17 +245,17 @@ class MMC(LinearMap):
 
 
 def _symmetric_root(B: FloatArray) -> FloatArray:
-    """(B Bᵀ)^½ without the squares, in which small eigenvalues would drown."""
+    """Return (B Bᵀ)^½ without forming squares, which would lose small eigenvalues."""
     used = B.any(axis=1)
     axes, s, _ = np.linalg.svd(B[used], full_matrices=False)
     root = np.zeros((len(B), len(B)))
-    # Features that the metric does not use keep an exact zero.
+    # Features that the metric does not use stay exactly zero.
     root[np.ix_(used, used)] = (axes * s) @ axes.T
     return root
 
 
 def _warn_about(space: Space, ascent: Ascent) -> None:
-    """Say what the user should know about the answer."""
+    """Warn about unused directions and about a search that did not converge."""
     n_dims, rank = space.whitening.shape
     if rank < n_dims:
         warn_caller(
@@ -259,11 +267,123 @@ def _warn_about(space: Space, ascent: Ascent) -> None:
     known = f"the maximum may be a fraction of {excess:.1e} above objective_"
     n_iter = len(ascent.history)
     if ascent.interrupted:
-        said = f"was interrupted; the best of {n_iter - 1} iterations is kept, and {known}."
+        cause = f"was interrupted; the best of {n_iter - 1} iterations is kept, and {known}."
     elif ascent.certain:
         return
     elif n_iter >= ascent.max_iter:
-        said = f"did not converge in {n_iter} iterations; {known}. Increase max_iter or tol."
+        cause = f"did not converge in {n_iter} iterations; {known}. Increase max_iter or tol."
     else:
-        said = f"stopped where rounding hides any gain; {known}. Increase tol."
-    warn_caller(f"MMC {said}", ConvergenceWarning)
+        cause = f"stopped where rounding hides any gain; {known}. Increase tol."
+    warn_caller(f"MMC {cause}", ConvergenceWarning)
+
+
+# ------------------------------------------------------------------------------------------ search
+
+
+class Ascent:
+    """The search: L-BFGS on the factor, and a Frank-Wolfe step where that is stuck."""
+
+    def __init__(self, distances: Distances, max_iter: int, tol: float, verbose: int):
+        self.distances = distances
+        self.max_iter, self.tol, self.verbose = max_iter, max(tol, ROUNDING), verbose
+        # Nothing is known before the first evaluation.
+        self.best = Value(np.empty(0), -np.inf, np.empty(0), np.inf)
+        self.upper = np.inf
+        self.history: list[float] = []
+        self.interrupted = False
+
+    @property
+    def certain(self) -> bool:
+        """Whether the best objective is certainly within ``tol`` of the maximum."""
+        return bool(self.upper - self.best.objective <= self.tol * self.best.objective)
+
+    @property
+    def done(self) -> bool:
+        """Whether the objective is certain, or no iteration is left."""
+        return self.certain or len(self.history) >= self.max_iter
+
+    def run(self, start: FloatArray) -> None:
+        """Climb from a factor until the objective is certain, or no step gains any more."""
+        try:
+            self._evaluate(start)
+            self._record()
+            gains = True
+            while gains and not self.done:
+                before = self.best.objective
+                self._quasi_newton()
+                if not self.done:
+                    self._towards_vertex()
+                gains = self.best.objective > before * (1 + 4 * np.finfo(float).eps)
+        except KeyboardInterrupt:
+            # A start without an iteration is not a fit.
+            if len(self.history) < 2:
+                raise
+            self.interrupted = True
+
+    def _evaluate(self, factor: FloatArray) -> Value:
+        """Evaluate a factor; keep the best factor and the lowest upper bound."""
+        value = self.distances.at(factor)
+        if value.objective > self.best.objective:
+            self.best = value
+        self.upper = min(self.upper, value.upper)
+        return value
+
+    def _record(self) -> None:
+        """Append the best objective to the history, and print it if asked to."""
+        self.history.append(self.best.objective)
+        if self.verbose:
+            excess = self.upper / self.best.objective - 1
+            print(
+                f"  iteration {len(self.history) - 1:4d}   objective {self.best.objective:.8g}   "
+                f"maximum at most {excess:.1e} higher"
+            )
+
+    def _quasi_newton(self) -> None:
+        """Maximise log f(L / ‖L‖), which has no constraint and no scale, from the best factor."""
+        shape = self.best.factor.shape
+
+        def loss(x: FloatArray) -> tuple[float, FloatArray]:
+            value = self._evaluate(x.reshape(shape))
+            L = value.factor
+            GL = value.gradient * L if L.ndim == 1 else value.gradient @ L
+            slope = 2 * GL / value.objective - L
+            return -np.log(value.objective), -slope.ravel() / np.linalg.norm(x)
+
+        def each_iteration(_: FloatArray) -> None:
+            self._record()
+            if self.done:
+                raise StopIteration
+
+        options: Any = {"maxiter": self.max_iter, "maxfun": np.inf, "ftol": 0.0, "gtol": 0.0}
+        # The stubs want the callback's argument to be called xk.
+        callback: Any = each_iteration
+        x = self.best.factor.ravel()
+        minimize(loss, x, jac=True, method="L-BFGS-B", callback=callback, options=options)
+
+    def _towards_vertex(self) -> None:
+        """Mix M with the rank-one metric along which f rises most: a step of Frank and Wolfe.
+
+        A factor that has lost a direction has no slope into it. This step finds the direction
+        again, and gains whenever there is a gap.
+        """
+        value = self.best
+        vertex = _vertex(value.gradient)
+        for t in 0.5 ** np.arange(1, 40):
+            if self._evaluate(_mixed(value.factor, vertex, t)).objective > value.objective:
+                break
+        self._record()
+
+
+def _vertex(G: FloatArray) -> FloatArray:
+    """Return the unit factor of rank one along which the gradient is steepest."""
+    if G.ndim == 1:
+        return np.eye(len(G))[G.argmax()]
+    return np.linalg.eigh(G)[1][:, -1]
+
+
+def _mixed(L: FloatArray, vertex: FloatArray, t: float) -> FloatArray:
+    """Return a factor of (1 - t) M + t v vᵀ."""
+    if L.ndim == 1:
+        return np.sqrt((1 - t) * L**2 + t * vertex**2)
+    U, s, _ = np.linalg.svd(np.column_stack([np.sqrt(1 - t) * L, np.sqrt(t) * vertex]))
+    return U * s

@@ -9,9 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cgmm.metric_learning import MMC
 from cgmm.metric_learning.chunklets import group_points
-from cgmm.metric_learning.mmc_ascent import Ascent
-from cgmm.metric_learning.mmc_distances import Distances
-from cgmm.metric_learning.mmc_pairs import Pairs, sample_far_pairs
+from cgmm.metric_learning.mmc import Ascent
+from cgmm.metric_learning.mmc_problem import Distances, Pairs, sample_far_pairs
 
 
 def pairs_between(listed, groups=()):
