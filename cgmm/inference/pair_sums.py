@@ -31,13 +31,7 @@ from cgmm.inference.contraction_rounds import conditional, diagonals, log_sum
 from cgmm.inference.costs import MAX_BYTES, most_neighbours
 from cgmm.inference.elimination import Order, elimination_order
 from cgmm.inference.reduction import Reduced, reducer
-from cgmm.network import (
-    Graph,
-    connected_components,
-    edge_message,
-    induced_subgraph,
-    simplify,
-)  # fmt: skip
+from cgmm.network import Graph, connected_components, edge_message, induced_subgraph, simplify
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 __all__ = ["PairSums", "pair_sums"]
@@ -185,7 +179,7 @@ class _Tree:
 
     def joints(self, carried: IntArray) -> FloatArray:
         """Return (n_nodes, n, K, K) p(z_v, z_a) of all nodes v and of those carried."""
-        n, k, cliques = len(carried), self.given[0].shape[0], self.cliques
+        n, k, cliques = len(carried), len(self.given[0]), self.cliques
         tables = [np.ones((n, k, *(1,) * len(clique))) for clique in cliques]
         for i, v in enumerate(carried.tolist()):
             tables[v] = np.repeat(tables[v], k, axis=2)
