@@ -389,7 +389,7 @@ def _propagate(wide: Wide) -> Part:
 
 
 def _refuse(wide: list[Wide], n_states: int, budget: Budget) -> list[Part]:
-    """Raise `TooCostlyError` for the first of the components."""
+    """Raise ``TooCostlyError`` for the first of the components."""
     refuse_cost(wide[0].graph, n_states, budget)
 
 

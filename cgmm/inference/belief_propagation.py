@@ -68,7 +68,7 @@ DAMPINGS, RISE = (0.3, 0.9), 499
 def belief_propagation(
     graph: Graph, *, max_sweeps: int = 500, tol: float = 1e-7, damping: float | None = None
 ) -> Inference:
-    """Engine for networks too dense for exact inference, hard relations included.
+    """Return an engine for networks too dense for exact inference, hard relations included.
 
     Parameters
     ----------
@@ -150,13 +150,13 @@ def belief_propagation(
         h = unary[tied].T
         settled = settle(edges, h, max_sweeps=max_sweeps, tol=tol, damping=damping)
         warn_unless_settled("belief_propagation", part, settled, tol)
-        return answer(unary, tied, edges, settled, free_energy(edges, h, settled))
+        return assemble_marginals(unary, tied, edges, settled, free_energy(edges, h, settled))
 
     return Inference(infer, exact=len(tied) == 0)
 
 
 def possible_states(graph: Graph, unary: FloatArray) -> FloatArray:
-    """(n_nodes, K) unaries, -inf too where cannot-links to nodes of one state forbid a state."""
+    """Return (n_nodes, K) unaries, -inf also where a node with one state forbids it."""
     unary = check_unary(graph, unary)
     allowed = ~np.isneginf(unary)
     # This is asked in every E-step, and as a rule there is nothing to exclude.
@@ -165,10 +165,10 @@ def possible_states(graph: Graph, unary: FloatArray) -> FloatArray:
     return np.where(allowed, unary, -np.inf)
 
 
-def answer(
+def assemble_marginals(
     unary: FloatArray, tied: IntArray, edges: Directed, settled: Settled, log_z: float
 ) -> Marginals:
-    """The marginals, those of nodes without edges and their part of log Z included."""
+    """Return the marginals, including nodes without edges and their part of log Z."""
     log_nodes = unary.copy()
     log_nodes[tied] = log_beliefs(edges, unary[tied].T, settled.messages).T
     nodes, log_totals = log_normalise(log_nodes)
@@ -206,7 +206,7 @@ class Directed(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """Where the messages came to."""
+    """The state of the messages after the last sweep."""
 
     cavities: FloatArray
     """(K, D) h, normalised."""
@@ -304,7 +304,7 @@ def settle(
 
 
 def _plan(edges: Directed, max_sweeps: int, damping: float | None) -> FloatArray:
-    """(n_sweeps,) γ of each sweep.
+    """Return (n_sweeps,) the damping γ of each sweep.
 
     In a forest nothing that was said comes back, so that nothing is to be damped: after as many
     sweeps as the longest path has edges every message is final.
@@ -316,7 +316,7 @@ def _plan(edges: Directed, max_sweeps: int, damping: float | None) -> FloatArray
 
 
 def log_beliefs(edges: Directed, unary: FloatArray, messages: FloatArray) -> FloatArray:
-    """(K, n_nodes) the unaries and all that a node hears, not normalised."""
+    """Return (K, n_nodes) unaries plus all messages to a node, not normalised."""
     heard = np.add.reduceat(messages * edges.appearance, edges.starts, axis=1)
     heard += unary
     return heard
@@ -325,7 +325,7 @@ def log_beliefs(edges: Directed, unary: FloatArray, messages: FloatArray) -> Flo
 def cavities(
     edges: Directed, unary: FloatArray, messages: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """(K, D) what each node thinks without the one it speaks to: h, and q = exp(h)."""
+    """Return (K, D) cavities h and q = exp(h): beliefs without the message of the receiver."""
     h = np.take(log_beliefs(edges, unary, messages), edges.source, axis=1)
     h -= np.take(messages, edges.reverse, axis=1)
     h -= h.max(axis=0)
@@ -337,7 +337,7 @@ def cavities(
 
 
 def tell(edges: Directed, h: FloatArray, q: FloatArray, idle: BoolArray | None) -> FloatArray:
-    """(K, D) messages; zero where the listener's state is impossible: it does not matter there.
+    """Return (K, D) messages, set to zero where the receiver's state is impossible.
 
     The sum over the others, 1 - q, is formed from below and above: it must not cancel.
     """
@@ -366,7 +366,7 @@ def tell(edges: Directed, h: FloatArray, q: FloatArray, idle: BoolArray | None) 
 
 
 def free_energy(edges: Directed, unary: FloatArray, settled: Settled) -> float:
-    """Σ_j log Z_j - Σ_e ρ_e log Z_e, of which the fixed point is a stationary point.
+    """Return Σ_j log Z_j - Σ_e ρ_e log Z_e, of which a fixed point is a stationary point.
 
     Parameters
     ----------
@@ -398,7 +398,7 @@ def free_energy(edges: Directed, unary: FloatArray, settled: Settled) -> float:
 def warn_unless_settled(
     engine: str, part: Graph, settled: Settled, tol: float, damping: float = 0.9
 ) -> None:
-    """Say how far the messages are from a fixed point, and what can be done."""
+    """Warn how far the messages are from a fixed point, and what can be done."""
     if settled.residual <= tol:
         return
     warn_caller(
@@ -412,7 +412,7 @@ def warn_unless_settled(
 
 
 def check_settings(max_sweeps: int, tol: float, damping: float | None = None) -> None:
-    """Refuse what no iteration can be done with."""
+    """Raise an error for settings that are out of range."""
     check_integer("max_sweeps", max_sweeps, 1)
     if not tol >= 0:
         raise ValueError(f"tol is {tol}; it must be zero or positive.")

@@ -53,7 +53,7 @@ MAX_TRANSITIONS = 2**24
 
 
 def clique(graph: Graph) -> Inference:
-    """Engine for graphs whose components are cliques of cannot-links.
+    """Return an engine for graphs whose components are cliques of cannot-links.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def _require_cliques(graph: Graph, labels: IntArray, sizes: IntArray) -> None:
 
 
 def best_matchings(u: FloatArray) -> tuple[IntArray, BoolArray]:
-    """(B, n) labels of the best matching of each clique, and (B,) whether it has any."""
+    """Return (B, n) labels of the best matching of each clique, and (B,) whether it has any."""
     z, possible = np.zeros(u.shape[:2], dtype=np.intp), np.ones(len(u), dtype=bool)
     for i, v in enumerate(u):
         # By the Jonker-Volgenant algorithm.
@@ -175,7 +175,7 @@ def _require_matchings(possible: BoolArray, n_states: int, members: IntArray) ->
 
 
 def _require_labels(n_states: int, members: IntArray) -> None:
-    """Refuse cliques with more nodes than there are labels."""
+    """Raise an error for cliques with more nodes than labels."""
     if members.shape[1] > n_states:
         raise NetworkError(
             f"{{nodes}} are more than K = {n_states} nodes that are mutually cannot-linked: no "
@@ -186,7 +186,7 @@ def _require_labels(n_states: int, members: IntArray) -> None:
 
 
 def _prices(u: FloatArray, best: IntArray) -> FloatArray:
-    """(B, K) dual prices c of the labels: the smallest that support the best matching.
+    """Return (B, K) dual prices c of the labels: the smallest that support the best matching.
 
     No node may gain by leaving its label: c_k ≥ c_{σ(j)} + u_jk - u_{j σ(j)}, longest paths.
     """
@@ -232,7 +232,7 @@ def count_sets(n: int, n_states: int) -> tuple[int, int]:
 
 
 def count_transitions(n: int, n_states: int) -> float:
-    """What a clique of n nodes costs: nothing if it has no assignment, infinite out of reach."""
+    """Return the cost of a clique: zero without any assignment, infinite if out of reach."""
     if n > n_states:
         return 0
     n_sets, n_transitions = count_sets(n, n_states)
@@ -240,7 +240,7 @@ def count_transitions(n: int, n_states: int) -> float:
 
 
 def _require_reach(n_states: int, members: IntArray) -> None:
-    """Refuse before anything of size 2^K is allocated."""
+    """Raise ``TooCostlyError`` before allocating tables of size 2^K."""
     n = members.shape[1]
     _require_labels(n_states, members)
     if count_transitions(n, n_states) == np.inf:
@@ -255,7 +255,7 @@ def _require_reach(n_states: int, members: IntArray) -> None:
 
 
 def _forward_backward(u: FloatArray, best: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Marginals (B, n, K) and log Z (B,), in the units of the dual prices."""
+    """Return marginals (B, n, K) and log Z (B,), in the units of the dual prices."""
     _, n, n_states = u.shape
     c = _prices(u, best)
     r = (u - c[:, None]).max(axis=2)

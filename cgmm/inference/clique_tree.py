@@ -65,7 +65,7 @@ class Clique(NamedTuple):
         return len(self.own) + len(self.separator) - self.n_fresh
 
     def n_bytes(self, n_states: int) -> int:
-        """What the tables take that are kept: over (R, A), (R, F) and S."""
+        """Return the bytes of the tables that are kept: over (R, A), (R, F) and S."""
         sizes = self.n_inner, len(self.own) + self.n_fresh, len(self.separator)
         return 8 * sum(n_states**size for size in (sizes[0], *sizes))
 
@@ -75,7 +75,7 @@ class Clique(NamedTuple):
         return whole + len(self.children) * n_states**self.n_inner
 
     def constants(self, n_states: int) -> Constants:
-        """Log-potentials of the weighted edges: within (R, A), and (K**|R|, K**|F|) to F."""
+        """Return log-potentials of the weighted edges: within (R, A), and (K**|R|, K**|F|) to F."""
         local = np.zeros((1,) * self.n_inner)
         fresh = np.zeros((n_states,) * (len(self.own) + self.n_fresh))
         weighted = [edge for edge in self.edges if edge.slot < 0]
@@ -110,7 +110,7 @@ class CliqueTree(NamedTuple):
 
     @property
     def costs(self) -> list[tuple[int, int]]:
-        """Of each clique the bytes that its tables take, and the entries that one call visits."""
+        """For each clique the bytes of its tables, and the entries visited in one call."""
         return [(c.n_bytes(self.n_states), c.n_operations(self.n_states)) for c in self.cliques]
 
 
@@ -137,7 +137,7 @@ def lay_out(core: Edges, n_states: int, max_degree: int) -> CliqueTree:
 
 
 def _merge(order: Order, place: dict[int, int], n_states: int) -> list[tuple[list[int], list[int]]]:
-    """(R, S) of the cliques: a node with its neighbours; small ones are merged into parents."""
+    """Return (R, S) of the cliques: a node and its neighbours; small ones merge with parents."""
     separators = [sorted(place[u] for u in near) for near in order.neighbours]
     own = [[i] for i in range(len(separators))]
     kept = []
@@ -192,7 +192,7 @@ def _place(
 
 
 def spread_axes(table: FloatArray, axes: tuple[int, ...], n_axes: int) -> FloatArray:
-    """The table with its axes, which ascend, where they belong, and length one elsewhere."""
+    """Return the table with its axes at the given positions, and axes of length one elsewhere."""
     shape = [1] * n_axes
     for axis, length in zip(axes, table.shape, strict=True):
         shape[axis] = length

@@ -62,7 +62,7 @@ class Contraction(NamedTuple):
             step.distribute(h, tables, nodes, pairs)
 
     def trace_back(self, h: FloatArray, tables: FloatArray, z: IntArray) -> None:
-        """Best states of the nodes summed out, given those of the core in ``z``."""
+        """Find the best states of the nodes summed out, given those of the core in ``z``."""
         for step in reversed(self.rounds):
             step.trace_back(h, tables, z)
 
@@ -110,7 +110,7 @@ def contract(graph: Graph) -> Contraction:
 def _next_round(
     edges: Edges, degrees: IntArray, initial: list[float]
 ) -> tuple[Rake | Compress | None, Edges]:
-    """Leaves if they are many, else nodes of degree two, else None; and the edges then left."""
+    """Plan a round of leaves if they are many, else of nodes of degree two; return other edges."""
     n_leaves, n_between = (degrees == 1).sum(), (degrees == 2).sum()
     if n_leaves >= SMALLEST_ROUND and 4 * n_leaves >= n_between:
         return _plan_rake(edges, degrees)
@@ -122,7 +122,7 @@ def _next_round(
 
 
 def _plan_rake(edges: Edges, degrees: IntArray) -> tuple[Rake, Edges]:
-    """All leaves; of two that hang on each other, the second."""
+    """Plan to sum out all leaves; of two leaves joined by an edge, the second."""
     is_leaf = degrees[edges.ends] == 1
     hanging = is_leaf.any(axis=1)
     leaves = edges.take(np.flatnonzero(hanging))
@@ -157,7 +157,7 @@ def _plan_compress(edges: Edges, chosen: BoolArray, initial: list[float]) -> tup
 
 
 def _two_edges_each(touched: Edges, chosen: BoolArray) -> tuple[Edges, Edges]:
-    """Edges (a, v) and (v, b) of every chosen node v, with a < b, in the order of v."""
+    """Return edges (a, v) and (v, b) of every chosen node v, with a < b, in the order of v."""
     v_first = chosen[touched.ends[:, :1]]
     others_first = touched._replace(ends=np.where(v_first, touched.ends[:, ::-1], touched.ends))
     in_twos = others_first.take(np.lexsort(others_first.ends.T))
@@ -168,7 +168,7 @@ def _two_edges_each(touched: Edges, chosen: BoolArray) -> tuple[Edges, Edges]:
 def _give_slots(
     new_pairs: IntArray, kept: Edges, n_nodes: int, initial: list[float]
 ) -> tuple[IntArray, Edges]:
-    """A slot for every new pair, the one that it has if it is tied already; and all edges."""
+    """Give every new pair a slot, its old one if it has an edge already; return all edges too."""
     base = np.array([n_nodes, 1])
     keys, of_pair = np.unique(new_pairs @ base, return_inverse=True)
     _, old, in_kept = np.intersect1d(keys, kept.ends @ base, True, return_indices=True)

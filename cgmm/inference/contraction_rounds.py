@@ -69,7 +69,7 @@ class Rake(NamedTuple):
     def distribute(
         self, h: FloatArray, tables: FloatArray, nodes: FloatArray, pairs: FloatArray
     ) -> None:
-        """p(v) = Σ_parent p(parent) p(v | parent)."""
+        """Compute p(v) = Σ_parent p(parent) p(v | parent)."""
         v, parent = self.plain.ends.T
         message = edge_message(h[v], self.plain.weights)
         # What the parent believes without this leaf, sent back through the edge.
@@ -82,7 +82,7 @@ class Rake(NamedTuple):
         _store(self.tabled, joint, pairs)
 
     def trace_back(self, h: FloatArray, tables: FloatArray, z: IntArray) -> None:
-        """The best state of each leaf, given that of the node on which it hangs."""
+        """Find the best state of each leaf, given the state of its neighbour."""
         for edges in self:
             v, parent = edges.ends.T
             z[v] = (h[v] + _given(edges, tables, z, parent)).argmax(axis=1)
@@ -110,7 +110,7 @@ class Compress(NamedTuple):
     def distribute(
         self, h: FloatArray, tables: FloatArray, nodes: FloatArray, pairs: FloatArray
     ) -> None:
-        """p(v), p(a, v) and p(v, b), from p(a, b)."""
+        """Compute p(v), p(a, v) and p(v, b) from p(a, b)."""
         for part in self._parts(h):
             left, right = self._sides(part, h, tables)
             outer = pairs[self.target[part]]
@@ -121,7 +121,7 @@ class Compress(NamedTuple):
             _store(self.right.take(part), with_b, pairs)
 
     def trace_back(self, h: FloatArray, tables: FloatArray, z: IntArray) -> None:
-        """The best state of each v, given those of a and b."""
+        """Find the best state of each v, given those of a and b."""
         (a, v), b = self.left.ends.T, self.right.ends[:, 1]
         score = h[v] + _given(self.left, tables, z, a)
         score += _given(self.right, tables, z, b)
@@ -134,7 +134,7 @@ class Compress(NamedTuple):
     def _sides(
         self, part: slice, h: FloatArray, tables: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Log-potentials (E, K, K) of v and a, with those of v itself, and of v and b."""
+        """Return log-potentials (E, K, K) of v and a, with those of v itself, and of v and b."""
         left, right = self.left.take(part), self.right.take(part)
         with_a = _oriented(left, tables) + h[left.ends[:, 1]][:, None, :]
         return with_a.transpose(0, 2, 1), _oriented(right, tables)
@@ -144,14 +144,14 @@ class Compress(NamedTuple):
 
 
 def diagonals(weights: FloatArray, n_states: int) -> FloatArray:
-    """(E, K, K) log-potentials w [z_a = z_b]."""
+    """Return (E, K, K) log-potentials w [z_a = z_b]."""
     tables = np.zeros((len(weights), n_states, n_states))
     tables[:, np.arange(n_states), np.arange(n_states)] = weights[:, None]
     return tables
 
 
 def _oriented(edges: Edges, tables: FloatArray) -> FloatArray:
-    """(E, K, K) log-potentials, the first axis that of the first end."""
+    """Return (E, K, K) log-potentials whose first axis is that of the first end."""
     found = diagonals(np.where(edges.slots < 0, edges.weights, 0.0), tables.shape[1])
     slotted = np.flatnonzero(edges.slots >= 0)
     found[slotted] = tables[edges.slots[slotted]]
@@ -161,7 +161,7 @@ def _oriented(edges: Edges, tables: FloatArray) -> FloatArray:
 
 
 def _given(edges: Edges, tables: FloatArray, z: IntArray, other: IntArray) -> FloatArray:
-    """(E, K) log-potential of each state of one end, where the other end has the state z."""
+    """Return (E, K) log-potentials of one end, given the state z of the other end."""
     potentials, rows = _oriented(edges, tables), np.arange(len(other))
     first = (edges.ends[:, 0] == other)[:, None]
     return np.where(first, potentials[rows, z[other]], potentials[rows, :, z[other]])
@@ -179,7 +179,7 @@ def _store(edges: Edges, joint: FloatArray, pairs: FloatArray) -> None:
 
 
 def matrix_product(left: FloatArray, right: FloatArray, total: Total) -> FloatArray:
-    """(..., A, B) total over v of left[v, a] + right[v, b]; the table with v is never formed."""
+    """Return (..., A, B) total over v of left[v, a] + right[v, b], without a table with v."""
     if total is log_sum:
         return log_product(left, right)
     largest = np.full((*left.shape[:-2], left.shape[-1], right.shape[-1]), -np.inf)
@@ -189,7 +189,7 @@ def matrix_product(left: FloatArray, right: FloatArray, total: Total) -> FloatAr
 
 
 def log_product(left: FloatArray, right: FloatArray) -> FloatArray:
-    """(..., A, B) log Σ_v exp(left[v, a] + right[v, b]): a product of matrices, kept in range."""
+    """Return (..., A, B) log Σ_v exp(left[v, a] + right[v, b]), a matrix product kept in range."""
     _, _, tops, product, rows = _multiply(left, right)
     summed = _log(product)
     summed += tops[0].swapaxes(-1, -2)
@@ -200,7 +200,7 @@ def log_product(left: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def joint_with_left(left: FloatArray, right: FloatArray, outer: FloatArray) -> FloatArray:
-    """(..., V, A) p(v, a) = Σ_b p(a, b) p(v | a, b), where p(v | a, b) has these logs."""
+    """Return (..., V, A) p(v, a) = Σ_b p(a, b) p(v | a, b), where p(v | a, b) has these logs."""
     exp_left, exp_right, _, product, rows = _multiply(left, right)
     # Where nothing is possible, or nothing to be trusted, any divisor will do.
     product[product == 0] = 1.0
@@ -212,7 +212,7 @@ def joint_with_left(left: FloatArray, right: FloatArray, outer: FloatArray) -> F
 
 
 def _multiply(left: FloatArray, right: FloatArray) -> tuple[Any, ...]:
-    """Both sides, scaled; the log of what scaled them; their product (..., A, B); unsafe rows.
+    """Return both sides scaled, the logs of the scales, the product (..., A, B), unsafe rows.
 
     A row is unsafe that has an entry beside which what underflows may count.
     """
@@ -226,7 +226,7 @@ def _multiply(left: FloatArray, right: FloatArray) -> tuple[Any, ...]:
 
 
 def _triples(left: FloatArray, right: FloatArray, rows: tuple[IntArray, ...]) -> FloatArray:
-    """(n, V, B) log-potentials of v and b, for some a."""
+    """Return (n, V, B) log-potentials of v and b, for some a."""
     of_rows = np.broadcast_to(right, (*left.shape[:-2], *right.shape[-2:]))[rows[:-1]]
     return left.swapaxes(-1, -2)[rows][:, :, None] + of_rows
 
@@ -235,13 +235,13 @@ def _triples(left: FloatArray, right: FloatArray, rows: tuple[IntArray, ...]) ->
 
 
 def log_sum(log_values: FloatArray, axis: int) -> FloatArray:
-    """log Σ exp along an axis; -inf where every term is impossible."""
+    """Return log Σ exp along an axis; -inf where every term is impossible."""
     terms, top = _scale(log_values, axis)
     return _log(terms.sum(axis=axis)) + top.squeeze(axis)
 
 
 def best(log_values: FloatArray, axis: int) -> FloatArray:
-    """The largest along an axis."""
+    """Return the largest value along an axis."""
     return log_values.max(axis=axis)
 
 
@@ -257,13 +257,13 @@ def conditional(log_values: FloatArray, axis: int) -> FloatArray:
 
 
 def _scale(log_values: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
-    """Exponentials whose largest along an axis is one, and the log of what it was."""
+    """Return exponentials whose largest along an axis is one, and the log of their scale."""
     top = log_values.max(axis=axis, keepdims=True)
     top[top == -np.inf] = 0.0
     return np.exp(log_values - top), top
 
 
 def _log(p: FloatArray) -> FloatArray:
-    """Natural logarithms, -inf of zero."""
+    """Return natural logarithms, -inf for zero."""
     with np.errstate(divide="ignore"):
         return np.log(p)

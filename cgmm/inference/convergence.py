@@ -28,7 +28,7 @@ FEWEST_DRAWS = 4
 
 
 def r_hat(draws: ArrayLike) -> float:
-    """Rank-normalised split R-hat: by how much the spread might still shrink if chains went on.
+    """Return the rank-normalised split R-hat: how much longer chains might shrink the spread.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def r_hat(draws: ArrayLike) -> float:
 
 
 def _split_r_hat(halves: FloatArray) -> float:
-    """The ratio of the standard deviation of all to that within."""
+    """Return the ratio of the standard deviation of all draws to that within chains."""
     n = halves.shape[1]
     within = halves.var(axis=1, ddof=1).mean()
     between = halves.mean(axis=1).var(ddof=1)
@@ -79,7 +79,7 @@ def _split_r_hat(halves: FloatArray) -> float:
 
 
 def effective_sample_size(draws: ArrayLike) -> float:
-    """How many independent draws would say as much about the middle of the distribution.
+    """Return the number of independent draws that would estimate the centre equally well.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def effective_sample_size(draws: ArrayLike) -> float:
 
 
 def _halves(draws: ArrayLike) -> FloatArray:
-    """(2 n_chains, n_draws // 2): both halves of each chain, a draw in the middle left out."""
+    """Return (2 n_chains, n_draws // 2): both halves of each chain, without a middle draw."""
     array = np.asarray(draws, dtype=float)
     if array.ndim != 2 or array.shape[0] < 1 or array.shape[1] < FEWEST_DRAWS:
         raise ValueError(
@@ -141,13 +141,13 @@ def _halves(draws: ArrayLike) -> FloatArray:
 
 
 def _normal_ranks(halves: FloatArray) -> FloatArray:
-    """(m, n) z: Blom's normal scores of the ranks; equal draws share their mean rank."""
+    """Return (m, n) Blom's normal scores of the ranks; equal draws share their mean rank."""
     ranks = rankdata(halves).reshape(halves.shape)
     return np.asarray(ndtri((ranks - 3 / 8) / (ranks.size + 1 / 4)))
 
 
 def _autocovariances(chains: FloatArray) -> FloatArray:
-    """(m, n) biased autocovariances of each chain at lags 0 .. n - 1."""
+    """Return (m, n) biased autocovariances of each chain at lags 0 .. n - 1."""
     n = chains.shape[1]
     centred = chains - chains.mean(axis=1, keepdims=True)
     # Zeros up to twice the length: the transform takes a chain for periodic.

@@ -1,4 +1,4 @@
-"""What exact inference costs, before any of it is done: the one cost model. Chapter 7.
+"""The cost model: what exact inference would take, computed before any work. Chapter 7.
 
 Two things are limited: the memory that tables take at one time, and the entries of tables that are
 visited in one call. Both grow as K^(width + 1).
@@ -37,7 +37,7 @@ OUT_OF_REACH = (
 
 
 class Cost(NamedTuple):
-    """What the junction tree of a network takes."""
+    """The cost of the junction tree of a network."""
 
     width: int
     n_bytes: int
@@ -47,7 +47,7 @@ class Cost(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """What exact inference may take."""
+    """The limits of exact inference."""
 
     max_bytes: int
     """Of tables, at one time."""
@@ -55,7 +55,7 @@ class Budget(NamedTuple):
     """Entries of tables, in one call."""
 
     def fits(self, tree: CliqueTree, graph: Graph) -> BoolArray:
-        """(n_nodes,) whose components fit both limits together, the cheapest first.
+        """Return (n_nodes,) whether a node's component fits both limits, beside all cheaper ones.
 
         While the order gets stuck in some components, these alone do not.
         """
@@ -74,12 +74,12 @@ class Budget(NamedTuple):
 
 
 def most_neighbours(n_cells: float, n_states: int) -> int:
-    """How many neighbours a node may have when it goes, for a table of so many entries."""
+    """Return the largest elimination degree whose table fits into ``n_cells`` entries."""
     return int(math.log(max(n_cells, 1)) / math.log(n_states) + 1e-9)
 
 
 def cost_of(tree: CliqueTree, max_degree: int) -> Cost:
-    """The cost of a tree; at least the given width where its order got stuck."""
+    """Return the cost of a tree; a lower bound where its order got stuck."""
     if tree.order.stuck:
         width, n_states = max_degree + 1, tree.n_states
         return Cost(width, 8 * n_states**width, n_states ** (width + 1), at_least=True)
@@ -87,7 +87,7 @@ def cost_of(tree: CliqueTree, max_degree: int) -> Cost:
 
 
 def whole_cost(graph: Graph, n_states: int) -> Cost:
-    """The cost of a component, whatever the budget; at least that, where it is out of any reach."""
+    """Return the cost of a component, whatever the budget; a lower bound if it is out of reach."""
     max_degree = most_neighbours(REACH, n_states)
     return cost_of(lay_out(contract(graph).core, n_states, max_degree), max_degree)
 
@@ -95,7 +95,7 @@ def whole_cost(graph: Graph, n_states: int) -> Cost:
 def describe(
     engine: str, n_components: int, part: Graph, cost: Cost, infer: Inference | None = None
 ) -> Result:
-    """Build the `Result` of an engine for one part; without ``infer`` nobody works on the part."""
+    """Build the ``Result`` of an engine for one part; without ``infer`` no engine works on it."""
     exact = infer is not None and infer.exact is True
     return Result(engine, n_components, part.n_nodes, len(part.edges), exact, *cost[:3])
 
@@ -123,7 +123,7 @@ def in_words(n_bytes: int) -> str:
 
 
 def with_patience(cost: Cost, otherwise: str = OUT_OF_REACH) -> str:
-    """The call that answers exactly, and how long that takes; or what else there is.
+    """Return a sentence: the call that is exact and its time, or an alternative.
 
     Parameters
     ----------

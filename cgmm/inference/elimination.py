@@ -1,4 +1,4 @@
-"""In which order to eliminate the nodes of a network: the order decides the cost. Chapter 7.
+"""Orders in which to eliminate the nodes of a network: the order decides the cost. Chapter 7.
 
 A node that goes ties its neighbours to each other: what was summed out depends on all of them.
 The most neighbours that any node has when it goes is the *induced width* of the order; exact
@@ -44,7 +44,7 @@ Elimination = list[tuple[int, set[int]]]
 
 
 def elimination_order(edges: IntArray, n_states: int, max_degree: int) -> Order:
-    """Min-fill; where its tables are large the cheaper of that and a sweep.
+    """Find an order by min-fill; where its tables are large, take the cheaper of that and a sweep.
 
     The sweep of reverse Cuthill-McKee finds the best order of a grid.
 
@@ -85,7 +85,7 @@ def elimination_order(edges: IntArray, n_states: int, max_degree: int) -> Order:
 
 
 def _cost_of(order: Elimination, n_nodes: int, n_states: int) -> float:
-    """Σ K**(size of clique), infinite where nodes are left over."""
+    """Return Σ K**(size of clique), infinite where nodes are left over."""
     if len(order) < n_nodes:
         return np.inf
     return float(sum(float(n_states) ** (len(near) + 1) for _, near in order))
@@ -162,7 +162,7 @@ def _adjacency(edges: IntArray) -> dict[int, set[int]]:
 
 
 def _cost(adjacent: dict[int, set[int]], v: int, most: int) -> tuple[int, int]:
-    """(twice the edges that eliminating v would add, its degree).
+    """Return (twice the number of edges that eliminating v would add, its degree).
 
     Above the degree ``most`` the first is not counted: it is more than any node below can have.
     """
@@ -174,7 +174,7 @@ def _cost(adjacent: dict[int, set[int]], v: int, most: int) -> tuple[int, int]:
 
 
 def _remove(adjacent: dict[int, set[int]], v: int) -> set[int]:
-    """Remove v, tie its neighbours to each other; return the nodes whose cost may have changed."""
+    """Remove v, connect its neighbours, and return the nodes whose cost may have changed."""
     near = adjacent.pop(v)
     changed = set(near)
     for u in near:

@@ -18,7 +18,7 @@ MAX_ASSIGNMENTS = 2_000_000
 
 
 def enumerate_assignments(graph: Graph) -> Inference:
-    """Engine that visits all K**n_nodes joint assignments: for learning and for testing.
+    """Return an engine that visits all K**n_nodes joint assignments: for learning and for testing.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def enumerate_assignments(graph: Graph) -> Inference:
 
 
 def _weigh(graph: Graph, unary: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Every assignment and its log-weight; an error if none is possible."""
+    """Return every assignment and its log-weight; raise an error if none is possible."""
     unary = check_unary(graph, unary)
     n_nodes, n_states = unary.shape
     assignments = _all_assignments(n_nodes, n_states)
@@ -88,7 +88,7 @@ def _weigh(graph: Graph, unary: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 def _all_assignments(n_nodes: int, n_states: int) -> IntArray:
-    """(K**n_nodes, n_nodes): every z, in lexicographic order."""
+    """Return (K**n_nodes, n_nodes): every z, in lexicographic order."""
     total = n_states**n_nodes
     if total > MAX_ASSIGNMENTS:
         raise TooCostlyError(

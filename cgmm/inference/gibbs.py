@@ -39,7 +39,7 @@ STRONG = 5.0
 
 
 class Chains(NamedTuple):
-    """What chains of a sampler went through after their burn-in."""
+    """The states of a sampler's chains after their burn-in, summarised."""
 
     nodes: FloatArray
     """(n_nodes, K) estimated marginals: the mean over all sweeps and chains."""
@@ -62,7 +62,7 @@ def gibbs(
     cluster_moves: bool | None = None,
     random_state: Seed = 0,
 ) -> Inference:
-    """Engine for networks that are too dense for exact inference: chromatic Gibbs sampling.
+    """Return an engine for networks too dense for exact inference: chromatic Gibbs sampling.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def gibbs(
 
 
 def gibbs_chains(graph: Graph, unary: FloatArray, **settings: Any) -> Chains:
-    """The chains themselves, sweep by sweep: for a look at whether they mix.
+    """Return the chains themselves, sweep by sweep, to see whether they mix.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ class _Sampler:
         self.seed = int(generator(random_state).integers(2**63))
 
     def marginals(self, unary: FloatArray, n_kept: int, watch: Watch | None = None) -> FloatArray:
-        """(n_nodes, K) means over sweeps and chains; each sweep that counts may be watched."""
+        """Return (n_nodes, K) means over sweeps and chains; call ``watch`` after each sweep."""
         unary = np.ascontiguousarray(check_unary(self.graph, unary).T[:, self.network.order])
         rng, total = np.random.default_rng(self.seed), np.zeros((*unary.shape, self.n_chains))
         states = start(self.network, unary, self.n_chains, rng)
@@ -225,7 +225,7 @@ class _Sampler:
         return nodes
 
     def chains(self, unary: FloatArray, n_kept: int) -> Chains:
-        """What the chains of such a call go through."""
+        """Return the chains of such a call."""
         log_weights, counts = list[FloatArray](), list[FloatArray]()
         best, largest = np.zeros(self.graph.n_nodes, dtype=np.intp), [-np.inf]
 
@@ -242,7 +242,7 @@ class _Sampler:
 
 
 def _log_weights(graph: Graph, unary: FloatArray, z: IntArray) -> FloatArray:
-    """(n_chains,) log-weight of the states z (n_nodes, n_chains)."""
+    """Return (n_chains,) log-weights of the states z (n_nodes, n_chains)."""
     a, b = graph.edges.T
     together = np.where(z[a] == z[b], graph.weights[:, None], 0.0)
     own = unary[z, np.arange(len(z))[:, None]]

@@ -94,7 +94,7 @@ class SamplerNetwork(NamedTuple):
 
 
 def prepare(graph: Graph) -> SamplerNetwork:
-    """The work on the structure."""
+    """Prepare the graph: the work that is done once for many unaries."""
     order, slices, matrix = by_colour(graph)
     upper = sparse.triu(matrix, format="csr").tocoo()
     matrix.data[np.isneginf(matrix.data)] = FORBIDDEN
@@ -125,7 +125,7 @@ def sweep(
 
 
 def log_conditionals(rows: sparse.csr_array, unary: FloatArray, states: FloatArray) -> FloatArray:
-    """(K, nodes of a colour, n_chains): log p(z_j = k | neighbours), up to a constant."""
+    """Return (K, nodes of a colour, n_chains): log p(z_j = k | neighbours), up to a constant."""
     # [lu2007, eq. 3.1], with w = 2 W^p
     logs = np.stack([rows @ is_k for is_k in states])
     logs += unary[:, :, None]
@@ -133,7 +133,7 @@ def log_conditionals(rows: sparse.csr_array, unary: FloatArray, states: FloatArr
 
 
 def draw(logs: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, BoolArray]:
-    """Probabilities along the first axis, in place of the logs, and a one-hot draw from them."""
+    """Return probabilities along the first axis, in place of the logs, and a one-hot draw."""
     logs -= logs.max(axis=0)
     p = np.exp(logs, out=logs)
     cumulative = p.cumsum(axis=0)
@@ -169,7 +169,7 @@ def exchange_clusters(
 def clusters(
     network: SamplerNetwork, in_k: BoolArray, in_l: BoolArray, rng: np.random.Generator
 ) -> IntArray:
-    """(n_chains * n_nodes,) the cluster of each node in each chain.
+    """Return (n_chains * n_nodes,) the cluster of each node in each chain.
 
     Given the states, an edge ties its nodes with probability 1 - exp(-|w|) if it is content, that
     is equal for w > 0 and unequal for w < 0; then whole clusters can be exchanged independently.

@@ -21,7 +21,7 @@ __all__ = ["independent"]
 
 
 def independent(graph: Graph) -> Inference:
-    """Engine for graphs without edges: each node is normalised by itself.
+    """Return an engine for graphs without edges: each node is normalised by itself.
 
     Parameters
     ----------

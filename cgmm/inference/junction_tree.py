@@ -54,7 +54,7 @@ __all__ = ["junction_tree"]
 
 
 def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> Inference:
-    """Engine for any graph of small induced width: trees, chains, cycles, small grids.
+    """Return an engine for any graph of small induced width: trees, chains, cycles, small grids.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> Inference:
 def through_tree(
     graph: Graph, contraction: Contraction, lay: Callable[[int], CliqueTree]
 ) -> Inference:
-    """Inference in a graph that is contracted, by the tree laid out for a number of states."""
+    """Build the inference in a contracted graph, by a tree laid out for a number of states."""
 
     @cache
     def tabulated(n_states: int) -> tuple[CliqueTree, list[Constants]]:
@@ -158,7 +158,7 @@ def through_tree(
 
 
 def _only_assignment(graph: Graph, unary: FloatArray) -> Marginals:
-    """K = 1: nothing to sum, however wide the graph."""
+    """Return the marginals for K = 1, where there is nothing to sum."""
     forbidden = np.flatnonzero(graph.weights == -np.inf)
     if len(forbidden):
         refuse_impossible(graph, graph.edges[forbidden[0], 0], 1)
@@ -196,7 +196,7 @@ def _collect(
 def _add_up(
     clique: Clique, local: FloatArray, h: FloatArray, tables: FloatArray, messages: list[Any]
 ) -> FloatArray:
-    """P: constants, unaries, tables of pairs, and what the children say, which goes."""
+    """Return P: constants, unaries, tables of pairs, and the children's messages."""
     table, n_axes = local, clique.n_inner
     for axis, v in enumerate(clique.own):
         table = table + spread_axes(h[v], (axis,), n_axes)
@@ -211,7 +211,7 @@ def _add_up(
 
 
 def _sum_out(table: FloatArray, psi: FloatArray, total: Total) -> FloatArray:
-    """(K**|A|, K**|F|) m(A, F), or the largest in place of the sum."""
+    """Return (K**|A|, K**|F|) m(A, F), with the largest value in place of the sum for ``best``."""
     if psi.shape[1] == 1:
         return total(table, 0)
     message = np.empty((table.shape[1], psi.shape[1]))
@@ -247,7 +247,7 @@ def _distribute(
 
 
 def _joint(table: FloatArray, psi: FloatArray, outer: FloatArray) -> FloatArray:
-    """(K**|R|, K**|A|) p(R, A) = Σ_F p(A, F) p(R | A, F), in place of the table."""
+    """Return (K**|R|, K**|A|) p(R, A) = Σ_F p(A, F) p(R | A, F), in place of the table."""
     if psi.shape[1] == 1:
         joint = conditional(table, 0)
         joint *= outer.T
@@ -258,7 +258,7 @@ def _joint(table: FloatArray, psi: FloatArray, outer: FloatArray) -> FloatArray:
 
 
 def _sum_to(table: FloatArray, axes: tuple[int, ...]) -> FloatArray:
-    """Sum out all axes but some."""
+    """Sum over all axes except the given ones."""
     return np.asarray(table.sum(axis=tuple(i for i in range(table.ndim) if i not in axes)))
 
 

@@ -33,7 +33,7 @@ __all__ = ["mean_field"]
 
 
 def mean_field(graph: Graph, *, max_sweeps: int = 200, tol: float = 1e-8) -> Inference:
-    """Engine for large networks of soft relations: independent nodes that feel each other's mean.
+    """Return an engine for large networks of soft relations, where nodes feel each other's mean.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def mean_field(graph: Graph, *, max_sweeps: int = 200, tol: float = 1e-8) -> Inf
 
 
 def mean_field_ascent(graph: Graph, unary: FloatArray) -> Iterator[Marginals]:
-    """The ascent itself: Q and its bound after each sweep, for as long as the caller wants.
+    """Yield Q and its bound after each sweep, for as long as the caller wants.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class _AscentNetwork(NamedTuple):
 
 
 def _prepare(graph: Graph) -> _AscentNetwork:
-    """The work on the structure."""
+    """Prepare the graph: the work that is done once for many unaries."""
     _refuse_forbidden(graph)
     order, slices, matrix = by_colour(graph)
     rows = ((block, matrix[block]) for block in slices)
@@ -162,7 +162,7 @@ def _prepare(graph: Graph) -> _AscentNetwork:
 
 
 def _ascend(network: _AscentNetwork, unary: FloatArray) -> Iterator[Marginals]:
-    """Q and its bound after each sweep, for as long as the caller asks for another."""
+    """Yield Q and its bound after each sweep."""
     start, _ = log_normalise(unary)
     q, unary = start.T[:, network.order], unary.T[:, network.order]
     while True:
@@ -194,7 +194,7 @@ def _sweep(network: _AscentNetwork, unary: FloatArray, q: FloatArray) -> float:
 
 
 def _field(ties: sparse.csr_array, q: FloatArray) -> FloatArray:
-    """F: (K, nodes of one colour), the log-weights of their ties times Q at the other end."""
+    """Return F (K, nodes of one colour): log-weights of their edges times Q at the other end."""
     return np.stack([ties @ q_k for q_k in q])
 
 

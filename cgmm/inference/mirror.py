@@ -43,16 +43,16 @@ class Mirror(NamedTuple):
     """What edges add to log Z whatever the assignment."""
 
     def enter(self, unary: FloatArray) -> FloatArray:
-        """Log-potentials (contracted, 2): sums over the members, mirrored where they are."""
+        """Return log-potentials (contracted, 2): sums over the members, some of them mirrored."""
         u, n = self._turned(unary), self.graph.n_nodes
         return np.array([np.bincount(self.node_of, column, n) for column in u.T], dtype=float).T
 
     def leave(self, of_contracted: FloatArray) -> FloatArray:
-        """From marginals (contracted, 2) to those of the nodes."""
+        """Turn marginals (contracted, 2) into those of the nodes."""
         return self._turned(of_contracted[self.node_of])
 
     def trace_back(self, s: IntArray) -> IntArray:
-        """From states of contracted nodes to those of the nodes."""
+        """Turn states of contracted nodes into those of the nodes."""
         return s[self.node_of] ^ self.parity.astype(np.intp)
 
     def _turned(self, rows: FloatArray) -> FloatArray:
@@ -120,7 +120,7 @@ def _two_colours(graph: Graph) -> tuple[IntArray, BoolArray]:
 
 
 def _odd_cycle(hard: csr_array, start: int) -> list[int]:
-    """A cycle of odd length in the component of a node: an edge between two of equal depth."""
+    """Find a cycle of odd length in the component of a node."""
     order, before = csgraph.breadth_first_order(hard, start, directed=False)
     depth = np.full(hard.shape[0], -1)
     depth[start] = 0
@@ -137,7 +137,7 @@ def _odd_cycle(hard: csr_array, start: int) -> list[int]:
 
 
 def _show(n: int) -> str:
-    """Places for the names of the nodes along a chain, at most the ends of a long one."""
+    """Return placeholders for the names along a chain; of a long chain only its ends."""
     places = [f"{{{i}}}" for i in range(n)]
     if n > 10:
         places[5:-4] = [f"... ({n - 9} more)"]

@@ -109,8 +109,8 @@ def pair_sums(
     if in_tree.any() and (by_tree := _by_tree(reduced, ends[in_tree], max_bytes)) is not None:
         sums[:, in_tree], found = by_tree, found | in_tree
     sums[:, is_turned] = sums[::-1, is_turned]
-    with np.errstate(divide="ignore"):
-        sums[:, is_free] = _of_two(np.log(nodes), pairs[is_free], 0.0)
+    p, q = nodes[pairs[is_free].T]
+    sums[:, is_free] = (p * q).sum(axis=1), (p * (q @ (1 - np.eye(n_states)))).sum(axis=1)
     return PairSums(sums[0], sums[1], found)
 
 
@@ -120,8 +120,8 @@ def often_first(pairs: IntArray) -> IntArray:
     return np.where((often[:, 1] > often[:, 0])[:, None], pairs[:, ::-1], pairs)
 
 
-def _of_two(h: FloatArray, pairs: IntArray, weights: FloatArray | float) -> FloatArray:
-    """Return (2, P) p(z_a = z_b) and p(z_a ≠ z_b) of pairs joined by one edge, or by none."""
+def _of_two(h: FloatArray, pairs: IntArray, weights: FloatArray) -> FloatArray:
+    """Return (2, P) p(z_a = z_b) and p(z_a ≠ z_b) of pairs that form a component."""
     h_a, h_b = h[pairs[:, 0]], h[pairs[:, 1]]
     others = edge_message(h_b, np.full(len(pairs), -np.inf))
     log_odds = log_sum(h_a + h_b, 1) + weights - log_sum(h_a + others, 1)

@@ -27,7 +27,7 @@ __all__ = ["pairs"]
 
 
 def pairs(graph: Graph) -> Inference:
-    """Engine for graphs in which no node has more than one edge.
+    """Return an engine for graphs in which no node has more than one edge.
 
     Parameters
     ----------

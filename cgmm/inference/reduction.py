@@ -56,11 +56,11 @@ class Reduced(NamedTuple):
     mirror: Mirror | None
 
     def leave(self, nodes: FloatArray) -> FloatArray:
-        """From its marginals to those of the whole network."""
+        """Turn its marginals into those of the whole network."""
         return nodes if self.mirror is None else self.mirror.leave(nodes)
 
     def trace_back(self, z: IntArray) -> IntArray:
-        """From an assignment of it to one of the whole network."""
+        """Turn an assignment of it into one of the whole network."""
         return z if self.mirror is None else self.mirror.trace_back(z)
 
 
@@ -137,7 +137,7 @@ class Consistent(NamedTuple):
 
 
 def propagate_evidence(graph: Graph, possible: BoolArray) -> Consistent:
-    """Take out what evidence has decided, and what follows from it.
+    """Remove what evidence has decided, with all its consequences.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def propagate_evidence(graph: Graph, possible: BoolArray) -> Consistent:
 
 
 def exclude_states(graph: Graph, allowed: BoolArray) -> BoolArray:
-    """States that are left when each node that has but one has taken it from its neighbours.
+    """Return the states left when each node with one state has excluded it from its neighbours.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ class _Step(NamedTuple):
 
 
 def _refuse(graph: Graph, steps: list[_Step], n_states: int) -> NoReturn:
-    """Show how the evidence leads to a node without a state."""
+    """Raise an error that shows how the evidence leads to a node without a state."""
     names = {step.node: place for place, step in enumerate(steps)}
     shown = [_show(step, names) for step in steps]
     if len(shown) > 2 * SHOWN_STEPS:
@@ -271,7 +271,7 @@ def _steps(
     rounds: list[tuple[IntArray, IntArray]],
     clash: int,
 ) -> list[_Step]:
-    """Everything that the clash follows from, in the order in which it was found."""
+    """Return all steps that lead to the contradiction, in the order in which they were found."""
     n_rounds = len(rounds)
     state, when = np.full(len(given), -1), np.full(len(given), n_rounds)
     for number, (fixed, states) in enumerate(rounds):
@@ -294,7 +294,7 @@ def _steps(
 
 
 def _show(step: _Step, names: dict[int, int]) -> str:
-    """One step, the nodes as places for their names."""
+    """Return the text of one step, with placeholders for node names."""
     left = "no state" if step.state is None else f"only the state {step.state}"
     if not step.by:
         return f"the evidence leaves {{{names[step.node]}}} {left}"

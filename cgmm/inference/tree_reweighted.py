@@ -25,7 +25,7 @@ import numpy as np
 
 from cgmm.inference.belief_propagation import (
     Directed,
-    answer,
+    assemble_marginals,
     both_directions,
     check_settings,
     log_beliefs,
@@ -57,7 +57,7 @@ TIMES = 2
 def tree_reweighted(
     graph: Graph, *, max_sweeps: int = 500, tol: float = 1e-7, damping: float | None = None
 ) -> Inference:
-    """Engine whose ``log_z`` is an upper bound: the counterpart of mean field's from below.
+    """Return an engine whose ``log_z`` is an upper bound; that of mean field is a lower bound.
 
     Parameters
     ----------
@@ -151,13 +151,13 @@ def tree_reweighted(
                 break
         bound, settled, edges = min(tried, key=itemgetter(0))
         warn_unless_settled("tree_reweighted", part, settled, tol, damping=DAMPING)
-        return answer(unary, tied, edges, settled, bound)
+        return assemble_marginals(unary, tied, edges, settled, bound)
 
     return Inference(infer, exact=len(tied) == 0)
 
 
 def covering_forests(graph: Graph) -> BoolArray:
-    """Spanning forests of which at least two have any given edge.
+    """Find spanning forests so that every edge is in at least two of them.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def covering_forests(graph: Graph) -> BoolArray:
 
 
 def _forest(graph: Graph, order: IntArray) -> BoolArray:
-    """(E,) which edges a forest has that takes each, in this order, if it closes no cycle."""
+    """Return (E,) the edges of the forest that takes each, in this order, if it closes no cycle."""
     strength = np.empty(len(order))
     strength[order] = np.arange(len(order), 0, -1)
     return np.isin(strength, spanning_forest(graph._replace(weights=strength)).weights)
@@ -195,7 +195,7 @@ def _forest(graph: Graph, order: IntArray) -> BoolArray:
 def _bound(
     forests: BoolArray, trees: list[Inference], edges: Directed, h: FloatArray, messages: FloatArray
 ) -> float:
-    """Σ_T log Z(θ_T) / M, for the decomposition that belongs to the messages.
+    """Return Σ_T log Z(θ_T) / M, for the decomposition that belongs to the messages.
 
     Of each node, a forest has what the node believes, less what it hears along the forest's own
     edges. In the mean over the forests that is its unary log-potential: what is heard along an edge

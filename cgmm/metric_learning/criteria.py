@@ -98,7 +98,7 @@ def within_distance(metric: FloatArray, within: FloatArray) -> float:
 
 
 def likelihood_criterion(metric: FloatArray, within: FloatArray, n_points: int) -> float:
-    """What maximum likelihood minimises when all classes are Gaussian with one covariance.
+    """Compute what maximum likelihood minimises when all classes are Gaussian with one covariance.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def likelihood_criterion(metric: FloatArray, within: FloatArray, n_points: int) 
 
 
 def variance_ratio(size: int, n_chunklets: float = np.inf) -> float:
-    """How much more the unbiased Ĉ varies than if all its points were one chunklet.
+    """Return how much more the unbiased Ĉ varies than if all its points were one chunklet.
 
     Parameters
     ----------

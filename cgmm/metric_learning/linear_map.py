@@ -1,4 +1,4 @@
-"""What the estimators of this room share: a linear map, and how chunklets are given to two of them.
+"""Base of the metric learners: a linear map, and chunklets by class or by must-links.
 
 Chapter 12. RCA, its online form and the method of Xing et al. learn different metrics; each of them
 is a linear map W, after which the Euclidean distance is the metric B = WᵗW.
@@ -20,7 +20,7 @@ from cgmm.numerics import FloatArray, check_ranges
 
 
 class LinearMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """What is fitted is ``components_``, a row for each column of the result."""
+    """Base of estimators that fit ``components_``, a row for each column of the result."""
 
     components_: FloatArray
 
@@ -43,7 +43,7 @@ class LinearMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return X @ self.components_.T
 
     def get_mahalanobis_matrix(self) -> FloatArray:
-        """The metric as a matrix.
+        """Return the metric as a matrix.
 
         Returns
         -------

@@ -108,7 +108,7 @@ def flow_step(W: FloatArray, deviations: FloatArray, eta: float) -> FloatArray:
 
 
 def overshoots(W: FloatArray, deviations: FloatArray, eta: float) -> bool:
-    """Whether the plain step would shrink some direction by more than half.
+    """Return whether the plain step would shrink some direction by more than half.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def overshoots(W: FloatArray, deviations: FloatArray, eta: float) -> bool:
 
 
 def whiteness_error(W: FloatArray, within: FloatArray, rank: int) -> float:
-    """How far variances within chunklets are from one, in the directions that have any."""
+    """Return how far variances within chunklets are from one, in directions with any variance."""
     variances = np.linalg.eigvalsh(W @ within @ W.T)[::-1][:rank]
     return float(abs(variances - 1).max())
 

@@ -251,7 +251,7 @@ class _Ranks(NamedTuple):
 
 
 class _Learnt(NamedTuple):
-    """What comes of the two covariances."""
+    """The results of the two algorithms of RCA."""
 
     components: FloatArray
     """(K, D) W."""
@@ -261,7 +261,7 @@ class _Learnt(NamedTuple):
 
 
 def _explain(ranks: _Ranks) -> list[str]:
-    """What the user should know about ranks: one sentence a loss."""
+    """Return a sentence for each loss of rank."""
     said = []
     if ranks.data < ranks.features:
         said.append(

@@ -1,4 +1,4 @@
-"""How well a clustering agrees with the classes: scores on points, on pairs, on neighbourhoods.
+"""Scores of a clustering against known classes: on points, on pairs, on neighbourhoods.
 
 A clustering has no names for its clusters, so a score must not depend on them. There are two ways
 out. *Match* clusters with classes, then count points. Or ask only of each *pair* of points

@@ -1,4 +1,4 @@
-"""Do probabilities mean what they say? Reliability and calibration error. Chapter 14.
+"""Calibration of probabilities: reliability diagram and calibration error. Chapter 14.
 
 Of all answers given with probability 0.8, eight in ten should be right. Whether it is so can be
 asked of responsibilities (``max_k r_ik``: is the point in that class?) and of pair probabilities
@@ -95,7 +95,7 @@ def reliability(probabilities: ArrayLike, held: ArrayLike, *, n_bins: int = 10) 
 
 
 def _checked(probabilities: ArrayLike, held: ArrayLike) -> tuple[FloatArray, BoolArray]:
-    """As many probabilities as cases, or an error that names the first that is none."""
+    """Check probabilities and outcomes; name the first that is not one."""
     p, t = np.asarray(probabilities, dtype=float), np.asarray(held)
     if p.ndim != 1 or p.shape != t.shape or len(p) == 0:
         raise ValueError(

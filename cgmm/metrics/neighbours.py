@@ -1,4 +1,4 @@
-"""How pure the neighbourhoods of points are: a score of a metric, not of a clustering. Chapter 12.
+"""Purity of neighbourhoods: a score of a metric, not of a clustering. Chapter 12.
 
 Letters: N points in D dimensions; p the exponent of the distance.
 """

@@ -25,7 +25,7 @@ FEWEST_DRAWS = 12
 
 
 class PairedDifference(NamedTuple):
-    """How far the scores of one method lie above those of another on the same draws."""
+    """The difference between the scores of two methods on the same draws."""
 
     mean: NDArray[np.float64]
     """(...) mean over the draws of the differences."""
@@ -89,7 +89,7 @@ def paired_difference(scores: ArrayLike, baseline: ArrayLike) -> PairedDifferenc
 
 
 def _check(scores: NDArray[np.float64], baseline: NDArray[np.float64]) -> None:
-    """Refuse what is not paired, not finished, or too little."""
+    """Raise an error for scores that are not paired, not finite, or too few."""
     if scores.shape != baseline.shape or scores.ndim == 0:
         raise ValueError(
             f"scores have the shape {scores.shape} and the baseline {baseline.shape}: a paired "

@@ -137,7 +137,7 @@ class _PairCounts(NamedTuple):
 
 
 def _count_pairs(y_true: ArrayLike, y_pred: ArrayLike) -> _PairCounts:
-    """B, T, Q and M from the non-empty cells of the contingency table."""
+    """Count B, T, Q and M from the non-empty cells of the contingency table."""
     # Classes and clusters by number, from 0, and how many points each has.
     (_, a, n_a), (_, b, n_b) = (
         np.unique(labels, return_inverse=True, return_counts=True)
@@ -148,7 +148,7 @@ def _count_pairs(y_true: ArrayLike, y_pred: ArrayLike) -> _PairCounts:
 
 
 def _pairs_within(sizes: ArrayLike) -> int:
-    """Σ n (n - 1) / 2 over groups of the given sizes, exact up to N of some 10⁹."""
+    """Return Σ n (n - 1) / 2 over groups of the given sizes, exact up to N of about 10⁹."""
     n = np.asarray(sizes, dtype=np.int64)
     return int((n * (n - 1) // 2).sum())
 
@@ -157,7 +157,7 @@ def _pairs_within(sizes: ArrayLike) -> int:
 
 
 class BrokenRelations(NamedTuple):
-    """How many relations a clustering breaks."""
+    """The numbers of relations that a clustering breaks."""
 
     must_link: int
     """Must-links whose two points are in different clusters."""

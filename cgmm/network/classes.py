@@ -20,7 +20,7 @@ TEXTS = ("-1", "-1.0", "nan", "")
 
 
 def number_classes(y: ArrayLike) -> tuple[NDArray[Any], IntArray]:
-    """Number classes that have names, and tell what is unknown from them.
+    """Number classes that have names, and mark unknown classes by -1.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def number_classes(y: ArrayLike) -> tuple[NDArray[Any], IntArray]:
 
 
 def read_classes(y: ArrayLike, name: str = "y") -> NDArray[Any]:
-    """The same entries as an array in which all that is unknown is -1."""
+    """Return the entries as an array in which unknown classes are -1."""
     array = np.asarray(y)
     if array.dtype.kind in "US" and not hasattr(y, "dtype"):
         # Of a list of texts and numbers numpy makes texts alone.
@@ -84,7 +84,7 @@ def read_classes(y: ArrayLike, name: str = "y") -> NDArray[Any]:
 
 
 def _is_missing(label: object) -> bool:
-    """Whether it is None, NaN, or what pandas has in their place."""
+    """Return whether a value is None, NaN, or the missing value of pandas."""
     try:
         return label is None or bool(label != label)
     except TypeError:

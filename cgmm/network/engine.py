@@ -129,7 +129,7 @@ it."""
 
 
 def check_unary(graph: Graph, unary: FloatArray) -> FloatArray:
-    """Unary log-potentials as floats, if they fit the graph and leave every node a state.
+    """Check that unary log-potentials fit the graph and leave every node a state; return floats.
 
     Parameters
     ----------

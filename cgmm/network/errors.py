@@ -1,4 +1,4 @@
-"""What an engine must refuse, and whom it blames; and that an answer is an approximation.
+"""Errors with the nodes to blame, and the warning that a result is an approximation.
 
 Chapter 7 meets these refusals.
 """

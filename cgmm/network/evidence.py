@@ -24,7 +24,7 @@ from cgmm.numerics import BoolArray, IntArray, check_labels
 def read_evidence(
     n_samples: int, labels: ArrayLike | None, node_of: IntArray, must: IntArray
 ) -> tuple[IntArray | None, BoolArray | None]:
-    """Labels (n_nodes,) or allowed classes (n_nodes, K), with None for what is not given."""
+    """Return labels (n_nodes,) or allowed classes (n_nodes, K), with None for the other."""
     if labels is None:
         return None, None
     array = np.asarray(labels)
@@ -57,7 +57,7 @@ def _labels(labels: IntArray, node_of: IntArray, must: IntArray) -> IntArray | N
 
 
 def _allowed(allowed: NDArray[Any], node_of: IntArray, must: IntArray) -> BoolArray:
-    """The classes that all points of a node allow."""
+    """Return the classes that all points of a node allow."""
     if not np.isin(allowed, (0, 1)).all():
         raise ValueError("labels of two dimensions must be booleans: the classes still allowed.")
     allowed = allowed.astype(bool)

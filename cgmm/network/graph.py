@@ -40,12 +40,12 @@ class Graph(NamedTuple):
     """(n_nodes,) what errors call the nodes; None: 0, 1, ..."""
 
     def named(self, nodes: IntArray) -> IntArray:
-        """What errors call some of the nodes."""
+        """Return the names of some of the nodes, as errors use them."""
         return nodes if self.names is None else self.names[nodes]
 
 
 def edgeless(n_nodes: int) -> Graph:
-    """The graph of the plain mixture: nodes, and nothing that ties them.
+    """Return the graph of the plain mixture: nodes without edges.
 
     Parameters
     ----------
@@ -135,14 +135,14 @@ def simplify(graph: Graph) -> Graph:
 
 
 def _is_simple(n_nodes: int, edges: IntArray, weights: FloatArray) -> bool:
-    """Whether a < b in all edges, pairs strictly ascend, and no weight is zero."""
+    """Return whether a < b in all edges, pairs strictly ascend, and no weight is zero."""
     a, b = edges.T
     keys = a * n_nodes + b
     return bool((a < b).all() and (keys[1:] > keys[:-1]).all() and weights.all())
 
 
 def _checked_edges(graph: Graph) -> tuple[IntArray, FloatArray]:
-    """Edges as (E, 2) integers and weights as (E,) floats, or an error that names an edge."""
+    """Return edges (E, 2) and weights (E,), or raise an error that names an edge."""
     edges = np.asarray(graph.edges)
     weights = np.asarray(graph.weights, dtype=float)
     if edges.shape != (len(weights), 2) or weights.ndim != 1:
@@ -174,7 +174,7 @@ def _refuse_edges(wrong: np.bool_ | BoolArray, graph: Graph, cause: str) -> None
 
 
 def are_disjoint_pairs(graph: Graph) -> bool:
-    """Whether no node has more than one edge, so that every component is a pair or a node.
+    """Return whether no node has more than one edge: every component is a pair or a node.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def are_disjoint_pairs(graph: Graph) -> bool:
 
 
 def log_weight(graph: Graph, unary: FloatArray, z: IntArray) -> float:
-    """The log-weight of one joint assignment: that of its states, and of the edges that act.
+    """Return the log-weight of one joint assignment: its unaries, and weights of edges that act.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def log_weight(graph: Graph, unary: FloatArray, z: IntArray) -> float:
 
 
 def connected_components(graph: Graph) -> IntArray:
-    """The connected component of the graph in which every node lies.
+    """Return the number of the connected component of every node.
 
     Parameters
     ----------
@@ -356,7 +356,7 @@ def edge_matrix(graph: Graph) -> csr_array:
 
 
 def _matrix(graph: Graph, values: FloatArray) -> csr_array:
-    """Sparse (n_nodes, n_nodes) matrix with a value for each edge, its indices of 32 bits.
+    """Return a sparse (n_nodes, n_nodes) matrix with a value for each edge and 32-bit indices.
 
     Up to SciPy 1.15 spanning trees take no others.
     """

@@ -1,4 +1,4 @@
-"""What one end of an edge tells the other, in O(K). Chapters 7 and 9.
+"""Messages from one end of an edge to the other, in O(K). Chapters 7 and 9.
 
 An edge says only whether two assignments are equal, so the message needs no K × K table.
 
@@ -20,7 +20,7 @@ SMALLEST_SUM, LARGEST_WEIGHT = 1e-290, 600.0
 
 
 def edge_message(h: FloatArray, weights: FloatArray, *, largest: bool = False) -> FloatArray:
-    """What one end of each edge tells the other, in O(K).
+    """Compute the message from one end of each edge to the other, in O(K).
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def edge_message(h: FloatArray, weights: FloatArray, *, largest: bool = False) -
 
 
 def _by_sums(h: FloatArray, weights: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Messages (E, K) from log-values (K, E), and where (E,) they are not to be trusted.
+    """Return messages (E, K) from log-values (K, E), and (E,) whether they are unreliable.
 
     The terms are scaled so that the largest is one. Ones are counted, not added to the rest: what
     is left without the own term is exact where the own term dominates.
@@ -73,7 +73,7 @@ def _by_sums(h: FloatArray, weights: FloatArray) -> tuple[FloatArray, BoolArray]
 
 
 def _largest_of_others(h: FloatArray) -> FloatArray:
-    """(E, K) max_{l ≠ k} h[e, l]: the top of all but the best state, the second best there."""
+    """Return (E, K) max_{l ≠ k} h[e, l]: the largest value, or for its state the second largest."""
     rows, best = np.arange(len(h)), h.argmax(axis=1)
     without_best = h.copy()
     without_best[rows, best] = -np.inf
@@ -83,7 +83,7 @@ def _largest_of_others(h: FloatArray) -> FloatArray:
 
 
 def _log_sum_of_others(h: FloatArray) -> FloatArray:
-    """(E, K) log Σ_{l ≠ k} exp(h[e, l])."""
+    """Return (E, K) log Σ_{l ≠ k} exp(h[e, l])."""
     rows, best = np.arange(len(h)), h.argmax(axis=1)
     top = _finite(h[rows, best])
     terms = np.exp(h - top[:, None])
@@ -103,5 +103,5 @@ def _log_sum_of_others(h: FloatArray) -> FloatArray:
 
 
 def _finite(top: FloatArray) -> FloatArray:
-    """A shift that is safe to subtract: zero where everything is impossible."""
+    """Return a shift that is safe to subtract: zero where everything is impossible."""
     return np.where(top == -np.inf, 0.0, top)

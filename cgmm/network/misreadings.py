@@ -1,4 +1,4 @@
-"""What may be meant otherwise than it is read, and then is refused or warned of. Chapter 5.
+"""Checks for input that may be misread: some is refused, some raises a warning. Chapter 5.
 
 Row numbers within a fold, names that look like row numbers, probabilities where log-odds are read,
 labels where none are: each has an answer, and a wrong one.
@@ -33,7 +33,7 @@ def callers() -> Iterator[str]:
 
 
 def check_rows(X: Any, **relations: Any) -> None:
-    """Refuse plain pairs where scikit-learn selects rows, and warn where rows have names.
+    """Raise an error for plain pairs where scikit-learn selects rows; warn where rows have names.
 
     The numbers of plain pairs mean other points within a fold; only here can that be noticed.
     """
@@ -55,7 +55,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _warn_of_names(X: Any, name: str) -> None:
-    """Warn where integers name the rows, and other rows than their positions."""
+    """Warn if the index has integers that differ from row positions."""
     index = getattr(X, "index", None)
     if callable(index) or getattr(index, "dtype", np.dtype(object)).kind not in "iu":
         return
@@ -96,7 +96,7 @@ def warn_of_certainties(preferences: ArrayLike | None) -> None:
 
 
 def warn_ignored(y: Any, instead: str) -> None:
-    """Warn that ``y`` is not read, where somebody may think so.
+    """Warn that ``y`` is ignored, if it looks like known classes.
 
     That is where it holds -1, None or NaN beside classes; or where few classes are handed over
     by the user's own line, not by a pipeline or a search. Cross-validation itself is silent: its

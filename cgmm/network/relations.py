@@ -26,7 +26,7 @@ def read_relations(
     cannot_link: ArrayLike | None,
     preferences: ArrayLike | None,
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Hard must-links (P, 2), and the edges (E, 2) with log-weights (E,) of everything else."""
+    """Return hard must-links (P, 2), and edges (E, 2) with log-weights (E,) of the rest."""
     must = check_pairs("must_link", must_link, n_samples)
     cannot = check_pairs("cannot_link", cannot_link, n_samples)
     itself = np.flatnonzero(cannot[:, 0] == cannot[:, 1])
@@ -44,7 +44,7 @@ def read_relations(
 
 
 def _preferences(value: ArrayLike | None, n_samples: int) -> tuple[IntArray, FloatArray]:
-    """Pairs (P, 2) and their log-odds (P,), without those that say nothing."""
+    """Return pairs (P, 2) and their log-odds (P,), without zeros."""
     require_samples("preferences", value, n_samples)
     array = read_rows("preferences", value, 3).astype(float)
     pairs, odds = check_pairs("preferences", array[:, :2], n_samples), array[:, 2]
@@ -62,14 +62,14 @@ def _preferences(value: ArrayLike | None, n_samples: int) -> tuple[IntArray, Flo
 
 
 def closure(n_samples: int, must: IntArray) -> IntArray:
-    """(N,) the chunklet of each point, numbered by first points: connected components."""
+    """Return (N,) the chunklet of each point, numbered by first points."""
     if len(must) == 0:
         return np.arange(n_samples)
     return connected_components(_adjacency(n_samples, must), directed=False)[1].astype(np.intp)
 
 
 def first_of_nodes(node_of: IntArray) -> IntArray:
-    """(n_nodes,) the first point of each node."""
+    """Return (n_nodes,) the first point of each node."""
     # Nodes are numbered by their first points, so at each of these the highest number rises.
     return np.flatnonzero(np.diff(np.maximum.accumulate(node_of), prepend=-1))
 
@@ -80,7 +80,7 @@ def _adjacency(n_samples: int, pairs: IntArray) -> csr_array:
 
 
 def must_link_chain(must_link: IntArray, start: int, end: int) -> list[int]:
-    """A shortest chain of must-links that ties two points.
+    """Find a shortest chain of must-links between two points.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def must_link_chain(must_link: IntArray, start: int, end: int) -> list[int]:
 
 
 def show_chain(must: IntArray, start: int, end: int) -> str:
-    """The chain of must-links that ties two points, for a message."""
+    """Return the chain of must-links between two points, for a message."""
     return " - ".join(map(str, must_link_chain(must, int(start), int(end))))
 
 
@@ -125,7 +125,7 @@ def show_chain(must: IntArray, start: int, end: int) -> str:
 def contract_edges(
     n_nodes: int, node_of: IntArray, edges: IntArray, weights: FloatArray, must: IntArray
 ) -> Graph:
-    """Edges between nodes, one a pair: log-weights on the same pair add up."""
+    """Return edges between nodes, one for each pair: log-weights of the same pair add up."""
     ends = node_of[edges]
     inside = ends[:, 0] == ends[:, 1]
     clash = np.flatnonzero(inside & (weights == -np.inf))

@@ -107,7 +107,7 @@ class PairsAmong:
 
 
 def _read_relations(pairs: ArrayLike, n_samples: int) -> NDArray[Any]:
-    """(P, 2) row numbers, or (P, 3) with log-odds; a copy."""
+    """Return a copy of (P, 2) row numbers, or of (P, 3) with log-odds."""
     require_samples("pairs", pairs, n_samples)
     pairs = getattr(pairs, "pairs", pairs)
     if np.ndim(pairs) == 2 and np.shape(pairs)[1] == 3:
@@ -118,7 +118,7 @@ def _read_relations(pairs: ArrayLike, n_samples: int) -> NDArray[Any]:
 
 
 def selected_rows(rows: Any, n_samples: int) -> IntArray:
-    """(n,) the numbers of the rows that are selected, each at most once."""
+    """Return (n,) the numbers of the selected rows, each at most once."""
     if not isinstance(rows, slice):
         rows = np.asarray(rows) if np.size(rows) else slice(0)
     numbers = np.arange(n_samples)[rows]
@@ -186,7 +186,7 @@ def positions(pairs: ArrayLike, names: ArrayLike) -> PairsAmong:
 
 
 def _places(names: list[Any]) -> dict[Any, int]:
-    """The row of each name."""
+    """Return the row of each name."""
     place = dict[Any, int]()
     for row, name in enumerate(names):
         if place.setdefault(name, row) != row:

@@ -1,4 +1,4 @@
-"""What is known beside the data, contracted into one Markov network over groups of points.
+"""Side information, contracted into one Markov network over groups of points.
 
 Points that must share a component become one *node* (a chunklet): must-links are contracted by
 their transitive closure and never appear as edges. Cannot-links and preferences become weighted
@@ -277,7 +277,7 @@ class SideInformation(NamedTuple):
         return of_points if weights is None else of_points * weights[:, None]
 
     def restrict(self, rows: ArrayLike | slice) -> SideInformation:
-        """What is known of some of the points, by themselves.
+        """Return the side information of some of the points only.
 
         Parameters
         ----------
@@ -321,7 +321,7 @@ class SideInformation(NamedTuple):
         return part._replace(graph=graph, must_link=_chained(node_of), first_points=np.sort(first))
 
     def without_edges(self, nodes: IntArray, rows: IntArray, node_of: IntArray) -> SideInformation:
-        """What is known of some nodes beside their edges; they keep the names of their points.
+        """Return the side information of some nodes without edges; nodes keep their names.
 
         Parameters
         ----------
@@ -347,7 +347,7 @@ class SideInformation(NamedTuple):
         )  # fmt: skip
 
     def mask(self, n_components: int) -> BoolArray | None:
-        """The evidence as a mask over K components.
+        """Return the evidence as a mask over K components.
 
         Parameters
         ----------
@@ -388,7 +388,7 @@ class SideInformation(NamedTuple):
         return (self.labels[:, None] == -1) | (self.labels[:, None] == np.arange(n_components))
 
     def known_classes(self, n_components: int) -> IntArray:
-        """The class of each node of which the evidence leaves one.
+        """Return the class of each node to which the evidence leaves exactly one.
 
         Parameters
         ----------
@@ -412,7 +412,7 @@ class SideInformation(NamedTuple):
 
 
 def nothing_known(n_samples: int, sampling: str = "points") -> SideInformation:
-    """Points that nothing ties and of which nothing is known: the plain mixture."""
+    """Return the side information of a plain mixture: nothing is known."""
     _check(n_samples, sampling)
     points = np.arange(n_samples)
     return SideInformation(points, np.ones(n_samples), edgeless(n_samples), first_points=points)
@@ -450,14 +450,14 @@ def _check(n_samples: int, sampling: str) -> None:
 
 
 def _chained(node_of: IntArray) -> IntArray:
-    """Must-links that tie the points of each node, one to the next."""
+    """Return must-links between consecutive points of each node."""
     order = np.argsort(node_of, kind="stable")
     same = np.flatnonzero(np.diff(node_of[order]) == 0)
     return np.column_stack([order[same], order[same + 1]])
 
 
 def _require_labels_apart(side: SideInformation) -> None:
-    """No cannot-link between two nodes that can only have the same class."""
+    """Raise an error for a cannot-link between two nodes that can only have the same class."""
     only = side.labels
     if side.allowed is not None:
         only = side.known_classes(side.allowed.shape[1])
