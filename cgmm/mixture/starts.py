@@ -46,14 +46,14 @@ from cgmm.runs import Rng
 BALLS, SHARED, FREE = range(3)
 COVARIANCES = ("equal balls", "one shared covariance", "covariances of the fit")
 # How many starts of each kind a portfolio has, for each of the `n_init` runs.
-N_FAR, N_RANDOM = 12, 10
+N_FAR, N_RANDOM = 14, 12
 # Iterations that each start gets, and that the best of them get in addition.
 FIRST_LOOK, SECOND_LOOK = 12, 40
 # How many of the starts go on after the first look, and are released from a simpler covariance.
 KEPT = 6
 # Moves that split one component and merge two others: how many a round tries, how many of them go
 # on, and after how many rounds in vain there are no more.
-N_MOVES, KEPT_MOVES, VAIN = 12, 2, 2
+N_MOVES, KEPT_MOVES, VAIN = 12, 2, 3
 # Runs whose scores differ by less, in nats per point, have found the same maximum.
 AGREE = 1e-4
 # So many starts that end alike show that the problem is easy.
