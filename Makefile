@@ -14,7 +14,7 @@ CORE := tests/network tests/inference tests/mixture tests/test_numerics.py tests
     cgmm/numerics.py cgmm/network cgmm/inference cgmm/mixture book/05_where_relations_come_from.ipynb \
     --ignore=tests/mixture/test_cluster.py --ignore=tests/mixture/test_safe_weights.py
 # Without notebooks, browser and what only starts other processes.
-UNIT := tests cgmm --ignore=tests/book --ignore=tests/tools --ignore=tests/assignments \
+UNIT := tests cgmm book/reruns --ignore=tests/book --ignore=tests/tools --ignore=tests/assignments \
     --ignore=tests/test_typing.py
 
 RESOLUTION ?= lowest-direct
@@ -27,8 +27,8 @@ SITE := _build/html/.built
 SOURCES := _config.yml _toc.yml $(shell find book cgmm -type f -not -name '*.pyc')
 
 .DEFAULT_GOAL := book
-.PHONY: help book lab notebooks test chapters check lint test-all editions bench fuzz mutants versions \
-    package lock
+.PHONY: help book lab notebooks reruns test chapters check lint test-all editions bench fuzz mutants \
+    versions package lock
 
 help:
 	@awk -F ':.*## ' '/^##@/ { print substr($$0, 5) ":" } \
@@ -53,11 +53,14 @@ notebooks: $(READY) ## run and clean the chapters, write what is made from table
 	@$(PAGES)
 	$(BIN)/python assignments/course.py release --out book/_static/assignments
 
+reruns: $(READY) ## run the papers' experiments that are not stored yet (RERUNS=--quick: a small part)
+	cd book && "$(CURDIR)/$(BIN)/python" -m reruns $(RERUNS)
+
 test: $(READY) ## the package and its doctests, the course, the pages in a browser
-	$(PYTEST) -m "not slow" tests cgmm
+	$(PYTEST) -m "not slow" tests cgmm book/reruns
 
 chapters: $(READY) ## each cell of each notebook against what it shows
-	$(PYTEST) -m "not slow" book
+	$(PYTEST) -m "not slow" --ignore=book/reruns book
 
 check: lint ## while editing: lint, types, the core's tests, one chapter
 	$(PYTEST) -m "not slow" $(CORE)

@@ -21,6 +21,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import argparse
 import csv
 import platform
+import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,7 +32,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-RESULTS = Path(__file__).resolve().parents[1] / "book" / "_data" / "benchmarks"
+BOOK = Path(__file__).resolve().parents[1] / "book"
+# Some measurements use the simulations and scenes of book/reruns/.
+sys.path.append(str(BOOK))
+RESULTS = BOOK / "_data" / "benchmarks"
 PACKAGES = (
     "numpy",
     "scipy",

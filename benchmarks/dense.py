@@ -4,7 +4,7 @@
     python benchmarks/dense.py --smoke        the smallest sizes, once, in seconds
 
 ``--repeats N`` for other than twelve draws; heavy cases are drawn a quarter as often. Points are
-those of ``cgmm.replicate.choosing``: round clumps in four dimensions, the nearest two so many
+those of ``reruns.choosing``: round clumps in four dimensions, the nearest two so many
 standard deviations apart; relations are answered truthfully.
 
 *random pairs*: P pairs, both ends drawn at random, which the answers make must-links and
@@ -47,8 +47,8 @@ from cgmm.inference.gibbs import gibbs
 from cgmm.metrics import broken_relations
 from cgmm.mixture.initialise import named_start
 from cgmm.network import Engine, Graph, Marginals, SideInformation, spanning_forest
-from cgmm.replicate.choosing import sample_truth
 from cgmm.scenarios import Relations
+from reruns.choosing import sample_truth
 
 CLASSES = (2, 3, 5, 10)
 APART, WEAK, WEAKER = 2.5, 1.0, 0.5  # deviations between the nearest means

@@ -4,7 +4,7 @@
     python benchmarks/methods.py --smoke        two sizes of each case, once, in seconds
 
 ``--repeats N`` for more sets of points. Where a method refuses, seconds are empty. The methods are
-those of ``cgmm.replicate.choosing``, each with five starts, run until it converges: what a user
+those of ``reruns.choosing``, each with five starts, run until it converges: what a user
 waits for, not what an iteration costs. All take turns on the same points, in one process and on one
 thread; the times are of the process. Compare them by ratios.
 
@@ -22,8 +22,8 @@ from typing import NamedTuple
 import common
 import numpy as np
 
-from cgmm.replicate.choosing import Known, ask, methods, sample_truth
 from cgmm.scenarios import Relations
+from reruns.choosing import Known, ask, methods, sample_truth
 
 N_POINTS, N_CLASSES, N_RELATIONS = 1000, 3, 100
 

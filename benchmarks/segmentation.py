@@ -31,8 +31,8 @@ from cgmm.inference.mean_field import mean_field
 from cgmm.metrics import matched_accuracy
 from cgmm.mixture import POOLINGS, far_points, from_responsibilities, log_joint
 from cgmm.network import Engine, Graph, edgeless
-from cgmm.replicate.segmentation import textured_blocks
 from cgmm.scenarios import estimate_flip_rate, grid_neighbours, weight_from_certainty
+from reruns.segmentation import textured_blocks
 
 N_BLOCKS, N_TEXTURES = 72, 4
 N_ITERATIONS = 30

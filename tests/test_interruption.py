@@ -23,10 +23,11 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 import cgmm
 from cgmm import ENGINES, MMC, ConstrainedGaussianMixture, COPKMeans, OnlineRCA
 from cgmm.network import Inference
-from cgmm.replicate import EXPERIMENTS, replicate
-from cgmm.replicate.__main__ import main as replicate_command
-from cgmm.replicate.workers import deaf_to_interrupts
+from reruns import EXPERIMENTS, replicate
+from reruns import __main__ as reruns_command
+from reruns.workers import deaf_to_interrupts
 
+BOOK = Path(reruns_command.__file__).parents[1]
 SECONDS = 120
 ALONE = pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is no signal on Windows")
 auto = ENGINES["auto"]
@@ -74,7 +75,7 @@ def test_sigint_in_a_replication_with_two_jobs_loses_nothing(tmp_path, capsys):
     assert not rows.with_suffix(".csv").exists()
 
     # The rest in this process, which costs less than workers; files do not depend on them.
-    assert replicate_command([experiment.name, *options, "--jobs", "1"]) == 0
+    assert reruns_command.main([experiment.name, *options, "--jobs", "1"]) == 0
     left = n * len(experiment.design) - kept
     assert f" {left}/{left}\n" in capsys.readouterr().err
     assert rows.with_suffix(".csv").read_bytes() == expected
@@ -95,7 +96,7 @@ def test_the_handler_of_ctrl_c_comes_back_and_other_threads_leave_it_alone():
 
 def replication(*arguments) -> subprocess.Popen:
     return subprocess.Popen(
-        [sys.executable, "-m", "cgmm.replicate", *map(str, arguments)],
+        [sys.executable, "-m", "reruns", *map(str, arguments)], cwd=BOOK,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True,
     )  # fmt: skip

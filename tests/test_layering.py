@@ -19,14 +19,6 @@ ROOT = Path(cgmm.__file__).parent
 # is given, numerics, the network, the engines; each room on top names what it stands on.
 BASE = {"given", "numerics", "network"}
 CORE = BASE | {"inference", "kmeans", "mixture"}
-EVERYTHING = CORE | {
-    "metric_learning",
-    "datasets",
-    "scenarios",
-    "metrics",
-    "diagnose",
-    "decide",
-}
 MAY_IMPORT: dict[str, set[str]] = {
     # A second answer to every question shares nothing with the first.
     "primer": set(),
@@ -49,8 +41,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     "": CORE | {"metric_learning"},
     # The tour uses what a visitor would.
     "__main__": {"", "datasets", "metrics", "scenarios", "plot"},
-    # The experiments use everything, as a reader's script would.
-    "replicate": EVERYTHING | {"plot", ""},
 }
 
 
@@ -114,6 +104,14 @@ def test_imports_run_downward():
 
 def test_the_rules_have_no_cycle():
     TopologicalSorter(MAY_IMPORT).prepare()
+
+
+def test_the_package_stands_without_the_book():
+    """Chapters import the papers' experiments, book/reruns/; the package must not."""
+    source = {module: path.read_text(encoding="utf8") for module, path in MODULES.items()}
+    found = {module: [n for n in imported(text) if n.startswith("reruns")]
+             for module, text in source.items()}  # fmt: skip
+    assert not {module: names for module, names in found.items() if names}
 
 
 def test_no_room_has_a_cycle():

@@ -4,8 +4,9 @@
 
 A room's public names are those in the ``__all__`` of its door. Each public class has a page of its
 own, and so has each file with public names that its door does not have; all else stands on the page
-of its room, file by file. The pages name what is to be shown, and Sphinx shows it:
-book/_ext/cgmm_api.py tells it how. New rooms, files and names are found without being listed here.
+of its room, file by file. The papers' experiments, book/reruns/, are no part of the package, and
+have one page. The pages name what is to be shown, and Sphinx shows it: book/_ext/cgmm_api.py tells
+it how. New rooms, files and names are found without being listed here.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from api_names import (
     first_sentence,
     is_estimator,
     names_of_file,
+    reruns,
     rooms,
 )  # fmt: skip
 from imported import find
@@ -31,6 +33,7 @@ ENTRY = "      - file: book/api/index\n"
 WRITTEN = "<!-- Written by tools/api.py from the package: change that, and run it. -->\n"
 # Where the members that a class inherits end: these document their own.
 ENDS = "BaseEstimator, BaseException, Generic, str, tuple"
+RERUNS = "book/api/reruns"
 INTRODUCTION = """\
 Numbers behind a name are those of the chapters that import it. N points have D dimensions, a
 mixture has K components; the shape of every array is given.
@@ -55,7 +58,7 @@ def pages() -> dict[Path, str]:
         below = FOLDER / room.itself.short
         found |= {below / f"{one.short}.md": _class_page(room, one) for one in room.classes}
         found |= {below / f"{file.short}.md": _file_page(file) for file in room.with_pages}
-    return found
+    return found | {FOLDER / "reruns.md": _reruns_page()}
 
 
 def _contents() -> str:
@@ -71,6 +74,7 @@ def _contents() -> str:
         below = [one for one in [*room.classes, *room.with_pages] if one not in first]
         lines += ["            sections:"] * bool(below)
         lines += [f"              - file: {_document(one)}" for one in below]
+    lines.append(f"          - file: {RERUNS}")
     return "".join([before, entry, *(f"{line}\n" for line in lines)])
 
 
@@ -98,7 +102,8 @@ def _index() -> str:
             f":doc:`{room.itself.name} </{_document(room.itself)}>`: {first_sentence(room.itself)}"
         )
         parts += [f"## {room.title}\n", _rst([about, "", ", ".join(named)])]
-    return "\n".join(parts)
+    about = f":doc:`reruns </{RERUNS}>`, no part of the package: {first_sentence(reruns()[0])}"
+    return "\n".join([*parts, "## The papers' experiments\n", _rst([about])])
 
 
 def _room_page(room: Room) -> str:
@@ -145,6 +150,20 @@ def _file_page(file: Name) -> str:
     for one in names_of_file(file):
         lines += _entry(one)
     return _page(file.name.removeprefix("cgmm."), lines)
+
+
+def _reruns_page() -> str:
+    """Return the page of the papers' experiments: each module, with what its ``__all__`` lists."""
+    door, *files = reruns()
+    parts = [_page("The papers' experiments", _with_members(door))]
+    parts += [f"## {file.name}\n\n{_rst(_with_members(file))}" for file in files]
+    return "\n".join(parts)
+
+
+def _with_members(module: Name) -> list[str]:
+    """Return the directive for a module; one without ``__all__`` shows its docstring only."""
+    is_public = hasattr(find(module.name), "__all__")
+    return [f".. automodule:: {module.name}", *["   :members:", "   :no-value:"] * is_public]
 
 
 # ---------------------------------------------------------------------------------- pieces

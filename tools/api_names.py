@@ -29,7 +29,6 @@ TITLES = {
     "decide": "From answers to decisions",
     "plot": "Figures",
     "explore": "Explorers",
-    "replicate": "The papers, rerun",
     "numerics": "Numerics",
     "given": "What is given",
 }
@@ -102,6 +101,14 @@ def _room(short: str) -> Room:
     )
     documented = [one for file in [room.itself, *room.without_pages] for one in constants(file)]
     return room._replace(others=(*room.others, *documented))
+
+
+@cache
+def reruns() -> list[Name]:
+    """Return the package of the papers' experiments, then its modules."""
+    inside = sorted(module.name for module in iter_modules(find("reruns").__path__))
+    files = [f"reruns.{name}" for name in inside if name != "__main__"]
+    return [Name(name, "mod", name) for name in ["reruns", *files]]
 
 
 @cache

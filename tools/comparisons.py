@@ -20,9 +20,9 @@ from typing import NamedTuple
 from errata import HEADINGS
 from pages import BOOK, table
 
-from cgmm.replicate.sentences import report
-from cgmm.replicate.store import read_rows
-from cgmm.replicate.verdicts import (
+from reruns.sentences import report
+from reruns.store import read_rows
+from reruns.verdicts import (
     KINDS,
     VERDICTS,
     Comparison,
@@ -58,7 +58,7 @@ INTRODUCTION = """\
 <!-- Written by tools/comparisons.py from book/_data/: change that, and run it. -->
 
 Every claim of the three papers with experiments that we could put to the test, in the order of
-their figures: what is printed, what we find, and whether the two agree. `python -m cgmm.replicate`
+their figures: what is printed, what we find, and whether the two agree. `python -m reruns`
 makes the numbers again.
 
 Ours is the mean over realisations ± its standard error. A claim says that this mean is at least, at

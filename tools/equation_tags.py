@@ -16,7 +16,9 @@ from typing import NamedTuple
 from equation_grammar import Tag, TagError, load_table, parse, tags
 from pages import BOOK, ROOT
 
-TAGGED = ("cgmm", "tests", "benchmarks")
+# Where equations are computed, and where tags may stand.
+COMPUTED = ("cgmm", "book/reruns")
+TAGGED = (*COMPUTED, "tests", "benchmarks")
 # These files are about tags, and some of those in them are wrong on purpose.
 UNTAGGED = {
     f"tests/tools/test_{tool}.py"
@@ -39,7 +41,7 @@ class Site(NamedTuple):
 
 def sites(*folders: str, root: Path = ROOT) -> Iterator[Site]:
     """Every tag in the Python files of these folders; citations of other documents are left out."""
-    for path in sorted(path for folder in folders for path in (root / folder).rglob("*.py")):
+    for path in (path for folder in folders for path in sorted((root / folder).rglob("*.py"))):
         name = path.relative_to(root).as_posix()
         if name in UNTAGGED:
             continue

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from covered import chapter_paths, covered
 from equation_grammar import TagError, load_table
-from equation_tags import Name, Site, sites, tagged
+from equation_tags import COMPUTED, Name, Site, sites, tagged
 from pages import BOOK, table
 
 PAGE = BOOK / "equations.md"
@@ -52,7 +52,7 @@ def page() -> str:
     """The page's text, from the table, the tags and the chapters as they are now."""
     known = load_table()
     chapters = {path.stem: covered(path, known) for path in chapter_paths()}
-    in_package, in_tests = tagged(sites("cgmm"), known), tagged(sites("tests"), known)
+    in_package, in_tests = tagged(sites(*COMPUTED), known), tagged(sites("tests"), known)
     parts = [INTRODUCTION]
     for source, entry in known.items():
         parts.append(f"(equations-{source})=\n## {entry['heading']}\n")
@@ -129,7 +129,8 @@ def target(path: str, scope: tuple[str, ...]) -> tuple[str, str]:
     A public name has the address of its room's door, ``cgmm.mixture.e_step``, unless only its own
     file lists it; what is not public is found in its file, ``cgmm.mixture.loop``.
     """
-    module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    file = path.removeprefix("book/").removesuffix(".py").removesuffix("/__init__")
+    module = file.replace("/", ".")
     outer, *inner = scope or ("",)
     thing = getattr(import_module(module), outer, None)
     for home in (module.rpartition(".")[0], module):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK = ROOT / "book"
+# Chapters import the package reruns from the folder in which they stand; so do the tools.
+sys.path.append(str(BOOK))
 
 
 def table(rows: list[tuple[str, ...]]) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from html import escape
 from importlib import import_module
 from itertools import pairwise
@@ -17,6 +18,10 @@ from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.util.inspect import getdoc
 
+# Chapters import the package reruns from the folder in which they stand; so does autodoc.
+sys.path.append(str(Path(__file__).parents[1]))
+# The packages whose source the pages show.
+OURS = {"cgmm", "reruns"}
 INDEX = "book/api/index"
 OLD_ADDRESS = "book/api.html"
 # Of every estimator; scikit-learn's class of that name documents them.
@@ -124,7 +129,7 @@ def public_methods(cls: type) -> list[str]:
     """
     found: dict[str, None] = {}
     for one in cls.__mro__:
-        if one.__module__.partition(".")[0] not in {"cgmm", "sklearn"}:
+        if one.__module__.partition(".")[0] not in {*OURS, "sklearn"}:
             break
         if one.__name__ == "BaseEstimator":
             break
@@ -161,12 +166,12 @@ def forget_inner_documents(app: Sphinx, document: nodes.document) -> None:
 
 
 def list_no_other_source(app: Sphinx, module: str, name: str) -> str | None:
-    """Show the source of this package alone, not that of a method inherited from elsewhere."""
+    """Show the source of our packages only, not that of a method inherited from elsewhere."""
     try:
         home = inspect.unwrap(_find(module, name)).__module__
     except AttributeError:
         return None
-    return None if str(home).startswith("cgmm") else module
+    return None if str(home).partition(".")[0] in OURS else module
 
 
 def _find(module: str, name: str) -> object:

@@ -28,7 +28,7 @@ from cgmm.mixture.starts import (
     standardise,
 )
 from cgmm.network import SideInformation
-from cgmm.replicate.choosing import sample_truth
+from reruns.choosing import sample_truth
 
 TYPES = ("full", "tied", "diag", "spherical")
 STAGES = (BALLS, SHARED, FREE)

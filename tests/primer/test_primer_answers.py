@@ -12,7 +12,7 @@ from cgmm.decide import error_rates
 from cgmm.inference import ENGINES
 from cgmm.mixture import Parameters
 from cgmm.network import SideInformation
-from cgmm.replicate.reading import realisations_needed, spread, wrong_order
+from reruns.reading import realisations_needed, spread, wrong_order
 
 
 @few(seed=SEEDS, R=st.integers(2, 30), n=st.integers(1, 50), alpha=st.floats(0.01, 0.4))

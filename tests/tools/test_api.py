@@ -1,7 +1,8 @@
 """The pages of the package name what the doors offer."""
 
-import api
 import api_names
+
+import api
 
 
 def test_every_public_name_has_one_entry():

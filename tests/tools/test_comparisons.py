@@ -7,7 +7,7 @@ import comparisons
 import pytest
 from errata import HEADINGS
 
-from cgmm.replicate.verdicts import KINDS, VERDICTS, by_sentence
+from reruns.verdicts import KINDS, VERDICTS, by_sentence
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,265 @@
+"""The experiments of lu2007 on clustering: its Figures 1 and 2, and 5 to 10.
+
+Those on images are in :mod:`reruns.segmentation`. Chapter 13.
+
+Letters, as in the book:
+
+====  =====================================================================
+N, K  points; classes, and as many components
+P     number of relations
+q     probability that a relation is wrong
+γ, w  certainty 1 - q of a relation, and its log-odds logit γ
+====  =====================================================================
+
+What the paper leaves open is settled so: a method keeps the best of ten starts around random
+points, with the same seed for all methods (k-means++ would start in the wrong basin nearly always:
+that is what the toy problems were made for); the tenth of the data for testing is drawn anew in
+each realisation; clusters get their names on the training part. Real data are left as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+from sklearn.neighbors import NearestCentroid
+
+from cgmm.datasets import Dataset, load
+from cgmm.kmeans import COPKMeans, PCKMeans
+from cgmm.metrics import match_labels, matched_accuracy
+from cgmm.mixture import ConstrainedGaussianMixture, Parameters
+from cgmm.numerics import FloatArray, IntArray
+from cgmm.scenarios import Relations, flip, preferences, random_pairs
+from reruns.design import Result, Setting, attempt, attempt_each, cross, paper_experiment
+
+TOY = ("lu_set_1", "lu_set_2", "lu_set_3")
+
+# The sets of Figure 5 were not published. What Figure 10 implies of two of them: with 100 relations
+# of which 30 % are wrong, soft ones can win only if the truth is no more than some 17 (set 1) or
+# 13 (set 2) nats behind, and ours were 184 and 38 [chapter 9, eq-9-price].
+NEAR = ("lu_set_1_near", "lu_set_2_near")
+
+N_STARTS_NEAR = 30  # one start in seven finds the truth there, and ten may all miss it
+
+# How many relations: up to nearly all that can be had without overlap, 0.45 N.
+N_TOY = (0, 10, 30, 50, 70, 100, 130, 160)
+
+N_UCI = {
+    "iris": (0, 10, 20, 30, 40, 50, 60),
+    "waveform": (0, 100, 400, 800, 1600),
+    "pendigits-0689": (0, 50, 100, 200, 400, 800, 1200),
+}
+
+Model = ConstrainedGaussianMixture | COPKMeans | PCKMeans
+
+# Of every model the best of ten starts around random points.
+mixture = partial(
+    ConstrainedGaussianMixture, n_init=10, init_params="random_from_data", max_iter=300
+)
+cop_kmeans = partial(COPKMeans, n_init=10, init="random")
+pck_kmeans = partial(PCKMeans, n_init=10, init="random")
+
+
+def accuracy(y: IntArray, labels: IntArray) -> dict[str, float]:
+    """Share of the points that fall into the cluster of their class."""
+    return {"accuracy": matched_accuracy(y, labels)}
+
+
+def named_accuracy(
+    y_train: IntArray, z_train: IntArray, y_test: IntArray, z_test: IntArray
+) -> dict[str, float]:
+    """Accuracy on both parts, with the clusters named by the best matching on the first.
+
+    Examples
+    --------
+    >>> named_accuracy(np.array([0, 0, 1]), np.array([1, 1, 0]), np.array([1]), np.array([0]))
+    {'accuracy_train': 1.0, 'accuracy_test': 1.0}
+    """
+    names = match_labels(y_train, z_train)
+    # A cluster that is empty in training has no name, and is no class.
+    called = np.array([names.get(int(k), -1) for k in z_test])
+    return {
+        "accuracy_train": matched_accuracy(y_train, z_train),
+        "accuracy_test": float(np.mean(called == y_test)),
+    }
+
+
+def figure_5(data: Dataset, rng: np.random.Generator) -> Iterator[Result]:
+    """What the toy problems are made for, in a new sample of each.
+
+    "bic_gain" is by how much two Gaussians explain one class better than one does. Without
+    relations a mixture and K-means are to fail; "Gaussians" and "centres" are those of the true
+    classes: what each model could do if it were told everything.
+    """
+    X, y, *_ = load(data.name, random_state=int(rng.integers(2**31)))
+    seed = int(rng.integers(2**31))
+    for k in (0, 1):
+        bic = [mixture(m, random_state=seed).fit(X[y == k]).bic(X[y == k]) for m in (1, 2)]
+        yield Result(f"class {k + 1}", "bic_gain", float(bic[0] - bic[1]))
+    models = {
+        "GMM": lambda: mixture(2, random_state=seed).fit(X).labels_,
+        "K-means": lambda: cop_kmeans(2, random_state=seed).fit(X).labels_,
+        "Gaussians": lambda: QuadraticDiscriminantAnalysis().fit(X, y).predict(X),
+        "centres": lambda: NearestCentroid().fit(X, y).predict(X),
+    }
+    yield from attempt_each(models, ("accuracy",), partial(accuracy, y))
+
+
+def figures_6_to_9(data: Dataset, n_relations: int, rng: np.random.Generator) -> Iterator[Result]:
+    """Hard PPC, constrained EM and hard-constrained K-means; 90 % of the points to train.
+
+    [lu2007, sect. 5.1.3]. PPC and constrained EM are the two sampling assumptions.
+    """
+    X, y, K = data.X, data.y, len(np.unique(data.y))
+    order = rng.permutation(len(y))
+    test, train = np.split(order, [len(y) // 10])
+    relations = random_pairs(y[train], n_relations, random_state=rng)
+    seed = int(rng.integers(2**31))
+    models: dict[str, Model] = {
+        "hard PPC": mixture(K, random_state=seed),
+        "constrained EM": mixture(K, sampling="chunklets", random_state=seed),
+        "hard CKmeans": cop_kmeans(K, random_state=seed),
+    }
+
+    def fit(model: Model) -> Model:
+        return model.fit(X[train], **relations._asdict())
+
+    def measure(model: Model) -> dict[str, float]:
+        return named_accuracy(y[train], model.labels_, y[test], model.predict(X[test]))
+
+    fits = {name: partial(fit, model) for name, model in models.items()}
+    yield from attempt_each(fits, ("accuracy_train", "accuracy_test"), measure)
+
+
+def _six_methods(
+    data: Dataset, q: float, rng: np.random.Generator, n_init: int = 10
+) -> Iterator[Result]:
+    """Six methods where a relation is wrong with probability q, and half of the points are in one.
+
+    [lu2007, sect. 5.1.4]. The best of ``n_init`` starts (the paper: of a hundred) by likelihood, or
+    by cost; the weight of soft-constrained K-means is, as in the paper, the one that turns out
+    best.
+    """
+    X, y, K = data.X, data.y, len(np.unique(data.y))
+    true = random_pairs(y, len(y) // 4, random_state=rng)
+    must_link, cannot_link = flip(true, q, random_state=rng)
+    hard = {"must_link": must_link, "cannot_link": cannot_link}
+    # [lu2007, eq. 5.1]
+    soft = {"preferences": preferences(must_link, cannot_link, certainty=1 - q)}
+    seed = int(rng.integers(2**31))
+    starts: dict[str, Any] = {"n_init": n_init, "random_state": seed}
+    gmm, kmeans = mixture(K, **starts), cop_kmeans(K, **starts)
+
+    def labels(model: Model, **known: IntArray | FloatArray) -> IntArray:
+        return model.fit(X, **known).labels_
+
+    def best_soft() -> IntArray:
+        weights = X.var(axis=0).sum() * 2.0 ** np.arange(-6, 5, 2)
+        models = [pck_kmeans(K, w=w, **starts) for w in weights]
+        return max((labels(model, **hard) for model in models), key=partial(matched_accuracy, y))
+
+    methods: dict[str, Callable[[], IntArray]] = {
+        "GMM": partial(labels, gmm),
+        "soft PPC": partial(labels, gmm, **soft),
+        "hard PPC": partial(labels, gmm, **hard),
+        "K-means": partial(labels, kmeans),
+        "soft CKmeans": best_soft,
+        "hard CKmeans": partial(labels, kmeans, **hard),
+    }
+    yield from attempt_each(methods, ("accuracy",), partial(accuracy, y))
+
+
+def figure_10(data: Dataset, q: float, rng: np.random.Generator) -> Iterator[Result]:
+    """Six methods with noisy relations; of each the best of ten starts."""
+    yield from _six_methods(data, q, rng)
+
+
+def figure_10_near(data: Dataset, q: float, rng: np.random.Generator) -> Iterator[Result]:
+    """The same on toy problems where the truth is not far behind; the best of thirty starts."""
+    yield from _six_methods(data, q, rng, N_STARTS_NEAR)
+
+
+def figure_2(data: Dataset, w: float, rng: np.random.Generator) -> Iterator[Result]:
+    """EM from the poor start of the toy problem; the paper's w counts each pair twice.
+
+    [lu2007, sect. 2.4.1]: twenty iterations.
+    """
+    must_link, cannot_link = cast("Relations", (data.must_link, data.cannot_link))
+    start = cast("Parameters", data.start)
+
+    def fit() -> dict[str, float]:
+        pairs = np.concatenate([must_link, cannot_link])
+        sign = np.repeat([1.0, -1.0], [len(must_link), len(cannot_link)])
+        model = ConstrainedGaussianMixture(
+            2,
+            weights_init=start.weights,
+            means_init=start.means,
+            covariances_init=start.covariances,
+            max_iter=20,
+            tol=0.0,
+        )
+        model.fit(data.X, preferences=np.column_stack([pairs, 2 * w * sign]) if w else None)
+        return accuracy(data.y, model.predict(data.X))
+
+    yield from attempt("soft PPC" if w else "GMM", ("accuracy",), fit)
+
+
+EXPERIMENTS = (
+    paper_experiment(
+        "lu2007-fig5",
+        figure_5,
+        design=cross(TOY),
+        quick=(Setting("lu_set_1"),),
+        realisations=20,
+    ),
+    paper_experiment(
+        "lu2007-fig6",
+        figures_6_to_9,
+        design=cross(TOY, N_TOY),
+        quick=cross(["lu_set_1"], (0, 70)),
+        realisations=100,
+        figure="6 and 7",
+    ),
+    paper_experiment(
+        "lu2007-fig8",
+        figures_6_to_9,
+        design=tuple(Setting(name, (n,)) for name, told in N_UCI.items() for n in told),
+        quick=cross(["iris"], (0, 40)),
+        realisations=100,
+        figure="8 and 9",
+    ),
+    paper_experiment(
+        "lu2007-fig10",
+        figure_10,
+        design=cross([*TOY, *N_UCI], (0.15, 0.3)),
+        quick=(Setting("lu_set_1", (0.15,)), Setting("iris", (0.3,))),
+        realisations=20,
+    ),
+    paper_experiment(
+        "lu2007-fig6-near",
+        figures_6_to_9,
+        design=cross(NEAR, (0, 70, 160)),
+        quick=cross(NEAR[:1], (0, 70)),
+        realisations=100,
+        figure="6 and 7",
+    ),
+    paper_experiment(
+        "lu2007-fig10-near",
+        figure_10_near,
+        design=cross(NEAR, (0.15, 0.3)),
+        quick=(Setting("lu_set_1_near", (0.15,)),),
+        realisations=20,
+        figure="10",
+    ),
+    paper_experiment(
+        "lu2007-fig2",
+        figure_2,
+        design=cross(["two_models"], (0, 1.3, 3)),
+        quick=cross(["two_models"], (0, 3)),
+        realisations=1,
+        figure="1 and 2",
+    ),
+)

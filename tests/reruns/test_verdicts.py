@@ -1,0 +1,149 @@
+"""Claims of the papers: which verdict follows from which rows, and how it is put in words."""
+
+import re
+
+import pytest
+from toy_experiments import ROOT, STORED
+
+from reruns.sentences import table
+from reruns.verdicts import Comparison, by_sentence, read_comparisons, verdict_on
+
+COMPARISONS = ROOT / "book/_data/comparisons.toml"
+
+
+def claim(**changes) -> Comparison:
+    fields = {"paper": "p", "figure": "1", "quantity": "score", "printed": "high", "file": "f"}
+    fields |= {"by": ["data"], "where": {"quantity": "score"}, "ours": {"method": "a"}}
+    fields |= {"claim": "above", "bound": 0.5, "tolerance": 0.0, "verdict": "reproduced"}
+    fields["data"] = "identity"
+    return Comparison(**fields | changes)
+
+
+def row(value, data="iris", method="a", realisation=0, quantity="score") -> dict[str, str]:
+    value = "" if value is None else str(value)
+    return {
+        "data": data, "method": method, "realisation": str(realisation), "quantity": quantity,
+        "value": value,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "verdict"),
+    [
+        ("above", 0.49, "reproduced"),
+        ("above", 0.47, "not"),
+        ("below", 0.51, "reproduced"),
+        ("below", 0.53, "not"),
+        ("near", 0.51, "reproduced"),
+        ("near", 0.53, "not"),
+        ("near", 0.47, "not"),
+    ],
+)
+def test_a_claim_holds_within_its_tolerance(kind, value, verdict):
+    assert verdict_on(claim(claim=kind, tolerance=0.02), [row(value)]).verdict == verdict
+
+
+@pytest.mark.parametrize(("good", "verdict"), [(4, "reproduced"), (2, "partly"), (1, "not")])
+def test_the_verdict_counts_groups(good, verdict):
+    rows = [row(0.9 if i < good else 0.1, data=str(i)) for i in range(4)]
+    assert verdict_on(claim(), rows).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("spread", "verdict"), [(0.0, "partly"), (0.1, "partly"), (0.25, "undecided")]
+)
+def test_what_fails_within_two_standard_errors_is_undecided(spread, verdict):
+    """Mean 0.4 in one of two groups, whose error is spread / √2."""
+    rows = [row(0.9, realisation=r) for r in (0, 1)]
+    rows += [row(0.4 + s, "wine", realisation=r) for r, s in enumerate((-spread / 2, spread / 2))]
+    judgement = verdict_on(claim(bound=0.6), rows)
+    assert judgement.verdict == verdict
+    assert [g.near for g in judgement.found] == [False, verdict == "undecided"]
+
+
+def test_ours_may_be_held_to_the_middle_of_two():
+    rows = [row(v, method=m) for m, v in {"a": 0.6, "b": 0.2, "c": 0.8}.items()]
+    (found,) = verdict_on(claim(bound=0.0, minus={"method": ["b", "c"]}), rows).found
+    assert (found.mean, found.holds) == (pytest.approx(0.1), True)
+    (found,) = verdict_on(claim(bound=0.0, minus={"method": ["b", "d"]}), rows).found
+    assert (found.n_failed, found.holds) == (1, False)
+
+
+def test_what_was_not_run_is_not_tested_and_readings_are_one_sentence():
+    good, bad = [row(0.9)], [row(0.1)]
+    one, other = claim(reading="so"), claim(reading="otherwise")
+    both = [(one, verdict_on(one, good)), (other, verdict_on(other, bad))]
+    assert by_sentence(both) == {("p", "1", "score"): ("identity", "partly")}
+    other = other._replace(instead="something else was run")
+    both = [(one, verdict_on(one, good)), (other, verdict_on(other, bad))]
+    assert verdict_on(other, good).verdict == "not tested"
+    assert by_sentence(both) == {("p", "1", "score"): ("identity", "reproduced")}
+    assert by_sentence(both[1:]) == {("p", "1", "score"): ("identity", "not tested")}
+
+
+def test_runs_that_did_something_else_test_nothing():
+    good = [row(0.9, realisation=i) | {"reason": "a tree is kept" * (i < 2)} for i in range(4)]
+    other = [row(0.9, method="b", realisation=i) | {"reason": "a tree is kept"} for i in range(9)]
+    claimed = claim(void="tree is kept")
+    assert verdict_on(claimed, good + other).verdict == "not tested"
+    assert verdict_on(claimed, good[1:] + other).verdict == "reproduced"
+    assert verdict_on(claim(), good + other).verdict == "reproduced"
+
+
+def test_differences_are_taken_realisation_by_realisation():
+    a = [row(v, realisation=i) for i, v in enumerate([0.1, 0.5, 0.9])]
+    b = [row(v, method="b", realisation=i) for i, v in enumerate([0.0, 0.4, 0.8])]
+    comparison = claim(minus={"method": "b"}, bound=0.1, tolerance=1e-9)
+    (found,) = verdict_on(comparison, a + b[::-1]).found
+    assert (found.mean, found.standard_error) == pytest.approx((0.1, 0.0), abs=1e-12)
+    # without its partner a realisation is a failure
+    (found,) = verdict_on(comparison, a + b[1:]).found
+    assert (found.n, found.n_failed, found.holds) == (2, 1, True)
+
+
+def test_a_group_whose_runs_mostly_failed_does_not_hold():
+    values = [0.9, None, None]
+    rows = [row(v, realisation=i) for i, v in enumerate(values)]
+    judgement = verdict_on(claim(), rows)
+    assert (judgement.verdict, judgement.found[0].n_failed) == ("not", 2)
+    assert verdict_on(claim(), rows[:2]).verdict == "reproduced"
+    assert verdict_on(claim(), rows[1:]).verdict == "not"
+
+
+def test_a_comparison_that_matches_nothing_or_too_much_is_an_error():
+    with pytest.raises(ValueError, match="no row"):
+        verdict_on(claim(ours={"method": "c"}), [row(1.0)])
+    with pytest.raises(ValueError, match="several values"):
+        verdict_on(claim(by=[]), [row(1.0), row(0.0, data="wine")])
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ('claim = "over"', "claim is 'over'"),
+        ('verdict = "maybe"', "verdict is 'maybe'"),
+        ('data = "dreamt"', "data is 'dreamt'"),
+        ('claim = "above"\nminus = {method = "b"}', "write 0, and move"),
+        ("# bound", "comparison 1: .*bound"),
+        ('printed = ""\nlimit = 1', "comparison 1: .*limit"),
+    ],
+)
+def test_a_wrong_entry_is_named(tmp_path, line, complaint):
+    """The first claim of the papers, with another line in the place of one of the same name."""
+    name, text = re.search(r"\w+", line)[0], COMPARISONS.read_text(encoding="utf-8")
+    entry = "[[comparison]]" + text.split("[[comparison]]")[1]
+    path = tmp_path / "comparisons.toml"
+    path.write_text(re.sub(rf"^{name} = .*", line, entry, flags=re.MULTILINE), encoding="utf-8")
+    with pytest.raises(ValueError, match=complaint):
+        read_comparisons(path)
+
+
+# ---------------------------------------------------------------------------- for a terminal
+
+
+def test_a_verdict_that_flips_is_named_at_the_end():
+    first, kept, *_ = read_comparisons(COMPARISONS)
+    lines, wrong = table([first._replace(verdict="partly"), kept], STORED)
+    assert wrong
+    closing = lines.index("1 of 2 verdicts are not as written down.")
+    assert lines[closing + 1].endswith(f" -> {first.verdict}  WRITTEN: partly")
