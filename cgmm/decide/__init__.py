@@ -6,16 +6,19 @@ tells how often each of them errs. And what the model is in doubt about tells wh
 tell most.
 """
 
+from cgmm.decide.answer_file import Answer
 from cgmm.decide.asking import (
     Asked, answer_information, choose_pairs, farthest_first, fit_answers, joint
 )  # fmt: skip
 from cgmm.decide.choosing import (
     AnswerSearch, LogScore, Trial, held_out_scores, log_score
 )  # fmt: skip
+from cgmm.decide.implied import Contradiction
+from cgmm.decide.interview import Interview, Progress, Question
 from cgmm.decide.witnesses import Witnesses, WitnessMixture, error_rates
 
 __all__ = [
-    "AnswerSearch", "Asked", "LogScore", "Trial", "WitnessMixture", "Witnesses",
-    "answer_information", "choose_pairs", "error_rates", "farthest_first",
-    "fit_answers", "held_out_scores", "joint", "log_score",
+    "Answer", "AnswerSearch", "Asked", "Contradiction", "Interview", "LogScore", "Progress",
+    "Question", "Trial", "WitnessMixture", "Witnesses", "answer_information", "choose_pairs",
+    "error_rates", "farthest_first", "fit_answers", "held_out_scores", "joint", "log_score",
 ]  # fmt: skip

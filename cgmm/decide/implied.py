@@ -1,0 +1,163 @@
+"""What the answers about pairs imply: groups, groups that differ, and contradictions.
+
+"Same" connects rows to groups. "Different" keeps two groups apart. And a group that is apart from
+K - 1 of K classes belongs to the last one. :class:`cgmm.decide.Interview` asks no pair that is
+implied; chapter 15 explains why that costs nothing.
+
+=========  ====================================================================
+group      (N,) group of each row, numbered by first rows, e.g. [0, 1, 0]
+apart      pairs of groups that answers keep apart, both ways round
+closed     pairs of groups that are apart, or about which the answer was "unsure"
+=========  ====================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations, pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from cgmm.decide.answer_file import Answer
+from cgmm.network.relations import closure, must_link_chain
+from cgmm.numerics import IntArray
+
+
+class Contradiction(NamedTuple):
+    """Answers that cannot all be right."""
+
+    numbers: list[int]
+    """Positions of the answers, the one that closes the contradiction first."""
+    message: str
+    """The chain of answers in words, with row numbers."""
+
+
+class ImpliedPairs:
+    """Consequences of the answers so far.
+
+    Parameters
+    ----------
+    n_rows : int
+        N, the number of rows of the table.
+    n_components : int
+        K, the number of classes.
+    answers : sequence of Answer
+        The answers.
+    """
+
+    def __init__(self, n_rows: int, n_components: int, answers: Sequence[Answer]) -> None:
+        self.contradictions: list[Contradiction] = []
+        self._answers, self._K = answers, n_components
+        links = [a[:2] for a in answers if a.answer == "same"]
+        self._read(n_rows, links)
+        self._report_chains()
+        # Each link that K implies may imply another one.
+        while (link := self._link_by_count()) is not None:
+            links.append(link)
+            self._read(n_rows, links)
+        self._report_too_many()
+
+    def _read(self, n_rows: int, links: Sequence[tuple[int, int]]) -> None:
+        """Derive groups, and which of them are apart or closed."""
+        self._must = np.array(links, dtype=np.intp).reshape(-1, 2)
+        self.group = closure(n_rows, self._must)
+        self._apart, self._closed = set[tuple[int, int]](), set[tuple[int, int]]()
+        for answer in self._answers:
+            if answer.answer != "same":
+                g, h = self.group[[answer.i, answer.j]].tolist()
+                self._closed |= {(g, h), (h, g)}
+                if answer.answer == "different":
+                    self._apart |= {(g, h), (h, g)}
+
+    @property
+    def groups_asked_about(self) -> list[int]:
+        """Groups of the rows in answers, each once; those asked beside before those asked about."""
+        rows = [row for a in self._answers if a.answer != "unsure" for row in (a.j, a.i)]
+        return list(dict.fromkeys(self.group[rows].tolist()))
+
+    def is_apart(self, g: int, h: int) -> bool:
+        """Return True if answers keep two groups apart."""
+        return (g, h) in self._apart
+
+    def is_closed(self, g: int, h: int) -> bool:
+        """Return True if there is nothing to ask about two groups."""
+        return g == h or (g, h) in self._closed
+
+    def is_open(self, i: int, j: int) -> bool:
+        """Return True if a pair of rows is neither answered nor implied."""
+        return not self.is_closed(int(self.group[i]), int(self.group[j]))
+
+    def random_open_pair(self, rng: np.random.Generator) -> tuple[int, int] | None:
+        """Draw one of the open pairs of rows; None if there is none."""
+        n = len(self.group)
+        for _ in range(100):
+            i, j = rng.integers(n, size=2).tolist()
+            if self.is_open(i, j):
+                return i, j
+        # Where draws fail so often, few groups are left.
+        pairs = [p for p in combinations(self._first_rows().tolist(), 2) if self.is_open(*p)]
+        return pairs[int(rng.integers(len(pairs)))] if pairs else None
+
+    def _first_rows(self) -> IntArray:
+        return np.unique(self.group, return_index=True)[1]
+
+    # ------------------------------------------------------------------------ K classes
+
+    def _mutually_apart(self) -> list[int]:
+        """Groups that are mutually apart, found greedily, those with most differences first."""
+        degree = dict[int, int]()
+        for g, h in self._apart:
+            if g != h:
+                degree[g] = degree.get(g, 0) + 1
+        found = list[int]()
+        for g in sorted(degree, key=lambda g: (-degree[g], g)):
+            if all((g, h) in self._apart for h in found):
+                found.append(g)
+        return found
+
+    def _link_by_count(self) -> tuple[int, int] | None:
+        """First rows of two groups that must be one class because it is apart from all others."""
+        found, first = self._mutually_apart(), self._first_rows()
+        if len(found) != self._K or self._K == 1:
+            return None
+        for g in sorted({g for g, _ in self._apart} - set(found)):
+            left = [h for h in found if (g, h) not in self._apart]
+            if len(left) == 1:
+                return int(first[g]), int(first[left[0]])
+        return None
+
+    # ------------------------------------------------------------------------ contradictions
+
+    def _report_chains(self) -> None:
+        """Find each "different" answer within a group, with the chain of "same" answers."""
+        for number, answer in enumerate(self._answers):
+            if answer.answer == "different" and self.group[answer.i] == self.group[answer.j]:
+                chain = must_link_chain(self._must, answer.i, answer.j)
+                links = [self._number_of(*pair) for pair in pairwise(chain)]
+                text = " - ".join(map(str, chain))
+                self.contradictions.append(Contradiction(
+                    [number, *links],
+                    f"Rows {answer.i} and {answer.j} are said to be different, but the answers "
+                    f'"same" connect them: {text}.',
+                ))  # fmt: skip
+
+    def _report_too_many(self) -> None:
+        """Find more than K groups that are mutually different."""
+        found = self._mutually_apart()
+        if len(found) <= self._K:
+            return
+        numbers = [
+            number for number, a in enumerate(self._answers)
+            if a.answer == "different" and {*self.group[[a.i, a.j]].tolist()} <= {*found}
+        ][::-1]  # fmt: skip
+        rows = ", ".join(map(str, self._first_rows()[found].tolist()))
+        message = f"Rows {rows} are all said to be different, but there are {self._K} groups only."
+        self.contradictions.append(Contradiction(numbers, message))
+
+    def _number_of(self, i: int, j: int) -> int:
+        """Position of the last answer "same" about a pair."""
+        return max(
+            number for number, a in enumerate(self._answers)
+            if a.answer == "same" and {a.i, a.j} == {i, j}
+        )  # fmt: skip

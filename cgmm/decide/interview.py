@@ -1,0 +1,572 @@
+"""The interview: which question a person is asked next, and the groups that the answers give.
+
+An interview holds a table, the answers so far and a fitted mixture. It chooses the next pair of
+rows, takes the reply "same", "different" or "unsure", refits and chooses again. It has no
+interface: :class:`cgmm.explore.InterviewWidget` and ``python -m cgmm ask`` are two. Chapter 15
+derives the order of the questions and measures it.
+
+1. *explore*: the row farthest from all rows asked about, beside the nearest known group, until
+   there is a row of each class;
+2. *doubt*, two questions in three: a row whose class is uncertain beside a certain row of a class,
+   the pair whose answer has the highest expected information;
+3. *check*, every third question: a random pair. The model predicts the answer before it is given;
+   how often it is right is what :meth:`Interview.progress` reports;
+4. *place*, instead of doubt while the model predicts checks badly: a random row beside the nearest
+   known group, because a wrong model is in doubt about the wrong rows.
+
+=========  ====================================================================
+group      rows that "same" answers connect, e.g. {3, 17, 20}
+open       of a pair: neither answered nor implied by answers
+found      one group of each class that exploring has found, e.g. [0, 4, 9]
+=========  ====================================================================
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from copy import copy
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import entr, expit, logsumexp
+from scipy.stats import binomtest
+from sklearn.utils import check_array
+
+from cgmm.decide.answer_file import REPLIES, Answer, AnswerFile
+from cgmm.decide.asking import answer_information, fit_answers, joint, probability
+from cgmm.decide.implied import Contradiction, ImpliedPairs
+from cgmm.diagnose import log_odds_together
+from cgmm.given import explain_missing
+from cgmm.inference import ENGINES
+from cgmm.mixture import ConstrainedGaussianMixture
+from cgmm.network import Infer, SideInformation
+from cgmm.numerics import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Seed,
+    WarnedOnce,
+    check_integer,
+    generator,
+)
+from cgmm.scenarios.answers import preferences_from_answers
+
+N_DOUBTFUL = 25
+"""Number of rows among which the most informative question is looked for."""
+N_CERTAIN = 3
+"""Number of certain rows of each class that they may be asked beside."""
+CHECK_EVERY = 3
+"""One question in this many is a random pair, once exploring has ended."""
+WINDOW = 30
+"""Number of latest checks that count: earlier ones were predicted by an earlier model."""
+TRUST_IN_TABLE = 0.1
+"""Weight of the table's log-likelihood, beside that of the answers, where fits are compared."""
+FEWEST_CHECKS = 10
+"""Number of checks before which there is no advice to stop."""
+
+
+class Question(NamedTuple):
+    """A pair of rows to ask a person about."""
+
+    i: int
+    """Row number of the first point."""
+    j: int
+    """Row number of the second point."""
+    information: float
+    """Expected information of the answer about all assignments, in nats."""
+    p_same: float
+    """Probability of "same" according to the model."""
+    kind: str
+    """Reason for the question: "explore", "doubt", "check" or "place"."""
+
+
+class Progress(NamedTuple):
+    """How far an interview is."""
+
+    n_answers: int
+    """Number of answers "same" and "different"."""
+    n_unsure: int
+    """Number of answers "unsure"."""
+    n_checks: int
+    """Number of random pairs among the latest 30 whose answers the model had to predict."""
+    n_predicted: int
+    """Number of these that it predicted correctly."""
+    interval: tuple[float, float]
+    """95 % confidence interval (Wilson's) for the share of answers that it predicts correctly."""
+    baseline: float
+    """Share of the commoner answer among the checks: what a constant guess would reach."""
+    n_contradictions: int
+    """Number of contradictions among the answers."""
+    may_stop: bool
+    """True if further answers are unlikely to change much."""
+    advice: str
+    """What to do next, in one sentence."""
+
+
+class Interview:
+    """Choose the next question for a person, and group a table by the answers.
+
+    Parameters
+    ----------
+    X : (N, D) array_like
+        The table, without gaps. Columns count by their distances: standardise them first.
+    n_components : int
+        K, the number of groups.
+    model : ConstrainedGaussianMixture or another mixture, default=None
+        The mixture to fit, of ``n_components`` components. None: a ConstrainedGaussianMixture with
+        ``reg_covar`` of a hundredth of the smallest variance of a column.
+    path : path-like, default=None
+        A JSON Lines file that keeps the answers. If it exists, the interview resumes there. Each
+        answer is on the disk when :meth:`answer` returns.
+    annotator : str, default=None
+        Name of the person who answers. Several may answer into one file, also at the same time.
+    error_rate : float, default=0.05
+        How often an answer is wrong, above 0 and below ½.
+    random_state : int, RandomState, Generator or None, default=None
+        The first row, the checks, and the starts of the default model.
+
+    Raises
+    ------
+    ValueError
+        If ``X`` is no finite table, a number is out of range, or ``path`` is a file of other
+        content or of another table.
+
+    Notes
+    -----
+    Pairs that answers imply are not asked: rows connected by "same", two groups of which one pair
+    is "different", and a group that is different from K - 1 classes. A pair that was answered
+    "unsure" is not asked again. All answers enter the fit by the joint likelihood, with
+    ``error_rate``; so do those to checks, after they were predicted.
+
+    Each answer starts EM from the parameters before it. A second thread then fits afresh, from the
+    default start and from the groups that exploring found; the next answer takes over the fit
+    that explains the answers best: log p(answers | table) plus a tenth of log p(table). The full
+    weight of the table would keep a cut that is more probable than the one that people mean. The
+    results do not depend on the speed of the second thread.
+
+    Basu, Banerjee and Mooney (2004), Active semi-supervision for pairwise constrained clustering.
+    Dawid (1984), Statistical theory: the prequential approach.
+
+    Examples
+    --------
+    >>> from cgmm import datasets
+    >>> X, y = datasets.iris().X, datasets.iris().y
+    >>> interview = Interview(X, 3, random_state=0)
+    >>> for _ in range(12):
+    ...     question = interview.next_question()
+    ...     interview.answer("same" if y[question.i] == y[question.j] else "different")
+    >>> interview.progress().n_answers, np.bincount(interview.labels_).size
+    (12, 3)
+    """
+
+    def __init__(
+        self,
+        X: ArrayLike,
+        n_components: int,
+        *,
+        model: Any = None,
+        path: str | os.PathLike[str] | None = None,
+        annotator: str | None = None,
+        error_rate: float = 0.05,
+        random_state: Seed = None,
+    ) -> None:
+        with explain_missing(X):
+            self._X = check_array(X, dtype=np.float64, input_name="X", ensure_min_samples=2)
+        check_integer("n_components", n_components, 1, len(self._X))
+        if not 0 < float(probability("error_rate", error_rate)) < 0.5:
+            raise ValueError(
+                f"error_rate is {error_rate:g}; answers say something only if it is below 0.5, "
+                "and it must be above 0, for people do err: error_rate=0.01 for careful ones."
+            )
+        self.n_components, self.annotator, self.error_rate = n_components, annotator, error_rate
+        self._seed = int(generator(random_state).integers(2**31))
+        self._template = joint(self._default_model() if model is None else model)
+        if self._template.n_components != n_components:
+            raise ValueError(
+                f"n_components is {n_components}, but model has {self._template.n_components}; "
+                "give both the same number."
+            )
+        spread = self._X.std(axis=0)
+        self._standardised = (self._X - self._X.mean(axis=0)) / np.where(spread > 0, spread, 1)
+        self._file = AnswerFile(path, self._X)
+        self._background = ThreadPoolExecutor(max_workers=1, thread_name_prefix="interview")
+        self._pending: Future[list[Any]] | None = None
+        self._question: Question | None = None
+        self._start_anew()
+
+    def __repr__(self) -> str:
+        (n, D), K, P = self._X.shape, self.n_components, len(self.answers)
+        return f"Interview({n} rows, {D} columns, {K} groups, {P} answers)"
+
+    # ------------------------------------------------------------------------ for the person
+
+    def next_question(self) -> Question | None:
+        """Return the pair to ask about now; the same one until it is answered.
+
+        Returns
+        -------
+        Question or None
+            None if answers say or imply everything about all pairs.
+        """
+        if self._question is None:
+            self._question = self._choose()
+        return self._question
+
+    def answer(self, reply: str) -> None:
+        """Record the reply to :meth:`next_question` and refit.
+
+        Parameters
+        ----------
+        reply : {"same", "different", "unsure"}
+            What the person says.
+
+        Raises
+        ------
+        ValueError
+            If the reply is another one, or no question is left.
+        """
+        _check_reply(reply)
+        question = self.next_question()
+        if question is None:
+            raise ValueError("no question is left: the answers say or imply which pairs are alike.")
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._file.give(
+            Answer(
+                question.i, question.j, reply, self.annotator, now, question.kind, question.p_same
+            )
+        )
+        self._learn()
+
+    def undo(self) -> Question | None:
+        """Withdraw this annotator's last answer and ask its question again.
+
+        Returns
+        -------
+        Question or None
+            The question that is open again; None if there is no answer to withdraw.
+        """
+        own = [k for k, a in self._file.answers.items() if a.annotator == self.annotator]
+        if not own:
+            return None
+        last = self._file.answers[own[-1]]
+        self._file.withdraw(own[-1])
+        self._learn()
+        self._question = self._question_about(last.i, last.j, last.kind)
+        return self._question
+
+    def revise(self, number: int, reply: str) -> None:
+        """Change an answer, for example one of a contradiction.
+
+        Parameters
+        ----------
+        number : int
+            Position in :attr:`answers`.
+        reply : {"same", "different", "unsure"}
+            The answer that shall hold.
+
+        Raises
+        ------
+        ValueError
+            If there is no such answer or reply.
+        """
+        _check_reply(reply)
+        check_integer("number", number, 0, len(self._file.answers) - 1)
+        self._file.revise(list(self._file.answers)[number], reply)
+        self._learn()
+
+    # ------------------------------------------------------------------------ what is known
+
+    @property
+    def table(self) -> FloatArray:
+        """(N, D) the table that is asked about."""
+        return self._X
+
+    @property
+    def answers(self) -> list[Answer]:
+        """Answers in the order of asking, without withdrawn ones; ``pandas.DataFrame`` takes it."""
+        return list(self._file.answers.values())
+
+    @property
+    def answer_rows(self) -> IntArray:
+        """(P, 3) rows ``i, j, said`` as :mod:`cgmm.decide` takes them, without "unsure"."""
+        rows = [(a.i, a.j, a.answer == "same") for a in self.answers if a.answer != "unsure"]
+        return np.array(rows, dtype=np.intp).reshape(-1, 3)
+
+    @property
+    def annotators(self) -> list[str]:
+        """Name of the annotator of each of the ``answer_rows``, "" if none was given."""
+        return [a.annotator or "" for a in self.answers if a.answer != "unsure"]
+
+    @property
+    def model_(self) -> Any:
+        """The mixture, fitted to the table and all answers."""
+        self._adopt_pending()
+        return self._model
+
+    @property
+    def labels_(self) -> IntArray:
+        """(N,) the group of each row."""
+        return self.model_.labels_
+
+    @property
+    def probabilities_(self) -> FloatArray:
+        """(N, K) probability of each group for each row, given all answers."""
+        return self.model_.responsibilities_
+
+    def contradictions(self) -> list[Contradiction]:
+        """Return the contradictions among the answers, each with the answers it consists of.
+
+        Returns
+        -------
+        list of Contradiction
+            Each has ``numbers``, positions in :attr:`answers`, and a ``message`` with the chain.
+        """
+        return self._implied.contradictions
+
+    def progress(self) -> Progress:
+        """Count the answers, judge the model by its predictions, and advise when to stop.
+
+        Returns
+        -------
+        Progress
+            Counts, the share of checks that were predicted, its interval, and an advice.
+        """
+        same, predicted = self._checks(WINDOW)
+        n, n_unsure = len(same), sum(a.answer == "unsure" for a in self.answers)
+        found = Progress(
+            len(self.answers) - n_unsure, n_unsure, n, int((same == predicted).sum()),
+            _interval(same == predicted), float(max(same.mean(), 1 - same.mean())) if n else 0.0,
+            len(self.contradictions()), False, "",
+        )  # fmt: skip
+        may_stop, advice = self._advise(found)
+        return found._replace(may_stop=may_stop, advice=advice)
+
+    def _checks(self, n_latest: int) -> tuple[BoolArray, BoolArray]:
+        """Whether the latest random pairs were "same", and whether the model had predicted it."""
+        checks = [a for a in self.answers if a.kind == "check" and a.answer != "unsure"][-n_latest:]
+        same = np.array([a.answer == "same" for a in checks], dtype=bool)
+        return same, np.array([a.p_same > 0.5 for a in checks], dtype=bool)
+
+    def _predicts_badly(self) -> bool:
+        """True if the model predicts random pairs less often than answers are right."""
+        same, predicted = self._checks(FEWEST_CHECKS)
+        return _interval(same == predicted)[1] < 1 - self.error_rate
+
+    def _advise(self, found: Progress) -> tuple[bool, str]:
+        n, right, (low, high) = found.n_checks, found.n_predicted, found.interval
+        if found.n_contradictions:
+            return False, f"{self.contradictions()[0].message} Look at these answers again."
+        if self.next_question() is None:
+            return True, "Stop: the answers say or imply which pairs are alike."
+        if n < FEWEST_CHECKS:
+            return False, f"Go on: {n} of {FEWEST_CHECKS} random pairs for a first judgement."
+        share = f"{right} of the last {n} random pairs were predicted correctly"
+        if high < 1 - self.error_rate or low < 0.7:
+            return False, f"Go on: {share}."
+        if right / n <= found.baseline:
+            return False, f"Go on: {share}, but one and the same reply to all does as well."
+        return True, f"You can stop: {share}, about as many as answers are right."
+
+    # ------------------------------------------------------------------------ fits
+
+    def _default_model(self) -> ConstrainedGaussianMixture:
+        variances = self._X.var(axis=0)
+        smallest = variances[variances > 0].min(initial=np.inf)
+        return ConstrainedGaussianMixture(
+            self.n_components, random_state=self._seed, tol=1e-3,
+            reg_covar=0.01 * smallest if np.isfinite(smallest) else 1e-6,
+        )  # fmt: skip
+
+    def _start_anew(self) -> None:
+        """Fit to what the file has, at the beginning of this object's life."""
+        self._understand()
+        self._model = max(self._fresh_fits(*self._data_of_a_fit()), key=self._score)
+
+    def _learn(self) -> None:
+        """Bring questions and model up to date with the answers."""
+        self._question = None
+        self._adopt_pending()
+        self._understand()
+        data = self._data_of_a_fit()
+        with WarnedOnce() as warned:
+            warm = copy(self._model).set_params(warm_start=True)
+            self._model = warm.fit(self._X, preferences=self._preferences(data[0]))
+            warned.held.clear()
+        self._pending = self._background.submit(self._fresh_fits, *data)
+
+    def _understand(self) -> None:
+        """Derive what the answers imply."""
+        self._implied = ImpliedPairs(len(self._X), self.n_components, self.answers)
+        self._open_group: int | None = None
+        self._found = self._groups_found()
+
+    def _data_of_a_fit(self) -> tuple[IntArray, FloatArray | None]:
+        """Answers, and the centres of the classes that exploring has found, if all are."""
+        if len(self._found) < self.n_components or not hasattr(self._template, "means_init"):
+            return self.answer_rows, None
+        group = self._implied.group
+        return self.answer_rows, np.array([self._X[group == g].mean(axis=0) for g in self._found])
+
+    def _fresh_fits(self, rows: IntArray, centres: FloatArray | None) -> list[Any]:
+        """Fits from the default start and from the centres."""
+        starts = [self._template]
+        if centres is not None:
+            starts.append(copy(self._template).set_params(means_init=centres))
+        with WarnedOnce() as warned:
+            fits = [fit_answers(s, self._X, rows, error_rate=self.error_rate) for s in starts]
+            warned.held.clear()
+        return fits
+
+    def _adopt_pending(self) -> None:
+        """Take over a fit of the second thread if it is better than the warm one."""
+        if self._pending is not None:
+            fits, self._pending = self._pending.result(), None
+            self._model = max([self._model, *fits], key=self._score)
+
+    def _score(self, model: Any) -> float:
+        """Score for comparing fits: log p(answers | table) plus a tenth of log p(table).
+
+        The likelihood of the table alone may prefer a cut that no person means (chapter 7).
+        """
+        _, infer = self._known()
+        unary = self._log_joint(model)
+        of_table = float(logsumexp(unary, axis=1).sum())
+        return infer(unary).log_z - of_table + TRUST_IN_TABLE * of_table
+
+    def _log_joint(self, model: Any) -> FloatArray:
+        """(N, K) log p(x_i, z_i = k), by methods that the mixtures of all families have."""
+        r = np.maximum(model.predict_proba(self._X), np.finfo(float).tiny)
+        return np.asarray(np.log(r) + model.score_samples(self._X)[:, None])
+
+    def _known(self) -> tuple[SideInformation, Infer]:
+        """The answers as a network, and the engine for it."""
+        known = SideInformation.build(len(self._X), preferences=self._preferences(self.answer_rows))
+        return known, ENGINES["auto"](known.graph)
+
+    def _preferences(self, rows: IntArray) -> FloatArray:
+        return preferences_from_answers(rows, 1 - self.error_rate)
+
+    # ------------------------------------------------------------------------ questions
+
+    def _choose(self) -> Question | None:
+        kinds = [a.kind for a in self.answers]
+        n_explored = kinds.count("explore")
+        # Classes that overlap may never be found by distance.
+        if n_explored < self.n_components**2 and (pair := self._explore()) is not None:
+            return self._question_about(*pair, "explore")
+        if (len(kinds) - n_explored) % CHECK_EVERY != CHECK_EVERY - 1:
+            if self._predicts_badly() and (pair := self._place_a_row()) is not None:
+                return self._question_about(*pair, "place")
+            question = self._in_doubt()
+            if question is not None:
+                return question
+        rng = np.random.default_rng([self._seed, len(kinds)])
+        pair = self._implied.random_open_pair(rng)
+        return None if pair is None else self._question_about(*pair, "check")
+
+    def _question_about(self, i: int, j: int, kind: str) -> Question:
+        p = self._p_same(np.array([[i, j]]))
+        return Question(i, j, float(self._information(p)[0]), float(p[0]), kind)
+
+    def _p_same(self, pairs: IntArray) -> FloatArray:
+        """Probability that the rows of each pair are in one group, given all answers."""
+        known, infer = self._known()
+        return expit(log_odds_together(infer, self._log_joint(self._model), known.graph, pairs))
+
+    def _information(self, p: FloatArray) -> FloatArray:
+        q = self.error_rate
+        return answer_information(np.clip(p, 0, 1), false_apart=q, false_together=q)
+
+    def _in_doubt(self) -> Question | None:
+        """The most informative of the open pairs of a doubtful row and a certain one."""
+        pairs = np.array(list(self._doubtful_pairs()), dtype=np.intp).reshape(-1, 2)
+        if len(pairs) == 0:
+            return None
+        p = self._p_same(pairs)
+        information = self._information(p)
+        best = int(information.argmax())
+        i, j = pairs[best].tolist()
+        return Question(i, j, float(information[best]), float(p[best]), "doubt")
+
+    def _doubtful_pairs(self) -> Iterator[tuple[int, int]]:
+        r = self._model.responsibilities_
+        doubt = entr(r).sum(axis=1)
+        certain = np.argsort(-r, axis=0, kind="stable")[:N_CERTAIN].T
+        for i in np.argsort(-doubt, kind="stable")[:N_DOUBTFUL].tolist():
+            for members in certain.tolist():
+                yield from [(i, j) for j in members if self._implied.is_open(i, j)][:1]
+
+    def _groups_found(self) -> list[int]:
+        """Groups that are mutually different, in the order in which exploring found them.
+
+        A group whose place is not known yet, because it was compared with some of them only,
+        becomes ``_open_group``.
+        """
+        found = list[int]()
+        for g in self._implied.groups_asked_about:
+            unknown = [h for h in found if not self._implied.is_apart(g, h)]
+            if not unknown and len(found) < self.n_components:
+                found.append(g)
+            elif unknown and any(not self._implied.is_closed(g, h) for h in unknown):
+                self._open_group = g if self._open_group is None else self._open_group
+        return found
+
+    def _explore(self) -> tuple[int, int] | None:
+        """The farthest row, or one whose place is still open, and the nearest row to compare."""
+        if len(self._found) >= self.n_components:
+            return None
+        group, Z = self._implied.group, self._standardised
+        first = int(np.random.default_rng(self._seed).integers(len(Z)))
+        places = [np.flatnonzero(group == g) for g in self._found] or [np.array([first])]
+        if self._open_group is not None:
+            x = int(np.flatnonzero(group == self._open_group)[0])
+        else:
+            x = self._farthest_row(np.concatenate(places))
+        ends = [
+            (float(np.linalg.norm(Z[rows] - Z[x], axis=1).min()), rows)
+            for rows in places if x >= 0 and self._implied.is_open(x, int(rows[0]))
+        ]  # fmt: skip
+        if not ends:
+            return None
+        nearest = min(ends, key=lambda end: end[0])[1]
+        return x, int(nearest[np.linalg.norm(Z[nearest] - Z[x], axis=1).argmin()])
+
+    def _place_a_row(self) -> tuple[int, int] | None:
+        """A random row without a known class, and the nearest row of the classes found."""
+        group, Z = self._implied.group, self._standardised
+        rng = np.random.default_rng([self._seed, len(self.answers), 1])
+        for x in rng.permutation(len(Z)).tolist():
+            places = [np.flatnonzero(group == g) for g in self._found]
+            open_ = [rows for rows in places if self._implied.is_open(x, int(rows[0]))]
+            if open_ and group[x] not in self._found:
+                rows = np.concatenate(open_)
+                return x, int(rows[np.linalg.norm(Z[rows] - Z[x], axis=1).argmin()])
+        return None
+
+    def _farthest_row(self, known: IntArray) -> int:
+        """The row farthest from these, -1 if answers mention all rows."""
+        distance = np.full(len(self._X), np.inf)
+        for row in known:
+            gap = np.linalg.norm(self._standardised - self._standardised[row], axis=1)
+            distance = np.minimum(distance, gap)
+        mentioned = [a[:2] for a in self.answers]
+        distance[np.array(mentioned, dtype=np.intp).ravel()] = -1.0
+        distance[known] = -1.0
+        return int(distance.argmax()) if distance.max() >= 0 else -1
+
+
+def _interval(is_right: BoolArray) -> tuple[float, float]:
+    """Wilson's 95 % confidence interval for a share."""
+    if len(is_right) == 0:
+        return 0.0, 1.0
+    low, high = binomtest(int(is_right.sum()), len(is_right)).proportion_ci(method="wilson")
+    return float(low), float(high)
+
+
+def _check_reply(reply: str) -> None:
+    if reply not in REPLIES:
+        raise ValueError(f"reply is {reply!r}; it must be one of {', '.join(map(repr, REPLIES))}.")
