@@ -1,13 +1,20 @@
-"""``python -m cgmm``: the version, where the book is, and a tour that takes half a minute."""
+"""``python -m cgmm``: the version, where the book is, and a tour that takes half a minute.
+
+``python -m cgmm ask table.csv`` asks a person which rows belong together: :mod:`cgmm.explore.ask`.
+"""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import cgmm
 
+DESCRIPTION = (
+    "The version, where the book is, and a tour that takes half a minute; or ask (see ask -h)."
+)
 DISTRIBUTION = "constrained-mixtures"
 SHADOWED = f"""\
 Another package named cgmm lies over this one, as the one does that "pip install cgmm" brings.
@@ -27,12 +34,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     if not hasattr(cgmm, "SideInformation"):
         raise SystemExit(SHADOWED)
-    options = argparse.ArgumentParser(prog="python -m cgmm", description=__doc__.partition(": ")[2])
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["ask"]:
+        from cgmm.explore.ask import ask
+
+        ask(given[1:])
+        return
+    options = argparse.ArgumentParser(prog="python -m cgmm", description=DESCRIPTION)
     options.add_argument("--version", action="version", version=f"cgmm {cgmm.__version__}")
     options.add_argument(
         "--figure", type=Path, default=Path("cgmm-tour.png"), help="its file (default: %(default)s)"
     )
-    figure = options.parse_args(arguments).figure
+    figure = options.parse_args(given).figure
     print(f"cgmm {cgmm.__version__}, Gaussian mixtures with side information")
     print(where_the_book_is(), end="\n\n")
     tour(figure)

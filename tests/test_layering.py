@@ -36,11 +36,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "diagnose": BASE | {"inference", "mixture", "scenarios"},
     "decide": BASE | {"inference", "mixture", "diagnose", "scenarios"},
     "plot": {"numerics", "mixture", "metrics"},
-    # A live figure starts from parameters and fits what the hand has left.
-    "explore": {"numerics", "network", "mixture", "plot"},
+    # A live figure starts from parameters and fits what the hand has left; a page asks the
+    # questions of an interview.
+    "explore": {"numerics", "network", "mixture", "plot", "decide"},
     "": CORE | {"metric_learning"},
     # The tour uses what a visitor would.
-    "__main__": {"", "datasets", "metrics", "scenarios", "plot"},
+    "__main__": {"", "datasets", "metrics", "scenarios", "plot", "explore"},
 }
 
 

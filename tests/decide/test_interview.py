@@ -17,8 +17,7 @@ from cgmm import (
     SideInformation,
     datasets,
 )
-from cgmm.decide import Interview, Question, answer_information, fit_answers
-from cgmm.decide.answer_file import Answer
+from cgmm.decide import Answer, Interview, Question, answer_information, fit_answers
 from cgmm.decide.implied import ImpliedPairs
 from cgmm.diagnose import pair_probabilities
 from cgmm.inference import ENGINES

@@ -1,0 +1,312 @@
+"""``python -m cgmm ask``: the page in a real browser, and the command's messages."""
+
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from matplotlib.image import imsave
+from playwright.sync_api import Browser, Page
+
+from cgmm import datasets
+from cgmm.__main__ import main
+from cgmm.decide import Answer, Interview
+from cgmm.explore.ask import _points
+
+IRIS = datasets.iris()
+EVIL = '<img src=x onerror="document.title=1"> & "quoted" 🙂 \' </script>'
+
+
+@pytest.fixture
+def table(tmp_path) -> Path:
+    frame = pd.DataFrame(IRIS.X, columns=["sepal length", "sepal width", "petal length", "width"])
+    frame["<b>note</b>"] = EVIL
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    return tmp_path / "table.csv"
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., tuple[subprocess.Popen, str]]]:
+    """Start the command; what it printed first is its address."""
+    running = []
+
+    def start_one(table: Path, *options: str) -> tuple[subprocess.Popen, str]:
+        command = [
+            sys.executable,
+            "-m",
+            "cgmm",
+            "ask",
+            str(table),
+            "--classes",
+            "3",
+            "--no-browser",
+        ]
+        answers = ["--answers", str(table.parent / "answers.jsonl")]
+        running.append(
+            subprocess.Popen([*command, *answers, *options], stdout=subprocess.PIPE, text=True)
+        )
+        return running[-1], re.search(r"http\S+", running[-1].stdout.readline())[0]
+
+    yield start_one
+    for one in running:
+        one.kill()
+        one.wait()
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
+    errors, contexts = [], []
+
+    def visit_one(url: str, **options) -> Page:
+        contexts.append(browser.new_context(**options))
+        page = contexts[-1].new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda message: errors.append(message.text))
+        page.goto(url)
+        page.wait_for_selector(".cgmm-interview table")
+        return page
+
+    yield visit_one
+    for context in contexts:
+        context.close()
+    assert not [e for e in errors if "ERR_CONNECTION" not in e], errors
+
+
+def rows_of(page: Page) -> list[int]:
+    heads = page.locator("thead th").all_inner_texts()
+    return [int(head.split()[-1]) for head in heads]
+
+
+def wait_for(page: Page, n_given: int) -> None:
+    page.wait_for_function(
+        """n => document.querySelector('.progress').textContent.match(/\\d+/g).slice(0, 2)
+               .reduce((sum, one) => sum + +one, 0) === n
+               && !document.querySelector('[aria-busy]')""",
+        arg=n_given,
+    )
+
+
+def lines_of(table: Path) -> list[str]:
+    return (table.parent / "answers.jsonl").read_text(encoding="utf8").splitlines()[1:]
+
+
+def is_same(page: Page) -> bool:
+    i, j = rows_of(page)
+    return bool(IRIS.y[i] == IRIS.y[j])
+
+
+def test_keys_undo_reload_and_a_killed_server(table, start, visit):
+    process, url = start(table, "--annotator", "Ann")
+    page = visit(url)
+    for n in range(6):
+        page.keyboard.press("s" if is_same(page) else "D")
+        wait_for(page, n + 1)
+    before = rows_of(page)
+    page.keyboard.press("u")
+    wait_for(page, 7)
+    page.keyboard.press("z")
+    wait_for(page, 6)
+    assert rows_of(page) == before
+    page.keyboard.press("Control+d")
+    page.reload()
+    page.wait_for_selector(".cgmm-interview table")
+    assert rows_of(page) == before
+    assert "6 answered, 0 unsure" in page.inner_text(".progress")
+    page.keyboard.press("d")
+    wait_for(page, 7)
+    process.send_signal(signal.SIGKILL)
+    page.wait_for_selector("#lost:not([hidden])")
+    assert len(lines_of(table)) == 9  # 8 answers and one withdrawal
+    page = visit(start(table, "--annotator", "Bob")[1])
+    assert "7 answered, 0 unsure" in page.inner_text(".progress")
+    page.keyboard.press("s")
+    wait_for(page, 8)
+    assert '"annotator": "Bob"' in lines_of(table)[-1]
+    assert '"annotator": "Ann"' in lines_of(table)[0]
+
+
+def test_touch_on_a_telephone(table, start, visit):
+    _, url = start(table)
+    page = visit(url, viewport={"width": 340, "height": 640}, has_touch=True, is_mobile=True)
+    for n in range(12):
+        page.get_by_role("button", name="Same" if is_same(page) else "Different").tap()
+        wait_for(page, n + 1)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for button in page.get_by_role("button").all():
+        box = button.bounding_box()
+        assert min(box["width"], box["height"]) >= 44
+    # The replies are in sight without scrolling.
+    page.evaluate("scrollTo(0, 0)")
+    for name in ("Same", "Different", "Unsure"):
+        box = page.get_by_role("button", name=name).bounding_box()
+        assert box["y"] + box["height"] <= 640
+    sizes = [int(text.split(": ")[1]) for text in page.locator(".groups li").all_inner_texts()]
+    assert sum(sizes) == 150
+    page.get_by_role("button", name="Undo").tap()
+    wait_for(page, 11)
+
+
+def test_the_keyboard_reaches_everything_and_keeps_its_place(table, start, visit):
+    page = visit(start(table)[1])
+    names = []
+    for _ in range(4):
+        page.keyboard.press("Tab")
+        names.append(page.evaluate("document.activeElement.textContent.slice(0, 4)"))
+    assert names[1:] == ["Same", "Diff", "Unsu"]
+    page.keyboard.press("Enter")
+    wait_for(page, 1)
+    assert page.evaluate("document.activeElement.textContent.slice(0, 4)") == "Unsu"
+    status = page.locator("[role=status]").inner_text()
+    i, j = rows_of(page)
+    assert status == f"Answered: unsure. Rows {i} and {j}."
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_and_cells_are_text(table, start, visit, scheme):
+    page = visit(start(table)[1], color_scheme=scheme, bypass_csp=True)
+    assert page.locator("tbody img").count() == 0
+    cells = page.locator("tbody tr").last.locator("td").all_inner_texts()
+    assert cells == [" ".join(EVIL.split())] * 2
+    assert page.locator("tbody th").last.inner_text().startswith("<b>note</b>")
+    assert page.title() == "Interview"
+    page.keyboard.press("u")
+    wait_for(page, 1)
+    found = Axe().run(page).response["violations"]
+    assert not [(one["id"], one["nodes"][0]["html"]) for one in found]
+
+
+def test_images_and_contradictions(tmp_path, start, visit):
+    data = datasets.digits()
+    keep = np.flatnonzero(np.isin(data.y, [0, 1, 2]))[:60]
+    for row in keep:
+        imsave(tmp_path / f"{row}.png", data.X[row].reshape(8, 8), cmap="gray_r")
+    frame = pd.DataFrame(data.X[keep][:, 10:20])
+    frame["file"] = [f"{row}.png" for row in keep]
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    interview = Interview(
+        _points(frame.drop(columns="file"), None), 3, path=tmp_path / "answers.jsonl"
+    )
+    for i, j, reply in [(0, 1, "same"), (1, 2, "same"), (0, 2, "different")]:
+        interview._file.give(Answer(i, j, reply, None, "", "check", 0.5))
+    page = visit(start(tmp_path / "table.csv", "--images", "file")[1], bypass_csp=True)
+    shown = page.locator("tbody img")
+    assert shown.evaluate_all("images => images.map(one => one.naturalWidth)") == [8, 8]
+    assert shown.first.get_attribute("alt") == f"Image of row {rows_of(page)[0]}"
+    assert "0 - 1 - 2" in page.locator("[role=alert] p").inner_text()
+    assert not Axe().run(page).response["violations"]
+    page.get_by_role("button", name='Rows 1 and 2: change to "different"').click()
+    page.wait_for_function("!document.querySelector('.contradiction')")
+
+
+def test_ten_thousand_rows_stay_quick(tmp_path, start, visit):
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=10_000)
+    X = rng.normal(size=(10_000, 8)) + 3 * rng.normal(size=(3, 8))[y]
+    pd.DataFrame(X).to_csv(tmp_path / "table.csv", index=False)
+    page, took = visit(start(tmp_path / "table.csv")[1]), []
+    for n in range(6):
+        i, j = rows_of(page)
+        began = time.monotonic()
+        page.keyboard.press("s" if y[i] == y[j] else "d")
+        wait_for(page, n + 1)
+        took.append(time.monotonic() - began)
+    assert np.median(took) < 3
+
+
+# ---------------------------------------------------------------------------- the server
+
+
+def test_only_the_printed_address_opens_the_page(table, start):
+    _, url = start(table)
+    for wrong in (url.partition("?")[0], url[:-1], url.replace("/?", "/socket?")[:-1]):
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(wrong)
+    foreign = urllib.request.Request(url, headers={"Host": "evil.example"})
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(foreign)
+    with urllib.request.urlopen(url) as reply:
+        assert "default-src 'none'" in reply.headers["Content-Security-Policy"]
+        assert "http" not in reply.read().decode().replace("http://www.w3.org/2000/svg", "")
+
+
+# ---------------------------------------------------------------------------- the command
+
+
+def run(table: Path, *options: str, answers: str = "answers.jsonl") -> None:
+    main(["ask", str(table), "--classes", "3", "--answers", str(table.parent / answers), *options])
+
+
+def test_groups_are_exported_and_nothing_is_overwritten(table, tmp_path, capsys):
+    X = _points(pd.read_csv(table), None)
+    interview = Interview(X, 3, path=tmp_path / "answers.jsonl", random_state=0)
+    for _ in range(9):
+        question = interview.next_question()
+        interview.answer("same" if IRIS.y[question.i] == IRIS.y[question.j] else "different")
+    run(table, "--export", str(tmp_path / "groups.csv"))
+    assert "150 rows in 3 groups" in capsys.readouterr().out
+    found = pd.read_csv(tmp_path / "groups.csv")
+    assert found.columns[-3:].tolist() == ["group", "probability", "doubt"]
+    assert set(found["group"]) == {1, 2, 3}
+    assert found["probability"].between(1 / 3, 1).all()
+    doubtful, certain = found.nlargest(5, "doubt"), found.nsmallest(5, "doubt")
+    assert doubtful["probability"].max() < certain["probability"].min()
+    pd.testing.assert_frame_equal(found.iloc[:, :5], pd.read_csv(table))
+    before = (tmp_path / "groups.csv").read_bytes()
+    for path in (tmp_path / "groups.csv", table):
+        with pytest.raises(SystemExit, match="exists, and is not overwritten"):
+            run(table, "--export", str(path))
+    assert (tmp_path / "groups.csv").read_bytes() == before
+
+
+def test_many_columns_become_five(table):
+    rng = np.random.default_rng(0)
+    assert _points(pd.DataFrame(rng.normal(size=(30, 9))), None).shape == (30, 5)
+    few = _points(pd.read_csv(table), "width, sepal width")
+    np.testing.assert_allclose(few.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(few.std(axis=0), 1)
+    assert few.shape == (150, 2)
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "says"),
+    [
+        ("", [], "cannot be read as a table"),
+        ('a,b\n1,"2\n', [], "cannot be read as a table"),
+        ("a,b\n1,2\n", [], "has 1 rows"),
+        ("a,b\nx,y\nz,w\n", [], "no column of numbers"),
+        ("a,b\n1,\n2,3\n", [], r"gaps: b \(1\)"),
+        ("a,b\n1,inf\n2,3\n3,4\n", [], "infinite values in b"),
+        ("a,b\n1,1\n1,1\n1,1\n", [], "the same value"),
+        ("a,b\n1,x\n2,y\n3,z\n", ["--columns", "a,b"], "b have no numbers"),
+        ("a,b\n1,2\n2,3\n3,1\n", ["--columns", "c"], "no column c; the table has a, b"),
+        ("a,b\n1,2\n2,3\n3,1\n", ["--images", "c"], "no column c"),
+        ("a,b\n1,x.png\n2,y.png\n3,z.png\n", ["--images", "b"], "3 images are missing"),
+        ("a,b\n1,2\n2,3\n", [], "n_components"),
+        ("a,b\n1,2\n2,3\n3,1\n", ["--export", "new.csv"], "does not exist: ask first"),
+    ],
+)
+def test_bad_tables_are_refused(tmp_path, content, options, says):
+    (tmp_path / "table.csv").write_text(content)
+    with pytest.raises(SystemExit, match=says):
+        run(tmp_path / "table.csv", *options)
+
+
+def test_answers_of_another_table_and_other_files_are_refused(table, tmp_path):
+    Interview(IRIS.X[1:], 3, path=tmp_path / "answers.jsonl")
+    with pytest.raises(SystemExit, match="answers about another table, of 149 rows"):
+        run(table)
+    before = table.read_bytes()
+    with pytest.raises(SystemExit, match="no file of answers"):
+        run(table, answers="table.csv")
+    assert table.read_bytes() == before
+    with pytest.raises(SystemExit, match="No such file"):
+        run(tmp_path / "none.csv")

@@ -1,0 +1,178 @@
+"""What the interview shows of two rows, and what it makes of what the person does."""
+
+import html
+import json
+from base64 import b64decode
+from io import BytesIO
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.image import imread, imsave
+from refusals import refused
+
+from cgmm import datasets
+from cgmm.decide import Answer, Interview
+from cgmm.explore import InterviewWidget
+from cgmm.explore.interview_cards import Cards
+
+IRIS = datasets.iris()
+EVIL = '<img src=x onerror="alert(1)"> & "quoted" 🙂'
+
+
+def pixels(url: str) -> np.ndarray:
+    kind, content = url.split(",")
+    assert kind == "data:image/png;base64"
+    return imread(BytesIO(b64decode(content)), format="png")
+
+
+def interview(**options) -> Interview:
+    return Interview(IRIS.X, 3, random_state=0, **options)
+
+
+# ---------------------------------------------------------------------------- cards
+
+
+def test_numbers_have_their_place_in_the_range_and_differences_are_marked():
+    table = pd.DataFrame({
+        "size": [0.0, 10.0, 2.0], "kind": ["a", "b", "a"], "gap": [1.0, np.nan, np.nan],
+        "same": [3, 3, 3], "yes": [True, False, True],
+    })  # fmt: skip
+    lines = {line["name"]: line for line in Cards(table).compare(0, 1)["lines"]}
+    assert lines["size"]["shares"] == [0, 1]
+    assert [name for name, line in lines.items() if line["differs"]] == [
+        "size",
+        "kind",
+        "gap",
+        "yes",
+    ]
+    assert lines["gap"]["texts"] == ["1", "–"]
+    assert lines["kind"]["shares"] is lines["yes"]["shares"] is lines["same"]["shares"] is None
+    lines = {line["name"]: line for line in Cards(table).compare(2, 0)["lines"]}
+    assert [name for name, line in lines.items() if line["differs"]] == ["gap"]
+    assert lines["size"]["shares"] == [0.2, 0]
+    assert not Cards(table).compare(1, 2)["lines"][2]["differs"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "name", "texts"),
+    [
+        (["one", EVIL], "text", ["one", EVIL]),
+        ([{"a": "x", "b": 1}, {"a": EVIL}], "a", ["x", EVIL]),
+        (np.array([[1.23456], [2]]), "column 0", ["1.235", "2"]),
+    ],
+)
+def test_texts_dictionaries_and_arrays(rows, name, texts):
+    line = Cards(rows).compare(0, 1)["lines"][0]
+    assert (line["name"], line["texts"]) == (name, texts)
+
+
+def test_a_function_is_escaped_unless_it_is_trusted():
+    rows = pd.DataFrame({"a": ["<b>", "x"]})
+    shown = Cards(rows, card=lambda row: f"<i>{row['a']}</i>").compare(0, 1)
+    assert [html.unescape(text) for text in shown["html"]] == ["<i><b></i>", "<i>x</i>"]
+    assert "<" not in "".join(shown["html"])
+    shown = Cards(rows, card=lambda row: f"<i>{row['a']}</i>", trust_html=True).compare(1, 0)
+    assert shown["html"] == ["<i>x</i>", "<i><b></i>"]
+    assert shown["lines"] == []
+
+
+def test_images_are_arrays_or_files(tmp_path):
+    grey = np.arange(16.0).reshape(4, 4)
+    imsave(tmp_path / "face.png", np.eye(5), cmap="gray")
+    first, second = Cards(["a", "b"], images=[grey, tmp_path / "face.png"]).compare(0, 1)["images"]
+    assert pixels(first).shape[:2] == (4, 4)
+    assert pixels(first)[..., 0].ravel().argmax() == 15
+    np.testing.assert_array_equal(pixels(second)[..., 0], np.eye(5))
+
+
+def shown(rows, **named):
+    Cards(rows, **named).compare(0, 1)
+
+
+test_refusals = refused(
+    shown,
+    (np.zeros((2, 2, 2)), r"\(2, 2, 2\)"),
+    (["a", "b"], {"images": ["x.png"]}, "1 images for 2 rows"),
+    (["a", "b"], {"images": ["x.txt", "y.txt"]}, "no image by its name"),
+    (["a", "b"], {"images": ["none.png", "none.png"]}, "cannot be read"),
+)
+
+
+# ---------------------------------------------------------------------------- the widget
+
+
+def test_answers_undo_and_double_presses():
+    widget = InterviewWidget(interview(), pd.DataFrame(IRIS.X))
+    first = widget.state()["question"]["rows"]
+    assert not widget.state()["can_undo"]
+    widget.receive({"answer": "same", "rows": first})
+    second = widget.state()["question"]["rows"]
+    assert first != second
+    # The same key again, before the page has shown the next question
+    widget.receive({"answer": "same", "rows": first})
+    assert [a[:3] for a in widget.interview.answers] == [(*first, "same")]
+    assert widget.state()["question"]["rows"] == second
+    assert "1 answered" in widget.state()["progress"]
+    widget.receive({"undo": True})
+    assert widget.state()["question"]["rows"] == first
+    widget.receive({"undo": True})
+    assert "no answer of yours" in widget.state()["said"]
+    json.dumps(widget.state())
+
+
+def test_contradictions_are_shown_and_revised():
+    one = interview()
+    for i, j, reply in [(0, 1, "same"), (1, 2, "same"), (0, 2, "different")]:
+        one._file.give(Answer(i, j, reply, None, "", "check", 0.5))
+    one._learn()
+    widget = InterviewWidget(one)
+    (found,) = widget.state()["contradictions"]
+    assert "0 - 1 - 2" in found["message"]
+    assert [a["number"] for a in found["answers"]] == [2, 0, 1]
+    widget.receive({"revise": 2, "answer": "same"})
+    assert widget.state()["contradictions"] == []
+
+
+def test_the_map_has_all_rows_or_a_sample_and_ends_with_those_asked_about():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3))
+    widget = InterviewWidget(Interview(X, 2, random_state=0))
+    state = widget.state()
+    places = np.array(state["map"]["places"])
+    assert 800 <= len(places) <= 802
+    assert places.min() >= 0
+    assert places.max() <= 1
+    np.testing.assert_allclose(places[-2:], widget._places[state["question"]["rows"]])
+    assert sum(state["map"]["sizes"]) == 2000
+    assert len(InterviewWidget(interview()).state()["map"]["places"]) == 150
+
+
+def test_groups_keep_their_colours():
+    one = interview()
+    widget = InterviewWidget(one)
+    before = np.array(widget.state()["map"]["groups"])
+    order = np.array([2, 0, 1])
+    labels = order[one.labels_]
+    type(one).labels_, kept = property(lambda self: labels), type(one).labels_
+    try:
+        np.testing.assert_array_equal(widget.state()["map"]["groups"], before)
+    finally:
+        type(one).labels_ = kept
+
+
+def test_a_notebook_shows_a_widget_that_follows():
+    asking = InterviewWidget(interview())
+    widget = asking.widget()
+    bundle = asking._repr_mimebundle_()
+    assert bundle["text/plain"] == "InterviewWidget(150 rows, 0 answers)"
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+    rows = widget.state["question"]["rows"]
+    widget._handle_custom_msg({"answer": "unsure", "rows": rows}, [])
+    assert widget.state["question"]["rows"] != rows
+    assert "1 unsure" in widget.state["progress"]
+
+
+def test_rows_of_another_table_are_refused():
+    with pytest.raises(ValueError, match="there are 149 rows to show"):
+        InterviewWidget(interview(), IRIS.X[1:])
