@@ -5,8 +5,8 @@ shows sliders that call the drawing function. Without one (the rendered book, a 
 same figures are frames inside the page, moved by native sliders and a few lines of script; without
 script the page still shows the first frame and the sentence that describes it.
 
-:class:`InterviewWidget` asks a person the questions of :class:`cgmm.decide.Interview`, in a notebook;
-``python -m cgmm ask`` (``ask.py``) does so without one.
+:class:`InterviewWidget` asks a person the questions of :class:`cgmm.decide.Interview` in a
+notebook; ``python -m cgmm ask`` (``ask.py``) does so without one.
 
 ===========  ===================================================================
 control      a slider or a choice, each of whose values has a name
