@@ -305,13 +305,13 @@ def finished(path: Path) -> set[tuple[str, str, int]]:
         return {(r["dataset"], r["strategy"], int(r["draw"])) for r in csv.DictReader(file)}
 
 
-def append(path: Path, rows: list[tuple[Any, ...]]) -> None:
+def append(path: Path, rows: list[tuple[Any, ...]], columns: tuple[str, ...] = COLUMNS) -> None:
     """A curve at once, so that a file has it whole or not at all."""
     new = not path.exists()
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a", newline="", encoding="utf-8") as file:
         out = csv.writer(file, lineterminator="\n")
-        out.writerows([COLUMNS, *rows] if new else rows)
+        out.writerows([columns, *rows] if new else rows)
 
 
 def main() -> None:

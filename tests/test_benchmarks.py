@@ -18,8 +18,8 @@ STORED = ROOT / "book" / "_data" / "benchmarks"
 if not SCRIPTS.is_dir():
     pytest.skip("an installed package is tested: no measurements", allow_module_level=True)
 
-# Not a measurement: helpers, and an experiment of a chapter, which has a test of its own.
-HELPERS = {"common", "metric_learn_peer", "asking"}
+# Not a measurement: helpers, and experiments of a chapter, which have tests of their own.
+HELPERS = {"common", "metric_learn_peer", "asking", "interview"}
 BENCHMARKS = sorted(path.stem for path in SCRIPTS.glob("*.py") if path.stem not in HELPERS)
 COLUMNS = ["benchmark", "case", "size", "method", "repetition", "seconds"]
 # Trials of more than two seconds; the others have the same form.
@@ -89,6 +89,23 @@ def test_the_experiment_on_asking_takes_up_what_is_missing(tmp_path, load, monke
     assert len({row["ari"] for row in rows if row["answers"] == "0"}) == 1
     path.write_text("".join(text.splitlines(keepends=True)[:-3]), encoding="utf8")
     asking.main()
+    assert path.read_text(encoding="utf8") == text
+
+
+def test_the_simulated_interview_resumes(tmp_path, load, monkeypatch):
+    path = tmp_path / "interview.csv"
+    options = ["--draws", "1", "--datasets", "iris", "--wrong", "0", "--unsure", "0.5"]
+    given = ["interview", *options, "--strategies", "interview,random", "--results", str(path)]
+    monkeypatch.setattr(sys, "argv", given)
+    interview = load("interview")
+    monkeypatch.setattr(interview, "AT", (10, 20))
+    interview.main()
+    rows, text = read(path), path.read_text(encoding="utf8")
+    assert tuple(rows[0]) == interview.COLUMNS
+    assert [row["questions"] for row in rows] == ["10", "20"] * 2
+    assert all(0.4 < float(row["accuracy"]) <= 1 for row in rows)
+    path.write_text("".join(text.splitlines(keepends=True)[:-2]), encoding="utf8")
+    interview.main()
     assert path.read_text(encoding="utf8") == text
 
 
