@@ -91,6 +91,15 @@ def test_what_is_implied_is_true_in_every_assignment(seed, K, n_answers):
     assert {tuple(sorted(pair)) for pair in pairs} <= closed <= sure
 
 
+def test_the_last_class_follows_from_the_others():
+    pairs = [(0, 1), (0, 2), (1, 2), (3, 0), (3, 1), (4, 0), (4, 2)]
+    said = [Answer(i, j, "different", None, "", "check", 0.5) for i, j in pairs]
+    known = ImpliedPairs(6, 3, said)
+    assert known.group[3] == known.group[2]
+    assert known.group[4] == known.group[1]
+    assert [j for j in range(5) if known.is_open(5, j)] == list(range(5))
+
+
 def test_the_order_is_explore_then_two_of_doubt_and_a_check():
     interview = Interview(IRIS.X, 3, random_state=0)
     kinds = [question.kind for question in ask(interview, IRIS.y, 12)]
@@ -131,16 +140,20 @@ def test_a_question_stands_until_it_is_answered_and_unsure_is_not_asked_again():
 
 
 def test_a_seed_decides_and_the_speed_of_the_second_thread_does_not(monkeypatch):
-    X, y = blobs(3)
-    quick = ask(Interview(X, 3, random_state=1), y, 12)
-    fits = Interview._fresh_fits
+    """Of two classes of two clumps only the second thread finds the cut that is meant."""
+    data, fits = datasets.vertical_classes(random_state=2), Interview._fresh_fits
+    X, y = data.X[::6], data.y[::6]
 
     def late(self, *data):
-        time.sleep(0.03)
+        time.sleep(0.1)
         return fits(self, *data)
 
+    patient, asked = Interview(X, 2, random_state=0), []
+    for _ in range(16):
+        asked += ask(patient, y, 1)
+        patient._pending.result()
     monkeypatch.setattr(Interview, "_fresh_fits", late)
-    assert ask(Interview(X, 3, random_state=1), y, 12) == quick
+    assert ask(Interview(X, 2, random_state=0), y, 16) == asked
 
 
 # ---------------------------------------------------------------------------- answers
@@ -282,26 +295,25 @@ def test_progress_counts_predictions_of_random_pairs():
     assert f"{right} of the last {len(checks)}" in found.advice
 
 
-def test_it_goes_on_while_answers_are_not_predicted():
-    """A person who tosses a coin cannot be predicted."""
-    rng, X = np.random.default_rng(0), np.random.default_rng(1).normal(size=(60, 2))
-    interview = Interview(X, 2, random_state=0)
-    assert "0 of 10" in interview.progress().advice
-    while interview.progress().n_checks < 10 and interview.next_question():
-        interview.answer("same" if rng.random() < 0.5 else "different")
-    found = interview.progress()
-    assert found.n_checks == 10
-    assert not found.may_stop
-
-
-def test_as_good_as_a_constant_guess_is_not_good_enough():
-    X, _ = blobs(0, n=60)
-    interview = Interview(X, 3, random_state=0)
-    for n in range(12):
-        interview._file.give(Answer(n, 59 - n, "different", None, "", "check", 0.1))
+@pytest.mark.parametrize(
+    ("n_same", "p_same", "n_right", "advice"),
+    [
+        (0, [0.1] * 12, 12, "one and the same reply"),
+        (6, [0.9] * 10 + [0.1] * 2, 8, "Go on: 8 of the last 12"),
+        (6, [0.9] * 6 + [0.1] * 6, 12, "You can stop: 12 of the last 12"),
+        (2, [0.9] * 2 + [0.1] * 2, 4, "4 of 10 random pairs"),
+    ],
+)
+def test_advice_follows_the_predictions(n_same, p_same, n_right, advice):
+    interview = Interview(blobs(0, n=60)[0], 3, random_state=0)
+    for n, p in enumerate(p_same):
+        reply = "same" if n < n_same else "different"
+        interview._file.give(Answer(n, 59 - n, reply, None, "", "check", p))
     interview._learn()
-    assert interview.progress().n_predicted == 12
-    assert "one and the same reply" in interview.progress().advice
+    found = interview.progress()
+    assert found.n_predicted == n_right
+    assert advice in found.advice
+    assert found.may_stop == ("You can stop" in advice)
 
 
 # ---------------------------------------------------------------------------- refusals
