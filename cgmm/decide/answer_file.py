@@ -132,8 +132,11 @@ class AnswerFile:
             self._read_line(line)
             self._offset += len(line)
         if self._offset == 0:
-            self._write(file, self._header)
-            self._offset = file.tell()
+            self._begin(file)
+
+    def _begin(self, file: BinaryIO) -> None:
+        self._write(file, self._header)
+        self._offset = file.tell()
 
     def _mend(self, file: BinaryIO, last: bytes) -> bool:
         """End a last line that has no line break; True if it was incomplete and is removed.
@@ -149,8 +152,7 @@ class AnswerFile:
         except ValueError:
             file.truncate(self._offset)
             if self._offset == 0:
-                self._write(file, self._header)
-                self._offset = file.tell()
+                self._begin(file)
             return True
         file.write(b"\n")
         self._offset += 1
@@ -174,10 +176,7 @@ class AnswerFile:
 
     def _check_header(self, header: dict[str, Any]) -> None:
         if header["format"] != FORMAT:
-            raise ValueError(
-                f"{self.path} has the format {header['format']!r}, but this version of cgmm reads "
-                f"{FORMAT!r}. Use the version that wrote it."
-            )
+            raise KeyError("format")
         if header["fingerprint"] != self._header["fingerprint"]:
             raise ValueError(
                 f"{self.path} has answers about another table, of {header['rows']} rows and "

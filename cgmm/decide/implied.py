@@ -48,7 +48,7 @@ class ImpliedPairs:
 
     def __init__(self, n_rows: int, n_components: int, answers: Sequence[Answer]) -> None:
         self.contradictions: list[Contradiction] = []
-        self._answers, self._K = answers, n_components
+        self._answers, self.n_components = answers, n_components
         links = [a[:2] for a in answers if a.answer == "same"]
         self._read(n_rows, links)
         self._report_chains()
@@ -119,7 +119,7 @@ class ImpliedPairs:
     def _link_by_count(self) -> tuple[int, int] | None:
         """First rows of two groups that must be one class because it is apart from all others."""
         found, first = self._mutually_apart(), self._first_rows()
-        if len(found) != self._K or self._K == 1:
+        if len(found) != self.n_components or self.n_components == 1:
             return None
         for g in sorted({g for g, _ in self._apart} - set(found)):
             left = [h for h in found if (g, h) not in self._apart]
@@ -145,15 +145,17 @@ class ImpliedPairs:
     def _report_too_many(self) -> None:
         """Find more than K groups that are mutually different."""
         found = self._mutually_apart()
-        if len(found) <= self._K:
+        if len(found) <= self.n_components:
             return
         numbers = [
             number for number, a in enumerate(self._answers)
             if a.answer == "different" and {*self.group[[a.i, a.j]].tolist()} <= {*found}
         ][::-1]  # fmt: skip
         rows = ", ".join(map(str, self._first_rows()[found].tolist()))
-        message = f"Rows {rows} are all said to be different, but there are {self._K} groups only."
-        self.contradictions.append(Contradiction(numbers, message))
+        message = (
+            f"Rows {rows} are all said to be different, but there are only {self.n_components}"
+        )
+        self.contradictions.append(Contradiction(numbers, f"{message} groups."))
 
     def _number_of(self, i: int, j: int) -> int:
         """Position of the last answer "same" about a pair."""

@@ -15,16 +15,14 @@ derives the order of the questions and measures it.
    known group, because a wrong model is in doubt about the wrong rows.
 
 =========  ====================================================================
-group      rows that "same" answers connect, e.g. {3, 17, 20}
 open       of a pair: neither answered nor implied by answers
-found      one group of each class that exploring has found, e.g. [0, 4, 9]
+check      a random pair whose answer is predicted before it is given
 =========  ====================================================================
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
 from datetime import UTC, datetime
@@ -32,13 +30,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import entr, expit, logsumexp
+from scipy.special import expit, logsumexp
 from scipy.stats import binomtest
 from sklearn.utils import check_array
 
 from cgmm.decide.answer_file import REPLIES, Answer, AnswerFile
 from cgmm.decide.asking import answer_information, fit_answers, joint, probability
 from cgmm.decide.implied import Contradiction, ImpliedPairs
+from cgmm.decide.rows import RowsByDistance, doubtful_pairs
 from cgmm.diagnose import log_odds_together
 from cgmm.given import explain_missing
 from cgmm.inference import ENGINES
@@ -55,10 +54,6 @@ from cgmm.numerics import (
 )
 from cgmm.scenarios.answers import preferences_from_answers
 
-N_DOUBTFUL = 25
-"""Number of rows among which the most informative question is looked for."""
-N_CERTAIN = 3
-"""Number of certain rows of each class that they may be asked beside."""
 CHECK_EVERY = 3
 """One question in this many is a random pair, once exploring has ended."""
 WINDOW = 30
@@ -190,8 +185,6 @@ class Interview:
                 f"n_components is {n_components}, but model has {self._template.n_components}; "
                 "give both the same number."
             )
-        spread = self._X.std(axis=0)
-        self._standardised = (self._X - self._X.mean(axis=0)) / np.where(spread > 0, spread, 1)
         self._file = AnswerFile(path, self._X)
         self._background = ThreadPoolExecutor(max_workers=1, thread_name_prefix="interview")
         self._pending: Future[list[Any]] | None = None
@@ -401,15 +394,16 @@ class Interview:
     def _understand(self) -> None:
         """Derive what the answers imply."""
         self._implied = ImpliedPairs(len(self._X), self.n_components, self.answers)
-        self._open_group: int | None = None
-        self._found = self._groups_found()
+        self._rows = RowsByDistance(self._X, self._implied, self.answers, self._seed)
 
     def _data_of_a_fit(self) -> tuple[IntArray, FloatArray | None]:
         """Answers, and the centres of the classes that exploring has found, if all are."""
-        if len(self._found) < self.n_components or not hasattr(self._template, "means_init"):
+        if len(self._rows.found) < self.n_components or not hasattr(self._template, "means_init"):
             return self.answer_rows, None
         group = self._implied.group
-        return self.answer_rows, np.array([self._X[group == g].mean(axis=0) for g in self._found])
+        return self.answer_rows, np.array(
+            [self._X[group == g].mean(axis=0) for g in self._rows.found]
+        )
 
     def _fresh_fits(self, rows: IntArray, centres: FloatArray | None) -> list[Any]:
         """Fits from the default start and from the centres."""
@@ -456,10 +450,10 @@ class Interview:
         kinds = [a.kind for a in self.answers]
         n_explored = kinds.count("explore")
         # Classes that overlap may never be found by distance.
-        if n_explored < self.n_components**2 and (pair := self._explore()) is not None:
+        if n_explored < self.n_components**2 and (pair := self._rows.explore()) is not None:
             return self._question_about(*pair, "explore")
         if (len(kinds) - n_explored) % CHECK_EVERY != CHECK_EVERY - 1:
-            if self._predicts_badly() and (pair := self._place_a_row()) is not None:
+            if self._predicts_badly() and (pair := self._rows.place_one()) is not None:
                 return self._question_about(*pair, "place")
             question = self._in_doubt()
             if question is not None:
@@ -483,7 +477,7 @@ class Interview:
 
     def _in_doubt(self) -> Question | None:
         """The most informative of the open pairs of a doubtful row and a certain one."""
-        pairs = np.array(list(self._doubtful_pairs()), dtype=np.intp).reshape(-1, 2)
+        pairs = doubtful_pairs(self._model.responsibilities_, self._implied)
         if len(pairs) == 0:
             return None
         p = self._p_same(pairs)
@@ -491,72 +485,6 @@ class Interview:
         best = int(information.argmax())
         i, j = pairs[best].tolist()
         return Question(i, j, float(information[best]), float(p[best]), "doubt")
-
-    def _doubtful_pairs(self) -> Iterator[tuple[int, int]]:
-        r = self._model.responsibilities_
-        doubt = entr(r).sum(axis=1)
-        certain = np.argsort(-r, axis=0, kind="stable")[:N_CERTAIN].T
-        for i in np.argsort(-doubt, kind="stable")[:N_DOUBTFUL].tolist():
-            for members in certain.tolist():
-                yield from [(i, j) for j in members if self._implied.is_open(i, j)][:1]
-
-    def _groups_found(self) -> list[int]:
-        """Groups that are mutually different, in the order in which exploring found them.
-
-        A group whose place is not known yet, because it was compared with some of them only,
-        becomes ``_open_group``.
-        """
-        found = list[int]()
-        for g in self._implied.groups_asked_about:
-            unknown = [h for h in found if not self._implied.is_apart(g, h)]
-            if not unknown and len(found) < self.n_components:
-                found.append(g)
-            elif unknown and any(not self._implied.is_closed(g, h) for h in unknown):
-                self._open_group = g if self._open_group is None else self._open_group
-        return found
-
-    def _explore(self) -> tuple[int, int] | None:
-        """The farthest row, or one whose place is still open, and the nearest row to compare."""
-        if len(self._found) >= self.n_components:
-            return None
-        group, Z = self._implied.group, self._standardised
-        first = int(np.random.default_rng(self._seed).integers(len(Z)))
-        places = [np.flatnonzero(group == g) for g in self._found] or [np.array([first])]
-        if self._open_group is not None:
-            x = int(np.flatnonzero(group == self._open_group)[0])
-        else:
-            x = self._farthest_row(np.concatenate(places))
-        ends = [
-            (float(np.linalg.norm(Z[rows] - Z[x], axis=1).min()), rows)
-            for rows in places if x >= 0 and self._implied.is_open(x, int(rows[0]))
-        ]  # fmt: skip
-        if not ends:
-            return None
-        nearest = min(ends, key=lambda end: end[0])[1]
-        return x, int(nearest[np.linalg.norm(Z[nearest] - Z[x], axis=1).argmin()])
-
-    def _place_a_row(self) -> tuple[int, int] | None:
-        """A random row without a known class, and the nearest row of the classes found."""
-        group, Z = self._implied.group, self._standardised
-        rng = np.random.default_rng([self._seed, len(self.answers), 1])
-        for x in rng.permutation(len(Z)).tolist():
-            places = [np.flatnonzero(group == g) for g in self._found]
-            open_ = [rows for rows in places if self._implied.is_open(x, int(rows[0]))]
-            if open_ and group[x] not in self._found:
-                rows = np.concatenate(open_)
-                return x, int(rows[np.linalg.norm(Z[rows] - Z[x], axis=1).argmin()])
-        return None
-
-    def _farthest_row(self, known: IntArray) -> int:
-        """The row farthest from these, -1 if answers mention all rows."""
-        distance = np.full(len(self._X), np.inf)
-        for row in known:
-            gap = np.linalg.norm(self._standardised - self._standardised[row], axis=1)
-            distance = np.minimum(distance, gap)
-        mentioned = [a[:2] for a in self.answers]
-        distance[np.array(mentioned, dtype=np.intp).ravel()] = -1.0
-        distance[known] = -1.0
-        return int(distance.argmax()) if distance.max() >= 0 else -1
 
 
 def _interval(is_right: BoolArray) -> tuple[float, float]:
