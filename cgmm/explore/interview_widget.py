@@ -224,8 +224,7 @@ def _sample(n_rows: int) -> IntArray:
 
 def _plane(X: Any) -> Any:
     """(N, 2) places from 0 to 1: two columns as they are, more by their principal components."""
-    spread = X.std(axis=0)
-    Z = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1)
+    Z = X - X.mean(axis=0)
     if Z.shape[1] > 2:
         Z = Z @ np.linalg.eigh(Z.T @ Z)[1][:, :-3:-1]
     Z = np.column_stack([Z, np.zeros(len(Z))])[:, :2]

@@ -148,6 +148,14 @@ def test_the_map_has_all_rows_or_a_sample_and_ends_with_those_asked_about():
     assert len(InterviewWidget(interview()).state()["map"]["places"]) == 150
 
 
+def test_the_map_shows_the_two_widest_directions():
+    """A table of principal components is shown by its first two."""
+    X = np.random.default_rng(0).normal(size=(100, 4)) * [1, 9, 0.1, 5]
+    places = InterviewWidget(Interview(X, 2, random_state=0))._places
+    for axis, column in zip(places.T, X[:, [1, 3]].T, strict=True):
+        assert abs(np.corrcoef(axis, column)[0, 1]) > 0.99
+
+
 def test_groups_keep_their_colours():
     one = interview()
     widget = InterviewWidget(one)
