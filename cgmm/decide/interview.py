@@ -10,7 +10,7 @@ derives the order of the questions and measures it.
 2. *doubt*, two questions in three: a row whose class is uncertain beside a certain row of a class,
    the pair whose answer has the highest expected information;
 3. *check*, every third question: a random pair. The model predicts the answer before it is given;
-   how often it is right is what :meth:`Interview.progress` reports;
+   how often it is right is what ``Interview.progress`` reports;
 4. *place*, instead of doubt while the model predicts checks badly: a random row beside the nearest
    known group, because a wrong model is in doubt about the wrong rows.
 
