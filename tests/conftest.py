@@ -1,7 +1,7 @@
 """What several test modules share: single-threaded kernels, and a browser without a network."""
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 import chromium
@@ -58,6 +58,14 @@ def _put_in_order(items: list[pytest.Item]) -> None:
         return 1 if item.path.suffix == ".ipynb" else 2
 
     items.sort(key=turn)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print each reason for skipping once, with its number of tests: it says what to install."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"{count} skipped: {reason}")
 
 
 @pytest.fixture(scope="session")
