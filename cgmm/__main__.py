@@ -16,12 +16,16 @@ DESCRIPTION = (
     "The version, where the book is, and a tour that takes half a minute; or ask (see ask -h)."
 )
 DISTRIBUTION = "constrained-mixtures"
-SHADOWED = f"""\
-Another package named cgmm lies over this one, as the one does that "pip install cgmm" brings.
-One environment holds only one of them. To have this one:
+OTHER_PACKAGE = f"""\
+Another package named cgmm is installed over this one: "pip install cgmm" brings it.
+An environment holds only one of the two. To have this one:
 
     pip uninstall --yes cgmm {DISTRIBUTION}
     pip install {DISTRIBUTION}"""
+FOLDER = """\
+Python imports the folder {folder} in place of the package cgmm, because it has the
+same name and lies in the current directory or beside the script. Start Python in another
+directory, or rename the folder. After an old "pip install -e", installing once more also helps."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -32,8 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     arguments : sequence of str, default=None
         Those of the process.
     """
-    if not hasattr(cgmm, "SideInformation"):
-        raise SystemExit(SHADOWED)
+    require_this_package()
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["ask"]:
         from cgmm.explore.ask import ask
@@ -51,8 +54,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tour(figure)
 
 
+def require_this_package() -> None:
+    """Exit with a message if ``cgmm`` is another package, or a folder without ``__init__.py``."""
+    if getattr(cgmm, "__file__", None) is None:
+        raise SystemExit(FOLDER.format(folder=next(iter(cgmm.__path__))))
+    if not hasattr(cgmm, "SideInformation"):
+        raise SystemExit(OTHER_PACKAGE)
+
+
 def where_the_book_is() -> str:
-    """What to open, or to do first, beside a clone and beside an installed package."""
+    """Return what to open, or what to do first, for a clone and for an installed package."""
     project = Path(cgmm.__file__).resolve().parents[1]
     page = project / "_build/html/index.html"
     if page.exists():
@@ -67,7 +78,7 @@ def where_the_book_is() -> str:
 
 
 def tour(path: Path) -> None:
-    """Two classes that the likelihood does not find, and a model that is told of sixty pairs."""
+    """Fit two classes that the likelihood does not find, without pairs and with sixty pairs."""
     import matplotlib as mpl
     import matplotlib.pyplot as plt
     from sklearn.base import clone

@@ -58,11 +58,33 @@ def test_the_book_is_where_it_can_be_had(tmp_path, monkeypatch):
     assert f"open {page}" in where_the_book_is()
 
 
-def test_another_package_of_the_same_name_is_told(tmp_path):
-    other = tmp_path / "cgmm"
-    other.mkdir()
-    shutil.copy(Path(cgmm.__file__).with_name("__main__.py"), other)
-    (other / "__init__.py").write_text('__version__ = "0.5.1"\n')
-    said = python("-m", "cgmm", cwd=tmp_path)
+@pytest.fixture
+def folder(tmp_path):
+    """Folder named cgmm that holds the command line and nothing else of the package."""
+    folder = tmp_path / "cgmm"
+    folder.mkdir()
+    shutil.copy(Path(cgmm.__file__).with_name("__main__.py"), folder)
+    return folder
+
+
+def test_another_package_of_the_same_name_is_named_with_the_remedy(folder):
+    (folder / "__init__.py").write_text('__version__ = "0.5.1"\n')
+    said = python("-m", "cgmm", cwd=folder.parent)
     assert said.returncode == 1
-    assert "Another package named cgmm lies over this one" in said.stderr
+    assert "Another package named cgmm is installed over this one" in said.stderr
+
+
+def test_a_folder_of_the_same_name_is_named_where_it_wins(folder):
+    """Without site-packages (-S) nothing is installed, so that the folder is what is imported."""
+    said = python("-S", "-m", "cgmm", cwd=folder.parent)
+    assert said.returncode == 1
+    assert f"imports the folder {folder} in place of the package" in said.stderr
+    assert "pip uninstall" not in said.stderr
+
+
+def test_a_folder_of_the_same_name_does_not_win(tmp_path):
+    """A clone in the current directory is such a folder: the installed package comes before it."""
+    (tmp_path / "cgmm").mkdir()
+    said = python("-c", "from cgmm import ConstrainedGaussianMixture as C; print(C)", cwd=tmp_path)
+    assert "cgmm.mixture" in said.stdout, said.stderr
+    assert python("-m", "cgmm", "--version", cwd=tmp_path).stdout == f"cgmm {cgmm.__version__}\n"
