@@ -28,7 +28,7 @@ SEEN = r"""() => {
 
 
 @pytest.fixture(scope="module", params=short_and_whole(CHAPTER, "book/notation"))
-def edition(request, site, tmp_path_factory):
+def edition(request, chromium_path, site, tmp_path_factory):
     """The EPUB, its unpacked pages, and their names in the book."""
     path: Path = tmp_path_factory.mktemp("epub") / "cgmm.epub"
     # In a thread: the tests of the edition before may have a browser open in this one.

@@ -13,7 +13,7 @@ CHAPTER = "book/13_the_papers_rerun"
 
 
 @pytest.fixture(scope="module", params=short_and_whole(CHAPTER, "book/bibliography"))
-def edition(request, site, tmp_path_factory):
+def edition(request, chromium_path, site, tmp_path_factory):
     path: Path = tmp_path_factory.mktemp("pdf") / "cgmm.pdf"
     pdf.make(site, path, request.param)
     return PdfReader(path), request.param
