@@ -1,7 +1,7 @@
-"""Relations and labels as they are given: read as tables, or refused in words. Chapter 5.
+"""Check relations, labels and points as a caller gives them; errors name the remedy. Chapter 5.
 
-What comes is named, and so is the call that turns it into what is wanted. ``read_rows`` stands
-behind every check of relations, ``explain_missing`` before every table of points.
+A message says what was given and which call converts it. Every check of relations calls
+``read_rows``, and every estimator checks its table of points inside ``explain_missing``.
 
 =====  ==============================================================
 name   what the caller's argument is called
@@ -11,6 +11,7 @@ P      number of relations, one a row
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -30,6 +31,7 @@ def read_rows(name: str, value: Any, width: int) -> NDArray[Any]:
     """(P, width) real numbers, one relation a row; None and anything empty is no relation."""
     if value is None:
         return np.empty((0, width), dtype=np.intp)
+    refuse_mask(name, value, MASKED_RELATIONS.format(name))
     _require_table(name, value, width)
     array = _as_array(name, value, width)
     if array.size == 0:
@@ -141,28 +143,125 @@ def no_number(array: NDArray[Any]) -> str:
     return ""
 
 
+# ---------------------------------------------------------------------------- points
+
+
 @contextmanager
 def explain_missing(X: Any) -> Iterator[None]:
-    """Where scikit-learn refuses missing values among the points, name them and what helps."""
+    """Explain why scikit-learn, called inside, refuses points: what is missing, or no number.
+
+    Masks, which scikit-learn ignores, and times, which it reads as nanoseconds, are refused first.
+    """
+    refuse_mask("X", X, MASKED_POINTS)
+    if times := _columns_of_times(X):
+        raise ValueError(_no_numbers_in(X, times))
     try:
         yield
-    except ValueError as error:
-        if "Input X contains NaN." not in str(error):
-            raise
-        raise ValueError(f"Input X contains NaN{_where_missing(X)}. {ON_MISSING}") from None
+    except (ValueError, TypeError) as error:
+        if explanation := _explain(X, str(error)):
+            raise ValueError(explanation) from None
+        raise
 
 
+MASKED_POINTS = (
+    "X.astype(float).filled(np.nan) marks these entries as missing; then leave out their rows, or "
+    "fill them in by sklearn.impute.SimpleImputer().fit_transform."
+)
 ON_MISSING = (
-    "A row must be complete. Leave out those that are not: keep = ~np.isnan(X).any(axis=1), then "
+    "A row must be complete. Leave out those that are not: keep = {}, then "
     "fit(X[keep], must_link=cgmm.network.PairsAmong(must_link, len(X))[keep]), and likewise other "
     "relations; or fill them in: sklearn.impute.SimpleImputer().fit_transform(X)."
 )
+ON_TEXT = (
+    "Columns of categories alone can be clustered by cgmm.ConstrainedCategoricalMixture; coded as "
+    "0 and 1 beside columns of numbers, they spoil a Gaussian mixture."
+)
+ON_TIMES = "A time becomes a number as the days since the first one: {}."
 
 
-def _where_missing(X: Any) -> str:
-    """The first row and column, and how many rows."""
-    X = X if isinstance(X, np.memmap) else np.asarray(X, dtype=float)
-    rows = np.asarray(np.isnan(X).any(axis=1))
-    row, count = int(rows.argmax()), int(rows.sum())
-    column = int(np.isnan(X[row]).argmax())
-    return f": first in row {row}, column {column}, and in {count} of {len(rows)} rows"
+MASKED_RELATIONS = "Keep the relations without a masked entry: np.ma.compress_rows({})."
+MASKED_LABELS = "A masked label is an unknown one: {}.filled(-1)."
+MASKED_WEIGHTS = "A masked weight leaves a point out as zero does: {}.filled(0)."
+
+
+def refuse_mask(name: str, value: Any, remedy: str) -> None:
+    """Raise if an array of ``numpy.ma`` masks an entry: its mask would be ignored."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        places = np.argwhere(np.ma.getmaskarray(value)).tolist()
+        raise ValueError(
+            f"{name} masks {len(places)} of its entries, first {name}{places[0]}, and masks are "
+            f"not read. {remedy}"
+        )
+
+
+def is_missing(entry: object) -> bool:
+    """Return whether an entry is None, NaN, or what pandas has in their place."""
+    try:
+        return entry is None or bool(entry != entry)
+    except TypeError:
+        return True
+
+
+def _explain(X: Any, error: str) -> str:
+    """Return which entries of a table are missing, or no numbers, and the remedy, or nothing."""
+    if getattr(X, "dtype", np.dtype(object)).kind in "iufbc":
+        return _on_missing(X, np.asarray(np.isnan(X))) if "Input X contains NaN." in error else ""
+    try:
+        table = np.asarray(X, dtype=object)
+    except ValueError:  # rows of unlike lengths
+        return ""
+    missing, texts = (np.frompyfunc(are, 1, 1)(table).astype(bool) for are in (is_missing, is_text))
+    if table.ndim == 2 and missing.any():
+        return _on_missing(X, missing)
+    if table.ndim == 2 and texts.any():
+        return _no_numbers_in(X, np.flatnonzero(texts.any(axis=0)).tolist())
+    return ""
+
+
+def _on_missing(X: Any, missing: NDArray[np.bool_]) -> str:
+    """Name the first missing entry, count the rows, and say what to do."""
+    rows = np.asarray(missing.any(axis=1))
+    row = int(rows.argmax())
+    complete = "X.notna().all(axis=1)" if hasattr(X, "notna") else "~np.isnan(X).any(axis=1)"
+    return (
+        f"Input X contains NaN: first in row {row}, column {missing[row].argmax()}, and in "
+        f"{rows.sum()} of {len(rows)} rows. {ON_MISSING.format(complete)}"
+    )
+
+
+def is_text(entry: object) -> bool:
+    """Return whether an entry cannot be read as a number; the text "1.5" can."""
+    try:
+        float(entry)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return True
+    return False
+
+
+def _columns_of_times(X: Any) -> list[int]:
+    """Return the columns of dates, times and durations, of an array or a table with names."""
+    if hasattr(X, "columns"):
+        types = [str(kind).lower() for kind in X.dtypes]
+        return [d for d, kind in enumerate(types) if re.match("date|time|duration", kind)]
+    times = getattr(X, "dtype", np.dtype(object)).kind in "mM" and np.ndim(X) == 2
+    return list(range(np.shape(X)[1])) if times else []
+
+
+def _no_numbers_in(X: Any, columns: list[int]) -> str:
+    """Name the columns that hold no numbers, an entry of the first one, and what to do."""
+    if not hasattr(X, "columns"):
+        names, drop = columns, f"np.delete(X, {columns}, axis=1).astype(float)"
+        entries = np.asarray(X, dtype=object)[:, columns[0]].tolist()
+        days = "(X - X.min(axis=0)) / np.timedelta64(1, 'D')"
+    else:
+        of_pandas = hasattr(X, "iloc")
+        names = [X.columns[d] for d in columns]
+        drop, entries = f"X.drop({'columns=' * of_pandas}{names})", list(X[names[0]])
+        days = f"(X[{names[0]!r}] - X[{names[0]!r}].min()).dt."
+        days += "days" if of_pandas else "total_days()"
+    row = next((row for row, entry in enumerate(entries) if is_text(entry)), 0)
+    remedy = ON_TEXT if isinstance(entries[row], str) else ON_TIMES.format(days)
+    return (
+        f"column {names[0]!r} of X holds {entries[row]!r} in row {row}, which is no number. Leave "
+        f"out such columns: {drop}. {remedy}"
+    )

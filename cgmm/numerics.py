@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cgmm.given import no_number, of_other_rows, read_rows, require_samples
+from cgmm.given import (
+    MASKED_LABELS,
+    MASKED_WEIGHTS,
+    no_number,
+    of_other_rows,
+    read_rows,
+    refuse_mask,
+    require_samples,
+)
 
 __all__ = [
     "WarnedOnce", "best_first", "blocks", "check_integer", "check_labels", "check_pairs",
@@ -253,6 +261,7 @@ def check_sample_weight(
     """Weights (N,) of points, of which so many count, or an error that names one."""
     if sample_weight is None:
         return None
+    refuse_mask("sample_weight", sample_weight, MASKED_WEIGHTS.format("sample_weight"))
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n_points,):
         raise ValueError(
@@ -354,6 +363,7 @@ def check_labels(
         ...
     ValueError: y[1] is 0.5; it must be an integer from 0, or -1 for unknown.
     """
+    refuse_mask(name, labels, MASKED_LABELS.format(name))
     array = np.asarray(labels)
     if array.ndim != 1 or array.size == 0 or (n_points is not None and len(array) != n_points):
         wanted = "one-dimensional and not empty" if n_points is None else f"({n_points},)"

@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse
 from sklearn.base import clone
@@ -14,6 +15,7 @@ from sklearn.base import clone
 import cgmm
 from cgmm import (
     ENGINES,
+    RCA,
     ConstrainedGaussianMixture,
     COPKMeans,
     Parameters,
@@ -23,6 +25,7 @@ from cgmm import (
     mixture,
 )
 from cgmm.scenarios import Relations, flip, preferences, preferences_from_answers
+from cgmm.scenarios.answers import check_answers
 
 # ---------------------------------------------------------------------------- relations
 
@@ -108,6 +111,91 @@ def test_missing_values_are_named_with_a_cure_that_works():
         model.predict(X)
     with pytest.raises(ValueError, match=named):
         model.predict(X, must_link=must_link)
+
+
+# ------------------------------------------------------------- entries that are no numbers
+
+GAUSSIAN_2 = ConstrainedGaussianMixture(2, reg_covar=0.1, random_state=0)
+NUMBERS = np.random.default_rng(1).normal(size=(20, 2)) + 5 * (np.arange(20) % 2)[:, None]
+FRAME = pd.DataFrame(NUMBERS, columns=["u", "v"])
+DAYS = pd.date_range("2020-01-01", periods=20)
+GAP = FRAME.astype("Float64")
+GAP.iloc[3, 1] = pd.NA
+ISLANDS = FRAME.assign(island=["Torgersen", "Dream"] * 10)
+# A table that is refused, what the message names, and a remedy that it prints.
+TABLES = {
+    "pd.NA": (GAP, "row 3, column 1, and in 1 of 20 rows", r"(X.notna\(\).all\(axis=1\))"),
+    "pd.NA among objects": (GAP.astype(object), "row 3, column 1", r"(X.notna\(\).all\(axis=1\))"),
+    "text": (ISLANDS, "'island' of X holds 'Torgersen' in row 0", r": (X.drop\(.*?\))\."),
+    "category": (ISLANDS.astype({"island": "category"}), "'island' .* 'Torgersen'",
+                 r": (X.drop\(.*?\))\."),
+    "datetime": (FRAME.assign(day=DAYS), r"'day' of X holds Timestamp", r": (X.drop\(.*?\))\."),
+    "datetime as days": (FRAME.assign(day=DAYS), "'day'", r": (\(X\['day'\].*?days)"),
+    "dates alone": (pd.DataFrame({"a": DAYS, "b": DAYS}), "'a'", r": (\(X\['a'\].*?days)"),
+    "durations": (FRAME.assign(day=DAYS - DAYS[0]), "Timedelta", r": (X.drop\(.*?\))\."),
+    "array of dates": (np.column_stack([DAYS, DAYS]), "column 0", r": (\(X - X.*?'D'\))"),
+    "array of objects": (ISLANDS.to_numpy(), "column 2 of X holds 'Torgersen'",
+                         r": (np.delete.*?float\))"),
+    "list": ([[1.0, "x"], [2.0, "y"], [3.0, "x"]], "column 1 of X holds 'x'",
+             r": (np.delete.*?float\))"),
+    "polars text": (pl.DataFrame(ISLANDS.to_dict("list")), "'Torgersen'", r": (X.drop\(.*?\))\."),
+    "polars dates": (pl.DataFrame({"u": NUMBERS[:, 0], "day": DAYS.to_list()}), "datetime",
+                     r": (\(X\['day'\].*?days\(\))"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("model", [GAUSSIAN_2, COPKMeans(2), RCA()])
+@pytest.mark.parametrize("table", TABLES)
+def test_columns_that_hold_no_numbers_are_named_with_a_remedy_that_works(table, model):
+    X, named, remedy = TABLES[table]
+    with pytest.raises(ValueError, match=named) as info:
+        model.fit(X, must_link=PAIRS)
+    made = eval(re.search(remedy, str(info.value))[1], {"X": X, "np": np})
+    if "notna" in remedy:
+        made = X[made]
+    assert np.isfinite(np.asarray(made, dtype=float)).all()
+    assert len(made) in (len(X), len(X) - 1)
+
+
+def test_masks_are_refused_with_a_remedy_that_works():
+    X, pairs = np.ma.array(NUMBERS), np.ma.array([[0, 2], [4, 6]], mask=[[0, 0], [0, 1]])
+    fit = GAUSSIAN_2.fit
+    fit(X, must_link=np.ma.array(PAIRS))  # nothing is masked
+    labels, weights = np.ma.array(np.zeros(20, int)), np.ma.ones(20)
+    labels[1] = weights[2] = np.ma.masked
+    known = {"must_link": pairs, "labels": labels, "sample_weight": weights}
+    for name, value in known.items():
+        with pytest.raises(ValueError, match=f"{name} masks 1 of its entries, first") as info:
+            fit(X, **{name: value})
+        remedy = re.search(r": ([^:]*)\.$", str(info.value))[1]
+        fit(X, **{name: eval(remedy, {"np": np, name: value})})
+    X[3, 1] = np.ma.masked
+    with pytest.raises(ValueError, match=r"first X\[3, 1\]") as info:
+        fit(X)
+    filled = eval(re.search(r"X\.astype\S*", str(info.value))[0], {"np": np, "X": X})
+    assert np.argwhere(np.isnan(filled)).tolist() == [[3, 1]]
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ([[0, 1, "same"], [2, 3, "other"]], r"answers\[0\] says 'same'"),
+        (pd.DataFrame([[0, 1, "same"], [2, 3, "other"]]), r"answers\[0\] says 'same'"),
+        ([[0, 1, 1], [2, 3, "same"]], r"answers\[1\] says 'same'"),
+        ([["a", "b", 1], ["c", "e", 0]], r"answers\[0\] is about 'a' and 'b'"),
+    ],
+)
+def test_answers_in_words_are_named_with_a_remedy_that_works(given, named):
+    with pytest.raises(ValueError, match=named) as info:
+        check_answers(given)
+    remedy = re.search(r"(?:answers=|: )([\[c].*?(?:\]|\.pairs)), ", str(info.value))[1]
+    read = check_answers(eval(remedy, SCOPE | {"answers": given}))
+    assert read[:, :2].tolist() == [[0, 1], [2, 3 if "says" in named else 4]]
+
+
+def test_answers_of_another_length_are_named():
+    with pytest.raises(ValueError, match=r"answers\[1\] is \[2, 3\]; it must be three numbers"):
+        check_answers([[0, 1, 1], [2, 3]])
 
 
 # ---------------------------------------------------------------------------- points

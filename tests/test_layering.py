@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "kmeans": BASE | {"inference", "runs"},
     "mixture": BASE | {"inference", "kmeans", "runs"},
     "metric_learning": BASE | {"mixture", "runs"},
-    "scenarios": {"numerics"},
+    "scenarios": {"given", "numerics"},
     "metrics": {"numerics"},
     "datasets": BASE | {"mixture", "runs"},
     "diagnose": BASE | {"inference", "mixture", "scenarios"},

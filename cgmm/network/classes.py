@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cgmm.given import MASKED_LABELS, is_missing, refuse_mask
 from cgmm.numerics import IntArray
 
 # What arrays of text make of -1, of NaN, and files of nothing.
@@ -65,6 +66,7 @@ def number_classes(y: ArrayLike) -> tuple[NDArray[Any], IntArray]:
 
 def read_classes(y: ArrayLike, name: str = "y") -> NDArray[Any]:
     """Return the entries as an array in which unknown classes are -1."""
+    refuse_mask(name, y, MASKED_LABELS.format(name))
     array = np.asarray(y)
     if array.dtype.kind in "US" and not hasattr(y, "dtype"):
         # Of a list of texts and numbers numpy makes texts alone.
@@ -74,21 +76,11 @@ def read_classes(y: ArrayLike, name: str = "y") -> NDArray[Any]:
         return np.where(np.isnan(array), -1, array)
     if array.dtype == object:
         array = array.copy()
-        array[
-            np.array([_is_missing(label) for label in array.flat], bool).reshape(array.shape)
-        ] = -1
+        array[np.array([is_missing(label) for label in array.flat], bool).reshape(array.shape)] = -1
         if all(isinstance(label, int | float | np.number) for label in array.flat):
             array = np.array(array.tolist())
     _refuse_texts(name, array)
     return array
-
-
-def _is_missing(label: object) -> bool:
-    """Return whether a value is None, NaN, or the missing value of pandas."""
-    try:
-        return label is None or bool(label != label)
-    except TypeError:
-        return True
 
 
 def _refuse_texts(name: str, array: NDArray[Any]) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cgmm.given import MASKED_LABELS, refuse_mask
 from cgmm.network.relations import show_chain
 from cgmm.numerics import BoolArray, IntArray, check_labels
 
@@ -27,6 +28,7 @@ def read_evidence(
     """Return labels (n_nodes,) or allowed classes (n_nodes, K), with None for the other."""
     if labels is None:
         return None, None
+    refuse_mask("labels", labels, MASKED_LABELS.format("labels"))
     array = np.asarray(labels)
     if array.ndim not in (1, 2) or len(array) != n_samples:
         raise ValueError(

@@ -13,10 +13,13 @@ w     log-odds of a relation, logit γ
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
+from cgmm.given import MASKED_RELATIONS, is_text, refuse_mask
 from cgmm.numerics import FloatArray, IntArray, Seed, check_labels, check_pairs, generator
 from cgmm.scenarios.relations import Relations
 
@@ -239,7 +242,11 @@ def check_answers(answers: ArrayLike, n_points: int | None = None) -> IntArray:
     >>> check_answers([[0.0, 2.0, True]]).tolist()
     [[0, 2, 1]]
     """
-    rows = np.asarray(answers, dtype=float)
+    refuse_mask("answers", answers, MASKED_RELATIONS.format("answers"))
+    try:
+        rows = np.asarray(answers, dtype=float)
+    except (ValueError, TypeError):
+        raise ValueError(_explain_text(answers)) from None
     rows = rows.reshape(-1, 3) if rows.size == 0 else rows
     if rows.ndim != 2 or rows.shape[1] != 3:
         raise ValueError(
@@ -255,6 +262,28 @@ def check_answers(answers: ArrayLike, n_points: int | None = None) -> IntArray:
             "cgmm.scenarios.answers_from_preferences(rows)[0]."
         )
     return np.column_stack([pairs, said == 1])
+
+
+def _explain_text(answers: ArrayLike) -> str:
+    """Name the first answer that holds something else than three numbers, and the remedy."""
+    table: Any = getattr(answers, "to_numpy", lambda: answers)()
+    for row, answer in enumerate(table):
+        if np.shape(answer) != (3,):
+            return f"answers[{row}] is {answer!r}; it must be three numbers: i, j, said."
+        *pair, said = np.asarray(answer, dtype=object).tolist()
+        if any(is_text(point) for point in pair):
+            return (
+                f"answers[{row}] is about {pair[0]!r} and {pair[1]!r}; it must name points by row "
+                "numbers: cgmm.network.positions(answers, names).pairs, where names holds the name "
+                "of each row, as X.index does."
+            )
+        if is_text(said):
+            return (
+                f'answers[{row}] says {said!r}; it must be 1, "together", or 0, "apart": '
+                f"answers=[(i, j, said == {said!r}) for i, j, said in np.asarray(answers, "
+                f"object)], if {said!r} means together."
+            )
+    return "answers must be (P, 3) numbers, rows of i, j, said."
 
 
 def weight_from_certainty(certainty: float | ArrayLike) -> float | FloatArray:
