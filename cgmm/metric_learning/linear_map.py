@@ -6,7 +6,7 @@ is a linear map W, after which the Euclidean distance is the metric B = WᵗW.
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,29 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cgmm.given import explain_missing
 from cgmm.metric_learning.chunklets import Groups, check_chunklets, close_chunklets, group_points
 from cgmm.network.misreadings import check_rows
-from cgmm.numerics import FloatArray, check_ranges
+from cgmm.numerics import FloatArray, IntArray, check_ranges, warn_caller
+
+
+def warn_of_two_sources(model: LinearMap, y: IntArray, **relations: Any) -> None:
+    """Warn that ``y`` is learnt from where relations are given too.
+
+    A pipeline hands ``y`` to each of its steps, also where it is only meant for the score.
+    """
+    given = [name for name, pairs in relations.items() if _holds_pairs(pairs)]
+    if not given or len(group_points(y).sizes) == 0:
+        return
+    name, known, named = type(model).__name__, y[y >= 0], " and ".join(given)
+    warn_caller(
+        f"{name} learns from y as well as from {named}: y puts {len(known)} of "
+        f"{len(y)} points into {len(np.unique(known))} groups. If y is there only to score the "
+        f"result, as in a pipeline or a search, {name} has learnt what it is judged "
+        "by: fit without y, and score afterwards. If both are meant, ignore this warning.",
+        UserWarning,
+    )
+
+
+def _holds_pairs(pairs: Any) -> bool:
+    return pairs is not None and not isinstance(pairs, str) and np.size(pairs) > 0
 
 
 class LinearMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -105,6 +127,7 @@ class ChunkletMap(LinearMap):
         check_ranges(X)
         chunklet_of = check_chunklets(y, len(X))
         if must_link is not None:
+            warn_of_two_sources(self, chunklet_of, must_link=must_link)
             chunklet_of = close_chunklets(chunklet_of, must_link).node_of
         groups = group_points(chunklet_of)
         if len(groups.sizes) == 0:

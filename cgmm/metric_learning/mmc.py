@@ -51,7 +51,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
 from cgmm.given import explain_missing
-from cgmm.metric_learning.linear_map import LinearMap
+from cgmm.metric_learning.linear_map import LinearMap, warn_of_two_sources
 from cgmm.metric_learning.mmc_problem import (
     Distances,
     Space,
@@ -209,13 +209,15 @@ class MMC(LinearMap):
             objective to ``tol``; the best metric so far is kept.
         UserWarning
             If there are directions in which no two linked points differ, so that the relations say
-            nothing about them; the metric is zero there.
+            nothing about them; the metric is zero there. If ``y`` and pairs are both given.
         """
         self._validate_params()
         check_rows(X, must_link=must_link, cannot_link=cannot_link)
         with explain_missing(X):
             X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        near, far = check_relations(check_classes(X, y), must_link, cannot_link)
+        classes = check_classes(X, y)
+        warn_of_two_sources(self, classes, must_link=must_link, cannot_link=cannot_link)
+        near, far = check_relations(classes, must_link, cannot_link)
         far = sample_far_pairs(far, self.max_cannot_links, random_source(self.random_state))
         X, ranges, noise = in_units_of_range(X)
         space = whiten_by_scatter(X, noise, near, self.diagonal)

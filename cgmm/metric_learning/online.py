@@ -165,7 +165,8 @@ class OnlineRCA(ChunkletMap):
             If the variance within chunklets is still off by half in some direction, or if fitting
             was interrupted from the keyboard; what has been learnt is kept.
         UserWarning
-            If there are directions in which no chunklet varies.
+            If there are directions in which no chunklet varies. If ``y`` and ``must_link`` are both
+            given.
         """
         self._validate_params()
         with _wholly_or_not(self):

@@ -139,9 +139,10 @@ class RCA(ChunkletMap):
         X : (N, D) array-like
             The points, also those that no relation mentions: they tell the total covariance.
         y : (N,) int array-like, default=None
-            The chunklet of each point, -1 for none. Class labels will do.
+            The chunklet of each point, -1 for none. Class labels will do. A pipeline passes its
+            ``y`` on to this argument, also if it is only meant for the score.
         must_link : (P, 2) int array-like, default=None
-            Pairs of points that share a class; chains are closed. Both join what they tie.
+            Pairs of points that share a class; chains are closed. Chunklets and pairs are joined.
 
         Returns
         -------
@@ -156,7 +157,8 @@ class RCA(ChunkletMap):
         Warns
         -----
         UserWarning
-            If ranks are deficient: which, and what has been done.
+            If ranks are deficient: which, and what has been done. If ``y`` and ``must_link`` are
+            both given.
         """
         self._validate_params()
         X, chunklets = self._validate_chunklets(X, y, must_link)

@@ -1,12 +1,19 @@
 """What every learnt map promises: scikit-learn's conventions, and the distances of its metric."""
 
+import warnings
+
 import numpy as np
 import pytest
 from metric_problems import IRIS
 from refusals import refused
 from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_wine
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from cgmm.metric_learning import MMC, RCA, OnlineRCA
+from cgmm.scenarios import random_pairs
 
 
 @pytest.mark.parametrize("model", [RCA(), OnlineRCA(random_state=0), MMC()])
@@ -52,3 +59,38 @@ def test_chunklets_that_vary_by_rounding_alone(fit):
     X = np.repeat(rng.normal(size=(30, 3)), 2, axis=0) * (1 + rng.integers(-1, 2, (60, 1)) * 2e-16)
     with pytest.raises(ValueError, match="by no more than rounding"):
         fit(X, np.repeat(np.arange(30), 2))
+
+
+class TestTwoSources:
+    """``y`` is learnt from beside relations; a pipeline that is scored does so unasked."""
+
+    X, y = load_wine(return_X_y=True)
+    same, different = random_pairs(y, 40, random_state=0)
+
+    @pytest.mark.parametrize(
+        ("model", "known"),
+        [
+            (RCA(), {"must_link": same}),
+            (OnlineRCA(random_state=0), {"must_link": same}),
+            (MMC(max_iter=2), {"must_link": same, "cannot_link": different}),
+        ],
+        ids=["RCA", "OnlineRCA", "MMC"],
+    )
+    @pytest.mark.filterwarnings("ignore:MMC did not converge", "ignore:.*chunklets")
+    def test_y_beside_relations_is_warned_of_in_a_pipeline_and_alone(self, model, known):
+        name = type(model).__name__
+        match = f"{name} learns from y as well as from .*puts 178 of 178 points into 3 groups"
+        step = {f"{name.lower()}__{key}": pairs for key, pairs in known.items()}
+        pipeline = make_pipeline(StandardScaler(), model, KMeans(3, n_init=1, random_state=0))
+        with pytest.warns(UserWarning, match=match) as told:
+            pipeline.fit(self.X, self.y, **step)
+        assert __file__ in {warning.filename for warning in told}
+
+    @pytest.mark.parametrize(
+        ("y", "must_link"),
+        [(None, same), (y, None), (y, ()), (np.full(178, -1), same)],
+        ids=["pairs", "y", "y, no pairs", "y unknown"],
+    )
+    def test_one_source_is_read_in_silence(self, y, must_link):
+        with warnings.catch_warnings(action="error", category=UserWarning):
+            RCA(shrinkage=0.2).fit(self.X, y, must_link=must_link)
