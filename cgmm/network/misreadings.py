@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from cgmm.given import read_rows
@@ -19,17 +20,36 @@ from cgmm.network.classes import number_classes
 from cgmm.network.rows import PairsAmong
 from cgmm.numerics import is_own, warn_caller
 
-# Where scikit-learn fits to some of the rows, and what stands around a method called directly.
-CUTS_ROWS = "sklearn.model_selection._validation"
+# Modules of scikit-learn that stand around a method which the user calls directly.
 WRAPS = {"sklearn.base", "sklearn.utils._set_output"}
 
 
-def callers() -> Iterator[str]:
-    """Modules of the package and of scikit-learn that led here, up to the user's own line."""
-    frame = sys._getframe(1)
+def own_frames() -> Iterator[FrameType]:
+    """Yield the frames of the package and of scikit-learn that led here, and then the user's."""
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and is_own(frame):
-        yield str(frame.f_globals.get("__name__"))
+        yield frame
         frame = frame.f_back
+    if frame is not None:
+        yield frame
+
+
+def callers() -> set[str]:
+    """Return the names of the modules of the package and of scikit-learn that led here."""
+    return {str(frame.f_globals.get("__name__")) for frame in own_frames() if is_own(frame)}
+
+
+def is_cross_validation(modules: set[str]) -> bool:
+    """Return whether scikit-learn is fitting to some of the rows of a table.
+
+    scikit-learn offers no hook that says so. All its searches and curves select rows in the module
+    of `cross_validate`; a test fails if another version does it elsewhere.
+    """
+    model_selection = sys.modules.get("sklearn.model_selection")
+    return model_selection is not None and model_selection.cross_validate.__module__ in modules
+
+
+# ---------------------------------------------------------------------------- rows
 
 
 def check_rows(X: Any, **relations: Any) -> None:
@@ -40,7 +60,7 @@ def check_rows(X: Any, **relations: Any) -> None:
     plain = [name for name, value in relations.items() if _is_plain(value)]
     if not plain:
         return
-    if CUTS_ROWS in callers():
+    if is_cross_validation(callers()):
         raise ValueError(
             f"{plain[0]} holds row numbers of the whole table, but cross-validation fits to some "
             "of its rows, where they mean other points. Say how many rows there are, and the "
@@ -48,6 +68,7 @@ def check_rows(X: Any, **relations: Any) -> None:
             "len(X))."
         )
     _warn_of_names(X, plain[0])
+    _warn_of_selection(X, plain[0])
 
 
 def _is_plain(value: Any) -> bool:
@@ -69,6 +90,50 @@ def _warn_of_names(X: Any, name: str) -> None:
         f"{name}=cgmm.network.PairsAmong({name}, len(X)).",
         UserWarning,
     )
+
+
+def _warn_of_selection(X: Any, name: str) -> None:
+    """Warn where a line as `fit(table[rows], must_link=pairs)` selects rows of points alone."""
+    *own, user = own_frames()
+    if not isinstance(X, np.ndarray) or "fit" not in {frame.f_code.co_name for frame in own}:
+        return
+    if found := _find_selection(X, _variables(user)):
+        table, rows = found
+        warn_caller(
+            f"the points are {table}[{rows}], and {name} is read as row numbers of this selection. "
+            f"If {name} holds row numbers of all of {table}: {name}=cgmm.network.PairsAmong("
+            f"{name}, len({table}))[{rows}]. If row numbers of the selection are meant, say so: "
+            f"{name}=cgmm.network.PairsAmong({name}, {len(X)}).",
+            UserWarning,
+        )
+
+
+def _variables(frame: FrameType) -> dict[str, Any]:
+    """Return the arrays that a frame's code can name."""
+    names = {name: frame.f_globals.get(name) for name in frame.f_code.co_names}
+    variables = names | dict(frame.f_locals)
+    return {name: value for name, value in variables.items() if isinstance(value, np.ndarray)}
+
+
+def _find_selection(X: NDArray[Any], arrays: dict[str, NDArray[Any]]) -> tuple[str, str] | None:
+    """Return the names of a larger table and of the row numbers or mask that select X from it."""
+    for table, whole in arrays.items():
+        if whole.ndim == X.ndim == 2 and whole.shape[1] == X.shape[1] and len(whole) > len(X):
+            for name, rows in arrays.items():
+                if _selects(rows, X, whole):
+                    return table, name
+    return None
+
+
+def _selects(rows: NDArray[Any], X: NDArray[Any], whole: NDArray[Any]) -> bool:
+    if rows.ndim != 1 or len(rows) == 0:
+        return False
+    if rows.dtype == bool:
+        can_select = len(rows) == len(whole)
+    else:
+        can_select = rows.dtype.kind in "iu" and len(rows) == len(X) and rows.max() < len(whole)
+        can_select = can_select and rows.min() >= 0
+    return can_select and np.array_equal(whole[rows], X)
 
 
 # ---------------------------------------------------------------------------- certainties
@@ -104,9 +169,9 @@ def warn_ignored(y: Any, instead: str) -> None:
     """
     if y is None:
         return
-    modules = set(callers())
+    modules = callers()
     by_others = {name for name in modules if name.startswith("sklearn.")} - WRAPS
-    if CUTS_ROWS in modules:
+    if is_cross_validation(modules):
         return
     said = _what_it_holds(y)
     if said == "unknown" or (said == "classes" and not by_others):

@@ -1,6 +1,7 @@
 """What may be meant otherwise than it is read: folds, an index, certainties, labels in y."""
 
 import re
+import sys
 import warnings
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.model_selection import (
     KFold,
     cross_val_predict,
     cross_val_score,
+    cross_validate,
     learning_curve,
 )  # fmt: skip
 from sklearn.pipeline import make_pipeline
@@ -108,6 +110,52 @@ def test_routing_of_metadata():
         np.testing.assert_array_equal(cross_val_score(model, X, cv=SPLITS, params=among), unrouted)
         with pytest.raises(ValueError, match="cross-validation"):
             cross_val_score(model, X, cv=SPLITS, params=plain)
+
+
+@pytest.mark.parametrize("is_mask", [False, True])
+def test_plain_pairs_in_a_loop_over_folds_are_warned_of(is_mask):
+    """Numbers below the size of a fold are no error there, but mean other points."""
+    few, model = MUST[MUST.max(axis=1) < 30], COPKMeans(2, random_state=0)
+    for split in KFold(3, shuffle=True, random_state=0).split(X):
+        rows = np.isin(np.arange(N), split[0]) if is_mask else split[0]
+        with pytest.warns(UserWarning, match=r"the points are X\[rows\], and must_link is") as told:
+            model.fit(X[rows], must_link=few)
+        assert [warning.filename for warning in told] == [__file__]
+        # Both remedies are silent, and mean different things.
+        of_table, of_fold = (
+            eval(text, {"cgmm": cgmm, "must_link": few, "X": X, "rows": rows})
+            for text in re.findall(r"must_link=(cgmm\S+ [^ ]+?)\. ", str(told[0].message) + " ")
+        )
+        for relations in (of_table, of_fold):
+            model.fit(X[rows], must_link=relations)
+        kept = few[np.isin(few, split[0]).all(axis=1)]
+        np.testing.assert_array_equal(np.arange(N)[rows][of_table.pairs], kept)
+        np.testing.assert_array_equal(of_fold.pairs, few)
+
+
+def test_other_arrays_beside_the_points_are_no_selection_of_rows():
+    order, part, labels = np.arange(N)[::-1], X[::2].copy(), y.copy()
+    MIXTURE.fit(X[order][::-1], must_link=MUST)
+    MIXTURE.fit(part, must_link=[[0, 29]])
+    MIXTURE.predict(X[order[:5]], must_link=[[0, 1]])
+    assert len(labels) == len(order)
+
+
+def test_the_module_in_which_scikit_learn_selects_rows_is_the_one_that_is_looked_for():
+    """Named in CONTRIBUTING.md: if it fails, plain pairs in folds are wrong without a word."""
+    seen = []
+
+    class Spy(ConstrainedGaussianMixture):
+        def fit(self, X, y=None):
+            frame = sys._getframe()
+            while frame := frame.f_back:
+                seen.append(frame.f_globals.get("__name__"))
+            return super().fit(X)
+
+    for way in WAYS.values():
+        seen.clear()
+        way(Spy(2))
+        assert cross_validate.__module__ in seen
 
 
 # ---------------------------------------------------------------------------- an index of X
