@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date, time, timedelta
 from typing import Any
 
 import numpy as np
@@ -204,6 +205,8 @@ def is_missing(entry: object) -> bool:
 
 def _explain(X: Any, error: str) -> str:
     """Return which entries of a table are missing, or no numbers, and the remedy, or nothing."""
+    if hasattr(X, "dask"):  # errors about its chunks say all this themselves
+        return ""
     if getattr(X, "dtype", np.dtype(object)).kind in "iufbc":
         return _on_missing(X, np.asarray(np.isnan(X))) if "Input X contains NaN." in error else ""
     try:
@@ -230,16 +233,22 @@ def _on_missing(X: Any, missing: NDArray[np.bool_]) -> str:
 
 
 def is_text(entry: object) -> bool:
-    """Return whether an entry cannot be read as a number; the text "1.5" can."""
+    """Return whether an entry is a time, or a text that is no number, as "1.5" is."""
+    if isinstance(entry, date | time | timedelta | np.datetime64 | np.timedelta64):
+        return True
     try:
         float(entry)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except ValueError:
         return True
+    except TypeError:  # whatever else it may be, scikit-learn says that it is no number
+        return False
     return False
 
 
 def _columns_of_times(X: Any) -> list[int]:
     """Return the columns of dates, times and durations, of an array or a table with names."""
+    if hasattr(X, "dask"):  # it has whatever attribute it is asked for
+        return []
     if hasattr(X, "columns"):
         types = [str(kind).lower() for kind in X.dtypes]
         return [d for d, kind in enumerate(types) if re.match("date|time|duration", kind)]
