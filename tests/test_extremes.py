@@ -36,7 +36,7 @@ from cgmm import (
     SemiSupervisedGaussianClassifier,
     SideInformation,
 )
-from cgmm.decide import AnswerSearch, WitnessMixture
+from cgmm.decide import AnnotatorMixture, AnswerSearch
 from cgmm.mixture import POOLINGS, e_step, from_responsibilities, log_density
 
 # Sixty points in three groups; multiples of 2^-20, so that an offset of 1e8 is exact.
@@ -348,7 +348,7 @@ GAUSSIAN = ConstrainedGaussianMixture(3, reg_covar=0.1, random_state=0)
 UNREAD = ConstrainedGaussianMixture, ConstrainedCategoricalMixture, COPKMeans, PCKMeans
 DECIDING = {
     "AnswerSearch": (AnswerSearch(GAUSSIAN, {"n_components": [2, 3]}, n_folds=2), ANSWERS),
-    "WitnessMixture": (WitnessMixture(GAUSSIAN, n_init=2), ANSWERS),
+    "AnnotatorMixture": (AnnotatorMixture(GAUSSIAN, n_init=2), ANSWERS),
 }
 
 

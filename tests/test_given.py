@@ -226,7 +226,7 @@ PUBLIC = {
         X, lambda rows: THETA, ANSWERS, [0, 0, 1, 1], ENGINES["auto"], error_rate=0.1
     ),
     "fit_answers": lambda X: decide.fit_answers(GAUSSIAN, X, ANSWERS, error_rate=0.1).means_,
-    "WitnessMixture": lambda X: decide.WitnessMixture(GAUSSIAN).fit(X, ANSWERS).rates_,
+    "AnnotatorMixture": lambda X: decide.AnnotatorMixture(GAUSSIAN).fit(X, ANSWERS).rates_,
     "AnswerSearch": lambda X: (
         decide.AnswerSearch(GAUSSIAN, {"n_components": [2]}, n_folds=2).fit(X, ANSWERS).predict(X)
     ),

@@ -1,24 +1,23 @@
-"""From answers to decisions: how to choose, whom to believe, what to ask next.
+"""Decide by answers: choose settings, learn annotators' error rates, pick the next question.
 
-Answers that a fit was not told say which of several is the best. Answers of people are neither
-certain nor equally good: what the points say of the pairs, and what witnesses say of each other's,
-tells how often each of them errs. And what the model is in doubt about tells which answer would
-tell most.
+Answers that a fit has not used score it, so that settings can be compared (chapter 14). Annotators
+err, each at a rate of their own, and the points together with the other answers show how often
+(chapter 16). What the model is unsure of says which answer would tell most (chapter 15).
 """
 
+from cgmm.decide.annotators import AnnotatorMixture, AnnotatorRates, error_rates
 from cgmm.decide.answer_file import Answer
 from cgmm.decide.asking import (
     Asked, answer_information, choose_pairs, farthest_first, fit_answers, joint
 )  # fmt: skip
 from cgmm.decide.choosing import (
-    AnswerSearch, LogScore, Trial, held_out_scores, log_score
+    AnswerSearch, LogScore, held_out_scores, log_score
 )  # fmt: skip
 from cgmm.decide.implied import Contradiction
 from cgmm.decide.interview import Interview, Progress, Question
-from cgmm.decide.witnesses import Witnesses, WitnessMixture, error_rates
 
 __all__ = [
-    "Answer", "AnswerSearch", "Asked", "Contradiction", "Interview", "LogScore", "Progress",
-    "Question", "Trial", "WitnessMixture", "Witnesses", "answer_information", "choose_pairs",
+    "AnnotatorMixture", "AnnotatorRates", "Answer", "AnswerSearch", "Asked", "Contradiction",
+    "Interview", "LogScore", "Progress", "Question", "answer_information", "choose_pairs",
     "error_rates", "farthest_first", "fit_answers", "held_out_scores", "joint", "log_score",
 ]  # fmt: skip

@@ -21,15 +21,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from scipy.special import expit
+from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from cgmm.decide.asking import fit_answers, joint
 from cgmm.diagnose import log_odds_together, pair_probabilities
@@ -311,42 +314,42 @@ def _require_rate(error_rate: float) -> None:
 
 
 class Trial(NamedTuple):
-    """One setting, judged; NaN where it failed."""
+    """The scores of one setting; NaN where its fit failed."""
 
-    setting: dict[str, Any]
-    """Parameters of the estimator, and ``error_rate``."""
-    mean: float
+    params: dict[str, Any]
+    """Parameters of the estimator, and ``error_rate`` if the grid has it."""
+    mean_test_score: float
     """Mean log-probability of answers held out, in nats, higher is better."""
     standard_error: float
-    """Of the mean, over groups of answers that hang together."""
+    """Of the mean, over groups of connected answers."""
     evidence: float
-    """log p(X, answers | θ) in nats of a fit to everything, given what is certain: answers are
-    data, so that error rates can be compared."""
+    """log p(X, answers | θ) in nats of a fit to everything, given the hard relations. Answers count
+    as data, so that error rates can be compared."""
     bic: float
     """-2 evidence + ν log N, lower is better."""
     icl: float
     """BIC + 2 H, H the entropy of all assignments: lower is better."""
     n_free: int
     """ν."""
-    complaint: str
-    """Why it failed, or nothing."""
+    error: str
+    """Message of the error that ended the fit, or nothing."""
 
 
 class AnswerSearch(BaseEstimator):
-    """Choose settings of a mixture by the answers that it was not told.
+    """Search for the settings of a mixture that predict answers held out.
 
     Parameters
     ----------
     estimator : ConstrainedGaussianMixture or another mixture
-        What is searched; its parameters hold where no setting says otherwise. Answers enter by the
-        joint likelihood: ``weights`` "auto" stands for "ignore" here.
-    settings : dict or list of dict
+        The mixture whose parameters are searched; its own values hold where a setting has none.
+        Answers enter by the joint likelihood: ``weights`` "auto" stands for "ignore" here.
+    param_grid : dict or list of dict
         As scikit-learn's ``ParameterGrid``: lists of values by the name of a parameter.
         ``"error_rate"`` is q, how often answers are wrong, in place of a γ = 1 - q.
     error_rate : float, default=0.1
-        q where settings do not name it.
+        q where the grid does not name it.
     n_folds : int, default=5
-        Folds of groups of answers that hang together.
+        Folds of groups of connected answers.
     n_jobs : int, default=1
         Settings tried at the same time, each by a process; -1: on all processors.
     random_state : int, RandomState, Generator or None, default=0
@@ -356,19 +359,25 @@ class AnswerSearch(BaseEstimator):
 
     Attributes
     ----------
-    results_ : list of Trial
-        One for each setting, in their order.
+    cv_results_ : dict of arrays
+        An entry for each setting, in the order of the grid: ``params``, ``param_NAME`` for each
+        parameter, ``mean_test_score`` with its ``standard_error`` and ``rank_test_score``,
+        ``evidence``, ``bic``, ``icl``, ``n_free`` and ``error``. ``pandas.DataFrame`` takes it.
     best_index_ : int
         The simplest setting, fewest free parameters, whose mean is not below the best one's by more
         than its standard error.
+    best_params_ : dict
+        Its setting.
+    best_score_ : float
+        Its ``mean_test_score``.
     best_estimator_ : estimator
         Fitted with that setting to everything.
-    best_setting_ : dict
-        Its setting.
     choices_ : dict
         The index that each criterion chooses: "held out", "highest mean", "evidence", "bic", "icl".
     folds_ : (P,) array
         The fold of each answer.
+    labels_ : (N,) int array
+        Components of the points by ``best_estimator_``.
 
     Notes
     -----
@@ -389,14 +398,14 @@ class AnswerSearch(BaseEstimator):
     >>> answers += [[i, 60 - i, 0] for i in range(1, 28, 2)]
     >>> model = ConstrainedGaussianMixture(weights="ignore", random_state=0)
     >>> search = AnswerSearch(model, {"n_components": [1, 2]}, error_rate=0.05).fit(X, answers)
-    >>> search.best_setting_["n_components"], search.best_estimator_.n_components
-    (2, 2)
+    >>> search.best_params_, search.cv_results_["mean_test_score"].round(1)
+    ({'n_components': 2}, array([-1. , -0.1]))
     """
 
     def __init__(
         self,
         estimator: Any,
-        settings: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
+        param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
         *,
         error_rate: float = 0.1,
         n_folds: int = 5,
@@ -405,7 +414,7 @@ class AnswerSearch(BaseEstimator):
         verbose: int = 0,
     ) -> None:
         self.estimator = estimator
-        self.settings = settings
+        self.param_grid = param_grid
         self.error_rate = error_rate
         self.n_folds = n_folds
         self.n_jobs = n_jobs
@@ -433,7 +442,7 @@ class AnswerSearch(BaseEstimator):
         ValueError
             If answers cannot be parted into folds, or no setting can be fitted.
         KeyboardInterrupt
-            If interrupted. ``results_`` has the settings that are whole.
+            If interrupted. ``cv_results_`` has the settings that were complete.
         """
         X = np.asarray(X, dtype=float)
         _require_rate(self.error_rate)
@@ -442,29 +451,37 @@ class AnswerSearch(BaseEstimator):
         ties = {name: told for name, told in known.items() if name != "labels"}
         groups = related_groups(len(X), preferences=np.insert(pairs, 2, 1, axis=1), **ties)
         self.folds_ = answer_folds(pairs, groups, self.n_folds, random_state=self.random_state)
-        grid = [{"error_rate": self.error_rate, **s} for s in ParameterGrid(self.settings)]
+        grid = list(ParameterGrid(self.param_grid))
         parallel = Parallel(self.n_jobs, verbose=self.verbose, return_as="generator")
-        self.results_ = list[Trial]()
-        fits = (delayed(_try)(self.estimator, s, X, rows, self.folds_, groups, known) for s in grid)
-        for trial in parallel(fits):
-            self.results_.append(trial)
-        return self._choose(X, rows, known)
+        tried = partial(_try, self.estimator, self.error_rate, X, rows, self.folds_, groups, known)
+        trials = list[Trial]()
+        try:
+            for trial in parallel(delayed(tried)(params) for params in grid):
+                trials.append(trial)
+        finally:
+            self.cv_results_ = _as_columns(trials)
+        return self._choose(trials, X, rows, known)
 
-    def _choose(self, X: FloatArray, rows: IntArray, known: Any) -> AnswerSearch:
-        """By the one-standard-error rule, and by every other criterion; the refit."""
-        if all(trial.complaint for trial in self.results_):
-            raise ValueError(f"no setting could be fitted: {self.results_[0].complaint}")
+    def _choose(
+        self, trials: list[Trial], X: FloatArray, rows: IntArray, known: Any
+    ) -> AnswerSearch:
+        """Choose by the one-standard-error rule and by every other criterion, and fit again."""
+        if all(trial.error for trial in trials):
+            raise ValueError(f"no setting could be fitted: {trials[0].error}")
+        found = self.cv_results_
         self.choices_ = {
-            "held out": _simplest(self.results_),
-            "highest mean": int(np.nanargmax([t.mean for t in self.results_])),
-            "evidence": int(np.nanargmax([t.evidence for t in self.results_])),
-            "bic": int(np.nanargmin([t.bic for t in self.results_])),
-            "icl": int(np.nanargmin([t.icl for t in self.results_])),
+            "held out": _simplest(trials),
+            "highest mean": int(np.nanargmax(found["mean_test_score"])),
+            "evidence": int(np.nanargmax(found["evidence"])),
+            "bic": int(np.nanargmin(found["bic"])),
+            "icl": int(np.nanargmin(found["icl"])),
         }
         self.best_index_ = self.choices_["held out"]
-        self.best_setting_ = self.results_[self.best_index_].setting
-        model, q = _prepare(self.estimator, self.best_setting_)
+        self.best_params_ = trials[self.best_index_].params
+        self.best_score_ = trials[self.best_index_].mean_test_score
+        model, q = _prepare(self.estimator, self.best_params_, self.error_rate)
         self.best_estimator_ = fit_answers(model, X, rows, error_rate=q, **known)
+        self.labels_ = self.best_estimator_.labels_
         return self
 
     def predict(self, X: ArrayLike, **known: Any) -> IntArray:
@@ -487,38 +504,58 @@ class AnswerSearch(BaseEstimator):
 
 
 def _simplest(trials: list[Trial]) -> int:
-    """The one with fewest parameters that is within a standard error of the best one's mean."""
-    best = max((t for t in trials if not t.complaint), key=lambda t: t.mean)
-    will_do = [i for i, t in enumerate(trials) if t.mean >= best.mean - best.standard_error]
-    return min(will_do, key=lambda i: (trials[i].n_free, -trials[i].mean))
+    """Return the one with fewest parameters within a standard error of the best one's mean."""
+    means = [trial.mean_test_score for trial in trials]
+    best = trials[int(np.nanargmax(means))]
+    least = best.mean_test_score - best.standard_error
+    will_do = [i for i, mean in enumerate(means) if mean >= least]
+    return min(will_do, key=lambda i: (trials[i].n_free, -means[i]))
+
+
+def _as_columns(trials: list[Trial]) -> dict[str, Any]:
+    """Return the trials as scikit-learn's searches do: an array for each field and parameter."""
+    columns: dict[str, Any] = {
+        name: np.array([getattr(trial, name) for trial in trials])
+        for name in Trial._fields
+        if name != "params"
+    }
+    columns["params"] = [trial.params for trial in trials]
+    for name in dict.fromkeys(name for trial in trials for name in trial.params):
+        values = np.empty(len(trials), dtype=object)
+        values[:] = [trial.params.get(name) for trial in trials]
+        is_absent = [name not in trial.params for trial in trials]
+        columns[f"param_{name}"] = np.ma.array(values, mask=is_absent)
+    ranks = rankdata(-columns["mean_test_score"], method="min", nan_policy="omit")
+    columns["rank_test_score"] = np.where(np.isnan(ranks), len(trials), ranks).astype(int)
+    return columns
 
 
 # ---------------------------------------------------------------------------- one setting
 
 
 def _try(
-    estimator: Any, setting: dict[str, Any], X: FloatArray, rows: IntArray, folds: IntArray,
-    groups: IntArray, known: Any,
+    estimator: Any, error_rate: float, X: FloatArray, rows: IntArray, folds: IntArray,
+    groups: IntArray, known: Any, params: dict[str, Any],
 ) -> Trial:  # fmt: skip
-    """Held-out scores of a setting, and its criteria on everything."""
-    model, q = _prepare(estimator, setting)
-    # A search has many fits: what they warn of is told by the refit.
-    with warnings.catch_warnings(action="ignore", category=UserWarning):
+    """Return the held-out scores of a setting, and its criteria on everything."""
+    model, q = _prepare(estimator, params, error_rate)
+    # Many fits of few points: more threads would wait for each other. The last fit warns again.
+    with threadpool_limits(1), warnings.catch_warnings(action="ignore", category=UserWarning):
         try:
             scores = held_out_scores(
                 X, lambda told: clone(model).fit(X, preferences=told, **known).parameters_, rows,
                 folds, ENGINES["auto"], error_rate=q, sampling=model.sampling, **known,
             )  # fmt: skip
             mean, error, _ = log_score(scores, rows[:, :2], groups)
-            return Trial(setting, mean, error, *_criteria(clone(model), X, rows, q, known), "")
+            return Trial(params, mean, error, *_criteria(clone(model), X, rows, q, known), "")
         except ValueError as refusal:
-            return Trial(setting, np.nan, np.nan, np.nan, np.nan, np.nan, 0, str(refusal))
+            return Trial(params, np.nan, np.nan, np.nan, np.nan, np.nan, 0, str(refusal))
 
 
 def _criteria(
     model: Any, X: FloatArray, rows: IntArray, q: float, known: Any
 ) -> tuple[float, float, float, int]:
-    """Evidence, BIC, ICL and ν of a fit to everything."""
+    """Return evidence, BIC, ICL and ν of a fit to everything."""
     model = fit_answers(model, X, rows, error_rate=q, **known)
     theta, n_free = model.parameters_, round(model.aic() / 2 + model.log_evidence_)
     side, certain = (
@@ -534,8 +571,8 @@ def _criteria(
     return evidence, bic, bic + 2 * assignment_entropy(X, theta, side, infer), n_free
 
 
-def _prepare(estimator: Any, setting: dict[str, Any]) -> tuple[Any, float]:
-    """The estimator with a setting, and the error rate."""
-    parameters = dict(setting)
+def _prepare(estimator: Any, params: dict[str, Any], error_rate: float) -> tuple[Any, float]:
+    """Return a copy of the estimator with a setting, and the error rate."""
+    parameters = {"error_rate": error_rate, **params}
     q = float(parameters.pop("error_rate"))
     return joint(clone(estimator).set_params(**parameters)), q

@@ -5,6 +5,7 @@ from functools import partial
 from operator import call
 
 import numpy as np
+import pandas as pd
 import pytest
 from every_assignment import every_assignment
 from hypothesis import given, settings
@@ -13,16 +14,16 @@ from refusals import refused
 from scipy.special import logsumexp
 from scipy.stats import entropy
 from sklearn.base import clone
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from cgmm import ConstrainedGaussianMixture
 from cgmm.decide import (
     AnswerSearch,
-    Trial,
     choosing,
     held_out_scores,
     log_score,
 )
-from cgmm.decide.choosing import answer_folds, assignment_entropy
+from cgmm.decide.choosing import Trial, answer_folds, assignment_entropy
 from cgmm.inference import ENGINES
 from cgmm.mixture import Parameters
 from cgmm.network import SideInformation, related_groups
@@ -163,23 +164,40 @@ def test_a_trial_is_what_one_does_by_hand():
     groups = related_groups(len(X), cannot_link=pairs)
     folds = answer_folds(pairs, groups, 3, random_state=0)
     np.testing.assert_array_equal(found.folds_, folds)
-    assert len(found.results_) == 6
-    for trial in found.results_:
-        q, K = trial.setting["error_rate"], trial.setting["n_components"]
+    results = found.cv_results_
+    assert len(results["params"]) == 6
+    for i, params in enumerate(results["params"]):
+        q, K = params["error_rate"], params["n_components"]
+        trial = Trial(**{name: results[name][i] for name in Trial._fields})
+        assert (results["param_error_rate"][i], results["param_n_components"][i]) == (q, K)
         model = ConstrainedGaussianMixture(K, weights="ignore", random_state=0)
         scores = held_out_scores(
             X, lambda told, m=model: m.fit(X, preferences=told).parameters_, rows, folds, AUTO,
             error_rate=q,
         )  # fmt: skip
         mean, error, _ = log_score(scores, pairs, groups)
-        assert (trial.mean, trial.standard_error) == (mean, error)
+        assert (trial.mean_test_score, trial.standard_error) == (mean, error)
         assert trial.n_free == 3 * K - 1
         assert trial.bic == pytest.approx(-2 * trial.evidence + trial.n_free * np.log(90))
-    for name, best in (("mean", max), ("evidence", max), ("bic", min), ("icl", min)):
-        values = [getattr(trial, name) for trial in found.results_]
-        chosen = found.choices_["highest mean" if name == "mean" else name]
-        assert values[chosen] == best(values)
-    assert found.best_setting_["n_components"] == found.best_estimator_.n_components == 2
+    means = results["mean_test_score"]
+    for name, best in (("highest mean", max), ("evidence", max), ("bic", min), ("icl", min)):
+        values = means if name == "highest mean" else results[name]
+        assert values[found.choices_[name]] == best(values)
+    assert results["rank_test_score"][found.choices_["highest mean"]] == 1
+    assert sorted(results["rank_test_score"]) == [1, 2, 3, 4, 5, 6]
+    assert found.best_params_ == results["params"][found.best_index_]
+    assert found.best_score_ == means[found.best_index_]
+    assert found.best_params_["n_components"] == found.best_estimator_.n_components == 2
+    np.testing.assert_array_equal(found.labels_, found.best_estimator_.labels_)
+
+
+def test_results_are_a_table_of_pandas_in_which_a_parameter_may_be_absent():
+    X, rows = problem(P=30)
+    grid = [{"n_components": [1]}, {"n_components": [2], "tol": [0.1]}]
+    table = pd.DataFrame(made().set_params(param_grid=grid).fit(X, rows).cv_results_)
+    assert table["param_tol"].isna().tolist() == [True, False]
+    assert table["param_n_components"].tolist() == [1, 2]
+    assert table["bic"].dtype == float
 
 
 def test_what_is_certain_is_a_condition_of_the_evidence_and_icl_has_the_entropy():
@@ -195,16 +213,33 @@ def test_what_is_certain_is_a_condition_of_the_evidence_and_icl_has_the_entropy(
     right = (z[:, rows[:, 0]] == z[:, rows[:, 1]]) == rows[:, 2]
     above += np.log(np.where(right, 0.9, 0.1)).sum(axis=1)
     expected = logsumexp(above) - logsumexp(np.log(theta.weights)[z].sum(axis=1))
-    trial = found.results_[0]
-    assert trial.evidence == pytest.approx(expected, abs=1e-8)
-    assert trial.icl == pytest.approx(trial.bic + 2 * entropy(np.exp(above)), abs=1e-8)
+    (evidence,), (bic,), (icl,) = (found.cv_results_[name] for name in ("evidence", "bic", "icl"))
+    assert evidence == pytest.approx(expected, abs=1e-8)
+    assert icl == pytest.approx(bic + 2 * entropy(np.exp(above)), abs=1e-8)
 
 
 def test_two_processes_find_the_same():
     X, rows = problem()
     few = {"n_components": [1, 2]}
-    one, two = (made(n_jobs=n).set_params(settings=few).fit(X, rows) for n in (1, 2))
-    assert one.results_ == two.results_
+    one, two = (made(n_jobs=n).set_params(param_grid=few).fit(X, rows) for n in (1, 2))
+    for name, column in one.cv_results_.items():
+        np.testing.assert_array_equal(column, two.cv_results_[name])
+
+
+def test_fits_of_a_search_use_one_thread(monkeypatch):
+    """Several threads for so few points took four times as long on a busy machine."""
+    X, rows = problem()
+    seen = []
+
+    def look(*arguments, **options):
+        seen.extend(library["num_threads"] for library in threadpool_info())
+        return held_out_scores(*arguments, **options)
+
+    monkeypatch.setattr(choosing, "held_out_scores", look)
+    with threadpool_limits(2):
+        made().set_params(param_grid={"n_components": [2]}).fit(X, rows)
+    assert seen
+    assert set(seen) == {1}
 
 
 @given(st.integers(0, 10_000), st.integers(1, 8))
@@ -213,43 +248,47 @@ def test_the_choice_is_the_simplest_within_an_error_of_the_best(seed, n):
     trials = [
         Trial({}, *rng.random(2), 0.0, 0.0, 0.0, n_free, "") for n_free in rng.integers(1, 4, n)
     ]
-    best = max(trials, key=lambda t: t.mean)
-    will_do = [t for t in trials if t.mean >= best.mean - best.standard_error]
+    best = max(trials, key=lambda t: t.mean_test_score)
+    least = best.mean_test_score - best.standard_error
+    will_do = [t for t in trials if t.mean_test_score >= least]
     chosen = trials[choosing._simplest(trials)]
     assert chosen in will_do
     assert chosen.n_free == min(t.n_free for t in will_do)
-    assert chosen.mean == max(t.mean for t in will_do if t.n_free == chosen.n_free)
+    simplest = [t.mean_test_score for t in will_do if t.n_free == chosen.n_free]
+    assert chosen.mean_test_score == max(simplest)
 
 
 def test_an_interrupt_leaves_what_is_whole(monkeypatch):
     X, rows = problem()
 
-    def struck(estimator, setting, *others):
-        if setting["n_components"] == 3:
+    def struck(*others):
+        params = others[-1]
+        if params["n_components"] == 3:
             raise KeyboardInterrupt
-        return Trial(setting, *np.zeros(6), "")
+        return Trial(params, *np.zeros(6), "")
 
     monkeypatch.setattr(choosing, "_try", struck)
     found = made()
     with pytest.raises(KeyboardInterrupt):
         found.fit(X, rows)
-    assert [t.setting["n_components"] for t in found.results_] == [1, 2]
+    assert found.cv_results_["param_n_components"].tolist() == [1, 2]
 
 
 def test_a_setting_that_cannot_be_fitted_says_why_and_the_others_are_chosen_from():
     X, rows = problem()
-    found = clone(made()).set_params(settings={"n_components": [2, 5000]}).fit(X, rows)
-    assert found.results_[1].complaint
+    found = clone(made()).set_params(param_grid={"n_components": [2, 5000]}).fit(X, rows)
+    assert "5000" in found.cv_results_["error"][1]
+    assert found.cv_results_["rank_test_score"].tolist() == [1, 2]
     assert found.best_index_ == 0
     with pytest.raises(ValueError, match="no setting could be fitted"):
-        made().set_params(settings={"n_components": [5000]}).fit(X, rows)
+        made().set_params(param_grid={"n_components": [5000]}).fit(X, rows)
 
 
 def test_what_is_known_for_certain_is_told_to_every_fit_and_ties_groups():
     X, rows = problem(P=30)
     labels = np.where(np.arange(90) < 6, np.arange(90) % 2, -1)
     links = [[10, 12], [11, 13]]
-    found = made().set_params(settings={"n_components": [2]})
+    found = made().set_params(param_grid={"n_components": [2]})
     found.fit(X, rows, labels=labels, must_link=links)
     groups = related_groups(90, cannot_link=rows[:, :2], must_link=links)
     np.testing.assert_array_equal(

@@ -70,7 +70,7 @@ def test_em_with_witnesses_climbs_as_the_package_does(seed, a, b):
     assert min(np.diff(heights)) > -1e-7
     side, rows = SideInformation.build(len(X)), np.column_stack([edges, said])
     known = X, Parameters(*theta), side, rows, ENGINES["auto"]
-    found = error_rates(*known, witness=g, prior=(a, b), tol=0, max_iter=11)
+    found = error_rates(*known, annotator=g, prior=(a, b), tol=0, max_iter=11)
     n = len(found.history)  # it may have arrived to the last bit
     np.testing.assert_allclose(found.false_apart, course[n][0], atol=1e-6)
     np.testing.assert_allclose(found.history, heights[:n], atol=1e-6)

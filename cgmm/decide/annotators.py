@@ -1,15 +1,15 @@
-"""Whom to believe: how often each witness errs, from the points and from the other answers.
+"""Learn how often each annotator errs, from the points and from the other answers. Chapter 16.
 
-A witness was asked whether two points belong together. What was said depends on the truth, on
-nothing else: given z, answers are independent, and each is wrong with a probability that belongs to
-the witness, and perhaps to what is true. So an answer is a soft relation whose log-weight follows
-from these rates, and EM finds both: the E-step asks the network how probable each answer is to be
-wrong, the M-step counts. This is Dawid and Skene (1979) with one difference: truths of pairs hang
-together, by the points and because z_i = z_j and z_j = z_k give z_i = z_k. Chapter 9.
+Annotators were asked whether two points belong together. Given the assignments z, their answers are
+independent, and each is wrong with a probability that depends on the annotator, and perhaps on what
+is true. So an answer is a soft relation whose log-weight follows from these rates, and EM finds
+both: the E-step computes how probable each answer is to be wrong, the M-step counts. This is Dawid
+and Skene (1979) with one difference: the truths of pairs are connected, by the points and because
+z_i = z_j and z_j = z_k imply z_i = z_k.
 
 =======  ======================================================================
 e, s_e   an answer on two points i and j; s_e = 1 "together", 0 "apart"
-g        the witness who gave it
+g        the annotator who gave it
 α_g      p(s = 0 | z_i = z_j), how often g parts what belongs together
 β_g      p(s = 1 | z_i ≠ z_j), how often g joins what does not
 w_e      log p(s_e | together) - log p(s_e | apart), log-weight of the answer
@@ -50,8 +50,8 @@ from cgmm.numerics import (
 from cgmm.scenarios.answers import check_answers, preferences_from_answers
 
 
-class Witnesses(NamedTuple):
-    """How often witnesses err, and what that says of their answers."""
+class AnnotatorRates(NamedTuple):
+    """Error rates of annotators, and what they imply for each answer."""
 
     false_apart: FloatArray
     """(G,) α_g, the probability that "apart" is said of two points that belong together."""
@@ -62,7 +62,7 @@ class Witnesses(NamedTuple):
     preferences: FloatArray
     """(P, 3) rows i, j, w_e: the answers as ``fit(X, preferences=...)`` takes them."""
     names: NDArray[np.generic]
-    """(G,) the witnesses as they were named, sorted."""
+    """(G,) names of the annotators, sorted."""
     history: FloatArray
     """(T,) log p(X, answers | θ, rates) + log prior of the rates in nats, iteration by iteration;
     it never falls where the engine is exact."""
@@ -77,14 +77,14 @@ def error_rates(
     answers: ArrayLike,
     engine: Engine,
     *,
-    witness: ArrayLike | None = None,
+    annotator: ArrayLike | None = None,
     kinds: bool = False,
     prior: tuple[float, float] = (2.0, 5.0),
-    start: Witnesses | None = None,
+    start: AnnotatorRates | None = None,
     tol: float = 1e-5,
     max_iter: int = 1000,
-) -> Witnesses:
-    """How often each witness errs, by EM over what is true of the pairs that they were asked.
+) -> AnnotatorRates:
+    """Estimate each annotator's error rates by EM over the true relations of the pairs.
 
     Parameters
     ----------
@@ -99,15 +99,15 @@ def error_rates(
         Rows ``i, j, said``: 1 if "together" was said, 0 if "apart". Of one pair there may be many.
     engine : callable
         An engine, as of :data:`cgmm.inference.ENGINES`; exact, for what is promised here.
-    witness : (P,) array_like, default=None
+    annotator : (P,) array_like, default=None
         Who gave each answer: any names. None: one rate for all.
     kinds : bool, default=False
-        Whether a witness has two rates, one for what belongs together and one for what does not.
+        Whether an annotator has two rates, one for what belongs together and one for what does not.
     prior : (float, float), default=(2, 5)
         a and b, above 1, of the Beta prior of each rate: as if a - 1 wrong answers and b - 1 right
         ones were known of each.
-    start : Witnesses, default=None
-        Where to begin: what was found before, of the same witnesses. None: the prior's mode.
+    start : AnnotatorRates, default=None
+        Where to begin: what was found before, of the same annotators. None: the prior's mode.
     tol : float, default=1e-5
         EM ends when no rate moves by more.
     max_iter : int, default=1000
@@ -116,13 +116,13 @@ def error_rates(
 
     Returns
     -------
-    Witnesses
+    AnnotatorRates
         Rates, the probability of each answer to be wrong, and its log-weight.
 
     Raises
     ------
     ValueError
-        If an answer does not name two points or is neither 0 nor 1, there is none, the witnesses
+        If an answer does not name two points or is neither 0 nor 1, there is none, the annotators
         are not as many, or the prior leaves a rate of 0.
     NetworkError
         As the engine does.
@@ -134,8 +134,8 @@ def error_rates(
     nothing, answers whose pairs form no cycle have a likelihood that does not depend on a rate that
     is the same for both kinds; and where all cycles are even, rates q and 1 - q are as likely. The
     prior then decides. Points that tell the components apart, labels, or odd cycles of answers end
-    this. Witnesses who agree in the same errors are believed: that their errors are independent is
-    assumed.
+    this. Annotators who make the same errors are believed: the model assumes that errors are
+    independent.
 
     As rates go to zero the answers become hard relations.
 
@@ -153,11 +153,11 @@ def error_rates(
     >>> b = [[2, 3, 1], [6, 7, 1], [2, 6, 1], [3, 7, 1]]
     >>> said_by = np.repeat(["a", "b"], 4)
     >>> side = SideInformation.build(8)
-    >>> found = error_rates(X, theta, side, [*a, *b], ENGINES["auto"], witness=said_by)
+    >>> found = error_rates(X, theta, side, [*a, *b], ENGINES["auto"], annotator=said_by)
     >>> found.false_apart.round(3), found.wrong.round(3)[4:]
     (array([0.111, 0.333]), array([0., 0., 1., 1.]))
     """
-    rows, names, of = _read(answers, witness, len(X), prior, start)
+    rows, names, of = _read(answers, annotator, len(X), prior, start)
     (a, b), said, G = prior, rows[:, 2] == 1, len(names)
     # Of each answer, if its points belong together and if not: is it wrong, and by which rate?
     wrong_if, which = np.array([~said, said]), np.array([of, of + kinds * G])
@@ -177,7 +177,7 @@ def error_rates(
         converged = bool(np.abs(rates - before).max() <= tol)
     _, p, weights = look(rates[which])
     wrong, preferences = (wrong_if * p).sum(axis=0), np.column_stack([rows[:, :2], weights])
-    return Witnesses(
+    return AnnotatorRates(
         rates[:G], rates[-G:], wrong, preferences, names, np.array(history), converged
     )  # fmt: skip
 
@@ -186,7 +186,7 @@ def _look(
     unary: FloatArray, graph: Graph, nodes: IntArray, wrong_if: BoolArray, engine: Engine,
     q: FloatArray,
 ) -> tuple[float, FloatArray, FloatArray]:  # fmt: skip
-    """The E-step: log p(X, answers | θ, rates); p_e and 1 - p_e (2, P) of each answer; w_e."""
+    """Return log p(X, answers | θ, rates), (2, P) p_e and 1 - p_e of each answer, and w_e."""
     together, apart = np.where(wrong_if, np.log(q), np.log1p(-q))
     # Of points that must-links tie together there is nothing to be found out.
     open_, weights = nodes[:, 0] != nodes[:, 1], together - apart
@@ -199,17 +199,17 @@ def _look(
 
 
 def _read(
-    answers: ArrayLike, witness: ArrayLike | None, n_points: int, prior: tuple[float, float],
-    start: Witnesses | None = None,
+    answers: ArrayLike, annotator: ArrayLike | None, n_points: int, prior: tuple[float, float],
+    start: AnnotatorRates | None = None,
 ) -> tuple[IntArray, NDArray[np.generic], IntArray]:  # fmt: skip
-    """Rows i, j, said; the witnesses by name; and the number of the one who gave each answer."""
+    """Return rows i, j, said; the annotators' names; and the number of the one who answered."""
     rows = check_answers(answers, n_points)
-    given = np.zeros(len(rows), dtype=int) if witness is None else np.asarray(witness)
+    given = np.zeros(len(rows), dtype=int) if annotator is None else np.asarray(annotator)
     if len(rows) == 0:
         raise ValueError("there is no answer to learn from; give one: answers=[[0, 1, 1]].")
     if given.shape != (len(rows),):
         raise ValueError(
-            f"witness has shape {given.shape} for {len(rows)} answers; name one for each answer."
+            f"annotator has shape {given.shape} for {len(rows)} answers; name one for each answer."
         )
     if min(prior) <= 1:
         raise ValueError(
@@ -220,7 +220,7 @@ def _read(
     if start is not None and not np.array_equal(start.names, names):
         raise ValueError(
             f"start has rates of {start.names.tolist()}, but {names.tolist()} have answered; leave "
-            "it out, start=None, where the witnesses are others."
+            "it out, start=None, where the annotators are others."
         )
     return rows, names, of
 
@@ -228,8 +228,8 @@ def _read(
 # ---------------------------------------------------------------------------- with the mixture
 
 
-class WitnessMixture(BaseEstimator):
-    """A mixture fitted to answers of unknown reliability, which it learns beside the classes.
+class AnnotatorMixture(BaseEstimator):
+    """Mixture that learns its annotators' error rates together with the classes.
 
     Parameters
     ----------
@@ -239,26 +239,26 @@ class WitnessMixture(BaseEstimator):
         and stays where a wrong first maximum lies: where answers decide between maxima, begin each
         round afresh.
     kinds : bool, default=False
-        Whether a witness has two rates, one for what belongs together and one for what does not.
+        Whether an annotator has two rates, one for what belongs together and one for what does not.
     prior : (float, float), default=(2, 5)
         a and b of the Beta prior of each rate, as in :func:`error_rates`. The first fit takes its
-        mode for every witness.
+        mode for every annotator.
     tol : float, default=1e-3
         The rounds end when no rate moves by more.
     max_rounds : int, default=50
         How many fits from one beginning.
     n_init : int, default=1
-        Beginnings. The first takes the prior's mode for every witness, the others believe one of
+        Beginnings. The first takes the prior's mode for every annotator, the others believe one of
         them, drawn by lot, and nobody else; kept is the end with the highest likelihood. EM may end
-        where the points are described in another way and the witnesses blamed for it.
+        where the points are described in another way and the annotators blamed for it.
     random_state : int, RandomState, Generator or None, default=0
         Whom the later beginnings believe.
 
     Attributes
     ----------
     rates_ : (G, 2) array
-        How often each witness errs: of pairs that belong together, of pairs that do not.
-    witnesses_ : (G,) array
+        How often each annotator errs: of pairs that belong together, of pairs that do not.
+    annotators_ : (G,) array
         Their names, sorted.
     wrong_ : (P,) array
         The posterior probability that an answer is wrong, given everything.
@@ -276,7 +276,7 @@ class WitnessMixture(BaseEstimator):
 
     Notes
     -----
-    A mixture that is wrong about the classes learns from witnesses who share its error, and takes
+    A mixture that is wrong about the classes learns from annotators who share its error, and takes
     those who do not for liars. Look at the rates before believing them.
 
     Examples
@@ -287,8 +287,8 @@ class WitnessMixture(BaseEstimator):
     >>> answers = [*true, [20, 21, 0], [22, 23, 0], [24, 25, 0]]
     >>> said_by = ["ann"] * 18 + ["bob"] * 3
     >>> mixture = ConstrainedGaussianMixture(2, random_state=0)
-    >>> model = WitnessMixture(mixture).fit(X, answers, witness=said_by)
-    >>> model.witnesses_.tolist(), model.rates_[:, 0].round(2)
+    >>> model = AnnotatorMixture(mixture).fit(X, answers, annotator=said_by)
+    >>> model.annotators_.tolist(), model.rates_[:, 0].round(2)
     (['ann', 'bob'], array([0.04, 0.5 ]))
     >>> model.wrong_[-3:].round(2)
     array([1., 1., 1.])
@@ -314,9 +314,9 @@ class WitnessMixture(BaseEstimator):
         self.random_state = random_state
 
     def fit(
-        self, X: ArrayLike, answers: ArrayLike, *, witness: ArrayLike | None = None, **known: Any
-    ) -> WitnessMixture:
-        """Fit mixture and rates in turns.
+        self, X: ArrayLike, answers: ArrayLike, *, annotator: ArrayLike | None = None, **known: Any
+    ) -> AnnotatorMixture:
+        """Fit the mixture and the rates in turns.
 
         Parameters
         ----------
@@ -324,7 +324,7 @@ class WitnessMixture(BaseEstimator):
             The points.
         answers : (P, 3) array_like
             Rows ``i, j, said``: 1 if "together" was said, 0 if "apart".
-        witness : (P,) array_like, default=None
+        annotator : (P,) array_like, default=None
             Who gave each answer: any names. None: one rate for all.
         **known
             What is known for certain: ``labels``, ``must_link``, ``cannot_link``.
@@ -340,7 +340,7 @@ class WitnessMixture(BaseEstimator):
         """
         X = np.asarray(X, dtype=float)
         side = contracted(len(X), sampling=joint(self.estimator).sampling, **known)
-        rows, names, of = _read(answers, witness, len(X), self.prior)
+        rows, names, of = _read(answers, annotator, len(X), self.prior)
         check_integer("max_rounds", self.max_rounds, 1)
         check_integer("n_init", self.n_init, 1)
         certainties = self._beginnings(of, len(names))
@@ -349,7 +349,7 @@ class WitnessMixture(BaseEstimator):
             ends, key=lambda end: end[3].max()
         )
         self.rates_ = np.column_stack([found.false_apart, found.false_together])
-        self.witnesses_, self.wrong_ = found.names, found.wrong
+        self.annotators_, self.wrong_ = found.names, found.wrong
         self.preferences_ = found.preferences
         self.labels_ = self.estimator_.labels_
         for text, kind in said:
@@ -362,27 +362,27 @@ class WitnessMixture(BaseEstimator):
             )
         return self
 
-    def _beginnings(self, of: IntArray, n_witnesses: int) -> list[FloatArray]:
-        """How certain answers are at first: all alike, or those of one witness and nobody else."""
+    def _beginnings(self, of: IntArray, n_annotators: int) -> list[FloatArray]:
+        """Return first certainties: all alike, and later those of one annotator and nobody else."""
         a, b = self.prior
         mode = (b - 1) / (a + b - 2)
-        order = generator(self.random_state).permutation(n_witnesses)
-        # Of whom nothing is believed the answers are as likely wrong as right.
+        order = generator(self.random_state).permutation(n_annotators)
+        # A certainty of 0.5 makes the answers of the others weightless.
         believed = [np.where(of == g, mode, 0.5) for g in order[: self.n_init - 1]]
         return [np.full(len(of), mode), *believed]
 
     def _climb(
-        self, X: FloatArray, side: SideInformation, rows: IntArray, witness: ArrayLike,
+        self, X: FloatArray, side: SideInformation, rows: IntArray, annotator: ArrayLike,
         certainty: FloatArray, known: dict[str, Any],
-    ) -> tuple[Any, Witnesses, list[tuple[str, type[Warning]]], FloatArray, bool]:  # fmt: skip
-        """The best round from one beginning: mixture, rates, warnings; all heights; if it ended."""
+    ) -> tuple[Any, AnnotatorRates, list[tuple[str, type[Warning]]], FloatArray, bool]:  # fmt: skip
+        """Return the best round of one beginning: mixture, rates, warnings; history; converged."""
         model, found, history = joint(clone(self.estimator)), None, list[float]()
         preferences, moved = preferences_from_answers(rows, certainty), np.inf
         while moved > self.tol and len(history) < self.max_rounds:
             with WarnedOnce() as warned:
                 model.fit(X, preferences=preferences, **known)
                 before, found = found, error_rates(
-                    X, model.parameters_, side, rows, ENGINES["auto"], witness=witness,
+                    X, model.parameters_, side, rows, ENGINES["auto"], annotator=annotator,
                     kinds=self.kinds, prior=self.prior, start=found,
                 )  # fmt: skip
                 said = warned.held.copy()
@@ -391,7 +391,7 @@ class WitnessMixture(BaseEstimator):
             history.append(float(found.history[-1]))
             if before is not None:
                 moved = np.abs(np.subtract(before[:2], found[:2])).max()
-            # A fit that begins afresh may end lower than the last: the best round is kept.
+            # A fit that begins anew may end lower than the one before, so the best round is kept.
             if history[-1] >= max(history):
                 best = copy(model), found, said
         return *best, np.array(history), bool(moved <= self.tol)

@@ -1,4 +1,4 @@
-"""Error rates: against enumeration; what is not told; points and witnesses at once."""
+"""Error rates: against enumeration; what is not told; points and annotators at once."""
 
 import itertools
 from functools import partial
@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from cgmm import ConstrainedGaussianMixture
-from cgmm.decide import Witnesses, WitnessMixture, error_rates
+from cgmm.decide import AnnotatorMixture, AnnotatorRates, error_rates
 from cgmm.diagnose import pair_probabilities
 from cgmm.inference import ENGINES
 from cgmm.mixture import Parameters
@@ -22,7 +22,7 @@ from cgmm.network import SideInformation
 
 AUTO = ENGINES["auto"]
 SEEDS = st.integers(0, 10_000)
-ANN = Witnesses(*np.full((2, 1), 0.1), None, None, np.array(["ann"]), None, False)
+ANN = AnnotatorRates(*np.full((2, 1), 0.1), None, None, np.array(["ann"]), None, False)
 MIXTURE = ConstrainedGaussianMixture(2, random_state=0)
 # Two components of which points say nothing.
 BLIND = Parameters(np.full(2, 0.5), np.zeros((2, 1)), np.ones((2, 1, 1)))
@@ -40,12 +40,12 @@ def problem(seed, *, K=2, N=6, P=8, G=2):
     return rng.normal(size=(N, 1)) * 2, theta, rows, np.arange(P) % G
 
 
-def by_hand(X, theta, answers, witness, alpha, beta, must_link=()):
+def by_hand(X, theta, answers, annotator, alpha, beta, must_link=()):
     """log p(X, answers) and p(wrong), from every assignment of points."""
     z, logs = every_assignment(X, theta, [[i, j, np.inf] for i, j in must_link])
     i, j, said = answers.astype(int).T
     together = z[:, i] == z[:, j]
-    p_together = np.where(together, 1 - alpha[witness], beta[witness])
+    p_together = np.where(together, 1 - alpha[annotator], beta[annotator])
     logs += np.log(np.where(said == 1, p_together, 1 - p_together)).sum(axis=1)
     return logsumexp(logs), softmax(logs) @ (together != said)
 
@@ -55,15 +55,15 @@ def by_hand(X, theta, answers, witness, alpha, beta, must_link=()):
 def test_rates_are_a_fixed_point_and_the_evidence_is_that_of_all_assignments(
     seed, K, kinds, with_must_link
 ):
-    X, theta, answers, witness = problem(seed, K=K)
+    X, theta, answers, annotator = problem(seed, K=K)
     must = [[0, 1]] if with_must_link else []
     side, prior = SideInformation.build(len(X), must_link=must), (1.5, 3.0)
     found = error_rates(
-        X, theta, side, answers, AUTO, witness=witness, kinds=kinds, prior=prior, max_iter=3000,
+        X, theta, side, answers, AUTO, annotator=annotator, kinds=kinds, prior=prior, max_iter=3000,
         tol=1e-9,
     )  # fmt: skip
     alpha, beta = found.false_apart, found.false_together
-    evidence, wrong = by_hand(X, theta, answers, witness, alpha, beta, must)
+    evidence, wrong = by_hand(X, theta, answers, annotator, alpha, beta, must)
     np.testing.assert_allclose(found.wrong, wrong, atol=1e-10)
     # EM never falls; a rate at a flat maximum still moves by up to tol in each iteration.
     assert (np.diff(found.history) >= -1e-9).all()
@@ -75,7 +75,7 @@ def test_rates_are_a_fixed_point_and_the_evidence_is_that_of_all_assignments(
     # Who errs about a pair that is together says that it is apart, and the other way round.
     counted = ((alpha, wrong * ~said, together), (beta, wrong * said, 1 - together))
     for rate, errors, cases in counted if kinds else [(alpha, wrong, np.ones(len(wrong)))]:
-        share = (np.bincount(witness, errors) + 0.5) / (np.bincount(witness, cases) + 2.5)
+        share = (np.bincount(annotator, errors) + 0.5) / (np.bincount(annotator, cases) + 2.5)
         np.testing.assert_allclose(rate, share, atol=1e-8)
     assert kinds or (alpha == beta).all()
     if not must:
@@ -95,39 +95,39 @@ test_what_is_no_answer_is_refused = refused(
     ([[0, 1, 1], [0, 1, -1]], {}, r"answers\[1\] says -1"),
     ([[0, 1, 1]], {"prior": (1, 1)}, "above 1"),
     ([[0, 1, 1]], {"start": ANN}, r"rates of \['ann'\], but \[0\]"),
-    ([[0, 1, 1]], {"witness": ["ann", "bob"]}, r"\(2,\) for 1 answers"),
+    ([[0, 1, 1]], {"annotator": ["ann", "bob"]}, r"\(2,\) for 1 answers"),
 )
 
 
 # ---------------------------------------------------------------------------- with the mixture
 
 
-def two_witnesses(seed, N=40, P=24):
+def two_annotators(seed, N=40, P=24):
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.repeat([0, 1], N // 2))
     pairs = np.array([rng.choice(N, 2, replace=False) for _ in range(P)])
-    witness = np.arange(P) % 2
-    wrong = rng.random(P) < np.array([0.05, 0.4])[witness]
+    annotator = np.arange(P) % 2
+    wrong = rng.random(P) < np.array([0.05, 0.4])[annotator]
     answers = np.column_stack([pairs, (y[pairs[:, 0]] == y[pairs[:, 1]]) ^ wrong])
-    return rng.normal(size=(N, 1)) + 3 * y[:, None], answers, witness
+    return rng.normal(size=(N, 1)) + 3 * y[:, None], answers, annotator
 
 
 @settings(max_examples=4)
 @given(st.integers(0, 1000), st.booleans())
 def test_the_common_likelihood_never_falls_and_ends_where_each_agrees_with_the_other(seed, kinds):
-    X, answers, witness = two_witnesses(seed)
+    X, answers, annotator = two_annotators(seed)
     side = SideInformation.build(len(X))
     mixture = ConstrainedGaussianMixture(
         2, warm_start=True, random_state=0, reg_covar=1e-6, tol=1e-9, max_iter=2000
     )
-    model = WitnessMixture(mixture, kinds=kinds, tol=1e-4, max_rounds=200)
-    model.fit(X, answers, witness=witness)
+    model = AnnotatorMixture(mixture, kinds=kinds, tol=1e-4, max_rounds=200)
+    model.fit(X, answers, annotator=annotator)
     assert model.converged_
     # reg_covar adds to covariances 1e-6, which may take as much from the likelihood of a point.
     assert (np.diff(model.history_) >= -1e-4).all()
-    found = Witnesses(*model.rates_.T, model.wrong_, None, model.witnesses_, None, True)
+    found = AnnotatorRates(*model.rates_.T, model.wrong_, None, model.annotators_, None, True)
     again = error_rates(
-        X, model.estimator_.parameters_, side, answers, AUTO, witness=witness,
+        X, model.estimator_.parameters_, side, answers, AUTO, annotator=annotator,
         kinds=kinds, start=found,
     )  # fmt: skip
     np.testing.assert_allclose([again.false_apart, again.false_together], model.rates_.T, atol=1e-4)
@@ -136,31 +136,31 @@ def test_the_common_likelihood_never_falls_and_ends_where_each_agrees_with_the_o
 
 
 def test_what_is_certain_is_told_to_fits_and_rates_and_new_points_are_predicted():
-    X, answers, witness = two_witnesses(3)
+    X, answers, annotator = two_annotators(3)
     labels = np.where(np.arange(len(X)) < 4, X[:, 0] > 1.5, -1)
-    model = WitnessMixture(MIXTURE).fit(X, answers, witness=witness, labels=labels)
+    model = AnnotatorMixture(MIXTURE).fit(X, answers, annotator=annotator, labels=labels)
     side = SideInformation.build(len(X), labels=labels)
     theta = model.estimator_.parameters_
-    at_rest = error_rates(X, theta, side, answers, AUTO, witness=witness)
+    at_rest = error_rates(X, theta, side, answers, AUTO, annotator=annotator)
     np.testing.assert_allclose(model.rates_.T, at_rest[:2], atol=1e-4)
     assert (model.labels_[:4] == labels[:4]).all()
     assert model.predict([[0.0], [3.0]], must_link=[[0, 1]]).std() == 0
     assert model.predict([[0.0], [3.0]]).tolist() == [0, 1]
     with pytest.warns(ConvergenceWarning, match="max_rounds=200"):
-        WitnessMixture(MIXTURE, max_rounds=1).fit(X, answers)
+        AnnotatorMixture(MIXTURE, max_rounds=1).fit(X, answers)
 
 
 def test_a_round_that_is_not_kept_says_nothing():
-    X, answers, _ = two_witnesses(3)
+    X, answers, _ = two_annotators(3)
     cut_short = clone(MIXTURE).set_params(max_iter=1, tol=0)
     with pytest.warns(ConvergenceWarning) as said:
-        model = WitnessMixture(cut_short, tol=0.05).fit(X, answers)
+        model = AnnotatorMixture(cut_short, tol=0.05).fit(X, answers)
     assert len(model.history_) > 1
     assert len(said) == 1
 
 
 test_what_cannot_be_learnt_from_is_refused = refused(
-    lambda **options: WitnessMixture(MIXTURE, **options).fit(np.zeros((3, 1)), [[0, 1, 1]]),
+    lambda **options: AnnotatorMixture(MIXTURE, **options).fit(np.zeros((3, 1)), [[0, 1, 1]]),
     ({"max_rounds": 0}, "max_rounds"),
     ({"n_init": 0}, "n_init"),
     ({"prior": (1, 2)}, "above"),
@@ -169,8 +169,8 @@ test_what_cannot_be_learnt_from_is_refused = refused(
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_of_several_beginnings_and_rounds_the_highest_end_is_kept(monkeypatch):
-    """The second beginning believes one witness alone; each fit ends where it is sent."""
-    X, answers, witness = two_witnesses(0)
+    """The second beginning believes one annotator alone; each fit ends where it is sent."""
+    X, answers, annotator = two_annotators(0)
     good = ConstrainedGaussianMixture(2, random_state=0).fit(X).parameters_
     poor = good._replace(means=good.means * 0 + np.array([[-9.0], [9.0]]))
 
@@ -183,15 +183,15 @@ def test_of_several_beginnings_and_rounds_the_highest_end_is_kept(monkeypatch):
             told.append(np.abs(preferences[:, 2]))
 
         monkeypatch.setattr(ConstrainedGaussianMixture, "fit", sent)
-        model = WitnessMixture(MIXTURE, max_rounds=2, tol=0, **options)
-        return model.fit(X, answers, witness=witness), told
+        model = AnnotatorMixture(MIXTURE, max_rounds=2, tol=0, **options)
+        return model.fit(X, answers, annotator=annotator), told
 
     for thetas in ([good, poor], [poor, poor, good, poor]):
         model, told = learn(thetas, n_init=len(thetas) // 2)
         assert model.estimator_.means_ is good.means
     # At first all are weighted alike, by the prior's mode of 1/5; then one alone.
     np.testing.assert_allclose(told[0], np.log(4))
-    believed = [set(told[2][witness == g]) for g in (0, 1)]
+    believed = [set(told[2][annotator == g]) for g in (0, 1)]
     assert sorted(map(max, believed)) == pytest.approx([0, np.log(4)])
     assert all(len(weights) == 1 for weights in believed)
     first, both = learn([good, good])[0], learn([good, good, poor, poor], n_init=2)[0]
