@@ -35,7 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "datasets": BASE | {"mixture", "runs"},
     "diagnose": BASE | {"inference", "mixture", "scenarios"},
     "decide": BASE | {"inference", "mixture", "diagnose", "scenarios"},
-    "plot": {"numerics", "mixture", "metrics"},
+    "plot": BASE | {"mixture", "metrics", "diagnose"},
     # A live figure starts from parameters and fits what the hand has left; a page asks the
     # questions of an interview.
     "explore": {"numerics", "network", "mixture", "plot", "decide"},

@@ -19,6 +19,7 @@ Every function draws on the axes that it is given, or on new ones, and returns t
 from cgmm.plot.axes import label
 from cgmm.plot.charts import density_1d, dots, trace
 from cgmm.plot.contours import boundary, density, ellipses
+from cgmm.plot.fitted import fit
 from cgmm.plot.looks import (
     BACKGROUND, COLOURS, INK, MUTED, NEUTRAL, colour, line_style, marker, tint,
 )  # fmt: skip
@@ -30,6 +31,6 @@ from cgmm.plot.tables import table
 
 __all__ = [
     "BACKGROUND", "COLOURS", "INK", "MUTED", "NEUTRAL", "PAGE_WIDTH", "STYLE", "boundary",
-    "calibration", "colour", "compare", "density", "density_1d", "dots", "ellipses", "label",
+    "calibration", "colour", "compare", "density", "density_1d", "dots", "ellipses", "fit", "label",
     "line_style", "marker", "png", "scatter", "svg", "table", "tint", "trace", "use_style",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What figures are given, checked before anything is drawn. All chapters.
+"""Check what figures are given before anything is drawn. All chapters.
 
 ====  ======================================================================
 N, K  number of points and of components
@@ -10,9 +10,11 @@ r_ik  responsibility of component k for point i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from cgmm.mixture import Parameters
 from cgmm.numerics import FloatArray
@@ -49,16 +51,46 @@ def check_responsibilities(responsibilities: ArrayLike, n_samples: int) -> Float
     return r
 
 
-def check_parameters(parameters: Parameters, n_dims: int) -> Parameters:
-    """θ as floats, of the dimension that can be drawn."""
-    theta = Parameters(*(np.asarray(part, dtype=float) for part in parameters))
+def estimator_of(model: Any) -> Any:
+    """Return the mixture inside a search, a classifier or a mixture of annotators."""
+    for name in ("best_estimator_", "estimator_", "mixture_"):
+        model = getattr(model, name, model)
+    return model
+
+
+def theta_of(model: Any) -> Any:
+    """Return θ of a fitted mixture, or θ as it is given."""
+    model = estimator_of(model)
+    if isinstance(model, BaseEstimator):
+        # hasattr(model, ...) would take a mixture that is not fitted for one without parameters.
+        if not hasattr(type(model), "parameters_"):
+            raise ValueError(
+                f"{type(model).__name__} has no densities to draw. Give a fitted mixture; "
+                "cgmm.plot.fit(model, X) draws the points and centres of any model."
+            )
+        model = getattr(model, "parameters_")  # noqa: B009
+    return model
+
+
+def flatten(theta: Any) -> Parameters:
+    """Return θ of Gaussians alone, where classes are mixtures of several."""
+    if not hasattr(theta, "class_of"):
+        return Parameters(*theta)
+    components = theta.components
+    return components.with_weights(theta.weights[theta.class_of] * components.weights)
+
+
+def check_parameters(parameters: Any, n_dims: int) -> Parameters:
+    """Return θ of a model as floats, or an error if it is not of the dimension to be drawn."""
+    theta = flatten(theta_of(parameters))
+    theta = Parameters(*(np.asarray(part, dtype=float) for part in theta))
     weights, means, covariances = theta
     shape = (len(weights), n_dims)
     if means.shape != shape or covariances.shape not in (shape, (*shape, n_dims)):
         raise ValueError(
             f"weights, means and covariances have the shapes {weights.shape}, {means.shape} and "
             f"{covariances.shape}; this figure needs (K,), (K, {n_dims}), (K, {n_dims}, {n_dims}), "
-            f"or (K, {n_dims}) variances. Of an estimator take its parameters_"
+            f"or (K, {n_dims}) variances. More columns are drawn by cgmm.plot.fit(model, X)."
         )
     return theta._replace(covariances=theta.full_covariances)
 

@@ -18,6 +18,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from cgmm.mixture import Parameters, log_joint
 from cgmm.numerics import FloatArray
@@ -28,7 +29,7 @@ from cgmm.plot.style import PAGE_WIDTH
 
 
 def density_1d(
-    parameters: Parameters,
+    parameters: Parameters | BaseEstimator,
     ax: Axes | None = None,
     X: FloatArray | None = None,
     *,
@@ -39,7 +40,7 @@ def density_1d(
 
     Parameters
     ----------
-    parameters : Parameters
+    parameters : Parameters or fitted mixture
         θ in one dimension: weights (K,), means (K, 1), covariances (K, 1, 1).
     ax : Axes, optional
         Where to draw; a new figure by default.
@@ -68,18 +69,18 @@ def density_1d(
     >>> bool(np.allclose(total.get_ydata(), sum(part.get_ydata() for part in parts)))
     True
     """
-    parameters = check_parameters(parameters, 1)
-    names = names_of(names, len(parameters.weights))
+    theta = check_parameters(parameters, 1)
+    names = names_of(names, len(theta.weights))
     ax = axes_or_new(ax)
-    x = _line_grid(parameters, X, resolution)
+    x = _line_grid(theta, X, resolution)
     if X is not None:
         ax.hist(np.ravel(X), bins="auto", density=True, color=tint(NEUTRAL, 0.25), zorder=1)
-    parts = np.exp(log_joint(x[:, None], parameters))
+    parts = np.exp(log_joint(x[:, None], theta))
     total = parts.sum(axis=1)
     ax.plot(x, total, color=INK, lw=2.4, zorder=3)
     if any(names) and len(names) > 1:
         # The sum is named on the flank beyond the last peak, where nothing else is written.
-        last = x >= parameters.means.max()
+        last = x >= theta.means.max()
         flank = x[last][total[last] >= 0.5 * total[last].max()].max()
         label(ax, "mixture", (flank, np.interp(flank, x, total)), offset=(8, 0), ha="left")
     for k, part in enumerate(parts.T):

@@ -10,31 +10,40 @@ M         number of the grid's points, at which a density is evaluated
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Ellipse
+from sklearn.base import BaseEstimator
 
 from cgmm.mixture import Parameters, log_joint
 from cgmm.numerics import FloatArray, IntArray, check_labels
-from cgmm.plot.arguments import check_parameters, names_of, sorted_distances
+from cgmm.plot.arguments import (
+    check_parameters,
+    estimator_of,
+    names_of,
+    sorted_distances,
+    theta_of,
+)
 from cgmm.plot.axes import axes_or_new, equal_scales, label
 from cgmm.plot.looks import BACKGROUND, INK, MUTED, colour, line_style, marker, tint
 
 
 def ellipses(
-    parameters: Parameters,
+    parameters: Parameters | BaseEstimator,
     ax: Axes | None = None,
     n_std: Sequence[float] = (1, 2),
     *,
     names: Sequence[str] | None = None,
+    looks: Sequence[int] | IntArray | None = None,
 ) -> Axes:
     """Draw each component as its mean and the ellipses at so many standard deviations.
 
     Parameters
     ----------
-    parameters : Parameters
+    parameters : Parameters or fitted mixture
         θ in two dimensions.
     ax : Axes, optional
         Where to draw; a new figure by default.
@@ -43,6 +52,8 @@ def ellipses(
         39 % at one, 86 % at two.
     names : sequence of str, optional
         Written beside each component; "component 0", ... by default, ``()`` for none.
+    looks : sequence of int, optional
+        Class of each component, whose colour, marker and line it has; by default its own number.
 
     Returns
     -------
@@ -66,14 +77,15 @@ def ellipses(
     names = names_of(names, len(means))
     n_std = sorted_distances(n_std)
     ax = axes_or_new(ax)
-    for k, (mean, covariance) in enumerate(zip(means, covariances, strict=True)):
+    looks = range(len(means)) if looks is None else [int(k) for k in looks]
+    for name, k, mean, covariance in zip(names, looks, means, covariances, strict=True):
         for n in n_std:
             ax.add_patch(_ellipse(k, mean, covariance, n, strong=n == n_std[0]))
         ax.plot(*mean, marker(k), ms=11, mfc=colour(k), mec=BACKGROUND, mew=2, zorder=4)
-        if names[k]:
+        if name:
             up = 1 if mean[1] >= means[:, 1].mean() else -1
             top = mean + up * n_std[-1] * covariance[:, 1] / np.sqrt(covariance[1, 1])
-            label(ax, names[k], top, k, offset=(0, 5 * up))
+            label(ax, name, top, k, offset=(0, 5 * up))
     ax.autoscale_view()
     return equal_scales(ax)
 
@@ -97,7 +109,7 @@ def _ellipse(
 
 
 def density(
-    parameters: Parameters,
+    parameters: Parameters | BaseEstimator,
     ax: Axes | None = None,
     n_std: Sequence[float] = (0.5, 1, 1.5, 2, 2.5, 3),
     *,
@@ -108,7 +120,7 @@ def density(
 
     Parameters
     ----------
-    parameters : Parameters
+    parameters : Parameters or fitted mixture
         θ in two dimensions.
     ax : Axes, optional
         Draw the points first: the contours fill the limits that they find. On empty axes they reach
@@ -138,11 +150,11 @@ def density(
     >>> len(density(theta, n_std=(1, 2), fill=False).collections[0].get_paths())
     2
     """
-    parameters = check_parameters(parameters, 2)
+    theta = check_parameters(parameters, 2)
     ax = axes_or_new(ax)
-    x, y, grid = _grid(ax, parameters, resolution)
-    values = np.exp(log_joint(grid, parameters)).sum(axis=1).reshape(len(y), len(x))
-    peak = np.exp(log_joint(parameters.means, parameters)).sum(axis=1).max()
+    x, y, grid = _grid(ax, theta, resolution)
+    values = np.exp(log_joint(grid, theta)).sum(axis=1).reshape(len(y), len(x))
+    peak = np.exp(log_joint(theta.means, theta)).sum(axis=1).max()
     peak = max(peak, values.max())
     levels = peak * np.exp(-np.square(sorted_distances(n_std)[::-1]) / 2)
     if fill:
@@ -153,7 +165,7 @@ def density(
 
 
 def boundary(
-    model: Parameters | Callable[[FloatArray], IntArray | FloatArray],
+    model: Parameters | BaseEstimator | Callable[[FloatArray], IntArray | FloatArray],
     ax: Axes | None = None,
     *,
     regions: bool = True,
@@ -163,10 +175,10 @@ def boundary(
 
     Parameters
     ----------
-    model : Parameters or callable
-        θ in two dimensions; or a function from (M, 2) points to (M,) classes 0, 1, ..., such as an
-        estimator's ``predict``, or to (M, K) scores, such as ``predict_proba``: the highest wins,
-        and the line between two classes has no steps.
+    model : Parameters, fitted model or callable
+        θ in two dimensions, or a model that was fitted to two columns; or a function from (M, 2)
+        points to (M,) classes 0, 1, ..., such as an estimator's ``predict``, or to (M, K) scores,
+        such as ``predict_proba``: the highest wins, and the line between two classes has no steps.
     ax : Axes, optional
         Draw the points first: the regions fill the limits that they find.
     regions : bool, default=True
@@ -191,16 +203,13 @@ def boundary(
     >>> bool(np.allclose(ax.collections[0].get_paths()[0].vertices[:, 0], 0))
     True
     """
-    parameters = None if callable(model) else check_parameters(model, 2)
+    scores_of, theta = _scores(model)
     ax = axes_or_new(ax)
-    x, y, grid = _grid(ax, parameters, resolution)
-    if parameters is not None:
-        scores = log_joint(grid, parameters)
-    else:
-        scores = np.asarray(cast("Callable[[FloatArray], FloatArray]", model)(grid))
-        if scores.ndim != 2:
-            classes = check_labels("model(points)", scores, len(grid))
-            scores = np.eye(max(classes.max() + 1, 2))[classes]
+    x, y, grid = _grid(ax, theta, resolution)
+    scores = np.asarray(scores_of(grid))
+    if theta is None and scores.ndim != 2:
+        classes = check_labels("model(points)", scores, len(grid))
+        scores = np.eye(max(classes.max() + 1, 2))[classes]
     margins = _margins(scores).T.reshape(-1, len(y), len(x))
     present = [k for k, margin in enumerate(margins) if margin.max() > 0]
     for k in present if regions else ():
@@ -209,6 +218,21 @@ def boundary(
     for k in present[:-1]:
         ax.contour(x, y, margins[k], [0], colors=[INK], linewidths=1.2, zorder=1.5)
     return equal_scales(ax)
+
+
+def _scores(model: Any) -> tuple[Callable[[FloatArray], FloatArray], Parameters | None]:
+    """Return the function whose largest column wins at a point, and θ if there is one."""
+    if callable(model):
+        return model, None
+    model = estimator_of(model)
+    if hasattr(model, "cluster_centers_"):
+        return model.predict, None
+    theta = theta_of(model)
+    return partial(_log_joint, theta), check_parameters(theta, 2)
+
+
+def _log_joint(theta: Any, X: FloatArray) -> FloatArray:
+    return log_joint(X, theta)
 
 
 def _margins(scores: FloatArray) -> FloatArray:

@@ -1,0 +1,219 @@
+"""Draw a fitted model in one call: points, components, and the relations that it was given.
+
+For whoever has fitted a model and wants to see it; the howto page shows it first.
+
+====  ======================================================================
+N, D  number of points x_i and of their columns
+A     (2, D) rows: the two principal axes, onto which D > 2 columns are projected
+θ     weights π_k, means μ_k and covariances Σ_k of K components
+====  ======================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.lines import Line2D
+from numpy.typing import ArrayLike
+
+from cgmm.diagnose import judge
+from cgmm.given import read_rows
+from cgmm.mixture import Parameters
+from cgmm.numerics import BoolArray, FloatArray, IntArray, as_points, check_pairs
+from cgmm.plot.arguments import estimator_of, flatten, theta_of
+from cgmm.plot.contours import ellipses
+from cgmm.plot.looks import BACKGROUND, INK, MUTED, colour, marker
+from cgmm.plot.points import scatter
+
+SOLID, DASHED = "-", (0, (4, 2.5))
+
+
+class Links(NamedTuple):
+    """Relations between points, as they are drawn."""
+
+    pairs: IntArray
+    """(P, 2) the two points."""
+    together: BoolArray
+    """(P,) whether the relation says "together"."""
+    broken: BoolArray
+    """(P,) whether the model's labels contradict the relation."""
+    doubtful: BoolArray
+    """(P,) whether the points and the other relations contradict it, and labels do not."""
+
+
+def fit(
+    model: Any,
+    X: ArrayLike,
+    ax: Axes | None = None,
+    *,
+    must_link: ArrayLike | None = None,
+    cannot_link: ArrayLike | None = None,
+    preferences: ArrayLike | None = None,
+    names: Sequence[str] | None = None,
+    size: float | None = None,
+) -> Axes:
+    """Draw a fitted model: points by component, ellipses, and relations between points.
+
+    Must-links and preferences for "together" are solid lines, cannot-links and preferences for
+    "apart" are dashed. A relation that the labels break is thick and crossed out. One that the
+    points and the other relations speak against, though the labels keep it, is thick and has a
+    question mark: by :func:`cgmm.diagnose.judge` it is likelier wrong than right.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted mixture, classifier or K-means of this package, or a search for one.
+    X : (N, D) array-like
+        The points of the fit, D ≥ 2. More than two columns are projected onto the two principal
+        axes, whose labels say how much of the variance they keep.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+    must_link, cannot_link : (P, 2) int array-like, optional
+        Pairs of points.
+    preferences : (P, 3) array-like, optional
+        Rows ``i, j, log-odds``; those of zero are left out.
+    names : sequence of str, optional
+        Name of each component; "component 0", ... by default, ``()`` for none.
+    size : float, optional
+        Area of a marker in pt²; by default smaller for more points.
+
+    Returns
+    -------
+    Axes
+        With equal scales in both directions.
+
+    Raises
+    ------
+    ValueError
+        If X is not (N, D) with D ≥ 2, or a relation does not name two of its points.
+
+    Examples
+    --------
+    >>> from cgmm import ConstrainedGaussianMixture
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [6.0, 6.0], [6.0, 7.0], [7.0, 6.0]])
+    >>> model = ConstrainedGaussianMixture(2, reg_covar=0.1, random_state=0)
+    >>> model = model.fit(X, must_link=[[0, 1]])
+    >>> ax = fit(model, X, must_link=[[0, 1]], cannot_link=[[1, 2], [2, 3]])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['must-link (1)', 'cannot-link (2)', 'broken (1)']
+    """
+    X = _check_table(X)
+    model = estimator_of(model)
+    links = _judge_links(model, X, must_link, cannot_link, preferences)
+    centre, axes, shares = principal_plane(X)
+    points = (X - centre) @ axes.T
+    ax = scatter(points, _labels_of(model, X), ax=ax, size=size)
+    _draw_components(model, centre, axes, ax, names)
+    _draw_links(points, links, ax)
+    if X.shape[1] > 2:
+        words = [f"principal axis {d + 1} ({share:.0%})" for d, share in enumerate(shares)]
+        ax.set(xlabel=words[0], ylabel=words[1])
+    return ax
+
+
+def _check_table(X: ArrayLike) -> FloatArray:
+    X = np.asarray(as_points(X), dtype=float)
+    if X.ndim != 2 or X.shape[1] < 2 or not len(X):
+        raise ValueError(
+            f"X has the shape {X.shape}, but a fit is drawn in the plane: give (N, D) with two "
+            "columns or more. A mixture on the line is drawn by cgmm.plot.density_1d(model, X=X)."
+        )
+    return X
+
+
+def principal_plane(X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return centre (D,), axes (2, D) and shares (2,) of variance; two columns stay as they are."""
+    if X.shape[1] == 2:
+        return np.zeros(2), np.eye(2), np.ones(2)
+    variances, axes = np.linalg.eigh(np.cov(X.T))
+    axes = axes[:, :-3:-1].T
+    # The sign of an axis is arbitrary: its largest entry is made positive.
+    largest = np.take_along_axis(axes, abs(axes).argmax(axis=1)[:, None], axis=1)
+    total = max(variances.sum(), np.finfo(float).tiny)
+    return X.mean(axis=0), axes * np.sign(largest), variances[:-3:-1] / total
+
+
+def _labels_of(model: Any, X: FloatArray) -> IntArray:
+    """Return the labels of the fit if they are as many as the points, or predictions."""
+    labels = getattr(model, "labels_", None)
+    return labels if labels is not None and len(labels) == len(X) else model.predict(X)
+
+
+def _draw_components(
+    model: Any, centre: FloatArray, axes: FloatArray, ax: Axes, names: Sequence[str] | None
+) -> None:
+    """Draw the ellipses of a mixture, or the centres of K-means, in the plane of two axes."""
+    if hasattr(model, "cluster_centers_"):
+        for k, (x, y) in enumerate((model.cluster_centers_ - centre) @ axes.T):
+            ax.plot(x, y, marker(k), ms=11, mfc=colour(k), mec=BACKGROUND, mew=2, zorder=4)
+        return
+    theta = theta_of(model)
+    flat = flatten(theta)
+    means, covariances = (flat.means - centre) @ axes.T, axes @ flat.full_covariances @ axes.T
+    looks = getattr(theta, "class_of", None)
+    names = () if looks is not None and names is None else names
+    ellipses(Parameters(flat.weights, means, covariances), ax, names=names, looks=looks)
+
+
+# ---------------------------------------------------------------------------- relations
+
+
+def _judge_links(
+    model: Any,
+    X: FloatArray,
+    must_link: ArrayLike | None,
+    cannot_link: ArrayLike | None,
+    preferences: ArrayLike | None,
+) -> Links:
+    """Read the relations, and find those that labels break or that points speak against."""
+    must, cannot = (
+        check_pairs(name, pairs, len(X))
+        for name, pairs in (("must_link", must_link), ("cannot_link", cannot_link))
+    )
+    soft = read_rows("preferences", preferences, 3).astype(float)
+    soft = soft[soft[:, 2] != 0]
+    pairs = np.concatenate([must, cannot, check_pairs("preferences", soft[:, :2], len(X))])
+    together = np.repeat([True, False], [len(must), len(cannot)])
+    together = np.concatenate([together, soft[:, 2] > 0])
+    labels = _labels_of(model, X)
+    broken = (labels[pairs[:, 0]] == labels[pairs[:, 1]]) != together
+    doubtful = np.zeros(len(pairs), dtype=bool)
+    if len(pairs) and hasattr(model, "weights_"):
+        found = judge(model, X, must_link=must, cannot_link=cannot, preferences=soft)
+        doubtful = (found.support < 0) & ~broken
+    return Links(pairs, together, broken, doubtful)
+
+
+def _draw_links(points: FloatArray, links: Links, ax: Axes) -> None:
+    """Draw the lines of relations, marks on those that are broken or doubtful, and a legend."""
+    marked = links.broken | links.doubtful
+    middles = points[links.pairs].mean(axis=1)
+    for strong in (False, True):
+        for together, style in ((True, SOLID), (False, DASHED)):
+            lines = points[links.pairs[(links.together == together) & (marked == strong)]]
+            look: dict[str, Any] = {"colors": INK if strong else MUTED, "linestyles": [style]}
+            ax.add_collection(LineCollection(lines, lw=1.9 if strong else 1, zorder=1.8, **look))
+    for which, mark in ((links.broken, "x"), (links.doubtful, "$?$")):
+        look = {"s": 80, "color": INK, "zorder": 5}
+        ax.scatter(*middles[which].T, marker=mark, **look)
+    handles = list(_legend(links))
+    if handles:
+        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.02, 1)}
+        ax.legend(handles=handles, borderaxespad=0, handlelength=2.2, **place)
+
+
+def _legend(links: Links) -> Iterator[Line2D]:
+    """Yield an entry, with its number, for each kind of line and mark that is there."""
+    for which, words, look in (
+        (links.together, "must-link", {"ls": SOLID}),
+        (~links.together, "cannot-link", {"ls": DASHED}),
+        (links.broken, "broken", {"ls": "", "marker": "x"}),
+        (links.doubtful, "doubtful", {"ls": "", "marker": "$?$"}),
+    ):
+        if which.any():
+            shade = INK if "marker" in look else MUTED
+            yield Line2D([], [], color=shade, lw=1.2, label=f"{words} ({which.sum()})", **look)
