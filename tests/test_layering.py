@@ -27,15 +27,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "network": {"given", "numerics"},
     "inference": BASE,
     "runs": BASE,
+    "summary": BASE,
     "kmeans": BASE | {"inference", "runs"},
-    "mixture": BASE | {"inference", "kmeans", "runs"},
+    "mixture": BASE | {"inference", "kmeans", "runs", "summary"},
     "metric_learning": BASE | {"mixture", "runs"},
     "scenarios": {"given", "numerics"},
     "metrics": {"numerics"},
     "datasets": BASE | {"mixture", "runs"},
     "diagnose": BASE | {"inference", "mixture", "scenarios"},
     "decide": BASE | {"inference", "mixture", "diagnose", "scenarios"},
-    "plot": BASE | {"mixture", "metrics", "diagnose"},
+    "plot": BASE | {"mixture", "metrics", "diagnose", "summary"},
     # A live figure starts from parameters and fits what the hand has left; a page asks the
     # questions of an interview.
     "explore": {"numerics", "network", "mixture", "plot", "decide"},

@@ -27,6 +27,7 @@ TITLES = {
     "metrics": "Measures of agreement",
     "diagnose": "Are the relations right?",
     "decide": "From answers to decisions",
+    "summary": "Tables and summaries",
     "plot": "Figures",
     "explore": "Explorers",
     "numerics": "Numerics",

@@ -1,40 +1,10 @@
-"""Tables of results: HTML in a notebook and in the book, aligned text elsewhere. All chapters."""
+"""Show results as tables: HTML in a notebook and in the book, text elsewhere. All chapters."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 
-
-class Table:
-    """Rows below a head; the first column names the row, the others are numbers."""
-
-    def __init__(self, head: Sequence[object], rows: Iterable[Sequence[object]]) -> None:
-        self.head, *self.rows = [list(map(str, row)) for row in (head, *rows)]
-
-    def _repr_html_(self) -> str:
-        # A cell without a word heads nothing, and would be read out as an empty heading.
-        head = "".join(
-            f'<th scope="col">{escape(word)}</th>' if word else "<td></td>" for word in self.head
-        )
-        body = "\n".join(
-            f'<tr><th scope="row">{escape(name)}</th>'
-            + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-            + "</tr>"
-            for name, *cells in self.rows
-        )
-        return (
-            f'<table class="cgmm-table">\n<thead><tr>{head}</tr></thead>\n'
-            f"<tbody>\n{body}\n</tbody>\n</table>"
-        )
-
-    def __repr__(self) -> str:
-        lines = [self.head, *self.rows]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return "\n".join(
-            "  ".join([name.ljust(widths[0]), *map(str.rjust, cells, widths[1:])]).rstrip()
-            for name, *cells in lines
-        )
+from cgmm.summary import Table
 
 
 def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> Table:

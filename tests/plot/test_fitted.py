@@ -165,7 +165,11 @@ test_what_cannot_be_drawn_is_refused = refused(
     (plot.fit, MODEL, X[:, :1], r"density_1d\(model, X=X\)"),
     (plot.fit, MODEL, X[:, 0], r"shape \(40,\)"),
     (plot.ellipses, CENTRES["COP"], "COPKMeans has no densities"),
-    (plot.ellipses, ConstrainedGaussianMixture(1).fit(rng.normal(size=(9, 3))), r"plot.fit\(model, X\)"),
+    (
+        plot.ellipses,
+        ConstrainedGaussianMixture(1).fit(rng.normal(size=(9, 3))),
+        r"plot.fit\(model, X\)",
+    ),
 )
 
 

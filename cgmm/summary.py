@@ -1,0 +1,176 @@
+"""Tables of results, as text and as HTML, and the summary of a fitted model. All chapters.
+
+``cgmm.plot.table`` shows the tables of chapters. ``summarise`` shows what a fit found: sizes,
+weights and means of the components, the evidence, the engine, and how many relations are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cgmm.given import read_rows
+from cgmm.numerics import IntArray, check_pairs
+
+__all__ = ["Summary", "Table", "summarise"]
+
+MOST_COLUMNS = 4
+"""Of more columns the summary shows the means of the first ones."""
+
+
+class Table:
+    """Rows below a head; the first column names the row, the others are numbers."""
+
+    def __init__(self, head: Sequence[object], rows: Iterable[Sequence[object]]) -> None:
+        self.head, *self.rows = [list(map(str, row)) for row in (head, *rows)]
+
+    def _repr_html_(self) -> str:
+        # A cell without a word heads nothing, and would be read out as an empty heading.
+        head = "".join(
+            f'<th scope="col">{escape(word)}</th>' if word else "<td></td>" for word in self.head
+        )
+        body = "\n".join(
+            f'<tr><th scope="row">{escape(name)}</th>'
+            + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+            + "</tr>"
+            for name, *cells in self.rows
+        )
+        return (
+            f'<table class="cgmm-table">\n<thead><tr>{head}</tr></thead>\n'
+            f"<tbody>\n{body}\n</tbody>\n</table>"
+        )
+
+    def __repr__(self) -> str:
+        lines = [self.head, *self.rows]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join(
+            "  ".join([name.ljust(widths[0]), *map(str.rjust, cells, widths[1:])]).rstrip()
+            for name, *cells in lines
+        )
+
+
+class Summary:
+    """Facts about a fit, and a table of its components: text, and HTML in a notebook."""
+
+    def __init__(self, title: str, facts: dict[str, str], components: Table) -> None:
+        self.title, self.facts, self.components = title, facts, components
+
+    def __repr__(self) -> str:
+        width = max(map(len, self.facts), default=0)
+        facts = [f"{name.ljust(width)}  {value}" for name, value in self.facts.items()]
+        return "\n".join([self.title, *facts, "", repr(self.components)])
+
+    def _repr_html_(self) -> str:
+        facts = Table(["", ""], self.facts.items())
+        tables = f"{facts._repr_html_()}\n{self.components._repr_html_()}"
+        return f"<p><strong>{escape(self.title)}</strong></p>\n{tables}"
+
+
+def summarise(
+    model: Any,
+    *,
+    must_link: ArrayLike | None = None,
+    cannot_link: ArrayLike | None = None,
+    preferences: ArrayLike | None = None,
+) -> Summary:
+    """Summarise what a fit found.
+
+    Parameters
+    ----------
+    model : ConstrainedGaussianMixture or another mixture
+        As it was fitted.
+    must_link, cannot_link : (P, 2) int array-like, default=None
+        Relations of the fit, to be counted by what ``labels_`` keeps.
+    preferences : (P, 3) array-like, default=None
+        Rows ``i, j, log-odds``; one is kept if the labels agree with its sign.
+
+    Returns
+    -------
+    Summary
+        Shown as text by ``print``, and as tables in a notebook.
+
+    Raises
+    ------
+    ValueError
+        If the model is not fitted, or a relation does not name two of its points.
+
+    Examples
+    --------
+    >>> from cgmm import ConstrainedGaussianMixture
+    >>> X = [[0.0], [0.5], [1.0], [6.0], [6.5], [7.5], [8.0]]
+    >>> model = ConstrainedGaussianMixture(2, random_state=0)
+    >>> summarise(model.fit(X, must_link=[[0, 1], [3, 6]]), must_link=[[0, 1], [3, 6]])
+    ConstrainedGaussianMixture of 2 components, 7 points of 1 column
+    log-evidence     -9.7, exact
+    engine           independent (5 nodes)
+    EM               converged in 3 iterations
+    must-links kept  2 of 2
+    <BLANKLINE>
+    component  points  weight  mean x0
+    0               4    0.55     7.00
+    1               3    0.45     0.50
+    """
+    theta, labels = model.parameters_, model.labels_
+    n_components, n_columns = len(theta.weights), model.n_features_in_
+    title = (
+        f"{type(model).__name__} of {_count(n_components, 'component')}, "
+        f"{_count(len(labels), 'point')} of {_count(n_columns, 'column')}"
+    )
+    kept = _count_kept(labels, must_link, cannot_link, preferences)
+    return Summary(title, _facts(model) | dict(kept), _components(model))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _facts(model: Any) -> dict[str, str]:
+    """Return the evidence, the engines, and how EM ended."""
+    exact = "exact" if model.evidence_exact_ else "approximate"
+    engines = [f"{part.engine} ({_count(part.n_nodes, 'node')})" for part in model.inference_]
+    ended = "converged in" if model.converged_ else "not converged after"
+    return {
+        "log-evidence": f"{model.log_evidence_:.1f}, {exact}",
+        "engine": ", ".join(engines) or "none: points are independent",
+        "EM": f"{ended} {_count(model.n_iter_, 'iteration')}",
+    }
+
+
+def _count_kept(
+    labels: IntArray,
+    must_link: ArrayLike | None,
+    cannot_link: ArrayLike | None,
+    preferences: ArrayLike | None,
+) -> Iterator[tuple[str, str]]:
+    """Yield how many relations of each kind the labels keep, of those that are given."""
+    soft = read_rows("preferences", preferences, 3)
+    for name, pairs, together in (
+        ("must_link", must_link, True),
+        ("cannot_link", cannot_link, False),
+        ("preferences", soft[:, :2], soft[:, 2] > 0),
+    ):
+        i, j = check_pairs(name, pairs, len(labels)).T
+        if len(i):
+            n_kept = int(((labels[i] == labels[j]) == together).sum())
+            noun = {"must_link": "must-links", "cannot_link": "cannot-links"}.get(name, name)
+            yield f"{noun} kept", f"{n_kept} of {len(i)}"
+
+
+def _components(model: Any) -> Table:
+    """Return a row for each component: its points, its weight, its mean."""
+    weights = model.weights_
+    sizes = np.bincount(model.labels_, minlength=len(weights))
+    means = getattr(model, "means_", np.empty((len(weights), 0)))
+    if len(means) != len(weights):  # classes of several components each
+        means = np.empty((len(weights), 0))
+    names = getattr(model, "feature_names_in_", [f"x{d}" for d in range(means.shape[1])])
+    head = [f"mean {name}" for name, _ in zip(names, means[0], strict=False)][:MOST_COLUMNS]
+    rows = (
+        [k, sizes[k], f"{weights[k]:.2f}", *(f"{mean:.2f}" for mean in means[k, :MOST_COLUMNS])]
+        for k in range(len(weights))
+    )
+    return Table(["component", "points", "weight", *head], rows)
