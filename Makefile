@@ -50,6 +50,7 @@ lab: $(READY) ## open the chapters live in JupyterLab (LAB=--no-browser: its opt
 
 notebooks: $(READY) ## run and clean the chapters, write what is made from tables and assignments
 	$(BIN)/python tools/notebooks.py
+	$(BIN)/python tools/howto.py
 	@$(PAGES)
 	$(BIN)/python assignments/course.py release --out book/_static/assignments
 

@@ -62,7 +62,7 @@ class Summary:
     def __repr__(self) -> str:
         width = max(map(len, self.facts), default=0)
         facts = [f"{name.ljust(width)}  {value}" for name, value in self.facts.items()]
-        return "\n".join([self.title, *facts, "", repr(self.components)])
+        return "\n".join([self.title, *facts, repr(self.components)])
 
     def _repr_html_(self) -> str:
         facts = Table(["", ""], self.facts.items())
@@ -109,7 +109,6 @@ def summarise(
     engine           independent (5 nodes)
     EM               converged in 3 iterations
     must-links kept  2 of 2
-    <BLANKLINE>
     component  points  weight  mean x0
     0               4    0.55     7.00
     1               3    0.45     0.50

@@ -29,7 +29,7 @@ def test_the_example_runs_as_printed():
 
 def test_forty_answers_are_worth_what_is_said():
     """On what was not asked about, over twelve draws, with five starts each."""
-    X, y = load_wine(return_X_y=True, as_frame=True)
+    X, y = load_wine(return_X_y=True)
     scores = []
     for seed in range(12):
         same, different = random_pairs(y, 40, random_state=seed)
@@ -47,6 +47,17 @@ def test_forty_answers_are_worth_what_is_said():
     *of_mixtures, of_kmeans = np.mean(scores, axis=0)
     expected = [*of_mixtures, gain.mean, gain.standard_error, of_kmeans]
     assert said == [f"{number:.2f}" for number in expected]
+
+
+def test_k_means_finds_the_level_cut_of_the_figure_and_the_mixture_the_other_with_sixty_answers():
+    X, y, *_ = vertical_classes()
+    kmeans = KMeans(2, n_init=10, random_state=0).fit_predict(X)
+    assert matched_accuracy(y, kmeans) == pytest.approx(0.5, abs=0.03)
+    same, different = random_pairs(y, 60, random_state=0)
+    options = {"n_init": 10, "init_params": "random_from_data", "random_state": 0}
+    model = ConstrainedGaussianMixture(2, **options)
+    labels = model.fit(X, must_link=same, cannot_link=different).labels_
+    assert matched_accuracy(y, labels) > 0.99
 
 
 def test_the_figure_says_what_the_fits_say():

@@ -57,7 +57,7 @@ def test_text_and_html_have_every_fact(model):
         for shown in (repr(found), page):
             assert name in shown
             assert value in shown
-    assert len(repr(found).splitlines()) == 1 + 4 + 1 + 4
+    assert len(repr(found).splitlines()) == 1 + 4 + 4
 
 
 def test_approximation_and_an_early_end_are_said():

@@ -5,9 +5,10 @@
 The version must be the one that CHANGELOG.md opens with, and CGMM_TAG if there is one. The two
 distributions stay in FOLDER (default: dist). The wheel is installed with what it needs at run time
 and nothing else, in the lowest, the newest and the pinned versions that are allowed; each time all
-modules are imported, the tour is taken, and the examples of README and howto run. Then come the
-test tools, and the tests of the unpacked source distribution, whose own ``cgmm/`` is taken away:
-only the installed one is left to test. Browser tests and notebooks stay with the book.
+modules are imported, the tour is taken, and README's example runs; with pandas, so do the recipes
+of howto. Then come the test tools, and the tests of the unpacked source distribution, whose own
+``cgmm/`` is taken away: only the installed one is left to test. Browser tests and notebooks stay
+with the book.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ def main(folder: Path) -> None:
             python = environment(place / name, wheel, versions)
             run(python, "-c", IMPORT_EVERYTHING, cwd=place)
             run(python, "-m", "cgmm", cwd=place)
-            uv("pip", "install", "--python", python, "pandas>=2.2", *versions)  # for README's table
             run(python, "-m", "doctest", "README.md", cwd=tests)
+            uv("pip", "install", "--python", python, "pandas>=2.2", *versions)  # for a recipe
             run(python, "-c", HOWTO, cwd=tests)
         uv("pip", "install", "--python", python, f"{wheel}[tests]", *PINNED)
         uv("pip", "check", "--python", python)
