@@ -19,6 +19,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.text import Text
 from pages import ROOT
 from sklearn.model_selection import KFold
 
@@ -41,6 +42,8 @@ def main() -> None:
         mpl.rcParams["figure.figsize"] = (4.8, 4.2)
         for name, scope in sections():
             figure = DRAWN[name](scope).figure
+            for text in figure.findobj(Text):
+                text.set_path_effects([])  # an outline of letters doubles the file
             (FIGURES / f"{name}.svg").write_text(plot.svg(figure), encoding="utf8")
             plt.close("all")
 
@@ -86,18 +89,23 @@ def line_chart(x: list[Any], heights: Any, xlabel: str, ylabel: str) -> Axes:
     return ax
 
 
+def join(ax: Axes, ends: Any, names: Any, style: str = "-") -> None:
+    """Draw a line between two points, and their names beyond its ends."""
+    ax.plot(*ends.T, style, color=plot.INK, lw=1.5, zorder=3)
+    for name, end, other in zip(names, ends, ends[::-1], strict=True):
+        x, y = 12 * (end - other) / np.linalg.norm(end - other)
+        ha = "left" if x > 6 else "right" if x < -6 else "center"
+        plot.label(ax, name, end, offset=(x / 3 if ha != "center" else x, y), ha=ha)
+
+
 # ------------------------------------------------------------------------ one for each section
 
 
 @draws("start-points-and-pairs-of-points")
 def _start(s: dict[str, Any]) -> Axes:
-    pairs = {"must_link": [[36, 114], [107, 27]], "cannot_link": [[101, 67]]}
     ax = plot.scatter(s["X"], size=14)
-    for (i, j), dashes in zip([*pairs["must_link"], *pairs["cannot_link"]], "--:", strict=True):
-        line = s["X"][[i, j]]
-        ax.plot(*line.T, "-" if dashes == "-" else "--", color=plot.INK, lw=1.5, zorder=3)
-        for row, place in ((i, line[0]), (j, line[1])):
-            plot.label(ax, str(row), place, offset=(0, 4))
+    for pair, style in (((36, 114), "-"), ((107, 27), "-"), ((101, 67), "--")):
+        join(ax, s["X"][list(pair)], [str(row) for row in pair], style)
     return ax
 
 
@@ -108,17 +116,15 @@ def _see(s: dict[str, Any]) -> Axes:
 
 @draws("use-labels-of-some-points")
 def _labels(s: dict[str, Any]) -> Axes:
-    return plot.boundary(s["classifier"], plot.scatter(s["X"], s["labels"], names=s["classes"]))
+    ax = plot.scatter(s["X"], s["labels"], names=s["classes"])
+    return plot.boundary(s["classifier"], ax, resolution=60)
 
 
 @draws("take-pairs-from-a-table-with-names-of-points")
 def _names(s: dict[str, Any]) -> Axes:
-    rows = [[s["people"].index(name) for name in pair] for pair in s["answers"]]
     ax = plot.scatter(s["X"], size=14)
-    for row in np.ravel(rows):
-        plot.label(ax, s["people"][row], s["X"][row], offset=(0, 4))
-    for pair in rows:
-        ax.plot(*s["X"][pair].T, color=plot.INK, lw=1.5)
+    for pair in s["answers"]:
+        join(ax, s["X"][[s["people"].index(name) for name in pair]], pair)
     return ax
 
 
@@ -209,7 +215,7 @@ def _bic(s: dict[str, Any]) -> Axes:
 @draws("give-a-class-several-gaussians")
 def _clumps(s: dict[str, Any]) -> Axes:
     labels = (s["truth"] == "odd").astype(int)
-    return plot.boundary(s["two"], plot.scatter(s["points"], labels))
+    return plot.boundary(s["two"], plot.scatter(s["points"], labels), resolution=80)
 
 
 @draws("learn-a-metric-from-pairs")
