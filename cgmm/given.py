@@ -174,8 +174,9 @@ ON_MISSING = (
     "relations; or fill them in: sklearn.impute.SimpleImputer().fit_transform(X)."
 )
 ON_TEXT = (
-    "Columns of categories alone can be clustered by cgmm.ConstrainedCategoricalMixture; coded as "
-    "0 and 1 beside columns of numbers, they spoil a Gaussian mixture."
+    "Columns of categories alone are clustered by cgmm.ConstrainedCategoricalMixture, as numbers: "
+    "sklearn.preprocessing.OrdinalEncoder().fit_transform(X). Coded as 0 and 1 beside columns of "
+    "numbers, they spoil a Gaussian mixture."
 )
 ON_TIMES = "A time becomes a number as the days since the first one: {}."
 

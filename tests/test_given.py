@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
+import sklearn.preprocessing
 from sklearn.base import clone
 
 import cgmm
@@ -155,6 +156,16 @@ def test_columns_that_hold_no_numbers_are_named_with_a_remedy_that_works(table, 
         made = X[made]
     assert np.isfinite(np.asarray(made, dtype=float)).all()
     assert len(made) in (len(X), len(X) - 1)
+
+
+def test_categories_in_words_are_clustered_as_the_message_says():
+    X = np.array([["red", "small"], ["red", "large"], ["blue", "large"]] * 4)
+    model = cgmm.ConstrainedCategoricalMixture(2, random_state=0)
+    with pytest.raises(ValueError, match="column 0 of X holds 'red'") as info:
+        model.fit(X)
+    call = re.search(r"sklearn\S*\(X\)", str(info.value))[0]
+    made = eval(call, {"sklearn": sklearn, "X": X})
+    assert len(model.fit(made, must_link=PAIRS).labels_) == 12
 
 
 def test_masks_are_refused_with_a_remedy_that_works():
