@@ -30,6 +30,8 @@ from cgmm.network import PairsAmong
 PAGE, FIGURES = ROOT / "book/howto.md", ROOT / "book/_figures"
 Draw = Callable[[dict[str, Any]], Axes]
 DRAWN: dict[str, Draw] = {}
+# Sections whose figure is a picture of a page, with its file.
+SHOWN = {"ask-a-person-the-next-question": "_static/interview.png"}
 SNIPPET = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
@@ -41,6 +43,8 @@ def main() -> None:
         plot.use_style()
         mpl.rcParams["figure.figsize"] = (4.8, 4.2)
         for name, scope in sections():
+            if name in SHOWN:
+                continue
             figure = DRAWN[name](scope).figure
             for text in figure.findobj(Text):
                 text.set_path_effects([])  # an outline of letters doubles the file
