@@ -59,7 +59,7 @@ AGREE = 1e-4
 # So many starts that end alike show that the problem is easy.
 ENOUGH = 3
 # So many multiplications an iteration of the batch may cost: more components, fewer starts.
-WORK = 3e7
+WORK = 1.5e7
 # What a component without the points for a covariance of its own costs a grouping, in nats.
 UNSUPPORTED = 1e6
 # A portfolio knows so many points for each number in the means, and no fewer than these.
@@ -142,6 +142,13 @@ class Batch(NamedTuple):
     def is_diagonal(self) -> bool:
         """Whether covariances are held as variances."""
         return self.ball.ndim == 1
+
+    @property
+    def supports_free(self) -> bool:
+        """Whether the fit has covariances of its own, and the points for a second look at them."""
+        per_component = self.side.n_points / self.n_components
+        least = 2 if self.is_diagonal else self.places.shape[1] + 2
+        return not self.shares(FREE) and per_component >= 2 * least
 
     def n_free(self, stage: int) -> int:
         """Return the number of free parameters of a mixture with covariances of that stage."""
@@ -496,7 +503,7 @@ def portfolio(
     order = distinct(runs.scores, margin)[: KEPT * n_init]
     r, scores = runs.r[:, order], runs.scores[order]
     found = [r[:, s] for s in range(len(order))]
-    if stage != FREE and not batch.shares(FREE):
+    if stage != FREE and batch.supports_free:
         released = short_runs(batch, r, FREE, SECOND_LOOK)
         scores = scores + released.evidence - UNSUPPORTED * batch.n_unsupported(released.r)
         order = distinct(scores, margin)
@@ -535,7 +542,7 @@ class Stages:
     def run(self) -> None:
         """Go through all stages, then improve the best of them."""
         for stage in (BALLS, SHARED, FREE):
-            if stage != FREE or not self.batch.shares(FREE):
+            if stage != FREE or self.batch.supports_free:
                 self.ends.append((stage, self.try_seeds(stage)))
         stage, runs = self.best()
         margin = AGREE * self.batch.side.n_points
@@ -571,14 +578,14 @@ class Stages:
         """Yield the starts of a stage: a name and (K, J) responsibilities."""
         batch, X, rng, K = self.batch, self.X, self.rng, self.batch.n_components
         side, heads = batch.side, first_of_nodes(batch.side.node_of)
-        n_far, n_random = N_FAR, min(N_RANDOM, self.n_affordable(stage))
+        n_far, n_random = (max(1, min(n, self.n_affordable(stage))) for n in (N_FAR, N_RANDOM))
 
         def of_nodes(name: str, r: FloatArray) -> tuple[str, FloatArray]:
             return name, honour(r, side)[heads].T
 
         if stage != SHARED:
             yield of_nodes("K-means", self.kmeans)
-            n_far = min(n_far // 3, self.n_affordable(stage))
+            n_far //= 3
         for name, kind in known_kinds(side, K).items():
             yield of_nodes(name, kind(X, K, rng, side))
         for number in range(self.n_init):
