@@ -5,8 +5,9 @@ K-means, EM and metrics stand on it. Chapter 3.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -76,6 +77,26 @@ def best_of(one_run: Callable[[int], AnyRun], n_init: int, n_most: int = 0) -> A
     if best is None:
         raise failure
     return best
+
+
+class Versioned:
+    """Mixin of the estimators: a pickle carries the version that has written it."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = cast("dict[str, Any]", super().__getstate__())
+        return state | {"_cgmm_version": sys.modules["cgmm"].__version__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        written, here = state.pop("_cgmm_version", "unknown"), sys.modules["cgmm"].__version__
+        self.__dict__.update(state)
+        if written != here:
+            warn_caller(
+                f"this {type(self).__name__} was saved by cgmm {written} and is loaded by {here}: "
+                "attributes may be missing or mean something else. Fit it again, or load it with "
+                "the version that saved it.",
+                UserWarning,
+            )
 
 
 def random_source(random_state: Seed) -> np.random.RandomState:

@@ -48,7 +48,7 @@ from cgmm.numerics import (
     check_sample_weight,
     warn_caller,
 )  # fmt: skip
-from cgmm.runs import Rng, best_of, random_source
+from cgmm.runs import Rng, Versioned, best_of, random_source
 
 # Weights below that share of what points pay for their distances hardly ever decide.
 SLIGHT = 0.01
@@ -60,7 +60,7 @@ INSTEAD_OF_Y = (
 
 
 class ConstrainedKMeans(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+    Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
 ):
     """What both estimators share: starts, runs, and what new points get."""
 

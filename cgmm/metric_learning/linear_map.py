@@ -17,6 +17,7 @@ from cgmm.given import explain_missing
 from cgmm.metric_learning.chunklets import Groups, check_chunklets, close_chunklets, group_points
 from cgmm.network.misreadings import check_rows
 from cgmm.numerics import FloatArray, IntArray, check_ranges, warn_caller
+from cgmm.runs import Versioned
 
 
 def warn_of_two_sources(model: LinearMap, y: IntArray, **relations: Any) -> None:
@@ -41,7 +42,7 @@ def _holds_pairs(pairs: Any) -> bool:
     return pairs is not None and not isinstance(pairs, str) and np.size(pairs) > 0
 
 
-class LinearMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LinearMap(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of estimators that fit ``components_``, a row for each column of the result."""
 
     components_: FloatArray

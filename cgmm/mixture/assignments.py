@@ -16,7 +16,7 @@ from typing import Any, cast
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from cgmm.inference import ENGINES, engine_name, named_engine
+from cgmm.inference import ENGINES, engine_name, named_engine, needs_seed
 from cgmm.inference.best_assignment import Assignment, find_best
 from cgmm.inference.feasible import SearchBudgetError, feasible_assignment, require_colourable
 from cgmm.inference.gibbs import Chains
@@ -200,8 +200,8 @@ def silence(kind: type[Warning] | None = None) -> Iterator[None]:
 
 def engine_of(inference: str | Engine, rng: Rng) -> Engine:
     """The engine that a name stands for; one that samples gets its seed."""
-    if inference == "gibbs":
-        return partial(cast("Any", ENGINES["gibbs"]), random_state=int(rng.randint(2**31)))
+    if isinstance(inference, str) and inference in ENGINES and needs_seed(ENGINES[inference]):
+        return partial(cast("Any", ENGINES[inference]), random_state=int(rng.randint(2**31)))
     if inference in ("auto", SPANNING_TREE):
         return ENGINES["auto"]
     return named_engine(inference)

@@ -23,7 +23,7 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from cgmm.given import explain_missing
+from cgmm.given import explain_missing, read_rows
 from cgmm.inference import ENGINES
 from cgmm.mixture.assignments import (
     SPANNING_TREE,
@@ -39,7 +39,7 @@ from cgmm.mixture.loop import FamilyPooling, Run, assigned, em, expectation
 from cgmm.mixture.runs import follow, warn_about, warn_about_chains
 from cgmm.mixture.weights import UPDATES, closed_form
 from cgmm.network import SAMPLING, ApproximationWarning, DoubtWarning, Engine, SideInformation
-from cgmm.network.misreadings import check_rows, warn_ignored
+from cgmm.network.misreadings import check_rows, warn_ignored, warn_of_fractions
 from cgmm.numerics import (
     FloatArray,
     IntArray,
@@ -50,7 +50,8 @@ from cgmm.numerics import (
     most_probable,
     warn_caller,
 )  # fmt: skip
-from cgmm.runs import Rng, best_of, random_source
+from cgmm.runs import Rng, Versioned, best_of, random_source
+from cgmm.summary import Summary, summarise
 
 # What a fit finds, or steps after it have gone through: the next of either makes it untrue.
 FOUND = (
@@ -60,7 +61,7 @@ FOUND = (
 )  # fmt: skip
 
 
-class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
+class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
     """Base of the mixtures: everything but the family of the components.
 
     A subclass stores the parameters below and says what its family does: the abstract methods.
@@ -211,7 +212,8 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             poor maximum, the message says so: a second fit from other starts is compared, of up to
             10,000 points. If a covariance would be all but singular without ``reg_covar``.
         UserWarning
-            If something may be meant otherwise than it is read: ``y`` that holds -1, None or NaN
+            If something may be meant otherwise than it is read: weights of related points that
+            are fractions of a point; ``y`` that holds -1, None or NaN
             beside classes, or few classes and does not come from a pipeline or a search;
             preferences all between 0 and 1; row numbers beside an index of other integers.
         """
@@ -242,8 +244,8 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
                 starts = self._starts(few, known, rng)
 
             def begin(number: int) -> Any:
-                # An approximate engine may remember earlier calls: a new one for each run.
-                anew = number > 0 and not model.inference.finds_best
+                # An engine that remembers its calls is made anew for each run.
+                anew = number > 0 and model.inference.is_stateful
                 return em(
                     model.blocks(X, map_blocks) if anew else data, starts[number](), side, None,
                     pool, model.update_weights, log_z_prior=model.log_z_prior, **options,
@@ -304,7 +306,12 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         side = SideInformation.build(X.shape[0], **known, sampling=self.sampling)
         side = side._replace(labels=None, allowed=side.mask(self.n_components))
         weights = check_sample_weight(sample_weight, X.shape[0], self.n_components)
-        return side.weighted(weights, self.sampling)
+        # A preference of zero relates two points as one of 1e-12 does.
+        rows = known.get("preferences")
+        mentioned = read_rows("preferences", rows, 3)[:, :2].astype(int)
+        side = side.weighted(weights, self.sampling, mentioned)
+        warn_of_fractions(side.power)
+        return side
 
     def _assign(
         self, X: Any, data: Any, model: AssignmentModel, run: Run
@@ -527,8 +534,10 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
         """
         return log_normalise(self._log_joint(X))[1]
 
-    def score(self, X: ArrayLike, y: object = None) -> float:
-        """Mean log-density of the points.
+    def score(
+        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return the mean log-density of the points.
 
         Parameters
         ----------
@@ -536,13 +545,33 @@ class ConstrainedMixture(DensityMixin, BaseEstimator, ABC):
             Points.
         y : ignored
             Present for scikit-learn's conventions.
+        sample_weight : (N,) array, default=None
+            How often each point counts in the mean.
 
         Returns
         -------
         float
             In nats per point.
         """
-        return float(self.score_samples(X).mean())
+        log_densities = self.score_samples(X)
+        weights = check_sample_weight(sample_weight, len(log_densities))
+        return float(np.average(log_densities, weights=weights))
+
+    def summary(self, **relations: Any) -> Summary:
+        """Return what was fitted, as text and as HTML in a notebook.
+
+        Parameters
+        ----------
+        **relations
+            ``must_link``, ``cannot_link`` and ``preferences`` of the fit, of which is told how
+            many are kept.
+
+        Returns
+        -------
+        Summary
+            Sizes, weights, evidence, engine, and relations kept.
+        """
+        return summarise(self, **relations)
 
     def sample(self, n_samples: int = 1) -> tuple[FloatArray | IntArray, IntArray]:
         """Draw points from the fitted mixture.

@@ -29,8 +29,8 @@ from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
 from cgmm.mixture.initialise import from_responsibilities
 from cgmm.mixture.pooling import SMALLEST_COUNT, Pooling, Statistics
 from cgmm.mixture.weights import kept_alive
-from cgmm.network import SideInformation
-from cgmm.numerics import FloatArray, IntArray
+from cgmm.network import Engine, SideInformation
+from cgmm.numerics import FloatArray, IntArray, Seed
 from cgmm.runs import Rng
 
 
@@ -138,8 +138,10 @@ class ClassMixture(ConstrainedGaussianMixture):
     ----------
     sizes : (C,) sequence of int, default=(1,)
         How many components each class has.
-    **options
+    covariance_type, sampling, inference, weights, tol, reg_covar, max_iter, n_init
         As in :class:`ConstrainedGaussianMixture`. A start is made of the labelled points.
+    random_state, verbose, n_jobs, store_responsibilities
+        As in :class:`ConstrainedGaussianMixture`.
 
     Attributes
     ----------
@@ -159,8 +161,30 @@ class ClassMixture(ConstrainedGaussianMixture):
     (array([1, 1, 0, 0, 1, 1, 1, 0, 1]), array([4.1, 8.1, 0.1]))
     """
 
-    def __init__(self, sizes: Sequence[int] = (1,), **options: Any):
-        super().__init__(len(sizes), **options)  # K is C, the states that the engine sees
+    def __init__(
+        self,
+        sizes: Sequence[int] = (1,),
+        *,
+        covariance_type: str = "full",
+        sampling: str = "points",
+        inference: str | Engine = "auto",
+        weights: str = "auto",
+        tol: float = 1e-3,
+        reg_covar: float = 1e-6,
+        max_iter: int = 100,
+        n_init: int = 1,
+        random_state: Seed = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        store_responsibilities: bool = True,
+    ):
+        # K is C, the states that the engine sees.
+        super().__init__(
+            len(sizes), covariance_type=covariance_type, sampling=sampling, inference=inference,
+            weights=weights, tol=tol, reg_covar=reg_covar, max_iter=max_iter, n_init=n_init,
+            random_state=random_state, verbose=verbose, n_jobs=n_jobs,
+            store_responsibilities=store_responsibilities,
+        )  # fmt: skip
         self.sizes = sizes
 
     def partial_fit(self, *args: Any, **known: Any) -> Self:

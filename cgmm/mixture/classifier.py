@@ -20,9 +20,10 @@ from cgmm.network import Engine, number_classes
 from cgmm.network.classes import read_classes
 from cgmm.network.misreadings import check_rows
 from cgmm.numerics import AnyArray, FloatArray, IntArray, Seed, check_sample_weight, warn_caller
+from cgmm.runs import Versioned
 
 
-class SemiSupervisedGaussianClassifier(ClassifierMixin, BaseEstimator):
+class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator):
     """Classifier of Gaussian classes, learnt from labelled and unlabelled points together.
 
     Parameters

@@ -34,6 +34,8 @@ def thin_covariances(covariances: FloatArray, reg_covar: float) -> list[str]:
     is_full = covariances.ndim == 3
     variances = np.linalg.eigvalsh(covariances) if is_full else covariances
     limit = min(2 * reg_covar, NEXT_TO_NOTHING * variances.max())
+    if variances.max() <= 2 * reg_covar:  # of every component nothing but reg_covar is left
+        limit = 2 * reg_covar
     thin = np.flatnonzero(variances.min(axis=1) <= limit)
     if not len(thin):
         return []

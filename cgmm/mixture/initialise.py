@@ -201,8 +201,11 @@ def honour(responsibilities: FloatArray, side: SideInformation) -> FloatArray:
            [0.5, 0.5],
            [0.5, 0.5]])
     """
-    sizes = np.bincount(side.node_of)
-    of_node = side.sum_over_nodes(responsibilities) / sizes[:, None]
+    sizes = side.sum_over_nodes(np.ones((len(responsibilities), 1)))[:, 0]
+    # A chunklet without weight counts for nothing, and its first point says where it begins.
+    alone = responsibilities[side.first_points]
+    of_node = side.sum_over_nodes(responsibilities) / np.where(sizes > 0, sizes, 1)[:, None]
+    of_node = np.where(sizes[:, None] > 0, of_node, alone)
     mask = side.mask(responsibilities.shape[1])
     if mask is not None:
         agreement = mask.T.astype(float) @ (sizes[:, None] * of_node)

@@ -18,7 +18,7 @@ from scipy.special import expit
 from cgmm.given import read_rows
 from cgmm.network.classes import number_classes
 from cgmm.network.rows import PairsAmong
-from cgmm.numerics import is_own, warn_caller
+from cgmm.numerics import FloatArray, is_own, warn_caller
 
 # Modules of scikit-learn that stand around a method which the user calls directly.
 WRAPS = {"sklearn.base", "sklearn.utils._set_output"}
@@ -155,6 +155,22 @@ def warn_of_certainties(preferences: ArrayLike | None) -> None:
         " cgmm.scenarios.weight_from_certainty(certainties).",
         UserWarning,
     )
+
+
+def warn_of_fractions(power: FloatArray | None) -> None:
+    """Warn if weighted points with relations count as fractions of a point, as shares do."""
+    if power is None:
+        return
+    # Points without relations have the power one.
+    weights = power[(power > 0) & (power != 1)]
+    if len(weights) and weights.mean() < 0.5:
+        warn_caller(
+            f"points with relations have sample_weight {weights.mean():.3g} on average and count "
+            "as such fractions of a point: relations then outweigh what the points say. Weights "
+            "are numbers of points; scale them to the mean 1, sample_weight * len(X) / "
+            "sample_weight.sum().",
+            UserWarning,
+        )
 
 
 # ---------------------------------------------------------------------------- labels not read

@@ -142,7 +142,8 @@ class SideInformation(NamedTuple):
     @property
     def is_trivial(self) -> bool:
         """Whether nodes are points and nothing ties them: Z_prior is one."""
-        return self.nodes_are_points and len(self.graph.edges) == 0
+        is_single = self.power is None or bool((self.multiplicity == 1).all())
+        return self.nodes_are_points and len(self.graph.edges) == 0 and is_single
 
     @property
     def tied(self) -> BoolArray:
@@ -205,8 +206,9 @@ class SideInformation(NamedTuple):
         return cast("AnyArray", np.take(of_node.T, self.node_of, axis=-1).T)
 
     def weighted(
-        self, sample_weight: FloatArray | None, sampling: str = "points"
-    ) -> SideInformation:
+        self, sample_weight: FloatArray | None, sampling: str = "points",
+        mentioned: IntArray | None = None,
+    ) -> SideInformation:  # fmt: skip
         """Let each point stand for so many points.
 
         Parameters
@@ -215,6 +217,9 @@ class SideInformation(NamedTuple):
             Not negative. None: one each.
         sampling : {"points", "chunklets"}, default="points"
             As in :meth:`build`.
+
+        mentioned : (P, 2) int array, default=None
+            Pairs that are related although their edge says nothing.
 
         Returns
         -------
@@ -233,6 +238,8 @@ class SideInformation(NamedTuple):
         if sample_weight is None:
             return self
         alone = ~self.tied & (np.bincount(self.node_of) == 1)
+        if mentioned is not None:
+            alone[self.node_of[mentioned]] = False
         power = np.where(alone[self.node_of], 1, sample_weight)
         copies = np.where(alone, sample_weight[self.first_points], 1)
         multiplicity = self.multiplicity

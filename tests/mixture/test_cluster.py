@@ -150,7 +150,7 @@ def test_a_worker_that_dies_is_replaced_and_the_fit_is_the_same(cluster, monkeyp
         return each(self, of_block)
 
     monkeypatch.setattr(Cluster, "each", one_dies)
-    options = {"tol": 0, "max_iter": 5}
+    options = {"tol": 0, "max_iter": 5, "init_params": "kmeans"}
     there = fitted(da.from_array(X, chunks=(100, -1)), {"must_link": [[0, 599]]}, **options)
     assert len(calls) == 6
     assert_same(there, fitted(X, {"must_link": [[0, 599]]}, **options))

@@ -106,6 +106,16 @@ def test_points_of_a_chunklet_start_alike_at_the_mean_of_their_starts():
     np.testing.assert_allclose(honour(r, side), expected, rtol=1e-15)
 
 
+def test_a_start_of_weighted_chunklets_is_the_mean_of_their_points():
+    """As if each point were there as often as it counts; one without weight keeps its start."""
+    r = np.array([[1.0, 0.0], [0.4, 0.6], [0.1, 0.9], [0.3, 0.7]])
+    side = SideInformation.build(4, must_link=[[0, 1], [2, 3]])
+    weighted = side.weighted(np.array([2.0, 1.0, 0.0, 0.0]))
+    found = honour(r, weighted)
+    np.testing.assert_allclose(found[:2], [[0.8, 0.2]] * 2, rtol=1e-12)
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
+
+
 def test_components_take_the_names_of_the_classes_that_most_points_show():
     """A chunklet of five outweighs two points and a third one that say otherwise."""
     start = np.eye(2)[[1] * 5 + [0, 0, 1]]

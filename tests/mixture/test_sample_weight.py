@@ -1,5 +1,7 @@
 """Weighted points: each is so many points, in every family, with every relation and engine."""
 
+import warnings
+
 import numpy as np
 import pytest
 from answers import repeated
@@ -144,3 +146,27 @@ def test_a_class_that_only_points_of_weight_zero_have():
     model = ConstrainedGaussianMixture(2).fit([[0.0], [1.0], [5.0], [2.0]], **known)
     assert model.labels_.tolist()[:3] == [0, 0, 1]
     assert np.isfinite(model.log_evidence_)
+
+
+def test_weights_that_are_shares_of_one_are_noticed_where_relations_are():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2)) + np.repeat([[0, 0], [5, 0]], 20, axis=0)
+    model, shares = ConstrainedGaussianMixture(2, random_state=0), np.full(40, 1 / 40)
+    with pytest.warns(UserWarning, match="scale them to the mean 1"):
+        model.fit(X, must_link=[[0, 1], [20, 21]], sample_weight=shares)
+    with warnings.catch_warnings(action="error"):
+        model.fit(X, sample_weight=shares)
+        model.fit(X, must_link=[[0, 1]], sample_weight=shares * 40 / shares.sum())
+
+
+def test_log_odds_near_zero_mean_what_zero_means():
+    """Weights of points change their meaning with relations: a row is one, whatever it says."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    ends = np.column_stack([np.arange(0, 60, 2), np.arange(1, 60, 2)])
+    model = ConstrainedGaussianMixture(2, init_params=np.eye(2)[np.arange(60) % 2], max_iter=3)
+    found = []
+    for odds in (0.0, 1e-12):
+        preferences = np.column_stack([ends, np.full(30, odds)])
+        model.fit(X, preferences=preferences, sample_weight=np.full(60, 3.0))
+        found.append(model.log_evidence_)
+    assert found[0] == pytest.approx(found[1], abs=1e-6)
