@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import importlib.util
 import itertools
 import os
 import shutil
@@ -25,6 +26,8 @@ from wire import Gone, Wire
 
 HERE = Path(__file__).resolve().parent
 INSIDE = ["shell.py", "wire.py", "replies.py"]
+# Of the package whose functions judge solutions, students' code sees these parts and a stub.
+PACKAGE, SHOWN, STUB = "cgmm", ["primer"], "visible_package.py"
 MEMORY = 3 * 2**30  # of all processes of a box together
 PROCESSES = 64
 START = 120  # seconds that a box may take to start, on a busy machine
@@ -43,7 +46,7 @@ Nothing has been graded. Install one of these and grade again:
     Windows                  wsl --install, then in Ubuntu as above"""
 LOOK = """
 import os
-import matplotlib.pyplot, scipy.stats, sklearn.cluster, cgmm
+import matplotlib.pyplot, scipy.stats, sklearn.cluster, {package}
 seen = [path for path in {paths!r} if os.access(path, os.R_OK)]
 """
 
@@ -71,7 +74,9 @@ class Boxes:
         except (BoxError, OSError, subprocess.SubprocessError) as error:
             return f"does not work: {error}"
         try:
-            told = box.wire.ask(do="run", source=LOOK.format(paths=self._out_of_reach()))
+            told = box.wire.ask(
+                do="run", source=LOOK.format(package=PACKAGE, paths=self._out_of_reach())
+            )
             seen = box.wire.decode(box.wire.ask(do="get", names=["seen"])["found"].get("seen"))
         except (Gone, KeyError) as error:
             return f"does not work: {error}"
@@ -184,9 +189,12 @@ def _memory(process: psutil.Process) -> int:
 
 
 def bubblewrap(place: str, hide: list[str]) -> tuple[list[str], dict]:
-    """Python and its packages to be read, an empty folder, nothing else. The shell is the first
-    process, which those below it cannot kill."""
-    command = ["bwrap", "--unshare-all", "--as-pid-1", "--die-with-parent", "--new-session",
+    """Build a command that shows Python and its packages, an empty folder and nothing else.
+
+    The shell is the first process of the box; the processes below it cannot kill it.
+    """
+    bwrap = shutil.which("bwrap") or "bwrap"  # the PATH inside the box is shorter than ours
+    command = [bwrap, "--unshare-all", "--as-pid-1", "--die-with-parent", "--new-session",
                "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]  # fmt: skip
     for path in ("/dev/shm", "/tmp", HOME):
         command += ["--size", str(2**28), "--tmpfs", path]
@@ -195,29 +203,47 @@ def bubblewrap(place: str, hide: list[str]) -> tuple[list[str], dict]:
     for path in hide:
         if any(Path(path).is_relative_to(shown) for shown in needed()):
             command += ["--tmpfs", path]
+    command += _masked_package()
     for file in INSIDE:
         command += ["--ro-bind", str(HERE / file), f"/box/{file}"]
     inside = _environment(HOME) | {"PYTHONPATH": os.pathsep.join(["/box", *_python_path()])}
     return [*command, "--chdir", HOME, "--", PYTHON, "/box/shell.py"], {"env": inside}
 
 
-def needed() -> list[str]:
-    """What Python and its packages need of the system's files, but nothing of this project."""
-    import cgmm
+def _package() -> Path:
+    """Return the folder of the package that judges, wherever it is installed."""
+    (folder,) = importlib.util.find_spec(PACKAGE).submodule_search_locations
+    return Path(folder)
 
+
+def _masked_package() -> list[str]:
+    """Return options that cover the package by an empty folder with a stub and its shown parts."""
+    folder, options = _package(), ["--tmpfs", str(_package())]
+    for name in SHOWN:
+        options += ["--ro-bind", str(folder / name), str(folder / name)]
+    return [*options, "--ro-bind", str(HERE / STUB), str(folder / "__init__.py")]
+
+
+def _copy_package(place: Path) -> None:
+    """Copy the stub and the shown parts of the package to a folder."""
+    for name in SHOWN:
+        shutil.copytree(_package() / name, place / PACKAGE / name)
+    shutil.copy(HERE / STUB, place / PACKAGE / "__init__.py")
+
+
+def needed() -> list[str]:
+    """Return the paths that Python and its packages need, without anything of this project."""
     paths = ["/usr", "/bin", "/lib", "/lib64", "/lib32", "/etc/ld.so.cache", "/etc/fonts",
              "/etc/alternatives"]  # fmt: skip
-    python = [sys.prefix, sys.base_prefix, *_python_path(), Path(cgmm.__file__).parent]
+    python = [sys.prefix, sys.base_prefix, *_python_path()]
     paths += [path for one in python for path in (str(one), os.path.realpath(one))]
     return [path for path in dict.fromkeys(paths) if os.path.exists(path)
             and not HERE.is_relative_to(path) and not Path(path).is_relative_to(HERE)]  # fmt: skip
 
 
 def _python_path() -> list[str]:
-    """Where Python finds packages, and cgmm, which an editable installation keeps elsewhere."""
-    import cgmm
-
-    paths = dict.fromkeys([*sys.path, str(Path(cgmm.__file__).parents[1])])
+    """Return the folders of packages; an editable installation keeps its package elsewhere."""
+    paths = dict.fromkeys([*sys.path, str(_package().parent)])
     return [path for path in paths if path and not Path(path).is_relative_to(HERE)]
 
 
@@ -229,20 +255,29 @@ numbers = itertools.count(os.getpid() % 10_000 * 1000)
 
 
 def other_user(place: str, hide: list[str]) -> tuple[list[str], dict]:
-    """For root, in a container of somebody else's: a user who owns nothing else."""
+    """Start the shell as a user who owns nothing else: for root, where nothing else works."""
     if sys.platform != "linux" or os.getuid() != 0:
         raise BoxError("only root can start processes of another user")
+    if not _is_open_to_all(Path(PYTHON)):
+        raise BoxError(f"no other user may read Python, which is {PYTHON}")
     user = 100_000 + next(numbers)
+    _copy_package(Path(place, "packages"))
     for file in INSIDE:
         shutil.copy(HERE / file, place)
     home = Path(place, "home")
     home.mkdir()
     os.chmod(place, 0o755)
     os.chown(home, user, user)
-    inside = _environment(str(home)) | {"PYTHONPATH": os.pathsep.join(_python_path())}
+    path = [f"{place}/packages", *_python_path()]
+    inside = _environment(str(home)) | {"PYTHONPATH": os.pathsep.join(path)}
     return [PYTHON, f"{place}/shell.py"], {
         "env": inside, "cwd": home, "user": user, "group": user, "extra_groups": [],
     }  # fmt: skip
+
+
+def _is_open_to_all(path: Path) -> bool:
+    """Return whether every user may enter the folders of a file."""
+    return all(folder.stat().st_mode & 0o001 for folder in path.parents)
 
 
 def container(engine: str, place: str, hide: list[str]) -> tuple[list[str], dict]:
@@ -273,7 +308,8 @@ def installed_from() -> dict[str, Path]:
 @functools.cache
 def image(engine: str) -> str:
     """The name of the image of a container; it is built where it is not there yet."""
-    files = installed_from() | {f"box/{name}": HERE / name for name in INSIDE}
+    inside = [*INSIDE, STUB]
+    files = installed_from() | {f"box/{name}": HERE / name for name in inside}
     dockerfile = (HERE / "Dockerfile").read_bytes()
     contents = repr([(inside, path.read_bytes()) for inside, path in files.items()]).encode()
     name = f"localhost/cgmm-box:{hashlib.sha256(dockerfile + contents).hexdigest()[:16]}"

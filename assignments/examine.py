@@ -1,11 +1,14 @@
 """Examine one submission: its cells run in a box, the checks run here.
 
-A check is the teacher's code in the teacher's process, with the teacher's numpy. What it knows of
-the student are values and functions that were sent for by name, see wire.py. So nothing that the
-student's code does to its own process can make a check pass, and none of it sees a check. The cells
-run twice: alone, which is what feedback shows, then with the checks, whose hidden data so have no
-way back to the student. A cell that does not end, or ends its process, costs its own task: another
-box replays the other cells.
+A check is the teacher's code in the teacher's process, with the teacher's numpy. It gets the
+student's values and functions by name, over the line of wire.py. So nothing that the student's code
+does to its own process can make a check pass, and that code never sees a check.
+
+The notebook runs twice. The first pass uses the checks as students have them, without the hidden
+parts: what cells print and raise, and what these checks say, is shown in full. The second pass runs
+in a new process and uses the whole checks; the student's code then knows hidden data, so feedback
+shows no text that this code could have chosen, see `_unrevealing`. A cell that does not end, or
+that ends its process, costs its own task: another box replays the other cells.
 """
 
 from __future__ import annotations
@@ -14,7 +17,6 @@ import ast
 import contextlib
 import functools
 import io
-import re
 import signal
 import time
 import traceback
@@ -44,7 +46,8 @@ ENDED = (
 )
 IN_PLACE = "# Functions may change what they are given here."  # a line of a check
 UNSEEN = "(on data of a hidden check, of which nothing is shown)"
-LONGEST = 40  # letters of an array in the message of a hidden check
+ARGUMENTS = "a function of yours does not take the arguments that its task describes"
+LONGEST = 40  # letters of a student's value in the message of a hidden check
 
 
 class TimeUp(BaseException):
@@ -129,6 +132,8 @@ class _Examination:
         ours = [cell for cell in source(name, seed).cells if cell.cell_type == "code"]
         self.checks = {grade_id(cell): cell.source for cell in ours if is_grade(cell)}
         self.shown = {grade_id(cell): cell.source for cell in released(name, seed).cells}
+        self.solved_in = {one: grade_id(cell) for cell in ours if is_solution(cell)
+                          for one in bound(cell.source)}  # fmt: skip
         self.given = {grade_id(cell): cell.source for cell in ours if _is_given(cell)}
         self.extras = {cell.source for cell in released(name, seed).cells if not grade_id(cell)}
         self.known = known_forms(name, seed)
@@ -139,19 +144,16 @@ class _Examination:
         self.restarts = 0
 
     def result(self, student: str) -> Examined:
-        """Go through the notebook from top to bottom, without the checks and with them."""
+        """Run the notebook twice, with the visible checks and with the whole ones."""
         for text in self.checks.values():  # the first import takes seconds, which are not theirs
             exec(imports_of(text), {})
-        self.teacher: dict = {"__name__": "__main__"}
-        for text in self.given.values():
-            error_of(text, self.teacher)
         self.box = self.boxes.new()
         try:
-            self.until = time.monotonic() + PATIENCE * self.timeout
+            self._start_pass(hidden=False)
             for place in self._code():
                 self._run(place)
             self._another()
-            self.until = time.monotonic() + PATIENCE * self.timeout
+            self._start_pass(hidden=True)
             for place in self._code():
                 self._check(place)
         finally:
@@ -159,6 +161,13 @@ class _Examination:
         answers = {grade_id(cell): cell.source for cell in self.cells if cell.cell_type != "code"}
         rows = rows_of(student, self.name, self.heard, answers, self.seed)
         return Examined(rows, self.outputs, self.box.kind)
+
+    def _start_pass(self, *, hidden: bool) -> None:
+        """Set the time of a pass, and build the namespace in which its checks run."""
+        self.hidden, self.teacher = hidden, {"__name__": "__main__"}
+        for text in self.given.values():
+            error_of(text, self.teacher)
+        self.until = time.monotonic() + PATIENCE * self.timeout
 
     def _code(self) -> list[int]:
         return [place for place, cell in enumerate(self.cells) if cell.cell_type == "code"]
@@ -210,22 +219,22 @@ class _Examination:
         return at_most(min(self.timeout * part, left), TOO_LONG.format(self.timeout))
 
     def _run(self, place: int) -> None:
-        """Run a cell, for what it prints and raises."""
+        """Run a cell and keep what it prints and raises, or run the visible part of a check."""
+        if grade_id(self.cells[place]) in self.checks:
+            return self._check(place)
         try:
             with self._time():
                 told = self._ask(place)
             said = _text(told) if "error" in told else ""
-            if grade_id(self.cells[place]) not in self.checks:
-                self.outputs[place] = {"printed": str(told.get("printed", ""))[:20_100],
-                                       "error": said}  # fmt: skip
+            self.outputs[place] = {"printed": str(told.get("printed", ""))[:20_100], "error": said}
         except (Gone, TimeUp) as error:
             self.outputs[place] = {"printed": "", "error": _reason(error)}
             self._start_anew(place, error)
 
     def _check(self, place: int) -> None:
-        """Run a check, or what the student has between checks."""
+        """Run a check that has not failed yet, or a cell that stands between checks."""
         task = grade_id(self.cells[place])
-        if task not in self.checks and place in self.broken:
+        if self.heard.get(task) or (task not in self.checks and place in self.broken):
             return
         used = set(used_in(self.checks.get(task, ""), self.name))
         try:
@@ -257,11 +266,20 @@ class _Examination:
                 self.teacher[name] = wire.decode(found[name])
             elif name in wrong:
                 return f"TypeError: {name} should be a value, but {str(wrong[name])[:300]}"
-            elif self.broken:
-                reason = self.outputs.get(max(self.broken), {}).get("error", "")
-                return f"NameError: {name} is not defined; a cell before failed: {reason}"
+            elif cause := self._cause(name):
+                return f"{cause} (so {name} is not defined)"
         wire.in_place = IN_PLACE in self.checks[task]
-        return checked(self.checks[task], self.teacher, self.name, Forms(self.known[task]))
+        text = self.checks[task] if self.hidden else self.shown[task]
+        forms = Forms(self.known[task])
+        return checked(text, self.teacher, self.name, forms, hidden=self.hidden)
+
+    def _cause(self, name: str) -> str:
+        """Return the error, in the first pass, of the cell that should define a name."""
+        cells = [place for place in self._code()
+                 if grade_id(self.cells[place]) == self.solved_in[name]]  # fmt: skip
+        failed = [*cells, *(place for place in sorted(self.broken) if not cells)]
+        return next((error for place in failed
+                     if (error := self.outputs.get(place, {}).get("error"))), "")  # fmt: skip
 
 
 @functools.cache
@@ -278,11 +296,11 @@ def known_forms(name: str, seed: str | None) -> dict[str, dict]:
     return found
 
 
-def checked(text: str, space: dict, name: str, forms: Forms) -> str:
-    """Run a check, and look at the sizes of what it is about."""
+def checked(text: str, space: dict, name: str, forms: Forms, *, hidden: bool = False) -> str:
+    """Run a check and compare the sizes of its values; return what is wrong, or nothing."""
     own = {one: space[one] for one in used_in(text, name) if one in space}
     space.update({one: forms.see(one, value) for one, value in own.items()})
-    said = error_of(text, space) or forms.wrong
+    said = error_of(text, space, hidden=hidden) or forms.wrong
     space.update(own)
     return said
 
@@ -300,37 +318,65 @@ def wanted(name: str) -> set[str]:
     return set().union(*(bound(cell.source) for cell in cells))
 
 
-def error_of(text: str, namespace: dict) -> str:
-    """Run a check; return what its error says, in one line, or nothing if there is none."""
+def error_of(text: str, namespace: dict, *, hidden: bool = False) -> str:
+    """Run a check; return its error in one line, or nothing if there is none.
+
+    With ``hidden``, the line shows no text that the student's code could have chosen.
+    """
     try:
+        tree = ast.parse(text, "<check>")
+        if hidden:
+            namespace["__shorten__"] = _shorten
+            tree = ast.fix_missing_locations(_ShortMessages().visit(tree))
         silent = contextlib.redirect_stdout(io.StringIO())
         with silent, warnings.catch_warnings(action="ignore"):
-            exec(compile(text, "<check>", "exec"), namespace)
+            exec(compile(tree, "<check>", "exec"), namespace)
     except Gone:
         raise
     except Exception as error:
-        line = getattr(error, "line", None)
-        return _in_one_line(type(error).__name__, _says(error, text)) + _place(line)
+        if hidden:
+            return _unrevealing(error)
+        return _in_one_line(type(error).__name__, str(error)) + _place(getattr(error, "line", None))
     return ""
 
 
-def _says(error: Exception, text: str) -> str:
-    """What an error says, without the data of a hidden check that a student's code put there."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__)
-              if frame.filename == "<check>"]  # fmt: skip
-    above = "\n".join(text.splitlines()[: frames[0].lineno if frames else 0])
-    hidden = above.count("### BEGIN HIDDEN") > above.count("### END HIDDEN")
-    if not hidden or str(error) == STUB:
-        return str(error)
-    ours = frames[-1] == traceback.extract_tb(error.__traceback__)[-1]
-    return _cut(str(error)) if ours and type(error) is AssertionError else UNSEEN
+class _ShortMessages(ast.NodeTransformer):
+    """Cut every value in the message of an assert to LONGEST letters."""
+
+    def visit_Assert(self, node: ast.Assert) -> ast.Assert:
+        for part in ast.walk(node.msg) if node.msg else ():
+            if isinstance(part, ast.JoinedStr):
+                part.values = [_cut(one) for one in part.values]
+        return node
 
 
-def _cut(message: str) -> str:
-    """A message of a hidden check, with a few numbers of the student's at most."""
-    short = re.sub(r"\[[^][]*\]", lambda match: match[0] if len(match[0]) <= LONGEST else "[…]",
-                   message)  # fmt: skip
-    return re.sub(r"([-+]?\d[\d.e+-]*[,;\s)(]+){7,}", "… ", short)
+def _cut(part: ast.expr) -> ast.expr:
+    if not isinstance(part, ast.FormattedValue):
+        return part
+    call = ast.Call(ast.Name("__shorten__", ast.Load()), [ast.JoinedStr([part])], [])
+    return ast.FormattedValue(call, -1)
+
+
+def _shorten(shown: str) -> str:
+    return shown if len(shown) <= LONGEST else "[…]"
+
+
+def _unrevealing(error: Exception) -> str:
+    """Describe an error that a hidden check met, without text of the student's choice.
+
+    Python's own words are shown where the check's line itself failed with a NameError or a
+    TypeError, which name types and no data. Of an error in the student's code the nearest built-in
+    type and the line are shown.
+    """
+    ours = traceback.extract_tb(error.__traceback__)[-1].filename == "<check>"
+    if str(error) == STUB or (ours and type(error) in (AssertionError, NameError, TypeError)):
+        return _in_one_line(type(error).__name__, str(error))
+    known = ("builtins", "numpy.linalg")
+    kind = next(one for one in type(error).__mro__ if one.__module__ in known)
+    line = getattr(error, "line", None)
+    if issubclass(kind, TypeError) and line is None and not ours:
+        return _in_one_line("TypeError", ARGUMENTS)
+    return _in_one_line(kind.__name__, UNSEEN) + (_place(line) if 0 < (line or 0) < 1000 else "")
 
 
 def _text(told: dict) -> str:

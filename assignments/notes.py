@@ -8,16 +8,15 @@ from nbformat import NotebookNode
 from nbgrader.utils import is_solution
 from sources import grade_id, released
 
-# Modules that a solution of these assignments has no business with; the primer is to build on.
-ODD = {"cgmm": "imports cgmm", "sklearn": "imports sklearn", "subprocess": "starts programs",
+# Modules that a solution does not need. A box does not show the package that judges.
+ODD = {"sklearn": "imports sklearn", "subprocess": "starts programs",
        "multiprocessing": "forks", "ctypes": "imports ctypes", "gc": "looks through memory",
        "inspect": "inspects frames", "socket": "uses the network", "requests": "uses the network",
        "urllib": "uses the network"}  # fmt: skip
 NAMES = {"__import__": "imports by name", "import_module": "imports by name", "eval": "runs text",
          "exec": "runs text", "_exit": "ends Python", "exit": "ends Python", "quit": "ends Python",
          "kill": "ends processes", "fork": "forks", "get_ipython": "looks at history",
-         "_getframe": "looks at frames", "__globals__": "looks at frames",
-         "cgmm": "uses cgmm"}  # fmt: skip
+         "_getframe": "looks at frames", "__globals__": "looks at frames"}  # fmt: skip
 MODULES = {"np", "numpy", "scipy", "builtins"}
 
 
@@ -49,8 +48,7 @@ def _of(node: ast.AST) -> list[str]:
         modules = [f"{node.module}.{alias.name}" for alias in node.names]
     else:
         modules = [alias.name for alias in getattr(node, "names", []) if hasattr(alias, "name")]
-    tops = [module.partition(".")[0] for module in modules
-            if not f"{module}.".startswith("cgmm.primer.")]  # fmt: skip
+    tops = [module.partition(".")[0] for module in modules]
     found = [ODD[top] for top in tops if top in ODD]
     name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", None)
     found += [NAMES[name]] if name in NAMES else []

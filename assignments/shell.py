@@ -21,7 +21,7 @@ from replies import failure, imports_of
 from traitlets.config import Config
 from wire import Wire, die_with_parent
 
-PACKAGES = ["cgmm.primer", "cgmm.mixture", "cgmm.plot", "scipy.stats", "matplotlib.pyplot"]
+PACKAGES = ["cgmm.primer", "scipy.stats", "matplotlib.pyplot"]
 PER_CELL, IN_ALL = 20_000, 200_000  # characters of output
 INSTALLS = re.compile(r"\b(pip|conda|mamba|uv)\b")
 NEXT = 7  # how a child ends that is to have a successor
@@ -67,8 +67,13 @@ class Shell:
         return {"printed": output.getvalue(), **(failure(error) if error else {})}
 
     def imports(self, request: dict) -> dict:
-        """Run only the imports of a visible check, which cells after it may rely on."""
-        return self.run({"source": imports_of(request["source"])})
+        """Run the imports of a visible check, on which later cells may rely.
+
+        An import of a package that a box does not show fails, and the others still run.
+        """
+        for line in imports_of(request["source"]).splitlines():
+            self.run({"source": line})
+        return {}
 
     def get(self, request: dict) -> dict:
         """Send the values that names have."""

@@ -1,7 +1,8 @@
 """Code for tools that look for copies: Dolos, JPlag. The model solution is among it.
 
-``similar/NAME/STUDENT/NAME.py`` has what a student wrote, ``model`` is the solution, ``base`` what
-everybody was given. What such a tool finds is for the teacher to judge.
+``similar/NAME/students/STUDENT/NAME.py`` has what a student wrote; ``similar/NAME/model`` is the
+solution and ``similar/NAME/base`` what everybody was given. No student's name can take the place of
+these two. What such a tool finds is for the teacher to judge.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def write_similar(out: Path, results: list[dict]) -> None:
             _write(out, name, who, cells)
     for result in results:
         cells = [(cell["task"], cell["kind"], cell["source"]) for cell in result["cells"]]
-        _write(out, result["assignment"], result["student"], cells)
+        _write(out, result["assignment"], f"students/{result['student']}", cells)
 
 
 def _write(out: Path, name: str, who: str, cells: Iterable[tuple]) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 from replies import arguments, failure, raised, update
 
 LONGEST = 64 * 2**20  # bytes in a message
-MOST = 10**6  # items of what is written one by one
+MOST = 10**6  # items in a message, and of what is written one by one
 LOOSE = (np.ndarray, np.generic)  # also what is derived from them
 NUMBERS = "biufcSUmM?"  # kinds of arrays that are plain data
 
@@ -35,6 +35,16 @@ def die_with_parent() -> None:
     """Let the system, if it is Linux, end this process when the one that started it ends."""
     with contextlib.suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+
+
+def _too_large(text: bytes) -> str:
+    """Return which limit a message exceeds, or nothing; it is counted before it is parsed.
+
+    A parsed list takes up to 30 times the memory of its text.
+    """
+    if len(text) > LONGEST:
+        return "more than 64 MB"
+    return "more than a million items" if text.count(b",") + text.count(b"[") > MOST else ""
 
 
 class Remote:
@@ -94,8 +104,8 @@ class Wire:
 
     def _send(self, message: dict) -> None:
         text = json.dumps(message).encode()
-        if len(text) > LONGEST:
-            reply = failure(ValueError("more than 64 MB are returned"))
+        if wrong := _too_large(text):
+            reply = failure(ValueError(f"{wrong} are returned"))
             text = json.dumps(reply | {"re": message.get("re")}).encode()
         left = memoryview(struct.pack(">Q", len(text)) + text)
         try:
@@ -108,8 +118,11 @@ class Wire:
         (length,) = struct.unpack(">Q", self._bytes(8))
         if length > LONGEST:
             raise Gone("a message is too long")
+        text = self._bytes(length)
+        if wrong := _too_large(text):
+            raise Gone(f"{wrong} are in a message")
         try:
-            message = json.loads(self._bytes(length))
+            message = json.loads(text)
         except (ValueError, RecursionError):
             raise Gone("a message is no message") from None
         if not isinstance(message, dict):

@@ -232,11 +232,8 @@ def test_oddities_are_reported(graded):
         assert said in " ".join(_result_of(graded, attack)["notes"])
 
 
-def test_the_primer_is_there_to_build_on_and_the_rest_is_noted_however_it_is_imported():
-    for line in ("from cgmm.primer import costs", "%matplotlib inline\n!pip install x\ny = 1"):
-        assert notes.odd(line) == []
-    for line in ("from cgmm import primer, mixture", "import numpy, cgmm as c"):
-        assert notes.odd(line) == ["imports cgmm"]
+def test_lines_for_notebooks_are_not_noted_and_a_long_sum_is_survived():
+    assert notes.odd("%matplotlib inline\n!pip install x\ny = 1") == []
     assert notes.odd("x = " + "+".join(["1"] * 10_000)) in ([], ["does not parse"])
 
 
@@ -299,6 +296,23 @@ class TestBox:
             assert "error" not in one.wire.ask(do="run", source=code), code
         assert "math" in one.wire.ask(do="get", names=["math"])["wrong"]
 
+    @pytest.mark.parametrize("way", [
+        "from cgmm.metric_learning import RCA",
+        "import cgmm\ncgmm.RCA",
+        'import importlib.util\nspec = importlib.util.find_spec("cg" + "mm.mixture")\nspec.loader',
+        "import cgmm, os\nopen(os.path.dirname(cgmm.__file__) + '/runs.py')",
+    ])  # fmt: skip
+    def test_the_primer_can_be_imported_and_what_judges_cannot(self, one, boxes, way):
+        if boxes.kind == "user":
+            pytest.skip("another user can read the packages that are installed")
+        told = one.wire.ask(do="run", source="from cgmm.primer import costs\nimport cgmm")
+        assert "error" not in told
+        assert "error" in one.wire.ask(do="run", source=way)
+
+    def test_the_imports_of_a_check_run_though_one_of_them_fails(self, one):
+        one.wire.ask(do="imports", source="from cgmm.mixture import em\nfrom math import tau")
+        assert one.wire.ask(do="get", names=["tau"])["found"] == {"tau": 6.283185307179586}
+
     def test_processes_that_take_too_much_together_end_their_box(self, boxes, one):
         if boxes.kind in ("podman", "docker"):
             pytest.skip("engines limit containers themselves")
@@ -320,17 +334,47 @@ class TestBox:
         assert sum("the whole notebook" in error for error in told) >= 18
 
 
+SPY = """
+HEARD = []
+def judge_runs(ends):
+    HEARD.append(list(ends))
+"""
+# Ways to tell hidden data: in an error's text, type or line, in a value that a message repeats, in
+# another task, and in a cell of one's own.
+TELLS = {
+    "text": "raise ValueError(str(HEARD))",
+    "type": "raise type('T' + str(HEARD).replace('.', '_'), (ValueError,), {})('')",
+    "value": "return 0, str(HEARD)",
+    "name": "raise NameError(str(HEARD))",
+    "assertion": "raise AssertionError(str(HEARD))",
+    "stub": f"raise NotImplementedError({sources.STUB!r} + str(HEARD))",
+}
+
+
 def test_hidden_data_never_reach_feedback(boxes, tmp_path):
-    spy = "HEARD = []\ndef judge_runs(ends):\n    HEARD.append(list(ends))\n"
-    ways = {"ada": "raise ValueError(str(HEARD))", "ben": "return 0, str(HEARD)"}
-    notebooks = {who: changed(NAME, HONEST, f"{spy}    {way}") for who, way in ways.items()}
-    for notebook in notebooks.values():
+    notebooks = {who: changed(NAME, HONEST, f"{SPY}    {way}") for who, way in TELLS.items()}
+    for who, notebook in notebooks.items():
+        for cell in ATTACKED:
+            code = notebook.cells[at(notebook, cell)]
+            names = sorted(examine.bound(code.source))
+            code.source = "\n".join(
+                f"def {one}(*given, **named):\n    {TELLS[who]}" for one in names)  # fmt: skip
         notebook.cells.append(nbformat.v4.new_code_cell("print(HEARD)\nraise ValueError(HEARD)"))
     paths = written(tmp_path, NAME, notebooks)
-    for result in grading.grade(paths, tmp_path / "out", jobs=2):
-        checks = {row["task"]: row["message"] for row in result["rows"]}
-        assert "ValueError: []" in result["cells"][-1]["error"]
-        assert "-310" not in " ".join([checks["check-2-broken"], result["cells"][-1]["printed"]])
+    for result in grading.grade(paths, tmp_path / "out", jobs=2, timeout=20):
+        shown = [row["message"] for row in result["rows"]]
+        shown += [cell.get(part, "") for cell in result["cells"] for part in ("printed", "error")]
+        assert "-320" in " ".join(shown) or result["student"] == "value"  # of the visible part
+        assert [text for text in shown if "-300" in text] == []
+
+
+def test_a_hidden_message_cuts_values_and_keeps_its_own_words():
+    check = "assert not x, f'your x is {x!r} and {len(x):3d} long; which should it be?'"
+    said = examine.error_of(check, {"x": "secret " * 9}, hidden=True)
+    assert said == "AssertionError: your x is […] and 63 long; which should it be?"
+    assert "secret secret" in examine.error_of(check, {"x": "secret " * 9})
+    assert "'NoneType' object is not iterable" in examine.error_of("list(None)", {}, hidden=True)
+    assert "secret" not in examine.error_of("int('secret')", {}, hidden=True)
 
 
 class TestWire:
@@ -354,6 +398,24 @@ class TestWire:
                 got = there.decode(json.loads(json.dumps(here.encode(value))))
                 assert type(got) is type(value)
                 assert repr(got) == repr(value)
+
+    def test_items_are_counted_before_a_message_is_read(self):
+        pair = Pair()
+        remote = pair.teacher.decode(pair.student.encode(lambda: [[]] * 10**6))
+        with pytest.raises(ValueError, match="more than a million items are returned"):
+            remote()
+        pair.close()
+        forger, (reads, writes) = wire.Wire(0, 1, trusts=False), os.pipe()
+        text = b'{"re": 1, "value": ["list"' + b",[]" * 10**6 + b"]}"
+        message = len(text).to_bytes(8, "big") + text
+        sender = threading.Thread(target=os.write, args=(writes, message), daemon=True)
+        sender.start()
+        forger.read = reads
+        with pytest.raises(wire.Gone, match="million items"):
+            forger._receive()
+        sender.join(10)
+        os.close(reads)
+        os.close(writes)
 
     def test_what_is_lazy_is_not_written_out_by_the_grader(self):
         student = wire.Wire(0, 1, trusts=True)

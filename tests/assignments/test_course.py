@@ -3,6 +3,7 @@
 import csv
 import datetime
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -281,7 +282,12 @@ def test_code_is_written_for_tools_that_look_for_copies(tmp_path):
     cells = [{"task": "task-1", "kind": "code", "source": "x = 1"},
              {"task": "check-1", "kind": "code", "source": "assert x"},
              {"task": None, "kind": "markdown", "source": "words"}]  # fmt: skip
-    similar.write_similar(tmp_path, [{"student": "ada", "assignment": NAMES[0], "cells": cells}])
+    handed_in = [
+        {"student": who, "assignment": NAMES[0], "cells": cells} for who in ("ada", "model")
+    ]
+    similar.write_similar(tmp_path, handed_in)
+    assert (tmp_path / "similar" / NAMES[0] / "students/model" / f"{NAMES[0]}.py").exists()
+    shutil.rmtree(tmp_path / "similar" / NAMES[0] / "students/model")
     found = {path.parent.name: path.read_text() for path in tmp_path.rglob("*.py")}
     assert found["ada"] == "x = 1\n"
     assert "### BEGIN SOLUTION" in found["model"]
