@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from fractions import Fraction
 
 import box
 import examine
@@ -377,6 +378,10 @@ def test_a_hidden_message_cuts_values_and_keeps_its_own_words():
     assert "secret" not in examine.error_of("int('secret')", {}, hidden=True)
 
 
+def _fail_to_import(packed):
+    raise ModuleNotFoundError("No module named 'cgmm.mixture'")
+
+
 class TestWire:
     """What a student's process may send is data."""
 
@@ -416,6 +421,14 @@ class TestWire:
         sender.join(10)
         os.close(reads)
         os.close(writes)
+
+    def test_an_object_of_a_package_that_is_not_shown_comes_back_as_it_was(self, monkeypatch):
+        pair, sent = Pair(), Fraction(1, 3)
+        remote = pair.teacher.decode(pair.student.encode(lambda x: (type(x).__name__, x)))
+        monkeypatch.setattr(wire.pickle, "loads", _fail_to_import)
+        name, back = remote(sent)
+        assert (name, back is sent) == ("Opaque", True)
+        pair.close()
 
     def test_what_is_lazy_is_not_written_out_by_the_grader(self):
         student = wire.Wire(0, 1, trusts=True)
