@@ -8,19 +8,24 @@ Any of these below one folder:
     Ada Lovelace_123_assignsubmission_file/02_em.ipynb    Moodle (also with a _ at the end)
     Ada Lovelace_123_assignsubmission_file_02_em.ipynb    Moodle, without folders
 
-each also as ``02_em (1).ipynb``, ``02_em-1.ipynb`` or ``02_em copy.ipynb``, or under another name:
-then the notebook is known by its first cell. A student is a name with the platform's number.
+each also as ``02_em (1).ipynb``, ``02_em-1.ipynb`` or ``02_em copy.ipynb``, or under another name,
+as ``.ipynb``, ``.ipynb.txt``, ``.json`` or as the only notebook of a zip archive: then the notebook
+is known by its first cell or by the names of its checks. A student is a name with the platform's
+number.
 """
 
 from __future__ import annotations
 
+import collections
 import functools
+import io
 import json
 import re
+import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
-from sources import names, released
+from sources import grade_id, names, released
 
 CANVAS = re.compile(
     r"(?:(?P<name>.+?)_)??(?P<late>LATE_)?(?P<number>\d+|anon_[^_]+)_(?P<upload>\d+)_(?P<file>.+)"
@@ -29,6 +34,8 @@ MOODLE = re.compile(r"(?P<name>.+)_(?P<number>\d+)_assignsubmission_file(?:$|_$|
 NBGRADERS = ("timestamp.txt", "submission_secret.txt")  # what its collect puts beside a notebook
 COPY = re.compile(r"(?:[ _-]*\(\d+\)|-\d+|[ _-]copy)+$", re.IGNORECASE)
 LARGEST = 20 * 2**20  # bytes of a notebook
+SUFFIXES = (".ipynb", ".txt", ".json", ".zip")
+ENOUGH = 3  # names of checks by which a notebook is known that has lost its title
 
 
 class Found(NamedTuple):
@@ -40,8 +47,11 @@ class Found(NamedTuple):
     late: bool = False
 
 
-def find_submissions(folder: Path) -> tuple[dict[tuple[str, str], Path], list[str], list[dict]]:
-    """Find notebooks that are submissions; remarks; and a row for each file that is none."""
+Key = tuple[str, str]
+
+
+def find_submissions(folder: Path) -> tuple[dict[Key, Path], dict[Key, str], list[dict]]:
+    """Find notebooks that are submissions, remarks on some, and a row for each other file."""
     if not folder.is_dir():
         raise ValueError(f"there is no folder {folder}.")
     found: dict[tuple[str, str], list[Path]] = {}
@@ -64,8 +74,8 @@ def find_submissions(folder: Path) -> tuple[dict[tuple[str, str], Path], list[st
         raise ValueError(f"{folder} holds no student/assignment.ipynb with a known name.")
     newest = {key: max(paths, key=_age) for key, paths in found.items()}
     left = {key: {*paths} - {newest[key]} for key, paths in found.items()}
-    remarks = [f"{key[0]} handed in {key[1]} more than once: graded {newest[key]}, not "
-               + ", ".join(map(str, sorted(left[key]))) for key in found if left[key]]  # fmt: skip
+    remarks = {key: f"handed in more than once: graded {newest[key]}, not "
+               + ", ".join(map(str, sorted(left[key]))) for key in found if left[key]}  # fmt: skip
     return newest, remarks, others
 
 
@@ -95,23 +105,57 @@ def _age(path: Path) -> tuple[int, float]:
     return int(match["upload"]) if match else 0, path.stat().st_mtime
 
 
+def content_of(path: Path) -> bytes:
+    """Read a notebook, also as the only one in an archive; nothing if it is too large."""
+    if path.stat().st_size > LARGEST:
+        return b""
+    content = path.read_bytes()
+    if not zipfile.is_zipfile(io.BytesIO(content)):
+        return content
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        inside = [one for one in archive.infolist() if one.filename.endswith(".ipynb")
+                  and "__MACOSX" not in one.filename]  # fmt: skip
+        if len(inside) != 1 or inside[0].file_size > LARGEST:
+            return b""
+        return archive.read(inside[0])
+
+
 def _assignment(stem: str, path: Path) -> str | None:
-    """The assignment that a notebook is of, by its name or else by what it begins with."""
+    """Return the assignment that a notebook is of, by its name or else by its cells."""
     known = [name for name in (stem, COPY.sub("", stem)) if name in names()]
-    if path.suffix != ".ipynb" or known:
-        return known[0] if path.suffix == ".ipynb" else None
-    try:
-        content = path.read_bytes() if path.stat().st_size <= LARGEST else b""
-        cells = json.loads(content)["cells"]
-        sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+    if path.suffix == ".ipynb" and known:
+        return known[0]
+    if path.suffix not in SUFFIXES:
         return None
-    return next((_titles()[line] for line in map(_first_line, sources) if line in _titles()), None)
+    try:
+        cells = json.loads(content_of(path))["cells"]
+        openings = [_first_line("".join(cell["source"])) for cell in cells]
+        ids = {cell["metadata"].get("nbgrader", {}).get("grade_id") or cell.get("id")
+               for cell in cells}  # fmt: skip
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError,
+            zipfile.BadZipFile, RuntimeError, NotImplementedError):  # fmt: skip
+        return None
+    titled = next((_titles()[line] for line in openings if line in _titles()), None)
+    if titled:
+        return titled
+    counts = collections.Counter(_owners()[one] for one in ids if one in _owners())
+    ((best, count),) = counts.most_common(1) or [(None, 0)]
+    return best if count >= ENOUGH else None
 
 
 @functools.cache
 def _titles() -> dict[str, str]:
     return {_first_line(released(name).cells[0].source): name for name in names()}
+
+
+@functools.cache
+def _owners() -> dict[str | None, str]:
+    """Return the assignment of each cell's name that occurs in one assignment only."""
+    found: dict[str | None, list[str]] = {}
+    for name in names():
+        for cell in released(name).cells:
+            found.setdefault(grade_id(cell), []).append(name)
+    return {one: owners[0] for one, owners in found.items() if one and len(owners) == 1}
 
 
 def _first_line(text: str) -> str:

@@ -126,7 +126,7 @@ def _grade(options: argparse.Namespace) -> int:
     set_policy(out, sorted({name for _, name in submissions}), options.due, options.late)
     graded = grade(
         submissions, out, seed=options.seed, timeout=options.timeout, jobs=options.jobs,
-        again=options.again, students=_people(options.students),
+        again=options.again, students=_people(options.students), remarks=remarks,
         say=lambda line: print(line, file=sys.stderr, flush=True),
     )  # fmt: skip
     remember_unrecognised(out, others)
@@ -134,7 +134,8 @@ def _grade(options: argparse.Namespace) -> int:
     new = {(result["student"], result["assignment"]) for result in graded}
     rows = [row for row in everything if row[:2] in new]
     print(table(rows))
-    print("\n".join([*remarks, *(f"{line['state']}: {line['file']}" for line in others)]))
+    said = [f"{' '.join(key)} {remark}" for key, remark in remarks.items()]
+    print("\n".join([*said, *(f"{line['state']}: {line['file']}" for line in others)]))
     print(f"\n{out / 'totals.csv'}, {out / 'submissions.csv'}, {out / 'feedback'}")
     if any(row.state == "awaits manual grading" for row in rows):
         print(f"Read and mark answers in {out / 'answers.html'} or {out / SHEETS[0]}, then: "

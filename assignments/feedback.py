@@ -23,9 +23,8 @@ from markupsafe import Markup
 from matplotlib import mathtext, rc_context
 from matplotlib.font_manager import FontProperties
 from nbconvert.filters import markdown2html
-from sources import HERE, grade_id, released
+from sources import ATTACHED_PICTURE, HERE, grade_id, released
 
-PICTURE = re.compile(r"!\[[^\]\n]{0,200}\]\(attachment:([^)\n]{1,200})\)")
 FORMULA = re.compile(r"\$\$([^$]{1,500})\$\$|(?<![\\$`])\$([^$\n`]{1,300})\$")
 TAGS = {*bleach.ALLOWED_TAGS, "p", "br", "hr", "pre", "div", "span", "sub", "sup", "del", "table",
         "thead", "tbody", "tr", "th", "td", *(f"h{n}" for n in range(1, 7))}  # fmt: skip
@@ -119,7 +118,9 @@ def _rendered(text: str, attachments: dict) -> str:
         drawn.append(drawing)
         return f"DRAWING{len(drawn) - 1}HERE"
 
-    text = PICTURE.sub(lambda match: keep(_picture(attachments.get(match[1])), match), text)
+    text = ATTACHED_PICTURE.sub(
+        lambda match: keep(_picture(attachments.get(match[1])), match), text
+    )
     text = FORMULA.sub(lambda match: keep(_formula(match[1] or match[2]), match), text)
     shown = bleach.clean(markdown2html(text), TAGS)
     return re.sub(r"DRAWING(\d{1,6})HERE",

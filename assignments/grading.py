@@ -20,7 +20,7 @@ from pathlib import Path
 
 import box
 import nbformat
-from collect import LARGEST, told_by
+from collect import LARGEST, content_of, told_by
 from examine import Row, examine, not_graded
 from feedback import write_pages
 from marks import (
@@ -41,6 +41,7 @@ from sources import (
     answered_elsewhere,
     clean_bytes,
     grade_id,
+    name_pictures,
     owner_of,
     released,
     repair,
@@ -64,6 +65,7 @@ def grade(
     jobs: int = 1,
     again: bool = False,
     students: Iterable[str] = (),
+    remarks: dict[tuple[str, str], str] | None = None,
     kinds: Iterable[str] | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> list[dict]:
@@ -85,6 +87,8 @@ def grade(
         Examine also what has not changed.
     students : iterable of str, default=()
         For whom copies with numbers of their own were released.
+    remarks : dict, default=None
+        What is to be noted of a submission beside its result, by (student, assignment).
     kinds : iterable of str, default=None
         The kinds of boxes that may be used, see box.py; None: any that keeps apart.
     say : callable, default: nothing
@@ -111,6 +115,11 @@ def grade(
         write_json(_result_path(out, *key), result)
         found[key] = result
         say(f"{number} of {len(waiting)}: {' '.join(key)}")
+    for key, result in found.items():
+        remark = (remarks or {}).get(key, "")
+        if result.get("remark", "") != remark:
+            result["remark"] = remark
+            write_json(_result_path(out, *key), result)
     return [found[key] for key in sorted(submissions)]
 
 
@@ -118,7 +127,7 @@ def _order(
     student: str, name: str, path: Path, seed: str | None, timeout: float, students: list[str]
 ) -> dict:
     """What a process has to know to examine a submission, and a digest of it."""
-    content = path.read_bytes() if path.stat().st_size <= LARGEST else b""
+    content = content_of(path)
     word = word_in(content, seed)
     people = [*also_called(student), *students]
     owner = owner_of(word, seed, people) if word != seed else student
@@ -204,16 +213,20 @@ def _read(path: Path, name: str, order: dict) -> tuple[NotebookNode, list[str]]:
     if order["owner"] is None:
         raise ValueError(f'"{order["seed"]}" is the seed of no student\'s copy; see --students')
     try:
-        notebook = nbformat.read(path, as_version=4)
+        notebook = nbformat.reads(content_of(path).decode("utf-8-sig"), as_version=4)
     except Exception as error:
         kind = type(error).__name__
         raise ValueError(f"{kind}: the file is no notebook; save it as .ipynb again") from None
     ours = released(name, order["seed"])
     for cell in notebook.cells:
         cell.source = cell.source.encode(errors="replace").decode()  # half a pair of surrogates
+        if cell.cell_type == "markdown":
+            name_pictures(cell)
     require_same_seed(notebook, ours)
     notebook = repair(notebook, ours)
-    return notebook, [*_shortened(notebook), *answered_elsewhere(notebook, ours)]
+    lost = ", ".join(notebook.metadata["put_back"])
+    notes = [f"put back, because missing: {lost}"] if lost else []
+    return notebook, [*notes, *_shortened(notebook), *answered_elsewhere(notebook, ours)]
 
 
 def _shortened(notebook: NotebookNode) -> list[str]:

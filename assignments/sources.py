@@ -27,6 +27,7 @@ from nbgrader.preprocessors import (
     ComputeChecksums,
     LockCells,
 )
+from nbgrader.utils import is_grade
 from traitlets.config.loader import PyFileConfigLoader
 
 HERE = Path(__file__).resolve().parent
@@ -35,6 +36,12 @@ SEED_LINE = re.compile(r'^COURSE = "(.*)"$', re.MULTILINE)
 RELEASE = [LockCells, ClearSolutions, ClearOutput, CheckCellMetadata, ClearHiddenTests,
            ComputeChecksums, CheckCellMetadata]  # fmt: skip
 STUB = "This task is still yours: replace this line by your code."  # as nbgrader_config.py has it
+ATTACHED_PICTURE = re.compile(r"!\[[^\]\n]{0,200}\]\(attachment:([^)\n]{1,200})\)")
+# As Colab writes it, or as an HTML tag.
+DATA_PICTURE = re.compile(
+    r"""(?:!\[[^\]\n]{0,200}\]\(|<img [^<>]{0,200}?src=["'])"""
+    r"""data:(image/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/=\s]+)(?:\)|["'][^<>]{0,200}>)"""
+)
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 
 
@@ -169,7 +176,8 @@ def repair(notebook: NotebookNode, handed_out: NotebookNode) -> NotebookNode:
     """Put back what a student deleted, as the student version has it, at its old place.
 
     Editors drop nbgrader's metadata, or a cell's id too, or make text of code; then a cell is
-    known by what is left. What a student has written stays where it is in any case.
+    known by what is left. What a student has written stays where it is in any case. The names of
+    the cells that were missing are in the notebook's metadata, as ``put_back``.
     """
     known = {grade_id(cell): cell for cell in handed_out.cells if grade_id(cell)}
     by_text: dict[str, str | None] = {}
@@ -182,17 +190,34 @@ def repair(notebook: NotebookNode, handed_out: NotebookNode) -> NotebookNode:
         name = next((name for name in names if name in known), None)
         cell.metadata.pop("nbgrader", None)
         if name and (name == names[0] or name not in taken):
-            repaired.cells[n] = _like(known[name], cell.source)
+            repaired.cells[n] = _like(known[name], cell)
             taken.add(name)
-    place = 0
+    place, put_back = 0, []
     for name, cell in known.items():
         there = [i for i, other in enumerate(repaired.cells) if grade_id(other) == name]
         if not there and cell.cell_type == "markdown":
             there = _adopted(repaired, handed_out, cell, place)
         if not there:
+            if is_grade(cell):
+                place = max(place, _end_of_task(repaired, handed_out, name))
             repaired.cells.insert(place, copy.deepcopy(cell))
+            put_back.append(name)
         place = (there[-1] if there else place) + 1
+    repaired.metadata["put_back"] = put_back
     return _with_unique_ids(repaired)
+
+
+def _end_of_task(notebook: NotebookNode, handed_out: NotebookNode, name: str) -> int:
+    """Return the place of the text that follows a check's task, or 0 if that is missing.
+
+    A student's cell that lost its name stands before that text, and the check has to follow it.
+    """
+    names = [grade_id(cell) for cell in handed_out.cells]
+    texts = [cell for cell in handed_out.cells[names.index(name) :]
+             if cell.cell_type == "markdown" and not grade_id(cell)]  # fmt: skip
+    places = [n for n, cell in enumerate(notebook.cells)
+              if texts and _opening(cell) == _opening(texts[0])]  # fmt: skip
+    return places[0] if places else 0
 
 
 def _adopted(notebook: NotebookNode, handed_out: NotebookNode, cell, place: int) -> list[int]:
@@ -200,7 +225,7 @@ def _adopted(notebook: NotebookNode, handed_out: NotebookNode, cell, place: int)
     ours = {other.source for other in handed_out.cells}
     for n, other in enumerate(notebook.cells[place:], start=place):
         if other.cell_type == "markdown" and other.source not in ours and not grade_id(other):
-            notebook.cells[n] = _like(cell, other.source)
+            notebook.cells[n] = _like(cell, other)
             return [n]
     return []
 
@@ -234,9 +259,32 @@ def _opening(cell: NotebookNode) -> str:
     return cell.source.strip().partition("\n")[0]
 
 
-def _like(cell: NotebookNode, text: str) -> NotebookNode:
-    """A cell as it was handed out, with the student's text in it."""
-    return nbformat.from_dict(copy.deepcopy(cell) | {"source": text})
+def _like(cell: NotebookNode, written: NotebookNode) -> NotebookNode:
+    """Return a cell as it was handed out, with the student's text and pictures in it."""
+    own = {name: written[name] for name in ("source", "attachments") if name in written}
+    return nbformat.from_dict(copy.deepcopy(cell) | own)
+
+
+def name_pictures(cell: NotebookNode) -> None:
+    """Give each picture of a text cell a name made from its content; change the cell.
+
+    Colab writes pictures into the text, as data. Jupyter calls every picture image.png, so that an
+    answer with another photograph would look unchanged.
+    """
+    pictures = {}
+
+    def attach(kind: str, content: str) -> str:
+        digest = hashlib.sha256(content.encode()).hexdigest()[:12]
+        pictures[f"picture-{digest}"] = {kind: content}
+        return f"![picture](attachment:picture-{digest})"
+
+    def attached(match: re.Match) -> str:
+        kinds = cell.get("attachments", {}).get(match[1]) or {}
+        return next((attach(*pair) for pair in kinds.items()), match[0])
+
+    text = DATA_PICTURE.sub(lambda match: attach(match[1], "".join(match[2].split())), cell.source)
+    cell.source = ATTACHED_PICTURE.sub(attached, text)
+    cell["attachments"] = pictures
 
 
 def _with_unique_ids(notebook: NotebookNode) -> NotebookNode:

@@ -75,7 +75,8 @@ def _line(result: dict, policy: dict, hours: dict) -> dict:
         "state": states or "graded",
         "handed_in": came, "due": due, "days_late": days,
         "after_lateness": after_lateness(points, days, policy),
-        "notes": "; ".join(result["notes"]), "kept_apart": result["kept_apart"],
+        "notes": "; ".join(filter(None, [result.get("remark", ""), *result["notes"]])),
+        "kept_apart": result["kept_apart"],
         "file": result["file"], "platform": result.get("platform", ""),
     }  # fmt: skip
 

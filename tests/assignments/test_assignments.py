@@ -123,6 +123,10 @@ def disturbed(name):
             cell.metadata.nbgrader |= {"points": 99, "solution": True, "locked": False}
     edited.cells[at(edited, its[0])].metadata.nbgrader["grade_id"] = "mine"
     as_text.cells[at(as_text, first)]["cell_type"] = "markdown"
+    no_checks = without(name, *(task for one in solutions(name) for task in checks_of(name, one)))
+    for n, cell in enumerate(no_checks.cells):
+        cell.metadata.clear()
+        cell["id"] = f"lost-{n}"
     return {
         "raises": (changed(name, first, "1 / 0"), its),
         "does not parse": (changed(name, last, "def ("), others),
@@ -136,10 +140,11 @@ def disturbed(name):
         "lost metadata and ids": (without_ids, []),
         "edited metadata": (edited, []),
         "code as text": (as_text, []),
+        "lost metadata, ids and checks": (no_checks, []),
     }
 
 
-@pytest.mark.parametrize("name", [NAMES[1], NAMES[-1]])
+@pytest.mark.parametrize("name", ["02_em", "12_rca", NAMES[-1]])
 def test_a_disturbance_costs_only_its_own_task(name):
     """What ends Python or goes on for ever, test_attacks runs in boxes."""
     for what, (notebook, expected) in disturbed(name).items():

@@ -2,6 +2,7 @@
 
 import csv
 import datetime
+import json
 import os
 import shutil
 import subprocess
@@ -264,6 +265,28 @@ class TestAnswers:
         assert "<img src=x" not in shown
         assert "<p>" in shown
 
+    @pytest.mark.parametrize("pasted", ["jupyter", "colab", "tag"])
+    def test_a_picture_in_the_answers_own_cell_reaches_teacher_and_student(self, tmp_path, pasted):
+        name, task = NAMES[0], sources.grade_id(_question(NAMES[0]))
+        data = f"data:image/png;base64,{self.PIXEL * 400}"
+        shown = {"jupyter": "![p.png](attachment:p.png)", "colab": f"![]({data})",
+                 "tag": f'<img width="9" src="{data}">'}[pasted]  # fmt: skip
+        notebook = changed(name, task, f"Look: {shown} so it is 1:9.")
+        if pasted == "jupyter":
+            cell = notebook.cells[at(notebook, task)]
+            cell["attachments"] = {"p.png": {"image/png": self.PIXEL * 400}}
+        (path,) = written(tmp_path, name, {"ada": notebook}).values()
+        repaired, notes = grading._read(path, name, {"seed": None, "owner": "ada"})
+        cell = repaired.cells[at(repaired, task)]
+        assert (notes, len(cell.source) < 100) == ([], True)
+        row = examine.Row("ada", name, task, 0.0, 4.0, "awaits manual grading", "", cell.source)
+        kept = [{"kind": "markdown", "task": task, "source": cell.source,
+                 "attachments": cell.attachments}]  # fmt: skip
+        result = as_kept("ada", name, [row], cells=kept)
+        for page in (feedback.answers_page([result], {}), feedback.page(result, {})):
+            assert page.count('src="data:image/png;base64,') == 1
+            assert "so it is 1:9." in page
+
     def test_all_answers_stand_on_one_page_without_names(self, tmp_path):
         row = examine.Row("ada", NAMES[0], sources.grade_id(_question(NAMES[0])), 0.0, 4.0,
                           "awaits manual grading", "", "Because of *A*.")  # fmt: skip
@@ -314,20 +337,42 @@ class TestCollect:
         (tmp_path / "gus/02_em.ipynb").symlink_to(tmp_path / "notes.txt")
         found, remarks, others = collect.find_submissions(tmp_path)
         assert found == {key: tmp_path / path for path, key in wanted.items()}
-        assert remarks == []
+        assert remarks == {}
         assert [(line["student"], line["file"].rpartition("/")[2]) for line in others] == [
             ("gus", "02_em.ipynb"), ("gus", "essay.ipynb"), ("", "notes.txt")]  # fmt: skip
         late = [path for path in wanted if collect.told_by(tmp_path / path).late]
         assert late == ["dora_LATE_124_457_02_em-2.ipynb", "LATE_anon_q9_459_02_em.ipynb"]
+
+    def test_a_notebook_is_known_by_its_checks_in_whatever_file_it_comes(self, tmp_path):
+        untitled = right("12_rca")
+        del untitled.cells[0]
+        text = nbformat.writes(untitled)
+        for who, file in {"ada": "mine.ipynb", "ben": "12_rca.ipynb.txt", "cyd": "x.json"}.items():
+            (tmp_path / who).mkdir()
+            (tmp_path / who / file).write_text(text, encoding="utf-8-sig")
+        (tmp_path / "dan").mkdir()
+        with zipfile.ZipFile(tmp_path / "dan" / "homework.zip", "w") as archive:
+            archive.writestr("12_rca/12_rca.ipynb", text)
+        (tmp_path / "eve").mkdir()
+        for cell in untitled.cells[4:]:
+            cell.metadata, cell["id"] = {}, "lost"
+        (tmp_path / "eve" / "no.ipynb").write_text(json.dumps(untitled))
+        found, _, others = collect.find_submissions(tmp_path)
+        assert set(found) == {(who, "12_rca") for who in ("ada", "ben", "cyd", "dan")}
+        assert [line["student"] for line in others] == ["eve"]
+        for (who, name), path in found.items():
+            notebook, notes = grading._read(path, name, {"seed": None, "owner": who})
+            assert notes == []
+            assert len(notebook.cells) == len(untitled.cells)
 
     def test_the_newest_of_several_counts_and_this_is_said(self, tmp_path):
         for hours, name in enumerate(["02_em (1).ipynb", "02_em.ipynb"]):
             (tmp_path / "ada").mkdir(exist_ok=True)
             (tmp_path / "ada" / name).write_text("{}")
             os.utime(tmp_path / "ada" / name, (3600 * hours, 3600 * hours))
-        found, (remark,), _ = collect.find_submissions(tmp_path)
+        found, remarks, _ = collect.find_submissions(tmp_path)
         assert found["ada", "02_em"].name == "02_em.ipynb"
-        assert "more than once" in remark
+        assert "more than once" in remarks["ada", "02_em"]
 
     def test_when_it_came_is_what_the_platform_says_and_no_date_of_a_file(self, tmp_path):
         (tmp_path / "ada/02_em").mkdir(parents=True)
@@ -340,7 +385,7 @@ class TestCollect:
         came = datetime.datetime.fromisoformat(grading.handed_in(file))
         assert came == datetime.datetime(2026, 11, 22, 23, 49, tzinfo=datetime.UTC)
         found, remarks, others = collect.find_submissions(tmp_path)
-        assert (found, remarks, others) == ({("ada", "02_em"): file}, [], [])
+        assert (found, remarks, others) == ({("ada", "02_em"): file}, {}, [])
 
 
 class TestTables:
