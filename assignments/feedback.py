@@ -23,7 +23,7 @@ from markupsafe import Markup
 from matplotlib import mathtext, rc_context
 from matplotlib.font_manager import FontProperties
 from nbconvert.filters import markdown2html
-from sources import ATTACHED_PICTURE, HERE, grade_id, released
+from sources import ATTACHED_PICTURE, HERE, grade_id, model_answer, released, rubric
 
 FORMULA = re.compile(r"\$\$([^$]{1,500})\$\$|(?<![\\$`])\$([^$\n`]{1,300})\$")
 TAGS = {*bleach.ALLOWED_TAGS, "p", "br", "hr", "pre", "div", "span", "sub", "sup", "del", "table",
@@ -64,7 +64,10 @@ def page(result: dict, marks: dict) -> str:
 
 
 def answers_page(results: list[dict], marks: dict) -> str:
-    """All answers, question after question, without names and in no order; boxes for points."""
+    """Return the page for marking: each question with model answer and rubric, then all answers.
+
+    Answers come without names and in no order, with checkboxes, points and a comment.
+    """
     questions: dict[tuple[str, str], list[tuple]] = {}
     for result in results:
         pictures = {cell["task"]: cell.get("attachments", {}) for cell in result["cells"]}
@@ -76,6 +79,7 @@ def answers_page(results: list[dict], marks: dict) -> str:
     digest = base64.b64encode(hashlib.sha256(SAVE.encode()).digest()).decode()
     return _templates().get_template("answers.html").render(
         title="Answers", trusted=f"'sha256-{digest}'", script=SAVE, asked=_asked,
+        model=model_answer, rubrics=rubric,
         marks={key: marks.get(key, NOT_MARKED) for key in keys},
         questions=[(which, sorted(questions[which])) for which in sorted(questions)],
     )  # fmt: skip

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import sources
 from nbgrader.utils import is_grade, is_solution
 from sources import HERE, grade_id
 from trial import right_submission
@@ -145,7 +146,7 @@ def assignment_key(name: str, seed: str | None = None) -> str:
         if cell.cell_type == "code" and task and not is_grade(cell):
             parts.append(_solved(cell, task, heading, space))
         elif is_grade(cell) and is_solution(cell):
-            rubric = _markdown(rubrics()[name[:2]])
+            rubric = _markdown(_marked(sources.rubric(name, task)))
             answer = _markdown(cell.source)
             parts.append(_section(heading, f'{answer}<div class="key">{rubric}</div>', "long"))
         elif is_grade(cell):
@@ -171,11 +172,13 @@ def _solved(cell, task: str, heading: str, space: dict) -> str:
     return _section(heading, f"<pre>{code}</pre>{shown}")
 
 
-def rubrics() -> dict[str, str]:
-    """The rubric of each assignment's open question, by the assignment's number."""
-    text = (HERE / "RUBRICS.md").read_text(encoding="utf8")
-    parts = re.split(r"^## (\d+),.*\n", text, flags=re.MULTILINE)
-    return {f"{int(n):02}": part for n, part in zip(parts[1::2], parts[2::2], strict=True)}
+def _marked(rubric: dict) -> str:
+    """Return Markdown of a rubric: what earns the points, and sample answers with their marks."""
+    lines = ["| points | for |", "|---|---|"]
+    lines += [f"| {item['points']:g} | {item['what']} |" for item in rubric["item"]]
+    samples = [f"**{one['points']:g} points**: “{one['answer']}” ({one['why']})"
+               for one in rubric["sample"]]  # fmt: skip
+    return "\n\n".join(["\n".join(lines), *samples])
 
 
 def project(name: str, *, teacher: bool) -> str:

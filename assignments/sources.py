@@ -99,6 +99,21 @@ def mistakes(name: str) -> list[Mistake]:
     return [Mistake(**entry) for entry in tomllib.loads(text)["mistake"]]
 
 
+@functools.cache
+def rubric(name: str, task: str) -> dict:
+    """Read the items and the marked sample answers of an open question; empty if there are none."""
+    path = HERE / "rubrics" / f"{name}.toml"
+    text = path.read_text(encoding="utf8") if path.exists() else ""
+    questions = tomllib.loads(text).get("question", [])
+    return next((one for one in questions if one["task"] == task), {})
+
+
+def model_answer(name: str, task: str) -> str:
+    """Return the text that an assignment's author wrote for an open question."""
+    (cell,) = [cell for cell in source(name).cells if grade_id(cell) == task]
+    return re.sub(r"^ *### (BEGIN|END) SOLUTION\n?", "", cell.source, flags=re.MULTILINE)
+
+
 # ------------------------------------------------------------------------------ release
 
 

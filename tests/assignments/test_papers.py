@@ -49,7 +49,7 @@ def test_the_students_sheet_holds_no_key(bank):
 def test_the_key_of_an_assignment_has_numbers_solutions_points_and_rubric(name):
     page, other = papers.assignment_key(name), papers.assignment_key(name, "spring")
     assert page != other
-    for part in ("<b>Given</b>", "Full", "<pre>", "<b>check-1-"):
+    for part in ("<b>Given</b>", "0 points", "<pre>", "<b>check-1-"):
         assert part in page
     assert "SOLUTION" not in page
     points = [float(n) for n in re.findall(r"<b>check-[^<]+</b>, ([\d.]+):", page)]

@@ -56,7 +56,7 @@ def test_the_source_distribution_holds_what_its_tests_and_the_book_need(built):
 def test_solutions_and_rubrics_stay_with_the_teacher(built):
     kept = tuple(
         f"assignments/{name}"
-        for name in ("source/", "mistakes/", "variants/", "exam/", "projects/", "RUBRICS.md")
+        for name in ("source/", "mistakes/", "variants/", "exam/", "projects/", "rubrics/")
     )
     names, _ = built
     assert not {name for name in names if name.startswith(kept)}
