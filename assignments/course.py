@@ -39,8 +39,9 @@ from grading import (
     write_reports,
 )  # fmt: skip
 from marks import SHEETS, Problem
+from policy import set_policy
+from roster import remember_roster
 from sources import names, student_versions, word_for
-from tables import set_policy
 from trial import faults, report, try_out
 
 
@@ -67,7 +68,15 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--jobs", type=int, default=cores(), help="default: all processors")
     grade.add_argument("--again", action="store_true", help="also what has not changed")
     grade.add_argument("--due", metavar="DATE", help="of these assignments: 2026-11-05T18:00")
-    grade.add_argument("--late", metavar="PRICE", help='"10 %% a day" or "2 points a day"')
+    grade.add_argument(
+        "--late",
+        metavar="PRICE",
+        help='"10 %% a day, at most 50 %%, after 2 hours" or "2 points a day"',
+    )
+    grade.add_argument("--best", type=int, metavar="N", help="only the N best assignments count")
+    grade.add_argument("--worksheet", action="append", default=[], metavar="[NAME=]FILE",
+                       help="Moodle's grading worksheet or Canvas's gradebook export")  # fmt: skip
+    grade.add_argument("--book", metavar="URL", help="where the book's chapters are, for links")
     grade.set_defaults(run=_grade)
     mark = commands.add_parser("mark", help="enter the points of open questions")
     mark.add_argument("sheets", nargs="*", type=Path, metavar="SHEET",
@@ -123,7 +132,9 @@ def _grade(options: argparse.Namespace) -> int:
     out = options.out
     # What a teacher has written so far is entered before anything is written anew.
     changes, problems = enter_marks(out, _sheets(out))
-    set_policy(out, sorted({name for _, name in submissions}), options.due, options.late)
+    graded_here = sorted({name for _, name in submissions})
+    set_policy(out, graded_here, options.due, options.late, options.best, options.book)
+    remember_roster(out, graded_here, options.worksheet)
     graded = grade(
         submissions, out, seed=options.seed, timeout=options.timeout, jobs=options.jobs,
         again=options.again, students=_people(options.students), remarks=remarks,

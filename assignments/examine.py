@@ -16,6 +16,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
+import hashlib
 import io
 import signal
 import time
@@ -68,6 +69,8 @@ class Row(NamedTuple):
     """What the failed check said."""
     answer: str = ""
     """The text of an open question's answer."""
+    code: str = ""
+    """A digest of the student's code that a check is about."""
 
 
 class Tally(NamedTuple):
@@ -100,18 +103,23 @@ def examine(
     return _Examination(notebook, name, boxes, seed, timeout).result(student)
 
 
-def rows_of(student: str, name: str, heard: dict, answers: dict, seed=None) -> list[Row]:
-    """Rows from what each check said, nothing if it passed, and from the open answers."""
-    blank = {grade_id(cell): cell.source for cell in released(name, seed).cells}
+def rows_of(
+    student: str, name: str, heard: dict, answers: dict, seed=None, codes: dict | None = None
+) -> list[Row]:
+    """Build rows from what each check said (nothing if it passed) and from the open answers."""
+    solution, blank = None, {grade_id(cell): cell.source for cell in released(name, seed).cells}
     rows = []
     for cell in source(name, seed).cells:
+        if is_solution(cell) and not is_grade(cell):
+            solution = grade_id(cell)
         if is_grade(cell):
             task, most = grade_id(cell), float(cell.metadata.nbgrader.points)
             said, answer = heard.get(task, ""), answers.get(task, "")
             waits = is_solution(cell) and answer.strip() != blank[task].strip()
             state = "awaits manual grading" if waits else "graded"
             points = 0.0 if said or is_solution(cell) else most
-            rows.append(Row(student, name, task, points, most, state, said, answer))
+            code = "" if is_solution(cell) else (codes or {}).get(solution, "")
+            rows.append(Row(student, name, task, points, most, state, said, answer, code))
     return rows
 
 
@@ -159,7 +167,9 @@ class _Examination:
         finally:
             self.box.end()
         answers = {grade_id(cell): cell.source for cell in self.cells if cell.cell_type != "code"}
-        rows = rows_of(student, self.name, self.heard, answers, self.seed)
+        codes = {grade_id(cell): hashlib.sha256(cell.source.encode()).hexdigest()[:16]
+                 for cell in self.cells if cell.cell_type == "code"}  # fmt: skip
+        rows = rows_of(student, self.name, self.heard, answers, self.seed, codes)
         return Examined(rows, self.outputs, self.box.kind)
 
     def _start_pass(self, *, hidden: bool) -> None:

@@ -12,6 +12,7 @@ import base64
 import functools
 import hashlib
 import io
+import itertools
 import re
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from markupsafe import Markup
 from matplotlib import mathtext, rc_context
 from matplotlib.font_manager import FontProperties
 from nbconvert.filters import markdown2html
-from sources import ATTACHED_PICTURE, HERE, grade_id, model_answer, released, rubric
+from sources import ATTACHED_PICTURE, HERE, grade_id, model_answer, released, rubric, source
 
 FORMULA = re.compile(r"\$\$([^$]{1,500})\$\$|(?<![\\$`])\$([^$\n`]{1,300})\$")
 TAGS = {*bleach.ALLOWED_TAGS, "p", "br", "hr", "pre", "div", "span", "sub", "sup", "del", "table",
@@ -33,11 +34,12 @@ SAVE = (HERE / "answers.js").read_text(encoding="utf8")
 NOT_MARKED = {"points": None, "comment": ""}
 
 
-def write_pages(out: Path, results: list[dict], marks: dict) -> None:
+def write_pages(out: Path, results: list[dict], marks: dict, lines: list[dict], book: str) -> None:
     """Write a page for each result, and answers.html."""
+    said = {(line["student"], line["assignment"]): line["says"] for line in lines}
     for result in results:
-        path = page_of(out / "feedback", result["student"], result["assignment"])
-        _write(path, page(result, marks))
+        key = result["student"], result["assignment"]
+        _write(page_of(out / "feedback", *key), page(result, marks, said.get(key, ""), book))
     _write(out / "answers.html", answers_page(results, marks))
 
 
@@ -51,15 +53,16 @@ def _write(path: Path, text: str) -> None:
         write_whole(path, text)
 
 
-def page(result: dict, marks: dict) -> str:
-    """The page of one submission; the rows carry the points given by hand."""
+def page(result: dict, marks: dict, says: str = "", book: str = "") -> str:
+    """Return the page of one submission; the rows carry the points given by hand."""
     rows: list[Row] = result["rows"]
     comments = {
         row.task: marks.get(key_of(row), NOT_MARKED)["comment"] for row in rows if row.answer
     }
     return _templates().get_template("feedback.html").render(
         title=f"{result['assignment']}, {result['student']}", tally=tally(rows), comments=comments,
-        rows={row.task: row for row in rows}, cells=result["cells"],
+        rows={row.task: row for row in rows}, cells=result["cells"], says=says,
+        check_title=check_title, name=result["assignment"], book=book,
     )  # fmt: skip
 
 
@@ -99,6 +102,16 @@ def _asked(name: str, task: str) -> str:
     cells = released(name).cells
     (place,) = [n for n, cell in enumerate(cells) if grade_id(cell) == task]
     return cells[place - 1].source
+
+
+@functools.cache
+def check_title(name: str, task: str) -> str:
+    """Return what a check is about: the first sentence of its comment; or its name."""
+    cell = next((cell for cell in source(name).cells if grade_id(cell) == task), None)
+    lines = cell.source.splitlines() if cell else []
+    comment = list(itertools.takewhile(lambda line: line.startswith("# "), lines))
+    text = " ".join(line[2:] for line in comment).partition(": ")[2]
+    return re.split(r"(?<=[.?]) ", text)[0].rstrip(".") or task
 
 
 # ------------------------------------------------------------------------------ rendering

@@ -30,11 +30,13 @@ from marks import (
     load,
     marked,
     read_json,
+    waiting_overrides,
     write_json,
     write_sheets,
 )
 from nbformat import NotebookNode
 from notes import notes_on
+from policy import load_policy
 from similar import write_similar
 from sources import (
     also_called,
@@ -50,7 +52,7 @@ from sources import (
     source,
     word_in,
 )  # fmt: skip
-from tables import write_tables
+from tables import lines_of, write_tables
 from wire import die_with_parent
 
 LONGEST_CELL, LONGEST_ANSWER = 50_000, 30_000  # characters; a spreadsheet's cell holds 32,767
@@ -286,11 +288,17 @@ def write_reports(out: Path, problems: Iterable[Problem] = ()) -> list[Row]:
     found, marks = results(out), load(out)
     write_sheets(out, rows_in(found), problems)
     for result in found:
+        result["notes"] = [*result["notes"], *waiting_overrides(rows_in([result]), marks)]
         result["rows"] = [marked(Row(**row), marks) for row in result["rows"]]
     rows = [row for result in found for row in result["rows"]]
-    write_pages(out, found, marks)
-    for problem in write_tables(out, found, unrecognised(out)):
-        print(problem, file=sys.stderr)
+    lines, wrong = lines_of(out, found)
+    write_pages(out, found, marks, lines, load_policy(out).get("book", ""))
+    write_tables(out, found, lines, unrecognised(out))
+    unknown = sum(not line["known_hour"] for line in lines)
+    if unknown and "late" in load_policy(out):
+        wrong.append(f"the hour of {unknown} submissions is unknown, so nothing is deducted from "
+                     "them for lateness; give --worksheet, or fill in hours.csv")  # fmt: skip
+    print("\n".join(wrong), end="\n" * bool(wrong), file=sys.stderr)
     write_similar(out, found)
     return rows
 

@@ -37,9 +37,13 @@ class Problem(NamedTuple):
 
 
 def key_of(row: Row | dict) -> str:
-    """The name of an answer: the same after a spreadsheet has saved it, another if it changed."""
+    """Return the name of an answer, or of a check and the code that it is about.
+
+    It is the same after a spreadsheet has saved the sheet, and another one if the answer changed.
+    """
     given = row if isinstance(row, dict) else row._asdict()
-    words = " ".join(unicodedata.normalize("NFC", str(given["answer"])).split())
+    written = given["answer"] or given.get("code", "")
+    words = " ".join(unicodedata.normalize("NFC", str(written)).split())
     text = "\0".join([*(str(given[name]) for name in ("student", "assignment", "task")), words])
     # It begins with a letter, and is no number in hexadecimal nor in powers of ten.
     return "k" + hashlib.sha256(text.encode()).hexdigest()[:20]
@@ -117,6 +121,18 @@ def marked(row: Row, marks: dict[str, dict]) -> Row:
     return row._replace(points=mark["points"], state="graded", message=message)
 
 
+def waiting_overrides(rows: Iterable[Row], marks: dict[str, dict]) -> list[str]:
+    """Return a note for each check whose points were given by hand, but for other code."""
+    given = {(mark["student"], mark["assignment"], mark["task"]): mark for mark in marks.values()}
+    return [
+        f"{row.task}: {given[row[:3]]['points']:g} points were given for other code; enter them "
+        "again in overrides.csv if they still hold"
+        for row in rows
+        if not row.answer and key_of(row) not in marks
+        and given.get(row[:3], {}).get("points") is not None
+    ]  # fmt: skip
+
+
 # -------------------------------------------------------------------------------- sheets
 
 
@@ -186,8 +202,10 @@ def write_sheets(out: Path, rows: Iterable[Row], problems: Iterable[Problem] = (
         line = row._asdict() | {"key": key, "points": mark["points"], "comment": mark["comment"]}
         if not row.answer:
             line["before"] = f"{row.points:g} {row.message or row.state}"
-        elif key not in marks:  # another answer of this student has been marked
-            line["before"] = "; ".join(by_question.get(row[:3], []))
+        if key not in marks and row[:3] in by_question:
+            # Another answer of this student, or other code, was marked.
+            old = "; ".join(by_question[row[:3]])
+            line["before"] = old if row.answer else f"{line['before']} (for other code: {old})"
         lines[SHEETS[0] if row.answer else SHEETS[1]].append(line)
     for name, table in lines.items():
         back_up(out, name)

@@ -1,10 +1,7 @@
-"""Tables made from results: checks, totals with days late, and what Canvas and Moodle import."""
+"""Tables made from results: checks, totals with lateness, and what Canvas and Moodle import."""
 
 from __future__ import annotations
 
-import contextlib
-import datetime
-import math
 import re
 import zipfile
 from collections.abc import Iterable
@@ -12,40 +9,49 @@ from pathlib import Path
 
 from examine import Row, tally
 from feedback import page_of
-from marks import back_up, read_json, read_table, write_json, write_table
+from marks import write_table
+from policy import days_late, deducted, entered_hours, load_policy, says, write_hours
+from roster import load_roster, same_student
 
 GRADES = ["student", "assignment", "task", "points", "max", "state", "message"]
 SUBMISSIONS = ["student", "assignment", "points", "of", "state", "handed_in", "due", "days_late",
-               "after_lateness", "notes", "kept_apart", "file"]  # fmt: skip
-# What a teacher may enter: when it came, and another date when it is due for this student.
-HOURS = ["student", "assignment", "platform_says", "handed_in", "due"]
+               "after_lateness", "counts", "says", "notes", "kept_apart", "file"]  # fmt: skip
 CANVAS = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
 # Without the last modification Moodle refuses a sheet.
 MOODLE = ["Identifier", "Full name", "Grade", "Maximum Grade", "Last modified (grade)",
           "Feedback comments"]  # fmt: skip
-LATE = re.compile(r"\s*(\d+(?:[.,]\d+)?)\s*(%|points?)\s*(?:a|per)\s*day\s*")
+ABSENT = "nothing was handed in"
 
 
-def write_tables(out: Path, results: list[dict], others: Iterable[dict] = ()) -> list[str]:
-    """Write all tables and archives; return what cannot be understood in hours.csv."""
+def lines_of(out: Path, results: list[dict]) -> tuple[list[dict], list[str]]:
+    """Return a line for each submission and each absent student, and what hours.csv has wrong."""
+    policy, roster = load_policy(out), load_roster(out)
+    hours, problems = entered_hours(out)
+    lines = [_line(result, policy, hours, roster.get(result["assignment"], {}))
+             for result in results]  # fmt: skip
+    lines += _absent(lines, roster, hours)
+    write_hours(out, lines)
+    return lines, problems
+
+
+def write_tables(
+    out: Path, results: list[dict], lines: list[dict], others: Iterable[dict] = ()
+) -> None:
+    """Write all tables and archives."""
     rows = [row._asdict() for result in results for row in result["rows"]]
     write_table(out / "grades.csv", GRADES, rows)
-    policy, hours = load_policy(out), _load_hours(out)
-    problems = _write_hours(out, results, hours)
-    lines = [_line(result, policy, hours) for result in results]
     write_table(out / "submissions.csv", SUBMISSIONS, [*lines, *others])
     names = sorted({line["assignment"] for line in lines})
-    people = people_of(lines)
-    totals = [_total(who, [line for line in lines if people[line["student"]] == who], names, lines)
+    people, best = people_of(lines), load_policy(out).get("best")
+    most = {line["assignment"]: line["of"] for line in lines}
+    totals = [_total(who, [line for line in lines if people[line["student"]] == who], most, best)
               for who in dict.fromkeys(people.values())]  # fmt: skip
     write_table(out / "totals.csv", ["student", *names, "total", "of", "open"], totals)
-    most = {line["assignment"]: line["of"] for line in lines}
     _write_canvas(out, totals, {name: most[name] for name in names})
     for name in names:
         own = [line for line in lines if line["assignment"] == name]
-        _write_moodle(out, own, name)
-        _write_archives(out, own, name)
-    return problems
+        _write_moodle(out, own, name, load_roster(out).get(name, {}))
+        _write_archives(out, [line for line in own if line["file"]], name)
 
 
 def people_of(lines: Iterable[dict]) -> dict[str, str]:
@@ -61,122 +67,63 @@ def people_of(lines: Iterable[dict]) -> dict[str, str]:
     return {student: student if name in shared else name for student, name in names.items()}
 
 
-def _line(result: dict, policy: dict, hours: dict) -> dict:
+def _line(result: dict, policy: dict, hours: dict, people: dict) -> dict:
     rows: list[Row] = result["rows"]
     student, name = result["student"], result["assignment"]
-    said = hours.get((student, name), {})
-    entered = {column: _hour(said, column) for column in ("handed_in", "due")}
-    came = entered["handed_in"] or result["handed_in"]
-    due = entered["due"] or policy.get("due", {}).get(name, "")
-    days = days_late(came, due, result.get("late", False) and not any(entered.values()))
+    entered = hours.get((student, name), {})
+    known = people.get(same_student(student, people) or "", {})
+    platform_says = result["handed_in"] or known.get("handed_in", "")
+    came = entered.get("handed_in") or platform_says
+    due = entered.get("due") or policy.get("due", {}).get(name, "")
+    said_late = result.get("late", False) and not came and not entered.get("due")
+    days = days_late(came, due, said_late, policy)
     points, most, states = tally(rows)
-    return {
+    after = deducted(points, days, policy)
+    line = {
         "student": student, "assignment": name, "points": points, "of": most,
-        "state": states or "graded",
-        "handed_in": came, "due": due, "days_late": days,
-        "after_lateness": after_lateness(points, days, policy),
+        "state": states or "graded", "platform_says": platform_says or "late" * result["late"],
+        "handed_in": came, "due": due, "days_late": days, "after_lateness": after,
+        "counts": max(0.0, after + entered.get("adjust", 0.0)),
+        "excused": bool(entered.get("excused")), "known_hour": bool(came) or result["late"],
         "notes": "; ".join(filter(None, [result.get("remark", ""), *result["notes"]])),
         "kept_apart": result["kept_apart"],
         "file": result["file"], "platform": result.get("platform", ""),
     }  # fmt: skip
+    return line | {"says": says(line, entered)}
 
 
-def _total(who: str, own: list[dict], names: list[str], lines: list[dict]) -> dict:
+def _absent(lines: list[dict], roster: dict, hours: dict) -> list[dict]:
+    """Return lines of 0 points for students of the roster who handed in nothing."""
+    found = []
+    for name, people in roster.items():
+        own = [line for line in lines if line["assignment"] == name]
+        there = {same_student(line["student"], people) for line in own}
+        for student, one in people.items():
+            if own and student not in there:
+                found.append(dict.fromkeys(own[0], "") | {
+                    "student": student, "assignment": name, "points": 0.0, "of": own[0]["of"],
+                    "state": ABSENT, "after_lateness": 0.0, "counts": 0.0,
+                    "excused": bool(hours.get((student, name), {}).get("excused")),
+                    "platform": one["platform"], "known_hour": True,
+                })  # fmt: skip
+    return found
+
+
+def _total(who: str, own: list[dict], most: dict[str, float], best: int | None) -> dict:
+    """Return a student's points; of the assignments that are not excused, the ``best`` count."""
     by_name = {line["assignment"]: line for line in own}
+    excused = {name for name, line in by_name.items() if line["excused"]}
+    counting = {name: by_name[name]["counts"] if name in by_name else 0.0
+                for name in most if name not in excused}  # fmt: skip
+    kept = sorted(counting, key=lambda name: counting[name] / most[name], reverse=True)[:best]
     return {
         "student": who,
-        **{name: by_name[name]["after_lateness"] for name in names if name in by_name},
-        "total": sum(line["after_lateness"] for line in own),
-        "of": sum(next(x["of"] for x in lines if x["assignment"] == name) for name in names),
-        "open": "; ".join(line["assignment"] for line in own if line["state"] != "graded"),
-    }
-
-
-# ------------------------------------------------------------------------------ hours
-
-
-def _load_hours(out: Path) -> dict[tuple[str, str], dict]:
-    """What the teacher has written, by student and assignment."""
-    lines = read_table(out / "hours.csv") if (out / "hours.csv").exists() else []
-    lines = [dict.fromkeys(HOURS, "") | line for line in lines]
-    return {(line["student"], line["assignment"]): line for line in lines}
-
-
-def _hour(said: dict, name: str) -> str:
-    """An hour that was entered; nothing if it cannot be understood."""
-    with contextlib.suppress(ValueError):
-        return moment(said[name]) if said.get(name) else ""
-    return ""
-
-
-def _write_hours(out: Path, results: list[dict], hours: dict) -> list[str]:
-    """Write a line for each submission, with what was entered for it; return what is no hour."""
-    keys = {(result["student"], result["assignment"]): result for result in results}
-    lines, problems = [], []
-    for key in dict.fromkeys([*keys, *hours]):
-        result, said = keys.get(key, {}), hours.get(key, {})
-        says = result.get("handed_in") or ("late" if result.get("late") else "")
-        lines.append(said | {"student": key[0], "assignment": key[1], "platform_says": says})
-        problems += [f"hours.csv: {key[0]}, {key[1]}: {name} is {said[name]!r}; write "
-                     "2026-11-05 or 2026-11-05T18:00" for name in ("handed_in", "due")
-                     if said.get(name) and not _hour(said, name)]  # fmt: skip
-    back_up(out, "hours.csv")
-    write_table(out / "hours.csv", HOURS, lines)
-    return problems
-
-
-# ------------------------------------------------------------------------------ lateness
-
-
-def load_policy(out: Path) -> dict:
-    """When each assignment is due, and what a day costs; empty if nobody has said so."""
-    return read_json(out / "policy.json", {})
-
-
-def set_policy(out: Path, names: list[str], due: str | None, late: str | None) -> None:
-    """Remember when assignments are due, and what being late costs."""
-    policy = load_policy(out)
-    if due is not None:
-        policy["due"] = policy.get("due", {}) | dict.fromkeys(names, moment(due))
-    if late is not None:
-        if not LATE.fullmatch(late):
-            raise ValueError(
-                f'late is {late!r}; say --late "10 % a day" or --late "2 points a day".'
-            )
-        policy["late"] = late
-    if due is not None or late is not None:
-        write_json(out / "policy.json", policy)
-
-
-def moment(text: str) -> str:
-    """An hour with its zone; a day is over at its end."""
-    try:
-        moment = datetime.datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(
-            f"due is {text!r}; say --due 2026-11-05 or --due 2026-11-05T18:00."
-        ) from None
-    if "T" not in text and " " not in text:  # a day lasts until it is over
-        moment += datetime.timedelta(days=1)
-    return moment.astimezone().isoformat(timespec="minutes")
-
-
-def days_late(came: str, due: str, said: bool) -> int:
-    """Days begun after it was due; one where the platform says no more than late."""
-    if not came or not due:
-        return int(said)
-    late = datetime.datetime.fromisoformat(came) - datetime.datetime.fromisoformat(due)
-    return max(0, math.ceil(late.total_seconds() / 86400))
-
-
-def after_lateness(points: float, days: int, policy: dict) -> float:
-    """Points less what the days cost, in percent of what was earned or in points; not below 0."""
-    if not days or "late" not in policy:
-        return points
-    number, unit = LATE.fullmatch(policy["late"]).groups()
-    cost = float(number.replace(",", "."))
-    left = points * (1 - cost / 100 * days) if unit == "%" else points - cost * days
-    return round(max(0.0, left), 2)
+        **{name: "excused" if name in excused else line["counts"]
+           for name, line in by_name.items()},
+        "total": sum(counting[name] for name in kept), "of": sum(most[name] for name in kept),
+        "open": "; ".join(line["assignment"] for line in own
+                          if line["state"] not in ("graded", ABSENT)),
+    }  # fmt: skip
 
 
 # ------------------------------------------------------------------------------- exports
@@ -192,17 +139,19 @@ def _write_canvas(out: Path, totals: list[dict], most: dict[str, float]) -> None
     write_table(out / "canvas.csv", [*CANVAS, *most], lines)
 
 
-def _write_moodle(out: Path, lines: list[dict], name: str) -> None:
-    """A grading worksheet for one assignment of Moodle: participants by their number."""
+def _write_moodle(out: Path, lines: list[dict], name: str, people: dict) -> None:
+    """Write a grading worksheet for one assignment of Moodle: participants by their number."""
     sheet = []
     for line in lines:
         full, _, number = line["student"].rpartition("_") if line["platform"] == "moodle" else (
             line["student"], "", "")  # fmt: skip
         sheet.append({
             "Identifier": f"Participant {number}" if number else "", "Full name": full,
-            "Grade": line["after_lateness"], "Maximum Grade": line["of"],
-            "Last modified (grade)": "",
-            "Feedback comments": "" if line["state"] == "graded" else line["state"],
+            "Grade": "" if line["excused"] else line["counts"], "Maximum Grade": line["of"],
+            "Last modified (grade)": people.get(
+                same_student(line["student"], people) or "", {}).get("modified", ""),
+            "Feedback comments": " ".join(filter(None, [
+                line["says"], "" if line["state"] == "graded" else line["state"]])),
         })  # fmt: skip
     write_table(out / f"moodle_{name}.csv", MOODLE, sheet)
 

@@ -17,8 +17,10 @@ import feedback
 import grading
 import marks
 import nbformat
+import policy
 import psutil
 import pytest
+import roster
 import similar
 import sources
 import tables
@@ -393,9 +395,14 @@ class TestTables:
 
     @pytest.fixture
     def out(self, tmp_path):
-        tables.set_policy(tmp_path, ["02_em"], self.DUE, "10 % a day")
-        tables.write_tables(tmp_path, self.results(tmp_path))
+        policy.set_policy(tmp_path, ["02_em"], self.DUE, "10 % a day")
+        self.write(tmp_path, self.results(tmp_path))
         return tmp_path
+
+    def write(self, out, results):
+        lines, problems = tables.lines_of(out, results)
+        tables.write_tables(out, results, lines)
+        return problems
 
     def results(self, out):
         found = [
@@ -429,9 +436,9 @@ class TestTables:
         lines[1]["handed_in"] = "2026-11-08T11:00+00:00"  # three days
         lines[2]["due"] = "2026-11-06T12:00+00:00"  # one more day
         lines[3]["handed_in"] = "soon"
-        marks.write_table(out / "hours.csv", tables.HOURS, lines)
+        marks.write_table(out / "hours.csv", policy.HOURS, lines)
         for _ in range(2):
-            (problem,) = tables.write_tables(out, self.results(out))
+            (problem,) = self.write(out, self.results(out))
             assert "Ben Ox_7, 02_em: handed_in is 'soon'" in problem
         days = [line["days_late"] for line in _read(out / "submissions.csv")]
         assert days == ["0", "3", "1", "0"]
@@ -470,7 +477,7 @@ class TestTables:
         for result in found:
             page = feedback.page_of(tmp_path / "feedback", result["student"], result["assignment"])
             marks.write_whole(page, "x")
-        tables.write_tables(tmp_path, found)
+        self.write(tmp_path, found)
         assert {row["student"]: row["total"] for row in _read(tmp_path / "totals.csv")} == {
             "Anna_111": "10.0", "Anna_222": "10.0", "Ben": "20.0", "Participant_5": "10.0",
             "Participant_6": "10.0",
@@ -478,8 +485,96 @@ class TestTables:
 
     def test_prices_and_dates_have_to_be_understood(self, tmp_path):
         with pytest.raises(ValueError, match="say --late"):
-            tables.set_policy(tmp_path, [], None, "a lot")
+            policy.set_policy(tmp_path, [], None, "a lot")
         with pytest.raises(ValueError, match="say --due"):
-            tables.set_policy(tmp_path, [], "soon", None)
-        policy = {"late": "2 points a day"}
-        assert [tables.after_lateness(5.0, days, policy) for days in (0, 1, 9)] == [5, 3, 0]
+            policy.set_policy(tmp_path, [], "soon", None)
+        with pytest.raises(ValueError, match="1 or more"):
+            policy.set_policy(tmp_path, [], None, None, 0)
+        late = {"late": "2 points a day"}
+        assert [policy.deducted(5.0, days, late) for days in (0, 1, 9)] == [5, 3, 0]
+
+    def test_grace_and_a_cap_are_part_of_the_price(self):
+        late = {"late": "10 % a day, at most 30 %, after 2 hours"}
+        assert [policy.deducted(10.0, days, late) for days in (1, 3, 9)] == [9, 7, 7]
+        came = ["2026-11-05T13:59+00:00", "2026-11-05T14:01+00:00", "2026-11-06T14:01+00:00"]
+        assert [policy.days_late(one, self.DUE, False, late) for one in came] == [0, 1, 2]
+
+    def test_an_excuse_an_adjustment_and_lateness_are_on_the_students_page(self, out):
+        lines = _read(out / "hours.csv")
+        lines[0] |= {"adjust": "-4", "reason": "Copied from a neighbour."}
+        lines[1]["excused"] = "x"
+        lines[3]["adjust"] = "2"
+        marks.write_table(out / "hours.csv", policy.HOURS, lines)
+        results = self.results(out)
+        found, (problem,) = tables.lines_of(out, results)
+        assert "adjusted without a reason" in problem
+        said = [line["says"] for line in found]
+        assert said == [
+            "Changed by -4 to 6 points: Copied from a neighbour.",
+            "Excused: this assignment does not count for you.",
+            "2 days late: 8 of your 10 points count.", "",
+        ]  # fmt: skip
+        assert said[2] in feedback.page(results[2], {}, said[2])
+        tables.write_tables(out, results, found)
+        totals = {row["student"]: row for row in _read(out / "totals.csv")}
+        assert (totals["eve_12"]["02_em"], totals["eve_12"]["of"]) == ("excused", "0")
+        assert totals["ada_11"]["total"] == "6.0"
+
+    def test_checks_have_titles_and_a_link_to_the_chapter(self, out):
+        assert feedback.check_title("12_rca", "check-3-rank") == (
+            "directions in which no letter varies")  # fmt: skip
+        titles = [feedback.check_title(name, sources.grade_id(cell)) for name in NAMES
+                  for cell in sources.source(name).cells
+                  if (sources.grade_id(cell) or "").startswith("check-")]  # fmt: skip
+        assert [title for title in titles if title.startswith("check-")] == []
+        policy.set_policy(out, [], None, None, book="https://example.org/book/")
+        result = self.results(out)[0]
+        result["rows"] = [result["rows"][0]._replace(task="check-2-sure")]
+        feedback.write_pages(out, [result], {}, [], policy.load_policy(out)["book"])
+        page = feedback.page_of(out / "feedback", "ada_11", "02_em").read_text(encoding="utf8")
+        assert 'href="https://example.org/book/02_em.html"' in page
+        assert "six coins of which we are sure" in page
+
+    def test_the_best_of_several_count(self, tmp_path):
+        results = [self._result("ada", "", "", name=name) for name in NAMES[:4]]
+        for n, result in enumerate(results):
+            result["rows"] = [result["rows"][0]._replace(points=3.0 * n)]
+        results.append(self._result("ben", "", "", name=NAMES[0]))
+        policy.set_policy(tmp_path, [], None, None, 2)
+        self.write(tmp_path, results)
+        totals = {
+            row["student"]: (row["total"], row["of"]) for row in _read(tmp_path / "totals.csv")
+        }
+        assert totals == {"ada": ("15.0", "24.0"), "ben": ("10.0", "24.0")}
+
+    def test_moodles_worksheet_fills_hours_and_those_who_handed_in_nothing(self, out):
+        (out / "sheet.csv").write_text(
+            "Identifier,Full name,Status,Grade,Last modified (submission),Last modified (grade)\n"
+            'Participant 7,Ben Ox,Submitted,,"Saturday, 7 November 2026, 11:00 AM",'
+            '"Sunday, 8 November 2026"\nParticipant 8,Gus Fry,No submission,,-,-\n'
+        )
+        roster.remember_roster(out, ["02_em"], [str(out / "sheet.csv")])
+        self.write(out, self.results(out))
+        lines = {line["student"]: line for line in _read(out / "submissions.csv")}
+        assert lines["Ben Ox_7"]["days_late"] == "2"
+        assert (lines["Gus Fry_8"]["state"], lines["Gus Fry_8"]["points"]) == (tables.ABSENT, "0.0")
+        moodle = {row["Identifier"]: row for row in _read(out / "moodle_02_em.csv")}
+        assert moodle["Participant 7"]["Last modified (grade)"] == "Sunday, 8 November 2026"
+        assert moodle["Participant 8"]["Grade"] == "0.0"
+        assert {row["student"] for row in _read(out / "totals.csv")} >= {"Gus Fry", "Ben Ox"}
+
+    def test_canvas_gradebook_fills_those_who_handed_in_nothing(self, out):
+        (out / "gradebook.csv").write_text(
+            "Student,ID,SIS User ID,SIS Login ID,Section,02_em (99)\n    Points Possible,,,,,20\n"
+            '"Byron, Ada",11,,,,\n"Ng, Mei-Li",31,,,,\n'
+        )
+        roster.remember_roster(out, ["02_em"], [str(out / "gradebook.csv")])
+        self.write(out, self.results(out))
+        new = {row["ID"]: row for row in _read(out / "canvas.csv")}
+        assert (new["31"]["Student"], new["31"]["02_em"]) == ("ngmeili", "0.0")
+        assert new["11"]["02_em"] == "10.0"
+        (out / "other.csv").write_text("a,b\n1,2\n")
+        with pytest.raises(ValueError, match="neither Moodle's grading worksheet"):
+            roster.read_worksheet(out / "other.csv")
+        with pytest.raises(ValueError, match="graded here"):
+            roster.remember_roster(out, ["02_em"], ["03_practice=x.csv"])

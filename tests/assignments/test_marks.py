@@ -192,6 +192,28 @@ def test_a_check_is_overridden_with_a_reason_and_this_outlasts_another_grading(o
     assert line["before"] == "1 graded"
 
 
+def test_an_override_waits_where_the_code_changed_and_this_is_said(out):
+    def rows_with(code):
+        return [row._replace(code=code) if row.task == "check-1" else row for row in rows()]
+
+    keep(out, rows_with("first"))
+    grading.write_reports(out)
+    fill(out, {"ben": ("2.5", "half is right")}, "overrides.csv")
+    enter(out, out / "overrides.csv")
+    keep(out, rows_with("second"))
+    found = {row.student: row.points for row in grading.write_reports(out) if not row.answer}
+    assert found["ben"] == 1
+    (line,) = [row for row in lines_of(out / "overrides.csv") if row["student"] == "ben"]
+    assert line["before"] == "1 graded (for other code: 2.5 half is right)"
+    notes = {row["student"]: row["notes"] for row in marks.read_table(out / "submissions.csv")}
+    assert "check-1: 2.5 points were given for other code" in notes["ben"]
+    assert notes["ada"] == ""
+    fill(out, {"ben": ("2.5", "half is still right")}, "overrides.csv")
+    enter(out, out / "overrides.csv")
+    found = {row.student: row.points for row in grading.write_reports(out) if not row.answer}
+    assert found["ben"] == 2.5
+
+
 def test_a_submission_that_cannot_be_read_can_be_given_points_too(out):
     row = examine.Row("eve", "02_em", "check-1", 0.0, 4.0, "not graded: the file is no notebook")
     keep(out, [row])

@@ -1,0 +1,94 @@
+"""Read who is in the course, and when they handed in, from the tables of Moodle and Canvas.
+
+Moodle's grading worksheet (*Download grading worksheet*) has a line for each participant of one
+assignment, with the hour of the submission. Canvas's gradebook export has a line for each student.
+Both name students who handed in nothing, so these get a row with 0 points.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import re
+from pathlib import Path
+
+from marks import read_json, read_table, write_json
+
+HOURS = ["%A, %d %B %Y, %I:%M %p", "%A, %d %B %Y, %H:%M", "%d %B %Y, %I:%M %p", "%d/%m/%Y, %H:%M",
+         "%Y-%m-%d %H:%M"]  # fmt: skip
+
+
+def read_worksheet(path: Path) -> dict[str, dict]:
+    """Return the students of a table by the names of their submissions.
+
+    Each has the ``platform``, the hour of the submission as ``handed_in`` (empty if there is none
+    or if its format is unknown) and what Moodle wants back as ``modified``.
+    """
+    rows = read_table(path)
+    columns = set(rows[0]) if rows else set()
+    if "identifier" in columns and "full name" in columns:
+        return dict(_of_moodle(row) for row in rows)
+    if {"student", "id"} <= columns:
+        return {f"{_letters(row['student'])}_{row['id']}": {"platform": "canvas"}
+                for row in rows if row["id"].isdigit()}  # fmt: skip
+    raise ValueError(
+        f"{path} is neither Moodle's grading worksheet, with the columns Identifier and Full name, "
+        "nor Canvas's gradebook export, with Student and ID; export one of these again."
+    )
+
+
+def _of_moodle(row: dict) -> tuple[str, dict]:
+    number = re.sub(r"\D", "", row["identifier"])
+    return f"{row['full name'] or 'Participant'}_{number}", {
+        "platform": "moodle", "handed_in": _moment(row.get("last modified (submission)", "")),
+        "modified": row.get("last modified (grade)", ""),
+    }  # fmt: skip
+
+
+def _moment(text: str) -> str:
+    for form in HOURS:
+        with contextlib.suppress(ValueError):
+            moment = datetime.datetime.strptime(text.strip(), form)
+            return moment.astimezone().isoformat(timespec="minutes")
+    return ""
+
+
+def _letters(name: str) -> str:
+    """Return a name as Canvas writes it in file names: lovelaceada for "Lovelace, Ada"."""
+    return re.sub(r"[\W_]+", "", name).lower()
+
+
+def load_roster(out: Path) -> dict[str, dict[str, dict]]:
+    """Return the students of each assignment that are known from tables."""
+    return read_json(out / "roster.json", {})
+
+
+def remember_roster(out: Path, names: list[str], sheets: list[str]) -> None:
+    """Read tables, given as FILE or as ASSIGNMENT=FILE, and keep their students.
+
+    A table without an assignment's name belongs to all assignments that are being graded; Moodle's
+    is about one.
+    """
+    roster = load_roster(out)
+    for sheet in sheets:
+        name, _, file = sheet.rpartition("=")
+        if name and name not in names:
+            raise ValueError(f"{sheet!r} names {name!r}, but {', '.join(names)} are graded here.")
+        people = read_worksheet(Path(file))
+        moodle = any(one["platform"] == "moodle" for one in people.values())
+        if not name and moodle and len(names) > 1:
+            raise ValueError(
+                f"{file} is about one assignment, and {', '.join(names)} are graded here; say "
+                f"--worksheet {names[0]}={file}."
+            )
+        for one in [name] if name else names:
+            roster[one] = roster.get(one, {}) | people
+    if sheets:
+        write_json(out / "roster.json", roster)
+
+
+def same_student(student: str, people: dict[str, dict]) -> str | None:
+    """Return the roster's name of a student: both end with the platform's number."""
+    number = student.rpartition("_")[2]
+    ending = f"_{number}" if number.isdigit() else "\0"
+    return next((one for one in people if one == student or one.endswith(ending)), None)
