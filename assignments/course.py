@@ -1,4 +1,4 @@
-"""Hand out, collect, grade and mark the assignments of this folder.
+"""Hand out, grade, mark and print what this folder holds.
 
     python course.py release [NAME ...] [--seed WORD] [--students FILE] [--out DIR]
         write the student versions, without solutions and hidden checks
@@ -8,12 +8,14 @@
         enter points: of answers, of checks that you judge otherwise; nothing is run
     python course.py try [NAME ...] [--seed WORD]
         grade the right solution and every named mistake, and print which check caught what
-    python course.py exam [QUESTION ...] [--out DIR]
+    python course.py exam [QUESTION ...] [--seed WORD] [--out DIR]
         print questions of the exam bank, and their keys (a chapter's number means all of its)
     python course.py key [NAME ...] [--seed WORD] [--out DIR]
         print solutions, numbers, points and rubrics of assignments
     python course.py projects [NAME ...] [--out DIR]
         print briefs of projects, for students and for teachers
+    python course.py quiz [CHAPTER ...] [--out DIR]
+        write the "guess first" boxes of chapters as a quiz that Moodle imports (GIFT)
 
 ``--seed`` is a word, for example the name of the term: it makes all random numbers of the
 assignments, so another word gives another course with other numbers.
@@ -22,178 +24,45 @@ assignments, so another word gives another course with other numbers.
 from __future__ import annotations
 
 import argparse
-import itertools
 import os
-import re
 import sys
 from pathlib import Path
 
-import papers
-from collect import find_submissions
-from examine import Row, tally
-from grading import (
-    cores,
-    enter_marks,
-    grade,
-    remember_unrecognised,
-    write_reports,
-)  # fmt: skip
-from marks import SHEETS, Problem
-from policy import set_policy
-from roster import remember_roster
-from sources import names, student_versions, word_for
-from trial import faults, report, try_out
+HERE = Path(__file__).resolve().parent
+os.environ.setdefault("MARKAPART_COURSE", str(HERE))
+sys.path.insert(0, str(HERE / "grader"))
+
+import papers  # noqa: E402 (the lines above say where the grader is)
+import quiz  # noqa: E402
+from markapart import cli  # noqa: E402
+from markapart.sources import names  # noqa: E402
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run from the command line; return the exit status."""
-    options = _parser().parse_args(arguments)
-    try:
-        return options.run(options)
-    except ValueError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    return cli.main(arguments, _parser())
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    release = commands.add_parser("release", help="write the student versions")
-    release.set_defaults(run=_release)
-    grade = commands.add_parser("grade", help="grade a folder of submissions")
-    grade.add_argument("submissions", type=Path, metavar="SUBMISSIONS")
-    grade.add_argument("--timeout", type=float, default=30, help="seconds a cell may run, 30")
-    grade.add_argument("--jobs", type=int, default=cores(), help="default: all processors")
-    grade.add_argument("--again", action="store_true", help="also what has not changed")
-    grade.add_argument("--due", metavar="DATE", help="of these assignments: 2026-11-05T18:00")
-    grade.add_argument(
-        "--late",
-        metavar="PRICE",
-        help='"10 %% a day, at most 50 %%, after 2 hours" or "2 points a day"',
-    )
-    grade.add_argument("--best", type=int, metavar="N", help="only the N best assignments count")
-    grade.add_argument("--worksheet", action="append", default=[], metavar="[NAME=]FILE",
-                       help="Moodle's grading worksheet or Canvas's gradebook export")  # fmt: skip
-    grade.add_argument("--book", metavar="URL", help="where the book's chapters are, for links")
-    grade.set_defaults(run=_grade)
-    mark = commands.add_parser("mark", help="enter the points of open questions")
-    mark.add_argument("sheets", nargs="*", type=Path, metavar="SHEET",
-                      help="default: open_questions.csv and overrides.csv in DIR")  # fmt: skip
-    mark.set_defaults(run=_mark)
-    attempt = commands.add_parser("try", help="grade the right solution and the named mistakes")
-    attempt.set_defaults(run=_try)
-    exam = commands.add_parser("exam", help="print an exam and its key")
-    exam.add_argument("names", nargs="*", metavar="QUESTION", help="06-votes, or 06; default: all")
-    exam.set_defaults(run=_exam)
-    key = commands.add_parser("key", help="print the key of assignments")
-    key.set_defaults(run=_key)
-    projects = commands.add_parser("projects", help="print briefs of projects")
-    projects.set_defaults(run=_projects)
-    for command in (release, attempt, key, projects):
-        command.add_argument("names", nargs="*", metavar="NAME", help="default: all")
-    for command, out in {release: "release", grade: "graded", mark: "graded", exam: "papers",
-                         key: "papers", projects: "papers"}.items():  # fmt: skip
-        command.add_argument("--out", type=Path, default=Path(out), help=f"default: {out}")
-    for command in (release, grade, attempt, key):
-        command.add_argument("--seed", metavar="WORD", help="default: as the sources have it")
-    for command in (release, grade):
-        command.add_argument("--students", type=Path, metavar="FILE",
-                             help="copies with other numbers, a name a line")  # fmt: skip
+    """Return the grader's commands and those that print what is in this folder."""
+    parser, commands = cli.build_parser(__doc__)
+    for name, (run, metavar, what) in {
+        "exam": (_exam, "QUESTION", "print an exam and its key; 06-votes, or 06"),
+        "key": (_key, "NAME", "print the key of assignments"),
+        "projects": (_projects, "NAME", "print briefs of projects"),
+        "quiz": (_quiz, "CHAPTER", "write quizzes of chapters, 06"),
+    }.items():
+        command = commands.add_parser(name, help=what)
+        command.set_defaults(run=run)
+        command.add_argument("names", nargs="*", metavar=metavar, help="default: all")
+        command.add_argument("--out", type=Path, default=Path("papers"), help="default: papers")
+        if name in ("exam", "key"):
+            command.add_argument("--seed", metavar="WORD", help="other numbers")
     return parser
 
 
-def _release(options: argparse.Namespace) -> int:
-    copies = {options.out: options.seed}
-    if options.students:
-        people = _people(options.students)
-        copies = {options.out / who: word_for(options.seed, who) for who in people}
-    for folder, seed in copies.items():
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in student_versions(options.names or names(), seed).items():
-            (folder / f"{name}.ipynb").write_bytes(content)
-            print(folder / f"{name}.ipynb")
-    return 0
-
-
-def _people(file: Path | None) -> list[str]:
-    """The names in a file, a line each; each will be the name of a folder."""
-    lines = file.read_text(encoding="utf-8-sig").splitlines() if file else []
-    people = [line.strip() for line in lines if line.strip()]
-    for one in people:
-        if re.search(r"[/\\:\0]", one) or one.startswith("."):
-            raise ValueError(f"{file} has the name {one!r}, which cannot be that of a folder.")
-    return people
-
-
-def _grade(options: argparse.Namespace) -> int:
-    submissions, remarks, others = find_submissions(options.submissions)
-    out = options.out
-    # What a teacher has written so far is entered before anything is written anew.
-    changes, problems = enter_marks(out, _sheets(out))
-    graded_here = sorted({name for _, name in submissions})
-    set_policy(out, graded_here, options.due, options.late, options.best, options.book)
-    remember_roster(out, graded_here, options.worksheet)
-    graded = grade(
-        submissions, out, seed=options.seed, timeout=options.timeout, jobs=options.jobs,
-        again=options.again, students=_people(options.students), remarks=remarks,
-        say=lambda line: print(line, file=sys.stderr, flush=True),
-    )  # fmt: skip
-    remember_unrecognised(out, others)
-    everything = write_reports(out, problems)
-    new = {(result["student"], result["assignment"]) for result in graded}
-    rows = [row for row in everything if row[:2] in new]
-    print(table(rows))
-    said = [f"{' '.join(key)} {remark}" for key, remark in remarks.items()]
-    print("\n".join([*said, *(f"{line['state']}: {line['file']}" for line in others)]))
-    print(f"\n{out / 'totals.csv'}, {out / 'submissions.csv'}, {out / 'feedback'}")
-    if any(row.state == "awaits manual grading" for row in rows):
-        print(f"Read and mark answers in {out / 'answers.html'} or {out / SHEETS[0]}, then: "
-              f"course.py mark --out {out}")  # fmt: skip
-    return _said(changes, problems, out)
-
-
-def _sheets(out: Path) -> list[Path]:
-    return [out / name for name in SHEETS if (out / name).exists()]
-
-
-def _mark(options: argparse.Namespace) -> int:
-    sheets = options.sheets or _sheets(options.out) or [options.out / SHEETS[0]]
-    for sheet in sheets:
-        if not sheet.is_file():
-            raise ValueError(f"there is no sheet {sheet}.")
-    changes, problems = enter_marks(options.out, sheets)
-    rows = write_reports(options.out, problems)
-    waiting = sum(row.state == "awaits manual grading" for row in rows)
-    print(f"{len(changes)} marks entered; {waiting} answers wait.")
-    return _said(changes, problems, options.out)
-
-
-def _said(changes: list[str], problems: list[Problem], out: Path) -> int:
-    """Print what was entered and what was not; return the exit status."""
-    print("\n".join(changes))
-    for problem in problems:
-        given = problem.row
-        what = f"{given['student']}, {given['assignment']}, {given['points']!r}"
-        print(f"not entered: row {problem.line} ({what}): {problem.why}", file=sys.stderr)
-    if problems:
-        print(f"These rows are kept in {out / 'unmatched.csv'}.", file=sys.stderr)
-    return 1 if problems else 0
-
-
-def _try(options: argparse.Namespace) -> int:
-    complaints = []
-    for name in options.names or names():
-        rows = try_out(name, options.seed)
-        print(f"{name}\n{report(rows)}\n")
-        complaints += [f"{name}: {fault}" for fault in faults(name, rows)]
-    print("\n".join(complaints) or "Every check does what it is there for.")
-    return 1 if complaints else 0
-
-
 def _exam(options: argparse.Namespace) -> int:
-    questions = papers.chosen(options.names)
+    questions = papers.chosen(options.names, options.seed)
     sheets = {name: papers.exam(questions, key=name == "exam_key") for name in ("exam", "exam_key")}
     return _printed(sheets, options.out)
 
@@ -211,19 +80,16 @@ def _projects(options: argparse.Namespace) -> int:
     return _printed(sheets, options.out)
 
 
-def _printed(sheets: dict[str, str], out: Path) -> int:
-    for path in papers.write_papers(sheets, out):
+def _quiz(options: argparse.Namespace) -> int:
+    for path in quiz.write_quizzes(options.names, options.out):
         print(path)
     return 0
 
 
-def table(rows: list[Row]) -> str:
-    """Return one line a submission: points, and what is still open."""
-    lines = [f"{'student':20} {'assignment':28} {'points':>6} {'of':>4}"]
-    for (student, assignment), own in itertools.groupby(rows, key=lambda row: row[:2]):
-        points, most, states = tally(own)
-        lines.append(f"{student:20} {assignment:28} {points:6g} {most:4g}  {states}".rstrip())
-    return "\n".join(lines)
+def _printed(sheets: dict[str, str], out: Path) -> int:
+    for path in papers.write_papers(sheets, out):
+        print(path)
+    return 0
 
 
 if __name__ == "__main__":

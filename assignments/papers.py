@@ -7,20 +7,23 @@ own ``compute``, run with the primer, says what that is and asserts it in a seco
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import html
 import io
 import itertools
 import re
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import sources
+from markapart import sources
+from markapart.settings import COURSE as HERE
+from markapart.sources import grade_id
+from markapart.trial import right_submission
 from nbgrader.utils import is_grade, is_solution
-from sources import HERE, grade_id
-from trial import right_submission
 
 from cgmm import primer
 
@@ -41,23 +44,36 @@ class Question(NamedTuple):
     misconceptions: list[dict]
 
 
-def bank() -> list[Question]:
-    """All questions, in the order of the chapters."""
+def bank(seed: str | None = None) -> list[Question]:
+    """Return all questions, in the order of the chapters, with the numbers of a seed."""
     paths = sorted(HERE.glob("exam/*.toml"))
     return [
-        _filled(entry)
+        _filled(entry, seed)
         for path in paths
         for entry in tomllib.loads(path.read_text(encoding="utf8"))["question"]
     ]
 
 
-def _filled(entry: dict) -> Question:
-    space = {"np": np, "primer": primer, "itertools": itertools}
+def picker(seed: str | None, question: str) -> Callable:
+    """Return ``pick`` for a question: its first choice without a seed, any of them with one."""
+    digest = hashlib.sha256(f"{seed}--{question}".encode()).digest()
+    rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
+
+    def pick(*choices):
+        return choices[0] if seed is None else choices[rng.integers(len(choices))]
+
+    return pick
+
+
+def _filled(entry: dict, seed: str | None) -> Question:
+    space = {"np": np, "primer": primer, "itertools": itertools,
+             "pick": picker(seed, entry["id"])}  # fmt: skip
     code = entry.pop("compute")
     try:
         exec(compile(code, entry["id"], "exec"), space)
         wrong = [one | {"answer": fill(one["answer"], space)} for one in entry["misconceptions"]]
-        return Question(**entry | {"key": fill(entry["key"], space), "misconceptions": wrong})
+        own = {name: fill(entry[name], space) for name in ("text", "key")}
+        return Question(**entry | own | {"misconceptions": wrong})
     except Exception as error:
         error.add_note(f"in the question {entry['id']} of the exam bank")
         raise
@@ -72,9 +88,9 @@ def _shown(value: object, form: str) -> str:
     return format(value, form).replace("-", "−") if form else str(value)
 
 
-def chosen(ids: list[str]) -> list[Question]:
-    """Questions by their ids, or whole chapters by their numbers; all if there are none."""
-    everything = bank()
+def chosen(ids: list[str], seed: str | None = None) -> list[Question]:
+    """Return questions by their ids, or whole chapters by their numbers; all if none is named."""
+    everything = bank(seed)
     found = [q for one in ids for q in everything if one in (q.id, q.id[:2])]
     for one in ids:
         if not any(one in (q.id, q.id[:2]) for q in found):

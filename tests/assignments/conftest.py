@@ -1,14 +1,17 @@
-"""Makes the programs of assignments/ importable: a folder of scripts, not a package."""
+"""Make the course of assignments/ and its grader importable; neither is installed."""
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "assignments"))
+COURSE = Path(__file__).resolve().parents[2] / "assignments"
+os.environ["MARKAPART_COURSE"] = str(COURSE)
+sys.path[:0] = [str(COURSE), str(COURSE / "grader")]
 
 # A source distribution has no solutions: nothing can be graded there.
-if not (Path(sys.path[0]) / "source").is_dir():
+if not (COURSE / "source").is_dir():
     collect_ignore_glob = ["test_*.py"]
 
 
@@ -24,7 +27,7 @@ def boxes():
 
     A kind of box that was found to work is not tried again by each grading that names no kind.
     """
-    import box
+    from markapart import box
 
     search = box.best
     try:

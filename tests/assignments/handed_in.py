@@ -6,11 +6,9 @@ import threading
 import tomllib
 
 import nbformat
-import sources
-import trial
-import wire
-from examine import checked, error_of, known_forms, rows_of
-from forms import Forms
+from markapart import sources, trial, wire
+from markapart.examine import checked, error_of, known_forms, rows_of
+from markapart.forms import Forms
 from nbgrader.utils import is_grade
 
 
@@ -91,7 +89,7 @@ def run_here(who, name, notebook, seed=None):
 
 def variants(name):
     """The other right solutions of an assignment's tasks."""
-    text = (sources.HERE / "variants" / f"{name}.toml").read_text(encoding="utf8")
+    text = (sources.COURSE / "variants" / f"{name}.toml").read_text(encoding="utf8")
     return [sources.Mistake(**entry) for entry in tomllib.loads(text)["variant"]]
 
 

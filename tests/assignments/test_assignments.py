@@ -4,11 +4,8 @@ import copy
 import re
 from pathlib import Path
 
-import grading
 import nbformat
 import pytest
-import sources
-import trial
 from handed_in import (
     at,
     changed,
@@ -18,6 +15,7 @@ from handed_in import (
     solutions,
     without,
 )
+from markapart import grading, sources, trial
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = sources.names()

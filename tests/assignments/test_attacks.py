@@ -10,17 +10,12 @@ import threading
 import time
 from fractions import Fraction
 
-import box
-import examine
-import grading
 import nbformat
-import notes
 import numpy as np
 import psutil
 import pytest
-import sources
-import wire
 from handed_in import Pair, at, changed, checks_of, right, solutions, written
+from markapart import box, examine, grading, notes, sources, wire
 
 NAME = "03_practice"
 HONEST = "task-2"
@@ -85,7 +80,7 @@ builtins.AssertionError = ValueError
 
 def attacks(folder, port):
     """Code by the attack's name; what outlasts its cell stands last of each four."""
-    source = sources.HERE / "source" / NAME / f"{NAME}.ipynb"
+    source = sources.COURSE / "source" / NAME / f"{NAME}.ipynb"
     writes = f"""
 import pathlib
 for path in [*pathlib.Path({str(folder)!r}).rglob("*"), pathlib.Path({str(source)!r})]:
@@ -266,7 +261,7 @@ class TestBox:
         def open_house(place, hide):
             command, options = box.bubblewrap(place, [])
             at = command.index("--chdir")
-            command[at:at] = ["--ro-bind", str(box.HERE), str(box.HERE)]
+            command[at:at] = ["--ro-bind", str(box.COURSE), str(box.COURSE)]
             return command, options
 
         if boxes.kind != "bwrap":

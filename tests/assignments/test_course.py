@@ -10,22 +10,24 @@ import sys
 import time
 import zipfile
 
-import collect
 import course
-import examine
-import feedback
-import grading
-import marks
 import nbformat
-import policy
 import psutil
 import pytest
-import roster
-import similar
-import sources
-import tables
-import trial
 from handed_in import as_kept, at, changed, right, solutions, written
+from markapart import (
+    collect,
+    examine,
+    feedback,
+    grading,
+    marks,
+    policy,
+    roster,
+    similar,
+    sources,
+    tables,
+    trial,
+)
 
 NAMES = sources.names()
 

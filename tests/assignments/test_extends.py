@@ -4,9 +4,8 @@ import ast
 import inspect
 
 import pytest
-import sources
-import trial
-from examine import error_of
+from markapart import sources, trial
+from markapart.examine import error_of
 
 from cgmm import primer
 

@@ -6,14 +6,14 @@ import shlex
 import course
 import papers
 import pytest
-import sources
+from markapart import sources
 
 COMMAND = re.compile(r"^ *python (?:assignments/)?course\.py (\w+.*?)\s*(?:#|$)", re.MULTILINE)
 
 
 @pytest.mark.parametrize("guide", ["book/instructors.md", "assignments/README.md"])
 def test_what_a_guide_types_is_understood(guide):
-    typed = COMMAND.findall((sources.HERE.parent / guide).read_text(encoding="utf8"))
+    typed = COMMAND.findall((sources.COURSE.parent / guide).read_text(encoding="utf8"))
     assert typed
     for line in typed:
         assert callable(course._parser().parse_args(shlex.split(line)).run), line

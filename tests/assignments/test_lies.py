@@ -4,12 +4,10 @@ import functools
 from fractions import Fraction
 from typing import NamedTuple
 
-import examine
-import forms
 import numpy as np
 import pytest
-import sources
 from handed_in import Pair
+from markapart import examine, forms, sources
 from nbgrader.utils import is_grade
 
 NAMES = sources.names()

@@ -2,12 +2,9 @@
 
 import csv
 
-import examine
-import feedback
-import marks
 import pytest
-import sources
 from handed_in import as_kept
+from markapart import examine, feedback, marks, sources
 
 NAME = "12_rca"
 STUDENTS = [f"student{n}" for n in range(120)]

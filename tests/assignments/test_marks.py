@@ -5,11 +5,9 @@ import io
 import json
 import shutil
 
-import examine
-import grading
-import marks
 import pytest
 from handed_in import as_kept
+from markapart import examine, grading, marks
 
 NAMES = ["ada", "ben", "007", "Zoë O'Neill, jr."]
 ANSWERS = [

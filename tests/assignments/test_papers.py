@@ -5,9 +5,9 @@ import tomllib
 
 import papers
 import pytest
-import sources
+from markapart import sources
 
-PATHS = sorted((sources.HERE / "exam").glob("*.toml"))
+PATHS = sorted((sources.COURSE / "exam").glob("*.toml"))
 ENTRIES = {entry["id"]: entry for path in PATHS
            for entry in tomllib.loads(path.read_text(encoding="utf8"))["question"]}  # fmt: skip
 DECIMAL = re.compile(r"\d+\.\d+")

@@ -8,12 +8,9 @@ import sys
 import types
 import zipfile
 
-import for_otter
-import gradescope
 import nbformat
 import pytest
-import sources
-import trial
+from markapart import for_otter, gradescope, sources, trial
 
 NAME = "06_chunklet_em"
 

@@ -6,15 +6,15 @@ import re
 import numpy as np
 import papers
 import pytest
-import sources
+from markapart import sources
 
-NAMES = sorted(path.stem for path in (sources.HERE / "projects").glob("*.md"))
+NAMES = sorted(path.stem for path in (sources.COURSE / "projects").glob("*.md"))
 STUDENTS = ["The question", "The data", "Milestones", "Hand in", "How it is judged"]
 TEACHERS = ["What can be found", "Traps"]
 
 
 def trial(name):
-    path = sources.HERE / "projects" / f"{name}.py"
+    path = sources.COURSE / "projects" / f"{name}.py"
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -32,7 +32,7 @@ class TestProject:
         module.finding(module.run(range(12)))
 
     def test_its_brief_has_all_parts_and_the_points_add_up(self, name):
-        text = (sources.HERE / "projects" / f"{name}.md").read_text(encoding="utf8")
+        text = (sources.COURSE / "projects" / f"{name}.md").read_text(encoding="utf8")
         assert re.findall(r"^## (.+)$", text, re.MULTILINE) == STUDENTS + TEACHERS
         judged = text.partition("## How it is judged")[2].partition("## ")[0]
         assert sum(map(int, re.findall(r"^\| (\d+) \|", judged, re.MULTILINE))) == 20

@@ -18,12 +18,14 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-import box
 import nbformat
-from collect import LARGEST, content_of, told_by
-from examine import Row, examine, not_graded
-from feedback import write_pages
-from marks import (
+from nbformat import NotebookNode
+
+from markapart import box
+from markapart.collect import LARGEST, content_of, told_by
+from markapart.examine import Row, examine, not_graded
+from markapart.feedback import write_pages
+from markapart.marks import (
     Problem,
     enter,
     keep_unmatched,
@@ -34,11 +36,10 @@ from marks import (
     write_json,
     write_sheets,
 )
-from nbformat import NotebookNode
-from notes import notes_on
-from policy import load_policy
-from similar import write_similar
-from sources import (
+from markapart.notes import notes_on
+from markapart.policy import load_policy
+from markapart.similar import write_similar
+from markapart.sources import (
     also_called,
     answered_elsewhere,
     clean_bytes,
@@ -52,8 +53,8 @@ from sources import (
     source,
     word_in,
 )  # fmt: skip
-from tables import lines_of, write_tables
-from wire import die_with_parent
+from markapart.tables import lines_of, write_tables
+from markapart.wire import die_with_parent
 
 LONGEST_CELL, LONGEST_ANSWER = 50_000, 30_000  # characters; a spreadsheet's cell holds 32,767
 

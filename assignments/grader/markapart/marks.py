@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from examine import Row
+from markapart.examine import Row
 
 COLUMNS = ["key", "student", "assignment", "task", "max", "answer", "points", "comment", "before"]
 BY_HAND = "points given by your teacher"

@@ -12,10 +12,11 @@ import textwrap
 from pathlib import Path
 
 import nbformat
-from examine import Row, tally
-from grading import by_student, cores, grade, rows_in
 from nbformat import NotebookNode
-from sources import Mistake, grade_id, mistakes, source, student_versions
+
+from markapart.examine import Row, tally
+from markapart.grading import by_student, cores, grade, rows_in
+from markapart.sources import Mistake, grade_id, mistakes, source, student_versions
 
 SOLUTION = re.compile(r"^( *)### BEGIN SOLUTION\n(.*?)^ *### END SOLUTION\n?", re.M | re.S)
 MARKERS = re.compile(r"^ *### (BEGIN|END) SOLUTION\n?", re.M)

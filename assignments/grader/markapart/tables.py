@@ -7,11 +7,11 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from examine import Row, tally
-from feedback import page_of
-from marks import write_table
-from policy import days_late, deducted, entered_hours, load_policy, says, write_hours
-from roster import load_roster, same_student
+from markapart.examine import Row, tally
+from markapart.feedback import page_of
+from markapart.marks import write_table
+from markapart.policy import days_late, deducted, entered_hours, load_policy, says, write_hours
+from markapart.roster import load_roster, same_student
 
 GRADES = ["student", "assignment", "task", "points", "max", "state", "message"]
 SUBMISSIONS = ["student", "assignment", "points", "of", "state", "handed_in", "due", "days_late",

@@ -6,7 +6,8 @@ import ast
 
 from nbformat import NotebookNode
 from nbgrader.utils import is_solution
-from sources import grade_id, released
+
+from markapart.sources import grade_id, released
 
 # Modules that a solution does not need. A box does not show the package that judges.
 ODD = {"sklearn": "imports sklearn", "subprocess": "starts programs",

@@ -13,7 +13,7 @@ import math
 import re
 from pathlib import Path
 
-from marks import back_up, read_json, read_table, write_json, write_table
+from markapart.marks import back_up, read_json, read_table, write_json, write_table
 
 HOURS = ["student", "assignment", "platform_says", "handed_in", "due", "excused", "adjust",
          "reason"]  # fmt: skip

@@ -12,7 +12,7 @@ import datetime
 import re
 from pathlib import Path
 
-from marks import read_json, read_table, write_json
+from markapart.marks import read_json, read_table, write_json
 
 HOURS = ["%A, %d %B %Y, %I:%M %p", "%A, %d %B %Y, %H:%M", "%d %B %Y, %I:%M %p", "%d/%m/%Y, %H:%M",
          "%Y-%m-%d %H:%M"]  # fmt: skip

@@ -25,7 +25,7 @@ import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
-from sources import grade_id, names, released
+from markapart.sources import grade_id, names, released
 
 CANVAS = re.compile(
     r"(?:(?P<name>.+?)_)??(?P<late>LATE_)?(?P<number>\d+|anon_[^_]+)_(?P<upload>\d+)_(?P<file>.+)"

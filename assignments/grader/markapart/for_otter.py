@@ -1,4 +1,4 @@
-"""An autograder for Otter: ``python for_otter.py NAME [--seed WORD] [--out FILE]``.
+"""An autograder for Otter: ``python -m markapart.for_otter NAME [--seed WORD] [--out FILE]``.
 
 It writes the zip that ``otter run -a`` and ``otter grade -a`` take. Students get the version that
 ``course.py release`` makes: its checks are asserts, and become test files as they are. Otter runs
@@ -13,7 +13,8 @@ import zipfile
 from pathlib import Path
 
 from nbgrader.utils import is_grade, is_solution
-from sources import grade_id, names, source
+
+from markapart.sources import grade_id, names, source
 
 # A check may use what those before it in its task have defined, as it does in the notebook.
 TEST = """import contextlib

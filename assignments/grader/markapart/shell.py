@@ -1,8 +1,8 @@
 """The student's side of a box: runs cells as a notebook does, and calls what they define.
 
-    python shell.py
+    python -m markapart.shell MODULE ...
 
-It imports what notebooks import, once. Then a child does what comes in, until it is told to make
+It imports these modules once. Then a child does what comes in, until it is told to make
 room for the next one, which knows nothing of it.
 """
 
@@ -17,11 +17,11 @@ import resource
 import sys
 
 from IPython.core.interactiveshell import InteractiveShell
-from replies import failure, imports_of
 from traitlets.config import Config
-from wire import Wire, die_with_parent
 
-PACKAGES = ["cgmm.primer", "scipy.stats", "matplotlib.pyplot"]
+from markapart.replies import failure, imports_of
+from markapart.wire import Wire, die_with_parent
+
 PER_CELL, IN_ALL = 20_000, 200_000  # characters of output
 INSTALLS = re.compile(r"\b(pip|conda|mamba|uv)\b")
 NEXT = 7  # how a child ends that is to have a successor
@@ -110,7 +110,7 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for file in (0, 1):
         os.dup2(nothing, file)
-    for package in PACKAGES:
+    for package in sys.argv[1:]:
         importlib.import_module(package)
     for name, most in LIMITS.items():
         with contextlib.suppress(ValueError, OSError, AttributeError):

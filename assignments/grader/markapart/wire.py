@@ -19,7 +19,8 @@ import struct
 from itertools import islice
 
 import numpy as np
-from replies import arguments, failure, raised, update
+
+from markapart.replies import arguments, failure, raised, update
 
 LONGEST = 64 * 2**20  # bytes in a message
 MOST = 10**6  # items in a message, and of what is written one by one

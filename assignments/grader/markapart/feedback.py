@@ -18,19 +18,21 @@ from pathlib import Path
 
 import bleach
 import jinja2
-from examine import Row, TimeUp, at_most, tally
-from marks import key_of, write_whole
 from markupsafe import Markup
 from matplotlib import mathtext, rc_context
 from matplotlib.font_manager import FontProperties
 from nbconvert.filters import markdown2html
-from sources import ATTACHED_PICTURE, HERE, grade_id, model_answer, released, rubric, source
+
+from markapart.examine import Row, TimeUp, at_most, tally
+from markapart.marks import key_of, write_whole
+from markapart.settings import PROGRAM
+from markapart.sources import ATTACHED_PICTURE, grade_id, model_answer, released, rubric, source
 
 FORMULA = re.compile(r"\$\$([^$]{1,500})\$\$|(?<![\\$`])\$([^$\n`]{1,300})\$")
 TAGS = {*bleach.ALLOWED_TAGS, "p", "br", "hr", "pre", "div", "span", "sub", "sup", "del", "table",
         "thead", "tbody", "tr", "th", "td", *(f"h{n}" for n in range(1, 7))}  # fmt: skip
 SECONDS = 5  # that the answer of one student may take to be rendered
-SAVE = (HERE / "answers.js").read_text(encoding="utf8")
+SAVE = (PROGRAM / "answers.js").read_text(encoding="utf8")
 NOT_MARKED = {"points": None, "comment": ""}
 
 
@@ -91,7 +93,7 @@ def answers_page(results: list[dict], marks: dict) -> str:
 @functools.cache
 def _templates() -> jinja2.Environment:
     templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE), autoescape=True, trim_blocks=True,
+        loader=jinja2.FileSystemLoader(PROGRAM), autoescape=True, trim_blocks=True,
     )  # fmt: skip
     templates.filters["rich"] = rich
     return templates

@@ -25,13 +25,14 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from box import START, Boxes
-from forms import Forms
 from nbformat import NotebookNode
 from nbgrader.utils import is_grade, is_solution
-from replies import imports_of
-from sources import STUB, grade_id, released, source
-from wire import Gone
+
+from markapart.box import START, Boxes
+from markapart.forms import Forms
+from markapart.replies import imports_of
+from markapart.sources import STUB, grade_id, released, source
+from markapart.wire import Gone
 
 # All cells together may take so many times what one cell may take, and all checks as much again.
 PATIENCE = 6

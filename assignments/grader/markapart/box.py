@@ -22,12 +22,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import psutil
-from wire import Gone, Wire
 
-HERE = Path(__file__).resolve().parent
-INSIDE = ["shell.py", "wire.py", "replies.py"]
-# Of the package whose functions judge solutions, students' code sees these parts and a stub.
-PACKAGE, SHOWN, STUB = "cgmm", ["primer"], "visible_package.py"
+from markapart.settings import COURSE, PROGRAM, load
+from markapart.wire import Gone, Wire
+
+INSIDE = ["__init__.py", "shell.py", "wire.py", "replies.py"]
+COURSE_SAYS = load()
 MEMORY = 3 * 2**30  # of all processes of a box together
 PROCESSES = 64
 START = 120  # seconds that a box may take to start, on a busy machine
@@ -46,7 +46,7 @@ Nothing has been graded. Install one of these and grade again:
     Windows                  wsl --install, then in Ubuntu as above"""
 LOOK = """
 import os
-import matplotlib.pyplot, scipy.stats, sklearn.cluster, {package}
+import {imports}
 seen = [path for path in {paths!r} if os.access(path, os.R_OK)]
 """
 
@@ -59,7 +59,7 @@ class Boxes:
     """Makes boxes of one ``kind``; ``hide`` are folders that nobody may read from inside."""
 
     def __init__(self, kind: str, hide: Iterable[Path | str] = ()):
-        self.kind, self.hide = kind, [str(HERE), *map(str, hide)]
+        self.kind, self.hide = kind, [str(COURSE), *map(str, hide)]
 
     def new(self) -> Box:
         """Start a box."""
@@ -75,7 +75,10 @@ class Boxes:
             return f"does not work: {error}"
         try:
             told = box.wire.ask(
-                do="run", source=LOOK.format(package=PACKAGE, paths=self._out_of_reach())
+                do="run",
+                source=LOOK.format(
+                    imports=", ".join(COURSE_SAYS.imports or ["sys"]), paths=self._out_of_reach()
+                ),
             )
             seen = box.wire.decode(box.wire.ask(do="get", names=["seen"])["found"].get("seen"))
         except (Gone, KeyError) as error:
@@ -89,7 +92,7 @@ class Boxes:
     def _out_of_reach(self) -> list[str]:
         """Keys and submissions."""
         handed_in = (itertools.islice(Path(one).rglob("*.ipynb"), 9) for one in self.hide)
-        files = itertools.chain(HERE.glob("source/*/*.ipynb"), *handed_in)
+        files = itertools.chain(COURSE.glob("source/*/*.ipynb"), *handed_in)
         return [str(path) for path in files]
 
 
@@ -205,30 +208,38 @@ def bubblewrap(place: str, hide: list[str]) -> tuple[list[str], dict]:
             command += ["--tmpfs", path]
     command += _masked_package()
     for file in INSIDE:
-        command += ["--ro-bind", str(HERE / file), f"/box/{file}"]
+        command += ["--ro-bind", str(PROGRAM / file), f"/box/markapart/{file}"]
     inside = _environment(HOME) | {"PYTHONPATH": os.pathsep.join(["/box", *_python_path()])}
-    return [*command, "--chdir", HOME, "--", PYTHON, "/box/shell.py"], {"env": inside}
+    return [*command, "--chdir", HOME, "--", *_shell()], {"env": inside}
 
 
 def _package() -> Path:
     """Return the folder of the package that judges, wherever it is installed."""
-    (folder,) = importlib.util.find_spec(PACKAGE).submodule_search_locations
+    (folder,) = importlib.util.find_spec(COURSE_SAYS.package).submodule_search_locations
     return Path(folder)
+
+
+def _shell() -> list[str]:
+    """Return the command of the student's side."""
+    return [PYTHON, "-m", "markapart.shell", *COURSE_SAYS.imports]
 
 
 def _masked_package() -> list[str]:
     """Return options that cover the package by an empty folder with a stub and its shown parts."""
+    if not COURSE_SAYS.package:
+        return []
     folder, options = _package(), ["--tmpfs", str(_package())]
-    for name in SHOWN:
+    for name in COURSE_SAYS.shown:
         options += ["--ro-bind", str(folder / name), str(folder / name)]
-    return [*options, "--ro-bind", str(HERE / STUB), str(folder / "__init__.py")]
+    return [*options, "--ro-bind", str(COURSE / COURSE_SAYS.stub), str(folder / "__init__.py")]
 
 
 def _copy_package(place: Path) -> None:
     """Copy the stub and the shown parts of the package to a folder."""
-    for name in SHOWN:
-        shutil.copytree(_package() / name, place / PACKAGE / name)
-    shutil.copy(HERE / STUB, place / PACKAGE / "__init__.py")
+    if COURSE_SAYS.package:
+        for name in COURSE_SAYS.shown:
+            shutil.copytree(_package() / name, place / COURSE_SAYS.package / name)
+        shutil.copy(COURSE / COURSE_SAYS.stub, place / COURSE_SAYS.package / "__init__.py")
 
 
 def needed() -> list[str]:
@@ -238,13 +249,14 @@ def needed() -> list[str]:
     python = [sys.prefix, sys.base_prefix, *_python_path()]
     paths += [path for one in python for path in (str(one), os.path.realpath(one))]
     return [path for path in dict.fromkeys(paths) if os.path.exists(path)
-            and not HERE.is_relative_to(path) and not Path(path).is_relative_to(HERE)]  # fmt: skip
+            and not COURSE.is_relative_to(path) and not Path(path).is_relative_to(COURSE)]  # fmt: skip
 
 
 def _python_path() -> list[str]:
     """Return the folders of packages; an editable installation keeps its package elsewhere."""
-    paths = dict.fromkeys([*sys.path, str(_package().parent)])
-    return [path for path in paths if path and not Path(path).is_relative_to(HERE)]
+    own = [str(_package().parent)] if COURSE_SAYS.package else []
+    paths = dict.fromkeys([*sys.path, *own])
+    return [path for path in paths if path and not Path(path).is_relative_to(COURSE)]
 
 
 def _environment(home: str) -> dict[str, str]:
@@ -262,15 +274,16 @@ def other_user(place: str, hide: list[str]) -> tuple[list[str], dict]:
         raise BoxError(f"no other user may read Python, which is {PYTHON}")
     user = 100_000 + next(numbers)
     _copy_package(Path(place, "packages"))
+    Path(place, "packages", "markapart").mkdir(parents=True)
     for file in INSIDE:
-        shutil.copy(HERE / file, place)
+        shutil.copy(PROGRAM / file, Path(place, "packages", "markapart"))
     home = Path(place, "home")
     home.mkdir()
     os.chmod(place, 0o755)
     os.chown(home, user, user)
     path = [f"{place}/packages", *_python_path()]
     inside = _environment(str(home)) | {"PYTHONPATH": os.pathsep.join(path)}
-    return [PYTHON, f"{place}/shell.py"], {
+    return _shell(), {
         "env": inside, "cwd": home, "user": user, "group": user, "extra_groups": [],
     }  # fmt: skip
 
@@ -290,29 +303,31 @@ def container(engine: str, place: str, hide: list[str]) -> tuple[list[str], dict
         "--tmpfs", "/tmp:size=256m,mode=1777", "--tmpfs", f"{HOME}:size=256m,mode=1777",
         "--user", "1000:1000", "--workdir", HOME,
     ]  # fmt: skip
-    for key, value in (_environment(HOME) | {"PATH": "/usr/local/bin:/usr/bin:/bin"}).items():
+    inside = {"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": "/box"}
+    for key, value in (_environment(HOME) | inside).items():
         command += ["--env", f"{key}={value}"]
-    return [*command, image(engine), "python", "/box/shell.py"], {"name": name}
+    return [*command, image(engine), "python", *_shell()[1:]], {"name": name}
 
 
 def installed_from() -> dict[str, Path]:
-    """The files that cgmm is installed from, by their paths in the project."""
-    project = HERE.parent
-    paths = [project / name for name in ("pyproject.toml", "README.md", "LICENSE",
-             "requirements.txt")]  # fmt: skip
-    paths += [path for path in sorted((project / "cgmm").rglob("*"))
-              if path.is_file() and "__pycache__" not in path.parts]  # fmt: skip
+    """Return the files that the package is installed from, by their paths in the project."""
+    project = (COURSE / COURSE_SAYS.project).resolve()
+    paths = [path for name in COURSE_SAYS.project_files
+             for path in ([project / name] if (project / name).is_file()
+                          else sorted((project / name).rglob("*")))
+             if path.is_file() and "__pycache__" not in path.parts]  # fmt: skip
     return {path.relative_to(project).as_posix(): path for path in paths}
 
 
 @functools.cache
 def image(engine: str) -> str:
     """The name of the image of a container; it is built where it is not there yet."""
-    inside = [*INSIDE, STUB]
-    files = installed_from() | {f"box/{name}": HERE / name for name in inside}
-    dockerfile = (HERE / "Dockerfile").read_bytes()
+    files = installed_from() | {f"box/markapart/{name}": PROGRAM / name for name in INSIDE}
+    if COURSE_SAYS.stub:
+        files |= {COURSE_SAYS.stub: COURSE / COURSE_SAYS.stub}
+    dockerfile = (COURSE / "Dockerfile").read_bytes()
     contents = repr([(inside, path.read_bytes()) for inside, path in files.items()]).encode()
-    name = f"localhost/cgmm-box:{hashlib.sha256(dockerfile + contents).hexdigest()[:16]}"
+    name = f"localhost/markapart-box:{hashlib.sha256(dockerfile + contents).hexdigest()[:16]}"
     known = subprocess.run([engine, "image", "inspect", name], capture_output=True, check=False)
     if known.returncode:
         print(f"{engine} builds the image of the boxes; this is done once", file=sys.stderr)

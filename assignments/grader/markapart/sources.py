@@ -13,7 +13,6 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import nbformat
@@ -30,7 +29,8 @@ from nbgrader.preprocessors import (
 from nbgrader.utils import is_grade
 from traitlets.config.loader import PyFileConfigLoader
 
-HERE = Path(__file__).resolve().parent
+from markapart.settings import COURSE
+
 SEED_LINE = re.compile(r'^COURSE = "(.*)"$', re.MULTILINE)
 # What nbgrader does to make a student version, without what it writes into its database.
 RELEASE = [LockCells, ClearSolutions, ClearOutput, CheckCellMetadata, ClearHiddenTests,
@@ -59,12 +59,12 @@ class Mistake(NamedTuple):
 
 def names() -> list[str]:
     """Return the names of all assignments, in order."""
-    return sorted(path.stem for path in HERE.glob("source/*/*.ipynb"))
+    return sorted(path.stem for path in COURSE.glob("source/*/*.ipynb"))
 
 
 def source(name: str, seed: str | None = None) -> NotebookNode:
     """Read an assignment as its author wrote it, with another word for the seed if given."""
-    path = HERE / "source" / name / f"{name}.ipynb"
+    path = COURSE / "source" / name / f"{name}.ipynb"
     if not path.exists():
         raise ValueError(f"there is no assignment {name!r}; there are {', '.join(names())}.")
     notebook = nbformat.read(path, as_version=4)
@@ -95,14 +95,14 @@ def grade_id(cell: NotebookNode) -> str | None:
 
 def mistakes(name: str) -> list[Mistake]:
     """Read the named wrong submissions of an assignment."""
-    text = (HERE / "mistakes" / f"{name}.toml").read_text(encoding="utf8")
+    text = (COURSE / "mistakes" / f"{name}.toml").read_text(encoding="utf8")
     return [Mistake(**entry) for entry in tomllib.loads(text)["mistake"]]
 
 
 @functools.cache
 def rubric(name: str, task: str) -> dict:
     """Read the items and the marked sample answers of an open question; empty if there are none."""
-    path = HERE / "rubrics" / f"{name}.toml"
+    path = COURSE / "rubrics" / f"{name}.toml"
     text = path.read_text(encoding="utf8") if path.exists() else ""
     questions = tomllib.loads(text).get("question", [])
     return next((one for one in questions if one["task"] == task), {})
@@ -124,7 +124,7 @@ def student_versions(assignments: Iterable[str], seed: str | None = None) -> dic
 
 @functools.cache
 def _student_version(name: str, seed: str | None) -> bytes:
-    config = PyFileConfigLoader("nbgrader_config.py", path=str(HERE)).load_config()
+    config = PyFileConfigLoader("nbgrader_config.py", path=str(COURSE)).load_config()
     notebook = nbformat.reads(clean_bytes(source(name, seed)).decode(), as_version=4)
     for step in RELEASE:
         try:

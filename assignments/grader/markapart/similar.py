@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from marks import write_whole
-from sources import grade_id, released, source
+from markapart.marks import write_whole
+from markapart.sources import grade_id, released, source
 
 
 def write_similar(out: Path, results: list[dict]) -> None:

@@ -1,4 +1,4 @@
-"""An autograder for Gradescope: ``python gradescope.py NAME [--seed WORD] [--out FILE]``.
+"""An autograder for Gradescope: ``python -m markapart.gradescope NAME [--seed WORD] [--out FILE]``.
 
 It writes a zip to upload there. Gradescope runs ``setup.sh`` once, and ``run_autograder`` for each
 submission, which calls this file again with ``--grade``. Where its containers let nobody make a box
@@ -14,11 +14,12 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from box import installed_from
-from collect import COPY
-from examine import Row
-from grading import grade
-from sources import HERE, grade_id, names, source
+from markapart.box import installed_from
+from markapart.collect import COPY
+from markapart.examine import Row
+from markapart.grading import grade
+from markapart.settings import COURSE, PROGRAM
+from markapart.sources import grade_id, names, source
 
 SETUP = """#!/usr/bin/env bash
 set -euo pipefail
@@ -32,17 +33,22 @@ python3 -m venv /autograder/venv
 RUN = """#!/usr/bin/env bash
 root="${{AUTOGRADER:-/autograder}}"
 python="$root/venv/bin/python"
-chmod 700 "$root/source/assignments" "$root/submission"
-exec "$python" "$root/source/assignments/gradescope.py" {name} {seed} --grade "$root"
+chmod 700 "$root/source/course" "$root/submission"
+export MARKAPART_COURSE="$root/source/course" PYTHONPATH="$root/source/grader:$PYTHONPATH"
+exec "$python" -m markapart.gradescope {name} {seed} --grade "$root"
 """
 
 
 def bundle(name: str, seed: str | None, out: Path) -> None:
     """Write the zip."""
     source(name, seed)  # complains of a name or word that cannot be
-    ours = [path for path in HERE.iterdir() if path.suffix in (".py", ".html", ".js")]
-    ours += (HERE / "source" / name).glob("*.ipynb")
-    files = installed_from() | {path.relative_to(HERE.parent).as_posix(): path for path in ours}
+    course = [path for path in COURSE.iterdir() if path.suffix in (".py", ".toml")]
+    course += (COURSE / "source" / name).glob("*.ipynb")
+    files = installed_from() | {
+        f"course/{path.relative_to(COURSE).as_posix()}": path for path in course
+    }
+    files |= {f"grader/markapart/{path.name}": path for path in PROGRAM.iterdir()
+              if path.suffix in (".py", ".html", ".js")}  # fmt: skip
     run = RUN.format(name=name, seed=f'--seed "{seed}"' if seed else "")
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for inside, path in sorted(files.items()):
