@@ -1,7 +1,7 @@
 """Write the "guess first" boxes of a chapter as a quiz in GIFT, which Moodle imports.
 
-Each box becomes an essay question; the book's own answer is the feedback that a student reads after
-answering. A weekly quiz then asks what the chapter will answer, before the session.
+Each box becomes an essay question. Its feedback is the answer that the book folds below the box, or
+a word on where the chapter gives it. A weekly quiz then asks what the chapter will answer, before the session.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ BOX = re.compile(
     r"^(:{3,})\{admonition\} Guess first\n(?P<asked>.*?)^\1$"
     r"(?:\s*^(:{3,})\{dropdown\} Our answers?\n(?P<answer>.*?)^\3$)?", re.M | re.S
 )  # fmt: skip
+ELSEWHERE = "The chapter gives the answer in the text after this question."
 ROLE = re.compile(r"\{[\w:]+\}`(?:([^`<]*?) *<[^`>]*>|([^`]*))`")
 
 
@@ -23,7 +24,8 @@ def boxes(chapter: Path) -> list[tuple[str, str]]:
     cells = json.loads(chapter.read_text(encoding="utf8"))["cells"]
     texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
     text = "\n\n".join(texts)
-    return [(_plain(match["asked"]), _plain(match["answer"] or "")) for match in BOX.finditer(text)]
+    return [(_plain(match["asked"]), _plain(match["answer"] or ELSEWHERE))
+            for match in BOX.finditer(text)]  # fmt: skip
 
 
 def _plain(text: str) -> str:
@@ -36,8 +38,8 @@ def gift(chapter: str, questions: list[tuple[str, str]]) -> str:
     """Return a file in GIFT: an essay question for each pair of question and answer."""
     found = [f"$CATEGORY: {chapter}"]
     for number, (asked, answer) in enumerate(questions, start=1):
-        feedback = f"####{_escaped(answer)}" if answer else ""
-        found.append(f"::{chapter}-{number}::[markdown]{_escaped(asked)} {{{feedback}}}")
+        feedback = f"{{####{_escaped(answer)}}}"
+        found.append(f"::{chapter}-{number}::[markdown]{_escaped(asked)} {feedback}")
     return "\n\n".join(found) + "\n"
 
 

@@ -5,6 +5,7 @@ import tomllib
 
 import papers
 import pytest
+import quiz
 from markapart import sources
 
 PATHS = sorted((sources.COURSE / "exam").glob("*.toml"))
@@ -36,6 +37,36 @@ class TestQuestion:
         assert len(question.misconceptions) >= 2
         assert all(line["is"].endswith((".", ")")) for line in question.misconceptions)
         assert all(0 <= line["points"] < question.points for line in question.misconceptions)
+
+
+DRAWN = [name for name, entry in ENTRIES.items() if "pick(" in entry["compute"]]
+
+
+def test_a_seed_gives_other_numbers_that_are_asserted_as_well(bank):
+    assert {"01-boundary", "06-votes"} <= set(DRAWN)
+    versions = [{one.id: one for one in papers.bank(seed)} for seed in ("A", "B", "C", "D")]
+    for name in DRAWN:
+        assert len({version[name].text for version in [bank, *versions]}) > 1
+        assert len({version[name].key for version in [bank, *versions]}) > 1
+    for version in versions:
+        assert "<<" not in str(list(version.values()))
+        assert [name for name in bank if version[name] != bank[name]] == [
+            name for name in DRAWN if version[name] != bank[name]]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", sorted(quiz.BOOK.glob("[0-9][0-9]_*.ipynb")), ids=lambda p: p.stem)
+def test_a_chapters_guess_boxes_become_a_quiz(path, tmp_path):
+    asked = path.read_text(encoding="utf8").count("{admonition} Guess first")
+    questions = quiz.boxes(path)
+    assert len(questions) == asked
+    assert all(question and answer for question, answer in questions)
+    text = quiz.gift(path.stem, questions)
+    assert text.count("::[markdown]") == asked
+    bare = re.sub(r"\\[~=#{}:]", "", text)
+    assert bare.count("{") == bare.count("}") == asked
+    assert not re.search(r"\{[a-z:]+\}`|:::", bare)
+    with pytest.raises(ValueError, match="no chapter '99'"):
+        quiz.write_quizzes(["99"], tmp_path)
 
 
 def test_the_students_sheet_holds_no_key(bank):

@@ -74,12 +74,9 @@ class Boxes:
         except (BoxError, OSError, subprocess.SubprocessError) as error:
             return f"does not work: {error}"
         try:
-            told = box.wire.ask(
-                do="run",
-                source=LOOK.format(
-                    imports=", ".join(COURSE_SAYS.imports or ["sys"]), paths=self._out_of_reach()
-                ),
-            )
+            imports = ", ".join(COURSE_SAYS.imports or ["sys"])
+            look = LOOK.format(imports=imports, paths=self._out_of_reach())
+            told = box.wire.ask(do="run", source=look)
             seen = box.wire.decode(box.wire.ask(do="get", names=["seen"])["found"].get("seen"))
         except (Gone, KeyError) as error:
             return f"does not work: {error}"
@@ -248,8 +245,9 @@ def needed() -> list[str]:
              "/etc/alternatives"]  # fmt: skip
     python = [sys.prefix, sys.base_prefix, *_python_path()]
     paths += [path for one in python for path in (str(one), os.path.realpath(one))]
-    return [path for path in dict.fromkeys(paths) if os.path.exists(path)
-            and not COURSE.is_relative_to(path) and not Path(path).is_relative_to(COURSE)]  # fmt: skip
+    found = [path for path in dict.fromkeys(paths) if os.path.exists(path)]
+    return [path for path in found
+            if not (COURSE.is_relative_to(path) or Path(path).is_relative_to(COURSE))]  # fmt: skip
 
 
 def _python_path() -> list[str]:
