@@ -1,7 +1,8 @@
 """Write the "guess first" boxes of a chapter as a quiz in GIFT, which Moodle imports.
 
 Each box becomes an essay question. Its feedback is the answer that the book folds below the box, or
-a word on where the chapter gives it. A weekly quiz then asks what the chapter will answer, before the session.
+a word on where the chapter gives it. A weekly quiz then asks, before the session, what the chapter
+will answer.
 """
 
 from __future__ import annotations
