@@ -17,9 +17,9 @@ def right(name):
 
 
 def solutions(name):
-    """Solution cells that hold code, in order."""
-    cells = sources.source(name).cells
-    return [sources.grade_id(cell) for cell in cells if "BEGIN SOLUTION" in cell.source][:-1]
+    """Return the solution cells that hold code, in order."""
+    cells = [cell for cell in sources.source(name).cells if cell.cell_type == "code"]
+    return [sources.grade_id(cell) for cell in cells if "BEGIN SOLUTION" in cell.source]
 
 
 def checks_of(name, solution):
