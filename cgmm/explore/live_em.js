@@ -99,15 +99,15 @@ const bound = (E, now) => E.logEvidence + E.logPrior - now.logPrior
   + sum(E.q.map((row, j) => sum(row.map((p, k) => (p > 0 ? p * (now.u[j][k] - E.u[j][k]) : 0)))));
 
 // θ and what its E-step finds, after so many steps; sooner if the evidence stands still, or before
-// a component shrinks onto points of one line.
+// a component shrinks onto points of one line: then `shrinks` is true.
 function em(X, theta, net, pool, nIter, tol = -1) {
   let E = eStep(X, theta, net);
   for (let t = 0; t < nIter; t++) {
     const next = mStep(X, E, net, pool), now = eStep(X, next, net);
     const gain = now.logEvidence - E.logEvidence;
-    if (!Number.isFinite(gain)) break;
+    if (!Number.isFinite(gain)) return { theta, E, shrinks: true };
     [theta, E] = [next, now];
     if (!(gain > tol)) break;
   }
-  return { theta, E };
+  return { theta, E, shrinks: false };
 }

@@ -57,8 +57,8 @@ function liveFigure(root, spec, mode, model) {
   const strength = ([i, j, v]) => [i, j, v * (mode.strength?.(s) ?? Infinity)];
 
   function relate(links, say) {
-    const net = network(s.X.length, links.map(strength), spec.K, spec);
-    if (!net) return say?.("No assignment keeps that, or too many points would hang together.");
+    const net = network(s.X.length, links.map(strength), spec.K, spec, (reason) => { say?.(reason); });
+    if (!net) return false;
     Object.assign(s, { links, net });
     return true;
   }

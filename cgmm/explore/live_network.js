@@ -30,9 +30,12 @@ function closure(N, pairs) {
 }
 
 const MOST_ASSIGNMENTS = 20000;
+const CONTRADICTION = "This relation contradicts the others: no assignment satisfies them all.";
+const TOO_LARGE = "This relation would connect more points than the figure can sum over.";
 
-// All that depends on the relations alone; null if no assignment keeps them, or too many do.
-function network(N, links, K, { sampled = "points", answers = false } = {}) {
+// All that depends on the relations alone; null if no assignment keeps them, or too many do. `why` is
+// called with the reason.
+function network(N, links, K, { sampled = "points", answers = false } = {}, why) {
   const chunklet = closure(N, links.filter(([, , w]) => w === Infinity));
   const n = Array(1 + most(chunklet)).fill(0);
   for (const j of chunklet) n[j] = sampled === "points" ? n[j] + 1 : 1;
@@ -47,7 +50,8 @@ function network(N, links, K, { sampled = "points", answers = false } = {}) {
       part.before[late].push([early, w]);
     }
     assignments(part, K, [], 0);
-    if (!part.z.length || part.z.length > MOST_ASSIGNMENTS) return null;
+    if (!part.z.length) return why?.(CONTRADICTION) ?? null;
+    if (part.z.length > MOST_ASSIGNMENTS) return why?.(TOO_LARGE) ?? null;
   }
   return { K, chunklet, n, edges, parts, answers };
 }

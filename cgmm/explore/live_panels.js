@@ -11,21 +11,23 @@
 const text = (x, y, words, look = "") => `<text x="${x}" y="${y}" ${look}>${words}</text>`;
 
 // Curves over x in a frame, each {line, look} with line a list of [x, y]; dots [x, y, look] on them.
-function chart(title, below, drawn, { dots = [], floor = [], ticks = [] }) {
+// `span` holds the heights of its highest and lowest value, `across` the range of x; `show` writes a
+// value of the y axis.
+function chart(title, below, drawn, { dots = [], floor = [], ticks = [], span = [38, 198], across = [], show }) {
   const isThere = ([, y]) => Number.isFinite(y);
   const curves = drawn.map(({ line, look }) => ({ line: line.filter(isThere), look }));
   const all = curves.flatMap(({ line }) => line), xs = all.map(([x]) => x), ys = all.map(([, y]) => y);
-  const [x0, x1] = [Math.min(...xs), Math.max(...xs, Math.min(...xs) + 1e-9)];
+  const [x0 = Math.min(...xs), x1 = Math.max(...xs, x0 + 1e-9)] = across;
   const [low = Math.min(...ys), high = Math.max(...ys, low + 1)] = floor;
-  const to = ([x, y]) => [56 + (230 * (x - x0)) / (x1 - x0), 198 - (160 * (y - low)) / (high - low)]
+  const to = ([x, y]) => [56 + (230 * (x - x0)) / (x1 - x0), base - ((base - span[0]) * (y - low)) / (high - low)]
     .map((v) => v.toFixed(1));
-  const digits = high - low < 5 ? 2 : 0, toTheLeft = 'text-anchor="end"';
-  const middle = 'text-anchor="middle"';
+  const digits = high - low < 5 ? 2 : 0, base = span[1], toTheLeft = 'text-anchor="end"';
+  const middle = 'text-anchor="middle"', write = show ?? ((y) => signed(y, digits));
   return [
-    text(4, 18, title), '<path class="axis" d="M56 34V202H290"/>',
-    text(52, 202, signed(low, digits), toTheLeft), text(52, 46, signed(high, digits), toTheLeft),
-    ...ticks.map(([x, words = x]) => text(to([x, low])[0], 216, words, middle)),
-    text(290, 234, below, toTheLeft),
+    text(4, span[0] - 20, title), `<path class="axis" d="M56 ${span[0] - 4}V${base + 4}H290"/>`,
+    text(52, base + 4, write(low), toTheLeft), text(52, span[0] + 8, write(high), toTheLeft),
+    ...ticks.map(([x, words = x]) => text(to([x, low])[0], base + 18, words, middle)),
+    text(290, base + 36, below, toTheLeft),
     ...curves.map(({ line, look }) => line.length
       && `<path fill="none" d="M${line.map(to).join("L")}" ${look}/>`),
     ...dots.filter(isThere).map(([x, y, look = 'r="4"']) => {

@@ -1,5 +1,9 @@
 // The best of some starts, at once, under relations that hold. Chapter 7 and the home page.
 
+const MOST_NATS = 40;
+const SHRUNK = "From one start a component has shrunk onto too few points for a Gaussian, or onto points "
+  + "of one line: the two answers cannot be compared.";
+
 const RIVALS = {
   hand: "together",
 
@@ -13,18 +17,26 @@ const RIVALS = {
     Object.assign(s, { theta, r: E.r });
   },
 
+  // The bars' scale is linear up to MOST_NATS; an arrow at the end says that a bar goes on.
   side({ s, spec }) {
+    const to = (nats) => 4 + (270 * Math.min(nats, MOST_NATS)) / MOST_NATS;
     const bars = s.behind.map((nats, k) => {
       const y = 62 + 76 * k, won = k === s.winner;
       const words = won ? "the most likely"
         : nats < 0.05 ? `now ${spec.words[s.winner]} too` : `behind by ${nats.toFixed(1)} nats`;
       return text(4, y - 8, `${spec.words[k]}: ${words}`)
-        + `<rect x="4" y="${y}" width="${Math.max(4, 200 - 4 * nats)}" height="18" class="bar${won ? " on" : ""}"/>`;
+        + `<rect x="4" y="${y}" width="${Math.max(2, to(nats) - 4)}" height="18" class="bar${won ? " on" : ""}"/>`
+        + (nats > MOST_NATS ? `<path d="M276 ${y}l12 9l-12 9z" class="bar"/>` : "");
     });
-    return text(4, 18, "which answer is more likely?") + bars.join("");
+    const ticks = [0, 10, 20, 30, 40].map((nats) => `<path class="axis" d="M${to(nats)} 166v5"/>`
+      + text(to(nats), 186, nats, `text-anchor="${nats ? "middle" : "start"}"`));
+    return text(4, 18, "which answer is more likely?") + bars.join("")
+      + '<path class="axis" d="M4 44V166H274"/>' + ticks.join("")
+      + text(290, 206, "nats behind the most likely", 'text-anchor="end"');
   },
 
   say(s) {
+    if (s.fits.some(({ shrinks }) => shrinks)) return SHRUNK;
     const ahead = most(s.behind), told = `${s.links.length} relation${s.links.length === 1 ? "" : "s"}`;
     return `${told}: ${s.spec.words[s.winner]}${
       ahead < 0.05 ? ", from every start" : ` by ${ahead.toFixed(1)} nats`}.`;

@@ -5,6 +5,8 @@
 const RADII = range(31).map((i) => 2 * 0.025 ** (i / 30));
 const LIMITS = ["K-means", "relations at a price", "relations kept"];
 
+const ONE_SPOT = "All points lie on one spot: they look alike to every algorithm, and the agreement means nothing.";
+
 const KMEANS = {
   strength: (s) => s.beta ** -s.speed,
 
@@ -43,6 +45,8 @@ const KMEANS = {
   },
 
   say(s) {
+    const [first, ...others] = s.X;
+    if (others.every((x) => x[0] === first[0] && x[1] === first[1])) return ONE_SPOT;
     const shares = s.agreement.map((x, a) => x !== null && `${LIMITS[a]} ${percent(x)}`);
     return `Radius ${s.beta.toFixed(2)}; agreement with ${shares.filter(Boolean).join(", ")}.`;
   },

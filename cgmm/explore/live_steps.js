@@ -1,5 +1,9 @@
 // EM, half-step by half-step, with K-means beside it if wished. Chapters 2 and 6.
 
+// Smaller gaps, as powers of ten, are rounding errors of the log-evidence.
+const SMALLEST_GAP = -10;
+const power = (exponent) => `10<tspan dy="-5" font-size="11">${signed(exponent, 0)}</tspan>`;
+
 const EM = {
   tools: ["move", "add", "remove"],
 
@@ -25,15 +29,24 @@ const EM = {
     return s.trace.at(-1)[1] - before > 1e-7;
   },
 
-  // The last twelve steps: the first would hide how far the bound stays behind.
+  // The gap between the two is small beside the climb: below, it has a logarithmic axis of its own.
   side({ s }) {
-    const first = Math.max(0, s.trace.length - 25), last = (s.trace.length - 1) / 2;
-    const line = (d) => s.trace.slice(first).map((pair, t) => [(first + t) / 2, pair[d]]);
-    const ends = s.trace.at(-1).map((y) => [last, y]);
-    return chart("log-evidence, and the bound (dashed)", "steps", [
+    const last = (s.trace.length - 1) / 2, ends = s.trace.at(-1).map((y) => [last, y]);
+    const title = "log-evidence, and the bound (dashed)";
+    if (!last) return text(4, 16, title) + text(56, 60, "No step has been taken yet.");
+    const line = (d) => s.trace.map((pair, t) => [t / 2, pair[d]]);
+    // After an E-step there is no gap.
+    const gaps = s.trace.map(([evidence, F], t) => [t / 2, Math.log10(evidence - F)])
+      .filter(([x, y]) => x % 1 && y > SMALLEST_GAP);
+    const ys = gaps.map(([, y]) => y), ticks = [...new Set([0, Math.round(last / 2), last])];
+    return chart(title, "", [
       { line: line(0), look: 'class="curve"' }, { line: line(1), look: 'class="curve dashed"' },
       { line: ends, look: 'class="gap"' },
-    ], { dots: ends, ticks: [...new Set([first / 2, last])].map((x) => [x]) });
+    ], { dots: ends, span: [36, 96] })
+      + chart("gap after each M-step, logarithmic", "steps", [
+        { line: gaps, look: 'class="curve"' },
+      ], { dots: gaps.map((gap) => [...gap, 'r="2.5"']), span: [146, 198], across: [0, last], show: power,
+        ticks: ticks.map((x) => [x]), floor: [Math.floor(Math.min(0, ...ys)), Math.ceil(Math.max(0, ...ys))] });
   },
 
   say(s) {

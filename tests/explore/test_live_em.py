@@ -206,3 +206,14 @@ def test_what_no_assignment_keeps_is_no_network(ask):
     assert ask("network(3, links, 3) !== null", links=triangle)
     clash = [(0, 1, np.inf), (1, 2, np.inf), (0, 2, -np.inf)]
     assert ask("network(3, links, 3)", links=clash) is None
+
+
+@pytest.mark.parametrize(
+    ("links", "reason"),
+    [([(0, 1, np.inf), (0, 1, -np.inf)], "contradicts the others"),
+     ([(i, i + 1, 1.0) for i in range(17)], "more points than the figure can sum over")],
+)  # fmt: skip
+def test_a_refusal_names_its_cause(ask, links, reason):
+    told = ask("{ let why; network(20, links, 2, {}, (one) => { why = one; }); return why; }"
+               .join(["(() => ", ")()"]), links=links)  # fmt: skip
+    assert reason in told

@@ -151,7 +151,7 @@ def test_links_are_drawn_by_clicks_but_none_that_no_assignment_keeps(visit):
     for pair, n_links in [((0, 2), 2), ((0, 9), 3)]:
         for i in pair:
             root.locator("[role=button]").nth(i).dispatch_event("pointerdown")
-        assert said(root).startswith("No assignment keeps that") == (n_links == 2)
+        assert said(root).startswith("This relation contradicts the others") == (n_links == 2)
         assert links.count() == n_links
     assert root.locator("g.links path.apart").count() == 1
     # A preset brings its own.
@@ -309,3 +309,35 @@ def test_the_page_of_the_widget_tells_its_model(visit):
     fitted = json.loads(json.dumps(figure.fit() and widget.fitted))
     page.evaluate("fitted => { window.kept.fitted = fitted; heard['change:fitted'](); }", fitted)
     assert page.locator(".fitted").count() == 2
+
+
+def text_of(root) -> str:
+    return root.locator(".cgmm-live-side").text_content()
+
+
+def test_the_chart_keeps_every_step_and_shows_the_gap(visit):
+    root = figure_of(visit(make("em", must_link=(), cannot_link=())))
+    assert "No step has been taken yet." in text_of(root)
+    for _ in range(16):
+        for half in ("M-step", "E-step"):
+            root.get_by_role("button", name=half, exact=True).press("Enter")
+    curves = root.locator(".cgmm-live-side path.curve")
+    numbers = [path.get_attribute("d").count(",") for path in curves.all()]
+    # Evidence and bound have a place for each half-step, the gap one for each M-step.
+    assert numbers == [33, 33, 16]
+    assert "gap after each M-step" in text_of(root)
+
+
+@pytest.mark.parametrize(
+    ("mode", "says"),
+    [("rivals", "a component has shrunk"), ("weights", "a component has shrunk"),
+     ("kmeans", "All points lie on one spot")],
+)  # fmt: skip
+def test_degenerate_points_are_explained(visit, mode, says):
+    spot = {"X": np.zeros_like(DATA.X)}
+    links = {"must_link": (), "cannot_link": ()}
+    root = figure_of(visit(make(mode, presets={"spread": {}, "spot": spot}, **links)))
+    assert says not in said(root)
+    root.get_by_role("radio", name="spot").check()
+    assert says in said(root)
+
