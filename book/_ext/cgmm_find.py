@@ -41,6 +41,11 @@ SIGNS = {"le": "≤", "ge": "≥", "ne": "≠", "sum": "∑", "prod": "∏", "in
          "cdots": "…", "lvert": "|", "rvert": "|", "lVert": "‖", "rVert": "‖", "Vert": "‖",
          "longrightarrow": "→", "quad": " "}  # fmt: skip
 
+# Innermost fractions, and commands that only change the letters of what is in their braces.
+FRACTION = re.compile(r"\\[td]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
+FACE = re.compile(
+    r"\\(?:math(?:cal|bf|sf|rm|bb)|boldsymbol|operatorname|text(?:rm|bf|it)?)\s*\{([^{}]*)\}"
+)
 # Commands of which nothing is read.
 LAYOUT = re.compile(
     r"\b(?:math(?:cal|bf|sf|rm|bb)|boldsymbol|operatorname|text(?:style)?|displaystyle|left|right|"
@@ -160,12 +165,22 @@ def simplify(article: BeautifulSoup) -> None:
 
 def plain(formula: str) -> str:
     """TeX as somebody would type it in a mail."""
-    formula = re.sub(r"\\[td]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}", r"(\1)/(\2)", formula)
-    formula = re.sub(r"([_^])\{([^{}]*)\}", r"\1\2", formula)
+    before = ""
+    while formula != before:
+        # From the innermost braces outwards, so that a fraction keeps its bar.
+        before = formula
+        formula = FACE.sub(r"\1", formula)
+        formula = re.sub(r"([_^])\{([^{}]*)\}", r"\1\2", formula)
+        formula = FRACTION.sub(lambda m: f"{_bracketed(m[1])}/{_bracketed(m[2])}", formula)
     formula = re.sub(r"\\[()\[\]{}|,;:!]|\\(?:begin|end)\{\w+\*?\}|[&{}~]|\\\\", " ", formula)
     known = GREEK | SIGNS
     formula = re.sub(r"\\([A-Za-z]+)", lambda m: known.get(m[1], f" {m[1]} "), formula)
     return LAYOUT.sub("", formula)
+
+
+def _bracketed(part: str) -> str:
+    """Return one side of a fraction, in brackets unless it is a single sign or name."""
+    return part.strip() if re.fullmatch(r"\s*\\?\w+\s*", part) else f"({part.strip()})"
 
 
 # ---------------------------------------------------------------------------- what a link shows

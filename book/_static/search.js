@@ -20,21 +20,22 @@ const SHOWN = 30;
 // title. A page, or a place on it, is named by its address without ".html".
 const CALLED = {
   "book/using": "install installation installing setup pip colab binder jupyter jupyterlab notebook run download requirements",
+  "book/using#keys": "keyboard shortcut hotkey",
   "book/howto#choose-the-number-of-components": "elbow silhouette bic aic how many clusters number",
   "book/howto#save-and-load-a-fit": "save model pickle joblib export persist store",
-  "book/howto#save-time-and-memory": "slow fast speed faster memory",
+  "book/howto#save-time-and-memory": "slow fast speed faster memory gpu",
   "book/howto#predict-new-points-with-relations-among-them": "prediction classify new data",
   "book/howto#deal-with-missing-values": "nan impute imputation",
   "book/howto#cluster-categorical-data": "discrete latent class bernoulli multinomial",
-  "book/howto#mend-relations-that-contradict-each-other": "inconsistent conflict contradiction infeasible contradictory",
-  "book/large_data": "large big data out of core memmap dask cluster minibatch streaming parallel huge million",
+  "book/howto#mend-relations-that-contradict-each-other": "constraint inconsistent conflict contradiction infeasible contradictory",
+  "book/large_data": "large big data out of core memmap dask cluster minibatch streaming parallel huge million row",
   "book/01_mixtures": "gmm mixture model gaussian likelihood density",
   "book/02_em": "expectation maximization elbo variational bound jensen e-step m-step",
-  "book/03_practice": "initialization init seed restart start local optimum optima maximum maxima k-means++ kmeans++ singularity overfitting convergence collapse",
+  "book/03_practice": "initialization init seed restart start local optimum optima maximum maxima k-means++ kmeans++ singularity singular covariance overfitting convergence collapse",
   "book/04_some_labels": "semi-supervised partial label labelled unlabelled classification seed",
   "book/05_where_relations_come_from": "side information pairwise constraint supervision",
   "book/06_chunklet_em": "must-link chunklet group equivalence",
-  "book/07_cannot_links": "cannot-link markov random field junction tree variable elimination treewidth",
+  "book/07_cannot_links": "cannot-link markov random field junction tree variable elimination treewidth np-hard complexity",
   "book/08_the_normaliser": "log z partition function normalizing constant omega",
   "book/09_soft_preferences": "soft constraint noisy uncertain weak penalty ppc penalized probabilistic",
   "book/10_gibbs_and_mean_field": "mcmc approximate inference loopy message passing sampler potts ising",
@@ -43,10 +44,10 @@ const CALLED = {
   "book/13_the_papers_rerun": "replication reproducibility reproduce results paired difference",
   "book/14_choosing_a_method": "which algorithm compare comparison decision guide flowchart",
   "book/15_the_next_question": "active learning query selection ask oracle",
-  "book/16_many_witnesses": "crowdsourcing annotator dawid skene expert disagreement crowd rater",
+  "book/16_many_witnesses": "crowdsourcing annotator dawid skene expert disagreement disagree crowd rater label",
   "book/notation": "symbols letters meaning",
   "book/instructors": "teaching course syllabus grading assignment lecture exam teacher",
-  "book/benchmarks": "timing performance runtime scaling",
+  "book/benchmarks": "timing performance runtime scaling speed scikit-learn sklearn comparison faster slower",
   "book/errata": "mistakes misprint correction typo",
   "book/bibliography": "references literature papers citation",
   "book/api/mixture/ConstrainedGaussianMixture": "gaussianmixture estimator fit sklearn scikit-learn",
@@ -56,10 +57,19 @@ const CALLED = {
 // and either spelling of English by the other.
 const spelling = word => word.replace(/is(?=(e|ed|er|ing|ation)s?$)/, "iz").replace(/yse/, "yze")
   .replace(/(col|neighb|behavi|fav|lab|harb)our/, "$1or").replace(/centre/, "center").replace(/lling|lled/, one => one.slice(1));
-const singular = word => spelling(word.length > 3 && /[^s]s$/.test(word) ? word.slice(0, -1) : word);
+const singular = word => spelling(word.length > 4 && word.endsWith("ies") ? `${word.slice(0, -3)}y`
+  : word.length > 3 && /[^s]s$/.test(word) ? word.slice(0, -1) : word);
 const fold = text => text.normalize("NFD").replace(/[\u0300-\u036f]/g, "").toLowerCase().replace("means++", "meanspp");
 const JOINT = /[-.'’]/, WORD = /[\p{L}\p{N}_]+(?:[-.'’][\p{L}\p{N}_]+)*/gu;
-const askedWords = query => (fold(query).match(WORD) ?? []).map(singular);
+// Words that say nothing of what is asked, unless there is no other; so do single letters.
+const STOP = new Set(("a an and any are as at be been but by can could did do does for from get give had has have how i if in "
+  + "into is it its like make me my need of on or our should so than that the their them there these they this to "
+  + "use using vs versus was we were what when where which who why will with would you your deal handle take went want work there").split(" "));
+function askedWords(query) {
+  const all = (fold(query).match(WORD) ?? []).map(singular);
+  const telling = all.filter(word => !STOP.has(word) && (word.length > 1 || /\d/.test(word)));
+  return telling.length ? telling : all;
+}
 const wordsOf = text => (fold(text).match(WORD) ?? [])
   .flatMap(word => JOINT.test(word) ? [word, ...word.split(JOINT)] : [word]).map(singular);
 const counted = words => words.reduce((n, word) => n.set(word, (n.get(word) ?? 0) + 1), new Map());
@@ -71,6 +81,14 @@ function indexed() {
     return {entry, title: counted(title), length: title.length,
             text: counted(wordsOf(`${entry.text} ${entry.kind === "page" ? "" : entry.page}`))};
   });
+  // A page has the words of all its sections, too, which may be spread over them.
+  const pages = Object.groupBy(index, one => one.entry.url.split("#")[0]);
+  for (const one of index.filter(({entry}) => entry.kind === "page")) {
+    one.spread = new Map();
+    for (const {title, text} of pages[one.entry.url]) {
+      for (const [word, n] of [...title, ...text]) one.spread.set(word, (one.spread.get(word) ?? 0) + n);
+    }
+  }
   return index;
 }
 
@@ -96,23 +114,35 @@ function search(query) {
     if (all.some(one => one.title.has(word) || one.text.has(word))) return (words => words.get(word) ?? 0);
     return words => [...words].reduce((n, [other, k]) => other.startsWith(word) ? n + k : n, 0);
   });
+  // What few entries have tells more than what many have.
+  const telling = has.map(count => {
+    const n = all.filter(({title, text}) => count(title) || count(text)).length;
+    return 0.4 + Math.log((1 + all.length) / (1 + n)) / Math.log(1 + all.length);
+  });
+  const total = telling.reduce((sum, one) => sum + one, 0);
+  // Parts of a dotted name are no heading for a question in plain words.
+  const isProse = asked.length > 1 && !/[._(]|[a-z][A-Z]/.test(query);
+  const called = [...fold(query).matchAll(/([\w.]+)\(/g)].map(([, name]) => name);
   const hits = [];
-  for (const {entry, title, length, text} of all) {
-    let score = 0, inTitle = 0, found = 0;
-    for (const count of has) {
-      const heading = count(title), below = count(text);
-      if (heading) { inTitle++; score += 20; }
-      score += 2 * Math.log2(1 + below);
-      if (heading || below) found++;
-    }
+  for (const {entry, title, length, text, spread = new Map()} of all) {
+    let score = 0, inTitle = 0, found = 0, covered = 0;
+    has.forEach((count, n) => {
+      const heading = count(title), below = count(text), around = count(spread);
+      if (heading) { inTitle++; score += (isProse && entry.kind === "name" ? 4 : 20) * telling[n]; }
+      score += telling[n] * (2 * Math.log2(1 + below) + Math.log2(1 + around));
+      if (heading || below || around) { found++; covered += telling[n]; }
+    });
     if (!found) continue;
+    // The class that readers meet first is meant where several have a method of that name.
+    const isCalled = entry.kind === "name" && called.some(name => entry.title.toLowerCase().endsWith(name));
+    if (isCalled) score += CALLED[entry.url.split(".html")[0]] ? 90 : 60;
     const [, worth] = KINDS[entry.kind === "page" && entry.number ? "chapter" : entry.kind];
-    score += inTitle === asked.length ? worth + 10 * Math.min(1, asked.length / length) : worth / 10;
-    hits.push([score, entry, found]);
+    score += inTitle === asked.length && !(isProse && entry.kind === "name") ? worth + 10 * Math.min(1, asked.length / length) : worth / 10;
+    hits.push([score * (covered / total) ** 2, entry, found]);
   }
-  // What has all words; if nothing has, what has most of them.
+  // What has all words comes before what lacks a telling one; what has few of them is no hit.
   const most = Math.max(...hits.map(([, , found]) => found));
-  const best = hits.filter(([, , found]) => found === most && found > asked.length / 3).sort((a, b) => b[0] - a[0]);
+  const best = hits.filter(([, , found]) => found >= most - 1 && found > asked.length / 3).sort((a, b) => b[0] - a[0]);
   return [...new Set([...first, ...best.map(([, entry]) => entry)])];
 }
 
@@ -180,9 +210,22 @@ function show(query) {
   box.append(more);
 }
 
+// While somebody types, the results follow once the fingers rest, and the address keeps the query.
+let waiting;
+function showSoon(query) {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => {
+    history.replaceState(null, "", `?q=${encodeURIComponent(query)}`);
+    if (query.trim()) show(query); else document.getElementById("search-results").replaceChildren();
+  }, 150);
+}
+
 document.addEventListener("DOMContentLoaded", () => {
   const query = new URLSearchParams(location.search).get("q") ?? "";
   const field = document.querySelector(".bd-search-container input[type=search]");
-  if (field) field.value = query;
+  if (field) {
+    field.value = query;
+    field.addEventListener("input", () => showSoon(field.value));
+  }
   if (query.trim()) show(query);
 });

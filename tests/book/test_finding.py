@@ -1,9 +1,14 @@
 """What the search finds first, and what a link shows before it is followed."""
 
 import re
+import sys
 
 import pytest
-from built_book import visited, visiting
+from built_book import ROOT, visited, visiting
+from questions import QUESTIONS
+
+sys.path.append(str(ROOT / "book/_ext"))
+import cgmm_find  # noqa: E402
 
 FOUND = "([query, n]) => search(query).slice(0, n).map(one => one.url)"
 
@@ -180,3 +185,47 @@ def test_a_tap_follows_the_link(visit):
     page.wait_for_function("location.hash === '#thm-7-width'")
     page.wait_for_timeout(400)
     assert page.locator(PREVIEW).count() == 0
+
+
+# ---------------------------------------------------------------------------- in readers' words
+
+
+def test_a_question_in_plain_words_finds_its_page_first(results):
+    def is_right(query, places):
+        found = results.page.evaluate(FOUND, [query, 1])
+        right = {f"book/{place}.html" for place in places.split()}
+        return bool(found) and found[0].partition("#")[0] in right
+
+    missed = [query for query, places in QUESTIONS if not is_right(query, places)]
+    assert len(QUESTIONS) == 50
+    assert len(missed) <= 5, missed
+    assert not {"gpu", "speed vs scikit-learn"} & set(missed)
+
+
+def test_the_sign_leaves_room_for_what_is_typed(visit):
+    page = visit("search").page
+    text_begins = page.locator(".bd-search-container input[type=search]").evaluate(
+        "one => one.getBoundingClientRect().left + parseFloat(getComputedStyle(one).paddingLeft)"
+    )
+    sign = page.locator(".bd-search-container .bd-search svg").first.bounding_box()
+    assert text_begins >= sign["x"] + sign["width"] + 2
+
+
+def test_hits_come_while_somebody_types(visit):
+    one = visit("book/02_em")
+    one.page.keyboard.press("Control+k")
+    one.page.keyboard.type("chunkl")
+    hits = one.page.locator(".cgmm-instant li")
+    hits.first.wait_for()
+    assert 1 <= hits.count() <= 6
+    assert "unklet" in hits.first.inner_text()
+    results = visit("search")
+    results.page.locator(".bd-search-container input[type=search]").type("gibbs")
+    results.page.locator("#search-results li").first.wait_for()
+    assert results.page.url.endswith("?q=gibbs")
+    assert not one.complaints + results.complaints
+
+
+def test_a_fraction_keeps_its_bar_in_a_snippet():
+    assert cgmm_find.plain(r"\frac{e^{u_{jk}}}{\sum_l e^{u_{jl}}}") == "(e^u_jk)/(∑_l e^u_jl)"
+    assert cgmm_find.plain(r"\frac{a}{\mathcal{Z}}").replace(" ", "") == "a/Z"
