@@ -17,6 +17,7 @@ function makeQuestion(box) {
     const text = option.querySelector(":scope > p") ?? option;
     button.append(...text.childNodes);
     option.replaceChildren(button);
+    nameFormula(button, n);
     button.addEventListener("click", () => {
       for (const other of box.querySelectorAll("button[aria-pressed]")) {
         other.setAttribute("aria-pressed", String(other === button));
@@ -28,6 +29,15 @@ function makeQuestion(box) {
       said.replaceChildren(...text.childNodes);
     });
   });
+}
+
+// MathJax hides its drawing from screen readers, and a button takes no name from MathML: an option
+// that is only a formula is named by its letter and the formula's source.
+function nameFormula(button, n) {
+  const words = [...button.childNodes].filter(one => !one.classList?.contains("math"));
+  if (words.some(one => /\w/.test(one.textContent))) return;
+  const source = button.textContent.replace(/\\[()]/g, "").replace(/[\\{}]/g, " ").replace(/\s+/g, " ").trim();
+  button.setAttribute("aria-label", `Option ${n + 1}: ${source}`);
 }
 
 // What was read is a list of pages, kept by the browser and sent nowhere.

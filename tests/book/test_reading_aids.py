@@ -101,3 +101,18 @@ def test_the_answers_of_the_chart_are_links(visit, site, width):
         place = link.bounding_box()
         assert box["x"] < place["x"] < place["x"] + place["width"] < box["x"] + box["width"]
         assert box["y"] <= place["y"] < place["y"] + place["height"] <= box["y"] + box["height"]
+
+
+@pytest.mark.parametrize("name", ["book/01_mixtures", "book/09_soft_preferences"])
+def test_every_option_has_a_name(visit, name):
+    """A formula alone gives a button none: MathJax hides its drawing from screen readers."""
+    options = visit(name).page.locator(".cgmm-question > ol button")
+    assert options.count() == 9
+    for option in options.all():
+        words = re.sub(r"\\[()]", "", option.get_attribute("aria-label") or "")
+        words = words or option.evaluate(
+            "one => { const copy = one.cloneNode(true);"
+            " copy.querySelectorAll('mjx-container').forEach(x => x.remove());"
+            " return copy.textContent; }"
+        )
+        assert re.search(r"\w", words), option.inner_text()
