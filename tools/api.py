@@ -11,6 +11,8 @@ it how. New rooms, files and names are found without being listed here.
 
 from __future__ import annotations
 
+import inspect
+from doctest import DocTestParser
 from pathlib import Path
 
 from api_names import (
@@ -31,6 +33,8 @@ CONTENTS = ROOT / "_toc.yml"
 # What stands in the table of contents below this line is ours, up to its end.
 ENTRY = "      - file: book/api/index\n"
 WRITTEN = "<!-- Written by tools/api.py from the package: change that, and run it. -->\n"
+# The first screen of a class's page holds this much of its example.
+LINES_OF_EXAMPLE = 6
 # Where the members that a class inherits end: these document their own.
 ENDS = "BaseEstimator, BaseException, Generic, str, tuple"
 RERUNS = "book/api/reruns"
@@ -141,7 +145,15 @@ def _class_page(room: Room, one: Name) -> str:
     numbers = _chapters(one)
     used = f" Chapters: {numbers}." if numbers else ""
     about = f"{importing}; room :doc:`{room.itself.name} </{_document(room.itself)}>`.{used}"
-    return _page(one.short, [about, "", *_entry(one)])
+    return _page(one.short, [first_sentence(one), "", *_example(one), about, "", *_entry(one)])
+
+
+def _example(one: Name) -> list[str]:
+    """Return the first statements of the docstring's example, as a listing; none without one."""
+    examples = DocTestParser().get_examples(inspect.getdoc(find(one.name)) or "")
+    lines = [line for example in examples for line in example.source.splitlines()]
+    shown = [f"   {line}" for line in lines[:LINES_OF_EXAMPLE]]
+    return [".. code-block:: python", "", *shown, ""] if shown else []
 
 
 def _file_page(file: Name) -> str:

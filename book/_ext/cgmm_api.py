@@ -37,6 +37,9 @@ ENUMERATOR = re.compile(r"^(\s+)(?=[A-Za-z]\.\s|\(?(?:\w+|#)[.)]$)")
 LONG_SIGNATURE = re.compile(
     r'(?P<before><span class="sig-paren">\(</span>\s*)<dl>(?P<lines>.*?)</dl>', re.DOTALL
 )
+BACK = re.compile(
+    r'(?P<before><a class="viewcode-back" href=")[^"#]*#(?P<name>[\w.]+)(?P<after>">.*?</a>)'
+)
 ROLE = re.compile(r":[a-z:]+:`[~!]?([^`<]+?)(?:\s*<[^`]*>)?`")
 
 
@@ -51,6 +54,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-read", forget_inner_documents)
     app.connect("viewcode-follow-imported", list_no_other_source)
     app.connect("html-page-context", mend_long_signatures)
+    app.connect("html-page-context", mend_links_from_source)
     app.connect("build-finished", keep_old_address)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -184,14 +188,59 @@ def _find(module: str, name: str) -> object:
 def mend_long_signatures(
     app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    """Make lines of the parameters; Sphinx makes a list of definitions that define nothing."""
+    """Fold long lists of parameters; Sphinx makes a list of definitions that define nothing."""
     if "body" in context:
         context["body"] = LONG_SIGNATURE.sub(_in_lines, context["body"])
 
 
 def _in_lines(found: re.Match) -> str:
     lines = found["lines"].replace("<dd>", "<div>").replace("</dd>", "</div>")
-    return f'{found["before"]}<div class="cgmm-parameters">{lines}</div>'
+    n_parameters = lines.count("<div>")
+    return (
+        f'{found["before"]}<details class="cgmm-signature"><summary>{n_parameters} parameters'
+        f'</summary><div class="cgmm-parameters">{lines}</div></details>'
+    )
+
+
+def mend_links_from_source(
+    app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None
+) -> None:
+    """Lead "[docs]" of a listing to where the name is documented, which may be another module."""
+    if not pagename.startswith("_modules/") or "body" not in context:
+        return
+    documented = app.env.domaindata["py"]["objects"]
+    home = pagename.removeprefix("_modules/").replace("/", ".")
+
+    def mended(found: re.Match) -> str:
+        name = found["name"]
+        short = name.removeprefix(f"{home}.")
+        same = [one for one in documented if one.endswith(f".{short}") and _is_same(one, name)]
+        known = [name] if name in documented else same
+        if not known:
+            return ""
+        entry = documented[known[0]]
+        target = app.builder.get_relative_uri(pagename, entry.docname)
+        return f"{found['before']}{target}#{entry.node_id}{found['after']}"
+
+    context["body"] = BACK.sub(mended, context["body"])
+
+
+def _is_same(one: str, other: str) -> bool:
+    try:
+        return _resolve(one) is _resolve(other)
+    except (ImportError, AttributeError):
+        return False
+
+
+def _resolve(name: str) -> object:
+    """Return the object of a dotted name: the longest importable prefix, then its attributes."""
+    parts = name.split(".")
+    for end in range(len(parts) - 1, 0, -1):
+        try:
+            return _find(".".join(parts[:end]), ".".join(parts[end:]))
+        except ModuleNotFoundError:
+            continue
+    raise ImportError(name)
 
 
 def keep_old_address(app: Sphinx, exception: Exception | None) -> None:
@@ -199,7 +248,10 @@ def keep_old_address(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.format != "html" or INDEX not in app.env.found_docs:
         return
     items = []
-    for name, one in sorted(app.env.domaindata["py"]["objects"].items()):
+    # Several names of one object share an anchor, which a page may have only once.
+    objects = app.env.domaindata["py"]["objects"]
+    entries = {one.node_id: (name, one) for name, one in sorted(objects.items())}
+    for name, one in entries.values():
         target = app.builder.get_relative_uri("book/api", one.docname)
         link = f'<a href="{escape(target)}#{one.node_id}">{escape(name)}</a>'
         items.append(f'<li id="{one.node_id}">{link}</li>')

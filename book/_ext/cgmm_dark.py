@@ -53,7 +53,7 @@ def offer_both(
 
     def both(found: re.Match) -> str:
         text = sources[f"{found['name']}.svg"].read_text(encoding="utf8")
-        said = re.sub(r' (?:width|height|class)="[^"]*"', "", " " + found["said"]).strip()
+        said = re.sub(r' (?:width|height|class|loading)="[^"]*"', "", " " + found["said"]).strip()
         said += f' {size(text)} loading="lazy"'
         other = said.replace('.svg"', '.svg#dark"')
         pair = f'<img class="only-light" {said} /><img class="only-dark" {other} />'

@@ -119,7 +119,8 @@ def size_images(
         if source is not None and source.suffix == ".png" and not re.search("width|height", said):
             width, height = _size(source)
             said += f' width="{width}" height="{height}"'
-        return f'<img {said} loading="lazy" />'
+        lazy = "" if "loading=" in said else ' loading="lazy"'
+        return f"<img {said}{lazy} />"
 
     if app.builder.name == "html" and "body" in context:
         context["body"] = IMAGE.sub(sized, context["body"])
@@ -197,7 +198,11 @@ def keep_signs(site: Path) -> None:
 
 
 def unspaced(text: str) -> str:
-    """A page without comments, indentation and empty lines, code as it was."""
+    """Return a page without comments, indentation and empty lines; code stays as it is.
+
+    Its theme is light until a script sets it: without scripts the theme's own value has no colours.
+    """
+    text = text.replace('data-theme="auto"', 'data-theme="light"', 1)
     parts = KEPT.split(text)
     parts[::3] = [re.sub(r"\s*\n\s*", "\n", UNSAID.sub("", part)) for part in parts[::3]]
     del parts[2::3]

@@ -96,3 +96,30 @@ def test_the_old_address_lists_the_entries_without_scripts(visit):
     page = visit("book/api", java_script_enabled=False).page
     link = page.locator("[id='cgmm.mixture.em'] a")
     assert link.get_attribute("href") == "api/mixture.html#cgmm.mixture.em"
+
+
+def test_the_old_address_has_each_anchor_once(site):
+    anchors = [one["id"] for one in soup(site / "book/api.html").select("[id]")]
+    assert len(anchors) > 500
+    assert len(anchors) == len(set(anchors))
+
+
+def test_source_leads_back_to_entries_that_exist(site):
+    dead = []
+    for path in sorted((site / "_modules").rglob("*.html")):
+        for link in re.findall(r'viewcode-back" href="([^"]+)"', path.read_text(encoding="utf8")):
+            page, _, anchor = link.partition("#")
+            if not soup((path.parent / page).resolve()).find(id=anchor):
+                dead.append(link)
+    assert dead == []
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_class_begins_with_a_sentence_and_folds_its_parameters(site, name):
+    page = soup(site / f"book/{name.replace('cgmm.', 'api/').replace('.', '/')}.html")
+    first = page.select_one("article h1").find_next_sibling()
+    assert first.name == "p"
+    assert first.get_text(strip=True).endswith(".")
+    for parameters in page.select(".cgmm-parameters"):
+        assert parameters.parent.name == "details"
+        assert not parameters.parent.has_attr("open")

@@ -81,3 +81,11 @@ def test_the_home_page_computes_above_the_fold(visit):
         for i in (above[n // 2], below[n // 2]):
             live.locator("[role=button]").nth(i).dispatch_event("pointerdown")
     assert status.inner_text().endswith("3 relations: upright by 3.5 nats.")
+
+
+def test_no_picture_says_twice_when_it_loads(site):
+    for name in visited():
+        text = (site / f"{name}.html").read_text(encoding="utf8")
+        assert not re.search(r"<img [^>]*loading=[^>]*loading=", text), name
+        # Without scripts a page has the colours of the light theme.
+        assert re.search(r'<html [^>]*data-theme="light"', text), name
