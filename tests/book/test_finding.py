@@ -8,7 +8,7 @@ from built_book import ROOT, visited, visiting
 from questions import QUESTIONS
 
 sys.path.append(str(ROOT / "book/_ext"))
-import cgmm_find  # noqa: E402
+import cgmm_find
 
 FOUND = "([query, n]) => search(query).slice(0, n).map(one => one.url)"
 

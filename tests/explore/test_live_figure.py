@@ -340,4 +340,3 @@ def test_degenerate_points_are_explained(visit, mode, says):
     assert says not in said(root)
     root.get_by_role("radio", name="spot").check()
     assert says in said(root)
-

@@ -1,7 +1,7 @@
 """Set JupyterLab for readers, as `make lab` starts it.
 
-Citations in chapters are shown as text, files that only the build needs are hidden, and Lab does not
-ask for news or newer versions. labconfig/page_config.json turns off the buttons for teachers.
+Citations in chapters are shown as text, files that only the build needs are hidden, and Lab asks
+neither for news nor for newer versions. labconfig/page_config.json turns off buttons for teachers.
 """
 
 import sys
