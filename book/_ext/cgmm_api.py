@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from functools import cache
 from html import escape
 from importlib import import_module
 from itertools import pairwise
@@ -38,7 +39,8 @@ LONG_SIGNATURE = re.compile(
     r'(?P<before><span class="sig-paren">\(</span>\s*)<dl>(?P<lines>.*?)</dl>', re.DOTALL
 )
 BACK = re.compile(
-    r'(?P<before><a class="viewcode-back" href=")[^"#]*#(?P<name>[\w.]+)(?P<after>">.*?</a>)'
+    r'(?P<before><a class="viewcode-back" href=")(?P<page>[^"#]*)#(?P<name>[\w.]+)'
+    r'(?P<after>">.*?</a>)'
 )
 ROLE = re.compile(r":[a-z:]+:`[~!]?([^`<]+?)(?:\s*<[^`]*>)?`")
 
@@ -56,6 +58,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("html-page-context", mend_long_signatures)
     app.connect("html-page-context", mend_links_from_source)
     app.connect("build-finished", keep_old_address)
+    app.connect("build-finished", drop_dead_links_from_source)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -223,6 +226,25 @@ def mend_links_from_source(
         return f"{found['before']}{target}#{entry.node_id}{found['after']}"
 
     context["body"] = BACK.sub(mended, context["body"])
+
+
+def drop_dead_links_from_source(app: Sphinx, exception: Exception | None) -> None:
+    """Remove a "[docs]" that still leads nowhere: a module and a function may share a name."""
+    if exception is None and app.builder.format == "html":
+        drop_dead_links(Path(app.outdir))
+
+
+def drop_dead_links(site: Path) -> None:
+    """Remove the links of listings whose page has no such anchor."""
+    read = cache(lambda path: path.read_text(encoding="utf8") if path.exists() else "")
+    for path in (site / "_modules").rglob("*.html"):
+
+        def kept(found: re.Match, folder: Path = path.parent) -> str:
+            page = read((folder / found["page"]).resolve())
+            return found[0] if f'id="{found["name"]}"' in page else ""
+
+        text = path.read_text(encoding="utf8")
+        path.write_text(BACK.sub(kept, text), encoding="utf8")
 
 
 def _is_same(one: str, other: str) -> bool:
