@@ -25,7 +25,7 @@ from cgmm import ENGINES, MMC, ConstrainedGaussianMixture, COPKMeans, OnlineRCA
 from cgmm.network import Inference
 from reruns import EXPERIMENTS, replicate
 from reruns import __main__ as reruns_command
-from reruns.workers import deaf_to_interrupts
+from reruns.runner import deaf_to_interrupts
 
 BOOK = Path(reruns_command.__file__).parents[1]
 SECONDS = 120

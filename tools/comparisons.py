@@ -13,15 +13,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from errata import HEADINGS
 from pages import BOOK, table
 
-from reruns.sentences import report
-from reruns.store import read_rows
 from reruns.verdicts import (
     KINDS,
     VERDICTS,
@@ -29,8 +26,9 @@ from reruns.verdicts import (
     Found,
     Judgement,
     by_sentence,
+    judge_all,
     read_comparisons,
-    verdict_on,
+    statement,
 )
 
 PAGE = BOOK / "comparisons.md"
@@ -98,13 +96,11 @@ def main() -> None:
 
 def load(claims: list[Comparison] | None = None, results: Path = RESULTS) -> list[Judged]:
     """Every claim with its judgement; ValueError if other verdicts are written down."""
-    rows = cache(lambda name: read_rows(results / f"{name}.csv"))
     claims = read_comparisons(TABLE) if claims is None else claims
-    judged = [Judged(claim, verdict_on(claim, rows(claim.file))) for claim in claims]
-    wrong = [report(*one) for one in judged if one.claim.verdict != one.judgement.verdict]
+    judged = [Judged(*one) for one in judge_all(claims, results)]
+    wrong = [statement(*one) for one in judged if one.claim.verdict != one.judgement.verdict]
     if wrong:
-        lines = "\n".join(line for lines in wrong for line in lines)
-        raise ValueError(f"mend verdict and why in {TABLE.name}:\n{lines}")
+        raise ValueError("\n".join([f"mend verdict and why in {TABLE.name}:", *wrong]))
     return judged
 
 

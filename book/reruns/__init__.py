@@ -9,7 +9,7 @@ from where they stand. In the folder ``book/``::
     python -m reruns --verdicts                   what the result files say of the papers
 
 An interrupted run continues from where it stopped. The same seed gives the same files, byte for
-byte, whatever the number of jobs. ``--backend dask --scheduler ADDRESS`` runs on a Dask cluster
+byte, whatever the number of jobs. ``--scheduler ADDRESS`` runs on a Dask cluster
 (``pip install "dask[distributed]"``) whose workers were started in ``book/`` too.
 """
 
@@ -18,7 +18,7 @@ from reruns.design import (
     Experiment, Result, Setting, Task, attempt, seed_of, tasks_of,
 )  # fmt: skip
 from reruns.runner import load_data, realise, replicate
-from reruns.store import read_rows
+from reruns.reading import read_rows
 
 __all__ = [
     "EXPERIMENTS", "Experiment", "Result", "Setting", "Task", "attempt", "load_data",

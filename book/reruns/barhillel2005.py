@@ -14,10 +14,10 @@ K_c   connected components that must-links leave
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import cast
 
 import numpy as np
+from numpy.random import Generator
 
 from cgmm.datasets import Dataset, load
 from cgmm.kmeans import COPKMeans
@@ -27,7 +27,7 @@ from cgmm.mixture import ConstrainedGaussianMixture, Parameters
 from cgmm.network import SideInformation
 from cgmm.numerics import FloatArray, IntArray
 from cgmm.scenarios import Relations, equal_chunklets, pairs_until, teachers
-from reruns.design import Result, Setting, attempt_each, cross, paper_experiment
+from reruns.design import Result, Results, Setting, attempt_each, cross, make_experiment
 
 # Chosen by us: shental2003 (five sets) and barhillel2005 (six) name theirs in pictures that our
 # copies lack.
@@ -64,7 +64,7 @@ def principal(X: FloatArray, n_components: int) -> FloatArray:
     return centred @ np.linalg.svd(centred, full_matrices=False)[2][:n_components].T
 
 
-def taught(y: IntArray, share: float, rng: np.random.Generator) -> Relations:
+def taught(y: IntArray, share: float, rng: Generator) -> Relations:
     """Relations of teachers who are given a share of the points, two for each class at a time.
 
     [barhillel2005, sect. 8.1.2], r = L / M = 2.
@@ -106,7 +106,7 @@ STEP = (
 )
 
 
-def figure_1(data: Dataset, share: float, rng: np.random.Generator) -> Iterator[Result]:
+def figure_1(data: Dataset, share: float, rng: Generator) -> Results:
     """The steps of RCA on the toy problem: what chunklets of four points know, and what it does.
 
     Of the data before and after: the eigenvalues of the covariance within chunklets (d and e), and
@@ -135,7 +135,7 @@ def figure_1(data: Dataset, share: float, rng: np.random.Generator) -> Iterator[
     yield Result("after", "weight_ratio", float(weights[-1] / weights[0]))
 
 
-def figure_3(data: Dataset, n_classes: int, rng: np.random.Generator) -> Iterator[Result]:
+def figure_3(data: Dataset, n_classes: int, rng: Generator) -> Results:
     """Sizes of chunklets from teachers: 64 points a class, 30 % of the points, r = 2.
 
     As each teacher sees them, and after chunklets that share a point have been joined.
@@ -153,7 +153,7 @@ def figure_3(data: Dataset, n_classes: int, rng: np.random.Generator) -> Iterato
             yield Result(method, f"share_of_size_{size}", float(np.mean(sizes == size)))
 
 
-def figure_10(data: Dataset, ratio: float, rng: np.random.Generator) -> Iterator[Result]:
+def figure_10(data: Dataset, ratio: float, rng: Generator) -> Results:
     """Six ways to use must-links, on features as they are; K_c = ratio times N.
 
     [barhillel2005, sect. 8.3]: a to f. The metric of Xing et al. comes full and diagonal, since the
@@ -193,7 +193,7 @@ def figure_10(data: Dataset, ratio: float, rng: np.random.Generator) -> Iterator
     yield from attempt_each(methods, ("balanced_rand_index",), score)
 
 
-def figure_10_reduced(data: Dataset, ratio: float, rng: np.random.Generator) -> Iterator[Result]:
+def figure_10_reduced(data: Dataset, ratio: float, rng: Generator) -> Results:
     """The same with features of one scale, of which every method gets five principal components.
 
     [barhillel2005, sect. 6]: in high dimension the reduction before RCA is mandatory, and where the
@@ -210,7 +210,7 @@ def _unit_scale(X: FloatArray) -> FloatArray:
     return X / np.sqrt(X.var(axis=0).mean())
 
 
-def figure_11(data: Dataset, eps: float, rng: np.random.Generator) -> Iterator[Result]:
+def figure_11(data: Dataset, eps: float, rng: Generator) -> Results:
     """Two classes that share their widest axis: variances before and after RCA.
 
     [barhillel2005, sect. 9.2]. diag(ε, 1, 2) and diag(1, ε, 2) are standard deviations, as the
@@ -231,41 +231,17 @@ def figure_11(data: Dataset, eps: float, rng: np.random.Generator) -> Iterator[R
         yield Result("after", f"condition_factor_class_{k}", float(factor))
 
 
+RATIOS = cross(UCI, (0.9, 0.7))
+QUICK = (Setting("iris", (0.9,)), Setting("wine", (0.7,)))
+SHARES = cross(["three_classes"], (0.1, 0.3))
+SIZES = cross(["none"], (30, 10))
+WIDTHS = cross(["none"], [0.1])
+
+# Name, function, realisations in the paper, design, and a part of it that runs in seconds.
 EXPERIMENTS = (
-    paper_experiment(
-        "barhillel2005-fig10",
-        figure_10,
-        design=cross(UCI, (0.9, 0.7)),
-        quick=(Setting("iris", (0.9,)), Setting("wine", (0.7,))),
-        realisations=20,
-    ),
-    paper_experiment(
-        "barhillel2005-fig10-reduced",
-        figure_10_reduced,
-        design=cross(UCI, (0.9, 0.7)),
-        quick=(Setting("iris", (0.9,)), Setting("wine", (0.7,))),
-        realisations=20,
-        figure="10",
-    ),
-    paper_experiment(
-        "barhillel2005-fig1",
-        figure_1,
-        design=cross(["three_classes"], (0.1, 0.3)),
-        quick=(Setting("three_classes", (0.3,)),),
-        realisations=50,
-    ),
-    paper_experiment(
-        "barhillel2005-fig3",
-        figure_3,
-        design=cross(["none"], (30, 10)),
-        quick=(Setting("none", (30,)),),
-        realisations=50,
-    ),
-    paper_experiment(
-        "barhillel2005-fig11",
-        figure_11,
-        design=(Setting("none", (0.1,)),),
-        quick=(Setting("none", (0.1,)),),
-        realisations=20,
-    ),
+    make_experiment("barhillel2005-fig10", figure_10, 20, RATIOS, QUICK),
+    make_experiment("barhillel2005-fig10-reduced", figure_10_reduced, 20, RATIOS, QUICK),
+    make_experiment("barhillel2005-fig1", figure_1, 50, SHARES, SHARES[1:]),
+    make_experiment("barhillel2005-fig3", figure_3, 50, SIZES, SIZES[:1]),
+    make_experiment("barhillel2005-fig11", figure_11, 20, WIDTHS, WIDTHS),
 )

@@ -26,12 +26,13 @@ was told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from cgmm.datasets import Dataset
 from cgmm.kmeans import COPKMeans, PCKMeans
@@ -40,7 +41,7 @@ from cgmm.metrics import matched_accuracy
 from cgmm.mixture import ConstrainedGaussianMixture
 from cgmm.numerics import FloatArray, IntArray
 from cgmm.scenarios import Relations, flip, preferences, random_pairs
-from reruns.design import Experiment, Result, Setting, attempt_each
+from reruns.design import Results, Setting, attempt_each, make_experiment
 
 __all__ = ["EXPERIMENTS", "SHAPES", "Known", "Truth", "ask", "methods", "sample_truth"]
 
@@ -59,7 +60,7 @@ class Truth(NamedTuple):
     class_of: IntArray
     """(C,) int; with "split" two clumps make a class, else each is one."""
 
-    def sample(self, n_points: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
+    def sample(self, n_points: int, rng: Generator) -> tuple[FloatArray, IntArray]:
         """Draw points and their classes.
 
         Parameters
@@ -82,7 +83,7 @@ class Truth(NamedTuple):
         return self.means[clump] + np.einsum("ide,ie->id", factors, noise), self.class_of[clump]
 
 
-def sample_truth(shape: str, n_classes: int, rng: np.random.Generator) -> Truth:
+def sample_truth(shape: str, n_classes: int, rng: Generator) -> Truth:
     """A truth of the given shape.
 
     Parameters
@@ -118,7 +119,7 @@ def sample_truth(shape: str, n_classes: int, rng: np.random.Generator) -> Truth:
         spread[:, 2:] = 8.0
     if shape == "different":
         spread = rng.permuted(np.tile([0.3, 0.6, 1.5, 3.0], (n_clumps, 1)), axis=1)
-    turn = _rotation(rng)
+    turn = np.linalg.qr(rng.normal(size=(N_DIMS, N_DIMS)))[0]
     return Truth(
         means @ turn.T,
         np.einsum("de,ke,fe->kdf", turn, spread**2, turn),
@@ -126,17 +127,13 @@ def sample_truth(shape: str, n_classes: int, rng: np.random.Generator) -> Truth:
     )
 
 
-def _apart(n: int, gap: float, rng: np.random.Generator) -> FloatArray:
+def _apart(n: int, gap: float, rng: Generator) -> FloatArray:
     """(n, 2) random places in the plane, the two nearest of which are ``gap`` apart."""
     draws = rng.normal(size=(50, n, 2))
     distances = np.linalg.norm(draws[:, :, None] - draws[:, None], axis=-1)
     nearest = (distances + np.diag(np.full(n, np.inf))).min(axis=(1, 2))
     best = nearest.argmax()
     return draws[best] * gap / nearest[best]
-
-
-def _rotation(rng: np.random.Generator) -> FloatArray:
-    return np.linalg.qr(rng.normal(size=(N_DIMS, N_DIMS)))[0]
 
 
 # ---------------------------------------------------------------------------- what is known
@@ -151,7 +148,7 @@ class Known(NamedTuple):
     """(N,) the classes, as they are said, of one point of each pair; -1 elsewhere."""
 
 
-def ask(y: IntArray, n_answers: int, q: float, rng: np.random.Generator) -> Known:
+def ask(y: IntArray, n_answers: int, q: float, rng: Generator) -> Known:
     """Relations between random pairs, and as many labels; each wrong with probability q.
 
     Parameters
@@ -190,12 +187,13 @@ def ask(y: IntArray, n_answers: int, q: float, rng: np.random.Generator) -> Know
 # ---------------------------------------------------------------------------- the methods
 
 
+Transform = Callable[[FloatArray], FloatArray]
 Predict = Callable[[FloatArray], IntArray]
+Methods = dict[str, Callable[[], Predict]]
+Model = COPKMeans | ConstrainedGaussianMixture
 
 
-def methods(
-    X: FloatArray, n_classes: int, known: Known, seed: int
-) -> dict[str, Callable[[], Predict]]:
+def methods(X: FloatArray, n_classes: int, known: Known, seed: int) -> Methods:
     """The methods, by name: each a function without arguments to a ``predict``.
 
     Parameters
@@ -219,14 +217,8 @@ def methods(
     # By default relations and labels have starts of their own; then the map would compare starts.
     runs: dict[str, Any] = {"n_init": 5, "random_state": seed}
     kmeans = partial(COPKMeans, n_classes, init="k-means++", **runs)
-    mixture = partial(
-        ConstrainedGaussianMixture,
-        n_classes,
-        init_params="k-means++",
-        reg_covar=1e-3,
-        max_iter=300,
-        **runs,
-    )
+    runs_of_em = runs | {"init_params": "k-means++", "reg_covar": 1e-3, "max_iter": 300}
+    mixture = partial(ConstrainedGaussianMixture, n_classes, **runs_of_em)
     both = {"must_link": must, "cannot_link": cannot}
     rca, mmc = partial(_rca, X, must), partial(_mmc, X, must, cannot)
     return {
@@ -243,13 +235,11 @@ def methods(
         "RCA + mixture": lambda: _after(rca(), mixture(covariance_type="spherical"), X),
         "spherical": lambda: mixture(covariance_type="spherical").fit(X, preferences=soft).predict,
         "tied": lambda: mixture(covariance_type="tied").fit(X, preferences=soft).predict,
-        "names, weighed": lambda: _named(X, n_classes, known.labels, mixture()),
+        "names, weighed": lambda: _named(X, known.labels, mixture()),
     }
 
 
-def _named(
-    X: FloatArray, n_classes: int, labels: IntArray, model: ConstrainedGaussianMixture
-) -> Predict:
+def _named(X: FloatArray, labels: IntArray, model: ConstrainedGaussianMixture) -> Predict:
     """Names that may be wrong: preferences to be with an anchor whose name is certain.
 
     The anchor of a class is one point more, at the mean of those that were given its name. If a
@@ -258,7 +248,7 @@ def _named(
     told = np.flatnonzero(labels >= 0)
     given = np.unique(labels[told])
     anchors = np.array([X[labels == k].mean(axis=0) for k in given]).reshape(-1, X.shape[1])
-    weight = np.log(CERTAINTY * (n_classes - 1) / (1 - CERTAINTY))
+    weight = np.log(CERTAINTY * (model.n_components - 1) / (1 - CERTAINTY))
     to = len(X) + np.searchsorted(given, labels[told])
     soft = np.column_stack([told, to, np.full(len(told), weight)])
     names = np.append(np.full(len(X), -1), given)
@@ -275,14 +265,12 @@ def _pck_means(X: FloatArray, plain: COPKMeans, soft: FloatArray) -> PCKMeans:
     return model.fit(X, preferences=soft * [1, 1, variance])
 
 
-def _rca(X: FloatArray, must_link: IntArray) -> Callable[[FloatArray], FloatArray]:
+def _rca(X: FloatArray, must_link: IntArray) -> Transform:
     """The metric of RCA; without a must-link, that of the data."""
     return RCA().fit(X, must_link=must_link).transform if len(must_link) else np.asarray
 
 
-def _mmc(
-    X: FloatArray, must_link: IntArray, cannot_link: IntArray
-) -> Callable[[FloatArray], FloatArray]:
+def _mmc(X: FloatArray, must_link: IntArray, cannot_link: IntArray) -> Transform:
     """The metric of Xing et al., a full matrix; without one of the two kinds, that of the data."""
     if not (len(must_link) and len(cannot_link)):
         return np.asarray
@@ -290,11 +278,7 @@ def _mmc(
     return model.fit(X, must_link=must_link, cannot_link=cannot_link).transform
 
 
-def _after(
-    transform: Callable[[FloatArray], FloatArray],
-    model: COPKMeans | ConstrainedGaussianMixture,
-    X: FloatArray,
-) -> Predict:
+def _after(transform: Transform, model: Model, X: FloatArray) -> Predict:
     """``predict`` of a model that is fitted to the transformed points."""
     predict = model.fit(transform(X)).predict
     return lambda X_new: predict(transform(X_new))
@@ -304,8 +288,8 @@ def _after(
 
 
 def compare(
-    data: Dataset, shape: str, n_classes: int, n_answers: int, q: float, rng: np.random.Generator
-) -> Iterator[Result]:
+    data: Dataset, shape: str, n_classes: int, n_answers: int, q: float, rng: Generator
+) -> Results:
     """All methods on one sample of one truth, told the same."""
     truth = sample_truth(shape, n_classes, rng)
     X, y = truth.sample(N_POINTS, rng)
@@ -319,36 +303,14 @@ def compare(
     yield from attempt_each(methods(X, n_classes, known, seed), ("accuracy",), measure)
 
 
-def _settings(
-    n_classes: int, amounts: tuple[int, ...], rates: tuple[float, ...]
-) -> tuple[Setting, ...]:
-    """Every shape without answers, and with every amount at every rate of errors."""
-    told = [(0, 0), *product(amounts, rates)]
-    return tuple(Setting("none", (shape, n_classes, *known)) for shape in SHAPES for known in told)
-
-
-COLUMNS = ("shape", "n_classes", "n_answers", "q")
+# Every shape without answers, and with every amount of answers at every rate of errors.
+AMOUNTS = [(0, 0), *product((15, 45, 120), (0, 0.05, 0.15, 0.3))]
+MAP = tuple(Setting("none", (shape, 3, *amount)) for shape in SHAPES for amount in AMOUNTS)
+MANY = tuple(Setting("none", ("elongated", K, 45, 0)) for K in (2, 3, 5, 10))
 QUICK = (Setting("none", ("spherical", 3, 0, 0)), Setting("none", ("elongated", 3, 45, 0.15)))
 
+# Name, function, realisations, design, and a part of it that runs in seconds.
 EXPERIMENTS = (
-    Experiment(
-        name="choosing-map",
-        paper="book",
-        figure="map",
-        columns=COLUMNS,
-        design=_settings(3, (15, 45, 120), (0, 0.05, 0.15, 0.3)),
-        quick=QUICK,
-        realisations=12,
-        run=compare,
-    ),
-    Experiment(
-        name="choosing-classes",
-        paper="book",
-        figure="classes",
-        columns=COLUMNS,
-        design=tuple(Setting("none", ("elongated", K, 45, 0)) for K in (2, 3, 5, 10)),
-        quick=(Setting("none", ("elongated", 5, 45, 0)),),
-        realisations=24,
-        run=compare,
-    ),
+    make_experiment("choosing-map", compare, 12, MAP, QUICK, paper="book"),
+    make_experiment("choosing-classes", compare, 24, MANY, MANY[2:3], paper="book"),
 )

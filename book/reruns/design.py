@@ -1,12 +1,12 @@
-"""What is to be run: experiments, settings, realisations, and the seed of each. Chapter 13.
+"""The design of experiments: settings, realisations, and the seed of each. Chapter 13.
 
 An experiment is a function of a data set, a setting and a random generator, and a *design*: the
 settings in which it is run. A *realisation* is one call of that function. Its result is a few rows,
-one for each method and quantity. Its seed is made from names alone, so that a realisation is the
-same in whatever order, process or machine it is run.
+one for each method and quantity. Its seed is derived from names alone, so a realisation is the same
+in any order, in any process and on any machine.
 
-What all experiments do stands here as well: they attempt a method, measure what comes out, and
-write down why one failed.
+The experiments of all papers share :func:`attempt_each`: it runs each method, measures the result,
+and records why a method failed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-DIGITS = 8  # significant ones, of a value in a result file
+DIGITS = 8  # significant digits of a value in a result file
 REASON_LENGTH = 120  # characters of a reason in a result file
 
 Row = tuple[str, ...]
@@ -34,35 +34,38 @@ class Setting(NamedTuple):
     data: str
     """Name of the data set; see :func:`~reruns.load_data`."""
     values: tuple[float | int | str, ...] = ()
-    """One for each of the experiment's columns."""
+    """One value for each of the experiment's columns."""
 
 
 class Result(NamedTuple):
-    """What one method got in one realisation."""
+    """The value of one quantity for one method in one realisation."""
 
     method: str
     quantity: str
     value: float | None
-    """None where the method failed."""
+    """None if the method failed."""
     reason: str = ""
-    """Why it failed, or what it warned of."""
+    """The error with which it failed, or its warnings."""
+
+
+Results = Iterator[Result]
 
 
 class Experiment(NamedTuple):
-    """A figure of a paper, as something that can be run."""
+    """A figure of a paper: the function that runs it, and its design."""
 
     name: str
-    """Of its result file, and on the command line."""
+    """Name of its result file, and its name on the command line."""
     paper: str
     """Key in the book's bibliography."""
     figure: str
     columns: tuple[str, ...]
-    """Names of what a setting's values are."""
+    """Names of a setting's values."""
     design: tuple[Setting, ...]
     quick: tuple[Setting, ...]
-    """The part of the design that shows in seconds whether all is well."""
+    """A part of the design that runs in seconds."""
     realisations: int
-    """How many the paper averages over; one where nothing is random."""
+    """Number over which the paper averages; one if nothing is random."""
     run: Callable[..., Iterable[Result]]
     """``run(data, *values, rng)``."""
 
@@ -73,36 +76,35 @@ class Experiment(NamedTuple):
         return ("paper", "figure", "data", *self.columns, *tail)
 
 
-def paper_experiment(
+def make_experiment(
     name: str,
     run: Callable[..., Iterable[Result]],
-    *,
+    realisations: int,
     design: tuple[Setting, ...],
     quick: tuple[Setting, ...],
-    realisations: int,
     figure: str = "",
+    paper: str = "",
 ) -> Experiment:
-    """An experiment after a paper, whose name says which: "lu2007-fig5".
+    """Build an experiment whose name says of which paper and figure: "lu2007-fig10-near".
 
-    Its columns are the arguments of ``run`` between the data and the generator. ``figure`` is named
-    where the same experiment makes several.
+    Its columns are the arguments of ``run`` between the data and the generator. ``paper`` and
+    ``figure`` are given if they are not those in the name.
 
     Examples
     --------
     >>> def run(data, share, rng):
     ...     yield Result("EM", "score", share)
-    >>> paper_experiment("lu2007-fig5", run, design=(), quick=(), realisations=20)[1:4]
-    ('lu2007', '5', ('share',))
+    >>> make_experiment("lu2007-fig10-near", run, 20, design=(), quick=())[1:4]
+    ('lu2007', '10', ('share',))
     """
-    paper, _, number = name.partition("-fig")
-    _, *columns, _ = signature(run).parameters
-    return Experiment(
-        name, paper, figure or number, tuple(columns), design, quick, realisations, run
-    )
+    before, after = name.split("-")[:2]
+    paper, figure = paper or before, figure or after.removeprefix("fig")
+    columns = tuple(signature(run).parameters)[1:-1]
+    return Experiment(name, paper, figure, columns, design, quick, realisations, run)
 
 
 class Task(NamedTuple):
-    """One realisation, by names alone."""
+    """One realisation that is to be run."""
 
     experiment: Experiment
     setting: Setting
@@ -111,12 +113,12 @@ class Task(NamedTuple):
 
     @property
     def key(self) -> Row:
-        """What identifies it in a file; the seed is part of it."""
+        """The columns that identify it in a file, the seed included."""
         return (*format_setting(self.setting), str(self.realisation), str(self.seed))
 
 
 def cross(names: Iterable[str], *values: Iterable[float | str]) -> tuple[Setting, ...]:
-    """A setting for every data set and combination of values, of which the last vary fastest.
+    """Return a setting for each data set and combination of values; the last value varies fastest.
 
     Examples
     --------
@@ -127,12 +129,12 @@ def cross(names: Iterable[str], *values: Iterable[float | str]) -> tuple[Setting
 
 
 def format_setting(setting: Setting) -> Row:
-    """Data set and values as they stand in a file."""
+    """Return data set and values as they stand in a file."""
     return (setting.data, *map(format_value, setting.values))
 
 
 def format_value(value: object) -> str:
-    """A setting's value as it stands in a file: 0.30 is "0.3", 1.0 is "1", text is itself."""
+    """Return a value as it stands in a file: 0.30 as "0.3", 1.0 as "1", text unchanged."""
     return value if isinstance(value, str) else f"{value:g}"
 
 
@@ -140,23 +142,23 @@ def format_value(value: object) -> str:
 
 
 def seed_of(experiment: str, setting: Setting, realisation: int | str, seed: int = 0) -> int:
-    """Seed of one realisation, from names alone.
+    """Return the seed of one realisation, derived from names alone.
 
     Parameters
     ----------
     experiment : str
         Name of the experiment.
     setting : Setting
-        Data set and setting.
+        Data set and values.
     realisation : int
-        From 0.
+        Number of the realisation, from 0.
     seed : int, default=0
-        The seed of everything, as given on the command line.
+        The seed given on the command line.
 
     Returns
     -------
     int
-        Below 2³². Alone it determines the realisation.
+        A number below 2³², which determines the realisation.
 
     Examples
     --------
@@ -174,23 +176,24 @@ def seed_of(experiment: str, setting: Setting, realisation: int | str, seed: int
 def tasks_of(
     experiment: Experiment, realisations: int | None = None, seed: int = 0, *, quick: bool = False
 ) -> list[Task]:
-    """Every realisation that a command asks for, in the order in which they are run.
+    """Return the realisations of an experiment in the order in which they are run.
 
     Parameters
     ----------
     experiment : Experiment
-        Which.
+        The experiment.
     realisations : int, default=None
-        Of each setting; None: as many as the paper. Where nothing is random it is one.
+        Number of realisations of each setting; None: as many as the paper. It is at most one if
+        nothing is random.
     seed : int, default=0
-        Seed of everything.
+        The seed given on the command line.
     quick : bool, default=False
-        The small part of the design.
+        Whether to take only the small part of the design.
 
     Returns
     -------
     list of Task
-        All settings before the next realisation, so that a run that is stopped has some of each.
+        One realisation of all settings before the next, so that a stopped run has some of each.
     """
     n = experiment.realisations if realisations is None else realisations
     n = min(n, 1) if experiment.realisations == 1 else n
@@ -207,16 +210,16 @@ def tasks_of(
 def attempt(
     method: str, quantities: tuple[str, ...], measure: Callable[[], Mapping[str, float]]
 ) -> list[Result]:
-    """Measure one method, and let failures and warnings be part of what is found.
+    """Measure one method; a failure or a warning becomes part of the result.
 
     Parameters
     ----------
     method : str
         Its name in the result file.
     quantities : tuple of str
-        What ``measure`` finds: a method that fails has a row without value for each.
+        The keys of what ``measure`` returns. A method that fails has a row without value for each.
     measure : callable
-        Fits, and returns a value for each quantity.
+        Function without arguments that fits and returns a value for each quantity.
 
     Returns
     -------
@@ -236,7 +239,7 @@ def attempt(
         warnings.simplefilter("always")
         try:
             values = measure()
-        # What the package refuses, what a search gives up, what linear algebra cannot do.
+        # Bad input, a search that gives up, and linear algebra that fails. Other errors are bugs.
         except (ValueError, RuntimeError, ArithmeticError) as error:
             reason = _in_short(type(error), error)
             return [Result(method, quantity, None, reason) for quantity in quantities]
@@ -248,7 +251,7 @@ def attempt_each(
     methods: Mapping[str, Callable[[], Outcome]],
     quantities: tuple[str, ...],
     measure: Callable[[Outcome], Mapping[str, float]],
-) -> Iterator[Result]:
+) -> Results:
     """Attempt methods one after the other: call each, and measure what it returns.
 
     Examples
@@ -260,11 +263,11 @@ def attempt_each(
     lost 0
     """
     for name, method in methods.items():
-        # The attempt is over before the loop goes on, and the name means another method.
+        # The attempt ends before `method` is bound again, so the lambda sees the right one.
         yield from attempt(name, quantities, lambda: measure(method()))  # noqa: B023
 
 
 def _in_short(category: type, message: object) -> str:
-    """Kind and first sentence, on one line."""
+    """Return kind and first sentence of an error or a warning, on one line."""
     first = re.split(r"[.;] ", " ".join(str(message).split()))[0]
     return f"{category.__name__}: {first}"[:REASON_LENGTH]

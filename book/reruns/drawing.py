@@ -1,4 +1,4 @@
-"""Result files as figures: curves over the amount of something, ladders of methods. Chapter 13.
+"""Figures of result files: curves over an amount, and ladders of methods. Chapter 13.
 
 A method looks the same in every figure: ``LOOKS`` gives each its name, colour and mark.
 """
@@ -15,37 +15,31 @@ from cgmm import plot
 from cgmm.numerics import FloatArray
 from reruns.reading import spread
 
-__all__ = ["BARS", "LOOKS", "Look", "curves", "ladder"]
+__all__ = ["LOOKS", "Look", "curves", "ladder"]
+
+Values = Mapping[str, Sequence[FloatArray]]
 
 
 class Look(NamedTuple):
-    """How a method is drawn, in every figure."""
+    """Name, colour and mark of a method, in every figure."""
 
     name: str
-    """Beside its mark."""
+    """Name beside its mark."""
     colour: int
     """Number of a colour of ``cgmm.plot.COLOURS``; -1 is neutral."""
     marker: str
 
 
-def ladder(
-    ax: Axes,
-    values: Mapping[str, Sequence[FloatArray]],
-    bars: str = "quartiles",
-    *,
-    names: bool = True,
-) -> Axes:
-    """One rung a method, one mark a level of side information: the mean, with a bar.
+def ladder(ax: Axes, values: Values, *, names: bool = True) -> Axes:
+    """Draw a rung for each method, with a mark at the mean of each level and a bar of quartiles.
 
     Parameters
     ----------
     ax : Axes
-        Where to draw.
+        Axes to draw on.
     values : mapping from str to sequence of (R,) arrays
-        Of each method in ``LOOKS``, from top to bottom, its realisations at each level. The last
-        level is drawn as a full mark, those before it as hollow ones.
-    bars : {"quartiles", "standard error", "deviation"}, default="quartiles"
-        What a bar shows.
+        Realisations at each level of side information, for each method in ``LOOKS`` from top to
+        bottom. The last level has a full mark, those before it have hollow ones.
     names : bool, default=True
         Whether the methods are named at the left.
 
@@ -68,7 +62,7 @@ def ladder(
         for level, v in enumerate(levels):
             y = rung + 0.32 * (level - (len(levels) - 1) / 2)
             full = level == len(levels) - 1
-            ax.plot(BARS[bars](v), [y, y], "-", color=shade, lw=1.6)
+            ax.plot(np.nanquantile(v, [0.25, 0.75]), [y, y], "-", color=shade, lw=1.6)
             face = shade if full else plot.BACKGROUND
             ax.plot(np.nanmean(v), y, look.marker, mec=shade, mfc=face, ms=7, mew=1.4)
     labels = [LOOKS[method].name for method in values] if names else []
@@ -79,27 +73,19 @@ def ladder(
     return ax
 
 
-def curves(
-    ax: Axes,
-    x: Sequence[float],
-    values: Mapping[str, Sequence[FloatArray]],
-    bars: str = "standard error",
-    **style: object,
-) -> Axes:
-    """One curve a method over the amount of something: means with bars.
+def curves(ax: Axes, x: Sequence[float], values: Values, **style: object) -> Axes:
+    """Draw a curve for each method: means with bars of one standard error to either side.
 
     Parameters
     ----------
     ax : Axes
-        Where to draw.
+        Axes to draw on.
     x : sequence of float
-        Abscissae, M of them.
+        The M abscissae.
     values : mapping from str to sequence of M (R,) arrays
-        Of each method in ``LOOKS`` its realisations at each abscissa.
-    bars : {"standard error", "quartiles", "deviation"}, default="standard error"
-        What a bar shows.
+        Realisations at each abscissa, for each method in ``LOOKS``.
     **style
-        For the line, such as ``ls``. Its label is the method's name: ``ax.legend()`` shows it.
+        Properties of the line, such as ``ls``. ``ax.legend()`` shows the methods' names.
 
     Returns
     -------
@@ -116,11 +102,11 @@ def curves(
     for method, column in values.items():
         look = LOOKS[method]
         means = np.array([np.nanmean(v) for v in column])
-        ends = np.array([BARS[bars](v) for v in column])
+        errors = np.array([spread(v).standard_error for v in column])
         shade = plot.colour(look.colour)
         line: dict[str, Any] = {"marker": look.marker, "ms": 6, "lw": 1.6, "label": look.name}
         ax.plot(x, means, color=shade, **line | style)
-        ax.vlines(x, *ends.T, color=shade, lw=1.6)
+        ax.vlines(x, means - errors, means + errors, color=shade, lw=1.6)
     return ax
 
 
@@ -135,11 +121,7 @@ LOOKS: dict[str, Look] = {
     "EM positive": Look("EM, must-links", 1, "^"),
     "EM both": Look("EM, both", 1, "s"),
     "hard PPC": Look("hard PPC", 1, "s"),
-    "hard PPC, told start": Look("hard PPC, led", 1, "P"),
     "soft PPC": Look("soft PPC", 4, "D"),
-    "soft PPC, mean field": Look("soft, mean field", 4, "D"),
-    "soft PPC, Gibbs": Look("soft, Gibbs", 4, "P"),
-    "constrained EM": Look("constrained EM", 2, "v"),
     "original": Look("as given", -1, "o"),
     "PCA": Look("PCA", -1, "o"),
     "Xing": Look("Xing et al.", 7, "X"),
@@ -148,19 +130,5 @@ LOOKS: dict[str, Look] = {
     "cFLD + RCA": Look("cFLD + RCA", 3, "*"),
     "FLD": Look("FLD", 6, "v"),
     "FLD + RCA": Look("FLD + RCA", 3, "*"),
-    "a K-means": Look("K-means", 0, "o"),
-    "b constrained K-means": Look("COP", 0, "^"),
-    "c constrained K-means + Xing": Look("COP, Xing", 7, "X"),
-    "c constrained K-means + diagonal Xing": Look("COP, Xing diag.", 7, "p"),
-    "d constrained K-means + RCA": Look("COP, RCA", 2, "P"),
-    "e EM": Look("EM", 1, "o"),
-    "f constrained EM + RCA": Look("EM + RCA", 3, "*"),
 }
-"""Every method of the result files, as the book draws it. One hue is one family."""
-
-BARS = {
-    "standard error": lambda v: np.nanmean(v) + spread(v).standard_error * np.array([-1, 1]),
-    "deviation": lambda v: np.nanmean(v) + np.nanstd(v, ddof=1) * np.array([-1, 1]),
-    "quartiles": lambda v: np.nanquantile(v, [0.25, 0.75]),
-}
-"""Lower and upper end of a bar: how well a mean is known, or how much realisations differ."""
+"""The methods of the figures in chapter 13. One hue is one family of methods."""

@@ -19,11 +19,12 @@ each realisation; clusters get their names on the training part. Real data are l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
+from numpy.random import Generator
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.neighbors import NearestCentroid
 
@@ -33,7 +34,7 @@ from cgmm.metrics import match_labels, matched_accuracy
 from cgmm.mixture import ConstrainedGaussianMixture, Parameters
 from cgmm.numerics import FloatArray, IntArray
 from cgmm.scenarios import Relations, flip, preferences, random_pairs
-from reruns.design import Result, Setting, attempt, attempt_each, cross, paper_experiment
+from reruns.design import Result, Results, Setting, attempt, attempt_each, cross, make_experiment
 
 TOY = ("lu_set_1", "lu_set_2", "lu_set_3")
 
@@ -87,7 +88,7 @@ def named_accuracy(
     }
 
 
-def figure_5(data: Dataset, rng: np.random.Generator) -> Iterator[Result]:
+def figure_5(data: Dataset, rng: Generator) -> Results:
     """What the toy problems are made for, in a new sample of each.
 
     "bic_gain" is by how much two Gaussians explain one class better than one does. Without
@@ -108,7 +109,7 @@ def figure_5(data: Dataset, rng: np.random.Generator) -> Iterator[Result]:
     yield from attempt_each(models, ("accuracy",), partial(accuracy, y))
 
 
-def figures_6_to_9(data: Dataset, n_relations: int, rng: np.random.Generator) -> Iterator[Result]:
+def figures_6_to_9(data: Dataset, n_relations: int, rng: Generator) -> Results:
     """Hard PPC, constrained EM and hard-constrained K-means; 90 % of the points to train.
 
     [lu2007, sect. 5.1.3]. PPC and constrained EM are the two sampling assumptions.
@@ -134,9 +135,7 @@ def figures_6_to_9(data: Dataset, n_relations: int, rng: np.random.Generator) ->
     yield from attempt_each(fits, ("accuracy_train", "accuracy_test"), measure)
 
 
-def _six_methods(
-    data: Dataset, q: float, rng: np.random.Generator, n_init: int = 10
-) -> Iterator[Result]:
+def _six_methods(data: Dataset, q: float, rng: Generator, n_init: int = 10) -> Results:
     """Six methods where a relation is wrong with probability q, and half of the points are in one.
 
     [lu2007, sect. 5.1.4]. The best of ``n_init`` starts (the paper: of a hundred) by likelihood, or
@@ -172,94 +171,52 @@ def _six_methods(
     yield from attempt_each(methods, ("accuracy",), partial(accuracy, y))
 
 
-def figure_10(data: Dataset, q: float, rng: np.random.Generator) -> Iterator[Result]:
+def figure_10(data: Dataset, q: float, rng: Generator) -> Results:
     """Six methods with noisy relations; of each the best of ten starts."""
     yield from _six_methods(data, q, rng)
 
 
-def figure_10_near(data: Dataset, q: float, rng: np.random.Generator) -> Iterator[Result]:
+def figure_10_near(data: Dataset, q: float, rng: Generator) -> Results:
     """The same on toy problems where the truth is not far behind; the best of thirty starts."""
     yield from _six_methods(data, q, rng, N_STARTS_NEAR)
 
 
-def figure_2(data: Dataset, w: float, rng: np.random.Generator) -> Iterator[Result]:
+def figure_2(data: Dataset, w: float, rng: Generator) -> Results:
     """EM from the poor start of the toy problem; the paper's w counts each pair twice.
 
     [lu2007, sect. 2.4.1]: twenty iterations.
     """
     must_link, cannot_link = cast("Relations", (data.must_link, data.cannot_link))
-    start = cast("Parameters", data.start)
+    begin = cast("Parameters", data.start)._asdict()
+    start = {f"{name}_init": value for name, value in begin.items()}
 
     def fit() -> dict[str, float]:
         pairs = np.concatenate([must_link, cannot_link])
         sign = np.repeat([1.0, -1.0], [len(must_link), len(cannot_link)])
-        model = ConstrainedGaussianMixture(
-            2,
-            weights_init=start.weights,
-            means_init=start.means,
-            covariances_init=start.covariances,
-            max_iter=20,
-            tol=0.0,
-        )
+        model = ConstrainedGaussianMixture(2, max_iter=20, tol=0.0, **start)
         model.fit(data.X, preferences=np.column_stack([pairs, 2 * w * sign]) if w else None)
         return accuracy(data.y, model.predict(data.X))
 
     yield from attempt("soft PPC" if w else "GMM", ("accuracy",), fit)
 
 
+UCI = tuple(Setting(name, (n,)) for name, numbers in N_UCI.items() for n in numbers)
+RATES = (0.15, 0.3)
+QUICK = (Setting("lu_set_1", (0.15,)), Setting("iris", (0.3,)))
+LINKS = cross(NEAR, (0, 70, 160))
+WEIGHTS = cross(["two_models"], (0, 1.3, 3))
+
+# Name, function, realisations in the paper, design, and a part of it that runs in seconds.
 EXPERIMENTS = (
-    paper_experiment(
-        "lu2007-fig5",
-        figure_5,
-        design=cross(TOY),
-        quick=(Setting("lu_set_1"),),
-        realisations=20,
+    make_experiment("lu2007-fig5", figure_5, 20, cross(TOY), cross(TOY[:1])),
+    make_experiment(
+        "lu2007-fig6", figures_6_to_9, 100, cross(TOY, N_TOY), cross(TOY[:1], (0, 70)), "6 and 7"
     ),
-    paper_experiment(
-        "lu2007-fig6",
-        figures_6_to_9,
-        design=cross(TOY, N_TOY),
-        quick=cross(["lu_set_1"], (0, 70)),
-        realisations=100,
-        figure="6 and 7",
+    make_experiment("lu2007-fig8", figures_6_to_9, 100, UCI, cross(["iris"], (0, 40)), "8 and 9"),
+    make_experiment("lu2007-fig10", figure_10, 20, cross([*TOY, *N_UCI], RATES), QUICK),
+    make_experiment("lu2007-fig6-near", figures_6_to_9, 100, LINKS, LINKS[:2], "6 and 7"),
+    make_experiment(
+        "lu2007-fig10-near", figure_10_near, 20, cross(NEAR, RATES), cross(NEAR[:1], RATES[:1])
     ),
-    paper_experiment(
-        "lu2007-fig8",
-        figures_6_to_9,
-        design=tuple(Setting(name, (n,)) for name, told in N_UCI.items() for n in told),
-        quick=cross(["iris"], (0, 40)),
-        realisations=100,
-        figure="8 and 9",
-    ),
-    paper_experiment(
-        "lu2007-fig10",
-        figure_10,
-        design=cross([*TOY, *N_UCI], (0.15, 0.3)),
-        quick=(Setting("lu_set_1", (0.15,)), Setting("iris", (0.3,))),
-        realisations=20,
-    ),
-    paper_experiment(
-        "lu2007-fig6-near",
-        figures_6_to_9,
-        design=cross(NEAR, (0, 70, 160)),
-        quick=cross(NEAR[:1], (0, 70)),
-        realisations=100,
-        figure="6 and 7",
-    ),
-    paper_experiment(
-        "lu2007-fig10-near",
-        figure_10_near,
-        design=cross(NEAR, (0.15, 0.3)),
-        quick=(Setting("lu_set_1_near", (0.15,)),),
-        realisations=20,
-        figure="10",
-    ),
-    paper_experiment(
-        "lu2007-fig2",
-        figure_2,
-        design=cross(["two_models"], (0, 1.3, 3)),
-        quick=cross(["two_models"], (0, 3)),
-        realisations=1,
-        figure="1 and 2",
-    ),
+    make_experiment("lu2007-fig2", figure_2, 1, WEIGHTS, WEIGHTS[::2], "1 and 2"),
 )

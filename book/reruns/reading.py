@@ -1,20 +1,22 @@
 """Result files as arrays, and how well their means are known. Chapter 13.
 
 A result file has a row for every data set, setting, method, realisation and quantity, as
-:func:`~reruns.replicate` writes it. Here rows become one array a method. Place r belongs to
-realisation r, so that methods can be compared where they saw the same relations and start.
+:func:`~reruns.replicate` writes it. Here rows become one array for each method. Entry r belongs to
+realisation r, so that methods can be compared on the same relations and starts.
 
 Letters, as in the book:
 
 =====  ====================================================================
-R      realisations, counted from 0; v_r the value of one
+R      realisations, counted from 0; v_r the value of one, e.g. 0.93
 δ, s   mean and standard deviation of the differences between two methods
-n      realisations that somebody could afford
+n      number of realisations of an experiment that is being planned
 =====  ====================================================================
 """
 
 from __future__ import annotations
 
+import csv
+import os
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
@@ -33,6 +35,23 @@ Group = tuple[str, ...]
 
 
 # ---------------------------------------------------------------------------- rows to arrays
+
+
+def read_rows(path: str | os.PathLike[str]) -> list[dict[str, str]]:
+    """Return the rows of a result file by column.
+
+    Parameters
+    ----------
+    path : path
+        A file that :func:`~reruns.replicate` wrote.
+
+    Returns
+    -------
+    list of dict
+        All values are text; an empty ``value`` means that the method failed.
+    """
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def by_realisation(

@@ -16,24 +16,17 @@ them; what the pictures are printed to show is measured instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
+from numpy.random import Generator
 
+from cgmm import metric_learning
 from cgmm.datasets import Dataset
-from cgmm.metric_learning import (
-    MMC,
-    RCA,
-    cfld,
-    total_covariance,
-    variance_ratio,
-    within_chunklet_covariance,
-)
+from cgmm.metric_learning import MMC, RCA, variance_ratio
 from cgmm.metrics import cumulative_neighbour_purity
 from cgmm.network import SideInformation
 from cgmm.numerics import FloatArray, IntArray
 from reruns.barhillel2005 import taught, within_over_between
-from reruns.design import Result, Setting, attempt, attempt_each, cross, paper_experiment
+from reruns.design import Result, Results, Setting, attempt, attempt_each, cross, make_experiment
 
 # How much the lights weigh, and how much of that remains.
 LIGHT = ("within_over_between", "remaining")
@@ -61,9 +54,7 @@ def purity(X: FloatArray, y: IntArray) -> dict[str, float]:
     return dict(zip(PURITY, curve[np.array(NEIGHBOURS) - 1].tolist(), strict=True))
 
 
-def figure_4(
-    data: Dataset, share: float, n_dims: int, rng: np.random.Generator
-) -> Iterator[Result]:
+def figure_4(data: Dataset, share: float, n_dims: int, rng: Generator) -> Results:
     """Neighbour purity of RCA between PCA and the supervised discriminant, in equal dimensions.
 
     With share 1 all labels are known, and RCA is the whitened discriminant. "way" is how far RCA
@@ -94,14 +85,13 @@ def _unwhitened(X: FloatArray, chunklets: IntArray, n_components: int) -> FloatA
     [barhillel2005, sect. 6]: eigenvectors of S_w⁻¹ S_t. With all labels of M classes only M - 1 of
     them are told apart from the rest, whose eigenvalue is 1.
     """
-    within = within_chunklet_covariance(X, chunklets)
-    rows = cfld(within, total_covariance(X), n_components).rows
+    within = metric_learning.within_chunklet_covariance(X, chunklets)
+    total = metric_learning.total_covariance(X)
+    rows = metric_learning.cfld(within, total, n_components).rows
     return X @ (rows / np.linalg.norm(rows, axis=1, keepdims=True)).T
 
 
-def figure_5(
-    data: Dataset, share: float, n_dims: int, rng: np.random.Generator
-) -> Iterator[Result]:
+def figure_5(data: Dataset, share: float, n_dims: int, rng: Generator) -> Results:
     """How much the lights still tell images of a person apart, beside how far persons are apart.
 
     Eigenfaces are orthonormal: the distance between two remade images is that between their
@@ -121,9 +111,7 @@ def figure_5(
     yield from attempt("RCA", LIGHT, fit)
 
 
-def figure_6(
-    data: Dataset, share: float, n_dims: int, rng: np.random.Generator
-) -> Iterator[Result]:
+def figure_6(data: Dataset, share: float, n_dims: int, rng: Generator) -> Results:
     """The two steps of RCA apart: reduction by cFLD, and whitening."""
     X, y = data.X, data.y
     must_link = taught(y, share, rng).must_link
@@ -142,7 +130,7 @@ def _nodes(must_link: IntArray, n_points: int) -> IntArray:
     return SideInformation.build(n_points, must_link=must_link).node_of
 
 
-def figure_7(data: Dataset, n_dims: int, rng: np.random.Generator) -> Iterator[Result]:
+def figure_7(data: Dataset, n_dims: int, rng: Generator) -> Results:
     """RCA and the metric of Xing et al., in all 60 dimensions or in 30 from cFLD; 30 % taught."""
     X, y = data.X, data.y
     relations = taught(y, 0.3, rng)
@@ -157,7 +145,7 @@ def figure_7(data: Dataset, n_dims: int, rng: np.random.Generator) -> Iterator[R
     yield from attempt_each(methods, PURITY, lambda Z: purity(Z, y))
 
 
-def figure_8(data: Dataset, size: int, rng: np.random.Generator) -> Iterator[Result]:
+def figure_8(data: Dataset, size: int, rng: Generator) -> Results:
     """Chunklets of one size from 30 % of the points: mean error over 63 neighbours, and the bound.
 
     [barhillel2005, eq. 12]. "step" is what the error loses from chunklets of size - 1, cut from
@@ -199,41 +187,19 @@ def cut(y: IntArray, drawn: IntArray, size: int) -> IntArray:
     return chunklets
 
 
+FACES = ["faces"]
+STEPS = cross(FACES, (0.1, 0.2, 0.3, 0.5, 0.75), REDUCED)
+# All shares in one dimension come before the next dimension.
+LIGHTS = tuple(Setting("faces", (q, D)) for D in (60, 30, 9) for q in (0.1, 0.3, 0.75))
+SHARES = cross(FACES, (0.1, 0.3, 0.75, 1), REDUCED)
+SOME, SIZES = cross(FACES, [0.3], [30]), cross(FACES, range(2, 11))
+DIMENSIONS = cross(FACES, (60, 30))
+
+# Name, function, realisations in the paper, design, and a part of it that runs in seconds.
 EXPERIMENTS = (
-    paper_experiment(
-        "barhillel2005-fig4",
-        figure_4,
-        design=cross(["faces"], (0.1, 0.3, 0.75, 1), REDUCED),
-        quick=cross(["faces"], (0.3, 1), REDUCED[:1]),
-        realisations=50,
-    ),
-    paper_experiment(
-        "barhillel2005-fig5",
-        figure_5,
-        # All shares in one dimension before the next dimension.
-        design=tuple(Setting("faces", (q, D)) for D in (60, 30, 9) for q in (0.1, 0.3, 0.75)),
-        quick=(Setting("faces", (0.3, 30)),),
-        realisations=50,
-    ),
-    paper_experiment(
-        "barhillel2005-fig6",
-        figure_6,
-        design=cross(["faces"], (0.1, 0.2, 0.3, 0.5, 0.75), REDUCED),
-        quick=(Setting("faces", (0.3, 30)),),
-        realisations=50,
-    ),
-    paper_experiment(
-        "barhillel2005-fig7",
-        figure_7,
-        design=cross(["faces"], (60, 30)),
-        quick=(Setting("faces", (30,)),),
-        realisations=50,
-    ),
-    paper_experiment(
-        "barhillel2005-fig8",
-        figure_8,
-        design=cross(["faces"], range(2, 11)),
-        quick=cross(["faces"], (2, 6)),
-        realisations=50,
-    ),
+    make_experiment("barhillel2005-fig4", figure_4, 50, SHARES, cross(FACES, (0.3, 1), [30])),
+    make_experiment("barhillel2005-fig5", figure_5, 50, LIGHTS, SOME),
+    make_experiment("barhillel2005-fig6", figure_6, 50, STEPS, SOME),
+    make_experiment("barhillel2005-fig7", figure_7, 50, DIMENSIONS, DIMENSIONS[1:]),
+    make_experiment("barhillel2005-fig8", figure_8, 50, SIZES, cross(FACES, (2, 6))),
 )

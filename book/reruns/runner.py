@@ -1,18 +1,19 @@
-"""The runner: what is missing of an experiment is run, on one process or many. Chapter 13.
+"""Run the realisations that a result file lacks, in one process or many. Chapter 13.
 
-:func:`~reruns.realise` is one realisation, on whatever worker;
-:func:`~reruns.replicate` hands out those that the result file lacks, and is the only one to
-write. What is finished is not run again.
+:func:`~reruns.replicate` distributes them over joblib's workers, collects their rows, and is the
+only one to write. :func:`~reruns.realise` is one realisation, in whatever process.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from threading import Lock
-from typing import Any, TextIO
+from threading import Lock, current_thread, main_thread
+from typing import TextIO
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -21,7 +22,6 @@ from threadpoolctl import threadpool_limits
 from cgmm.datasets import DATASETS, FETCHED, Dataset, fetch, load
 from reruns.design import DIGITS, Experiment, Row, Task, format_setting, tasks_of
 from reruns.store import Store
-from reruns.workers import deaf_to_interrupts
 
 TAKING_TURNS = Lock()
 
@@ -31,14 +31,14 @@ def replicate(
     results: str | os.PathLike[str],
     *,
     realisations: int | None = None,
-    jobs: int = 1,
+    jobs: int | None = None,
     data_home: str | os.PathLike[str] = "data",
     seed: int = 0,
     quick: bool = False,
     fresh: bool = False,
     progress: TextIO | None = None,
 ) -> list[str]:
-    """Run what is missing of one experiment, and write its result file.
+    """Run the realisations of one experiment that its result file lacks, and add them to it.
 
     Workers are joblib's: inside ``joblib.parallel_config(backend="dask")`` they are those of a Dask
     cluster. Only this process writes files.
@@ -46,28 +46,28 @@ def replicate(
     Parameters
     ----------
     experiment : Experiment
-        Which.
+        The experiment.
     results : path
         Folder of the result files.
     realisations : int, default=None
-        Of each setting; None: as many as the paper.
-    jobs : int, default=1
-        Processes; -1 for all cores.
+        Number of realisations of each setting; None: as many as the paper.
+    jobs : int, default=None
+        Processes; -1 for all cores. None: one, or the number that ``joblib.parallel_config`` sets.
     data_home : path, default="data"
-        Where :func:`cgmm.datasets.fetch` finds data, on every worker.
+        Folder in which :func:`cgmm.datasets.fetch` finds data, on every worker.
     seed : int, default=0
-        Seed of everything.
+        The seed from which the seeds of all realisations are derived.
     quick : bool, default=False
-        The small part of the design.
+        Whether to run only the small part of the design.
     fresh : bool, default=False
-        Run all of it anew, and drop what the result file holds.
+        Whether to run everything again, and to drop what the result file holds.
     progress : text stream, default=None
-        Where a progress bar is drawn.
+        Stream on which a progress bar is drawn.
 
     Returns
     -------
     list of str
-        What could not be run, since its data are not at hand: one complaint a data set.
+        One complaint for each data set that is not available, and whose settings were not run.
 
     Raises
     ------
@@ -75,38 +75,43 @@ def replicate(
         If interrupted; finished realisations are kept in ``<name>.partial``.
     """
     store = Store(experiment, Path(results), seed, fresh=fresh)
-    tasks = [
-        task
-        for task in tasks_of(experiment, realisations, seed, quick=quick)
-        if task.key not in store.rows
-    ]
+    asked = tasks_of(experiment, realisations, seed, quick=quick)
+    tasks = [task for task in asked if task.key not in store.rows]
     absent = _absent({task.setting.data for task in tasks}, str(data_home))
     tasks = [task for task in tasks if task.setting.data not in absent]
-    try:
-        parallel = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
-        with deaf_to_interrupts():
-            done = parallel(delayed(realise)(task, str(data_home)) for task in tasks)
-        for rows in _with_bar(done, len(tasks), experiment.name, progress):
-            store.add(rows)
-    finally:
-        store.close()
+    parallel = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
+    with deaf_to_interrupts():
+        done = parallel(delayed(realise)(task, str(data_home)) for task in tasks)
+    for i, rows in enumerate(done, start=1):
+        store.add(rows)
+        if progress is not None:
+            bar, end = "#" * (30 * i // len(tasks)), "\n" if i == len(tasks) else ""
+            line = f"\r{experiment.name} [{bar:<30}] {i}/{len(tasks)}"
+            print(line, end=end, file=progress, flush=True)
     if store.rows:
         store.finish()
     return sorted(absent.values())
 
 
-def _with_bar(done: Iterable[Any], n: int, name: str, out: TextIO | None) -> Iterator[Any]:
-    """Hand on what arrives, and draw how much has."""
-    for i, item in enumerate(done, start=1):
-        yield item
-        if out is not None:
-            filled = 30 * i // n
-            end = "\n" if i == n else ""
-            print(f"\r{name} [{'#' * filled:<30}] {i}/{n}", end=end, file=out, flush=True)
+@contextmanager
+def deaf_to_interrupts() -> Iterator[None]:
+    """Let processes that start within this block ignore Ctrl-C for good.
+
+    A terminal sends Ctrl-C to all of them, and a worker that is interrupted while it starts prints
+    a long traceback. This process stops its workers itself.
+    """
+    if current_thread() is not main_thread():  # only the main thread may change a handler
+        yield
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler or signal.SIG_DFL)
 
 
 def _absent(names: Iterable[str], data_home: str) -> dict[str, str]:
-    """Data sets that cannot be had, and the complaint about each."""
+    """Return the data sets that cannot be loaded, each with the complaint about it."""
     complaints = {}
     for name in sorted(names):
         try:
@@ -125,20 +130,19 @@ def realise(task: Task, data_home: str | os.PathLike[str] = "data") -> list[Row]
     Parameters
     ----------
     task : Task
-        Which.
+        The realisation.
     data_home : path, default="data"
-        Where :func:`cgmm.datasets.fetch` finds data.
+        Folder in which :func:`cgmm.datasets.fetch` finds data.
 
     Returns
     -------
     list of tuple of str
-        As they stand in the result file.
+        Rows as they stand in the result file.
     """
     experiment, setting, realisation, seed = task
     data = load_data(setting.data, str(data_home))
-    # One thread adds in one order, so that the last digits do not depend on the number of cores.
-    # That limit, and which warnings are recorded, is settled for a whole process: its threads
-    # take turns.
+    # With one thread the last digits of a sum do not depend on the number of cores. The limit, and
+    # the recording of warnings, hold for a whole process, so its threads take turns.
     with TAKING_TURNS, threadpool_limits(1):
         results = list(experiment.run(data, *setting.values, np.random.default_rng(seed)))
     head = (experiment.paper, experiment.figure, *format_setting(setting))
@@ -149,22 +153,22 @@ def realise(task: Task, data_home: str | os.PathLike[str] = "data") -> list[Row]
 
 
 def _digits(value: float | None) -> str:
-    """A result's value as it stands in a file: nothing, where there is none."""
+    """Return a value as it stands in a file: an empty text if there is none."""
     return "" if value is None or not np.isfinite(value) else f"{float(value):.{DIGITS}g}"
 
 
 @lru_cache(maxsize=8)
 def load_data(name: str, data_home: str = "data") -> Dataset:
-    """A data set by name: the package's own, a fetched one, or "none" for an empty one.
+    """Return a data set by name: the package's own, a fetched one, or "none" for an empty one.
 
-    ``"pendigits-0689"`` are 750 points of each of four classes of "pendigits", as lu2007 has it.
+    ``"pendigits-0689"`` is 750 points of each of four classes of "pendigits", as in lu2007.
 
     Parameters
     ----------
     name : str
         A key of ``DATASETS`` or ``FETCHED``, or such a part of one.
     data_home : str, default="data"
-        Where fetched data are.
+        Folder of fetched data.
 
     Returns
     -------
@@ -183,7 +187,7 @@ def load_data(name: str, data_home: str = "data") -> Dataset:
 
 
 def _some_classes(data: Dataset, names: str, n_each: int) -> Dataset:
-    """The first points of some classes, whose labels are single letters."""
+    """Return the first points of some classes, whose labels are single letters."""
     number = [data.target_names.index(name) for name in names]
     rows = [np.flatnonzero(data.y == k)[:n_each] for k in number]
     y = np.repeat(np.arange(len(rows)), [len(r) for r in rows])

@@ -14,11 +14,12 @@ of the same size. The features of a block are principal components of its pixels
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from scipy.ndimage import gaussian_filter
 
 from cgmm.datasets import Dataset
@@ -28,8 +29,10 @@ from cgmm.network import Engine
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 from cgmm.scenarios import class_set_stars, estimate_flip_rate, grid_neighbours, preferences
 from reruns.barhillel2005 import principal
-from reruns.design import Result, attempt_each, cross, paper_experiment
+from reruns.design import Results, attempt_each, cross, make_experiment
 from reruns.lu2007 import accuracy, mixture
+
+Segmenters = dict[str, Callable[[], IntArray]]
 
 # ---------------------------------------------------------------------------- an ice sheet
 
@@ -66,7 +69,7 @@ class Scene(NamedTuple):
         return self.terrain < N_SNOW
 
 
-def snow_scene(rng: np.random.Generator) -> Scene:
+def snow_scene(rng: Generator) -> Scene:
     """An ice sheet from above, as [lu2007, Fig. 11] describes it.
 
     The paper's is a satellite's image of Greenland; this one is made up, of the same size, channels
@@ -101,9 +104,7 @@ def snow_scene(rng: np.random.Generator) -> Scene:
     return Scene(image, terrain, _block_features(image, SNOW_BLOCK, N_SNOW_FEATURES))
 
 
-def _field(
-    shape: tuple[int, int], smoothing: tuple[float, float], rng: np.random.Generator
-) -> FloatArray:
+def _field(shape: tuple[int, int], smoothing: tuple[float, float], rng: Generator) -> FloatArray:
     """Smooth noise of variance one."""
     smooth = gaussian_filter(rng.normal(size=shape), smoothing, mode="nearest")
     return smooth / smooth.std()
@@ -116,9 +117,7 @@ def _block_features(image: FloatArray, side: int, n_features: int) -> FloatArray
     return principal(cut.reshape(-1, side**2 * n_channels), n_features)
 
 
-def snow_segmenters(
-    scene: Scene, n_components: int, rng: np.random.Generator
-) -> dict[str, Callable[[], IntArray]]:
+def snow_segmenters(scene: Scene, n_components: int, rng: Generator) -> Segmenters:
     """Three ways to segment an ice sheet; half of the blocks train, both halves are labelled.
 
     [lu2007, sect. 5.2.1]. Each training block without snow has cannot-links to six with snow. The
@@ -170,7 +169,7 @@ def _told_start(X: FloatArray, snow: BoolArray, n_components: int) -> FloatArray
     return np.eye(n_components)[component]
 
 
-def figure_11(data: Dataset, n_components: int, rng: np.random.Generator) -> Iterator[Result]:
+def figure_11(data: Dataset, n_components: int, rng: Generator) -> Results:
     """Do-not-links from an expert who tells blocks with snow from those without.
 
     [lu2007, sect. 5.2.1]. "Black" is the component of most blocks without snow: how many of these
@@ -192,7 +191,7 @@ TEXTURES = ((-0.5, 1.0, 0.5, 4.0), (0.0, 0.6, 1.5, 1.5), (0.5, 1.0, 4.0, 0.5), (
 BLOCK, N_FEATURES = 7, 5  # the same of textures
 
 
-def textured_image(n_blocks: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
+def textured_image(n_blocks: int, rng: Generator) -> tuple[FloatArray, IntArray]:
     """An image of four textures [lu2007, Fig. 12].
 
     The paper's textures are photographs (Brodatz); ours are noise of four brightnesses, contrasts
@@ -221,7 +220,7 @@ def textured_image(n_blocks: int, rng: np.random.Generator) -> tuple[FloatArray,
     return np.take_along_axis(textures, at_pixels[None], axis=0)[0], y
 
 
-def textured_blocks(n_blocks: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
+def textured_blocks(n_blocks: int, rng: Generator) -> tuple[FloatArray, IntArray]:
     """The image of :func:`textured_image`, cut into blocks of 7 x 7 pixels.
 
     Parameters
@@ -248,9 +247,7 @@ def _texture(noise: FloatArray, mean: float, contrast: float, *smoothing: float)
     return mean + contrast * smooth / smooth.std()
 
 
-def texture_segmenters(
-    X: FloatArray, y: IntArray, rng: np.random.Generator
-) -> dict[str, Callable[[], IntArray]]:
+def texture_segmenters(X: FloatArray, y: IntArray, rng: Generator) -> Segmenters:
     """Three ways to segment an image: a mixture, and soft links between neighbouring blocks.
 
     [lu2007, sect. 5.2.2]. All start where the mixture without links ended.
@@ -274,17 +271,11 @@ def texture_segmenters(
     soft = preferences(links, certainty=1 - estimate_flip_rate(y.ravel(), links))
     seed = int(rng.integers(2**31))
     plain = mixture(4, random_state=seed).fit(X)
+    settings: dict[str, Any] = {"weights": "pseudo-likelihood", "max_iter": 30, "tol": 0.0}
+    settings |= {"init_params": plain.responsibilities_, "random_state": seed}
 
     def fit(inference: str | Engine) -> IntArray:
-        model = ConstrainedGaussianMixture(
-            4,
-            inference=inference,
-            weights="pseudo-likelihood",
-            init_params=plain.responsibilities_,
-            max_iter=30,
-            tol=0.0,
-            random_state=seed,
-        )
+        model = ConstrainedGaussianMixture(4, inference=inference, **settings)
         return model.fit(X, preferences=soft).labels_
 
     sampler = partial(gibbs, n_chains=1, n_sweeps=450, burn_in=50, random_state=seed)
@@ -295,7 +286,7 @@ def texture_segmenters(
     }
 
 
-def figure_12(data: Dataset, n_blocks: int, rng: np.random.Generator) -> Iterator[Result]:
+def figure_12(data: Dataset, n_blocks: int, rng: Generator) -> Results:
     """Segmentation by soft links between neighbouring blocks: Gibbs sampling and mean field.
 
     Times are no part of the result, since they are never twice the same:
@@ -306,19 +297,8 @@ def figure_12(data: Dataset, n_blocks: int, rng: np.random.Generator) -> Iterato
     yield from attempt_each(segmenters, ("accuracy",), partial(accuracy, y.ravel()))
 
 
+# Name, function, realisations in the paper, design, and a part of it that runs in seconds.
 EXPERIMENTS = (
-    paper_experiment(
-        "lu2007-fig11",
-        figure_11,
-        design=cross(["none"], [3]),
-        quick=cross(["none"], [3]),
-        realisations=20,
-    ),
-    paper_experiment(
-        "lu2007-fig12",
-        figure_12,
-        design=cross(["none"], [72]),
-        quick=cross(["none"], [24]),
-        realisations=5,
-    ),
+    make_experiment("lu2007-fig11", figure_11, 20, cross(["none"], [3]), cross(["none"], [3])),
+    make_experiment("lu2007-fig12", figure_12, 5, cross(["none"], [72]), cross(["none"], [24])),
 )

@@ -19,10 +19,11 @@ so that a full covariance of 34 features is never singular.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from sklearn.cluster import kmeans_plusplus
 
 from cgmm.datasets import Dataset
@@ -32,57 +33,47 @@ from cgmm.mixture import ConstrainedGaussianMixture, nearest
 from cgmm.network import TooCostlyError
 from cgmm.numerics import FloatArray, IntArray
 from reruns.barhillel2005 import UCI, standardised, taught
-from reruns.design import Result, Setting, attempt_each, cross, paper_experiment
+from reruns.design import Results, Setting, attempt_each, cross, make_experiment
 
 # [shental2003, sect. 3]: what an algorithm is told, by the end of its name.
 TOLD = {"": (), " positive": ("must_link",), " both": ("must_link", "cannot_link")}
 
 
 def _six_methods(
-    data: Dataset,
-    share: float,
-    rng: np.random.Generator,
-    covariance_type: str = "full",
-    *,
-    as_they_are: bool = False,
-) -> Iterator[Result]:
+    data: Dataset, share: float, rng: Generator, covariance: str = "full", own_units: bool = False
+) -> Results:
     """K-means and EM, each told nothing, the must-links, or all relations of the same teachers.
 
     A full covariance sees no units. EM has them scaled in either case, so that what is added to the
     variances is small beside each of them, and takes its start where K-means does.
     """
     scaled, y = standardised(data.X), data.y
-    X = data.X[:, np.ptp(data.X, axis=0) > 0] if as_they_are else scaled
+    X = data.X[:, np.ptp(data.X, axis=0) > 0] if own_units else scaled
     K = len(np.unique(y))
     relations = taught(y, share, rng)
     free = np.setdiff1d(np.arange(len(y)), np.concatenate(relations))
     centres, _ = kmeans_plusplus(X, K, random_state=int(rng.integers(2**31)))
 
+    settings: dict[str, Any] = {"reg_covar": 1e-3, "max_iter": 300}
+    settings["init_params"] = nearest(X, centres)
+    parts = {"f_half": np.arange(len(y)), "f_half_unconstrained": free}
+
     def kmeans(known: dict[str, IntArray]) -> IntArray:
         return COPKMeans(K, init=centres).fit(X, **known).labels_
 
     def em(known: dict[str, IntArray]) -> IntArray:
-        model = ConstrainedGaussianMixture(
-            K,
-            covariance_type=covariance_type,
-            init_params=nearest(X, centres),
-            reg_covar=1e-3,
-            max_iter=300,
-        )
+        model = ConstrainedGaussianMixture(K, covariance_type=covariance, **settings)
         return _exact_or_tree(model, scaled, known).labels_
 
     def scores(labels: IntArray) -> dict[str, float]:
-        return {
-            "f_half": pairwise_scores(y, labels).f_half,
-            "f_half_unconstrained": pairwise_scores(y[free], labels[free]).f_half,
-        }
+        return {name: pairwise_scores(y[i], labels[i]).f_half for name, i in parts.items()}
 
     methods = {
         name + suffix: partial(fit, {kind: getattr(relations, kind) for kind in kinds})
         for name, fit in {"K-means": kmeans, "EM": em}.items()
         for suffix, kinds in TOLD.items()
     }
-    yield from attempt_each(methods, ("f_half", "f_half_unconstrained"), scores)
+    yield from attempt_each(methods, tuple(parts), scores)
 
 
 def _exact_or_tree(
@@ -100,17 +91,17 @@ def _exact_or_tree(
         return model.fit(X, **known)
 
 
-def figure_5(data: Dataset, share: float, rng: np.random.Generator) -> Iterator[Result]:
+def figure_5(data: Dataset, share: float, rng: Generator) -> Results:
     """Six methods on UCI data, with a share of the points given to teachers."""
     yield from _six_methods(data, share, rng)
 
 
-def figure_5_as_they_are(data: Dataset, share: float, rng: np.random.Generator) -> Iterator[Result]:
+def figure_5_as_they_are(data: Dataset, share: float, rng: Generator) -> Results:
     """The same with features in their own units, of which K-means and the starts see the widest."""
-    yield from _six_methods(data, share, rng, as_they_are=True)
+    yield from _six_methods(data, share, rng, own_units=True)
 
 
-def figure_7(data: Dataset, share: float, rng: np.random.Generator) -> Iterator[Result]:
+def figure_7(data: Dataset, share: float, rng: Generator) -> Results:
     """The same on faces. 64 points a class do not make a covariance in 60 dimensions: one for all.
 
     The paper does not say what it did about that.
@@ -118,7 +109,7 @@ def figure_7(data: Dataset, share: float, rng: np.random.Generator) -> Iterator[
     yield from _six_methods(data, share, rng, "tied")
 
 
-def figure_1(data: Dataset, n_pairs: int, rng: np.random.Generator) -> Iterator[Result]:
+def figure_1(data: Dataset, n_pairs: int, rng: Generator) -> Results:
     """Two toy problems, without relations and with pairs; the best of ten starts.
 
     Accuracy is that of points without relations, as in the figure. For the first problem the
@@ -143,34 +134,16 @@ def figure_1(data: Dataset, n_pairs: int, rng: np.random.Generator) -> Iterator[
     yield from attempt_each(fits, ("accuracy_unconstrained", "log_likelihood"), measure)
 
 
+SHARES = cross(UCI, (0.15, 0.3))
+QUICK = (Setting("iris", (0.15,)), Setting("wine", (0.3,)))
+FACES = cross(["faces"], (0.5, 0.75))
+PAIRS = cross(["vertical_classes", "overlapping_classes"], (30, 60, 120))
+
+# Name, function, realisations in the paper, design, and a part of it that runs in seconds.
 EXPERIMENTS = (
-    paper_experiment(
-        "shental2003-fig5",
-        figure_5,
-        design=cross(UCI, (0.15, 0.3)),
-        quick=(Setting("iris", (0.15,)), Setting("wine", (0.3,))),
-        realisations=100,
-    ),
-    paper_experiment(
-        "shental2003-fig5-units",
-        figure_5_as_they_are,
-        design=cross(UCI, (0.15, 0.3)),
-        quick=(Setting("iris", (0.15,)), Setting("wine", (0.3,))),
-        realisations=100,
-        figure="5",
-    ),
-    paper_experiment(
-        "shental2003-fig7",
-        figure_7,
-        design=cross(["faces"], (0.5, 0.75)),
-        quick=(Setting("faces", (0.5,)),),
-        realisations=1000,  # the paper: more than that, and only a hundred for Figure 5
-    ),
-    paper_experiment(
-        "shental2003-fig1",
-        figure_1,
-        design=cross(["vertical_classes", "overlapping_classes"], (30, 60, 120)),
-        quick=(Setting("vertical_classes", (30,)),),
-        realisations=20,
-    ),
+    make_experiment("shental2003-fig5", figure_5, 100, SHARES, QUICK),
+    make_experiment("shental2003-fig5-units", figure_5_as_they_are, 100, SHARES, QUICK),
+    # The paper has more than 1000 realisations here, and only 100 for Figure 5.
+    make_experiment("shental2003-fig7", figure_7, 1000, FACES, FACES[:1]),
+    make_experiment("shental2003-fig1", figure_1, 20, PAIRS, PAIRS[:1]),
 )

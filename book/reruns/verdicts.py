@@ -1,58 +1,60 @@
-"""What the papers print beside what we found: every verdict follows from the result files.
+"""What the papers print beside what we find: every verdict follows from the result files.
 
-Chapter 13.
-
-``comparisons.toml`` holds one table ``[[comparison]]`` a claim. How ours is computed::
+:func:`verdict_on` judges one claim, :func:`judge_all` all of them, and :func:`statement` and
+:func:`line` put a verdict into words. Chapter 13, the page of comparisons and the command line call
+them. ``comparisons.toml`` holds one table ``[[comparison]]`` for each claim, with these keys::
 
     file        result file, without .csv
     by          columns; the claim is checked in each group of rows that agree in these
     where       column = value or list of values: the rows that count
-    ours        column = value: of these the mean over realisations
+    ours        column = value: the mean over realisations of these rows is what is judged
     claim       "above", "below" or "near"
-    bound       the number that ours is to be above, below or near
+    bound       the number that ours must be above, below or near
     tolerance   how far on the wrong side still agrees, in units of the quantity
-    minus       column = value, optional: whose mean is taken away, realisation by realisation; of
-                a list of values the mean of all, so that ours is held to the middle between two
+    minus       column = value, optional: the rows whose value is subtracted, realisation by
+                realisation; for a list of values their mean, so that ours is compared with the
+                middle between two
     data        "the papers' data": what the paper used, or a part of it; "our choice of data": the
                 paper does not say what it used; "rebuilt": made here after a picture or a sentence;
                 "identity": it follows from a definition or from numbers that are printed, whatever
                 the data, and tests the program
     reading     optional: how a sentence is read that can be read in several ways
-    void        optional: words of a reason; runs that carry them did not do what is claimed
-    instead     optional: what all runs did in place of what is claimed
+    void        optional: words of a reason; runs with them did not do what the claim is about
+    instead     optional: what all runs did in place of what the claim is about
 
 The verdict is "reproduced" if the claim holds in all groups. Where it does not, and every group in
 which it fails lies within two standard errors of where it would hold, it is "undecided"; else
-"partly" if it holds in half of the groups or more, and "not" if in fewer. "Not tested" if half of
-the runs or more are void. A group in which more than half of the realisations failed does not hold.
-A difference (with ``minus``) is to be above or below its bound without a tolerance, and must not be
-the bound itself: nothing is not "slightly better".
+"partly" if it holds in half of the groups or more, and "not" if in fewer. It is "not tested" if
+half of the runs or more are void. The claim does not hold in a group in which more than half of the
+realisations failed. A difference (with ``minus``) that must be above or below its bound has no
+tolerance, and must not equal the bound: a difference of nothing is not "slightly better".
 
-Several readings are one sentence: :func:`by_sentence` judges it over the groups of all of them.
+A sentence with several readings is judged over the groups of all of them: :func:`by_sentence`.
 """
 
 from __future__ import annotations
 
 import os
+import textwrap
 import tomllib
 from collections.abc import Iterable
+from functools import cache
 from itertools import chain, product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from reruns.reading import Group, Rows, grouped, matching, require_columns, spread
+from reruns.reading import Group, Rows, grouped, matching, read_rows, require_columns, spread
 
 __all__ = [
-    "Comparison",
-    "Found",
-    "Judgement",
-    "by_sentence",
-    "read_comparisons",
-    "verdict_on",
-]
+    "Comparison", "Found", "Judgement", "by_sentence", "judge_all", "line", "read_comparisons",
+    "statement", "verdict_on",
+]  # fmt: skip
 
+CLAIMS = ("above", "below", "near")
 VERDICTS = ("reproduced", "partly", "undecided", "not", "not tested")
+WIDTH = 72  # characters in a line of a statement
 KINDS = ("the papers' data", "our choice of data", "rebuilt", "identity")
 
 
@@ -62,9 +64,9 @@ class Comparison(NamedTuple):
     paper: str
     figure: str
     quantity: str
-    """In words."""
+    """The quantity that the claim is about, in words."""
     printed: str
-    """What the paper says, in words of our own, or its number."""
+    """The paper's statement in our words, or its number."""
     file: str
     by: list[str]
     where: dict[str, Any]
@@ -73,43 +75,43 @@ class Comparison(NamedTuple):
     bound: float
     tolerance: float
     verdict: str
-    """As written down; a test holds it against the one that follows."""
+    """The verdict in the file; a test compares it with the one that follows from the results."""
     data: str
-    """What it stands on, one of ``KINDS``."""
+    """The kind of data behind it, one of ``KINDS``."""
     minus: dict[str, Any] | None = None
     why: str = ""
-    """Why not, or why only partly; or what differs from the paper."""
+    """Reason why the claim does not hold, or holds only partly; or the difference to the paper."""
     reading: str = ""
-    """In words, where the paper leaves one open."""
+    """The reading of the sentence that is checked, if it can be read in several ways."""
     void: str = ""
-    """Words of a reason that makes a run no test of the claim."""
+    """Words of a reason; a run with such a reason is no test of the claim."""
     instead: str = ""
-    """What all runs did in place of what is claimed."""
+    """What all runs did in place of what the claim is about."""
 
     @property
     def sentence(self) -> tuple[str, str, str]:
-        """Paper, figure and quantity: what its readings have in common."""
+        """Paper, figure and quantity, which all readings of a sentence have in common."""
         return self.paper, self.figure, self.quantity
 
 
 class Found(NamedTuple):
-    """Ours, in one group."""
+    """What we find in one group of rows."""
 
     group: Group
     mean: float
-    """Of the quantity, or of the difference; nan if every realisation failed."""
+    """Mean of the quantity or of the difference; nan if every realisation failed."""
     standard_error: float
-    """Of that mean, over realisations; nan for a single one."""
+    """Standard error of that mean; nan for a single realisation."""
     n: int
-    """Realisations that count."""
+    """Number of realisations with a value."""
     n_failed: int
     holds: bool
     near: bool
-    """Whether it fails by two standard errors at most."""
+    """True if the claim fails by at most two standard errors."""
 
 
 class Judgement(NamedTuple):
-    """What the result file says of a claim."""
+    """The verdict on a claim, with what was found in each group."""
 
     verdict: str
     found: list[Found]
@@ -131,48 +133,39 @@ def read_comparisons(path: str | os.PathLike[str]) -> list[Comparison]:
     Raises
     ------
     ValueError
-        If an entry lacks a key, has an unknown one, or names no such claim or verdict.
+        If an entry lacks a key, has an unknown one, or names an unknown claim or verdict.
     """
     with open(path, "rb") as file:
         entries = tomllib.load(file)["comparison"]
-    return [_checked(entry, i) for i, entry in enumerate(entries, start=1)]
+    comparisons = []
+    for number, entry in enumerate(entries, start=1):
+        try:
+            comparisons.append(Comparison(**entry))
+            _require_known(comparisons[-1])
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"comparison {number}: {error}") from None
+    return comparisons
 
 
-def _checked(entry: dict[str, Any], number: int) -> Comparison:
-    try:
-        comparison = Comparison(**entry)
-    except TypeError as error:
-        raise ValueError(
-            f"comparison {number}: {error}".replace("Comparison.__new__() ", "")
-        ) from None
-    for field, known in {"claim": _CLAIMS, "verdict": VERDICTS, "data": KINDS}.items():
-        if (said := getattr(comparison, field)) not in known:
-            raise ValueError(
-                f"comparison {number}: {field} is {said!r}; it must be among {', '.join(known)}."
-            )
+def _require_known(comparison: Comparison) -> None:
+    """Raise if a field has an unknown word, or if an ordering has a tolerance."""
+    for field, known in {"claim": CLAIMS, "verdict": VERDICTS, "data": KINDS}.items():
+        if (word := getattr(comparison, field)) not in known:
+            raise ValueError(f"{field} is {word!r}; it must be among {', '.join(known)}.")
     if _is_ordering(comparison) and comparison.tolerance:
         raise ValueError(
-            f"comparison {number}: a difference that is to be {comparison.claim} "
-            f"{comparison.bound:g} has the tolerance {comparison.tolerance:g}; write 0, and move "
-            "the bound."
+            f"a difference that must be {comparison.claim} {comparison.bound:g} has the tolerance "
+            f"{comparison.tolerance:g}; write 0, and move the bound."
         )
-    return comparison
 
 
 def _is_ordering(comparison: Comparison) -> bool:
-    """Whether it says that one method is better than another."""
+    """Return whether a claim says that one method is better than another."""
     return comparison.minus is not None and comparison.claim != "near"
 
 
-_CLAIMS = {
-    "above": lambda mean, bound, tolerance: mean >= bound - tolerance,
-    "below": lambda mean, bound, tolerance: mean <= bound + tolerance,
-    "near": lambda mean, bound, tolerance: abs(mean - bound) <= tolerance,
-}
-
-
 def verdict_on(comparison: Comparison, rows: Rows) -> Judgement:
-    """The verdict that follows from the rows of a result file.
+    """Return the verdict that follows from the rows of a result file.
 
     Parameters
     ----------
@@ -189,7 +182,7 @@ def verdict_on(comparison: Comparison, rows: Rows) -> Judgement:
     Raises
     ------
     ValueError
-        If no row is of the kind that the comparison speaks of, or the file lacks a column.
+        If no row is of the kind that the comparison is about, or the file lacks a column.
 
     Examples
     --------
@@ -205,23 +198,41 @@ def verdict_on(comparison: Comparison, rows: Rows) -> Judgement:
     groups = grouped(matching(rows, ours), by)
     if not groups:
         raise ValueError(
-            f"{comparison.file} has no row with {where | ours}, of which the comparison "
-            f"{comparison.paper}, figure {comparison.figure}, speaks."
+            f"{comparison.file} has no row with {where | ours}, which the comparison "
+            f"{comparison.paper}, figure {comparison.figure}, is about."
         )
     if minus is not None:
-        groups = _less(groups, _partners(rows, by, minus))
+        groups = _subtract(groups, rows, by, minus)
     found = [_check(comparison, group, values) for group, values in groups.items()]
     tested = _is_tested(comparison, matching(rows, ours))
     return Judgement(_word(found) if tested else "not tested", found)
 
 
-judge = verdict_on  # deprecated: cgmm.diagnose has a function of this name
+def judge_all(
+    comparisons: Iterable[Comparison], results: str | os.PathLike[str]
+) -> list[tuple[Comparison, Judgement]]:
+    """Return every comparison with the verdict that follows from the result files.
+
+    Parameters
+    ----------
+    comparisons : iterable of Comparison
+        The claims.
+    results : path
+        Folder of the result files.
+
+    Returns
+    -------
+    list of (Comparison, Judgement)
+        In the order of the claims.
+    """
+    rows = cache(lambda name: read_rows(Path(results) / f"{name}.csv"))
+    return [(claim, verdict_on(claim, rows(claim.file))) for claim in comparisons]
 
 
 def by_sentence(
     judged: Iterable[tuple[Comparison, Judgement]],
 ) -> dict[tuple[str, str, str], tuple[str, str]]:
-    """Kind of data and verdict of each sentence, over the groups of all its readings.
+    """Return kind of data and verdict of each sentence, over the groups of all its readings.
 
     Parameters
     ----------
@@ -231,7 +242,7 @@ def by_sentence(
     Returns
     -------
     dict of (paper, figure, quantity) to (kind, verdict)
-        In the order in which they come. Readings that were not tested do not count, if others were.
+        In the order of the claims. Readings that were not tested do not count if others were.
     """
     readings: dict[tuple[str, str, str], list[tuple[Comparison, Judgement]]] = {}
     for claim, judgement in judged:
@@ -245,7 +256,7 @@ def by_sentence(
 
 
 def _word(found: list[Found]) -> str:
-    """The verdict on groups."""
+    """Return the verdict on groups."""
     if all(group.holds for group in found):
         return "reproduced"
     if all(group.holds or group.near for group in found):
@@ -254,7 +265,7 @@ def _word(found: list[Found]) -> str:
 
 
 def _is_tested(comparison: Comparison, rows: Rows) -> bool:
-    """Whether more than half of the runs did what the claim speaks of."""
+    """Return whether more than half of the runs did what the claim is about."""
     if comparison.instead:
         return False
     void = [bool(comparison.void) and comparison.void in row.get("reason", "") for row in rows]
@@ -264,34 +275,136 @@ def _is_tested(comparison: Comparison, rows: Rows) -> bool:
 Values = dict[Group, dict[int, float]]
 
 
-def _partners(rows: Rows, by: list[str], minus: dict[str, Any]) -> list[Values]:
-    """By group and realisation, one table for each value where ``minus`` has a list."""
+def _subtract(groups: Values, rows: Rows, by: list[str], minus: dict[str, Any]) -> Values:
+    """Subtract the mean of the partners; a realisation without one of them counts as failed."""
     several = product(*(v if isinstance(v, list) else [v] for v in minus.values()))
-    return [
-        grouped(matching(rows, dict(zip(minus, values, strict=True))), by) for values in several
-    ]
-
-
-def _less(ours: Values, partners: list[Values]) -> Values:
-    """Ours less the mean of the partners; a realisation without one of them counts as failed."""
+    wanted = [dict(zip(minus, values, strict=True)) for values in several]
+    partners = [grouped(matching(rows, one), by) for one in wanted]
 
     def partner(group: Group, r: int) -> float:
         return float(np.mean([p.get(group, {}).get(r, np.nan) for p in partners]))
 
-    return {
-        group: {r: value - partner(group, r) for r, value in values.items()}
-        for group, values in ours.items()
-    }
+    return {g: {r: v - partner(g, r) for r, v in values.items()} for g, values in groups.items()}
 
 
 def _check(comparison: Comparison, group: Group, values: dict[int, float]) -> Found:
-    """Whether the claim holds in one group."""
+    """Return whether the claim holds in one group, and by how much."""
     mean, error, n, n_failed = spread(np.array([*values.values()]))
-    bound, tolerance = comparison.bound, comparison.tolerance
-    agrees = _CLAIMS[comparison.claim](mean, bound, tolerance)
-    if _is_ordering(comparison):
-        agrees &= mean != bound
-    holds = bool(agrees and n_failed <= n)
-    gap = abs(mean - bound) - tolerance
-    near = not holds and n_failed <= n and error > 0 and gap <= 2 * error
-    return Found(group, mean, error, n, n_failed, holds, bool(near))
+    away = mean - comparison.bound
+    # How far the mean is from where the claim would hold; not positive where it holds.
+    gap = {"above": -away, "below": away, "near": abs(away)}[comparison.claim]
+    gap -= comparison.tolerance
+    is_whole, must_differ = n_failed <= n, _is_ordering(comparison)
+    holds = is_whole and (gap < 0 or (gap == 0 and not must_differ))
+    near = is_whole and not holds and error > 0 and gap <= 2 * error
+    return Found(group, mean, error, n, n_failed, holds, near)
+
+
+# ---------------------------------------------------------------------------- in words
+
+
+def statement(comparison: Comparison, judgement: Judgement) -> str:
+    """Describe a claim in a few lines: what was printed, what we find, the bound and the verdict.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        A claim of a paper.
+    judgement : Judgement
+        The result of :func:`verdict_on`.
+
+    Returns
+    -------
+    str
+        With several groups, those with the smallest and the largest mean. A verdict that differs
+        from the one in ``comparisons.toml`` is followed by the latter.
+
+    Examples
+    --------
+    >>> claim = Comparison("a", "1", "score", "high", "a-fig1", ["data"], {}, {"method": "ours"},
+    ...                    "above", 0.9, 0.0, "reproduced", "identity")
+    >>> row = {"data": "iris", "method": "ours", "realisation": "0", "value": "0.95"}
+    >>> print(statement(claim, verdict_on(claim, [row, row | {"realisation": "1"}])))
+    a, Fig. 1: score
+      printed  high
+      data     identity
+      ours     0.95 ± 0 (iris; n = 2)
+      asked    above 0.9
+      verdict  reproduced
+    """
+    found = sorted(judgement.found, key=lambda group: np.nan_to_num(group.mean, nan=-np.inf))
+    ours = _mean_and_where(found[0])
+    if len(found) > 1:
+        n_holds = sum(group.holds for group in found)
+        ours += f" to {_mean_and_where(found[-1])}; {n_holds} of {len(found)} as asked"
+    asked = f"{comparison.claim} {comparison.bound:.4g}"
+    if comparison.tolerance:
+        asked += f", tolerance {comparison.tolerance:.4g}"
+    verdict = judgement.verdict
+    if verdict != "reproduced" and comparison.why:
+        verdict += ". " + comparison.why
+    parts = {"printed": comparison.printed, "read as": comparison.reading}
+    parts |= {"data": comparison.data, "ours": ours, "asked": asked, "verdict": verdict}
+    if judgement.verdict != comparison.verdict:
+        parts["WRITTEN"] = comparison.verdict
+    title = f"{comparison.paper}, Fig. {comparison.figure}: {comparison.quantity}"
+    wrapped = textwrap.wrap(title, WIDTH, subsequent_indent="  ")
+    # A part without text has no line, e.g. "read as" where there is only one reading.
+    for name, text in parts.items():
+        first, more = f"  {name:<7}  ", " " * 11
+        wrapped += textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=more)
+    return "\n".join(wrapped)
+
+
+def line(comparison: Comparison, judgement: Judgement) -> str:
+    """Describe a claim in a line: verdict, what we find, and the quantity.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        A claim of a paper.
+    judgement : Judgement
+        The result of :func:`verdict_on`.
+
+    Returns
+    -------
+    str
+        Mean ± standard error or, with several groups, in how many the claim holds.
+
+    Examples
+    --------
+    >>> claim = Comparison("a", "1", "score", "high", "a-fig1", ["data"], {}, {"method": "ours"},
+    ...                    "above", 0.9, 0.0, "reproduced", "identity")
+    >>> row = {"data": "iris", "method": "ours", "realisation": "0", "value": "0.95"}
+    >>> line(claim, verdict_on(claim, [row]))
+    'reproduced  0.95             score'
+    >>> line(claim, verdict_on(claim, [row, row | {"data": "wine", "value": "0.5"}]))
+    'partly      1 of 2           score'
+    """
+    found = judgement.found
+    ours = f"{sum(group.holds for group in found)} of {len(found)}"
+    if len(found) == 1:
+        ours = _mean_and_error(found[0])
+    head = f"{judgement.verdict:<10}  {ours:<15}  "
+    more = " " * len(head)
+    return textwrap.fill(comparison.quantity, WIDTH, initial_indent=head, subsequent_indent=more)
+
+
+def _mean_and_error(group: Found) -> str:
+    """Format mean ± standard error; a single realisation has no standard error."""
+    error = "" if np.isnan(group.standard_error) else f" ± {_short(group.standard_error)}"
+    return _short(group.mean) + error
+
+
+def _mean_and_where(group: Found) -> str:
+    """Format the same with the group, and how many realisations count and failed."""
+    failed = f", {group.n_failed} failed" if group.n_failed else ""
+    where = f"{' '.join(group.group)}; " if group.group else ""
+    return f"{_mean_and_error(group)} ({where}n = {group.n}{failed})"
+
+
+def _short(value: float) -> str:
+    """Format with three decimals, one digit below 0.001, and no minus sign before zero."""
+    if 5e-5 <= abs(value) < 0.001:
+        return f"{value:.1g}"
+    return f"{round(value, 3) + 0.0:.{1 if abs(value) >= 100 else 3}f}".rstrip("0").rstrip(".")

@@ -2,23 +2,21 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pytest
 
-from reruns.drawing import BARS, ladder
+from reruns.drawing import curves, ladder
+
+# A failed realisation is nan. The mean is 2, the standard error √(2.5 / 5).
+VALUES = np.array([0, 1, 2, 3, 4, np.nan])
 
 
-@pytest.mark.parametrize(
-    ("bars", "ends"),
-    [
-        ("quartiles", (1, 3)),
-        ("deviation", (2 - np.sqrt(2.5), 2 + np.sqrt(2.5))),
-        ("standard error", (2 - np.sqrt(0.5), 2 + np.sqrt(0.5))),
-    ],
-)
-def test_bars(bars, ends):
-    v = np.array([0, 1, 2, 3, 4, np.nan])
-    np.testing.assert_allclose(BARS[bars](v), ends)
-    ax = ladder(plt.subplots()[1], {"EM": [v]}, bars)
-    bar, mark = ax.lines[-2:]
-    np.testing.assert_allclose(bar.get_xdata(), ends)
+def test_a_ladder_has_a_bar_of_quartiles_around_the_mean():
+    bar, mark = ladder(plt.subplots()[1], {"EM": [VALUES]}).lines[-2:]
+    np.testing.assert_allclose(bar.get_xdata(), [1, 3])
     assert mark.get_xdata() == [2]
+
+
+def test_a_curve_has_bars_of_one_standard_error():
+    ax = curves(plt.subplots()[1], [7], {"EM": [VALUES]})
+    ((start, end),) = ax.collections[0].get_segments()
+    np.testing.assert_allclose([start, end], [[7, 2 - np.sqrt(0.5)], [7, 2 + np.sqrt(0.5)]])
+    assert ax.lines[0].get_xydata().tolist() == [[7, 2]]

@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from toy_experiments import ROOT, STORED
+from toy_experiments import ROOT
 
-from reruns.sentences import table
-from reruns.verdicts import Comparison, by_sentence, read_comparisons, verdict_on
+from reruns import __main__
+from reruns.verdicts import Comparison, by_sentence, read_comparisons, statement, verdict_on
 
 COMPARISONS = ROOT / "book/_data/comparisons.toml"
 
@@ -138,12 +138,22 @@ def test_a_wrong_entry_is_named(tmp_path, line, complaint):
         read_comparisons(path)
 
 
-# ---------------------------------------------------------------------------- for a terminal
+# ---------------------------------------------------------------------------- in words
 
 
-def test_a_verdict_that_flips_is_named_at_the_end():
+def test_a_statement_names_the_written_verdict_only_where_it_differs():
+    claims = [claim(verdict=verdict) for verdict in ("partly", "not")]
+    wrong, right = (statement(one, verdict_on(one, [row(0.1)])).splitlines() for one in claims)
+    assert wrong[-2:] == ["  verdict  not", "  WRITTEN  partly"]
+    assert right == wrong[:-1]
+
+
+def test_the_command_line_repeats_a_verdict_that_flips_at_the_end(monkeypatch, capsys):
     first, kept, *_ = read_comparisons(COMPARISONS)
-    lines, wrong = table([first._replace(verdict="partly"), kept], STORED)
-    assert wrong
-    closing = lines.index("1 of 2 verdicts are not as written down.")
-    assert lines[closing + 1].endswith(f" -> {first.verdict}  WRITTEN: partly")
+    flipped = first._replace(verdict="partly")
+    monkeypatch.setattr(__main__, "read_comparisons", lambda path: [flipped, kept])
+    assert __main__.main(["--verdicts"]) == 1
+    listed, closing = capsys.readouterr().out.split("1 of 2 verdicts are not as written down.\n")
+    assert listed.count("WRITTEN") == 1
+    assert closing.startswith(f"{first.paper}, Fig. {first.figure}")
+    assert closing.endswith("  WRITTEN  partly\n")
