@@ -1,13 +1,13 @@
 """Colourings: can all hard relations be honoured with K states, and by which assignment?
 
 To honour all cannot-links is to colour their graph with K colours, where evidence leaves each node
-a list of its own colours; this is NP-complete. :func:`feasible_assignment` is called by fits,
+a list of its own colours; this is NP-complete. ``feasible_assignment`` is called by fits,
 K-means, the Gibbs sampler and the search for the best assignment before they do any work. It has
 three possible outcomes:
 
 - an assignment that breaks no relation;
 - *impossible*: proved, and :class:`~cgmm.network.NetworkError` names the nodes to blame;
-- *not known*: nothing was found within the budget, :class:`SearchBudgetError`.
+- *not known*: nothing was found within the budget, ``SearchBudgetError``.
 
 A greedy colouring nearly always succeeds. In a component where it fails, nodes that always find a
 state once their neighbours have one are peeled off. What is left is the *core*. A clique of K + 1

@@ -91,7 +91,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         Where the responsibilities of the start come from. "auto" tries some thirty groupings of
         unlike kinds in short runs of EM, with equal balls, with one shared covariance and with
         those of ``covariance_type``; the Bayesian information criterion says which of the three the
-        points support, and its best grouping goes on (:mod:`cgmm.mixture.starts`). Labels and
+        points support, and its best grouping goes on (``cgmm.mixture.starts``). Labels and
         relations count in these runs. Their iterations are not in ``history_``, and of many points
         a sample is tried. The others are single starts, and quicker: "kmeans" is K-means that
         breaks no hard relation, the best of ten runs where N ≤ K², and scikit-learn's where there
