@@ -332,9 +332,10 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
     def _rate(self, X: Any, model: AssignmentModel, run: Run) -> float:
         """Return the score by which runs are compared: the log-evidence where it is exact.
 
-        A run that ends on a few points loses to all that do not: its evidence has no upper bound.
+        Of a portfolio a run that ends on a point or two loses to all that do not: its evidence has
+        no upper bound, and there are others to take its place.
         """
-        if self._has_collapsed(run.parameters):
+        if getattr(self, "init_params", "") == "auto" and self._has_collapsed(run.parameters):
             return -np.inf
         return run.posterior.log_evidence if model.is_exact else model.rate(X, run)
 

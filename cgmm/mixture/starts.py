@@ -3,8 +3,8 @@
 A mixture of equal balls, one with a single shared covariance and the one that is asked for are
 fitted from many starts each, the groupings of a simpler one being starts of the next. The Bayesian
 information criterion says which of the three the points support, and its best grouping is where the
-fit begins. Chapters 3 and 6 teach this rule; :class:`~cgmm.mixture.ConstrainedGaussianMixture` calls
-``portfolio`` where ``init_params="auto"``.
+fit begins. Chapters 3 and 6 teach this rule. ``portfolio`` is called by
+:class:`~cgmm.mixture.ConstrainedGaussianMixture` where ``init_params="auto"``.
 
 Many runs cost little more than one here: the log-densities of all components of all runs are one
 product of matrices, and their moments another (:mod:`cgmm.mixture.products`). Must-links are exact
