@@ -5,7 +5,7 @@ settings in which it is run. A *realisation* is one call of that function. Its r
 one for each method and quantity. Its seed is derived from names alone, so a realisation is the same
 in any order, in any process and on any machine.
 
-The experiments of all papers share :func:`attempt_each`: it runs each method, measures the result,
+The experiments of all papers share ``attempt_each``: it runs each method, measures the result,
 and records why a method failed.
 """
 
