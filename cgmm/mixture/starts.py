@@ -414,7 +414,7 @@ def chance_of_few(batch: Batch, counts: FloatArray, stage: int) -> FloatArray:
 
     Where n points are fitted by q regressors and a covariance in d dimensions, p parameters in all,
     the log-likelihood exceeds its value for new points by p n / (n - q - d - 1) (Bedrick and Tsai,
-    1994); of     this the information criterion has p already. A mean is a regressor.
+    1994); of this the information criterion has p already. A mean is a regressor.
     """
     K, D = batch.n_components, batch.places.shape[1]
     is_ball = stage == BALLS or batch.covariance_type == "spherical"
