@@ -241,8 +241,9 @@ def test_a_second_interrupt_stops_at_once_and_leaves_no_half_of_a_fit():
 def test_an_interrupt_leaves_a_stream_as_it_was():
     model = OnlineRCA(n_epochs=50, random_state=0)
     before = pickle.dumps(model.fit(X, Z))
+    copy = pickle.loads(before)
     with Keyboard() as keyboard:
-        pickle.loads(before).partial_fit(X, Z)
+        copy.partial_fit(X, Z)
     for again, data, at in ((model.fit, X[:, :1], 60), (model.partial_fit, X, keyboard.lines)):
         with Keyboard(at), pytest.raises(KeyboardInterrupt):
             again(data, Z)
