@@ -2,7 +2,6 @@
 
 import csv
 import importlib
-import re
 import sys
 import tomllib
 import warnings
@@ -124,9 +123,21 @@ def test_stored_files_have_every_case_and_no_other(benchmark, load):
 def test_the_readme_quotes_the_range_of_what_is_stored():
     """Medians over rounds, in which packages come in turn."""
     times = defaultdict(lambda: defaultdict(list))
-    for row in read(STORED / "plain_mixture.csv"):
-        times[row["case"]][row["method"]].append(float(row["seconds"]))
-    ratios = [np.median(np.divide(t["scikit-learn"], t["cgmm"])) for t in times.values()]
-    text = (ROOT / "README.md").read_text(encoding="utf8")
-    said = re.findall(r"is ([\d.]+) to ([\d.]+) times as fast", text)
-    assert said == [(f"{min(ratios):.1f}", f"{max(ratios):.1f}")]
+    for row in read(STORED / "whole_fits.csv"):
+        times[row["case"], int(row["size"])][row["method"]].append(float(row["seconds"]))
+
+    def quoted(ours, peer, sizes):
+        """The smallest and the largest ratio among problems of these sizes."""
+        ratios = [
+            np.median(np.divide(t[ours], t[peer]))
+            for (_, size), t in times.items()
+            if peer in t and size in sizes
+        ]
+        return f"{min(ratios):.2f} to {max(ratios):.2f}"
+
+    text = (ROOT / "README.md").read_text(encoding="utf8").replace("\n", " ")
+    ten = "GaussianMixture, ten starts"
+    large, small = (quoted("default", ten, sizes) for sizes in ((30_000, 300_000), (300, 3000)))
+    one = quoted("kmeans", "GaussianMixture", (300, 3000, 30_000, 300_000))
+    assert f"it takes {large} from 30,000 points on and {small} below" in text
+    assert f"a fit takes {one} times as long as" in text
