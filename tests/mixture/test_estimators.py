@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 from refusals import refused
+from sklearn import config_context
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import cgmm.mixture.base
@@ -21,6 +25,7 @@ from cgmm import (
     SemiSupervisedGaussianClassifier,
 )
 from cgmm.mixture import POOLINGS, em
+from cgmm.network import PairsAmong
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -213,3 +218,23 @@ def test_a_point_too_far_for_a_density_is_named_by_its_row(n_points, kind):
     X[row] = 1e15
     with pytest.raises(ValueError, match=named):
         narrow.fit(X, **known)
+
+
+def test_a_search_over_a_pipeline_that_routes_relations_scores_numbers():
+    """Pipelines hand sample_weight to score; without it every score would be NaN."""
+    pairs = PairsAmong([[i, i + 1] for i in range(0, 40, 2)], len(BLOBS))
+    with config_context(enable_metadata_routing=True):
+        model = ConstrainedGaussianMixture(3, random_state=0).set_fit_request(must_link=True)
+        search = GridSearchCV(
+            make_pipeline(StandardScaler(), model),
+            {"constrainedgaussianmixture__covariance_type": ["tied", "diag"]},
+            error_score="raise",
+        )
+        search.fit(BLOBS, must_link=pairs)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    counted = np.repeat([0, 3], 60)
+    fitted = search.best_estimator_
+    densities = fitted.score_samples(BLOBS)
+    assert fitted.score(BLOBS, sample_weight=counted) == pytest.approx(
+        np.average(densities, weights=counted)
+    )
