@@ -31,6 +31,7 @@ UNUSED = [
     "_static/assignments",
     "_static/readme.png",
     "_static/front.svg",
+    "_static/interview.png",
 ]
 # Font Awesome has two thousand icons, of which the theme's pages show these.
 ICONS = [
@@ -68,6 +69,8 @@ UNSAID = re.compile(r"<!--.*?-->", re.DOTALL)
 NAMED = re.compile(
     r'(?:\.fa-[\w-]+:{1,2}before,?)+\{content:"[^"]*"\}|url\([^)]*/fa-[\w-]+\.woff2\)[^,]*,'
 )
+# The book's table of contents, which a listing of a module does without: its links lead back.
+CONTENTS = re.compile(r'<nav class="bd-links bd-docs-nav".*?</nav>', re.DOTALL)
 SIGN = re.compile(r"[\ue000-\uf8ff]|(?<=\\)[ef][0-9a-f]{3}")
 SVG = "http://www.w3.org/2000/svg"
 ElementTree.register_namespace("", SVG)
@@ -154,7 +157,10 @@ def lighten(app: Sphinx, exception: Exception | None) -> None:
     keep_icons(site / "_static/scripts/fontawesome.js")
     keep_signs(site)
     for path in site.rglob("*.html"):
-        path.write_text(unspaced(path.read_text(encoding="utf8")), encoding="utf8")
+        text = path.read_text(encoding="utf8")
+        if path.is_relative_to(site / "_modules"):
+            text = CONTENTS.sub("", text)
+        path.write_text(unspaced(text), encoding="utf8")
     for path in (site / "_images").glob("*.svg"):
         path.write_text(lean(path.read_text(encoding="utf8")), encoding="utf8")
     for path in site.rglob("*.ipynb"):
