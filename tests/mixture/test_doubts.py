@@ -98,6 +98,14 @@ def test_a_poor_maximum_is_told_from_wrong_relations():
     assert "speak against the relations (p" in said
 
 
+@pytest.mark.parametrize("n_points", [5, 6])
+def test_components_of_single_points_are_noticed(n_points):
+    """With as many components as points no variance but reg_covar is left to compare with."""
+    X = np.random.default_rng(0).normal(size=(n_points, 2))
+    (said, *_) = words(ConstrainedGaussianMixture(5, random_state=0), X)
+    assert "covariances are near to singular" in said
+
+
 @settings(max_examples=30)
 @given(st.integers(0, 10_000), st.integers(2, 8), st.integers(-3, 3))
 def test_covariances_of_full_rank_are_never_doubted_and_thin_ones_always(seed, D, exponent):
