@@ -536,17 +536,6 @@ def warn_caller(message: str, category: type[Warning]) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-def of_points(family: Any, X: Any, responsibilities: Any, parameters: Any) -> Any:
-    """Statistics for a ``maximise`` that is called as it once was, with points; deprecated."""
-    warnings.warn(
-        "maximise(X, parameters, responsibilities) is deprecated; call "
-        "maximise(statistics(X, responsibilities, parameters), parameters).",
-        FutureWarning,
-        stacklevel=3,
-    )
-    return family.statistics(X, responsibilities, parameters)
-
-
 class WarnedOnce:
     """Within a ``with``, holds back what :func:`warn_caller` says; at its end says each thing once.
 

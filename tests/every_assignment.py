@@ -4,11 +4,13 @@ import itertools
 
 import numpy as np
 
+from cgmm.mixture import log_joint
+
 
 def every_assignment(X, theta, rows=()):
     """(n, N) those that are possible; log p(X, z | θ), less |w| of each i, j, w that z breaks."""
     z = np.array(list(itertools.product(range(len(theta.weights)), repeat=len(X))))
-    logs = theta.log_joint(X)[np.arange(len(X)), z].sum(axis=1)
+    logs = log_joint(X, theta)[np.arange(len(X)), z].sum(axis=1)
     for i, j, w in rows:
         holds = (z[:, int(i)] == z[:, int(j)]) == (w > 0)
         logs = logs - np.where(holds, 0.0, abs(w))

@@ -9,7 +9,8 @@ from cgmm.mixture.base import ConstrainedMixture
 from cgmm.mixture.categorical import CategoricalParameters, Categories, one_hot
 from cgmm.mixture.categorical_mixture import ConstrainedCategoricalMixture
 from cgmm.mixture.classifier import SemiSupervisedGaussianClassifier
-from cgmm.mixture.gaussian import Parameters, log_density, log_joint, sample
+from cgmm.mixture.family import Family, Statistics, Theta, log_joint
+from cgmm.mixture.gaussian import Parameters, log_density, sample
 from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
 from cgmm.mixture.initialise import (
     GUIDED_STARTS, STARTS, from_chunklets, from_labels, from_responsibilities, honour,
@@ -17,7 +18,7 @@ from cgmm.mixture.initialise import (
 )  # fmt: skip
 from cgmm.mixture.blocks import Points
 from cgmm.mixture.loop import (
-    FamilyPooling, Posterior, Run, e_step, em, m_step, node_unaries, prior_unaries,
+    Posterior, Run, e_step, em, m_step, node_unaries, prior_unaries,
 )  # fmt: skip
 from cgmm.mixture.pooling import POOLINGS, Pooling, lower_bound, penalty
 from cgmm.mixture.prior import Prior
@@ -30,9 +31,9 @@ from cgmm.runs import best_of
 __all__ = [
     "GUIDED_STARTS", "POOLINGS", "STARTS", "UPDATES", "CategoricalParameters", "Categories",
     "ConstrainedCategoricalMixture", "ConstrainedGaussianMixture", "ConstrainedMixture",
-    "FamilyPooling", "Parameters", "Points", "Pooling", "Posterior", "Prior", "Run",
-    "SemiSupervisedGaussianClassifier", "Update", "auto", "best_of", "cautious",
-    "chunklet_seeds", "closed_form", "e_step", "em", "exact", "far_points", "follow",
+    "Family", "Parameters", "Points", "Pooling", "Posterior", "Prior", "Run",
+    "SemiSupervisedGaussianClassifier", "Statistics", "Theta", "Update", "auto", "best_of",
+    "cautious", "chunklet_seeds", "closed_form", "e_step", "em", "exact", "far_points", "follow",
     "from_chunklets", "from_labels", "from_responsibilities", "grid", "honour", "ignore",
     "log_density", "log_joint", "lower_bound", "m_step", "nearest", "node_unaries", "one_hot",
     "penalty", "prior_unaries", "pseudo_likelihood", "random_points", "random_responsibilities",

@@ -1,7 +1,8 @@
 """The estimator of mixtures: from side information to a fitted mixture, and what that answers.
 
-A family says how its data are read, where EM starts and which family of components it is; this file
-builds the network of what is known, puts an engine to it and runs EM. Chapters 3 to 10.
+A subclass names its family of components and, where the defaults below do not serve, says how its
+data are read, where EM starts and which attributes hold θ. This file builds the network of what is
+known, applies an engine to it and runs EM. Chapters 3 to 10.
 
 =====  ====================================================================
 N, K   points and components; θ the parameters
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cgmm.given import explain_missing, read_rows
 from cgmm.inference import ENGINES
@@ -35,7 +36,9 @@ from cgmm.mixture.assignments import (
 from cgmm.mixture.blocks import Points, added, few_of, named, workers
 from cgmm.mixture.cluster import Cluster
 from cgmm.mixture.doubts import doubted_relations
-from cgmm.mixture.loop import FamilyPooling, Run, assigned, em, expectation
+from cgmm.mixture.family import Family, log_joint
+from cgmm.mixture.initialise import honour
+from cgmm.mixture.loop import Run, assigned, em, expectation
 from cgmm.mixture.runs import follow, warn_about, warn_about_chains
 from cgmm.mixture.weights import UPDATES, closed_form
 from cgmm.network import SAMPLING, ApproximationWarning, DoubtWarning, Engine, SideInformation
@@ -53,6 +56,8 @@ from cgmm.numerics import (
 from cgmm.runs import Rng, Versioned, best_of, random_source
 from cgmm.summary import Summary, summarise
 
+# Points that a component is made of in the start of a family without starts of its own.
+SEEDS = 3
 # What a fit finds, or steps after it have gone through: the next of either makes it untrue.
 FOUND = (
     "history_", "n_iter_", "converged_", "log_evidence_", "evidence_exact_", "responsibilities_",
@@ -64,7 +69,7 @@ FOUND = (
 class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
     """Base of the mixtures: everything but the family of the components.
 
-    A subclass stores the parameters below and says what its family does: the abstract methods.
+    A subclass returns its family from ``_family``; CONTRIBUTING shows one of three lines.
     """
 
     _parameter_constraints = {
@@ -117,36 +122,49 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
     # ------------------------------------------------------------------ the family
 
     @abstractmethod
+    def _family(self) -> Family[Any]:
+        """Return the family of the components, with the settings of its M-step."""
+
     def _read(self, X: ArrayLike) -> Any:
-        """The training points, checked, as the family wants them."""
+        """Return the training points, checked, in the form that the family takes."""
+        least = max(2, self.n_components)
+        return validate_data(self, X, dtype=np.float64, order="F", ensure_min_samples=least)
 
-    @abstractmethod
     def _read_new(self, X: ArrayLike) -> Any:
-        """New points, checked against those of the fit."""
+        """Return new points, checked against those of the fit."""
+        return validate_data(self, X, dtype=np.float64, reset=False)
 
-    @abstractmethod
-    def _family(self) -> tuple[FamilyPooling, dict[str, Any]]:
-        """The family of the components, and what its M-step takes besides."""
-
-    @abstractmethod
     def _starts(self, X: Any, side: SideInformation, rng: Rng) -> list[Callable[[], Any]]:
         """Return functions without arguments, each of which makes θ of the start of one run."""
+        return [partial(self._start, X, side, rng)] * self.n_init
 
-    @abstractmethod
+    def _start(self, X: Any, side: SideInformation, rng: Rng) -> Any:
+        """Return θ made of responsibilities that agree with what is known."""
+        r = honour(self._responsibilities(X, rng), side)
+        return self._family().start(X, side.counted(r))
+
+    def _responsibilities(self, X: Any, rng: Rng) -> FloatArray:
+        """Return (N, K) responsibilities under components made of a few random points each."""
+        drawn = rng.randint(X.shape[0], size=(self.n_components, SEEDS))
+        r = np.zeros((X.shape[0], self.n_components))
+        r[drawn, np.arange(self.n_components)[:, None]] = 1
+        return log_normalise(log_joint(X, self._family().start(X, r)))[0]
+
     def _keep(self, parameters: Any) -> None:
         """Store θ in attributes."""
+        self._theta, self.weights_ = parameters, parameters.weights
 
-    @abstractmethod
     def _parameters(self) -> Any:
-        """θ from the attributes."""
+        """Return θ, made of the attributes."""
+        return self._theta
 
-    @abstractmethod
     def _draw(self, n_samples: int, rng: Rng) -> tuple[Any, IntArray]:
-        """Points from the fitted mixture, and their components."""
+        """Return points drawn from the fitted mixture, and their components."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how points are drawn.")
 
-    @abstractmethod
     def _n_free(self) -> int:
-        """The number of free parameters."""
+        """Return the number of free parameters."""
+        return self._family().n_free(self._parameters())
 
     # ------------------------------------------------------------------ fitting
 
@@ -228,7 +246,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
             X = self._read(X)
         self._require_same_shape(continued, X)
         side = self._side(X, sample_weight, labels=labels, **ties)
-        rng, (pool, options) = random_source(self.random_state), self._family()
+        rng, family = random_source(self.random_state), self._family()
         engine = engine_of(self.inference, rng)
         with (
             named(side.first_points, "point"), WarnedOnce(ApproximationWarning),
@@ -248,7 +266,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
                 anew = number > 0 and model.inference.is_stateful
                 return em(
                     model.blocks(X, map_blocks) if anew else data, starts[number](), side, None,
-                    pool, model.update_weights, log_z_prior=model.log_z_prior, **options,
+                    family, model.update_weights, log_z_prior=model.log_z_prior,
                 )  # fmt: skip
 
             rate = None if len(starts) == 1 else partial(self._rate, X, model)
@@ -271,7 +289,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         self.history_, self.n_iter_ = np.array(best.history), len(best.history)
         self.converged_ = best.converged
         self.weights_update_, self.inference_ = model.update, answers
-        self._n_points = side.n_points
+        self._n_points, self._n_columns = side.n_points, X.shape[1]
         self._asked = self.sampling, self.inference, model.engine
         # After everything is stored: the warning may be an error.
         warn_about(best, self.max_iter)
@@ -346,7 +364,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
     def _require_same_shape(self, theta: Any, X: Any) -> None:
         """Refuse to go on from parameters of other components or other data."""
         wanted = self.n_components, X.shape[1]
-        if theta is not None and (found := np.shape(theta[1])) != wanted:
+        if theta is not None and (found := (len(theta.weights), self._n_columns)) != wanted:
             raise ValueError(
                 f"warm_start goes on from a fit of {found[0]} components in {found[1]} columns, "
                 f"but this one has {wanted[0]} in {wanted[1]}: begin anew, "
@@ -411,7 +429,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
             points = self._read(batch) if theta is None else self._read_new(batch)
         self._require_same_shape(theta, points)
         side = self._side(points, sample_weight, labels=labels)
-        (pool, options), rng = self._family(), random_source(self.random_state)
+        family, rng = self._family(), random_source(self.random_state)
         with named(side.first_points, "point"), workers(self.n_jobs) as map_blocks:
             model = prepare(side, "auto", ENGINES["independent"], "auto", self.n_components)
             data = model.blocks(points, map_blocks)
@@ -419,7 +437,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
                 few, known = few_of(points, side, rng, getattr(self, "init_params", "auto"))
                 theta = self._starts(few, known, rng)[0]()
             first, before = getattr(self, "_seen", (theta, None))
-            half = partial(expectation, theta, family=pool, keep=False, about=first)
+            half = partial(expectation, theta, family=family, keep=False, about=first)
             _, counts, _, statistics = reduce(added, data.each(half))
             seen = scaled((counts, statistics), 1 / side.n_points)
             n_steps, n_seen = 1, side.n_points
@@ -430,11 +448,11 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
                 seen = added(scaled(before, 1 - gamma), scaled(seen, gamma))
             # Pseudo-counts weigh as much as they would among all points seen.
             counts, statistics = scaled(seen, n_seen)
-            theta = pool.maximise(statistics, first, **options).with_weights(closed_form(counts))
+            theta = family.maximise(statistics, first).with_weights(closed_form(counts))
             labels = data.gather(partial(assigned, theta, False))
         self._forget()
         self._keep(theta)
-        self.labels_, self._seen = labels, (first, seen)
+        self.labels_, self._seen, self._n_columns = labels, (first, seen), points.shape[1]
         self.n_steps_: int = n_steps
         self.n_samples_seen_: float = n_seen
         self._asked = self.sampling, self.inference, engine_of(self.inference, rng)
@@ -446,7 +464,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         check_is_fitted(self, "weights_")
         with explain_missing(X):
             X = self._read_new(X)
-        return self._parameters().log_joint(X)
+        return log_joint(X, self._parameters())
 
     def _tied(self, X: ArrayLike, **known: Any) -> tuple[Points, AssignmentModel, FloatArray]:
         """New points that relations tie: their network, and responsibilities at the fitted θ."""

@@ -1,17 +1,9 @@
 """A second family of components: independent categorical features, of which binary ones are a case.
 
-Any class-conditional density runs through the same loop [schmidt2016, sect. 2.2]. A family is three
-functions, and this file shows them; a third family needs no more:
-
-1. ``log_density(X)``, (N, K), a method of the parameters θ: a NamedTuple whose first field is
-   ``weights``, with ``with_weights`` beside it.
-2. ``statistics(X, responsibilities, θ)``: arrays that add over blocks of points.
-3. ``maximise(statistics, θ, **options)``: the θ that maximises the expected log-likelihood, weights
-   untouched.
-
-Labels, relations, engines, the weights' update, the evidence, data on disks and on clusters then
-work as they stand, because they see only the (N, K) table of log-densities and sums of statistics.
-``X`` may be whatever the three agree on; here it is a sparse one-hot matrix.
+Any class-conditional density runs through the same loop [schmidt2016, sect. 2.2]. This file is a
+whole family as :mod:`cgmm.mixture.family` describes it: parameters with a log-density, and a family
+with a start, statistics, an M-step and the number of its parameters. ``X`` may be whatever they
+agree on; here it is a sparse one-hot matrix. Chapter 4.
 
 ======  =======================================================================
 N, D    points x_i and features d; C_d categories of feature d, C = Σ_d C_d
@@ -29,7 +21,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from cgmm.numerics import FloatArray, IntArray, of_points
+from cgmm.mixture.family import Statistics
+from cgmm.numerics import FloatArray, IntArray
 
 
 class CategoricalParameters(NamedTuple):
@@ -40,15 +33,13 @@ class CategoricalParameters(NamedTuple):
     probabilities: FloatArray
     """(K, C) p_kc, the categories of all features side by side."""
 
-    def log_density(self, X: csr_array, log_weights: FloatArray | float = 0.0) -> FloatArray:
+    def log_density(self, X: csr_array) -> FloatArray:
         """Log-probability of every point under every component, without the weights.
 
         Parameters
         ----------
         X : (N, C) sparse array
             One-hot rows.
-        log_weights : (K,) array, default=0
-            Added to each row.
 
         Returns
         -------
@@ -57,43 +48,52 @@ class CategoricalParameters(NamedTuple):
         """
         with np.errstate(divide="ignore"):
             # [schmidt2016, sect. 2.2], naive Bayes: features are independent given the class
-            return np.asfortranarray(X @ np.log(self.probabilities).T + log_weights)
+            return np.asfortranarray(X @ np.log(self.probabilities).T)
 
     def with_weights(self, weights: FloatArray) -> CategoricalParameters:
         """The same components with other weights."""
         return self._replace(weights=weights)
 
-    def log_joint(self, X: csr_array) -> FloatArray:
-        """log π_k + log p(x_i | z_i = k).
-
-        Parameters
-        ----------
-        X : (N, C) sparse array
-            One-hot rows.
-
-        Returns
-        -------
-        (N, K) array
-            ``-inf`` where π_k = 0.
-        """
-        with np.errstate(divide="ignore"):
-            return self.log_density(X, np.log(self.weights))
-
 
 class Categories(NamedTuple):
-    """How many categories each feature has: what the M-step must know."""
+    """The family: how many categories each feature has, and the pseudo-count."""
 
     sizes: tuple[int, ...]
     """(D,) C_d."""
+    pseudo_count: float = 0.0
+    """a ≥ 0. With a > 0 it is the bound plus ``a Σ_kc log p_kc`` that no M-step lowers."""
 
     @property
     def starts(self) -> IntArray:
         """(D,) the column at which each feature's categories begin."""
         return np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
 
+    def start(self, X: csr_array, responsibilities: FloatArray) -> CategoricalParameters:
+        """Return the parameters that one M-step makes of given responsibilities.
+
+        Parameters
+        ----------
+        X : (N, C) sparse array
+            One-hot rows.
+        responsibilities : (N, K) array
+            r_ik.
+
+        Returns
+        -------
+        CategoricalParameters
+            Without a pseudo-count of the family it is made with 1: what a start has not seen would
+            otherwise stay impossible for ever. Each weight counts one point more, which keeps
+            components without points alive.
+        """
+        counts = responsibilities.sum(axis=0) + 1
+        uniform = np.repeat(1 / np.array(self.sizes), self.sizes)
+        flat = CategoricalParameters(counts / counts.sum(), np.tile(uniform, (len(counts), 1)))
+        family = self._replace(pseudo_count=self.pseudo_count or 1.0)
+        return family.maximise(self.statistics(X, responsibilities, flat), flat)
+
     def statistics(
         self, X: csr_array, responsibilities: FloatArray, parameters: CategoricalParameters
-    ) -> tuple[FloatArray]:
+    ) -> Statistics:
         """Expected counts of the categories, which add over blocks of points.
 
         Parameters
@@ -113,9 +113,8 @@ class Categories(NamedTuple):
         return ((X.T @ responsibilities).T,)
 
     def maximise(
-        self, statistics: tuple[FloatArray], parameters: CategoricalParameters,
-        responsibilities: FloatArray | None = None, *, pseudo_count: float = 0.0,
-    ) -> CategoricalParameters:  # fmt: skip
+        self, statistics: Statistics, parameters: CategoricalParameters
+    ) -> CategoricalParameters:
         """θ with the category probabilities that maximise the bound.
 
         Parameters
@@ -124,10 +123,6 @@ class Categories(NamedTuple):
             From :meth:`statistics`.
         parameters : CategoricalParameters
             θ so far. Its weights stay; a component without responsibility keeps everything.
-        responsibilities : deprecated
-            With it the first argument is X; ask :meth:`statistics` first.
-        pseudo_count : float, default=0
-            a ≥ 0. With a > 0 it is the bound plus ``a Σ_kc log p_kc`` that no M-step lowers.
 
         Returns
         -------
@@ -139,29 +134,28 @@ class Categories(NamedTuple):
         Expected counts, ``(Σ_i r_ik x_ic + a) / (N_k + a C_d)``: the weighted version of naive
         Bayes' closed form.
         """
-        if responsibilities is not None:
-            statistics = of_points(self, statistics, responsibilities, parameters)
         # [schmidt2016, sect. 3.1]: each closed form, with responsibilities for indicators
-        counts = statistics[0] + pseudo_count
+        counts = statistics[0] + self.pseudo_count
         totals = np.add.reduceat(counts, self.starts, axis=1)
         alive = totals.min(axis=1, keepdims=True) > 0
         shares = counts / np.repeat(np.where(alive, totals, 1), self.sizes, axis=1)
         return parameters._replace(probabilities=np.where(alive, shares, parameters.probabilities))
 
-    def n_parameters(self, n_components: int) -> int:
-        """Free numbers in K components.
+    def n_free(self, parameters: CategoricalParameters) -> int:
+        """Return the number of free parameters.
 
         Parameters
         ----------
-        n_components : int
-            K.
+        parameters : CategoricalParameters
+            θ.
 
         Returns
         -------
         int
-            K Σ_d (C_d - 1).
+            K - 1 + K Σ_d (C_d - 1).
         """
-        return n_components * (sum(self.sizes) - len(self.sizes))
+        n_components = len(parameters.weights)
+        return n_components - 1 + n_components * (sum(self.sizes) - len(self.sizes))
 
 
 def one_hot(X: IntArray, sizes: Sequence[int] | IntArray) -> csr_array:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,9 +14,9 @@ from sklearn.utils.validation import validate_data
 from cgmm.mixture import categorical
 from cgmm.mixture.base import ConstrainedMixture
 from cgmm.mixture.categorical import CategoricalParameters, Categories, one_hot
-from cgmm.mixture.initialise import check_responsibilities, honour
-from cgmm.network import Engine, SideInformation
-from cgmm.numerics import IntArray, Seed
+from cgmm.mixture.initialise import check_responsibilities
+from cgmm.network import Engine
+from cgmm.numerics import FloatArray, IntArray, Seed
 from cgmm.runs import Rng
 
 # Categories of all features together that codes alone may imply.
@@ -152,35 +149,20 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
             )
         return sizes.astype(np.intp)
 
-    def _family(self) -> tuple[Categories, dict[str, Any]]:
-        return Categories(tuple(self.n_categories_)), {"pseudo_count": self.pseudo_count}
+    def _family(self) -> Categories:
+        return Categories(tuple(self.n_categories_), self.pseudo_count)
 
-    def _starts(
-        self, X: csr_array, side: SideInformation, rng: Rng
-    ) -> list[Callable[[], CategoricalParameters]]:
-        return [partial(self._start, X, side, rng)] * self.n_init
-
-    def _start(self, X: csr_array, side: SideInformation, rng: Rng) -> CategoricalParameters:
-        """Return what one M-step makes of random responsibilities, or of those that are given."""
+    def _responsibilities(self, X: csr_array, rng: Rng) -> FloatArray:
+        """Return responsibilities of random points, random ones, or those that are given."""
         shape = (X.shape[0], self.n_components)
         if not isinstance(self.init_params, str):
-            responsibilities = check_responsibilities(self.init_params, shape)
-        elif self.init_params == "random":
-            responsibilities = rng.dirichlet(np.ones(self.n_components), shape[0])
-        else:
-            chosen = rng.choice(shape[0], self.n_components, replace=False)
-            # One-hot rows share one entry for each feature in which two points agree.
-            agreement = (X @ X[chosen].T).toarray()
-            responsibilities = np.eye(self.n_components)[agreement.argmax(axis=1)]
-        r = side.counted(honour(responsibilities, side))
-        # A component that gets no point starts with one, of every category alike: not dead.
-        uniform = np.repeat(1 / self.n_categories_, self.n_categories_)
-        counts = r.sum(axis=0) + 1
-        flat = CategoricalParameters(counts / counts.sum(), np.tile(uniform, (len(counts), 1)))
-        # Without any pseudo-count a start would forbid, for ever, what it has not seen.
-        pool, _ = self._family()
-        seen = pool.statistics(X, r, flat)
-        return pool.maximise(seen, flat, pseudo_count=self.pseudo_count or 1.0)
+            return check_responsibilities(self.init_params, shape)
+        if self.init_params == "random":
+            return rng.dirichlet(np.ones(self.n_components), shape[0])
+        chosen = rng.choice(shape[0], self.n_components, replace=False)
+        # One-hot rows share one entry for each feature in which two points agree.
+        agreement = (X @ X[chosen].T).toarray()
+        return np.eye(self.n_components)[agreement.argmax(axis=1)]
 
     def _keep(self, parameters: CategoricalParameters) -> None:
         self.weights_ = parameters.weights
@@ -191,7 +173,4 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
         return CategoricalParameters(self.weights_, np.concatenate(self.probabilities_, axis=1))
 
     def _draw(self, n_samples: int, rng: Rng) -> tuple[IntArray, IntArray]:
-        return categorical.sample(self._parameters(), self._family()[0], n_samples, rng)
-
-    def _n_free(self) -> int:
-        return self.n_components - 1 + self._family()[0].n_parameters(self.n_components)
+        return categorical.sample(self._parameters(), self._family(), n_samples, rng)

@@ -24,10 +24,10 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 
+from cgmm.mixture.family import Statistics, log_joint
 from cgmm.mixture.gaussian import Parameters, sample
 from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
-from cgmm.mixture.initialise import from_responsibilities
-from cgmm.mixture.pooling import SMALLEST_COUNT, Pooling, Statistics
+from cgmm.mixture.pooling import SMALLEST_COUNT, Pooling
 from cgmm.mixture.weights import kept_alive
 from cgmm.network import Engine, SideInformation
 from cgmm.numerics import FloatArray, IntArray, Seed
@@ -54,24 +54,18 @@ class ClassParameters(NamedTuple):
         """(M,) the class of each component."""
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
-    def log_density(self, X: FloatArray, log_weights: FloatArray | float = 0.0) -> FloatArray:
-        """(N, C) log p(x_i | class c) = log Σ_m ρ_m N(x_i | μ_m, Σ_m), plus what is given."""
+    def log_density(self, X: FloatArray) -> FloatArray:
+        """(N, C) log p(x_i | class c) = log Σ_m ρ_m N(x_i | μ_m, Σ_m)."""
         # Hastie and Tibshirani (1996), eq. 1: a class is a mixture
-        totals = np.logaddexp.reduceat(self.components.log_joint(X).T, self.starts)
-        return (totals + np.reshape(log_weights, (-1, 1))).T
+        return np.logaddexp.reduceat(log_joint(X, self.components).T, self.starts).T
 
     def with_weights(self, weights: FloatArray) -> ClassParameters:
         """The same classes with other weights."""
         return self._replace(weights=weights)
 
-    def log_joint(self, X: FloatArray) -> FloatArray:
-        """(N, C) log π_c + log p(x_i | class c)."""
-        with np.errstate(divide="ignore"):
-            return self.log_density(X, np.log(self.weights))
-
     def split(self, X: FloatArray, responsibilities: FloatArray) -> FloatArray:
         """(N, M) responsibilities of the components, from (N, C) those of the classes."""
-        joint = self.components.log_joint(X)
+        joint = log_joint(X, self.components)
         totals = np.logaddexp.reduceat(joint, self.starts, axis=1)[:, self.class_of]
         # Where a class has no density its components share as they do on the whole.
         shares = np.broadcast_to(np.log(self.components.weights), joint.shape)
@@ -85,10 +79,22 @@ class ClassParameters(NamedTuple):
 
 
 class ClassPooling(NamedTuple):
-    """The M-step of :class:`ClassParameters`: responsibilities are split, then each part pooled."""
+    """The family of :class:`ClassParameters`: responsibilities are split, then each part pooled."""
 
     pool: Pooling
-    """How the covariances of all components are pooled; "tied" is what the authors do."""
+    """The family of the components; "tied" is what the authors do."""
+    sizes: tuple[int, ...]
+    """(C,) how many components each class has."""
+
+    def start(self, X: FloatArray, responsibilities: FloatArray) -> ClassParameters:
+        """Return θ made of (N, M) responsibilities of the components."""
+        components = self.pool.start(X, responsibilities)
+        theta = ClassParameters(np.ones(len(self.sizes)), components, self.sizes)
+        counts = np.maximum(responsibilities.sum(axis=0), 1)
+        of_class = np.add.reduceat(counts, theta.starts)
+        components = components.with_weights(counts / of_class[theta.class_of])
+        weights = kept_alive(of_class / of_class.sum(), len(X))
+        return theta._replace(weights=weights, components=components)
 
     def statistics(
         self, X: FloatArray, responsibilities: FloatArray, parameters: ClassParameters
@@ -97,9 +103,7 @@ class ClassPooling(NamedTuple):
         split = parameters.split(X, responsibilities)
         return self.pool.statistics(X, split, parameters.components)
 
-    def maximise(
-        self, statistics: Statistics, parameters: ClassParameters, *, reg_covar: float = 0.0
-    ) -> ClassParameters:
+    def maximise(self, statistics: Statistics, parameters: ClassParameters) -> ClassParameters:
         """θ with the shares, means and covariances that maximise the bound.
 
         Parameters
@@ -108,8 +112,6 @@ class ClassPooling(NamedTuple):
             From :meth:`statistics`.
         parameters : ClassParameters
             θ so far. Its weights stay, and so do the shares in a class without responsibility.
-        reg_covar : float, default=0
-            ε, added to the diagonals.
 
         Returns
         -------
@@ -121,11 +123,15 @@ class ClassPooling(NamedTuple):
         Hastie and Tibshirani (1996), sect. 3, with r_ic where they have a label.
         """
         counts = statistics[0]
-        components = self.pool.maximise(statistics, parameters.components, reg_covar=reg_covar)
+        components = self.pool.maximise(statistics, parameters.components)
         totals = np.add.reduceat(counts, parameters.starts)[parameters.class_of]
         dead = totals <= SMALLEST_COUNT
         shares = np.where(dead, parameters.components.weights, counts / np.where(dead, 1, totals))
         return parameters._replace(components=components.with_weights(shares))
+
+    def n_free(self, parameters: ClassParameters) -> int:
+        """Return the number of free parameters, those of the shares included."""
+        return self.pool.n_free(parameters.components)
 
 
 # ---------------------------------------------------------------------------- the estimator
@@ -191,9 +197,8 @@ class ClassMixture(ConstrainedGaussianMixture):
         """Classes of several Gaussians are fitted to all points at once."""
         raise NotImplementedError("there is no partial_fit for classes of several Gaussians: fit.")
 
-    def _family(self) -> tuple[ClassPooling, dict[str, Any]]:
-        pool, options = super()._family()
-        return ClassPooling(pool), options
+    def _family(self) -> ClassPooling:
+        return ClassPooling(super()._family(), tuple(self.sizes))
 
     def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[Callable[[], Any]]:
         return [partial(self._start_of_classes, X, side, rng)] * self.n_init
@@ -201,15 +206,8 @@ class ClassMixture(ConstrainedGaussianMixture):
     def _start_of_classes(self, X: FloatArray, side: SideInformation, rng: Rng) -> ClassParameters:
         # Labels of every class are known: they are the best start, and the only one.
         known = side.spread(side.known_classes(len(self.sizes)))
-        r = side.counted(first_responsibilities(X, self.sizes, known, rng))
-        pool, options = super()._family()
-        components = from_responsibilities(X, r, pool, **options)
-        theta = ClassParameters(np.ones(len(self.sizes)), components, tuple(self.sizes))
-        counts = np.maximum(r.sum(axis=0), 1)
-        of_class = np.add.reduceat(counts, theta.starts)
-        components = components.with_weights(counts / of_class[theta.class_of])
-        weights = kept_alive(of_class / of_class.sum(), len(X))
-        return theta._replace(weights=weights, components=components)
+        r = first_responsibilities(X, self.sizes, known, rng)
+        return self._family().start(X, side.counted(r))
 
     def _keep(self, parameters: ClassParameters) -> None:
         super()._keep(parameters.components)

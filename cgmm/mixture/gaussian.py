@@ -55,8 +55,8 @@ class Parameters(NamedTuple):
             return self.covariances
         return np.einsum("kdd->kd", self.covariances)
 
-    def log_density(self, X: FloatArray, log_weights: FloatArray | float = 0.0) -> FloatArray:
-        """(N, K) log N(x_i | μ_k, Σ_k), plus what is given for each component."""
+    def log_density(self, X: FloatArray) -> FloatArray:
+        """(N, K) log N(x_i | μ_k, Σ_k), column-major."""
         X = as_points(X)
         whiteners, log_dets = whiten(self.covariances)
         n_components, n_dims = self.means.shape
@@ -72,7 +72,7 @@ class Parameters(NamedTuple):
             else:
                 # [lu2007, eq. 2.2]: the factor of point i if z_i = k
                 densities[:, part] = constants[:, None] - 0.5 * self.distances(X[part])
-        return densities.T + log_weights if np.any(log_weights) else densities.T
+        return densities.T
 
     def distances(self, X: FloatArray) -> FloatArray:
         """(K, N) ``|W_k (x - μ_k)|²``, each mean subtracted first: no digits are lost."""
@@ -91,12 +91,6 @@ class Parameters(NamedTuple):
     def with_weights(self, weights: FloatArray) -> Parameters:
         """The same components with other weights."""
         return self._replace(weights=weights)
-
-    def log_joint(self, X: FloatArray) -> FloatArray:
-        """(N, K) log π_k + log N(x_i | μ_k, Σ_k): :func:`log_joint`."""
-        with np.errstate(divide="ignore"):
-            # [lu2007, eq. 2.1]: the factor of point i and of its weight, if z_i = k
-            return self.log_density(X, np.log(self.weights))
 
 
 def log_density(X: FloatArray, parameters: Parameters) -> FloatArray:
@@ -132,35 +126,6 @@ def log_density(X: FloatArray, parameters: Parameters) -> FloatArray:
            [-14.3379]])
     """
     return parameters.log_density(X)
-
-
-def log_joint(X: FloatArray, parameters: Parameters) -> FloatArray:
-    """log p(x_i, z_i = k | θ) = log π_k + log N(x_i | μ_k, Σ_k).
-
-    Parameters
-    ----------
-    X : (N, D) array
-        The points.
-    parameters : Parameters
-        θ.
-
-    Returns
-    -------
-    (N, K) array
-        In nats, column-major; ``-inf`` where π_k = 0.
-
-    Raises
-    ------
-    ValueError
-        If a covariance is not positive definite; the component is named.
-
-    Examples
-    --------
-    >>> theta = Parameters(np.array([0.5, 0.5]), np.zeros((2, 1)), np.ones((2, 1, 1)))
-    >>> log_joint(np.zeros((1, 1)), theta).round(4)
-    array([[-1.6121, -1.6121]])
-    """
-    return parameters.log_joint(X)
 
 
 # ---------------------------------------------------------------------------- whitening

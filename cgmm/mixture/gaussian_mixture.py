@@ -27,7 +27,6 @@ from cgmm.mixture.initialise import (
     GUIDED_STARTS,
     STARTS,
     check_responsibilities,
-    from_responsibilities,
     named_start,
 )  # fmt: skip
 from cgmm.mixture.pooling import POOLINGS
@@ -283,8 +282,8 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     def _read_new(self, X: ArrayLike) -> FloatArray:
         return validate_data(self, X, dtype=np.float64, reset=False)
 
-    def _family(self) -> tuple[Any, dict[str, Any]]:
-        return POOLINGS[self.covariance_type], {"reg_covar": self.reg_covar}
+    def _family(self) -> Any:
+        return POOLINGS[self.covariance_type]._replace(reg_covar=self.reg_covar)
 
     def _thin(self, theta: Any) -> list[str]:
         return thin_covariances(getattr(theta, "components", theta).covariances, self.reg_covar)
@@ -325,10 +324,11 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
             X, side = sample_for_portfolio(X, side, self.n_components, rng)
             shape = self.n_components, self.covariance_type
             found = portfolio(X, side, *shape, rng, self.n_init, self.verbose)
-            return [partial(self._start, X, partial(np.asarray, r), side, given) for r in found]
+            makes = [partial(np.asarray, r) for r in found]
+            return [partial(self._start_from, X, make, side, given) for make in makes]
         else:
             make = partial(named_start, self.init_params, X, self.n_components, rng, side)
-        return [partial(self._start, X, make, side, given)] * self.n_init
+        return [partial(self._start_from, X, make, side, given)] * self.n_init
 
     def _given(self, shape: tuple[int, int]) -> dict[str, FloatArray]:
         """What the user gives of θ, if it is of (K, D) = ``shape`` and possible for the type."""
@@ -370,13 +370,12 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
                 )
         return theta.covariances
 
-    def _start(
+    def _start_from(
         self, X: FloatArray, make: Callable[[], FloatArray], side: SideInformation,
         given: dict[str, FloatArray],
     ) -> Parameters:  # fmt: skip
         """Return what one M-step makes of responsibilities, but for what the user gives."""
-        pool, options = ConstrainedGaussianMixture._family(self)
-        made = from_responsibilities(X, side.counted(make()), pool, **options)
+        made = ConstrainedGaussianMixture._family(self).start(X, side.counted(make()))
         if not side.is_trivial or side.mask(self.n_components) is not None:
             made = made.with_weights(kept_alive(made.weights, len(X)))
         return made._replace(**given)
@@ -410,7 +409,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         return sample(self._parameters(), n_samples, rng)
 
     def _n_free(self) -> int:
-        return POOLINGS[self._type].n_free(*self.means_.shape)
+        return POOLINGS[self._type].n_free(ConstrainedGaussianMixture._parameters(self))
 
 
 class _Unquestioned(ConstrainedGaussianMixture):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,9 +24,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cgmm.kmeans import COPKMeans, SearchBudgetError, chunklet_seeds
 from cgmm.kmeans.seeding import far_points, nearest, random_points, seeds
-from cgmm.mixture.gaussian import Parameters
-from cgmm.mixture.pooling import Pooling, require_distributions
-from cgmm.mixture.weights import closed_form
+from cgmm.mixture.family import AnyTheta, Family, with_settings
+from cgmm.mixture.pooling import require_distributions
 from cgmm.network import PairsAmong, SideInformation
 from cgmm.numerics import FloatArray
 from cgmm.runs import Rng
@@ -35,9 +35,9 @@ SEARCH = 20_000
 
 
 def from_responsibilities(
-    X: FloatArray, responsibilities: FloatArray, pool: Pooling, *, reg_covar: float = 0.0
-) -> Parameters:
-    """The parameters that one M-step makes of given responsibilities.
+    X: Any, responsibilities: FloatArray, family: Family[AnyTheta], **settings: Any
+) -> AnyTheta:
+    """Return the parameters that one M-step makes of given responsibilities.
 
     Parameters
     ----------
@@ -45,15 +45,15 @@ def from_responsibilities(
         The points.
     responsibilities : (N, K) array
         r_ik ≥ 0, rows summing to one.
-    pool : Pooling
-        An entry of ``gaussian.POOLINGS``.
-    reg_covar : float, default=0
-        Added to each covariance's diagonal.
+    family : Family
+        An entry of ``POOLINGS``, or another family.
+    **settings
+        Settings of the family to use in place of its own, such as ``reg_covar``.
 
     Returns
     -------
     Parameters
-        A component without any responsibility gets the mean and covariance of all the data.
+        A Gaussian without any responsibility gets the mean and covariance of all the data.
 
     Examples
     --------
@@ -63,15 +63,7 @@ def from_responsibilities(
     >>> theta.means.ravel(), theta.weights.round(3)
     (array([1., 6.]), array([0.667, 0.333]))
     """
-    n_components, n_dims = responsibilities.shape[1], X.shape[1]
-    everything = np.repeat(responsibilities.sum(axis=1, keepdims=True), n_components, axis=1)
-    middle = np.tile((X.min(axis=0) + X.max(axis=0)) / 2, (n_components, 1))
-    spread = np.stack([np.ones(n_dims) if pool.diagonal else np.eye(n_dims)] * n_components)
-    theta = Parameters(np.ones(n_components), middle, spread)
-    # Moments about a far mean lose digits: the second step takes them about the mean of the first.
-    for r in (everything, responsibilities, responsibilities):
-        theta = pool.maximise(pool.statistics(X, r, theta), theta, reg_covar=reg_covar)
-    return theta.with_weights(closed_form(responsibilities.sum(axis=0)))
+    return with_settings(family, **settings).start(X, responsibilities)
 
 
 def random_responsibilities(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:

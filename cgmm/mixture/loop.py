@@ -2,9 +2,8 @@
 
 Chapters change two things only: the engine that answers the E-step's question (which component does
 each group of points belong to, given everything?) and the update of the weights. The class-
-conditional densities come with the family: whatever has ``log_density``, ``statistics`` and
-``maximise`` runs through the same loop, in memory, out of core and on a cluster
-(:mod:`cgmm.mixture.categorical` is the shortest). Chapter 2; with relations, chapters 6 and 7.
+conditional densities come with the family (:mod:`cgmm.mixture.family`). Chapter 2; with relations,
+chapters 6 and 7.
 
 =====  ==================================================================
 θ      :class:`~cgmm.mixture.Parameters`: π_k, μ_k, Σ_k
@@ -17,40 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial, reduce
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from cgmm.mixture.blocks import Block, Blocks, Points, added
+from cgmm.mixture.family import AnyTheta, Family, Theta, with_settings
 from cgmm.network import Infer, SideInformation
 from cgmm.numerics import FloatArray, as_points, log_powers, most_probable
-
-
-class Theta(Protocol):
-    """The parameters θ of any family of components."""
-
-    @property
-    def weights(self) -> FloatArray:
-        """(K,) π_k."""
-
-    def log_density(self, X: Any) -> FloatArray:
-        """(N, K) log p(x_i | z_i = k, θ)."""
-
-    def with_weights(self, weights: FloatArray) -> Any:
-        """The same components with other weights."""
-
-
-AnyTheta = TypeVar("AnyTheta", bound=Theta)
-
-
-class FamilyPooling(Protocol):
-    """A family of components, such as :class:`~cgmm.mixture.Pooling`, beside its densities."""
-
-    def statistics(self, *arguments: Any, **options: Any) -> Any:
-        """From X, responsibilities and θ to a tuple of arrays, which add over blocks of points."""
-
-    def maximise(self, *arguments: Any, **options: Any) -> Any:
-        """From statistics, θ and options to the θ that maximises the bound; the weights stay."""
 
 
 class Posterior(NamedTuple):
@@ -163,8 +136,8 @@ def e_step(
 
 
 def m_step(
-    X: Points, parameters: AnyTheta, posterior: Posterior, pool: FamilyPooling,
-    update_weights: Callable[[FloatArray], FloatArray], **options: Any,
+    X: Points, parameters: AnyTheta, posterior: Posterior, family: Family[AnyTheta],
+    update_weights: Callable[[FloatArray], FloatArray], **settings: Any,
 ) -> AnyTheta:  # fmt: skip
     """The parameters that maximise the bound for given responsibilities.
 
@@ -177,13 +150,12 @@ def m_step(
         more (N_k = 0: the bound does not depend on it) keeps its mean and covariance from here.
     posterior : Posterior
         From :func:`e_step`.
-    pool : Pooling
-        The family: an entry of ``POOLINGS``, or another with ``statistics`` and ``maximise``.
+    family : Family
+        An entry of ``POOLINGS``, or another family.
     update_weights : callable
         From expected counts (K,) to weights (K,).
-    **options
-        What ``pool.maximise`` takes: ``reg_covar``, default 0, is ε, added to each covariance's
-        diagonal; see the module's note on what never falls.
+    **settings
+        Settings of the family to use in place of its own, such as ``reg_covar``.
 
     Returns
     -------
@@ -204,15 +176,16 @@ def m_step(
     >>> theta.weights, theta.means.ravel(), theta.covariances.ravel()
     (array([0.5, 0.5]), array([1., 6.]), array([1., 1.]))
     """
-    statistics = pool.statistics(as_points(X), posterior.responsibilities, parameters)
-    theta: AnyTheta = pool.maximise(statistics, parameters, **options)
+    family = with_settings(family, **settings)
+    statistics = family.statistics(as_points(X), posterior.responsibilities, parameters)
+    theta = family.maximise(statistics, parameters)
     return theta.with_weights(update_weights(posterior.expected_counts))
 
 
 def em(
     X: Points | Blocks, parameters: AnyTheta, side: SideInformation, infer: Infer | None,
-    pool: FamilyPooling, update_weights: Callable[[FloatArray], FloatArray], *,
-    log_z_prior: Callable[[FloatArray], float] | None = None, **options: Any,
+    family: Family[AnyTheta], update_weights: Callable[[FloatArray], FloatArray], *,
+    log_z_prior: Callable[[FloatArray], float] | None = None, **settings: Any,
 ) -> Iterator[tuple[AnyTheta, Posterior]]:  # fmt: skip
     """Run EM for as long as the caller wants: parameters and the posterior that belongs to them.
 
@@ -225,7 +198,7 @@ def em(
         The start.
     side, infer, log_z_prior
         As in :func:`e_step`.
-    pool, update_weights, **options
+    family, update_weights, **settings
         As in :func:`m_step`.
 
     Yields
@@ -253,19 +226,20 @@ def em(
     if not hasattr(X, "each"):
         X = Blocks(side, [Block(as_points(X), slice(None), side, cast("Infer", infer))])
     data: Any = X
+    family = with_settings(family, **settings)
     log_z_prior = log_z_prior or _log_z_without_data(side, cast("Infer", infer))
     while True:
         # What is found of a block adds up over blocks; only of a single one r_ik is kept.
-        one_block = partial(expectation, parameters, family=pool, keep=data.alone)
+        one_block = partial(expectation, parameters, family=family, keep=data.alone)
         r, counts, log_z, statistics = reduce(added, data.each(one_block))
         log_evidence = log_z - log_z_prior(parameters.weights)
         yield parameters, Posterior(r, counts, log_evidence, data.side.n_points)
-        parameters = pool.maximise(statistics, parameters, **options)
+        parameters = family.maximise(statistics, parameters)
         parameters = parameters.with_weights(update_weights(counts))
 
 
 def expectation(
-    parameters: Theta, block: Block, *, family: FamilyPooling | None = None, keep: bool = True,
+    parameters: Theta, block: Block, *, family: Family[Any] | None = None, keep: bool = True,
     about: Any = None,
 ) -> tuple[Any, FloatArray, float, Any]:  # fmt: skip
     """The E-step of a block: r_ik if they are to be kept, expected counts, log Z_posterior.

@@ -25,8 +25,10 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from cgmm.mixture import products
-from cgmm.mixture.gaussian import Parameters, log_joint, whiten
-from cgmm.numerics import BoolArray, FloatArray, block_height, cut, of_points
+from cgmm.mixture.family import Statistics, log_joint
+from cgmm.mixture.gaussian import Parameters, whiten
+from cgmm.mixture.weights import closed_form
+from cgmm.numerics import BoolArray, FloatArray, block_height, cut
 
 # Below this expected count a component is dead: its moments would be quotients of denormal numbers.
 SMALLEST_COUNT = np.finfo(float).tiny / np.finfo(float).eps
@@ -36,12 +38,9 @@ FAR = 1e5
 # its point is: among well separated components most are.
 NEGLIGIBLE = np.finfo(float).eps ** 3
 
-Statistics = tuple[FloatArray, FloatArray, FloatArray]
-"""(K,) counts, (K, D) first and (K, D, D) second moments about the present means; they add."""
-
 
 class Pooling(NamedTuple):
-    """One way in which the components share a scatter: a covariance type.
+    """A family of Gaussians: one way in which the components share a scatter.
 
     ``combine(counts, scatter)`` gives the covariances that maximise the expected log-likelihood
     within the type, for a scatter (K, D, D), or (K, D) its diagonals for diagonal types. What
@@ -59,6 +58,33 @@ class Pooling(NamedTuple):
     shape: Callable[[int, int], tuple[int, ...]]
     expand: Callable[[FloatArray, int, int], FloatArray]
     reduce: Callable[[FloatArray], FloatArray]
+    reg_covar: float = 0.0
+    """ε, added to the diagonals; the module's docstring says what never falls."""
+
+    def start(self, X: FloatArray, responsibilities: FloatArray) -> Parameters:
+        """Return the parameters that one M-step makes of given responsibilities.
+
+        Parameters
+        ----------
+        X : (N, D) array
+            The points.
+        responsibilities : (N, K) array
+            r_ik ≥ 0.
+
+        Returns
+        -------
+        Parameters
+            A component without any responsibility gets the mean and covariance of all the data.
+        """
+        n_components, n_dims = responsibilities.shape[1], X.shape[1]
+        everything = np.repeat(responsibilities.sum(axis=1, keepdims=True), n_components, axis=1)
+        middle = np.tile((X.min(axis=0) + X.max(axis=0)) / 2, (n_components, 1))
+        spread = np.stack([np.ones(n_dims) if self.diagonal else np.eye(n_dims)] * n_components)
+        theta = Parameters(np.ones(n_components), middle, spread)
+        # Moments about a far mean lose digits, so the second M-step uses the mean of the first.
+        for r in (everything, responsibilities, responsibilities):
+            theta = self.maximise(self.statistics(X, r, theta), theta)
+        return theta.with_weights(closed_form(responsibilities.sum(axis=0)))
 
     def statistics(
         self, X: FloatArray, responsibilities: FloatArray, parameters: Parameters
@@ -95,10 +121,7 @@ class Pooling(NamedTuple):
             total = tuple(map(np.add, total, found))
         return cast("Statistics", total)
 
-    def maximise(
-        self, statistics: Statistics, parameters: Parameters,
-        responsibilities: FloatArray | None = None, *, reg_covar: float = 0.0,
-    ) -> Parameters:  # fmt: skip
+    def maximise(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         """θ with the means and covariances of this type that maximise the bound.
 
         Parameters
@@ -107,10 +130,6 @@ class Pooling(NamedTuple):
             From :meth:`statistics`, with these parameters; summed over blocks.
         parameters : Parameters
             θ so far. Its weights stay; a component without responsibility keeps everything.
-        responsibilities : deprecated
-            With it the first argument is X; ask :meth:`statistics` first.
-        reg_covar : float, default=0
-            ε, added to the diagonals.
 
         Returns
         -------
@@ -123,8 +142,6 @@ class Pooling(NamedTuple):
         A component whose mean moves so far that squares lose their digits keeps its covariance this
         once: the bound rises all the same.
         """
-        if responsibilities is not None:
-            statistics = of_points(self, statistics, responsibilities, parameters)
         counts, first, second = statistics
         dead, means = counts <= SMALLEST_COUNT, parameters.means
         shifts = np.where(dead[:, None], 0, first) / np.where(dead, 1, counts)[:, None]
@@ -134,9 +151,10 @@ class Pooling(NamedTuple):
         else:
             moved = counts[:, None, None] * (shifts[:, :, None] * shifts[:, None, :])
         scatter = second - self._sum(moved)
-        regular = reg_covar * (np.ones(means.shape[1]) if self.diagonal else np.eye(means.shape[1]))
+        regular = np.ones(means.shape[1]) if self.diagonal else np.eye(means.shape[1])
         # [schmidt2016, sect. 3.2], pooled as the covariance type says
-        covariances = self.combine(np.maximum(counts, SMALLEST_COUNT), scatter) + regular
+        covariances = self.combine(np.maximum(counts, SMALLEST_COUNT), scatter)
+        covariances = covariances + self.reg_covar * regular
         kept = self._too_far(counts, shifts, covariances, means)
         kept = kept if self.shared else kept | dead
         if kept.any():
@@ -146,19 +164,20 @@ class Pooling(NamedTuple):
             covariances = np.broadcast_to(covariances, (len(means), *covariances.shape[1:]))
         return parameters._replace(means=means + shifts, covariances=covariances)
 
-    def n_free(self, n_components: int, n_dims: int) -> int:
-        """How many free parameters a mixture of this type has.
+    def n_free(self, parameters: Parameters) -> int:
+        """Return the number of free parameters of a mixture of this type.
 
         Parameters
         ----------
-        n_components, n_dims : int
-            K and D.
+        parameters : Parameters
+            θ, whose means (K, D) count.
 
         Returns
         -------
         int
             Those of the weights, the means and the covariances.
         """
+        n_components, n_dims = parameters.means.shape
         return n_components * (n_dims + 1) - 1 + self.n_parameters(n_components, n_dims)
 
     def _sum(self, matrices: FloatArray) -> FloatArray:

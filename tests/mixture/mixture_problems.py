@@ -61,8 +61,15 @@ def what_is_known(rng, z, kind):
     }[kind]
 
 
+def regularised(family, reg_covar):
+    """Return the family with this reg_covar; one without covariances as it is."""
+    if isinstance(family, ClassPooling):
+        return family._replace(pool=regularised(family.pool, reg_covar))
+    return family if isinstance(family, Categories) else family._replace(reg_covar=reg_covar)
+
+
 def points_and_start(rng, family, n_points=60, n_components=3):
-    """Points, a start, what maximises and its options: of each family."""
+    """Return points, parameters to start from, and the family."""
     N, K = n_points, n_components
     if family == "categorical":
         sizes = np.array([2, 4])
@@ -83,7 +90,7 @@ def points_and_start(rng, family, n_points=60, n_components=3):
     sizes = (1, 3, *[1] * (K - 2))
     shares = np.concatenate([rng.dirichlet(np.ones(size)) for size in sizes])
     theta = ClassParameters(np.full(K, 1 / K), theta.with_weights(shares), sizes)
-    return X, theta, ClassPooling(POOLINGS[end])
+    return X, theta, ClassPooling(POOLINGS[end], sizes)
 
 
 def assert_same_theta(one, other, **tolerance):

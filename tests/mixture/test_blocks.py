@@ -16,6 +16,7 @@ from mixture_problems import (
     assert_same_theta,
     groups,
     points_and_start,
+    regularised,
     what_is_known,
 )
 
@@ -23,7 +24,6 @@ from cgmm import ConstrainedGaussianMixture
 from cgmm.inference import ENGINES
 from cgmm.mixture import (
     POOLINGS,
-    Categories,
     Parameters,
     closed_form,
     em,
@@ -40,8 +40,8 @@ AUTO = ENGINES["auto"]
 
 def steps_of(data, theta, side, pool, infer=None):
     """EM without log Z_prior, which is that of the whole network."""
-    options = {} if isinstance(pool, Categories) else {"reg_covar": 1e-9}
-    return em(data, theta, side, infer, pool, closed_form, log_z_prior=no_prior, **options)
+    pool = regularised(pool, 1e-9)
+    return em(data, theta, side, infer, pool, closed_form, log_z_prior=no_prior)
 
 
 def in_blocks(X, theta, side, pool, height):

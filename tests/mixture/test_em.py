@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mixture_problems import FAMILIES, KINDS, groups, points_and_start, what_is_known
+from mixture_problems import (
+    FAMILIES,
+    KINDS,
+    groups,
+    points_and_start,
+    regularised,
+    what_is_known,
+)
 
 from cgmm.inference import ENGINES
 from cgmm.mixture import (
@@ -104,8 +111,8 @@ def test_dead_component_keeps_its_parameters(family):
     X, theta, pool = points_and_start(np.random.default_rng(7), family)
     r = np.tile([0.5, 0.5, 0.0], (60, 1))
     posterior = Posterior(r, r.sum(axis=0), 0.0)
-    for options in ({}, {} if family == "categorical" else {"reg_covar": 1e-3}):
-        new = m_step(X, theta, posterior, pool, closed_form, **options)
+    for reg_covar in (0.0, 1e-3):
+        new = m_step(X, theta, posterior, regularised(pool, reg_covar), closed_form)
         assert new.weights[2] == 0
         for before, after in zip(theta[1:], new[1:], strict=True):
             # A covariance that all share is the others' too.

@@ -152,14 +152,3 @@ def test_pooling_maximises_the_expected_log_likelihood_within_its_type(name):
         factors = np.linalg.cholesky(best) + 0.05 * np.tril(rng.normal(size=(3, 3, 3)))
         competitor = combined(ones, factors @ factors.transpose(0, 2, 1))
         assert expected(competitor) <= expected(best) + 1e-9
-
-
-@pytest.mark.parametrize("name", POOLINGS)
-def test_points_and_responsibilities_are_still_maximised_over(name):
-    rng = np.random.default_rng(1)
-    X, r = rng.normal(size=(60, 2)), rng.dirichlet(np.ones(3), size=60)
-    pool, theta = POOLINGS[name], from_responsibilities(X, r, POOLINGS[name])
-    with pytest.warns(FutureWarning, match="statistics"):
-        before = pool.maximise(X, theta, r)
-    now = pool.maximise(pool.statistics(X, r, theta), theta)
-    np.testing.assert_equal(now, before)

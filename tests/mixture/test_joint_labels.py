@@ -17,6 +17,7 @@ from cgmm.inference.feasible import SearchBudgetError
 from cgmm.inference.gibbs import Chains, gibbs
 from cgmm.metrics import broken_relations
 from cgmm.mixture import assignments as module
+from cgmm.mixture import log_joint
 from cgmm.mixture.loop import Posterior
 from cgmm.mixture.runs import follow, warn_about_chains
 from cgmm.network import Marginals, NetworkError
@@ -109,7 +110,7 @@ def test_runs_without_evidence_are_rated_by_the_likelihood_of_the_best_assignmen
     model = fitted(brief, X, {"cannot_link": [[0, 1]]}, n_init=2, tol=0)
     score, run = max(kept, key=lambda pair: pair[0])
     np.testing.assert_array_equal(model.means_, run.parameters.means)
-    joint = run.parameters.log_joint(X)
+    joint = log_joint(X, run.parameters)
     pair = joint[0][:, None] + joint[1]
     np.fill_diagonal(pair, -np.inf)
     rest = np.logaddexp.reduce(joint[2:], axis=1).sum()
@@ -140,9 +141,9 @@ def test_one_number_that_has_not_mixed_is_enough_and_too_few_sweeps_are_not_judg
     mixed = np.random.default_rng(0).normal(size=(4, 100))
     apart = mixed + np.arange(4)[:, None]
     nodes, best = np.zeros((1, 2)), np.zeros(1, dtype=int)
-    for log_joint, counts in ((mixed, [mixed, apart]), (apart, [mixed, mixed])):
+    for log_weights, counts in ((mixed, [mixed, apart]), (apart, [mixed, mixed])):
         with pytest.warns(ConvergenceWarning, match="R-hat is 1"):
-            warn_about_chains(Chains(nodes, log_joint, np.stack(counts), best))
+            warn_about_chains(Chains(nodes, log_weights, np.stack(counts), best))
     with warnings.catch_warnings(action="error"):
         warn_about_chains(Chains(nodes, mixed, np.stack([mixed, mixed]), best))
         warn_about_chains(Chains(nodes, apart[:, :3], np.stack([apart, mixed])[..., :3], best))
