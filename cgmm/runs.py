@@ -23,7 +23,10 @@ AnyRun = TypeVar("AnyRun", bound=Any)
 # What is kept and compared: a NamedTuple with ``score`` and ``interrupted``.
 
 
-def best_of(one_run: Callable[[int], AnyRun], n_init: int, n_most: int = 0) -> AnyRun:
+def best_of(
+    one_run: Callable[[int], AnyRun], n_init: int, n_most: int = 0,
+    is_usable: Callable[[AnyRun], bool] = lambda run: True,
+) -> AnyRun:  # fmt: skip
     """The run of highest score; one that fails or is interrupted does not lose the others.
 
     Parameters
@@ -33,7 +36,9 @@ def best_of(one_run: Callable[[int], AnyRun], n_init: int, n_most: int = 0) -> A
     n_init : int
         How many, at least one.
     n_most : int, default=0
-        How many runs may be made until ``n_init`` of them have a score above minus infinity.
+        How many runs may be made until ``n_init`` of them are usable.
+    is_usable : callable, optional
+        Whether a run may be kept; one that may not is kept only if none may.
 
     Returns
     -------
@@ -50,11 +55,11 @@ def best_of(one_run: Callable[[int], AnyRun], n_init: int, n_most: int = 0) -> A
         If there is no run yet that could be kept.
     """
     best: Any = None
-    n_good = 0
+    best_is_usable, n_usable = False, 0
     failure = ValueError(f"n_init is {n_init}; there must be one run at least.")
     try:
         for number in range(max(n_init, n_most)):
-            if n_good == n_init:
+            if n_usable == n_init:
                 break
             try:
                 run = one_run(number)
@@ -65,9 +70,11 @@ def best_of(one_run: Callable[[int], AnyRun], n_init: int, n_most: int = 0) -> A
                 if n_init > 1:
                     warn_caller(f"run {number} of {n_init} failed: {error}", ConvergenceWarning)
                 continue
-            n_good += run.score > -np.inf
-            if best is None or is_better(run.score, best.score):
-                best = run
+            usable = is_usable(run)
+            n_usable += usable
+            is_first = best is None or (usable and not best_is_usable)
+            if is_first or (usable == best_is_usable and is_better(run.score, best.score)):
+                best, best_is_usable = run, usable
             if run.interrupted:
                 raise KeyboardInterrupt
     except KeyboardInterrupt:

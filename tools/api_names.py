@@ -18,6 +18,7 @@ from imported import find, imported
 TITLES = {
     "primer": "The primer: every algorithm by hand",
     "mixture": "Mixtures",
+    "large": "Large tables",
     "kmeans": "K-means with relations",
     "metric_learning": "Metrics from relations",
     "network": "Networks over assignments, and side information",

@@ -16,7 +16,7 @@ from cgmm.mixture.initialise import (
     GUIDED_STARTS, STARTS, from_chunklets, from_labels, from_responsibilities, honour,
     random_responsibilities,
 )  # fmt: skip
-from cgmm.mixture.blocks import Points
+from cgmm.large.blocks import Points
 from cgmm.mixture.loop import (
     Posterior, Run, e_step, em, m_step, node_unaries, prior_unaries,
 )  # fmt: skip

@@ -20,7 +20,9 @@ from cgmm.inference import ENGINES, engine_name, named_engine, needs_seed
 from cgmm.inference.best_assignment import Assignment, find_best
 from cgmm.inference.feasible import SearchBudgetError, feasible_assignment, require_colourable
 from cgmm.inference.gibbs import Chains
-from cgmm.mixture.blocks import Blocks, Map, Points
+from cgmm.large.blocks import Blocks, Points
+from cgmm.large.chunks import Chunks, Cluster
+from cgmm.large.threads import Map
 from cgmm.mixture.loop import Run, no_prior, node_unaries
 from cgmm.mixture.prior import PairwisePrior, Prior, SelectedPairs
 from cgmm.mixture.weights import UPDATES, Update, closed_form, resolve
@@ -60,8 +62,8 @@ class AssignmentModel:
     name: str | Engine
     """The engine as the user names it."""
     engine: Engine
-    inference: Inference
-    """The engine applied to the graph."""
+    inference: Any
+    """The engine applied to the graph, an ``Inference``; None where nothing is known."""
     n_components: int
     possible: IntArray | None = None
     """(n_nodes,) an assignment that honours all that is hard, where the engine looks for none."""
@@ -98,15 +100,23 @@ class AssignmentModel:
         return nothing if mask is None else np.where(mask, 0.0, -np.inf)
 
     @property
-    def answers(self) -> tuple[Result, ...]:
-        """Who answered what: the engine's own report if it makes one, else that it answered all."""
+    def results(self) -> tuple[Result, ...]:
+        """The engine's own report of who worked on what, else that it answered everything."""
         graph = self.side.graph
-        if self.name == "independent":
-            return (Result("independent", graph.n_nodes, graph.n_nodes, 0, exact=True, width=0),)
         n_parts = len(np.unique(connected_components(graph)))
         name, n_edges = engine_name(self.name), len(graph.edges)
         itself = Result(name, n_parts, graph.n_nodes, n_edges, self.is_exact)
         return tuple(self.inference.results(self.possible_states)) or (itself,)
+
+    @property
+    def needs_joint_labels(self) -> bool:
+        """Whether the most probable component of each point may break a relation."""
+        return len(self.graph.edges) > 0 or not self.inference.finds_best
+
+    @property
+    def is_stateful(self) -> bool:
+        """Whether the engine remembers its calls."""
+        return self.inference.is_stateful
 
     def blocks(self, X: Points, map: Map = map) -> Blocks:
         """The points in blocks; one, where an approximate engine wants the network as a whole.
@@ -120,6 +130,24 @@ class AssignmentModel:
 
         whole = not self.inference.finds_best
         return Blocks.of(X, self.side, engine, self.n_components, whole=whole, map=map)
+
+    def cluster(self, chunks: Chunks) -> Cluster:
+        """Return the partitions of a dask.array, with the engine applied to each."""
+        if not self.inference.finds_best:
+            raise ValueError(
+                f"the engine {engine_name(self.engine)!r} answers for the network as a whole, "
+                "which lies on several workers here. Let each part be answered by itself, "
+                "set_params(inference='auto'), or bring the points together: fit(X.compute(), ...)."
+            )
+        return self.partitions(chunks)
+
+    def partitions(self, chunks: Chunks) -> Cluster:
+        """Apply the engine to each partition."""
+        apply = partial(
+            apply_engine, inference=self.name, engine=self.engine, n_components=self.n_components
+        )
+        # All relations: the engine may leave out some of them, on each partition again.
+        return Cluster.of(chunks, self.side._replace(graph=self.graph), apply)
 
     # ------------------------------------------------------------------ what is said of a run
 
@@ -187,6 +215,36 @@ class AssignmentModel:
         return float(copies[~tied] @ log_normalise(unary[~tied])[1] + chosen - prior)
 
 
+class Independent(AssignmentModel):
+    """Nothing is known beside the points: they are independent, and everything is exact."""
+
+    is_exact = True
+    needs_joint_labels = False
+    is_stateful = False
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """That every point was answered by itself."""
+        n = self.side.n_nodes
+        return (Result("independent", n, n, 0, exact=True, width=0),)
+
+    def blocks(self, X: Points, map: Map = map) -> Blocks:
+        """Return the points in blocks."""
+        return Blocks.of(X, self.side, self.engine, self.n_components, map=map)
+
+    def cluster(self, chunks: Chunks) -> Cluster:
+        """Return the partitions of a dask.array."""
+        return self.partitions(chunks)
+
+    def report(self, run: Run) -> Run:
+        """Return the run as it is."""
+        return run
+
+    def reports_exactly(self, run: Run) -> bool:
+        """Return True."""
+        return True
+
+
 @contextmanager
 def silence(kind: type[Warning] | None = None) -> Iterator[None]:
     """Nothing that an engine says now, or nothing of that kind, is a word on the fit."""
@@ -228,15 +286,14 @@ def apply_engine(
 
 
 def prepare(
-    side: SideInformation, inference: str | Engine, engine: Engine, weights: str, n_components: int
+    side: SideInformation, inference: str | Engine, weights: str, n_components: int, rng: Rng
 ) -> AssignmentModel:
-    """As :func:`apply_engine`, and choose the update of the weights."""
+    """Return the model of a fit's assignments: the engine applied, the weights' update chosen."""
     is_auto = inference in ("auto", SPANNING_TREE)
     if is_auto and weights == "auto" and side.is_trivial:
-        nodes = ENGINES["independent"](side.graph)
-        return AssignmentModel(
-            side, side.graph, "independent", engine, nodes, n_components, update="exact"
-        )
+        auto, name = ENGINES["auto"], "independent"
+        return Independent(side, side.graph, name, auto, None, n_components, update="exact")
+    engine = engine_of(inference, rng)
     if is_auto:
         engine = _frugal(side, n_components, CALLS)
     model = apply_engine(side, inference, engine, n_components)

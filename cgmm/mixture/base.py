@@ -26,6 +26,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cgmm.given import explain_missing, read_rows
 from cgmm.inference import ENGINES
+from cgmm.large.batches import Average, add_statistics, scale_statistics, step
+from cgmm.large.blocks import Points, naming
+from cgmm.large.chunks import is_dask
+from cgmm.large.threads import workers
 from cgmm.mixture.assignments import (
     SPANNING_TREE,
     AssignmentModel,
@@ -33,12 +37,11 @@ from cgmm.mixture.assignments import (
     engine_of,
     prepare,
 )  # fmt: skip
-from cgmm.mixture.blocks import Points, added, few_of, named, workers
-from cgmm.mixture.cluster import Cluster
 from cgmm.mixture.doubts import doubted_relations
 from cgmm.mixture.family import Family, log_joint
-from cgmm.mixture.initialise import honour
-from cgmm.mixture.loop import Run, assigned, em, expectation
+from cgmm.mixture.initialise import honour, subsample_for_init
+from cgmm.mixture.loop import Run, assigned, expectation
+from cgmm.mixture.problem import Found, Problem
 from cgmm.mixture.runs import follow, warn_about, warn_about_chains
 from cgmm.mixture.weights import UPDATES, closed_form
 from cgmm.network import SAMPLING, ApproximationWarning, DoubtWarning, Engine, SideInformation
@@ -62,7 +65,7 @@ SEEDS = 3
 FOUND = (
     "history_", "n_iter_", "converged_", "log_evidence_", "evidence_exact_", "responsibilities_",
     "labels_exact_", "weights_update_", "inference_", "_n_points", "n_steps_", "n_samples_seen_",
-    "_seen",
+    "_batches",
 )  # fmt: skip
 
 
@@ -236,68 +239,27 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
             preferences all between 0 and 1; row numbers beside an index of other integers.
         """
         self._validate_params()
-        if labels is None and y is not None:
-            warn_ignored(y, "Known classes: fit(X, labels=cgmm.network.number_classes(y)[1]).")
         ties = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
-        if not (must_link is cannot_link is preferences is None):
-            check_rows(X, **ties)
-        continued = self._parameters() if self.warm_start and hasattr(self, "weights_") else None
+        known = ties | {"labels": labels, "sample_weight": sample_weight}
+        self._warn_of_misreadings(X, y, **known)
+        theta = self._parameters() if self.warm_start and hasattr(self, "weights_") else None
         with explain_missing(X):
-            X = self._read(X)
-        self._require_same_shape(continued, X)
-        side = self._side(X, sample_weight, labels=labels, **ties)
-        rng, family = random_source(self.random_state), self._family()
-        engine = engine_of(self.inference, rng)
+            points = self._read(X)
+        self._require_same_shape(theta, points)
+        side, rng = self._side(points, **known), random_source(self.random_state)
         with (
-            named(side.first_points, "point"), WarnedOnce(ApproximationWarning),
+            naming(side.first_points, "point"), WarnedOnce(ApproximationWarning),
             workers(self.n_jobs) as map_blocks,
         ):  # fmt: skip
-            model = prepare(side, self.inference, engine, self.weights, self.n_components)
-            on_cluster = hasattr(X, "fetch")  # where the chunks of a dask.array are
-            data: Any = Cluster.of(X, model) if on_cluster else model.blocks(X, map_blocks)
-            starts = [lambda: continued]
-            if continued is None:
-                # Of many points a sample is enough to start from.
-                few, known = few_of(X, side, rng, getattr(self, "init_params", "auto"))
-                starts = self._starts(few, known, rng)
-
-            def begin(number: int) -> Any:
-                # An engine that remembers its calls is made anew for each run.
-                anew = number > 0 and model.inference.is_stateful
-                return em(
-                    model.blocks(X, map_blocks) if anew else data, starts[number](), side, None,
-                    family, model.update_weights, log_z_prior=model.log_z_prior,
-                )  # fmt: skip
-
-            rate = None if len(starts) == 1 else partial(self._rate, X, model)
-            one_run = partial(
-                follow, begin, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose,
-                rate=rate, report=model.report,
-            )  # fmt: skip
-            # Of a portfolio one more goes on, and others for those that collapse.
-            n_runs = min(self.n_init + (len(starts) > self.n_init), len(starts))
-            best = best_of(one_run, n_runs, len(starts))
+            model = prepare(side, self.inference, self.weights, self.n_components, rng)
+            problem = Problem.of(points, model, self._family(), map_blocks)
+            starts = self._starts_of_runs(points, side, rng, theta)
+            best = self._best_run(problem, starts)
             # What may take long comes first: an interrupt then leaves no half of a fit.
-            r, states, labels_exact, chains = self._assign(X, data, model, best)
-            evidence_exact, answers = model.reports_exactly(best), model.answers
-        self._forget()
-        self._keep(best.parameters)
-        if self.store_responsibilities:
-            self.responsibilities_ = r
-        self.labels_, self.labels_exact_ = states, labels_exact
-        self.log_evidence_, self.evidence_exact_ = best.posterior.log_evidence, evidence_exact
-        self.history_, self.n_iter_ = np.array(best.history), len(best.history)
-        self.converged_ = best.converged
-        self.weights_update_, self.inference_ = model.update, answers
-        self._n_points, self._n_columns = side.n_points, X.shape[1]
-        self._asked = self.sampling, self.inference, model.engine
-        # After everything is stored: the warning may be an error.
-        warn_about(best, self.max_iter)
-        known = ties | {"labels": labels, "sample_weight": sample_weight}
-        for doubt in self._doubts(best.parameters, X, known):
-            warn_caller(doubt, DoubtWarning)
-        if chains is not None:
-            warn_about_chains(chains)
+            found = problem.assign(best, self.store_responsibilities)
+        self._store(problem, best, found)
+        # After everything is stored: a warning may be raised as an error.
+        self._warn(best, found, points, known)
         return self
 
     def fit_predict(self, X: ArrayLike, y: object = None, **known: Any) -> IntArray:
@@ -319,43 +281,83 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         """
         return self.fit(X, y, **known).labels_
 
-    def _side(self, X: Any, sample_weight: ArrayLike | None, **known: Any) -> SideInformation:
-        """What is known of the points, its mask made once and not in every E-step, and weights."""
-        side = SideInformation.build(X.shape[0], **known, sampling=self.sampling)
-        side = side._replace(labels=None, allowed=side.mask(self.n_components))
-        weights = check_sample_weight(sample_weight, X.shape[0], self.n_components)
+    def _warn_of_misreadings(self, X: Any, y: object, labels: Any, **known: Any) -> None:
+        """Warn about what may be meant otherwise than it is read."""
+        if labels is None and y is not None:
+            warn_ignored(y, "Known classes: fit(X, labels=cgmm.network.number_classes(y)[1]).")
+        known.pop("sample_weight")
+        if any(pairs is not None for pairs in known.values()):
+            check_rows(X, **known)
+
+    def _side(
+        self, X: Any, sample_weight: ArrayLike | None, preferences: Any = None, **known: Any
+    ) -> SideInformation:
+        """Build the network of what is known, with its mask of allowed components cached."""
+        n_points = X.shape[0]
+        known = known | {"preferences": preferences, "sampling": self.sampling}
+        side = SideInformation.build(n_points, **known)
+        if known.get("labels") is not None:
+            side = side._replace(labels=None, allowed=side.mask(self.n_components))
+        weights = check_sample_weight(sample_weight, n_points, self.n_components)
+        if weights is None:
+            return side
         # A preference of zero relates two points as one of 1e-12 does.
-        rows = known.get("preferences")
-        mentioned = read_rows("preferences", rows, 3)[:, :2].astype(int)
+        mentioned = read_rows("preferences", preferences, 3)[:, :2].astype(int)
         side = side.weighted(weights, self.sampling, mentioned)
         warn_of_fractions(side.power)
         return side
 
-    def _assign(
-        self, X: Any, data: Any, model: AssignmentModel, run: Run
-    ) -> tuple[FloatArray, IntArray, bool, Any]:
-        """Responsibilities, unless nobody asks for them, and labels; a sampler's chains, if any."""
-        r: Any = run.posterior.responsibilities
-        theta = run.parameters
-        is_tied = len(model.graph.edges) > 0 or not model.inference.finds_best
-        if r is None:
-            r = data.gather(partial(assigned, theta, is_tied or self.store_responsibilities))
-        if not is_tied:
-            return r, most_probable(r) if r.ndim == 2 else r, True, None
-        if hasattr(data, "joint_labels"):
-            return r, *data.joint_labels(theta), None
-        chains = model.chains(X, theta)
-        return r, *model.joint_labels(X, theta, r, chains), chains
+    def _starts_of_runs(
+        self, points: Any, side: SideInformation, rng: Rng, theta: Any
+    ) -> list[Callable[[], Any]]:
+        """Return functions that make θ of the start of each run; only ``theta`` if it is given."""
+        if theta is not None:
+            return [lambda: theta]
+        is_table = not isinstance(getattr(self, "init_params", "auto"), str)
+        return self._starts(*subsample_for_init(points, side, rng, whole=is_table), rng)
 
-    def _rate(self, X: Any, model: AssignmentModel, run: Run) -> float:
-        """Return the score by which runs are compared: the log-evidence where it is exact.
+    def _best_run(self, problem: Problem, starts: list[Callable[[], Any]]) -> Run:
+        """Run EM from the starts and return the run of the highest score.
 
-        Of a portfolio a run that ends on a point or two loses to all that do not: its evidence has
-        no upper bound, and there are others to take its place.
+        Of a portfolio one run more than ``n_init`` is made. A run that collapses onto a point or
+        two is replaced by the next, since its evidence has no upper bound; it is kept only if all
+        runs collapse.
         """
-        if getattr(self, "init_params", "") == "auto" and self._has_collapsed(run.parameters):
-            return -np.inf
-        return run.posterior.log_evidence if model.is_exact else model.rate(X, run)
+        one_run = partial(
+            follow, partial(problem.steps, starts), tol=self.tol, max_iter=self.max_iter,
+            verbose=self.verbose, rate=problem.score if len(starts) > 1 else None,
+            report=problem.model.report,
+        )  # fmt: skip
+        n_runs = min(self.n_init + (len(starts) > self.n_init), len(starts))
+        return best_of(one_run, n_runs, len(starts), self._is_usable)
+
+    def _is_usable(self, run: Run) -> bool:
+        """Return whether a run describes more than a point or two by each of its components."""
+        init = getattr(self, "init_params", "")
+        is_portfolio = isinstance(init, str) and init == "auto"
+        return not (is_portfolio and self._has_collapsed(run.parameters))
+
+    def _store(self, problem: Problem, run: Run, found: Found) -> None:
+        """Store what was found in the attributes of the estimator."""
+        self._forget()
+        self._keep(run.parameters)
+        if self.store_responsibilities:
+            self.responsibilities_ = found.responsibilities
+        self.labels_, self.labels_exact_ = found.labels, found.labels_exact
+        self.log_evidence_, self.evidence_exact_ = run.posterior.log_evidence, found.evidence_exact
+        self.history_, self.n_iter_ = np.array(run.history), len(run.history)
+        self.converged_ = run.converged
+        self.weights_update_, self.inference_ = problem.model.update, found.results
+        self._n_points, self._n_columns = problem.model.side.n_points, problem.points.shape[1]
+        self._asked = self.sampling, self.inference, problem.model.engine
+
+    def _warn(self, run: Run, found: Found, points: Any, known: dict[str, Any]) -> None:
+        """Warn about a run that did not converge, chains that did not mix, and doubts."""
+        warn_about(run, self.max_iter)
+        for doubt in self._doubts(run.parameters, points, known):
+            warn_caller(doubt, DoubtWarning)
+        if found.chains is not None:
+            warn_about_chains(found.chains)
 
     def _has_collapsed(self, theta: Any) -> bool:
         """Return whether a component of the fit describes a point or two, or none."""
@@ -373,7 +375,10 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
 
     def _doubts(self, theta: Any, X: Any, known: dict[str, Any]) -> list[str]:
         """Return the messages of ``DoubtWarning``."""
-        return doubted_relations(theta, X, known["must_link"], known["cannot_link"])
+        must_link, cannot_link = known["must_link"], known["cannot_link"]
+        if must_link is None and cannot_link is None:
+            return []
+        return doubted_relations(theta, X, must_link, cannot_link)
 
     def _forget(self) -> None:
         """Drop what an earlier fit or step found, if it did."""
@@ -423,38 +428,32 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         """
         self._validate_params()
         batch: Any = X
-        batch = batch.compute() if hasattr(batch, "dask") else batch
+        batch = batch.compute() if is_dask(X) else X
         theta = self._parameters() if hasattr(self, "weights_") else None
         with explain_missing(batch):
             points = self._read(batch) if theta is None else self._read_new(batch)
         self._require_same_shape(theta, points)
         side = self._side(points, sample_weight, labels=labels)
         family, rng = self._family(), random_source(self.random_state)
-        with named(side.first_points, "point"), workers(self.n_jobs) as map_blocks:
-            model = prepare(side, "auto", ENGINES["independent"], "auto", self.n_components)
+        with naming(side.first_points, "point"), workers(self.n_jobs) as map_blocks:
+            model = prepare(side, "auto", "auto", self.n_components, rng)
             data = model.blocks(points, map_blocks)
             if theta is None:
-                few, known = few_of(points, side, rng, getattr(self, "init_params", "auto"))
-                theta = self._starts(few, known, rng)[0]()
-            first, before = getattr(self, "_seen", (theta, None))
-            half = partial(expectation, theta, family=family, keep=False, about=first)
-            _, counts, _, statistics = reduce(added, data.each(half))
-            seen = scaled((counts, statistics), 1 / side.n_points)
-            n_steps, n_seen = 1, side.n_points
-            if before is not None:
-                n_steps, n_seen = self.n_steps_ + 1, self.n_samples_seen_ + n_seen
-                # Cappé and Moulines (2009), eq. 12: s_t = (1 - γ_t) s_{t-1} + γ_t s(batch)
-                gamma = n_steps**-self.step_exponent
-                seen = added(scaled(before, 1 - gamma), scaled(seen, gamma))
+                theta = self._starts_of_runs(points, side, rng, None)[0]()
+            before: Average | None = getattr(self, "_batches", None)
+            about = theta if before is None else before.about
+            half = partial(expectation, theta, family=family, keep=False, about=about)
+            _, counts, _, statistics = reduce(add_statistics, data.each(half))
+            after = step(before, about, (counts, statistics), side.n_points, self.step_exponent)
             # Pseudo-counts weigh as much as they would among all points seen.
-            counts, statistics = scaled(seen, n_seen)
-            theta = family.maximise(statistics, first).with_weights(closed_form(counts))
+            counts, statistics = scale_statistics(after.mean, after.n_points)
+            theta = family.maximise(statistics, about).with_weights(closed_form(counts))
             labels = data.gather(partial(assigned, theta, False))
         self._forget()
         self._keep(theta)
-        self.labels_, self._seen, self._n_columns = labels, (first, seen), points.shape[1]
-        self.n_steps_: int = n_steps
-        self.n_samples_seen_: float = n_seen
+        self.labels_, self._batches, self._n_columns = labels, after, points.shape[1]
+        self.n_steps_: int = after.n_steps
+        self.n_samples_seen_: float = after.n_points
         self._asked = self.sampling, self.inference, engine_of(self.inference, rng)
         return self
 
@@ -474,7 +473,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
             points, theta = self._read_new(X), self._parameters()
         sampling, inference, engine = self._asked
         side = SideInformation.build(points.shape[0], **known, sampling=sampling)
-        with named(side.first_points, "point"), WarnedOnce(ApproximationWarning):
+        with naming(side.first_points, "point"), WarnedOnce(ApproximationWarning):
             model = apply_engine(side, inference, engine, len(theta.weights))
             return points, model, model.blocks(points).gather(partial(assigned, theta, True))
 
@@ -512,7 +511,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
             return most_probable(self.predict_proba(X))
         ties = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
         (points, model, r), theta = self._tied(X, **ties), self._parameters()
-        with named(model.side.first_points, "point"):
+        with naming(model.side.first_points, "point"):
             return model.joint_labels(points, theta, r, model.chains(points, theta)).states
 
     def predict_proba(
@@ -698,10 +697,3 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
                 ApproximationWarning,
             )
         return self.log_evidence_, self._n_points
-
-
-def scaled(sums: Any, factor: float) -> Any:
-    """Sums of statistics, to any depth, times a factor."""
-    if isinstance(sums, tuple):
-        return tuple(scaled(part, factor) for part in sums)
-    return factor * sums

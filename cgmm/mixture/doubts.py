@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from cgmm.mixture.blocks import take
+from cgmm.large.chunks import fetch
 from cgmm.mixture.family import log_joint
 from cgmm.numerics import FloatArray, IntArray, check_pairs, log_normalise
 
@@ -88,7 +88,7 @@ def poor_maximum(gain: float, n_init: int) -> str:
 
 def log_ratios_of_must_links(theta: Any, X: Any, pairs: IntArray) -> FloatArray:
     """(P,) log L_e, as if all pairs were said to belong together."""
-    r_i, r_j = (log_normalise(log_joint(take(X, ends), theta))[0] for ends in pairs.T)
+    r_i, r_j = (log_normalise(log_joint(fetch(X, ends), theta))[0] for ends in pairs.T)
     together, apart = (r_i * r_j).sum(axis=1), (r_i * (1 - r_j)).sum(axis=1)
     prior = (theta.weights**2).sum()
     with np.errstate(divide="ignore"):

@@ -18,13 +18,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cgmm.kmeans.seeding import nearest
+from cgmm.large.chunks import is_dask, like_array, read_chunks
 from cgmm.mixture.base import ConstrainedMixture
-from cgmm.mixture.blocks import MOST
-from cgmm.mixture.cluster import like_array, read_chunks
 from cgmm.mixture.doubts import poor_maximum, thin_covariances
 from cgmm.mixture.gaussian import Parameters, sample, whiten
 from cgmm.mixture.initialise import (
     GUIDED_STARTS,
+    MOST,
     STARTS,
     check_responsibilities,
     named_start,
@@ -266,7 +266,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
 
     def _read(self, X: ArrayLike) -> Any:
         n_least = max(2, self.n_components)
-        if hasattr(X, "dask"):  # Dask itself need not be there to ask
+        if is_dask(X):
             validate_data(self, like_array(X), ensure_min_samples=n_least, ensure_all_finite=False)
             chunks, corners = read_chunks(X)
             check_scale(corners, self.reg_covar)

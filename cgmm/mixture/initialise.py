@@ -24,12 +24,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cgmm.kmeans import COPKMeans, SearchBudgetError, chunklet_seeds
 from cgmm.kmeans.seeding import far_points, nearest, random_points, seeds
+from cgmm.large.blocks import Points, has_information
+from cgmm.large.chunks import Chunks, fetch
 from cgmm.mixture.family import AnyTheta, Family, with_settings
 from cgmm.mixture.pooling import require_distributions
 from cgmm.network import PairsAmong, SideInformation
-from cgmm.numerics import FloatArray
+from cgmm.numerics import FloatArray, IntArray
 from cgmm.runs import Rng
 
+# Points of which a start is made, at most: enough to tell starts apart.
+MOST = 10_000
 # Steps of the search for an assignment that breaks no relation: those of the search before a fit.
 SEARCH = 20_000
 
@@ -90,6 +94,44 @@ def random_responsibilities(X: FloatArray, n_components: int, rng: Rng) -> Float
     """
     responsibilities = rng.uniform(size=(len(X), n_components))
     return responsibilities / responsibilities.sum(axis=1, keepdims=True)
+
+
+# ---------------------------------------------------------------------------- subsampling
+
+
+def subsample_for_init(
+    X: Points | Chunks, side: SideInformation, rng: Rng, *, whole: bool = False
+) -> tuple[Points, SideInformation]:
+    """Return the points that starts are made of, in memory, and what is known of them.
+
+    Points of weight zero are left out, and of more than ``MOST`` points a sample is taken; with
+    ``whole`` all points are returned, for a start that is given as a table with a row for each.
+    """
+    rows, weights = np.arange(X.shape[0]), side.sample_weight
+    if not (whole or weights is None or weights.all()):
+        rows = np.flatnonzero(weights)
+        side = side.restrict(rows)
+    if not whole and len(rows) > MOST:
+        chosen = subsample_rows(side, rng)
+        rows, side = rows[chosen], side.restrict(chosen)
+    if not isinstance(X, Chunks) and len(rows) == X.shape[0]:
+        return X, side
+    return fetch(X, rows), side
+
+
+def subsample_rows(side: SideInformation, rng: Rng, n_most: int | None = None) -> IntArray:
+    """Return rows of a sample, rising; half of it are points of which something is known, if any.
+
+    What is connected comes together, so that chunklets and classes can seed a start.
+    """
+    n_most = n_most or MOST
+    known = has_information(side)
+    nodes, sizes = rng.permutation(np.flatnonzero(known)), np.bincount(side.node_of)
+    chosen = np.zeros_like(known)
+    chosen[nodes[np.cumsum(sizes[nodes]) <= n_most // 2]] = True
+    rows = np.flatnonzero(side.spread(chosen))
+    others = rng.randint(len(side.node_of), size=n_most - len(rows))
+    return np.union1d(rows, others)
 
 
 # ---------------------------------------------------------------------------- side information

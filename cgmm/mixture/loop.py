@@ -20,7 +20,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from cgmm.mixture.blocks import Block, Blocks, Points, added
+from cgmm.large.batches import add_statistics
+from cgmm.large.blocks import Block, Blocks, Points
+from cgmm.large.chunks import Cluster
 from cgmm.mixture.family import AnyTheta, Family, Theta, with_settings
 from cgmm.network import Infer, SideInformation
 from cgmm.numerics import FloatArray, as_points, log_powers, most_probable
@@ -183,7 +185,7 @@ def m_step(
 
 
 def em(
-    X: Points | Blocks, parameters: AnyTheta, side: SideInformation, infer: Infer | None,
+    X: Points | Blocks | Cluster, parameters: AnyTheta, side: SideInformation, infer: Infer | None,
     family: Family[AnyTheta], update_weights: Callable[[FloatArray], FloatArray], *,
     log_z_prior: Callable[[FloatArray], float] | None = None, **settings: Any,
 ) -> Iterator[tuple[AnyTheta, Posterior]]:  # fmt: skip
@@ -192,7 +194,7 @@ def em(
     Parameters
     ----------
     X : (N, D) array
-        The points; or :class:`~cgmm.mixture.blocks.Blocks` of them, each with its own part of the
+        The points; or :class:`~cgmm.large.blocks.Blocks` of them, each with its own part of the
         network and its own engine.
     parameters : Parameters
         The start.
@@ -223,17 +225,16 @@ def em(
     >>> [round(posterior.log_evidence, 3) for _, posterior in islice(steps, 4)]
     [-8.068, -7.331, -7.098, -6.492]
     """
-    if not hasattr(X, "each"):
+    if not isinstance(X, Blocks | Cluster):
         X = Blocks(side, [Block(as_points(X), slice(None), side, cast("Infer", infer))])
-    data: Any = X
     family = with_settings(family, **settings)
     log_z_prior = log_z_prior or _log_z_without_data(side, cast("Infer", infer))
     while True:
         # What is found of a block adds up over blocks; only of a single one r_ik is kept.
-        one_block = partial(expectation, parameters, family=family, keep=data.alone)
-        r, counts, log_z, statistics = reduce(added, data.each(one_block))
+        one_block = partial(expectation, parameters, family=family, keep=X.is_whole)
+        r, counts, log_z, statistics = reduce(add_statistics, X.each(one_block))
         log_evidence = log_z - log_z_prior(parameters.weights)
-        yield parameters, Posterior(r, counts, log_evidence, data.side.n_points)
+        yield parameters, Posterior(r, counts, log_evidence, X.side.n_points)
         parameters = family.maximise(statistics, parameters)
         parameters = parameters.with_weights(update_weights(counts))
 

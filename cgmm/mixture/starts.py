@@ -34,9 +34,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cgmm.kmeans.seeding import far_points, nearest, random_points
 from cgmm.mixture import products
-from cgmm.mixture.blocks import sample_of
 from cgmm.mixture.gaussian import whiten
-from cgmm.mixture.initialise import from_chunklets, from_kmeans, from_labels, honour
+from cgmm.mixture.initialise import (
+    from_chunklets,
+    from_kmeans,
+    from_labels,
+    honour,
+    subsample_rows,
+)  # fmt: skip
 from cgmm.network import SideInformation
 from cgmm.network.relations import first_of_nodes
 from cgmm.numerics import FloatArray, IntArray, best_first, warn_caller
@@ -519,7 +524,7 @@ def sample_for_portfolio(
     n_most = max(FEWEST, POINTS_OF_A_MEAN * n_components * (X.shape[1] + 1))
     if len(X) <= n_most:
         return X, side
-    rows = sample_of(side, rng, n_most)
+    rows = subsample_rows(side, rng, n_most)
     return np.asfortranarray(X[rows]), side.restrict(rows)
 
 

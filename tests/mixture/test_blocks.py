@@ -22,6 +22,8 @@ from mixture_problems import (
 
 from cgmm import ConstrainedGaussianMixture
 from cgmm.inference import ENGINES
+from cgmm.large.blocks import Blocks, with_copies
+from cgmm.large.threads import workers
 from cgmm.mixture import (
     POOLINGS,
     Parameters,
@@ -29,7 +31,6 @@ from cgmm.mixture import (
     em,
     from_responsibilities,
 )
-from cgmm.mixture.blocks import Blocks, repeated, workers
 from cgmm.mixture.loop import assigned, no_prior
 from cgmm.network import SideInformation
 from cgmm.numerics import WarnedOnce, warn_caller
@@ -66,7 +67,7 @@ def test_em_over_blocks_is_em_over_everything(family, kind, seed, height, sampli
     side = SideInformation.build(N, **known, sampling=sampling)
     side = side.weighted(rng.integers(3, size=N) if weighted else None, sampling)
     data, steps = in_blocks(X, start, side, pool, height)
-    whole = steps_of(X, start, side, pool, repeated(side, AUTO(side.graph)))
+    whole = steps_of(X, start, side, pool, with_copies(side, AUTO(side.graph)))
     pairs = zip(steps, whole, strict=False)
     for (ours, found), (theirs, posterior) in islice(pairs, 2):
         assert_same_theta(ours, theirs, rtol=1e-9, atol=1e-12)
@@ -74,7 +75,7 @@ def test_em_over_blocks_is_em_over_everything(family, kind, seed, height, sampli
         np.testing.assert_allclose(found.expected_counts, posterior.expected_counts, rtol=1e-9)
         r = data.gather(partial(assigned, ours, True))
         np.testing.assert_allclose(r, posterior.responsibilities, atol=1e-9)
-        assert (found.responsibilities is None) == (not data.alone)
+        assert (found.responsibilities is None) == (not data.is_whole)
 
 
 def test_digits_that_a_far_start_costs_are_won_back():

@@ -16,8 +16,8 @@ from mixture_problems import KINDS, assert_same_fit, groups, what_is_known
 from refusals import refused
 
 from cgmm import ConstrainedGaussianMixture
-from cgmm.mixture import blocks
-from cgmm.mixture.cluster import Cluster, read_chunks
+from cgmm.large.chunks import Cluster, read_chunks
+from cgmm.mixture import initialise
 from cgmm.network import SideInformation
 
 N, K, D = 600, 3, 2
@@ -112,7 +112,7 @@ def test_a_start_of_responsibilities_and_one_that_goes_on():
 @pytest.mark.parametrize("where", ["disk", "cluster"])
 def test_a_start_is_made_of_a_sample(kind, where, tmp_path, monkeypatch):
     """A sample of 200 of 3,000 points leads to the same optimum."""
-    monkeypatch.setattr(blocks, "MOST", 200)
+    monkeypatch.setattr(initialise, "MOST", 200)
     _, X, known = problem(kind, 5, 3000)
     far = da.from_array(X, chunks=(700, -1))
     if where == "disk":
@@ -129,8 +129,8 @@ def test_the_sample_brings_what_is_known():
     labels[[77, 50_000, 99_999]] = range(3)
     side = SideInformation.build(100_000, labels=labels, must_link=[[77, 4000], [5, 6]])
     side = side._replace(labels=None, allowed=side.mask(3))
-    rows = blocks.sample_of(side, np.random.RandomState(0))
-    assert len(rows) <= blocks.MOST
+    rows = initialise.subsample_rows(side, np.random.RandomState(0))
+    assert len(rows) <= initialise.MOST
     assert set(rows) >= {77, 4000, 50_000, 99_999, 5, 6}
     assert (np.diff(rows) > 0).all()
 

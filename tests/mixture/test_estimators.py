@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import cgmm.mixture.base
+import cgmm.mixture.problem
 from cgmm import (
     MMC,
     RCA,
@@ -125,7 +125,7 @@ def test_runs_start_elsewhere_and_one_that_fails_does_not_lose_the_others(monkey
             raise ValueError("the covariance of component 0 is not positive definite")
         return em(data, theta, *args, **kwargs)
 
-    monkeypatch.setattr(cgmm.mixture.base, "em", sometimes)
+    monkeypatch.setattr(cgmm.mixture.problem, "em", sometimes)
     with pytest.warns(ConvergenceWarning, match="run 1 of 3 failed: the covariance"):
         model = ConstrainedGaussianMixture(3, init_params="random", random_state=0, n_init=3).fit(X)
     assert len(starts) == len(set(starts)) == 3

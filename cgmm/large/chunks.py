@@ -1,39 +1,40 @@
-"""The blocks of a fit on the workers of a cluster: chunks of a dask.array. Behind large data.
+"""A fit on a dask.array: its chunks stay with the workers of a cluster, who do the work on them.
 
-A dask.array says what it will be, chunk by chunk, and who makes a chunk may break the word: each is
-looked at once, on its worker, and kept there. A partition is a fit's data in small: the points of a
-chunk, what is known of them, and an engine that has worked on their network. Components of the
-network that cross chunks move to the chunk of their first point. What a partition finds adds up, as
-that of a block does, in the order of the chunks. Who runs what, and once more where a worker died,
-is Dask's business: inside a ``distributed.Client`` it is a cluster, else threads of this process.
+Each chunk is checked on its worker and kept there. A partition is a fit in small: the points of a
+chunk, what is known of them, and an engine applied to their network. A component of the network
+that crosses chunks moves to the chunk of its first point. Statistics of partitions add up in the
+order of the chunks. Scheduling, and repeating the work of a worker that died, is left to Dask:
+inside a ``distributed.Client`` it uses a cluster, else threads of this process. Behind large data.
 
 =====  ====================================================================
 N, D   points and their dimensions
 P      number of chunks, and of partitions
-tied   points that share a component of the network with another point
 =====  ====================================================================
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from functools import partial, reduce
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cgmm.given import ON_MISSING
-from cgmm.inference import engine_name
 from cgmm.inference.best_assignment import Assignment
-from cgmm.mixture.assignments import AssignmentModel, apply_engine
-from cgmm.mixture.blocks import Block, Blocks, added, as_slice, is_known, named, placed, workers
-from cgmm.mixture.loop import assigned
+from cgmm.large.batches import add_statistics
+from cgmm.large.blocks import Block, Blocks, Points, as_slice, has_information, naming, scatter_rows
+from cgmm.large.threads import workers
 from cgmm.network import SideInformation, connected_components
 from cgmm.numerics import FloatArray, IntArray
 
 Rows = slice | IntArray
-Apply = Callable[[SideInformation], AssignmentModel]
-"""What puts the engine of a fit to the network of some points."""
+
+
+def is_dask(X: Any) -> bool:
+    """Return whether X is a collection of Dask."""
+    return "dask" in sys.modules and bool(sys.modules["dask"].is_dask_collection(X))
 
 
 class Chunks(NamedTuple):
@@ -47,16 +48,15 @@ class Chunks(NamedTuple):
         """(N, D)."""
         return self.X.shape
 
-    def fetch(self, rows: IntArray) -> FloatArray:
-        """(n, D) these rows, fetched from the workers."""
-        return np.asfortranarray(self.X[rows].compute(), dtype=float)
+
+def fetch(X: Points | Chunks, rows: IntArray) -> Points:
+    """Return these rows in memory, column-major."""
+    points: Any = X.X[rows].compute() if isinstance(X, Chunks) else X[rows]
+    return np.asfortranarray(points, dtype=float) if isinstance(points, np.ndarray) else points
 
 
 def read_chunks(X: Any) -> tuple[Chunks, FloatArray]:
-    """The chunks, each looked at where it lies; or an error that names what is wrong.
-
-    And (2, D) the smallest and the largest value of each column.
-    """
+    """Return the chunks, checked on their workers, and (2, D) the range of each column."""
     from dask.array import flatnonzero, isfinite
     from dask.base import compute
 
@@ -70,16 +70,16 @@ def read_chunks(X: Any) -> tuple[Chunks, FloatArray]:
 
 
 def by_columns(chunk: Any, block_info: Any) -> FloatArray:
-    """Coordinates of all points together, as blocks of work read them, of what X said it would be.
+    """Return a chunk column-major, or raise if it is not of the shape and type that X announced.
 
-    ``block_info`` is what Dask tells of a chunk.
+    Dask fills in ``block_info``, the description of the chunk.
     """
-    said = block_info[None]
-    shape, dtype, (start, stop) = said["chunk-shape"], said["dtype"], said["array-location"][0]
+    own = block_info[None]
+    shape, dtype, (start, stop) = own["chunk-shape"], own["dtype"], own["array-location"][0]
     found = (chunk.shape, chunk.dtype) if isinstance(chunk, np.ndarray) else ((), type(chunk))
     if found != (shape, dtype):
         raise ValueError(
-            f"chunk {said['chunk-location'][0]} of X (rows {start} to {stop - 1}) has shape "
+            f"chunk {own['chunk-location'][0]} of X (rows {start} to {stop - 1}) has shape "
             f"{found[0]} and type {found[1]}, but X says {shape} and {dtype}. Mend what makes the "
             "chunk; or ask the chunks how many rows they have, X.compute_chunk_sizes(), and make "
             f"their types alike, X.map_blocks(lambda chunk: chunk.astype({str(dtype)!r}), "
@@ -89,34 +89,26 @@ def by_columns(chunk: Any, block_info: Any) -> FloatArray:
 
 
 class Cluster(NamedTuple):
-    """A fit's points on the workers of a cluster, where others have ``Blocks``."""
+    """A fit's points on the workers of a cluster, in place of ``Blocks``."""
 
     side: SideInformation
     rows: list[Rows]
     """The points of each partition, by the numbers under which they were given."""
     parts: tuple[Any, ...]
     """Promises of a :class:`Partition` each; none of a chunk that no point is left in."""
-    alone: bool = False
-    """As of blocks: nothing of N numbers is kept here."""
+    is_whole: bool = False
+    """As of blocks: no table of N rows is kept here."""
 
     @classmethod
-    def of(cls, chunks: Chunks, model: AssignmentModel) -> Cluster:
-        """Bring together what is tied, and put the model's engine to each partition."""
+    def of(
+        cls, chunks: Chunks, side: SideInformation, apply: Callable[[SideInformation], Any]
+    ) -> Cluster:
+        """Bring together the points that edges connect, and apply the engine to each partition."""
         from dask import config
         from dask.base import persist
         from dask.delayed import delayed
 
-        if not model.inference.finds_best:
-            raise ValueError(
-                f"the engine {engine_name(model.engine)!r} answers for the network as a whole, "
-                "which lies on several workers here. Let each part be answered by itself, "
-                "set_params(inference='auto'), or bring the points together: fit(X.compute(), ...)."
-            )
-        side = model.side._replace(graph=model.graph)  # engines may leave out some of it, once more
-        known = side.spread(is_known(side)) | (side.power is not None)
-        apply = partial(
-            apply_engine, inference=model.name, engine=model.engine, n_components=model.n_components
-        )
+        known = side.spread(has_information(side)) | (side.power is not None)
         make, parts = delayed(Partition.of, pure=False), []
         places = partitions(side, np.cumsum([0, *chunks.X.chunks[0]]))
         for rows in places:
@@ -128,34 +120,37 @@ class Cluster(NamedTuple):
             return cls(side, places, persist(*parts))
 
     def each(self, of_block: Callable[[Block], Any]) -> Any:
-        """What a function says of the blocks of each partition, added up there."""
-        return self._ask(lambda part: reduce(added, part.data.each(of_block)))
+        """Return the statistics of each partition, added up over its blocks there."""
+        return self._ask(lambda part: reduce(add_statistics, part.data.each(of_block)))
 
     def gather(self, of_block: Callable[[Block], Any]) -> Any:
-        """What a function says of the points of each block, at the places where these are given."""
+        """Return the rows that a function gives for each block, in the order of the points."""
         values = self._ask(lambda part: part.data.gather(of_block))
-        return placed(self.rows, values, len(self.side.node_of))
+        return scatter_rows(self.rows, values, len(self.side.node_of))
 
-    def joint_labels(self, theta: Any) -> Assignment:
-        """The most probable joint assignment of the points: no relation crosses partitions."""
-        of_block = partial(assigned, theta, True)
+    def joint_labels(self, theta: Any, of_block: Callable[[Block], Any]) -> Assignment:
+        """Return the most probable joint assignment of the points; ``of_block`` gives r_ik.
+
+        No relation crosses partitions.
+        """
         answers = self._ask(
             lambda part: part.model.joint_labels(part.X, theta, part.data.gather(of_block))
         )
-        states = placed(self.rows, [found.states for found in answers], len(self.side.node_of))
+        n_points = len(self.side.node_of)
+        states = scatter_rows(self.rows, [found.states for found in answers], n_points)
         return Assignment(states, all(found.exact for found in answers))
 
     def _ask(self, question: Callable[[Partition], Any]) -> Any:
-        """What a function says of each partition, where that is."""
+        """Return the results of a function for each partition, computed where that is."""
         from dask.base import compute
         from dask.delayed import delayed
 
         once = delayed(question, traverse=False)  # θ, which it holds, travels once
-        return compute(*[delayed(_asked, pure=False)(part, once) for part in self.parts])
+        return compute(*[delayed(_on_worker, pure=False)(part, once) for part in self.parts])
 
 
 def partitions(side: SideInformation, starts: IntArray) -> list[Rows]:
-    """The points of each partition: components lie in the chunk of their first point.
+    """Return the points of each partition: components lie in the chunk of their first point.
 
     ``starts`` are the first rows (P + 1,) of the chunks, and N. Points that follow each other, as
     all of a chunk do, are a slice; no partition is empty.
@@ -173,17 +168,24 @@ def partitions(side: SideInformation, starts: IntArray) -> list[Rows]:
 
 
 class Partition(NamedTuple):
-    """Points where they are worked on; it travels as what it is made of, not with its engine."""
+    """The points of a partition on their worker; it is pickled as the arguments of ``of``."""
 
     X: FloatArray
     data: Blocks
-    model: AssignmentModel
+    model: Any
+    """The ``AssignmentModel`` of these points."""
     made_of: tuple[Any, ...]
     """The arguments of :meth:`of`."""
 
     @classmethod
-    def of(cls, X: FloatArray, rows: Rows, side: SideInformation | None, apply: Apply) -> Partition:
-        """Points, what is known of them, if anything is, and an engine put to that."""
+    def of(
+        cls,
+        X: FloatArray,
+        rows: Rows,
+        side: SideInformation | None,
+        apply: Callable[[SideInformation], Any],
+    ) -> Partition:
+        """Apply the engine to what is known of the points, if anything is."""
         kept_as = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
         X, side = np.asfortranarray(X, dtype=kept_as), side or SideInformation.build(len(X))
         # Errors name points as they were given.
@@ -195,8 +197,8 @@ class Partition(NamedTuple):
         return Partition.of, self.made_of
 
 
-def _asked(part: Partition, question: Callable[[Partition], Any]) -> Any:
-    with workers(None), named(part.model.side.first_points, "point"):
+def _on_worker(part: Partition, question: Callable[[Partition], Any]) -> Any:
+    with workers(None), naming(part.model.side.first_points, "point"):
         return question(part)
 
 
@@ -204,7 +206,7 @@ def _asked(part: Partition, question: Callable[[Partition], Any]) -> Any:
 
 
 def like_array(X: Any) -> FloatArray:
-    """An array of this shape and type without memory; or an error if it is no array of numbers."""
+    """Return an array of this shape and type without memory, or refuse what is no dask.array."""
     from dask.array import Array
 
     if not isinstance(X, Array):
@@ -223,8 +225,8 @@ def like_array(X: Any) -> FloatArray:
 
 
 def _refuse_rows(chunks: Chunks, rows: IntArray) -> None:
-    """Say where the first value is that is not finite, and how many rows have some."""
-    values = chunks.fetch(rows[:1])[0]
+    """Raise the error that names the first value that is not finite."""
+    values: Any = fetch(chunks, rows[:1])[0]
     column = int(np.isfinite(values).argmin())
     kind, remedy = "infinity", "Leave such rows out, or mend what makes them."
     if np.isnan(values[column]):
