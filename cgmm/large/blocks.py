@@ -15,7 +15,6 @@ node   group of points that share a component: a chunklet, or a point alone
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,7 +22,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from cgmm.large.threads import Map
-from cgmm.network import Graph, Infer, Marginals, NetworkError, SideInformation, induced_subgraph
+from cgmm.network import Graph, Infer, Marginals, SideInformation, induced_subgraph
 from cgmm.numerics import BoolArray, FloatArray, IntArray, block_height, cut, log_normalise
 
 Points = FloatArray | csr_array
@@ -125,15 +124,6 @@ def has_information(side: SideInformation) -> BoolArray:
     """(n_nodes,) whether anything is known of a node beside the coordinates of one point."""
     known = side.tied | (np.bincount(side.node_of) > 1)
     return known if side.allowed is None else known | ~side.allowed.all(axis=1)
-
-
-@contextmanager
-def naming(names: IntArray, noun: str) -> Iterator[None]:
-    """Re-raise a ``NetworkError`` with node indices translated to these names."""
-    try:
-        yield
-    except NetworkError as error:
-        raise (error if error.noun == noun else error.renamed(names, noun)) from None
 
 
 # ---------------------------------------------------------------------------- where to cut

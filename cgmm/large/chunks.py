@@ -24,9 +24,10 @@ import numpy as np
 from cgmm.given import ON_MISSING
 from cgmm.inference.best_assignment import Assignment
 from cgmm.large.batches import add_statistics
-from cgmm.large.blocks import Block, Blocks, Points, as_slice, has_information, naming, scatter_rows
+from cgmm.large.blocks import Block, Blocks, Points, as_slice, has_information, scatter_rows
 from cgmm.large.threads import workers
 from cgmm.network import SideInformation, connected_components
+from cgmm.network.errors import naming
 from cgmm.numerics import FloatArray, IntArray
 
 Rows = slice | IntArray
@@ -100,9 +101,7 @@ class Cluster(NamedTuple):
     """As of blocks: no table of N rows is kept here."""
 
     @classmethod
-    def of(
-        cls, chunks: Chunks, side: SideInformation, apply: Callable[[SideInformation], Any]
-    ) -> Cluster:
+    def of(cls, chunks: Chunks, side: SideInformation, apply: Any) -> Cluster:
         """Bring together the points that edges connect, and apply the engine to each partition."""
         from dask import config
         from dask.base import persist
@@ -183,7 +182,7 @@ class Partition(NamedTuple):
         X: FloatArray,
         rows: Rows,
         side: SideInformation | None,
-        apply: Callable[[SideInformation], Any],
+        apply: Any,
     ) -> Partition:
         """Apply the engine to what is known of the points, if anything is."""
         kept_as = X.dtype if X.dtype in (np.float32, np.float64) else np.float64

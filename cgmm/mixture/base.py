@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cgmm.given import explain_missing, read_rows
 from cgmm.inference import ENGINES
 from cgmm.large.batches import Average, add_statistics, scale_statistics, step
-from cgmm.large.blocks import Points, naming
+from cgmm.large.blocks import Points
 from cgmm.large.chunks import is_dask
 from cgmm.large.threads import workers
 from cgmm.mixture.assignments import (
@@ -45,6 +45,7 @@ from cgmm.mixture.problem import Found, Problem
 from cgmm.mixture.runs import follow, warn_about, warn_about_chains
 from cgmm.mixture.weights import UPDATES, closed_form
 from cgmm.network import SAMPLING, ApproximationWarning, DoubtWarning, Engine, SideInformation
+from cgmm.network.errors import naming
 from cgmm.network.misreadings import check_rows, warn_ignored, warn_of_fractions
 from cgmm.numerics import (
     FloatArray,

@@ -6,6 +6,8 @@ Chapter 7 meets these refusals.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self
 
 import numpy as np
@@ -79,6 +81,15 @@ def _name_nodes(nodes: IntArray, noun: str) -> str:
         shown = ", ".join(map(str, nodes[:NAMED_NODES]))
         return f"{noun}s {shown}, ... ({len(nodes)} in all)"
     return f"{noun}s {', '.join(map(str, nodes[:-1]))} and {nodes[-1]}"
+
+
+@contextmanager
+def naming(names: IntArray, noun: str) -> Iterator[None]:
+    """Re-raise a ``NetworkError`` with node indices translated to these names."""
+    try:
+        yield
+    except NetworkError as error:
+        raise (error if error.noun == noun else error.renamed(names, noun)) from None
 
 
 class DoubtWarning(UserWarning):
