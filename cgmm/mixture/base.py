@@ -326,11 +326,19 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         """
         one_run = partial(
             follow, partial(problem.steps, starts), tol=self.tol, max_iter=self.max_iter,
-            verbose=self.verbose, rate=problem.score if len(starts) > 1 else None,
+            verbose=self.verbose, rate=partial(self._rate, problem) if len(starts) > 1 else None,
             report=problem.model.report,
         )  # fmt: skip
         n_runs = min(self.n_init + (len(starts) > self.n_init), len(starts))
         return best_of(one_run, n_runs, len(starts), self._is_usable)
+
+    def _rate(self, problem: Problem, run: Run) -> float:
+        """Return the score by which runs are compared."""
+        return problem.score(run) + self._log_prior(run.parameters)
+
+    def _log_prior(self, theta: Any) -> float:
+        """Return the log-density of the prior at θ; 0 where there is none."""
+        return 0.0
 
     def _is_usable(self, run: Run) -> bool:
         """Return whether a run describes more than a point or two by each of its components."""

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from cgmm.mixture import products
+from cgmm.mixture.covariance_prior import CovariancePrior
 from cgmm.mixture.family import Statistics, log_joint
 from cgmm.mixture.gaussian import Parameters, whiten
 from cgmm.mixture.weights import closed_form
@@ -60,6 +61,8 @@ class Pooling(NamedTuple):
     reduce: Callable[[FloatArray], FloatArray]
     reg_covar: float = 0.0
     """ε, added to the diagonals; the module's docstring says what never falls."""
+    prior: CovariancePrior | None = None
+    """Prior of the covariances, whose mode an M-step takes; None: none."""
 
     def start(self, X: FloatArray, responsibilities: FloatArray) -> Parameters:
         """Return the parameters that one M-step makes of given responsibilities.
@@ -153,7 +156,10 @@ class Pooling(NamedTuple):
         scatter = second - self._sum(moved)
         regular = np.ones(means.shape[1]) if self.diagonal else np.eye(means.shape[1])
         # [schmidt2016, sect. 3.2], pooled as the covariance type says
-        covariances = self.combine(np.maximum(counts, SMALLEST_COUNT), scatter)
+        counted = np.maximum(counts, SMALLEST_COUNT)
+        if self.prior is not None:
+            counted, scatter = self.prior.added_to(counted, scatter, self.shared)
+        covariances = self.combine(counted, scatter)
         covariances = covariances + self.reg_covar * regular
         kept = self._too_far(counts, shifts, covariances, means)
         kept = kept if self.shared else kept | dead
@@ -179,6 +185,23 @@ class Pooling(NamedTuple):
         """
         n_components, n_dims = parameters.means.shape
         return n_components * (n_dims + 1) - 1 + self.n_parameters(n_components, n_dims)
+
+    def log_prior(self, parameters: Parameters) -> float:
+        """Return the log-density of the prior at θ, up to a constant; 0 without a prior.
+
+        Parameters
+        ----------
+        parameters : Parameters
+            θ, of whose covariances it is.
+
+        Returns
+        -------
+        float
+            In nats. EM never lowers its sum with the log-evidence where ``reg_covar`` is 0.
+        """
+        if self.prior is None:
+            return 0.0
+        return self.prior.log_density(parameters.covariances, self.shared)
 
     def _sum(self, matrices: FloatArray) -> FloatArray:
         return matrices.sum(axis=0, keepdims=True) if self.shared else matrices

@@ -78,7 +78,7 @@ class Problem:
         )
 
     def score(self, run: Run) -> float:
-        """Return the score by which runs are compared: the log-evidence where it is exact."""
+        """Return the log-evidence of a run, or what stands in for it where that is not exact."""
         if self.model.is_exact:
             return run.posterior.log_evidence
         return self.model.rate(self.points, run)
