@@ -253,42 +253,89 @@ def short_runs(batch: Batch, r: FloatArray, stage: int, n_iter: int) -> Runs:
     stage : int
         BALLS, SHARED or FREE.
     n_iter : int
-        Iterations; fewer once no run gains more than ``AGREE`` nats per point in one.
+        Iterations; a run makes fewer if one gains less than ``AGREE`` nats per point.
 
     Returns
     -------
     Runs
         Where they have ended.
     """
-    n_points, log_messages, before = batch.side.n_points, None, -np.inf
+    n_points, log_messages = batch.side.n_points, None
+    r, evidence = r.copy(), np.full(r.shape[1], -np.inf)
+    counts, moving = np.zeros(r.shape[:2]), np.arange(r.shape[1])
     for _ in range(n_iter):
-        natural, log_weights, counts = maximise(batch, r, stage)
-        evidence, r, log_messages = expect(
-            batch, natural, log_weights, batch.shares(stage), log_messages
-        )
-        if abs(evidence - before).max() < AGREE * n_points:
+        components = maximise(batch, r[:, moving], stage)
+        found, r[:, moving], log_messages = expect(batch, components, log_messages)
+        gains = found - evidence[moving]
+        evidence[moving], counts[:, moving] = found, components.counts
+        goes_on = abs(gains) >= AGREE * n_points
+        moving = moving[goes_on]
+        if not len(moving):
             break
-        before = evidence
+        log_messages = None if log_messages is None else log_messages[:, goes_on]
     cost = 0.5 * batch.n_free(stage) * np.log(n_points) + chance_of_few(batch, counts, stage)
     return Runs(r, evidence, evidence - cost)
 
 
-def maximise(batch: Batch, r: FloatArray, stage: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return natural parameters (K S, P), log-weights (K, S) and counts (K, S) of all runs."""
-    n_dims, shape = batch.places.shape[1], r.shape[:2]
+class Components(NamedTuple):
+    """The parameters of all runs, in the form in which features are multiplied by them."""
+
+    natural: FloatArray
+    """(K S, P) natural parameters; (K S, D + 1) without the quadratic part if that is shared."""
+    of_all: FloatArray | float
+    """(S,) what the shared quadratic part adds to the log-evidence, or 0."""
+    log_weights: FloatArray
+    """(K, S) log π_k."""
+    counts: FloatArray
+    """(K, S) points of each component."""
+
+
+def maximise(batch: Batch, r: FloatArray, stage: int) -> Components:
+    """Return the components of all runs that responsibilities (K, S, J) make."""
+    shape = r.shape[:2]
     r, copies = r.reshape(-1, r.shape[2]), batch.side.copies
     r = r if copies is None else r * copies
-    find = shared_moments if batch.shares(stage) else own_moments
+    find, write = (
+        (shared_moments, shared_parameters)
+        if batch.shares(stage)
+        else (own_moments, own_parameters)
+    )
     counts, means, scatter = find(batch, r, shape)
     covariances = regular(batch, scatter, stage)
     whiteners, log_dets = whiten(covariances.reshape(-1, *covariances.shape[2:]))
-    repeat = len(r) // len(log_dets)
-    whiteners = np.tile(whiteners, (repeat, *[1] * (whiteners.ndim - 1)))
-    log_dets = np.tile(log_dets, repeat)
-    constants = -0.5 * (log_dets + n_dims * np.log(2 * np.pi))
-    natural = products.natural_parameters(means, whiteners, constants)
+    constants = -0.5 * (log_dets + means.shape[1] * np.log(2 * np.pi))
+    natural, of_all = write(batch, means, whiteners, constants)
     expected = np.maximum(r @ batch.side.multiplicity, 1e-300).reshape(shape)
-    return natural, np.log(expected / expected.sum(axis=0)), counts.reshape(shape)
+    log_weights = np.log(expected / expected.sum(axis=0))
+    return Components(natural, of_all, log_weights, counts.reshape(shape))
+
+
+def own_parameters(
+    batch: Batch, means: FloatArray, whiteners: FloatArray, constants: FloatArray
+) -> tuple[FloatArray, float]:
+    """Return (K S, P) natural parameters of components with covariances of their own."""
+    return products.natural_parameters(means, whiteners, constants), 0.0
+
+
+def shared_parameters(
+    batch: Batch, means: FloatArray, whiteners: FloatArray, constants: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return (K S, D + 1) natural parameters, and (S,) what the covariances say of all points.
+
+    The quadratic form is the same for all components of a run: it matters to the evidence alone.
+    """
+    n_runs, n_dims = len(whiteners), means.shape[1]
+    nothing = np.zeros((n_runs, n_dims))
+    quadratic = products.natural_parameters(nothing, whiteners, constants)[:, n_dims + 1 :]
+    of_runs = means.reshape(-1, n_runs, n_dims)
+    if batch.is_diagonal:
+        linear = of_runs * np.square(whiteners)
+    else:
+        precisions = whiteners.transpose(0, 2, 1) @ whiteners
+        linear = (of_runs[:, :, None] @ precisions)[:, :, 0]
+    first = constants - 0.5 * (linear * of_runs).sum(axis=2)
+    natural = np.concatenate([first[:, :, None], linear], axis=2).reshape(-1, n_dims + 1)
+    return natural, quadratic @ batch.sums[n_dims + 1 :]
 
 
 def own_moments(
@@ -318,8 +365,13 @@ def shared_moments(
     sums = r @ batch.phi[:, : n_dims + 1]
     counts = sums[:, 0]
     means = sums[:, 1:] / np.maximum(counts, 1e-9)[:, None]
-    between = outer(means, batch.is_diagonal) * widen(counts, batch.total[None])
-    within = batch.total - between.reshape(*shape, *batch.total.shape).sum(axis=0)
+    of_runs = means.reshape(*shape, n_dims)
+    weighted = of_runs * counts.reshape(*shape, 1)
+    if batch.is_diagonal:
+        between = (weighted * of_runs).sum(axis=0)
+    else:
+        between = weighted.transpose(1, 2, 0) @ of_runs.transpose(1, 0, 2)
+    within = batch.total - between
     n_points = counts.reshape(shape).sum(axis=0)
     return counts, means, ((within + batch.prior) / widen(n_points + 1, within))[None]
 
@@ -349,17 +401,12 @@ def regular(batch: Batch, scatter: FloatArray, stage: int) -> FloatArray:
 
 
 def expect(
-    batch: Batch,
-    natural: FloatArray,
-    log_weights: FloatArray,
-    is_shared: bool,
-    log_messages: FloatArray | None,
+    batch: Batch, components: Components, log_messages: FloatArray | None
 ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
     """Return (S,) log-evidences, (K, S, J) responsibilities and the messages of all runs."""
-    n_own = batch.places.shape[1] + 1 if is_shared else batch.phi.shape[1]
-    u = (natural[:, :n_own] @ batch.phi[:, :n_own].T).reshape(*log_weights.shape, -1)
-    # A shared covariance gives all components the same quadratic form: it matters to the evidence.
-    of_all = natural[: log_weights.shape[1], n_own:] @ batch.sums[n_own:]
+    natural, of_all, log_weights, _ = components
+    n_own = natural.shape[1]
+    u = (natural @ batch.phi[:, :n_own].T).reshape(*log_weights.shape, -1)
     u += log_weights[:, :, None] * batch.side.multiplicity
     if batch.barred is not None:
         u += batch.barred

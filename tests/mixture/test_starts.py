@@ -72,8 +72,8 @@ def test_a_batch_takes_the_e_step_of_the_package(covariance_type, kind, stage, m
         side = side.weighted(rng.integers(1, 4, len(X)).astype(float))
     batch = Batch.of(X, side, 3, covariance_type)
     r = rng.dirichlet(np.ones(3), (2, side.n_nodes)).transpose(2, 0, 1)
-    natural, log_weights, _ = starts.maximise(batch, r, stage)
-    evidence, found, _ = starts.expect(batch, natural, log_weights, batch.shares(stage), None)
+    components = starts.maximise(batch, r, stage)
+    evidence, found, _ = starts.expect(batch, components, None)
     Z, _ = standardise(X, covariance_type, side.sample_weight)
     flat = r.reshape(6, -1) * (1 if side.copies is None else side.copies)
     find = starts.shared_moments if batch.shares(stage) else starts.own_moments
@@ -82,7 +82,7 @@ def test_a_batch_takes_the_e_step_of_the_package(covariance_type, kind, stage, m
     covariances = np.broadcast_to(covariances, (3, 2, *covariances.shape[2:]))
     for s in range(2):
         theta = Parameters(
-            np.exp(log_weights[:, s]), means.reshape(3, 2, -1)[:, s], covariances[:, s]
+            np.exp(components.log_weights[:, s]), means.reshape(3, 2, -1)[:, s], covariances[:, s]
         )
         posterior = e_step(
             Z, theta, side, ENGINES["auto"](side.graph), log_z_prior=lambda weights: 0.0
