@@ -79,14 +79,18 @@ class Pooling(NamedTuple):
         Parameters
             A component without any responsibility gets the mean and covariance of all the data.
         """
-        n_components, n_dims = responsibilities.shape[1], X.shape[1]
-        everything = np.repeat(responsibilities.sum(axis=1, keepdims=True), n_components, axis=1)
-        middle = np.tile((X.min(axis=0) + X.max(axis=0)) / 2, (n_components, 1))
-        spread = np.stack([np.ones(n_dims) if self.diagonal else np.eye(n_dims)] * n_components)
-        theta = Parameters(np.ones(n_components), middle, spread)
-        # Moments about a far mean lose digits, so the second M-step uses the mean of the first.
-        for r in (everything, responsibilities, responsibilities):
-            theta = self.maximise(self.statistics(X, r, theta), theta)
+        counts, of_points = responsibilities.sum(axis=0), responsibilities.sum(axis=1)
+        dead = counts <= SMALLEST_COUNT
+        # Moments about a far mean lose digits, so the means come first.
+        middle = np.average(X, axis=0, weights=of_points)
+        shifts = responsibilities.T @ (X - middle) / np.where(dead, 1, counts)[:, None]
+        means = middle + np.where(dead[:, None], 0, shifts)
+        unit = np.ones(X.shape[1]) if self.diagonal else np.eye(X.shape[1])
+        theta = Parameters(counts, means, np.stack([unit] * len(means)))
+        if dead.any():
+            everything = np.where(dead, of_points[:, None], responsibilities)
+            theta = self.maximise(self.statistics(X, everything, theta), theta)
+        theta = self.maximise(self.statistics(X, responsibilities, theta), theta)
         return theta.with_weights(closed_form(responsibilities.sum(axis=0)))
 
     def statistics(

@@ -51,7 +51,7 @@ from cgmm.runs import Rng
 BALLS, SHARED, FREE = range(3)
 COVARIANCES = ("equal balls", "one shared covariance", "covariances of the fit")
 # How many starts of each kind a portfolio has, for each of the `n_init` runs.
-N_FAR, N_RANDOM = 14, 12
+N_FAR, N_RANDOM = 20, 18
 # Iterations that each start gets, and that the best of them get in addition.
 FIRST_LOOK, SECOND_LOOK = 12, 40
 # How many of the starts go on after the first look, and are released from a simpler covariance.
@@ -61,6 +61,9 @@ KEPT = 6
 N_MOVES, KEPT_MOVES, VAIN = 12, 2, 3
 # Runs whose scores differ by less, in nats per point, have found the same maximum.
 AGREE = 1e-4
+# A short run goes on while it would be the best one if each iteration left gained so many times as
+# much as the last one.
+HOPE = 2.0
 # So many starts that end alike show that the problem is easy.
 ENOUGH = 3
 # So many multiplications an iteration of the batch may cost: more components, fewer starts.
@@ -253,7 +256,8 @@ def short_runs(batch: Batch, r: FloatArray, stage: int, n_iter: int) -> Runs:
     stage : int
         BALLS, SHARED or FREE.
     n_iter : int
-        Iterations; a run makes fewer if one gains less than ``AGREE`` nats per point.
+        Iterations; a run makes fewer if one gains less than ``AGREE`` nats per point, or too little
+        to overtake the best run.
 
     Returns
     -------
@@ -263,12 +267,14 @@ def short_runs(batch: Batch, r: FloatArray, stage: int, n_iter: int) -> Runs:
     n_points, log_messages = batch.side.n_points, None
     r, evidence = r.copy(), np.full(r.shape[1], -np.inf)
     counts, moving = np.zeros(r.shape[:2]), np.arange(r.shape[1])
-    for _ in range(n_iter):
+    for n_left in range(n_iter, 0, -1):
         components = maximise(batch, r[:, moving], stage)
         found, r[:, moving], log_messages = expect(batch, components, log_messages)
         gains = found - evidence[moving]
         evidence[moving], counts[:, moving] = found, components.counts
-        goes_on = abs(gains) >= AGREE * n_points
+        # A run ends when it gains no more, or too little to overtake the best one.
+        within_reach = found + HOPE * n_left * gains >= evidence.max()
+        goes_on = (abs(gains) >= AGREE * n_points) & within_reach
         moving = moving[goes_on]
         if not len(moving):
             break
