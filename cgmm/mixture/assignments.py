@@ -34,15 +34,15 @@ from cgmm.runs import Rng
 
 SPANNING_TREE = "spanning_tree"
 
-# Finite log-odds above this cost the log-evidence seven of its sixteen digits, and more.
+# Larger finite log-odds would cost the log-evidence seven of its sixteen digits or more.
 LARGEST_ODDS = 1e9
-# Entries of tables that exact inference may visit in a default fit: those of a second, and more
-# where there are so many points that the rest takes as long. A run asks the posterior some thirty
-# times; the trial of starts, and the prior for exact updates, take three times as many (the counts
-# in tests/mixture/test_costs_of_a_fit.py).
+# Table entries that exact inference may visit in a default fit: about a second's worth, and more
+# for many points, where the rest of the fit takes as long. A run calls the posterior's engine about
+# 30 times; exact updates call that of the prior three times as often, as
+# tests/mixture/test_costs_of_a_fit.py counts.
 OPERATIONS_OF_A_FIT, OPERATIONS_OF_A_NODE, CALLS, QUESTIONS = 1e8, 1e3, 30, 120
-# Steps of the search, before any work, for an assignment that honours what is hard. Once EM knows
-# where to look, the search for labels takes as many as it needs.
+# Steps of the search for an assignment that satisfies all hard relations, before EM begins. The
+# later search for labels starts from EM's posterior and takes as many steps as it needs.
 FIRST_SEARCH = 20_000
 
 NO_LABELS = (
@@ -54,7 +54,7 @@ NO_LABELS = (
 
 @dataclass
 class AssignmentModel:
-    """What is known of the assignments: the network, its engine, and the weights' update."""
+    """The network of what is known of the assignments, its engine, and the weights' update."""
 
     side: SideInformation
     graph: Graph
@@ -77,12 +77,12 @@ class AssignmentModel:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the engine knows all relations."""
+        """True if the engine works on all relations."""
         return len(self.graph.edges) == len(self.side.graph.edges)
 
     @cached_property
     def is_exact(self) -> bool:
-        """Whether the engine answers exactly: by its own report, or by its first answer."""
+        """True if the engine is exact, by its own report or else by its first result."""
         if self.inference.finds_best and len(self.side.graph.edges) == 0:
             return True
         answers = self.inference.results(self.possible_states)
@@ -93,15 +93,15 @@ class AssignmentModel:
 
     @property
     def possible_states(self) -> FloatArray:
-        """(n_nodes, K) unaries that say what is possible and nothing else; read-only."""
-        # Where nothing ties nodes nobody asks which are decided: no table of all of them is made.
+        """(n_nodes, K) unaries: 0 for a node's allowed components, minus infinity for others."""
+        # Without edges nobody needs this table, so no memory is spent on it.
         mask = self.side.mask(self.n_components) if len(self.side.graph.edges) else None
         nothing = np.broadcast_to(0.0, (self.side.n_nodes, self.n_components))
         return nothing if mask is None else np.where(mask, 0.0, -np.inf)
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """The engine's own report of who worked on what, else that it answered everything."""
+        """Tuple of what each engine worked on: the engine's own report, else one entry for all."""
         graph = self.side.graph
         n_parts = len(np.unique(connected_components(graph)))
         name, n_edges = engine_name(self.name), len(graph.edges)
@@ -110,16 +110,16 @@ class AssignmentModel:
 
     @property
     def needs_joint_labels(self) -> bool:
-        """Whether the most probable component of each point may break a relation."""
+        """True if the most probable components of single points may break a relation."""
         return len(self.graph.edges) > 0 or not self.inference.finds_best
 
     @property
     def is_stateful(self) -> bool:
-        """Whether the engine remembers its calls."""
+        """True if the engine remembers its calls."""
         return self.inference.is_stateful
 
     def blocks(self, X: Points, map: Map = map) -> Blocks:
-        """The points in blocks; one, where an approximate engine wants the network as a whole.
+        """Return the points in blocks: one block if the engine is approximate and needs all of it.
 
         Such an engine may remember earlier calls: it is applied anew, for each run.
         """
@@ -152,7 +152,7 @@ class AssignmentModel:
     # ------------------------------------------------------------------ what is said of a run
 
     def report(self, run: Run) -> Run:
-        """A run with its log-evidence, whatever normaliser the update of the weights assumed."""
+        """Return the run with its log-evidence, whichever normaliser the update assumed."""
         evidence, weights = run.posterior.log_evidence, run.parameters.weights
         if self.update != "cautious" or self.prior is None or np.isnan(evidence):
             return run
@@ -161,14 +161,14 @@ class AssignmentModel:
         return run._replace(posterior=run.posterior._replace(log_evidence=evidence))
 
     def reports_exactly(self, run: Run) -> bool:
-        """Whether the log-evidence of a run is exact: with both normalisers, of all relations."""
+        """Return whether a run's log-evidence is exact, with both normalisers and all relations."""
         if np.isnan(run.posterior.log_evidence) or not (self.is_whole and self.is_exact):
             return False
         with silence(ConvergenceWarning):
             return self.prior is None or self.prior.is_exact(self.n_components)
 
     def chains(self, X: Points, theta: Any) -> Chains | None:
-        """What the sampler of the last E-step went through; None where none was at work."""
+        """Return the states of the sampler in the last E-step, or None for other engines."""
         if self.inference.chains is None or len(self.graph.edges) == 0:
             return None
         return cast("Chains", self.inference.chains(node_unaries(X, theta, self.side)))
@@ -176,7 +176,7 @@ class AssignmentModel:
     def joint_labels(
         self, X: Points, theta: Any, r: FloatArray, chains: Chains | None = None
     ) -> Assignment:
-        """The most probable joint assignment of the points, or the best that a search finds.
+        """Return the most probable joint assignment of the points, or the best one found.
 
         No hard relation is broken, whatever the engine.
         """
@@ -191,12 +191,12 @@ class AssignmentModel:
         return Assignment(self.side.spread(states), exact)
 
     def _search(self, unary: FloatArray, r: FloatArray, known: IntArray | None) -> Assignment:
-        """The best assignment of the nodes that a search from the marginals finds."""
+        """Return the best assignment of the nodes that a search from the marginals finds."""
         marginals = r[first_of_nodes(self.side.node_of)]
         return find_best(self.graph, unary, marginals, known=known, remedy=NO_LABELS)
 
     def rate(self, X: Points, run: Run) -> float:
-        """By what a run is compared with others where the engine reports no evidence.
+        """Return the classification likelihood, the score of a run whose evidence is not exact.
 
         The *classification likelihood* (Celeux and Govaert, 1992): what the parameters and the
         best joint assignment make of nodes with relations, together, in place of the sum over all
@@ -208,7 +208,7 @@ class AssignmentModel:
         z = self._search(unary, run.posterior.responsibilities, self.possible).states
         together = z[edges[:, 0]] == z[edges[:, 1]]
         chosen = unary[tied, z[tied]].sum() + self.graph.weights[together].sum()
-        # Large chunklets that must differ have a factor, of the gradient too, that rounds to zero.
+        # For large chunklets with a cannot-link the factor and its gradient round to zero.
         with np.errstate(divide="ignore", invalid="ignore"):
             prior = PairwisePrior(side).log_z_and_counts(np.log(run.parameters.weights))[0]
         copies = np.ones(len(z)) if side.copies is None else side.copies
@@ -216,7 +216,7 @@ class AssignmentModel:
 
 
 class Independent(AssignmentModel):
-    """Nothing is known beside the points: they are independent, and everything is exact."""
+    """The model where nothing is known: points are independent, and everything is exact."""
 
     is_exact = True
     needs_joint_labels = False
@@ -224,7 +224,7 @@ class Independent(AssignmentModel):
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """That every point was answered by itself."""
+        """Tuple of the one entry for all points."""
         n = self.side.n_nodes
         return (Result("independent", n, n, 0, exact=True, width=0),)
 
@@ -247,17 +247,17 @@ class Independent(AssignmentModel):
 
 @contextmanager
 def silence(kind: type[Warning] | None = None) -> Iterator[None]:
-    """Nothing that an engine says now, or nothing of that kind, is a word on the fit."""
+    """Drop the warnings of an engine inside this block: all of them, or those of one kind."""
     with WarnedOnce() as warned:
         yield
-        warned.held[:] = [said for said in warned.held if kind and said[1] is not kind]
+        warned.held[:] = [held for held in warned.held if kind and held[1] is not kind]
 
 
 # ---------------------------------------------------------------------------- once a fit
 
 
 def engine_of(inference: str | Engine, rng: Rng) -> Engine:
-    """The engine that a name stands for; one that samples gets its seed."""
+    """Return the engine that a name stands for, with a seed if it samples."""
     if isinstance(inference, str) and inference in ENGINES and needs_seed(ENGINES[inference]):
         return partial(cast("Any", ENGINES[inference]), random_state=int(rng.randint(2**31)))
     if inference in ("auto", SPANNING_TREE):
@@ -266,7 +266,7 @@ def engine_of(inference: str | Engine, rng: Rng) -> Engine:
 
 
 def _frugal(side: SideInformation, n_components: int, n_calls: int) -> Engine:
-    """The engine "auto" for so many calls, which together keep to the budget of a fit."""
+    """Return the engine "auto" with a budget that lets n_calls calls keep to that of a fit."""
     whole = max(OPERATIONS_OF_A_FIT, OPERATIONS_OF_A_NODE * side.n_nodes * n_components)
     return partial(cast("Any", ENGINES["auto"]), max_operations=whole / n_calls)
 
@@ -298,8 +298,7 @@ def prepare(
         engine = _frugal(side, n_components, CALLS)
     model = apply_engine(side, inference, engine, n_components)
     if is_auto and weights == "auto":
-        # Where exact counts of the prior would cost too much, the update does without them, and no
-        # starts are tried.
+        # If exact counts of the prior would cost too much, the update does without them.
         engine = _frugal(side, n_components, QUESTIONS)
     prior = Prior(model.side, engine)
     with silence():
@@ -307,9 +306,9 @@ def prepare(
         safe = "cautious" if approximates else resolve(prior, n_components)
     model.update = safe if weights == "auto" else weights
     model.update_weights = UPDATES[model.update](prior)
-    # Who asks for it where the engine is exact has the exact evidence all the same.
+    # With an exact engine the evidence stays exact even if this update was asked for.
     if model.update == safe == "cautious":
-        # The update needs no normaliser of the network; what is reported needs it once.
+        # The update needs no normaliser of the network; the reported evidence needs it once.
         pairs, engine = SelectedPairs(model.side), _frugal(side, n_components, CALLS)
         model.log_z_prior = lambda weights: float(pairs.log_z(weights))
         model.prior = Prior(model.side, engine)
@@ -343,7 +342,7 @@ def _require_resolvable(side: SideInformation) -> None:
 
 
 def _require_possible(model: AssignmentModel) -> IntArray | None:
-    """Look for an assignment that honours all that is hard, before any work.
+    """Return an assignment that satisfies all hard relations, found before any other work, or None.
 
     An exact engine does so itself. It knows only the relations that it was given, and others know
     none: for them there is a search, which may leave the question open.

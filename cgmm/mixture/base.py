@@ -62,7 +62,7 @@ from cgmm.summary import Summary, summarise
 
 # Points that a component is made of in the start of a family without starts of its own.
 SEEDS = 3
-# What a fit finds, or steps after it have gone through: the next of either makes it untrue.
+# Attributes that the next fit or step makes outdated.
 FOUND = (
     "history_", "n_iter_", "converged_", "log_evidence_", "evidence_exact_", "responsibilities_",
     "labels_exact_", "weights_update_", "inference_", "_n_points", "n_steps_", "n_samples_seen_",
@@ -71,7 +71,7 @@ FOUND = (
 
 
 class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
-    """Base of the mixtures: everything but the family of the components.
+    """Base class of the mixtures: everything but the family of the components.
 
     A subclass returns its family from ``_family``; CONTRIBUTING shows one of three lines.
     """
@@ -256,7 +256,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
             problem = Problem.of(points, model, self._family(), map_blocks)
             starts = self._starts_of_runs(points, side, rng, theta)
             best = self._best_run(problem, starts)
-            # What may take long comes first: an interrupt then leaves no half of a fit.
+            # This may take long, so it precedes storing: an interrupt leaves no half-stored fit.
             found = problem.assign(best, self.store_responsibilities)
         self._store(problem, best, found)
         # After everything is stored: a warning may be raised as an error.
@@ -264,7 +264,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         return self
 
     def fit_predict(self, X: ArrayLike, y: object = None, **known: Any) -> IntArray:
-        """Fit, and return ``labels_``.
+        """Fit the mixture and return ``labels_``.
 
         Parameters
         ----------
@@ -302,7 +302,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         weights = check_sample_weight(sample_weight, n_points, self.n_components)
         if weights is None:
             return side
-        # A preference of zero relates two points as one of 1e-12 does.
+        # A preference of zero makes two points related, as one of 1e-12 does.
         mentioned = read_rows("preferences", preferences, 3)[:, :2].astype(int)
         side = side.weighted(weights, self.sampling, mentioned)
         warn_of_fractions(side.power)
@@ -390,7 +390,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         return doubted_relations(theta, X, must_link, cannot_link)
 
     def _forget(self) -> None:
-        """Drop what an earlier fit or step found, if it did."""
+        """Delete the results of an earlier fit or step."""
         for name in FOUND:
             vars(self).pop(name, None)
 
@@ -406,7 +406,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         self, X: ArrayLike, y: object = None, *, labels: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:  # fmt: skip
-        """Take one step of EM for a batch of points, which may then be forgotten.
+        """Take one step of EM with a batch of points, which is not kept.
 
         The first call starts as ``fit`` does, from this batch, and makes an iteration of EM of it;
         after ``fit`` it starts from what was fitted. Step t goes the part t^-α of the way to what
@@ -454,7 +454,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
             half = partial(expectation, theta, family=family, keep=False, about=about)
             _, counts, _, statistics = reduce(add_statistics, data.each(half))
             after = step(before, about, (counts, statistics), side.n_points, self.step_exponent)
-            # Pseudo-counts weigh as much as they would among all points seen.
+            # Scaled to all points so far, so that pseudo-counts keep their meaning.
             counts, statistics = scale_statistics(after.mean, after.n_points)
             theta = family.maximise(statistics, about).with_weights(closed_form(counts))
             labels = data.gather(partial(assigned, theta, False))
@@ -474,8 +474,8 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
             X = self._read_new(X)
         return log_joint(X, self._parameters())
 
-    def _tied(self, X: ArrayLike, **known: Any) -> tuple[Points, AssignmentModel, FloatArray]:
-        """New points that relations tie: their network, and responsibilities at the fitted θ."""
+    def _related(self, X: ArrayLike, **known: Any) -> tuple[Points, AssignmentModel, FloatArray]:
+        """Return new points, their network, and their responsibilities at the fitted θ."""
         check_is_fitted(self, "weights_")
         check_rows(X, **known)
         with explain_missing(X):
@@ -490,7 +490,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         self, X: ArrayLike, *, must_link: ArrayLike | None = None,
         cannot_link: ArrayLike | None = None, preferences: ArrayLike | None = None,
     ) -> IntArray:  # fmt: skip
-        """Most probable component of each point, by itself or with the points that it is tied to.
+        """Return the most probable component of each point, alone or jointly with related points.
 
         Points of the fit are points as any others: what was known of them counts in ``labels_``,
         and here only if it is given once more.
@@ -519,7 +519,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         if must_link is cannot_link is preferences is None:
             return most_probable(self.predict_proba(X))
         ties = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
-        (points, model, r), theta = self._tied(X, **ties), self._parameters()
+        (points, model, r), theta = self._related(X, **ties), self._parameters()
         with naming(model.side.first_points, "point"):
             return model.joint_labels(points, theta, r, model.chains(points, theta)).states
 
@@ -527,7 +527,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         self, X: ArrayLike, *, must_link: ArrayLike | None = None,
         cannot_link: ArrayLike | None = None, preferences: ArrayLike | None = None,
     ) -> FloatArray:  # fmt: skip
-        """Responsibilities of the components for each point, given the relations among the points.
+        """Return the responsibilities of the components, given the relations among the points.
 
         Parameters
         ----------
@@ -544,10 +544,10 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         if must_link is cannot_link is preferences is None:
             return log_normalise(self._log_joint(X))[0]
         ties = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
-        return self._tied(X, **ties)[2]
+        return self._related(X, **ties)[2]
 
     def score_samples(self, X: ArrayLike) -> FloatArray:
-        """Log-density of the mixture at each point.
+        """Return the log-density of the mixture at each point.
 
         Parameters
         ----------
@@ -634,7 +634,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         return self.log_evidence_ / self._n_points
 
     def bic(self, X: ArrayLike | None = None) -> float:
-        """Bayesian information criterion, lower is better.
+        """Return the Bayesian information criterion; lower is better.
 
         θ of a fit with relations is not what fits the points best by themselves, so ``bic(X)``
         holds against it what it was told to honour; with relations or labels, choose K by
@@ -667,7 +667,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         return float(-2 * evidence + self._n_free() * np.log(n_samples))
 
     def aic(self, X: ArrayLike | None = None) -> float:
-        """Akaike information criterion, lower is better.
+        """Return the Akaike information criterion; lower is better.
 
         Parameters
         ----------
@@ -687,7 +687,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         return float(-2 * self._evidence(X)[0] + 2 * self._n_free())
 
     def _evidence(self, X: ArrayLike | None) -> tuple[float, float]:
-        """Log-evidence and number of points: those given, or the fit's with what it was told."""
+        """Return the log-evidence and number of the given points, or those of the fit itself."""
         if X is not None:
             log_densities = self.score_samples(X)
             return float(log_densities.sum()), len(log_densities)

@@ -34,7 +34,7 @@ class CategoricalParameters(NamedTuple):
     """(K, C) p_kc, the categories of all features side by side."""
 
     def log_density(self, X: csr_array) -> FloatArray:
-        """Log-probability of every point under every component, without the weights.
+        """Return the log-probability of each point under each component, without the weights.
 
         Parameters
         ----------
@@ -51,7 +51,7 @@ class CategoricalParameters(NamedTuple):
             return np.asfortranarray(X @ np.log(self.probabilities).T)
 
     def with_weights(self, weights: FloatArray) -> CategoricalParameters:
-        """The same components with other weights."""
+        """Return the same components with other weights."""
         return self._replace(weights=weights)
 
 
@@ -94,7 +94,7 @@ class Categories(NamedTuple):
     def statistics(
         self, X: csr_array, responsibilities: FloatArray, parameters: CategoricalParameters
     ) -> Statistics:
-        """Expected counts of the categories, which add over blocks of points.
+        """Return the expected counts of the categories, which add over blocks of points.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class Categories(NamedTuple):
     def maximise(
         self, statistics: Statistics, parameters: CategoricalParameters
     ) -> CategoricalParameters:
-        """θ with the category probabilities that maximise the bound.
+        """Return θ with the category probabilities that maximise the bound.
 
         Parameters
         ----------
@@ -236,7 +236,7 @@ def sample(
     columns = []
     for start, size in zip(categories.starts, categories.sizes, strict=True):
         reached = np.cumsum(parameters.probabilities[z, start : start + size], axis=1)
-        # The last is one up to rounding: draws are scaled, so that none falls beyond it.
+        # The last entry is 1 only up to rounding, so draws are scaled to it.
         draws = rng.uniform(size=(n_samples, 1)) * reached[:, -1:]
         columns.append((draws >= reached).sum(axis=1))
     return np.column_stack(columns), z

@@ -19,7 +19,7 @@ from cgmm.network import Engine
 from cgmm.numerics import FloatArray, IntArray, Seed
 from cgmm.runs import Rng
 
-# Categories of all features together that codes alone may imply.
+# Largest total number of categories that is inferred from the codes in X alone.
 MOST_CATEGORIES = 1_000_000
 
 

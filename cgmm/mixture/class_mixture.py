@@ -1,6 +1,6 @@
 """Several Gaussians a class: a family whose states are classes, each a mixture. Chapter 4.
 
-Mixture discriminant analysis (Hastie and Tibshirani, 1996), told relations as well. The loop, the
+Mixture discriminant analysis (Hastie and Tibshirani, 1996), with relations as well. The loop, the
 engines and the weights' update see classes alone, and only their densities know of components. So
 relations speak of classes: two points that must be linked share a class, and each has its own
 component of it. Given their classes points are independent, so nothing is approximated, and what
@@ -35,7 +35,7 @@ from cgmm.runs import Rng
 
 
 class ClassParameters(NamedTuple):
-    """θ of classes that are mixtures of Gaussians: what the loop asks of any family."""
+    """θ of classes that are mixtures of Gaussians."""
 
     weights: FloatArray
     """(C,) π_c."""
@@ -60,21 +60,21 @@ class ClassParameters(NamedTuple):
         return np.logaddexp.reduceat(log_joint(X, self.components).T, self.starts).T
 
     def with_weights(self, weights: FloatArray) -> ClassParameters:
-        """The same classes with other weights."""
+        """Return the same classes with other weights."""
         return self._replace(weights=weights)
 
     def split(self, X: FloatArray, responsibilities: FloatArray) -> FloatArray:
-        """(N, M) responsibilities of the components, from (N, C) those of the classes."""
+        """Return (N, M) responsibilities of components from (N, C) responsibilities of classes."""
         joint = log_joint(X, self.components)
         totals = np.logaddexp.reduceat(joint, self.starts, axis=1)[:, self.class_of]
-        # Where a class has no density its components share as they do on the whole.
+        # Where a class has no density, its components get their overall shares.
         shares = np.broadcast_to(np.log(self.components.weights), joint.shape)
         known = totals > -np.inf
         within = np.where(known, joint - np.where(known, totals, 0), shares)
         return np.asfortranarray(responsibilities[:, self.class_of] * np.exp(within))
 
     def as_mixture(self) -> Parameters:
-        """The mixture of all components, with weights π_c ρ_m."""
+        """Return the mixture of all components, with weights π_c ρ_m."""
         return self.components.with_weights(self.weights[self.class_of] * self.components.weights)
 
 
@@ -99,12 +99,12 @@ class ClassPooling(NamedTuple):
     def statistics(
         self, X: FloatArray, responsibilities: FloatArray, parameters: ClassParameters
     ) -> Statistics:
-        """Those of the components, from (N, C) responsibilities of the classes."""
+        """Return the components' statistics from (N, C) responsibilities of the classes."""
         split = parameters.split(X, responsibilities)
         return self.pool.statistics(X, split, parameters.components)
 
     def maximise(self, statistics: Statistics, parameters: ClassParameters) -> ClassParameters:
-        """θ with the shares, means and covariances that maximise the bound.
+        """Return θ with the shares, means and covariances that maximise the bound.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class ClassPooling(NamedTuple):
 
 
 class ClassMixture(ConstrainedGaussianMixture):
-    """Mixture of classes, each a mixture of Gaussians, told labels and relations of classes.
+    """Mixture of classes, each a mixture of Gaussians, with labels and relations of classes.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ class ClassMixture(ConstrainedGaussianMixture):
         n_jobs: int | None = None,
         store_responsibilities: bool = True,
     ):
-        # K is C, the states that the engine sees.
+        # The engine's states are the C classes.
         super().__init__(
             len(sizes), covariance_type=covariance_type, sampling=sampling, inference=inference,
             weights=weights, tol=tol, reg_covar=reg_covar, max_iter=max_iter, n_init=n_init,
@@ -194,7 +194,7 @@ class ClassMixture(ConstrainedGaussianMixture):
         self.sizes = sizes
 
     def partial_fit(self, *args: Any, **known: Any) -> Self:
-        """Classes of several Gaussians are fitted to all points at once."""
+        """Raise an error: classes of several Gaussians are fitted to all points at once."""
         raise NotImplementedError("there is no partial_fit for classes of several Gaussians: fit.")
 
     def _family(self) -> ClassPooling:
@@ -204,7 +204,7 @@ class ClassMixture(ConstrainedGaussianMixture):
         return [partial(self._start_of_classes, X, side, rng)] * self.n_init
 
     def _start_of_classes(self, X: FloatArray, side: SideInformation, rng: Rng) -> ClassParameters:
-        # Labels of every class are known: they are the best start, and the only one.
+        # Every class has labels, which are the best start, so no others are made.
         known = side.spread(side.known_classes(len(self.sizes)))
         r = first_responsibilities(X, self.sizes, known, rng)
         return self._family().start(X, side.counted(r))
@@ -226,7 +226,7 @@ class ClassMixture(ConstrainedGaussianMixture):
 def first_responsibilities(
     X: FloatArray, sizes: Sequence[int], known: IntArray, rng: Rng
 ) -> FloatArray:
-    """(N, M) responsibilities of the start: each point to the nearest centre of its class.
+    """Return (N, M) responsibilities of the start: each point to its class's nearest centre.
 
     The centres of a class are those of K-means among the points ``known`` to be of it; a point of
     unknown class, -1, goes to the nearest of all.
@@ -234,7 +234,7 @@ def first_responsibilities(
     centres = []
     for c, size in enumerate(sizes):
         own = X[known == c]
-        # Of many points a start knows a sample: a class that is too rare in it begins anywhere.
+        # The start sees a sample; a class that is too rare in it starts from all points.
         own = own if len(np.unique(own, axis=0)) >= size else X
         centres.append(KMeans(size, n_init=1, random_state=rng).fit(own).cluster_centers_)
     distances = cdist(X, np.concatenate(centres), "sqeuclidean")

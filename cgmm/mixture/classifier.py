@@ -235,7 +235,7 @@ class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator
         self, X: ArrayLike, *, must_link: ArrayLike | None = None,
         cannot_link: ArrayLike | None = None, preferences: ArrayLike | None = None,
     ) -> NDArray[Any]:  # fmt: skip
-        """Most probable class of each point, by itself or with the points that it is tied to.
+        """Return the most probable class of each point, alone or jointly with related points.
 
         Parameters
         ----------
@@ -257,7 +257,7 @@ class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator
         self, X: ArrayLike, *, must_link: ArrayLike | None = None,
         cannot_link: ArrayLike | None = None, preferences: ArrayLike | None = None,
     ) -> FloatArray:  # fmt: skip
-        """Probability of each class for each point, given the relations among the points.
+        """Return the probability of each class for each point, given the relations among them.
 
         Parameters
         ----------
@@ -276,7 +276,7 @@ class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator
         return self.mixture_.predict_proba(X, **ties)
 
     def predict_log_proba(self, X: ArrayLike) -> FloatArray:
-        """Logarithm of :meth:`predict_proba`, without underflow.
+        """Return the logarithm of :meth:`predict_proba`, without underflow.
 
         Parameters
         ----------
@@ -292,7 +292,7 @@ class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator
         return log_joint - logsumexp(log_joint, axis=1, keepdims=True)
 
     def predict_joint_log_proba(self, X: ArrayLike) -> FloatArray:
-        """Log of the joint density of each point and each class, as GaussianNB has it.
+        """Return the log of the joint density of each point and each class.
 
         Parameters
         ----------
@@ -309,7 +309,7 @@ class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator
 
 
 def sizes_of_classes(components_per_class: int | dict[Any, int], classes: AnyArray) -> list[int]:
-    """How many components each class has, or an error that names what is no number of them."""
+    """Return the number of components of each class; refuse what is no such number."""
     if not isinstance(components_per_class, dict):
         return [int(components_per_class)] * len(classes)
     known = classes.tolist()

@@ -18,16 +18,16 @@ from cgmm.large.chunks import fetch
 from cgmm.mixture.family import log_joint
 from cgmm.numerics import FloatArray, IntArray, check_pairs, log_normalise
 
-# How often at most right relations are doubted, where the components are what made the points.
+# Largest probability of doubting true relations if the model is right.
 FALSE_ALARMS = 0.01
-# A variance below that share of the largest one leaves a covariance near to singular.
+# A variance below this share of the largest one makes a covariance nearly singular.
 NEXT_TO_NOTHING = 1e-4
-# Of more relations the first are asked, so that memory stays bounded: any part of them will do.
+# Only so many relations are tested, which bounds memory; the bound holds for any subset.
 MOST_ASKED = 100_000
 
 
 def thin_covariances(covariances: FloatArray, reg_covar: float) -> list[str]:
-    """A sentence on components that would be all but singular without ``reg_covar``.
+    """Return a message if components would be nearly singular without ``reg_covar``.
 
     In some direction half of their variance or more is ``reg_covar``, and it is next to nothing
     beside the largest variance: the density is what whoever chose ``reg_covar`` has chosen.
@@ -35,7 +35,7 @@ def thin_covariances(covariances: FloatArray, reg_covar: float) -> list[str]:
     is_full = covariances.ndim == 3
     variances = np.linalg.eigvalsh(covariances) if is_full else covariances
     limit = min(2 * reg_covar, NEXT_TO_NOTHING * variances.max())
-    if variances.max() <= 2 * reg_covar:  # of every component nothing but reg_covar is left
+    if variances.max() <= 2 * reg_covar:  # every component consists of reg_covar alone
         limit = 2 * reg_covar
     thin = np.flatnonzero(variances.min(axis=1) <= limit)
     if not len(thin):
@@ -87,7 +87,7 @@ def poor_maximum(gain: float, n_init: int) -> str:
 
 
 def log_ratios_of_must_links(theta: Any, X: Any, pairs: IntArray) -> FloatArray:
-    """(P,) log L_e, as if all pairs were said to belong together."""
+    """Return (P,) log L_e of pairs, each taken as a must-link."""
     r_i, r_j = (log_normalise(log_joint(fetch(X, ends), theta))[0] for ends in pairs.T)
     together, apart = (r_i * r_j).sum(axis=1), (r_i * (1 - r_j)).sum(axis=1)
     prior = (theta.weights**2).sum()

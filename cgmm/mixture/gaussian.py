@@ -75,26 +75,26 @@ class Parameters(NamedTuple):
         return densities.T
 
     def distances(self, X: FloatArray) -> FloatArray:
-        """(K, N) ``|W_k (x - μ_k)|²``, each mean subtracted first: no digits are lost."""
+        """Return (K, N) ``|W_k (x - μ_k)|²``; subtracting means first loses no digits."""
         whiteners, _ = whiten(self.covariances)
         distances = np.empty((len(self.means), len(X)))
-        with np.errstate(over="ignore"):  # infinitely far: density zero
+        with np.errstate(over="ignore"):  # an infinite distance means density zero
             for k, (mean, whitener) in enumerate(zip(self.means, whiteners, strict=True)):
                 apart = X.T - mean[:, None]
                 if whitener.ndim == 1:
                     apart *= whitener[:, None]
-                else:  # triangular: half of a product's work, and in place
+                else:  # a triangular product takes half the work, and in place
                     apart = dtrmm(1.0, whitener.T, apart.T, side=1, overwrite_b=1).T
                 np.einsum("db,db->b", apart, apart, out=distances[k])
         return distances
 
     def with_weights(self, weights: FloatArray) -> Parameters:
-        """The same components with other weights."""
+        """Return the same components with other weights."""
         return self._replace(weights=weights)
 
 
 def log_density(X: FloatArray, parameters: Parameters) -> FloatArray:
-    """Log-density of every point under every component, without the weights.
+    """Return the log-density of each point under each component, without the weights.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def log_density(X: FloatArray, parameters: Parameters) -> FloatArray:
 
 @products.remembered
 def whiten(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """W_k of each component, in the form of the covariances; and log|Σ_k|."""
+    """Return W_k of each component, in the form of the covariances, and log|Σ_k|."""
     if covariances.ndim == 2:
         if not ((covariances >= SMALLEST_DEVIATION**2) & (covariances < np.inf)).all():
             raise ValueError(_name_singular(covariances))
@@ -145,13 +145,13 @@ def whiten(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _cholesky(covariances: FloatArray) -> FloatArray:
-    """One triangular factor a component, or an error that names the one without."""
+    """Return a triangular factor for each component; name the component that has none."""
     try:
         factors = cast("FloatArray", np.linalg.cholesky(covariances))
     except np.linalg.LinAlgError:
         raise ValueError(_name_singular(covariances)) from None
     diagonals = np.einsum("kdd->kd", factors)
-    # What a variable adds to those before it: below the rounding of its variance, it is noise.
+    # A variable's variance given those before it is noise below the rounding of its variance.
     variances = np.einsum("kdd->kd", covariances)
     rounding = 8 * np.finfo(float).eps * variances.shape[1] * variances
     usable = (diagonals >= SMALLEST_DEVIATION) & (np.square(diagonals) > rounding)
@@ -161,7 +161,7 @@ def _cholesky(covariances: FloatArray) -> FloatArray:
 
 
 def _name_singular(covariances: FloatArray) -> str:
-    """Say which covariance has no Cholesky factor, and what helps."""
+    """Return the message that names the covariance without a Cholesky factor."""
     entries = covariances.reshape(len(covariances), -1)
     finite = np.isfinite(entries).all(axis=1)
     smallest = np.full(len(covariances), np.nan)

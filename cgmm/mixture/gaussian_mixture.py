@@ -42,9 +42,9 @@ NO_SCATTER = (
     "cluster hold here: give it, covariance_prior=(D + 2, cov / K ** (2 / D)) with "
     "cov = dask.array.cov(X.T).compute()."
 )
-# A fit is at a poor maximum if another has a log-evidence so much higher, in nats.
+# If another fit's log-evidence is higher by this many nats, a fit is at a poor maximum.
 POOR = 1.0
-# A column must span so many of the numbers that can be represented where it lies.
+# A column must span at least this many representable numbers.
 FEWEST_STEPS = 1000
 
 
@@ -99,7 +99,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         start. What is known beside the data may differ from fit to fit, and so may
         ``covariance_type``.
     init_params : str or (N, K) array, default="auto"
-        Where the responsibilities of the start come from. "auto" tries some thirty groupings of
+        Where the responsibilities of the start come from. "auto" tries about forty groupings of
         unlike kinds in short runs of EM, with equal balls, with one shared covariance and with
         those of ``covariance_type``; the Bayesian information criterion says which of the three the
         points support, and its best grouping goes on (``cgmm.mixture.starts``). Labels and
@@ -213,7 +213,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
     >>> model.predict([[0.0, 0.0]]) == model.labels_[0]
     array([ True])
 
-    The same points, told that the upper two differ from the lower two and that left is right:
+    The same points with relations: the upper two differ from the lower two, and left is right:
 
     >>> model = ConstrainedGaussianMixture(2, covariance_type="tied", random_state=0)
     >>> model = model.fit(X, must_link=[[1, 4], [2, 5]], cannot_link=[[1, 2]])
@@ -290,10 +290,10 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
                 raise ValueError(NO_SCATTER)
             self._prior = CovariancePrior.of(self.covariance_prior, corners, self.n_components)
             return chunks
-        # Column-major: coordinates of all points lie together, as the blocks of work read them.
+        # Column-major, since blocks are read column by column.
         as_is = {"dtype": np.float64, "order": "F"}
         if isinstance(X, np.memmap) and X.dtype in (np.float32, np.float64):
-            as_is = {"dtype": X.dtype}  # what lies on a disk stays there
+            as_is = {"dtype": X.dtype}  # a memmap is not copied
         points = np.asarray(validate_data(self, X, ensure_min_samples=n_least, **as_is))
         check_scale(points, self.reg_covar)
         self._prior = CovariancePrior.of(self.covariance_prior, points, self.n_components)
@@ -356,7 +356,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         return [partial(self._start_from, X, make, side, given)] * self.n_init
 
     def _given(self, shape: tuple[int, int]) -> dict[str, FloatArray]:
-        """What the user gives of θ, if it is of (K, D) = ``shape`` and possible for the type."""
+        """Return the given parts of θ, checked against (K, D) = ``shape`` and the type."""
         given = {}
         if self.weights_init is not None:
             given["weights"] = weights = _check_array("weights_init", self.weights_init, shape[:1])
@@ -372,7 +372,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         return given
 
     def _given_covariances(self, shape: tuple[int, int]) -> FloatArray:
-        """Those of the start as θ holds them, checked to be possible for the covariance type."""
+        """Return the given covariances in the form of θ, checked against the covariance type."""
         pool, full = POOLINGS[self.covariance_type], (*shape, shape[1])
         given = _check_array("covariances_init", self.covariances_init, full, pool.shape(*shape))
         own = pool.reduce(pool.combine(np.ones(shape[0]), given)) if given.shape == full else given
@@ -438,7 +438,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
 
 
 class _Unquestioned(ConstrainedGaussianMixture):
-    """A fit that is compared with another, and not itself doubted."""
+    """A second fit for comparison, whose own relations are not tested."""
 
     def _doubts(self, theta: Any, X: Any, known: dict[str, Any]) -> list[str]:
         return []
@@ -449,10 +449,10 @@ class _Unquestioned(ConstrainedGaussianMixture):
 
 def check_scale(X: FloatArray, reg_covar: float) -> None:
     """Refuse data without usable squares or digits, and a reg_covar that would be all there is."""
-    # A ridge gives columns of vanishing range a variance that can be represented.
+    # reg_covar gives columns of vanishing range a representable variance.
     ranges = check_ranges(X, some_may_vanish=reg_covar >= SMALLEST_RANGE)
     lows, highs = X.min(axis=0), X.max(axis=0)
-    # So far from zero a mean is rounded by a visible part of a deviation.
+    # Far from zero a mean is rounded by a noticeable part of a standard deviation.
     steps = np.spacing(np.maximum(-lows, highs))
     widths = np.maximum(highs - lows, np.sqrt(reg_covar))
     blurred = (lows < highs) & (widths < FEWEST_STEPS * steps)
@@ -473,7 +473,7 @@ def check_scale(X: FloatArray, reg_covar: float) -> None:
 
 
 def _check_array(name: str, value: Any, *shapes: tuple[int, ...]) -> FloatArray:
-    """The array, if it has one of the shapes and is finite."""
+    """Return the array; refuse a wrong shape and values that are not finite."""
     array = np.array(value, dtype=np.float64)
     if array.shape not in shapes:
         wanted = " or ".join(map(str, dict.fromkeys(shapes)))

@@ -1,7 +1,7 @@
-"""Where EM starts: responsibilities first, then the parameters that one M-step makes of them.
+"""Starts of EM: responsibilities, and the parameters that one M-step makes of them.
 
-Chapters 3, 4 and 6. What knows nothing of families and relations is in
-:mod:`cgmm.kmeans.seeding`.
+Estimators call ``named_start`` with the value of ``init_params``. Seeds that need neither families
+nor relations are in :mod:`cgmm.kmeans.seeding`. Chapters 3, 4 and 6.
 
 =====  ==================================================================
 N, D   points and dimensions; K components
@@ -32,9 +32,9 @@ from cgmm.network import PairsAmong, SideInformation
 from cgmm.numerics import FloatArray, IntArray
 from cgmm.runs import Rng
 
-# Points of which a start is made, at most: enough to tell starts apart.
+# Largest number of points that a start is made of: enough to compare starts.
 MOST = 10_000
-# Steps of the search for an assignment that breaks no relation: those of the search before a fit.
+# Steps of the search for an assignment that breaks no hard relation, as before a fit.
 SEARCH = 20_000
 
 
@@ -71,7 +71,7 @@ def from_responsibilities(
 
 
 def random_responsibilities(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
-    """Responsibilities drawn uniformly and normalised: every component starts near the middle.
+    """Return uniform random responsibilities, normalised: all components start near the middle.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def subsample_rows(side: SideInformation, rng: Rng, n_most: int | None = None) -
 
 
 def from_labels(X: FloatArray, n_components: int, rng: Rng, side: SideInformation) -> FloatArray:
-    """Responsibilities from the means of the classes' labelled points.
+    """Return responsibilities from the means of the classes' labelled points.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def from_labels(X: FloatArray, n_components: int, rng: Rng, side: SideInformatio
 
 
 def from_chunklets(X: FloatArray, n_components: int, rng: Rng, side: SideInformation) -> FloatArray:
-    """Responsibilities from the centroids of large chunklets that are far apart.
+    """Return responsibilities from the centroids of large chunklets that are far apart.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def from_chunklets(X: FloatArray, n_components: int, rng: Rng, side: SideInforma
 
 
 def honour(responsibilities: FloatArray, side: SideInformation) -> FloatArray:
-    """Make a start agree with what is known: components named as labels are, chunklets whole.
+    """Return responsibilities that agree with what is known: labels, allowed classes, chunklets.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def honour(responsibilities: FloatArray, side: SideInformation) -> FloatArray:
            [0.5, 0.5]])
     """
     sizes = side.sum_over_nodes(np.ones((len(responsibilities), 1)))[:, 0]
-    # A chunklet without weight counts for nothing, and its first point says where it begins.
+    # A chunklet of weight zero starts where its first point does.
     alone = responsibilities[side.first_points]
     of_node = side.sum_over_nodes(responsibilities) / np.where(sizes > 0, sizes, 1)[:, None]
     of_node = np.where(sizes[:, None] > 0, of_node, alone)
@@ -245,7 +245,7 @@ def honour(responsibilities: FloatArray, side: SideInformation) -> FloatArray:
         agreement = mask.T.astype(float) @ (sizes[:, None] * of_node)
         of_node = of_node[:, linear_sum_assignment(agreement, maximize=True)[1]]
         possible = np.where(mask, of_node, 0)
-        # A node whose start is excluded altogether: every class still allowed, alike.
+        # If a node's start is excluded altogether, all classes still allowed are equally likely.
         none_left = possible.sum(axis=1) < np.finfo(float).tiny
         possible[none_left] = mask[none_left]
         of_node = possible / possible.sum(axis=1, keepdims=True)
@@ -253,7 +253,7 @@ def honour(responsibilities: FloatArray, side: SideInformation) -> FloatArray:
 
 
 def from_kmeans(X: FloatArray, n_components: int, rng: Rng, side: SideInformation) -> FloatArray:
-    """Responsibilities from K-means that breaks none of the relations that are hard.
+    """Return responsibilities from K-means that breaks no hard relation.
 
     Parameters
     ----------
@@ -287,12 +287,12 @@ def from_kmeans(X: FloatArray, n_components: int, rng: Rng, side: SideInformatio
     cannot_link = side.first_points[side.graph.edges[np.isneginf(side.graph.weights)]]
     model = KMeans(n_components, n_init=1, random_state=rng)
     with warnings.catch_warnings():
-        # What is said of a start is no word on the fit.
+        # Warnings about a start do not concern the fit.
         warnings.simplefilter("ignore", ConvergenceWarning)
         if len(must_link) or len(cannot_link):
             must, cannot = PairsAmong(must_link, len(X)), PairsAmong(cannot_link, len(X))
-            # A single run of many clusters and few points often ends at a poor grouping, which EM
-            # cannot leave: of 60 points in ten classes up to 6 % more are right after ten.
+            # With many clusters and few points a single run often ends at a poor grouping that EM
+            # cannot leave; ten runs get up to 6 % more right of 60 points in ten classes.
             n_init = 10 if len(X) <= n_components**2 else 1
             cop = COPKMeans(n_components, n_init=n_init, max_search=SEARCH, random_state=rng)
             with suppress(SearchBudgetError):
@@ -320,7 +320,7 @@ GUIDED_STARTS: dict[str, Callable[[FloatArray, int, Rng, SideInformation], Float
 def named_start(
     name: str, X: FloatArray, n_components: int, rng: Rng, side: SideInformation
 ) -> FloatArray:
-    """Responsibilities of the start with that name, in agreement with what is known."""
+    """Return responsibilities of the start with that name, in agreement with what is known."""
     if name in GUIDED_STARTS:
         responsibilities = GUIDED_STARTS[name](X, n_components, rng, side)
     else:
@@ -329,7 +329,7 @@ def named_start(
 
 
 def check_responsibilities(responsibilities: ArrayLike, shape: tuple[int, int]) -> FloatArray:
-    """Responsibilities (N, K) whose rows are distributions, or an error that names a row."""
+    """Return (N, K) responsibilities; refuse rows that are no distributions."""
     r = np.asarray(responsibilities, dtype=np.float64)
     if r.shape != shape:
         raise ValueError(

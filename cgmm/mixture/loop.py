@@ -29,7 +29,7 @@ from cgmm.numerics import FloatArray, as_points, log_powers, most_probable
 
 
 class Posterior(NamedTuple):
-    """What the E-step finds out about the assignments at given parameters."""
+    """Posterior of the assignments at given parameters, the result of an E-step."""
 
     responsibilities: FloatArray
     """(N, K) r_ik = p(z_i = k | X, θ, side information); None where blocks have forgotten them."""
@@ -60,18 +60,18 @@ class Run(NamedTuple):
     interrupted: bool = False
     """Whether the keyboard ended it."""
     stand_in: float = np.nan
-    """What the run is compared by if its evidence is approximate, or none."""
+    """Surrogate of the log-evidence for comparing restarts; NaN if none is needed."""
     warnings: tuple[tuple[str, type[Warning]], ...] = ()
-    """What the engine had to say of its last E-step."""
+    """Warnings of the engine in its last E-step."""
 
     @property
     def n_iter(self) -> int:
-        """Iterations that are complete."""
+        """Number of complete iterations."""
         return len(self.history)
 
     @property
     def score(self) -> float:
-        """By what runs are compared: the log-evidence, or what stands in for it."""
+        """Score for comparing restarts: the log-evidence, or its surrogate if that is not exact."""
         return self.posterior.log_evidence if np.isnan(self.stand_in) else self.stand_in
 
 
@@ -79,7 +79,7 @@ def e_step(
     X: Points, parameters: Theta, side: SideInformation, infer: Infer, *,
     log_z_prior: Callable[[FloatArray], float] | None = None,
 ) -> Posterior:  # fmt: skip
-    """The posterior over assignments, and the evidence, at given parameters.
+    """Return the posterior of the assignments, and the evidence, at given parameters.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def e_step(
     (array([[0.881, 0.119],
            [0.119, 0.881]]), -2.97)
 
-    Told that the two differ, the E-step is surer of both:
+    With a cannot-link between the two, the E-step is surer of both:
 
     >>> side = SideInformation.build(2, cannot_link=[[0, 1]])
     >>> e_step(X, theta, side, ENGINES["auto"](side.graph)).responsibilities.round(3)
@@ -133,7 +133,7 @@ def e_step(
     """
     log_z_prior = log_z_prior or _log_z_without_data(side, infer)
     r, counts, log_z, _ = expectation(parameters, Block(X, slice(None), side, infer))
-    # The same network with the data and without them.
+    # [shental2003, eq. 9] in logs: the same network with the data, and without them.
     return Posterior(r, counts, log_z - log_z_prior(parameters.weights))
 
 
@@ -141,7 +141,7 @@ def m_step(
     X: Points, parameters: AnyTheta, posterior: Posterior, family: Family[AnyTheta],
     update_weights: Callable[[FloatArray], FloatArray], **settings: Any,
 ) -> AnyTheta:  # fmt: skip
-    """The parameters that maximise the bound for given responsibilities.
+    """Return the parameters that maximise the bound for given responsibilities.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def em(
     family = with_settings(family, **settings)
     log_z_prior = log_z_prior or _log_z_without_data(side, cast("Infer", infer))
     while True:
-        # What is found of a block adds up over blocks; only of a single one r_ik is kept.
+        # Results add up over blocks; r_ik are kept only if one block has all points.
         one_block = partial(expectation, parameters, family=family, keep=X.is_whole)
         r, counts, log_z, statistics = reduce(add_statistics, X.each(one_block))
         log_evidence = log_z - log_z_prior(parameters.weights)
@@ -243,7 +243,7 @@ def expectation(
     parameters: Theta, block: Block, *, family: Family[Any] | None = None, keep: bool = True,
     about: Any = None,
 ) -> tuple[Any, FloatArray, float, Any]:  # fmt: skip
-    """The E-step of a block: r_ik if they are to be kept, expected counts, log Z_posterior.
+    """Return the E-step of a block: r_ik if kept, expected counts, log Z_posterior, statistics.
 
     With a family its sufficient statistics as well, for an M-step from these parameters or, if the
     moments of earlier batches are ``about`` others, from those.
@@ -259,13 +259,13 @@ def expectation(
 
 
 def assigned(parameters: Theta, keep: bool, block: Block) -> Any:
-    """(B, K) responsibilities of a block; or, if these are not to be kept, (B,) labels."""
+    """Return (B, K) responsibilities of a block, or only (B,) labels."""
     r = expectation(parameters, block)[0]
     return r if keep else most_probable(r)
 
 
 def no_prior(weights: FloatArray) -> float:
-    """log Z_prior of blocks: it is that of the whole network."""
+    """Return 0, the log Z_prior where no relations and chunklets are known."""
     return 0.0
 
 
@@ -273,7 +273,7 @@ def no_prior(weights: FloatArray) -> float:
 
 
 def node_unaries(X: Points, parameters: Theta, side: SideInformation) -> FloatArray:
-    """The unary log-potentials of the posterior's network.
+    """Return the unary log-potentials of the posterior's network.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ def node_unaries(X: Points, parameters: Theta, side: SideInformation) -> FloatAr
 
 
 def prior_unaries(weights: FloatArray, side: SideInformation) -> FloatArray:
-    """n_j log π_k: the unary log-potentials of the prior's network.
+    """Return n_j log π_k, the unary log-potentials of the prior's network.
 
     Parameters
     ----------
@@ -347,7 +347,7 @@ def prior_unaries(weights: FloatArray, side: SideInformation) -> FloatArray:
 
 
 def _log_z_without_data(side: SideInformation, infer: Infer) -> Callable[[FloatArray], float]:
-    """log Z_prior by the posterior's engine; without relations it is zero for any weights."""
+    """Return a function from weights to log Z_prior by the posterior's engine."""
     if side.is_trivial:
         return lambda weights: 0.0
     return lambda weights: infer(prior_unaries(weights, side)).log_z

@@ -31,12 +31,12 @@ from cgmm.mixture.gaussian import Parameters, whiten
 from cgmm.mixture.weights import closed_form
 from cgmm.numerics import BoolArray, FloatArray, block_height, cut
 
-# Below this expected count a component is dead: its moments would be quotients of denormal numbers.
+# A component with a smaller expected count is dead: its moments would be denormal numbers.
 SMALLEST_COUNT = np.finfo(float).tiny / np.finfo(float).eps
-# A mean that moved by so many deviations leaves its new variances less than six digits.
+# If a mean moves by this many deviations, its new variances have less than six digits.
 FAR = 1e5
-# A responsibility so much below the largest adds less to sums than their rounding, however far away
-# its point is: among well separated components most are.
+# Responsibilities below this share of the largest change sums by less than rounding, however far
+# away their points are; with well separated components most are that small.
 NEGLIGIBLE = np.finfo(float).eps ** 3
 
 
@@ -96,7 +96,7 @@ class Pooling(NamedTuple):
     def statistics(
         self, X: FloatArray, responsibilities: FloatArray, parameters: Parameters
     ) -> Statistics:
-        """Sufficient statistics of some points, which add over blocks of points.
+        """Return the sufficient statistics of some points, which add over blocks of points.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class Pooling(NamedTuple):
         return cast("Statistics", total)
 
     def maximise(self, statistics: Statistics, parameters: Parameters) -> Parameters:
-        """θ with the means and covariances of this type that maximise the bound.
+        """Return θ with the means and covariances of this type that maximise the bound.
 
         Parameters
         ----------
@@ -170,7 +170,7 @@ class Pooling(NamedTuple):
         if kept.any():
             old = parameters.variances if self.diagonal else parameters.full_covariances
             covariances[kept] = old[: len(covariances)][kept]
-        if self.shared:  # repeated without a copy
+        if self.shared:  # a view, not copies
             covariances = np.broadcast_to(covariances, (len(means), *covariances.shape[1:]))
         return parameters._replace(means=means + shifts, covariances=covariances)
 
@@ -213,7 +213,7 @@ class Pooling(NamedTuple):
     def _too_far(
         self, counts: FloatArray, shifts: FloatArray, covariances: FloatArray, means: FloatArray
     ) -> BoolArray:
-        """Whether a mean moved, by more than its rounding, so far that variances lost digits."""
+        """Return which means moved, by more than rounding, so far that variances lost digits."""
         moved = np.maximum(np.square(shifts) - np.square(2 * np.spacing(means)), 0)
         moved = np.average(moved, axis=0, weights=counts)[None] if self.shared else moved
         left = covariances if self.diagonal else np.einsum("kdd->kd", covariances)
@@ -263,13 +263,13 @@ POOLINGS: dict[str, Pooling] = {
 def moments_about(
     means: FloatArray, X: FloatArray, responsibilities: FloatArray, diagonal: bool, shared: bool
 ) -> Statistics:
-    """Counts, first and second moments about means, each mean subtracted first."""
+    """Return counts, first and second moments about means; each mean is subtracted first."""
     n_components, n_dims = means.shape
     first = np.empty(means.shape)
     shape = (n_dims,) if diagonal else (n_dims, n_dims)
     second = np.zeros((1 if shared else n_components, *shape))
     for k, (mean, r) in enumerate(zip(means, responsibilities.T, strict=True)):
-        x, r = _that_matter(X, r)
+        x, r = _not_negligible(X, r)
         apart = x - mean[:, None]
         first[k] = apart @ r
         apart *= np.sqrt(r)
@@ -280,8 +280,8 @@ def moments_about(
     return responsibilities.sum(axis=0), first, second
 
 
-def _that_matter(X: FloatArray, r: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(D, n) points, and (n,) their responsibilities: all, or those that are not negligible."""
+def _not_negligible(X: FloatArray, r: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return (D, n) points with responsibilities (n,) that are not negligible, or all points."""
     matter = np.flatnonzero(r > NEGLIGIBLE * r.max())
     if 2 * len(matter) > len(r):
         return X.T, r
@@ -292,7 +292,7 @@ def _that_matter(X: FloatArray, r: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def lower_bound(X: FloatArray, parameters: Parameters, q: FloatArray) -> float:
-    """The bound F(q, θ) on the log-evidence of a plain mixture, for any independent q.
+    """Return the bound F(q, θ) on the log-evidence of a plain mixture, for any independent q.
 
     Parameters
     ----------
@@ -342,7 +342,7 @@ def require_distributions(name: str, q: FloatArray) -> None:
 
 
 def penalty(parameters: Parameters, counts: FloatArray, reg_covar: float) -> float:
-    """½ ε Σ_k N_k tr Σ_k⁻¹: what reg_covar subtracts from the bound that the M-step maximises.
+    """Return ½ ε Σ_k N_k tr Σ_k⁻¹, which reg_covar subtracts from the bound of the M-step.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ import numpy as np
 from cgmm.network import Graph, Infer, SideInformation, induced_subgraph
 from cgmm.numerics import BoolArray, FloatArray, log_normalise, log_powers
 
-# Halvings that find where a slope changes its sign.
+# Number of bisections for the zero of a slope.
 SHARPNESS = 50
 
 
@@ -57,7 +57,7 @@ class Prior:
             self.infer = engine(induced_subgraph(side.graph, np.flatnonzero(tied)))
 
     def is_exact(self, n_components: int) -> bool:
-        """Whether the engine answers the tied nodes exactly, for K components.
+        """Return whether the engine is exact on the connected nodes, for K components.
 
         Parameters
         ----------
@@ -74,18 +74,18 @@ class Prior:
 
     @property
     def is_one(self) -> bool:
-        """Whether Z_prior is one whatever the weights: no edges, and points of multiplicity one."""
+        """True if Z_prior is one for any weights: no edges, and all multiplicities are one."""
         return self.infer is None and bool((self.sizes == 1).all())
 
     def log_z(self, weights: FloatArray) -> float:
-        """log Z_prior of weights (K,) on the simplex."""
+        """Return log Z_prior of weights (K,) on the simplex."""
         if self.is_one:
             return 0.0
         with np.errstate(divide="ignore"):
             return self.log_z_and_counts(np.log(weights))[0]
 
     def log_z_and_counts(self, log_weights: FloatArray) -> tuple[float, FloatArray]:
-        """log Z_prior and the expected counts Σ_j n_j p(z_j = k) under the prior.
+        """Return log Z_prior and the expected counts Σ_j n_j p(z_j = k) under the prior.
 
         Parameters
         ----------
@@ -110,14 +110,14 @@ class Prior:
 
 
 def _kinds(side: SideInformation, of: BoolArray | slice) -> tuple[FloatArray, FloatArray]:
-    """The multiplicities of nodes, and how many nodes have each."""
+    """Return the multiplicities of nodes, and the number of nodes with each."""
     sizes, kind = np.unique(side.multiplicity[of], return_inverse=True)
     copies = None if side.copies is None else side.copies[of]
     return sizes, np.bincount(kind, copies, len(sizes)).astype(float)
 
 
 class PairwisePrior:
-    """log Z_prior and its gradient as if edges were disjoint."""
+    """Normaliser of the prior, and its gradient, as if edges were disjoint."""
 
     def __init__(self, side: SideInformation):
         self.sizes, self.how_many = _kinds(side, slice(None))
@@ -125,13 +125,13 @@ class PairwisePrior:
         kinds = np.column_stack([np.sort(ends, axis=1), side.graph.weights])
         kinds, self.n_edges = np.unique(kinds, axis=0, return_counts=True)
         self.n_a, self.n_b, w = kinds.T
-        # e^w - 1, which is -1 for a cannot-link, and the one beside it: both over e^w where w > 0,
-        # lest a strong preference overflow.
+        # e^w - 1 (-1 for a cannot-link) and 1, both divided by e^w if w > 0, so that a strong
+        # preference does not overflow.
         self.top = np.maximum(w, 0)
         self.one, self.excess = np.exp(-self.top), np.where(w > 0, -1, 1) * np.expm1(-abs(w))
 
     def log_z_and_counts(self, log_weights: FloatArray) -> tuple[float, FloatArray]:
-        """As the method of :class:`Prior`."""
+        """Return log Z_prior and the expected counts, as :class:`Prior` does."""
         shares, totals = log_normalise(log_powers(log_weights, self.sizes))
         log_z, counts = self.how_many @ totals, (self.how_many * self.sizes) @ shares
         p_a, _ = log_normalise(log_powers(log_weights, self.n_a))
@@ -146,7 +146,7 @@ class PairwisePrior:
 
 
 class SelectedPairs:
-    """What relations say about π because pairs were selected; nothing where they are answers.
+    """Normaliser for pairs selected for being alike; zero if pairs were drawn at random.
 
     An edge between two points multiplies Z_prior by f_e(s) = 1 + (e^w - 1) s, s = Σ_k π_k², if it
     stands alone. Answers to questions about pairs at random have no normaliser: as many pairs
@@ -187,13 +187,14 @@ class SelectedPairs:
         self.balance = low
 
     def slope(self, s: float) -> float:
-        """∂ Σ_e log f_e / ∂ s, which falls with s."""
+        """Return ∂ Σ_e log f_e / ∂ s, which falls with s."""
         edges = self.edges
-        with np.errstate(divide="ignore"):  # a cannot-link, and one component alone: minus infinity
+        # Minus infinity for a cannot-link if there is a single component.
+        with np.errstate(divide="ignore"):
             return float(edges.n_edges @ (edges.excess / (edges.one + edges.excess * s)))
 
     def log_z(self, weights: FloatArray) -> FloatArray:
-        """Σ_e log f_e at min(s, balance), for weights (..., K)."""
+        """Return Σ_e log f_e at min(s, balance), for weights (..., K)."""
         edges, s = self.edges, np.minimum((weights**2).sum(axis=-1), self.balance)
         factors = edges.one + edges.excess * s[..., None]
         return np.asarray((edges.top + np.log(factors)) @ edges.n_edges)

@@ -1,4 +1,4 @@
-"""What a fit works on: points, what is known of them, a family and an engine. Chapters 3 to 10.
+"""The problem of a fit: points, what is known of them, a family and an engine. Chapters 3 to 10.
 
 ``fit`` builds a :class:`Problem` once, runs EM on it from every start, and asks it what the best
 run says of each point.
@@ -28,7 +28,7 @@ from cgmm.numerics import FloatArray, IntArray, most_probable
 
 
 class Found(NamedTuple):
-    """What the best run says of the points, and the engine of its answers."""
+    """Results of the best run for each point, and reports of the engine."""
 
     responsibilities: FloatArray | None
     """(N, K) r_ik; None or labels where they are not kept."""

@@ -24,7 +24,7 @@ import numpy as np
 
 from cgmm.numerics import FloatArray, IntArray
 
-# The form is used while (extent of the points / smallest deviation)² stays below this.
+# The form is used if (extent of the points / smallest deviation)² is at most this.
 SAFE_RATIO = 1e5
 # Above this dimension the products x xᵀ outweigh what the form saves.
 MAX_DIMENSION = 24
@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 
 
 def remembered(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Give the last result again where the arguments are the same: equal arrays, a thread each.
+    """Return a function that repeats its last result if called with equal arrays, thread by thread.
 
     What depends on θ alone is so computed once an iteration, and φ of a block once for its
     densities and its statistics: without, an iteration takes up to half as long again.
@@ -44,7 +44,7 @@ def remembered(function: Callable[..., Result]) -> Callable[..., Result]:
     def ask(*arrays: FloatArray) -> Result:
         known: tuple[list[FloatArray], Result] | None = getattr(last, "known", None)
         if known is None or not all(map(np.array_equal, known[0], arrays)):
-            known = last.known = None  # its memory, still in the cache, serves the next
+            known = last.known = None  # frees memory that is still in the cache for the next result
             found = function(*arrays)
             if found is None:
                 return found
@@ -56,14 +56,14 @@ def remembered(function: Callable[..., Result]) -> Callable[..., Result]:
 
 @remembered
 def phi(X: FloatArray, means: FloatArray, whiteners: FloatArray) -> FloatArray | None:
-    """(size, B) φ of a block of points, measured from the middle of the means.
+    """Return (size, B) φ of a block of points, measured from the middle of the means, or None.
 
     None where it saves no time, or leaves these points' densities less than eleven digits.
     """
     n_dims, centre = X.shape[1], means.mean(axis=0)
     if whiteners.ndim == 3 and n_dims > MAX_DIMENSION:
         return None
-    with np.errstate(over="ignore", invalid="ignore"):  # infinitely far: not safe
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite distances are not safe
         reach = np.maximum(X.max(axis=0) - centre, centre - X.min(axis=0))
         farthest = np.square(reach) + np.square(means - centre)
         if whiteners.ndim == 2:
@@ -95,7 +95,7 @@ def features(x: FloatArray, diagonal: bool) -> FloatArray:
 
 @cache
 def upper_half(n_dims: int) -> tuple[IntArray, IntArray, FloatArray]:
-    """Places a ≤ b of a symmetric matrix, in the order of φ; and the factor of each in -xᵀPx/2."""
+    """Return the places a ≤ b of a matrix in the order of φ, and their factors in -xᵀPx/2."""
     rows, columns = np.triu_indices(n_dims)
     # Products off the diagonal stand for two entries of P.
     return rows, columns, np.where(rows == columns, -0.5, -1.0)
@@ -120,7 +120,7 @@ def natural_parameters(
 def about_means(
     sums: FloatArray, means: FloatArray, diagonal: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Counts, first and second moments about the means, from (K, size of φ) Σ_i r_ik φ(x_i)."""
+    """Return counts, first and second moments about the means from Σ_i r_ik φ(x_i)."""
     shifts, n_dims = means - means.mean(axis=0), means.shape[1]
     counts, firsts, seconds = sums[:, 0], sums[:, 1 : n_dims + 1], sums[:, n_dims + 1 :]
     moved = firsts - counts[:, None] * shifts

@@ -24,8 +24,8 @@ from cgmm.inference.gibbs import Chains
 from cgmm.mixture.loop import Posterior, Run
 from cgmm.numerics import FloatArray, WarnedOnce, warn_caller
 
-# Where an engine samples, responsibilities tremble for ever. What goes anywhere is after so many
-# iterations that many steps away; what trembles not much more than one. Larger steps go somewhere.
+# Responsibilities of a sampler never stop moving. If they only fluctuate, their distance after LAG
+# iterations is at most STEPS mean steps, and no step is larger than LARGEST.
 LAG, STEPS, LARGEST = 5, 1.5, 0.05
 # Above this R-hat chains have not mixed (Gelman and Rubin, 1992).
 NOT_MIXED = 1.1
@@ -36,7 +36,7 @@ def follow(
     max_iter: int, verbose: int = 0, rate: Callable[[Run], float] | None = None,
     report: Callable[[Run], Run] = lambda run: run,
 ) -> Run:  # fmt: skip
-    """Take pairs from the loop until an iteration gains too little; then one more, and stop.
+    """Follow EM until an iteration gains too little, then for one more, and return the run.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def follow(
     verbose : int, default=0
         1: a line at the end; 2: a line an iteration too.
     rate : callable, default=None
-        By what the run is compared with others where its evidence will not do.
+        The score by which the run is compared with others; default: its log-evidence.
     report : callable, optional
         From the run to the one that is reported, which may know more of its evidence.
 
@@ -83,10 +83,10 @@ def follow(
         try:
             for parameters, posterior in begin(number):
                 before, history = run, [] if run is None else [*run.history, run.score]
-                # What did not settle in this E-step may settle in the next.
-                said = [words for words in warned.held if words[1] is ConvergenceWarning]
-                warned.held[:] = [words for words in warned.held if words not in said]
-                run = Run(parameters, posterior, history, gain < tol, warnings=tuple(said[-1:]))
+                # Keep only the last convergence warning: the next E-step may converge.
+                stalls = [held for held in warned.held if held[1] is ConvergenceWarning]
+                warned.held[:] = [held for held in warned.held if held not in stalls]
+                run = Run(parameters, posterior, history, gain < tol, warnings=tuple(stalls[-1:]))
                 if verbose > 1 and history:
                     print(f"  iteration {run.n_iter:4d}   log-evidence {history[-1]:.6f}")
                 if run.converged or run.n_iter == max_iter:
@@ -101,8 +101,8 @@ def follow(
             if run is None or run.n_iter == 0:
                 raise
             run = run._replace(interrupted=True)
-            # An E-step that did not end has no say.
-            warned.held[:] = [words for words in warned.held if words[1] is not ConvergenceWarning]
+            # Warnings of an unfinished E-step do not count.
+            warned.held[:] = [held for held in warned.held if held[1] is not ConvergenceWarning]
     run = report(cast("Run", run))
     if run.interrupted:
         return run
@@ -113,7 +113,7 @@ def follow(
 
 
 def _movement(path: Sequence[FloatArray]) -> float:
-    """Responsibility that moved in the last step; none if all that moves is a sampler's noise."""
+    """Return the responsibility that moved in the last step, or 0 if it is a sampler's noise."""
     steps = [_moved(*pair) for pair in pairwise(path)]
     are_small = len(steps) == LAG and max(steps) <= LARGEST
     if are_small and _moved(path[0], path[-1]) <= STEPS * np.mean(steps):
@@ -122,12 +122,12 @@ def _movement(path: Sequence[FloatArray]) -> float:
 
 
 def _moved(before: FloatArray, after: FloatArray) -> float:
-    """Responsibility that changed hands, a mean over points."""
+    """Return the responsibility that changed components, a mean over points."""
     return float(np.abs(after - before).sum(axis=1).mean() / 2)
 
 
 def warn_about(run: Run, max_iter: int) -> None:
-    """Say what the user should know about the run that is kept.
+    """Warn about a kept run that did not converge, or has components without points.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def warn_about(run: Run, max_iter: int) -> None:
 
 
 def warn_about_chains(chains: Chains) -> None:
-    """Say if the chains of a sampler, in the last E-step, disagreed about where they were.
+    """Warn if the chains of a sampler had not mixed in the last E-step.
 
     Parameters
     ----------

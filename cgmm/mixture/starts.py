@@ -50,37 +50,37 @@ from cgmm.runs import Rng
 # Covariances of a short run, from simple to free: equal balls, one shared, as the fit has them.
 BALLS, SHARED, FREE = range(3)
 COVARIANCES = ("equal balls", "one shared covariance", "covariances of the fit")
-# How many starts of each kind a portfolio has, for each of the `n_init` runs.
+# Number of starts of each kind, for each of the `n_init` runs.
 N_FAR, N_RANDOM = 20, 18
-# Iterations that each start gets, and that the best of them get in addition.
+# Iterations of each start, and additional ones of the best.
 FIRST_LOOK, SECOND_LOOK = 12, 40
-# How many of the starts go on after the first look, and are released from a simpler covariance.
+# Number of starts that go on after the first look, and are released from a simpler covariance.
 KEPT = 6
-# Moves that split one component and merge two others: how many a round tries, how many of them go
-# on, and after how many rounds in vain there are no more.
+# Moves that split one component and merge two others: number in a round, number of them that go on,
+# and number of rounds without success after which they end.
 N_MOVES, KEPT_MOVES, VAIN = 12, 2, 3
-# Runs whose scores differ by less, in nats per point, have found the same maximum.
+# Runs whose scores differ by less, in nats per point, are taken to be at the same maximum.
 AGREE = 1e-4
-# A short run goes on while it would be the best one if each iteration left gained so many times as
-# much as the last one.
+# A short run goes on if it would become the best one when every iteration left gained this many
+# times what the last one gained.
 HOPE = 2.0
-# So many starts that end alike show that the problem is easy.
+# If this many starts end alike, the problem is easy.
 ENOUGH = 3
-# So many multiplications an iteration of the batch may cost: more components, fewer starts.
+# Multiplications that an iteration of the batch may cost, which limits the number of starts.
 WORK = 1.5e7
-# What a component without the points for a covariance of its own costs a grouping, in nats.
+# Penalty of a grouping for each component with too few points for a covariance, in nats.
 UNSUPPORTED = 1e6
-# A portfolio knows so many points for each number in the means, and no fewer than these.
+# Points of a portfolio's sample: this many for each number in the means, but at least FEWEST.
 POINTS_OF_A_MEAN, FEWEST = 20, 1000
 # Rounds of messages between the nodes of the network in an iteration.
 SWEEPS = 2
-# A message says at least so much, in nats, for a component that it excludes.
+# Log-message for a component that is excluded, in nats.
 LOWEST = -700.0
 INTERRUPTED = (
     "the choice of a start was interrupted; EM goes on from the best start so far, and another "
     "interrupt ends it."
 )
-# What reg_covar is in a fit, in units of the variance of all the data.
+# Added to the covariances of short runs, in units of the variance of all the data.
 RIDGE = 1e-6
 
 
@@ -100,7 +100,7 @@ class Messages(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What all short runs share: the points as sums of features over nodes, and what is known."""
+    """Input of all short runs: the points as sums of features over nodes, and what is known."""
 
     n_components: int
     covariance_type: str
@@ -148,12 +148,12 @@ class Batch(NamedTuple):
 
     @property
     def is_diagonal(self) -> bool:
-        """Whether covariances are held as variances."""
+        """True if covariances are held as variances."""
         return self.ball.ndim == 1
 
     @property
     def supports_free(self) -> bool:
-        """Whether the fit has covariances of its own, and the points for a second look at them."""
+        """True if the fit has a covariance for each component, and enough points for them."""
         per_component = self.side.n_points / self.n_components
         least = 2 if self.is_diagonal else self.places.shape[1] + 2
         return not self.shares(FREE) and per_component >= 2 * least
@@ -221,7 +221,7 @@ def messages_of(side: SideInformation) -> Messages:
 
 
 class Runs(NamedTuple):
-    """Where short runs have ended."""
+    """Ends of short runs."""
 
     r: FloatArray
     """(K, S, J) responsibilities."""
@@ -279,7 +279,7 @@ def short_runs(batch: Batch, r: FloatArray, stage: int, n_iter: int) -> Runs:
         if not len(moving):
             break
         log_messages = None if log_messages is None else log_messages[:, goes_on]
-    cost = 0.5 * batch.n_free(stage) * np.log(n_points) + chance_of_few(batch, counts, stage)
+    cost = 0.5 * batch.n_free(stage) * np.log(n_points) + chance_gain(batch, counts, stage)
     return Runs(r, evidence, evidence - cost)
 
 
@@ -442,7 +442,7 @@ def pass_messages(
         log_messages = np.zeros((*u.shape[:2], len(edges.log_weights)))
     for sweep in range(SWEEPS + 1):
         beliefs = own + np.add.reduceat(log_messages, edges.first, axis=2)
-        # The belief of a node without what the receiver of its message has told it.
+        # The cavity: a node's belief without the message from the receiver.
         cavity = beliefs[:, :, edges.receiver] - log_messages
         cavity -= cavity.max(axis=0)
         if sweep < SWEEPS:
@@ -467,8 +467,8 @@ def send(p: FloatArray, log_weights: FloatArray) -> FloatArray:
         return np.maximum(np.log(others / total), LOWEST)
 
 
-def chance_of_few(batch: Batch, counts: FloatArray, stage: int) -> FloatArray:
-    """Return what each run gains because points are few for its parameters, in nats.
+def chance_gain(batch: Batch, counts: FloatArray, stage: int) -> FloatArray:
+    """Return what each run gains by chance with few points for its parameters, in nats.
 
     Where n points are fitted by q regressors and a covariance in d dimensions, p parameters in all,
     the log-likelihood exceeds its value for new points by p n / (n - q - d - 1) (Bedrick and Tsai,
@@ -598,7 +598,7 @@ class Stages:
         return self.ends[best_first([runs.scores.max() for _, runs in self.ends])[0]]
 
     def run(self) -> None:
-        """Go through all stages, then improve the best of them."""
+        """Run all stages, then improve the best one."""
         for stage in (BALLS, SHARED, FREE):
             if stage != FREE or self.batch.supports_free:
                 self.ends.append((stage, self.try_seeds(stage)))

@@ -45,11 +45,11 @@ Update = Callable[[FloatArray], FloatArray]
 """From expected counts (K,) to the weights (K,) that maximise the bound."""
 
 SMALLEST_GRADIENT = 1e-8
-# Counts that differ by more than this share of all are not matched.
+# Relative difference of counts above which they count as not matched.
 UNMATCHED = 1e-4
-# Questions to an engine that approximates, in one update: its log Z has no maximum to be found.
+# Most calls of an approximate engine in one update: its log Z may have no maximum.
 MOST_QUESTIONS = 20
-# A concave problem in so few numbers needs five to ten.
+# A concave problem in so few variables takes five to ten steps.
 MOST_OF_EXACT = 200
 
 NO_MAXIMUM = (
@@ -64,7 +64,7 @@ NO_MAXIMUM = (
 
 
 def auto(prior: Prior) -> Update:
-    """Match counts where the engine is exact, else be cautious.
+    """Return the update that matches counts if the engine is exact, else the cautious one.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def auto(prior: Prior) -> Update:
 
 
 def resolve(prior: Prior, n_components: int) -> str:
-    """Name of the update that "auto" stands for, which the engine's answer decides.
+    """Return the name of the update that "auto" stands for with this engine.
 
     Parameters
     ----------
@@ -120,12 +120,12 @@ def resolve(prior: Prior, n_components: int) -> str:
     try:
         return "exact" if prior.is_exact(n_components) else "cautious"
     except TooCostlyError:
-        # Evidence may have made the posterior's network cheap, and is none about the prior's.
+        # The evidence may make the posterior's network cheap; the prior's stays expensive.
         return "cautious"
 
 
 def closed_form(expected_counts: FloatArray) -> FloatArray:
-    """π_k = C_k / Σ_l C_l, the maximiser where Z_prior is one.
+    """Return π_k = C_k / Σ_l C_l, the maximiser if Z_prior is one.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def closed_form(expected_counts: FloatArray) -> FloatArray:
 
 
 def exact(prior: Prior) -> Update:
-    """Match the expected counts of posterior and prior: the maximiser for any K.
+    """Return the update that matches expected counts of posterior and prior: the maximiser.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def exact(prior: Prior) -> Update:
 
 
 def pseudo_likelihood(prior: Prior) -> Update:
-    """The update as if every edge stood alone: edges share no node.
+    """Return the update that treats edges as if they shared no node.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def pseudo_likelihood(prior: Prior) -> Update:
 
 
 def ignore(prior: Prior | None = None) -> Update:
-    """The closed form, whatever the network: [shental2003, footnote 3].
+    """Return the closed form for any network: [shental2003, footnote 3].
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ def ignore(prior: Prior | None = None) -> Update:
 
 
 def cautious(prior: Prior) -> Update:
-    """The closed form, moved towards equal weights where relations were selected for sameness.
+    """Return the closed form, moved to equal weights if pairs were selected for being alike.
 
     Parameters
     ----------
@@ -298,8 +298,8 @@ def cautious(prior: Prior) -> Update:
         step = np.where(alive, 1 / alive.sum(), 0.0) - weights
 
         def loss(share: float) -> float:
-            tried = weights + share * step
-            return float(pull * (tried**2).sum() - expected_counts[alive] @ np.log(tried[alive]))
+            moved = weights + share * step
+            return float(pull * (moved**2).sum() - expected_counts[alive] @ np.log(moved[alive]))
 
         found = minimize_scalar(loss, bounds=(0, 1), method="bounded", options={"xatol": 1e-10})
         return weights + found.x * step
@@ -308,7 +308,7 @@ def cautious(prior: Prior) -> Update:
 
 
 def grid(prior: Prior, *, resolution: float = 0.01) -> Update:
-    """The best point of a grid on the simplex: [lu2007, eq. 2.14].
+    """Return the update that takes the best point of a grid: [lu2007, eq. 2.14].
 
     Parameters
     ----------
@@ -357,13 +357,13 @@ UPDATES: dict[str, Callable[[Prior], Update]] = {
 
 
 def kept_alive(weights: FloatArray, n_points: float) -> FloatArray:
-    """Weights of at least one point: relations may need a component that the start leaves empty."""
+    """Return weights of at least one point: relations may need a component that starts empty."""
     weights = np.maximum(weights, 1 / n_points)
     return weights / weights.sum()
 
 
 def _simplex_grid(n_components: int, n_steps: int) -> FloatArray:
-    """(G, K) interior points of the simplex with coordinates that are multiples of 1 / n_steps."""
+    """Return (G, K) interior points of the simplex: multiples of 1 / n_steps."""
     size = comb(n_steps - 1, n_components - 1)
     if not 0 < size <= 200_000:
         raise ValueError(
@@ -381,7 +381,7 @@ def maximise(
     log_z_and_counts: Callable[[FloatArray], tuple[float, FloatArray]],
     expected_counts: FloatArray, most_questions: int = MOST_OF_EXACT,
 ) -> FloatArray:  # fmt: skip
-    """The maximiser of C · η - log Z(η) by quasi-Newton steps from the closed form.
+    """Return the maximiser of C · η - log Z(η) by quasi-Newton steps from the closed form.
 
     Adding a constant to η changes nothing, because C and the prior's counts both sum to M; so η is
     free, and the softmax at the end puts π on the simplex. A component without counts leaves.
@@ -407,20 +407,20 @@ def maximise(
         return float((log_z - expected_counts[alive] @ log_weights[alive]) / total), gradient
 
     options: Any = {"gtol": SMALLEST_GRADIENT, "hess_inv0": _inverse_curvature(weights[alive])}
-    # A search that runs away: told below.
+    # The search diverges; the warning is below.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"), suppress(StopIteration):
         minimize(cast("Any", loss), start, jac=True, method="BFGS", options=options)
     if not unmatched < UNMATCHED:
         warn_caller(NO_MAXIMUM.format(n_components=len(weights)), RuntimeWarning)
-    # The maximum may lie at π_k = 0 although C_k > 0, where relations leave no lower count. Zero
-    # would forbid what they demand; the smallest number does not.
+    # The maximum may lie at π_k = 0 although C_k > 0, because relations leave no lower count. A
+    # weight of zero would forbid what they demand, so the smallest number is used.
     matched = np.exp(nearest - np.logaddexp.reduce(nearest))
     weights[alive] = np.maximum(matched, np.finfo(float).tiny)
     return weights
 
 
 def _inverse_curvature(weights: FloatArray) -> FloatArray:
-    """A first guess, as if all nodes were single points: the pseudo-inverse of diag(π) - π πᵀ.
+    """Return the pseudo-inverse of diag(π) - π πᵀ, exact if all nodes are single points.
 
     Tiny weights count as larger ones, lest rounding spoil that it is positive definite.
     """

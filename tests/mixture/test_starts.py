@@ -19,7 +19,7 @@ from cgmm.mixture.starts import (
     SHARED,
     Batch,
     Messages,
-    chance_of_few,
+    chance_gain,
     distinct,
     portfolio,
     sample_for_portfolio,
@@ -196,7 +196,7 @@ def test_what_few_points_gain_by_chance_is_what_they_gain(stage):
             gain -= 0.5 * np.einsum("nd,de,ne->", apart[k], P, apart[k])
         gains.append(gain)
     p = 2 * n_dims + (1 if stage == SHARED else 2) * n_dims * (n_dims + 1) / 2
-    expected = p + chance_of_few(batch, np.full((2, 1), float(n_each)), stage)[0]
+    expected = p + chance_gain(batch, np.full((2, 1), float(n_each)), stage)[0]
     error = np.std(gains) / np.sqrt(len(gains))
     assert np.mean(gains) == pytest.approx(expected, abs=5 * error)
 
