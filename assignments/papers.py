@@ -15,6 +15,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,8 +66,16 @@ def picker(seed: str | None, question: str) -> Callable:
     return pick
 
 
+def tex(value: float | Fraction) -> str:
+    """Return a number of a question as a fraction in LaTeX."""
+    number = Fraction(value).limit_denominator(1000)
+    if number.denominator == 1:
+        return str(number.numerator)
+    return rf"\tfrac{{{number.numerator}}}{{{number.denominator}}}"
+
+
 def _filled(entry: dict, seed: str | None) -> Question:
-    space = {"np": np, "primer": primer, "itertools": itertools,
+    space = {"np": np, "primer": primer, "itertools": itertools, "Fraction": Fraction, "tex": tex,
              "pick": picker(seed, entry["id"])}  # fmt: skip
     code = entry.pop("compute")
     try:
