@@ -58,7 +58,7 @@ reruns: $(READY) ## run the papers' experiments that are not stored yet (RERUNS=
 	cd book && "$(CURDIR)/$(BIN)/python" -m reruns $(RERUNS)
 
 test: $(READY) ## the package and its doctests, the course, the pages in a browser
-	$(PYTEST) -m "not slow" tests cgmm book/reruns
+	$(PYTEST) -m "not slow" tests cgmm book/reruns assignments/grader/tests
 
 chapters: $(READY) ## each cell of each notebook against what it shows
 	$(PYTEST) -m "not slow" --ignore=book/reruns book

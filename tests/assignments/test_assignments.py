@@ -6,16 +6,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from handed_in import (
-    at,
-    changed,
-    checks_of,
-    right,
-    run_here,
-    solutions,
-    without,
-)
+from handed_in import at, changed, checks_of, right, solutions
 from markapart import grading, sources, trial
+from ungraded import run_here, without
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = sources.names()
@@ -149,3 +142,27 @@ def test_a_disturbance_costs_only_its_own_task(name):
         repaired = sources.repair(notebook, sources.released(name))
         lost = {row.task for row in trial.lost(run_here(what, name, repaired))}
         assert lost == set(expected), what
+
+
+# ------------------------------------------------------------------------------- rubrics
+
+OPEN = [(name, sources.grade_id(cell), cell.metadata.nbgrader.points)
+        for name in sources.names() for cell in sources.source(name).cells
+        if cell.cell_type == "markdown" and sources.grade_id(cell)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "task", "points"), OPEN)
+def test_a_rubric_has_items_for_all_points_and_marked_samples(name, task, points):
+    rubric = sources.rubric(name, task)
+    assert sum(item["points"] for item in rubric["item"]) == points
+    marked = [sample["points"] for sample in rubric["sample"]]
+    assert marked[0] == points
+    assert marked[-1] == 0
+    assert any(0 < one < points for one in marked)
+    for text in (
+        *(item["says"] for item in rubric["item"]),
+        *(one["why"] for one in rubric["sample"]),
+    ):
+        assert text.endswith(".")
+    says = [item["says"] for item in rubric["item"]]
+    assert not any(one in other for one in says for other in says if one is not other)

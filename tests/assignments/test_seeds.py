@@ -6,10 +6,10 @@ import sys
 import types
 
 import pytest
-from handed_in import variants
 from markapart import sources, trial
 from markapart.examine import checked, error_of, known_forms
 from markapart.forms import Forms
+from ungraded import variants
 
 NAMES = sources.names()
 WORDS = ["autumn", "autumn26", "autumn27", "spring", "spring27"]

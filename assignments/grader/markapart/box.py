@@ -292,7 +292,7 @@ def _is_open_to_all(path: Path) -> bool:
 
 
 def container(engine: str, place: str, hide: list[str]) -> tuple[list[str], dict]:
-    """A container without network that holds Python, the pinned packages and cgmm."""
+    """Build a command that starts a container without network, with Python and pinned packages."""
     name = Path(place).name
     command = [
         engine, "run", "--rm", "--interactive", "--name", name, "--network", "none",

@@ -1,0 +1,44 @@
+"""Submissions that share the process of the tests: only for code that we wrote ourselves."""
+
+import tomllib
+
+from handed_in import right
+from markapart import sources
+from markapart.examine import checked, error_of, known_forms, rows_of
+from markapart.forms import Forms
+from nbgrader.utils import is_grade
+
+
+def without(name, *cells):
+    notebook = right(name)
+    notebook.cells = [cell for cell in notebook.cells if sources.grade_id(cell) not in cells]
+    return notebook
+
+
+def run_here(who, name, notebook, seed=None):
+    """Rows of one submission. It shares this process: only for code that we wrote ourselves."""
+    ours = sources.source(name, seed).cells
+    checks = {sources.grade_id(cell): cell for cell in ours if is_grade(cell)}
+    shown = {sources.grade_id(cell): cell.source for cell in sources.released(name, seed).cells}
+    closing = {cell.source for cell in ours if not sources.grade_id(cell)}
+    namespace = {"__name__": "__main__"}
+    heard, answers = {}, {}
+    for cell in notebook.cells:
+        task = sources.grade_id(cell)
+        if cell.cell_type != "code":
+            answers[task] = cell.source
+        # A check is the teacher's, whatever the student has made of it.
+        elif task in checks:
+            forms = Forms(known_forms(name, seed)[task])
+            heard[task] = checked(shown[task], namespace, name, forms) or checked(
+                checks[task].source, namespace, name, forms, hidden=True)  # fmt: skip
+        # The closing picture is for the reader, and takes most of the time.
+        elif task or cell.source not in closing:
+            error_of(cell.source, namespace)
+    return rows_of(who, name, heard, answers, seed)
+
+
+def variants(name):
+    """The other right solutions of an assignment's tasks."""
+    text = (sources.COURSE / "variants" / f"{name}.toml").read_text(encoding="utf8")
+    return [sources.Mistake(**entry) for entry in tomllib.loads(text)["variant"]]
