@@ -6,6 +6,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from docutils import nodes
 from handed_in import at, changed, checks_of, right, solutions
 from markapart import grading, sources, trial
 from ungraded import run_here, without
@@ -144,7 +145,18 @@ def test_a_disturbance_costs_only_its_own_task(name):
         assert lost == set(expected), what
 
 
-# ------------------------------------------------------------------------------- rubrics
+# --------------------------------------------------------------- rubrics, and links to sections
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_check_has_a_section_that_is_in_the_book(name):
+    for check in (check for task in solutions(name) for check in checks_of(name, task)):
+        page, title = sources.section_of(name, check)
+        chapter, _, anchor = page.partition(".html#")
+        text = (ROOT / "book" / f"{chapter}.ipynb").read_text(encoding="utf8")
+        assert re.search(rf'"##+ {re.escape(title)}(\\n)?"', text), f"{check}: {title}"
+        assert anchor == nodes.make_id(title)
+
 
 OPEN = [(name, sources.grade_id(cell), cell.metadata.nbgrader.points)
         for name in sources.names() for cell in sources.source(name).cells

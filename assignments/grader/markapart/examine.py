@@ -18,13 +18,16 @@ import contextlib
 import functools
 import hashlib
 import io
+import resource
 import signal
+import sys
 import time
 import traceback
 import warnings
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+import psutil
 from nbformat import NotebookNode
 from nbgrader.utils import is_grade, is_solution
 
@@ -37,6 +40,7 @@ from markapart.wire import Gone
 # All cells together may take so many times what one cell may take, and all checks as much again.
 PATIENCE = 6
 RESTARTS = 12
+MEMORY = 2**30  # bytes that a check may take in the teacher's process
 # Of a check about a function that has not come to its end in another check.
 IMPATIENCE = 10
 
@@ -252,8 +256,9 @@ class _Examination:
             with self._time(1 / IMPATIENCE if used & self.slow else 1):
                 self._ask(place)
                 if task in self.checks:
-                    self.heard[task] = self._error_of(task, sorted(used))
-        except (Gone, TimeUp) as error:
+                    with little_memory():
+                        self.heard[task] = self._error_of(task, sorted(used))
+        except (Gone, TimeUp, MemoryError) as error:
             self.heard[task] = f"{_reason(error)} ({task})"
             self.slow |= used
             self._start_anew(place, error)
@@ -423,6 +428,22 @@ def bound(text: str) -> set[str]:
 
 def _reason(error: BaseException) -> str:
     return str(error) if isinstance(error, TimeUp) else ENDED
+
+
+@contextlib.contextmanager
+def little_memory() -> Iterator[None]:
+    """Let this process take at most MEMORY more in this block; more is a MemoryError.
+
+    What a student's function returns is read here, and a check may build arrays of its size.
+    """
+    before, hard = resource.getrlimit(resource.RLIMIT_AS)
+    room = psutil.Process().memory_info().vms + MEMORY
+    if sys.platform == "linux":
+        resource.setrlimit(resource.RLIMIT_AS, (room if hard < 0 else min(room, hard), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (before, hard))
 
 
 @contextlib.contextmanager

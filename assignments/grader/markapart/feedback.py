@@ -26,7 +26,15 @@ from nbconvert.filters import markdown2html
 from markapart.examine import Row, TimeUp, at_most, tally
 from markapart.marks import key_of, write_whole
 from markapart.settings import PROGRAM
-from markapart.sources import ATTACHED_PICTURE, grade_id, model_answer, released, rubric, source
+from markapart.sources import (
+    ATTACHED_PICTURE,
+    grade_id,
+    model_answer,
+    released,
+    rubric,
+    section_of,
+    source,
+)
 
 FORMULA = re.compile(r"\$\$([^$]{1,500})\$\$|(?<![\\$`])\$([^$\n`]{1,300})\$")
 TAGS = {*bleach.ALLOWED_TAGS, "p", "br", "hr", "pre", "div", "span", "sub", "sup", "del", "table",
@@ -64,7 +72,7 @@ def page(result: dict, marks: dict, says: str = "", book: str = "") -> str:
     return _templates().get_template("feedback.html").render(
         title=f"{result['assignment']}, {result['student']}", tally=tally(rows), comments=comments,
         rows={row.task: row for row in rows}, cells=result["cells"], says=says,
-        check_title=check_title, name=result["assignment"], book=book,
+        check_title=check_title, section_of=section_of, name=result["assignment"], book=book,
     )  # fmt: skip
 
 

@@ -108,6 +108,19 @@ def rubric(name: str, task: str) -> dict:
     return next((one for one in questions if one["task"] == task), {})
 
 
+@functools.cache
+def section_of(name: str, task: str) -> tuple[str, str] | None:
+    """Return page and title of the section of the book that a task or its check is about."""
+    path = COURSE / "sections.toml"
+    sections = tomllib.loads(path.read_text(encoding="utf8")) if path.exists() else {}
+    number = re.match(r"(?:task|check)-\d+", task)
+    entry = sections.get(name, {}).get(number[0].replace("check", "task")) if number else None
+    if entry is None:
+        return None
+    page, _, title = entry.partition("#")
+    return f"{page}.html#{re.sub('[^a-z0-9]+', '-', title.lower()).strip('-')}", title
+
+
 def model_answer(name: str, task: str) -> str:
     """Return the text that an assignment's author wrote for an open question."""
     (cell,) = [cell for cell in source(name).cells if grade_id(cell) == task]

@@ -417,6 +417,12 @@ class TestWire:
         os.close(reads)
         os.close(writes)
 
+    @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory so")
+    def test_a_check_takes_little_memory_in_the_teachers_process(self):
+        with pytest.raises(MemoryError), examine.little_memory():
+            np.empty(2 * examine.MEMORY, np.uint8)
+        np.empty(2 * examine.MEMORY, np.uint8)  # nothing is written, so nothing is taken
+
     def test_an_object_of_a_package_that_is_not_shown_comes_back_as_it_was(self, monkeypatch):
         pair, sent = Pair(), Fraction(1, 3)
         remote = pair.teacher.decode(pair.student.encode(lambda x: (type(x).__name__, x)))

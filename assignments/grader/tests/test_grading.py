@@ -524,7 +524,7 @@ class TestTables:
         assert (totals["eve_12"]["02_em"], totals["eve_12"]["of"]) == ("excused", "0")
         assert totals["ada_11"]["total"] == "6.0"
 
-    def test_checks_have_titles_and_a_link_to_the_chapter(self, out):
+    def test_checks_have_titles_and_a_link_to_the_section_of_the_book(self, out):
         assert feedback.check_title("12_rca", "check-3-rank") == (
             "directions in which no letter varies")  # fmt: skip
         titles = [feedback.check_title(name, sources.grade_id(cell)) for name in NAMES
@@ -536,8 +536,10 @@ class TestTables:
         result["rows"] = [result["rows"][0]._replace(task="check-2-sure")]
         feedback.write_pages(out, [result], {}, [], policy.load_policy(out)["book"])
         page = feedback.page_of(out / "feedback", "ada_11", "02_em").read_text(encoding="utf8")
-        assert 'href="https://example.org/book/02_em.html"' in page
+        assert 'href="https://example.org/book/02_em.html#the-m-step">The M-step</a>' in page
         assert "six coins of which we are sure" in page
+        result["rows"] = [result["rows"][0]._replace(points=12.0)]
+        assert "02_em.html" not in feedback.page(result, {}, "", "https://example.org/book")
 
     def test_the_best_of_several_count(self, tmp_path):
         results = [self._result("ada", "", "", name=name) for name in NAMES[:4]]
