@@ -62,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _exam(options: argparse.Namespace) -> int:
-    questions = papers.chosen(options.names, options.seed)
+    questions = papers.choose_questions(options.names, options.seed)
     sheets = {name: papers.exam(questions, key=name == "exam_key") for name in ("exam", "exam_key")}
     return _printed(sheets, options.out)
 

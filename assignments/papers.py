@@ -1,4 +1,4 @@
-"""Papers to print: exams and their keys from the bank in exam/, keys of the assignments, projects.
+"""Print papers: exams and keys from the bank in exam/, keys of assignments, and projects.
 
 A question's numbers are not typed into its key: ``<<name:.2f>>`` stands there, and the question's
 own ``compute``, run with the primer, says what that is and asserts it in a second way.
@@ -33,7 +33,7 @@ STYLE = (HERE / "papers.css").read_text(encoding="utf8")
 
 
 class Question(NamedTuple):
-    """A question of the bank, its numbers filled in; texts are Markdown."""
+    """A question of the bank with its numbers filled in; its texts are Markdown."""
 
     id: str
     title: str
@@ -56,7 +56,7 @@ def bank(seed: str | None = None) -> list[Question]:
 
 
 def picker(seed: str | None, question: str) -> Callable:
-    """Return ``pick`` for a question: its first choice without a seed, any of them with one."""
+    """Return the function ``pick`` of a question: the first choice, or with a seed any of them."""
     digest = hashlib.sha256(f"{seed}--{question}".encode()).digest()
     rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
 
@@ -97,7 +97,7 @@ def _shown(value: object, form: str) -> str:
     return format(value, form).replace("-", "−") if form else str(value)
 
 
-def chosen(ids: list[str], seed: str | None = None) -> list[Question]:
+def choose_questions(ids: list[str], seed: str | None = None) -> list[Question]:
     """Return questions by their ids, or whole chapters by their numbers; all if none is named."""
     everything = bank(seed)
     found = [q for one in ids for q in everything if one in (q.id, q.id[:2])]
@@ -109,7 +109,7 @@ def chosen(ids: list[str], seed: str | None = None) -> list[Question]:
 
 
 def exam(questions: list[Question], *, key: bool) -> str:
-    """HTML of an exam, with keys and rubrics or with room for answers."""
+    """Return HTML of an exam, with keys and rubrics or with room for answers."""
     minutes, points = (sum(q[field] for q in questions) for field in (2, 3))
     head = "Key and rubrics" if key else "Name: ______________________________"
     parts = [f"<h1>Examination</h1><p>{len(questions)} questions, {minutes} minutes, "
@@ -141,7 +141,7 @@ def _markdown(text: str) -> str:
 
 
 def _typeset():
-    """The project's tool that sets formulas and prints, which needs its folder and a browser."""
+    """Import the project's tool that typesets formulas and prints; it needs a browser."""
     tools = str(HERE.parent / "tools")
     if tools not in sys.path:
         sys.path.append(tools)
@@ -158,7 +158,7 @@ def _typeset():
 
 
 def assignment_key(name: str, seed: str | None = None) -> str:
-    """HTML of an assignment's solutions, points and rubric, with the numbers of a course."""
+    """Return HTML of an assignment's solutions, points and rubrics, with a course's numbers."""
     notebook, space = right_submission(name, seed), {"__name__": "__main__"}
     title = re.search(r"^# (.+)$", notebook.cells[0].source, re.MULTILINE)[1]
     parts = [f"<h1>{_markdown(title)}</h1><p>Key, with the numbers of the seed "
@@ -182,7 +182,7 @@ def assignment_key(name: str, seed: str | None = None) -> str:
 
 
 def _solved(cell, task: str, heading: str, space: dict) -> str:
-    """A solution, or the numbers that a course was given, and what they come to."""
+    """Return HTML of a solution and its results, or of the numbers that a course was given."""
     known = set(space)
     with contextlib.redirect_stdout(io.StringIO()) as said:
         exec(cell.source, space)
@@ -207,7 +207,7 @@ def _marked(rubric: dict) -> str:
 
 
 def project(name: str, *, teacher: bool) -> str:
-    """HTML of a project's brief; the teacher's has what can be found, and the traps."""
+    """Return HTML of a project's brief; the teacher's copy adds findings and traps."""
     path = HERE / "projects" / f"{name}.md"
     if not path.exists():
         known = ", ".join(projects())
@@ -217,7 +217,7 @@ def project(name: str, *, teacher: bool) -> str:
 
 
 def projects() -> list[str]:
-    """The names of all projects."""
+    """Return the names of all projects."""
     return sorted(path.stem for path in HERE.glob("projects/*.md"))
 
 
@@ -225,7 +225,7 @@ def projects() -> list[str]:
 
 
 def write_papers(papers: dict[str, str], out: Path) -> list[Path]:
-    """Write HTML pages that need nothing else, and print each to PDF."""
+    """Write self-contained HTML pages, and print each to PDF."""
     typeset = _typeset()
     with typeset.browser_page() as page:
         for name, body in papers.items():

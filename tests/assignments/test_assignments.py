@@ -140,8 +140,8 @@ def disturbed(name):
 def test_a_disturbance_costs_only_its_own_task(name):
     """What ends Python or goes on for ever, test_attacks runs in boxes."""
     for what, (notebook, expected) in disturbed(name).items():
-        repaired = sources.repair(notebook, sources.released(name))
-        lost = {row.task for row in trial.lost(run_here(what, name, repaired))}
+        repaired = sources.repair(notebook, sources.read_released(name))
+        lost = {row.task for row in trial.lost_rows(run_here(what, name, repaired))}
         assert lost == set(expected), what
 
 

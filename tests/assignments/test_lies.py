@@ -26,7 +26,7 @@ class Asked(NamedTuple):
 @functools.cache
 def asked(name: str) -> list[Asked]:
     """Every hidden check of an assignment, after right solutions."""
-    released = {sources.grade_id(cell): cell.source for cell in sources.released(name).cells}
+    released = {sources.grade_id(cell): cell.source for cell in sources.read_released(name).cells}
     space, calls, found = {"__name__": "__main__"}, set(), []
     for cell in sources.source(name).cells:
         task = sources.grade_id(cell)
@@ -35,7 +35,7 @@ def asked(name: str) -> list[Asked]:
         if not is_grade(cell):
             assert examine.error_of(cell.source, space) == ""
             continue
-        right = {one: space[one] for one in examine.used_in(cell.source, name)}
+        right = {one: space[one] for one in examine.names_used(cell.source, name)}
         space |= {one: _noted(one, value, calls) for one, value in right.items()}
         assert examine.error_of(released[task], space) == ""
         space |= right
@@ -53,8 +53,8 @@ def won(name, told, send=True) -> set[str]:
         own = {one: told(one, value, shown) for one, value in right.items()}
         if send:
             own = {one: pair.teacher.decode(pair.student.encode(f)) for one, f in own.items()}
-        known = forms.Forms(examine.known_forms(name, None)[task])
-        if not examine.checked(text, space | own, name, known):
+        known = forms.Forms(examine.reference_sizes(name, None)[task])
+        if not examine.run_check(text, space | own, name, known):
             passed.add(task)
     pair.close()
     return passed
@@ -196,7 +196,7 @@ def test_closing_cells_take_what_checks_take(name, monkeypatch):
     (closing,) = [cell.source for cell in sources.source(name).cells
                   if cell.cell_type == "code" and not sources.grade_id(cell)]  # fmt: skip
     space = asked(name)[-1].space
-    right = {one: space[one] for one in examine.wanted(name) if callable(space[one])}
+    right = {one: space[one] for one in examine.solution_names(name) if callable(space[one])}
     for form in SENT:
         told = {one: in_form(form)(one, function, ()) for one, function in right.items()}
         assert examine.error_of(closing, space | told) == ""

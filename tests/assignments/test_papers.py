@@ -86,7 +86,7 @@ def test_the_key_of_an_assignment_has_numbers_solutions_points_and_rubric(name):
 
 
 def test_papers_are_printed_and_need_nothing_else(chromium_path, tmp_path):
-    sheets = {"exam": papers.exam(papers.chosen(["06"]), key=True)}
+    sheets = {"exam": papers.exam(papers.choose_questions(["06"]), key=True)}
     (path,) = papers.write_papers(sheets, tmp_path)
     assert path.read_bytes().startswith(b"%PDF")
     text = path.with_suffix(".html").read_text(encoding="utf8")

@@ -7,7 +7,7 @@ import types
 
 import pytest
 from markapart import sources, trial
-from markapart.examine import checked, error_of, known_forms
+from markapart.examine import error_of, reference_sizes, run_check
 from markapart.forms import Forms
 from ungraded import variants
 
@@ -61,7 +61,7 @@ def _lost_in_task(number, notebook, checks, hear):
 def test_the_first_cell_knows_somebody_elses_package_of_our_name(monkeypatch):
     monkeypatch.setitem(sys.modules, "cgmm", types.ModuleType("cgmm"))
     for name in NAMES:
-        cells = {sources.grade_id(cell): cell.source for cell in sources.released(name).cells}
+        cells = {sources.grade_id(cell): cell.source for cell in sources.read_released(name).cells}
         with pytest.raises(AssertionError, match="somebody else's package"):
             exec(cells["setup"], {})
 
@@ -77,8 +77,8 @@ def test_another_right_way_loses_nothing(name, one):
         checks = {sources.grade_id(c): c for c in sources.source(name, seed).cells}
 
         def hear(check, space, seed=seed):
-            forms = Forms(known_forms(name, seed)[sources.grade_id(check)])
-            return checked(check.source, space, name, forms)
+            forms = Forms(reference_sizes(name, seed)[sources.grade_id(check)])
+            return run_check(check.source, space, name, forms)
 
         submission = trial.wrong_submission(name, one, seed)
         assert _lost_in_task(one.cell[5:], submission, checks, hear) == {}

@@ -4,7 +4,7 @@ import tomllib
 
 from handed_in import right
 from markapart import sources
-from markapart.examine import checked, error_of, known_forms, rows_of
+from markapart.examine import error_of, reference_sizes, rows_of, run_check
 from markapart.forms import Forms
 from nbgrader.utils import is_grade
 
@@ -19,7 +19,9 @@ def run_here(who, name, notebook, seed=None):
     """Rows of one submission. It shares this process: only for code that we wrote ourselves."""
     ours = sources.source(name, seed).cells
     checks = {sources.grade_id(cell): cell for cell in ours if is_grade(cell)}
-    shown = {sources.grade_id(cell): cell.source for cell in sources.released(name, seed).cells}
+    shown = {
+        sources.grade_id(cell): cell.source for cell in sources.read_released(name, seed).cells
+    }
     closing = {cell.source for cell in ours if not sources.grade_id(cell)}
     namespace = {"__name__": "__main__"}
     heard, answers = {}, {}
@@ -29,8 +31,8 @@ def run_here(who, name, notebook, seed=None):
             answers[task] = cell.source
         # A check is the teacher's, whatever the student has made of it.
         elif task in checks:
-            forms = Forms(known_forms(name, seed)[task])
-            heard[task] = checked(shown[task], namespace, name, forms) or checked(
+            forms = Forms(reference_sizes(name, seed)[task])
+            heard[task] = run_check(shown[task], namespace, name, forms) or run_check(
                 checks[task].source, namespace, name, forms, hidden=True)  # fmt: skip
         # The closing picture is for the reader, and takes most of the time.
         elif task or cell.source not in closing:

@@ -1,8 +1,8 @@
-"""Where a submission runs: out of reach of keys, marks, network and other submissions, or nowhere.
+"""Run submissions in boxes, which cannot reach keys, marks, the network or other submissions.
 
-A box is shell.py in bubblewrap, in a container of podman or docker, or, for root alone, as a user
-of its own. Which of them this system lets us make is tried before anything is graded, with a cell
-that imports what notebooks import and looks for the keys; where none holds, nothing is graded.
+A box is shell.py in bubblewrap, in a container of podman or docker, or (for root only) as a user of
+its own. Before anything is graded, a test box runs a cell that imports what notebooks import and
+looks for the keys. If no kind of box passes this test, nothing is graded.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from markapart.wire import Gone, Wire
 
 INSIDE = ["__init__.py", "shell.py", "wire.py", "replies.py"]
 COURSE_SAYS = load()
-MEMORY = 3 * 2**30  # of all processes of a box together
+MEMORY = 3 * 2**30  # bytes that all processes of a box may take together
 PROCESSES = 64
 START = 120  # seconds that a box may take to start, on a busy machine
 HOME = "/home/student"
-PYTHON = os.path.realpath(sys.executable)  # what a virtual environment points to
+PYTHON = os.path.realpath(sys.executable)  # the link of a virtual environment leads out of it
 SETTINGS = {
     "PATH": os.defpath, "LANG": "C.UTF-8", "MPLBACKEND": "agg", "LOKY_MAX_CPU_COUNT": "2",
     "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
@@ -52,11 +52,11 @@ seen = [path for path in {paths!r} if os.access(path, os.R_OK)]
 
 
 class BoxError(Exception):
-    """A box does not do what it should: nobody's fault who handed in."""
+    """A box does not work; this is not the fault of the submission."""
 
 
 class Boxes:
-    """Makes boxes of one ``kind``; ``hide`` are folders that nobody may read from inside."""
+    """A factory of boxes of one ``kind``, inside which the folders in ``hide`` cannot be read."""
 
     def __init__(self, kind: str, hide: Iterable[Path | str] = ()):
         self.kind, self.hide = kind, [str(COURSE), *map(str, hide)]
@@ -66,7 +66,7 @@ class Boxes:
         return Box(self.kind, self.hide)
 
     def attempt(self) -> str:
-        """Try a box; say what is wrong with it, or nothing."""
+        """Try a box; return what is wrong with it, or an empty text."""
         if self.kind != "user" and not shutil.which(self.kind):
             return "is not installed"
         try:
@@ -76,25 +76,25 @@ class Boxes:
         try:
             imports = ", ".join(COURSE_SAYS.imports or ["sys"])
             look = LOOK.format(imports=imports, paths=self._out_of_reach())
-            told = box.wire.ask(do="run", source=look)
+            reply = box.wire.ask(do="run", source=look)
             seen = box.wire.decode(box.wire.ask(do="get", names=["seen"])["found"].get("seen"))
         except (Gone, KeyError) as error:
             return f"does not work: {error}"
         finally:
             box.end()
         if seen is None:
-            return f"does not work: {told.get('says')}"
+            return f"does not work: {reply.get('says')}"
         return f"does not keep apart: {seen[0]} can be read" if seen else ""
 
     def _out_of_reach(self) -> list[str]:
-        """Keys and submissions."""
+        """Return the keys and some submissions, which a box must not be able to read."""
         handed_in = (itertools.islice(Path(one).rglob("*.ipynb"), 9) for one in self.hide)
         files = itertools.chain(COURSE.glob("source/*/*.ipynb"), *handed_in)
         return [str(path) for path in files]
 
 
-def best(hide: Iterable[Path | str] = (), kinds: Iterable[str] | None = None) -> Boxes:
-    """The first kind of box that works here and keeps apart; if there is none, say what to do."""
+def find_boxes(hide: Iterable[Path | str] = (), kinds: Iterable[str] | None = None) -> Boxes:
+    """Return the first kind of box that works and isolates here, or raise ValueError."""
     tried = []
     for kind in kinds or COMMANDS:
         boxes = Boxes(kind, hide)
@@ -113,9 +113,9 @@ class Box:
         command, options = COMMANDS[kind](self.place.name, hide)
         self.name = options.pop("name", None)
         self.user = options.get("user")
-        with tempfile.TemporaryFile() as said:
+        with tempfile.TemporaryFile() as output:
             self.process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said,
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=output,
                 start_new_session=True, bufsize=0, **options,
             )  # fmt: skip
             self.wire = Wire(self.process.stdout.fileno(), self.process.stdin.fileno(),
@@ -127,16 +127,16 @@ class Box:
                 self.wire.ask(do="ready")
             except Gone:
                 self.end()
-                said.seek(0)
-                last = said.read().decode(errors="replace").strip().rpartition("\n")[2]
+                output.seek(0)
+                last = output.read().decode(errors="replace").strip().rpartition("\n")[2]
                 raise BoxError(f"a box of {kind} does not start: {last[-300:]}") from None
             finally:
                 timer.cancel()
-        if self.name is None:  # engines limit containers themselves
+        if self.name is None:  # podman and docker limit their containers themselves
             threading.Thread(target=self._watch, daemon=True).start()
 
     def end(self) -> None:
-        """End it, with everything that it has started, and wait until this is done."""
+        """End the box and all processes that it has started, and wait until they have ended."""
         self.ended.set()
         self._kill()
         self.process.stdin.close()
@@ -145,7 +145,7 @@ class Box:
         self.place.cleanup()
 
     def _family(self) -> Iterator[psutil.Process]:
-        """The processes inside; those of bubblewrap end with it."""
+        """Yield the processes inside the box."""
         if self.user is not None:
             yield from (one for one in psutil.process_iter() if _owner(one) == self.user)
         else:
@@ -164,7 +164,7 @@ class Box:
                         one.kill()
 
     def _watch(self) -> None:
-        """Kill everything if there is too much of it."""
+        """Kill all processes of the box if there are too many or if they take too much memory."""
         while not self.ended.wait(0.2):
             family = list(self._family())
             if len(family) > PROCESSES or sum(map(_memory, family)) > MEMORY:
@@ -173,13 +173,13 @@ class Box:
 
 def _owner(process: psutil.Process) -> int | None:
     with contextlib.suppress(psutil.Error):
-        if process.status() != psutil.STATUS_ZOMBIE:  # dead, however long it stays in the list
+        if process.status() != psutil.STATUS_ZOMBIE:  # a zombie has ended
             return process.uids().real
     return None
 
 
 def _memory(process: psutil.Process) -> int:
-    """What a process has for itself, and its part of what it shares."""
+    """Return the memory of a process: its own, and its part of what it shares."""
     with contextlib.suppress(psutil.Error, OSError):
         return process.memory_full_info().pss
     return 0
@@ -193,7 +193,7 @@ def bubblewrap(place: str, hide: list[str]) -> tuple[list[str], dict]:
 
     The shell is the first process of the box; the processes below it cannot kill it.
     """
-    bwrap = shutil.which("bwrap") or "bwrap"  # the PATH inside the box is shorter than ours
+    bwrap = shutil.which("bwrap") or "bwrap"  # the PATH in the box may not have it
     command = [bwrap, "--unshare-all", "--as-pid-1", "--die-with-parent", "--new-session",
                "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]  # fmt: skip
     for path in ("/dev/shm", "/tmp", HOME):
@@ -319,7 +319,7 @@ def installed_from() -> dict[str, Path]:
 
 @functools.cache
 def image(engine: str) -> str:
-    """The name of the image of a container; it is built where it is not there yet."""
+    """Return the name of the container image, which is built if it does not exist yet."""
     files = installed_from() | {f"box/markapart/{name}": PROGRAM / name for name in INSIDE}
     if COURSE_SAYS.stub:
         files |= {COURSE_SAYS.stub: COURSE / COURSE_SAYS.stub}

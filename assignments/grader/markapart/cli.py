@@ -106,7 +106,7 @@ def _release(options: argparse.Namespace) -> int:
 
 
 def _people(file: Path | None) -> list[str]:
-    """The names in a file, a line each; each will be the name of a folder."""
+    """Read the names in a file, one a line, and check that each can be the name of a folder."""
     lines = file.read_text(encoding="utf-8-sig").splitlines() if file else []
     people = [line.strip() for line in lines if line.strip()]
     for one in people:
@@ -118,7 +118,7 @@ def _people(file: Path | None) -> list[str]:
 def _grade(options: argparse.Namespace) -> int:
     submissions, remarks, others = find_submissions(options.submissions)
     out = options.out
-    # What a teacher has written so far is entered before anything is written anew.
+    # Enter what the teacher has written before the sheets are written again.
     changes, problems = enter_marks(out, _sheets(out))
     graded_here = sorted({name for _, name in submissions})
     set_policy(out, graded_here, options.due, options.late, options.best, options.book)

@@ -17,29 +17,32 @@ number.
 from __future__ import annotations
 
 import collections
+import contextlib
 import functools
 import io
 import json
 import re
 import zipfile
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
-from markapart.sources import grade_id, names, released
+from markapart.sources import grade_id, names, read_released
 
 CANVAS = re.compile(
     r"(?:(?P<name>.+?)_)??(?P<late>LATE_)?(?P<number>\d+|anon_[^_]+)_(?P<upload>\d+)_(?P<file>.+)"
 )
 MOODLE = re.compile(r"(?P<name>.+)_(?P<number>\d+)_assignsubmission_file(?:$|_$|_(?P<file>.+))")
-NBGRADERS = ("timestamp.txt", "submission_secret.txt")  # what its collect puts beside a notebook
+NBGRADERS = ("timestamp.txt", "submission_secret.txt")  # files that `nbgrader collect` adds
 COPY = re.compile(r"(?:[ _-]*\(\d+\)|-\d+|[ _-]copy)+$", re.IGNORECASE)
 LARGEST = 20 * 2**20  # bytes of a notebook
 SUFFIXES = (".ipynb", ".txt", ".json", ".zip")
-ENOUGH = 3  # names of checks by which a notebook is known that has lost its title
+BROKEN_ARCHIVE = zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError
+ENOUGH = 3  # names of checks that identify a notebook without a title
 
 
 class Found(NamedTuple):
-    """What a path says: who, the file's own name, whose platform, and whether it came late."""
+    """What the path of a file says: student, file name, platform, and whether it came late."""
 
     student: str
     file: str
@@ -51,7 +54,7 @@ Key = tuple[str, str]
 
 
 def find_submissions(folder: Path) -> tuple[dict[Key, Path], dict[Key, str], list[dict]]:
-    """Find notebooks that are submissions, remarks on some, and a row for each other file."""
+    """Return the submissions in a folder, remarks on some, and a row for each other file."""
     if not folder.is_dir():
         raise ValueError(f"there is no folder {folder}.")
     found: dict[tuple[str, str], list[Path]] = {}
@@ -80,7 +83,7 @@ def find_submissions(folder: Path) -> tuple[dict[Key, Path], dict[Key, str], lis
 
 
 def read_path(parts: tuple[str, ...]) -> Found:
-    """What the names of a file and its folders tell."""
+    """Read student, file name and platform from the names of a file and its folders."""
     for part in (*parts[:-1], Path(parts[-1]).stem):
         match = MOODLE.fullmatch(part)
         if match:
@@ -93,31 +96,31 @@ def read_path(parts: tuple[str, ...]) -> Found:
     return Found(parts[0] if len(parts) > 1 else "", Path(parts[-1]).stem)
 
 
-def told_by(path: Path) -> Found:
-    """The same of a path of which we do not know in which folder everything lies."""
+def read_loose_path(path: Path) -> Found:
+    """Read a path without knowing which of its folders is the one with all submissions."""
     found = read_path((path.name,))
     return found if found.platform else read_path(path.parts[-2:])
 
 
 def _age(path: Path) -> tuple[int, float]:
-    """Canvas counts its uploads; elsewhere the date of the file is all there is."""
+    """Return the order of a student's files: Canvas's upload number, or else the date."""
     match = CANVAS.fullmatch(path.stem)
     return int(match["upload"]) if match else 0, path.stat().st_mtime
 
 
 def content_of(path: Path) -> bytes:
-    """Read a notebook, also as the only one in an archive; nothing if it is too large."""
+    """Read a notebook, also from a zip archive that holds no other; empty if that fails."""
     if path.stat().st_size > LARGEST:
         return b""
     content = path.read_bytes()
     if not zipfile.is_zipfile(io.BytesIO(content)):
         return content
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+    with contextlib.suppress(*BROKEN_ARCHIVE), zipfile.ZipFile(io.BytesIO(content)) as archive:
         inside = [one for one in archive.infolist() if one.filename.endswith(".ipynb")
                   and "__MACOSX" not in one.filename]  # fmt: skip
-        if len(inside) != 1 or inside[0].file_size > LARGEST:
-            return b""
-        return archive.read(inside[0])
+        if len(inside) == 1 and inside[0].file_size <= LARGEST:
+            return archive.read(inside[0])
+    return b""
 
 
 def _assignment(stem: str, path: Path) -> str | None:
@@ -132,8 +135,7 @@ def _assignment(stem: str, path: Path) -> str | None:
         openings = [_first_line("".join(cell["source"])) for cell in cells]
         ids = {cell["metadata"].get("nbgrader", {}).get("grade_id") or cell.get("id")
                for cell in cells}  # fmt: skip
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError,
-            zipfile.BadZipFile, RuntimeError, NotImplementedError):  # fmt: skip
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
     titled = next((_titles()[line] for line in openings if line in _titles()), None)
     if titled:
@@ -145,7 +147,7 @@ def _assignment(stem: str, path: Path) -> str | None:
 
 @functools.cache
 def _titles() -> dict[str, str]:
-    return {_first_line(released(name).cells[0].source): name for name in names()}
+    return {_first_line(read_released(name).cells[0].source): name for name in names()}
 
 
 @functools.cache
@@ -153,7 +155,7 @@ def _owners() -> dict[str | None, str]:
     """Return the assignment of each cell's name that occurs in one assignment only."""
     found: dict[str | None, list[str]] = {}
     for name in names():
-        for cell in released(name).cells:
+        for cell in read_released(name).cells:
             found.setdefault(grade_id(cell), []).append(name)
     return {one: owners[0] for one, owners in found.items() if one and len(owners) == 1}
 

@@ -5,10 +5,10 @@ student's values and functions by name, over the line of wire.py. So nothing tha
 does to its own process can make a check pass, and that code never sees a check.
 
 The notebook runs twice. The first pass uses the checks as students have them, without the hidden
-parts: what cells print and raise, and what these checks say, is shown in full. The second pass runs
-in a new process and uses the whole checks; the student's code then knows hidden data, so feedback
-shows no text that this code could have chosen, see `_unrevealing`. A cell that does not end, or
-that ends its process, costs its own task: another box replays the other cells.
+parts: what cells print and raise, and the messages of these checks, are shown in full. The second
+pass runs in a new process and uses the whole checks. The student's code then knows hidden data, so
+feedback shows no text that this code could have chosen, see `_unrevealing`. A cell that does not
+end, or that ends its process, costs its own task: another box replays the other cells.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from nbgrader.utils import is_grade, is_solution
 from markapart.box import START, Boxes
 from markapart.forms import Forms
 from markapart.replies import imports_of
-from markapart.sources import STUB, grade_id, released, source
+from markapart.sources import STUB, grade_id, read_released, source
 from markapart.wire import Gone
 
-# All cells together may take so many times what one cell may take, and all checks as much again.
+# All cells together may take PATIENCE times as long as one cell, and so may all checks.
 PATIENCE = 6
 RESTARTS = 12
 MEMORY = 2**30  # bytes that a check may take in the teacher's process
-# Of a check about a function that has not come to its end in another check.
+# A check gets this fraction of the time if its function did not end in an earlier check.
 IMPATIENCE = 10
 
 TOO_LONG = "TimeoutError: not done after {:g} seconds; is there a loop that does not end?"
@@ -50,18 +50,18 @@ ENDED = (
     "RuntimeError: your code ended Python itself, by quit(), exit() or by taking too much memory; "
     "take that out, then restart and run all cells before you hand in"
 )
-IN_PLACE = "# Functions may change what they are given here."  # a line of a check
+IN_PLACE = "# Functions may change what they are given here."  # a line in a check
 UNSEEN = "(on data of a hidden check, of which nothing is shown)"
 ARGUMENTS = "a function of yours does not take the arguments that its task describes"
 LONGEST = 40  # letters of a student's value in the message of a hidden check
 
 
 class TimeUp(BaseException):
-    """A cell or check has run for too long; no ``except`` of a check may catch it."""
+    """A cell or check has run for too long. It is no Exception, so that no check catches it."""
 
 
 class Row(NamedTuple):
-    """What one check or open question of one submission earned."""
+    """The points of one check or open question of one submission."""
 
     student: str
     assignment: str
@@ -71,7 +71,7 @@ class Row(NamedTuple):
     state: str
     """``graded``, ``awaits manual grading``, or why the notebook could not be graded."""
     message: str = ""
-    """What the failed check said."""
+    """The message of the failed check."""
     answer: str = ""
     """The text of an open question's answer."""
     code: str = ""
@@ -79,7 +79,7 @@ class Row(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """What rows come to, and in which states some are that are not graded."""
+    """The sum of rows, and the states of those that are not graded."""
 
     earned: float
     most: float
@@ -93,7 +93,7 @@ def tally(rows: Iterable[Row]) -> Tally:
 
 
 class Examined(NamedTuple):
-    """What came out of a submission."""
+    """The result of one submission."""
 
     rows: list[Row]
     outputs: dict[int, dict]
@@ -109,27 +109,28 @@ def examine(
 
 
 def rows_of(
-    student: str, name: str, heard: dict, answers: dict, seed=None, codes: dict | None = None
+    student: str, name: str, messages: dict, answers: dict, seed=None, codes: dict | None = None
 ) -> list[Row]:
-    """Build rows from what each check said (nothing if it passed) and from the open answers."""
-    solution, blank = None, {grade_id(cell): cell.source for cell in released(name, seed).cells}
+    """Build rows from the message of each check (empty if it passed) and from the open answers."""
+    handed_out = read_released(name, seed).cells
+    solution, blank = None, {grade_id(cell): cell.source for cell in handed_out}
     rows = []
     for cell in source(name, seed).cells:
         if is_solution(cell) and not is_grade(cell):
             solution = grade_id(cell)
         if is_grade(cell):
             task, most = grade_id(cell), float(cell.metadata.nbgrader.points)
-            said, answer = heard.get(task, ""), answers.get(task, "")
+            message, answer = messages.get(task, ""), answers.get(task, "")
             waits = is_solution(cell) and answer.strip() != blank[task].strip()
             state = "awaits manual grading" if waits else "graded"
-            points = 0.0 if said or is_solution(cell) else most
+            points = 0.0 if message or is_solution(cell) else most
             code = "" if is_solution(cell) else (codes or {}).get(solution, "")
-            rows.append(Row(student, name, task, points, most, state, said, answer, code))
+            rows.append(Row(student, name, task, points, most, state, message, answer, code))
     return rows
 
 
 def not_graded(student: str, name: str, reason: str) -> list[Row]:
-    """Rows without points, of a submission that cannot be examined."""
+    """Return rows without points, for a submission that cannot be examined."""
     checks = [cell for cell in source(name).cells if is_grade(cell)]
     return [
         Row(student, name, grade_id(cell), 0.0, float(cell.metadata.nbgrader.points),
@@ -144,21 +145,22 @@ class _Examination:
         self.seed, self.timeout = seed, timeout
         ours = [cell for cell in source(name, seed).cells if cell.cell_type == "code"]
         self.checks = {grade_id(cell): cell.source for cell in ours if is_grade(cell)}
-        self.shown = {grade_id(cell): cell.source for cell in released(name, seed).cells}
+        handed_out = read_released(name, seed).cells
+        self.shown = {grade_id(cell): cell.source for cell in handed_out}
         self.solved_in = {one: grade_id(cell) for cell in ours if is_solution(cell)
-                          for one in bound(cell.source)}  # fmt: skip
+                          for one in defined_names(cell.source)}  # fmt: skip
         self.given = {grade_id(cell): cell.source for cell in ours if _is_given(cell)}
-        self.extras = {cell.source for cell in released(name, seed).cells if not grade_id(cell)}
-        self.known = known_forms(name, seed)
+        self.extras = {cell.source for cell in handed_out if not grade_id(cell)}
+        self.known = reference_sizes(name, seed)
         self.outputs: dict[int, dict] = {}
-        self.heard: dict[str, str] = {}
+        self.messages: dict[str, str] = {}
         self.broken: set[int] = set()
         self.slow: set[str] = set()
         self.restarts = 0
 
     def result(self, student: str) -> Examined:
         """Run the notebook twice, with the visible checks and with the whole ones."""
-        for text in self.checks.values():  # the first import takes seconds, which are not theirs
+        for text in self.checks.values():  # imports take seconds that are not the student's
             exec(imports_of(text), {})
         self.box = self.boxes.new()
         try:
@@ -174,7 +176,7 @@ class _Examination:
         answers = {grade_id(cell): cell.source for cell in self.cells if cell.cell_type != "code"}
         codes = {grade_id(cell): hashlib.sha256(cell.source.encode()).hexdigest()[:16]
                  for cell in self.cells if cell.cell_type == "code"}  # fmt: skip
-        rows = rows_of(student, self.name, self.heard, answers, self.seed, codes)
+        rows = rows_of(student, self.name, self.messages, answers, self.seed, codes)
         return Examined(rows, self.outputs, self.box.kind)
 
     def _start_pass(self, *, hidden: bool) -> None:
@@ -188,7 +190,7 @@ class _Examination:
         return [place for place, cell in enumerate(self.cells) if cell.cell_type == "code"]
 
     def _another(self) -> None:
-        """Go on in a process that knows nothing of the cells that have run."""
+        """Continue in a process that knows nothing of the cells that have run."""
         try:
             with at_most(START, "the box does not go on"):
                 self.box.wire.tell(do="next")
@@ -198,12 +200,12 @@ class _Examination:
             self.box = self.boxes.new()
 
     def _anew(self, place: int) -> None:
-        """Start a box, and run in it what stands before a place and does not break one."""
+        """Start a new box and replay the cells before a place, except those that ended a box."""
         while True:
             self.box.end()
             began = time.monotonic()
             self.box = self.boxes.new()
-            self.until += time.monotonic() - began  # to start is not the student's time
+            self.until += time.monotonic() - began  # the student does not pay for the start
             self.restarts += 1
             for before in self._code():
                 try:
@@ -219,12 +221,12 @@ class _Examination:
                 return
 
     def _ask(self, place: int) -> dict:
-        """Run a cell of the student, of a check its imports."""
+        """Run a cell of the student in the box; of a check run its imports only."""
         cell, task = self.cells[place], grade_id(self.cells[place])
         if task in self.checks:
             return self.box.wire.ask(do="imports", source=self.shown[task])
         if task is None and cell.source in self.extras:
-            return {}  # the closing picture is for the reader
+            return {}  # the closing picture gives no points
         return self.box.wire.ask(do="run", source=self.given.get(task, cell.source))
 
     def _time(self, part: float = 1) -> contextlib.AbstractContextManager:
@@ -239,9 +241,12 @@ class _Examination:
             return self._check(place)
         try:
             with self._time():
-                told = self._ask(place)
-            said = _text(told) if "error" in told else ""
-            self.outputs[place] = {"printed": str(told.get("printed", ""))[:20_100], "error": said}
+                reply = self._ask(place)
+            message = _text(reply) if "error" in reply else ""
+            self.outputs[place] = {
+                "printed": str(reply.get("printed", ""))[:20_100],
+                "error": message,
+            }
         except (Gone, TimeUp) as error:
             self.outputs[place] = {"printed": "", "error": _reason(error)}
             self._start_anew(place, error)
@@ -249,22 +254,22 @@ class _Examination:
     def _check(self, place: int) -> None:
         """Run a check that has not failed yet, or a cell that stands between checks."""
         task = grade_id(self.cells[place])
-        if self.heard.get(task) or (task not in self.checks and place in self.broken):
+        if self.messages.get(task) or (task not in self.checks and place in self.broken):
             return
-        used = set(used_in(self.checks.get(task, ""), self.name))
+        used = set(names_used(self.checks.get(task, ""), self.name))
         try:
             with self._time(1 / IMPATIENCE if used & self.slow else 1):
                 self._ask(place)
                 if task in self.checks:
                     with little_memory():
-                        self.heard[task] = self._error_of(task, sorted(used))
+                        self.messages[task] = self._error_of(task, sorted(used))
         except (Gone, TimeUp, MemoryError) as error:
-            self.heard[task] = f"{_reason(error)} ({task})"
+            self.messages[task] = f"{_reason(error)} ({task})"
             self.slow |= used
             self._start_anew(place, error)
 
     def _start_anew(self, place: int, error: BaseException) -> None:
-        """Replay what was, unless there is no time for what comes."""
+        """Start a new box after a cell that ended the old one, if time is left."""
         self.broken.add(place)
         if str(error) != ALL_USED:
             self._anew(place)
@@ -287,7 +292,7 @@ class _Examination:
         wire.in_place = IN_PLACE in self.checks[task]
         text = self.checks[task] if self.hidden else self.shown[task]
         forms = Forms(self.known[task])
-        return checked(text, self.teacher, self.name, forms, hidden=self.hidden)
+        return run_check(text, self.teacher, self.name, forms, hidden=self.hidden)
 
     def _cause(self, name: str) -> str:
         """Return the error, in the first pass, of the cell that should define a name."""
@@ -299,39 +304,39 @@ class _Examination:
 
 
 @functools.cache
-def known_forms(name: str, seed: str | None) -> dict[str, dict]:
-    """By check, how much the right solution returns to what it is asked there."""
+def reference_sizes(name: str, seed: str | None) -> dict[str, dict]:
+    """Return, for each check, the sizes of what the right solution returns to its calls."""
     found, space = {}, {"__name__": "__main__"}
     for cell in source(name, seed).cells:
         task = grade_id(cell)
         if cell.cell_type == "code" and is_grade(cell):
             found[task] = {}
-            checked(cell.source, space, name, Forms(found[task], learns=True))
+            run_check(cell.source, space, name, Forms(found[task], learns=True))
         elif cell.cell_type == "code" and task:
             error_of(cell.source, space)
     return found
 
 
-def checked(text: str, space: dict, name: str, forms: Forms, *, hidden: bool = False) -> str:
+def run_check(text: str, space: dict, name: str, forms: Forms, *, hidden: bool = False) -> str:
     """Run a check and compare the sizes of its values; return what is wrong, or nothing."""
-    own = {one: space[one] for one in used_in(text, name) if one in space}
+    own = {one: space[one] for one in names_used(text, name) if one in space}
     space.update({one: forms.see(one, value) for one, value in own.items()})
-    said = error_of(text, space, hidden=hidden) or forms.wrong
+    message = error_of(text, space, hidden=hidden) or forms.wrong
     space.update(own)
-    return said
+    return message
 
 
-def used_in(check: str, name: str) -> list[str]:
-    """The names of a check that solutions define."""
+def names_used(check: str, name: str) -> list[str]:
+    """Return the names in a check that solutions define."""
     names = {node.id for node in ast.walk(ast.parse(check)) if isinstance(node, ast.Name)}
-    return sorted(names & wanted(name))
+    return sorted(names & solution_names(name))
 
 
 @functools.cache
-def wanted(name: str) -> set[str]:
-    """What the cells of solutions define."""
+def solution_names(name: str) -> set[str]:
+    """Return the names that the solution cells of an assignment define."""
     cells = [cell for cell in source(name).cells if cell.cell_type == "code" and is_solution(cell)]
-    return set().union(*(bound(cell.source) for cell in cells))
+    return set().union(*(defined_names(cell.source) for cell in cells))
 
 
 def error_of(text: str, namespace: dict, *, hidden: bool = False) -> str:
@@ -395,10 +400,10 @@ def _unrevealing(error: Exception) -> str:
     return _in_one_line(kind.__name__, UNSEEN) + (_place(line) if 0 < (line or 0) < 1000 else "")
 
 
-def _text(told: dict) -> str:
-    if told["error"][0] == "SystemExit":
+def _text(reply: dict) -> str:
+    if reply["error"][0] == "SystemExit":
         return "SystemExit: quit() and exit() end the notebook: take them out"
-    return _in_one_line(str(told["error"][0]), str(told["says"])) + _place(told.get("line"))
+    return _in_one_line(str(reply["error"][0]), str(reply["says"])) + _place(reply.get("line"))
 
 
 def _in_one_line(kind: str, says: str) -> str:
@@ -410,12 +415,12 @@ def _place(line) -> str:
 
 
 def _is_given(cell: NotebookNode) -> bool:
-    """Whether a code cell is handed out as it is: neither a solution nor a check."""
+    """Return whether a code cell is handed out unchanged: neither a solution nor a check."""
     return bool(grade_id(cell)) and not is_grade(cell) and not is_solution(cell)
 
 
-def bound(text: str) -> set[str]:
-    """Names that a cell defines at its top level."""
+def defined_names(text: str) -> set[str]:
+    """Return the names that a cell defines at its top level."""
     found = set()
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -437,9 +442,8 @@ def little_memory() -> Iterator[None]:
     What a student's function returns is read here, and a check may build arrays of its size.
     """
     before, hard = resource.getrlimit(resource.RLIMIT_AS)
-    room = psutil.Process().memory_info().vms + MEMORY
     if sys.platform == "linux":
-        resource.setrlimit(resource.RLIMIT_AS, (room if hard < 0 else min(room, hard), hard))
+        resource.setrlimit(resource.RLIMIT_AS, (psutil.Process().memory_info().vms + MEMORY, hard))
     try:
         yield
     finally:
@@ -448,7 +452,7 @@ def little_memory() -> Iterator[None]:
 
 @contextlib.contextmanager
 def at_most(seconds: float, says: str) -> Iterator[None]:
-    """Raise TimeUp in this block after so many seconds; for the main thread."""
+    """Raise TimeUp if this block takes longer; works in the main thread only."""
 
     def ring(*_):
         raise TimeUp(says)

@@ -30,7 +30,7 @@ from markapart.sources import (
     ATTACHED_PICTURE,
     grade_id,
     model_answer,
-    released,
+    read_released,
     rubric,
     section_of,
     source,
@@ -39,22 +39,22 @@ from markapart.sources import (
 FORMULA = re.compile(r"\$\$([^$]{1,500})\$\$|(?<![\\$`])\$([^$\n`]{1,300})\$")
 TAGS = {*bleach.ALLOWED_TAGS, "p", "br", "hr", "pre", "div", "span", "sub", "sup", "del", "table",
         "thead", "tbody", "tr", "th", "td", *(f"h{n}" for n in range(1, 7))}  # fmt: skip
-SECONDS = 5  # that the answer of one student may take to be rendered
+SECONDS = 5  # limit for rendering one answer
 SAVE = (PROGRAM / "answers.js").read_text(encoding="utf8")
 NOT_MARKED = {"points": None, "comment": ""}
 
 
 def write_pages(out: Path, results: list[dict], marks: dict, lines: list[dict], book: str) -> None:
     """Write a page for each result, and answers.html."""
-    said = {(line["student"], line["assignment"]): line["says"] for line in lines}
+    texts = {(line["student"], line["assignment"]): line["says"] for line in lines}
     for result in results:
         key = result["student"], result["assignment"]
-        _write(page_of(out / "feedback", *key), page(result, marks, said.get(key, ""), book))
+        _write(page_of(out / "feedback", *key), page(result, marks, texts.get(key, ""), book))
     _write(out / "answers.html", answers_page(results, marks))
 
 
 def page_of(folder: Path, student: str, name: str) -> Path:
-    """Where the feedback for a submission lies."""
+    """Return the path of the feedback for a submission."""
     return folder / student / name / f"{name}.html"
 
 
@@ -91,7 +91,7 @@ def answers_page(results: list[dict], marks: dict) -> str:
     keys = [key for answers in questions.values() for key, *_ in answers]
     digest = base64.b64encode(hashlib.sha256(SAVE.encode()).digest()).decode()
     return _templates().get_template("answers.html").render(
-        title="Answers", trusted=f"'sha256-{digest}'", script=SAVE, asked=_asked,
+        title="Answers", trusted=f"'sha256-{digest}'", script=SAVE, asked=_question_before,
         model=model_answer, rubrics=rubric,
         marks={key: marks.get(key, NOT_MARKED) for key in keys},
         questions=[(which, sorted(questions[which])) for which in sorted(questions)],
@@ -103,20 +103,20 @@ def _templates() -> jinja2.Environment:
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(PROGRAM), autoescape=True, trim_blocks=True,
     )  # fmt: skip
-    templates.filters["rich"] = rich
+    templates.filters["rich"] = render
     return templates
 
 
 @functools.cache
-def _asked(name: str, task: str) -> str:
-    cells = released(name).cells
+def _question_before(name: str, task: str) -> str:
+    cells = read_released(name).cells
     (place,) = [n for n, cell in enumerate(cells) if grade_id(cell) == task]
     return cells[place - 1].source
 
 
 @functools.cache
 def check_title(name: str, task: str) -> str:
-    """Return what a check is about: the first sentence of its comment; or its name."""
+    """Return the title of a check: the first sentence of its comment, or else its name."""
     cell = next((cell for cell in source(name).cells if grade_id(cell) == task), None)
     lines = cell.source.splitlines() if cell else []
     comment = list(itertools.takewhile(lambda line: line.startswith("# "), lines))
@@ -127,8 +127,8 @@ def check_title(name: str, task: str) -> str:
 # ------------------------------------------------------------------------------ rendering
 
 
-def rich(text: str, attachments: dict | None = None) -> Markup:
-    """HTML of a student's Markdown, with its pictures and formulas, and nothing that acts."""
+def render(text: str, attachments: dict | None = None) -> Markup:
+    """Return safe HTML of a student's Markdown, with its pictures and formulas."""
     try:
         with at_most(SECONDS, "this takes too long"):
             return Markup(_rendered(text, attachments or {}))
@@ -165,7 +165,7 @@ def _picture(kinds: dict | None) -> str | None:
 
 @functools.lru_cache(maxsize=10_000)
 def _formula(tex: str) -> str | None:
-    """A drawing of a formula; nothing where Matplotlib does not know how to set it."""
+    """Return an image of a formula, or None if Matplotlib cannot typeset it."""
     drawing = io.BytesIO()
     try:
         with rc_context({"savefig.transparent": True}):

@@ -16,7 +16,7 @@ from nbgrader.utils import is_grade, is_solution
 
 from markapart.sources import grade_id, names, source
 
-# A check may use what those before it in its task have defined, as it does in the notebook.
+# As in the notebook, a check may use names that earlier checks of its task have defined.
 TEST = """import contextlib
 
 from otter.test_files import test_case
@@ -41,7 +41,7 @@ CHECK = {check!r}
 
 
 def bundle(name: str, seed: str | None, out: Path) -> None:
-    """Write the zip."""
+    """Write the zip that Otter takes."""
     before: list[str] = []
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("otter_config.json", json.dumps({"lang": "python"}))

@@ -1,7 +1,8 @@
-"""How much what a function returns must hold: as much as the right one returns to the same call.
+"""Compare the sizes of what functions return with those of the right solution.
 
-A comparison of values says nothing about an empty array, which agrees with everything, nor about
-one number that NumPy spreads over an array. So sizes are compared beside the values of a check.
+A comparison of values passes for an empty array, which agrees with everything, and for a single
+number, which NumPy broadcasts. So the sizes are compared as well: a function has to return as many
+numbers as the right solution returns to the same call.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ import numpy as np
 
 
 class Forms:
-    """Watches what a check is given: notes sizes in ``known``, or compares them with it."""
+    """The sizes of the values that a check gets: noted in ``known``, or compared with it."""
 
     def __init__(self, known: dict, *, learns: bool = False):
         self.known, self.learns, self.wrong = known, learns, ""
 
     def see(self, name: str, value):
-        """Look at a value now, at what a function returns whenever it is called."""
+        """Record the size of a value, or wrap a function so that its results are recorded."""
         if not callable(value):
             self._note(name, "", value)
             return value
@@ -32,18 +33,18 @@ class Forms:
         return watched
 
     def _note(self, name: str, call: str, value) -> None:
-        found = held(value)
+        found = count_numbers(value)
         if self.learns:
-            # Twice the same call and two sizes: there is nothing to hold anybody to.
+            # If the right solution returns two sizes to the same call, no size is required.
             self.known[name, call] = found if self.known.get((name, call), found) == found else None
         want = self.known.get((name, call))
-        if not self.wrong and too_little(found, want):
+        if not self.wrong and is_too_small(found, want):
             verb = "returns" if call else "holds"
             self.wrong = f"TypeError: {name} {verb} {found} numbers where {want} belong"
 
 
-def held(value) -> int | tuple | None:
-    """How many numbers a value holds, a tuple's parts one by one; None where this says nothing."""
+def count_numbers(value) -> int | tuple | None:
+    """Return how many numbers a value holds, for a tuple by part; None if that is undefined."""
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
         return value.size
     if isinstance(value, (bool, int, float, complex, np.number, np.bool_)):
@@ -51,11 +52,11 @@ def held(value) -> int | tuple | None:
     if isinstance(value, str):
         return 0
     if isinstance(value, tuple):
-        return tuple(map(held, value))
+        return tuple(map(count_numbers, value))
     if isinstance(value, dict):
         value = [*value, *value.values()]
     if isinstance(value, (np.ndarray, list, set, frozenset, range)):
-        return _all(map(held, value))
+        return _all(map(count_numbers, value))
     return None
 
 
@@ -64,10 +65,10 @@ def _all(held) -> int | None:
     return None if None in parts else sum(parts)
 
 
-def too_little(found, want, *, part: bool = False) -> bool:
-    """Whether there are fewer numbers than belong, or none in a part of which a check may look."""
+def is_too_small(found, want, *, part: bool = False) -> bool:
+    """Return whether there are fewer numbers than expected, or none in one part of a tuple."""
     if isinstance(found, tuple) and isinstance(want, tuple) and len(found) == len(want):
-        return any(too_little(*pair, part=True) for pair in zip(found, want, strict=True))
+        return any(is_too_small(*pair, part=True) for pair in zip(found, want, strict=True))
     found, want = (_all([one]) for one in (found, want))
     if found is None or want is None:
         return False
@@ -79,7 +80,7 @@ def _digest(value) -> str:
 
 
 def _plain(value):
-    """A value as text that is the same for the same call, whoever makes it."""
+    """Return a value as text that is the same for equal arguments of a call."""
     if isinstance(value, (np.ndarray, np.generic)) and np.asarray(value).dtype.kind != "O":
         return np.shape(value), hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
     if isinstance(value, np.random.Generator):

@@ -40,8 +40,8 @@ exec "$python" -m markapart.gradescope {name} {seed} --grade "$root"
 
 
 def bundle(name: str, seed: str | None, out: Path) -> None:
-    """Write the zip."""
-    source(name, seed)  # complains of a name or word that cannot be
+    """Write the zip that a teacher uploads to Gradescope."""
+    source(name, seed)  # raises ValueError for an unknown name or an invalid seed
     course = [path for path in COURSE.iterdir() if path.suffix in (".py", ".toml")]
     course += (COURSE / "source" / name).glob("*.ipynb")
     files = installed_from() | {
@@ -71,7 +71,7 @@ def grade_there(name: str, seed: str | None, root: Path) -> None:
     hiding = {grade_id(cell) for cell in cells if "### BEGIN HIDDEN TESTS" in cell.source}
     tests = [_test(Row(**row), hiding) for row in result["rows"]]
     kept_apart = f"Kept apart by {result['kept_apart']}." if result["kept_apart"] else ""
-    print("\n".join([kept_apart, *result["notes"]]))  # for teachers only
+    print("\n".join([kept_apart, *result["notes"]]))  # only teachers see the output
     return _write(root, {"tests": tests, "stdout_visibility": "hidden"})
 
 

@@ -1,8 +1,8 @@
-"""Grade submissions: examine what is new, keep what came out, and write what teachers read.
+"""Grade submissions: examine new ones, keep their results, and write tables and pages for teachers.
 
-``results/`` has a file for each submission, written when it has been examined. What has not
-changed since is not run again, so that grading may be broken off and taken up, and week 2 leaves
-week 1 as it is. All tables and pages are made from results and marks, without running anything.
+``results/`` has a file for each submission, written when it has been examined. A submission that
+has not changed since is not run again, so grading can be interrupted and continued, and week 2
+leaves week 1 as it is. Tables and pages are made from results and marks, without running anything.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ import nbformat
 from nbformat import NotebookNode
 
 from markapart import box
-from markapart.collect import LARGEST, content_of, told_by
+from markapart.collect import LARGEST, content_of, read_loose_path
 from markapart.examine import Row, examine, not_graded
 from markapart.feedback import write_pages
 from markapart.marks import (
     Problem,
+    apply_mark,
     enter,
     keep_unmatched,
     load,
-    marked,
     read_json,
     waiting_overrides,
     write_json,
@@ -40,13 +40,13 @@ from markapart.notes import notes_on
 from markapart.policy import load_policy
 from markapart.similar import write_similar
 from markapart.sources import (
-    also_called,
     answered_elsewhere,
     clean_bytes,
     grade_id,
     name_pictures,
+    names_of_student,
     owner_of,
-    released,
+    read_released,
     repair,
     require_same_seed,
     same_person,
@@ -113,7 +113,7 @@ def grade(
     if found:
         say(f"{len(found)} submissions have not changed since they were graded")
     if waiting:
-        boxes = box.best({path.resolve().parent for path in submissions.values()}, kinds)
+        boxes = box.find_boxes({path.resolve().parent for path in submissions.values()}, kinds)
     for number, (key, result) in enumerate(_examined(waiting, jobs, boxes), start=1):
         write_json(_result_path(out, *key), result)
         found[key] = result
@@ -129,22 +129,22 @@ def grade(
 def _order(
     student: str, name: str, path: Path, seed: str | None, timeout: float, students: list[str]
 ) -> dict:
-    """What a process has to know to examine a submission, and a digest of it."""
+    """Return what a worker needs to know to examine a submission, and a digest of it."""
     content = content_of(path)
     word = word_in(content, seed)
-    people = [*also_called(student), *students]
+    people = [*names_of_student(student), *students]
     owner = owner_of(word, seed, people) if word != seed else student
     parts = [content, clean_bytes(source(name, word)), repr((student, timeout, owner)).encode()]
     digest = hashlib.sha256(b"\0".join(parts)).hexdigest()
     return {
         "student": student, "assignment": name, "file": str(path), "seed": word, "owner": owner,
-        "timeout": timeout, "digest": digest, "handed_in": handed_in(path),
-        "late": told_by(path).late, "platform": told_by(path).platform,
+        "timeout": timeout, "digest": digest, "handed_in": hour_of_submission(path),
+        "late": read_loose_path(path).late, "platform": read_loose_path(path).platform,
     }  # fmt: skip
 
 
-def handed_in(path: Path) -> str:
-    """When a file came, as nbgrader noted beside it; the date of a file may be the download's."""
+def hour_of_submission(path: Path) -> str:
+    """Return the hour that nbgrader noted beside a file; its date may be the download's."""
     with contextlib.suppress(OSError, ValueError):
         note = path.with_name("timestamp.txt").read_text().strip().removesuffix(" UTC")
         noted = datetime.datetime.fromisoformat(note)
@@ -154,7 +154,7 @@ def handed_in(path: Path) -> str:
 
 
 def _examined(orders: dict, jobs: int, boxes: box.Boxes | None) -> Iterator[tuple]:
-    """Examine in several processes; who brings one down is tried once more, alone."""
+    """Examine in several processes; a submission that ends one is tried once more, alone."""
     left = {}
     for key, result in _in_processes(orders, jobs, boxes):
         if result is None:
@@ -181,7 +181,7 @@ def _in_processes(orders: dict, jobs: int, boxes: box.Boxes | None) -> Iterator[
 
 
 def _examine(order: dict, boxes: box.Boxes) -> dict:
-    """Examine a submission; whatever it holds, the others are graded."""
+    """Examine a submission; an error in it does not stop the grading of others."""
     student, name, seed = order["student"], order["assignment"], order["seed"]
     try:
         notebook, notes = _read(Path(order["file"]), name, order)
@@ -205,7 +205,7 @@ def _examine(order: dict, boxes: box.Boxes) -> dict:
 
 
 def _copied(order: dict) -> list[str]:
-    """Say so where a student handed in a copy that was made for another."""
+    """Return a note if a student handed in a copy that was made for somebody else."""
     owner = order["owner"]
     return [] if same_person(owner, order["student"]) else [f"this copy was made for {owner}"]
 
@@ -220,9 +220,9 @@ def _read(path: Path, name: str, order: dict) -> tuple[NotebookNode, list[str]]:
     except Exception as error:
         kind = type(error).__name__
         raise ValueError(f"{kind}: the file is no notebook; save it as .ipynb again") from None
-    ours = released(name, order["seed"])
+    ours = read_released(name, order["seed"])
     for cell in notebook.cells:
-        cell.source = cell.source.encode(errors="replace").decode()  # half a pair of surrogates
+        cell.source = cell.source.encode(errors="replace").decode()  # replaces lone surrogates
         if cell.cell_type == "markdown":
             name_pictures(cell)
     require_same_seed(notebook, ours)
@@ -233,15 +233,15 @@ def _read(path: Path, name: str, order: dict) -> tuple[NotebookNode, list[str]]:
 
 
 def _shortened(notebook: NotebookNode) -> list[str]:
-    """Leave out what is too long to be anybody's own work; say where."""
+    """Cut cells and answers that are too long to be somebody's own work; return a note for each."""
     notes = []
     for cell in notebook.cells:
         most = LONGEST_CELL if cell.cell_type == "code" else LONGEST_ANSWER
         if len(cell.source) > most:
-            said = f"{grade_id(cell) or 'a cell of their own'} has more than {most:,} characters"
-            cut = f"{cell.source[:most]}\n\n[...] {said}"
-            cell.source = f"raise ValueError({said!r})" if cell.cell_type == "code" else cut
-            notes.append(said)
+            note = f"{grade_id(cell) or 'a cell of their own'} has more than {most:,} characters"
+            cut = f"{cell.source[:most]}\n\n[...] {note}"
+            cell.source = f"raise ValueError({note!r})" if cell.cell_type == "code" else cut
+            notes.append(note)
     return notes
 
 
@@ -263,17 +263,17 @@ def _result_path(out: Path, student: str, name: str) -> Path:
 
 
 def results(out: Path) -> list[dict]:
-    """All results that a folder holds, of this week and of those before."""
+    """Read all results in a folder, of this week and of earlier ones."""
     return [read_json(path, None) for path in sorted((out / "results").glob("*/*.json"))]
 
 
 def rows_in(found: Iterable[dict]) -> list[Row]:
-    """The rows of results."""
+    """Return the rows of results."""
     return [Row(**row) for result in found for row in result["rows"]]
 
 
 def enter_marks(out: Path, sheets: Iterable[Path]) -> tuple[list[str], list[Problem]]:
-    """Merge the points on sheets into the marks; what cannot be entered is kept and returned."""
+    """Merge the points on sheets into the marks; keep and return lines that do not fit."""
     changes, problems = [], []
     rows = rows_in(results(out))
     for sheet in sheets:
@@ -285,12 +285,12 @@ def enter_marks(out: Path, sheets: Iterable[Path]) -> tuple[list[str], list[Prob
 
 
 def write_reports(out: Path, problems: Iterable[Problem] = ()) -> list[Row]:
-    """Write all tables and pages anew from results and marks; run nothing."""
+    """Write all tables and pages again from results and marks, without running anything."""
     found, marks = results(out), load(out)
     write_sheets(out, rows_in(found), problems)
     for result in found:
         result["notes"] = [*result["notes"], *waiting_overrides(rows_in([result]), marks)]
-        result["rows"] = [marked(Row(**row), marks) for row in result["rows"]]
+        result["rows"] = [apply_mark(Row(**row), marks) for row in result["rows"]]
     rows = [row for result in found for row in result["rows"]]
     lines, wrong = lines_of(out, found)
     write_pages(out, found, marks, lines, load_policy(out).get("book", ""))
@@ -305,7 +305,7 @@ def write_reports(out: Path, problems: Iterable[Problem] = ()) -> list[Row]:
 
 
 def remember_unrecognised(out: Path, others: list[dict]) -> None:
-    """Keep which files are no submission that is known, until they are gone."""
+    """Remember the files that are no known submission, until they are gone."""
     kept = {line["file"]: line for line in unrecognised(out) if Path(line["file"]).exists()}
     graded = {result["file"] for result in results(out)}
     kept = {file: line for file, line in kept.items() if file not in graded}
@@ -314,12 +314,12 @@ def remember_unrecognised(out: Path, others: list[dict]) -> None:
 
 
 def unrecognised(out: Path) -> list[dict]:
-    """Rows for files that are no submission."""
+    """Return a row for each file that is no known submission."""
     return read_json(out / "unrecognised.json", [])
 
 
 def by_student(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """Group rows, in order."""
+    """Group rows by student and keep their order."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row.student, []).append(row)
@@ -327,5 +327,5 @@ def by_student(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 
 def cores() -> int:
-    """How many processors this process may use."""
+    """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1

@@ -1,9 +1,9 @@
-"""Points that a teacher gave by hand: kept in a file of their own, never made anew, never lost.
+"""Keep the points that a teacher gave by hand in a file that no grading overwrites.
 
-``marks.json`` is the data: a mark for each (student, assignment, task, answer), under a key that
-no spreadsheet changes. A teacher enters them in ``open_questions.csv``, or for checks, which have
-no answer, with a reason in ``overrides.csv``. What a sheet says is merged into the data, and an
-empty cell says nothing. What cannot be entered is said and kept.
+``marks.json`` has a mark for each (student, assignment, task, answer), under a key that no
+spreadsheet changes. A teacher enters marks in ``open_questions.csv``, or, for checks, with a reason
+in ``overrides.csv``. Sheets are merged into the file; an empty cell changes nothing. A line that
+cannot be entered is reported and kept.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Problem(NamedTuple):
-    """A line of a sheet that was not entered, and why."""
+    """A line of a sheet that could not be entered, and the reason."""
 
     line: int
     why: str
@@ -45,7 +45,7 @@ def key_of(row: Row | dict) -> str:
     written = given["answer"] or given.get("code", "")
     words = " ".join(unicodedata.normalize("NFC", str(written)).split())
     text = "\0".join([*(str(given[name]) for name in ("student", "assignment", "task")), words])
-    # It begins with a letter, and is no number in hexadecimal nor in powers of ten.
+    # The letter at the start keeps spreadsheets from reading the key as a number.
     return "k" + hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
@@ -55,7 +55,7 @@ def load(out: Path) -> dict[str, dict]:
 
 
 def enter(out: Path, rows: Iterable[Row], sheet: Path) -> tuple[list[str], list[Problem]]:
-    """Merge what a sheet says into the marks; return what changed, and what could not be entered.
+    """Merge a sheet into the marks; return the changes and the lines that could not be entered.
 
     ``rows`` are all answers and checks that there are. Lines with another spelling of student,
     assignment or answer are known by their key; lines without a key by these.
@@ -112,7 +112,7 @@ def _points(text: str, most: float) -> float:
     return points
 
 
-def marked(row: Row, marks: dict[str, dict]) -> Row:
+def apply_mark(row: Row, marks: dict[str, dict]) -> Row:
     """Give an answer or a check the points that were entered for it."""
     mark = marks.get(key_of(row), {})
     if mark.get("points") is None or (row.answer and row.state.startswith("not graded")):
@@ -153,7 +153,7 @@ def read_sheet(path: Path) -> list[tuple[int, dict]]:
 
 
 def read_table(path: Path) -> list[dict[str, str]]:
-    """Read a table as Excel and LibreOffice save it, its names in small letters."""
+    """Read a table as Excel and LibreOffice save it; convert column names to lower case."""
     csv.field_size_limit(2**30)
     text = _decoded(path.read_bytes())
     if text.startswith("sep="):
@@ -182,12 +182,12 @@ def _plain(cell: str) -> str:
 
 
 def safe(cell):
-    """A text that a spreadsheet does not take for a formula."""
+    """Return a text that a spreadsheet does not take for a formula."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
 
 
 def write_sheets(out: Path, rows: Iterable[Row], problems: Iterable[Problem] = ()) -> None:
-    """Write all answers and all checks, with what was entered for them and what could not be."""
+    """Write the sheets of all answers and checks, with the points entered for them so far."""
     marks = load(out)
     wrong = {problem.row["key"]: problem.row for problem in problems}
     by_question: dict[tuple, list[str]] = {}
@@ -203,7 +203,7 @@ def write_sheets(out: Path, rows: Iterable[Row], problems: Iterable[Problem] = (
         if not row.answer:
             line["before"] = f"{row.points:g} {row.message or row.state}"
         if key not in marks and row[:3] in by_question:
-            # Another answer of this student, or other code, was marked.
+            # The mark belongs to an earlier answer or to earlier code of this student.
             old = "; ".join(by_question[row[:3]])
             line["before"] = old if row.answer else f"{line['before']} (for other code: {old})"
         lines[SHEETS[0] if row.answer else SHEETS[1]].append(line)
@@ -232,17 +232,17 @@ def write_table(path: Path, columns: list[str], rows: Iterable[dict]) -> None:
 
 
 def read_json(path: Path, default):
-    """What :func:`write_json` wrote; the default if that has not happened yet."""
+    """Read what :func:`write_json` wrote; return the default if there is no such file."""
     return json.loads(path.read_text(encoding="utf8")) if path.exists() else default
 
 
 def write_json(path: Path, value) -> None:
-    """Write data that people may read as well."""
+    """Write data as indented JSON."""
     write_whole(path, json.dumps(value, indent=1, ensure_ascii=False))
 
 
 def write_whole(path: Path, text: str, encoding: str = "utf8") -> None:
-    """Write a file that is never half written."""
+    """Write a file in one step, so that an interruption leaves no half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     with part.open("w", encoding=encoding, errors="replace", newline="") as file:
@@ -253,7 +253,7 @@ def write_whole(path: Path, text: str, encoding: str = "utf8") -> None:
 
 
 def back_up(out: Path, name: str) -> None:
-    """Copy a file to backups/, under the time and its digest; what is there already, not again."""
+    """Copy a file to backups/ under the time and its digest, unless this content is there."""
     path = out / name
     if path.exists():
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:8]

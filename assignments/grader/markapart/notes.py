@@ -1,4 +1,4 @@
-"""What a teacher may want to look at: reports, not verdicts. Nothing here costs a point."""
+"""Report unusual code that a teacher may want to look at. Nothing here costs a point."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import ast
 from nbformat import NotebookNode
 from nbgrader.utils import is_solution
 
-from markapart.sources import grade_id, released
+from markapart.sources import grade_id, read_released
 
-# Modules that a solution does not need. A box does not show the package that judges.
+# Solutions need none of these modules. A box does not show the package that judges.
 ODD = {"sklearn": "imports sklearn", "subprocess": "starts programs",
        "multiprocessing": "forks", "ctypes": "imports ctypes", "gc": "looks through memory",
        "inspect": "inspects frames", "socket": "uses the network", "requests": "uses the network",
@@ -22,8 +22,8 @@ MODULES = {"np", "numpy", "scipy", "builtins"}
 
 
 def notes_on(notebook: NotebookNode, name: str) -> list[str]:
-    """What is unusual in the cells that a student wrote, by cell."""
-    ours = {cell.source for cell in released(name).cells}
+    """Return a note for each unusual thing in the cells that a student wrote."""
+    ours = {cell.source for cell in read_released(name).cells}
     notes = []
     for cell in notebook.cells:
         if cell.cell_type == "code" and cell.source not in ours:
@@ -34,7 +34,7 @@ def notes_on(notebook: NotebookNode, name: str) -> list[str]:
 
 
 def odd(text: str) -> list[str]:
-    """What is unusual in a cell."""
+    """Return what is unusual in the code of a cell."""
     lines = [line for line in text.splitlines() if not line.lstrip().startswith(("!", "%"))]
     try:
         nodes = list(ast.walk(ast.parse("\n".join(lines))))

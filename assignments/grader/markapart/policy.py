@@ -1,7 +1,7 @@
-"""What counts of the points: lateness, grace, a cap, excuses and adjustments.
+"""Decide which points count: lateness, grace, a cap, excuses and adjustments.
 
 The price of lateness holds for everybody and is kept in policy.json. What holds for one submission
-stands in hours.csv, which a teacher edits: when it came, when it is due, whether it is excused, and
+is in hours.csv, which a teacher edits: when it came, when it is due, whether it is excused, and
 points to add or take away, with a reason that the student reads.
 """
 
@@ -84,7 +84,7 @@ def days_late(came: str, due: str, said_late: bool, policy: dict) -> int:
     return max(0, math.ceil(late.total_seconds() / 86400))
 
 
-def deducted(points: float, days: int, policy: dict) -> float:
+def deduct(points: float, days: int, policy: dict) -> float:
     """Return points less the price of the days, never below 0 and never more than the cap takes."""
     price = LATE.fullmatch(policy.get("late", ""))
     if not days or not price:
@@ -100,7 +100,7 @@ def _number(text: str) -> float:
     return float(text.replace(",", "."))
 
 
-def says(line: dict, entered: dict) -> str:
+def note_of(line: dict, entered: dict) -> str:
     """Return what a student reads about lateness, an excuse or an adjustment."""
     if line["excused"]:
         return "Excused: this assignment does not count for you."

@@ -1,4 +1,4 @@
-"""What comes back from a call beside its value: arguments that go on, and errors."""
+"""Handle what a call returns beside its value: changed arguments, and errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def arguments(given: list) -> list:
-    """The arguments of a call, by place and by name."""
+    """Return the arguments of a call, positional ones first."""
     args, kwargs = given
     return [*args, *kwargs.values()]
 
@@ -40,7 +40,7 @@ def failure(error: BaseException) -> dict:
 
 
 def _line(trace: types.TracebackType | None) -> int | None:
-    """The last line of a cell that an error passed through."""
+    """Return the last line of a cell that an error passed through."""
     line = None
     while trace:
         if trace.tb_frame.f_globals.get("__name__") == "__main__":
@@ -50,7 +50,7 @@ def _line(trace: types.TracebackType | None) -> int | None:
 
 
 def raised(reply: dict) -> Exception:
-    """The exception that the other side met, of the nearest kind that Python or NumPy knows."""
+    """Return the exception that the other side met, as the nearest type of Python or NumPy."""
     kinds = [str(kind) for kind in reply["error"]]
     for kind in kinds:
         known = getattr(builtins, kind, None) or getattr(np.linalg, kind, None)
@@ -67,6 +67,6 @@ def raised(reply: dict) -> Exception:
 
 
 def imports_of(text: str) -> str:
-    """The imports of a cell, without the rest."""
+    """Return the import statements of a cell."""
     lines = [node for node in ast.parse(text).body if isinstance(node, ast.Import | ast.ImportFrom)]
     return "\n".join(map(ast.unparse, lines))

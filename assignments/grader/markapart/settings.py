@@ -1,4 +1,4 @@
-"""The course that is graded: its folder, and what its course.toml says. See CONTRACT.md."""
+"""Read the settings of the course that is graded. CONTRACT.md explains each of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Settings(NamedTuple):
 
 
 def load() -> Settings:
-    """Read course.toml; the errors name the file and the entry that is unknown."""
+    """Read course.toml; raise ValueError if it is missing or has an unknown entry."""
     path = COURSE / "course.toml"
     if not path.is_file():
         raise ValueError(

@@ -1,9 +1,9 @@
-"""The student's side of a box: runs cells as a notebook does, and calls what they define.
+"""Run cells inside a box as a notebook does, and call the functions that they define.
 
     python -m markapart.shell MODULE ...
 
-It imports these modules once. Then a child does what comes in, until it is told to make
-room for the next one, which knows nothing of it.
+The program imports these modules once and forks a child, which answers requests. On the request
+``next`` the child ends, and another one, which knows nothing of it, takes over.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LIMITS = {
 
 
 class Shell:
-    """Cells are run, names are asked for, functions are called."""
+    """Answers requests: runs cells, returns the values of names, calls functions."""
 
     def __init__(self, wire: Wire):
         settings = Config()
@@ -58,7 +58,7 @@ class Shell:
             type(self.shell).system_piped(self.shell, command)
 
     def run(self, request: dict) -> dict:
-        """Run a cell; tell what it printed and what it raised."""
+        """Run a cell; return what it printed and the error that it raised."""
         sys.stdout = sys.stderr = output = Output(min(PER_CELL, self.left))
         result = self.shell.run_cell(request["source"], store_history=False)
         sys.stdout = sys.stderr = Output(0)
@@ -76,7 +76,7 @@ class Shell:
         return {}
 
     def get(self, request: dict) -> dict:
-        """Send the values that names have."""
+        """Return the values of names."""
         found, wrong = {}, {}
         for name in request["names"]:
             if name in self.shell.user_ns:
@@ -88,14 +88,14 @@ class Shell:
 
 
 class Output(io.StringIO):
-    """Keeps so many characters, and drops the rest."""
+    """A stream that keeps a limited number of characters and drops the rest."""
 
     def __init__(self, most: int):
         super().__init__()
         self.most = most
 
     def write(self, text: str) -> int:
-        """Write what there is room for."""
+        """Write as much as there is room for."""
         room = self.most - self.tell()
         if room > 0:
             super().write(text if len(text) <= room else text[:room] + "\n[...] too long")
@@ -105,7 +105,7 @@ class Output(io.StringIO):
 
 
 def main() -> None:
-    """Import, shut the box, and let one child after the other answer."""
+    """Import modules, set limits, and let one child after the other answer."""
     wire = Wire(os.dup(0), os.dup(1), trusts=True)
     nothing = os.open(os.devnull, os.O_RDWR)
     for file in (0, 1):

@@ -1,4 +1,4 @@
-"""Code for tools that look for copies: Dolos, JPlag. The model solution is among it.
+"""Write the students' code for tools that look for copies, such as Dolos and JPlag.
 
 ``similar/NAME/students/STUDENT/NAME.py`` has what a student wrote; ``similar/NAME/model`` is the
 solution and ``similar/NAME/base`` what everybody was given. No student's name can take the place of
@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from markapart.marks import write_whole
-from markapart.sources import grade_id, released, source
+from markapart.sources import grade_id, read_released, source
 
 
 def write_similar(out: Path, results: list[dict]) -> None:
     """Write a file for each submission, and the two that it is compared with."""
     for name in sorted({result["assignment"] for result in results}):
-        for who, notebook in {"model": source(name), "base": released(name)}.items():
+        for who, notebook in {"model": source(name), "base": read_released(name)}.items():
             cells = [(grade_id(cell), cell.cell_type, cell.source) for cell in notebook.cells]
             _write(out, name, who, cells)
     for result in results:

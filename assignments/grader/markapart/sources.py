@@ -1,6 +1,6 @@
-"""The assignments as their author wrote them, as students get them, and as they come back.
+"""Read assignments, make their student versions, and repair notebooks that come back.
 
-The notebooks with solutions lie in source/, the wrong submissions in mistakes/. Student versions
+The notebooks with solutions are in source/, the wrong submissions in mistakes/. Student versions
 are made by nbgrader's own steps, with the settings of nbgrader_config.py.
 """
 
@@ -32,12 +32,13 @@ from traitlets.config.loader import PyFileConfigLoader
 from markapart.settings import COURSE
 
 SEED_LINE = re.compile(r'^COURSE = "(.*)"$', re.MULTILINE)
-# What nbgrader does to make a student version, without what it writes into its database.
+# The steps by which nbgrader makes a student version, without those for its database.
 RELEASE = [LockCells, ClearSolutions, ClearOutput, CheckCellMetadata, ClearHiddenTests,
            ComputeChecksums, CheckCellMetadata]  # fmt: skip
-STUB = "This task is still yours: replace this line by your code."  # as nbgrader_config.py has it
+# The same sentence as in nbgrader_config.py.
+STUB = "This task is still yours: replace this line by your code."
 ATTACHED_PICTURE = re.compile(r"!\[[^\]\n]{0,200}\]\(attachment:([^)\n]{1,200})\)")
-# As Colab writes it, or as an HTML tag.
+# A picture as Colab writes it into the text, or as an HTML tag.
 DATA_PICTURE = re.compile(
     r"""(?:!\[[^\]\n]{0,200}\]\(|<img [^<>]{0,200}?src=["'])"""
     r"""data:(image/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/=\s]+)(?:\)|["'][^<>]{0,200}>)"""
@@ -63,7 +64,7 @@ def names() -> list[str]:
 
 
 def source(name: str, seed: str | None = None) -> NotebookNode:
-    """Read an assignment as its author wrote it, with another word for the seed if given."""
+    """Read an assignment with its solutions, and replace its seed if one is given."""
     path = COURSE / "source" / name / f"{name}.ipynb"
     if not path.exists():
         raise ValueError(f"there is no assignment {name!r}; there are {', '.join(names())}.")
@@ -147,13 +148,13 @@ def _student_version(name: str, seed: str | None) -> bytes:
     return clean_bytes(notebook)
 
 
-def released(name: str, seed: str | None = None) -> NotebookNode:
+def read_released(name: str, seed: str | None = None) -> NotebookNode:
     """Read the student version."""
     return nbformat.reads(_student_version(name, seed).decode(), as_version=4)
 
 
 def word_for(seed: str | None, student: str) -> str:
-    """The seed of a student's own copy: that of the course, the name, and what tells it apart."""
+    """Return the seed of a student's own copy: the course's seed, the name and a digest of both."""
     course = seed or _seed(source(names()[0]))
     name = unicodedata.normalize("NFC", student)
     digest = hashlib.sha256(f"{course}--{name}".encode()).hexdigest()[:8]
@@ -164,7 +165,7 @@ def word_for(seed: str | None, student: str) -> str:
 
 
 def word_in(content: bytes, seed: str | None) -> str | None:
-    """The seed to grade a file with: its own where it looks like a copy of this course."""
+    """Return the seed to grade a file with: its own one if it is a copy of this course."""
     own = re.search(rb'COURSE = \\"([A-Za-z0-9_ .-]+)\\"', content)
     word = own[1].decode() if own else ""
     course = seed or _seed(source(names()[0]))
@@ -172,24 +173,24 @@ def word_in(content: bytes, seed: str | None) -> str | None:
 
 
 def owner_of(word: str, seed: str | None, people: Iterable[str]) -> str | None:
-    """The one of these people for whom a copy was made."""
+    """Return the person for whom a copy was made, or None."""
     return next((one for one in people if word_for(seed, one) == word), None)
 
 
-def also_called(student: str) -> set[str]:
-    """A student's name, the platform's number, and both together."""
+def names_of_student(student: str) -> set[str]:
+    """Return the names of a student: the name, the platform's number, and both together."""
     match = re.fullmatch(r"(.+)_(\d+)", student)
     return {student, *match.groups()} if match else {student}
 
 
 def same_person(one: str, other: str) -> bool:
-    """Whether names may be one person's: Canvas makes lovelaceada of Ada Lovelace."""
+    """Return whether two names may be one person's: Canvas turns Ada Lovelace into lovelaceada."""
     letters = [sorted(re.sub(r"[\W\d_]+", "", name.casefold())) for name in (one, other)]
-    return bool(also_called(one) & also_called(other)) or letters[0] == letters[1] != []
+    return bool(names_of_student(one) & names_of_student(other)) or letters[0] == letters[1] != []
 
 
 def require_same_seed(notebook: NotebookNode, handed_out: NotebookNode) -> None:
-    """Refuse a notebook of another term, whose numbers are not those that are graded."""
+    """Raise ValueError for a notebook with the seed, and so the numbers, of another term."""
     own, ours = _seed(notebook), _seed(handed_out)
     if own not in (None, ours):
         raise ValueError(f'made with the seed "{own}", graded with "{ours}"; see --seed')
@@ -249,7 +250,7 @@ def _end_of_task(notebook: NotebookNode, handed_out: NotebookNode, name: str) ->
 
 
 def _adopted(notebook: NotebookNode, handed_out: NotebookNode, cell, place: int) -> list[int]:
-    """Take a text of the student's own for an answer whose cell is missing; return its place."""
+    """Use a text cell of the student as the answer whose cell is missing; return its place."""
     ours = {other.source for other in handed_out.cells}
     for n, other in enumerate(notebook.cells[place:], start=place):
         if other.cell_type == "markdown" and other.source not in ours and not grade_id(other):
@@ -259,7 +260,7 @@ def _adopted(notebook: NotebookNode, handed_out: NotebookNode, cell, place: int)
 
 
 def answered_elsewhere(notebook: NotebookNode, handed_out: NotebookNode) -> list[str]:
-    """Take for an open answer that is still blank what stands around it; say so."""
+    """Fill a blank answer with the student's text from the cells around it; return notes."""
     notes, ours = [], {cell.source for cell in handed_out.cells}
     for n, question in enumerate(handed_out.cells):
         if question.cell_type != "markdown" or not grade_id(question):
@@ -283,7 +284,7 @@ def answered_elsewhere(notebook: NotebookNode, handed_out: NotebookNode) -> list
 
 
 def _opening(cell: NotebookNode) -> str:
-    """The first line, by which a cell is known that has lost all else."""
+    """Return the first line of a cell, which identifies it if its metadata and id are lost."""
     return cell.source.strip().partition("\n")[0]
 
 

@@ -1,4 +1,4 @@
-"""Tables made from results: checks, totals with lateness, and what Canvas and Moodle import."""
+"""Write tables: checks, totals with lateness, and files that Canvas and Moodle import."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from pathlib import Path
 from markapart.examine import Row, tally
 from markapart.feedback import page_of
 from markapart.marks import write_table
-from markapart.policy import days_late, deducted, entered_hours, load_policy, says, write_hours
+from markapart.policy import days_late, deduct, entered_hours, load_policy, note_of, write_hours
 from markapart.roster import load_roster, same_student
 
 GRADES = ["student", "assignment", "task", "points", "max", "state", "message"]
 SUBMISSIONS = ["student", "assignment", "points", "of", "state", "handed_in", "due", "days_late",
                "after_lateness", "counts", "says", "notes", "kept_apart", "file"]  # fmt: skip
 CANVAS = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
-# Without the last modification Moodle refuses a sheet.
+# Moodle refuses a sheet without the column of the last modification.
 MOODLE = ["Identifier", "Full name", "Grade", "Maximum Grade", "Last modified (grade)",
           "Feedback comments"]  # fmt: skip
 ABSENT = "nothing was handed in"
 
 
 def lines_of(out: Path, results: list[dict]) -> tuple[list[dict], list[str]]:
-    """Return a line for each submission and each absent student, and what hours.csv has wrong."""
+    """Return a line for each submission and absent student, and the errors in hours.csv."""
     policy, roster = load_policy(out), load_roster(out)
     hours, problems = entered_hours(out)
     lines = [_line(result, policy, hours, roster.get(result["assignment"], {}))
@@ -78,7 +78,7 @@ def _line(result: dict, policy: dict, hours: dict, people: dict) -> dict:
     said_late = result.get("late", False) and not came and not entered.get("due")
     days = days_late(came, due, said_late, policy)
     points, most, states = tally(rows)
-    after = deducted(points, days, policy)
+    after = deduct(points, days, policy)
     line = {
         "student": student, "assignment": name, "points": points, "of": most,
         "state": states or "graded", "platform_says": platform_says or "late" * result["late"],
@@ -89,7 +89,7 @@ def _line(result: dict, policy: dict, hours: dict, people: dict) -> dict:
         "kept_apart": result["kept_apart"],
         "file": result["file"], "platform": result.get("platform", ""),
     }  # fmt: skip
-    return line | {"says": says(line, entered)}
+    return line | {"says": note_of(line, entered)}
 
 
 def _absent(lines: list[dict], roster: dict, hours: dict) -> list[dict]:
@@ -130,7 +130,7 @@ def _total(who: str, own: list[dict], most: dict[str, float], best: int | None) 
 
 
 def _write_canvas(out: Path, totals: list[dict], most: dict[str, float]) -> None:
-    """A gradebook for Canvas: students by their number, an assignment a column."""
+    """Write a gradebook for Canvas: a row for each student, a column for each assignment."""
     lines = [most | {"Student": "    Points Possible"}]
     for total in totals:
         match = re.fullmatch(r"(.+)_(\d+)", total["student"])
@@ -157,7 +157,7 @@ def _write_moodle(out: Path, lines: list[dict], name: str, people: dict) -> None
 
 
 def _write_archives(out: Path, lines: list[dict], name: str) -> None:
-    """Pages of feedback under the names by which Moodle and Canvas know the submissions."""
+    """Write archives of feedback pages, named as Moodle and Canvas expect."""
     pages: dict[str, dict[str, Path]] = {"moodle": {}, "canvas": {}}
     for line in lines:
         page = page_of(out / "feedback", line["student"], name)

@@ -38,7 +38,7 @@ def wrong_submission(name: str, mistake: Mistake, seed: str | None = None) -> No
     def mistaken(match: re.Match) -> str:
         return textwrap.indent(textwrap.dedent(mistake.code).strip("\n"), match[1]) + "\n"
 
-    # Cells without points are for the reader: the right submission runs them, the wrong ones not.
+    # Only the right submission runs the closing cells, which take most of the time.
     submission.cells = [cell for cell in submission.cells if _matters(cell)]
     wrong, count = SOLUTION.subn(mistaken, original.source)
     if count != 1:
@@ -81,7 +81,7 @@ def grade_notebooks(
 
 
 def faults(name: str, rows: list[Row]) -> list[str]:
-    """Say what is wrong with an assignment, from the rows of :func:`try_out`."""
+    """Return what is wrong with an assignment, given the rows of :func:`try_out`."""
     groups = by_student(rows)
     found = faults_of_the_right(groups["right"]) + faults_of_the_untouched(groups["untouched"])
     for mistake in mistakes(name):
@@ -90,8 +90,8 @@ def faults(name: str, rows: list[Row]) -> list[str]:
 
 
 def faults_of_the_right(rows: list[Row]) -> list[str]:
-    """Say where the right solution falls short of 20 points of which some await a teacher."""
-    found = [f"right: loses at {row.task}: {row.message or row.state}" for row in lost(rows)]
+    """Return where the right solution loses points, and whether its points add up to 20."""
+    found = [f"right: loses at {row.task}: {row.message or row.state}" for row in lost_rows(rows)]
     if not any(row.state == "awaits manual grading" for row in rows):
         found.append("right: no open question awaits manual grading")
     if sum(row.max for row in rows) != 20:
@@ -100,7 +100,7 @@ def faults_of_the_right(rows: list[Row]) -> list[str]:
 
 
 def faults_of_the_untouched(rows: list[Row]) -> list[str]:
-    """Say what a notebook earns in which nothing was done, and whether it says what to do."""
+    """Return what an untouched notebook earns, and whether no message says what to do."""
     found = [f"untouched: earns points at {row.task}" for row in rows if row.points > 0]
     if not any("This task is still yours" in row.message for row in rows):
         found.append("untouched: no check meets the line that says what to do")
@@ -108,26 +108,26 @@ def faults_of_the_untouched(rows: list[Row]) -> list[str]:
 
 
 def faults_of_the_mistake(mistake: Mistake, rows: list[Row]) -> list[str]:
-    """Say where a mistake loses other points than it should, or hears something else."""
-    heard = {row.task: row.message for row in lost(rows)}
-    where, expected = sorted(heard), sorted(mistake.caught_by)
+    """Return where a mistake loses other points than it should, or meets another message."""
+    messages = {row.task: row.message for row in lost_rows(rows)}
+    where, expected = sorted(messages), sorted(mistake.caught_by)
     found = []
     if where != expected:
         found.append(f"{mistake.name}: loses points at {where} instead of {expected}")
-    if not any(mistake.says in message for message in heard.values()):
-        found.append(f"{mistake.name}: no message says {mistake.says!r}: {list(heard.values())}")
-    if mistake.must_not_say and any(mistake.must_not_say in text for text in heard.values()):
+    if not any(mistake.says in message for message in messages.values()):
+        found.append(f"{mistake.name}: no message says {mistake.says!r}: {list(messages.values())}")
+    if mistake.must_not_say and any(mistake.must_not_say in text for text in messages.values()):
         found.append(f"{mistake.name}: a message gives away {mistake.must_not_say!r}")
     return found
 
 
-def lost(rows: list[Row]) -> list[Row]:
-    """Rows that earned less than they could, except those that no one has looked at yet."""
+def lost_rows(rows: list[Row]) -> list[Row]:
+    """Return the rows that lost points, without those that await manual grading."""
     return [row for row in rows if row.state != "awaits manual grading" and row.points < row.max]
 
 
 def report(rows: list[Row]) -> str:
-    """Which submission lost points where, and what it was told."""
+    """Return a report: where each submission lost points, and with which messages."""
     lines = []
     for student, own in by_student(rows).items():
         lines.append(f"  {student}: {tally(own).earned:g} of {tally(own).most:g}")

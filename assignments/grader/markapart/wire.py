@@ -1,4 +1,4 @@
-"""Values and calls between two processes, one of which is not to be trusted.
+"""Exchange values and calls between two processes, one of which is not trusted.
 
 The teacher's process holds the checks, the student's holds the functions that they are about.
 Numbers, arrays and containers of them travel as plain data, never as code; a function stays where
@@ -29,7 +29,7 @@ NUMBERS = "biufcSUmM?"  # kinds of arrays that are plain data
 
 
 class Gone(Exception):  # noqa: N818 (it says what has happened, not what went wrong)
-    """The other process has ended, or does not keep to the rules."""
+    """The other process has ended or has sent something that is not allowed."""
 
 
 def die_with_parent() -> None:
@@ -55,7 +55,7 @@ class Remote:
         self._wire, self._number = wire, number
 
     def __call__(self, *args, **kwargs):
-        """Call it there."""
+        """Call the function in the other process."""
         return self._wire.call(self._number, args, kwargs)
 
 
@@ -64,7 +64,7 @@ class Opaque:
 
 
 class Wire:
-    """One end of the line: files to read and to write. Who ``trusts`` unpickles what comes."""
+    """One end of the line, with files to read and write. An end that ``trusts`` unpickles data."""
 
     def __init__(self, read: int, write: int, *, trusts: bool):
         self.read, self.write, self.trusts = read, write, trusts
@@ -187,20 +187,15 @@ class Wire:
         if isinstance(value, Remote):
             return ["theirs", value._number]
         for kind, (tag, write) in WRITERS.items():
-            loose = kind in LOOSE or not self.trusts_me
+            loose = kind in LOOSE or self.trusts
             if type(value) is kind or (loose and isinstance(value, kind)):
                 return [tag, *write(self, value)]
         return self._encode_other(value)
 
-    @property
-    def trusts_me(self) -> bool:
-        """Whether the other side takes what only pickle can write."""
-        return not self.trusts
-
     def _encode_other(self, value):
         if callable(value) and not hasattr(value, "__array__"):
             return ["own", self._lend(value)]
-        if self.trusts_me:
+        if not self.trusts:  # exactly one end trusts the other, which then may send it pickles
             packed = base64.b64encode(pickle.dumps(value)).decode()
             return ["pickle", packed, self._lend(value)]
         if hasattr(value, "toarray"):  # sparse
@@ -252,7 +247,7 @@ def _write_array(wire: Wire, value: np.ndarray) -> list:
     value = np.asarray(value)
     if value.dtype.kind not in NUMBERS:
         items = [wire.encode(item) for item in value.ravel().tolist()]
-        if not items or wire.trusts_me or any(type(item) is not float for item in items):
+        if not items or not wire.trusts or any(type(item) is not float for item in items):
             return [None, list(value.shape), items]
         value = np.array(items).reshape(value.shape)  # of fractions, decimals
     if value.nbytes > LONGEST:
@@ -282,7 +277,7 @@ def _write_generator(wire: Wire, value: np.random.Generator) -> list:
 
 
 def _short(numbers: range) -> range:
-    """A range that the checks may write out; both ends ask."""
+    """Return a range, or raise ValueError if it is too long to be written out."""
     if len(numbers) > MOST:
         raise ValueError("a range has more than a million numbers")
     return numbers

@@ -191,7 +191,7 @@ def test_pages_show_no_key_and_hold_no_html_of_a_student(graded):
     hidden = [line.strip() for cell in sources.source(NAME).cells
               for part in cell.source.split("### BEGIN HIDDEN TESTS")[1:]
               for line in part.split("### END")[0].splitlines() if "_" in line]  # fmt: skip
-    shown = " ".join(cell.source for cell in sources.released(NAME).cells)
+    shown = " ".join(cell.source for cell in sources.read_released(NAME).cells)
     hidden = [line for line in hidden if line not in shown and "assert" in line]
     assert len(hidden) > 5
     for who in found:
@@ -352,7 +352,7 @@ def test_hidden_data_never_reach_feedback(boxes, tmp_path):
     for who, notebook in notebooks.items():
         for cell in ATTACKED:
             code = notebook.cells[at(notebook, cell)]
-            names = sorted(examine.bound(code.source))
+            names = sorted(examine.defined_names(code.source))
             code.source = "\n".join(
                 f"def {one}(*given, **named):\n    {TELLS[who]}" for one in names)  # fmt: skip
         notebook.cells.append(nbformat.v4.new_code_cell("print(HEARD)\nraise ValueError(HEARD)"))
@@ -362,6 +362,47 @@ def test_hidden_data_never_reach_feedback(boxes, tmp_path):
         shown += [cell.get(part, "") for cell in result["cells"] for part in ("printed", "error")]
         assert "-320" in " ".join(shown) or result["student"] == "value"  # of the visible part
         assert [text for text in shown if "-300" in text] == []
+
+
+# Ways to answer in place of the functions that a check asks for.
+FIND_THE_LINE = """
+import gc
+from markapart.wire import Wire
+LINE = next(one for one in gc.get_objects() if isinstance(one, Wire))
+"""
+FORGES = {
+    "names": """
+get = LINE.answers["get"]
+def more(request):
+    reply = get(request)
+    reply["found"] |= dict.fromkeys(["np", "abs", "AssertionError", "__builtins__"])
+    return reply
+LINE.answers["get"] = more
+""",
+    "theirs": "LINE.encode = lambda value: ['theirs', 0]",
+    "echo": """
+LINE.answers["call"] = lambda request: {"value": request["given"], "changed": ["list"]}
+""",
+    "readers": """
+from markapart import wire
+wire.READERS.clear()
+wire.failure = lambda error: {"value": 1, "changed": ["list"]}
+""",
+}
+
+
+def test_forged_answers_earn_nothing(boxes, tmp_path):
+    notebooks = {who: right(NAME) for who in FORGES}
+    for who, notebook in notebooks.items():
+        for task in ATTACKED:
+            cell = notebook.cells[at(notebook, task)]
+            names = sorted(examine.defined_names(cell.source))
+            cell.source = "\n".join(f"def {one}(*given):\n    return 1" for one in names)
+        notebook.cells[at(notebook, ATTACKED[0])].source += FIND_THE_LINE + FORGES[who]
+    asked = {check for task in ATTACKED for check in checks_of(NAME, task)}
+    paths = written(tmp_path, NAME, notebooks)
+    for result in grading.grade(paths, tmp_path / "out", jobs=2, timeout=6):
+        assert asked <= _lost(result), result["student"]
 
 
 def test_a_hidden_message_cuts_values_and_keeps_its_own_words():

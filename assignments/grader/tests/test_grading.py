@@ -2,6 +2,7 @@
 
 import csv
 import datetime
+import io
 import json
 import os
 import shutil
@@ -175,7 +176,7 @@ class TestOwnNumbers:
         by_name = {result["student"]: result for result in found}
         eve = by_name.pop("eve")
         assert "the seed of no student's copy; see --students" in eve["rows"][0]["state"]
-        assert [trial.lost(grading.rows_in([one])) for one in by_name.values()] == [[], [], []]
+        assert [trial.lost_rows(grading.rows_in([one])) for one in by_name.values()] == [[], [], []]
         assert {who: result["notes"] for who, result in by_name.items()} == {
             "lovelaceada_7": [], "Ben_12": [], "cyd": ["this copy was made for Ada Lovelace"],
         }  # fmt: skip
@@ -216,7 +217,7 @@ class TestLimits:
         assert time.process_time() - began < 60  # of this process, which runs no code of theirs
         assert {line["student"] for line in _read(out / "totals.csv")} == set(handed_in)
         for who in ("zoe", "long"):
-            assert trial.lost(grading.rows_in([found[who]])) == []
+            assert trial.lost_rows(grading.rows_in([found[who]])) == []
         assert "more than 30,000 characters" in " ".join(found["long"]["notes"])
         assert "more than 50,000 characters" in " ".join(found["large"]["notes"])
 
@@ -227,12 +228,12 @@ class TestLimits:
             os._exit(1) if student == "ben" else ours(student, *args, **options)))  # fmt: skip
         found = {one["student"]: one for one in grading.grade(paths, tmp_path / "out", jobs=2)}
         assert "the grader ended" in found["ben"]["rows"][0]["state"]
-        assert trial.lost(grading.rows_in([found["ada"]])) == []
+        assert trial.lost_rows(grading.rows_in([found["ada"]])) == []
 
 
 def _question(name):
     """Return the first open question of an assignment."""
-    return next(cell for cell in sources.released(name).cells
+    return next(cell for cell in sources.read_released(name).cells
                 if sources.grade_id(cell) and cell.cell_type == "markdown")  # fmt: skip
 
 
@@ -244,7 +245,7 @@ class TestAnswers:
 
     @pytest.mark.parametrize("place", ["own cell", "question", "code"])
     def test_one_that_stands_elsewhere_is_taken_from_there_and_this_is_noted(self, place):
-        name, ours = NAMES[0], sources.released(NAMES[0])
+        name, ours = NAMES[0], sources.read_released(NAMES[0])
         question = _question(name)
         notebook = changed(name, sources.grade_id(question), question.source)
         n = at(notebook, sources.grade_id(question))
@@ -263,7 +264,7 @@ class TestAnswers:
             "**Since** $D^2 = 4$ and $\\nonsense{$, ![me](attachment:a.png)"
             '<script>alert(1)</script><img src=x onerror="alert(1)"> DRAWING99HERE'
         )
-        shown = feedback.rich(text, {"a.png": {"image/png": self.PIXEL}})
+        shown = feedback.render(text, {"a.png": {"image/png": self.PIXEL}})
         assert "<strong>Since</strong>" in shown
         assert shown.count("data:image/svg+xml;base64,") == 1
         assert f"data:image/png;base64,{self.PIXEL}" in shown
@@ -346,7 +347,7 @@ class TestCollect:
         assert remarks == {}
         assert [(line["student"], line["file"].rpartition("/")[2]) for line in others] == [
             ("gus", "02_em.ipynb"), ("gus", "essay.ipynb"), ("", "notes.txt")]  # fmt: skip
-        late = [path for path in wanted if collect.told_by(tmp_path / path).late]
+        late = [path for path in wanted if collect.read_loose_path(tmp_path / path).late]
         assert late == ["dora_LATE_124_457_02_em-2.ipynb", "LATE_anon_q9_459_02_em.ipynb"]
 
     def test_a_notebook_is_known_by_its_checks_in_whatever_file_it_comes(self, tmp_path):
@@ -371,6 +372,21 @@ class TestCollect:
             assert notes == []
             assert len(notebook.cells) == len(untitled.cells)
 
+    def test_a_broken_archive_stops_nobody(self, tmp_path):
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("12_rca.ipynb", nbformat.writes(right("12_rca")))
+        for who, broken in {"ada": packed.getvalue().replace(b"whiten", b"WHITEN"),
+                            "ben": b"PK\x05\x06" + b"\0" * 18}.items():  # fmt: skip
+            (tmp_path / who).mkdir()
+            (tmp_path / who / "12_rca.ipynb").write_bytes(broken)
+        found, _, _ = collect.find_submissions(tmp_path)
+        assert len(found) == 2
+        for path in found.values():
+            assert collect.content_of(path) == b""
+            with pytest.raises(ValueError, match="the file is no notebook"):
+                grading._read(path, "12_rca", {"seed": None, "owner": "ada"})
+
     def test_the_newest_of_several_counts_and_this_is_said(self, tmp_path):
         for hours, name in enumerate(["02_em (1).ipynb", "02_em.ipynb"]):
             (tmp_path / "ada").mkdir(exist_ok=True)
@@ -384,11 +400,11 @@ class TestCollect:
         (tmp_path / "ada/02_em").mkdir(parents=True)
         file, note = (tmp_path / "ada/02_em" / name for name in ("02_em.ipynb", "timestamp.txt"))
         file.write_text("{}")
-        assert grading.handed_in(file) == ""
+        assert grading.hour_of_submission(file) == ""
         note.write_text("yesterday")
-        assert grading.handed_in(file) == ""
+        assert grading.hour_of_submission(file) == ""
         note.write_text("2026-11-22 23:49:58.500000 UTC\n")
-        came = datetime.datetime.fromisoformat(grading.handed_in(file))
+        came = datetime.datetime.fromisoformat(grading.hour_of_submission(file))
         assert came == datetime.datetime(2026, 11, 22, 23, 49, tzinfo=datetime.UTC)
         found, remarks, others = collect.find_submissions(tmp_path)
         assert (found, remarks, others) == ({("ada", "02_em"): file}, {}, [])
@@ -495,11 +511,11 @@ class TestTables:
         with pytest.raises(ValueError, match="1 or more"):
             policy.set_policy(tmp_path, [], None, None, 0)
         late = {"late": "2 points a day"}
-        assert [policy.deducted(5.0, days, late) for days in (0, 1, 9)] == [5, 3, 0]
+        assert [policy.deduct(5.0, days, late) for days in (0, 1, 9)] == [5, 3, 0]
 
     def test_grace_and_a_cap_are_part_of_the_price(self):
         late = {"late": "10 % a day, at most 30 %, after 2 hours"}
-        assert [policy.deducted(10.0, days, late) for days in (1, 3, 9)] == [9, 7, 7]
+        assert [policy.deduct(10.0, days, late) for days in (1, 3, 9)] == [9, 7, 7]
         came = ["2026-11-05T13:59+00:00", "2026-11-05T14:01+00:00", "2026-11-06T14:01+00:00"]
         assert [policy.days_late(one, self.DUE, False, late) for one in came] == [0, 1, 2]
 
