@@ -1,4 +1,4 @@
-"""What the package offers: its rooms, their files, the public names of both, who imports them."""
+"""List the package's subpackages, their files, public names, and the chapters that import them."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _documented(module: str) -> dict[str, str]:
 
 
 def first_sentence(one: Name) -> str:
-    """What the docstring begins with, up to the first full stop."""
+    """Return the docstring's first sentence."""
     if one.role == "data":
         text = _documented(one.home)[one.short]
     else:
@@ -168,7 +168,7 @@ def first_sentence(one: Name) -> str:
 
 
 def is_estimator(one: Name) -> bool:
-    """Whether it is fitted to data, and among what most people need."""
+    """True for an estimator that most users need."""
     return one.short in find("cgmm").__all__ and hasattr(find(one.name), "fit")
 
 
@@ -179,7 +179,7 @@ def chapters_of(one: Name) -> list[str]:
 
 @cache
 def _chapters() -> dict[tuple[str, int], list[str]]:
-    """Of a short name and the thing that bears it: the chapters that import it."""
+    """Return the chapters that import a thing of this short name."""
     found = defaultdict(list)
     for path in chapter_paths():
         for short, thing in {(name.rpartition(".")[2], id(find(name))) for name in imported(path)}:

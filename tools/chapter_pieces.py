@@ -1,4 +1,4 @@
-"""What slides take from a chapter by its label: figures, theorems, equations, exercises."""
+"""Pieces of a chapter that slides take by label: figures, theorems, equations, exercises."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _figure(cell) -> list[tuple[str, Piece]]:
 
 
 def _picture(data: dict) -> bytes:
-    """What an output shows, as an SVG or a PNG file."""
+    """Return an output as an SVG or a PNG file."""
     if "image/svg+xml" in data:
         return data["image/svg+xml"].encode()
     return base64.b64decode(data.get("image/png", ""))
@@ -133,12 +133,12 @@ def address(picture: bytes) -> str:
 
 
 def is_svg(picture: bytes) -> bool:
-    """Whether a picture is drawn of lines."""
+    """Return whether a picture is drawn with lines."""
     return picture.startswith(b"<svg")
 
 
 def is_tall(picture: bytes) -> bool:
-    """Whether words stand beside a picture, not below it."""
+    """Return whether text is placed beside a picture, not below it."""
     if is_svg(picture):
         _, _, width, height = _view(picture)
     else:
@@ -147,7 +147,7 @@ def is_tall(picture: bytes) -> bool:
 
 
 def _view(picture: bytes) -> list[float]:
-    """What an SVG shows: left, top, width and height in points."""
+    """Return the visible part of an SVG: left, top, width and height in points."""
     return [float(one) for one in re.search(rb' viewBox="([^"]+)"', picture)[1].split()]
 
 

@@ -1,4 +1,4 @@
-"""Which equations a chapter covers: those of its line **Covers**, and those that its text cites.
+"""Find the equations that a chapter covers: those of its line **Covers** and those it cites.
 
 The line stands in a chapter's first cell. It is read clause by clause; clauses are parted by
 semicolons. In each, as in
@@ -41,7 +41,7 @@ def chapter_paths() -> list[Path]:
 
 
 def covered(path: Path, table: dict) -> set[Name]:
-    """What a chapter covers, {(source, kind, identifier)}; an error for what does not exist."""
+    """Return the set of (source, kind, identifier) that a chapter covers; refuse unknown ones."""
     cells = json.loads(path.read_text(encoding="utf8"))["cells"]
     words = "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
     try:
@@ -51,7 +51,7 @@ def covered(path: Path, table: dict) -> set[Name]:
 
 
 def covers(words: str, table: dict) -> set[Name]:
-    """What the line **Covers** names."""
+    """Return the equations that the line **Covers** names."""
     line = re.search(r"\*\*Covers\*\*(.*?)(?:\n\s*\n|\Z)", words, re.DOTALL)
     found: set[Name] = set()
     source = ""

@@ -1,4 +1,4 @@
-"""What the editions of the book as one file share: their pages, and their place in the menu.
+"""Shared parts of the PDF and the EPUB: their pages, and their place in the menu.
 
 An *address* is a page of the book and an id on it.
 """

@@ -125,7 +125,7 @@ def link(chapter: Chapter, known: dict[str, Chapter], site: Path) -> str:
 
 
 def place(target: Address, known: dict[str, Chapter]) -> str:
-    """Where an address is in the EPUB; nowhere if that does not have the page."""
+    """Return the place of an address in the EPUB, or nothing if the page is not in it."""
     name, id = target
     if name not in known:
         return ""

@@ -1,4 +1,4 @@
-"""What the EPUB has beside the pages of the book."""
+"""Parts of the EPUB other than the pages of the book."""
 
 CONTAINER = """<?xml version="1.0" encoding="UTF-8"?>
 <container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container">

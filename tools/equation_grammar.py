@@ -52,7 +52,7 @@ class Tag(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """What a tag, or one group of it, names."""
+    """A reference to an equation, made of a tag or one group of it."""
 
     source: str
     kind: str
@@ -60,7 +60,7 @@ class Reference(NamedTuple):
 
 
 def load_table() -> dict:
-    """What tags may name: {source: {kind: {identifier: ...}}}."""
+    """Return the known equations as {source: {kind: {identifier: ...}}}."""
     return tomllib.loads((BOOK / "_data" / "equations.toml").read_text(encoding="utf8"))
 
 
@@ -83,7 +83,7 @@ def _on_one_line(body: str) -> str:
 
 
 def parse(tag: str, table: dict) -> list[Reference]:
-    """What a tag names, one reference a group; ranges are expanded in the order of the table.
+    """Return the references of a tag, one for each group; ranges follow the order of the table.
 
     Raises TagError for a tag that does not follow the grammar or names nothing in the table.
     """

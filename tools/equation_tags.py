@@ -1,4 +1,4 @@
-"""Where the project carries equation tags, and which equations nothing computes.
+"""Find the project's equation tags, and the equations that nothing computes.
 
 A tag is a comment or a part of a docstring, such as [shental2003, eq. 9]. How it is written stands
 in tools/equation_grammar.py, and what it may name in book/_data/equations.toml.
@@ -76,7 +76,7 @@ def scopes(source: str) -> Callable[[int], tuple[str, ...]]:
 
 
 def tagged(found: Iterable[Site], table: dict) -> dict[Name, list[Site]]:
-    """Where each thing is tagged; tags that name nothing are passed over."""
+    """Return the places of each tag; tags of unknown equations are ignored."""
     where: dict[Name, list[Site]] = {}
     for site in found:
         try:
@@ -98,7 +98,7 @@ def equations(table: dict) -> Iterator[tuple[Name, dict]]:
 def faults(
     table: dict, computed: dict[Name, list[Site]], tested: dict[Name, list[Site]]
 ) -> list[str]:
-    """What is wrong with the table, given what the package and the tests carry tags of."""
+    """Return the faults of the table, given the tags of the package and the tests."""
     found = []
     for name, entry in equations(table):
         source, _, number = name

@@ -92,8 +92,8 @@ def page() -> str:
 def _row(entry: dict) -> tuple[str, str]:
     shown = ", ".join(dict.fromkeys(map(link, entry["checks"])))
     verdict = VERDICTS[entry["verdict"]] + (f": {shown}." if shown else ".")
-    said = "As our copy has it: " * bool(entry.get("copy")) + entry["printed"]
-    words = f"*{_sentence(said)}*<br>{_sentence(entry['right'])}<br>{verdict}"
+    printed = "As our copy has it: " * bool(entry.get("copy")) + entry["printed"]
+    words = f"*{_sentence(printed)}*<br>{_sentence(entry['right'])}<br>{verdict}"
     return entry["where"], words
 
 

@@ -1,4 +1,4 @@
-"""Which names of the package a chapter imports, and which it reads from a room that it imports."""
+"""Find the names of the package that a chapter imports or reads from an imported module."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def names_from_package(code: ast.AST) -> set[str]:
 
 
 def find(name: str) -> object:
-    """What a full name stands for, be it a module or what one holds."""
+    """Return the module, or the member of a module, of a full name."""
     try:
         return import_module(name)
     except ModuleNotFoundError:
@@ -35,7 +35,7 @@ def find(name: str) -> object:
 
 
 def _bound(code: ast.AST) -> Iterator[tuple[str, str]]:
-    """What a name in the notebook stands for, where that is of the package."""
+    """Return the package's object that a name in the notebook refers to."""
     for node in ast.walk(code):
         if isinstance(node, ast.ImportFrom) and _is_of_package(node.module or ""):
             yield from ((one.asname or one.name, f"{node.module}.{one.name}") for one in node.names)

@@ -130,7 +130,7 @@ def generate(module: str) -> Iterator[Mutant]:
 
 
 def sample(names: list[str], n_mutants: int, seed: int) -> list[Mutant]:
-    """Of all mutants of some modules a random few, none of them twice."""
+    """Return a random sample of the mutants of some modules, without repeats."""
     every = [mutant for name in names for mutant in generate(name)]
     random.Random(seed).shuffle(every)
     chosen: dict[str, Mutant] = {}
@@ -163,7 +163,7 @@ REPORTS = re.compile(r"_?(require|refuse|check|validate|explain|name|warn|said|s
 
 
 def _reports(node: ast.AST) -> bool:
-    """Whether a node is a message, documents, defines a check or calls one, or stores arguments."""
+    """Return whether a node is a message or docstring, belongs to a check, or stores arguments."""
     match node:
         case ast.Raise() | ast.JoinedStr() | ast.Assert() | ast.Expr(value=ast.Constant()):
             return True
@@ -206,7 +206,7 @@ AXES = {0: 1, 1: 0, 2: 1, 3: 2}
 
 
 def mistakes(node: ast.AST) -> Iterator[ast.AST]:
-    """What could stand in the place of a node by mistake."""
+    """Yield the mutations of a node."""
     match node:
         case ast.BinOp(op=op) | ast.AugAssign(op=op) if type(op) in ARITHMETIC:
             yield _other(node, op=ARITHMETIC[type(op)]())
@@ -264,7 +264,7 @@ def _other(node: ast.AST, **fields: object) -> ast.AST:
 
 
 def _name(node: ast.Call) -> str:
-    """What a call calls, without what it is an attribute of."""
+    """Return the name of a called function, without its prefix."""
     return getattr(node.func, "attr", getattr(node.func, "id", ""))
 
 
@@ -286,13 +286,13 @@ def put_into(mutant: Mutant) -> None:
 
 def _by_name(code: CodeType) -> Iterator[tuple[tuple[str, int], CodeType]]:
     """Code of all functions, by qualified name and number among those of the same name."""
-    seen: Counter[str] = Counter()
+    count: Counter[str] = Counter()
     todo = [code]
     while todo:
         for part in todo.pop(0).co_consts:
             if isinstance(part, CodeType):
-                seen[part.co_qualname] += 1
-                yield (part.co_qualname, seen[part.co_qualname]), part
+                count[part.co_qualname] += 1
+                yield (part.co_qualname, count[part.co_qualname]), part
                 todo.append(part)
 
 

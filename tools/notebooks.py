@@ -162,7 +162,7 @@ def _cell_faults(cell: NotebookNode) -> list[str]:
 
 
 def _is_bare_image(output: NotebookNode) -> bool:
-    """Whether the book shows this output as an image; an explorer's HTML brings its own text."""
+    """Return whether the book shows this output as an image; explorers bring their own text."""
     data = output.get("data", {})
     return bool(IMAGES & data.keys()) and "text/html" not in data
 

@@ -88,9 +88,9 @@ def require_release_notes(root: Path, tag: str | None) -> None:
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf8"))["project"]
     log = (root / "CHANGELOG.md").read_text(encoding="utf8")
     newest = re.search(r"^## (\S+)", log, re.MULTILINE)[1]
-    for said, where in {newest: "CHANGELOG.md opens with", tag: "the tag is"}.items():
-        if said is not None and said.removeprefix("v") != project["version"]:
-            raise SystemExit(f"the version is {project['version']}, but {where} {said}.")
+    for found, where in {newest: "CHANGELOG.md opens with", tag: "the tag is"}.items():
+        if found is not None and found.removeprefix("v") != project["version"]:
+            raise SystemExit(f"the version is {project['version']}, but {where} {found}.")
 
 
 def build(root: Path, place: Path, *, isolated: bool) -> tuple[Path, Path]:

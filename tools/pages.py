@@ -1,4 +1,4 @@
-"""What the tools that make a page of the book share."""
+"""Shared parts of the tools that write a page of the book."""
 
 from __future__ import annotations
 

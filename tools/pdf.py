@@ -96,7 +96,7 @@ def print_html(page: Page, body: str, path: Path) -> PdfReader:
 
 
 def places(name: str, pdf: PdfReader, first: int) -> Iterator[tuple[Address, Place]]:
-    """Where the ids of a print will stand when its first page is page ``first``."""
+    """Return the pages of a print's ids if its first page is page ``first``."""
     for key, target in pdf.named_destinations.items():
         number = pdf.get_destination_page_number(target)
         if number is not None and number >= 0:

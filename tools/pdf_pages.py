@@ -1,4 +1,4 @@
-"""What the paper edition has beside the pages of the book: cover, contents, the foot of a page."""
+"""Parts of the PDF other than the book's pages: cover, contents, page footers."""
 
 from __future__ import annotations
 

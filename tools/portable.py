@@ -55,11 +55,11 @@ def outcome(environment: dict[str, str], n_threads: int, tests: list[str]) -> tu
         [sys.executable, "-m", "pytest", "@tests/all.args", "-q", "-m", "not slow", *tests],
         cwd=ROOT, env=os.environ | environment | threads, capture_output=True, text=True,
     )  # fmt: skip
-    said = run.stdout.splitlines()
-    count = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|error)", said[-1])}
+    lines = run.stdout.splitlines()
+    count = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|error)", lines[-1])}
     if run.returncode and not count.keys() & {"failed", "error"}:
         raise SystemExit(run.stdout + run.stderr)
-    named = [line for line in said if line.startswith(("FAILED", "ERROR"))]
+    named = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
     failed = count.get("failed", 0) + count.get("error", 0)
     return str(count.get("passed", 0)), str(failed), "\n".join(named)
 
