@@ -25,7 +25,7 @@ def breaks_none(graph, z):
 
 
 def objective(costs, graph, z):
-    """[lu2007, eq. 4.1] written down; infinite where a cannot-link of weight -inf is broken."""
+    """Return the K-means objective with its penalties; infinite if a hard cannot-link is broken."""
     total = sum(costs[j, k] for j, k in enumerate(z))
     for (a, b), w in zip(graph.edges, graph.weights, strict=True):
         if w > 0 and z[a] != z[b]:
