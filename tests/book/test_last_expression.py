@@ -1,0 +1,32 @@
+"""A table or an explorer that a cell makes is shown only if it is the cell's last expression."""
+
+import ast
+
+import pytest
+from cells import CHAPTERS, sources
+
+SHOWN = {"table", "source", "Explorer", "LiveFigure"}
+# Cells that lose a table and are still to be mended.
+OWED = {"side-by-side", "echo"}
+
+
+def lost(source: str) -> list[str]:
+    """Return the calls whose value a reader should see and which are not the last statement."""
+    return [
+        ast.unparse(one.value.func)
+        for one in ast.parse(source).body[:-1]
+        if isinstance(one, ast.Expr)
+        and isinstance(one.value, ast.Call)
+        and ast.unparse(one.value.func).rpartition(".")[2] in SHOWN
+    ]
+
+
+def test_a_table_before_a_print_is_found():
+    assert lost("plot.table([], [])\nprint(1)") == ["plot.table"]
+    assert lost("print(1)\nplot.table([], [])") == []
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_what_a_cell_should_show_is_its_last_expression(path):
+    found = {key: calls for key, source in sources(path) if (calls := lost(source))}
+    assert found.keys() <= OWED, f"{path.stem}: put the call last in its cell"
