@@ -31,7 +31,7 @@ CITED = re.compile(
     rf"|(?P<before>eqs?\. {IDENTIFIERS}) of \{{cite:\w+\}}`(?P<of>\w+)`"
 )
 WORDS = {"equation": "eq.", "Equation": "eq.", "Algorithm": "Alg.", "Appendix": "App."}
-PLURALS = {"equations": "eqs.", "Equations": "eqs.", "Algorithms": "Algs."}
+PLURALS = {"equations": "eqs.", "Equations": "eqs.", "Algorithms": "Algs.", "Appendices": "App."}
 
 
 def chapter_paths() -> list[Path]:

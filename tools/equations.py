@@ -100,7 +100,8 @@ def _code(key: Name, found: list[Site], said: dict) -> str:
 
 
 def _tests(found: list[Site], said: dict) -> str:
-    files = {Path(site.path).stem for site in found}
+    # Helper modules carry tags too, but only files named test_* are collected.
+    files = {Path(site.path).stem for site in found if Path(site.path).name.startswith("test_")}
     files |= {Path(holder.partition("::")[0]).stem for holder in said.get("held_by", [])}
     return f"{_counted('Test', [f'`{file}`' for file in sorted(files)])}." if files else ""
 
