@@ -6,7 +6,7 @@ one for each method and quantity. Its seed is derived from names alone, so a rea
 in any order, in any process and on any machine.
 
 The experiments of all papers share ``attempt_each``: it runs each method, measures the result,
-and records why a method failed.
+and records why a method failed. ``from_starts`` runs one model from the starts that are compared.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ from itertools import product
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+from sklearn.base import clone
+
+from cgmm.mixture import ConstrainedGaussianMixture
+from cgmm.numerics import FloatArray, IntArray
 
 DIGITS = 8  # significant digits of a value in a result file
 REASON_LENGTH = 120  # characters of a reason in a result file
@@ -265,6 +269,39 @@ def attempt_each(
     for name, method in methods.items():
         # The attempt ends before `method` is bound again, so the lambda sees the right one.
         yield from attempt(name, quantities, lambda: measure(method()))  # noqa: B023
+
+
+# Names of the starts behind the name of a method.
+DEFAULT, TRUTH = ", default start", ", started at the truth"
+
+
+def from_starts(
+    name: str, model: ConstrainedGaussianMixture, y: IntArray, *, own: bool = True
+) -> dict[str, ConstrainedGaussianMixture]:
+    """Return a model with its own starts, with the package's default, and started at the truth.
+
+    The runs share data and relations, so their log-evidences say whether a difference is that of
+    the search or that of the maximum itself.
+
+    Examples
+    --------
+    >>> model = ConstrainedGaussianMixture(2, init_params="random", n_init=10)
+    >>> for name, other in from_starts("EM", model, np.array([3, 3, 5])).items():
+    ...     print(name, other.n_init, np.shape(other.init_params))
+    EM 10 ()
+    EM, default start 1 ()
+    EM, started at the truth 1 (3, 2)
+    """
+    classes = np.unique(y, return_inverse=True)[1]
+    starts: dict[str, str | FloatArray] = {
+        DEFAULT: "auto",
+        TRUTH: np.eye(classes.max() + 1)[classes],
+    }
+    others = {
+        name + suffix: clone(model).set_params(init_params=start, n_init=1)
+        for suffix, start in starts.items()
+    }
+    return ({name: model} if own else {}) | others
 
 
 def _in_short(category: type, message: object) -> str:

@@ -17,6 +17,8 @@ from reruns.reading import spread
 
 __all__ = ["LOOKS", "Look", "curves", "ladder"]
 
+FEW = 30  # realisations, up to which each is drawn
+
 Values = Mapping[str, Sequence[FloatArray]]
 
 
@@ -32,6 +34,8 @@ class Look(NamedTuple):
 
 def ladder(ax: Axes, values: Values, *, names: bool = True) -> Axes:
     """Draw a rung for each method, with a mark at the mean of each level and a bar of quartiles.
+
+    Where realisations are few, each is a faint dot: one far away can pull the mean out of the bar.
 
     Parameters
     ----------
@@ -62,6 +66,8 @@ def ladder(ax: Axes, values: Values, *, names: bool = True) -> Axes:
         for level, v in enumerate(levels):
             y = rung + 0.32 * (level - (len(levels) - 1) / 2)
             full = level == len(levels) - 1
+            if len(v) <= FEW:
+                ax.plot(v, np.full(len(v), y), ".", color=shade, alpha=0.35, ms=4, mew=0)
             ax.plot(np.nanquantile(v, [0.25, 0.75]), [y, y], "-", color=shade, lw=1.6)
             face = shade if full else plot.BACKGROUND
             ax.plot(np.nanmean(v), y, look.marker, mec=shade, mfc=face, ms=7, mew=1.4)

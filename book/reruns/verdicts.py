@@ -18,9 +18,17 @@ them. ``comparisons.toml`` holds one table ``[[comparison]]`` for each claim, wi
                 paper does not say what it used; "rebuilt": made here after a picture or a sentence;
                 "identity": it follows from a definition or from numbers that are printed, whatever
                 the data, and tests the program
+    rival       optional: {ours = …, minus = …}, a second difference, which is subtracted from the
+                first: "gains more than" speaks of gains, and not of levels
+    steps       optional: a column of numbers; the claim is about each step from one of its values
+                to the next, and every step is a group
     reading     optional: how a sentence is read that can be read in several ways
+    part_of     optional: the printed sentence of which this is a part, in a few words
     void        optional: words of a reason; runs with them did not do what the claim is about
     instead     optional: what all runs did in place of what the claim is about
+    again       optional: a result file of the same experiment in which mixtures begin where the
+                package's default has them begin; the claim is judged there too
+    kmeans      optional: the end of K-means' names in that file, such as ", ten starts"
 
 The verdict is "reproduced" if the claim holds in all groups. Where it does not, and every group in
 which it fails lies within two standard errors of where it would hold, it is "undecided"; else
@@ -29,7 +37,10 @@ half of the runs or more are void. The claim does not hold in a group in which m
 realisations failed. A difference (with ``minus``) that must be above or below its bound has no
 tolerance, and must not equal the bound: a difference of nothing is not "slightly better".
 
-A sentence with several readings is judged over the groups of all of them: :func:`by_sentence`.
+A printed sentence counts once: data sets are its groups, and its readings and parts are judged
+over the groups of all of them, by :func:`by_sentence`. The verdict that counts is that of the
+papers' own number of starts, as far as it is known; :func:`from_the_default_start` says what stands
+beside it.
 """
 
 from __future__ import annotations
@@ -39,17 +50,18 @@ import textwrap
 import tomllib
 from collections.abc import Iterable
 from functools import cache
-from itertools import chain, product
+from itertools import chain, pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from reruns.design import DEFAULT
 from reruns.reading import Group, Rows, grouped, matching, read_rows, require_columns, spread
 
 __all__ = [
-    "Comparison", "Found", "Judgement", "by_sentence", "judge_all", "line", "read_comparisons",
-    "statement", "verdict_on",
+    "Comparison", "Found", "Judgement", "by_sentence", "from_the_default_start", "judge_all",
+    "line", "read_comparisons", "statement", "verdict_on",
 ]  # fmt: skip
 
 CLAIMS = ("above", "below", "near")
@@ -81,17 +93,27 @@ class Comparison(NamedTuple):
     minus: dict[str, Any] | None = None
     why: str = ""
     """Reason why the claim does not hold, or holds only partly; or the difference to the paper."""
+    rival: dict[str, dict[str, Any]] | None = None
+    """A second difference, ``ours`` less ``minus``, that is subtracted from the first."""
+    steps: str = ""
+    """The column whose consecutive values are compared."""
     reading: str = ""
     """The reading of the sentence that is checked, if it can be read in several ways."""
+    part_of: str = ""
+    """The printed sentence, if this claim is only a part of it."""
     void: str = ""
     """Words of a reason; a run with such a reason is no test of the claim."""
     instead: str = ""
     """What all runs did in place of what the claim is about."""
+    again: str = ""
+    """The result file in which mixtures begin where the package's default has them begin."""
+    kmeans: str = ""
+    """The end of K-means' names in that file."""
 
     @property
     def sentence(self) -> tuple[str, str, str]:
-        """Paper, figure and quantity, which all readings of a sentence have in common."""
-        return self.paper, self.figure, self.quantity
+        """Paper, figure and what all readings and parts of a printed sentence have in common."""
+        return self.paper, self.figure, self.part_of or self.quantity
 
 
 class Found(NamedTuple):
@@ -195,14 +217,18 @@ def verdict_on(comparison: Comparison, rows: Rows) -> Judgement:
     by, where, ours, minus = comparison.by, comparison.where, comparison.ours, comparison.minus
     require_columns(rows, {*by, *where, *ours, *(minus or ())})
     rows = matching(rows, where)
-    groups = grouped(matching(rows, ours), by)
+    steps = [comparison.steps] * bool(comparison.steps)
+    groups = _difference(rows, by + steps, ours, minus)
     if not groups:
         raise ValueError(
             f"{comparison.file} has no row with {where | ours}, which the comparison "
             f"{comparison.paper}, figure {comparison.figure}, is about."
         )
-    if minus is not None:
-        groups = _subtract(groups, rows, by, minus)
+    if comparison.rival:
+        other = _difference(rows, by, **comparison.rival)
+        groups = {g: _less(values, other.get(g, {})) for g, values in groups.items()}
+    if comparison.steps:
+        groups = _step_by_step(groups)
     found = [_check(comparison, group, values) for group, values in groups.items()]
     tested = _is_tested(comparison, matching(rows, ours))
     return Judgement(_word(found) if tested else "not tested", found)
@@ -227,6 +253,48 @@ def judge_all(
     """
     rows = cache(lambda name: read_rows(Path(results) / f"{name}.csv"))
     return [(claim, verdict_on(claim, rows(claim.file))) for claim in comparisons]
+
+
+def from_the_default_start(
+    comparison: Comparison, results: str | os.PathLike[str]
+) -> Judgement | None:
+    """Judge a claim where mixtures begin at the package's default, and K-means is the best of ten.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        A claim.
+    results : path
+        Folder of the result files.
+
+    Returns
+    -------
+    Judgement or None
+        None if the claim names no file of such runs, or the file does not exist.
+    """
+    path = Path(results) / f"{comparison.again}.csv"
+    if not comparison.again or not path.exists():
+        return None
+    rows = read_rows(path)
+    known = {row["method"] for row in rows}
+
+    def rename(name: str) -> str:
+        return next(n for n in (name + DEFAULT, name + comparison.kmeans, name) if n in known)
+
+    def renamed(columns: dict[str, Any]) -> dict[str, Any]:
+        if "method" not in columns:
+            return columns
+        method = columns["method"]
+        new = [rename(m) for m in method] if isinstance(method, list) else rename(method)
+        return columns | {"method": new}
+
+    rival = comparison.rival and {k: renamed(v) for k, v in comparison.rival.items()}
+    again = comparison._replace(
+        ours=renamed(comparison.ours),
+        minus=comparison.minus and renamed(comparison.minus),
+        rival=rival,
+    )
+    return verdict_on(again, rows)
 
 
 def by_sentence(
@@ -275,8 +343,13 @@ def _is_tested(comparison: Comparison, rows: Rows) -> bool:
 Values = dict[Group, dict[int, float]]
 
 
-def _subtract(groups: Values, rows: Rows, by: list[str], minus: dict[str, Any]) -> Values:
-    """Subtract the mean of the partners; a realisation without one of them counts as failed."""
+def _difference(
+    rows: Rows, by: list[str], ours: dict[str, Any], minus: dict[str, Any] | None
+) -> Values:
+    """Return ours by group, less the mean of the rows that are subtracted."""
+    groups = grouped(matching(rows, ours), by)
+    if minus is None:
+        return groups
     several = product(*(v if isinstance(v, list) else [v] for v in minus.values()))
     wanted = [dict(zip(minus, values, strict=True)) for values in several]
     partners = [grouped(matching(rows, one), by) for one in wanted]
@@ -285,6 +358,22 @@ def _subtract(groups: Values, rows: Rows, by: list[str], minus: dict[str, Any]) 
         return float(np.mean([p.get(group, {}).get(r, np.nan) for p in partners]))
 
     return {g: {r: v - partner(g, r) for r, v in values.items()} for g, values in groups.items()}
+
+
+def _less(values: dict[int, float], others: dict[int, float]) -> dict[int, float]:
+    """Subtract realisation by realisation; one without a partner counts as failed."""
+    return {r: v - others.get(r, np.nan) for r, v in values.items()}
+
+
+def _step_by_step(levels: Values) -> Values:
+    """Return what each level adds to the one below it, as a group named "0 to 50"."""
+    steps: Values = {}
+    in_order = sorted(levels, key=lambda group: (group[:-1], float(group[-1])))
+    for before, after in pairwise(in_order):
+        if before[:-1] == after[:-1]:
+            name = *after[:-1], f"{before[-1]} to {after[-1]}"
+            steps[name] = _less(levels[after], levels[before])
+    return steps
 
 
 def _check(comparison: Comparison, group: Group, values: dict[int, float]) -> Found:

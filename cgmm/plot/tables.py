@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from cgmm.summary import Table
+
+# A hyphen before a number: not the one in "1e-06", "k-2" or "2003-2007".
+HYPHEN = r"(?<![\w.])-(?=\.?\d)"
+NEGATIVE_ZERO = HYPHEN + r"(?=0*\.?0*(?![\d.]))"
 
 
 def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> Table:
@@ -16,7 +21,8 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> Table:
         What stands above the columns.
     rows : iterable of sequences
         What stands below, each as long as the head; numbers are shown as ``str`` writes them, so
-        that they come formatted.
+        that they come formatted. A hyphen before a number becomes a minus sign, and the sign of
+        a number that was rounded to zero is dropped.
 
     Returns
     -------
@@ -34,9 +40,25 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> Table:
     data  right
     iris   0.96
     wine    0.9
+
+    >>> table(["gain", ""], [["k-means", "-0.02 ± 0.01"], ["EM", f"{-0.001:.2f}"]])
+    gain
+    k-means  −0.02 ± 0.01
+    EM               0.00
     """
-    rows = [list(row) for row in rows]
+    rows = [[typeset(cell) for cell in row] for row in rows]
     for row in rows:
         if len(row) != len(head):
             raise ValueError(f"the row {row} has {len(row)} entries, the head {len(head)}")
     return Table(head, rows)
+
+
+def typeset(cell: object) -> str:
+    """Return a cell with minus signs for hyphens, and no sign before zero.
+
+    Examples
+    --------
+    >>> typeset("-1.5 to -0.0"), typeset("lu2007-fig10"), typeset(1e-06)
+    ('−1.5 to 0.0', 'lu2007-fig10', '1e-06')
+    """
+    return re.sub(HYPHEN, "−", re.sub(NEGATIVE_ZERO, "", str(cell)))

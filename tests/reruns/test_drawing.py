@@ -15,6 +15,12 @@ def test_a_ladder_has_a_bar_of_quartiles_around_the_mean():
     assert mark.get_xdata() == [2]
 
 
+def test_few_realisations_are_dots_and_many_are_not():
+    for n, dots in ((30, 30), (31, 0)):
+        lines = ladder(plt.subplots()[1], {"EM": [np.arange(n)]}).lines
+        assert sum(len(x.get_xdata()) for x in lines if x.get_marker() == ".") == dots
+
+
 def test_a_curve_has_bars_of_one_standard_error():
     ax = curves(plt.subplots()[1], [7], {"EM": [VALUES]})
     ((start, end),) = ax.collections[0].get_segments()

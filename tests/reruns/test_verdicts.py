@@ -1,12 +1,20 @@
 """Claims of the papers: which verdict follows from which rows, and how it is put in words."""
 
+import csv
 import re
 
 import pytest
 from toy_experiments import ROOT
 
 from reruns import __main__
-from reruns.verdicts import Comparison, by_sentence, read_comparisons, statement, verdict_on
+from reruns.verdicts import (
+    Comparison,
+    by_sentence,
+    from_the_default_start,
+    read_comparisons,
+    statement,
+    verdict_on,
+)  # fmt: skip
 
 COMPARISONS = ROOT / "book/_data/comparisons.toml"
 
@@ -67,6 +75,55 @@ def test_ours_may_be_held_to_the_middle_of_two():
     assert (found.mean, found.holds) == (pytest.approx(0.1), True)
     (found,) = verdict_on(claim(bound=0.0, minus={"method": ["b", "d"]}), rows).found
     assert (found.n_failed, found.holds) == (1, False)
+
+
+def test_gains_are_told_from_levels():
+    """From 0.2 to 0.9 a gains 0.7; b, which stays below, gains 0.75."""
+    levels = {("a", "0"): 0.2, ("a", "9"): 0.9, ("b", "0"): 0.1, ("b", "9"): 0.85}
+    rows = [row(v, method=m) | {"n": n} for (m, n), v in levels.items()]
+    higher = claim(bound=0.0, ours={"method": "a", "n": 9}, minus={"method": "b", "n": 9})
+    assert verdict_on(higher, rows).verdict == "reproduced"
+    gain = higher._replace(
+        minus={"method": "a", "n": 0},
+        rival={"ours": {"method": "b", "n": 9}, "minus": {"method": "b", "n": 0}},
+    )
+    (found,) = verdict_on(gain, rows).found
+    assert (found.mean, found.holds) == (pytest.approx(-0.05), False)
+
+
+def test_consistently_is_judged_step_by_step():
+    """Levels are sorted as numbers: 5 before 10."""
+    levels = {"10": 0.9, "0": 0.2, "5": 0.1}
+    rows = [row(v, data) | {"n": n} for data in ("iris", "wine") for n, v in levels.items()]
+    found = verdict_on(claim(bound=0.0, steps="n"), rows).found
+    assert [(f.group, f.holds) for f in found] == [
+        ((data, step), holds)
+        for data in ("iris", "wine")
+        for step, holds in (("0 to 5", False), ("5 to 10", True))
+    ]
+
+
+def test_a_claim_is_judged_again_from_the_default_start(tmp_path):
+    rows = [row(0.9, method="a, default start"), row(0.4, method="a"), row(0.2, method="b")]
+    rows += [row(0.95, method="b, ten starts")]
+    with open(tmp_path / "g.csv", "w", newline="", encoding="utf8") as file:
+        out = csv.DictWriter(file, rows[0])
+        out.writeheader()
+        out.writerows(rows)
+    one = claim(again="g")
+    assert from_the_default_start(one, tmp_path).found[0].mean == 0.9
+    less = one._replace(bound=0.0, minus={"method": "b"}, kmeans=", ten starts")
+    assert from_the_default_start(less, tmp_path).found[0].mean == pytest.approx(-0.05)
+    assert from_the_default_start(claim(again="absent"), tmp_path) is None
+    assert from_the_default_start(claim(), tmp_path) is None
+
+
+def test_parts_of_a_printed_sentence_count_once():
+    parts = [
+        (claim(quantity=q, part_of="the caption"), verdict_on(claim(), [row(0.9)]))
+        for q in ("one", "two")
+    ]
+    assert by_sentence(parts) == {("p", "1", "the caption"): ("identity", "reproduced")}
 
 
 def test_what_was_not_run_is_not_tested_and_readings_are_one_sentence():
