@@ -4,9 +4,9 @@
     python benchmarks/methods.py --smoke        two sizes of each case, once, in seconds
 
 ``--repeats N`` for more sets of points. Where a method refuses, seconds are empty. The methods are
-those of ``reruns.choosing``, each with five starts, run until it converges: what a user
-waits for, not what an iteration costs. All take turns on the same points, in one process and on one
-thread; the times are of the process. Compare them by ratios.
+those of ``reruns.choosing``, each with five starts by k-means++, run until it converges: what a
+user waits for, not what an iteration costs. All take turns on the same points, in one process and
+on one thread; the times are of the process. Compare them by ratios.
 
 *apart*: no point is in two relations, so exact inference is in closed form. *overlapping*: both
 ends of a relation are drawn at random; where relations outnumber half of the points, most of them
@@ -79,7 +79,7 @@ def rows(problem: Problem, n_repetitions: int) -> Iterator[common.Row]:
     """All methods in turn, then all again on new points."""
     for repetition in range(n_repetitions):
         X, known = draw(problem, repetition)
-        for method, fit in methods(X, problem.n_classes, known, repetition).items():
+        for method, fit in methods(X, problem.n_classes, known, repetition, "k-means++").items():
             yield common.Row(
                 "methods", problem.case, problem.size, method, repetition, seconds(fit)
             )

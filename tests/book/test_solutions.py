@@ -8,8 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from built_book import ROOT
 from cells import CHAPTERS, prose, sources
 
+# The case has exercises, too.
+WITH_EXERCISES = [*CHAPTERS, ROOT / "book/pathologist_case.ipynb"]
 EXERCISE = re.compile(r"^:{3,}\{exercise\} *(.*)\n:label: (\S+)$", re.MULTILINE)
 SOLUTION = re.compile(r"^(:{3,})\{solution\} (\S+)\n(.*?)^\1\s*$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -43,7 +46,7 @@ def solutions(path: Path) -> list[tuple[str, str]]:
     return [(label, "\n".join(parts)) for label, parts in found if parts]
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", WITH_EXERCISES, ids=lambda path: path.stem)
 def test_an_exercise_has_stars_and_a_solution(path):
     text = prose(path)
     exercises = EXERCISE.findall(text)
@@ -55,7 +58,7 @@ def test_an_exercise_has_stars_and_a_solution(path):
 @pytest.mark.parametrize(
     "path",
     [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem[:2] != "05"))
-     for path in CHAPTERS],
+     for path in WITH_EXERCISES],
 )  # fmt: skip
 def test_solutions_run_and_hold(path):
     alone = dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"], "1")

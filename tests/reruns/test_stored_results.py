@@ -27,8 +27,8 @@ def test_stored_results_are_whole(path):
         assert row["value"] or row["reason"]
 
 
-# More than ten seconds; quicker are choosing-map and lu2007-fig11, of the same code.
-SLOW = {"choosing-classes", "lu2007-fig12"}
+# More than ten seconds; quicker is lu2007-fig11, of the same code.
+SLOW = {"lu2007-fig12"}
 # Another machine may put a point on a border elsewhere, no more. These have no such points.
 SMOOTH = {"barhillel2005-fig1", "barhillel2005-fig3", "barhillel2005-fig11"}
 AT_HAND = [
