@@ -379,7 +379,7 @@ AMOUNTS = [(0, 0), *product((15, 120), (0, 0.3))]
 MAP = tuple(Setting("none", (shape, 3, *amount)) for shape in SHAPES for amount in AMOUNTS)
 MANY = tuple(Setting("none", ("elongated", K, 45, 0)) for K in (2, 3, 5, 10))
 MANY += tuple(Setting("none", (shape, 3, 45, 0)) for shape in SHAPES if shape != "elongated")
-QUICK = (Setting("none", ("spherical", 3, 0, 0)), Setting("none", ("elongated", 3, 45, 0.15)))
+QUICK = (Setting("none", ("spherical", 3, 0, 0)), Setting("none", ("elongated", 3, 120, 0.3)))
 
 # Name, function, realisations, design, and a part of it that runs in seconds.
 EXPERIMENTS = (
