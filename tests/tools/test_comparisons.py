@@ -33,7 +33,7 @@ def test_every_claim_has_its_row_below_its_figure(judged, text):
                 assert f" | **{comparisons.WORDS[verdict]}**" in row
                 assert row.rstrip("| \n").endswith(claim.why)
                 assert row.count("does not hold") == sum(not f.holds for f in found)
-                assert row.count("From the default start") == int(again is not None)
+                assert row.count("*From the default start:*") == int(again is not None)
 
 
 def test_the_counts_on_top_are_of_sentences_and_add_up(judged, text):
