@@ -2,7 +2,7 @@
 
 A fit asks two things of its points, wherever they lie: ``each`` maps a function over blocks of
 them, and ``gather`` puts rows of results in the order of the points.
-:class:`~cgmm.large.blocks.Blocks` does this for arrays in memory and on disk,
-:class:`~cgmm.large.chunks.Cluster` for a dask.array.
+``Blocks`` of :mod:`cgmm.large.blocks` do this for arrays in memory and on disk,
+``Cluster`` of :mod:`cgmm.large.chunks` for a dask.array.
 The book's page on large data measures both.
 """

@@ -96,7 +96,7 @@ class Cluster(NamedTuple):
     rows: list[Rows]
     """The points of each partition, by the numbers under which they were given."""
     parts: tuple[Any, ...]
-    """Promises of a :class:`Partition` each; none of a chunk that no point is left in."""
+    """Promises of a ``Partition`` each; none of a chunk that no point is left in."""
     is_whole: bool = False
     """As of blocks: no table of N rows is kept here."""
 

@@ -1,8 +1,8 @@
 """An inverse Wishart prior of covariances, for components with few points. Chapter 3.
 
-With the prior p(Σ_k) ∝ |Σ_k|^(-(ν + D + 1) / 2) exp(-½ tr Λ Σ_k⁻¹) an M-step maximises the bound
-plus Σ_k log p(Σ_k): it adds Λ to each scatter and ν + D + 1 to each count. A shared covariance has
-the prior once, and diagonal ones have the same density at diagonal matrices.
+With the prior ``p(Σ_k) ∝ |Σ_k|^(-(ν + D + 1) / 2) exp(-½ tr Λ Σ_k⁻¹)`` an M-step maximises the
+bound plus ``Σ_k log p(Σ_k)``: it adds Λ to each scatter and ν + D + 1 to each count. A shared
+covariance has the prior once, and diagonal ones have the same density at diagonal matrices.
 
 =====  ====================================================================
 D, K   dimensions of the points, and number of components

@@ -194,7 +194,7 @@ def em(
     Parameters
     ----------
     X : (N, D) array
-        The points; or :class:`~cgmm.large.blocks.Blocks` of them, each with its own part of the
+        The points; or ``Blocks`` (:mod:`cgmm.large.blocks`) of them, each with its own part of the
         network and its own engine.
     parameters : Parameters
         The start.

@@ -1,6 +1,6 @@
 """The problem of a fit: points, what is known of them, a family and an engine. Chapters 3 to 10.
 
-``fit`` builds a :class:`Problem` once, runs EM on it from every start, and asks it what the best
+``fit`` builds a ``Problem`` once, runs EM on it from every start, and asks it what the best
 run says of each point.
 
 =====  ====================================================================
