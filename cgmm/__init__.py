@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 __all__ = [
     "ENGINES", "MMC", "RCA", "COPKMeans", "ConstrainedCategoricalMixture",
-    "ConstrainedGaussianMixture", "OnlineRCA", "PCKMeans", "Parameters", "Posterior",
-    "SemiSupervisedGaussianClassifier", "SideInformation",
+    "ConstrainedGaussianMixture", "MixedMixture", "OnlineRCA", "PCKMeans", "Parameters",
+    "Posterior", "SemiSupervisedGaussianClassifier", "SideInformation",
 ]  # fmt: skip
 
 __version__ = "1.0.0"
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from cgmm.kmeans import COPKMeans, PCKMeans
     from cgmm.metric_learning import MMC, RCA, OnlineRCA
     from cgmm.mixture import (
-        ConstrainedCategoricalMixture, ConstrainedGaussianMixture, Parameters, Posterior,
-        SemiSupervisedGaussianClassifier,
+        ConstrainedCategoricalMixture, ConstrainedGaussianMixture, MixedMixture, Parameters,
+        Posterior, SemiSupervisedGaussianClassifier,
     )  # fmt: skip
     from cgmm.network import SideInformation
 else:

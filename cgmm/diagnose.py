@@ -125,7 +125,9 @@ def judge(
             preferences=preferences, sampling=getattr(model, "sampling", "points"),
         )  # fmt: skip
     nodes, w = side.node_of[rows[:, :2].astype(np.intp)], rows[:, 2]
-    infer, unary = ENGINES["auto"](side.graph), node_unaries(X, theta, side)
+    # Tables with empty cells, or with categories, are read as the model reads them.
+    points = model._read_new(X) if hasattr(model, "_read_new") else X
+    infer, unary = ENGINES["auto"](side.graph), node_unaries(points, theta, side)
     log_odds = np.sign(w) * log_odds_together(infer, unary, side.graph, nodes)
     # Those of the network have spoken for themselves.
     support = log_odds - (np.abs(w) if held_out is None else 0.0)

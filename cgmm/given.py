@@ -165,18 +165,20 @@ def explain_missing(X: Any) -> Iterator[None]:
 
 
 MASKED_POINTS = (
-    "X.astype(float).filled(np.nan) marks these entries as missing; then leave out their rows, or "
-    "fill them in by sklearn.impute.SimpleImputer().fit_transform."
+    "X.astype(float).filled(np.nan) marks these entries as missing, which "
+    "cgmm.ConstrainedGaussianMixture takes; other estimators need the complete rows alone."
 )
 ON_MISSING = (
-    "A row must be complete. Leave out those that are not: keep = {}, then "
+    "A row must be complete here; cgmm.ConstrainedGaussianMixture takes NaN, in memory. "
+    "Leave out rows that are not: keep = {}, then "
     "fit(X[keep], must_link=cgmm.network.PairsAmong(must_link, len(X))[keep]), and likewise other "
-    "relations; or fill them in: sklearn.impute.SimpleImputer().fit_transform(X)."
+    "relations; or fill them in: cgmm.ConstrainedGaussianMixture(K).fit(X).impute(X)."
 )
 ON_TEXT = (
-    "Columns of categories alone are clustered by cgmm.ConstrainedCategoricalMixture, as numbers: "
-    "sklearn.preprocessing.OrdinalEncoder().fit_transform(X). Coded as 0 and 1 beside columns of "
-    "numbers, they spoil a Gaussian mixture."
+    "Columns of categories beside numbers are clustered by cgmm.MixedMixture as they are; coded as "
+    "0 and 1 they spoil a Gaussian mixture. Columns of categories alone are clustered by "
+    "cgmm.ConstrainedCategoricalMixture too, as numbers: "
+    "sklearn.preprocessing.OrdinalEncoder().fit_transform(X)."
 )
 ON_TIMES = "A time becomes a number as the days since the first one: {}."
 
@@ -215,9 +217,10 @@ def _explain(X: Any, error: str) -> str:
     except ValueError:  # rows of unlike lengths
         return ""
     missing, texts = (np.frompyfunc(are, 1, 1)(table).astype(bool) for are in (is_missing, is_text))
-    if table.ndim == 2 and missing.any():
+    # Estimators that take tables with empty cells, or texts, refuse them for other reasons, too.
+    if table.ndim == 2 and missing.any() and re.search("contains NaN|NAType|NoneType", error):
         return _on_missing(X, missing)
-    if table.ndim == 2 and texts.any():
+    if table.ndim == 2 and texts.any() and re.search("convert|numeric|float|parse", error):
         return _no_numbers_in(X, np.flatnonzero(texts.any(axis=0)).tolist())
     return ""
 

@@ -166,7 +166,9 @@ def _components(model: Any) -> Table:
     means = getattr(model, "means_", np.empty((len(weights), 0)))
     if len(means) != len(weights):  # classes of several components each
         means = np.empty((len(weights), 0))
-    names = getattr(model, "feature_names_in_", [f"x{d}" for d in range(means.shape[1])])
+    is_number = ~getattr(model, "is_categorical_", np.zeros(means.shape[1], dtype=bool))
+    names = getattr(model, "feature_names_in_", [f"x{d}" for d in range(len(is_number))])
+    names = [name for name, has_mean in zip(names, is_number, strict=False) if has_mean]
     head = [f"mean {name}" for name, _ in zip(names, means[0], strict=False)][:MOST_COLUMNS]
     rows = (
         [k, sizes[k], f"{weights[k]:.2f}", *(f"{mean:.2f}" for mean in means[k, :MOST_COLUMNS])]

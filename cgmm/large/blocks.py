@@ -45,7 +45,8 @@ class Block(NamedTuple):
     def X(self) -> Points:
         """(B, D) the points."""
         source: Any = self.source
-        if isinstance(self.rows, slice) or issparse(source) or not source.flags.f_contiguous:
+        is_array = isinstance(source, np.ndarray)
+        if isinstance(self.rows, slice) or not is_array or not source.flags.f_contiguous:
             return source[self.rows]
         return np.take(source.T, self.rows, axis=1).T  # column-major, as the source is
 
@@ -138,13 +139,16 @@ def _cut(
         nodes, rows = np.flatnonzero(connected), np.flatnonzero(connected[side.node_of])
         graph = induced_subgraph(side.graph, nodes)
         yield Block(X, rows, side.restrict(rows)._replace(graph=graph), engine(graph))
-    together = np.argsort(side.node_of, kind="stable")
+    together, pattern_of = np.argsort(side.node_of, kind="stable"), getattr(X, "pattern_of", None)
     for kind in (~connected & (sizes == 1), ~connected & (sizes > 1)):
         rows = together[kind[side.node_of[together]]]
-        nodes = side.node_of[rows]
+        if pattern_of is not None and (sizes[side.node_of[rows]] == 1).all():
+            # Rows with the same empty cells share a block, which then needs few matrices.
+            rows = rows[np.argsort(pattern_of[rows], kind="stable")]
+        firsts = np.flatnonzero(np.diff(side.node_of[rows], prepend=-1))
         # A node that does not fit is left to the next block.
-        stops = [np.searchsorted(nodes, nodes[part.start]) for part in cut(len(rows), height)]
-        for own in np.split(rows, stops[1:]):
+        starts = np.array([part.start for part in cut(len(rows), height)], dtype=int)
+        for own in np.split(rows, firsts[np.searchsorted(firsts, starts, side="right") - 1][1:]):
             if len(own):
                 yield _block_of(X, side, own)
 
@@ -152,7 +156,7 @@ def _cut(
 def _block_of(X: Points, side: SideInformation, rows: IntArray) -> Block:
     """Return the block of nodes without edges, the points of each node together."""
     node_of = side.node_of[rows]
-    is_first = np.diff(node_of, prepend=-1) > 0
+    is_first = np.diff(node_of, prepend=-1) != 0
     starts = np.flatnonzero(is_first)
     part = side.without_edges(node_of[starts], rows, np.cumsum(is_first) - 1)
     part = part._replace(starts=starts)

@@ -229,7 +229,7 @@ def _refuse_rows(chunks: Chunks, rows: IntArray) -> None:
     column = int(np.isfinite(values).argmin())
     kind, remedy = "infinity", "Leave such rows out, or mend what makes them."
     if np.isnan(values[column]):
-        kind, remedy = "NaN", ON_MISSING.replace(".any(axis=1),", ".any(axis=1).compute(),")
+        kind, remedy = "NaN", ON_MISSING.format("~np.isnan(X).any(axis=1).compute()")
     raise ValueError(
         f"Input X contains {kind}: first in row {rows[0]}, column {column}, and in {len(rows)} "
         f"of {chunks.shape[0]} rows. {remedy}"

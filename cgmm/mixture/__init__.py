@@ -17,6 +17,8 @@ from cgmm.mixture.initialise import (
     random_responsibilities,
 )  # fmt: skip
 from cgmm.large.blocks import Points
+from cgmm.mixture.missing import PointsWithGaps, with_gaps
+from cgmm.mixture.mixed_mixture import MixedMixture
 from cgmm.mixture.loop import (
     Posterior, Run, e_step, em, m_step, node_unaries, prior_unaries,
 )  # fmt: skip
@@ -31,11 +33,11 @@ from cgmm.runs import best_of
 __all__ = [
     "GUIDED_STARTS", "POOLINGS", "STARTS", "UPDATES", "CategoricalParameters", "Categories",
     "ConstrainedCategoricalMixture", "ConstrainedGaussianMixture", "ConstrainedMixture",
-    "Family", "Parameters", "Points", "Pooling", "Posterior", "Prior", "Run",
-    "SemiSupervisedGaussianClassifier", "Statistics", "Theta", "Update", "auto", "best_of",
-    "cautious", "chunklet_seeds", "closed_form", "e_step", "em", "exact", "far_points", "follow",
-    "from_chunklets", "from_labels", "from_responsibilities", "grid", "honour", "ignore",
-    "log_density", "log_joint", "lower_bound", "m_step", "nearest", "node_unaries", "one_hot",
-    "penalty", "prior_unaries", "pseudo_likelihood", "random_points", "random_responsibilities",
-    "sample", "seeds", "warn_about",
+    "Family", "MixedMixture", "Parameters", "Points", "PointsWithGaps", "Pooling", "Posterior",
+    "Prior", "Run", "SemiSupervisedGaussianClassifier", "Statistics", "Theta", "Update", "auto",
+    "best_of", "cautious", "chunklet_seeds", "closed_form", "e_step", "em", "exact",
+    "far_points", "follow", "from_chunklets", "from_labels", "from_responsibilities",
+    "grid", "honour", "ignore", "log_density", "log_joint", "lower_bound", "m_step", "nearest",
+    "node_unaries", "one_hot", "penalty", "prior_unaries", "pseudo_likelihood", "random_points",
+    "random_responsibilities", "sample", "seeds", "warn_about", "with_gaps",
 ]  # fmt: skip

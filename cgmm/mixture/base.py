@@ -68,6 +68,12 @@ FOUND = (
     "labels_exact_", "weights_update_", "inference_", "_n_points", "n_steps_", "n_samples_seen_",
     "_batches",
 )  # fmt: skip
+NO_BATCHES_WITH_GAPS = (
+    "X holds NaN, which partial_fit cannot use: the moments of all batches are averaged about the "
+    "parameters of the first step, and those of an empty cell depend on the present parameters. "
+    "Fit all points at once, fit(X), or pass the complete rows of the batch, "
+    "X[~np.isnan(X).any(axis=1)]."
+)
 
 
 class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
@@ -182,10 +188,11 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : (N, D) array-like or dask.array
-            The points, N ≥ K. An ``np.memmap`` stays on its disk. The chunks of a dask.array stay
-            on the workers of a ``distributed.Client``, which do the work, or in this process where
-            there is none; Gaussians are fitted there, other families fetch the points. A start is
-            then made of at most 100,000 points.
+            The points, N ≥ K. Mixtures of Gaussians take NaN in cells that are empty. An
+            ``np.memmap`` stays on its disk. The chunks of a dask.array stay on the workers of a
+            ``distributed.Client``, which do the work, or in this process where there is none;
+            Gaussians are fitted there, other families fetch the points. A start is then made of at
+            most 100,000 points.
         y : ignored
             Present for scikit-learn's conventions, whose searches score by it. What is known of
             classes goes to ``labels``.
@@ -432,8 +439,8 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If the batch is not finite, has other columns than the first, or leaves a component
-            without a covariance; if ``labels`` does not fit.
+            If the batch is not finite or has empty cells, has other columns than the first, or
+            leaves a component without a covariance; if ``labels`` does not fit.
         """
         self._validate_params()
         batch: Any = X
@@ -441,6 +448,8 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         theta = self._parameters() if hasattr(self, "weights_") else None
         with explain_missing(batch):
             points = self._read(batch) if theta is None else self._read_new(batch)
+        if getattr(points, "has_gaps", False):
+            raise ValueError(NO_BATCHES_WITH_GAPS)
         self._require_same_shape(theta, points)
         side = self._side(points, sample_weight, labels=labels)
         family, rng = self._family(), random_source(self.random_state)

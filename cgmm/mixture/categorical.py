@@ -136,9 +136,9 @@ class Categories(NamedTuple):
         """
         # [schmidt2016, sect. 3.1]: each closed form, with responsibilities for indicators
         counts = statistics[0] + self.pseudo_count
-        totals = np.add.reduceat(counts, self.starts, axis=1)
-        alive = totals.min(axis=1, keepdims=True) > 0
-        shares = counts / np.repeat(np.where(alive, totals, 1), self.sizes, axis=1)
+        totals = np.repeat(np.add.reduceat(counts, self.starts, axis=1), self.sizes, axis=1)
+        alive = totals > 0
+        shares = counts / np.where(alive, totals, 1)
         return parameters._replace(probabilities=np.where(alive, shares, parameters.probabilities))
 
     def n_free(self, parameters: CategoricalParameters) -> int:
@@ -233,10 +233,18 @@ def sample(
     """
     weights = parameters.weights / parameters.weights.sum()
     z = np.repeat(np.arange(len(weights)), rng.multinomial(n_samples, weights))
+    return draw_categories(parameters.probabilities[z], categories, rng), z
+
+
+def draw_categories(
+    probabilities: FloatArray, categories: Categories,
+    rng: np.random.Generator | np.random.RandomState,
+) -> IntArray:  # fmt: skip
+    """Return an (n, D) category of each feature, from (n, C) probabilities of a row each."""
     columns = []
     for start, size in zip(categories.starts, categories.sizes, strict=True):
-        reached = np.cumsum(parameters.probabilities[z, start : start + size], axis=1)
+        reached = np.cumsum(probabilities[:, start : start + size], axis=1)
         # The last entry is 1 only up to rounding, so draws are scaled to it.
-        draws = rng.uniform(size=(n_samples, 1)) * reached[:, -1:]
+        draws = rng.uniform(size=(len(probabilities), 1)) * reached[:, -1:]
         columns.append((draws >= reached).sum(axis=1))
-    return np.column_stack(columns), z
+    return np.column_stack(columns)

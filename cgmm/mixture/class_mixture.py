@@ -27,6 +27,7 @@ from sklearn.cluster import KMeans
 from cgmm.mixture.family import Statistics, log_joint
 from cgmm.mixture.gaussian import Parameters, sample
 from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
+from cgmm.mixture.missing import filled
 from cgmm.mixture.pooling import SMALLEST_COUNT, Pooling
 from cgmm.mixture.weights import kept_alive
 from cgmm.network import Engine, SideInformation
@@ -206,7 +207,7 @@ class ClassMixture(ConstrainedGaussianMixture):
     def _start_of_classes(self, X: FloatArray, side: SideInformation, rng: Rng) -> ClassParameters:
         # Every class has labels, which are the best start, so no others are made.
         known = side.spread(side.known_classes(len(self.sizes)))
-        r = first_responsibilities(X, self.sizes, known, rng)
+        r = first_responsibilities(filled(X), self.sizes, known, rng)
         return self._family().start(X, side.counted(r))
 
     def _keep(self, parameters: ClassParameters) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -147,6 +148,11 @@ class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator
         self.verbose = verbose
         self.n_jobs = n_jobs
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     def fit(
         self, X: ArrayLike, y: ArrayLike, *, must_link: ArrayLike | None = None,
         cannot_link: ArrayLike | None = None, preferences: ArrayLike | None = None,
@@ -157,7 +163,7 @@ class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator
         Parameters
         ----------
         X : (N, D) array-like
-            The points.
+            The points, NaN where a cell is empty, as in :class:`ConstrainedGaussianMixture`.
         y : (N,) array-like
             Their classes; -1, None or NaN where unknown. A list may hold texts and -1. The texts
             "-1", "nan" and "" are refused, since they may be what became of an unknown class.
@@ -187,7 +193,10 @@ class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator
         check_rows(X, **ties)
         y = None if y is None else read_classes(y)
         with explain_missing(X):
-            X, y = validate_data(self, X, y, dtype=np.float64, order="F", ensure_min_samples=2)
+            X, y = validate_data(
+                self, X, y, dtype=np.float64, order="F", ensure_min_samples=2,
+                ensure_all_finite="allow-nan",
+            )  # fmt: skip
         classes, labels = number_classes(y)
         if len(classes) == 0:
             raise ValueError(
@@ -229,7 +238,8 @@ class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator
         check_is_fitted(self, "mixture_")
         check_rows(X, **ties)
         with explain_missing(X):
-            return validate_data(self, X, dtype=np.float64, reset=False)
+            allow_nan = {"ensure_all_finite": "allow-nan"}
+            return validate_data(self, X, dtype=np.float64, reset=False, **allow_nan)
 
     def predict(
         self, X: ArrayLike, *, must_link: ArrayLike | None = None,

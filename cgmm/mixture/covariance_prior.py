@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cgmm.mixture.gaussian import whiten
+from cgmm.mixture.missing import PointsWithGaps
 from cgmm.numerics import FloatArray
 
 
@@ -29,15 +30,16 @@ class CovariancePrior(NamedTuple):
     """(D, D) Λ, symmetric and positive definite."""
 
     @classmethod
-    def of(cls, given: Any, X: FloatArray, n_components: int) -> CovariancePrior | None:
+    def of(cls, given: Any, X: Any, n_components: int) -> CovariancePrior | None:
         """Return the prior that ``covariance_prior`` of an estimator stands for."""
         if given is None or isinstance(given, CovariancePrior):
             return given
         n_dims = X.shape[1]
         if isinstance(given, str):
             # Fraley and Raftery (2007), sect. 2.2: K components share the volume of all the data
-            scatter = np.atleast_2d(np.cov(X.T)) / n_components ** (2 / n_dims)
-            return cls(n_dims + 2, scatter)
+            is_complete = not isinstance(X, PointsWithGaps)
+            scatter = np.atleast_2d(np.cov(X.T)) if is_complete else X.single.covariances[0]
+            return cls(n_dims + 2, scatter / n_components ** (2 / n_dims))
         degrees, scale = float(given[0]), np.asarray(given[1], dtype=float)
         is_square = scale.shape == (n_dims, n_dims) and np.allclose(scale, scale.T)
         if not (degrees >= 0 and is_square and np.linalg.eigvalsh(scale).min() > 0):

@@ -19,7 +19,7 @@ of the memory and time.
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy.linalg.blas import dtrmm
@@ -58,6 +58,8 @@ class Parameters(NamedTuple):
     def log_density(self, X: FloatArray) -> FloatArray:
         """(N, K) log N(x_i | μ_k, Σ_k), column-major."""
         X = as_points(X)
+        if getattr(X, "has_gaps", False):  # of cgmm.mixture.missing, which imports this file
+            return cast("FloatArray", cast("Any", X).log_density(self))
         whiteners, log_dets = whiten(self.covariances)
         n_components, n_dims = self.means.shape
         # [schmidt2016, sect. 3.2]: the part that does not depend on the point

@@ -14,6 +14,7 @@ from warnings import catch_warnings
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -23,6 +24,7 @@ from cgmm.mixture.base import ConstrainedMixture
 from cgmm.mixture.covariance_prior import CovariancePrior
 from cgmm.mixture.doubts import poor_maximum, thin_covariances
 from cgmm.mixture.gaussian import Parameters, sample, whiten
+from cgmm.mixture.imputing import ImputingMixture
 from cgmm.mixture.initialise import (
     GUIDED_STARTS,
     MOST,
@@ -30,6 +32,7 @@ from cgmm.mixture.initialise import (
     check_responsibilities,
     named_start,
 )  # fmt: skip
+from cgmm.mixture.missing import PointsWithGaps, filled, with_gaps
 from cgmm.mixture.pooling import POOLINGS
 from cgmm.mixture.starts import portfolio, sample_for_portfolio
 from cgmm.mixture.weights import kept_alive
@@ -48,7 +51,7 @@ POOR = 1.0
 FEWEST_STEPS = 1000
 
 
-class ConstrainedGaussianMixture(ConstrainedMixture):
+class ConstrainedGaussianMixture(ImputingMixture):
     """Gaussian mixture fitted by expectation maximisation, with whatever is known beside the data.
 
     Labels, must-links, cannot-links and preferences go to ``fit``; they become one Markov
@@ -187,6 +190,13 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
 
     Notes
     -----
+    Cells may be empty, NaN, in ``fit`` and in predictions: a row then has the density of its
+    present cells, and the M-step takes the expectation of its moments given these (Ghahramani and
+    Jordan, 1994). This is maximum likelihood if cells are missing at random: whether a cell is
+    empty may depend on the cells that are present, but not on its own value. :meth:`impute` fills
+    them in. A table on a disk is read into memory if cells are empty; ``partial_fit`` and Dask
+    refuse it.
+
     From the same start and with the same ``reg_covar`` the iterations without side information are
     those of ``sklearn.mixture.GaussianMixture``.
 
@@ -278,6 +288,11 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         self.means_init = means_init
         self.covariances_init = covariances_init
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     # ------------------------------------------------------------------ the family
 
     def _read(self, X: ArrayLike) -> Any:
@@ -294,13 +309,17 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         as_is = {"dtype": np.float64, "order": "F"}
         if isinstance(X, np.memmap) and X.dtype in (np.float32, np.float64):
             as_is = {"dtype": X.dtype}  # a memmap is not copied
-        points = np.asarray(validate_data(self, X, ensure_min_samples=n_least, **as_is))
+        as_is |= {"ensure_all_finite": "allow-nan", "ensure_min_samples": n_least}
+        points = with_gaps(np.asarray(validate_data(self, X, **as_is)))
         check_scale(points, self.reg_covar)
         self._prior = CovariancePrior.of(self.covariance_prior, points, self.n_components)
         return points
 
-    def _read_new(self, X: ArrayLike) -> FloatArray:
-        return validate_data(self, X, dtype=np.float64, reset=False)
+    def _read_new(self, X: ArrayLike) -> Any:
+        allow_nan = {"ensure_all_finite": "allow-nan"}
+        return with_gaps(
+            validate_data(self, X, dtype=np.float64, reset=False, **allow_nan), is_new=True
+        )
 
     def _family(self) -> Any:
         family = POOLINGS[self.covariance_type]
@@ -335,7 +354,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
         remaining = super()._doubts(other.parameters_, X, known)
         return remaining or [poor_maximum(gain, other.n_init)]
 
-    def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[Callable[[], Any]]:
+    def _starts(self, X: Any, side: SideInformation, rng: Rng) -> list[Callable[[], Any]]:
         given = self._given((self.n_components, X.shape[1]))
         if len(given) == 3:
             return [lambda: Parameters(**given)] * self.n_init
@@ -344,7 +363,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
             r = check_responsibilities(self.init_params, (len(X), self.n_components))
             make = partial(np.asarray, r)
         elif "means" in given:
-            make = partial(nearest, X, given["means"])
+            make = partial(nearest, filled(X), given["means"])
         elif self.init_params == "auto":
             X, side = sample_for_portfolio(X, side, self.n_components, rng)
             shape = self.n_components, self.covariance_type
@@ -352,7 +371,7 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
             makes = [partial(np.asarray, r) for r in found]
             return [partial(self._start_from, X, make, side, given) for make in makes]
         else:
-            make = partial(named_start, self.init_params, X, self.n_components, rng, side)
+            make = partial(named_start, self.init_params, filled(X), self.n_components, rng, side)
         return [partial(self._start_from, X, make, side, given)] * self.n_init
 
     def _given(self, shape: tuple[int, int]) -> dict[str, FloatArray]:
@@ -432,6 +451,14 @@ class ConstrainedGaussianMixture(ConstrainedMixture):
 
     def _draw(self, n_samples: int, rng: Rng) -> tuple[FloatArray, IntArray]:
         return sample(self._parameters(), n_samples, rng)
+
+    def _impute(self, X: ArrayLike, r: FloatArray, rng: Rng | None) -> FloatArray:
+        points, theta = self._read_new(X), self._parameters()
+        if not isinstance(points, PointsWithGaps):
+            return np.array(points)
+        if hasattr(theta, "split"):  # several components a class
+            r, theta = theta.split(points, r), theta.components
+        return points.completed(theta, r, rng)
 
     def _n_free(self) -> int:
         return POOLINGS[self._type].n_free(ConstrainedGaussianMixture._parameters(self))

@@ -28,6 +28,7 @@ from cgmm.mixture import products
 from cgmm.mixture.covariance_prior import CovariancePrior
 from cgmm.mixture.family import Statistics, log_joint
 from cgmm.mixture.gaussian import Parameters, whiten
+from cgmm.mixture.missing import PointsWithGaps
 from cgmm.mixture.weights import closed_form
 from cgmm.numerics import BoolArray, FloatArray, block_height, cut
 
@@ -38,6 +39,9 @@ FAR = 1e5
 # Responsibilities below this share of the largest change sums by less than rounding, however far
 # away their points are; with well separated components most are that small.
 NEGLIGIBLE = np.finfo(float).eps ** 3
+
+# M-steps that a start makes of given responsibilities where cells are empty.
+STEPS_WITH_GAPS = 5
 
 
 class Pooling(NamedTuple):
@@ -79,6 +83,8 @@ class Pooling(NamedTuple):
         Parameters
             A component without any responsibility gets the mean and covariance of all the data.
         """
+        if isinstance(X, PointsWithGaps):
+            return self._start_with_gaps(X, responsibilities)
         counts, of_points = responsibilities.sum(axis=0), responsibilities.sum(axis=1)
         dead = counts <= SMALLEST_COUNT
         # Moments about a far mean lose digits, so the means come first.
@@ -91,6 +97,13 @@ class Pooling(NamedTuple):
             everything = np.where(dead, of_points[:, None], responsibilities)
             theta = self.maximise(self.statistics(X, everything, theta), theta)
         theta = self.maximise(self.statistics(X, responsibilities, theta), theta)
+        return theta.with_weights(closed_form(responsibilities.sum(axis=0)))
+
+    def _start_with_gaps(self, X: Any, responsibilities: FloatArray) -> Parameters:
+        """Return parameters whose conditional moments agree with the responsibilities."""
+        theta = X.repeat_single(responsibilities.shape[1], self.diagonal)
+        for _ in range(STEPS_WITH_GAPS):
+            theta = self.maximise(self.statistics(X, responsibilities, theta), theta)
         return theta.with_weights(closed_form(responsibilities.sum(axis=0)))
 
     def statistics(
@@ -114,6 +127,8 @@ class Pooling(NamedTuple):
             the diagonals, (K, D), or the sum over components, (1, D, D), where the type needs no
             more.
         """
+        if isinstance(X, PointsWithGaps):
+            return X.statistics(responsibilities, parameters, self.diagonal, self.shared)
         means, whiteners = parameters.means, whiten(parameters.covariances)[0]
         total: Any = (0.0, 0.0, 0.0)
         for part in cut(len(X), block_height(*means.shape)):

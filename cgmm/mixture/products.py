@@ -121,7 +121,14 @@ def about_means(
     sums: FloatArray, means: FloatArray, diagonal: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return counts, first and second moments about the means from Σ_i r_ik φ(x_i)."""
-    shifts, n_dims = means - means.mean(axis=0), means.shape[1]
+    return about_shifts(sums, means - means.mean(axis=0), diagonal)
+
+
+def about_shifts(
+    sums: FloatArray, shifts: FloatArray, diagonal: bool
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the same for means (K, D) that are measured from the origin of φ."""
+    n_dims = shifts.shape[1]
     counts, firsts, seconds = sums[:, 0], sums[:, 1 : n_dims + 1], sums[:, n_dims + 1 :]
     moved = firsts - counts[:, None] * shifts
     # Σ r (x - μ)(x - μ)ᵀ = Σ r x xᵀ - (Σ r x) μᵀ - μ (Σ r (x - μ))ᵀ

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -33,8 +33,9 @@ from sklearn.cluster import AgglomerativeClustering
 from sklearn.exceptions import ConvergenceWarning
 
 from cgmm.kmeans.seeding import far_points, nearest, random_points
+from cgmm.large.chunks import fetch
 from cgmm.mixture import products
-from cgmm.mixture.gaussian import whiten
+from cgmm.mixture.gaussian import Parameters, whiten
 from cgmm.mixture.initialise import (
     from_chunklets,
     from_kmeans,
@@ -42,9 +43,10 @@ from cgmm.mixture.initialise import (
     honour,
     subsample_rows,
 )  # fmt: skip
+from cgmm.mixture.missing import PointsWithGaps, filled
 from cgmm.network import SideInformation
 from cgmm.network.relations import first_of_nodes
-from cgmm.numerics import FloatArray, IntArray, best_first, warn_caller
+from cgmm.numerics import BoolArray, FloatArray, IntArray, best_first, warn_caller
 from cgmm.runs import Rng
 
 # Covariances of a short run, from simple to free: equal balls, one shared, as the fit has them.
@@ -80,6 +82,8 @@ INTERRUPTED = (
     "the choice of a start was interrupted; EM goes on from the best start so far, and another "
     "interrupt ends it."
 )
+# Short runs are exact with gaps up to this number of patterns times squared columns.
+MATRICES = 4000
 # Added to the covariances of short runs, in units of the variance of all the data.
 RIDGE = 1e-6
 
@@ -120,13 +124,21 @@ class Batch(NamedTuple):
     barred: FloatArray | None
     """(K, 1, J) minus infinity for the components that a node cannot have, else zero."""
     messages: Messages | None
+    gaps: PointsWithGaps | None = None
+    """The points on their scale, if cells are empty; features are then those of filled cells."""
 
     @classmethod
     def of(
-        cls, X: FloatArray, side: SideInformation, n_components: int, covariance_type: str
-    ) -> Batch:
+        cls, X: FloatArray | PointsWithGaps, side: SideInformation, n_components: int,
+        covariance_type: str,
+    ) -> Batch:  # fmt: skip
         """Build the batch of the points in coordinates in which their columns are alike."""
-        Z, ball = standardise(X, covariance_type, side.sample_weight)
+        complete, gaps = filled(X), None
+        if isinstance(X, PointsWithGaps) and X.n_patterns * X.shape[1] ** 2 <= MATRICES:
+            # Only a scale for each column leaves empty cells as they are.
+            Z, ball, gaps = scale_with_gaps(X, complete, covariance_type, side.sample_weight)
+        else:
+            Z, ball = standardise(complete, covariance_type, side.sample_weight)
         phi = np.ascontiguousarray(side.sum_over_nodes(products.features(Z.T, ball.ndim == 1).T))
         sums = phi.sum(axis=0) if side.copies is None else side.copies @ phi
         places = means_of_nodes(Z, side)
@@ -135,11 +147,13 @@ class Batch(NamedTuple):
         # K components share the volume of all the data.
         prior = n_components ** (-2 / Z.shape[1]) * np.ones_like(ball)
         prior = prior if ball.ndim == 1 else np.diag(np.diag(prior))
+        if gaps is not None and ball.ndim == 2:
+            prior = prior[0, 0] * gaps.single.covariances[0]
         mask = side.mask(n_components)
         return cls(
             n_components, covariance_type, phi, sums, places, ball, total, prior, side,
             None if mask is None else np.where(mask, 0.0, -np.inf).T[:, None],
-            messages_of(side) if len(side.graph.edges) else None,
+            messages_of(side) if len(side.graph.edges) else None, gaps,
         )  # fmt: skip
 
     def shares(self, stage: int) -> bool:
@@ -195,6 +209,16 @@ def standardise(
     variances = np.maximum(variances, least)
     ball = 1 / variances
     return Z / np.sqrt(variances), ball / np.exp(np.log(ball).mean())
+
+
+def scale_with_gaps(
+    X: PointsWithGaps, complete: FloatArray, covariance_type: str, weights: FloatArray | None
+) -> tuple[FloatArray, FloatArray, PointsWithGaps]:
+    """Return filled points on the scale of each column, a ball there, and the points with gaps."""
+    kind = "spherical" if covariance_type == "spherical" else "diag"
+    Z, ball = standardise(complete, kind, weights)
+    scaled = PointsWithGaps(np.where(np.isnan(X.values), np.nan, Z), X.pattern_of)
+    return Z, np.diag(ball) if covariance_type in ("full", "tied") else ball, scaled
 
 
 def means_of_nodes(X: FloatArray, side: SideInformation) -> FloatArray:
@@ -267,8 +291,9 @@ def short_runs(batch: Batch, r: FloatArray, stage: int, n_iter: int) -> Runs:
     n_points, log_messages = batch.side.n_points, None
     r, evidence = r.copy(), np.full(r.shape[1], -np.inf)
     counts, moving = np.zeros(r.shape[:2]), np.arange(r.shape[1])
+    components = None
     for n_left in range(n_iter, 0, -1):
-        components = maximise(batch, r[:, moving], stage)
+        components = maximise(batch, r[:, moving], stage, components)
         found, r[:, moving], log_messages = expect(batch, components, log_messages)
         gains = found - evidence[moving]
         evidence[moving], counts[:, moving] = found, components.counts
@@ -279,6 +304,7 @@ def short_runs(batch: Batch, r: FloatArray, stage: int, n_iter: int) -> Runs:
         if not len(moving):
             break
         log_messages = None if log_messages is None else log_messages[:, goes_on]
+        components = components.of_runs(goes_on)
     cost = 0.5 * batch.n_free(stage) * np.log(n_points) + chance_gain(batch, counts, stage)
     return Runs(r, evidence, evidence - cost)
 
@@ -294,10 +320,26 @@ class Components(NamedTuple):
     """(K, S) log π_k."""
     counts: FloatArray
     """(K, S) points of each component."""
+    theta: Parameters | None = None
+    """The K S components as those of one mixture, where cells are empty."""
+
+    def of_runs(self, chosen: BoolArray) -> Components:
+        """Return what the next M-step needs of some of the runs."""
+        if self.theta is None:
+            return self
+        kept = np.tile(chosen, len(self.counts))
+        return self._replace(theta=Parameters(*(of[kept] for of in self.theta)))
 
 
-def maximise(batch: Batch, r: FloatArray, stage: int) -> Components:
-    """Return the components of all runs that responsibilities (K, S, J) make."""
+def maximise(
+    batch: Batch, r: FloatArray, stage: int, before: Components | None = None
+) -> Components:
+    """Return the components of all runs that responsibilities (K, S, J) make.
+
+    Where cells are empty their moments are those given the components ``before``.
+    """
+    if batch.gaps is not None:
+        return maximise_with_gaps(batch, batch.gaps, r, stage, before)
     shape = r.shape[:2]
     r, copies = r.reshape(-1, r.shape[2]), batch.side.copies
     r = r if copies is None else r * copies
@@ -311,9 +353,37 @@ def maximise(batch: Batch, r: FloatArray, stage: int) -> Components:
     whiteners, log_dets = whiten(covariances.reshape(-1, *covariances.shape[2:]))
     constants = -0.5 * (log_dets + means.shape[1] * np.log(2 * np.pi))
     natural, of_all = write(batch, means, whiteners, constants)
+    return Components(natural, of_all, log_weights_of(batch, r, shape), counts.reshape(shape))
+
+
+def log_weights_of(batch: Batch, r: FloatArray, shape: tuple[int, int]) -> FloatArray:
+    """Return (K, S) log π_k made of (K S, J) responsibilities, each node as often as it counts."""
     expected = np.maximum(r @ batch.side.multiplicity, 1e-300).reshape(shape)
-    log_weights = np.log(expected / expected.sum(axis=0))
-    return Components(natural, of_all, log_weights, counts.reshape(shape))
+    return np.asarray(np.log(expected / expected.sum(axis=0)))
+
+
+def maximise_with_gaps(
+    batch: Batch, gaps: PointsWithGaps, r: FloatArray, stage: int, before: Components | None
+) -> Components:
+    """Return the components of all runs, with moments given the present cells and those before."""
+    (K, S), side = r.shape[:2], batch.side
+    flat = r.reshape(K * S, -1)
+    theta = None if before is None else before.theta
+    theta = theta or gaps.repeat_single(K * S, batch.is_diagonal)
+    of_points = side.counted(side.spread(flat.T))
+    counts, first, second = gaps.statistics(of_points, theta, batch.is_diagonal, shared=False)
+    shifts = first / np.maximum(counts, 1e-9)[:, None]
+    scatter = second - outer(shifts, batch.is_diagonal) * widen(counts, second)
+    scatter, sizes = scatter.reshape(K, S, *second.shape[1:]), counts.reshape(K, S)
+    if batch.shares(stage):
+        scatter, sizes = scatter.sum(axis=0, keepdims=True), sizes.sum(axis=0, keepdims=True)
+    scatter = (scatter + batch.prior) / (sizes + 1).reshape(*sizes.shape, *[1] * batch.ball.ndim)
+    covariances = regular(batch, scatter, stage)
+    covariances = np.broadcast_to(covariances, (K, *covariances.shape[1:]))
+    theta = Parameters(theta.weights, theta.means + shifts, covariances.reshape(second.shape))
+    flat = flat if side.copies is None else flat * side.copies
+    log_weights = log_weights_of(batch, flat, (K, S))
+    return Components(np.empty(0), 0.0, log_weights, counts.reshape(K, S), theta)
 
 
 def own_parameters(
@@ -410,9 +480,12 @@ def expect(
     batch: Batch, components: Components, log_messages: FloatArray | None
 ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
     """Return (S,) log-evidences, (K, S, J) responsibilities and the messages of all runs."""
-    natural, of_all, log_weights, _ = components
-    n_own = natural.shape[1]
-    u = (natural @ batch.phi[:, :n_own].T).reshape(*log_weights.shape, -1)
+    natural, of_all, log_weights = components[:3]
+    if components.theta is not None and batch.gaps is not None:
+        u = batch.side.sum_over_nodes(batch.gaps.log_density(components.theta)).T
+    else:
+        u = natural @ batch.phi[:, : natural.shape[1]].T
+    u = u.reshape(*log_weights.shape, -1)
     u += log_weights[:, :, None] * batch.side.multiplicity
     if batch.barred is not None:
         u += batch.barred
@@ -491,7 +564,7 @@ def chance_gain(batch: Batch, counts: FloatArray, stage: int) -> FloatArray:
 
 
 def portfolio(
-    X: FloatArray, side: SideInformation, n_components: int, covariance_type: str, rng: Rng,
+    X: Any, side: SideInformation, n_components: int, covariance_type: str, rng: Rng,
     n_init: int = 1, verbose: int = 0,
 ) -> list[FloatArray]:  # fmt: skip
     """Return the groupings that EM should start from, the most promising first.
@@ -550,7 +623,7 @@ def portfolio(
     if n_components == 1:
         return [np.ones((len(X), 1))]
     batch, margin = Batch.of(X, side, n_components, covariance_type), AGREE * side.n_points
-    stages = Stages(batch, X, rng, n_init, verbose)
+    stages = Stages(batch, filled(X), rng, n_init, verbose)
     try:
         stages.run()
     except KeyboardInterrupt:
@@ -571,14 +644,14 @@ def portfolio(
 
 
 def sample_for_portfolio(
-    X: FloatArray, side: SideInformation, n_components: int, rng: Rng
-) -> tuple[FloatArray, SideInformation]:
+    X: Any, side: SideInformation, n_components: int, rng: Rng
+) -> tuple[Any, SideInformation]:
     """Return the points that are enough to tell starts apart, and what is known of them."""
     n_most = max(FEWEST, POINTS_OF_A_MEAN * n_components * (X.shape[1] + 1))
-    if len(X) <= n_most:
+    if X.shape[0] <= n_most:
         return X, side
     rows = subsample_rows(side, rng, n_most)
-    return np.asfortranarray(X[rows]), side.restrict(rows)
+    return fetch(X, rows), side.restrict(rows)
 
 
 class Stages:

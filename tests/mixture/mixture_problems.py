@@ -10,11 +10,15 @@ from cgmm.mixture import (
     Parameters,
     from_responsibilities,
     one_hot,
+    with_gaps,
 )
 from cgmm.mixture.class_mixture import ClassParameters, ClassPooling
+from cgmm.mixture.mixed import MixedFamily, MixedParameters, MixedPoints
 
 # "full to diag" begins with matrices: densities and sums of squares share no statistics there.
-FAMILIES = [*POOLINGS, "full to diag", "classes", "categorical"]
+# In the last four some cells are empty.
+GAPS = ["full with gaps", "tied with gaps", "diag with gaps", "mixed with gaps"]
+FAMILIES = [*POOLINGS, "full to diag", "classes", "categorical", *GAPS]
 KINDS = ["nothing", "labels", "allowed", "chunklets", "cannot", "preferences", "all"]
 
 
@@ -65,12 +69,23 @@ def regularised(family, reg_covar):
     """Return the family with this reg_covar; one without covariances as it is."""
     if isinstance(family, ClassPooling):
         return family._replace(pool=regularised(family.pool, reg_covar))
+    if isinstance(family, MixedFamily):
+        return MixedFamily(tuple(regularised(part, reg_covar) for part in family.families))
     return family if isinstance(family, Categories) else family._replace(reg_covar=reg_covar)
 
 
 def points_and_start(rng, family, n_points=60, n_components=3):
     """Return points, parameters to start from, and the family."""
     N, K = n_points, n_components
+    if family == "mixed with gaps":
+        pairs = [points_and_start(rng, of, N, K) for of in ("full with gaps", "categorical")]
+        points, thetas, families = zip(*pairs, strict=True)
+        theta = MixedParameters(thetas[0].weights, thetas)
+        return MixedPoints(points, 4), theta, MixedFamily(families)
+    if family in GAPS:
+        X, theta, pool = points_and_start(rng, family.split()[0], N, K)
+        is_empty = np.arange(2) == rng.integers(5, size=(N, 1))
+        return with_gaps(np.where(is_empty, np.nan, X)), theta, pool
     if family == "categorical":
         sizes = np.array([2, 4])
         X = one_hot(np.column_stack([rng.integers(size, size=N) for size in sizes]), sizes)
@@ -96,7 +111,7 @@ def points_and_start(rng, family, n_points=60, n_components=3):
 def assert_same_theta(one, other, **tolerance):
     """Two sets of parameters, number by number."""
     for here, there in zip(one, other, strict=True):
-        if hasattr(here, "_fields"):
+        if isinstance(here, tuple):
             assert_same_theta(here, there, **tolerance)
         else:
             np.testing.assert_allclose(here, there, **tolerance)

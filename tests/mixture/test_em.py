@@ -59,7 +59,10 @@ def test_evidence_never_falls(family, kind, seed, sampling):
     try:
         for theta, posterior in itertools.islice(steps, 12):
             # Beyond this, distances in the thinnest direction keep no digits of the evidence.
-            if family in POOLINGS and np.linalg.cond(theta.full_covariances).max() > 1e10:
+            if (
+                hasattr(theta, "full_covariances")
+                and np.linalg.cond(theta.full_covariances).max() > 1e10
+            ):
                 break
             evidences.append(posterior.log_evidence)
     except ValueError as error:

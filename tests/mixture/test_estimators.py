@@ -19,6 +19,7 @@ from cgmm import (
     ConstrainedCategoricalMixture,
     ConstrainedGaussianMixture,
     COPKMeans,
+    MixedMixture,
     OnlineRCA,
     Parameters,
     PCKMeans,
@@ -45,13 +46,13 @@ EXPECTED = {
     COPKMeans: DRAWS,
     PCKMeans: DRAWS,
 }
-EVERY = [ConstrainedGaussianMixture, *EXPECTED, RCA, OnlineRCA, MMC]
+EVERY = [ConstrainedGaussianMixture, MixedMixture, *EXPECTED, RCA, OnlineRCA, MMC]
 
 
 # The labels of these checks are not made for metrics: ranks are deficient in places.
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @parametrize_with_checks(
-    [*(make() for make in EVERY), ConstrainedGaussianMixture(2)],
+    [*(make() for make in EVERY), ConstrainedGaussianMixture(2), MixedMixture(2)],
     expected_failed_checks=lambda estimator: (
         DRAWS if getattr(estimator, "n_components", 1) == 2 else EXPECTED.get(type(estimator), {})
     ),

@@ -115,6 +115,6 @@ def test_a_later_batch_that_does_not_fit_is_refused():
     _, X, _ = clumps()
     model = gaussians(X).partial_fit(X)
     before = model.parameters_
-    with pytest.raises(ValueError, match="first in row 7, column 0"):
+    with pytest.raises(ValueError, match="row 7 of X is empty"):
         model.partial_fit(np.where(np.arange(N)[:, None] == 7, np.nan, X))
     np.testing.assert_equal(model.parameters_, before)

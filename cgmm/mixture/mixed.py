@@ -1,0 +1,150 @@
+"""A family for tables of numbers and categories, which are independent given the component.
+
+It combines a family for each kind of column: densities multiply, so log-densities add, and each
+family maximises its own part of the bound. Empty cells are left out of the density of their row,
+in :mod:`cgmm.mixture.missing` for numbers and here for categories. Chapter 4.
+
+=====  ====================================================================
+N, K   points and components; D_c columns of categories
+part   points, parameters or family of one kind of column: numbers first, then categories
+=====  ====================================================================
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from cgmm.mixture.categorical import Categories
+from cgmm.mixture.family import Family, Statistics
+from cgmm.numerics import FloatArray, IntArray
+
+
+class MixedPoints:
+    """Points in parts: numbers as an array or ``PointsWithGaps``, and one-hot categories."""
+
+    def __init__(self, parts: tuple[Any, ...], n_columns: int):
+        self.parts, self.shape, self.dtype = parts, (parts[0].shape[0], n_columns), np.dtype(object)
+        self.has_gaps = hasattr(parts[0], "pattern_of")
+        self.pattern_of = getattr(parts[0], "pattern_of", None)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> MixedPoints:
+        if isinstance(rows, slice) and rows == slice(0, len(self)):
+            return self
+        return MixedPoints(tuple(part[rows] for part in self.parts), self.shape[1])
+
+
+class MixedParameters(NamedTuple):
+    """θ, the parameters of a mixture over several kinds of columns."""
+
+    weights: FloatArray
+    """(K,) π_k ≥ 0, summing to one."""
+    parts: tuple[Any, ...]
+    """Parameters of each kind of column; their own weights are not used."""
+
+    def log_density(self, X: MixedPoints) -> FloatArray:
+        """(N, K) Σ of the log-densities of the parts."""
+        total = self.parts[0].log_density(X.parts[0])
+        for theta, points in zip(self.parts[1:], X.parts[1:], strict=True):
+            total = total + theta.log_density(points)
+        return total
+
+    def with_weights(self, weights: FloatArray) -> MixedParameters:
+        """Return the same components with other weights."""
+        return self._replace(weights=weights)
+
+
+class MixedFamily(NamedTuple):
+    """The family of :class:`MixedParameters`."""
+
+    families: tuple[Family[Any], ...]
+    """The family of each part."""
+
+    def start(self, X: MixedPoints, responsibilities: FloatArray) -> MixedParameters:
+        """Return θ made of (N, K) responsibilities alone."""
+        pairs = zip(self.families, X.parts, strict=True)
+        parts = tuple(family.start(points, responsibilities) for family, points in pairs)
+        return MixedParameters(parts[0].weights, parts)
+
+    def statistics(
+        self, X: MixedPoints, responsibilities: FloatArray, parameters: MixedParameters
+    ) -> Statistics:
+        """Return the statistics of each part."""
+        parts = zip(self.families, X.parts, parameters.parts, strict=True)
+        found: Any = tuple(
+            family.statistics(points, responsibilities, theta) for family, points, theta in parts
+        )
+        return cast("Statistics", found)
+
+    def maximise(self, statistics: Any, parameters: MixedParameters) -> MixedParameters:
+        """Return θ that maximises the bound, each part by itself, with the old weights."""
+        parts = zip(self.families, statistics, parameters.parts, strict=True)
+        return parameters._replace(
+            parts=tuple(family.maximise(found, theta) for family, found, theta in parts)
+        )
+
+    def n_free(self, parameters: MixedParameters) -> int:
+        """Return the number of free parameters; the weights are those of all parts."""
+        parts = zip(self.families, parameters.parts, strict=True)
+        n_own = [family.n_free(theta) for family, theta in parts]
+        return sum(n_own) - (len(n_own) - 1) * (len(parameters.weights) - 1)
+
+
+def one_hot_with_gaps(codes: IntArray, sizes: tuple[int, ...]) -> csr_array:
+    """Write categories as rows of zeros and ones, without a one for an empty cell.
+
+    Parameters
+    ----------
+    codes : (N, D_c) int array
+        Categories, 0 to C_d - 1 in column d, or -1 where a cell is empty.
+    sizes : tuple of int
+        C_d.
+
+    Returns
+    -------
+    (N, Σ_d C_d) sparse array
+
+    Examples
+    --------
+    >>> one_hot_with_gaps(np.array([[0, -1], [1, 2]]), (2, 3)).toarray()
+    array([[1., 0., 0., 0., 0.],
+           [0., 1., 0., 0., 1.]])
+    """
+    rows, columns = np.nonzero(codes >= 0)
+    places = codes[rows, columns] + Categories(sizes).starts[columns]
+    return csr_array((np.ones(len(rows)), (rows, places)), shape=(len(codes), sum(sizes)))
+
+
+def coordinates(one_hot: csr_array, sizes: tuple[int, ...], n_most: int) -> FloatArray:
+    """Return numbers that say as much as possible about the categories of each point.
+
+    Multiple correspondence analysis: the leading principal components of the one-hot columns, each
+    divided by the root of its frequency. An empty cell counts as average.
+
+    Parameters
+    ----------
+    one_hot : (N, C) sparse array
+        From :func:`one_hot_with_gaps`.
+    sizes : tuple of int
+        C_d.
+    n_most : int
+        How many coordinates at most.
+
+    Returns
+    -------
+    (N, n) array
+        Column-major.
+    """
+    indicators, starts = one_hot.toarray(), Categories(sizes).starts
+    n_present = np.add.reduceat(indicators, starts, axis=1)
+    shares = indicators.sum(axis=0) / np.repeat(np.maximum(n_present.sum(axis=0), 1), sizes)
+    expected = shares * np.repeat(n_present, sizes, axis=1)
+    scaled = (indicators - expected) / np.sqrt(np.maximum(shares, 1e-12))
+    n_kept = min(n_most, len(shares) - len(sizes))
+    axes = np.linalg.eigh(scaled.T @ scaled)[1][:, ::-1][:, :n_kept]
+    return np.asfortranarray(scaled @ axes)

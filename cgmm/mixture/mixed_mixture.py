@@ -1,0 +1,285 @@
+"""The estimator of mixtures over tables of numbers and categories. Chapter 4."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import validate_data
+
+from cgmm.mixture.categorical import CategoricalParameters, Categories, draw_categories
+from cgmm.mixture.columns import FROM_DTYPE, Columns, as_table
+from cgmm.mixture.doubts import thin_covariances
+from cgmm.mixture.gaussian import Parameters
+from cgmm.mixture.gaussian_mixture import check_scale
+from cgmm.mixture.imputing import ImputingMixture
+from cgmm.mixture.initialise import check_responsibilities
+from cgmm.mixture.missing import PointsWithGaps, with_gaps
+from cgmm.mixture.mixed import (
+    MixedFamily,
+    MixedParameters,
+    MixedPoints,
+    coordinates,
+    one_hot_with_gaps,
+)  # fmt: skip
+from cgmm.mixture.pooling import POOLINGS
+from cgmm.mixture.starts import portfolio, sample_for_portfolio
+from cgmm.mixture.weights import kept_alive
+from cgmm.network import Engine, SideInformation
+from cgmm.numerics import FloatArray, IntArray, Seed
+from cgmm.runs import Rng
+
+
+class MixedMixture(ImputingMixture):
+    """Mixture for tables of numbers and categories, with whatever is known beside the data.
+
+    Numbers are Gaussian and categories are multinomial, and the two kinds are independent given the
+    component. Cells of both kinds may be empty.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        K.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Which columns hold categories: a mask (D,) of booleans, numbers of columns, or their names,
+        as in scikit-learn's ``HistGradientBoostingClassifier``. "from_dtype" takes columns of
+        categories, texts and booleans; None: no column.
+    covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
+        How the components' covariances of the numbers are pooled.
+    handle_unknown : {"error", "missing"}, default="error"
+        What happens to a category that the fit has not seen.
+    pseudo_count : float, default=1.0
+        a ≥ 0, added to the expected count of each category, as in
+        :class:`ConstrainedCategoricalMixture`.
+    reg_covar : float, default=1e-6
+        ε ≥ 0, added to each covariance's diagonal.
+    sampling, inference, weights, tol, max_iter, n_init, warm_start
+        As in :class:`ConstrainedGaussianMixture`.
+    init_params : "auto" or (N, K) array, default="auto"
+        Responsibilities of the start. "auto" tries groupings as
+        :class:`ConstrainedGaussianMixture` does, of the numbers beside the leading coordinates of a
+        correspondence analysis of the categories.
+    random_state, verbose, n_jobs, store_responsibilities, step_exponent
+        As in :class:`ConstrainedGaussianMixture`.
+
+    Attributes
+    ----------
+    weights_ : (K,) array
+        π_k.
+    means_, covariances_
+        Of the columns of numbers, as in :class:`ConstrainedGaussianMixture`.
+    probabilities_ : list of arrays (K, C_d)
+        Probability of each category in each component, for each column of categories.
+    categories_ : list of lists
+        The categories of these columns, in the order of ``probabilities_``.
+    is_categorical_ : (D,) bool array
+        Which columns hold categories.
+    log_evidence_, evidence_exact_, history_, n_iter_, converged_, responsibilities_, labels_,
+    labels_exact_, weights_update_, inference_, n_steps_, n_samples_seen_
+        As in :class:`ConstrainedGaussianMixture`.
+
+    See Also
+    --------
+    cgmm.mixture.mixed : the family itself.
+
+    Notes
+    -----
+    An empty cell is left out of the density of its row, which is right if cells are missing at
+    random: whether a cell is empty may depend on the cells that are present, but not on its own
+    value.
+
+    Examples
+    --------
+    >>> X = [[1.0, "a"], [1.2, "a"], [None, "a"], [5.0, "b"], [5.2, None], [4.8, "b"]]
+    >>> model = MixedMixture(2, random_state=0, pseudo_count=0.1).fit(X)
+    >>> model.labels_ == model.labels_[0]
+    array([ True,  True,  True, False, False, False])
+    >>> model.impute(X)[4].tolist()
+    [5.2, 'b']
+    """
+
+    _parameter_constraints = {
+        **ImputingMixture._parameter_constraints,
+        "categorical_features": ["array-like", StrOptions({FROM_DTYPE}), None],
+        "covariance_type": [StrOptions(set(POOLINGS))],
+        "handle_unknown": [StrOptions({"error", "missing"})],
+        "pseudo_count": [Interval(Real, 0, None, closed="left")],
+        "reg_covar": [Interval(Real, 0, None, closed="left")],
+        "init_params": [StrOptions({"auto"}), "array-like"],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        categorical_features: ArrayLike | str | None = FROM_DTYPE,
+        covariance_type: str = "full",
+        handle_unknown: str = "error",
+        pseudo_count: float = 1.0,
+        reg_covar: float = 1e-6,
+        sampling: str = "points",
+        inference: str | Engine = "auto",
+        weights: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        n_init: int = 1,
+        warm_start: bool = False,
+        init_params: str | ArrayLike = "auto",
+        random_state: Seed = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        store_responsibilities: bool = True,
+        step_exponent: float = 0.6,
+    ):
+        super().__init__(
+            n_components, sampling=sampling, inference=inference, weights=weights, tol=tol,
+            max_iter=max_iter, n_init=n_init, warm_start=warm_start, random_state=random_state,
+            verbose=verbose, n_jobs=n_jobs, store_responsibilities=store_responsibilities,
+            step_exponent=step_exponent,
+        )  # fmt: skip
+        self.categorical_features = categorical_features
+        self.covariance_type = covariance_type
+        self.handle_unknown = handle_unknown
+        self.pseudo_count = pseudo_count
+        self.reg_covar = reg_covar
+        self.init_params = init_params
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
+
+    # ------------------------------------------------------------------ the family
+
+    def _read(self, X: ArrayLike) -> MixedPoints:
+        table = as_table(X, max(2, self.n_components))
+        validate_data(self, X if hasattr(X, "columns") else table, skip_check_array=True)
+        self._columns = Columns.learn(table, self.categorical_features)
+        self.is_categorical_, self.categories_ = self._columns[1:]
+        return self._points(table, is_new=False)
+
+    def _read_new(self, X: ArrayLike) -> MixedPoints:
+        table = as_table(X)
+        validate_data(self, table, skip_check_array=True, reset=False)
+        return self._points(table, is_new=True)
+
+    def _points(self, table: Any, is_new: bool) -> MixedPoints:
+        numbers, codes = self._columns.read(table, self.handle_unknown == "missing")
+        parts: list[Any] = []
+        if numbers.shape[1]:
+            parts.append(
+                with_gaps(np.asfortranarray(numbers), is_new=is_new, rows_may_be_empty=True)
+            )
+            if not is_new:
+                check_scale(parts[0], self.reg_covar)
+        if codes.shape[1]:
+            parts.append(one_hot_with_gaps(codes, self._columns.sizes))
+        return MixedPoints(tuple(parts), table.shape[1])
+
+    def _family(self) -> MixedFamily:
+        kinds: list[Any] = []
+        if not self.is_categorical_.all():
+            kinds.append(POOLINGS[self.covariance_type]._replace(reg_covar=self.reg_covar))
+        if self.is_categorical_.any():
+            kinds.append(Categories(self._columns.sizes, self.pseudo_count))
+        return MixedFamily(tuple(kinds))
+
+    def _starts(
+        self, X: MixedPoints, side: SideInformation, rng: Rng
+    ) -> list[Callable[[], MixedParameters]]:
+        if not isinstance(self.init_params, str):
+            r = check_responsibilities(self.init_params, (len(X), self.n_components))
+            return [partial(self._start_from, X, side, r)] * self.n_init
+        X, side = sample_for_portfolio(X, side, self.n_components, rng)
+        # Components of diagonal covariances are what independence within components looks like.
+        kind = self.covariance_type if not self.is_categorical_.any() else "full"
+        found = portfolio(
+            self._as_numbers(X), side, self.n_components, kind, rng, self.n_init, self.verbose
+        )
+        return [partial(self._start_from, X, side, r) for r in found]
+
+    def _start_from(self, X: Any, side: SideInformation, r: FloatArray) -> MixedParameters:
+        theta = self._family().start(X, side.counted(r))
+        return theta.with_weights(kept_alive(theta.weights, len(X)))
+
+    def _as_numbers(self, X: MixedPoints) -> Any:
+        """Return numbers and coordinates of categories side by side, as starts take them."""
+        columns = [np.asarray(X.parts[0])] if not self.is_categorical_.all() else []
+        if self.is_categorical_.any():
+            columns.append(coordinates(X.parts[-1], self._columns.sizes, self.n_components))
+        return with_gaps(np.asfortranarray(np.concatenate(columns, axis=1)), rows_may_be_empty=True)
+
+    def _has_collapsed(self, theta: Any) -> bool:
+        return len(self._thin(theta)) > 0
+
+    def _thin(self, theta: MixedParameters) -> list[str]:
+        if self.is_categorical_.all():
+            return []
+        return thin_covariances(theta.parts[0].covariances, self.reg_covar)
+
+    def _doubts(self, theta: Any, X: Any, known: dict[str, Any]) -> list[str]:
+        return [*self._thin(theta), *super()._doubts(theta, X, known)]
+
+    def _keep(self, parameters: MixedParameters) -> None:
+        self.weights_, parts = parameters.weights, list(parameters.parts)
+        self._type = self.covariance_type
+        if not self.is_categorical_.all():
+            _, self.means_, covariances = parts.pop(0)
+            self.covariances_ = np.array(POOLINGS[self._type].reduce(covariances))
+        if self.is_categorical_.any():
+            ends = np.cumsum(self._columns.sizes)[:-1]
+            self.probabilities_ = np.split(parts[0].probabilities, ends, axis=1)
+
+    def _parameters(self) -> MixedParameters:
+        parts: list[Any] = []
+        if not self.is_categorical_.all():
+            expanded = POOLINGS[self._type].expand(self.covariances_, *self.means_.shape)
+            parts.append(Parameters(self.weights_, self.means_, expanded))
+        if self.is_categorical_.any():
+            joined = np.concatenate(self.probabilities_, axis=1)
+            parts.append(CategoricalParameters(self.weights_, joined))
+        return MixedParameters(self.weights_, tuple(parts))
+
+    def _draw(self, n_samples: int, rng: Rng) -> tuple[Any, IntArray]:
+        z = np.repeat(np.arange(len(self.weights_)), rng.multinomial(n_samples, self.weights_))
+        r = np.eye(len(self.weights_))[z]
+        numbers, codes = self._fill(np.full((n_samples, self._n_numbers), np.nan), None, r, rng)
+        return self._columns.join(None, numbers, codes), z
+
+    @property
+    def _n_numbers(self) -> int:
+        return int((~self.is_categorical_).sum())
+
+    def _impute(self, X: ArrayLike, r: FloatArray, rng: Rng | None) -> Any:
+        table = as_table(X)
+        numbers, codes = self._columns.read(table, self.handle_unknown == "missing")
+        if rng is not None:  # a row has one component, for its numbers and its categories
+            z = (np.cumsum(r, axis=1) < rng.uniform(size=(len(r), 1))).sum(axis=1)
+            r = np.eye(r.shape[1])[np.minimum(z, r.shape[1] - 1)]
+        return self._columns.join(table, *self._fill(numbers, codes, r, rng))
+
+    def _fill(
+        self, numbers: FloatArray, codes: IntArray | None, r: FloatArray, rng: Rng | None
+    ) -> tuple[FloatArray, IntArray]:
+        """Return numbers and codes without gaps, given (N, K) responsibilities."""
+        parts = self._parameters().parts
+        if numbers.shape[1] and np.isnan(numbers).any():
+            numbers = PointsWithGaps(numbers).completed(parts[0], r, rng)
+        sizes = self._columns.sizes
+        if codes is None:
+            codes = np.full((len(r), len(sizes)), -1)
+        if not sizes:
+            return numbers, codes
+        probabilities = r @ parts[-1].probabilities
+        if rng is not None:
+            drawn = draw_categories(probabilities, Categories(sizes), rng)
+        else:
+            of_columns = np.split(probabilities, np.cumsum(sizes)[:-1], axis=1)
+            drawn = np.column_stack([column.argmax(axis=1) for column in of_columns])
+        return numbers, np.where(codes < 0, drawn, codes)

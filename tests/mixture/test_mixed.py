@@ -1,0 +1,192 @@
+"""Tables of numbers and categories, with empty cells in both."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from every_assignment import every_assignment
+from refusals import refused
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
+
+from cgmm import ConstrainedCategoricalMixture, ConstrainedGaussianMixture, MixedMixture
+from cgmm.diagnose import judge
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+K = 3
+
+
+def penguins(seed=0, n=240, share=0.1):
+    """A table with two columns of numbers and two of categories, and the group of each row."""
+    rng = np.random.default_rng(seed)
+    z = rng.integers(K, size=n)
+    length, depth = (rng.normal(scale=2.0, size=K)[z] + rng.normal(size=n) for _ in range(2))
+    island, sex = rng.choice(["A", "B", "C"], n), rng.choice(["f", "m"], n)
+    island = np.where(rng.uniform(size=n) < 0.8, np.array(["A", "B", "C"])[z], island)
+    columns = {"length": length, "island": island, "depth": depth, "sex": sex}
+    table = pd.DataFrame({name: of.astype(object) for name, of in columns.items()})
+    is_empty = rng.uniform(size=table.shape) < share
+    is_empty[is_empty.all(axis=1), 0] = False
+    return table.mask(is_empty, None), z
+
+
+def joint_by_hand(model, table):
+    """(N, K) log π_k + log-density of the present cells."""
+    found = np.tile(np.log(model.weights_), (len(table), 1))
+    for i, (length, island, depth, sex) in enumerate(table.itertuples(index=False)):
+        x = np.array([length, depth], dtype=float)
+        o = ~np.isnan(x)
+        for k in range(len(model.weights_)):
+            if o.any():
+                inside = model.covariances_[k][np.ix_(o, o)]
+                found[i, k] += multivariate_normal(model.means_[k, o], inside).logpdf(x[o])
+            for entry, column in ((island, 0), (sex, 1)):
+                if isinstance(entry, str):
+                    place = model.categories_[column].index(entry)
+                    found[i, k] += np.log(model.probabilities_[column][k, place])
+    return found
+
+
+def test_density_is_the_product_over_present_cells():
+    table, _ = penguins()
+    model = MixedMixture(K, random_state=0).fit(table)
+    by_hand = joint_by_hand(model, table)
+    np.testing.assert_allclose(model.score_samples(table), logsumexp(by_hand, axis=1), rtol=1e-9)
+    assert model.log_evidence_ == pytest.approx(logsumexp(by_hand, axis=1).sum())
+    assert model.bic(table) == pytest.approx(-2 * model.log_evidence_ + (2 + 15 + 9) * np.log(240))
+
+
+def test_evidence_with_relations_is_the_sum_over_all_assignments():
+    table, _ = penguins(n=7, share=0.3)
+    known = {"must_link": [[0, 3]], "cannot_link": [[1, 2], [2, 4]]}
+    rows = [(0, 3, np.inf), (1, 2, -np.inf), (2, 4, -np.inf)]
+    model = MixedMixture(2, reg_covar=0.5, random_state=0, max_iter=5).fit(table, **known)
+    z, logs = every_assignment(model._read_new(table), model.parameters_, rows)
+    prior = np.log(model.weights_)[z].sum(axis=1)
+    assert model.log_evidence_ == pytest.approx(logsumexp(logs) - logsumexp(prior), abs=1e-8)
+
+
+def test_columns_of_one_kind_give_the_fits_of_the_other_mixtures():
+    table, z = penguins(share=0)
+    r, options = np.eye(K)[z], {"tol": 1e-10, "max_iter": 500}
+    numbers = table[["length", "depth"]].astype(float)
+    ours = MixedMixture(K, init_params=r, **options).fit(numbers)
+    theirs = ConstrainedGaussianMixture(K, init_params=r, **options).fit(numbers)
+    assert ours.log_evidence_ == pytest.approx(theirs.log_evidence_, rel=1e-9)
+    codes = np.column_stack([pd.factorize(table[name], sort=True)[0] for name in ("island", "sex")])
+    ours = MixedMixture(K, init_params=r, categorical_features=[0, 1], **options).fit(codes)
+    theirs = ConstrainedCategoricalMixture(K, init_params=r, **options).fit(codes)
+    np.testing.assert_allclose(ours.probabilities_[0], theirs.probabilities_[0], atol=2e-3)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "names", "mask", "categories", "polars", "array"])
+def test_tables_and_ways_to_name_their_columns_agree(kind):
+    table, z = penguins()
+    expected = MixedMixture(K, init_params=np.eye(K)[z]).fit(table)
+    chosen = {"numbers": [1, 3], "names": ["island", "sex"], "mask": [False, True, False, True]}
+    model = MixedMixture(
+        K, init_params=np.eye(K)[z], categorical_features=chosen.get(kind, "from_dtype")
+    )
+    if kind == "categories":
+        table = table.astype({"island": "category", "length": "Float64", "depth": float})
+    if kind == "polars":
+        table = pl.DataFrame({
+            name: [None if pd.isna(entry) else entry for entry in table[name]] for name in table
+        })  # fmt: skip
+    given = table.to_numpy() if kind == "array" else table
+    model.fit(given)
+    assert model.log_evidence_ == pytest.approx(expected.log_evidence_, rel=1e-10)
+    assert model.categories_ == [["A", "B", "C"], ["f", "m"]]
+    complete = model.impute(given)
+    assert type(complete) is type(given)
+    assert not pd.isna(np.array(complete, dtype=object)).any()
+    assert list(getattr(complete, "columns", [])) == list(getattr(given, "columns", []))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.4])
+def test_a_default_start_is_as_good_as_the_truth(share):
+    table, z = penguins(2, 300, share)
+    truth = MixedMixture(K, init_params=np.eye(K)[z]).fit(table)
+    model = MixedMixture(K, random_state=0).fit(table)
+    assert model.log_evidence_ > truth.log_evidence_ - 1
+
+
+def test_labels_relations_and_weights_count():
+    table, z = penguins(1, 120)
+    known = np.where(np.arange(120) < 30, z, -1)
+    model = MixedMixture(K, random_state=0).fit(table, labels=known, cannot_link=[[40, 41]])
+    assert (model.labels_[:30] == z[:30]).all()
+    assert model.labels_[40] != model.labels_[41]
+    new = table[40:43].reset_index(drop=True)
+    assert len(set(model.predict(new, cannot_link=[[0, 1], [1, 2], [0, 2]]))) == 3
+    r = np.eye(K)[z]
+    once, twice = (
+        MixedMixture(K, init_params=of, max_iter=5, tol=0) for of in (r, np.tile(r, (2, 1)))
+    )
+    once.fit(table, sample_weight=np.full(120, 2.0))
+    twice.fit(pd.concat([table, table]))
+    assert once.log_evidence_ == pytest.approx(twice.log_evidence_, rel=1e-9)
+
+
+def test_unknown_categories_are_refused_or_missing():
+    table, _ = penguins()
+    model = MixedMixture(K, random_state=0).fit(table)
+    odd = table.head(3).copy()
+    odd.loc[1, "island"] = "D"
+    with pytest.raises(
+        ValueError, match="column 'island' of X holds 'D' in row 1, a category that"
+    ):
+        model.predict(odd)
+    model.set_params(handle_unknown="missing")
+    missing = odd.copy()
+    missing.loc[1, "island"] = None
+    np.testing.assert_array_equal(model.predict_proba(odd), model.predict_proba(missing))
+
+
+def test_samples_and_draws_have_the_distribution_of_the_mixture():
+    table, _ = penguins(share=0)
+    model = MixedMixture(K, random_state=0).fit(table)
+    X, z = model.sample(20_000)
+    refit = MixedMixture(K, init_params=np.eye(K)[z], max_iter=1).fit(X)
+    np.testing.assert_allclose(refit.means_, model.means_, atol=0.15)
+    np.testing.assert_allclose(refit.probabilities_[0], model.probabilities_[0], atol=0.05)
+    row = table.head(1).mask([[False, True, False, True]], None)
+    draws = model.impute(pd.concat([row] * 5000), draw=True)
+    expected = model.predict_proba(row)[0] @ model.probabilities_[0]
+    np.testing.assert_allclose([(draws["island"] == c).mean() for c in "ABC"], expected, atol=0.03)
+
+
+def test_batches_of_complete_rows():
+    table, _ = penguins(share=0, n=600)
+    model = MixedMixture(K, random_state=0)
+    for rows in np.split(np.arange(600), 6):
+        model.partial_fit(table.iloc[rows])
+    assert model.score(table) > MixedMixture(K, random_state=0).fit(table).score(table) - 0.2
+    table.iloc[3, 0] = None
+    with pytest.raises(ValueError, match="which partial_fit cannot use"):
+        model.partial_fit(table)
+
+
+TABLE = penguins()[0]
+NOWHERE = TABLE.mask(np.arange(240)[:, None] == [0] * 4, None)
+test_tables_that_cannot_be_read = refused(
+    lambda table, categorical_features="from_dtype": MixedMixture(
+        2, categorical_features=categorical_features
+    ).fit(table),
+    (TABLE.assign(length=np.inf), "contains infinity: column 'length' in row 0"),
+    (TABLE.assign(island=None), [1, 3], "column 'island' of X is empty"),
+    (TABLE, None, "column 'island' of X holds '.' in row ., which is no number"),
+    (TABLE, ["colour"], "names 'colour', but the columns of X are"),
+    (NOWHERE, "row 0 of X is empty"),
+)
+
+
+def test_judgements_and_summaries_read_the_table_as_the_model_does():
+    table, z = penguins()
+    pairs = np.argsort(z, kind="stable").reshape(-1, 2)[:20]
+    model = MixedMixture(K, random_state=0).fit(table, must_link=pairs)
+    wrong = [[np.flatnonzero(z == 0)[0], np.flatnonzero(z == 1)[0]]]
+    found = judge(model, table, must_link=np.concatenate([pairs, wrong]))
+    assert found.order[0] == 20
+    assert "mean length  mean depth" in str(model.summary())
