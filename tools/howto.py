@@ -231,7 +231,12 @@ def _metric(s: dict[str, Any]) -> Axes:
 
 @draws("cluster-a-table-of-mixed-columns")
 def _mixed(s: dict[str, Any]) -> Axes:
-    return plot.fit(s["model"], s["numbers"], must_link=s["must_link"], names=())
+    shares = {
+        f"component {k}, {island}": s["mixed"].probabilities_[0][k, place]
+        for place, island in enumerate(s["mixed"].categories_[0])
+        for k in range(2)
+    }
+    return plot.dots(shares, xlabel="probability of the island")
 
 
 @draws("cluster-categorical-data")
@@ -248,8 +253,12 @@ def _categories(s: dict[str, Any]) -> Axes:
 def _missing(s: dict[str, Any]) -> Axes:
     ax = plot.scatter(s["X"][s["keep"]], s["model"].labels_[s["keep"]], size=14)
     for row in np.flatnonzero(~s["keep"]):
-        ax.axhline(s["X"][row, 1], color=plot.INK, lw=1.2, ls="--")
-        place = (5.2, s["X"][row, 1])
+        height = s["X"][row, 1]
+        ax.axhline(height, color=plot.INK, lw=0.8, ls="--")
+        draws = [table[row, 0] for table in s["drawn"]]
+        ax.plot(draws, np.full(len(draws), height), "x", color=plot.INK, ms=4)
+        ax.plot(s["expected"][row, 0], height, "D", color=plot.INK, ms=6)
+        place = (5.2, height)
         plot.label(ax, f"row {row}", place, offset=(0, 3 if row == 3 else -3), ha="left")
     return ax
 
