@@ -1,19 +1,21 @@
-"""The pairwise Markov network over assignments, and the side information that becomes one.
+"""Pairwise Markov networks over assignments, and the side information they are built from.
+
+This package turns labels and relations between points into one network of nodes and weighted edges.
+Estimators build it with ``SideInformation.build``; inference engines take its graph. Chapter 4
+explains labels, chapter 5 relations, chapters 6 and 7 the network.
 
 ==========================================  ========================================================
 :mod:`~cgmm.network.graph`                  nodes and weighted edges, and graphs made of graphs
-:mod:`~cgmm.network.engine`                 what an engine is given and what it answers
-:mod:`~cgmm.network.errors`                 how it refuses: impossible, or too costly
-:mod:`~cgmm.network.messages`               what one end of an edge tells the other
+:mod:`~cgmm.network.engine`                 the input and the result of an inference engine
+:mod:`~cgmm.network.errors`                 errors for impossible and for too costly networks
+:mod:`~cgmm.network.messages`               messages along edges, for belief propagation
 :mod:`~cgmm.network.relations`              relations between points, checked and contracted
-:mod:`~cgmm.network.rows`                   which rows they speak of: names, subsets, folds
-:mod:`~cgmm.network.classes`                classes by any name, some of them unknown
-:mod:`~cgmm.network.misreadings`            what may be meant otherwise than it is read
+:mod:`~cgmm.network.rows`                   rows of relations: names, subsets, folds
+:mod:`~cgmm.network.classes`                classes of any type, some of them unknown
+:mod:`~cgmm.network.misreadings`            checks for input that is likely to be misread
 :mod:`~cgmm.network.evidence`               labels and sets of allowed classes
-:mod:`~cgmm.network.side_information`       all that is known beside the data, as one network
+:mod:`~cgmm.network.side_information`       all side information of a data set, as one network
 ==========================================  ========================================================
-
-Chapter 4 gives labels, chapter 5 makes relations, chapters 6 and 7 the network.
 """
 
 from cgmm.network.classes import number_classes

@@ -1,8 +1,11 @@
-"""Classes by any name, some of them unknown, as numbers. Chapter 4.
+"""Number class labels of any type, some of which may be unknown.
+
+Users call ``number_classes`` before ``fit``; classifiers and the check for misread labels call it
+too. Chapter 4 explains partial labels.
 
 =======  ==============================================================
-N, K     number of points, of classes that are known for some point
-y        names of classes; -1, None and NaN where none is known
+N, K     number of points and of classes that occur, e.g. 150 and 3
+y        class names, e.g. ["setosa", None]; -1, None and NaN are unknown
 =======  ==============================================================
 """
 
@@ -16,12 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from cgmm.given import MASKED_LABELS, is_missing, refuse_mask
 from cgmm.numerics import IntArray
 
-# What arrays of text make of -1, of NaN, and files of nothing.
+# An array of text turns -1 and NaN into these; an empty cell of a file is read as "".
 TEXTS = ("-1", "-1.0", "nan", "")
 
 
 def number_classes(y: ArrayLike) -> tuple[NDArray[Any], IntArray]:
-    """Number classes that have names, and mark unknown classes by -1.
+    """Number the classes in sorted order, and mark unknown classes by -1.
 
     Parameters
     ----------
@@ -33,14 +36,14 @@ def number_classes(y: ArrayLike) -> tuple[NDArray[Any], IntArray]:
     classes : (K,) array
         The classes that occur, sorted.
     numbers : (N,) int array
-        For each point the place of its class in ``classes``, -1 where it is unknown: what ``fit``
-        takes as ``labels``.
+        For each point the index of its class in ``classes``, -1 where it is unknown. ``fit`` takes
+        this array as ``labels``.
 
     Raises
     ------
     ValueError
-        If an entry is the text "-1", "nan" or "", of which nobody can tell whether it is a class;
-        if classes are of types that have no order.
+        If an entry is the text "-1", "nan" or "", which may be a class or an unknown class; if
+        classes are of types that have no order.
 
     Examples
     --------
@@ -69,7 +72,7 @@ def read_classes(y: ArrayLike, name: str = "y") -> NDArray[Any]:
     refuse_mask(name, y, MASKED_LABELS.format(name))
     array = np.asarray(y)
     if array.dtype.kind in "US" and not hasattr(y, "dtype"):
-        # Of a list of texts and numbers numpy makes texts alone.
+        # numpy turns a mixed list of texts and numbers into texts only.
         objects = np.asarray(y, dtype=object)
         array = array if all(isinstance(label, str) for label in objects.flat) else objects
     if array.dtype.kind == "f":
@@ -84,7 +87,7 @@ def read_classes(y: ArrayLike, name: str = "y") -> NDArray[Any]:
 
 
 def _refuse_texts(name: str, array: NDArray[Any]) -> None:
-    """Refuse the texts that may be classes, or what became of an unknown one."""
+    """Raise `ValueError` for texts that may be a class or a converted unknown entry."""
     if array.dtype.kind not in "USO":
         return
     found = [row for row, label in enumerate(array.flat) if str(label) in TEXTS and label != -1]

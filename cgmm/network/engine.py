@@ -1,13 +1,15 @@
 """The contract of inference engines: unary log-potentials in, marginals out.
 
-An engine prepares a graph once and returns an :class:`Inference`, which estimators ask at every
-E-step. An ``Inference`` also says whether its marginals are exact, which engine worked on which
-part of the network, and whether it must be prepared anew for each restart. Chapter 7.
+An engine prepares a graph once and returns an :class:`Inference`, which estimators call at every
+E-step. An ``Inference`` also reports whether its marginals are exact, which engine worked on which
+part of the network, and whether it must be prepared again for each restart. Chapter 7 explains
+the contract.
 
-=======  ==============================================================
-j, z_j   node and its state; K the number of states
-Z        normaliser, the sum over all joint assignments z
-=======  ==============================================================
+=======  ======================================================================
+j, z_j   node and its state, e.g. z_3 = 1
+K        number of states of a node, e.g. 3
+Z        normaliser, the sum of the weights of all joint assignments z, e.g. 0.02
+=======  ======================================================================
 """
 
 from __future__ import annotations
@@ -24,42 +26,42 @@ from cgmm.numerics import FloatArray, IntArray
 
 
 class Marginals(NamedTuple):
-    """Marginals and log-normaliser of a network, as an engine returns them."""
+    """Marginals and log-normaliser of a network, returned by an engine."""
 
     nodes: FloatArray
     """(n_nodes, K) p(z_j = k), rows summing to one."""
     log_z: float
-    """log Z in nats; NaN where an engine has none."""
+    """log Z in nats; NaN if the engine does not compute it."""
     exact: bool
-    """Whether both are exact up to rounding."""
+    """True if marginals and log Z are exact up to rounding."""
     residual: float = 0.0
-    """How far from its fixed point an iteration was left, as a change of probability; zero where
-    nothing is iterated, NaN where the engine does not measure it."""
+    """Largest change of a probability in the last iteration; zero for engines that do not iterate,
+    NaN for engines that do not measure it."""
 
 
 class Result(NamedTuple):
-    """The engine that works on one part of a network, whether it is exact there, and its cost."""
+    """The engine chosen for one part of a network, with its exactness and its cost."""
 
     engine: str
     """Its name in ENGINES, or "none"."""
     n_components: int
-    """Components of the network that is left when evidence, and for K = 2 the mirror, are used."""
+    """Number of components in this part, after reduction by evidence and, for K = 2, mirroring."""
     n_nodes: int
-    """Nodes in them."""
+    """Number of nodes in these components."""
     n_edges: int
-    """Edges in them."""
+    """Number of edges in these components."""
     exact: bool
-    """Whether the engine is exact on this part, up to rounding; the engine itself says so."""
+    """True if the engine reports that it is exact on this part, up to rounding."""
     width: int | None = None
-    """The largest induced width among them, or a lower bound; None where the engine needs none."""
+    """Largest induced width of these components, or a lower bound; None if it is not needed."""
     n_bytes: int = 0
-    """What the tables of exact inference take, or would take at least; 0 where not reckoned."""
+    """Bytes of the tables of exact inference, or a lower bound; 0 if not estimated."""
     n_operations: int = 0
-    """Entries of tables that exact inference visits in one call, or would visit at least."""
+    """Table entries that exact inference visits in one call, or a lower bound."""
 
 
 Infer = Callable[[FloatArray], Marginals]
-"""From the unary log-potentials (n_nodes, K) to the marginals."""
+"""Function from unary log-potentials (n_nodes, K) to marginals."""
 
 
 def _computes_marginals_only(unary: FloatArray) -> IntArray:
@@ -71,9 +73,9 @@ def _computes_marginals_only(unary: FloatArray) -> IntArray:
 
 @dataclass(frozen=True)
 class Inference:
-    """A graph prepared by an engine, with everything that can be computed from unaries.
+    """A graph prepared by an engine: functions of the unary log-potentials, and their properties.
 
-    Calling it returns the marginals: every ``Inference`` is an ``Infer``.
+    Calling it returns the marginals, so every ``Inference`` is an ``Infer``.
 
     Examples
     --------
@@ -84,19 +86,19 @@ class Inference:
 
     marginals: Infer
     most_probable: Callable[[FloatArray], IntArray] = _computes_marginals_only
-    """The most probable *joint* assignment (n_nodes,); it breaks no hard relation. Of equally
-    probable ones the engine prefers low labels as far as its order of work allows."""
+    """Function that returns the most probable *joint* assignment (n_nodes,), which violates no hard
+    relation. Among equally probable assignments most engines return low labels first."""
     results: Callable[[FloatArray], list[Result]] = lambda unary: []
-    """The engine of each part of the network, for unaries of which only the places of -inf matter;
-    an empty list from an engine that does not divide the network."""
+    """Function that returns a `Result` for each part of the network. Only the positions of -inf in
+    the unaries matter. The list is empty if the engine does not divide the network."""
     chains: Callable[[FloatArray], Any] | None = None
-    """The chains of a sampler, :class:`cgmm.inference.gibbs.Chains`; None for other engines."""
+    """Function that returns a sampler's :class:`cgmm.inference.gibbs.Chains`; None for others."""
     exact: bool | None = None
-    """Whether its marginals are exact for all unaries; None where that depends on the unaries, or
-    where only the marginals say so."""
+    """True if marginals are exact for all unaries, False if for none; None if exactness depends on
+    the unaries or is reported by the marginals only."""
     is_stateful: bool = False
-    """Whether marginals may depend on earlier calls. Estimators then apply the engine anew for each
-    restart, so that restarts do not depend on each other."""
+    """True if marginals may depend on earlier calls. Estimators then apply the engine again for
+    each restart, which keeps restarts independent."""
 
     def __call__(self, unary: FloatArray, /) -> Marginals:
         """Return the marginals for the unary log-potentials (n_nodes, K)."""
@@ -104,17 +106,17 @@ class Inference:
 
     @property
     def finds_best(self) -> bool:
-        """Whether it finds the most probable joint assignment, as exact engines do."""
+        """True if the engine finds the most probable joint assignment, as exact engines do."""
         return self.most_probable is not _computes_marginals_only
 
     def approximates(self, unary: FloatArray) -> bool:
-        """Return whether it reports that it approximates some part of the network."""
+        """Return True if the engine reports an approximation for some part of the network."""
         return not all(result.exact for result in self.results(unary))
 
     def is_exact(self, unary: FloatArray) -> bool:
-        """Return whether the marginals of such unaries are exact, by the engine's own word.
+        """Return True if the engine reports exact marginals for these unaries.
 
-        An engine that says nothing beforehand is called once.
+        An engine that cannot report this in advance is called once.
         """
         if results := self.results(unary):
             return all(result.exact for result in results)
@@ -122,14 +124,14 @@ class Inference:
 
 
 Engine = Callable[[Graph], Inference]
-"""Works on the structure once, for many E-steps. Estimators also take an engine that returns a
-plain ``Infer``: it has marginals only, and is applied anew for each restart. An engine that draws
-random numbers has a parameter ``random_state``, by which :func:`cgmm.inference.needs_seed` knows
-it."""
+"""Function that prepares a graph once, for many E-steps. Estimators also take an engine that
+returns a plain ``Infer``, which computes marginals only and is applied again for each restart. An
+engine that draws random numbers has a parameter ``random_state``, which is how
+:func:`cgmm.inference.needs_seed` recognises it."""
 
 
 def check_unary(graph: Graph, unary: FloatArray) -> FloatArray:
-    """Check that unary log-potentials fit the graph and leave every node a state; return floats.
+    """Check that unary log-potentials fit the graph and allow every node a state; return floats.
 
     Parameters
     ----------
@@ -146,7 +148,7 @@ def check_unary(graph: Graph, unary: FloatArray) -> FloatArray:
     Raises
     ------
     NetworkError
-        If a node has NaN, ``+inf`` or only ``-inf``; it is named.
+        If a node has NaN, ``+inf`` or only ``-inf``; the error names the node.
     ValueError
         If the shape does not fit.
 

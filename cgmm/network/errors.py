@@ -1,6 +1,7 @@
-"""Errors with the nodes to blame, and the warning that a result is an approximation.
+"""Errors and warnings about networks: contradictions, excessive cost, approximation, doubt.
 
-Chapter 7 meets these refusals.
+Inference engines raise the errors with node indices; estimators translate the indices to points
+before users see them. Chapter 7 shows these errors.
 """
 
 from __future__ import annotations
@@ -15,20 +16,21 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cgmm.numerics import IntArray
 
+# Longer lists of nodes are cut after this number, to keep messages readable.
 NAMED_NODES = 8
 
 
 class NetworkError(ValueError):
-    """A network that an engine must refuse, and the nodes to blame.
+    """Error for a network on which inference is impossible, with the nodes that cause it.
 
     Parameters
     ----------
     message : str
-        With ``{nodes}`` where the nodes are to be named, and ``{0}``, ``{1}``, ... where one is.
+        Template: ``{nodes}`` is replaced by the list of all nodes, ``{0}``, ``{1}``, ... by one.
     nodes : (n,) array of int
-        The offenders.
+        The nodes that cause the error.
     noun : str, default="node"
-        What they are called.
+        Noun that the message puts before the numbers.
 
     Examples
     --------
@@ -43,18 +45,18 @@ class NetworkError(ValueError):
         self.message, self.nodes, self.noun = message, np.asarray(nodes), noun
 
     def __str__(self) -> str:
-        """Put the names into the message."""
+        """Return the message with the nodes filled in."""
         message = self.message.replace("{nodes}", _name_nodes(self.nodes, self.noun))
         one = lambda place: _name_nodes(self.nodes[[int(place[1])]], self.noun)  # noqa: E731
         return re.sub(r"\{(\d+)\}", one, message)
 
     def renamed(self, names: IntArray, noun: str | None = None) -> Self:
-        """Return the same error where node j is called ``names[j]``, and nodes perhaps points."""
+        """Return the same error with node j replaced by ``names[j]``, and optionally a new noun."""
         return type(self)(self.message, names[self.nodes], noun or self.noun)
 
 
 class TooCostlyError(NetworkError):
-    """A network on which an engine gives up because of the cost; whether an answer exists is open.
+    """Error for a network that is too costly for an engine; a solution may still exist.
 
     Examples
     --------
@@ -64,7 +66,7 @@ class TooCostlyError(NetworkError):
 
 
 class ApproximationWarning(ConvergenceWarning):
-    """Exact inference costs too much somewhere: what was answered there is an approximation.
+    """Warning that exact inference was too costly for some part, so its result is approximate.
 
     Examples
     --------
@@ -74,7 +76,7 @@ class ApproximationWarning(ConvergenceWarning):
 
 
 def _name_nodes(nodes: IntArray, noun: str) -> str:
-    """Name a few of them, and say how many there are."""
+    """Return the list of nodes for a message, cut after `NAMED_NODES`."""
     if len(nodes) == 1:
         return f"{noun} {nodes[0]}"
     if len(nodes) > NAMED_NODES:
@@ -93,10 +95,10 @@ def naming(names: IntArray, noun: str) -> Iterator[None]:
 
 
 class DoubtWarning(UserWarning):
-    """A fit ended well, but what it was told, or its covariances, give reason for doubt.
+    """Warning that a converged fit has suspicious relations or near-singular covariances.
 
     Examples
     --------
     >>> import warnings
-    >>> warnings.simplefilter("ignore", DoubtWarning)  # who makes such fits on purpose
+    >>> warnings.simplefilter("ignore", DoubtWarning)  # if such fits are intended
     """

@@ -1,13 +1,14 @@
-"""Labels and sets of allowed classes, as evidence on nodes. Chapter 4.
+"""Convert labels and allowed classes of points into evidence on nodes.
 
-What is known of a point holds for its whole node, since must-links tie the points of a node
-together: labels must agree, and of allowed classes those are left that all points allow.
+The points of a node are must-linked, so the evidence on each of them holds for the whole node:
+their labels must agree, and a node may have only the classes that all its points allow.
+``SideInformation.build`` calls this file. Chapter 4 explains it.
 
-=======  ==============================================================
-N, K     number of points, of components
-i        point; ``node_of[i]`` its node
-must     (P, 2) must-links, from which an error shows the chain that clashes
-=======  ==============================================================
+=======  ======================================================================
+N, K     number of points and of components, e.g. 150 and 3
+i        point, e.g. 7; ``node_of[i]`` its node, e.g. 5
+must     (P, 2) must-links, e.g. [[0, 7]]; errors show the chain that contradicts
+=======  ======================================================================
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ def read_evidence(
             f"or ({n_samples}, K) booleans, the classes still allowed."
         )
     if array.ndim == 2:
-        return None, _allowed(array, node_of, must)
-    return _labels(check_labels("labels", array), node_of, must), None
+        return None, _merge_allowed(array, node_of, must)
+    return _merge_labels(check_labels("labels", array), node_of, must), None
 
 
-def _labels(labels: IntArray, node_of: IntArray, must: IntArray) -> IntArray | None:
-    """The one label of each node, or the two that clash."""
+def _merge_labels(labels: IntArray, node_of: IntArray, must: IntArray) -> IntArray | None:
+    """Return (n_nodes,) labels, or raise an error that shows two contradicting labels."""
     known = np.flatnonzero(labels >= 0)
     if len(known) == 0:
         return None
@@ -58,8 +59,8 @@ def _labels(labels: IntArray, node_of: IntArray, must: IntArray) -> IntArray | N
     return of_node
 
 
-def _allowed(allowed: NDArray[Any], node_of: IntArray, must: IntArray) -> BoolArray:
-    """Return the classes that all points of a node allow."""
+def _merge_allowed(allowed: NDArray[Any], node_of: IntArray, must: IntArray) -> BoolArray:
+    """Return (n_nodes, K) booleans: the classes that all points of a node allow."""
     if not np.isin(allowed, (0, 1)).all():
         raise ValueError("labels of two dimensions must be booleans: the classes still allowed.")
     allowed = allowed.astype(bool)
@@ -75,7 +76,10 @@ def _allowed(allowed: NDArray[Any], node_of: IntArray, must: IntArray) -> BoolAr
 
 
 def _explain_empty(allowed: BoolArray, members: IntArray, must: IntArray) -> str:
-    """Two members of a chunklet whose classes exclude each other, or all that exclude jointly."""
+    """Return the error message for a chunklet whose points have no allowed class in common.
+
+    It names two points with disjoint classes if there are such, else all points of the chunklet.
+    """
     for position, i in enumerate(members):
         disjoint = ~(allowed[members[:position]] & allowed[i]).any(axis=1)
         if disjoint.any():

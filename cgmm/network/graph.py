@@ -1,18 +1,20 @@
-"""The pairwise Markov network over assignments: its graph, checked and taken apart. Chapter 7.
+"""The graph of the pairwise Markov network: construction, checks, components, subgraphs.
 
-Every kind of side information in this package becomes one network. A *node* j is a group of points
+`SideInformation` builds a `Graph`, and every inference engine takes one. Chapter 7 explains the
+network. Every kind of side information in this package becomes one. A *node* j is a group of points
 that share one assignment z_j ∈ {1..K}; it has K unary log-potentials. An *edge* e = (a, b) carries
 one log-weight w_e ∈ [-∞, ∞), added to the log-weight of every joint assignment with z_a = z_b ::
 
     log weight(z) = Σ_j unary[j, z_j] + Σ_e w_e [z_a = z_b],        Z = Σ_z weight(z)
 
-w = 0 says nothing, w > 0 prefers the two together, w = -∞ forbids it. A graph without edges is the
+w = 0 has no effect, w > 0 favours equal states, w = -∞ forbids them. A graph without edges is the
 plain mixture: every point is a node of its own, and Z is a product over points.
 
 =======  ==============================================================
-j, a, b  nodes; K the number of states of a node, one a component
-e, w_e   edge and its log-weight
-Z        normaliser, the sum over all K**n_nodes assignments
+j, a, b  nodes, e.g. edge 4 joins a = 0 and b = 2
+K        number of states of a node, one for each component, e.g. 3
+e, w_e   edge and its log-weight, e.g. w_4 = -1.5
+Z        normaliser, the sum over all K**n_nodes assignments, e.g. 0.02
 =======  ==============================================================
 """
 
@@ -28,19 +30,19 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 
 class Graph(NamedTuple):
-    """Nodes and weighted edges; the states of the nodes are given by the unaries later."""
+    """Nodes and weighted edges; the unaries determine the number of states later."""
 
     n_nodes: int
     """Number of nodes, named 0 .. n_nodes - 1."""
     edges: IntArray
-    """(E, 2) int: one unordered pair of different nodes a row."""
+    """(E, 2) int: one unordered pair of different nodes per row."""
     weights: FloatArray
-    """(E,) w_e in [-inf, inf): the log-weight of the pair's being equal."""
+    """(E,) w_e in [-inf, inf): log-weight added if the states of the two nodes are equal."""
     names: IntArray | None = None
-    """(n_nodes,) what errors call the nodes; None: 0, 1, ..."""
+    """(n_nodes,) numbers by which errors name the nodes; None: 0, 1, ..."""
 
     def named(self, nodes: IntArray) -> IntArray:
-        """Return the names of some of the nodes, as errors use them."""
+        """Return the names of the given nodes, for error messages."""
         return nodes if self.names is None else self.names[nodes]
 
 
@@ -55,7 +57,7 @@ def edgeless(n_nodes: int) -> Graph:
     Returns
     -------
     Graph
-        Without edges.
+        The graph, without edges.
 
     Examples
     --------
@@ -66,31 +68,31 @@ def edgeless(n_nodes: int) -> Graph:
 
 
 def require_edgeless(graph: Graph, engine: str) -> None:
-    """Refuse a graph whose edges an engine could not honour.
+    """Raise `NetworkError` for a graph with edges, for engines that treat nodes as independent.
 
     Parameters
     ----------
     graph : Graph
         The graph.
     engine : str
-        Who refuses, for the message.
+        Name of the engine, for the message.
 
     Raises
     ------
     NetworkError
-        If an edge has a weight other than zero; the first one is named.
+        If an edge has a log-weight other than zero; the error names the first such edge.
 
     Examples
     --------
     >>> require_edgeless(Graph(2, np.array([[0, 1]]), np.array([0.0])), "independent")
     """
-    tied = np.flatnonzero(graph.weights)
-    if len(tied):
+    found = np.flatnonzero(graph.weights)
+    if len(found):
         raise NetworkError(
             f"the engine {engine!r} takes each for independent of the others, but {{nodes}} are "
-            f"tied with log-weight {graph.weights[tied[0]]:g} (edge {tied[0]}; {len(tied)} such "
+            f"tied with log-weight {graph.weights[found[0]]:g} (edge {found[0]}; {len(found)} such "
             "edges). Choose an engine that honours edges: inference='auto'.",
-            graph.named(graph.edges[tied[0]]),
+            graph.named(graph.edges[found[0]]),
         )
 
 
@@ -98,25 +100,26 @@ def require_edgeless(graph: Graph, engine: str) -> None:
 
 
 def simplify(graph: Graph) -> Graph:
-    """Check a graph and bring it into its simplest form: at most one edge a pair, none idle.
+    """Check a graph and return its simplest form: one edge per pair, none of log-weight zero.
 
     Parameters
     ----------
     graph : Graph
-        May name a pair several times, in either order: the log-weights of its edges add, and
-        ``-inf`` wins.
+        May contain a pair several times, in either order. Log-weights of equal pairs are added, so
+        ``-inf`` prevails.
 
     Returns
     -------
     Graph
-        The same network: pairs (a, b) with a < b in lexicographic order, none twice, none of
-        weight zero. A graph of this form is returned at once, so that every engine can ask for it.
+        The same network: pairs (a, b) with a < b in lexicographic order, without duplicates and
+        without log-weights of zero. A graph that has this form already is returned quickly, so
+        every engine can call this function.
 
     Raises
     ------
     ValueError
-        If an edge ties a node to itself or to one that does not exist, or if a weight is NaN or
-        ``+inf``; the first such edge is named.
+        If an edge connects a node to itself or to one that does not exist, or if a log-weight is
+        NaN or ``+inf``; the error names the first such edge.
 
     Examples
     --------
@@ -135,14 +138,14 @@ def simplify(graph: Graph) -> Graph:
 
 
 def _is_simple(n_nodes: int, edges: IntArray, weights: FloatArray) -> bool:
-    """Return whether a < b in all edges, pairs strictly ascend, and no weight is zero."""
+    """Return True if a < b in all edges, pairs strictly ascend, and no log-weight is zero."""
     a, b = edges.T
     keys = a * n_nodes + b
     return bool((a < b).all() and (keys[1:] > keys[:-1]).all() and weights.all())
 
 
 def _checked_edges(graph: Graph) -> tuple[IntArray, FloatArray]:
-    """Return edges (E, 2) and weights (E,), or raise an error that names an edge."""
+    """Return edges (E, 2) and log-weights (E,), or raise an error that names an edge."""
     edges = np.asarray(graph.edges)
     weights = np.asarray(graph.weights, dtype=float)
     if edges.shape != (len(weights), 2) or weights.ndim != 1:
@@ -163,7 +166,7 @@ def _checked_edges(graph: Graph) -> tuple[IntArray, FloatArray]:
 
 
 def _refuse_edges(wrong: np.bool_ | BoolArray, graph: Graph, cause: str) -> None:
-    """Raise for the first edge that is wrong."""
+    """Raise `ValueError` for the first edge that is marked as wrong."""
     if wrong.any():
         e = int(np.flatnonzero(wrong)[0])
         a, b = graph.edges[e]
@@ -174,17 +177,17 @@ def _refuse_edges(wrong: np.bool_ | BoolArray, graph: Graph, cause: str) -> None
 
 
 def are_disjoint_pairs(graph: Graph) -> bool:
-    """Return whether no node has more than one edge: every component is a pair or a node.
+    """Return True if no node has more than one edge, so every component has one or two nodes.
 
     Parameters
     ----------
     graph : Graph
-        Simplified.
+        A simplified graph.
 
     Returns
     -------
     bool
-        [lu2007, sect. 3.1]: the relations do not overlap.
+        True if the relations do not overlap [lu2007, sect. 3.1].
 
     Examples
     --------
@@ -195,7 +198,7 @@ def are_disjoint_pairs(graph: Graph) -> bool:
 
 
 def log_weight(graph: Graph, unary: FloatArray, z: IntArray) -> float:
-    """Return the log-weight of one joint assignment: its unaries, and weights of edges that act.
+    """Return the log-weight of a joint assignment: unaries plus edges with equal states.
 
     Parameters
     ----------
@@ -209,7 +212,7 @@ def log_weight(graph: Graph, unary: FloatArray, z: IntArray) -> float:
     Returns
     -------
     float
-        ``Σ_j unary[j, z_j] + Σ_e w_e [z_a = z_b]`` in nats; ``-inf`` if it is forbidden.
+        ``Σ_j unary[j, z_j] + Σ_e w_e [z_a = z_b]`` in nats; ``-inf`` for a forbidden assignment.
 
     Examples
     --------
@@ -217,15 +220,15 @@ def log_weight(graph: Graph, unary: FloatArray, z: IntArray) -> float:
     >>> log_weight(graph, np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1, 1]))
     6.5
     """
-    acts = z[graph.edges[:, 0]] == z[graph.edges[:, 1]]
-    return float(unary[np.arange(len(z)), z].sum() + graph.weights[acts].sum())
+    is_equal = z[graph.edges[:, 0]] == z[graph.edges[:, 1]]
+    return float(unary[np.arange(len(z)), z].sum() + graph.weights[is_equal].sum())
 
 
 # ---------------------------------------------------------------------- structure
 
 
 def connected_components(graph: Graph) -> IntArray:
-    """Return the number of the connected component of every node.
+    """Return the index of the connected component of every node.
 
     Parameters
     ----------
@@ -247,20 +250,19 @@ def connected_components(graph: Graph) -> IntArray:
 
 
 def induced_subgraph(graph: Graph, nodes: IntArray) -> Graph:
-    """Some of the nodes, and the edges between them.
+    """Return the subgraph of the given nodes and of the edges between them.
 
     Parameters
     ----------
     graph : Graph
         Any graph.
     nodes : (n,) int array
-        Different nodes; they become 0, 1, ... in the order given, and keep the names that errors
-        call them by.
+        Distinct nodes. They become 0, 1, ... in the order given, and keep their names in errors.
 
     Returns
     -------
     Graph
-        Of n nodes.
+        The subgraph, with n nodes.
 
     Examples
     --------
@@ -276,10 +278,10 @@ def induced_subgraph(graph: Graph, nodes: IntArray) -> Graph:
 
 
 def spanning_forest(graph: Graph) -> Graph:
-    """Keep of every component a tree whose log-weights are the largest in absolute value.
+    """Return the spanning forest with the largest absolute log-weights.
 
-    An approximation that makes exact inference cheap: edges that would close a cycle are dropped.
-    Cannot-links, whose weight is infinite, are kept before all others.
+    This approximation makes exact inference cheap: edges that would close a cycle are dropped.
+    Cannot-links have infinite log-weight and are therefore kept first.
 
     Parameters
     ----------
@@ -289,7 +291,7 @@ def spanning_forest(graph: Graph) -> Graph:
     Returns
     -------
     Graph
-        Simplified, and without cycles; ties are broken by the order of the pairs.
+        Simplified and without cycles. Of equal log-weights the earlier pair is kept.
 
     Notes
     -----
@@ -312,7 +314,7 @@ def spanning_forest(graph: Graph) -> Graph:
 
 
 def adjacency(graph: Graph) -> csr_array:
-    """Return the symmetric matrix of log-weights; those of an edge that is given twice add up.
+    """Return the symmetric matrix of log-weights; duplicate edges are added up.
 
     Parameters
     ----------
@@ -322,12 +324,12 @@ def adjacency(graph: Graph) -> csr_array:
     Returns
     -------
     (n_nodes, n_nodes) sparse array
-        w_ab at [a, b] and [b, a]; edges of weight zero are dropped.
+        w_ab at [a, b] and [b, a]; edges of log-weight zero are dropped.
 
     Raises
     ------
     ValueError
-        If :func:`simplify` refuses an edge or its weight.
+        If :func:`simplify` rejects an edge or its log-weight.
 
     Examples
     --------
@@ -351,14 +353,14 @@ def hard_part(graph: Graph) -> Graph:
 
 
 def edge_matrix(graph: Graph) -> csr_array:
-    """Return the symmetric matrix with ones where there is an edge, whatever its weight."""
+    """Return the symmetric matrix with a one for each edge, whatever its log-weight."""
     return adjacency(graph._replace(weights=np.ones(len(graph.edges))))
 
 
 def _matrix(graph: Graph, values: FloatArray) -> csr_array:
     """Return a sparse (n_nodes, n_nodes) matrix with a value for each edge and 32-bit indices.
 
-    Up to SciPy 1.15 spanning trees take no others.
+    The spanning trees of SciPy up to 1.15 accept only 32-bit indices.
     """
     places, shape = tuple(graph.edges.T.astype(np.int32)), (graph.n_nodes, graph.n_nodes)
     return coo_array((values, places), shape=shape).tocsr()

@@ -1,12 +1,14 @@
-"""Messages from one end of an edge to the other, in O(K). Chapters 7 and 9.
+"""Compute the message from one end of an edge to the other, in O(K).
 
-An edge says only whether two assignments are equal, so the message needs no K × K table.
+The potential of an edge depends only on whether two assignments are equal, so a message needs no
+K × K table. Belief propagation, elimination and mean field call this file. Chapters 7 and 9
+explain messages.
 
-=======  ======================================================
-e, w_e   edge and its log-weight
-h        log-values of the states of the end that speaks, a row each
-k, l     state of the end that listens, of the end that speaks
-=======  ======================================================
+=======  ====================================================================
+e, w_e   edge and its log-weight, e.g. w_4 = -1.5
+h        (E, K) log-values of the sender's states, e.g. h[4] = [-0.1, -2.3]
+k, l     state of the receiver and of the sender, e.g. 0 and 1
+=======  ====================================================================
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import numpy as np
 
 from cgmm.numerics import BoolArray, FloatArray
 
-# A sum below the one, or a weight above the other, leaves the range of plain numbers: by logs.
+# Beyond these bounds plain floats underflow or overflow; such messages are computed in logarithms.
 SMALLEST_SUM, LARGEST_WEIGHT = 1e-290, 600.0
 
 
@@ -25,21 +27,21 @@ def edge_message(h: FloatArray, weights: FloatArray, *, largest: bool = False) -
     Parameters
     ----------
     h : (E, K) array
-        Log-values of the states of the one end.
+        Log-values of the states of the sending end.
     weights : (E,) array
         Log-weights in [-inf, inf).
     largest : bool, default=False
-        The largest term instead of the sum: for the most probable assignment.
+        Take the largest term instead of the sum, as the most probable assignment needs it.
 
     Returns
     -------
     (E, K) array
-        ``log Σ_l exp(h[e, l] + w_e [k = l])`` for every state k of the other end.
+        ``log Σ_l exp(h[e, l] + w_e [k = l])`` for every state k of the receiving end.
 
     Notes
     -----
-    Subtracting the own term from the sum of all would cancel where it dominates; the sum of the
-    others is formed without doing so.
+    Subtracting the term of state k from the total would cancel digits if that term dominates, so
+    the sum over the other states is computed without this subtraction.
 
     Examples
     --------
@@ -48,18 +50,18 @@ def edge_message(h: FloatArray, weights: FloatArray, *, largest: bool = False) -
     """
     if largest:
         return np.maximum(h + weights[:, None], _largest_of_others(h))
-    message, beyond = _by_sums(np.ascontiguousarray(h.T), weights)
+    message, beyond = _messages_by_sums(np.ascontiguousarray(h.T), weights)
     if beyond.any():
         h, weights = h[beyond], weights[beyond]
         message[beyond] = np.logaddexp(h + weights[:, None], _log_sum_of_others(h))
     return message
 
 
-def _by_sums(h: FloatArray, weights: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Return messages (E, K) from log-values (K, E), and (E,) whether they are unreliable.
+def _messages_by_sums(h: FloatArray, weights: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Return messages (E, K) from log-values (K, E), and (E,) booleans that mark unreliable ones.
 
-    The terms are scaled so that the largest is one. Ones are counted, not added to the rest: what
-    is left without the own term is exact where the own term dominates.
+    The terms are scaled so that the largest is one. Ones are counted separately from the rest, so
+    removing the term of a state loses no digits even if that term dominates.
     """
     top = _finite(h.max(axis=0))
     terms = np.exp(h - top)
@@ -73,7 +75,7 @@ def _by_sums(h: FloatArray, weights: FloatArray) -> tuple[FloatArray, BoolArray]
 
 
 def _largest_of_others(h: FloatArray) -> FloatArray:
-    """Return (E, K) max_{l ≠ k} h[e, l]: the largest value, or for its state the second largest."""
+    """Return (E, K) max_{l ≠ k} h[e, l]: the largest value, or the second largest at its state."""
     rows, best = np.arange(len(h)), h.argmax(axis=1)
     without_best = h.copy()
     without_best[rows, best] = -np.inf
@@ -87,13 +89,13 @@ def _log_sum_of_others(h: FloatArray) -> FloatArray:
     rows, best = np.arange(len(h)), h.argmax(axis=1)
     top = _finite(h[rows, best])
     terms = np.exp(h - top[:, None])
-    # States other than the best: their sum keeps the best, a term of one, so nothing cancels.
+    # For all states but the best, the sum contains the best term, which is one: nothing cancels.
     own = terms[rows, best]
     terms[rows, best] = 0
     total = terms.sum(axis=1)
     with np.errstate(divide="ignore"):
         others = top[:, None] + np.log(own[:, None] + (total[:, None] - terms))
-        # The best state: the sum over all others is formed anew, scaled by its own largest term.
+        # For the best state, the sum over the others is computed again with its own scale.
         without_best = h.copy()
         without_best[rows, best] = -np.inf
         second = _finite(without_best.max(axis=1))
@@ -103,5 +105,5 @@ def _log_sum_of_others(h: FloatArray) -> FloatArray:
 
 
 def _finite(top: FloatArray) -> FloatArray:
-    """Return a shift that is safe to subtract: zero where everything is impossible."""
+    """Return the shifts with -inf replaced by zero, so that they can be subtracted."""
     return np.where(top == -np.inf, 0.0, top)

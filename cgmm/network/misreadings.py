@@ -1,7 +1,8 @@
-"""Checks for input that may be misread: some is refused, some raises a warning. Chapter 5.
+"""Check for valid input that probably means something else, and raise an error or a warning.
 
-Row numbers within a fold, names that look like row numbers, probabilities where log-odds are read,
-labels where none are: each has an answer, and a wrong one.
+Examples are row numbers within a fold, names that look like row numbers, probabilities in place of
+log-odds, and labels that an estimator ignores. All of them would give a wrong result without an
+error. The estimators call these checks in ``fit``. Chapter 5 explains them.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from cgmm.network.classes import number_classes
 from cgmm.network.rows import PairsAmong
 from cgmm.numerics import FloatArray, is_own, warn_caller
 
-# Modules of scikit-learn that stand around a method which the user calls directly.
+# Modules of scikit-learn that wrap the methods of an estimator which the user calls directly.
 WRAPS = {"sklearn.base", "sklearn.utils._set_output"}
 
 
 def own_frames() -> Iterator[FrameType]:
-    """Yield the frames of the package and of scikit-learn that led here, and then the user's."""
+    """Yield the calling frames of the package and of scikit-learn, and then the user's frame."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and is_own(frame):
         yield frame
@@ -35,15 +36,15 @@ def own_frames() -> Iterator[FrameType]:
 
 
 def callers() -> set[str]:
-    """Return the names of the modules of the package and of scikit-learn that led here."""
+    """Return the names of the calling modules of the package and of scikit-learn."""
     return {str(frame.f_globals.get("__name__")) for frame in own_frames() if is_own(frame)}
 
 
 def is_cross_validation(modules: set[str]) -> bool:
-    """Return whether scikit-learn is fitting to some of the rows of a table.
+    """Return True if scikit-learn is fitting to a selection of the rows of a table.
 
-    scikit-learn offers no hook that says so. All its searches and curves select rows in the module
-    of `cross_validate`; a test fails if another version does it elsewhere.
+    scikit-learn offers no hook for this. All its searches and curves select rows in the module of
+    `cross_validate`; a test fails if another version does so in another module.
     """
     model_selection = sys.modules.get("sklearn.model_selection")
     return model_selection is not None and model_selection.cross_validate.__module__ in modules
@@ -53,9 +54,9 @@ def is_cross_validation(modules: set[str]) -> bool:
 
 
 def check_rows(X: Any, **relations: Any) -> None:
-    """Raise an error for plain pairs where scikit-learn selects rows; warn where rows have names.
+    """Raise `ValueError` for plain pairs in cross-validation; warn if rows have names.
 
-    The numbers of plain pairs mean other points within a fold; only here can that be noticed.
+    In a fold, the row numbers of plain pairs refer to other points. Only the call stack shows this.
     """
     plain = [name for name, value in relations.items() if _is_plain(value)]
     if not plain:
@@ -72,6 +73,7 @@ def check_rows(X: Any, **relations: Any) -> None:
 
 
 def _is_plain(value: Any) -> bool:
+    """Return True for pairs that do not know the number of rows."""
     return not (value is None or isinstance(value, PairsAmong | str)) and np.size(value) > 0
 
 
@@ -93,7 +95,7 @@ def _warn_of_names(X: Any, name: str) -> None:
 
 
 def _warn_of_selection(X: Any, name: str) -> None:
-    """Warn where a line as `fit(table[rows], must_link=pairs)` selects rows of points alone."""
+    """Warn if the caller selects rows of X only, as in `fit(table[rows], must_link=pairs)`."""
     *own, user = own_frames()
     if not isinstance(X, np.ndarray) or "fit" not in {frame.f_code.co_name for frame in own}:
         return
@@ -109,14 +111,14 @@ def _warn_of_selection(X: Any, name: str) -> None:
 
 
 def _variables(frame: FrameType) -> dict[str, Any]:
-    """Return the arrays that a frame's code can name."""
+    """Return the arrays among the local and global variables that a frame's code uses."""
     names = {name: frame.f_globals.get(name) for name in frame.f_code.co_names}
     variables = names | dict(frame.f_locals)
     return {name: value for name, value in variables.items() if isinstance(value, np.ndarray)}
 
 
 def _find_selection(X: NDArray[Any], arrays: dict[str, NDArray[Any]]) -> tuple[str, str] | None:
-    """Return the names of a larger table and of the row numbers or mask that select X from it."""
+    """Return the names of a larger table and of an index or mask that selects X from it."""
     for table, whole in arrays.items():
         if whole.ndim == X.ndim == 2 and whole.shape[1] == X.shape[1] and len(whole) > len(X):
             for name, rows in arrays.items():
@@ -126,6 +128,7 @@ def _find_selection(X: NDArray[Any], arrays: dict[str, NDArray[Any]]) -> tuple[s
 
 
 def _selects(rows: NDArray[Any], X: NDArray[Any], whole: NDArray[Any]) -> bool:
+    """Return True if ``whole[rows]`` equals X."""
     if rows.ndim != 1 or len(rows) == 0:
         return False
     if rows.dtype == bool:
@@ -144,7 +147,7 @@ def warn_of_certainties(preferences: ArrayLike | None) -> None:
     odds = read_rows("preferences", preferences, 3)[:, 2]
     if len(odds) == 0 or not ((odds > 0) & (odds < 1)).all():
         return
-    # Log-odds of round certainties, as 0.405... of 0.6, are no certainties themselves.
+    # Log-odds of round certainties, such as 0.405... of 0.6, are meant as log-odds: no warning.
     certainties = expit(odds)
     if np.allclose(certainties, certainties.round(3), rtol=0, atol=1e-9):
         return
@@ -158,10 +161,10 @@ def warn_of_certainties(preferences: ArrayLike | None) -> None:
 
 
 def warn_of_fractions(power: FloatArray | None) -> None:
-    """Warn if weighted points with relations count as fractions of a point, as shares do."""
+    """Warn if the weights of points with relations look like fractions rather than counts."""
     if power is None:
         return
-    # Points without relations have the power one.
+    # Points without relations have power one and are left out.
     weights = power[(power > 0) & (power != 1)]
     if len(weights) and weights.mean() < 0.5:
         warn_caller(
@@ -179,9 +182,9 @@ def warn_of_fractions(power: FloatArray | None) -> None:
 def warn_ignored(y: Any, instead: str) -> None:
     """Warn that ``y`` is ignored, if it looks like known classes.
 
-    That is where it holds -1, None or NaN beside classes; or where few classes are handed over
-    by the user's own line, not by a pipeline or a search. Cross-validation itself is silent: its
-    search fits once more to all rows.
+    This is so if it holds -1, None or NaN beside classes, or if it holds a small number of classes
+    and the user's own code passes it, not a pipeline or a search. Fits within cross-validation
+    do not warn, because a search ends with a fit to all rows, which does.
     """
     if y is None:
         return
@@ -189,22 +192,22 @@ def warn_ignored(y: Any, instead: str) -> None:
     by_others = {name for name in modules if name.startswith("sklearn.")} - WRAPS
     if is_cross_validation(modules):
         return
-    said = _what_it_holds(y)
-    if said == "unknown" or (said == "classes" and not by_others):
+    content = _classify_content(y)
+    if content == "unknown" or (content == "classes" and not by_others):
         warn_caller(f"y is not read here: this estimator ignores it. {instead}", UserWarning)
 
 
-def _what_it_holds(y: Any) -> str | None:
-    """Classes some of which are unknown, classes, or nothing of the kind."""
+def _classify_content(y: Any) -> str | None:
+    """Return "unknown" for partially known classes, "classes" for known ones, else None."""
     array = np.asarray(y)
     if array.ndim != 1 or array.dtype.kind not in "iubfUSO" or len(array) == 0:
         return None
     try:
         classes, numbers = number_classes(y)
     except (ValueError, TypeError):
-        # Texts that may mean unknown, or names of several types: labels in any case.
+        # These errors arise only for texts that may mean unknown and for mixed types: labels.
         return "unknown"
-    few = 2 * len(classes) <= len(numbers)
-    if few and len(classes) and (numbers < 0).any():
+    is_repeated = 2 * len(classes) <= len(numbers)
+    if is_repeated and len(classes) and (numbers < 0).any():
         return "unknown"
-    return "classes" if few and len(classes) > 1 else None
+    return "classes" if is_repeated and len(classes) > 1 else None

@@ -1,11 +1,14 @@
-"""Relations as they are given, checked, closed under must-links and contracted. Chapter 5.
+"""Check relations between points, and contract must-linked points into the nodes of a graph.
 
-=======  ==============================================================
-N        number of points; i, j two of them
-P, E     number of must-links, and of edges: everything else
-must     (P, 2) must-links
-node_of  (N,) the chunklet of each point: what must-links tie together
-=======  ==============================================================
+``SideInformation.build`` calls this file; so do tools that need only the closure of must-links.
+Chapter 5 explains both steps.
+
+=======  ==================================================================
+N        number of points, e.g. 150; i, j two of them, e.g. 0 and 7
+P, E     number of must-links and of edges (all other relations), e.g. 20, 30
+must     (P, 2) must-links, e.g. [[0, 7]]
+node_of  (N,) chunklet of each point: points linked by must-links, e.g. [0, 1, 0]
+=======  ==================================================================
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ def read_relations(
     cannot_link: ArrayLike | None,
     preferences: ArrayLike | None,
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return hard must-links (P, 2), and edges (E, 2) with log-weights (E,) of the rest."""
+    """Return must-links (P, 2), and edges (E, 2) and log-weights (E,) of all other relations."""
     must = check_pairs("must_link", must_link, n_samples)
     cannot = check_pairs("cannot_link", cannot_link, n_samples)
     itself = np.flatnonzero(cannot[:, 0] == cannot[:, 1])
@@ -35,16 +38,16 @@ def read_relations(
             f"cannot_link[{itself[0]}] ties point {cannot[itself[0], 0]} to itself: no point can "
             "differ from itself. Remove the row."
         )
-    soft, odds = _preferences(preferences, n_samples)
+    soft, odds = _read_preferences(preferences, n_samples)
     hard = odds == np.inf
     edges = np.concatenate([cannot, soft[~hard]])
-    # [lu2007, eq. A.2]: cannot-links weigh -inf; what weighs +inf is a must-link, no edge
+    # [lu2007, eq. A.2]: a cannot-link has log-weight -inf. Log-odds of +inf are must-links.
     weights = np.concatenate([np.full(len(cannot), -np.inf), odds[~hard]])
     return np.concatenate([must, soft[hard]]), edges, weights
 
 
-def _preferences(value: ArrayLike | None, n_samples: int) -> tuple[IntArray, FloatArray]:
-    """Return pairs (P, 2) and their log-odds (P,), without zeros."""
+def _read_preferences(value: ArrayLike | None, n_samples: int) -> tuple[IntArray, FloatArray]:
+    """Return pairs (P, 2) and their log-odds (P,), checked."""
     require_samples("preferences", value, n_samples)
     array = read_rows("preferences", value, 3).astype(float)
     pairs, odds = check_pairs("preferences", array[:, :2], n_samples), array[:, 2]
@@ -62,25 +65,26 @@ def _preferences(value: ArrayLike | None, n_samples: int) -> tuple[IntArray, Flo
 
 
 def closure(n_samples: int, must: IntArray) -> IntArray:
-    """Return (N,) the chunklet of each point, numbered by first points."""
+    """Return the chunklet of each point (N,), numbered in the order of their first points."""
     if len(must) == 0:
         return np.arange(n_samples)
     return connected_components(_adjacency(n_samples, must), directed=False)[1].astype(np.intp)
 
 
 def first_of_nodes(node_of: IntArray) -> IntArray:
-    """Return (n_nodes,) the first point of each node."""
-    # Nodes are numbered by their first points, so at each of these the highest number rises.
+    """Return the first point of each node (n_nodes,)."""
+    # Nodes are numbered by first points, so the running maximum rises at each first point.
     return np.flatnonzero(np.diff(np.maximum.accumulate(node_of), prepend=-1))
 
 
 def _adjacency(n_samples: int, pairs: IntArray) -> csr_array:
+    """Return the (N, N) sparse matrix with a one for each pair."""
     ones = np.ones(len(pairs))
     return csr_array((ones, (pairs[:, 0], pairs[:, 1])), shape=(n_samples, n_samples))
 
 
 def must_link_chain(must_link: IntArray, start: int, end: int) -> list[int]:
-    """Find a shortest chain of must-links between two points.
+    """Return a shortest chain of must-links between two points.
 
     Parameters
     ----------
@@ -92,12 +96,12 @@ def must_link_chain(must_link: IntArray, start: int, end: int) -> list[int]:
     Returns
     -------
     list of int
-        The points from ``start`` to ``end``, neighbours in the list being must-linked.
+        The points from ``start`` to ``end``; consecutive points are must-linked.
 
     Raises
     ------
     ValueError
-        If no chain ties them.
+        If no chain links the two points.
 
     Examples
     --------
@@ -125,7 +129,7 @@ def show_chain(must: IntArray, start: int, end: int) -> str:
 def contract_edges(
     n_nodes: int, node_of: IntArray, edges: IntArray, weights: FloatArray, must: IntArray
 ) -> Graph:
-    """Return edges between nodes, one for each pair: log-weights of the same pair add up."""
+    """Return the graph of edges between nodes; log-weights of equal pairs are added."""
     ends = node_of[edges]
     inside = ends[:, 0] == ends[:, 1]
     clash = np.flatnonzero(inside & (weights == -np.inf))
@@ -135,5 +139,5 @@ def contract_edges(
             f"points {i} and {j} are cannot-linked, but must-links tie them together: "
             f"{show_chain(must, i, j)}. Remove the cannot-link or break the chain."
         )
-    # A preference inside a chunklet multiplies every assignment alike and says nothing.
+    # A preference inside a chunklet adds the same constant to every assignment, so it is dropped.
     return simplify(Graph(n_nodes, ends[~inside], weights[~inside]))

@@ -1,13 +1,14 @@
-"""Which rows relations speak of: names of points, subsets of them, and what may be cut. Chapter 5.
+"""Keep relations valid if rows are selected, named or split.
 
-A relation holds row numbers, which mean other points as soon as rows are left out. So relations
-that travel say how many rows there are, :class:`PairsAmong`: scikit-learn then selects them with
-the rows, in cross-validation, searches and ``train_test_split`` alike.
+A relation holds row numbers, which refer to other points once rows are left out. A
+:class:`PairsAmong` therefore stores the number of rows, so scikit-learn can select relations
+together with the rows in cross-validation, searches and ``train_test_split``. Users call this file
+before ``fit``. Chapter 5 explains it.
 
 =====  ==============================================================
-N      number of rows, i.e. of points
-P      number of relations, one a row of theirs
-rows   the points that are left, by number, by mask or as a slice
+N      number of rows, i.e. of points, e.g. 150
+P      number of relations, e.g. 20
+rows   selected points, by number, mask or slice, e.g. [4, 3, 0]
 =====  ==============================================================
 """
 
@@ -25,12 +26,12 @@ from cgmm.numerics import IntArray, check_integer, check_pairs
 
 
 class PairsAmong:
-    """Relations that know among how many rows they are, so that they are selected with the rows.
+    """Relations that store the number of rows, so that they can be selected with the rows.
 
-    To scikit-learn this is an array of one entry a row, like ``sample_weight``: it goes through
-    ``GridSearchCV.fit``, ``cross_validate``, ``train_test_split`` and pipelines, and of each
-    selection of rows the relations within it are left, renumbered. An estimator takes it wherever
-    it takes the plain array, and refuses it where the number of rows is another.
+    scikit-learn treats this as an array with one entry per row, like ``sample_weight``. It passes
+    through ``GridSearchCV.fit``, ``cross_validate``, ``train_test_split`` and pipelines. A
+    selection of rows keeps the relations among the selected rows, renumbered. An estimator takes
+    it in place of the plain array, and raises an error if the number of rows differs.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ class PairsAmong:
     n_samples : int
         N.
     shape : tuple
-        (N,), as scikit-learn asks for it.
+        (N,), which scikit-learn reads.
 
     Raises
     ------
@@ -55,13 +56,13 @@ class PairsAmong:
 
     See Also
     --------
-    related_groups : to split the data without cutting any relation.
-    positions : from names of points to row numbers.
+    related_groups : Groups for splitting the data without cutting any relation.
+    positions : Translate names of points to row numbers.
 
     Notes
     -----
-    A relation one of whose points is left out is dropped, and with it what chains through that
-    point imply; :meth:`cgmm.network.SideInformation.restrict` keeps that.
+    A relation is dropped if one of its points is left out, and so is everything implied by chains
+    through that point; :meth:`cgmm.network.SideInformation.restrict` keeps what is implied.
 
     Examples
     --------
@@ -78,12 +79,12 @@ class PairsAmong:
         self.pairs = _read_relations(pairs, self.n_samples)
 
     def __len__(self) -> int:
-        """N."""
+        """Return N."""
         return self.n_samples
 
     def __getitem__(self, rows: Any) -> PairsAmong:
-        """Select rows, by number, by mask or as a slice: the relations within them."""
-        # scikit-learn asks for array[rows, ...].
+        """Return the relations among the selected rows (numbers, mask or slice), renumbered."""
+        # scikit-learn indexes with array[rows, ...], which passes a tuple.
         rows = selected_rows(rows[0] if isinstance(rows, tuple) else rows, self.n_samples)
         place = np.full(self.n_samples, -1)
         place[rows] = np.arange(len(rows))
@@ -94,20 +95,20 @@ class PairsAmong:
         return PairsAmong(kept, len(rows))
 
     def __iter__(self) -> Iterator[Any]:
-        """One by one rows mean nothing: relations are of two."""
+        """Raise `TypeError`: a relation belongs to two rows, so there is nothing to iterate."""
         raise TypeError("PairsAmong has no items; its relations are in the attribute pairs.")
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        """Convert to the plain array of relations."""
+        """Return the plain array of relations."""
         return np.array(self.pairs, dtype=dtype)
 
     def __repr__(self) -> str:
-        """Show the relations and N."""
+        """Return the relations and N as text."""
         return f"PairsAmong({self.pairs.tolist()}, {self.n_samples})"
 
 
 def _read_relations(pairs: ArrayLike, n_samples: int) -> NDArray[Any]:
-    """Return a copy of (P, 2) row numbers, or of (P, 3) with log-odds."""
+    """Return a checked copy of the relations: (P, 2) row numbers, or (P, 3) with log-odds."""
     require_samples("pairs", pairs, n_samples)
     pairs = getattr(pairs, "pairs", pairs)
     if np.ndim(pairs) == 2 and np.shape(pairs)[1] == 3:
@@ -118,7 +119,7 @@ def _read_relations(pairs: ArrayLike, n_samples: int) -> NDArray[Any]:
 
 
 def selected_rows(rows: Any, n_samples: int) -> IntArray:
-    """Return (n,) the numbers of the selected rows, each at most once."""
+    """Return the numbers of the selected rows (n,), or raise an error if a row is repeated."""
     if not isinstance(rows, slice):
         rows = np.asarray(rows) if np.size(rows) else slice(0)
     numbers = np.arange(n_samples)[rows]
@@ -137,25 +138,25 @@ def selected_rows(rows: Any, n_samples: int) -> IntArray:
 
 
 def positions(pairs: ArrayLike, names: ArrayLike) -> PairsAmong:
-    """Relations by names of points, as relations by row numbers.
+    """Translate relations between names of points into relations between row numbers.
 
     Parameters
     ----------
     pairs : (P, 2) or (P, 3) array-like
-        The names of two points a row, and perhaps the log-odds that they belong together: a list
-        of tuples, or columns of a table.
+        The names of two points per row, and optionally the log-odds that they belong together: a
+        list of tuples, or columns of a table.
     names : (N,) array-like
         The name of each row, in order: ``X.index`` of pandas, or a column.
 
     Returns
     -------
     PairsAmong
-        The relations as ``fit`` takes them, by row number among N; ``.pairs`` is the array alone.
+        The relations by row number, for ``fit``; ``.pairs`` is the plain array.
 
     Raises
     ------
     ValueError
-        If a name is unknown, or two rows bear it; it is named.
+        If a name is unknown, or if two rows have the same name; the error shows the name.
 
     Examples
     --------
@@ -178,7 +179,7 @@ def positions(pairs: ArrayLike, names: ArrayLike) -> PairsAmong:
         )
     place = _places(np.asarray(names).tolist())
     _require_known(table, place)
-    # Names may be of any type that can be a key, so that numpy cannot look them up.
+    # Names may be of any hashable type, so they are looked up in a dict and not by numpy.
     found = np.array([[place[i], place[j]] for i, j in table[:, :2]], dtype=np.intp)
     if table.shape[1] == 3:
         return PairsAmong(np.column_stack([found, table[:, 2].astype(float)]), len(place))
@@ -186,7 +187,7 @@ def positions(pairs: ArrayLike, names: ArrayLike) -> PairsAmong:
 
 
 def _places(names: list[Any]) -> dict[Any, int]:
-    """Return the row of each name."""
+    """Return the row of each name, or raise `ValueError` for a duplicate name."""
     place = dict[Any, int]()
     for row, name in enumerate(names):
         if place.setdefault(name, row) != row:
@@ -198,7 +199,7 @@ def _places(names: list[Any]) -> dict[Any, int]:
 
 
 def _require_known(table: NDArray[Any], place: dict[Any, int]) -> None:
-    """Name the first name that no row has."""
+    """Raise `ValueError` for the first name that no row has."""
     for row, pair in enumerate(table[:, :2]):
         for name in pair:
             if name not in place:
@@ -218,7 +219,7 @@ def related_groups(
     cannot_link: ArrayLike | None = None,
     preferences: ArrayLike | None = None,
 ) -> IntArray:
-    """Groups of points that no relation joins to another: what a split of the data may not cut.
+    """Return groups of related points, for splitting the data without cutting relations.
 
     Parameters
     ----------
@@ -227,18 +228,18 @@ def related_groups(
     must_link, cannot_link : (P, 2) int array, default=None
         Pairs of points.
     preferences : (P, 3) array, default=None
-        Rows ``i, j, log-odds``; those of zero say nothing and join nothing.
+        Rows ``i, j, log-odds``; log-odds of zero join nothing.
 
     Returns
     -------
     (N,) int array
-        The group of each point, from 0 in the order of first points: ``groups`` of scikit-learn's
-        ``GroupKFold``, ``GroupShuffleSplit`` and ``cross_validate``.
+        The group of each point, numbered from 0 in the order of first points. Pass it as ``groups``
+        to scikit-learn's ``GroupKFold``, ``GroupShuffleSplit`` or ``cross_validate``.
 
     Raises
     ------
     ValueError
-        If relations do not name two points.
+        If a relation does not refer to two existing points.
 
     Examples
     --------

@@ -1,17 +1,19 @@
-"""Side information, contracted into one Markov network over groups of points.
+"""Contract the side information of a data set into one Markov network over groups of points.
 
+Every estimator builds a `SideInformation` at the start of ``fit``, and E-steps and engines read it.
 Points that must share a component become one *node* (a chunklet): must-links are contracted by
 their transitive closure and never appear as edges. Cannot-links and preferences become weighted
 *edges* between nodes. Labels and sets of allowed classes become a *mask* on nodes; they are
-evidence about the data, not a condition on the prior. With nothing known every point is a node of
-its own, of multiplicity one, and the graph has no edges: the plain mixture. Chapters 4 to 9 fill
-the fields one after the other.
+evidence about the data, not a condition on the prior. Without side information every point is a
+node of its own with multiplicity one, and the graph has no edges, which is the plain mixture.
+Chapters 4 to 9 explain the fields one after the other.
 
-=========  =================================================================
-N          number of points x_i; K components
-j, n_j     node (chunklet) and its multiplicity: the power of π_k in its prior
-w_e        log-weight of an edge: -inf a cannot-link, finite a preference
-=========  =================================================================
+=========  =========================================================================
+N          number of points x_i, e.g. 150
+K          number of components, e.g. 3
+j, n_j     node (chunklet) and its multiplicity, the power of π_k in its prior, e.g. 2
+w_e        log-weight of an edge: -inf for a cannot-link, e.g. 1.4 for a preference
+=========  =========================================================================
 """
 
 from __future__ import annotations
@@ -32,28 +34,28 @@ SAMPLING = ("points", "chunklets")
 
 
 class SideInformation(NamedTuple):
-    """The network that side information makes of N points."""
+    """The network of nodes, edges and evidence that represents the side information of N points."""
 
     node_of: IntArray
-    """(N,) the node to which each point belongs; nodes are numbered by their first point."""
+    """(N,) node of each point; nodes are numbered in the order of their first points."""
     multiplicity: FloatArray
     """(n_nodes,) n_j, the power of π in the prior of a node."""
     graph: Graph
     """Edges between nodes, in the form of :func:`~cgmm.network.simplify`."""
     labels: IntArray | None = None
-    """(n_nodes,) the class of a node, -1 where unknown; None where no point has a label."""
+    """(n_nodes,) class of each node, -1 if unknown; None if no point has a label."""
     allowed: BoolArray | None = None
-    """(n_nodes, K) bool: the classes still allowed; None where all are."""
+    """(n_nodes, K) booleans: the classes still allowed; None if all are."""
     must_link: IntArray = np.empty((0, 2), dtype=np.intp)
-    """(P, 2) the must-links as given, kept so that an error can show the chain that clashes."""
+    """(P, 2) must-links as given, kept so that an error can show a contradicting chain."""
     first_points: IntArray = np.empty(0, dtype=np.intp)
-    """(n_nodes,) the first point of each node, by which messages name it."""
+    """(n_nodes,) first point of each node, by which messages name it."""
     starts: IntArray | None = None
-    """(n_nodes,) the first row of each node, where the points of each lie together; else None."""
+    """(n_nodes,) first row of each node if the points of every node are consecutive; else None."""
     power: FloatArray | None = None
-    """(N,) how many points each point stands for in its node; None: for one."""
+    """(N,) weight of each point within its node, as a number of points; None: one each."""
     copies: FloatArray | None = None
-    """(n_nodes,) how many nodes each node stands for, each with a state of its own; None: one."""
+    """(n_nodes,) number of independent copies of each node; None: one each."""
 
     @classmethod
     def build(
@@ -74,20 +76,20 @@ class SideInformation(NamedTuple):
             N, at least one.
         labels : (N,) int array or (N, K) bool array, default=None
             The class of each point, -1 where unknown; or for each point the classes still allowed.
-            Classes that have names: :func:`~cgmm.network.number_classes`.
+            :func:`~cgmm.network.number_classes` converts classes that have names.
         must_link : (P, 2) int array, default=None
-            Pairs of points that share a component, by row number. Transitive: chains are closed.
-            From names of points: :func:`~cgmm.network.positions`.
+            Pairs of points that share a component, by row number. Chains are closed transitively.
+            :func:`~cgmm.network.positions` converts names of points.
         cannot_link : (P, 2) int array, default=None
             Pairs of points that do not share a component.
         preferences : (P, 3) array, default=None
-            Rows ``i, j, log-odds``: how much more probable than not it is that the two belong
-            together (2 W^p of lu2007, whose eq. 2.15 reads log-odds = logit γ). ``inf`` is a
-            must-link, ``-inf`` a cannot-link. Several on one pair add, as independent reports do.
-            From certainties γ: :func:`cgmm.scenarios.preferences`.
+            Rows ``i, j, log-odds``: the log-odds that the two points belong together (2 W^p of
+            lu2007, whose eq. 2.15 reads log-odds = logit γ). ``inf`` is a must-link, ``-inf`` a
+            cannot-link. Log-odds of the same pair are added, as for independent reports.
+            :func:`cgmm.scenarios.preferences` converts certainties γ.
         sampling : {"points", "chunklets"}, default="points"
-            What is drawn independently: points, so that a chunklet's prior is π_k to the power of
-            its size (assumption 2 of shental2003, PPC), or chunklets, so that it is π_k
+            The units that are drawn independently. With points, a chunklet's prior is π_k to the
+            power of its size (assumption 2 of shental2003, PPC); with chunklets it is π_k
             (assumption 1).
 
         Returns
@@ -99,7 +101,7 @@ class SideInformation(NamedTuple):
         ------
         ValueError
             If an array has the wrong shape or names a point that does not exist, or if relations
-            contradict each other; the chain of must-links that clashes is shown.
+            contradict each other; the error shows the contradicting chain of must-links.
 
         Warns
         -----
@@ -115,7 +117,7 @@ class SideInformation(NamedTuple):
         (array([[0, 2]]), array([-inf]))
         """
         if labels is must_link is cannot_link is preferences is None:
-            return nothing_known(n_samples, sampling)
+            return build_empty(n_samples, sampling)
         side = contracted(
             n_samples, labels=labels, must_link=must_link, cannot_link=cannot_link,
             preferences=preferences, sampling=sampling,
@@ -130,40 +132,40 @@ class SideInformation(NamedTuple):
 
     @property
     def nodes_are_points(self) -> bool:
-        """Whether no two points share a node."""
+        """True if no two points share a node."""
         return self.graph.n_nodes == len(self.node_of)
 
     @property
     def points_are_sampled(self) -> bool:
-        """Whether the multiplicity of every node is its number of points."""
-        # Of weighted points the sums say the same, whatever is sampled, if these are told apart.
+        """True if the multiplicity of every node is its number of points, without weights."""
+        # Comparing the sums suffices, because chunklets as sampling units all have multiplicity 1.
         return self.power is None and bool(self.multiplicity.sum() == len(self.node_of))
 
     @property
     def is_trivial(self) -> bool:
-        """Whether nodes are points and nothing ties them: Z_prior is one."""
+        """True if all nodes are single points of multiplicity one without edges: Z_prior is one."""
         is_single = self.power is None or bool((self.multiplicity == 1).all())
         return self.nodes_are_points and len(self.graph.edges) == 0 and is_single
 
     @property
     def tied(self) -> BoolArray:
-        """(n_nodes,) whether an edge ties a node to others."""
-        tied = np.zeros(self.n_nodes, dtype=bool)
-        tied[self.graph.edges] = True
-        return tied
+        """(n_nodes,) booleans: True for nodes that have an edge."""
+        has_edge = np.zeros(self.n_nodes, dtype=bool)
+        has_edge[self.graph.edges] = True
+        return has_edge
 
     def sum_over_nodes(self, values: FloatArray) -> FloatArray:
-        """Add the rows of the points of each node.
+        """Sum the rows of the points of each node.
 
         Parameters
         ----------
         values : (N, K) array
-            One row a point.
+            One row per point.
 
         Returns
         -------
         (n_nodes, K) array
-            One row a node, column-major.
+            One row per node, column-major.
 
         Examples
         --------
@@ -173,7 +175,7 @@ class SideInformation(NamedTuple):
                [3., 4.]])
         """
         if self.power is not None:
-            # What has no weight counts for nothing, even where it is impossible.
+            # Rows of weight zero are skipped, because 0 times -inf would be NaN.
             power = self.power[:, None]
             values = np.multiply(values, power, where=power > 0, out=np.zeros_like(values))
         if self.nodes_are_points:
@@ -183,17 +185,17 @@ class SideInformation(NamedTuple):
         return np.array([np.bincount(self.node_of, c, self.n_nodes) for c in values.T]).T
 
     def spread(self, of_node: AnyArray) -> AnyArray:
-        """Give every point the row of its node.
+        """Return for every point the row of its node.
 
         Parameters
         ----------
         of_node : (n_nodes, ...) array
-            One row a node.
+            One row per node.
 
         Returns
         -------
         (N, ...) array
-            One row a point.
+            One row per point.
 
         Examples
         --------
@@ -202,31 +204,32 @@ class SideInformation(NamedTuple):
         """
         if self.nodes_are_points:
             return of_node
-        # Column-major, as log densities are.
+        # Log densities are column-major, so the result is column-major too.
         return cast("AnyArray", np.take(of_node.T, self.node_of, axis=-1).T)
 
     def weighted(
         self, sample_weight: FloatArray | None, sampling: str = "points",
         mentioned: IntArray | None = None,
     ) -> SideInformation:  # fmt: skip
-        """Let each point stand for so many points.
+        """Return the side information of weighted points, where a weight is a number of copies.
 
         Parameters
         ----------
         sample_weight : (N,) array or None
-            Not negative. None: one each.
+            Weights, none negative. None: one each.
         sampling : {"points", "chunklets"}, default="points"
-            As in :meth:`build`.
+            The units that are drawn independently, see :meth:`build`.
 
         mentioned : (P, 2) int array, default=None
-            Pairs that are related although their edge says nothing.
+            Pairs that are related although their log-odds are zero.
 
         Returns
         -------
         SideInformation
-            A point without relations stands for ``copies``, each with a state of its own. Of a
-            point with relations all copies are in its node: its density counts to that ``power``,
-            and so does the prior of the node where points are sampled.
+            The weight of a point without relations goes to ``copies``: each copy has a state of its
+            own. The weight of a point with relations goes to ``power``: all copies belong to its
+            node, so its density is raised to that power, and so is the prior of the node if points
+            are sampled.
 
         Examples
         --------
@@ -237,11 +240,11 @@ class SideInformation(NamedTuple):
         """
         if sample_weight is None:
             return self
-        alone = ~self.tied & (np.bincount(self.node_of) == 1)
+        is_alone = ~self.tied & (np.bincount(self.node_of) == 1)
         if mentioned is not None:
-            alone[self.node_of[mentioned]] = False
-        power = np.where(alone[self.node_of], 1, sample_weight)
-        copies = np.where(alone, sample_weight[self.first_points], 1)
+            is_alone[self.node_of[mentioned]] = False
+        power = np.where(is_alone[self.node_of], 1, sample_weight)
+        copies = np.where(is_alone, sample_weight[self.first_points], 1)
         multiplicity = self.multiplicity
         if sampling == "points":
             multiplicity = np.bincount(self.node_of, power).astype(float)
@@ -249,29 +252,29 @@ class SideInformation(NamedTuple):
 
     @property
     def n_points(self) -> float:
-        """How many points there are, each as often as it counts."""
+        """Number of points; with weights, their sum."""
         weights = self.sample_weight
         return len(self.node_of) if weights is None else float(weights.sum())
 
     @property
     def sample_weight(self) -> FloatArray | None:
-        """(N,) how many points each stands for; None: for one."""
+        """(N,) weight of each point, as a number of points; None: one each."""
         if self.power is None or self.copies is None:
             return None
         return self.power * self.spread(self.copies)
 
     def counted(self, of_points: FloatArray) -> FloatArray:
-        """Take the row of each point as many times as the point counts.
+        """Multiply the row of each point by the weight of the point.
 
         Parameters
         ----------
         of_points : (N, K) array
-            One row a point.
+            One row per point.
 
         Returns
         -------
         (N, K) array
-            Each times its ``sample_weight``.
+            The rows, each times its ``sample_weight``.
 
         Examples
         --------
@@ -284,24 +287,24 @@ class SideInformation(NamedTuple):
         return of_points if weights is None else of_points * weights[:, None]
 
     def restrict(self, rows: ArrayLike | slice) -> SideInformation:
-        """Return the side information of some of the points only.
+        """Return the side information of a selection of the points.
 
         Parameters
         ----------
         rows : (n,) int array, (N,) bool array or slice
-            The points that are left, in their new order.
+            The selected points, in their new order.
 
         Returns
         -------
         SideInformation
-            Of n points. What must-links through points that are left out imply remains: their
-            chunklets, and labels and edges of these. A chunklet that is left out altogether takes
-            its edges along.
+            The side information of n points. Everything implied by must-links through dropped
+            points is kept: chunklets, and their labels and edges. If all points of a chunklet are
+            dropped, so are its edges.
 
         Raises
         ------
         ValueError
-            If no point is left, or one is named twice.
+            If no point is selected, or if a point is selected twice.
 
         Examples
         --------
@@ -325,24 +328,24 @@ class SideInformation(NamedTuple):
         if part.labels is not None and part.labels.max() < 0:
             part = part._replace(labels=None)
         graph = simplify(Graph(len(nodes), ends[kept], self.graph.weights[kept]))
-        return part._replace(graph=graph, must_link=_chained(node_of), first_points=np.sort(first))
+        return part._replace(graph=graph, must_link=_chain(node_of), first_points=np.sort(first))
 
     def without_edges(self, nodes: IntArray, rows: IntArray, node_of: IntArray) -> SideInformation:
-        """Return the side information of some nodes without edges; nodes keep their names.
+        """Return the side information of selected nodes without edges; nodes keep their names.
 
         Parameters
         ----------
         nodes : (m,) int array
-            Which nodes are left.
+            The selected nodes.
         rows : (n,) int array
-            Which of their points are left.
+            The selected points of these nodes.
         node_of : (n,) int array
-            The place among ``nodes`` of the node of each of these.
+            For each selected point, the index of its node within ``nodes``.
 
         Returns
         -------
         SideInformation
-            Of n points and m nodes.
+            The side information of n points and m nodes.
         """
         return SideInformation(
             node_of, self.multiplicity[nodes], edgeless(len(nodes)),
@@ -364,7 +367,7 @@ class SideInformation(NamedTuple):
         Returns
         -------
         (n_nodes, K) bool array, or None
-            Which components each node may have; None if there is no evidence.
+            True for the components that a node may have; None if there is no evidence.
 
         Raises
         ------
@@ -395,7 +398,7 @@ class SideInformation(NamedTuple):
         return (self.labels[:, None] == -1) | (self.labels[:, None] == np.arange(n_components))
 
     def known_classes(self, n_components: int) -> IntArray:
-        """Return the class of each node to which the evidence leaves exactly one.
+        """Return the class of each node for which the evidence allows exactly one.
 
         Parameters
         ----------
@@ -405,7 +408,7 @@ class SideInformation(NamedTuple):
         Returns
         -------
         (n_nodes,) int array
-            -1 where it leaves several.
+            The class, or -1 where several are allowed.
 
         Examples
         --------
@@ -418,7 +421,7 @@ class SideInformation(NamedTuple):
         return np.where(mask.sum(axis=1) == 1, mask.argmax(axis=1), -1)
 
 
-def nothing_known(n_samples: int, sampling: str = "points") -> SideInformation:
+def build_empty(n_samples: int, sampling: str = "points") -> SideInformation:
     """Return the side information of a plain mixture: nothing is known."""
     _check(n_samples, sampling)
     points = np.arange(n_samples)
@@ -434,7 +437,7 @@ def contracted(
     preferences: ArrayLike | None = None,
     sampling: str = "points",
 ) -> SideInformation:
-    """As :meth:`SideInformation.build`, in whatever unit preferences are."""
+    """Build the network as in :meth:`SideInformation.build`, without a warning about log-odds."""
     _check(n_samples, sampling)
     must, edges, weights = read_relations(n_samples, must_link, cannot_link, preferences)
     node_of = closure(n_samples, must)
@@ -450,13 +453,14 @@ def contracted(
 
 
 def _check(n_samples: int, sampling: str) -> None:
+    """Raise `ValueError` if there are no points or ``sampling`` is unknown."""
     if n_samples < 1:
         raise ValueError(f"n_samples is {n_samples}; there must be at least one point.")
     if sampling not in SAMPLING:
         raise ValueError(f"sampling is {sampling!r}; it must be one of {SAMPLING}.")
 
 
-def _chained(node_of: IntArray) -> IntArray:
+def _chain(node_of: IntArray) -> IntArray:
     """Return must-links between consecutive points of each node."""
     order = np.argsort(node_of, kind="stable")
     same = np.flatnonzero(np.diff(node_of[order]) == 0)
@@ -464,7 +468,7 @@ def _chained(node_of: IntArray) -> IntArray:
 
 
 def _require_labels_apart(side: SideInformation) -> None:
-    """Raise an error for a cannot-link between two nodes that can only have the same class."""
+    """Raise `ValueError` for a cannot-link between two nodes that must have the same class."""
     only = side.labels
     if side.allowed is not None:
         only = side.known_classes(side.allowed.shape[1])
