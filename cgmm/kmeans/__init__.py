@@ -1,7 +1,8 @@
-"""K-means with side information, the limit of zero variance: one loop of Lloyd's, and its rules.
+"""K-means with side information, the limit of a mixture whose variance goes to zero.
 
-Chapter 11 reads this room, from :mod:`~cgmm.kmeans.loop` on. Whether hard relations can be honoured
-at all is no question of K-means: :mod:`cgmm.inference.feasible` answers it.
+It consists of one loop (Lloyd's), several assignment rules, and two estimators. Chapter 11 explains
+it, beginning with :mod:`~cgmm.kmeans.loop`. Whether hard relations can be satisfied at all does not
+depend on K-means, so :mod:`cgmm.inference.feasible` decides it.
 """
 
 from cgmm.inference.feasible import SearchBudgetError

@@ -1,14 +1,15 @@
-"""The rules of COP-KMeans and PCKMeans: the cheapest assignment that is found. Chapter 11.
+"""Assignment rules of COP-KMeans and PCKMeans, which look for the assignment of lowest cost.
 
-All ask the network one question, of unaries -c_jk and log-weights w_e: the assignment of least J is
-its most probable one [lu2007, eq. C.8]. In COP-KMeans all edges are cannot-links, in PCKMeans a
-broken preference costs a penalty.
+The estimators choose a rule and pass it to the loop. Every rule searches for the most probable
+assignment of a network with unaries -c_jk and log-weights w_e, which is the assignment of lowest
+objective J [lu2007, eq. C.8]. In COP-KMeans all edges are cannot-links; in PCKMeans a broken
+preference costs a penalty. Chapter 11 explains the rules.
 
 =======  ==================================================================
-M, K     nodes, clusters
-costs    (M, K) c_jk, of giving node j to cluster k
-z        (M,) cluster of each node
-J        costs plus the penalties of broken edges
+M, K     number of nodes and of clusters, e.g. 140 and 3
+costs    (M, K) c_jk, cost of assigning node j to cluster k, e.g. 4.2
+z        (M,) cluster of each node, e.g. [0, 2, 1]
+J        objective: costs plus the penalties of broken edges, e.g. 81.3
 =======  ==================================================================
 """
 
@@ -26,10 +27,10 @@ from cgmm.numerics import FloatArray, IntArray
 
 
 def cop_rule(graph: Graph, n_clusters: int, **search: Any) -> Rule:
-    """The assignment of COP-KMeans: no cannot-link broken, and as cheap as it can be found.
+    """Return the rule of COP-KMeans: a low-cost assignment that breaks no cannot-link.
 
-    Whether the relations can be honoured at all does not depend on the costs, so it is settled
-    here, once.
+    Whether the relations can be satisfied at all does not depend on the costs, so this function
+    decides it once.
 
     Parameters
     ----------
@@ -39,33 +40,33 @@ def cop_rule(graph: Graph, n_clusters: int, **search: Any) -> Rule:
         K.
     **search
         ``max_search``, ``rng``, ``hint`` of :func:`cgmm.inference.feasible_assignment`, which
-        searches for a first assignment that breaks none. Data that cluster well know most of the
-        answer: so the hint.
+        searches for a first assignment without broken cannot-links. The hint is an unconstrained
+        clustering: in data that cluster well it is almost a solution.
 
     Returns
     -------
     callable
-        The rule. It may be handed as z any assignment that breaks no cannot-link.
+        The rule. It accepts as z any assignment that breaks no cannot-link.
 
     Raises
     ------
     NetworkError
-        If no assignment breaks none: that is proved, and nodes to blame are named.
+        If every assignment provably breaks a cannot-link; the error names the nodes that cause it.
     SearchBudgetError
-        If ``max_search`` steps did not settle it.
+        If ``max_search`` steps do not suffice to decide this.
 
     Notes
     -----
-    Wagstaff et al. (2001) assign points one after another and give up where none of the clusters
-    is left. Here components of the graph in which the nearest centres clash with no cannot-link
-    take them; of others with few cycles elimination tells the best assignment, of others still an
-    integer linear program, where it is proved within its budget. Where it is not, a descent by
-    exchanges takes its place: all nodes of two clusters that hang together in the graph trade
-    places, which can break no cannot-link.
+    Wagstaff et al. (2001) assign points one after another and give up if no cluster is left for a
+    point. Here each component of the graph is treated by the first method that applies. (1) If its
+    nearest centres break no cannot-link, they are the assignment. (2) If it has a small number of
+    cycles, elimination finds the best assignment. (3) Otherwise an integer linear program does, if
+    it proves an optimum within its budget. (4) Otherwise a descent by exchanges: connected nodes
+    of two clusters swap their clusters, which cannot break a cannot-link.
 
     Examples
     --------
-    Both points want the first centre, and may not share it:
+    Both points are nearest to the first centre, but cannot share it:
 
     >>> import numpy as np
     >>> rule = cop_rule(Graph(2, np.array([[0, 1]]), np.array([-np.inf])), 2)
@@ -76,7 +77,7 @@ def cop_rule(graph: Graph, n_clusters: int, **search: Any) -> Rule:
 
 
 def pck_rule(graph: Graph, n_clusters: int, **search: Any) -> Rule:
-    """The assignment of PCKMeans: each broken preference costs ``|w|``.
+    """Return the rule of PCKMeans, in which each broken preference costs ``|w|``.
 
     Parameters
     ----------
@@ -86,7 +87,7 @@ def pck_rule(graph: Graph, n_clusters: int, **search: Any) -> Rule:
     n_clusters : int
         K.
     **search
-        As in :func:`cop_rule`, where there are cannot-links.
+        The arguments of :func:`cop_rule`; used only if there are cannot-links.
 
     Returns
     -------
@@ -96,18 +97,18 @@ def pck_rule(graph: Graph, n_clusters: int, **search: Any) -> Rule:
     Raises
     ------
     NetworkError, SearchBudgetError
-        As :func:`cop_rule`, where there are cannot-links.
+        See :func:`cop_rule`; raised only if there are cannot-links.
 
     Notes
     -----
-    Basu et al. (2004) assign points greedily in a random order, from nothing at each iteration, so
-    that their objective can rise. Here the best assignment is found as by :func:`cop_rule`; the
-    descent by exchanges moves single nodes, chains of cannot-links, and groups that hold each
-    other in place by w > 0.
+    Basu et al. (2004) assign points greedily in a random order and start from scratch at each
+    iteration, so their objective can rise. Here the best assignment is found as in
+    :func:`cop_rule`. The descent by exchanges moves single nodes, chains of cannot-links, and
+    groups of nodes joined by w > 0.
 
     Examples
     --------
-    The second point would be nearer to the second centre, but not by as much as the link weighs:
+    The second point is nearer to the second centre, but breaking the link would cost more:
 
     >>> import numpy as np
     >>> rule = pck_rule(Graph(2, np.array([[0, 1]]), np.array([5.0])), 2)
@@ -117,18 +118,18 @@ def pck_rule(graph: Graph, n_clusters: int, **search: Any) -> Rule:
     graph = simplify(graph)
     if len(graph.edges) == 0:
         return nearest_rule
-    honours = feasible_assignment(graph, n_clusters, noun="cluster", **search)
+    feasible = feasible_assignment(graph, n_clusters, noun="cluster", **search)
     finder = Finder(graph, n_clusters)
 
     def find(costs: FloatArray, z: IntArray | None) -> tuple[IntArray, bool]:
-        near, known = (costs.argmin(axis=1), honours) if z is None else (None, z)
+        near, known = (costs.argmin(axis=1), feasible) if z is None else (None, z)
         return finder.find(-costs, near, known)
 
-    return partial(_settled, graph, find)
+    return partial(_keep_unless_better, graph, find)
 
 
 def engine_rule(graph: Graph, inference: str | Engine) -> Rule:
-    """The best assignment, by an inference engine that knows the most probable one.
+    """Return a rule that lets an inference engine find the best assignment.
 
     Parameters
     ----------
@@ -145,14 +146,14 @@ def engine_rule(graph: Graph, inference: str | Engine) -> Rule:
     Raises
     ------
     ValueError
-        If the engine has no ``most_probable``, if it refuses the graph, or, when called, if no
-        assignment is possible.
+        If the engine has no ``most_probable``, or if it rejects the graph. The rule itself raises
+        it if no assignment is possible.
 
     Notes
     -----
-    [lu2007, eq. C.8]: unaries -c_jk and log-weights w_e have the assignment of least J as their
-    most probable one. An assignment is called optimal unless the engine says of a part of the
-    network that it approximates it.
+    [lu2007, eq. C.8]: with unaries -c_jk and log-weights w_e, the most probable assignment is the
+    one of lowest J. It is reported as optimal unless the engine reports that it approximates some
+    part of the network.
 
     Examples
     --------
@@ -172,16 +173,16 @@ def engine_rule(graph: Graph, inference: str | Engine) -> Rule:
     def find(costs: FloatArray, z: IntArray | None) -> tuple[IntArray, bool]:
         return infer.most_probable(-costs), not infer.approximates(-costs)
 
-    return partial(_settled, graph, find)
+    return partial(_keep_unless_better, graph, find)
 
 
-def _settled(
+def _keep_unless_better(
     graph: Graph, find: Rule, costs: FloatArray, z: IntArray | None = None
 ) -> tuple[IntArray, bool]:
-    """Of equally good assignments the one at hand, or the loop might never settle."""
+    """Return the assignment found, or z if the new one is not better, so that the loop ends."""
     best, proved = find(costs, z)
     if z is not None:
         before = total_cost(costs, graph, z)
-        gains = total_cost(costs, graph, best) < before - ROUNDING * abs(before)
-        best = best if gains else z
+        is_better = total_cost(costs, graph, best) < before - ROUNDING * abs(before)
+        best = best if is_better else z
     return best, proved

@@ -1,12 +1,13 @@
-"""The estimators COPKMeans and PCKMeans: runs from several starts, of which the best is kept.
+"""The estimators COPKMeans and PCKMeans, with the interface of scikit-learn.
 
-Chapter 11.
+``fit`` contracts the relations into a network, runs Lloyd's loop from several starts, and keeps the
+best run. Users call these classes directly. Chapter 11 explains them.
 
 =======  ==================================================================
-N, D     points x_i, dimensions
-K, μ_k   number of clusters, their centres
-side     the relations as a network; its nodes are what is assigned
-rule     how nodes are assigned to centres
+N, D     number of points x_i and of dimensions, e.g. 150 and 4
+K, μ_k   number of clusters and their centres, e.g. μ_1 = [5.0, 3.4]
+side     the relations as a network, whose nodes are assigned to clusters
+rule     function that assigns nodes to centres, e.g. the result of pck_rule
 =======  ==================================================================
 """
 
@@ -33,8 +34,8 @@ from cgmm.given import explain_missing, read_rows
 from cgmm.inference import ENGINES
 from cgmm.inference.feasible import MAX_SEARCH
 from cgmm.kmeans.assignment import engine_rule, pck_rule
-from cgmm.kmeans.loop import Nodes, Run, broken, follow, lloyd
-from cgmm.kmeans.seeding import SEEDINGS, freely, most_promising, starts_to_try
+from cgmm.kmeans.loop import Nodes, Run, broken, lloyd, run_to_convergence
+from cgmm.kmeans.seeding import SEEDINGS, best_start, choose_seedings, run_without_edges
 from cgmm.network import Engine, Graph, NetworkError, SideInformation
 from cgmm.network.misreadings import check_rows, warn_ignored
 from cgmm.network.relations import closure, read_relations
@@ -50,7 +51,7 @@ from cgmm.numerics import (
 )  # fmt: skip
 from cgmm.runs import Rng, Versioned, best_of, random_source
 
-# Weights below that share of what points pay for their distances hardly ever decide.
+# Weights below this fraction of a typical squared distance hardly ever change an assignment.
 SLIGHT = 0.01
 COUNT = [Interval(Integral, 1, None, closed="left")]
 INSTEAD_OF_Y = (
@@ -62,7 +63,7 @@ INSTEAD_OF_Y = (
 class ConstrainedKMeans(
     Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
 ):
-    """What both estimators share: starts, runs, and what new points get."""
+    """Base class of both estimators: choice of starts, runs, prediction for new points."""
 
     _parameter_constraints = {
         "n_clusters": COUNT,
@@ -75,7 +76,7 @@ class ConstrainedKMeans(
         "random_state": ["random_state", np.random.Generator],
         "verbose": ["verbose"],
     }
-    # What a squared distance counts.
+    # Factor of squared distances in the objective; PCKMeans overrides it with one half.
     _factor = 1.0
 
     def __init__(
@@ -102,7 +103,7 @@ class ConstrainedKMeans(
         self.verbose = verbose
 
     def _check(self, X: ArrayLike, y: object, **relations: ArrayLike | None) -> FloatArray:
-        """The training points, checked; whether what is given beside them is meant as read."""
+        """Return the checked training points; warn if y or relations are probably misread."""
         self._validate_params()
         warn_ignored(y, INSTEAD_OF_Y)
         check_rows(X, **relations)
@@ -115,30 +116,30 @@ class ConstrainedKMeans(
         self, X: FloatArray, side: SideInformation, chunklets: IntArray,
         sample_weight: ArrayLike | None,
     ) -> Self:  # fmt: skip
-        """Best of n_init runs of Lloyd's loop over the nodes of ``side``."""
+        """Set the attributes from the best of n_init runs of Lloyd's loop over ``side``'s nodes."""
         rng, graph = random_source(self.random_state), side.graph
         weights = check_sample_weight(sample_weight, len(X), self.n_clusters)
-        # Centring saves the digits that a large offset of the data would cost the means.
+        # Centring keeps the means accurate if the data have a large offset.
         offset = np.average(X, axis=0, weights=weights)
         nodes = Nodes.of(X - offset, side, self._factor, weights)
         tol = self.tol * np.average(np.square(X - offset), axis=0, weights=weights).mean()
-        # A point that does not count is no seed.
-        counted = slice(None) if weights is None else weights > 0
-        groups = np.unique(chunklets[counted], return_inverse=True)[1]
-        starts = partial(self._starts, X[counted], groups, graph, rng, offset)
+        # Points of weight zero cannot be seeds.
+        has_weight = slice(None) if weights is None else weights > 0
+        groups = np.unique(chunklets[has_weight], return_inverse=True)[1]
+        starts = partial(self._starts, X[has_weight], groups, graph, rng, offset)
 
         def one_run(number: int) -> Run:
-            steps = lloyd(nodes, graph, most_promising(starts(), nodes), rule)
-            return follow(steps, tol, self.max_iter, self.verbose, number)
+            steps = lloyd(nodes, graph, best_start(starts(), nodes), rule)
+            return run_to_convergence(steps, tol, self.max_iter, self.verbose, number)
 
         try:
             if self.inference is None:
-                hint = lambda: freely(nodes, starts()[0]).labels  # noqa: E731
+                hint = lambda: run_without_edges(nodes, starts()[0]).labels  # noqa: E731
                 search = {"max_search": self.max_search, "rng": rng, "hint": hint}
                 rule = pck_rule(graph, self.n_clusters, **search)
             else:
                 rule = engine_rule(graph, self.inference)
-            # A start that is given is the same in every run.
+            # Centres given by the user are the same in every run, so one run suffices.
             run = best_of(one_run, self.n_init if isinstance(self.init, str) else 1)
         except NetworkError as error:
             raise error.renamed(side.first_points, "point") from None
@@ -147,9 +148,9 @@ class ConstrainedKMeans(
         self.objective_, self.assignment_optimal_ = run.step.objective, run.step.optimal
         self.history_, self.n_iter_ = np.array(run.history), run.n_iter
         self.converged_ = run.converged
-        apart = np.square(X - self.cluster_centers_[self.labels_]).sum(axis=1)
-        self.inertia_ = float(apart.sum() if weights is None else weights @ apart)
-        # The model is complete by now: users may turn the warning into an error.
+        squares = np.square(X - self.cluster_centers_[self.labels_]).sum(axis=1)
+        self.inertia_ = float(squares.sum() if weights is None else weights @ squares)
+        # Warn last: the model stays complete if users turn the warning into an error.
         _warn_of_run(run, self.n_clusters, self.max_iter)
         _warn_of_slight_weights(graph, run.step.labels, self.inertia_ / 2 / nodes.sizes.sum())
         return self
@@ -157,9 +158,9 @@ class ConstrainedKMeans(
     def _starts(
         self, X: FloatArray, chunklets: IntArray, graph: Graph, rng: Rng, offset: FloatArray
     ) -> list[FloatArray]:
-        """Centres (K, D) to be tried, of points less the offset."""
+        """Return the candidate starts, each (K, D) centres relative to the offset."""
         if isinstance(self.init, str):
-            names = starts_to_try(self.init, self.n_clusters, chunklets, graph)
+            names = choose_seedings(self.init, self.n_clusters, chunklets, graph)
             return [SEEDINGS[name](X, chunklets, self.n_clusters, rng) - offset for name in names]
         centres, shape = np.array(self.init, dtype=np.float64), (self.n_clusters, X.shape[1])
         if centres.shape != shape or not np.isfinite(centres).all():
@@ -170,7 +171,7 @@ class ConstrainedKMeans(
         return [centres - offset]
 
     def predict(self, X: ArrayLike) -> IntArray:
-        """The nearest centre of each point, taken by itself: relations bind training points only.
+        """Return the nearest centre of each point; relations affect training points only.
 
         Parameters
         ----------
@@ -185,7 +186,7 @@ class ConstrainedKMeans(
         return self.transform(X).argmin(axis=1).astype(np.int32)
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Distances to the centres.
+        """Return the distances to the centres.
 
         Parameters
         ----------
@@ -203,7 +204,7 @@ class ConstrainedKMeans(
         return cdist(X, self.cluster_centers_)
 
     def score(self, X: ArrayLike, y: object = None) -> float:
-        """Minus the sum of squared distances to the nearest centres; higher is better.
+        """Return minus the sum of squared distances to the nearest centres; higher is better.
 
         Parameters
         ----------
@@ -215,7 +216,7 @@ class ConstrainedKMeans(
         Returns
         -------
         float
-            In squared units of the data.
+            The score, in squared units of the data.
         """
         return -float(np.square(self.transform(X).min(axis=1)).sum())
 
@@ -226,21 +227,21 @@ class ConstrainedKMeans(
 class COPKMeans(ConstrainedKMeans):
     """K-means whose clusters break no relation.
 
-    Must-links are contracted: what they tie together moves as one. Cannot-links make the
+    Must-links are contracted: linked points are assigned together. Cannot-links make the
     assignment a colouring problem, which the sequential algorithm of Wagstaff et al. (2001) can
-    fail to solve though it is solvable. This one fails only where there is nothing to be found,
-    and then says why, or where a search ran out of steps, and then says that.
+    fail to solve although a solution exists. This estimator raises an error only if no solution
+    exists, and names the points that cause it, or if the search runs out of steps.
 
     Parameters
     ----------
     n_clusters : int, default=8
         K.
     init : {"auto", "chunklets", "k-means++", "random"} or (K, D) array, default="auto"
-        Where centres start: at large chunklets far apart (:func:`chunklet_seeds`; without
-        must-links that is k-means++), as k-means++ chooses among points, around points drawn
-        uniformly, or here. "auto" tries 2 (K + 1) starts, at most 12, of the first two kinds for a
-        few iterations each, and goes on from the one of lowest objective; without relations it is
-        one start of k-means++.
+        Initial centres: large chunklets that are far apart (:func:`chunklet_seeds`; without
+        must-links this is k-means++), points chosen by k-means++, points drawn uniformly, or the
+        given array. "auto" tries 2 (K + 1) starts, at most 12, of the first two kinds for six
+        iterations each, and continues from the one of lowest objective. Without relations "auto"
+        is one start of k-means++.
     n_init : int, default=1
         Runs from different starts; the one with the lowest objective is kept. A given ``init`` is
         run once.
@@ -250,15 +251,16 @@ class COPKMeans(ConstrainedKMeans):
         A run stops when the centres move by less than this share of the mean variance of the
         columns (squared distances, as in scikit-learn), or when no assignment changes.
     inference : str or callable, default=None
-        An engine with ``most_probable``, or its name: each assignment is then the best one. Where
-        that costs too much "exact" refuses, and "auto" takes the best that it finds. None:
-        the best one where its proof is cheap, else a descent; see ``assignment_optimal_``.
+        An engine with ``most_probable``, or its name, which finds the best assignment in each
+        iteration. If this is too costly, "exact" raises an error and "auto" uses the best
+        assignment that it finds. None: the best assignment if it can be proved cheaply, else a
+        descent; see ``assignment_optimal_``.
     max_search : int, default=1000000
         Steps of the search for a first assignment that breaks no cannot-link.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the starts, and of the search's restarts.
     verbose : int, default=0
-        1: a line a run; 2: a line an iteration too.
+        1: print a line per run; 2: print a line per iteration too.
 
     Attributes
     ----------
@@ -267,19 +269,19 @@ class COPKMeans(ConstrainedKMeans):
     labels_ : (N,) int array
         Cluster of each training point; no relation is broken.
     inertia_ : float
-        ``Σ_i |x_i - μ_{z_i}|²``, with ``labels_`` and ``cluster_centers_`` as they are.
+        ``Σ_i |x_i - μ_{z_i}|²`` of ``labels_`` and ``cluster_centers_``.
     objective_ : float
-        The same: what is minimised.
+        The minimised objective, which equals ``inertia_``.
     history_ : (n,) array
-        The objective of each assignment, with the centres that it was made for; never rises.
+        The objective of each assignment with its own centres; it never rises.
     n_iter_ : int
         Iterations of the run that was kept.
     converged_ : bool
-        Whether it ended by itself.
+        True if this run converged.
     assignment_optimal_ : bool
-        Whether ``labels_`` is known to be the best of all assignments to ``cluster_centers_``.
+        True if ``labels_`` is proved to be the best assignment to ``cluster_centers_``.
     n_features_in_, feature_names_in_
-        As in scikit-learn.
+        Defined by scikit-learn.
 
     Notes
     -----
@@ -312,13 +314,14 @@ class COPKMeans(ConstrainedKMeans):
         y : ignored
             Present for scikit-learn's conventions.
         must_link : (P, 2) int array-like, default=None
-            Pairs of points that share a cluster. Transitive: chains are closed.
+            Pairs of points that share a cluster. Chains are closed transitively.
         cannot_link : (P, 2) int array-like, default=None
             Pairs of points that do not share a cluster.
         sample_weight : (N,) array, default=None
-            How many points each point stands for, from 0 up: its distance counts so often. A weight
-            of 2 is the point twice, both in the same cluster; relations count once. Draws of a
-            start know of weights only that what has none is no seed.
+            Number of copies that each point represents, not negative; its squared distance is
+            multiplied by it. A weight of 2 means two points in the same cluster. Relations count
+            once, whatever the weights. Starts ignore weights, except that points of weight zero
+            are never seeds.
 
         Returns
         -------
@@ -328,17 +331,18 @@ class COPKMeans(ConstrainedKMeans):
         ------
         ValueError
             If the data are not finite or too few, if relations contradict each other or cannot be
-            honoured with K clusters (points to blame are named), or if ``init`` does not fit.
+            satisfied with K clusters (the error names the points that cause it), or if ``init``
+            does not fit.
         SearchBudgetError
-            If ``max_search`` steps did not settle whether they can.
+            If ``max_search`` steps do not suffice to decide whether relations can be satisfied.
         KeyboardInterrupt
-            If interrupted before there is an iteration to keep.
+            If interrupted before the first iteration ends.
 
         Warns
         -----
         ConvergenceWarning
-            If the run that is kept reached ``max_iter``, was interrupted from the keyboard (what
-            was reached is kept), or has empty clusters.
+            If the kept run reached ``max_iter``, was interrupted from the keyboard (its last state
+            is kept), or has empty clusters.
         """
         X = self._check(X, y, must_link=must_link, cannot_link=cannot_link)
         side = SideInformation.build(len(X), must_link=must_link, cannot_link=cannot_link)
@@ -356,10 +360,10 @@ class PCKMeans(ConstrainedKMeans):
         J = ½ Σ_i |x_i - μ_{z_i}|² + Σ_(preferred together, but apart) w_ij
                                    + Σ_(preferred apart, but together) |w_ij|
 
-    so w is in squared units of the data: a point goes against a relation of weight w when that
-    saves it more than w in half its squared distance. Log-odds become such weights when they are
-    multiplied by the variance of a column within a cluster. With ``w=0`` the relations choose the
-    start and nothing else, which is the seeded K-means of Basu, Banerjee and Mooney (2002).
+    so w is in squared units of the data: a point breaks a relation of weight w if this reduces half
+    its squared distance by more than w. To convert log-odds into such weights, multiply them by
+    the variance of a column within a cluster. With ``w=0`` the relations only determine the start,
+    which is the seeded K-means of Basu, Banerjee and Mooney (2002).
 
     Parameters
     ----------
@@ -369,20 +373,20 @@ class PCKMeans(ConstrainedKMeans):
         Weight of each relation in ``must_link`` and ``cannot_link``, in squared units of the data;
         ``inf`` makes them hard.
     init, n_init, max_iter, tol, inference, max_search, random_state, verbose
-        As in :class:`COPKMeans`.
+        See :class:`COPKMeans`.
 
     Attributes
     ----------
     labels_ : (N,) int array
         Cluster of each training point.
     inertia_ : float
-        ``Σ_i |x_i - μ_{z_i}|²`` of ``labels_`` and ``cluster_centers_`` as they are; no penalties.
+        ``Σ_i |x_i - μ_{z_i}|²`` of ``labels_`` and ``cluster_centers_``, without penalties.
     objective_ : float
-        J, what is minimised; weights of relations on the same two points are added first.
+        The minimised objective J; weights of relations on the same pair are added first.
     history_ : (n,) array
-        J of each assignment, with the centres that it was made for; never rises.
+        J of each assignment with its own centres; it never rises.
     cluster_centers_, n_iter_, converged_, assignment_optimal_, n_features_in_, feature_names_in_
-        As in :class:`COPKMeans`.
+        See :class:`COPKMeans`.
 
     Examples
     --------
@@ -440,13 +444,13 @@ class PCKMeans(ConstrainedKMeans):
         must_link : (P, 2) int array-like, default=None
             Pairs of points that should share a cluster, each with weight ``w``.
         cannot_link : (P, 2) int array-like, default=None
-            Pairs of points that should not, each with weight ``w``.
+            Pairs of points that should not share a cluster, each with weight ``w``.
         preferences : (P, 3) array-like, default=None
-            Rows ``i, j, weight``, as in ``SideInformation.build``, but in squared units of the
-            data, positive for pairs that should share a cluster. ±inf makes the relation hard.
-            Several on one pair add.
+            Rows ``i, j, weight``, like those of ``SideInformation.build`` but in squared units of
+            the data, positive for pairs that should share a cluster. ±inf makes the relation hard.
+            Weights of the same pair are added.
         sample_weight : (N,) array, default=None
-            As in :meth:`COPKMeans.fit`.
+            See :meth:`COPKMeans.fit`.
 
         Returns
         -------
@@ -455,39 +459,40 @@ class PCKMeans(ConstrainedKMeans):
         Raises
         ------
         ValueError
-            If the data are not finite or too few, if a relation names no two points, if hard
-            relations contradict each other or cannot be honoured, or if ``init`` does not fit.
+            If the data are not finite or have too few rows, if a relation does not refer to two
+            points, if hard relations contradict each other or cannot be satisfied, or if ``init``
+            does not fit.
         SearchBudgetError
-            As :meth:`COPKMeans.fit`, where relations are hard.
+            See :meth:`COPKMeans.fit`; raised only if relations are hard.
         KeyboardInterrupt
-            As :meth:`COPKMeans.fit`.
+            See :meth:`COPKMeans.fit`.
 
         Warns
         -----
         ConvergenceWarning
-            As :meth:`COPKMeans.fit`.
+            See :meth:`COPKMeans.fit`.
         UserWarning
-            If relations are broken, and all their weights are so slight beside squared distances
-            that they hardly ever decide.
+            If relations are broken and all their weights are small compared with squared
+            distances, so that they hardly change the assignment.
         """
         known = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
         X = self._check(X, y, **known)
-        # What is soft may contradict itself, but must name points.
+        # Soft relations may contradict each other, so only their row numbers are checked here.
         read_relations(len(X), must_link, cannot_link, preferences)
         must, cannot = check_pairs("must_link", must_link), check_pairs("cannot_link", cannot_link)
         w = np.repeat([self.w, -self.w], [len(must), len(cannot)])
         rows = np.column_stack([np.concatenate([must, cannot]), w])
         rows = np.concatenate([rows, read_rows("preferences", preferences, 3)])
-        # Weights in squared units of the data may look like probabilities and are none.
+        # `contracted` does not warn of weights in (0, 1): here they are no probabilities.
         side = contracted(len(X), preferences=rows)
         return self._fit(X, side, closure(len(X), must), sample_weight)
 
 
-# ---------------------------------------------------------------------------- what is to be known
+# ---------------------------------------------------------------------------- warnings
 
 
 def _warn_of_run(run: Run, n_clusters: int, max_iter: int) -> None:
-    """What the user should know about the run that is kept."""
+    """Warn if the kept run was interrupted, did not converge, or has empty clusters."""
     remarks, n_used = [], len(np.unique(run.step.labels))
     if run.interrupted:
         remarks += [f"interrupted; the best run so far, of {run.n_iter} iterations, is kept."]
@@ -504,7 +509,7 @@ def _warn_of_run(run: Run, n_clusters: int, max_iter: int) -> None:
 
 
 def _warn_of_slight_weights(graph: Graph, z: IntArray, half_square: float) -> None:
-    """Weights that look like log-odds, in data whose squares are of another size."""
+    """Warn if relations are broken and their weights are negligible beside squared distances."""
     weights = np.abs(graph.weights[np.isfinite(graph.weights)])
     n_broken, top = int(broken(graph, z).sum()), weights.max(initial=0.0)
     if n_broken and 0 < top < SLIGHT * half_square:

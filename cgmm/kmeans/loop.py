@@ -1,36 +1,36 @@
-"""Lloyd's iteration: assign each node to a centre, move each centre to its mean, again and again.
+"""Lloyd's iteration: alternately assign nodes to centres and move centres to the means.
 
-Relations between points change the first half only. The loop is handed a *rule* for it, as EM is
-handed an engine, and does not know which:
+The estimators and the starts of mixtures call it; chapter 11 explains it. Relations between points
+affect only the assignment, which is the task of a *rule*. The loop takes any rule, just as EM takes
+any inference engine:
 
 =============================================  =================================================
-:func:`~cgmm.kmeans.nearest_rule`              each node to the nearest centre: plain K-means, and
-                                               *seeded* K-means where the relations choose the
-                                               start (Basu, Banerjee and Mooney, 2002)
+:func:`~cgmm.kmeans.nearest_rule`              each node to the nearest centre: plain K-means, or
+                                               *seeded* K-means if relations determine the start
+                                               (Basu, Banerjee and Mooney, 2002)
 :func:`~cgmm.kmeans.cop_rule`                  COP-KMeans, the cheapest assignment that breaks no
                                                relation (Wagstaff et al., 2001)
-:func:`~cgmm.kmeans.pck_rule`                  PCKMeans, where a broken relation costs a penalty
+:func:`~cgmm.kmeans.pck_rule`                  PCKMeans, in which a broken relation costs a penalty
                                                (Basu, Banerjee and Mooney, 2004)
-:func:`~cgmm.kmeans.engine_rule`               the best assignment of all, by an engine of inference
+:func:`~cgmm.kmeans.engine_rule`               the best assignment, found by an inference engine
 =============================================  =================================================
 
 COP-KMeans and PCKMeans are the limits of penalised probabilistic clustering when the variance of
 its components goes to zero [lu2007, App. C]: costs are the network's negative unaries in units of
-the shrinking variance, and the best assignment is the network's most probable one. So relations are
-read off the same network, :class:`~cgmm.network.SideInformation`. What every rule promises: a
-relation that is hard is never broken, and the objective never rises from one iteration to the next.
-Chapter 11.
+the shrinking variance, and the best assignment is the network's most probable one. Relations are
+therefore stored in the same network, :class:`~cgmm.network.SideInformation`. Every rule guarantees
+that no hard relation is broken, and that the objective never rises between iterations.
 
 ========  ========================================================================
-N, M      points; nodes (chunklets), which are what is assigned
-n_j, m_j  multiplicity and mean of node j
-K, μ_k    number of clusters, their centres
-z_j       cluster of node j
-c_jk      cost of giving node j to cluster k
-w_e       log-weight of an edge: -inf a cannot-link, finite a preference
-J         the objective: costs plus the penalties of the edges that are broken
-t         iteration: 0 is the start, with its assignment
-tol       squared distance by which centres may move and yet stay
+N, M      number of points and of nodes (chunklets of points), e.g. 150 and 140
+n_j, m_j  multiplicity and mean of node j, e.g. 2.0 and [5.0, 3.4]
+K, μ_k    number of clusters and their centres, e.g. μ_1 = [5.0, 3.4]
+z_j       cluster of node j, e.g. 1
+c_jk      cost of assigning node j to cluster k, e.g. 4.2
+w_e       log-weight of an edge: -inf for a cannot-link, e.g. 1.4 for a preference
+J         objective: costs plus the penalties of broken edges, e.g. 81.3
+t         iteration, e.g. 0 for the start and its assignment
+tol       squared distance below which moving centres count as converged, e.g. 1e-4
 ========  ========================================================================
 """
 
@@ -48,56 +48,55 @@ from cgmm.inference.best_assignment import ROUNDING
 from cgmm.network import Graph, SideInformation
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
-# A weight that no sum beside it notices.
+# Points of weight zero get this weight, which is too small to change a sum.
 ALMOST_NONE = 1e-200
 
 Rule = Callable[..., tuple[IntArray, bool]]
-"""From costs (M, K) and the assignment before, or None, to the new assignment (M,) and whether it
-is known to be the best of all. What it returns is never worse than the assignment before."""
+"""Function from costs (M, K) and the previous assignment, or None, to the new assignment (M,) and
+a flag that is True if it is proved optimal. It is never worse than the previous assignment."""
 
 
 class Step(NamedTuple):
-    """One state of the loop; its parts belong together."""
+    """State of the loop after an assignment."""
 
     centres: FloatArray
     """(K, D) μ_k."""
     labels: IntArray
-    """(M,) z_j, the assignment to exactly these centres."""
+    """(M,) z_j, the assignment to these centres."""
     objective: float
-    """J of both."""
+    """J of these centres and labels."""
     optimal: bool
-    """Whether the assignment is known to be the best for these centres."""
+    """True if the assignment is proved to be the best for these centres."""
 
 
 def lloyd(
     nodes: Nodes, graph: Graph, centres: FloatArray, rule: Rule, z: IntArray | None = None
 ) -> Iterator[Step]:
-    """Run Lloyd's iteration for as long as the caller wants.
+    """Yield the steps of Lloyd's iteration without end; the caller decides when to stop.
 
     Parameters
     ----------
     nodes : Nodes
-        What is assigned.
+        The nodes to assign.
     graph : Graph
-        Relations between nodes; a finite edge that is broken costs the absolute value of its
-        weight.
+        Relations between nodes; a broken edge of finite log-weight costs its absolute value.
     centres : (K, D) array
-        The start.
+        The initial centres.
     rule : callable
         The assignment rule.
     z : (M,) int array, default=None
-        An assignment to go on from, which breaks no hard relation.
+        An assignment to continue from; it must break no hard relation.
 
     Yields
     ------
     Step
-        The start first, with its assignment. From one to the next the objective never rises.
+        First the initial centres with their assignment. The objective never rises.
 
     Notes
     -----
-    [lu2007, eq. 4.1], and [lu2007, eqs. C.16 to C.18] where all edges are cannot-links. A cluster
-    that loses all its points is given, before centres move, the node that gains most by a centre
-    of its own: an empty cluster has no cannot-links, so no relation is broken.
+    [lu2007, eq. 4.1], and [lu2007, eqs. C.16 to C.18] if all edges are cannot-links. Before centres
+    move, a cluster without points is given the node whose cost falls most by having a centre of its
+    own. An empty cluster has no cannot-links, so this breaks no relation.
 
     Examples
     --------
@@ -118,12 +117,12 @@ def lloyd(
 
 
 def _fill_empty(costs: FloatArray, graph: Graph, z: IntArray) -> IntArray:
-    """Give each empty cluster the node that gains most by a centre of its own, if one gains."""
+    """Move to each empty cluster the node whose cost falls most, if any node's cost falls."""
     n_nodes, n_clusters = costs.shape
     for k in np.flatnonzero(np.bincount(z, minlength=n_clusters) == 0):
         own = costs[np.arange(n_nodes), z]
-        gain = own - _price_of_leaving(graph, z)
-        # A node that is alone in its cluster stays there, or that one would be empty instead.
+        gain = own - _penalty_of_leaving(graph, z)
+        # A node that is alone in its cluster must stay, because it would leave an empty one.
         gain[np.bincount(z, minlength=n_clusters)[z] == 1] = 0
         j = gain.argmax()
         if gain[j] > ROUNDING * costs.max():
@@ -132,50 +131,50 @@ def _fill_empty(costs: FloatArray, graph: Graph, z: IntArray) -> IntArray:
     return z
 
 
-def _price_of_leaving(graph: Graph, z: IntArray) -> FloatArray:
-    """(M,) what the penalties rise by when a node leaves its cluster for an empty one."""
+def _penalty_of_leaving(graph: Graph, z: IntArray) -> FloatArray:
+    """Return (M,) increases of the penalty if a node moves from its cluster to an empty one."""
     together = (z[graph.edges[:, 0]] == z[graph.edges[:, 1]]) & np.isfinite(graph.weights)
     ends, weights = graph.edges[together], graph.weights[together]
     return np.bincount(ends.T.ravel(), np.tile(weights, 2), minlength=len(z)).astype(float)
 
 
-# ---------------------------------------------------------------------------- what is assigned
+# ---------------------------------------------------------------------------- nodes
 
 
 class Nodes(NamedTuple):
-    """What is assigned: groups of points that must stay together, by their means."""
+    """Nodes to be assigned: groups of must-linked points, represented by their means."""
 
     means: FloatArray
     """(M, D) m_j, the mean of each node's points."""
     sizes: FloatArray
-    """(M,) n_j, how many points it has, each as often as it counts."""
+    """(M,) n_j, the number of points of each node, or the sum of their weights."""
     factor: float
-    """What a squared distance counts: 1 in COP-KMeans, ½ in PCKMeans."""
+    """Factor of squared distances in the objective: 1 in COP-KMeans, ½ in PCKMeans."""
     within: float
-    """The part of the objective that no assignment changes: distances within nodes."""
+    """Constant part of the objective: squared distances of points from the means of their nodes."""
 
     @classmethod
     def of(
         cls, X: FloatArray, side: SideInformation, factor: float = 1.0,
         sample_weight: FloatArray | None = None,
     ) -> Nodes:  # fmt: skip
-        """The nodes of a network over points.
+        """Return the nodes of a network over points.
 
         Parameters
         ----------
         X : (N, D) array
             The points.
         side : SideInformation
-            Tells which points share a node.
+            The network, which assigns points to nodes.
         factor : float, default=1
-            What a squared distance counts.
+            Factor of squared distances in the objective.
         sample_weight : (N,) array, default=None
-            How many points each point stands for.
+            Weight of each point, as a number of points.
 
         Returns
         -------
         Nodes
-            Means, sizes and the constant.
+            Means, sizes and the constant part of the objective.
 
         Examples
         --------
@@ -184,7 +183,7 @@ class Nodes(NamedTuple):
         >>> nodes.means.ravel(), nodes.sizes, nodes.within
         (array([1., 5.]), array([2., 1.]), 2.0)
         """
-        # A point that does not count still goes where it would.
+        # Nodes of weight zero are still assigned, so their means must be defined.
         w = np.ones(len(X)) if sample_weight is None else np.maximum(sample_weight, ALMOST_NONE)
         sizes = np.bincount(side.node_of, w).astype(float)
         means = np.ascontiguousarray(side.sum_over_nodes(X * w[:, None]) / sizes[:, None])
@@ -192,7 +191,7 @@ class Nodes(NamedTuple):
         return cls(means, sizes, factor, within)
 
     def costs(self, centres: FloatArray) -> FloatArray:
-        """(M, K) c_jk, up to the constant ``within``, in squared units of the data.
+        """Return (M, K) costs c_jk, up to the constant ``within``, in squared units of the data.
 
         Parameters
         ----------
@@ -202,19 +201,19 @@ class Nodes(NamedTuple):
         Returns
         -------
         (M, K) array
-            ``factor n_j |m_j - μ_k|²``: the sum over the node's points, less its scatter.
+            ``factor n_j |m_j - μ_k|²``: the sum over the node's points, minus its scatter.
         """
         return (self.factor * self.sizes[:, None]) * cdist(self.means, centres, "sqeuclidean")
 
     def centres(self, z: IntArray, before: FloatArray) -> FloatArray:
-        """(K, D) the mean of the points of each cluster; one without points keeps its centre.
+        """Return (K, D) means of the clusters; a cluster without points keeps its centre.
 
         Parameters
         ----------
         z : (M,) int array
             Cluster of each node.
         before : (K, D) array
-            The centres so far.
+            The current centres.
 
         Returns
         -------
@@ -222,26 +221,26 @@ class Nodes(NamedTuple):
             The new centres.
         """
         shape = len(z), len(before)
-        mine = sparse.csr_array((self.sizes, z, np.arange(len(z) + 1)), shape=shape)
+        mass = sparse.csr_array((self.sizes, z, np.arange(len(z) + 1)), shape=shape)
         counts = np.bincount(z, self.sizes, minlength=len(before))[:, None]
-        return np.where(counts > 0, (mine.T @ self.means) / np.where(counts > 0, counts, 1), before)
+        return np.where(counts > 0, (mass.T @ self.means) / np.where(counts > 0, counts, 1), before)
 
 
-# ---------------------------------------------------------------------------- what it costs
+# ---------------------------------------------------------------------------- costs and penalties
 
 
 def total_cost(costs: FloatArray, graph: Graph, z: IntArray) -> float:
-    """J, less the constant ``within``: Σ_j c_jk for k = z_j, and penalties."""
+    """Return J minus the constant ``within``: Σ_j c_jk for k = z_j, plus the penalties."""
     return float(costs[np.arange(len(z)), z].sum()) + penalty(graph, z)
 
 
 def penalty(graph: Graph, z: IntArray) -> float:
-    """What broken preferences cost.
+    """Return the total cost of broken preferences.
 
     Parameters
     ----------
     graph : Graph
-        Edges; cannot-links of weight ``-inf`` are left out, as no assignment here breaks one.
+        Edges; cannot-links of log-weight ``-inf`` are skipped, because no rule breaks them.
     z : (M,) int array
         Cluster of each node.
 
@@ -255,22 +254,22 @@ def penalty(graph: Graph, z: IntArray) -> float:
     >>> penalty(Graph(3, np.array([[0, 1], [1, 2]]), np.array([2.0, -0.5])), np.array([0, 1, 1]))
     2.5
     """
-    # [lu2007, eq. 4.1], second and third sum
+    # This is the second and third sum of [lu2007, eq. 4.1].
     return float(np.abs(graph.weights[broken(graph, z)]).sum())
 
 
 def broken(graph: Graph, z: IntArray) -> BoolArray:
-    """(E,) which preferences an assignment breaks."""
+    """Return (E,) booleans: True for the preferences that an assignment breaks."""
     together = z[graph.edges[:, 0]] == z[graph.edges[:, 1]]
-    against = np.where(together, graph.weights < 0, graph.weights > 0)
-    return against & np.isfinite(graph.weights)
+    is_violated = np.where(together, graph.weights < 0, graph.weights > 0)
+    return is_violated & np.isfinite(graph.weights)
 
 
 # ---------------------------------------------------------------------------- the simplest rule
 
 
 def nearest_rule(costs: FloatArray, z: IntArray | None = None) -> tuple[IntArray, bool]:
-    """Each node to the nearest centre, whatever is known: plain K-means.
+    """Assign each node to the nearest centre and ignore relations, as plain K-means does.
 
     Parameters
     ----------
@@ -282,9 +281,9 @@ def nearest_rule(costs: FloatArray, z: IntArray | None = None) -> tuple[IntArray
     Returns
     -------
     z : (M,) int array
-        The first of several equally near.
+        The nearest centre; the first of several equally near ones.
     optimal : bool
-        True.
+        Always True.
 
     Examples
     --------
@@ -294,43 +293,43 @@ def nearest_rule(costs: FloatArray, z: IntArray | None = None) -> tuple[IntArray
     return costs.argmin(axis=1), True
 
 
-# ---------------------------------------------------------------------------- a run of it
+# ---------------------------------------------------------------------------- runs
 
 
 class Run(NamedTuple):
-    """One run, as far as it went."""
+    """Result of one run, complete or interrupted."""
 
     step: Step
     """The last step."""
     history: list[float]
     """The objective of every step."""
     n_iter: int
-    """Iterations, counted as scikit-learn does."""
+    """Number of iterations, counted in the same way as scikit-learn."""
     converged: bool
-    """Whether centres or assignments stayed where they were."""
+    """True if centres or assignments stopped changing."""
     interrupted: bool = False
-    """Whether the keyboard ended it."""
+    """True if the user interrupted the run from the keyboard."""
 
     @property
     def score(self) -> float:
-        """Runs are compared by their objective: the lower, the better."""
+        """Score for comparing runs: minus the objective."""
         return -self.step.objective
 
 
-def follow(
+def run_to_convergence(
     steps: Iterator[Step], tol: float, max_iter: int, verbose: int = 0, number: int = 0
 ) -> Run:
-    """Take steps until centres or assignments stay; at an interrupt from the keyboard, so far."""
+    """Take steps until convergence or ``max_iter``; return the last state if interrupted."""
     history, run = list[float](), cast("Run", None)
     try:
         for t, step in enumerate(islice(steps, max_iter + 1)):
             history = [*history, step.objective]
             if verbose > 1:
                 print(f"  iteration {t:4d}   objective {step.objective:.6f}")
-            arrived = t > 0 and bool(np.square(step.centres - run.step.centres).sum() <= tol)
-            same = 0 < t < max_iter and not arrived and np.array_equal(step.labels, run.step.labels)
-            # scikit-learn counts one more where it took a step to see that no assignment changed.
-            run = Run(step, history, t + same, arrived or same)
+            is_near = t > 0 and bool(np.square(step.centres - run.step.centres).sum() <= tol)
+            same = 0 < t < max_iter and not is_near and np.array_equal(step.labels, run.step.labels)
+            # scikit-learn counts the extra step that shows that no assignment changed.
+            run = Run(step, history, t + same, is_near or same)
             if run.converged:
                 break
     except KeyboardInterrupt:

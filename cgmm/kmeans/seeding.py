@@ -1,9 +1,13 @@
-"""Seeds and first responsibilities, from points and their chunklets: no family. Chapters 3, 6, 11.
+"""Choose initial centres and initial responsibilities from points and their chunklets.
+
+K-means and the mixtures call this file; it does not depend on the family of a component. Chapters
+3, 6 and 11 explain the starts.
 
 =======  ==================================================================
-N, D     points and dimensions; K components, or clusters
-r_ik     responsibilities of the start; one where x_i is in a seed's part
-node_of  (N,) chunklet of each point
+N, D     number of points and of dimensions, e.g. 150 and 4
+K        number of components or clusters, e.g. 3
+r_ik     initial responsibility: 1 if the seed nearest to x_i is seed k, else 0
+node_of  (N,) chunklet of each point, e.g. [0, 1, 0]
 =======  ==================================================================
 """
 
@@ -19,14 +23,14 @@ from cgmm.network import Graph, edgeless
 from cgmm.numerics import FloatArray, IntArray, best_first
 from cgmm.runs import Rng
 
-# The more components, the more rarely each gets a seed; from five on so many starts are tried.
-MOST_TRIED = 12
-# Each start of K-means is tried for so many iterations, which know chunklets alone.
+# More components need more starts until each one gets a seed, but at most this number is tried.
+MOST_STARTS = 12
+# Starts of K-means are compared after this number of iterations, which ignore cannot-links.
 FREE_STEPS = 6
 
 
 def nearest(X: FloatArray, centres: FloatArray) -> FloatArray:
-    """Responsibilities that give each point to its nearest centre, as K-means does.
+    """Return responsibilities that assign each point to its nearest centre, as K-means does.
 
     Parameters
     ----------
@@ -38,7 +42,7 @@ def nearest(X: FloatArray, centres: FloatArray) -> FloatArray:
     Returns
     -------
     (N, K) array
-        One in each row, zeros elsewhere; the first of several equally near centres.
+        A single one per row, zeros elsewhere; the first of several equally near centres is chosen.
 
     Examples
     --------
@@ -51,7 +55,7 @@ def nearest(X: FloatArray, centres: FloatArray) -> FloatArray:
 
 
 def far_points(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
-    """Responsibilities from k-means++ seeds: centres far apart, each point to the nearest.
+    """Return responsibilities from k-means++ seeds: each point belongs to the nearest seed.
 
     Parameters
     ----------
@@ -70,9 +74,9 @@ def far_points(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
     Notes
     -----
     Arthur and Vassilvitskii (2007): each centre is a point drawn with probability proportional to
-    its squared distance from the nearest centre so far; of ``2 + log K`` such draws the one that
-    leaves the smallest sum is kept. Where all remaining distances are zero (fewer distinct points
-    than components) the draw is uniform.
+    its squared distance from the nearest centre so far. Of ``2 + log K`` such draws, the one with
+    the smallest remaining sum of squared distances is kept. If all remaining distances are zero
+    (fewer distinct points than components), the draw is uniform.
 
     Examples
     --------
@@ -87,7 +91,7 @@ def far_points(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
 def seeds(
     X: FloatArray, n_components: int, rng: Rng, *, first: FloatArray, mass: IntArray | float = 1.0
 ) -> FloatArray:
-    """Centres far apart: the first as given, each further one a row of X.
+    """Return the given centres and further rows of X that are far from each other.
 
     Parameters
     ----------
@@ -100,12 +104,12 @@ def seeds(
     first : (M, D) array
         Centres to begin with, at least one.
     mass : (N,) array or float, default=1
-        How much each point weighs in the draws.
+        Weight of each point in the draws.
 
     Returns
     -------
     (K, D) array
-        The centres, the first ones in front.
+        The centres, beginning with the given ones.
 
     Examples
     --------
@@ -125,7 +129,7 @@ def seeds(
 
 
 def chunklet_seeds(X: FloatArray, node_of: IntArray, n_components: int, rng: Rng) -> FloatArray:
-    """Centres to start from: centroids of large chunklets that are far apart.
+    """Return initial centres: centroids of large chunklets that are far apart.
 
     Parameters
     ----------
@@ -145,10 +149,10 @@ def chunklet_seeds(X: FloatArray, node_of: IntArray, n_components: int, rng: Rng
 
     Notes
     -----
-    k-means++ over centroids of chunklets, drawn by size times squared distance from the centres so
-    far; over all nodes where fewer than K chunklets have two points. Basu, Banerjee and Mooney
-    (2004), whose seeds by the neighbourhoods of must-links these are, traverse them farthest first,
-    which always starts from the same, outermost ones.
+    This is k-means++ over centroids of chunklets, drawn with probability proportional to size times
+    squared distance from the centres so far. If fewer than K chunklets have two points, all nodes
+    take part. Seeds from neighbourhoods of must-links are due to Basu, Banerjee and Mooney (2004).
+    They traverse them farthest first, which always selects the same, outermost ones.
 
     Examples
     --------
@@ -167,21 +171,21 @@ def chunklet_seeds(X: FloatArray, node_of: IntArray, n_components: int, rng: Rng
     return seeds(centroids, n_components, rng, first=first, mass=sizes)
 
 
-def taking_turns(kinds: list[str], n_components: int) -> list[str]:
-    """Names of the starts that one run tries: 2 (K + 1), at most 12, the kinds in turn."""
-    return list(islice(cycle(kinds), min(2 * (n_components + 1), MOST_TRIED)))
+def alternate_kinds(kinds: list[str], n_components: int) -> list[str]:
+    """Return the names of the starts that one run tries: 2 (K + 1), at most 12, alternating."""
+    return list(islice(cycle(kinds), min(2 * (n_components + 1), MOST_STARTS)))
 
 
 def draw_indices(mass: FloatArray, n_draws: int, rng: Rng) -> IntArray:
-    """Indices drawn with probability proportional to ``mass``; uniformly where it is all zero."""
-    # Scaled first: squares of tiny distances must not underflow in the sum.
+    """Draw indices with probability proportional to ``mass``, or uniformly if it is all zero."""
+    # Scaling by the maximum prevents underflow of tiny squared distances in the sum.
     top = mass.max()
     cumulative = np.cumsum(mass / top) if top > 0 else np.arange(1.0, len(mass) + 1)
     return np.searchsorted(cumulative, rng.uniform(size=n_draws) * cumulative[-1], side="right")
 
 
 def random_points(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
-    """Responsibilities that give each point to the nearest of K points drawn without replacement.
+    """Return responsibilities that assign each point to the nearest of K randomly drawn points.
 
     Parameters
     ----------
@@ -209,7 +213,7 @@ def random_points(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
 
 
 def _means_of_parts(X: FloatArray, r: FloatArray) -> FloatArray:
-    """The mean of each part; of all points where a part is empty, which the loop then fills."""
+    """Return the mean of each part, or the overall mean for an empty part (the loop fills it)."""
     counts = r.sum(axis=0)[:, None]
     return np.where(counts > 0, (r.T @ X) / np.maximum(counts, 1), X.mean(axis=0))
 
@@ -221,24 +225,27 @@ SEEDINGS = {
 }
 
 
-def starts_to_try(init: str, n_clusters: int, chunklets: IntArray, graph: Graph) -> list[str]:
-    """The names that ``init`` stands for: "auto" is one start without relations, else several."""
+def choose_seedings(init: str, n_clusters: int, chunklets: IntArray, graph: Graph) -> list[str]:
+    """Return the seedings for ``init``; "auto" means several if there are relations, else one."""
     if init != "auto":
         return [init]
     if (chunklets.max() == len(chunklets) - 1 and len(graph.edges) == 0) or n_clusters == 1:
         return ["k-means++"]
-    return taking_turns(["chunklets", "k-means++"], n_clusters)
+    return alternate_kinds(["chunklets", "k-means++"], n_clusters)
 
 
-def most_promising(starts: list[FloatArray], nodes: Nodes) -> FloatArray:
-    """Where a few iterations lead from the best of the starts; a single one as it is."""
+def best_start(starts: list[FloatArray], nodes: Nodes) -> FloatArray:
+    """Return the best centres after `FREE_STEPS` iterations from each start; a single start as is.
+
+    The iterations ignore edges, and the best centres are those of lowest objective.
+    """
     if len(starts) == 1:
         return starts[0]
-    tried = [freely(nodes, start) for start in starts]
-    return tried[best_first([-step.objective for step in tried])[0]].centres
+    reached = [run_without_edges(nodes, start) for start in starts]
+    return reached[best_first([-step.objective for step in reached])[0]].centres
 
 
-def freely(nodes: Nodes, start: FloatArray) -> Step:
-    """Where a few iterations lead that know of no relations between nodes."""
+def run_without_edges(nodes: Nodes, start: FloatArray) -> Step:
+    """Return the step reached after `FREE_STEPS` iterations that ignore relations of nodes."""
     steps = lloyd(nodes, edgeless(len(nodes.means)), start, nearest_rule)
     return next(islice(steps, FREE_STEPS, None))

@@ -6,7 +6,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 
 from cgmm.kmeans import COPKMeans, PCKMeans, chunklet_seeds
-from cgmm.kmeans.seeding import starts_to_try
+from cgmm.kmeans.seeding import choose_seedings
 from cgmm.network import SideInformation
 from cgmm.scenarios import random_pairs
 
@@ -55,4 +55,4 @@ def test_what_is_known_decides_what_is_tried():
         ("auto", 20, apart, both * 6),
         ("random", 3, apart, ["random"]),
     ):
-        assert starts_to_try(init, n_clusters, side.node_of, side.graph) == names
+        assert choose_seedings(init, n_clusters, side.node_of, side.graph) == names

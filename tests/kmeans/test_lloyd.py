@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from cgmm.kmeans import COPKMeans, Nodes, PCKMeans
-from cgmm.kmeans.loop import Step, _fill_empty, follow
+from cgmm.kmeans.loop import Step, _fill_empty, run_to_convergence
 from cgmm.metrics import broken_relations
 from cgmm.network import Graph, SideInformation, edgeless
 
@@ -111,6 +111,6 @@ def test_an_interrupt_keeps_what_there_is_of_a_run():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        follow(steps(1), tol=0.0, max_iter=9)
-    run = follow(steps(3), tol=0.0, max_iter=9)
+        run_to_convergence(steps(1), tol=0.0, max_iter=9)
+    run = run_to_convergence(steps(3), tol=0.0, max_iter=9)
     assert (run.n_iter, run.history, run.interrupted) == (2, [0, -1, -2], True)
