@@ -1,11 +1,12 @@
-"""Check relations, labels and points as a caller gives them; errors name the remedy. Chapter 5.
+"""Check the relations, labels and points that a user passes, and explain errors.
 
-A message says what was given and which call converts it. Every check of relations calls
-``read_rows``, and every estimator checks its table of points inside ``explain_missing``.
+A message describes the input and shows the call that converts it. Every check of relations calls
+``read_rows``, and every estimator checks its table of points inside ``explain_missing``. Chapter 5
+explains the forms of relations.
 
 =====  ==============================================================
-name   what the caller's argument is called
-P      number of relations, one a row
+name   name of the caller's argument, e.g. "must_link"
+P      number of relations, one per row, e.g. 20
 =====  ==============================================================
 """
 
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-# What a table of relations is, by its number of columns.
+# Description of a valid table of relations, by its number of columns.
 WANTED = {
     2: "it must be (P, 2), a pair of indices a row",
     3: "it must be (P, 3), rows of i, j, log-odds",
@@ -29,7 +30,7 @@ WANTED = {
 
 
 def read_rows(name: str, value: Any, width: int) -> NDArray[Any]:
-    """(P, width) real numbers, one relation a row; None and anything empty is no relation."""
+    """Return (P, width) real numbers, one relation per row; None and empty input give P = 0."""
     if value is None:
         return np.empty((0, width), dtype=np.intp)
     refuse_mask(name, value, MASKED_RELATIONS.format(name))
@@ -38,7 +39,7 @@ def read_rows(name: str, value: Any, width: int) -> NDArray[Any]:
     if array.size == 0:
         return np.empty((0, width), dtype=np.intp)
     if array.dtype == object and array.ndim == 2:
-        # Columns of a table may hold numbers as objects; a list of them makes an array of numbers.
+        # A data frame may store numbers as objects; converting through a list makes them numeric.
         array = np.array(array.tolist())
     if array.dtype.kind in "OUSMm":
         raise ValueError(_no_row_numbers(name, np.asarray(value, dtype=object), width))
@@ -51,7 +52,7 @@ def read_rows(name: str, value: Any, width: int) -> NDArray[Any]:
 
 
 def require_samples(name: str, value: Any, n_points: int | None) -> None:
-    """Refuse relations that say among how many rows they are, where there are others."""
+    """Raise `ValueError` if relations were made for another number of rows than ``n_points``."""
     among = getattr(value, "n_samples", None)
     if among is not None and n_points is not None and among != n_points:
         raise ValueError(
@@ -61,7 +62,7 @@ def require_samples(name: str, value: Any, n_points: int | None) -> None:
 
 
 def of_other_rows(name: str) -> str:
-    """What to do where row numbers are larger than there are rows."""
+    """Return the remedy for row numbers that exceed the number of rows."""
     return (
         " If points were left out, as cross-validation does, the pairs among the rows that are "
         f"left are cgmm.network.PairsAmong({name}, n_before)[rows]; names of points become row "
@@ -70,7 +71,7 @@ def of_other_rows(name: str) -> str:
 
 
 def _require_table(name: str, value: Any, width: int) -> None:
-    """Refuse what is no table, and say which call makes one of it."""
+    """Raise `ValueError` for a value that is no table, with the call that converts it."""
     if hasattr(value, "must_link") and hasattr(value, "cannot_link"):
         raise ValueError(
             f"{name} is {type(value).__name__}, must-links and cannot-links together; take them "
@@ -81,7 +82,7 @@ def _require_table(name: str, value: Any, width: int) -> None:
     if sparse.issparse(value):
         made_by = f"np.column_stack({name}.nonzero())"
         if width == 3:
-            # Of a symmetric matrix each relation would come twice, and log-odds add up.
+            # A symmetric matrix holds each relation twice, which would double its log-odds.
             made_by = f"np.column_stack(scipy.sparse.find(scipy.sparse.triu({name}, 1)))"
     elif isinstance(value, Mapping):
         made_by = f"list({name})"
@@ -96,7 +97,7 @@ def _require_table(name: str, value: Any, width: int) -> None:
 
 
 def _as_array(name: str, value: Any, width: int) -> NDArray[Any]:
-    """As an array, or an error that names the first row of another length."""
+    """Return the value as an array, or raise an error for the first row of wrong length."""
     try:
         return np.asarray(value)
     except ValueError:
@@ -107,10 +108,10 @@ def _as_array(name: str, value: Any, width: int) -> NDArray[Any]:
 
 
 def _no_row_numbers(name: str, array: NDArray[Any], width: int) -> str:
-    """What to do where points are named by something else than the numbers of their rows."""
+    """Return the message for relations that use names of points instead of row numbers."""
     rows = array.reshape(len(array), -1) if array.ndim else array.reshape(1, 1)
-    others = np.array([not isinstance(entry, int | float | np.number) for entry in rows.flat])
-    row, column = np.divmod(int(others.argmax()), rows.shape[1])
+    is_name = np.array([not isinstance(entry, int | float | np.number) for entry in rows.flat])
+    row, column = np.divmod(int(is_name.argmax()), rows.shape[1])
     return (
         f"{name}[{row}] holds {rows[row, column]!r}, which is no number; {WANTED[width]}. Names "
         f"of points become row numbers by {name}=cgmm.network.positions({name}, names), where "
@@ -119,7 +120,7 @@ def _no_row_numbers(name: str, array: NDArray[Any], width: int) -> str:
 
 
 def _remedy_for_shape(name: str, array: NDArray[Any], width: int) -> str:
-    """A call that makes the table wanted of an array that has another shape."""
+    """Return advice with the call that converts an array of another shape, or nothing."""
     if array.ndim == 2 and len(array) == array.shape[1] > 3 and width == 2:
         return f" Of a matrix with an entry a pair: {name}=np.argwhere(np.triu({name}, 1))."
     if array.ndim == 2 and len(array) == width and array.dtype.kind in "iu":
@@ -137,7 +138,7 @@ def _remedy_for_shape(name: str, array: NDArray[Any], width: int) -> str:
 
 
 def no_number(array: NDArray[Any]) -> str:
-    """The first entry that is no number, if it is one that makes the array what it is."""
+    """Return a phrase that shows the first entry that is not a number, or nothing."""
     for row, label in enumerate(array.tolist()):
         if not isinstance(label, int | float):
             return f", as {label!r} in row {row} makes it"
@@ -149,9 +150,10 @@ def no_number(array: NDArray[Any]) -> str:
 
 @contextmanager
 def explain_missing(X: Any) -> Iterator[None]:
-    """Explain why scikit-learn, called inside, refuses points: what is missing, or no number.
+    """Context manager: replace scikit-learn's error about points by one that shows the bad entry.
 
-    Masks, which scikit-learn ignores, and times, which it reads as nanoseconds, are refused first.
+    Masks and times raise an error at once, because scikit-learn ignores masks and reads times as
+    nanoseconds.
     """
     refuse_mask("X", X, MASKED_POINTS)
     if times := _columns_of_times(X):
@@ -189,7 +191,7 @@ MASKED_WEIGHTS = "A masked weight leaves a point out as zero does: {}.filled(0).
 
 
 def refuse_mask(name: str, value: Any, remedy: str) -> None:
-    """Raise if an array of ``numpy.ma`` masks an entry: its mask would be ignored."""
+    """Raise `ValueError` if an array of ``numpy.ma`` masks an entry, which would be ignored."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         places = np.argwhere(np.ma.getmaskarray(value)).tolist()
         raise ValueError(
@@ -199,7 +201,7 @@ def refuse_mask(name: str, value: Any, remedy: str) -> None:
 
 
 def is_missing(entry: object) -> bool:
-    """Return whether an entry is None, NaN, or what pandas has in their place."""
+    """Return True if an entry is None, NaN, or pandas' NA or NaT."""
     try:
         return entry is None or bool(entry != entry)
     except TypeError:
@@ -207,14 +209,14 @@ def is_missing(entry: object) -> bool:
 
 
 def _explain(X: Any, error: str) -> str:
-    """Return which entries of a table are missing, or no numbers, and the remedy, or nothing."""
-    if hasattr(X, "dask"):  # errors about its chunks say all this themselves
+    """Return a message about missing or non-numeric entries of a table, or nothing."""
+    if hasattr(X, "dask"):  # The errors about chunks of dask already contain this explanation.
         return ""
     if getattr(X, "dtype", np.dtype(object)).kind in "iufbc":
         return _on_missing(X, np.asarray(np.isnan(X))) if "Input X contains NaN." in error else ""
     try:
         table = np.asarray(X, dtype=object)
-    except ValueError:  # rows of unlike lengths
+    except ValueError:  # Rows of different lengths cannot become a table.
         return ""
     missing, texts = (np.frompyfunc(are, 1, 1)(table).astype(bool) for are in (is_missing, is_text))
     # Estimators that take tables with empty cells, or texts, refuse them for other reasons, too.
@@ -226,7 +228,7 @@ def _explain(X: Any, error: str) -> str:
 
 
 def _on_missing(X: Any, missing: NDArray[np.bool_]) -> str:
-    """Name the first missing entry, count the rows, and say what to do."""
+    """Return a message with the first missing entry, the number of such rows, and the remedy."""
     rows = np.asarray(missing.any(axis=1))
     row = int(rows.argmax())
     complete = "X.notna().all(axis=1)" if hasattr(X, "notna") else "~np.isnan(X).any(axis=1)"
@@ -237,21 +239,21 @@ def _on_missing(X: Any, missing: NDArray[np.bool_]) -> str:
 
 
 def is_text(entry: object) -> bool:
-    """Return whether an entry is a time, or a text that is no number, as "1.5" is."""
+    """Return True for a time and for a text that does not represent a number as "1.5" does."""
     if isinstance(entry, date | time | timedelta | np.datetime64 | np.timedelta64):
         return True
     try:
         float(entry)  # type: ignore[arg-type]
     except ValueError:
         return True
-    except TypeError:  # whatever else it may be, scikit-learn says that it is no number
+    except TypeError:  # scikit-learn itself reports other objects that are not numbers.
         return False
     return False
 
 
 def _columns_of_times(X: Any) -> list[int]:
-    """Return the columns of dates, times and durations, of an array or a table with names."""
-    if hasattr(X, "dask"):  # it has whatever attribute it is asked for
+    """Return the columns of dates, times and durations of an array or a data frame."""
+    if hasattr(X, "dask"):  # Attribute tests on dask arrays are always true.
         return []
     if hasattr(X, "columns"):
         types = [str(kind).lower() for kind in X.dtypes]
@@ -261,7 +263,7 @@ def _columns_of_times(X: Any) -> list[int]:
 
 
 def _no_numbers_in(X: Any, columns: list[int]) -> str:
-    """Name the columns that hold no numbers, an entry of the first one, and what to do."""
+    """Return a message with the non-numeric columns, an entry of the first one, and the remedy."""
     if not hasattr(X, "columns"):
         names, drop = columns, f"np.delete(X, {columns}, axis=1).astype(float)"
         entries = np.asarray(X, dtype=object)[:, columns[0]].tolist()

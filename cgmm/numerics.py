@@ -1,6 +1,7 @@
-"""Small tools that several rooms share: types of arrays, blocks, logs, checks, warnings.
+"""Shared tools: array types, blocks of rows, logarithms, comparison of scores, checks, warnings.
 
-Every chapter stands on this file and none is about it.
+Most subpackages import this file, so it imports none of them. Every chapter relies on it and none
+explains it.
 """
 
 from __future__ import annotations
@@ -39,46 +40,46 @@ if TYPE_CHECKING:
     IntArray = NDArray[np.integer[Any]]
     BoolArray = NDArray[np.bool_]
 else:
-    # As the API page shows them: what lies in an array, its docstring says better.
+    # API pages show plain arrays, because docstrings describe the contents of an array better.
     FloatArray = IntArray = BoolArray = np.ndarray
 
+# Marks functions that return an array of the type that they take.
 AnyArray = TypeVar("AnyArray", bound=NDArray[Any])
-# What comes out of a function has the type that went in.
 
 Seed = int | np.random.RandomState | np.random.Generator | None
-"""What ``random_state`` may be."""
+"""Accepted types of ``random_state``."""
 
-# One mebibyte of float64: what one block of work may occupy, so that it stays in a core's cache.
+# A block of this size (one mebibyte of float64) stays in the cache of a core.
 BLOCK_CELLS = 131_072
-# What a block of points may occupy: some more than a core's own cache holds. Fewer rows, and calls
-# of numpy cost more than the cache saves; more, and narrow products become slow.
+# A block of points may slightly exceed the cache of a core. With fewer rows, the overhead of numpy
+# calls exceeds the gain of caching; with more rows, products of narrow matrices become slow.
 POINT_CELLS, FEWEST_ROWS, MOST_ROWS = 550_000, 2000, 12_000
-# What stands between a warning and the line that it is about: scikit-learn wraps `fit`, and its
-# searches over parameters call it through joblib.
+# Frames of these packages lie between a warning and the user's line: scikit-learn wraps `fit`, and
+# its parameter searches call it through joblib.
 OWN_PACKAGES = {"cgmm", "sklearn", "joblib"}
-# Scores that agree to so many digits are one: what is left of their difference is rounding, and
-# processors round sums in different orders.
+# Scores within this relative tolerance are equal: processors add numbers in different orders, so
+# smaller differences are rounding.
 AGREE = 1e-8
-# Squares of smaller ranges vanish beside the rounding of what they are added to.
+# Columns with a smaller range are rejected, because their squares are lost in rounding.
 SMALLEST_RANGE = 1e-150
 
 
 def blocks(n_rows: int, width: int, *, at_least: int = 1) -> Iterator[slice]:
-    """Cut ``n_rows`` rows into slices whose ``width`` columns of float64 fit the cache.
+    """Yield slices of ``n_rows`` rows whose ``width`` columns of float64 fit into the cache.
 
     Parameters
     ----------
     n_rows : int
         Number of rows to cover.
     width : int
-        Numbers that the work on one row keeps alive.
+        Number of floats per row that the computation keeps in memory.
     at_least : int, default=1
-        Rows that make a slice, whatever their width: fewer are not worth its calls.
+        Minimum number of rows per slice; with fewer rows the overhead of calls dominates.
 
     Yields
     ------
     slice
-        Consecutive, disjoint, in order; together they cover ``range(n_rows)``.
+        Consecutive, disjoint slices that together cover ``range(n_rows)``.
 
     Examples
     --------
@@ -89,34 +90,34 @@ def blocks(n_rows: int, width: int, *, at_least: int = 1) -> Iterator[slice]:
 
 
 def block_height(n_components: int, n_dims: int) -> int:
-    """How many points make a block: their products in pairs and densities are what fills it."""
+    """Return the number of points per block, given the size of their products and densities."""
     n_numbers = 1 + n_dims * (n_dims + 3) // 2 + 2 * n_components
     return min(MOST_ROWS, max(FEWEST_ROWS, POINT_CELLS // n_numbers))
 
 
 def cut(n_rows: int, height: int) -> Iterator[slice]:
-    """As few slices of at most ``height`` rows as will do, of about the same height."""
+    """Yield the smallest number of slices of at most ``height`` rows, of similar heights."""
     n_parts = max(1, math.ceil(n_rows / height))
     height = math.ceil(n_rows / n_parts)
     for start in range(0, n_rows, height or 1):
         yield slice(start, min(start + height, n_rows))
 
 
-# Of less the exponential is soon no normal number, and takes ten to a hundred times as long.
+# Below this the exponential is a subnormal number, which takes ten to a hundred times as long.
 LOWEST = -707.0
 
 
 def log_normalise(
     log_values: FloatArray, *, names: IntArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Turn rows of log-weights into probabilities and their log-normalisers.
+    """Return the probabilities and the log-normalisers of rows of log-values.
 
     Parameters
     ----------
     log_values : (N, K) array
         Natural logarithms; ``-inf`` means impossible.
     names : (N,) int array, default=None
-        What errors call the rows; None: 0, 1, ...
+        Numbers by which errors name the rows; None: 0, 1, ...
 
     Returns
     -------
@@ -128,7 +129,7 @@ def log_normalise(
     Raises
     ------
     ValueError
-        If a row has no possible entry (all ``-inf``) or holds NaN or ``+inf``; the row is named.
+        If a row has no possible entry (all ``-inf``) or holds NaN or ``+inf``; the error names it.
 
     Examples
     --------
@@ -137,7 +138,7 @@ def log_normalise(
     (array([[0.25, 0.75]]), array([1.38629436]))
     """
     n_rows, n_columns = log_values.shape
-    # Column-major, as log densities are: sums over k then run along contiguous memory.
+    # The result is column-major, so adding the columns k reads contiguous memory.
     probabilities = np.empty((n_columns, n_rows)).T
     log_totals = np.empty(n_rows)
     for part in blocks(n_rows, n_columns):
@@ -152,14 +153,14 @@ def log_normalise(
         else:
             np.exp(p, out=p)
         total = p.sum(axis=1)
-        # A product takes a fifth of the time of a quotient.
+        # A multiplication takes a fifth of the time of a division.
         p *= np.reciprocal(total)[:, None]
         log_totals[part] = top + np.log(total)
     return probabilities, log_totals
 
 
 def _impossible(top: FloatArray, offset: int, names: IntArray | None) -> ValueError:
-    """Name the first row whose largest log-weight is not finite."""
+    """Return the error for the first row whose largest log-value is not finite."""
     first = int(np.flatnonzero(~np.isfinite(top))[0])
     row = offset + first if names is None else names[offset + first]
     if top[first] == -np.inf:
@@ -174,32 +175,33 @@ def _impossible(top: FloatArray, offset: int, names: IntArray | None) -> ValueEr
 
 
 def as_points(X: Any) -> Any:
-    """Points that came as a list or a table with names, as an array; whatever else as it is."""
+    """Return points as an array if they are a list or a data frame, else unchanged."""
     return X if hasattr(X, "dtype") else np.asarray(X, dtype=float)
 
 
 def log_powers(log_p: FloatArray, exponents: FloatArray) -> FloatArray:
-    """(n, K) n_j log p_k of log p (K,); zero where n_j is, whatever p_k: 0⁰ = 1."""
+    """Return (n, K) products n_j log p_k; zero if n_j is zero, even for p_k = 0 (0⁰ = 1)."""
     powers = np.zeros((len(exponents), len(log_p)))
     np.multiply(exponents[:, None], log_p, out=powers, where=(exponents > 0)[:, None])
     return powers
 
 
 def is_better(score: float, than: float) -> bool:
-    """Whether a score is higher than another by more than rounding.
+    """Return True if a score exceeds another by more than rounding.
 
-    The one rule for every choice among alternatives (starts, runs, searches): those that agree to
-    eight digits are one, and the first is kept. Else the last digit would choose, which differs
-    from processor to processor, and one seed would number the components in several ways.
+    Every choice among alternatives (starts, runs, searches) uses this rule: scores that agree to
+    eight digits are equal, and the first one is kept. Otherwise the last digit would decide. It
+    differs between processors, so the same seed would give differently numbered components.
 
     Parameters
     ----------
     score, than : float
-        Higher is better.
+        Scores; higher is better.
 
     Returns
     -------
     bool
+        True if ``score`` is better.
 
     Examples
     --------
@@ -210,16 +212,17 @@ def is_better(score: float, than: float) -> bool:
 
 
 def best_first(scores: Sequence[float]) -> list[int]:
-    """Indices in falling order of their scores; those that agree to rounding in their own order.
+    """Return indices sorted by decreasing score; equal up to rounding, by increasing index.
 
     Parameters
     ----------
     scores : sequence of float
-        Higher is better; no NaN.
+        Scores without NaN; higher is better.
 
     Returns
     -------
     list of int
+        The indices, best first.
 
     Examples
     --------
@@ -235,16 +238,17 @@ def best_first(scores: Sequence[float]) -> list[int]:
 
 
 def most_probable(probabilities: FloatArray) -> IntArray:
-    """The most probable state of each row; of those that agree to rounding, the first.
+    """Return the most probable state of each row; the first if several agree up to rounding.
 
     Parameters
     ----------
     probabilities : (N, K) array
-        Not negative.
+        Probabilities, normalised or not.
 
     Returns
     -------
     (N,) int array
+        The states.
 
     Examples
     --------
@@ -258,7 +262,7 @@ def most_probable(probabilities: FloatArray) -> IntArray:
 def check_sample_weight(
     sample_weight: ArrayLike | None, n_points: int, n_least: int = 1
 ) -> FloatArray | None:
-    """Weights (N,) of points, of which so many count, or an error that names one."""
+    """Return weights (N,), of which ``n_least`` are positive, or raise an error that names one."""
     if sample_weight is None:
         return None
     refuse_mask("sample_weight", sample_weight, MASKED_WEIGHTS.format("sample_weight"))
@@ -275,26 +279,26 @@ def check_sample_weight(
         )
     if not weights.any():
         raise ValueError("every entry of sample_weight is zero; give some points a weight.")
-    n_counted = np.count_nonzero(weights)
-    if n_counted < n_least:
+    n_positive = np.count_nonzero(weights)
+    if n_positive < n_least:
         raise ValueError(
-            f"sample_weight leaves {n_counted} points for {n_least} components or clusters; give "
-            f"more points a weight, or ask for {n_counted}."
+            f"sample_weight leaves {n_positive} points for {n_least} components or clusters; give "
+            f"more points a weight, or ask for {n_positive}."
         )
     return weights
 
 
 def check_pairs(name: str, pairs: ArrayLike | None, n_points: int | None = None) -> IntArray:
-    """Pairs of points as an array of indices, or an error that names the first bad row.
+    """Return pairs of points as an array of indices, or raise an error for the first bad row.
 
     Parameters
     ----------
     name : str
-        What the caller's argument is called.
+        Name of the caller's argument, for messages.
     pairs : (P, 2) array-like or None
-        Indices of points; None and anything empty is no pair.
+        Indices of points; None and empty input mean no pairs.
     n_points : int, default=None
-        How many points there are; None: any index that is not negative will do.
+        Number of points; None: any index that is not negative is valid.
 
     Returns
     -------
@@ -304,7 +308,7 @@ def check_pairs(name: str, pairs: ArrayLike | None, n_points: int | None = None)
     Raises
     ------
     ValueError
-        If the shape is another, or a row does not name two points that exist.
+        If the shape is wrong, or if a row does not name two points that exist.
 
     Examples
     --------
@@ -331,18 +335,18 @@ def check_pairs(name: str, pairs: ArrayLike | None, n_points: int | None = None)
 def check_labels(
     name: str, labels: ArrayLike, n_points: int | None = None, *, least: int | None = -1
 ) -> IntArray:
-    """Labels as integers from -1 (unknown), or an error that names the first bad entry.
+    """Return labels as integers from -1 (unknown), or raise an error for the first bad entry.
 
     Parameters
     ----------
     name : str
-        What the caller's argument is called.
+        Name of the caller's argument, for messages.
     labels : (N,) array-like
-        Integers from 0, or -1 for unknown. Whole numbers of any real type will do.
+        Integers from 0, or -1 for unknown. Whole numbers of any real type are valid.
     n_points : int, default=None
-        N; None: any number but zero.
+        N; None: any positive number.
     least : int or None, default=-1
-        The smallest label: 0 where each must be known, None where any integer may be a name.
+        The smallest valid label: 0 if all must be known, None if any integer may be a label.
 
     Returns
     -------
@@ -352,7 +356,7 @@ def check_labels(
     Raises
     ------
     ValueError
-        If the shape is another, or an entry is not such an integer.
+        If the shape is wrong, or if an entry is not such an integer.
 
     Examples
     --------
@@ -386,22 +390,23 @@ def check_labels(
 
 
 def generator(random_state: Seed) -> np.random.Generator:
-    """The source of randomness that ``random_state`` stands for; of a RandomState the same bits."""
-    # NumPy 2.0's own default_rng takes no RandomState.
+    """Return the Generator for ``random_state``; it shares the bit stream of a RandomState."""
+    # `default_rng` of NumPy 2.0 does not accept a RandomState.
     return np.random.default_rng(getattr(random_state, "_bit_generator", random_state))
 
 
 def in_floats(*functions: Callable[..., Any]) -> list[Callable[..., Any]]:
-    """Let functions return floats where they return fractions or decimals, which numpy cannot use.
+    """Wrap functions so that fractions and decimals in their results become floats.
 
     Parameters
     ----------
     *functions : callable
-        They return numbers, arrays, or lists and tuples of them.
+        Functions that return numbers, arrays, or lists and tuples of them.
 
     Returns
     -------
     list of callable
+        The wrapped functions.
 
     Examples
     --------
@@ -411,39 +416,40 @@ def in_floats(*functions: Callable[..., Any]) -> list[Callable[..., Any]]:
     [1.5, 3]
     """
 
-    def made_of_floats(function: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *args, **kwargs: _in_floats(function(*args, **kwargs))
+    def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args, **kwargs: _to_floats(function(*args, **kwargs))
 
-    return [made_of_floats(function) for function in functions]
+    return [wrap(function) for function in functions]
 
 
-def _in_floats(value: Any) -> Any:
+def _to_floats(value: Any) -> Any:
+    """Return the value with fractions and decimals replaced by floats, at any depth."""
     if isinstance(value, Fraction | Decimal):
         return float(value)
     if isinstance(value, list | tuple):
-        parts = [_in_floats(part) for part in value]
+        parts = [_to_floats(part) for part in value]
         return parts if isinstance(value, list) else tuple(parts)
     if isinstance(value, np.ndarray) and value.dtype == object:
-        return np.array(_in_floats(value.tolist()))
+        return np.array(_to_floats(value.tolist()))
     return value
 
 
 def check_integer(name: str, value: int, least: int, most: int | None = None) -> None:
-    """Refuse a number that is no integer, or out of range.
+    """Raise `ValueError` if a number is not an integer or is out of range.
 
     Parameters
     ----------
     name : str
-        What the caller's argument is called.
+        Name of the caller's argument, for messages.
     value : int
         Its value.
     least, most : int
-        The smallest and the largest value that will do; None: no largest.
+        The smallest and the largest valid value; ``most=None`` means no upper limit.
 
     Raises
     ------
     ValueError
-        It names the argument, its value and the range.
+        The message shows the argument, its value and the range.
 
     Examples
     --------
@@ -459,14 +465,14 @@ def check_integer(name: str, value: int, least: int, most: int | None = None) ->
 
 
 def check_ranges(X: FloatArray, *, some_may_vanish: bool = False) -> FloatArray:
-    """Refuse data whose squares overflow, or vanish; else say how far each column reaches.
+    """Return the range of each column, or raise an error if squares overflow or vanish.
 
     Parameters
     ----------
     X : (N, D) array
         The points: finite numbers, at least one row.
     some_may_vanish : bool, default=False
-        Whether it is enough that the squares of one column can be represented.
+        Raise the error for vanishing squares only if they vanish in all columns that vary.
 
     Returns
     -------
@@ -476,7 +482,7 @@ def check_ranges(X: FloatArray, *, some_may_vanish: bool = False) -> FloatArray:
     Raises
     ------
     ValueError
-        The column is named.
+        If squares overflow or vanish; the message names the column.
 
     Examples
     --------
@@ -487,11 +493,11 @@ def check_ranges(X: FloatArray, *, some_may_vanish: bool = False) -> FloatArray:
         ...
     ValueError: column 0 spans 0 to 1e+200: its squares overflow. Divide the data by a constant.
     """
-    # As floats: unsigned integers have no negative, and squares of integers wrap around in silence.
+    # Convert to float: unsigned integers cannot be negated, and squares of integers may overflow.
     low, high = X.min(axis=0).astype(float), X.max(axis=0).astype(float)
     with np.errstate(over="ignore", invalid="ignore"):
         ranges = high - low
-        # A sum over points of squares about their mean, and that of the points themselves.
+        # Upper bounds of the sum of squares about the mean and of the sum of the points.
         sums = (np.square(ranges) + np.maximum(high, -low)) * len(X)
         total = sums.sum()
     if not np.isfinite(total):
@@ -511,20 +517,20 @@ def check_ranges(X: FloatArray, *, some_may_vanish: bool = False) -> FloatArray:
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:
-    """Warn whoever called the package: the first place outside of it and of scikit-learn.
+    """Raise a warning at the first calling line outside the package and scikit-learn.
 
     Parameters
     ----------
     message : str
-        What is to be known.
+        Text of the warning.
     category : type of Warning
-        As a rule scikit-learn's ConvergenceWarning.
+        Class of the warning, usually scikit-learn's ConvergenceWarning.
 
     Warns
     -----
     category
-        Attributed to the caller's line, however deep inside the package it arises. Within
-        :class:`WarnedOnce` it is held back.
+        The warning, attributed to the user's line at any call depth inside the package. Within
+        :class:`WarnedOnce` it is delayed.
     """
     held = _HELD.get()
     if held is not None:
@@ -537,24 +543,24 @@ def warn_caller(message: str, category: type[Warning]) -> None:
 
 
 class WarnedOnce:
-    """Within a ``with``, holds back what :func:`warn_caller` says; at its end says each thing once.
+    """Context manager that delays warnings of :func:`warn_caller` and removes duplicates.
 
-    For loops whose steps would each give the same warning. Threads do not share it.
+    Use it around loops whose steps may repeat a warning. It has no effect on other threads.
 
     Parameters
     ----------
     *kinds : types of Warning
-        Of each of these only the last is given, whatever its words.
+        Only the last warning of each of these classes is raised, whatever its text.
 
     Examples
     --------
-    >>> with warnings.catch_warnings(record=True) as told:
+    >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     with WarnedOnce(RuntimeWarning):
     ...         for step in range(3):
     ...             warn_caller("again", UserWarning)
     ...             warn_caller(f"step {step}", RuntimeWarning)
-    >>> [str(warning.message) for warning in told]
+    >>> [str(warning.message) for warning in caught]
     ['again', 'step 2']
     """
 
@@ -562,13 +568,13 @@ class WarnedOnce:
         self.kinds = kinds
 
     def __enter__(self) -> Self:
-        """Hold back from here on."""
+        """Start to delay warnings."""
         self.held: list[tuple[str, type[Warning]]] = []
         self.before = _HELD.set(self.held)
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Say what was held back, also where an error passes: the warnings may explain it."""
+        """Raise the delayed warnings, even after an error, because they may explain it."""
         _HELD.reset(self.before)
         if not self.held:
             return
@@ -579,12 +585,12 @@ class WarnedOnce:
             warn_caller(text, kind)
 
 
+# The delayed warnings of the innermost `WarnedOnce`; None outside of any.
 _HELD: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("held", default=None)
-# The warnings held back at present; None: nobody holds any.
 
 
 def is_own(frame: FrameType) -> bool:
-    """Whether a frame runs the package's code, or that of a library between it and its caller."""
+    """Return True if a frame runs code of the package, of scikit-learn or of joblib."""
     package = str(frame.f_globals.get("__name__")).partition(".")[0]
-    # A doctest bears the name of its module, but calls the package as any other caller does.
+    # A doctest runs under the name of its module, but counts as the user's code.
     return package in OWN_PACKAGES and not frame.f_code.co_filename.startswith("<doctest")

@@ -1,6 +1,6 @@
-"""What loops that begin anew share: the best of several runs, and where chance comes from.
+"""Shared tools of estimators: restarts, random numbers, and versions in pickles.
 
-K-means, EM and metrics stand on it. Chapter 3.
+K-means, the mixtures and metric learning use this file. Chapter 3 explains restarts.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ from cgmm.numerics import Seed, is_better, warn_caller
 __all__ = ["random_source"]
 
 Rng = np.random.RandomState
+# A run is a NamedTuple with ``score`` and ``interrupted``.
 AnyRun = TypeVar("AnyRun", bound=Any)
-# What is kept and compared: a NamedTuple with ``score`` and ``interrupted``.
 
 
 def best_of(
     one_run: Callable[[int], AnyRun], n_init: int, n_most: int = 0,
     is_usable: Callable[[AnyRun], bool] = lambda run: True,
 ) -> AnyRun:  # fmt: skip
-    """The run of highest score; one that fails or is interrupted does not lose the others.
+    """Return the run of highest score, even if other runs fail or are interrupted.
 
     Parameters
     ----------
     one_run : callable
-        From the run's number to the run, a NamedTuple with ``score`` and ``interrupted``.
+        Function from the run's number to a NamedTuple with ``score`` and ``interrupted``.
     n_init : int
-        How many, at least one.
+        Number of usable runs, at least one.
     n_most : int, default=0
-        How many runs may be made until ``n_init`` of them are usable.
+        Maximum number of runs made to obtain ``n_init`` usable ones, if larger than ``n_init``.
     is_usable : callable, optional
-        Whether a run may be kept; one that may not is kept only if none may.
+        Function that returns True if a run is usable. Other runs are kept only if none is usable.
 
     Returns
     -------
     NamedTuple
-        The best.
+        The best run.
 
     Raises
     ------
     NetworkError
-        At once, as it would fail every run.
+        If a run raises it; no further run is made, because all would fail.
     ValueError
-        That of the last run, if all failed.
+        If all runs fail; the error of the last run.
     KeyboardInterrupt
-        If there is no run yet that could be kept.
+        If the user interrupts before there is a run to keep.
     """
     best: Any = None
     best_is_usable, n_usable = False, 0
@@ -87,7 +87,7 @@ def best_of(
 
 
 class Versioned:
-    """Mixin of the estimators: a pickle carries the version that has written it."""
+    """Mixin that stores the package's version in pickles and warns if it differs on loading."""
 
     def __getstate__(self) -> dict[str, Any]:
         state = cast("dict[str, Any]", super().__getstate__())
@@ -107,17 +107,17 @@ class Versioned:
 
 
 def random_source(random_state: Seed) -> np.random.RandomState:
-    """The source of randomness that an estimator's ``random_state`` stands for.
+    """Return the RandomState for an estimator's ``random_state``.
 
     Parameters
     ----------
     random_state : int, RandomState, Generator or None
-        A seed, or a source that each fit goes on drawing from; None: numpy's own.
+        A seed, or a source from which each fit continues to draw; None: numpy's global one.
 
     Returns
     -------
     RandomState
-        Of a Generator the same stream of bits.
+        The source. It shares the bit stream of a Generator.
 
     Examples
     --------

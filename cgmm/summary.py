@@ -1,7 +1,8 @@
-"""Tables of results, as text and as HTML, and the summary of a fitted model. All chapters.
+"""Display tables of results and the summary of a fitted model, as text and as HTML.
 
-``cgmm.plot.table`` shows the tables of chapters. ``summarise`` shows what a fit found: sizes,
-weights and means of the components, the evidence, the engine, and how many relations are kept.
+``cgmm.plot.table`` builds the tables of all chapters from `Table`. Users call ``summarise`` after a
+fit to see sizes, weights and means of the components, the evidence, the inference engine, and the
+number of satisfied relations.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from cgmm.numerics import IntArray, check_pairs
 __all__ = ["Summary", "Table", "summarise"]
 
 MOST_COLUMNS = 4
-"""Of more columns the summary shows the means of the first ones."""
+"""Maximum number of columns whose means are shown; further columns are left out."""
 
 
 class Table:
-    """Rows below a head; the first column names the row, the others are numbers."""
+    """Table with a header row; the first column holds names of rows, the others numbers."""
 
     def __init__(self, head: Sequence[object], rows: Iterable[Sequence[object]]) -> None:
         self.head, *self.rows = [list(map(str, row)) for row in (head, *rows)]
 
     def _repr_html_(self) -> str:
-        # A cell without a word heads nothing, and would be read out as an empty heading.
+        # Screen readers would announce an empty heading, so an empty cell is not marked as one.
         head = "".join(
             f'<th scope="col">{escape(word)}</th>' if word else "<td></td>" for word in self.head
         )
@@ -54,7 +55,7 @@ class Table:
 
 
 class Summary:
-    """Facts about a fit, and a table of its components: text, and HTML in a notebook."""
+    """Facts about a fit and a table of its components, shown as text or, in a notebook, as HTML."""
 
     def __init__(self, title: str, facts: dict[str, str], components: Table) -> None:
         self.title, self.facts, self.components = title, facts, components
@@ -77,21 +78,21 @@ def summarise(
     cannot_link: ArrayLike | None = None,
     preferences: ArrayLike | None = None,
 ) -> Summary:
-    """Summarise what a fit found.
+    """Summarise a fitted mixture.
 
     Parameters
     ----------
     model : ConstrainedGaussianMixture or another mixture
-        As it was fitted.
+        The fitted model.
     must_link, cannot_link : (P, 2) int array-like, default=None
-        Relations of the fit, to be counted by what ``labels_`` keeps.
+        Relations of the fit; the summary counts those that ``labels_`` satisfies.
     preferences : (P, 3) array-like, default=None
-        Rows ``i, j, log-odds``; one is kept if the labels agree with its sign.
+        Rows ``i, j, log-odds``; one is satisfied if the labels agree with its sign.
 
     Returns
     -------
     Summary
-        Shown as text by ``print``, and as tables in a notebook.
+        The summary, shown as text by ``print`` and as tables in a notebook.
 
     Raises
     ------
@@ -124,11 +125,12 @@ def summarise(
 
 
 def _count(number: int, noun: str) -> str:
+    """Return the number with its noun, in the plural unless it is one."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _facts(model: Any) -> dict[str, str]:
-    """Return the evidence, the engines, and how EM ended."""
+    """Return the evidence, the engines, and the outcome of EM, as text."""
     exact = "exact" if model.evidence_exact_ else "approximate"
     engines = [f"{part.engine} ({_count(part.n_nodes, 'node')})" for part in model.inference_]
     ended = "converged in" if model.converged_ else "not converged after"
@@ -145,7 +147,7 @@ def _count_kept(
     cannot_link: ArrayLike | None,
     preferences: ArrayLike | None,
 ) -> Iterator[tuple[str, str]]:
-    """Yield how many relations of each kind the labels keep, of those that are given."""
+    """Yield for each kind of relations the number that the labels satisfy, as text."""
     soft = read_rows("preferences", preferences, 3)
     for name, pairs, together in (
         ("must_link", must_link, True),
@@ -160,11 +162,11 @@ def _count_kept(
 
 
 def _components(model: Any) -> Table:
-    """Return a row for each component: its points, its weight, its mean."""
+    """Return a table with the number of points, the weight and the mean of each component."""
     weights = model.weights_
     sizes = np.bincount(model.labels_, minlength=len(weights))
     means = getattr(model, "means_", np.empty((len(weights), 0)))
-    if len(means) != len(weights):  # classes of several components each
+    if len(means) != len(weights):  # A class of several components has no single mean.
         means = np.empty((len(weights), 0))
     is_number = ~getattr(model, "is_categorical_", np.zeros(means.shape[1], dtype=bool))
     names = getattr(model, "feature_names_in_", [f"x{d}" for d in range(len(is_number))])
