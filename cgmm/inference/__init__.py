@@ -1,9 +1,9 @@
-"""Inference engines: one a file, all of one signature, listed in ``ENGINES``.
+"""Inference engines: one per file, all with the same signature, listed in ``ENGINES``.
 
-An engine takes a :class:`~cgmm.network.Graph`, does once what depends on the structure alone, and
-returns a function from unary log-potentials to :class:`~cgmm.network.Marginals`.
-``cgmm.inference.gibbs`` is the file; the engine in it is ``cgmm.inference.gibbs.gibbs``, or
-``ENGINES["gibbs"]``. Chapters 7 and 10 read this room.
+An engine takes a :class:`~cgmm.network.Graph`, does the work that depends only on its structure,
+and returns a function from unary log-potentials to :class:`~cgmm.network.Marginals`. Estimators
+call this function at every E-step. ``cgmm.inference.gibbs`` is a file; its engine is
+``cgmm.inference.gibbs.gibbs``, or ``ENGINES["gibbs"]``. Chapters 7 and 10 explain the engines.
 """
 
 from collections.abc import Callable
@@ -43,17 +43,17 @@ ENGINES: dict[str, Engine] = {
     "gibbs": gibbs.gibbs,
     "enumerate": enumerate_assignments,
 }
-"""Every engine by the name under which estimators accept it."""
+"""All engines by the names that estimators accept."""
 
 
 def named_engine(inference: str | Engine) -> Engine:
-    """Return the engine that an argument ``inference`` stands for.
+    """Return the engine for an argument ``inference``.
 
     Parameters
     ----------
     inference : str or callable
-        A name in ENGINES, or an engine. One that returns a plain function has marginals only, and
-        may remember earlier calls: its ``Inference`` is stateful.
+        A name in ENGINES, or an engine. An engine that returns a plain function computes marginals
+        only, and may depend on earlier calls, so its ``Inference`` is marked as stateful.
 
     Returns
     -------
@@ -75,17 +75,17 @@ def _apply(engine: Callable[[Graph], Infer], graph: Graph) -> Inference:
 
 
 def needs_seed(engine: Engine) -> bool:
-    """Return whether an engine draws random numbers: whether it has a ``random_state``.
+    """Return True if an engine has a parameter ``random_state`` that is not set yet.
 
     Parameters
     ----------
     engine : callable
-        An engine. One whose ``random_state`` is already set, by ``functools.partial``, needs none.
+        An engine. ``functools.partial`` may have set its ``random_state`` already.
 
     Returns
     -------
     bool
-        Whether an estimator should pass a seed of its own.
+        True if an estimator should pass a seed of its own.
 
     Examples
     --------
@@ -100,17 +100,17 @@ def needs_seed(engine: Engine) -> bool:
 
 
 def engine_name(inference: str | Engine) -> str:
-    """Return the name of an engine, or of the function that ``functools.partial`` was applied to.
+    """Return the name of an engine; for ``functools.partial``, the name of its function.
 
     Parameters
     ----------
     inference : str or callable
-        As an estimator is given it.
+        The argument ``inference`` of an estimator.
 
     Returns
     -------
     str
-        For messages.
+        The name, for messages.
 
     Examples
     --------

@@ -1,17 +1,17 @@
-"""The default engine: exact wherever that is cheap, and an approximation that says so elsewhere.
+"""The default engine: exact for cheap components, an approximation with a warning for the others.
 
-A network passes through three steps. Evidence that decides something, and for K = 2 the mirror,
-make it smaller (:mod:`cgmm.inference.reduction`). What is left falls apart into components, and
-``engine_for`` gives each to the first engine that applies. Their marginals are put together
-and led back to the whole network. :func:`exact` is the same chain with another end: it refuses a
+A network passes through three steps. First, evidence and, for K = 2, mirroring make it smaller
+(:mod:`cgmm.inference.reduction`). Second, ``engine_for`` assigns each component of the reduced
+network to the first engine that applies. Third, the marginals of all components are combined and
+mapped back to the whole network. :func:`exact` has the same steps, but raises an error for a
 component beyond the budget before any work, with both costs (:mod:`cgmm.inference.costs`).
-Chapters 7 and 10 explain this file.
+Estimators use ``auto`` by default. Chapters 7 and 10 explain this file.
 
-=======  ======================================================================
-part     components that one engine takes care of, e.g. all disjoint pairs
-linked   nodes that have edges; the others are *isolated*
-K        number of states of a node, e.g. 3
-=======  ======================================================================
+=========  ====================================================================
+part       components that share one engine, e.g. all disjoint pairs
+connected  nodes that have edges, e.g. [0, 1, 3]; the others are *isolated*
+K          number of states of a node, e.g. 3
+=========  ====================================================================
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from cgmm.inference.belief_propagation import belief_propagation
 from cgmm.inference.best_assignment import find_best
 from cgmm.inference.clique import clique, count_transitions
-from cgmm.inference.clique_tree import CliqueTree, lay_out
+from cgmm.inference.clique_tree import CliqueTree, plan_tree
 from cgmm.inference.contraction import Contraction, contract
 from cgmm.inference.costs import (
     AFFORDABLE,
@@ -36,11 +36,11 @@ from cgmm.inference.costs import (
     Cost,
     cost_of,
     describe,
+    full_cost,
     in_words,
     most_neighbours,
     refuse_cost,
-    whole_cost,
-    with_patience,
+    suggest_exact,
 )  # fmt: skip
 from cgmm.inference.independent import independent
 from cgmm.inference.junction_tree import through_tree
@@ -65,7 +65,7 @@ __all__ = ["auto", "exact"]
 def auto(
     graph: Graph, *, max_bytes: int = MAX_BYTES, max_operations: float = AFFORDABLE
 ) -> Inference:
-    """Return the engine that is exact wherever that is cheap, and approximates elsewhere.
+    """Return an engine that is exact for cheap components and approximates the others.
 
     Each connected component of the reduced network goes to the first engine whose rule applies:
 
@@ -80,35 +80,35 @@ def auto(
     graph : Graph
         Any graph.
     max_bytes : int, default=2**31
-        What tables of exact inference may take.
+        Maximum size of the tables of exact inference.
     max_operations : float, default=1e8
-        Entries of tables that exact inference may visit in one call: about a second. The cheapest
-        components are answered exactly first.
+        Maximum number of table entries that exact inference visits in one call; 1e8 take about a
+        second. The budget goes to the cheapest components first.
 
     Returns
     -------
     callable
-        From unaries (n_nodes, K) to marginals and log Z, exact if the field ``exact`` says so.
-        ``most_probable`` gives the most probable joint assignment, in components that are
-        approximated the best found; it breaks no cannot-link. ``results`` lists the engine of each
-        part, as :class:`~cgmm.network.Result`; each has ``exact``.
+        Function from unaries (n_nodes, K) to marginals and log Z, exact if their field ``exact`` is
+        True. Its ``most_probable`` returns the most probable joint assignment; in approximated
+        components, the best that is found. It breaks no cannot-link. Its ``results`` lists the
+        engine of each part as :class:`~cgmm.network.Result`, with a flag ``exact``.
 
     Raises
     ------
     NetworkError
-        When called: if a component has no possible assignment, as far as exact engines, evidence
-        and odd cycles show it; it is named.
+        When called: if an exact engine, evidence or an odd cycle shows that a component has no
+        possible assignment; the error names its nodes.
 
     Warns
     -----
     ApproximationWarning
-        Once, when first called: if a component is beyond the budgets; its size and width are named.
+        At the first call: if a component is beyond the budgets; the warning shows size and width.
 
     Notes
     -----
-    What is wide stays wide: a grid of 16 by 16 cannot-links with K = 3 has tables of 42 GiB, and is
-    approximated. So are large cliques of cannot-links that share nodes, unless they fit a junction
-    tree: a table over ten of them, with ten states, would have 10^10 entries.
+    A larger width cannot be avoided: a grid of 16 by 16 cannot-links with K = 3 needs tables of 42
+    GiB, so it is approximated. So are large cliques of cannot-links that share nodes, unless they
+    fit a junction tree: a table over ten nodes with ten states would have 10^10 entries.
 
     Examples
     --------
@@ -144,35 +144,35 @@ def exact(
     max_operations: float = MAX_OPERATIONS,
     verbose: int = 0,
 ) -> Inference:
-    """Return the engine that is exact or refuses, at whatever cost is allowed.
+    """Return an engine that is exact within the budget and otherwise raises an error.
 
-    Its rules are those of :func:`auto`, but it refuses what they would approximate.
+    It has the rules of :func:`auto`, but raises an error where they would approximate.
 
     Parameters
     ----------
     graph : Graph
         Any graph.
     max_bytes : int, default=2**31
-        What tables may take at one time.
+        Maximum size of all tables that exist at one time.
     max_operations : float, default=2e11
-        Entries of tables that may be visited in one call; about 1e8 take a second.
+        Maximum number of table entries visited in one call; about 1e8 take a second.
     verbose : int, default=0
-        Ignored: what fits memory ends in minutes.
+        Ignored, because every computation that fits into memory ends within minutes.
 
     Returns
     -------
     callable
-        From unaries (n_nodes, K) to exact marginals and log Z, with ``most_probable`` and with
-        ``results``, which lists the engine and the cost of each part as
+        Function from unaries (n_nodes, K) to exact marginals and log Z, with ``most_probable`` and
+        with ``results``, which lists the engine and the cost of each part as
         :class:`~cgmm.network.Result`.
 
     Raises
     ------
     NetworkError
-        When called: if no joint assignment is possible; where evidence or an odd cycle shows it,
-        the chain is shown.
+        When called: if no joint assignment is possible. If evidence or an odd cycle is the cause,
+        the error shows the chain.
     TooCostlyError
-        When called: if a component takes more than the budgets; it is named, with both costs.
+        When called: if a component exceeds the budgets; the error names it and shows both costs.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def exact(
 def inference_cost(
     graph: Graph, n_states: int, *, allowed: ArrayLike | None = None, max_bytes: int = MAX_BYTES
 ) -> list[Result]:
-    """Compute what exact inference would cost, without doing it.
+    """Compute the cost of exact inference without performing it.
 
     Parameters
     ----------
@@ -200,20 +200,20 @@ def inference_cost(
     allowed : (n_nodes, K) bool array, default=None
         The states that evidence leaves to each node; None: all.
     max_bytes : int, default=2**31
-        What tables may take at one time.
+        Maximum size of all tables that exist at one time.
 
     Returns
     -------
     list of Result
-        The engine and the cost of each part of the reduced network, the most expensive first;
-        :func:`~cgmm.inference.auto.exact` needs ``max_operations`` of at least as much as the
-        first takes. A component beyond the memory, or beyond a day's work, has the engine "none"
-        with its costs, or with lower bounds where the costs themselves were not found.
+        The engine and the cost of each part of the reduced network, the most expensive first.
+        :func:`~cgmm.inference.auto.exact` needs a ``max_operations`` of at least the first cost.
+        A component that exceeds ``max_bytes`` or a day's computation has the engine "none", with
+        its costs or, if these are not known, lower bounds.
 
     Raises
     ------
     NetworkError
-        If no joint assignment is possible, as far as evidence and odd cycles show it.
+        If evidence or an odd cycle shows that no joint assignment is possible.
 
     Examples
     --------
@@ -238,26 +238,29 @@ def inference_cost(
 
 
 class Part(NamedTuple):
-    """Components that one engine takes care of."""
+    """Components that share one engine."""
 
     nodes: IntArray
-    """Their nodes, as indices of the reduced graph."""
+    """(n,) nodes of these components, as indices of the reduced graph."""
     infer: Inference
+    """The engine, applied to the subgraph of these nodes."""
     result: Result
+    """The engine's name, exactness and cost."""
 
 
 class Wide(NamedTuple):
     """A component beyond the budget."""
 
     nodes: IntArray
-    """Its nodes, as indices of the reduced graph."""
+    """(n,) nodes of the component, as indices of the reduced graph."""
     graph: Graph
-    """Its edges, between positions in ``nodes``."""
+    """The component; its edges connect positions in ``nodes``."""
     cost: Cost
+    """Cost of exact inference in the component, or a lower bound."""
 
 
 Beyond = Callable[[list[Wide], int, Budget], list[Part]]
-"""Takes the components beyond the budget, with K states, and returns their parts or refuses."""
+"""Function that takes the components beyond the budget and K; it returns parts or raises."""
 
 IN_CLOSED_FORM = {"independent": independent, "pairs": pairs, "clique": clique}
 BEYOND = "beyond the budget"
@@ -271,9 +274,9 @@ def engine_for(n_nodes: int, is_affordable_clique: bool, fits_tree: bool) -> str
     n_nodes : int
         Number of its nodes.
     is_affordable_clique : bool
-        Whether all of its nodes are cannot-linked to each other, within the budget.
+        True if all of its nodes are cannot-linked to each other, and the cost is within budget.
     fits_tree : bool
-        Whether its junction tree is within the budget, beside those of cheaper components.
+        True if its junction tree and those of all cheaper components are within the budget.
 
     Returns
     -------
@@ -298,7 +301,7 @@ def engine_for(n_nodes: int, is_affordable_clique: bool, fits_tree: bool) -> str
 
 
 def divide(graph: Graph, n_states: int, budget: Budget, beyond: Beyond) -> list[Part]:
-    """Give each component of a reduced network to the first engine that applies."""
+    """Assign each component of a reduced network to the first engine that applies."""
     label = connected_components(graph)
     sizes = np.bincount(label)
     is_clique, costs = _affordable_cliques(graph, label, n_states, budget)
@@ -323,10 +326,11 @@ def divide(graph: Graph, n_states: int, budget: Budget, beyond: Beyond) -> list[
 def _affordable_cliques(
     graph: Graph, label: IntArray, n_states: int, budget: Budget
 ) -> tuple[BoolArray, FloatArray]:
-    """Find the components that are cliques of three nodes or more within the budget, and costs.
+    """Return which components are affordable cliques of at least three nodes, and all costs.
 
-    The cheapest come first. A clique without any assignment costs nothing: its engine refuses.
-    Components of at most two nodes cost K operations a node.
+    The budget goes to the cheapest cliques first. A clique without any possible assignment costs
+    nothing, because its engine raises an error. Components of at most two nodes cost K operations
+    per node.
     """
     sizes = np.bincount(label)
     of_edge = label[graph.edges[:, 0]]
@@ -340,19 +344,19 @@ def _affordable_cliques(
 
 
 def _in_closed_form(name: str, graph: Graph, nodes: IntArray, n: int, cost: Cost) -> Part:
-    """Prepare one engine for its n components."""
+    """Apply an engine to the subgraph of its n components."""
     part = induced_subgraph(graph, nodes)
     infer = IN_CLOSED_FORM[name](part)
     return Part(nodes, infer, describe(name, n, part, cost, infer))
 
 
 def _affordable_tree(graph: Graph, nodes: IntArray, n_states: int, budget: Budget) -> list[Part]:
-    """Prepare one junction tree for all components that fit the budget together, if any do."""
+    """Return at most one part: a junction tree for all components that together fit the budget."""
     while len(nodes):
         part = induced_subgraph(graph, nodes)
         max_degree = most_neighbours(budget.max_operations, n_states)
         contraction = contract(part)
-        tree = lay_out(contraction.core, n_states, max_degree)
+        tree = plan_tree(contraction.core, n_states, max_degree)
         fits = budget.fits(tree, part)
         if fits.all():
             return [_in_tree(part, nodes, contraction, tree, max_degree)]
@@ -363,7 +367,7 @@ def _affordable_tree(graph: Graph, nodes: IntArray, n_states: int, budget: Budge
 def _in_tree(
     part: Graph, nodes: IntArray, contraction: Contraction, tree: CliqueTree, max_degree: int
 ) -> Part:
-    """Prepare the junction tree that was laid out."""
+    """Apply the engine of a planned junction tree to its part."""
     n_components = len(np.unique(connected_components(part)))
     infer = through_tree(part, contraction, lambda _: tree)
     cost = cost_of(tree, max_degree)
@@ -371,17 +375,17 @@ def _in_tree(
 
 
 def _wide(graph: Graph, is_member: BoolArray, n_states: int) -> Wide:
-    """Describe one component beyond the budget."""
+    """Return a component beyond the budget with its cost."""
     nodes = np.flatnonzero(is_member)
     component = induced_subgraph(graph, nodes)
-    return Wide(nodes, component, whole_cost(component, n_states))
+    return Wide(nodes, component, full_cost(component, n_states))
 
 
 # ------------------------------------------------------------------- beyond the budget
 
 
 def _propagate(wide: Wide) -> Part:
-    """Apply belief propagation, and search for the best assignment from its marginals."""
+    """Apply belief propagation; the best assignment is searched from its marginals."""
     graph, infer = wide.graph, belief_propagation(wide.graph)
     best = lambda unary: find_best(graph, unary, infer(unary).nodes).states  # noqa: E731
     result = describe("belief_propagation", 1, graph, wide.cost, infer)
@@ -394,16 +398,16 @@ def _refuse(wide: list[Wide], n_states: int, budget: Budget) -> list[Part]:
 
 
 def _price(wide: list[Wide], n_states: int, budget: Budget) -> list[Part]:
-    """Return the cost of each component; no engine works on them."""
+    """Return a part with the cost of each component, marked as having no engine."""
     return [
         Part(nodes, exact(graph), describe("none", 1, graph, cost)) for nodes, graph, cost in wide
     ]
 
 
 def _warn(wide: list[Wide], n_states: int, budget: Budget) -> None:
-    """Warn which component is approximated, why, and how to have it exactly."""
+    """Warn that a component is approximated, with the reason and the call that is exact."""
     largest = max(wide, key=lambda part: len(part.nodes))
-    dearest = max((part.cost for part in wide), key=lambda cost: (cost.at_least, cost.n_operations))
+    highest = max((part.cost for part in wide), key=lambda cost: (cost.at_least, cost.n_operations))
     cost, more = largest.cost, ""
     least = "at least " if cost.at_least else ""
     if len(wide) > 1:
@@ -414,66 +418,66 @@ def _warn(wide: list[Wide], n_states: int, budget: Budget) -> None:
         f"has an induced width of {least}{cost.width}, so that with K = {n_states} exact inference "
         f"would take {least}{in_words(cost.n_bytes)} and {least}{cost.n_operations:.2g} operations "
         f"a call (allowed are {in_words(budget.max_bytes)} and {budget.max_operations:.2g}).{more} "
-        f"The error of the approximation is not known. {with_patience(dearest)}",
+        f"The error of the approximation is not known. {suggest_exact(highest)}",
         ApproximationWarning,
     )
 
 
-# ------------------------------------------------------------------- the marginals put together
+# ------------------------------------------------------------------- combining the marginals
 
 
 class Chain:
-    """Reduce a network, divide it among engines, and lead their marginals back to the whole.
+    """The three steps of :func:`auto`: reduce a network, divide it, and combine the marginals.
 
     Parameters
     ----------
     graph : Graph
         Any graph.
     budget : Budget
-        What exact inference may take.
+        The limits of exact inference.
     beyond : callable
-        Called with the components beyond the budget; returns their parts, or refuses.
+        Function that takes the components beyond the budget, and returns parts or raises.
     """
 
     def __init__(self, graph: Graph, budget: Budget, beyond: Beyond):
         self.graph, self.budget, self.beyond = simplify(graph), budget, beyond
-        self.linked = np.unique(self.graph.edges)
-        self.isolated = np.delete(np.arange(graph.n_nodes), self.linked)
-        self.reduce = reducer(induced_subgraph(self.graph, self.linked))
-        self.known: dict[tuple[int, bytes], list[Part]] = {}
+        self.connected = np.unique(self.graph.edges)
+        self.isolated = np.delete(np.arange(graph.n_nodes), self.connected)
+        self.reduce = reducer(induced_subgraph(self.graph, self.connected))
+        self.parts: dict[tuple[int, bytes], list[Part]] = {}
 
     def inference(self) -> Inference:
-        """Return everything that can be computed from unaries."""
+        """Return the prepared network as an ``Inference``."""
         return Inference(self.marginals, self.most_probable, self.results)
 
     def marginals(self, unary: FloatArray) -> Marginals:
         """Return marginals and log Z of unaries (n_nodes, K)."""
         unary, reduced, parts = self._prepare(unary)
-        # Column-major, as log densities are.
+        # The arrays are column-major like log densities.
         nodes, log_z, residual = np.empty(unary.shape[::-1]).T, reduced.constant, 0.0
         of_reduced, is_exact = np.empty(reduced.h.shape[::-1]).T, True
         for part in parts:
-            found = part.infer(_take_rows(reduced.h, part.nodes))
-            of_reduced[part.nodes] = found.nodes
-            log_z, residual = log_z + found.log_z, max(residual, found.residual)
-            is_exact &= found.exact
-        nodes[self.linked] = reduced.leave(of_reduced)
+            of_part = part.infer(_take_rows(reduced.h, part.nodes))
+            of_reduced[part.nodes] = of_part.nodes
+            log_z, residual = log_z + of_part.log_z, max(residual, of_part.residual)
+            is_exact &= of_part.exact
+        nodes[self.connected] = reduced.leave(of_reduced)
         nodes[self.isolated], totals = log_normalise(_take_rows(unary, self.isolated))
         log_z += float(totals.sum())
         return Marginals(nodes, float(log_z), is_exact, residual)
 
     def most_probable(self, unary: FloatArray) -> IntArray:
-        """Return the most probable joint assignment, or the best found in approximated parts."""
+        """Return the most probable joint assignment; in approximated parts, the best found."""
         unary, reduced, parts = self._prepare(unary)
         z, of_reduced = unary.argmax(axis=1), np.empty(len(reduced.h), dtype=np.intp)
         for part in parts:
             h = _take_rows(reduced.h, part.nodes)
             of_reduced[part.nodes] = part.infer.most_probable(h)
-        z[self.linked] = reduced.trace_back(of_reduced)
+        z[self.connected] = reduced.trace_back(of_reduced)
         return z
 
     def results(self, unary: FloatArray) -> list[Result]:
-        """Return the engine of each part, for unaries of which only the places of -inf matter."""
+        """Return the engine of each part; of the unaries only the positions of -inf matter."""
         n_states, results = unary.shape[1], [part.result for part in self._prepare(unary)[2]]
         if results or not len(self.isolated):
             return results
@@ -481,17 +485,17 @@ class Chain:
         return [Result("independent", n, n, 0, True, 0, 8 * n * n_states, n * n_states)]
 
     def _prepare(self, unary: FloatArray) -> tuple[FloatArray, Reduced, list[Part]]:
-        """Reduce the network and divide it; the division is kept for each pattern of evidence."""
+        """Return the unaries, the reduced network and its parts, cached by pattern of evidence."""
         unary = check_unary(self.graph, unary)
-        reduced = self.reduce(_take_rows(unary, self.linked))
+        reduced = self.reduce(_take_rows(unary, self.connected))
         key = reduced.h.shape[1], reduced.key
-        if key not in self.known:
-            if len(self.known) >= MAX_PATTERNS:
-                self.known.clear()
-            self.known[key] = divide(reduced.graph, key[0], self.budget, self.beyond)
-        return unary, reduced, self.known[key]
+        if key not in self.parts:
+            if len(self.parts) >= MAX_PATTERNS:
+                self.parts.clear()
+            self.parts[key] = divide(reduced.graph, key[0], self.budget, self.beyond)
+        return unary, reduced, self.parts[key]
 
 
 def _take_rows(unary: FloatArray, nodes: IntArray) -> FloatArray:
-    """Return some rows, column-major as log densities are."""
+    """Return the rows of the given nodes, column-major like log densities."""
     return np.take(unary.T, nodes, axis=1).T

@@ -1,30 +1,34 @@
-"""Loopy belief propagation: what is exact on a tree, done on any graph. Chapter 10.
+"""Loopy belief propagation: the equations that are exact on a tree, iterated on any graph.
 
-On a tree, each node tells each neighbour what it has heard from all others, and two passes make
-every marginal exact. The same equations can be written down for a graph with cycles, where news may
-come back to whom it came from; iterated to a fixed point they are a stationary point of the Bethe
-free energy, in which each edge corrects the entropy of its two ends as if there were no cycles
-[wainwright2008, sect. 4]. Nothing is proved about how near that is. On long cycles and sparse
-graphs it is near; where cycles are short and relations strong, it may be far off or find no fixed
-point.
+The engine ``auto`` applies it to components that are too costly for exact inference. Chapter 10
+explains it.
 
-Messages go along both directions of every edge at once, sweep after sweep. Belief propagation and
-its tree-reweighted kin differ in one number an edge: ρ_e is one, or the share of spanning trees in
-which the edge appears. An edge says only whether its ends are equal::
+On a tree, each node sends each neighbour a summary of the messages from all other neighbours, and
+two passes make every marginal exact. The same equations can be iterated on a graph with cycles,
+where a message can return to its sender. A fixed point is a stationary point of the Bethe free
+energy, in which each edge corrects the entropy of its two ends as if there were no cycles
+[wainwright2008, sect. 4]. No bound on the error is known. On long cycles and sparse graphs the
+error is small; with short cycles and strong relations the result may be far off, or there may be no
+convergence.
+
+Each sweep updates the messages along both directions of every edge at once. Belief propagation and
+tree-reweighted belief propagation differ in one number per edge: ρ_e is one, or the fraction of
+spanning trees that contain the edge. The potential of an edge depends only on whether its ends are
+equal::
 
     belief    b_j(k)    ∝  exp(unary[j, k]) Π_i m_ij(k)^ρ_ij          over the neighbours i of j
-    cavity    q_ji(k)   ∝  b_j(k) / m_ij(k)                           what j thinks without i
-    message   m_ji(k)   =  Σ_l q_ji(l) exp(w/ρ [k = l])               what j tells i
+    cavity    q_ji(k)   ∝  b_j(k) / m_ij(k)                           belief of j without i
+    message   m_ji(k)   =  Σ_l q_ji(l) exp(w/ρ [k = l])               message from j to i
 
 In a fixed point, with Z_j and Z_e the sums that make b_j and the joint belief of an edge sum to
 one, log Z is approximated by Σ_j log Z_j - Σ_e ρ_e log Z_e.
 
-=======  ==========================================================================
-D        directed edges, two for each of the E edges, sorted by the node that listens
-m        log-messages (K, D); for w > 0 without the factor exp(w/ρ)
-h, q     cavities (K, D), in logs and as probabilities
-γ        damping: the share of the old message in the new one, in logs
-=======  ==========================================================================
+=======  ==============================================================================
+D        number of directed edges, two for each of the E edges, sorted by target, e.g. 8
+m        (K, D) log-messages, e.g. -0.4; for w > 0 without the factor exp(w/ρ)
+h, q     (K, D) cavities, as logarithms, e.g. -1.2, and as probabilities, e.g. 0.3
+γ        damping: fraction of the old log-message in the new one, e.g. 0.3
+=======  ==============================================================================
 """
 
 from __future__ import annotations
@@ -56,12 +60,12 @@ from cgmm.numerics import (
 
 __all__ = ["belief_propagation"]
 
-# A sum of probabilities below this may have lost what matters of it, and is formed again in logs.
+# A sum of probabilities below this is inaccurate and is computed again in logarithms.
 SMALLEST = 1e-280
-# Where relations leave one colouring, logs of all others fall without end, faster and faster.
+# If relations allow a single colouring, log-messages of all other states diverge; this stops them.
 FLOOR = -1e12
-# Damping of the first sweep and from this one on, unless the user says more: what does not settle
-# with little may do so with much.
+# Default damping of the first sweep and of sweep RISE: messages that do not converge with weak
+# damping may converge with strong damping.
 DAMPINGS, RISE = (0.3, 0.9), 499
 
 
@@ -75,27 +79,27 @@ def belief_propagation(
     graph : Graph
         Any graph.
     max_sweeps : int, default=500
-        Sweeps over all edges, at most; in a forest as many as it has nodes, if these are more.
+        Maximum number of sweeps over all edges; in a forest, at least its number of nodes.
     tol : float, default=1e-7
-        Stop when a sweep changes no probability that a node has without one of its neighbours by
-        more than this.
+        Stop when a sweep changes no cavity probability (the belief of a node without one of its
+        neighbours) by more than this.
     damping : float, default=None
-        The share of the old log-messages in the new ones, from 0 to below 1. None: from 0.3 in the
+        Fraction of the old log-messages in the new ones, from 0 to below 1. None: from 0.3 in the
         first sweep to 0.9 in the 500th; in a forest 0.
 
     Returns
     -------
     callable
-        From unaries (n_nodes, K) to approximate marginals and the Bethe approximation of log Z,
-        which is no bound, in O((n_nodes + E) K) a sweep. ``residual`` of the answer is that of the
-        last sweep. In a forest both are exact, as far as ``tol`` goes; without edges they are also
-        marked so.
+        Function from unaries (n_nodes, K) to approximate marginals and the Bethe approximation of
+        log Z, which is no bound, in O((n_nodes + E) K) per sweep. Their ``residual`` is that of the
+        last sweep. In a forest both are exact up to ``tol``; they are marked as exact only if there
+        are no edges.
 
     Raises
     ------
     NetworkError
-        When called: if a node has no possible state, or cannot-links take its last one from it.
-        That no assignment exists for deeper reasons is not noticed.
+        When called: if a node has no possible state, or if cannot-links to nodes with a single
+        state exclude all its states. Other reasons why no assignment exists are not detected.
     ValueError
         If a setting is out of range.
 
@@ -103,26 +107,26 @@ def belief_propagation(
     -----
     ConvergenceWarning
         When called: if the residual is above ``tol`` after ``max_sweeps``. The marginals are then
-        those of the last sweep, and may mean nothing.
+        those of the last sweep, and may be meaningless.
 
     Notes
     -----
-    Every call starts from messages
-    that say nothing: the same input has the same answer. Three things to know before trusting it:
+    Every call starts from uniform messages, so the same input has the same result. Three facts
+    limit its use:
 
-    - At a fixed point the marginals are the derivatives of ``log_z`` in the unaries, as they are
-      for an exact engine, so that EM's updates of the weights match counts that belong together.
-    - From unaries that are the same for all states the messages stay so, which is right: the
-      network is symmetric. Where it has many separate solutions (three states, 1.5 cannot-links a
-      node or more, components that overlap almost wholly) a slight preference of the unaries
-      decides for one of them, too surely: the messages may well converge, to what is further off
-      than a spanning tree.
-    - Where they do not converge, more damping seldom helps; ``inference="gibbs",
-      weights="ignore"`` is the independent opinion to ask.
+    - At a fixed point the marginals are the derivatives of ``log_z`` with respect to the unaries,
+      as for an exact engine, so EM's weight updates use consistent counts.
+    - If the unaries are equal for all states, the messages stay uniform, which is correct because
+      the network is symmetric. If the network has many separate solutions (three states, 1.5 or
+      more cannot-links per node, components that overlap almost completely), a slight preference of
+      the unaries selects one of them with too much certainty. The messages may then converge to
+      marginals that are worse than those of a spanning tree.
+    - If the messages do not converge, more damping rarely helps; compare with
+      ``inference="gibbs", weights="ignore"``.
 
     Examples
     --------
-    Four nodes in a ring may not be equal to their neighbours; one of them is nearly sure:
+    Four nodes in a ring must differ from their neighbours; one of them is nearly certain:
 
     >>> ring = Graph(4, np.array([[0, 1], [1, 2], [2, 3], [0, 3]]), np.full(4, -np.inf))
     >>> unary = np.log([[0.8, 0.1, 0.1], [1 / 3] * 3, [1 / 3] * 3, [1 / 3] * 3])
@@ -141,40 +145,40 @@ def belief_propagation(
     """
     check_settings(max_sweeps, tol, damping)
     graph = simplify(graph)
-    tied = np.unique(graph.edges)
-    part = induced_subgraph(graph, tied)
+    connected = np.unique(graph.edges)
+    part = induced_subgraph(graph, connected)
     edges = both_directions(part, np.ones(len(part.edges)))
 
     def infer(unary: FloatArray) -> Marginals:
         unary = possible_states(graph, unary)
-        h = unary[tied].T
-        settled = settle(edges, h, max_sweeps=max_sweeps, tol=tol, damping=damping)
-        warn_unless_settled("belief_propagation", part, settled, tol)
-        return assemble_marginals(unary, tied, edges, settled, free_energy(edges, h, settled))
+        h = unary[connected].T
+        state = iterate_messages(edges, h, max_sweeps=max_sweeps, tol=tol, damping=damping)
+        warn_unless_converged("belief_propagation", part, state, tol)
+        return assemble_marginals(unary, connected, edges, state, free_energy(edges, h, state))
 
-    return Inference(infer, exact=len(tied) == 0)
+    return Inference(infer, exact=len(connected) == 0)
 
 
 def possible_states(graph: Graph, unary: FloatArray) -> FloatArray:
-    """Return (n_nodes, K) unaries, -inf also where a node with one state forbids it."""
+    """Return (n_nodes, K) unaries, with -inf for states that a neighbour's only state excludes."""
     unary = check_unary(graph, unary)
     allowed = ~np.isneginf(unary)
-    # This is asked in every E-step, and as a rule there is nothing to exclude.
+    # Every E-step calls this, and usually there is nothing to exclude.
     if (graph.weights == -np.inf).any() and (unary.shape[1] == 1 or not allowed.all()):
         allowed = exclude_states(graph, allowed)
     return np.where(allowed, unary, -np.inf)
 
 
 def assemble_marginals(
-    unary: FloatArray, tied: IntArray, edges: Directed, settled: Settled, log_z: float
+    unary: FloatArray, connected: IntArray, edges: Directed, state: MessageState, log_z: float
 ) -> Marginals:
     """Return the marginals, including nodes without edges and their part of log Z."""
     log_nodes = unary.copy()
-    log_nodes[tied] = log_beliefs(edges, unary[tied].T, settled.messages).T
+    log_nodes[connected] = log_beliefs(edges, unary[connected].T, state.messages).T
     nodes, log_totals = log_normalise(log_nodes)
-    log_totals[tied] = 0.0
-    exact = len(tied) == 0
-    return Marginals(nodes, log_z + float(log_totals.sum()), exact, settled.residual)
+    log_totals[connected] = 0.0
+    exact = len(connected) == 0
+    return Marginals(nodes, log_z + float(log_totals.sum()), exact, state.residual)
 
 
 # ---------------------------------------------------------------------------- messages
@@ -184,15 +188,15 @@ class Directed(NamedTuple):
     """Both directions of every edge of a graph in which every node has an edge."""
 
     edge: IntArray
-    """(D,) the row of the edge."""
+    """(D,) row of the edge in the graph."""
     source: IntArray
-    """(D,) who speaks."""
+    """(D,) node that sends the message."""
     target: IntArray
-    """(D,) who listens, ascending."""
+    """(D,) node that receives the message, ascending."""
     starts: IntArray
-    """(n_nodes,) the place of the first message that each node hears."""
+    """(n_nodes,) index of the first message that each node receives."""
     reverse: IntArray
-    """(D,) the place of the opposite direction."""
+    """(D,) index of the opposite direction."""
     appearance: FloatArray
     """(D,) ρ."""
     weights: FloatArray
@@ -200,31 +204,31 @@ class Directed(NamedTuple):
     equal: FloatArray
     """(D,) exp(w / ρ), at most one."""
     unequal: FloatArray
-    """(D,) exp(-w / ρ), at most one: what is left of one after division by exp(w / ρ)."""
+    """(D,) exp(-w / ρ), at most one: the factor of unequal states after division by exp(w / ρ)."""
     are_forest: bool
-    """Whether they close no cycle."""
+    """True if the edges close no cycle."""
 
 
-class Settled(NamedTuple):
-    """The state of the messages after the last sweep."""
+class MessageState(NamedTuple):
+    """State of the messages after the last sweep."""
 
     cavities: FloatArray
     """(K, D) h, normalised."""
     messages: FloatArray
-    """(K, D) m, as they follow from these cavities."""
+    """(K, D) m, computed from these cavities."""
     residual: float
-    """Largest change of a cavity probability in the last sweep, had it not been damped."""
+    """Largest change of a cavity probability in the last sweep, corrected for damping."""
     n_sweeps: int
-    """How many sweeps there were."""
+    """Number of sweeps."""
 
 
 def both_directions(graph: Graph, appearance: FloatArray) -> Directed:
-    """Sort the directions of all edges by the node that listens.
+    """Return both directions of all edges, sorted by the receiving node.
 
     Parameters
     ----------
     graph : Graph
-        Simplified; every node has an edge.
+        A simplified graph in which every node has an edge.
     appearance : (E,) array
         ρ_e in (0, 1].
 
@@ -262,52 +266,53 @@ def both_directions(graph: Graph, appearance: FloatArray) -> Directed:
 # ---------------------------------------------------------------------------- the iteration
 
 
-def settle(
+def iterate_messages(
     edges: Directed, unary: FloatArray, *, max_sweeps: int, tol: float, damping: float | None
-) -> Settled:
-    """Send all messages, again and again, until no cavity changes any more.
+) -> MessageState:
+    """Update all messages until no cavity changes by more than ``tol``, or ``max_sweeps`` times.
 
     Parameters
     ----------
     edges : Directed
         The edges.
     unary : (K, n_nodes) array
-        Unary log-potentials; each node has a state, and none that a neighbour's only state forbids.
+        Unary log-potentials, with -inf for all states that a neighbour's only state excludes; each
+        node has a possible state.
     max_sweeps : int
-        Sweeps at most.
+        Maximum number of sweeps.
     tol : float
         The residual at which to stop.
     damping : float or None
-        γ; None: little at first and more and more.
+        γ; None: increasing from sweep to sweep.
 
     Returns
     -------
-    Settled
-        The last cavities and what they say.
+    MessageState
+        The last cavities and the messages computed from them.
     """
     impossible = np.isneginf(unary)
-    idle = impossible[:, edges.target] if impossible.any() else None
+    excluded = impossible[:, edges.target] if impossible.any() else None
     messages = np.zeros((len(unary), len(edges.source)))
     h, q = cavities(edges, unary, messages)
     residuals: list[float] = []
     for share in _plan(edges, max_sweeps, damping).tolist():
-        said = tell(edges, h, q, idle)
-        said *= 1 - share
-        said += share * messages
-        messages = said
+        updated = compute_messages(edges, h, q, excluded)
+        updated *= 1 - share
+        updated += share * messages
+        messages = updated
         before = q
         h, q = cavities(edges, unary, messages)
         residuals.append(float(np.abs(q - before).max(initial=0.0)) / (1 - share))
         if residuals[-1] <= tol:
             break
-    return Settled(h, tell(edges, h, q, idle), residuals[-1], len(residuals))
+    return MessageState(h, compute_messages(edges, h, q, excluded), residuals[-1], len(residuals))
 
 
 def _plan(edges: Directed, max_sweeps: int, damping: float | None) -> FloatArray:
     """Return (n_sweeps,) the damping γ of each sweep.
 
-    In a forest nothing that was said comes back, so that nothing is to be damped: after as many
-    sweeps as the longest path has edges every message is final.
+    A forest needs no damping, because no message returns to its sender: every message is final
+    after as many sweeps as the longest path has edges.
     """
     if edges.are_forest:
         return np.full(max(max_sweeps, len(edges.starts)), damping or 0.0)
@@ -317,9 +322,9 @@ def _plan(edges: Directed, max_sweeps: int, damping: float | None) -> FloatArray
 
 def log_beliefs(edges: Directed, unary: FloatArray, messages: FloatArray) -> FloatArray:
     """Return (K, n_nodes) unaries plus all messages to a node, not normalised."""
-    heard = np.add.reduceat(messages * edges.appearance, edges.starts, axis=1)
-    heard += unary
-    return heard
+    beliefs = np.add.reduceat(messages * edges.appearance, edges.starts, axis=1)
+    beliefs += unary
+    return beliefs
 
 
 def cavities(
@@ -336,37 +341,39 @@ def cavities(
     return h, q
 
 
-def tell(edges: Directed, h: FloatArray, q: FloatArray, idle: BoolArray | None) -> FloatArray:
-    """Return (K, D) messages, set to zero where the receiver's state is impossible.
+def compute_messages(
+    edges: Directed, h: FloatArray, q: FloatArray, excluded: BoolArray | None
+) -> FloatArray:
+    """Return (K, D) log-messages, set to zero for states that the receiver cannot have.
 
-    The sum over the others, 1 - q, is formed from below and above: it must not cancel.
+    The sum over the other states, 1 - q, is added up from both sides to avoid cancellation.
     """
-    said, above = np.zeros_like(q), np.zeros(q.shape[1])
+    sums, above = np.zeros_like(q), np.zeros(q.shape[1])
     for k in range(1, len(q)):
-        np.add(said[k - 1], q[k - 1], out=said[k])
+        np.add(sums[k - 1], q[k - 1], out=sums[k])
     for k in range(len(q) - 1, 0, -1):
         above += q[k]
-        said[k - 1] += above
-    said *= edges.unequal
-    said += edges.equal * q
-    if idle is not None:
-        said[idle] = 1
-    lost = np.flatnonzero(said.min(axis=0) < SMALLEST)
-    said[:, lost] = 1
-    np.log(said, out=said)
-    if len(lost):
-        weights = edges.weights[lost]
-        again = edge_message(h[:, lost].T, weights).T - np.maximum(weights, 0)
-        kept = again if idle is None else np.where(idle[:, lost], 0.0, again)
-        said[:, lost] = np.maximum(kept, FLOOR)
-    return said
+        sums[k - 1] += above
+    sums *= edges.unequal
+    sums += edges.equal * q
+    if excluded is not None:
+        sums[excluded] = 1
+    tiny = np.flatnonzero(sums.min(axis=0) < SMALLEST)
+    sums[:, tiny] = 1
+    messages = np.log(sums, out=sums)
+    if len(tiny):
+        weights = edges.weights[tiny]
+        again = edge_message(h[:, tiny].T, weights).T - np.maximum(weights, 0)
+        kept = again if excluded is None else np.where(excluded[:, tiny], 0.0, again)
+        messages[:, tiny] = np.maximum(kept, FLOOR)
+    return messages
 
 
-# ---------------------------------------------------------------------------- the answer
+# ---------------------------------------------------------------------------- log Z
 
 
-def free_energy(edges: Directed, unary: FloatArray, settled: Settled) -> float:
-    """Return Σ_j log Z_j - Σ_e ρ_e log Z_e, of which a fixed point is a stationary point.
+def free_energy(edges: Directed, unary: FloatArray, state: MessageState) -> float:
+    """Return Σ_j log Z_j - Σ_e ρ_e log Z_e, which is stationary at a fixed point.
 
     Parameters
     ----------
@@ -374,7 +381,7 @@ def free_energy(edges: Directed, unary: FloatArray, settled: Settled) -> float:
         The edges.
     unary : (K, n_nodes) array
         Unary log-potentials.
-    settled : Settled
+    state : MessageState
         Cavities and their messages.
 
     Returns
@@ -382,12 +389,12 @@ def free_energy(edges: Directed, unary: FloatArray, settled: Settled) -> float:
     float
         An approximation to log Z, in nats.
     """
-    _, log_nodes = log_normalise(log_beliefs(edges, unary, settled.messages).T)
+    _, log_nodes = log_normalise(log_beliefs(edges, unary, state.messages).T)
     once = np.flatnonzero(edges.source < edges.target)
-    heard = settled.messages[:, edges.reverse[once]]
-    _, log_edges = log_normalise((settled.cavities[:, once] + heard).T)
+    incoming = state.messages[:, edges.reverse[once]]
+    _, log_edges = log_normalise((state.cavities[:, once] + incoming).T)
     appearance, weights = edges.appearance[once], edges.weights[once]
-    # The factor exp(w / ρ) that messages lack: Z_j has it ρ times from both sides, Z_e once.
+    # Messages omit the factor exp(w / ρ), which Z_j has ρ times from both sides and Z_e once.
     factors = appearance @ np.maximum(weights, 0)
     return float(log_nodes.sum() - appearance @ log_edges + factors)
 
@@ -395,16 +402,16 @@ def free_energy(edges: Directed, unary: FloatArray, settled: Settled) -> float:
 # ---------------------------------------------------------------------------- checks
 
 
-def warn_unless_settled(
-    engine: str, part: Graph, settled: Settled, tol: float, damping: float = 0.9
+def warn_unless_converged(
+    engine: str, part: Graph, state: MessageState, tol: float, damping: float = 0.9
 ) -> None:
-    """Warn how far the messages are from a fixed point, and what can be done."""
-    if settled.residual <= tol:
+    """Warn if the residual exceeds ``tol``, with its size and a remedy."""
+    if state.residual <= tol:
         return
     warn_caller(
         f"the engine {engine!r} did not converge in {part.n_nodes} nodes that {len(part.edges)} "
-        f"relations tie: after {settled.n_sweeps} sweeps a sweep still changes a "
-        f"probability by {settled.residual:.1g}, where {tol:.1g} was asked for. The answer is "
+        f"relations tie: after {state.n_sweeps} sweeps a sweep still changes a "
+        f"probability by {state.residual:.1g}, where {tol:.1g} was asked for. The answer is "
         "that of the last sweep. Compare it with inference='gibbs', weights='ignore', or damp it "
         f"and give it time: inference=partial({engine}, damping={damping}, max_sweeps=5000).",
         ConvergenceWarning,
@@ -412,7 +419,7 @@ def warn_unless_settled(
 
 
 def check_settings(max_sweeps: int, tol: float, damping: float | None = None) -> None:
-    """Raise an error for settings that are out of range."""
+    """Raise `ValueError` for settings that are out of range."""
     check_integer("max_sweeps", max_sweeps, 1)
     if not tol >= 0:
         raise ValueError(f"tol is {tol}; it must be zero or positive.")

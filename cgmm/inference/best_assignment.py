@@ -1,27 +1,28 @@
-"""The most probable joint assignment, or the best that can be found: labels of fits, and K-means.
+"""Find the most probable joint assignment, or a good one if that is too costly.
 
 The objective is ``Σ_j unary[j, z_j] + Σ_e w_e [z_a = z_b]``; no cannot-link and no mask may be
 broken. Mixtures call :func:`find_best` for their labels, K-means calls :class:`Finder` at each
-iteration, and the Gibbs sampler repairs its starts by ``Descent``. Each component is solved by
-the first of these that applies:
+iteration, and the Gibbs sampler repairs its starts with ``Descent``. Chapters 10 and 11 explain
+this file. Each component is solved by the first of these methods that applies:
 
-1. every node is in its own best state, and no edge would change that: nothing is better;
-2. the component has few cycles: the junction tree gives the most probable assignment;
-3. an integer linear program, if it is proved within its budget
+1. the best state of every node by itself, if it violates no edge, because nothing can be better;
+2. the junction tree, if the component is close to a tree;
+3. an integer linear program, if it proves an optimum within its budget
    (``solve`` in :mod:`~cgmm.inference.feasible`);
-4. descent by exchanges along Kempe chains. Cannot-links that are broken at the start weigh little
-   at first and then more and more; in the end nothing is broken, and no exchange helps.
+4. descent by exchanges along Kempe chains. Cannot-links that are broken at the start have a small
+   penalty at first, which grows until none is broken; it ends when no exchange helps.
 
 Take two states k and m, and the graph of the cannot-links among their nodes. Each of its connected
-components is a *chain*: its nodes can exchange k for m and m for k, all at once, and no cannot-link
-is broken. A node without cannot-links is a chain by itself. Chapters 10 and 11.
+components is a *chain*: all its nodes can swap k and m at once without breaking a cannot-link. A
+node without cannot-links is a chain by itself.
 
-=======  =====================================================================
-z        (n_nodes,) states; K is their number
-costs    (n_nodes, K) cost of each state of a node: zero for its best state
-hard     (E, 2) cannot-links;  soft  (n_nodes, n_nodes) finite log-weights
-chain    (n_nodes, K) the chain of node j for another state k than its own
-=======  =====================================================================
+=======  ==========================================================================
+z        (n_nodes,) states, e.g. [0, 2, 1]; K is their number, e.g. 3
+costs    (n_nodes, K) cost of each state of a node, e.g. 1.2; zero for its best state
+hard     (E, 2) cannot-links, e.g. [[0, 2]]
+soft     (n_nodes, n_nodes) finite log-weights, e.g. 1.5
+chain    (n_nodes, K) index of the chain in which node j would move to state k, e.g. 7
+=======  ==========================================================================
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ __all__ = ["Assignment", "Finder", "find_best"]
 
 # Components whose largest clique has at most this many joint states are solved by elimination.
 MAX_STATES = 2**14
-# The first weight of a broken cannot-link, as a share of the median cost of a state; it doubles.
+# First penalty of a broken cannot-link, as a fraction of the median cost, and number of doublings.
 FIRST_WEIGHT, N_WEIGHTS = 0.25, 10
 # A change of the objective below this share of the largest cost is rounding, not progress.
 ROUNDING = 1e-12
@@ -60,54 +61,56 @@ class Assignment(NamedTuple):
     """A joint assignment that breaks no cannot-link and no mask."""
 
     states: IntArray
-    """(n_nodes,) the state of each node."""
+    """(n_nodes,) state of each node."""
     exact: bool
-    """Whether it is known to be most probable; otherwise it is the best that was found."""
+    """True if the assignment is proved most probable; otherwise it is the best that was found."""
 
 
 def find_best(
     graph: Graph, unary: FloatArray, marginals: FloatArray, *, known: IntArray | None = None,
     prove: bool = True, **search: Any,
 ) -> Assignment:  # fmt: skip
-    """Find the most probable assignment, or the best that a search finds; it breaks nothing hard.
+    """Return the most probable assignment, or the best that a search finds.
+
+    It breaks no cannot-link and no mask.
 
     Parameters
     ----------
     graph : Graph
         Any graph.
     unary : (n_nodes, K) array
-        Unary log-potentials; a state of ``-inf`` is not taken.
+        Unary log-potentials; a state of ``-inf`` is excluded.
     marginals : (n_nodes, K) array
-        Probabilities of the states by some engine, or any scores that are larger where a state is
-        more likely. The descent begins at their largest.
+        Marginals from any engine, or any scores that are larger for more likely states. The descent
+        starts at the state of largest score.
     known : (n_nodes,) int array, default=None
-        An assignment that breaks nothing: another start, and a fallback if the search fails.
+        A feasible assignment: another start, and a fallback if the search fails.
     prove : bool, default=True
-        Whether to try to prove the optimum.
+        Try to prove the optimum.
     **search
         ``rng``, ``max_search``, ``remedy`` of :func:`cgmm.inference.feasible_assignment`.
 
     Returns
     -------
     Assignment
-        The states, and whether they are known to be the best.
+        The states, and a flag that is True if they are proved to be the best.
 
     Raises
     ------
     NetworkError
-        If it is proved that no assignment honours all hard relations; nodes to blame are named.
+        If provably no assignment satisfies all hard relations; the error names the nodes.
     SearchBudgetError
-        If no assignment was found within the budget, and none was refuted.
+        If the search ends without an assignment and without a proof that there is none.
     ValueError
         If a shape does not fit, or a node has no possible state.
 
     Notes
     -----
-    The exchanges are the moves of Wang, Swendsen and Kotecký (1989), taken where they gain.
+    The exchanges are the moves of Wang, Swendsen and Kotecký (1989), restricted to improvements.
 
     Examples
     --------
-    Both would rather have the first state, node 0 more so:
+    Both nodes prefer the first state, node 0 more strongly:
 
     >>> graph = Graph(2, np.array([[0, 1]]), np.array([-np.inf]))
     >>> p = np.array([[0.9, 0.1], [0.6, 0.4]])
@@ -120,7 +123,7 @@ def find_best(
 
 
 class Finder:
-    """The work on the structure, done once for many unaries.
+    """A graph prepared for finding best assignments for many unaries.
 
     Parameters
     ----------
@@ -129,13 +132,13 @@ class Finder:
     n_states : int
         K.
     **search
-        As in :func:`find_best`.
+        See :func:`find_best`.
     """
 
     def __init__(self, graph: Graph, n_states: int, **search: Any):
         self.graph, self.label = simplify(graph), connected_components(graph)
-        has_few_cycles = _few_cycles(self.graph, self.label, n_states)
-        self.narrow, self.wide = np.flatnonzero(has_few_cycles), np.flatnonzero(~has_few_cycles)
+        is_narrow = _is_nearly_tree(self.graph, self.label, n_states)
+        self.narrow, self.wide = np.flatnonzero(is_narrow), np.flatnonzero(~is_narrow)
         self.tree = junction_tree(induced_subgraph(self.graph, self.narrow))
         self.search = {"rng": Rng(0)} | search
 
@@ -143,44 +146,44 @@ class Finder:
         self, unary: FloatArray, near: IntArray | None, known: IntArray | None, *,
         prove: bool = True,
     ) -> Assignment:  # fmt: skip
-        """Find the best assignment for these unaries, from ``near`` or else from ``known``.
+        """Return the best assignment found for these unaries.
 
         Parameters
         ----------
         unary : (n_nodes, K) array
-            Log-potentials; every node has a state.
+            Log-potentials; every node has a possible state.
         near, known : (n_nodes,) int array or None
-            An assignment to begin at, and one that breaks nothing. At least one is given.
+            Starts of the descent: any assignment, and a feasible one. At least one is given.
         prove : bool, default=True
-            Whether to try to prove the optimum.
+            Try to prove the optimum.
 
         Returns
         -------
         Assignment
-            The states, and whether they are known to be the best.
+            The states, and a flag that is True if they are proved to be the best.
         """
         z = unary.argmax(axis=1)
         together = np.equal(*z[self.graph.edges.T])
-        unhappy = self.graph.edges[together != (self.graph.weights > 0)]
-        clashes = np.isin(self.label, self.label[unhappy])
-        if clashes[self.narrow].any():
+        violated = self.graph.edges[together != (self.graph.weights > 0)]
+        must_change = np.isin(self.label, self.label[violated])
+        if must_change[self.narrow].any():
             z[self.narrow] = self.tree.most_probable(unary[self.narrow])
-        nodes = self.wide[clashes[self.wide]]
+        nodes = self.wide[must_change[self.wide]]
         if not len(nodes):
             return Assignment(z, exact=True)
         graph = induced_subgraph(self.graph, nodes)
         descent = Descent(graph, unary[nodes], self.search)
         proof = solve(graph, unary[nodes]) if prove else UNKNOWN
-        if proof.states is not None and descent.honours(proof.states):
-            # The program rounds: a descent gains what rounding has left.
+        if proof.states is not None and descent.is_feasible(proof.states):
+            # The solver's optimum is exact only up to a tolerance, which a descent removes.
             z[nodes] = descent.improve(proof.states)
             return Assignment(z, exact=True)
         z[nodes] = descent.best(*(None if at is None else at[nodes] for at in (near, known)))
         return Assignment(z, exact=False)
 
 
-def _few_cycles(graph: Graph, label: IntArray, n_states: int) -> BoolArray:
-    """Return, for each node, whether its component is so close to a tree that elimination is cheap.
+def _is_nearly_tree(graph: Graph, label: IntArray, n_states: int) -> BoolArray:
+    """Return (n_nodes,) booleans: True if a node's component is cheap to eliminate.
 
     A graph that becomes a tree when c edges are removed has a width of at most c + 1.
     """
@@ -194,41 +197,44 @@ def _few_cycles(graph: Graph, label: IntArray, n_states: int) -> BoolArray:
 
 
 class Descent:
-    """Exchanges in one graph at given unaries."""
+    """Descent by exchanges in one graph with fixed unaries."""
 
     def __init__(self, graph: Graph, unary: FloatArray, search: dict[str, Any]):
         self.graph, self.unary, self.search = graph, unary, search
         self.allowed, self.hard = np.isfinite(unary), hard_part(graph).edges
-        # A constant added to all states of a node changes nothing but would cost digits.
+        # Removing the constant of each node keeps the digits that matter.
         self.costs = unary.max(axis=1, keepdims=True) - unary
         soft_only = np.where(graph.weights == -np.inf, 0.0, graph.weights)
         self.soft = adjacency(graph._replace(weights=soft_only))
         top = np.where(self.allowed, self.costs, 0.0).max(axis=1)
-        # The median cost of a worst state, and more than all costs together.
+        # The unit is the median cost of a worst state; the other exceeds the sum of all costs.
         self.unit = float(np.median(top)) or 1.0
         self.prohibitive = 1.0 + 2 * float(top.sum() + np.abs(self.soft.data).sum())
 
     def best(self, near: IntArray | None, known: IntArray | None) -> IntArray:
-        """Return the better end of two descents, one from ``near`` and one from ``known``."""
-        starts = [] if known is None or not self.honours(known) else [known]
+        """Return the better result of two descents, from ``near`` and from ``known``."""
+        starts = [] if known is None or not self.is_feasible(known) else [known]
         if near is not None or not starts:
             near = self.costs.argmin(axis=1) if near is None else near
-            starts.append(self.honour(near, *starts))
+            starts.append(self.make_feasible(near, *starts))
         return max(map(self.improve, starts), key=partial(log_weight, self.graph, self.unary))
 
-    def honours(self, z: IntArray) -> bool:
-        """Return whether an assignment breaks no cannot-link and no mask."""
-        return bool(self.allowed[np.arange(len(z)), z].all() and not self._broken(z).any())
+    def is_feasible(self, z: IntArray) -> bool:
+        """Return True if an assignment breaks no cannot-link and no mask."""
+        return bool(self.allowed[np.arange(len(z)), z].all() and not self._is_broken(z).any())
 
-    def _broken(self, z: IntArray) -> BoolArray:
-        """Return which cannot-links an assignment breaks."""
+    def _is_broken(self, z: IntArray) -> BoolArray:
+        """Return booleans: True for the cannot-links that an assignment breaks."""
         return np.equal(*z[self.hard.T])
 
-    def honour(self, z: IntArray, known: IntArray | None = None) -> IntArray:
-        """Return an assignment near z that breaks no cannot-link; ``known`` where that fails."""
-        z = self._mend(z)
+    def make_feasible(self, z: IntArray, known: IntArray | None = None) -> IntArray:
+        """Return a feasible assignment near z; components that resist get their part of ``known``.
+
+        If ``known`` is None, a search finds a feasible assignment for them.
+        """
+        z = self._repair(z)
         label = connected_components(self.graph)
-        wrong = np.flatnonzero(np.isin(label, label[self.hard[self._broken(z)]]))
+        wrong = np.flatnonzero(np.isin(label, label[self.hard[self._is_broken(z)]]))
         if not len(wrong):
             return z
         if known is None:
@@ -243,16 +249,16 @@ class Descent:
         z[wrong] = found
         return z
 
-    def _mend(self, z: IntArray) -> IntArray:
-        """Descend while the weight of broken cannot-links grows, until none is broken."""
+    def _repair(self, z: IntArray) -> IntArray:
+        """Descend with growing penalties of broken cannot-links, until none is broken."""
         growing = self.unit * FIRST_WEIGHT * 2.0 ** np.arange(N_WEIGHTS)
-        for weight in [*growing, *3 * [self.prohibitive]]:
-            broken = self._broken(z)
+        for penalty in [*growing, *3 * [self.prohibitive]]:
+            broken = self._is_broken(z)
             if not broken.any():
                 break
-            # Broken cannot-links become preferences to differ, of this weight.
-            mended = Graph(len(z), self.hard[broken], np.full(broken.sum(), -weight))
-            soft = sparse.csr_array(self.soft + adjacency(mended))
+            # Broken cannot-links are replaced by preferences with this penalty.
+            softened = Graph(len(z), self.hard[broken], np.full(broken.sum(), -penalty))
+            soft = sparse.csr_array(self.soft + adjacency(softened))
             z = exchange(self.costs, self.hard[~broken], z, soft)
         return z
 
@@ -262,10 +268,10 @@ class Descent:
 
 
 def exchange(costs: FloatArray, edges: IntArray, z: IntArray, soft: sparse.csr_array) -> IntArray:
-    """Descend by exchanges along chains until none lowers the objective.
+    """Return the assignment after exchanges along chains, until none improves the objective.
 
-    Each round moves all chains that gain more than any chain that shares a node with them, or that
-    a preference connects to them.
+    Each round moves every chain whose gain is larger than that of all chains that share a node or
+    an edge with it.
     """
     largest = max(np.abs(part).max(initial=0.0) for part in (costs[np.isfinite(costs)], soft.data))
     z = z.copy()
@@ -281,23 +287,24 @@ def exchange(costs: FloatArray, edges: IntArray, z: IntArray, soft: sparse.csr_a
 
 
 def kempe_chains(edges: IntArray, z: IntArray, n_states: int) -> IntArray:
-    """Return, as (n_nodes, K), the number of the chain in which node j would move to state k.
+    """Return (n_nodes, K) indices of the chain in which node j would move to state k.
 
-    A cannot-link joins the chain of one end for the other's state with that of the other end for
-    the state of the first: all chains are the connected components of a graph of n_nodes K copies.
+    If node j of a cannot-link j - i moves to the state of i, then i must move to the state of j. So
+    these two moves are in one chain: the chains are the connected components of a graph whose
+    nodes are all n_nodes K moves.
     """
     copies = Graph(len(z) * n_states, edges * n_states + z[edges[:, ::-1]], np.ones(len(edges)))
     return connected_components(copies).reshape(len(z), n_states)
 
 
 def _gains(costs: FloatArray, z: IntArray, chain: IntArray, soft: sparse.csr_array) -> FloatArray:
-    """Return, for every chain, by how much the objective falls when all of its nodes move."""
+    """Return for every chain the decrease of the cost if all of its nodes move."""
     states, own = np.arange(costs.shape[1]), (np.arange(len(z)), z)
     local = costs - soft @ np.eye(len(states))[z]
     gains: Any = np.bincount(chain.ravel(), (local[own][:, None] - local).ravel())
-    # If both ends j and i of a preference are in the chain, the sum above counted gains as if j
-    # moved alone. But when j moves to k, a node equal to j moves there too, and a node in k moves
-    # to the state of j.
+    # The sum above treats every node as if it moved alone. This is wrong for a preference whose
+    # ends j and i are both in the chain: if j moves to k, then i moves too, to k if it was equal to
+    # j, or to the state of j if it was in k. Subtract these terms.
     j, i = np.repeat(np.arange(len(z)), np.diff(soft.indptr)), soft.indices
     equal, becomes_equal = (z[i] == z[j])[:, None], z[i][:, None] == states
     with_j = chain[i[:, None], np.where(equal, states, z[j][:, None])]
@@ -310,7 +317,7 @@ def _gains(costs: FloatArray, z: IntArray, chain: IntArray, soft: sparse.csr_arr
 def _separate_chains(
     chain: IntArray, gains: FloatArray, edges: IntArray, soft: sparse.csr_array
 ) -> BoolArray:
-    """Return which chains gain more than any other that shares a node or an edge with them."""
+    """Return booleans: True for chains with a larger gain than all chains that touch them."""
     rank = np.empty(len(gains), dtype=np.intp)
     rank[np.argsort(gains, kind="stable")] = np.arange(len(gains))
     rank[gains <= 0] = -1

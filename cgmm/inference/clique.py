@@ -1,28 +1,31 @@
-"""Mutually cannot-linked nodes, exactly: a sum over matchings, by subsets of labels. Chapter 7.
+"""Exact inference in cliques of mutually cannot-linked nodes, as a sum over matchings.
 
-What each teacher of the distributed-learning scenario gives is a clique: n groups of points, no two
-of one component. A joint assignment then is a matching of the n nodes to n different labels. Node
-by node, all that matters of the nodes before is *which* labels they have used ::
+The engine ``auto`` applies it to such components. Chapter 7 explains it.
+
+Each teacher in the distributed-learning scenario provides a clique: n groups of points from n
+different components. A joint assignment then is a matching of the n nodes to n different labels.
+If the nodes are processed one by one, the previous nodes matter only through the *set* of labels
+that they have used ::
 
     f_j(S) = Σ_{k ∈ S} e^{u_jk} f_{j-1}(S \\ k)           matchings of nodes 1 .. j to the set S
     g_{j-1}(S) = Σ_{k ∉ S} e^{u_jk} g_j(S ∪ k)            completions by nodes j .. n
     p(z_j = k) ∝ e^{u_jk} Σ_{S ∌ k} f_{j-1}(S) g_j(S ∪ k)
 
-with as many labels in S as nodes so far: O(2^K K) work, where a table over the clique would have
-K^n entries.
+with as many labels in S as there are nodes so far. This takes O(2^K K) operations, whereas a table
+over the clique would have K^n entries.
 
-The *best* matching is an assignment problem, and its dual makes the sums safe. With prices c_k ≥ 0
-of labels and profits r_j of nodes, u_jk - r_j - c_k ≤ 0 with equality along the best matching. In
-these units no term exceeds one, the best is one, and what underflows is e^-700 of the whole; all
-terms are positive, so nothing cancels.
+The *best* matching is an assignment problem, and its dual keeps the sums in range. With prices
+c_k ≥ 0 of labels and profits r_j of nodes, u_jk - r_j - c_k ≤ 0, with equality along the best
+matching. In these units no term exceeds one, the best matching has the term one, and terms that
+underflow are below e^-700 of the sum. All terms are positive, so nothing cancels.
 
-=========  ==========================================================
-n, B       nodes of a clique; cliques of that size, done at once
-u_jk       unary log-potential
-S          a set of labels that nodes have used
-f, g       forward and backward sums over matchings
-r_j, c_k   dual variables: profit of a node, price of a label
-=========  ==========================================================
+=========  ==============================================================
+n, B       nodes of a clique and number of cliques of this size, e.g. 3 and 20
+u_jk       unary log-potential, e.g. -1.2
+S          set of labels that nodes have used, e.g. {0, 2}
+f, g       forward and backward sums over matchings, e.g. 0.4
+r_j, c_k   dual variables: profit of a node, price of a label, e.g. -0.3 and 0.5
+=========  ==============================================================
 """
 
 from __future__ import annotations
@@ -47,7 +50,7 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray, blocks, log_normalise
 
 __all__ = ["clique"]
 
-# Numbers that the sets of one clique may hold: 2**24 floats are 128 MiB.
+# Largest number of sets and of transitions between sets in one clique; 2**24 floats are 128 MiB.
 MAX_SETS = 2**21
 MAX_TRANSITIONS = 2**24
 
@@ -58,29 +61,30 @@ def clique(graph: Graph) -> Inference:
     Parameters
     ----------
     graph : Graph
-        Within each component every two nodes must be tied by a weight of ``-inf``.
+        Within each component every two nodes must be connected with log-weight ``-inf``.
 
     Returns
     -------
     callable
-        From unaries (n_nodes, K) to exact marginals and log Z, in O(2^K K) a clique (fewer where
-        it has fewer than K nodes), with ``most_probable``, an assignment problem in O(n² K).
+        Function from unaries (n_nodes, K) to exact marginals and log Z, in O(2^K K) per clique
+        (less for a clique of fewer than K nodes), with ``most_probable``, an assignment problem in
+        O(n² K).
 
     Raises
     ------
     NetworkError
-        If a component is no clique of cannot-links, or, when called: if one has more nodes than
-        there are labels, or if the evidence leaves it no assignment.
+        If a component is not a clique of cannot-links. When called: if a clique has more nodes
+        than there are labels, or if the evidence allows it no assignment.
     TooCostlyError
-        When called: if 2^K is out of reach.
+        When called: if the number of sets is too large.
 
     Notes
     -----
-    [shental2003, eq. 9] for the graph of [shental2003, sect. 3]'s distributed learning.
+    [shental2003, eq. 9] for the graph of the distributed learning in [shental2003, sect. 3].
 
     Examples
     --------
-    Three nodes, three labels, all different; the first is surely not 0:
+    Three nodes must have three different labels; the first is certainly not 0:
 
     >>> graph = Graph(3, np.array([[0, 1], [0, 2], [1, 2]]), np.full(3, -np.inf))
     >>> infer = clique(graph)
@@ -119,7 +123,7 @@ def clique(graph: Graph) -> Inference:
 
 
 def _cliques_by_size(graph: Graph) -> list[IntArray]:
-    """Nodes of the components, those of n nodes in one array (B, n), in order of n."""
+    """Return for each size n a (B, n) array with the nodes of all components of this size."""
     labels = connected_components(graph)
     sizes = np.bincount(labels)
     _require_cliques(graph, labels, sizes)
@@ -129,7 +133,7 @@ def _cliques_by_size(graph: Graph) -> list[IntArray]:
 
 
 def _require_cliques(graph: Graph, labels: IntArray, sizes: IntArray) -> None:
-    """Name an edge that is soft, or two nodes of a component without an edge."""
+    """Raise `NetworkError` for a soft edge, or for a component that lacks an edge."""
     soft = np.flatnonzero(graph.weights != -np.inf)
     remedy = "Choose an engine for any graph: inference='auto'."
     if len(soft):
@@ -152,10 +156,10 @@ def _require_cliques(graph: Graph, labels: IntArray, sizes: IntArray) -> None:
 
 
 def best_matchings(u: FloatArray) -> tuple[IntArray, BoolArray]:
-    """Return (B, n) labels of the best matching of each clique, and (B,) whether it has any."""
+    """Return (B, n) labels of the best matching of each clique, and (B,) True if there is one."""
     z, possible = np.zeros(u.shape[:2], dtype=np.intp), np.ones(len(u), dtype=bool)
     for i, v in enumerate(u):
-        # By the Jonker-Volgenant algorithm.
+        # SciPy raises ValueError if no matching is possible.
         try:
             z[i] = linear_sum_assignment(v, maximize=True)[1]
         except ValueError:
@@ -164,7 +168,7 @@ def best_matchings(u: FloatArray) -> tuple[IntArray, BoolArray]:
 
 
 def _require_matchings(possible: BoolArray, n_states: int, members: IntArray) -> None:
-    """Name a clique whose evidence forbids every matching."""
+    """Raise `NetworkError` for the first clique whose evidence allows no matching."""
     if not possible.all():
         raise NetworkError(
             f"no joint assignment of {{nodes}} is possible with K = {n_states}: they are "
@@ -175,7 +179,7 @@ def _require_matchings(possible: BoolArray, n_states: int, members: IntArray) ->
 
 
 def _require_labels(n_states: int, members: IntArray) -> None:
-    """Raise an error for cliques with more nodes than labels."""
+    """Raise `NetworkError` for cliques with more nodes than labels."""
     if members.shape[1] > n_states:
         raise NetworkError(
             f"{{nodes}} are more than K = {n_states} nodes that are mutually cannot-linked: no "
@@ -188,7 +192,8 @@ def _require_labels(n_states: int, members: IntArray) -> None:
 def _prices(u: FloatArray, best: IntArray) -> FloatArray:
     """Return (B, K) dual prices c of the labels: the smallest that support the best matching.
 
-    No node may gain by leaving its label: c_k ≥ c_{σ(j)} + u_jk - u_{j σ(j)}, longest paths.
+    No node j with label σ(j) may gain by changing it: c_k ≥ c_{σ(j)} + u_jk - u_{j σ(j)}. The
+    smallest solution is found like longest paths, by raising prices until none changes.
     """
     gains = u - np.take_along_axis(u, best[:, :, None], axis=2)
     c = np.zeros((len(u), u.shape[2]))
@@ -205,7 +210,7 @@ def _prices(u: FloatArray, best: IntArray) -> FloatArray:
 
 
 def sum_of_matchings(u: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Marginals (B, n, K) and log Z (B,) of cliques; zeros and -inf where there is no matching."""
+    """Return marginals (B, n, K) and log Z (B,); zeros and -inf for cliques without a matching."""
     n_cliques, n, n_states = u.shape
     if n == 1:
         nodes, log_sums = log_normalise(u[:, 0])
@@ -220,9 +225,10 @@ def sum_of_matchings(u: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def count_sets(n: int, n_states: int) -> tuple[int, int]:
-    """Sets of labels that a clique of n nodes visits, and transitions between them.
+    """Return the numbers of label sets for a clique of n nodes, and of transitions between them.
 
-    Of two nodes with three states: no label, one, or two; and from each of the first four to more.
+    For two nodes with three states, the sets have no label, one or two. Transitions add a label to
+    one of the four sets with at most one label.
 
     >>> count_sets(2, 3)
     (7, 9)
@@ -232,7 +238,7 @@ def count_sets(n: int, n_states: int) -> tuple[int, int]:
 
 
 def count_transitions(n: int, n_states: int) -> float:
-    """Return the cost of a clique: zero without any assignment, infinite if out of reach."""
+    """Return the number of transitions; zero if no assignment exists, infinite above the limits."""
     if n > n_states:
         return 0
     n_sets, n_transitions = count_sets(n, n_states)
@@ -259,7 +265,7 @@ def _forward_backward(u: FloatArray, best: IntArray) -> tuple[FloatArray, FloatA
     _, n, n_states = u.shape
     c = _prices(u, best)
     r = (u - c[:, None]).max(axis=2)
-    # Cliques last: every set is a row of B numbers side by side.
+    # The last axis is that of the cliques, so the B numbers of a set are contiguous.
     e_u = np.exp(u - r[:, :, None] - c[:, None]).transpose(1, 2, 0).copy()
     sets, transitions = _sets(n, n_states)
     f, g = np.zeros((2, len(sets), len(u)))
@@ -267,7 +273,7 @@ def _forward_backward(u: FloatArray, best: IntArray) -> tuple[FloatArray, FloatA
     for j in range(n):
         for k, (without, with_k) in enumerate(transitions[j]):
             f[with_k] += e_u[j, k] * f[without]
-    # Every label that is left over costs its price.
+    # Every unused label contributes its price.
     full = sets.sum(axis=1) == n
     g[full] = np.exp(-((1.0 - sets[full]) @ c.T))
     z = (f[full] * g[full]).sum(axis=0)
@@ -282,13 +288,13 @@ def _forward_backward(u: FloatArray, best: IntArray) -> tuple[FloatArray, FloatA
 
 
 Transitions = list[list[tuple[IntArray, IntArray]]]
-"""For each size and label: the rows of sets of this size without the label, and of those with."""
+"""For each size and label: rows of the sets without the label, and of the same sets with it."""
 
 
 @lru_cache(maxsize=64)
 def _sets(n: int, n_states: int) -> tuple[BoolArray, Transitions]:
-    """All sets of at most n labels (sets, K), the smaller ones first, and the ways between them."""
-    # A set is a number with a bit for each label; Python's numbers have as many as it takes.
+    """Return all sets of at most n labels (sets, K), smaller ones first, and their transitions."""
+    # A set is coded as an integer with one bit per label; above 62 labels by Python integers.
     labels = np.arange(n_states, dtype=np.int64 if n_states < 63 else object)
     codes, transitions, first = [0 * labels[:1]], Transitions(), 0
     for _ in range(n):
@@ -297,9 +303,9 @@ def _sets(n: int, n_states: int) -> tuple[BoolArray, Transitions]:
         new = grown != smaller[:, None]
         codes.append(np.unique(grown[new]))
         first, start = first + len(smaller), first
-        ways: list[tuple[IntArray, IntArray]] = []
+        steps: list[tuple[IntArray, IntArray]] = []
         for k in range(n_states):
             without = np.flatnonzero(new[:, k])
-            ways.append((start + without, first + np.searchsorted(codes[-1], grown[without, k])))
-        transitions.append(ways)
+            steps.append((start + without, first + np.searchsorted(codes[-1], grown[without, k])))
+        transitions.append(steps)
     return (np.concatenate(codes)[:, None] >> labels & 1).astype(bool), transitions

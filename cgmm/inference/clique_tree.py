@@ -1,17 +1,19 @@
-"""The clique tree of a graph, built once a structure and a number of states. Chapter 7.
+"""Plan the clique tree of a graph, once for each structure and number of states.
 
-What contraction leaves of the graph, the *core*, is eliminated in the order that
-:mod:`cgmm.inference.elimination` finds. Each node with its neighbours at that moment is a clique;
-small cliques are merged into their parents. The tree says what a clique eliminates, where its
-edges and its children's messages go among its axes, and what is constant.
-:mod:`cgmm.inference.junction_tree` works through it.
+:mod:`cgmm.inference.junction_tree` computes with this tree, and :mod:`cgmm.inference.costs` reads
+its cost. Chapter 7 explains it. Contraction removes chains and trees from a graph; the rest is the
+*core*. It is eliminated in the order found by :mod:`cgmm.inference.elimination`. Each node with its
+neighbours at its elimination is a clique; small cliques are merged into their parents. The tree
+stores which nodes a clique eliminates, the axes of its edges and of its children's messages, and
+its constant factors.
 
-=========  ======================================================================
-R, S       nodes that a clique eliminates; its separator, the rest of its nodes
-S = A ∪ F  A: nodes in children's messages; F, *fresh*: tied to R here first
-T          tables (K, K) of the pairs that contraction has tied; a *slot* is a place in T
-K          number of states of a node
-=========  ======================================================================
+=========  ==========================================================================
+R, S       nodes that a clique eliminates, e.g. [4]; its separator, e.g. [6, 9]
+S = A ∪ F  A: nodes in children's messages, e.g. [6]; F, *fresh*: the others, e.g. [9]
+T          tables (K, K) of the pairs that contraction has joined
+slot       index of a table in T, e.g. 3
+K          number of states of a node, e.g. 3
+=========  ==========================================================================
 """
 
 from __future__ import annotations
@@ -24,58 +26,62 @@ from cgmm.inference.contraction_rounds import Edges, diagonals
 from cgmm.inference.elimination import Order, elimination_order
 from cgmm.numerics import FloatArray, IntArray
 
-# Cliques are merged up to tables of this size: below it a table costs less than a call.
+# Cliques are merged up to this number of table entries, because calls cost more than small tables.
 MERGED_CELLS = 2048
 
 
 class Edge(NamedTuple):
-    """An edge inside a clique; its axes count along R, A, F."""
+    """An edge inside a clique."""
 
     axes: tuple[int, ...]
+    """Axes of its two ends, numbered along R, A, F."""
     weight: float
+    """Log-weight of an edge without a slot."""
     slot: int
     """Index into the core's part of T, or -1."""
     turned: bool
-    """Whether the first axis of its table is that of the second end."""
+    """True if the first axis of its table is that of the second end."""
 
 
 Constants = tuple[FloatArray, FloatArray]
-"""Logs of the factors of a clique that no unary changes: local, with axes, and ψ."""
+"""Logarithms of the factors of a clique that do not depend on unaries: over (R, A), and ψ."""
 
 
 class Clique(NamedTuple):
-    """A clique and its place in the tree; nodes are called by their place in the order."""
+    """A clique in the tree; its nodes are positions in the order of elimination."""
 
     own: list[int]
     """R, sorted."""
     separator: list[int]
     """S = (A, F), each of the two sorted."""
     n_fresh: int
+    """|F|."""
     edges: list[Edge]
-    """Those whose first end is eliminated here."""
+    """Edges whose first end is eliminated in this clique."""
     children: list[tuple[int, tuple[int, ...]]]
-    """Number of each child, and the axes of R and A that its message has."""
+    """Index of each child, and the axes of R and A in its message."""
     to_message: tuple[int, ...]
-    """Permutes the axes of (A, F) so that S is sorted, as it is in messages."""
+    """Permutation of the axes of (A, F) to the sorted S of messages."""
     from_message: tuple[int, ...]
+    """Inverse of this permutation."""
 
     @property
     def n_inner(self) -> int:
-        """|R| + |A|, the number of axes of the table that messages are added up in."""
+        """|R| + |A|, the number of axes of the table to which messages are added."""
         return len(self.own) + len(self.separator) - self.n_fresh
 
     def n_bytes(self, n_states: int) -> int:
-        """Return the bytes of the tables that are kept: over (R, A), (R, F) and S."""
+        """Return the bytes of the stored tables: over (R, A), (R, F) and S."""
         sizes = self.n_inner, len(self.own) + self.n_fresh, len(self.separator)
         return 8 * sum(n_states**size for size in (sizes[0], *sizes))
 
     def n_operations(self, n_states: int) -> int:
-        """Entries of the whole table over the clique, and of that over (R, A) once a child."""
+        """Return the entries of the table over the clique, plus those over (R, A) per child."""
         whole = n_states ** (len(self.own) + len(self.separator))
         return whole + len(self.children) * n_states**self.n_inner
 
     def constants(self, n_states: int) -> Constants:
-        """Return log-potentials of the weighted edges: within (R, A), and (K**|R|, K**|F|) to F."""
+        """Return the log-potentials of edges without a slot: over (R, A), and (K**|R|, K**|F|)."""
         local = np.zeros((1,) * self.n_inner)
         fresh = np.zeros((n_states,) * (len(self.own) + self.n_fresh))
         weighted = [edge for edge in self.edges if edge.slot < 0]
@@ -90,54 +96,57 @@ class Clique(NamedTuple):
 
 
 class CliqueTree(NamedTuple):
-    """The cliques for a number of states, children before parents; no tables yet."""
+    """Plan of the cliques for a number of states; it allocates no tables."""
 
     order: Order
+    """The order of elimination."""
     cliques: list[Clique]
+    """The cliques, children before parents."""
     slots: IntArray
-    """The core's part of T."""
+    """Indices in T of the tables between core nodes."""
     n_states: int
+    """K."""
 
     @property
     def nodes(self) -> IntArray:
-        """The core, in the order of elimination."""
+        """(n,) nodes of the core, in the order of elimination."""
         return np.array(self.order.nodes, dtype=np.intp)
 
     @property
     def width(self) -> int:
-        """The most neighbours that a node has when it goes."""
+        """Largest number of neighbours of a node at its elimination."""
         return max(map(len, self.order.neighbours), default=0)
 
     @property
     def costs(self) -> list[tuple[int, int]]:
-        """For each clique the bytes of its tables, and the entries visited in one call."""
+        """Bytes of the tables of each clique, and entries visited in one call."""
         return [(c.n_bytes(self.n_states), c.n_operations(self.n_states)) for c in self.cliques]
 
 
-def lay_out(core: Edges, n_states: int, max_degree: int) -> CliqueTree:
-    """Find an order and its cliques; none where the order gets stuck.
+def plan_tree(core: Edges, n_states: int, max_degree: int) -> CliqueTree:
+    """Return an order of elimination and its cliques, or no cliques if the order is incomplete.
 
     Parameters
     ----------
     core : Edges
-        What contraction leaves.
+        Edges that remain after contraction.
     n_states : int
         K.
     max_degree : int
-        Most neighbours that a node may have when it goes.
+        Largest number of neighbours that a node may have at its elimination.
 
     Returns
     -------
     CliqueTree
-        Its cost is known before any table is allocated.
+        The plan; its cost is known before any table is allocated.
     """
     order = elimination_order(core.ends, n_states, max_degree)
-    cliques = [] if order.stuck else _place_all(order, core, n_states)
+    cliques = [] if order.stuck else _build_cliques(order, core, n_states)
     return CliqueTree(order, cliques, core.slots[core.slots >= 0], n_states)
 
 
 def _merge(order: Order, place: dict[int, int], n_states: int) -> list[tuple[list[int], list[int]]]:
-    """Return (R, S) of the cliques: a node and its neighbours; small ones merge with parents."""
+    """Return (R, S) of all cliques, after merging small cliques into their parents."""
     separators = [sorted(place[u] for u in near) for near in order.neighbours]
     own = [[i] for i in range(len(separators))]
     kept = []
@@ -151,8 +160,8 @@ def _merge(order: Order, place: dict[int, int], n_states: int) -> list[tuple[lis
     return kept
 
 
-def _place_all(order: Order, core: Edges, n_states: int) -> list[Clique]:
-    """Give every edge and every message to the clique that eliminates its first node."""
+def _build_cliques(order: Order, core: Edges, n_states: int) -> list[Clique]:
+    """Build all cliques; the clique that eliminates an edge's or message's first node gets it."""
     place = {v: i for i, v in enumerate(order.nodes)}
     scopes = _merge(order, place, n_states)
     home = {v: i for i, (own, _) in enumerate(scopes) for v in own}
@@ -166,17 +175,17 @@ def _place_all(order: Order, core: Edges, n_states: int) -> list[Clique]:
     for i, (_, separator) in enumerate(scopes):
         if separator:
             children[home[separator[0]]].append((i, separator))
-    return [_place(*scope, edges[i], children[i], n_states) for i, scope in enumerate(scopes)]
+    return [_make_clique(*scope, edges[i], children[i], n_states) for i, scope in enumerate(scopes)]
 
 
-def _place(
+def _make_clique(
     own: list[int],
     separator: list[int],
     edges: list[Edge],
     children: list[tuple[int, list[int]]],
     n_states: int,
 ) -> Clique:
-    """Find F, unless the whole table is small anyway, and turn nodes into axes."""
+    """Build a clique: translate nodes to axes, and find F unless the whole table is small."""
     fresh: list[int] = []
     if n_states ** (len(own) + len(separator)) > MERGED_CELLS:
         reached = {v for _, scope in children for v in scope}
@@ -187,12 +196,12 @@ def _place(
     to_message = tuple(axis[v] - len(own) for v in separator)
     from_message = tuple(sorted(range(len(separator)), key=to_message.__getitem__))
     edges = [edge._replace(axes=tuple(axis[v] for v in edge.axes)) for edge in edges]
-    heard = [(i, tuple(axis[v] for v in nodes)) for i, nodes in children]
-    return Clique(own, scope[len(own) :], len(fresh), edges, heard, to_message, from_message)
+    inputs = [(i, tuple(axis[v] for v in nodes)) for i, nodes in children]
+    return Clique(own, scope[len(own) :], len(fresh), edges, inputs, to_message, from_message)
 
 
 def spread_axes(table: FloatArray, axes: tuple[int, ...], n_axes: int) -> FloatArray:
-    """Return the table with its axes at the given positions, and axes of length one elsewhere."""
+    """Return the table with its axes at the given positions and other axes of length one."""
     shape = [1] * n_axes
     for axis, length in zip(axes, table.shape, strict=True):
         shape[axis] = length

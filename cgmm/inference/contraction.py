@@ -1,19 +1,19 @@
-"""Rake and compress: sums out, many at a time, the nodes that have one or two edges. Chapter 7.
+"""Plan rake and compress: sum out nodes with one or two edges, many at a time.
 
-A chain of 100,000 nodes is no place for a loop over nodes. In each round either all leaves are
-summed out at once (*rake*), or a large set of nodes of degree two, no two of them tied
-(*compress*); a round takes a fraction of what there is, so that a chain or a tree is gone after a
-number of rounds logarithmic in its size. What is left, the *core*, is for the junction tree
-(:mod:`cgmm.inference.clique_tree`). What a round computes stands in
-:mod:`cgmm.inference.contraction_rounds`.
+The junction tree calls it first; chapter 7 explains it. A loop over the nodes of a chain of 100,000
+nodes would be slow. In each round, either all leaves are summed out at once (*rake*), or a large
+set of nodes of degree two, no two of them connected (*compress*). A round removes a constant
+fraction of the nodes, so a chain or a tree is gone after a number of rounds logarithmic in its
+size. The rest, the *core*, goes to the junction tree (:mod:`cgmm.inference.clique_tree`). The
+computations of a round are in :mod:`cgmm.inference.contraction_rounds`.
 
-=============  ====================================================================
-v              a node that is summed out
-h (n_nodes,K)  log-potentials of the nodes, with all that was summed into them
-T (t, K, K)    log-potentials of the pairs that compressing has tied, first node first
-slot           where an edge keeps its potential: t >= 0 in T, or -1: w [z_a = z_b]
-total          how states are summed out: log_sum, or the largest for the best assignment
-=============  ====================================================================
+=============  ======================================================================
+v              node that is summed out, e.g. 7
+h (n_nodes,K)  log-potentials of the nodes, plus everything summed into them, e.g. -1.2
+T (t, K, K)    log-potentials of the pairs that compression has joined, first node first
+slot           index of an edge's table in T, e.g. 3; -1 for the potential w [z_a = z_b]
+total          function that sums out states: log_sum, or best for the best assignment
+=============  ======================================================================
 """
 
 from __future__ import annotations
@@ -29,23 +29,24 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 __all__ = ["Contraction", "contract"]
 
-# Below this many nodes a round is not worth its calls: the junction tree takes them one by one.
+# The overhead of a round exceeds its gain below this number of nodes; the junction tree sums them.
 SMALLEST_ROUND = 16
 
 
 class Contraction(NamedTuple):
-    """The rounds, and what they leave."""
+    """The planned rounds, and the graph that remains after them."""
 
     rounds: list[Rake | Compress]
+    """The rounds, in order."""
     initial: FloatArray
-    """(t,) weight w of the edge that stood between a pair of T before, or zero."""
+    """(t,) log-weight of the original edge between each pair of T, or zero without an edge."""
     roots: IntArray
-    """Nodes left without an edge: the last of their components."""
+    """Nodes that remain without an edge: the last of their components."""
     core: Edges
-    """Edges that are left."""
+    """Edges that remain."""
 
     def collect(self, unary: FloatArray, total: Total) -> tuple[FloatArray, FloatArray]:
-        """Sum out round by round; return h and T, each entry as it was when it was used."""
+        """Sum out round by round; return h and T, each entry with its value when it was used."""
         h, tables = unary.copy(), diagonals(self.initial, unary.shape[1])
         for step in self.rounds:
             step.collect(h, tables, total)
@@ -54,15 +55,16 @@ class Contraction(NamedTuple):
     def distribute(
         self, h: FloatArray, tables: FloatArray, nodes: FloatArray, pairs: FloatArray
     ) -> None:
-        """Marginals of the nodes summed out, from those of the core, the last round first.
+        """Compute the marginals of the summed-out nodes from those of the core, in reverse order.
 
-        ``nodes`` (n_nodes, K) and ``pairs``, of the shape of T, are filled in where they are not.
+        The missing entries of ``nodes`` (n_nodes, K) and of ``pairs``, of the shape of T, are
+        filled in.
         """
         for step in reversed(self.rounds):
             step.distribute(h, tables, nodes, pairs)
 
     def trace_back(self, h: FloatArray, tables: FloatArray, z: IntArray) -> None:
-        """Find the best states of the nodes summed out, given those of the core in ``z``."""
+        """Fill in the best states of the summed-out nodes, given those of the core in ``z``."""
         for step in reversed(self.rounds):
             step.trace_back(h, tables, z)
 
@@ -71,17 +73,17 @@ class Contraction(NamedTuple):
 
 
 def contract(graph: Graph) -> Contraction:
-    """Plan the rounds for a graph, until one would sum out too few nodes to be worth it.
+    """Plan the rounds for a graph, until a round would sum out fewer than `SMALLEST_ROUND` nodes.
 
     Parameters
     ----------
     graph : Graph
-        Simplified.
+        A simplified graph.
 
     Returns
     -------
     Contraction
-        To be used with any unaries.
+        The plan, which is valid for all unaries.
 
     Examples
     --------
@@ -102,62 +104,66 @@ def contract(graph: Graph) -> Contraction:
         if step is None:
             break
         rounds.append(step)
-    gone = [step.summed_out for step in rounds]
-    roots = np.setdiff1d(np.flatnonzero(degrees == 0), np.concatenate([[], *gone]))
+    removed = [step.summed_out for step in rounds]
+    roots = np.setdiff1d(np.flatnonzero(degrees == 0), np.concatenate([[], *removed]))
     return Contraction(rounds, np.array(initial, dtype=np.float64), roots, edges)
 
 
 def _next_round(
     edges: Edges, degrees: IntArray, initial: list[float]
 ) -> tuple[Rake | Compress | None, Edges]:
-    """Plan a round of leaves if they are many, else of nodes of degree two; return other edges."""
+    """Plan a round of leaves if there are many, else of nodes of degree two; return new edges."""
     n_leaves, n_between = (degrees == 1).sum(), (degrees == 2).sum()
     if n_leaves >= SMALLEST_ROUND and 4 * n_leaves >= n_between:
         return _plan_rake(edges, degrees)
     if n_between >= SMALLEST_ROUND:
-        chosen = _untied_subset(edges.ends, degrees == 2)
+        chosen = _independent_subset(edges.ends, degrees == 2)
         if chosen.sum() >= SMALLEST_ROUND:
             return _plan_compress(edges, chosen, initial)
     return None, edges
 
 
 def _plan_rake(edges: Edges, degrees: IntArray) -> tuple[Rake, Edges]:
-    """Plan to sum out all leaves; of two leaves joined by an edge, the second."""
+    """Plan to sum out all leaves; of two leaves joined by an edge, only the second."""
     is_leaf = degrees[edges.ends] == 1
-    hanging = is_leaf.any(axis=1)
-    leaves = edges.take(np.flatnonzero(hanging))
-    ends = np.where(is_leaf[hanging, 1:], leaves.ends[:, ::-1], leaves.ends)
+    has_leaf = is_leaf.any(axis=1)
+    leaves = edges.take(np.flatnonzero(has_leaf))
+    ends = np.where(is_leaf[has_leaf, 1:], leaves.ends[:, ::-1], leaves.ends)
     leaves = leaves._replace(ends=ends)
     plain, tabled = np.flatnonzero(leaves.slots < 0), np.flatnonzero(leaves.slots >= 0)
-    return Rake(leaves.take(plain), leaves.take(tabled)), edges.take(np.flatnonzero(~hanging))
+    return Rake(leaves.take(plain), leaves.take(tabled)), edges.take(np.flatnonzero(~has_leaf))
 
 
-def _untied_subset(ends: IntArray, candidates: BoolArray) -> BoolArray:
-    """Mask of many candidates no two of which are tied: local winners of a fixed lottery."""
-    lots = np.random.default_rng(0).permutation(len(candidates))
-    chosen, open_ = np.zeros_like(candidates), candidates.copy()
+def _independent_subset(ends: IntArray, candidates: BoolArray) -> BoolArray:
+    """Return a mask of many candidates, no two of them connected.
+
+    In each of three passes, a candidate is chosen if its random number (of a fixed seed) is larger
+    than those of the candidates connected to it.
+    """
+    priority = np.random.default_rng(0).permutation(len(candidates))
+    chosen, remaining = np.zeros_like(candidates), candidates.copy()
     for _ in range(3):
-        contested = ends[open_[ends].all(axis=1)]
-        won = open_.copy()
-        won[np.where(lots[contested[:, 0]] < lots[contested[:, 1]], *contested.T)] = False
+        contested = ends[remaining[ends].all(axis=1)]
+        won = remaining.copy()
+        won[np.where(priority[contested[:, 0]] < priority[contested[:, 1]], *contested.T)] = False
         chosen |= won
-        open_ &= ~won
-        open_[ends[chosen[ends].any(axis=1)].ravel()] = False
+        remaining &= ~won
+        remaining[ends[chosen[ends].any(axis=1)].ravel()] = False
     return chosen
 
 
 def _plan_compress(edges: Edges, chosen: BoolArray, initial: list[float]) -> tuple[Compress, Edges]:
-    """Replace the two edges of each chosen node by one between its neighbours."""
+    """Plan to replace the two edges of each chosen node by one edge between its neighbours."""
     touched = chosen[edges.ends].any(axis=1)
     left, right = _two_edges_each(edges.take(np.flatnonzero(touched)), chosen)
     new_pairs = np.column_stack([left.ends[:, 0], right.ends[:, 1]])
     kept = edges.take(np.flatnonzero(~touched))
-    target, edges = _give_slots(new_pairs, kept, len(chosen), initial)
+    target, edges = _assign_slots(new_pairs, kept, len(chosen), initial)
     return Compress(left, right, target), edges
 
 
 def _two_edges_each(touched: Edges, chosen: BoolArray) -> tuple[Edges, Edges]:
-    """Return edges (a, v) and (v, b) of every chosen node v, with a < b, in the order of v."""
+    """Return edges (a, v) and (v, b) of every chosen node v, with a < b, sorted by v."""
     v_first = chosen[touched.ends[:, :1]]
     others_first = touched._replace(ends=np.where(v_first, touched.ends[:, ::-1], touched.ends))
     in_twos = others_first.take(np.lexsort(others_first.ends.T))
@@ -165,10 +171,10 @@ def _two_edges_each(touched: Edges, chosen: BoolArray) -> tuple[Edges, Edges]:
     return left, right._replace(ends=right.ends[:, ::-1])
 
 
-def _give_slots(
+def _assign_slots(
     new_pairs: IntArray, kept: Edges, n_nodes: int, initial: list[float]
 ) -> tuple[IntArray, Edges]:
-    """Give every new pair a slot, its old one if it has an edge already; return all edges too."""
+    """Return the slot of every new pair, reusing the slot of an existing edge, and all edges."""
     base = np.array([n_nodes, 1])
     keys, of_pair = np.unique(new_pairs @ base, return_inverse=True)
     _, old, in_kept = np.intersect1d(keys, kept.ends @ base, True, return_indices=True)
@@ -177,7 +183,7 @@ def _give_slots(
     fresh = np.flatnonzero(slots < 0)
     slots[fresh] = len(initial) + np.arange(len(fresh))
     initial.extend(weights[fresh])
-    tied = Edges(np.column_stack(np.divmod(keys, n_nodes)), np.zeros(len(keys)), slots)
+    added = Edges(np.column_stack(np.divmod(keys, n_nodes)), np.zeros(len(keys)), slots)
     rest = kept.take(np.delete(np.arange(len(kept.slots)), in_kept))
-    together = map(np.concatenate, zip(rest, tied, strict=True))
-    return slots[of_pair], Edges._make(cast("Iterable[Any]", together))
+    merged = map(np.concatenate, zip(rest, added, strict=True))
+    return slots[of_pair], Edges._make(cast("Iterable[Any]", merged))

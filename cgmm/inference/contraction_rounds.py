@@ -1,17 +1,18 @@
-"""One round of rake and compress: leaves or middle nodes are summed out, and come back. Chapter 7.
+"""Compute one round of rake and compress: sum out leaves or middle nodes, and restore them.
 
-The sums behind :mod:`cgmm.inference.contraction`, which plans the rounds. On the way in a round
-adds to h and T what it sums out; on the way out it finds the marginals of what it summed out from
-the marginals of what was left. Each handles all its nodes at once, in logs.
+:mod:`cgmm.inference.contraction` plans the rounds; chapter 7 explains them. On the way in, a round
+sums out its nodes and adds the results to h and T. On the way out, it computes the marginals of its
+nodes from those of the remaining nodes. Each step handles all nodes of the round at once, in
+logarithms.
 
-=============  ====================================================================
-v              node that is summed out: a leaf, or the middle node of a - v - b
-h (n_nodes,K)  log-potentials of the nodes, with all that was summed into them
+=============  ======================================================================
+v              node that is summed out: a leaf, or the middle node of a - v - b, e.g. 7
+h (n_nodes,K)  log-potentials of the nodes, plus everything summed into them, e.g. -1.2
 T (t, K, K)    log-potentials of pairs, the smaller node first; ``tables`` in the code
-slot           where an edge keeps its potential: t >= 0 in T, or -1: w [z_a = z_b]
-E              number of edges that a call is about
-total          how states are summed out: log_sum, or the largest for the best assignment
-=============  ====================================================================
+slot           index of an edge's table in T, e.g. 3; -1 for the potential w [z_a = z_b]
+E              number of edges in a call, e.g. 40
+total          function that sums out states: log_sum, or best for the best assignment
+=============  ======================================================================
 """
 
 from __future__ import annotations
@@ -24,42 +25,43 @@ import numpy as np
 from cgmm.network import edge_message
 from cgmm.numerics import FloatArray, IntArray, blocks
 
-# Sums of products of numbers up to one are trusted above this: what underflows is below 1e-307.
+# Sums of products above this are accurate, because terms that underflow are below 1e-307.
 SMALLEST_SUM = 1e-250
 
 Total = Callable[..., FloatArray]
+"""`log_sum` or `best`: a function of log-values and an axis."""
 
 
 class Edges(NamedTuple):
-    """Edges with what they carry."""
+    """Edges with their log-weights or slots."""
 
     ends: IntArray
     """(E, 2) nodes; for a slot in T, its first axis is that of the smaller node."""
     weights: FloatArray
-    """(E,) log-weights, of the edges without a slot."""
+    """(E,) log-weights of the edges without a slot."""
     slots: IntArray
     """(E,) index into T, or -1."""
 
     def take(self, rows: IntArray | slice) -> Edges:
-        """Return these edges only."""
+        """Return the edges of the given rows."""
         return Edges(self.ends[rows], self.weights[rows], self.slots[rows])
 
 
 class Rake(NamedTuple):
-    """A round that sums out leaves: a row of its edges is (leaf v, the node that it hangs on)."""
+    """A round that sums out leaves; a row of its edges is (leaf v, its neighbour)."""
 
     plain: Edges
-    """Leaves whose edge carries a weight."""
+    """Leaves whose edge has a log-weight."""
     tabled: Edges
-    """Leaves whose edge carries a table."""
+    """Leaves whose edge has a table."""
 
     @property
     def summed_out(self) -> IntArray:
-        """The leaves."""
+        """(n,) leaves."""
         return np.concatenate([self.plain.ends[:, 0], self.tabled.ends[:, 0]])
 
     def collect(self, h: FloatArray, tables: FloatArray, total: Total) -> None:
-        """Add to each node what its leaves say; several leaves may hang on one node."""
+        """Add to each neighbour the messages of its leaves, of which it may have several."""
         v, parent = self.plain.ends.T
         message = edge_message(h[v], self.plain.weights, largest=total is best)
         np.add.at(h, parent, message)
@@ -72,7 +74,7 @@ class Rake(NamedTuple):
         """Compute p(v) = Σ_parent p(parent) p(v | parent)."""
         v, parent = self.plain.ends.T
         message = edge_message(h[v], self.plain.weights)
-        # What the parent believes without this leaf, sent back through the edge.
+        # The belief of the parent without this leaf is sent back through the edge.
         outside = _log(nodes[parent]) - np.where(message == -np.inf, 0.0, message)
         nodes[v] = np.exp(h[v] + edge_message(outside, self.plain.weights))
         v, parent = self.tabled.ends.T
@@ -82,23 +84,25 @@ class Rake(NamedTuple):
         _store(self.tabled, joint, pairs)
 
     def trace_back(self, h: FloatArray, tables: FloatArray, z: IntArray) -> None:
-        """Find the best state of each leaf, given the state of its neighbour."""
+        """Fill in the best state of each leaf, given the state of its neighbour."""
         for edges in self:
             v, parent = edges.ends.T
             z[v] = (h[v] + _given(edges, tables, z, parent)).argmax(axis=1)
 
 
 class Compress(NamedTuple):
-    """A round that sums out nodes v between a < b: ``left`` are (a, v), ``right`` are (v, b)."""
+    """A round that sums out middle nodes v of a - v - b, with a < b."""
 
     left: Edges
+    """Edges (a, v)."""
     right: Edges
+    """Edges (v, b)."""
     target: IntArray
-    """Slot of the pair (a, b), which receives the result."""
+    """Slot of the pair (a, b), to which the result is added."""
 
     @property
     def summed_out(self) -> IntArray:
-        """The nodes between two others."""
+        """(n,) middle nodes."""
         return self.left.ends[:, 1]
 
     def collect(self, h: FloatArray, tables: FloatArray, total: Total) -> None:
@@ -121,20 +125,20 @@ class Compress(NamedTuple):
             _store(self.right.take(part), with_b, pairs)
 
     def trace_back(self, h: FloatArray, tables: FloatArray, z: IntArray) -> None:
-        """Find the best state of each v, given those of a and b."""
+        """Fill in the best state of each v, given those of a and b."""
         (a, v), b = self.left.ends.T, self.right.ends[:, 1]
         score = h[v] + _given(self.left, tables, z, a)
         score += _given(self.right, tables, z, b)
         z[v] = score.argmax(axis=1)
 
     def _parts(self, h: FloatArray) -> Iterator[slice]:
-        """Blocks of rows whose tables fit the cache."""
+        """Return blocks of rows whose tables fit into the cache."""
         return blocks(len(self.target), 4 * h.shape[1] ** 2)
 
     def _sides(
         self, part: slice, h: FloatArray, tables: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return log-potentials (E, K, K) of v and a, with those of v itself, and of v and b."""
+        """Return (E, K, K) log-potentials of (v, a) including those of v, and of (v, b)."""
         left, right = self.left.take(part), self.right.take(part)
         with_a = _oriented(left, tables) + h[left.ends[:, 1]][:, None, :]
         return with_a.transpose(0, 2, 1), _oriented(right, tables)
@@ -152,12 +156,12 @@ def diagonals(weights: FloatArray, n_states: int) -> FloatArray:
 
 def _oriented(edges: Edges, tables: FloatArray) -> FloatArray:
     """Return (E, K, K) log-potentials whose first axis is that of the first end."""
-    found = diagonals(np.where(edges.slots < 0, edges.weights, 0.0), tables.shape[1])
+    potentials = diagonals(np.where(edges.slots < 0, edges.weights, 0.0), tables.shape[1])
     slotted = np.flatnonzero(edges.slots >= 0)
-    found[slotted] = tables[edges.slots[slotted]]
+    potentials[slotted] = tables[edges.slots[slotted]]
     turned = slotted[edges.ends[slotted, 0] > edges.ends[slotted, 1]]
-    found[turned] = found[turned].transpose(0, 2, 1)
-    return found
+    potentials[turned] = potentials[turned].transpose(0, 2, 1)
+    return potentials
 
 
 def _given(edges: Edges, tables: FloatArray, z: IntArray, other: IntArray) -> FloatArray:
@@ -168,7 +172,7 @@ def _given(edges: Edges, tables: FloatArray, z: IntArray, other: IntArray) -> Fl
 
 
 def _store(edges: Edges, joint: FloatArray, pairs: FloatArray) -> None:
-    """Put the joints of edges with a slot where they belong."""
+    """Write the joint distributions of edges with a slot into ``pairs``."""
     forward = (edges.slots >= 0) & (edges.ends[:, 0] < edges.ends[:, 1])
     turned = (edges.slots >= 0) & ~forward
     pairs[edges.slots[forward]] = joint[forward]
@@ -189,7 +193,7 @@ def matrix_product(left: FloatArray, right: FloatArray, total: Total) -> FloatAr
 
 
 def log_product(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return (..., A, B) log Σ_v exp(left[v, a] + right[v, b]), a matrix product kept in range."""
+    """Return (..., A, B) log Σ_v exp(left[v, a] + right[v, b]), as a scaled matrix product."""
     _, _, tops, product, rows = _multiply(left, right)
     summed = _log(product)
     summed += tops[0].swapaxes(-1, -2)
@@ -200,9 +204,9 @@ def log_product(left: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def joint_with_left(left: FloatArray, right: FloatArray, outer: FloatArray) -> FloatArray:
-    """Return (..., V, A) p(v, a) = Σ_b p(a, b) p(v | a, b), where p(v | a, b) has these logs."""
+    """Return (..., V, A) p(v, a) = Σ_b p(a, b) p(v | a, b), with p(v | a, b) from these logs."""
     exp_left, exp_right, _, product, rows = _multiply(left, right)
-    # Where nothing is possible, or nothing to be trusted, any divisor will do.
+    # Entries of zero are impossible, or unsafe and computed again below; avoid dividing by them.
     product[product == 0] = 1.0
     exp_left *= exp_right @ (outer / product).swapaxes(-1, -2)
     if len(rows[0]):
@@ -212,9 +216,9 @@ def joint_with_left(left: FloatArray, right: FloatArray, outer: FloatArray) -> F
 
 
 def _multiply(left: FloatArray, right: FloatArray) -> tuple[Any, ...]:
-    """Return both sides scaled, the logs of the scales, the product (..., A, B), unsafe rows.
+    """Return both scaled factors, the logs of the scales, the product (..., A, B), unsafe rows.
 
-    A row is unsafe that has an entry beside which what underflows may count.
+    A row is unsafe if it has an entry so small that terms lost by underflow may matter.
     """
     exp_left, top_left = _scale(left, -2)
     exp_right, top_right = _scale(right, -2)
@@ -226,7 +230,7 @@ def _multiply(left: FloatArray, right: FloatArray) -> tuple[Any, ...]:
 
 
 def _triples(left: FloatArray, right: FloatArray, rows: tuple[IntArray, ...]) -> FloatArray:
-    """Return (n, V, B) log-potentials of v and b, for some a."""
+    """Return (n, V, B) log-potentials of v and b, for the given rows of a."""
     of_rows = np.broadcast_to(right, (*left.shape[:-2], *right.shape[-2:]))[rows[:-1]]
     return left.swapaxes(-1, -2)[rows][:, :, None] + of_rows
 
@@ -235,7 +239,7 @@ def _triples(left: FloatArray, right: FloatArray, rows: tuple[IntArray, ...]) ->
 
 
 def log_sum(log_values: FloatArray, axis: int) -> FloatArray:
-    """Return log Σ exp along an axis; -inf where every term is impossible."""
+    """Return log Σ exp along an axis; -inf if all terms are -inf."""
     terms, top = _scale(log_values, axis)
     return _log(terms.sum(axis=axis)) + top.squeeze(axis)
 
@@ -246,7 +250,7 @@ def best(log_values: FloatArray, axis: int) -> FloatArray:
 
 
 def conditional(log_values: FloatArray, axis: int) -> FloatArray:
-    """Normalise along an axis, in place; zeros where every value is impossible."""
+    """Return probabilities normalised along an axis, in place; zeros if all values are -inf."""
     top = log_values.max(axis=axis, keepdims=True)
     top[top == -np.inf] = 0.0
     p = np.exp(np.subtract(log_values, top, out=log_values), out=log_values)
@@ -257,7 +261,7 @@ def conditional(log_values: FloatArray, axis: int) -> FloatArray:
 
 
 def _scale(log_values: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
-    """Return exponentials whose largest along an axis is one, and the log of their scale."""
+    """Return exponentials scaled to a maximum of one along an axis, and the log of the scale."""
     top = log_values.max(axis=axis, keepdims=True)
     top[top == -np.inf] = 0.0
     return np.exp(log_values - top), top

@@ -1,16 +1,17 @@
-"""Have the chains of a sampler forgotten their starts, and how much have they seen? Chapter 10.
+"""Diagnose the chains of a sampler: convergence (R-hat) and effective sample size.
 
-Chains that explore the same distribution differ no more among each other than each does with
-itself; *R-hat* compares the two. Successive draws of a chain resemble each other, so that n of them
-say less than n independent ones would; the *effective sample size* says how many those would be.
-Both are taken of *ranks*, made normal: a variance need not exist, and no far draw decides alone
-(Vehtari, Gelman, Simpson, Carpenter and Bürkner, 2021).
+Mixtures call it after a fit with the Gibbs sampler. Chapter 10 explains it. If chains explore the
+same distribution, the variance between them is no larger than the variance within each; *R-hat*
+compares the two. Successive draws of a chain are correlated, so n draws contain less information
+than n independent ones; the *effective sample size* is the number of independent draws with the
+same information. Both use normal scores of *ranks*, which exist even if the variance does not, and
+which limit the influence of outliers (Vehtari, Gelman, Simpson, Carpenter and Bürkner, 2021).
 
 =======  ====================================================================
-m, n     half-chains; draws of each
-z        normal quantiles of the ranks of all m n draws
-W, B/n   variance within chains; variance of the chains' means
-ρ_t      autocorrelation of draws that are t steps apart
+m, n     number of half-chains and of draws in each, e.g. 8 and 100
+z        normal quantiles of the ranks of all m n draws, e.g. -0.7
+W, B/n   variance within chains; variance of the chains' means, e.g. 1.0 and 0.01
+ρ_t      autocorrelation of draws that are t steps apart, e.g. ρ_1 = 0.6
 =======  ====================================================================
 """
 
@@ -23,35 +24,35 @@ from scipy.stats import rankdata
 
 from cgmm.numerics import FloatArray
 
-# Fewest draws of half a chain that have a variance and some lags.
+# Fewer draws per chain leave half-chains without a variance.
 FEWEST_DRAWS = 4
 
 
 def r_hat(draws: ArrayLike) -> float:
-    """Return the rank-normalised split R-hat: how much longer chains might shrink the spread.
+    """Return the rank-normalised split R-hat: one if chains agree, larger if they have not mixed.
 
     Parameters
     ----------
     draws : (n_chains, n_draws) array
-        A number that each chain gave after each step, such as the log-weight of its assignment.
+        A number computed after each step of each chain, such as the log-weight of its assignment.
 
     Returns
     -------
     float
-        One if chains agree; above 1.1, they have not mixed. One where no draw ever differs from
-        another; infinite where each chain, or half of one, stays at a value of its own.
+        One if chains agree or all draws are equal; above 1.1 if chains have not mixed; infinite if
+        every half-chain is constant but not all have the same value.
 
     Raises
     ------
     ValueError
-        If there are fewer than four draws a chain, or one is not finite.
+        If there are fewer than four draws per chain, or if a draw is not finite.
 
     Notes
     -----
-    Gelman and Rubin (1992), with each chain split in two halves, so that one that is still on its
-    way disagrees with itself, and of ranks; also of the ranks of distances to the median, so that
-    chains of one middle and different widths disagree. The larger of the two is returned (Vehtari
-    et al., 2021, sect. 4).
+    This is the statistic of Gelman and Rubin (1992) for ranks, with each chain split in two halves,
+    which also detects a trend within a chain. It is computed once for the ranks of the draws, and
+    once for the ranks of distances to the median, which detects chains with equal medians and
+    different spreads. The larger value is returned (Vehtari et al., 2021, sect. 4).
 
     Examples
     --------
@@ -74,7 +75,7 @@ def _split_r_hat(halves: FloatArray) -> float:
     between = halves.mean(axis=1).var(ddof=1)
     if within <= 0:
         return 1.0 if between <= 0 else np.inf
-    # The variance of all, (n - 1)/n W + B/n, over that within.
+    # R-hat squared is the total variance (n - 1)/n W + B/n, divided by W.
     return float(np.sqrt((n - 1) / n + between / within))
 
 
@@ -84,24 +85,25 @@ def effective_sample_size(draws: ArrayLike) -> float:
     Parameters
     ----------
     draws : (n_chains, n_draws) array
-        As in :func:`r_hat`.
+        See :func:`r_hat`.
 
     Returns
     -------
     float
-        At most m n log10(m n), as Vehtari et al. advise: chains whose draws alternate about the
-        mean are better than independent ones. NaN where no draw differs from another.
+        The effective sample size, at most m n log10(m n) as Vehtari et al. recommend. It may exceed
+        m n if draws alternate about the mean. NaN if all draws are equal.
 
     Raises
     ------
     ValueError
-        As :func:`r_hat`.
+        See :func:`r_hat`.
 
     Notes
     -----
-    m n / (1 + 2 Σ_t ρ_t). The sum ends where a pair of successive ρ is no longer positive, and
-    pairs are made to fall (Geyer, 1992: his initial monotone sequence); ρ_t is the mean over split
-    chains, by fast Fourier transform, with the variance between chains counted as correlation.
+    The value is m n / (1 + 2 Σ_t ρ_t). The sum ends at the first pair of successive ρ whose sum is
+    not positive, and sums of pairs are forced to decrease (the initial monotone sequence of Geyer,
+    1992). ρ_t is the mean over half-chains, computed by fast Fourier transform, with the variance
+    between chains counted as correlation.
 
     Examples
     --------
@@ -126,7 +128,7 @@ def effective_sample_size(draws: ArrayLike) -> float:
 
 
 def _halves(draws: ArrayLike) -> FloatArray:
-    """Return (2 n_chains, n_draws // 2): both halves of each chain, without a middle draw."""
+    """Return (2 n_chains, n_draws // 2) halves of the chains; a middle draw is left out."""
     array = np.asarray(draws, dtype=float)
     if array.ndim != 2 or array.shape[0] < 1 or array.shape[1] < FEWEST_DRAWS:
         raise ValueError(
@@ -141,7 +143,7 @@ def _halves(draws: ArrayLike) -> FloatArray:
 
 
 def _normal_ranks(halves: FloatArray) -> FloatArray:
-    """Return (m, n) Blom's normal scores of the ranks; equal draws share their mean rank."""
+    """Return (m, n) normal scores (Blom's) of the ranks; equal draws get their mean rank."""
     ranks = rankdata(halves).reshape(halves.shape)
     return np.asarray(ndtri((ranks - 3 / 8) / (ranks.size + 1 / 4)))
 
@@ -150,7 +152,7 @@ def _autocovariances(chains: FloatArray) -> FloatArray:
     """Return (m, n) biased autocovariances of each chain at lags 0 .. n - 1."""
     n = chains.shape[1]
     centred = chains - chains.mean(axis=1, keepdims=True)
-    # Zeros up to twice the length: the transform takes a chain for periodic.
+    # Padding with zeros is needed because the transform treats a chain as periodic.
     spectrum = np.abs(np.fft.rfft(centred, 2 * n, axis=1)) ** 2
     covariances: FloatArray = np.fft.irfft(spectrum, 2 * n, axis=1)[:, :n] / n
     return covariances

@@ -1,11 +1,12 @@
-"""The cost model: what exact inference would take, computed before any work. Chapter 7.
+"""Compute the cost of exact inference before any work, and raise an error if it is too high.
 
-Two things are limited: the memory that tables take at one time, and the entries of tables that are
-visited in one call. Both grow as K^(width + 1).
+The engines ``auto``, ``exact`` and ``junction_tree`` call it; chapter 7 explains it. There are two
+limits: the bytes of tables at one time, and the number of table entries visited in one call. Both
+grow as K^(width + 1).
 
 =====  ======================================================================
-K      number of states of a node
-width  most neighbours of a node when it is eliminated
+K      number of states of a node, e.g. 3
+width  largest number of neighbours of a node at its elimination, e.g. 12
 =====  ======================================================================
 """
 
@@ -16,19 +17,19 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from cgmm.inference.clique_tree import CliqueTree, lay_out
+from cgmm.inference.clique_tree import CliqueTree, plan_tree
 from cgmm.inference.contraction import contract
 from cgmm.network import Graph, Inference, Result, TooCostlyError, connected_components
 from cgmm.numerics import BoolArray
 
 __all__ = ["MAX_BYTES", "MAX_OPERATIONS", "Budget", "Cost", "in_words"]
 
-# Entries of tables a second, on one core of 3 GHz (grids in benchmarks/inference.py).
+# Table entries per second on one core of 3 GHz, measured on grids in benchmarks/inference.py.
 SPEED = 1e8
-# Entries of tables in a call: what "auto" affords (a second), what is worth waiting for (half an
-# hour), and a day's work; whether more would do is not looked for.
+# Table entries per call: the limit of "auto" (a second), that of "exact" (half an hour), and a
+# day's work, above which costs are reported as lower bounds.
 AFFORDABLE, MAX_OPERATIONS, REACH = 1e8, 2e11, 1e13
-# Bytes of tables: what engines take unless told otherwise, and what somebody may have.
+# Bytes of tables: the default limit of engines, and the largest limit that messages suggest.
 MAX_BYTES, LARGEST_MEMORY = 2**31, 2**36
 
 OUT_OF_REACH = (
@@ -40,24 +41,27 @@ class Cost(NamedTuple):
     """The cost of the junction tree of a network."""
 
     width: int
+    """Induced width."""
     n_bytes: int
+    """Bytes of the tables."""
     n_operations: int
+    """Table entries visited in one call."""
     at_least: bool = False
-    """Whether the search for an order got stuck before it knew."""
+    """True if these are lower bounds, because the search for an order was stopped early."""
 
 
 class Budget(NamedTuple):
     """The limits of exact inference."""
 
     max_bytes: int
-    """Of tables, at one time."""
+    """Bytes of tables at one time."""
     max_operations: float
-    """Entries of tables, in one call."""
+    """Table entries visited in one call."""
 
     def fits(self, tree: CliqueTree, graph: Graph) -> BoolArray:
-        """Return (n_nodes,) whether a node's component fits both limits, beside all cheaper ones.
+        """Return (n_nodes,) booleans: True if a node's component and all cheaper ones fit.
 
-        While the order gets stuck in some components, these alone do not.
+        If the order is incomplete, exactly the components with remaining nodes do not fit.
         """
         costs = np.array(tree.costs, dtype=float).reshape(-1, 2)
         if not tree.order.stuck and (costs.sum(axis=0) <= self).all():
@@ -79,30 +83,30 @@ def most_neighbours(n_cells: float, n_states: int) -> int:
 
 
 def cost_of(tree: CliqueTree, max_degree: int) -> Cost:
-    """Return the cost of a tree; a lower bound where its order got stuck."""
+    """Return the cost of a tree, or a lower bound if its order is incomplete."""
     if tree.order.stuck:
         width, n_states = max_degree + 1, tree.n_states
         return Cost(width, 8 * n_states**width, n_states ** (width + 1), at_least=True)
     return Cost(tree.width, sum(n for n, _ in tree.costs), sum(n for _, n in tree.costs))
 
 
-def whole_cost(graph: Graph, n_states: int) -> Cost:
-    """Return the cost of a component, whatever the budget; a lower bound if it is out of reach."""
+def full_cost(graph: Graph, n_states: int) -> Cost:
+    """Return the cost of a component, or a lower bound if it exceeds a day's work."""
     max_degree = most_neighbours(REACH, n_states)
-    return cost_of(lay_out(contract(graph).core, n_states, max_degree), max_degree)
+    return cost_of(plan_tree(contract(graph).core, n_states, max_degree), max_degree)
 
 
 def describe(
     engine: str, n_components: int, part: Graph, cost: Cost, infer: Inference | None = None
 ) -> Result:
-    """Build the ``Result`` of an engine for one part; without ``infer`` no engine works on it."""
+    """Build the ``Result`` of an engine for one part; ``infer`` is None if it has no engine."""
     exact = infer is not None and infer.exact is True
     return Result(engine, n_components, part.n_nodes, len(part.edges), exact, *cost[:3])
 
 
 def refuse_cost(graph: Graph, n_states: int, budget: Budget) -> NoReturn:
-    """Name a component, both of its costs, both budgets, and what answers instead."""
-    cost, most = whole_cost(graph, n_states), budget.max_operations
+    """Raise `TooCostlyError` for a component, with both costs, both limits and an alternative."""
+    cost, most = full_cost(graph, n_states), budget.max_operations
     least = "at least " if cost.at_least else ""
     limit = "" if most == np.inf else f" (max_operations is {most:.2g})"
     raise TooCostlyError(
@@ -110,38 +114,38 @@ def refuse_cost(graph: Graph, n_states: int, budget: Budget) -> NoReturn:
         f"{len(graph.edges):,} edges: in the order of elimination it has an induced width of "
         f"{least}{cost.width}, so that with K = {n_states} its tables would take "
         f"{least}{in_words(cost.n_bytes)} (max_bytes is {in_words(int(budget.max_bytes))}) and "
-        f"{least}{cost.n_operations:.2g} operations{limit}. {with_patience(cost, '')}Use "
+        f"{least}{cost.n_operations:.2g} operations{limit}. {suggest_exact(cost, '')}Use "
         "inference='auto', which approximates such components by belief propagation.",
         graph.named(np.arange(graph.n_nodes)),
     )
 
 
 def in_words(n_bytes: int) -> str:
-    """Round to binary units."""
+    """Return a number of bytes as text, rounded to binary units."""
     power = min((n_bytes.bit_length() - 1) // 10, 4)
     return f"{n_bytes / 1024**power:.3g} {['bytes', 'KiB', 'MiB', 'GiB', 'TiB'][power]}"
 
 
-def with_patience(cost: Cost, otherwise: str = OUT_OF_REACH) -> str:
-    """Return a sentence: the call that is exact and its time, or an alternative.
+def suggest_exact(cost: Cost, otherwise: str = OUT_OF_REACH) -> str:
+    """Return a sentence with the call that is exact and its time, or an alternative.
 
     Parameters
     ----------
     cost : Cost
-        Of a component.
+        Cost of a component.
     otherwise : str
-        What to say where it is out of reach.
+        Sentence for a cost that is too high for any setting.
 
     Returns
     -------
     str
-        A sentence.
+        The sentence.
 
     Examples
     --------
-    >>> with_patience(Cost(9, 4_000_000, 1_180_980))
+    >>> suggest_exact(Cost(9, 4_000_000, 1_180_980))
     "inference='exact' answers exactly, in about 1 s a call. "
-    >>> with_patience(Cost(21, 2**34, 511_000_000_000))[:60]
+    >>> suggest_exact(Cost(21, 2**34, 511_000_000_000))[:60]
     'inference=partial(exact, max_bytes=17179869184, max_operatio'
     """
     if cost.at_least or cost.n_operations > REACH or cost.n_bytes > LARGEST_MEMORY:

@@ -1,15 +1,16 @@
-"""Orders in which to eliminate the nodes of a network: the order decides the cost. Chapter 7.
+"""Find an order in which to eliminate the nodes of a network; the order determines the cost.
 
-A node that goes ties its neighbours to each other: what was summed out depends on all of them.
-The most neighbours that any node has when it goes is the *induced width* of the order; exact
-inference takes tables of K^(width + 1) entries. To find the best order is NP-hard (Arnborg,
-Corneil and Proskurowski, 1987), good ones are found by simple rules.
-:mod:`cgmm.inference.clique_tree` turns an order into tables.
+:mod:`cgmm.inference.clique_tree` turns an order into tables. Chapter 7 explains orders. Eliminating
+a node connects its neighbours to each other, because the result of the sum depends on all of them.
+The largest number of neighbours of a node at its elimination is the *induced width* of the order;
+exact inference needs tables of K^(width + 1) entries. Finding the best order is NP-hard (Arnborg,
+Corneil and Proskurowski, 1987), but simple rules find good ones.
 
-======  =====================================================
-v, u    nodes; d the neighbours of v when it goes
-K       number of states of a node
-======  =====================================================
+======  ===============================================================
+v, u    nodes, e.g. 4 and 7
+d       number of neighbours of v at its elimination, e.g. 2
+K       number of states of a node, e.g. 3
+======  ===============================================================
 """
 
 from __future__ import annotations
@@ -25,26 +26,27 @@ from cgmm.numerics import IntArray
 
 __all__ = ["Elimination", "Order"]
 
-# What another order costs to find, in entries of tables a node.
+# Time needed to find a second order, in table entries per node.
 COST_OF_SWEEP = 5000
 
 
 class Order(NamedTuple):
-    """Nodes in the order of elimination, as far as that is feasible."""
+    """Order of elimination, which may be incomplete."""
 
     nodes: list[int]
+    """Nodes in the order of elimination."""
     neighbours: list[list[int]]
-    """Of each node when it is eliminated."""
+    """Neighbours of each node at its elimination."""
     stuck: list[int]
-    """Nodes left where each has more neighbours than a table can have axes."""
+    """Nodes that are not in the order, because each of them has too many neighbours."""
 
 
 Elimination = list[tuple[int, set[int]]]
-"""Each node with the neighbours that it has when it goes."""
+"""List of nodes, each with its neighbours at its elimination."""
 
 
 def elimination_order(edges: IntArray, n_states: int, max_degree: int) -> Order:
-    """Find an order by min-fill; where its tables are large, take the cheaper of that and a sweep.
+    """Return an order found by min-fill or, if its tables are large, by a sweep if that is cheaper.
 
     The sweep of reverse Cuthill-McKee finds the best order of a grid.
 
@@ -53,18 +55,18 @@ def elimination_order(edges: IntArray, n_states: int, max_degree: int) -> Order:
     edges : (E, 2) int array
         The edges; nodes without any are not eliminated.
     n_states : int
-        K: a node that goes with d neighbours left costs a table of K^(d + 1) entries.
+        K. A node with d neighbours at its elimination costs a table of K^(d + 1) entries.
     max_degree : int
-        Most neighbours that a node may have when it goes.
+        Largest number of neighbours that a node may have at its elimination.
 
     Returns
     -------
     Order
-        With the nodes that are left over, if any.
+        The order, and the nodes that it lacks, if any.
 
     Examples
     --------
-    A cycle of four: the first node ties its neighbours to each other, then all is a triangle.
+    In a cycle of four, eliminating the first node connects its neighbours and leaves a triangle.
 
     >>> order = elimination_order(np.array([[0, 1], [1, 2], [2, 3], [0, 3]]), 2, 10)
     >>> order.nodes, order.neighbours
@@ -85,14 +87,14 @@ def elimination_order(edges: IntArray, n_states: int, max_degree: int) -> Order:
 
 
 def _cost_of(order: Elimination, n_nodes: int, n_states: int) -> float:
-    """Return Σ K**(size of clique), infinite where nodes are left over."""
+    """Return Σ K**(size of clique), or infinity for an incomplete order."""
     if len(order) < n_nodes:
         return np.inf
     return float(sum(float(n_states) ** (len(near) + 1) for _, near in order))
 
 
 def _sweep(core: Graph, max_degree: int) -> Elimination:
-    """Eliminate along a front that moves through the graph, until it gets too wide."""
+    """Return an elimination along a front that moves through the graph, until it is too wide."""
     ends = np.concatenate([core.edges, core.edges[:, ::-1]])
     matrix = coo_array((np.ones(len(ends)), tuple(ends.T)), shape=(core.n_nodes,) * 2)
     adjacent, order = _adjacency(core.edges), []
@@ -105,25 +107,26 @@ def _sweep(core: Graph, max_degree: int) -> Elimination:
 
 
 def min_fill(edges: IntArray, lots: IntArray, max_degree: int) -> Elimination:
-    """Next the node whose neighbours lack the fewest edges; ties by degree, then by lot.
+    """Return an order in which the next node is the one that adds the fewest edges (min-fill).
 
     Parameters
     ----------
     edges : (E, 2) int array
         The edges.
     lots : (n_nodes,) int array
-        Breaks ties.
+        Numbers that break ties between nodes of equal fill and degree; the smallest comes first.
     max_degree : int
-        Most neighbours that a node may have when it goes; the order ends where all have more.
+        Largest number of neighbours that a node may have at its elimination. The order ends when
+        all remaining nodes have more.
 
     Returns
     -------
     list of (int, set of int)
-        Each node with the neighbours that it has when it goes.
+        Nodes in order, each with its neighbours at its elimination.
 
     Examples
     --------
-    A star: the leaves cost nothing, the centre would tie them all to each other.
+    In a star, leaves add no edges, but the centre would connect all leaves to each other.
 
     >>> star = np.array([[0, 1], [0, 2], [0, 3]])
     >>> [node for node, _ in min_fill(star, np.arange(4), 3)]
@@ -140,8 +143,8 @@ def min_fill(edges: IntArray, lots: IntArray, max_degree: int) -> Elimination:
         if cost.get(v) != key:
             continue
         if key[0] == 0 and key[1] == len(adjacent) - 1:
-            # All that are left are tied to each other: nothing but the lot decides, and to go on
-            # counting takes eighteen times as long in a clique of forty nodes.
+            # All remaining nodes are connected to each other, so only ties must be broken. Counting
+            # on would take eighteen times as long in a clique of forty nodes.
             left = sorted(adjacent, key=lambda u: (lots[u], u))
             return order + [(u, set(left[i + 1 :])) for i, u in enumerate(left)]
         del cost[v]
@@ -153,7 +156,7 @@ def min_fill(edges: IntArray, lots: IntArray, max_degree: int) -> Elimination:
 
 
 def _adjacency(edges: IntArray) -> dict[int, set[int]]:
-    """Neighbours of every node."""
+    """Return the neighbours of every node that has an edge."""
     adjacent: dict[int, set[int]] = {v: set() for v in np.unique(edges).tolist()}
     for a, b in edges.tolist():
         adjacent[a].add(b)
@@ -162,9 +165,10 @@ def _adjacency(edges: IntArray) -> dict[int, set[int]]:
 
 
 def _cost(adjacent: dict[int, set[int]], v: int, most: int) -> tuple[int, int]:
-    """Return (twice the number of edges that eliminating v would add, its degree).
+    """Return twice the number of edges that eliminating v would add, and the degree of v.
 
-    Above the degree ``most`` the first is not counted: it is more than any node below can have.
+    If the degree exceeds ``most``, the first number is replaced by an upper bound of it for nodes
+    of degree at most ``most``.
     """
     near = adjacent[v]
     if len(near) > most:

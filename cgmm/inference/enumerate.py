@@ -1,9 +1,11 @@
-"""Brute force: the sum over every joint assignment, written down. Chapter 7, and every test.
+"""Exact inference by brute force: the sum over all joint assignments.
+
+Chapter 7 introduces the network with this engine, and tests compare all other engines with it.
 
 =====  ==============================================
-z      joint assignment, a state for each node
-K      number of states of a node
-w_e    log-weight of edge e
+z      joint assignment, a state for each node, e.g. [0, 2, 1]
+K      number of states of a node, e.g. 3
+w_e    log-weight of edge e, e.g. -1.5
 =====  ==============================================
 """
 
@@ -14,33 +16,35 @@ import numpy as np
 from cgmm.network import Graph, Inference, Marginals, NetworkError, TooCostlyError, check_unary
 from cgmm.numerics import FloatArray, IntArray, log_normalise
 
+# This limit keeps the tables of all assignments within some hundred megabytes.
 MAX_ASSIGNMENTS = 2_000_000
 
 
 def enumerate_assignments(graph: Graph) -> Inference:
-    """Return an engine that visits all K**n_nodes joint assignments: for learning and for testing.
+    """Return an engine that visits all K**n_nodes joint assignments, for learning and testing.
 
     Parameters
     ----------
     graph : Graph
-        Any graph, small.
+        Any small graph.
 
     Returns
     -------
     callable
-        From unaries (n_nodes, K) to exact marginals and log Z, in O(K**n_nodes (n_nodes + E)).
-        Its ``most_probable`` is the first assignment of the largest log-weight.
+        Function from unaries (n_nodes, K) to exact marginals and log Z, in
+        O(K**n_nodes (n_nodes + E)). Its ``most_probable`` returns the first assignment of largest
+        log-weight.
 
     Raises
     ------
     TooCostlyError
         When called: if there are more than two million assignments.
     NetworkError
-        When called: if none is possible.
+        When called: if no assignment is possible.
 
     Notes
     -----
-    [shental2003, eq. 9] and [lu2007, eq. 2.12] as they stand, in logs.
+    This implements [shental2003, eq. 9] and [lu2007, eq. 2.12] literally, in logarithms.
 
     Examples
     --------
@@ -57,10 +61,10 @@ def enumerate_assignments(graph: Graph) -> Inference:
 
     def infer(unary: FloatArray) -> Marginals:
         assignments, log_weights = _weigh(graph, unary)
-        # [shental2003, eqs. 2, 3 and 9], [lu2007, eq. 2.12]: nodes are chunklets
+        # [shental2003, eqs. 2, 3 and 9] and [lu2007, eq. 2.12]; nodes are chunklets.
         (p,), (log_z,) = log_normalise(log_weights[None])
-        taken = assignments[:, :, None] == np.arange(unary.shape[1])
-        return Marginals(np.einsum("a,ajk->jk", p, taken), float(log_z), exact=True)
+        one_hot = assignments[:, :, None] == np.arange(unary.shape[1])
+        return Marginals(np.einsum("a,ajk->jk", p, one_hot), float(log_z), exact=True)
 
     def most_probable(unary: FloatArray) -> IntArray:
         assignments, log_weights = _weigh(graph, unary)
@@ -70,12 +74,12 @@ def enumerate_assignments(graph: Graph) -> Inference:
 
 
 def _weigh(graph: Graph, unary: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return every assignment and its log-weight; raise an error if none is possible."""
+    """Return all assignments and their log-weights; raise `NetworkError` if none is possible."""
     unary = check_unary(graph, unary)
     n_nodes, n_states = unary.shape
     assignments = _all_assignments(n_nodes, n_states)
     # [shental2003, eq. 9]
-    # [shental2003, eqs. 4 and 8], [lu2007, eqs. 2.8, 2.10 and 2.11], all but their normalisers
+    # [shental2003, eqs. 4 and 8] and [lu2007, eqs. 2.8, 2.10 and 2.11], without normalisers.
     log_weights = unary[np.arange(n_nodes), assignments].sum(axis=1)
     log_weights += _edge_terms(graph, assignments)
     if log_weights.max(initial=-np.inf) == -np.inf:
@@ -88,7 +92,7 @@ def _weigh(graph: Graph, unary: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 def _all_assignments(n_nodes: int, n_states: int) -> IntArray:
-    """Return (K**n_nodes, n_nodes): every z, in lexicographic order."""
+    """Return (K**n_nodes, n_nodes) joint assignments z, in lexicographic order."""
     total = n_states**n_nodes
     if total > MAX_ASSIGNMENTS:
         raise TooCostlyError(
@@ -96,14 +100,14 @@ def _all_assignments(n_nodes: int, n_states: int) -> IntArray:
             f"{MAX_ASSIGNMENTS:,}); use inference='auto', or fewer nodes.",
             np.arange(n_nodes),
         )
-    # The digits of 0, 1, ..., K**n_nodes - 1 in base K
+    # The assignments are the digits of 0, 1, ..., K**n_nodes - 1 in base K.
     places = n_states ** np.arange(n_nodes - 1, -1, -1)
     return np.arange(total)[:, None] // places % n_states
 
 
 def _edge_terms(graph: Graph, assignments: IntArray) -> FloatArray:
-    """Σ_e w_e [z_a = z_b] of every assignment; an edge that does not act adds 0, also if -inf."""
+    """Return Σ_e w_e [z_a = z_b] of every assignment; unequal ends add 0, even if w_e is -inf."""
     a, b = graph.edges.T
     equal = assignments[:, a] == assignments[:, b]
-    # [lu2007, eq. 2.7], with w = 2 W^p
+    # [lu2007, eq. 2.7], with w = 2 W^p.
     return np.where(equal, graph.weights, 0.0).sum(axis=1)

@@ -1,38 +1,39 @@
-"""Colourings: can all hard relations be honoured with K states, and by which assignment?
+"""Find an assignment that satisfies all hard relations, or prove that there is none.
 
-To honour all cannot-links is to colour their graph with K colours, where evidence leaves each node
-a list of its own colours; this is NP-complete. ``feasible_assignment`` is called by fits,
-K-means, the Gibbs sampler and the search for the best assignment before they do any work. It has
-three possible outcomes:
+Fits, K-means, the Gibbs sampler and the search for the best assignment call
+``feasible_assignment`` before they do any work. Chapters 7, 10 and 11 explain it. Satisfying all
+cannot-links means colouring their graph with K colours, where evidence restricts each node to a
+list of colours; this is NP-complete. There are three possible outcomes:
 
 - an assignment that breaks no relation;
-- *impossible*: proved, and :class:`~cgmm.network.NetworkError` names the nodes to blame;
-- *not known*: nothing was found within the budget, ``SearchBudgetError``.
+- a proof that there is none: :class:`~cgmm.network.NetworkError` names the nodes that cause it;
+- no result within the budget: ``SearchBudgetError``.
 
-A greedy colouring nearly always succeeds. In a component where it fails, nodes that always find a
-state once their neighbours have one are peeled off. What is left is the *core*. A clique of K + 1
-nodes in it is a refutation. A tabu walk is quick to find a colouring and proves nothing; an integer
-linear program, solved by HiGHS, does either. The same program, with the unaries in its objective,
-proves a most probable assignment (:mod:`~cgmm.inference.best_assignment`): a state is chosen by
-zeros and ones, x_jk = [z_j = k], and an edge acts where y_ek = x_ak x_bk ::
+A greedy colouring nearly always succeeds. In a component where it fails, nodes with fewer
+neighbours than allowed colours are peeled off repeatedly, because they always find a colour in the
+end. The rest is the *core*. A clique of K + 1 nodes in it is a refutation. A tabu walk finds a
+colouring quickly but proves nothing; an integer linear program, solved by HiGHS, does both. The
+same program, with the unaries in its objective, proves a most probable assignment
+(:mod:`~cgmm.inference.best_assignment`). Its variables are zeros and ones: x_jk = [z_j = k] is one
+if node j has state k, and y_ek = x_ak x_bk is one if both ends of edge e have state k ::
 
     maximise  Σ_jk u_jk x_jk + Σ_ek w_e y_ek     with  Σ_k x_jk = 1
     w = -∞:  x_ak + x_bk ≤ 1        w > 0:  y_ek ≤ x_ak, x_bk        w < 0:  y_ek ≥ x_ak + x_bk - 1
 
 If the variables may be fractions, this is a linear program whose optimum bounds that of the integer
-program; branch and bound closes the gap, or proves that nothing is feasible. The budget counts what
-is the same on every machine: branches, and the nodes that the linear program splits among states.
+program; branch and bound closes the gap, or proves that nothing is feasible. The budget counts
+quantities that are equal on every machine: branches, and nodes with fractional variables.
 
-The other colouring here asks for no number of colours: nodes of one colour share no edge, so that a
-sweep of Gibbs sampling or of mean field may update all of them at once. Chapters 7, 10 and 11.
+The file contains another colouring, which uses as many colours as it needs. Nodes of one colour
+share no edge, so a sweep of Gibbs sampling or of mean field can update all of them at once.
 
 =========  ==========================================================================
-K          number of states: colours, components, clusters
-matrix     (n, n) symmetric, ones where there is a cannot-link
-allowed    (n, K) whether node j may have state k
-near       (n,) states near which an assignment may lie, though they break some links
-u, w       unary log-potentials (n, K); log-weights of edges
-x, y       variables of the program, in this order, row by row
+K          number of states: colours, components or clusters, e.g. 3
+matrix     (n, n) symmetric, with ones for cannot-links
+allowed    (n, K) True if node j may have state k
+near       (n,) hint: states that may break some cannot-links, e.g. [0, 2, 0]
+u, w       unary log-potentials (n, K), e.g. -1.2; log-weights of edges, e.g. -inf
+x, y       0-1 variables of the program: first all x, then all y, row by row
 =========  ==========================================================================
 """
 
@@ -59,15 +60,15 @@ from cgmm.network import (
 from cgmm.network.graph import edge_matrix, hard_part
 from cgmm.numerics import AGREE, BoolArray, FloatArray, IntArray
 
-# Breaks ties between nodes of equal degree: regular graphs are not coloured in index order.
+# Ties between nodes of equal degree are random, so regular graphs are not coloured in index order.
 TIE_SEED = 0
-# Steps of all walks, unless the user says otherwise; a step gives a node a state. The first walk
-# has the second number of steps, and one more for each node.
+# Default number of steps of all walks; a step assigns a state to a node. The first walk has
+# FIRST_STEPS steps plus one per node.
 MAX_SEARCH, FIRST_STEPS = 1_000_000, 2_000
-# A proof has one branch for this many steps, a budget that is the same on every machine. Larger
-# cores are blamed as a whole.
+# A proof may use one branch per STEPS_A_BRANCH steps, which is the same on every machine. Cores
+# larger than MAX_BLAMED are named as a whole, because shrinking them would take too long.
 STEPS_A_BRANCH, MAX_BLAMED = 1000, 60
-# Limits of a proof: entries of the program, nodes that the relaxation splits, branches. Within them
+# Limits of a proof: entries of the program, nodes with fractional variables, branches. Within them
 # proofs took at most 1.4 s (random planted problems, grids and preferences of 30 to 600 nodes).
 MAX_ENTRIES, MAX_SPLIT, MAX_BRANCHES = 40_000, 50, 10
 
@@ -75,9 +76,9 @@ Rng = np.random.RandomState
 
 
 class SearchBudgetError(RuntimeError):
-    """No assignment that breaks no cannot-link was found in the budget of the search.
+    """Error if the search for an assignment ends without a result and without a proof.
 
-    Whether there is one is not known: this is no verdict on the relations. See ``max_search``.
+    The relations may or may not be satisfiable. A larger ``max_search`` may decide it.
     """
 
 
@@ -86,28 +87,28 @@ def feasible_assignment(
     max_search: int = MAX_SEARCH, rng: Rng | None = None,
     hint: Callable[[], IntArray] | None = None, noun: str = "state", remedy: str | None = None,
 ) -> IntArray:  # fmt: skip
-    """Find an assignment that breaks no cannot-link, or raise an error that says why there is none.
+    """Return an assignment that breaks no cannot-link, or raise an error if there is none.
 
     Parameters
     ----------
     graph : Graph
-        Any graph; only its edges of weight ``-inf`` count.
+        Any graph; only its edges of log-weight ``-inf`` count.
     n_states : int
         K.
     allowed : (n_nodes, K) bool array, default=None
         The states that evidence leaves to each node; None: all.
     max_search : int, default=1000000
-        Steps of walks, where greedy colouring fails, each of which gives a node a state; and
-        branches of a proof.
+        Number of steps of walks, which run if greedy colouring fails; a step assigns a state to a
+        node. It also limits the branches of a proof.
     rng : RandomState, default=None
-        Starts and moves of the walks; None is a fixed seed.
+        Source of randomness of the walks; None is a fixed seed.
     hint : callable, default=None
-        Gives (n_nodes,) states near which an assignment may lie, though they break some
-        cannot-links; called only if there must be a search.
+        Function that returns (n_nodes,) states to start from, which may break some cannot-links;
+        called only if a search is necessary.
     noun : str, default="state"
-        What a state is called in errors.
+        Noun for a state in errors.
     remedy : str, default=None
-        What to do if the search runs out of steps, a sentence.
+        Sentence that tells users what to do if the search runs out of steps.
 
     Returns
     -------
@@ -117,9 +118,9 @@ def feasible_assignment(
     Raises
     ------
     NetworkError
-        If no assignment breaks none: that is proved, and nodes to blame are named.
+        If every assignment provably breaks a cannot-link; the error names the nodes that cause it.
     SearchBudgetError
-        If neither ``max_search`` steps nor a proof with a thousandth as many branches settled it.
+        If ``max_search`` steps, and a proof with a thousandth as many branches, give no result.
 
     Examples
     --------
@@ -150,7 +151,7 @@ def feasible_assignment(
 def _colour(
     graph: Graph, allowed: BoolArray, near: IntArray | None, search: Callable[..., IntArray]
 ) -> IntArray:
-    """Colour a component: first its core, then the nodes that were peeled off, in reverse order."""
+    """Return colours of a component: first of its core, then of peeled nodes in reverse order."""
     round_of = peel(graph.edges, allowed.sum(axis=1))
     core, z = np.flatnonzero(round_of < 0), np.full(len(allowed), -1)
     if len(core):
@@ -166,7 +167,7 @@ def _colour_core(
     graph: Graph, allowed: BoolArray, near: IntArray | None, max_search: int, rng: Rng, noun: str,
     remedy: str,
 ) -> IntArray:  # fmt: skip
-    """Colour a core, or raise an error: no colouring exists, or none was found."""
+    """Return colours of a core, or raise an error if no colouring exists or none was found."""
     n_nodes, n_states = allowed.shape
     clique = forbidden_clique(graph, n_states + 1)
     if clique is not None:
@@ -198,7 +199,7 @@ def _colour_core(
 
 
 def _refuse(graph: Graph, allowed: BoolArray, noun: str) -> None:
-    """Raise an error that names a minimal set of nodes that cannot be coloured."""
+    """Raise `NetworkError` for a minimal set of nodes that cannot be coloured."""
     blamed = np.arange(len(allowed))
     for j in range(len(allowed) if len(allowed) <= MAX_BLAMED else 0):
         rest = blamed[blamed != j]
@@ -218,26 +219,26 @@ def _refuse(graph: Graph, allowed: BoolArray, noun: str) -> None:
 
 
 def forbidden_clique(graph: Graph, size: int, *, max_steps: int = 100_000) -> IntArray | None:
-    """Find nodes that are all cannot-linked to each other: fewer states than nodes do not suffice.
+    """Return ``size`` nodes that are all cannot-linked to each other, or None.
 
     Parameters
     ----------
     graph : Graph
-        Any graph; only its edges of weight -inf count.
+        Any graph; only its edges of log-weight -inf count.
     size : int
-        How many nodes, at least two.
+        Number of nodes, at least two.
     max_steps : int, default=100000
-        Extensions of partial cliques that are tried, since the problem is NP-complete.
+        Maximum number of extensions of partial cliques, since the problem is NP-complete.
 
     Returns
     -------
     (size,) int array or None
-        Such nodes, ascending; None if there are none, or none were found in ``max_steps``.
+        Such nodes, ascending; None if there are none, or if ``max_steps`` do not suffice.
 
     Notes
     -----
-    A member has at least ``size - 1`` forbidden neighbours, who have as many in turn: all others
-    are stripped first, which as a rule leaves nothing to search.
+    A member of the clique has at least ``size - 1`` cannot-linked neighbours with the same
+    property. All other nodes are removed first, which usually leaves nothing to search.
 
     Examples
     --------
@@ -267,14 +268,14 @@ def forbidden_clique(graph: Graph, size: int, *, max_steps: int = 100_000) -> In
 
 
 def peel(edges: IntArray, limits: IntArray) -> IntArray:
-    """Remove nodes that have too few neighbours left, round by round.
+    """Remove, round by round, all nodes with fewer remaining neighbours than their limit.
 
     Parameters
     ----------
     edges : (E, 2) int array
         Pairs of nodes.
     limits : (n_nodes,) int array
-        A node stays as long as this many of its neighbours stay.
+        Number of remaining neighbours that each node needs to stay.
 
     Returns
     -------
@@ -301,14 +302,14 @@ def peel(edges: IntArray, limits: IntArray) -> IntArray:
 def tabu_walk(
     matrix: sparse.csr_array, start: IntArray, allowed: BoolArray, n_steps: int, rng: Rng
 ) -> tuple[IntArray | None, int]:
-    """Repair an assignment move by move; return it, or None if it is not repaired, and the steps.
+    """Repair an assignment by tabu search; return it, or None if that fails, and the steps used.
 
-    Hertz and de Werra (1987): of all moves of nodes in conflict take the one that leaves the fewest
-    conflicts, where a node may not return for a while to a state that it has just left.
+    Hertz and de Werra (1987): among all moves of nodes in conflict, make the one that leaves the
+    fewest conflicts. For some steps a node may not return to a state that it has left.
     """
     everyone, n_colours = np.arange(len(start)), allowed.shape[1]
     z = np.where(allowed[everyone, start], start, allowed.argmax(axis=1))
-    # [j, k]: neighbours of j that have colour k
+    # counts[j, k] is the number of neighbours of j that have colour k.
     counts = (matrix @ np.eye(n_colours)[z]).astype(np.intp)
     forbidden_until = np.zeros(counts.shape, dtype=np.intp)
     fewest = np.inf
@@ -319,7 +320,7 @@ def tabu_walk(
             return z, step
         n_conflicts = own.sum() // 2
         fewest = min(fewest, n_conflicts)
-        # The change of the number of conflicts; a random number below one breaks ties.
+        # This is the change of the number of conflicts; a random number below one breaks ties.
         change = counts[wrong] - own[wrong, None] + 0.5 * rng.uniform(size=(len(wrong), n_colours))
         # A forbidden move is allowed only if it leads to fewer conflicts than ever before.
         forbidden = forbidden_until[wrong] > step
@@ -342,20 +343,20 @@ def _neighbours(matrix: sparse.csr_array, j: int) -> IntArray:
 
 
 def require_colourable(side: SideInformation, n_components: int) -> None:
-    """Raise an error if more chunklets than components are all cannot-linked to each other.
+    """Raise `ValueError` if more chunklets than components are all cannot-linked to each other.
 
     Parameters
     ----------
     side : SideInformation
-        What is known.
+        The side information.
     n_components : int
         K.
 
     Raises
     ------
     ValueError
-        If K + 1 chunklets are found of which every two are cannot-linked; they are named. Other
-        reasons why K components cannot honour the cannot-links are found by exact engines.
+        If K + 1 chunklets are found of which every two are cannot-linked; the error names them.
+        Exact engines detect other reasons why K components cannot satisfy the cannot-links.
 
     Examples
     --------
@@ -384,35 +385,35 @@ class Solved(NamedTuple):
     """The outcome of an integer program."""
 
     states: IntArray | None
-    """(n_nodes,) a best assignment; None if there is none or if it is not known."""
+    """(n_nodes,) best assignment; None if there is none or if it is not known."""
     proved: bool
-    """Whether the outcome is certain: False if the budget ran out."""
+    """True if the outcome is proved, False if the budget ran out."""
 
 
 UNKNOWN = Solved(None, proved=False)
 
 
 def prove(graph: Graph, allowed: BoolArray, max_branches: int = MAX_BRANCHES) -> Solved:
-    """Find a colouring with the allowed states, or prove that there is none, within the budget."""
+    """Return a colouring with the allowed states, or a proof that there is none, if affordable."""
     return solve(graph, np.where(allowed, 0.0, -np.inf), max_branches=max_branches)
 
 
 def solve(graph: Graph, unary: FloatArray, *, max_branches: int = MAX_BRANCHES) -> Solved:
-    """Find the most probable joint assignment and prove it, or prove that there is none.
+    """Return a provably most probable assignment, or a proof that there is none, if affordable.
 
     Parameters
     ----------
     graph : Graph
-        Simplified.
+        A simplified graph.
     unary : (n_nodes, K) array
-        Log-potentials, -inf where a state is impossible.
+        Log-potentials, -inf for impossible states.
     max_branches : int, default=10
-        Budget in branches, which is the same on every machine.
+        Maximum number of branches, a budget that is the same on every machine.
 
     Returns
     -------
     Solved
-        The assignment, if it was proved to be the best.
+        The assignment if it is proved to be the best, or the proof that there is none.
 
     Examples
     --------
@@ -426,7 +427,7 @@ def solve(graph: Graph, unary: FloatArray, *, max_branches: int = MAX_BRANCHES) 
     if unary.size + 3 * n_states * len(graph.edges) > MAX_ENTRIES:
         return UNKNOWN
     possible = np.isfinite(unary)
-    # A constant added to all states of a node changes nothing but would cost digits.
+    # Removing the constant of each node keeps the digits that matter.
     gains = np.where(possible, unary - unary.max(axis=1, keepdims=True), 0.0)
     soft = graph.weights[graph.weights > -np.inf]
     scale = max(np.abs(gains).max(initial=0.0), np.abs(soft).max(initial=0.0)) or 1.0
@@ -439,22 +440,22 @@ def solve(graph: Graph, unary: FloatArray, *, max_branches: int = MAX_BRANCHES) 
     shares = lambda found: found.x[: unary.size].reshape(n_nodes, n_states)  # noqa: E731
     if gains.any():
         relaxed = program(integrality=np.zeros_like(whole))
-        # Give up where the relaxation splits many nodes among states.
+        # Give up if the relaxation is fractional at many nodes, because branching would be slow.
         if relaxed.status == 0 and np.sum(shares(relaxed).max(axis=1) < 1 - AGREE) > MAX_SPLIT:
             return UNKNOWN
     found = program(integrality=whole)
-    # HiGHS: 0 is optimal, 2 is infeasible.
+    # The status of HiGHS is 0 if optimal and 2 if infeasible.
     if found.status not in (0, 2):
         return UNKNOWN
     return Solved(None if found.status == 2 else shares(found).argmax(axis=1), proved=True)
 
 
 def _constraints(graph: Graph, n_states: int, n_variables: int) -> list[LinearConstraint]:
-    """Return the constraints: one state for each node, and those of each kind of edge."""
+    """Return the constraints of the program: one state per node, and those of all edges."""
     hard = graph.weights == -np.inf
     apart, together = (graph.weights < 0) & ~hard, graph.weights > 0
     variable = sparse.eye_array(n_variables, format="csr")
-    # HiGHS within SciPy 1.14 takes no indices of 64 bits.
+    # HiGHS in SciPy 1.14 does not accept 64-bit indices.
     of_node = np.arange(graph.n_nodes * n_states, dtype=np.int32).reshape(-1, n_states)
     (a, b), y = of_node[graph.edges.T], np.zeros((len(hard), n_states), dtype=np.intp)
     y[~hard] = np.arange(of_node.size, n_variables).reshape(-1, n_states)
@@ -475,7 +476,7 @@ def _constraints(graph: Graph, n_states: int, n_variables: int) -> list[LinearCo
 
 
 def colour_nodes(graph: Graph) -> IntArray:
-    """Give each node a colour that no neighbour has.
+    """Return a colour for each node that differs from those of its neighbours.
 
     A bipartite component gets two colours. All others are coloured greedily, nodes of large degree
     first.
@@ -483,7 +484,7 @@ def colour_nodes(graph: Graph) -> IntArray:
     Parameters
     ----------
     graph : Graph
-        The network; edges of weight zero do not count.
+        The network; edges of log-weight zero do not count.
 
     Returns
     -------
@@ -492,7 +493,7 @@ def colour_nodes(graph: Graph) -> IntArray:
 
     Notes
     -----
-    O(n_nodes + E) in all.
+    The time is O(n_nodes + E).
 
     Examples
     --------
@@ -512,11 +513,11 @@ def colour_nodes(graph: Graph) -> IntArray:
 
 
 def two_colours(matrix: sparse.csr_array) -> tuple[IntArray, BoolArray, BoolArray]:
-    """Return each node's component, its colour (0 or 1), and whether the component is odd.
+    """Return each node's component, its colour (0 or 1), and True if the component is odd.
 
-    The double cover has two copies of every node, and joins each copy of a with the *other* copy of
-    b. A bipartite component falls apart there, one part for each way to colour it;
-    others are odd.
+    The double cover has two copies of every node; an edge a - b connects each copy of a with the
+    *other* copy of b. A bipartite component has two components there, one for each way to colour
+    it. Any other component has one, and is called odd.
     """
     cover = sparse.block_array([[None, matrix], [matrix, None]], format="csr")
     cover.data = np.ones(len(cover.data))
@@ -527,7 +528,7 @@ def two_colours(matrix: sparse.csr_array) -> tuple[IntArray, BoolArray, BoolArra
 
 
 def _greedy(matrix: sparse.csr_array) -> IntArray:
-    """Colour nodes of large degree first, each with the smallest colour that no neighbour has."""
+    """Return greedy colours: in order of decreasing degree, the smallest that no neighbour has."""
     degrees = np.diff(matrix.indptr)
     ties = np.random.default_rng(TIE_SEED).permutation(len(degrees))
     near = [part.tolist() for part in np.split(matrix.indices, matrix.indptr[1:-1])]

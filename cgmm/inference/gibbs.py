@@ -1,22 +1,22 @@
-"""Gibbs sampling: visit assignments as often as they are probable, and average. Chapter 10.
+"""Gibbs sampling: draw assignments with their posterior probability, and average.
 
-A sweep draws the state of every node anew, given its neighbours [lu2007, eq. 3.1]; how, is in
-:mod:`~cgmm.inference.gibbs_sweeps`. What is averaged is not the states that were drawn but the
-probabilities from which they were drawn: the same expectation, and a smaller variance (Rao and
-Blackwell).
+Users select it with ``inference="gibbs"`` for networks that are too dense for exact inference.
+Chapter 10 explains it. A sweep draws a new state for every node, given its neighbours
+[lu2007, eq. 3.1]; see :mod:`~cgmm.inference.gibbs_sweeps`. The estimate is the average not of the
+drawn states but of their probabilities, which has the same expectation and a smaller variance (Rao
+and Blackwell).
 
-Forbidden pairs are a trap for such a sampler. Two nodes that must differ, and two states: neither
-node can ever move alone, and a chain reports whatever it started from. Strong preferences are
-nearly as bad. Where there are such edges each sweep therefore ends with a *cluster move*. Whether
-that was enough the chains tell themselves: they start at different assignments, and as long as they
-disagree more among each other than each does with itself, they have not forgotten where
-(:mod:`~cgmm.inference.convergence`).
+Cannot-links can block such a sampler. With two states, two nodes that must differ can never change
+one at a time, so a chain stays at its start. Strong preferences are nearly as bad. If there are
+such edges, each sweep ends with a *cluster move*. To check whether this suffices, the chains start
+at different assignments: while the variance between chains exceeds that within them, they have not
+converged (:mod:`~cgmm.inference.convergence`).
 
-======  ==========================================================================
-S       one-hot states (K, n_nodes, n_chains), nodes in the order of colours
-p       probability of each state given the neighbours, of the same shape
-w       log-weight of an edge
-======  ==========================================================================
+======  ==============================================================================
+S       one-hot states (K, n_nodes, n_chains), nodes sorted by colour, e.g. 0 or 1
+p       probability of each state given the neighbours, of the same shape, e.g. 0.7
+w       log-weight of an edge, e.g. -1.5
+======  ==============================================================================
 """
 
 from __future__ import annotations
@@ -34,21 +34,22 @@ from cgmm.numerics import FloatArray, IntArray, Seed, check_integer, generator
 __all__ = ["Chains", "gibbs", "gibbs_chains"]
 
 Watch = Callable[[FloatArray, FloatArray], None]
-# Sum of the |w| of a node above which it is not left to move alone: e^5 is about 150 sweeps.
+"""Function that is called with the unaries and the states after each sweep."""
+# Above this sum of |w|, a node changes alone only once in e^5 (about 150) sweeps or more rarely.
 STRONG = 5.0
 
 
 class Chains(NamedTuple):
-    """The states of a sampler's chains after their burn-in, summarised."""
+    """Summary of a sampler's chains after the burn-in."""
 
     nodes: FloatArray
     """(n_nodes, K) estimated marginals: the mean over all sweeps and chains."""
     log_weights: FloatArray
     """(n_chains, n_sweeps) Σ_j unary[j, z_j] + Σ_e w_e [z_a = z_b] after each sweep."""
     counts: FloatArray
-    """(K, n_chains, n_sweeps) how many nodes are in each state after each sweep."""
+    """(K, n_chains, n_sweeps) number of nodes in each state after each sweep."""
     best: IntArray
-    """(n_nodes,) of all assignments that were visited the one of largest log-weight."""
+    """(n_nodes,) visited assignment of largest log-weight."""
 
 
 def gibbs(
@@ -62,68 +63,67 @@ def gibbs(
     cluster_moves: bool | None = None,
     random_state: Seed = 0,
 ) -> Inference:
-    """Return an engine for networks too dense for exact inference: chromatic Gibbs sampling.
+    """Return an engine that estimates marginals by chromatic Gibbs sampling.
 
     Parameters
     ----------
     graph : Graph
         Any graph, hard edges included.
     n_sweeps : int, default=200
-        Sweeps of each chain over all nodes that are averaged.
+        Number of averaged sweeps of each chain over all nodes.
     burn_in : int, default=50
-        Sweeps before those, in every call, that are thrown away.
+        Number of earlier sweeps that are discarded, in every call.
     n_chains : int, default=4
-        Independent chains, sampled side by side.
+        Number of independent chains.
     growth : float, default=1.0
-        Each call makes that many times the sweeps of the call before, from ``n_sweeps`` up to
-        ``max_sweeps``: few sweeps early in EM and more near convergence [lu2007, sect. 6]. Unless
-        it is 1 the answer depends on the number of calls; the t-th call of a new ``infer`` is
-        still the same every time.
+        Factor by which the number of sweeps grows with each call, from ``n_sweeps`` to
+        ``max_sweeps``: fewer sweeps early in EM and more near convergence [lu2007, sect. 6]. Unless
+        it is 1, the result depends on the number of earlier calls; the t-th call of a new ``infer``
+        always has the same result.
     max_sweeps : int, default=10000
-        Where the growth ends.
+        Maximum number of averaged sweeps.
     cluster_moves : bool, default=None
-        Whether each sweep ends with an exchange of two states in whole clusters. None: if the
-        edges of some node together weigh more than 5 nats, as a hard one does. Without it nodes
-        that agree stay as they are for e^Σ|w| sweeps.
+        End each sweep with an exchange of two states in whole clusters. None: only if the
+        log-weights of some node's edges add up to more than 5 nats, as for a hard edge. Without
+        cluster moves, nodes that satisfy their edges stay unchanged for about e^Σ|w| sweeps.
     random_state : int, RandomState, Generator or None, default=0
-        Source of one seed, with which every call begins: the same input has the same answer, and
-        EM climbs a fixed, if slightly wrong, surface instead of a trembling one.
+        Source of one seed, which every call uses. The same input then has the same result, and EM
+        maximises a fixed, slightly biased objective instead of a noisy one.
 
     Returns
     -------
     callable
-        From unaries (n_nodes, K) to estimated marginals, in O((n_nodes + E) K n_chains) a sweep.
-        ``log_z`` is NaN: sampling does not give it. Never marked exact. Its ``chains``
-        are the :class:`Chains` of its first call.
+        Function from unaries (n_nodes, K) to estimated marginals, in O((n_nodes + E) K n_chains)
+        per sweep. They are never marked as exact, and ``log_z`` is NaN, because sampling does not
+        provide it. Its ``chains`` returns the :class:`Chains` of its first call.
 
     Raises
     ------
     ValueError
         If a setting is out of range.
     NetworkError
-        When called: if a node has no possible state, or no assignment exists from which to start.
+        When called: if a node has no possible state, or if no feasible assignment exists.
     SearchBudgetError
-        When called: if the search for an assignment from which to start gave up; whether there is
-        one is then not known.
+        When called: if the search for a feasible start ends without a result and without a proof.
 
     Notes
     -----
-    [lu2007, eq. 3.1], with w for its 2 W^p, and the estimate of its sect. 3.2 with probabilities
-    for indicators. The cluster move is that of Swendsen and Wang (1987) for w > 0 and of Wang,
-    Swendsen and Kotecký (1989) for w < 0, with the unaries deciding each exchange. Both leave the
-    posterior invariant.
+    This is [lu2007, eq. 3.1], with w for its 2 W^p, and the estimate of its sect. 3.2 with
+    probabilities in place of indicators. The cluster move is that of Swendsen and Wang (1987) for
+    w > 0 and of Wang, Swendsen and Kotecký (1989) for w < 0, and each exchange is drawn according
+    to the unaries. Both leave the posterior invariant.
 
-    *Which hard edges a chain can get around.* From every feasible assignment to every other one, if
-    the unaries are finite and each component of the hard edges is bipartite (any tree), or can be
-    taken apart by removing, again and again, a node with fewer than K neighbours (any K mutually
-    cannot-linked nodes): then all colourings are Kempe-equivalent (Las Vergnas and Meyniel, 1981).
-    Beyond that, and where masks make unaries -inf, chains may be confined to a part of the
-    assignments. They start at different ones, so that :func:`~cgmm.inference.r_hat` of their
-    log-weights tells as a rule. Prefer an exact engine where one fits.
+    *Hard edges.* A chain can reach every feasible assignment from every other one if the unaries
+    are finite and each component of the hard edges is bipartite (any tree), or can be dismantled by
+    repeatedly removing a node with fewer than K neighbours (any K mutually cannot-linked nodes). In
+    these cases all colourings are Kempe-equivalent (Las Vergnas and Meyniel, 1981). In other cases,
+    and if masks make unaries -inf, chains may be confined to a part of the assignments. As they
+    start at different ones, :func:`~cgmm.inference.r_hat` of their log-weights usually detects
+    this. Prefer an exact engine if one is affordable.
 
     Examples
     --------
-    Two nodes that must differ, two states: alone, neither could move.
+    Two nodes must differ, and there are two states, so neither node could change alone.
 
     >>> graph = Graph(2, np.array([[0, 1]]), np.array([-np.inf]))
     >>> unary = np.log([[0.75, 0.25], [0.5, 0.5]])
@@ -138,10 +138,10 @@ def gibbs(
     if not growth >= 1:
         raise ValueError(f"growth is {growth}; it must be at least one (one: no growth).")
     sampler = _Sampler(graph, burn_in, n_chains, cluster_moves, random_state)
-    kept, one_by_one = _schedule(n_sweeps, growth, max_sweeps), Lock()
+    kept, lock = _schedule(n_sweeps, growth, max_sweeps), Lock()
 
     def infer(unary: FloatArray) -> Marginals:
-        with one_by_one:  # threads may share the sampler, but not a generator at work
+        with lock:  # Threads may share the sampler, but not its generator of sweep numbers.
             n_kept = next(kept)
         return Marginals(sampler.marginals(unary, n_kept), np.nan, exact=False, residual=np.nan)
 
@@ -154,7 +154,7 @@ def gibbs(
 
 
 def gibbs_chains(graph: Graph, unary: FloatArray, **settings: Any) -> Chains:
-    """Return the chains themselves, sweep by sweep, to see whether they mix.
+    """Return a summary of the chains sweep by sweep, for convergence diagnostics.
 
     Parameters
     ----------
@@ -163,17 +163,17 @@ def gibbs_chains(graph: Graph, unary: FloatArray, **settings: Any) -> Chains:
     unary : (n_nodes, K) array
         Unary log-potentials.
     **settings
-        As in :func:`gibbs`, which with the same settings goes through the same states.
+        Settings of :func:`gibbs`, which visits the same states with the same settings.
 
     Returns
     -------
     Chains
-        Marginals, and what the chains went through after the burn-in.
+        Marginals, and the course of the chains after the burn-in.
 
     Raises
     ------
     ValueError, SearchBudgetError
-        As :func:`gibbs`.
+        See :func:`gibbs`.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def gibbs_chains(graph: Graph, unary: FloatArray, **settings: Any) -> Chains:
 
 
 class _Sampler:
-    """A graph, prepared; how its chains begin; and the seed with which every call does."""
+    """A prepared graph with the settings and the seed of its chains."""
 
     def __init__(
         self,
@@ -203,8 +203,8 @@ class _Sampler:
         self.graph, self.network = graph, prepare(graph)
         self.burn_in, self.n_chains = burn_in, n_chains
         _, edges, weights, _ = self.network.graph
-        held = np.bincount(edges.T.ravel(), np.tile(np.abs(weights), 2), minlength=1)
-        is_strong = bool(held.max() > STRONG)
+        strength = np.bincount(edges.T.ravel(), np.tile(np.abs(weights), 2), minlength=1)
+        is_strong = bool(strength.max() > STRONG)
         self.clustered = is_strong if cluster_moves is None else cluster_moves
         self.seed = int(generator(random_state).integers(2**63))
 
@@ -225,7 +225,7 @@ class _Sampler:
         return nodes
 
     def chains(self, unary: FloatArray, n_kept: int) -> Chains:
-        """Return the chains of such a call."""
+        """Return a summary of the chains of a call with these unaries."""
         log_weights, counts = list[FloatArray](), list[FloatArray]()
         best, largest = np.zeros(self.graph.n_nodes, dtype=np.intp), [-np.inf]
 
@@ -250,8 +250,8 @@ def _log_weights(graph: Graph, unary: FloatArray, z: IntArray) -> FloatArray:
 
 
 def _schedule(n_sweeps: int, growth: float, max_sweeps: int) -> Iterator[int]:
-    """Sweeps to keep in call 0, 1, 2, ..."""
-    limit, wanted = max(n_sweeps, max_sweeps), float(n_sweeps)
+    """Yield the number of averaged sweeps of call 0, 1, 2, ..."""
+    limit, number = max(n_sweeps, max_sweeps), float(n_sweeps)
     while True:
-        yield round(wanted)
-        wanted = min(wanted * growth, limit)
+        yield round(number)
+        number = min(number * growth, limit)

@@ -1,15 +1,16 @@
-"""The sweeps of Gibbs sampling: single nodes colour by colour, then clusters as wholes. Chapter 10.
+"""Perform the sweeps of Gibbs sampling: single nodes colour by colour, then whole clusters.
 
-A sweep draws the state of every node anew, given its neighbours [lu2007, eq. 3.1]. Nodes of one
-colour share no edge and are drawn together, and so are several chains: a sweep is one vectorised
-step a colour. Where asked for, it ends with a *cluster move*: pick two states k and l, tie the
-nodes whose states hold one another in place, and exchange k and l in each cluster of tied nodes.
+:mod:`cgmm.inference.gibbs` calls it; chapter 10 explains it. A sweep draws a new state for every
+node, given its neighbours [lu2007, eq. 3.1]. Nodes of one colour share no edge and are drawn
+together, for all chains at once, so a sweep is one vectorised step per colour. Optionally it ends
+with a *cluster move*: pick two states k and l, connect nodes that cannot easily change alone, and
+exchange k and l in a random selection of the clusters.
 
-======  ==========================================================================
-S       one-hot states (K, n_nodes, n_chains), nodes in the order of colours
-p       probability of each state given the neighbours, of the same shape
-w       log-weight of an edge
-======  ==========================================================================
+======  ==============================================================================
+S       one-hot states (K, n_nodes, n_chains), nodes sorted by colour, e.g. 0 or 1
+p       probability of each state given the neighbours, of the same shape, e.g. 0.7
+w       log-weight of an edge, e.g. -1.5
+======  ==============================================================================
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from cgmm.network import Graph, adjacency, connected_components, induced_subgrap
 from cgmm.network.graph import hard_part
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
-# Stands for -inf in matrix products, where -inf times zero would be NaN. Far below any log-weight.
+# Replaces -inf in matrix products, where -inf times zero would be NaN; far below any log-weight.
 FORBIDDEN = -1e30
-# Searches for different starts, at most, however many chains there are.
+# Maximum number of different starts that are searched for, whatever the number of chains.
 MAX_STARTS = 32
-# Steps of the search for assignments from which chains start.
+# Maximum number of steps of the search for feasible starts.
 MAX_SEARCH = 200_000
 
 NO_START = (
@@ -43,15 +44,15 @@ class ColourBlocks(NamedTuple):
     """A network whose nodes are sorted by colour."""
 
     order: IntArray
-    """(n_nodes,) ``order[r]`` is the node that stands at place r: colours ascend along it."""
+    """(n_nodes,) ``order[r]`` is the node at position r; colours ascend."""
     slices: tuple[slice, ...]
-    """C slices of places, one a colour."""
+    """Slices of positions, one per colour."""
     matrix: sparse.csr_array
-    """(n_nodes, n_nodes) symmetric log-weights w between places; zeros are not stored."""
+    """(n_nodes, n_nodes) symmetric log-weights w between positions; zeros are not stored."""
 
 
 def by_colour(graph: Graph) -> ColourBlocks:
-    """Colour a network, and sort its nodes so that each colour is one slice.
+    """Return the network with its nodes sorted by colour, so that each colour is one slice.
 
     Parameters
     ----------
@@ -81,20 +82,20 @@ def by_colour(graph: Graph) -> ColourBlocks:
 
 
 class SamplerNetwork(NamedTuple):
-    """A graph sorted by colour, as the sampler visits it; nodes are named by their places."""
+    """A graph prepared for the sampler; nodes are numbered by positions in the colour order."""
 
     order: IntArray
-    """(n_nodes,) the node that stands at each place."""
+    """(n_nodes,) node at each position."""
     slices: tuple[slice, ...]
-    """Of each colour its places."""
+    """Positions of each colour."""
     rows: tuple[sparse.csr_array, ...]
-    """Of each colour the rows of log-weights, -inf replaced by what products can bear."""
+    """Rows of log-weights of each colour, with `FORBIDDEN` in place of -inf."""
     graph: Graph
-    """The network, its nodes called by their places."""
+    """The network between positions."""
 
 
 def prepare(graph: Graph) -> SamplerNetwork:
-    """Prepare the graph: the work that is done once for many unaries."""
+    """Return the graph sorted by colour; this is done once for many unaries."""
     order, slices, matrix = by_colour(graph)
     upper = sparse.triu(matrix, format="csr").tocoo()
     matrix.data[np.isneginf(matrix.data)] = FORBIDDEN
@@ -115,7 +116,7 @@ def sweep(
     rng: np.random.Generator,
     total: FloatArray | None = None,
 ) -> None:
-    """Draw every node once, in place; add the probabilities from which it was drawn to total."""
+    """Draw a new state of every node, in place, and add its probabilities to ``total``."""
     for block, rows in zip(network.slices, network.rows, strict=True):
         p, states[:, block] = draw(log_conditionals(rows, unary[:, block], states), rng)
         if total is not None:
@@ -125,15 +126,15 @@ def sweep(
 
 
 def log_conditionals(rows: sparse.csr_array, unary: FloatArray, states: FloatArray) -> FloatArray:
-    """Return (K, nodes of a colour, n_chains): log p(z_j = k | neighbours), up to a constant."""
-    # [lu2007, eq. 3.1], with w = 2 W^p
+    """Return (K, nodes of a colour, n_chains) log p(z_j = k | neighbours), up to a constant."""
+    # [lu2007, eq. 3.1], with w = 2 W^p.
     logs = np.stack([rows @ is_k for is_k in states])
     logs += unary[:, :, None]
     return logs
 
 
 def draw(logs: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, BoolArray]:
-    """Return probabilities along the first axis, in place of the logs, and a one-hot draw."""
+    """Return the probabilities along the first axis (overwriting the logs) and a one-hot draw."""
     logs -= logs.max(axis=0)
     p = np.exp(logs, out=logs)
     cumulative = p.cumsum(axis=0)
@@ -149,7 +150,7 @@ def draw(logs: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, BoolAr
 def exchange_clusters(
     network: SamplerNetwork, unary: FloatArray, states: FloatArray, rng: np.random.Generator
 ) -> None:
-    """Exchange two states, drawn for each chain, in clusters of nodes that are tied by them."""
+    """Exchange two states, drawn for each chain, in a random selection of clusters, in place."""
     n_states, _, n_chains = states.shape
     if n_states == 1:
         return
@@ -158,7 +159,7 @@ def exchange_clusters(
     other = (k + rng.integers(1, n_states, size=n_chains)) % n_states
     in_k, in_l = states[k, :, chains] > 0, states[other, :, chains] > 0
     cluster = clusters(network, in_k, in_l, rng)
-    with np.errstate(invalid="ignore"):  # -inf minus -inf, of nodes in neither state
+    with np.errstate(invalid="ignore"):  # Nodes in neither state may give -inf minus -inf.
         gain = np.where(in_k, unary[other] - unary[k], np.where(in_l, unary[k] - unary[other], 0.0))
     gains = np.bincount(cluster, weights=gain.ravel())
     flips = (rng.random(len(gains)) < expit(gains))[cluster].reshape(in_k.shape)
@@ -171,30 +172,31 @@ def clusters(
 ) -> IntArray:
     """Return (n_chains * n_nodes,) the cluster of each node in each chain.
 
-    Given the states, an edge ties its nodes with probability 1 - exp(-|w|) if it is content, that
-    is equal for w > 0 and unequal for w < 0; then whole clusters can be exchanged independently.
+    An edge is satisfied if its states are equal for w > 0, and unequal for w < 0. Each satisfied
+    edge connects its nodes with probability 1 - exp(-|w|); then clusters can be exchanged
+    independently of each other.
     """
     edges, weights = network.graph.edges, network.graph.weights
     a, b = edges.T
     inside = in_k | in_l
-    content = (in_k[:, a] == in_k[:, b]) == (weights > 0)
-    content &= inside[:, a] & inside[:, b]
-    chain, edge = np.nonzero(content)
-    tied = rng.random(len(edge)) >= np.exp(-np.abs(weights[edge]))
-    ties = (chain[:, None] * in_k.shape[1] + edges[edge])[tied]
-    return connected_components(Graph(in_k.size, ties, np.ones(len(ties))))
+    is_satisfied = (in_k[:, a] == in_k[:, b]) == (weights > 0)
+    is_satisfied &= inside[:, a] & inside[:, b]
+    chain, edge = np.nonzero(is_satisfied)
+    connects = rng.random(len(edge)) >= np.exp(-np.abs(weights[edge]))
+    bonds = (chain[:, None] * in_k.shape[1] + edges[edge])[connects]
+    return connected_components(Graph(in_k.size, bonds, np.ones(len(bonds))))
 
 
-# ---------------------------------------------------------------------------- the start
+# ---------------------------------------------------------------------------- starts
 
 
 def start(
     network: SamplerNetwork, unary: FloatArray, n_chains: int, rng: np.random.Generator
 ) -> FloatArray:
-    """A possible assignment for each chain: a sweep in which only earlier colours are neighbours.
+    """Return one-hot states of a feasible assignment for each chain.
 
-    A node may find all its states taken by then. In the components of hard edges in which that
-    happens an assignment is searched that honours all, from the one that does not.
+    They are drawn in a sweep in which only neighbours of earlier colours count. If these exclude
+    all states of a node, its component of hard edges gets a feasible assignment from a search.
     """
     states = np.zeros((len(unary), unary.shape[1], n_chains))
     stuck = np.zeros(states.shape[1:], dtype=bool)
@@ -210,20 +212,20 @@ def start(
 def _repair(
     network: SamplerNetwork, unary: FloatArray, states: FloatArray, stuck: BoolArray
 ) -> None:
-    """Replace, in place, the assignments of the hard components in which chains are stuck."""
+    """Replace, in place, infeasible assignments of components of hard edges by feasible ones."""
     hard = hard_part(network.graph)
     label = connected_components(hard)
     nodes = np.flatnonzero(np.isin(label, label[stuck.any(axis=1)]))
     search = {"rng": np.random.RandomState(0), "max_search": MAX_SEARCH, "remedy": NO_START}
     descent = Descent(induced_subgraph(hard, nodes), unary.T[nodes], search)
     chains = np.flatnonzero(stuck.any(axis=0))
-    begun = states[:, nodes[:, None], chains].argmax(axis=0)
-    # Chains that begin alike are searched for once, and a crowd of chains shares a few answers.
-    different, of_chain = np.unique(begun, axis=1, return_inverse=True)
+    initial = states[:, nodes[:, None], chains].argmax(axis=0)
+    # Equal starts are repaired once, and if there are too many, chains share the repaired ones.
+    different, of_chain = np.unique(initial, axis=1, return_inverse=True)
     known, found = None, []
     for z in different.T[:MAX_STARTS]:
-        known = descent.honour(z, known)
+        known = descent.make_feasible(z, known)
         found.append(known)
-    honoured = np.stack(found, axis=1)[:, of_chain.ravel() % len(found)]
-    one_hot = honoured == np.arange(len(states))[:, None, None]
+    repaired = np.stack(found, axis=1)[:, of_chain.ravel() % len(found)]
+    one_hot = repaired == np.arange(len(states))[:, None, None]
     states[:, nodes[:, None], chains] = one_hot

@@ -1,9 +1,13 @@
-"""Isolated nodes, in closed form: plain EM is inference in a network without edges. Chapter 1.
+"""Exact inference for isolated nodes, in closed form.
 
-=====  ==============================================
-j      node; K its number of states
-Z      normaliser, the sum over all K**N assignments
-=====  ==============================================
+Plain EM is inference in a network without edges, so this engine is the E-step of chapter 1. The
+engine ``auto`` applies it to nodes without edges.
+
+=====  =======================================================
+j      node, e.g. 4
+K      number of states of a node, e.g. 3
+Z      normaliser, the sum over all K**N assignments, e.g. 0.02
+=====  =======================================================
 """
 
 from __future__ import annotations
@@ -21,27 +25,28 @@ __all__ = ["independent"]
 
 
 def independent(graph: Graph) -> Inference:
-    """Return an engine for graphs without edges: each node is normalised by itself.
+    """Return an engine for graphs without edges, which normalises each node by itself.
 
     Parameters
     ----------
     graph : Graph
-        Its edges, if any, must have weight zero.
+        A graph whose edges, if any, have log-weight zero.
 
     Returns
     -------
     callable
-        From unaries (n_nodes, K) to exact marginals and ``log Z = Σ_j log Σ_k exp(unary[j, k])``,
-        in O(n_nodes K). Its ``most_probable`` is each node's best state.
+        Function from unaries (n_nodes, K) to exact marginals and
+        ``log Z = Σ_j log Σ_k exp(unary[j, k])``, in O(n_nodes K). Its ``most_probable`` returns
+        each node's best state.
 
     Raises
     ------
     NetworkError
-        If two nodes are tied, or, when called, if a node has no possible state.
+        If two nodes are connected, or, when called, if a node has no possible state.
 
     Notes
     -----
-    The sum over all ``K**N`` assignments factorises into N sums over K: the equation that
+    The sum over all ``K**N`` assignments factorises into N sums over K, which is the equation that
     schmidt2016 marks with three asterisks in §2.3.
 
     Examples

@@ -1,22 +1,23 @@
-"""Exact inference in any network whose induced width is small: elimination, in and out. Chapter 7.
+"""Exact inference by elimination (a junction tree), for any network of small induced width.
 
-Nodes of degree one and two go first, many at a time (:mod:`cgmm.inference.contraction`); the rest,
-the *core*, is eliminated one node after the other, in min-fill order or a cheaper one. What
-eliminating v needs is a table over v and the neighbours it then has, its clique; small neighbouring
-cliques are merged. The cliques form a tree (:mod:`cgmm.inference.clique_tree`). Messages run to its
-roots (*collect*: log Z), then back (*distribute*: the marginals), or, with the largest in place of
-the sum, the best states are read off on the way back.
+The engine ``auto`` applies it to all components within its budget. Chapter 7 explains it. Nodes of
+degree one and two are summed out first, many at a time (:mod:`cgmm.inference.contraction`). The
+rest, the *core*, is eliminated node by node, in min-fill order or a cheaper one. Eliminating v
+needs a table over v and its neighbours at that moment, its clique; small neighbouring cliques are
+merged. The cliques form a tree (:mod:`cgmm.inference.clique_tree`). Messages to its roots give
+log Z (*collect*); messages back give the marginals (*distribute*). With the largest value in place
+of the sum, the way back gives the best states.
 
-=========  ======================================================================
-R, S       nodes that a clique eliminates; its separator, the rest of its nodes
-S = A ∪ F  A: nodes in children's messages; F, *fresh*: tied to R here first
-P          logs over (R, A): everything but the factor ψ over (R, F)
-h, T       unaries of the core and tables of its pairs: ``tables`` in the code
-=========  ======================================================================
+=========  ==========================================================================
+R, S       nodes that a clique eliminates, e.g. [4]; its separator, e.g. [6, 9]
+S = A ∪ F  A: nodes in children's messages, e.g. [6]; F, *fresh*: the others, e.g. [9]
+P          log-values over (R, A): all factors except ψ over (R, F)
+h, T       unaries of the core and tables of its pairs; T is ``tables`` in the code
+=========  ==========================================================================
 
-What is summed out, m(A, F) = log Σ_R exp(P(R, A) + ψ(R, F)), is a product of matrices, scaled row
-by row: the table over the whole clique is never formed. The way back is p(S) p(R | S), whose second
-factor is the same product again; nothing is divided that could be zero.
+The message m(A, F) = log Σ_R exp(P(R, A) + ψ(R, F)) is a matrix product, scaled row by row, so the
+table over the whole clique is never built. The way back is p(S) p(R | S), whose second factor is
+the same product again, so no division by zero can occur.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from cgmm.inference.clique_tree import Clique, CliqueTree, Constants, lay_out, spread_axes
+from cgmm.inference.clique_tree import Clique, CliqueTree, Constants, plan_tree, spread_axes
 from cgmm.inference.contraction import Contraction, contract
 from cgmm.inference.contraction_rounds import (
     Total,
@@ -54,7 +55,7 @@ __all__ = ["junction_tree"]
 
 
 def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> Inference:
-    """Return an engine for any graph of small induced width: trees, chains, cycles, small grids.
+    """Return an exact engine for graphs of small width: trees, chains, cycles, small grids.
 
     Parameters
     ----------
@@ -62,29 +63,29 @@ def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> Inference:
         Any graph. Trees and chains cost time linear in their size; a grid of n × n nodes costs
         about K**(n + 1).
     max_bytes : int, default=2**31
-        Refuse to allocate tables that together exceed this.
+        Maximum total size of tables.
 
     Returns
     -------
     callable
-        From unaries (n_nodes, K) to exact marginals and log Z, with ``most_probable``. The order
-        of elimination is found, and kept, when it is first called with a number of states.
+        Function from unaries (n_nodes, K) to exact marginals and log Z, with ``most_probable``. The
+        first call for each K finds the order of elimination and stores it.
 
     Raises
     ------
     NetworkError
-        When called: if no joint assignment is possible; the component is named.
+        When called: if no joint assignment is possible; the error names the component.
     TooCostlyError
-        When called: if the tables would need more than ``max_bytes``; the component is named.
+        When called: if the tables would exceed ``max_bytes``; the error names the component.
 
     Notes
     -----
-    [shental2003, sect. 2.2]: the posterior of eq. 9 by Pearl's junction tree algorithm, and log Z
-    of eq. 10 by the same pass.
+    [shental2003, sect. 2.2] computes the posterior of eq. 9 by Pearl's junction tree algorithm, and
+    log Z of eq. 10 in the same pass.
 
     Examples
     --------
-    A cycle of four nodes, neighbours different, in two colours: two assignments are left.
+    In a cycle of four nodes, neighbours must differ; with two states two assignments are possible.
 
     >>> cycle = Graph(4, np.array([[0, 1], [1, 2], [2, 3], [0, 3]]), np.full(4, -np.inf))
     >>> infer = junction_tree(cycle)
@@ -100,25 +101,25 @@ def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> Inference:
     graph = simplify(graph)
     contraction = contract(graph)
 
-    def lay(n_states: int) -> CliqueTree:
-        tree = lay_out(contraction.core, n_states, most_neighbours(max_bytes / 8, n_states))
+    def plan(n_states: int) -> CliqueTree:
+        tree = plan_tree(contraction.core, n_states, most_neighbours(max_bytes / 8, n_states))
         fits = (budget := Budget(max_bytes, np.inf)).fits(tree, graph)
         if not fits.all():
             wide = _component(graph, int(fits.argmin()))
             refuse_cost(induced_subgraph(graph, wide), n_states, budget)
         return tree
 
-    return through_tree(graph, contraction, lay)
+    return through_tree(graph, contraction, plan)
 
 
 def through_tree(
-    graph: Graph, contraction: Contraction, lay: Callable[[int], CliqueTree]
+    graph: Graph, contraction: Contraction, plan: Callable[[int], CliqueTree]
 ) -> Inference:
-    """Build the inference in a contracted graph, by a tree laid out for a number of states."""
+    """Return the ``Inference`` of a contracted graph; ``plan`` builds the tree for a given K."""
 
     @cache
-    def tabulated(n_states: int) -> tuple[CliqueTree, list[Constants]]:
-        tree = lay(n_states)
+    def prepared(n_states: int) -> tuple[CliqueTree, list[Constants]]:
+        tree = plan(n_states)
         return tree, [clique.constants(n_states) for clique in tree.cliques]
 
     def collect(unary: FloatArray, total: Total) -> tuple[FloatArray, FloatArray, list[Any], float]:
@@ -126,7 +127,7 @@ def through_tree(
         impossible = contraction.roots[h[contraction.roots].max(axis=1) == -np.inf]
         if len(impossible):
             refuse_impossible(graph, impossible[0], unary.shape[1])
-        tree, constants = tabulated(unary.shape[1])
+        tree, constants = prepared(unary.shape[1])
         inside = h[tree.nodes], tables[tree.slots]
         return h, tables, *_collect(graph, tree, constants, *inside, total)
 
@@ -138,7 +139,7 @@ def through_tree(
         h, tables, kept, log_z = collect(unary, log_sum)
         nodes, pairs = np.zeros(unary.shape), np.zeros(tables.shape)
         nodes[contraction.roots], log_totals = log_normalise(h[contraction.roots])
-        _distribute(*tabulated(unary.shape[1]), kept, nodes, pairs)
+        _distribute(*prepared(unary.shape[1]), kept, nodes, pairs)
         contraction.distribute(h, tables, nodes, pairs)
         return Marginals(nodes, float(log_totals.sum() + log_z), exact=True)
 
@@ -147,7 +148,7 @@ def through_tree(
         if unary.shape[1] == 1:
             return _only_assignment(graph, unary).nodes.argmax(axis=1)
         h, tables, kept, _ = collect(unary, best)
-        tree, constants = tabulated(unary.shape[1])
+        tree, constants = prepared(unary.shape[1])
         z = np.zeros(len(unary), dtype=np.intp)
         z[contraction.roots] = h[contraction.roots].argmax(axis=1)
         z[tree.nodes] = _trace_back(tree, constants, kept)
@@ -166,7 +167,7 @@ def _only_assignment(graph: Graph, unary: FloatArray) -> Marginals:
     return Marginals(np.ones(unary.shape), log_z, exact=True)
 
 
-# ---------------------------------------------------------------------------- in and out
+# ---------------------------------------------------------------------------- passes
 
 
 def _collect(
@@ -177,7 +178,7 @@ def _collect(
     tables: FloatArray,
     total: Total,
 ) -> tuple[list[Any], float]:
-    """Messages to the roots; an error if a root has no possible assignment."""
+    """Return the tables of all cliques and log Z; raise an error if no assignment is possible."""
     messages: list[Any] = []
     kept: list[Any] = []
     log_z = 0.0
@@ -196,7 +197,7 @@ def _collect(
 def _add_up(
     clique: Clique, local: FloatArray, h: FloatArray, tables: FloatArray, messages: list[Any]
 ) -> FloatArray:
-    """Return P: constants, unaries, tables of pairs, and the children's messages."""
+    """Return P, the sum of constants, unaries, tables of pairs, and the children's messages."""
     table, n_axes = local, clique.n_inner
     for axis, v in enumerate(clique.own):
         table = table + spread_axes(h[v], (axis,), n_axes)
@@ -211,7 +212,7 @@ def _add_up(
 
 
 def _sum_out(table: FloatArray, psi: FloatArray, total: Total) -> FloatArray:
-    """Return (K**|A|, K**|F|) m(A, F), with the largest value in place of the sum for ``best``."""
+    """Return the (K**|A|, K**|F|) message m(A, F); for ``best``, maxima in place of sums."""
     if psi.shape[1] == 1:
         return total(table, 0)
     message = np.empty((table.shape[1], psi.shape[1]))
@@ -227,7 +228,7 @@ def _distribute(
     nodes: FloatArray,
     pairs: FloatArray,
 ) -> None:
-    """Marginals of the core, and of its pairs that have a table, the roots first."""
+    """Compute the marginals of the core, and of its pairs that have a table, roots first."""
     separators: list[Any] = [np.ones(())] * len(kept)
     for i in reversed(range(len(kept))):
         clique, (_, psi) = tree.cliques[i], constants[i]
@@ -247,7 +248,7 @@ def _distribute(
 
 
 def _joint(table: FloatArray, psi: FloatArray, outer: FloatArray) -> FloatArray:
-    """Return (K**|R|, K**|A|) p(R, A) = Σ_F p(A, F) p(R | A, F), in place of the table."""
+    """Return (K**|R|, K**|A|) p(R, A) = Σ_F p(A, F) p(R | A, F), overwriting the table."""
     if psi.shape[1] == 1:
         joint = conditional(table, 0)
         joint *= outer.T
@@ -258,12 +259,12 @@ def _joint(table: FloatArray, psi: FloatArray, outer: FloatArray) -> FloatArray:
 
 
 def _sum_to(table: FloatArray, axes: tuple[int, ...]) -> FloatArray:
-    """Sum over all axes except the given ones."""
+    """Return the sum over all axes except the given ones."""
     return np.asarray(table.sum(axis=tuple(i for i in range(table.ndim) if i not in axes)))
 
 
 def _trace_back(tree: CliqueTree, constants: list[Constants], kept: list[Any]) -> IntArray:
-    """States of the core, by place: of each clique the best of R given those of S."""
+    """Return the best states of the core by position: for each clique, those of R given S."""
     z = np.zeros(len(tree.order.nodes), dtype=np.intp)
     for clique, (_, psi), table in reversed(list(zip(tree.cliques, constants, kept, strict=True))):
         fresh = clique.n_inner - len(clique.own)
@@ -275,11 +276,11 @@ def _trace_back(tree: CliqueTree, constants: list[Constants], kept: list[Any]) -
     return z
 
 
-# ---------------------------------------------------------------------------- refusals
+# ---------------------------------------------------------------------------- errors
 
 
 def refuse_impossible(graph: Graph, node: int, n_states: int) -> NoReturn:
-    """Name the component of a node."""
+    """Raise `NetworkError` for the component of a node, which has no possible assignment."""
     raise NetworkError(
         f"no joint assignment of {{nodes}} is possible with K = {n_states}: the forbidden pairs "
         "among them admit no proper colouring that the evidence allows. Use more components, or "
@@ -289,6 +290,6 @@ def refuse_impossible(graph: Graph, node: int, n_states: int) -> NoReturn:
 
 
 def _component(graph: Graph, node: int) -> IntArray:
-    """The nodes that are connected with a node."""
+    """Return the nodes of the component of a node."""
     labels = connected_components(graph)
     return np.flatnonzero(labels == labels[node])

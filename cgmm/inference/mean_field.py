@@ -1,19 +1,20 @@
-"""Mean field: the best distribution under which nodes are independent, found by ascent. Chapter 10.
+"""Mean field: find the best distribution under which nodes are independent, by coordinate ascent.
 
-[lu2007, eq. 3.2] asks for the product Q(z) = Π_j Q_j(z_j) that is closest to the posterior in the
-Kullback-Leibler divergence KL(Q ‖ p). Since log Z - KL(Q ‖ p) is the bound ::
+Users select it with ``inference="mean_field"`` for large networks of soft relations. Chapter 10
+explains it. [lu2007, eq. 3.2] asks for the product Q(z) = Π_j Q_j(z_j) that is closest to the
+posterior in the Kullback-Leibler divergence KL(Q ‖ p). Since log Z - KL(Q ‖ p) is the bound ::
 
     B(Q) = Σ_j Σ_k Q_jk unary[j, k] + Σ_e w_e Σ_k Q_ak Q_bk - Σ_j Σ_k Q_jk log Q_jk   ≤   log Z,
 
-the closest product has the highest bound. With all other nodes held, the best Q_j is known in
-closed form; nodes that share no edge do not see each other and are updated together, colour by
-colour. That is exact coordinate ascent: no update lowers the bound.
+the closest product has the highest bound. With all other nodes fixed, the best Q_j has a closed
+form. Nodes that share no edge do not influence each other and are updated together, colour by
+colour. This is exact coordinate ascent: no update lowers the bound.
 
-======  ===================================================================
-Q_jk    probability of state k at node j under the product; stored (K, n_nodes)
-F_jk    field, Σ_b w_jb Q_bk over the neighbours b of j
-L_j     log Σ_k exp(unary[j, k] + F_jk), the local log-normaliser
-======  ===================================================================
+======  =============================================================================
+Q_jk    probability of state k at node j under Q, e.g. 0.7; stored as (K, n_nodes)
+F_jk    field, Σ_b w_jb Q_bk over the neighbours b of j, e.g. 1.1
+L_j     log Σ_k exp(unary[j, k] + F_jk), the local log-normaliser, e.g. -0.4
+======  =============================================================================
 """
 
 from __future__ import annotations
@@ -33,52 +34,52 @@ __all__ = ["mean_field"]
 
 
 def mean_field(graph: Graph, *, max_sweeps: int = 200, tol: float = 1e-8) -> Inference:
-    """Return an engine for large networks of soft relations, where nodes feel each other's mean.
+    """Return an engine for large networks of soft relations: the mean field approximation.
 
     Parameters
     ----------
     graph : Graph
-        Any graph without edges of weight -inf.
+        Any graph without edges of log-weight -inf.
     max_sweeps : int, default=200
-        Sweeps over all nodes, at most. The paper reports convergence after about 20.
+        Maximum number of sweeps over all nodes. The paper reports convergence after about 20.
     tol : float, default=1e-8
-        Stop when a sweep gains at most this many nats a node.
+        Stop when a sweep raises the bound by at most this many nats per node.
 
     Returns
     -------
     callable
-        From unaries (n_nodes, K) to Q as marginals and the bound B(Q) ≤ log Z as ``log_z``, never
-        marked exact, in O((n_nodes + E) K) a sweep. The bound is the one of the Q returned. On a
-        graph without edges both are exact.
+        Function from unaries (n_nodes, K) to Q as marginals and the bound B(Q) ≤ log Z of this Q as
+        ``log_z``, in O((n_nodes + E) K) per sweep. They are never marked as exact, although both
+        are exact on a graph without edges.
 
     Raises
     ------
     NetworkError
-        If an edge forbids a pair.
+        If an edge has log-weight -inf.
     ValueError
         If a setting is out of range; when called, if a node has no possible state.
 
     Notes
     -----
-    [lu2007, eqs. 3.2 to 3.5]. The paper's general update lacks a factor 2 which its update for
-    images carries; our w_e counts each unordered pair once, so w = 2 W^p, and no factor is left.
+    This is [lu2007, eqs. 3.2 to 3.5]. The paper's general update lacks a factor 2 which its update
+    for images has; our w_e counts each unordered pair once, so w = 2 W^p and there is no factor.
 
-    Every call starts from the normalised unaries and remembers nothing: the same input has the same
-    answer. Three things to know before trusting it:
+    Every call starts from the normalised unaries, so the same input has the same result. Three
+    facts limit its use:
 
-    - The bound has many local maxima. From unaries that are the same for all states the ascent
-      starts at a stationary point, and stays there however strong the relations are.
-    - Mean field is overconfident: it ignores that neighbours err together.
+    - The bound has many local maxima. If the unaries are equal for all states, the ascent starts at
+      a stationary point and stays there, however strong the relations are.
+    - Mean field is overconfident, because it ignores the correlation between neighbours.
     - A difference of two bounds, as in log Z_posterior - log Z_prior, is no bound. In EM it is an
       approximation to the log-evidence, which can fall.
 
-    A forbidden pair is refused rather than approximated: B(Q) is -inf unless the two nodes have no
-    state in common, so Q would have to cut the states between them beforehand, and could not undo
+    An edge of log-weight -inf raises an error, because B(Q) is -inf unless its two nodes have no
+    state in common. Q would have to divide the states between them in advance, and could not undo
     that choice.
 
     Examples
     --------
-    Two nodes that prefer to be together; the first one is nearly sure:
+    Two nodes prefer to be together; the first one is nearly certain:
 
     >>> graph = Graph(2, np.array([[0, 1]]), np.array([2.0]))
     >>> unary = np.log([[0.9, 0.1], [0.5, 0.5]])
@@ -91,7 +92,7 @@ def mean_field(graph: Graph, *, max_sweeps: int = 200, tol: float = 1e-8) -> Inf
     >>> round(marginals.log_z, 3), round(exact.log_z, 3)
     (1.353, 1.434)
 
-    Other settings make another engine:
+    ``functools.partial`` changes the settings:
 
     >>> from functools import partial
     >>> engine = partial(mean_field, max_sweeps=20, tol=0.0)
@@ -114,12 +115,12 @@ def mean_field(graph: Graph, *, max_sweeps: int = 200, tol: float = 1e-8) -> Inf
 
 
 def mean_field_ascent(graph: Graph, unary: FloatArray) -> Iterator[Marginals]:
-    """Yield Q and its bound after each sweep, for as long as the caller wants.
+    """Yield Q and its bound after each sweep, without end.
 
     Parameters
     ----------
     graph : Graph
-        Any graph without edges of weight -inf.
+        Any graph without edges of log-weight -inf.
     unary : (n_nodes, K) array
         Unary log-potentials.
 
@@ -131,7 +132,7 @@ def mean_field_ascent(graph: Graph, unary: FloatArray) -> Iterator[Marginals]:
     Raises
     ------
     ValueError
-        As :func:`mean_field`.
+        See :func:`mean_field`.
 
     Examples
     --------
@@ -145,16 +146,16 @@ def mean_field_ascent(graph: Graph, unary: FloatArray) -> Iterator[Marginals]:
 
 
 class _AscentNetwork(NamedTuple):
-    """A graph sorted by colour, as the ascent visits it."""
+    """A graph prepared for the ascent; nodes are numbered by positions in the colour order."""
 
     order: IntArray
-    """(n_nodes,) the node that stands at each place."""
+    """(n_nodes,) node at each position."""
     blocks: tuple[tuple[slice, sparse.csr_array, sparse.csr_array], ...]
-    """Of each colour its places, and the log-weights of its ties to earlier and later colours."""
+    """Positions of each colour, and log-weights of its edges to earlier and to later colours."""
 
 
 def _prepare(graph: Graph) -> _AscentNetwork:
-    """Prepare the graph: the work that is done once for many unaries."""
+    """Return the graph sorted by colour; this is done once for many unaries."""
     _refuse_forbidden(graph)
     order, slices, matrix = by_colour(graph)
     rows = ((block, matrix[block]) for block in slices)
@@ -175,9 +176,9 @@ def _ascend(network: _AscentNetwork, unary: FloatArray) -> Iterator[Marginals]:
 def _sweep(network: _AscentNetwork, unary: FloatArray, q: FloatArray) -> float:
     """Update every node once, in place; return the bound of the result.
 
-    H(Q_j) + Σ_k Q_jk (unary[j, k] + F_jk) is L_j right after the update of j. Summed over j this
-    counts an edge from both its ends: once with the new Q of both, which belongs into the bound,
-    and once with the Q that the later node had before its own update, which is taken out.
+    Right after the update of j, L_j = H(Q_j) + Σ_k Q_jk (unary[j, k] + F_jk). The sum over j counts
+    every edge twice. The later end counts it with the new Q of both ends, which is the term of the
+    bound. The earlier end counts it with the old Q of the later end, which is subtracted.
     """
     bound = 0.0
     for block, earlier, later in network.blocks:
@@ -185,23 +186,24 @@ def _sweep(network: _AscentNetwork, unary: FloatArray, q: FloatArray) -> float:
         field = _field(earlier, q[:, : block.start])
         field += stale
         field += unary[:, block]
-        # [lu2007, eq. 3.5], with w = 2 W^p
+        # [lu2007, eq. 3.5], with w = 2 W^p.
         updated, log_normalisers = log_normalise(field.T)
         q[:, block] = updated.T
-        # [lu2007, eq. 3.3]
+        # [lu2007, eq. 3.3].
         bound += log_normalisers.sum() - np.vdot(q[:, block], stale)
     return float(bound)
 
 
-def _field(ties: sparse.csr_array, q: FloatArray) -> FloatArray:
-    """Return F (K, nodes of one colour): log-weights of their edges times Q at the other end."""
-    return np.stack([ties @ q_k for q_k in q])
+def _field(rows: sparse.csr_array, q: FloatArray) -> FloatArray:
+    """Return (K, nodes of one colour) fields: log-weights times Q at the other ends of edges."""
+    return np.stack([rows @ q_k for q_k in q])
 
 
 # ---------------------------------------------------------------------------- checks
 
 
 def _refuse_forbidden(graph: Graph) -> None:
+    """Raise `NetworkError` if an edge has log-weight -inf."""
     forbidden = np.flatnonzero(np.isneginf(graph.weights))
     if len(forbidden):
         raise NetworkError(

@@ -1,17 +1,19 @@
-"""Two states only: a cannot-link is a must-link to the mirror image. Chapter 7.
+"""Contract the cannot-links of a network with two states, where each determines one end.
 
-With K = 2, z_a ≠ z_b says that b is in the state in which a is not. A component of cannot-links
-then has two colours, and one state left to choose: its nodes are contracted into one, whose state
-s is that of the first colour, the other colour having the other. No sum over assignments is needed;
-two colours are found in time linear in the graph, where to ask for three is NP-complete. Edges of
-finite weight remain, between contracted nodes. One whose ends have different colours says w where
-the contracted states *differ*: w [s ≠ s'] = w - w [s = s'], a constant and the opposite weight.
+:mod:`cgmm.inference.reduction` calls it for K = 2; chapter 7 explains it. With two states,
+z_a ≠ z_b means that b has the mirrored state of a, so a cannot-link works like a must-link. A
+component of cannot-links has two colours, and only one state to choose: its nodes are contracted
+into one, whose state s is that of the first colour; nodes of the second colour have the other
+state. No sum over assignments is needed, and two colours are found in linear time, whereas finding
+three is NP-complete. Edges of finite log-weight remain, between contracted nodes. If the ends of
+one have different colours, its w is added if the contracted states *differ*:
+w [s ≠ s'] = w - w [s = s'], which is a constant and an edge of the opposite log-weight.
 
 =====  ======================================================================
-j, c   node; ``node_of[j]`` = c, the contracted node that it is a member of
-p_j    parity: 1 if j has the opposite state of its contracted node
-s      state of a contracted node: z_j = s xor p_j
-w      log-weight of an edge
+j, c   node, e.g. 5; ``node_of[j]`` = c, its contracted node, e.g. 2
+p_j    parity: 1 if j has the opposite state of its contracted node, else 0
+s      state of a contracted node, e.g. 0: z_j = s xor p_j
+w      log-weight of an edge, e.g. -1.5
 =====  ======================================================================
 """
 
@@ -31,32 +33,32 @@ __all__ = ["Mirror", "contract_mirrored"]
 
 
 class Mirror(NamedTuple):
-    """A network of two states without its cannot-links, and the way there and back."""
+    """A contracted network of two states, with the mapping from and to the original one."""
 
     graph: Graph
-    """Contracted nodes, tied by finite weights."""
+    """Contracted nodes, with edges of finite log-weight."""
     node_of: IntArray
-    """(n_nodes,) the contracted node of each node."""
+    """(n_nodes,) contracted node of each node."""
     parity: BoolArray
-    """(n_nodes,) whether its state is the opposite one."""
+    """(n_nodes,) True if a node has the opposite state of its contracted node."""
     constant: float
-    """What edges add to log Z whatever the assignment."""
+    """Constant that edges add to log Z in every assignment."""
 
     def enter(self, unary: FloatArray) -> FloatArray:
-        """Return log-potentials (contracted, 2): sums over the members, some of them mirrored."""
-        u, n = self._turned(unary), self.graph.n_nodes
+        """Return (contracted, 2) log-potentials: sums over member nodes, mirrored by parity."""
+        u, n = self._mirror(unary), self.graph.n_nodes
         return np.array([np.bincount(self.node_of, column, n) for column in u.T], dtype=float).T
 
     def leave(self, of_contracted: FloatArray) -> FloatArray:
-        """Turn marginals (contracted, 2) into those of the nodes."""
-        return self._turned(of_contracted[self.node_of])
+        """Return the marginals of the nodes, given those of contracted nodes (contracted, 2)."""
+        return self._mirror(of_contracted[self.node_of])
 
     def trace_back(self, s: IntArray) -> IntArray:
-        """Turn states of contracted nodes into those of the nodes."""
+        """Return the states of the nodes, given those of contracted nodes."""
         return s[self.node_of] ^ self.parity.astype(np.intp)
 
-    def _turned(self, rows: FloatArray) -> FloatArray:
-        """Exchange the two columns of nodes that have the opposite state."""
+    def _mirror(self, rows: FloatArray) -> FloatArray:
+        """Return the rows with swapped columns for nodes of the opposite state."""
         return np.where(self.parity[:, None], rows[:, ::-1], rows)
 
 
@@ -66,7 +68,7 @@ def contract_mirrored(graph: Graph) -> Mirror | None:
     Parameters
     ----------
     graph : Graph
-        Simplified. Edges of finite weight may tie whatever they like.
+        A simplified graph, with any edges of finite log-weight.
 
     Returns
     -------
@@ -76,11 +78,12 @@ def contract_mirrored(graph: Graph) -> Mirror | None:
     Raises
     ------
     NetworkError
-        If cannot-links form a cycle of odd length, which is shown: no two states will do.
+        If cannot-links form a cycle of odd length, which two states cannot satisfy; the error shows
+        the cycle.
 
     Examples
     --------
-    A path of cannot-links, and a preference between its ends, which have the same colour:
+    Two cannot-links form a path; a preference connects its ends, which have the same colour:
 
     >>> path = np.array([[0, 1], [1, 2], [0, 2]])
     >>> mirror = contract_mirrored(Graph(3, path, np.array([-np.inf, -np.inf, 0.7])))
@@ -95,17 +98,18 @@ def contract_mirrored(graph: Graph) -> Mirror | None:
     ends, opposite = node_of[soft], parity[soft[:, 0]] != parity[soft[:, 1]]
     inside = ends[:, 0] == ends[:, 1]
     w = graph.weights[~is_hard]
-    # Between two nodes: w [s ≠ s'] = w - w [s = s']. Within one: w, or nothing.
+    # Ends of opposite colours give w [s ≠ s'] = w - w [s = s'] between two contracted nodes. Within
+    # one contracted node, an edge adds w if its ends have the same colour, else nothing.
     constant = float(w[inside != opposite].sum())
     signed = np.where(opposite, -w, w)[~inside]
-    # Errors call a contracted node by the first of its members.
+    # Errors name a contracted node by its first member.
     names = graph.named(np.unique(node_of, return_index=True)[1])
     smaller = simplify(Graph(int(node_of.max()) + 1, ends[~inside], signed, names))
     return Mirror(smaller, node_of, parity, constant)
 
 
 def _two_colours(graph: Graph) -> tuple[IntArray, BoolArray]:
-    """Component of every node and its colour, or an odd cycle."""
+    """Return the component and the colour of every node, or raise an error with an odd cycle."""
     hard = edge_matrix(graph)
     node_of, parity, is_odd = two_colours(hard)
     if is_odd.any():
@@ -120,7 +124,7 @@ def _two_colours(graph: Graph) -> tuple[IntArray, BoolArray]:
 
 
 def _odd_cycle(hard: csr_array, start: int) -> list[int]:
-    """Find a cycle of odd length in the component of a node."""
+    """Return the nodes of a cycle of odd length in the component of a node."""
     order, before = csgraph.breadth_first_order(hard, start, directed=False)
     depth = np.full(hard.shape[0], -1)
     depth[start] = 0
@@ -137,7 +141,7 @@ def _odd_cycle(hard: csr_array, start: int) -> list[int]:
 
 
 def _show(n: int) -> str:
-    """Return placeholders for the names along a chain; of a long chain only its ends."""
+    """Return placeholders for the nodes of a chain, without the middle of a long chain."""
     places = [f"{{{i}}}" for i in range(n)]
     if n > 10:
         places[5:-4] = [f"... ({n - 9} more)"]

@@ -1,22 +1,23 @@
-"""The probability that two nodes have the same state, for many pairs of nodes at once. Chapter 14.
+"""Compute the probability that two nodes have the same state, for many pairs of nodes at once.
 
-:mod:`cgmm.diagnose` asks for it. Two nodes in different components are independent, and two nodes
-that form a component have a closed form. In a larger component the order of elimination gives
-p(z_v | z_S) for each node v, with S the neighbours that v has when it is eliminated; the product of
-these conditionals is the joint distribution. Many nodes a are *carried* together through it::
+:mod:`cgmm.diagnose` calls it; chapter 14 explains it. Two nodes in different components are
+independent, and two nodes that form a component have a closed form. In a larger component, the
+order of elimination gives p(z_v | z_S) for each node v, with S the neighbours of v at its
+elimination; the product of these conditionals is the joint distribution. Many nodes a are *carried*
+through it together: their states become an additional axis of all tables::
 
     up     p(z_a, v | S) = p(z_v | S) Π p(z_a | S')      over the cliques S' whose parent is v and S
     down   p(z_a, v, S) = p(z_a, v | S) p(z_a, S) / p(z_a | S)
 
-All sums are of positive numbers, and nothing is subtracted: both tails keep their digits. Pairs
-whose tables would be too large are not found; the caller then fixes one node, and asks the engine
-for the marginals of the other.
+All terms are positive and nothing is subtracted, so probabilities near zero are as accurate as
+those near one. Pairs whose tables would be too large are marked as not found; the caller then fixes
+one node, and calls the engine for the marginals of the other.
 
-=========  ======================================================================
-v, S       node, as its position in the order; its neighbours when it is eliminated
-C          v and S, a clique: the axes of its table, in this order
-a, n       carried nodes, and their number
-=========  ======================================================================
+=========  ==============================================================================
+v, S       node as its position in the order, e.g. 4; its neighbours then, e.g. [6, 9]
+C          v and S, a clique: the axes of its table, in this order, e.g. [4, 6, 9]
+a, n       carried nodes, e.g. [0, 7], and their number, e.g. 2
+=========  ==============================================================================
 """
 
 from __future__ import annotations
@@ -36,19 +37,19 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 __all__ = ["PairSums", "pair_sums"]
 
-# Numbers in the tables of nodes that are carried together: 128 MiB.
+# Nodes are carried in batches whose tables hold at most this number of floats (128 MiB).
 MAX_CARRIED = 2**24
 
 
 class PairSums(NamedTuple):
-    """Probabilities of pairs, accurate in all digits up to rounding."""
+    """Probabilities of pairs, accurate up to rounding."""
 
     same: FloatArray
     """(P,) p(z_a = z_b)."""
     apart: FloatArray
     """(P,) p(z_a ≠ z_b)."""
     found: BoolArray
-    """(P,) which pairs were found; the probabilities of the others are zero."""
+    """(P,) True for the pairs that were found; the probabilities of the others are zero."""
 
 
 def pair_sums(
@@ -64,14 +65,14 @@ def pair_sums(
     unary : (n_nodes, K) array
         Log-potentials; some joint assignment is possible.
     nodes : (n_nodes, K) array
-        The nodes' marginals.
+        Marginals of the nodes.
     pairs : (P, 2) int array
-        Any nodes.
+        Pairs of any nodes.
     exact : bool, default=True
-        Whether the marginals are exact. If not, only pairs in different components are found: the
-        others are left to the engine of the marginals.
+        True if the marginals are exact. If False, only pairs in different components are found,
+        because the others depend on the engine of the marginals.
     max_bytes : int, default=2**31
-        What tables may take.
+        Maximum size of tables.
 
     Returns
     -------
@@ -115,7 +116,7 @@ def pair_sums(
 
 
 def often_first(pairs: IntArray) -> IntArray:
-    """Return each pair with the more frequent end first: fewer nodes are carried, or fixed."""
+    """Return each pair with its more frequent node first, so that fewer nodes must be carried."""
     often = np.bincount(pairs.ravel())[pairs] if pairs.size else pairs
     return np.where((often[:, 1] > often[:, 0])[:, None], pairs[:, ::-1], pairs)
 
@@ -154,7 +155,7 @@ def _by_tree(reduced: Reduced, pairs: IntArray, max_bytes: int) -> FloatArray | 
 
 
 class _Tree:
-    """The conditionals p(z_v | z_S) of all nodes, and how to carry nodes through them."""
+    """The conditionals p(z_v | z_S) of all nodes, and a method that carries nodes through them."""
 
     def __init__(self, graph: Graph, order: Order, unary: FloatArray):
         place, k = {v: i for i, v in enumerate(order.nodes)}, unary.shape[1]
@@ -172,13 +173,13 @@ class _Tree:
         self.given = [conditional(table, 0) for table in tables]
 
     def _spread(self, table: FloatArray, nodes: list[int], v: int) -> FloatArray:
-        """Return a table over some nodes, its last axes, with the axes of the clique of v."""
+        """Return a table whose last axes are the given nodes, expanded to the clique of v."""
         clique, n_first = self.cliques[v], table.ndim - len(nodes)
         axes = (*range(n_first), *(n_first + clique.index(u) for u in nodes))
         return spread_axes(table, axes, n_first + len(clique))
 
     def joints(self, carried: IntArray) -> FloatArray:
-        """Return (n_nodes, n, K, K) p(z_v, z_a) of all nodes v and of those carried."""
+        """Return (n_nodes, n, K, K) probabilities p(z_v, z_a) of nodes v and carried nodes a."""
         n, k, cliques = len(carried), len(self.given[0]), self.cliques
         tables = [np.ones((n, k, *(1,) * len(clique))) for clique in cliques]
         for i, v in enumerate(carried.tolist()):

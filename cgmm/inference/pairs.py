@@ -1,10 +1,12 @@
-"""Disjoint pairs, in closed form: relations that do not overlap. Chapter 7.
+"""Exact inference for disjoint pairs of nodes, in closed form.
 
-======  =================================================
-a, b    the two nodes of each pair
-w       log-weight of a pair, added where z_a = z_b
-k, l    their states
-======  =================================================
+The engine ``auto`` applies it to components of two nodes. Chapter 7 explains it.
+
+======  ======================================================
+a, b    the two nodes of each pair, e.g. 0 and 3
+w       log-weight of a pair, added if z_a = z_b, e.g. -1.5
+k, l    states of a and b, e.g. 1 and 0
+======  ======================================================
 """
 
 from __future__ import annotations
@@ -32,27 +34,27 @@ def pairs(graph: Graph) -> Inference:
     Parameters
     ----------
     graph : Graph
-        Pairs, soft or hard, and isolated nodes.
+        A graph of pairs, soft or hard, and isolated nodes.
 
     Returns
     -------
     callable
-        From unaries (n_nodes, K) to exact marginals and log Z, in O(n_nodes K), with
+        Function from unaries (n_nodes, K) to exact marginals and log Z, in O(n_nodes K), with
         ``most_probable``.
 
     Raises
     ------
     NetworkError
-        If a node has two edges, or, when called, if a node has no possible state or a forbidden
-        pair leaves none.
+        If a node has two edges. When called: if a node has no possible state, or if the nodes of a
+        cannot-link have the same single state.
 
     Notes
     -----
-    [lu2007, sect. 3.1]: a pair's p(z_a = k) ∝ exp(unary[a, k]) Σ_l exp(unary[b, l] + w [k = l]).
+    By [lu2007, sect. 3.1], p(z_a = k) ∝ exp(unary[a, k]) Σ_l exp(unary[b, l] + w [k = l]).
 
     Examples
     --------
-    Two nodes that must differ, and one by itself:
+    Nodes 0 and 1 must differ; node 2 is isolated:
 
     >>> infer = pairs(Graph(3, np.array([[0, 1]]), np.array([-np.inf])))
     >>> marginals = infer(np.log([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8]]))
@@ -66,7 +68,7 @@ def pairs(graph: Graph) -> Inference:
     graph = simplify(graph)
     _require_pairs(graph)
     a, b = graph.edges.T
-    # Each pair from both of its ends, in one call.
+    # Messages in both directions of all pairs are computed in one call.
     to, of, weights = np.r_[a, b], np.r_[b, a], np.tile(graph.weights, 2)
 
     def infer(unary: FloatArray) -> Marginals:
@@ -76,7 +78,7 @@ def pairs(graph: Graph) -> Inference:
         log_beliefs[to] += edge_message(unary[of], weights)
         _require_possible(log_beliefs[a], graph)
         nodes, log_totals = log_normalise(log_beliefs)
-        # The sum over a pair stands at both of its ends, but counts once.
+        # Both ends of a pair have its log-normaliser, which must be counted once.
         return Marginals(nodes, float(log_totals.sum() - log_totals[b].sum()), exact=True)
 
     def most_probable(unary: FloatArray) -> IntArray:
@@ -94,7 +96,7 @@ def pairs(graph: Graph) -> Inference:
 
 
 def _require_pairs(graph: Graph) -> None:
-    """Name a node with two edges."""
+    """Raise `NetworkError` if a node has two edges."""
     if are_disjoint_pairs(graph):
         return
     node = int(np.bincount(graph.edges.ravel()).argmax())
@@ -107,7 +109,7 @@ def _require_pairs(graph: Graph) -> None:
 
 
 def _require_possible(log_beliefs: FloatArray, graph: Graph) -> None:
-    """Name a pair whose ends have but one state, and the same."""
+    """Raise `NetworkError` for a cannot-linked pair whose nodes have the same single state."""
     impossible = np.flatnonzero(log_beliefs.max(axis=1) == -np.inf)
     if len(impossible):
         raise NetworkError(

@@ -1,24 +1,25 @@
-"""A network made smaller before any engine sees it: by two states, and by evidence. Chapters 4, 7.
+"""Make a network smaller before an engine is applied: by mirroring (for K = 2) and by evidence.
 
-Both steps are exact, cheap and independent of the engine. The first depends on the graph alone
-(:mod:`cgmm.inference.mirror`), the second on the graph and on which log-potentials are -inf; what
-is found for such a pattern is kept, since the same comes back at every E-step.
+The engine ``auto`` begins with these steps. Chapters 4 and 7 explain them. Both steps are exact,
+cheap and independent of the engine. The first depends on the graph alone
+(:mod:`cgmm.inference.mirror`), the second on the graph and on the pattern of log-potentials of
+-inf. Its result is cached by pattern, because the same pattern returns at every E-step.
 
-A label leaves a node one state. Over a cannot-link its neighbours lose that state, over an edge of
-weight w they gain w there; the edge has said all it can and goes. A neighbour that has but one
-state left passes it on in turn: arc consistency (Mackworth's algorithm AC-3, 1977, by rounds). So
-does every edge go whose ends have no state in common: it never acts. What is left falls apart into
-smaller components. Nodes with one state stay where they are, without edges: engines answer them at
-no cost. A node that loses all of its states is a contradiction, and the error shows the steps that
-lead to it.
+A label leaves a node one state. A cannot-link then removes this state from the neighbour; an edge
+of log-weight w adds w to the neighbour's log-potential of this state. The edge has no further
+effect and is removed. A neighbour with a single remaining state has the same effect in turn, which
+is called arc consistency (Mackworth's algorithm AC-3, 1977, in rounds). Edges whose ends have no
+state in common are removed too, because they have no effect. The remaining network has smaller
+components. Nodes with one state remain as isolated nodes, whose inference costs almost nothing. A
+node that loses all of its states is a contradiction, and the error shows the steps that lead to it.
 
-=======  ======================================================================
-h        unaries (smaller network, K) with all that the edges now gone have said
-allowed  (n_nodes, K) which of them are not -inf: the pattern
-domain   (n_nodes, K) states that are left; a node with one is *fixed*
-held     nodes that have one state left since the last round
-w        log-weight of an edge
-=======  ======================================================================
+=======  ==============================================================================
+h        unaries (smaller network, K) including the terms of removed edges, e.g. -1.2
+allowed  (n_nodes, K) True if a unary is not -inf: the pattern
+domain   (n_nodes, K) True for states that remain; a node with one is *fixed*
+held     nodes that became fixed in the last round, e.g. [0, 7]
+w        log-weight of an edge, e.g. -1.5
+=======  ==============================================================================
 """
 
 from __future__ import annotations
@@ -37,55 +38,57 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 __all__ = ["Consistent", "Reduced", "propagate_evidence", "reducer"]
 
-# Patterns of evidence that are remembered: those of the data and of the prior, and a few more.
+# Number of cached patterns of evidence; a fit needs that of the data and that of the prior.
 MAX_PATTERNS = 8
-# Steps of a contradiction that its message shows, from the first and from the last.
+# A message shows this number of steps from the start of a contradiction, and as many from its end.
 SHOWN_STEPS = 4
 
 
 class Reduced(NamedTuple):
-    """A smaller network with the same answers, and the way back."""
+    """A smaller network that determines the same marginals, with the mapping to the whole one."""
 
     h: FloatArray
-    """Its unaries."""
+    """(n, K) unaries of the smaller network."""
     key: bytes
-    """Tells which edges are left: networks of one key and K differ in their unaries only."""
+    """Code of the remaining edges: networks with equal key and K differ only in their unaries."""
     graph: Graph
+    """The smaller network."""
     constant: float
-    """To be added to its log Z."""
+    """Constant to be added to the log Z of the smaller network."""
     mirror: Mirror | None
+    """The mapping between the two networks; None if they have the same nodes."""
 
     def leave(self, nodes: FloatArray) -> FloatArray:
-        """Turn its marginals into those of the whole network."""
+        """Return the marginals of the whole network, given those of the smaller one."""
         return nodes if self.mirror is None else self.mirror.leave(nodes)
 
     def trace_back(self, z: IntArray) -> IntArray:
-        """Turn an assignment of it into one of the whole network."""
+        """Return the assignment of the whole network, given that of the smaller one."""
         return z if self.mirror is None else self.mirror.trace_back(z)
 
 
 def reducer(graph: Graph) -> Callable[[FloatArray], Reduced]:
-    """Prepare a graph: the function returned takes unaries to a smaller network.
+    """Return a function that reduces the network for given unaries.
 
     Parameters
     ----------
     graph : Graph
-        Simplified.
+        A simplified graph.
 
     Returns
     -------
     callable
-        From unaries (n_nodes, K) to :class:`Reduced`.
+        Function from unaries (n_nodes, K) to :class:`Reduced`.
 
     Raises
     ------
     NetworkError
-        When called: if no joint assignment is possible, as far as the two steps tell; the cycle or
-        the chain that clashes is shown.
+        When called: if one of the steps shows that no joint assignment is possible; the error shows
+        the contradicting cycle or chain.
 
     Examples
     --------
-    Four nodes in a ring of cannot-links are one node, when there are two states:
+    With two states, four nodes in a ring of cannot-links become one node:
 
     >>> ring = Graph(4, np.array([[0, 1], [1, 2], [2, 3], [0, 3]]), np.full(4, -np.inf))
     >>> reduced = reducer(ring)(np.zeros((4, 2)))
@@ -108,7 +111,8 @@ def reducer(graph: Graph) -> Callable[[FloatArray], Reduced]:
         if mirror is not None:
             h, part, constant = mirror.enter(unary), mirror.graph, mirror.constant
             if (h.max(axis=1) == -np.inf).any():
-                # Two members that evidence pins to different colours: the whole shows the way.
+                # The evidence contradicts itself in a contracted node; run the second step on the
+                # whole graph, so that its error can show the chain.
                 exclude_states(graph, unary > -np.inf)
         possible = h > -np.inf
         if n_states > 1 and possible.all():
@@ -124,45 +128,45 @@ def reducer(graph: Graph) -> Callable[[FloatArray], Reduced]:
 
 
 class Consistent(NamedTuple):
-    """The same nodes with fewer edges, and what the others have said."""
+    """The same nodes with fewer edges, and the terms of the removed edges."""
 
     graph: Graph
-    """Edges that can still act, between nodes that are not fixed."""
+    """The remaining edges: they can still have an effect and connect nodes that are not fixed."""
     addend: FloatArray
-    """(n_nodes, K) what the edges that are gone add to the unaries; -inf for states lost."""
+    """(n_nodes, K) terms of removed edges, to be added to the unaries; -inf for excluded states."""
     constant: float
-    """What edges between fixed nodes add to log Z."""
+    """Term of edges between fixed nodes in log Z."""
     kept: BoolArray
-    """(E,) which edges are left."""
+    """(E,) True for the remaining edges."""
 
 
 def propagate_evidence(graph: Graph, possible: BoolArray) -> Consistent:
-    """Remove what evidence has decided, with all its consequences.
+    """Remove the states and edges that evidence decides, including all consequences.
 
     Parameters
     ----------
     graph : Graph
-        Simplified.
+        A simplified graph.
     possible : (n_nodes, K) bool array
-        States that evidence leaves to each node, at least one.
+        States that the evidence allows each node, at least one.
 
     Returns
     -------
     Consistent
-        The network that is left: the same marginals, and the same log Z but for a constant.
+        The remaining network. It has the same marginals, and the same log Z up to a constant.
 
     Raises
     ------
     NetworkError
-        If a node loses all of its states; the chain from the evidence to it is shown.
+        If a node loses all of its states; the error shows the chain from the evidence to it.
 
     Notes
     -----
-    O((n_nodes + E) K) in all.
+    The time is O((n_nodes + E) K).
 
     Examples
     --------
-    A path of cannot-links with three states; node 0 is in state 0, node 2 in state 0 or 1:
+    A path of cannot-links with three states; node 0 has state 0, node 2 has state 0 or 1:
 
     >>> path = Graph(3, np.array([[0, 1], [1, 2]]), np.full(2, -np.inf))
     >>> left = propagate_evidence(path, np.array([[1, 0, 0], [0, 1, 1], [1, 1, 0]], dtype=bool))
@@ -174,44 +178,44 @@ def propagate_evidence(graph: Graph, possible: BoolArray) -> Consistent:
     """
     domain = exclude_states(graph, possible)
     common = domain[graph.edges[:, 0]] & domain[graph.edges[:, 1]]
-    acts, fixed = common.any(axis=1), domain.sum(axis=1) == 1
+    can_be_equal, fixed = common.any(axis=1), domain.sum(axis=1) == 1
     first, second = fixed[graph.edges].T
-    kept = acts & ~first & ~second
-    said = np.flatnonzero(acts & (first ^ second))
-    listener = np.where(first[said], graph.edges[said, 1], graph.edges[said, 0])
-    cells = listener * domain.shape[1] + common[said].argmax(axis=1)
-    gained = np.bincount(cells, graph.weights[said], domain.size).reshape(domain.shape)
+    kept = can_be_equal & ~first & ~second
+    half = np.flatnonzero(can_be_equal & (first ^ second))
+    free_end = np.where(first[half], graph.edges[half, 1], graph.edges[half, 0])
+    cells = free_end * domain.shape[1] + common[half].argmax(axis=1)
+    gained = np.bincount(cells, graph.weights[half], domain.size).reshape(domain.shape)
     return Consistent(
         graph._replace(edges=graph.edges[kept], weights=graph.weights[kept]),
         np.where(domain, gained, -np.inf),
-        float(graph.weights[acts & first & second].sum()),
+        float(graph.weights[can_be_equal & first & second].sum()),
         kept,
     )
 
 
 def exclude_states(graph: Graph, allowed: BoolArray) -> BoolArray:
-    """Return the states left when each node with one state has excluded it from its neighbours.
+    """Return the states that remain after each fixed node excludes its state from its neighbours.
 
     Parameters
     ----------
     graph : Graph
-        Simplified.
+        A simplified graph.
     allowed : (n_nodes, K) bool array
-        The states that a node may have by itself.
+        The states that the evidence on each node allows.
 
     Returns
     -------
     (n_nodes, K) bool array
-        The states left, in O(n_nodes K) and the edges of the nodes that end with one.
+        The remaining states. The time is O(n_nodes K) plus the number of edges of fixed nodes.
 
     Raises
     ------
     NetworkError
-        If a node is left with none: the steps from the evidence to it are shown.
+        If a node loses all of its states; the error shows the steps from the evidence to it.
 
     Examples
     --------
-    A path whose first node is known, of two states; then the same with a third:
+    A path of cannot-links whose first node is known, with two states and with three:
 
     >>> path = Graph(3, np.array([[0, 1], [1, 2]]), np.full(2, -np.inf))
     >>> exclude_states(path, np.array([[True, False], [True, True], [True, True]])).astype(int)
@@ -245,15 +249,18 @@ def exclude_states(graph: Graph, allowed: BoolArray) -> BoolArray:
 
 
 class _Step(NamedTuple):
-    """A node, what it is left with, and the neighbours by whom."""
+    """A node that was fixed or lost its last state."""
 
     node: int
+    """The node."""
     state: int | None
+    """Its remaining state; None if it has none."""
     by: list[int]
+    """Neighbours that excluded its other states."""
 
 
 def _refuse(graph: Graph, steps: list[_Step], n_states: int) -> NoReturn:
-    """Raise an error that shows how the evidence leads to a node without a state."""
+    """Raise `NetworkError` with the steps from the evidence to a node without a state."""
     names = {step.node: place for place, step in enumerate(steps)}
     shown = [_show(step, names) for step in steps]
     if len(shown) > 2 * SHOWN_STEPS:

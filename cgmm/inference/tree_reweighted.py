@@ -1,19 +1,20 @@
-"""Tree-reweighted belief propagation: log Z from above. Chapter 10.
+"""Tree-reweighted belief propagation: an upper bound of log Z.
 
-Write the unaries and weights θ of a network as a mean of those of spanning forests, each of which
-has only some of the edges: θ = Σ_T θ_T / M. Log Z is convex in θ, so that ::
+Users select it with ``inference="tree_reweighted"``. Chapter 10 explains it. Write the unaries and
+log-weights θ of a network as a mean of those of spanning forests, each of which has only some of
+the edges: θ = Σ_T θ_T / M. Log Z is convex in θ, so ::
 
     log Z(θ)  ≤  Σ_T log Z(θ_T) / M
 
-and each term on the right is a sum over a tree. The best such decomposition is found by messages:
-those of belief propagation, with each edge's weighed by the share ρ_e of forests in which it
-appears [wainwright2008, sect. 7.2]. *Any* messages give a decomposition, so the bound holds before
-they have converged; it is then only not the lowest.
+and each term on the right is a sum over a tree. The best such decomposition is found by the
+messages of belief propagation, with the message of each edge multiplied by ρ_e, the fraction of
+forests that contain the edge [wainwright2008, sect. 7.2]. *Any* messages give a decomposition, so
+the bound is valid before they have converged, although it is not yet the lowest.
 
-=======  ====================================================
-T, M     spanning forest, and how many there are
-ρ_e      share of the forests that have the edge e
-=======  ====================================================
+=======  ============================================================
+T, M     spanning forest; number of forests, e.g. 3
+ρ_e      fraction of the forests that contain the edge e, e.g. 0.67
+=======  ============================================================
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from cgmm.inference.belief_propagation import (
     assemble_marginals,
     both_directions,
     check_settings,
+    iterate_messages,
     log_beliefs,
     possible_states,
-    settle,
-    warn_unless_settled,
+    warn_unless_converged,
 )  # fmt: skip
 from cgmm.inference.junction_tree import junction_tree
 from cgmm.network import (
@@ -46,72 +47,73 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 __all__ = ["tree_reweighted"]
 
-# Its messages rather creep than swing: more damping than that makes them slower.
+# The messages converge slowly rather than oscillate, so more damping only makes them slower.
 DAMPING = 0.3
-# What stands for -inf where messages do not settle otherwise; see the notes of the engine.
+# Log-weights that replace -inf, one after the other, until the messages converge; see the notes.
 FLOORS = (-np.inf, -20.0, -10.0)
-# In how many forests each edge is, at least: with one, shares differ more than the edges do.
+# Each edge is in at least this number of forests. With one, the fractions ρ would vary by chance.
 TIMES = 2
 
 
 def tree_reweighted(
     graph: Graph, *, max_sweeps: int = 500, tol: float = 1e-7, damping: float | None = None
 ) -> Inference:
-    """Return an engine whose ``log_z`` is an upper bound; that of mean field is a lower bound.
+    """Return an engine whose ``log_z`` is an upper bound (mean field gives a lower bound).
 
     Parameters
     ----------
     graph : Graph
         Any graph, hard edges included.
     max_sweeps : int, default=500
-        Sweeps over all edges, at most; in a forest as many as it has nodes, if these are more.
+        Maximum number of sweeps over all edges; in a forest, at least its number of nodes.
     tol : float, default=1e-7
-        Stop when a sweep changes no probability that a node has without one of its neighbours by
-        more than this.
+        Stop when a sweep changes no cavity probability (the belief of a node without one of its
+        neighbours) by more than this.
     damping : float, default=None
-        The share of the old log-messages in the new ones, from 0 to below 1. None: from 0.3 in the
+        Fraction of the old log-messages in the new ones, from 0 to below 1. None: from 0.3 in the
         first sweep to 0.9 in the 500th; in a forest 0.
 
     Returns
     -------
     callable
-        From unaries (n_nodes, K) to approximate marginals, as a rule less sure than the exact ones,
-        and an upper bound of log Z: it holds for the messages of any sweep, up to rounding. On a
-        forest it is log Z itself.
+        Function from unaries (n_nodes, K) to approximate marginals, usually less certain than the
+        exact ones, and an upper bound of log Z, which is valid for the messages of any sweep, up
+        to rounding. On a forest it equals log Z.
 
     Raises
     ------
     NetworkError
-        When called: if a node has no possible state, or cannot-links take its last one from it.
-        That no assignment exists for deeper reasons is not noticed: the bound of -∞ is then finite.
+        When called: if a node has no possible state, or if cannot-links to nodes with a single
+        state exclude all its states. Other reasons why no assignment exists are not detected; the
+        bound is then finite although log Z is -∞.
     ValueError
         If a setting is out of range.
 
     Warns
     -----
     ConvergenceWarning
-        When called: if the residual is above ``tol`` after ``max_sweeps``. The bound still holds.
+        When called: if the residual is above ``tol`` after ``max_sweeps``. The bound remains valid.
 
     Notes
     -----
-    [wainwright2008, sect. 7.2]. The forests are drawn once, from a fixed seed, each with the edges
-    that few of the forests before it have; there are about twice as many as the densest part of the
-    graph has edges a node.
+    The method is that of [wainwright2008, sect. 7.2]. The forests are drawn once, from a fixed
+    seed; each prefers the edges that are in the fewest earlier forests. Their number is about twice
+    the number of edges per node in the densest part of the graph.
 
-    *Where it helps.* For the bound; its marginals are those of belief propagation where relations
-    are few, and less sure where they are many: of 900 points with 1,800 cannot-links it is right
-    about 71 % where belief propagation is about 84 %, and 55 % are without relations. To classify,
-    take belief propagation.
+    *When to use it.* Use it for the bound. Its marginals are those of belief propagation if
+    relations are sparse, and less certain if they are dense: with 900 points and 1,800 cannot-links
+    it classifies about 71 % correctly, belief propagation about 84 %, and a fit without relations
+    55 %. For classification use belief propagation.
 
-    *Many hard relations.* What a node hears from another counts only ρ times in its belief, but
-    wholly where it answers. Where relations exclude a state, messages about it fall without end,
-    and of two such the difference decides: they may run away, and the bound with them. Where they
-    do not settle, hard edges therefore are given a weight of -20 nats, and then of -10:
-    that only raises Z, so the bound holds. The lowest of the bounds is taken, with its marginals.
+    *Many hard relations.* An incoming message is multiplied by ρ in the belief of a node, but is
+    divided out completely in the message back to its sender. If relations exclude a state,
+    log-messages about it decrease without limit; results depend on the difference of two such
+    messages, which may diverge together with the bound. If messages do not converge, hard edges
+    therefore get a log-weight of -20 nats, and then of -10. This only increases Z, so the bound
+    remains valid. The lowest of the bounds is returned, with its marginals.
 
-    A difference of two upper bounds, as in log Z_posterior - log Z_prior, is no bound: the
-    log-evidence of a mixture is not bracketed by this engine and mean field. Log Z of either
-    network is.
+    A difference of two upper bounds, as in log Z_posterior - log Z_prior, is no bound. This engine
+    and mean field bracket log Z of a network, but not the log-evidence of a mixture.
 
     Examples
     --------
@@ -127,13 +129,13 @@ def tree_reweighted(
     """
     check_settings(max_sweeps, tol, damping)
     graph = simplify(graph)
-    tied = np.unique(graph.edges)
-    part = induced_subgraph(graph, tied)
+    connected = np.unique(graph.edges)
+    part = induced_subgraph(graph, connected)
     forests = covering_forests(part)
     appearance = forests.mean(axis=0)
 
     @cache
-    def decomposed(floor: float) -> tuple[Directed, list[Inference]]:
+    def decompose(floor: float) -> tuple[Directed, list[Inference]]:
         weights = np.maximum(part.weights, floor)
         shares, soft = weights / appearance, part._replace(weights=weights)
         trees = [part._replace(edges=part.edges[rows], weights=shares[rows]) for rows in forests]
@@ -141,37 +143,37 @@ def tree_reweighted(
 
     def infer(unary: FloatArray) -> Marginals:
         unary = possible_states(graph, unary)
-        h, tried = unary[tied].T, []
+        h, candidates = unary[connected].T, []
         for floor in FLOORS if np.isneginf(part.weights).any() else FLOORS[:1]:
-            edges, trees = decomposed(floor)
-            settled = settle(edges, h, max_sweeps=max_sweeps, tol=tol, damping=damping)
-            bound = _bound(forests, trees, edges, h, settled.messages)
-            tried.append((bound, settled, edges))
-            if settled.residual <= tol:
+            edges, trees = decompose(floor)
+            state = iterate_messages(edges, h, max_sweeps=max_sweeps, tol=tol, damping=damping)
+            bound = _bound(forests, trees, edges, h, state.messages)
+            candidates.append((bound, state, edges))
+            if state.residual <= tol:
                 break
-        bound, settled, edges = min(tried, key=itemgetter(0))
-        warn_unless_settled("tree_reweighted", part, settled, tol, damping=DAMPING)
-        return assemble_marginals(unary, tied, edges, settled, bound)
+        bound, state, edges = min(candidates, key=itemgetter(0))
+        warn_unless_converged("tree_reweighted", part, state, tol, damping=DAMPING)
+        return assemble_marginals(unary, connected, edges, state, bound)
 
-    return Inference(infer, exact=len(tied) == 0)
+    return Inference(infer, exact=len(connected) == 0)
 
 
 def covering_forests(graph: Graph) -> BoolArray:
-    """Find spanning forests so that every edge is in at least two of them.
+    """Return spanning forests such that every edge is in at least two of them.
 
     Parameters
     ----------
     graph : Graph
-        Simplified.
+        A simplified graph.
 
     Returns
     -------
     (M, E) bool array
-        The edges of each; M is at least one.
+        The edges of each forest; M is at least one.
 
     Examples
     --------
-    Of a triangle each has two edges:
+    In a triangle each spanning forest has two edges:
 
     >>> covering_forests(Graph(3, np.array([[0, 1], [0, 2], [1, 2]]), np.ones(3))).mean(axis=0)
     array([0.66666667, 0.66666667, 0.66666667])
@@ -179,14 +181,14 @@ def covering_forests(graph: Graph) -> BoolArray:
     rng, counts = np.random.default_rng(0), np.zeros(len(graph.edges), dtype=np.intp)
     forests: list[BoolArray] = []
     while not forests or counts.min(initial=TIMES) < TIMES:
-        # Kruskal's algorithm takes edges that few forests have before all others.
+        # Kruskal's algorithm starts with the edges that are in the fewest forests.
         forests.append(_forest(graph, np.lexsort((rng.permutation(len(counts)), counts))))
         counts += forests[-1]
     return np.array(forests)
 
 
 def _forest(graph: Graph, order: IntArray) -> BoolArray:
-    """Return (E,) the edges of the forest that takes each, in this order, if it closes no cycle."""
+    """Return (E,) booleans: the forest that adds edges in this order if they close no cycle."""
     strength = np.empty(len(order))
     strength[order] = np.arange(len(order), 0, -1)
     return np.isin(strength, spanning_forest(graph._replace(weights=strength)).weights)
@@ -197,12 +199,12 @@ def _bound(
 ) -> float:
     """Return Σ_T log Z(θ_T) / M, for the decomposition that belongs to the messages.
 
-    Of each node, a forest has what the node believes, less what it hears along the forest's own
-    edges. In the mean over the forests that is its unary log-potential: what is heard along an edge
-    is in the belief ρ times, and in the share ρ of the forests it is taken out.
+    The unary of a node in a forest is its log-belief minus the messages along the edges of the
+    forest. The mean over all forests is the original unary: the belief contains each message ρ
+    times, and a fraction ρ of the forests subtracts it.
     """
     beliefs, total = log_beliefs(edges, h, messages), 0.0
     for has_edge, infer in zip(forests, trees, strict=True):
-        heard = np.add.reduceat(messages * has_edge[edges.edge], edges.starts, axis=1)
-        total += infer((beliefs - heard).T).log_z
+        incoming = np.add.reduceat(messages * has_edge[edges.edge], edges.starts, axis=1)
+        total += infer((beliefs - incoming).T).log_z
     return total / len(trees)

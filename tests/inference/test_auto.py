@@ -149,7 +149,7 @@ def test_a_pattern_of_evidence_is_divided_once_and_few_patterns_are_remembered(m
     assert len(made) == 2
     for unary in patterns_of(graph, 3 * MAX_PATTERNS):
         found = asked.marginals(unary)
-        assert len(asked.known) <= MAX_PATTERNS
+        assert len(asked.parts) <= MAX_PATTERNS
         assert found.log_z == exact(graph)(unary).log_z
 
 

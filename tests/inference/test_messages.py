@@ -16,7 +16,7 @@ from cgmm.inference.belief_propagation import (
     belief_propagation,
     both_directions,
     free_energy,
-    settle,
+    iterate_messages,
 )
 from cgmm.inference.tree_reweighted import covering_forests, tree_reweighted
 from cgmm.network import (
@@ -129,7 +129,9 @@ def test_damping_rises_where_the_first_is_too_little(seed):
 def test_the_residual_is_the_largest_change_that_an_undamped_sweep_would_make(damping):
     graph, hidden = planted(30, 3, 4, 0)
     edges, unary = both_directions(graph, np.ones(len(graph.edges))), clumps(hidden, 1.0, 0).T
-    before, after = (settle(edges, unary, max_sweeps=n, tol=0.0, damping=damping) for n in (4, 5))
+    before, after = (
+        iterate_messages(edges, unary, max_sweeps=n, tol=0.0, damping=damping) for n in (4, 5)
+    )
     assert (before.n_sweeps, after.n_sweeps) == (4, 5)
     moved = np.abs(np.exp(after.cavities) - np.exp(before.cavities)).max()
     assert after.residual == pytest.approx(moved / (1 - damping), rel=1e-9)
@@ -200,7 +202,7 @@ def test_at_the_fixed_point_the_bound_is_lowest_and_equal_to_the_free_energy(see
     found = tree_reweighted(graph, tol=1e-12, damping=0.5, max_sweeps=3000)(unary)
     assert found.residual < 1e-9
     directed = both_directions(graph, covering_forests(graph).mean(axis=0))
-    settled = settle(directed, unary.T, max_sweeps=3000, tol=1e-12, damping=0.5)
+    settled = iterate_messages(directed, unary.T, max_sweeps=3000, tol=1e-12, damping=0.5)
     assert found.log_z == pytest.approx(free_energy(directed, unary.T, settled), abs=1e-7)
     early = [tree_reweighted(graph, max_sweeps=m)(unary).log_z for m in (1, 2, 3)]
     assert found.log_z <= min(early) + 1e-9
