@@ -319,7 +319,7 @@ def divide(graph: Graph, n_states: int, budget: Budget, beyond: Beyond) -> list[
             nodes = np.flatnonzero(applies[label])
             priced = Cost(width, 8 * cost, cost)
             parts.append(_in_closed_form(name, graph, nodes, int(applies.sum()), priced))
-    wide = [_wide(graph, label == c, n_states) for c in np.flatnonzero(chosen == BEYOND)]
+    wide = [_describe_wide(graph, label == c, n_states) for c in np.flatnonzero(chosen == BEYOND)]
     return parts + trees + (beyond(wide, n_states, budget) if wide else [])
 
 
@@ -374,7 +374,7 @@ def _in_tree(
     return Part(nodes, infer, describe("junction_tree", n_components, part, cost, infer))
 
 
-def _wide(graph: Graph, is_member: BoolArray, n_states: int) -> Wide:
+def _describe_wide(graph: Graph, is_member: BoolArray, n_states: int) -> Wide:
     """Return a component beyond the budget with its cost."""
     nodes = np.flatnonzero(is_member)
     component = induced_subgraph(graph, nodes)

@@ -150,7 +150,7 @@ def belief_propagation(
     edges = both_directions(part, np.ones(len(part.edges)))
 
     def infer(unary: FloatArray) -> Marginals:
-        unary = possible_states(graph, unary)
+        unary = exclude_impossible(graph, unary)
         h = unary[connected].T
         state = iterate_messages(edges, h, max_sweeps=max_sweeps, tol=tol, damping=damping)
         warn_unless_converged("belief_propagation", part, state, tol)
@@ -159,7 +159,7 @@ def belief_propagation(
     return Inference(infer, exact=len(connected) == 0)
 
 
-def possible_states(graph: Graph, unary: FloatArray) -> FloatArray:
+def exclude_impossible(graph: Graph, unary: FloatArray) -> FloatArray:
     """Return (n_nodes, K) unaries, with -inf for states that a neighbour's only state excludes."""
     unary = check_unary(graph, unary)
     allowed = ~np.isneginf(unary)

@@ -317,7 +317,10 @@ def _gains(costs: FloatArray, z: IntArray, chain: IntArray, soft: sparse.csr_arr
 def _separate_chains(
     chain: IntArray, gains: FloatArray, edges: IntArray, soft: sparse.csr_array
 ) -> BoolArray:
-    """Return booleans: True for chains with a larger gain than all chains that touch them."""
+    """Return booleans: True for chains that can move together.
+
+    Each has a larger gain than all chains with which it shares a node or an edge.
+    """
     rank = np.empty(len(gains), dtype=np.intp)
     rank[np.argsort(gains, kind="stable")] = np.arange(len(gains))
     rank[gains <= 0] = -1

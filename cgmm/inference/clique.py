@@ -193,7 +193,7 @@ def _prices(u: FloatArray, best: IntArray) -> FloatArray:
     """Return (B, K) dual prices c of the labels: the smallest that support the best matching.
 
     No node j with label σ(j) may gain by changing it: c_k ≥ c_{σ(j)} + u_jk - u_{j σ(j)}. The
-    smallest solution is found like longest paths, by raising prices until none changes.
+    smallest solution is a longest-path problem, solved by raising prices until none changes.
     """
     gains = u - np.take_along_axis(u, best[:, :, None], axis=2)
     c = np.zeros((len(u), u.shape[2]))

@@ -183,7 +183,7 @@ def _store(edges: Edges, joint: FloatArray, pairs: FloatArray) -> None:
 
 
 def matrix_product(left: FloatArray, right: FloatArray, total: Total) -> FloatArray:
-    """Return (..., A, B) total over v of left[v, a] + right[v, b], without a table with v."""
+    """Return (..., A, B) total over v of left[v, a] + right[v, b]; no table has an axis for v."""
     if total is log_sum:
         return log_product(left, right)
     largest = np.full((*left.shape[:-2], left.shape[-1], right.shape[-1]), -np.inf)

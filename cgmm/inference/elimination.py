@@ -94,7 +94,7 @@ def _cost_of(order: Elimination, n_nodes: int, n_states: int) -> float:
 
 
 def _sweep(core: Graph, max_degree: int) -> Elimination:
-    """Return an elimination along a front that moves through the graph, until it is too wide."""
+    """Return an elimination along a front that sweeps the graph, until the front is too wide."""
     ends = np.concatenate([core.edges, core.edges[:, ::-1]])
     matrix = coo_array((np.ones(len(ends)), tuple(ends.T)), shape=(core.n_nodes,) * 2)
     adjacent, order = _adjacency(core.edges), []

@@ -1,7 +1,7 @@
 """Exact inference for isolated nodes, in closed form.
 
 Plain EM is inference in a network without edges, so this engine is the E-step of chapter 1. The
-engine ``auto`` applies it to nodes without edges.
+engine ``auto`` applies it to components of one node.
 
 =====  =======================================================
 j      node, e.g. 4

@@ -128,7 +128,7 @@ def reducer(graph: Graph) -> Callable[[FloatArray], Reduced]:
 
 
 class Consistent(NamedTuple):
-    """The same nodes with fewer edges, and the terms of the removed edges."""
+    """A network with the same nodes and fewer edges, and the terms of the removed edges."""
 
     graph: Graph
     """The remaining edges: they can still have an effect and connect nodes that are not fixed."""

@@ -29,9 +29,9 @@ from cgmm.inference.belief_propagation import (
     assemble_marginals,
     both_directions,
     check_settings,
+    exclude_impossible,
     iterate_messages,
     log_beliefs,
-    possible_states,
     warn_unless_converged,
 )  # fmt: skip
 from cgmm.inference.junction_tree import junction_tree
@@ -142,7 +142,7 @@ def tree_reweighted(
         return both_directions(soft, appearance), [junction_tree(tree) for tree in trees]
 
     def infer(unary: FloatArray) -> Marginals:
-        unary = possible_states(graph, unary)
+        unary = exclude_impossible(graph, unary)
         h, candidates = unary[connected].T, []
         for floor in FLOORS if np.isneginf(part.weights).any() else FLOORS[:1]:
             edges, trees = decompose(floor)

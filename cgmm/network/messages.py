@@ -1,8 +1,8 @@
 """Compute the message from one end of an edge to the other, in O(K).
 
 The potential of an edge depends only on whether two assignments are equal, so a message needs no
-K × K table. Belief propagation, elimination and mean field call this file. Chapters 7 and 9
-explain messages.
+K × K table. Belief propagation, contraction and the closed forms for pairs call this file. Chapters
+7 and 9 explain messages.
 
 =======  ====================================================================
 e, w_e   edge and its log-weight, e.g. w_4 = -1.5

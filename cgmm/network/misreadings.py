@@ -56,7 +56,8 @@ def is_cross_validation(modules: set[str]) -> bool:
 def check_rows(X: Any, **relations: Any) -> None:
     """Raise `ValueError` for plain pairs in cross-validation; warn if rows have names.
 
-    In a fold, the row numbers of plain pairs refer to other points. Only the call stack shows this.
+    In a fold, row numbers of the whole table refer to other points. Only the call stack shows that
+    a fit is part of cross-validation.
     """
     plain = [name for name, value in relations.items() if _is_plain(value)]
     if not plain:
@@ -73,7 +74,7 @@ def check_rows(X: Any, **relations: Any) -> None:
 
 
 def _is_plain(value: Any) -> bool:
-    """Return True for pairs that do not know the number of rows."""
+    """Return True for a plain array of pairs, which does not store the number of rows."""
     return not (value is None or isinstance(value, PairsAmong | str)) and np.size(value) > 0
 
 
