@@ -52,7 +52,7 @@ def read_rows(name: str, value: Any, width: int) -> NDArray[Any]:
 
 
 def require_samples(name: str, value: Any, n_points: int | None) -> None:
-    """Raise `ValueError` if relations were made for another number of rows than ``n_points``."""
+    """Raise ``ValueError`` if relations were made for another number of rows than ``n_points``."""
     among = getattr(value, "n_samples", None)
     if among is not None and n_points is not None and among != n_points:
         raise ValueError(
@@ -71,7 +71,7 @@ def of_other_rows(name: str) -> str:
 
 
 def _require_table(name: str, value: Any, width: int) -> None:
-    """Raise `ValueError` for a value that is no table, with the call that converts it."""
+    """Raise ``ValueError`` for a value that is no table, with the call that converts it."""
     if hasattr(value, "must_link") and hasattr(value, "cannot_link"):
         raise ValueError(
             f"{name} is {type(value).__name__}, must-links and cannot-links together; take them "
@@ -191,7 +191,7 @@ MASKED_WEIGHTS = "A masked weight leaves a point out as zero does: {}.filled(0).
 
 
 def refuse_mask(name: str, value: Any, remedy: str) -> None:
-    """Raise `ValueError` if an array of ``numpy.ma`` masks an entry, which would be ignored."""
+    """Raise ``ValueError`` if an array of ``numpy.ma`` masks an entry, which would be ignored."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         places = np.argwhere(np.ma.getmaskarray(value)).tolist()
         raise ValueError(

@@ -435,7 +435,7 @@ def _to_floats(value: Any) -> Any:
 
 
 def check_integer(name: str, value: int, least: int, most: int | None = None) -> None:
-    """Raise `ValueError` if a number is not an integer or is out of range.
+    """Raise ``ValueError`` if a number is not an integer or is out of range.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Display tables of results and the summary of a fitted model, as text and as HTML.
 
-``cgmm.plot.table`` builds the tables of all chapters from `Table`. Users call ``summarise`` after a
-fit to see sizes, weights and means of the components, the evidence, the inference engine, and the
+``cgmm.plot.table`` builds the tables of all chapters from ``Table``. Users call ``summarise`` after
+a fit to see sizes, weights and means of the components, the evidence, the inference engine, and the
 number of satisfied relations.
 """
 

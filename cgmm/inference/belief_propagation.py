@@ -419,7 +419,7 @@ def warn_unless_converged(
 
 
 def check_settings(max_sweeps: int, tol: float, damping: float | None = None) -> None:
-    """Raise `ValueError` for settings that are out of range."""
+    """Raise ``ValueError`` for settings that are out of range."""
     check_integer("max_sweeps", max_sweeps, 1)
     if not tol >= 0:
         raise ValueError(f"tol is {tol}; it must be zero or positive.")

@@ -133,7 +133,7 @@ def _cliques_by_size(graph: Graph) -> list[IntArray]:
 
 
 def _require_cliques(graph: Graph, labels: IntArray, sizes: IntArray) -> None:
-    """Raise `NetworkError` for a soft edge, or for a component that lacks an edge."""
+    """Raise ``NetworkError`` for a soft edge, or for a component that lacks an edge."""
     soft = np.flatnonzero(graph.weights != -np.inf)
     remedy = "Choose an engine for any graph: inference='auto'."
     if len(soft):
@@ -168,7 +168,7 @@ def best_matchings(u: FloatArray) -> tuple[IntArray, BoolArray]:
 
 
 def _require_matchings(possible: BoolArray, n_states: int, members: IntArray) -> None:
-    """Raise `NetworkError` for the first clique whose evidence allows no matching."""
+    """Raise ``NetworkError`` for the first clique whose evidence allows no matching."""
     if not possible.all():
         raise NetworkError(
             f"no joint assignment of {{nodes}} is possible with K = {n_states}: they are "
@@ -179,7 +179,7 @@ def _require_matchings(possible: BoolArray, n_states: int, members: IntArray) ->
 
 
 def _require_labels(n_states: int, members: IntArray) -> None:
-    """Raise `NetworkError` for cliques with more nodes than labels."""
+    """Raise ``NetworkError`` for cliques with more nodes than labels."""
     if members.shape[1] > n_states:
         raise NetworkError(
             f"{{nodes}} are more than K = {n_states} nodes that are mutually cannot-linked: no "

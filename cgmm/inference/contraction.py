@@ -73,7 +73,7 @@ class Contraction(NamedTuple):
 
 
 def contract(graph: Graph) -> Contraction:
-    """Plan the rounds for a graph, until a round would sum out fewer than `SMALLEST_ROUND` nodes.
+    """Plan the rounds for a graph, until a round would sum out fewer than ``SMALLEST_ROUND`` nodes.
 
     Parameters
     ----------

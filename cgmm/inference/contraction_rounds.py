@@ -29,7 +29,7 @@ from cgmm.numerics import FloatArray, IntArray, blocks
 SMALLEST_SUM = 1e-250
 
 Total = Callable[..., FloatArray]
-"""`log_sum` or `best`: a function of log-values and an axis."""
+"""``log_sum`` or ``best``: a function of log-values and an axis."""
 
 
 class Edges(NamedTuple):

@@ -105,7 +105,7 @@ def describe(
 
 
 def refuse_cost(graph: Graph, n_states: int, budget: Budget) -> NoReturn:
-    """Raise `TooCostlyError` for a component, with both costs, both limits and an alternative."""
+    """Raise ``TooCostlyError`` for a component, with both costs, both limits and an alternative."""
     cost, most = full_cost(graph, n_states), budget.max_operations
     least = "at least " if cost.at_least else ""
     limit = "" if most == np.inf else f" (max_operations is {most:.2g})"

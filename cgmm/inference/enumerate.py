@@ -74,7 +74,7 @@ def enumerate_assignments(graph: Graph) -> Inference:
 
 
 def _weigh(graph: Graph, unary: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return all assignments and their log-weights; raise `NetworkError` if none is possible."""
+    """Return all assignments and their log-weights; raise ``NetworkError`` if none is possible."""
     unary = check_unary(graph, unary)
     n_nodes, n_states = unary.shape
     assignments = _all_assignments(n_nodes, n_states)

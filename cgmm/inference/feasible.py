@@ -199,7 +199,7 @@ def _colour_core(
 
 
 def _refuse(graph: Graph, allowed: BoolArray, noun: str) -> None:
-    """Raise `NetworkError` for a minimal set of nodes that cannot be coloured."""
+    """Raise ``NetworkError`` for a minimal set of nodes that cannot be coloured."""
     blamed = np.arange(len(allowed))
     for j in range(len(allowed) if len(allowed) <= MAX_BLAMED else 0):
         rest = blamed[blamed != j]
@@ -343,7 +343,7 @@ def _neighbours(matrix: sparse.csr_array, j: int) -> IntArray:
 
 
 def require_colourable(side: SideInformation, n_components: int) -> None:
-    """Raise `ValueError` if more chunklets than components are all cannot-linked to each other.
+    """Raise ``ValueError`` if more chunklets than components are all cannot-linked to each other.
 
     Parameters
     ----------

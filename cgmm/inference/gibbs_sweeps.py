@@ -89,7 +89,7 @@ class SamplerNetwork(NamedTuple):
     slices: tuple[slice, ...]
     """Positions of each colour."""
     rows: tuple[sparse.csr_array, ...]
-    """Rows of log-weights of each colour, with `FORBIDDEN` in place of -inf."""
+    """Rows of log-weights of each colour, with ``FORBIDDEN`` in place of -inf."""
     graph: Graph
     """The network between positions."""
 

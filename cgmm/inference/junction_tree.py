@@ -280,7 +280,7 @@ def _trace_back(tree: CliqueTree, constants: list[Constants], kept: list[Any]) -
 
 
 def refuse_impossible(graph: Graph, node: int, n_states: int) -> NoReturn:
-    """Raise `NetworkError` for the component of a node, which has no possible assignment."""
+    """Raise ``NetworkError`` for the component of a node, which has no possible assignment."""
     raise NetworkError(
         f"no joint assignment of {{nodes}} is possible with K = {n_states}: the forbidden pairs "
         "among them admit no proper colouring that the evidence allows. Use more components, or "

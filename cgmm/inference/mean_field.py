@@ -203,7 +203,7 @@ def _field(rows: sparse.csr_array, q: FloatArray) -> FloatArray:
 
 
 def _refuse_forbidden(graph: Graph) -> None:
-    """Raise `NetworkError` if an edge has log-weight -inf."""
+    """Raise ``NetworkError`` if an edge has log-weight -inf."""
     forbidden = np.flatnonzero(np.isneginf(graph.weights))
     if len(forbidden):
         raise NetworkError(

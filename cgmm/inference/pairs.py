@@ -96,7 +96,7 @@ def pairs(graph: Graph) -> Inference:
 
 
 def _require_pairs(graph: Graph) -> None:
-    """Raise `NetworkError` if a node has two edges."""
+    """Raise ``NetworkError`` if a node has two edges."""
     if are_disjoint_pairs(graph):
         return
     node = int(np.bincount(graph.edges.ravel()).argmax())
@@ -109,7 +109,7 @@ def _require_pairs(graph: Graph) -> None:
 
 
 def _require_possible(log_beliefs: FloatArray, graph: Graph) -> None:
-    """Raise `NetworkError` for a cannot-linked pair whose nodes have the same single state."""
+    """Raise ``NetworkError`` for a cannot-linked pair whose nodes have the same single state."""
     impossible = np.flatnonzero(log_beliefs.max(axis=1) == -np.inf)
     if len(impossible):
         raise NetworkError(

@@ -260,7 +260,7 @@ class _Step(NamedTuple):
 
 
 def _refuse(graph: Graph, steps: list[_Step], n_states: int) -> NoReturn:
-    """Raise `NetworkError` with the steps from the evidence to a node without a state."""
+    """Raise ``NetworkError`` with the steps from the evidence to a node without a state."""
     names = {step.node: place for place, step in enumerate(steps)}
     shown = [_show(step, names) for step in steps]
     if len(shown) > 2 * SHOWN_STEPS:

@@ -235,7 +235,7 @@ def choose_seedings(init: str, n_clusters: int, chunklets: IntArray, graph: Grap
 
 
 def best_start(starts: list[FloatArray], nodes: Nodes) -> FloatArray:
-    """Return the best centres after `FREE_STEPS` iterations from each start; a single start as is.
+    """Return the best centres after ``FREE_STEPS`` iterations from each start, or a single start.
 
     The iterations ignore edges, and the best centres are those of lowest objective.
     """
@@ -246,6 +246,6 @@ def best_start(starts: list[FloatArray], nodes: Nodes) -> FloatArray:
 
 
 def run_without_edges(nodes: Nodes, start: FloatArray) -> Step:
-    """Return the step reached after `FREE_STEPS` iterations that ignore relations of nodes."""
+    """Return the step reached after ``FREE_STEPS`` iterations that ignore relations of nodes."""
     steps = lloyd(nodes, edgeless(len(nodes.means)), start, nearest_rule)
     return next(islice(steps, FREE_STEPS, None))

@@ -87,7 +87,7 @@ def read_classes(y: ArrayLike, name: str = "y") -> NDArray[Any]:
 
 
 def _refuse_texts(name: str, array: NDArray[Any]) -> None:
-    """Raise `ValueError` for texts that may be a class or a converted unknown entry."""
+    """Raise ``ValueError`` for texts that may be a class or a converted unknown entry."""
     if array.dtype.kind not in "USO":
         return
     found = [row for row, label in enumerate(array.flat) if str(label) in TEXTS and label != -1]

@@ -87,10 +87,11 @@ class Inference:
     marginals: Infer
     most_probable: Callable[[FloatArray], IntArray] = _computes_marginals_only
     """Function that returns the most probable *joint* assignment (n_nodes,), which violates no hard
-    relation. Among equally probable assignments most engines return low labels first."""
+    relation. Among equally probable assignments an engine prefers low labels as far as its order of
+    computation allows."""
     results: Callable[[FloatArray], list[Result]] = lambda unary: []
-    """Function that returns a `Result` for each part of the network. Only the positions of -inf in
-    the unaries matter. The list is empty if the engine does not divide the network."""
+    """Function that returns a ``Result`` for each part of the network; of the unaries only the
+    positions of -inf matter. The list is empty if the engine does not divide the network."""
     chains: Callable[[FloatArray], Any] | None = None
     """Function that returns a sampler's :class:`cgmm.inference.gibbs.Chains`; None for others."""
     exact: bool | None = None

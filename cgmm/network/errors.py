@@ -76,7 +76,7 @@ class ApproximationWarning(ConvergenceWarning):
 
 
 def _name_nodes(nodes: IntArray, noun: str) -> str:
-    """Return the list of nodes for a message, cut after `NAMED_NODES`."""
+    """Return the list of nodes for a message, cut after ``NAMED_NODES``."""
     if len(nodes) == 1:
         return f"{noun} {nodes[0]}"
     if len(nodes) > NAMED_NODES:

@@ -1,6 +1,6 @@
 """The graph of the pairwise Markov network: construction, checks, components, subgraphs.
 
-`SideInformation` builds a `Graph`, and every inference engine takes one. Chapter 7 explains the
+``SideInformation`` builds a ``Graph``, and every inference engine takes one. Chapter 7 explains the
 network. Every kind of side information in this package becomes one. A *node* j is a group of points
 that share one assignment z_j ∈ {1..K}; it has K unary log-potentials. An *edge* e = (a, b) carries
 one log-weight w_e ∈ [-∞, ∞), added to the log-weight of every joint assignment with z_a = z_b ::
@@ -68,7 +68,7 @@ def edgeless(n_nodes: int) -> Graph:
 
 
 def require_edgeless(graph: Graph, engine: str) -> None:
-    """Raise `NetworkError` for a graph with edges, for engines that treat nodes as independent.
+    """Raise ``NetworkError`` for a graph with edges, for engines that treat nodes as independent.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def _checked_edges(graph: Graph) -> tuple[IntArray, FloatArray]:
 
 
 def _refuse_edges(wrong: np.bool_ | BoolArray, graph: Graph, cause: str) -> None:
-    """Raise `ValueError` for the first edge that is marked as wrong."""
+    """Raise ``ValueError`` for the first edge that is marked as wrong."""
     if wrong.any():
         e = int(np.flatnonzero(wrong)[0])
         a, b = graph.edges[e]

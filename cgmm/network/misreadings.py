@@ -44,7 +44,7 @@ def is_cross_validation(modules: set[str]) -> bool:
     """Return True if scikit-learn is fitting to a selection of the rows of a table.
 
     scikit-learn offers no hook for this. All its searches and curves select rows in the module of
-    `cross_validate`; a test fails if another version does so in another module.
+    ``cross_validate``; a test fails if another version does so in another module.
     """
     model_selection = sys.modules.get("sklearn.model_selection")
     return model_selection is not None and model_selection.cross_validate.__module__ in modules
@@ -54,7 +54,7 @@ def is_cross_validation(modules: set[str]) -> bool:
 
 
 def check_rows(X: Any, **relations: Any) -> None:
-    """Raise `ValueError` for plain pairs in cross-validation; warn if rows have names.
+    """Raise ``ValueError`` for plain pairs in cross-validation; warn if rows have names.
 
     In a fold, row numbers of the whole table refer to other points. Only the call stack shows that
     a fit is part of cross-validation.
@@ -96,7 +96,7 @@ def _warn_of_names(X: Any, name: str) -> None:
 
 
 def _warn_of_selection(X: Any, name: str) -> None:
-    """Warn if the caller selects rows of X only, as in `fit(table[rows], must_link=pairs)`."""
+    """Warn if the caller selects rows of X only, as in ``fit(table[rows], must_link=pairs)``."""
     *own, user = own_frames()
     if not isinstance(X, np.ndarray) or "fit" not in {frame.f_code.co_name for frame in own}:
         return

@@ -95,7 +95,7 @@ class PairsAmong:
         return PairsAmong(kept, len(rows))
 
     def __iter__(self) -> Iterator[Any]:
-        """Raise `TypeError`: a relation belongs to two rows, so there is nothing to iterate."""
+        """Raise ``TypeError``: a relation belongs to two rows, so there is nothing to iterate."""
         raise TypeError("PairsAmong has no items; its relations are in the attribute pairs.")
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
@@ -187,7 +187,7 @@ def positions(pairs: ArrayLike, names: ArrayLike) -> PairsAmong:
 
 
 def _places(names: list[Any]) -> dict[Any, int]:
-    """Return the row of each name, or raise `ValueError` for a duplicate name."""
+    """Return the row of each name, or raise ``ValueError`` for a duplicate name."""
     place = dict[Any, int]()
     for row, name in enumerate(names):
         if place.setdefault(name, row) != row:
@@ -199,7 +199,7 @@ def _places(names: list[Any]) -> dict[Any, int]:
 
 
 def _require_known(table: NDArray[Any], place: dict[Any, int]) -> None:
-    """Raise `ValueError` for the first name that no row has."""
+    """Raise ``ValueError`` for the first name that no row has."""
     for row, pair in enumerate(table[:, :2]):
         for name in pair:
             if name not in place:

@@ -1,6 +1,6 @@
 """Contract the side information of a data set into one Markov network over groups of points.
 
-Every estimator builds a `SideInformation` at the start of ``fit``, and E-steps and engines read it.
+Every estimator builds a ``SideInformation`` in ``fit``, and E-steps and engines read it.
 Points that must share a component become one *node* (a chunklet): must-links are contracted by
 their transitive closure and never appear as edges. Cannot-links and preferences become weighted
 *edges* between nodes. Labels and sets of allowed classes become a *mask* on nodes; they are
@@ -453,7 +453,7 @@ def contracted(
 
 
 def _check(n_samples: int, sampling: str) -> None:
-    """Raise `ValueError` if there are no points or ``sampling`` is unknown."""
+    """Raise ``ValueError`` if there are no points or ``sampling`` is unknown."""
     if n_samples < 1:
         raise ValueError(f"n_samples is {n_samples}; there must be at least one point.")
     if sampling not in SAMPLING:
@@ -468,7 +468,7 @@ def _chain(node_of: IntArray) -> IntArray:
 
 
 def _require_labels_apart(side: SideInformation) -> None:
-    """Raise `ValueError` for a cannot-link between two nodes that must have the same class."""
+    """Raise ``ValueError`` for a cannot-link between two nodes that must have the same class."""
     only = side.labels
     if side.allowed is not None:
         only = side.known_classes(side.allowed.shape[1])
