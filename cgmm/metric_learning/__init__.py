@@ -1,6 +1,7 @@
 """Metrics from relations: relevant component analysis, its criteria, and the method of Xing et al.
 
-Chapter 12 reads this room.
+The estimators ``RCA``, ``OnlineRCA`` and ``MMC`` learn a linear map from must-links, chunklets or
+cannot-links. The functions compute their single steps. Chapter 12 explains them.
 """
 
 from cgmm.metric_learning.chunklets import total_covariance, within_chunklet_covariance

@@ -1,7 +1,8 @@
-"""Chunklets, and how points scatter within them: what relevant component analysis measures.
+"""Chunklets, and the covariance of points within them.
 
-The first half of chapter 12. Points of one chunklet share a class, whatever it is, so how they
-scatter about the mean of their chunklet is variability that tells nothing of classes.
+The points of a chunklet share a class, whichever it is, so their scatter about the mean of their
+chunklet is variability that has nothing to do with classes. All metric learners sort their points
+and measure this scatter here. The first half of chapter 12 explains it.
 
 =========  ===================================================================================
 N, D       points in chunklets of two or more, and their dimensions
@@ -25,7 +26,7 @@ from cgmm.numerics import FloatArray, IntArray, blocks, check_labels, check_pair
 def within_chunklet_covariance(
     X: FloatArray, chunklet_of: IntArray, *, unbiased: bool = False
 ) -> FloatArray:
-    """Covariance of points about the means of their chunklets.
+    """Compute the covariance of points about the means of their chunklets.
 
     Parameters
     ----------
@@ -51,9 +52,10 @@ def within_chunklet_covariance(
     Notes
     -----
     With chunklets of one size k the biased Ĉ is (k - 1) / k of the unbiased one: half of it for
-    pairs, however many there are. Only the scale of the metric feels it. Chunklets of several
-    sizes are pooled by degrees of freedom, which of all unbiased means has the least variance and
-    is the printed one where all sizes are k. Takes O(N + D²) memory beyond the data.
+    pairs, however many there are. This changes only the scale of the metric. Chunklets of
+    several sizes are pooled by degrees of freedom: of all unbiased means this has the least
+    variance, and it equals the printed one if all sizes are k. The function takes O(N + D²) memory
+    beyond the data.
 
     Examples
     --------
@@ -77,7 +79,7 @@ def within_chunklet_covariance(
 
 
 def total_covariance(X: FloatArray) -> FloatArray:
-    """Covariance of all points about their common mean, divided by N.
+    """Compute the covariance of all points about their common mean, divided by N.
 
     Parameters
     ----------
@@ -114,26 +116,26 @@ class Groups(NamedTuple):
     order: IntArray
     """(N,) rows of the points, group after group."""
     sizes: IntArray
-    """(n,) n_j."""
+    """(n,) number of points in each group, n_j."""
 
     @property
     def starts(self) -> IntArray:
-        """(n,) where each group starts in ``order``."""
+        """(n,) position in ``order`` at which each group starts."""
         return np.cumsum(self.sizes) - self.sizes
 
     @property
     def ends(self) -> IntArray:
-        """(N,) for each point where its group ends in ``order``."""
+        """(N,) for each point, the position in ``order`` at which its group ends."""
         return np.repeat(np.cumsum(self.sizes), self.sizes)
 
     @property
     def freedom(self) -> int:
-        """Σ_j (n_j - 1)."""
+        """Degrees of freedom, Σ_j (n_j - 1)."""
         return int(self.sizes.sum()) - len(self.sizes)
 
 
 def group_points(group_of: IntArray, smallest: int = 2) -> Groups:
-    """Sort points by group; -1 and groups of fewer than ``smallest`` points do not count."""
+    """Sort points by group, without -1 and groups of fewer than ``smallest`` points."""
     members = np.flatnonzero(group_of >= 0)
     order = members[np.argsort(group_of[members], kind="stable")]
     starts = np.flatnonzero(np.diff(group_of[order], prepend=-1))
@@ -143,16 +145,16 @@ def group_points(group_of: IntArray, smallest: int = 2) -> Groups:
 
 
 def check_chunklets(y: ArrayLike | None, n_points: int) -> IntArray:
-    """(N,) the chunklet of each point, -1 for none; without ``y`` no point has one."""
+    """Return the (N,) chunklet of each point, -1 for none; without ``y`` all are -1."""
     if y is None:
         return np.full(n_points, -1)
     array = np.asarray(y)
-    # Columns of a table may hold numbers as objects; a list of them makes an array of numbers.
+    # Columns of a table may hold numbers as objects; converting their list restores numbers.
     return check_labels("y", array.tolist() if array.dtype == object else array, n_points)
 
 
 def close_chunklets(chunklet_of: IntArray, must_link: ArrayLike | None) -> SideInformation:
-    """Close chunklets and must-links together: a node is what chains of both tie."""
+    """Close chunklets and must-links together: points linked by chains of both share a node."""
     chunklets = group_points(chunklet_of)
     # A star of must-links about its first point holds a chunklet together.
     centres = np.repeat(chunklets.order[chunklets.starts], chunklets.sizes)
@@ -165,23 +167,23 @@ def close_chunklets(chunklet_of: IntArray, must_link: ArrayLike | None) -> SideI
 
 
 def pooled_covariance(X: FloatArray, groups: Groups, unbiased: bool = False) -> FloatArray:
-    """Ĉ of points in groups of two or more."""
-    # [barhillel2005, eq. 1], N being the number of points in chunklets as in eq. 11;
-    # [barhillel2005, sect. 5] for the unbiased one
+    """Compute Ĉ of points in groups of two or more."""
+    # [barhillel2005, eq. 1], where N is the number of points in chunklets as in eq. 11.
+    # [barhillel2005, sect. 5] gives the unbiased one.
     return _scatter(X, groups) / (groups.freedom if unbiased else len(groups.order))
 
 
 def covariance_of_all(X: FloatArray) -> FloatArray:
-    """S_t: all points are one group."""
+    """Compute S_t, the covariance if all points are one group."""
     return pooled_covariance(X, Groups(np.arange(len(X)), np.array([len(X)])))
 
 
 def _scatter(X: FloatArray, groups: Groups) -> FloatArray:
-    """Σ_j Σ_i (x_ji - m_j)(x_ji - m_j)ᵗ, over blocks that may cut groups anywhere."""
+    """Compute Σ_j Σ_i (x_ji - m_j)(x_ji - m_j)ᵗ over blocks that may cut groups anywhere."""
     order, starts = groups.order, groups.starts
     scatter = np.zeros((X.shape[1], X.shape[1]))
-    # Of the group that a block cuts: how many of its points came before, and their mean.
-    seen, mean = 0, np.zeros(X.shape[1])
+    # A block may cut a group: these are the number and mean of its points in earlier blocks.
+    before, mean = 0, np.zeros(X.shape[1])
     for block in blocks(len(order), 2 * X.shape[1]):
         first, last = np.searchsorted(starts, [block.start, block.stop - 1], side="right")
         begins = np.maximum(starts[first - 1 : last] - block.start, 0)
@@ -189,23 +191,24 @@ def _scatter(X: FloatArray, groups: Groups) -> FloatArray:
         rows, means = centre_groups(X[order[block]], begins, counts)
         scatter += rows.T @ rows
         if starts[first - 1] == block.start:
-            seen = 0
-        # Two parts of a group scatter about their common mean as well.
+            before = 0
+        # The means of the two parts of a group scatter about its common mean, too.
         apart = means[0] - mean
-        scatter += np.outer(apart, apart) * (seen * counts[0] / (seen + counts[0]))
+        scatter += np.outer(apart, apart) * (before * counts[0] / (before + counts[0]))
         if len(begins) > 1:
-            seen, mean = counts[-1], means[-1]
+            before, mean = counts[-1], means[-1]
         else:
-            seen, mean = seen + counts[0], means[0] - seen * apart / (seen + counts[0])
+            total = before + counts[0]
+            before, mean = total, means[0] - before * apart / total
     return scatter
 
 
 def centre_groups(
     rows: FloatArray, starts: IntArray, sizes: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Subtract from rows, in place, the mean of their group; return them and these means."""
-    # The first row of each group is subtracted first: equal rows then leave exact zeros, and no
-    # offset of the data costs digits.
+    """Subtract the mean of its group from each row, in place; return rows and means."""
+    # The first row of each group is subtracted first: then equal rows leave exact zeros, and an
+    # offset of the data costs no digits.
     anchors = rows[starts]
     rows -= np.repeat(anchors, sizes, axis=0)
     means = np.add.reduceat(rows, starts, axis=0) / sizes[:, None]
@@ -214,7 +217,7 @@ def centre_groups(
 
 
 def chunklet_deviations(X: FloatArray, chunklets: Groups) -> list[FloatArray]:
-    """(n_j, D) points less their mean, one array a chunklet, in the order of first points."""
+    """Return each chunklet's (n_j, D) points minus their mean, in the order of first points."""
     rows, _ = centre_groups(X[chunklets.order], chunklets.starts, chunklets.sizes)
     parts = np.split(rows, chunklets.starts[1:])
     return [parts[j] for j in np.argsort(chunklets.order[chunklets.starts])]
@@ -224,12 +227,12 @@ def chunklet_deviations(X: FloatArray, chunklets: Groups) -> list[FloatArray]:
 
 
 def rounding_noise(X: FloatArray) -> FloatArray:
-    """(D,) how far rounding may have moved the entries of each column, with a margin."""
+    """Return (D,) bounds on the rounding errors of the entries of each column."""
     return 4 * np.finfo(float).eps * np.maximum(X.max(axis=0), -X.min(axis=0))
 
 
 def require_scatter(within: FloatArray, noise: FloatArray) -> None:
-    """Refuse chunklets whose points differ in no column by more than rounding."""
+    """Raise an error if points of a chunklet differ by more than rounding in no column."""
     if not (np.sqrt(within.diagonal()) > noise).any():
         raise ValueError(
             "the points of every chunklet coincide, or differ by no more than rounding, so they "

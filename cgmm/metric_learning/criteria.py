@@ -1,7 +1,8 @@
-"""The criteria that RCA is shown to optimise, and what its estimate costs. Chapter 12.
+"""The criteria that RCA optimises, and the variance of its estimate.
 
-Three criteria, whose best metric is Ĉ⁻¹ or a multiple of it: information, distance within chunklets
-at unit volume, likelihood. Three ratios of variances: of the estimator Ĉ, and of directions.
+Three criteria have Ĉ⁻¹, or a multiple of it, as their best metric: information, distance within
+chunklets at unit volume, and likelihood. Three functions compute variances of the estimator Ĉ and
+of directions. Chapter 12 calls them to verify the claims of barhillel2005.
 
 =======  ======================================================================================
 A, B     rows of a linear map y = A x to K of D dimensions; a metric B = AᵗA
@@ -18,7 +19,7 @@ from cgmm.numerics import FloatArray
 
 
 def information(rows: FloatArray, within: FloatArray, total: FloatArray | None = None) -> float:
-    """The information criterion of a linear map, scaled to unit scatter within chunklets.
+    """Compute the information criterion of a linear map with unit scatter within chunklets.
 
     Parameters
     ----------
@@ -33,9 +34,9 @@ def information(rows: FloatArray, within: FloatArray, total: FloatArray | None =
     Returns
     -------
     float
-        ``log |det A|``, or log det(A S_t Aᵗ), of A scaled to tr(A Ĉ Aᵗ) = 1; in nats. Up to a
-        constant it is the entropy of A x (of a Gaussian x where ``total`` is given, and then twice
-        that).
+        ``log |det A|``, or log det(A S_t Aᵗ) with ``total``, where A is scaled to
+        tr(A Ĉ Aᵗ) = 1; in nats. Up to a constant it is the entropy of A x; with ``total`` it is
+        twice the entropy, for Gaussian x.
 
     Raises
     ------
@@ -59,7 +60,7 @@ def information(rows: FloatArray, within: FloatArray, total: FloatArray | None =
             f"a map of shape {A.shape} loses dimensions, and its criterion depends on the data: "
             "give their covariance as total."
         )
-    # [barhillel2005, eqs. 3 and 4]: the constraint is met with equality
+    # [barhillel2005, eqs. 3 and 4]: the maximum meets the constraint with equality.
     A = A / np.sqrt(np.einsum("kd,de,ke->", A, within, A))
     if total is None:
         return float(np.linalg.slogdet(A).logabsdet)
@@ -68,7 +69,7 @@ def information(rows: FloatArray, within: FloatArray, total: FloatArray | None =
 
 
 def within_distance(metric: FloatArray, within: FloatArray) -> float:
-    """Mean squared distance of points to the mean of their chunklet, at unit volume.
+    """Compute the mean squared distance of points to the mean of their chunklet, at unit volume.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ def within_distance(metric: FloatArray, within: FloatArray) -> float:
 
 
 def likelihood_criterion(metric: FloatArray, within: FloatArray, n_points: int) -> float:
-    """Compute what maximum likelihood minimises when all classes are Gaussian with one covariance.
+    """Compute minus twice the log-likelihood of Gaussian classes with one covariance.
 
     Parameters
     ----------
@@ -112,8 +113,8 @@ def likelihood_criterion(metric: FloatArray, within: FloatArray, n_points: int) 
     Returns
     -------
     float
-        Minus twice the log-likelihood of the chunklets about their own means, in nats, less the
-        constant N D log 2π. Least at B = Ĉ⁻¹.
+        Minus twice the log-likelihood of the chunklets about their own means, in nats, minus the
+        constant N D log 2π. The minimum is at B = Ĉ⁻¹.
 
     Notes
     -----
@@ -129,7 +130,7 @@ def likelihood_criterion(metric: FloatArray, within: FloatArray, n_points: int) 
 
 
 def variance_ratio(size: int, n_chunklets: float = np.inf) -> float:
-    """Return how much more the unbiased Ĉ varies than if all its points were one chunklet.
+    """Return the variance of the unbiased Ĉ, relative to that of one chunklet of all its points.
 
     Parameters
     ----------
@@ -168,7 +169,7 @@ def variance_ratio(size: int, n_chunklets: float = np.inf) -> float:
 
 
 def variance_of_covariance(covariance: FloatArray, freedom: float) -> FloatArray:
-    """Variance of each element of the unbiased covariance of Gaussian points.
+    """Compute the variance of each element of the unbiased covariance of Gaussian points.
 
     Parameters
     ----------
@@ -184,8 +185,8 @@ def variance_of_covariance(covariance: FloatArray, freedom: float) -> FloatArray
 
     Notes
     -----
-    [barhillel2005, App. B] gives the case of diagonal C, but with k for k - 1 in the off-diagonal
-    elements.
+    [barhillel2005, App. B] gives the case of diagonal C, but with k in place of k - 1 in the
+    off-diagonal elements.
 
     Examples
     --------
@@ -198,7 +199,7 @@ def variance_of_covariance(covariance: FloatArray, freedom: float) -> FloatArray
 
 
 def weight_ratio(variances: FloatArray) -> FloatArray:
-    """Weight of each principal direction in squared distances, before whitening per after.
+    """Return the ratio of each direction's share in squared distances before and after whitening.
 
     Parameters
     ----------
@@ -208,7 +209,7 @@ def weight_ratio(variances: FloatArray) -> FloatArray:
     Returns
     -------
     (D,) array
-        λ^i over their mean: above one where RCA turns a direction down.
+        λ^i divided by their mean: above one if RCA reduces the share of a direction.
 
     Notes
     -----

@@ -1,6 +1,7 @@
 """Fewer dimensions: Fisher's discriminant from chunklets, and principal axes.
 
-Chapter 12. The discriminant is the last step of Algorithm 2 of barhillel2005, the axes its second.
+The discriminant is the last step of Algorithm 2 of barhillel2005, and the principal axes are its
+second. ``RCA`` calls both if ranks are deficient. Chapter 12 explains them.
 
 =======  ======================================================================================
 Ĉ, S_t   covariance within chunklets, and total covariance, D by D
@@ -36,7 +37,7 @@ def cfld(
     tol: float = TOL,
     noise: FloatArray | float = 0.0,
 ) -> Discriminant:
-    """Fisher's linear discriminant with chunklets for classes, whitened.
+    """Compute Fisher's linear discriminant with chunklets as classes, whitened.
 
     Parameters
     ----------
@@ -54,8 +55,8 @@ def cfld(
 
     Notes
     -----
-    [barhillel2005, Alg. 2, step 3 and eq. 14], with the determinants that eq. 14 lacks. Solved by
-    whitening Ĉ first, so that a direction in which chunklets do not vary is no division by zero.
+    [barhillel2005, Alg. 2, step 3 and eq. 14], with the determinants that eq. 14 lacks. Ĉ is
+    whitened first, so a direction in which chunklets do not vary causes no division by zero.
 
     Examples
     --------
@@ -73,14 +74,14 @@ def cfld(
 
 
 def principal_axes(covariance: FloatArray, n_components: int) -> FloatArray:
-    """Directions of largest variance.
+    """Return the directions of largest variance.
 
     Parameters
     ----------
     covariance : (D, D) array
-        As a rule S_t; the directions depend on the units of its columns.
+        Usually S_t; the directions depend on the units of its columns.
     n_components : int
-        How many.
+        Number of directions.
 
     Returns
     -------

@@ -1,7 +1,8 @@
 """Base of the metric learners: a linear map, and chunklets by class or by must-links.
 
-Chapter 12. RCA, its online form and the method of Xing et al. learn different metrics; each of them
-is a linear map W, after which the Euclidean distance is the metric B = WᵗW.
+RCA, its online form and the method of Xing et al. learn different metrics. Each metric is given by
+a linear map W: the Euclidean distance of mapped points is that of the metric B = WᵗW. The three
+estimators inherit their checks and ``transform`` from the classes here. Chapter 12 explains them.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from cgmm.runs import Versioned
 
 
 def warn_of_two_sources(model: LinearMap, y: IntArray, **relations: Any) -> None:
-    """Warn that ``y`` is learnt from where relations are given too.
+    """Warn that the fit uses ``y`` although relations are given, too.
 
-    A pipeline hands ``y`` to each of its steps, also where it is only meant for the score.
+    A pipeline passes ``y`` to each of its steps even if it is only meant for the score.
     """
     given = [name for name, pairs in relations.items() if _holds_pairs(pairs)]
     if not given or len(group_points(y).sizes) == 0:
@@ -43,12 +44,12 @@ def _holds_pairs(pairs: Any) -> bool:
 
 
 class LinearMap(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base of estimators that fit ``components_``, a row for each column of the result."""
+    """Base of estimators that fit ``components_``, one row per column of the result."""
 
     components_: FloatArray
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Map points to where the Euclidean distance is the learnt metric.
+        """Map points to a space whose Euclidean distance is the learnt metric.
 
         Parameters
         ----------
@@ -82,7 +83,7 @@ class LinearMap(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
 
 class ChunkletMap(LinearMap):
-    """A map that is learnt from chunklets, and its inverse as far as there is one."""
+    """Base of maps learnt from chunklets, with their inverse or a regression in its place."""
 
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
         """Map points back.
@@ -95,9 +96,9 @@ class ChunkletMap(LinearMap):
         Returns
         -------
         (N, D) array
-            The points. Exact where the map has an inverse: where K = D, and on the span of the
-            training data where only constant or dependent columns were dropped. Otherwise what
-            linear regression of the training data makes of X.
+            The points. They are exact if the map has an inverse: if K = D, and on the span of the
+            training data if only constant or dependent columns were dropped. Otherwise they are
+            the predictions of a linear regression of the training data on their images.
 
         Raises
         ------
@@ -121,7 +122,7 @@ class ChunkletMap(LinearMap):
     def _validate_chunklets(
         self, X: ArrayLike, y: ArrayLike | None, must_link: ArrayLike | None, reset: bool = True
     ) -> tuple[FloatArray, Groups]:
-        """The points, and the chunklets by ``y`` and ``must_link`` together."""
+        """Return the points, and the chunklets by ``y`` and ``must_link`` together."""
         check_rows(X, must_link=must_link)
         with explain_missing(X):
             X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2, reset=reset)

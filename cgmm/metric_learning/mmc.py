@@ -12,17 +12,17 @@ If A does that, then B = A / f(A)² solves eq. 8, whose minimum is 1 / f(A)².
 Xing, Ng, Jordan and Russell (*Distance metric learning with application to clustering with
 side-information*, NIPS 15) climb by small gradient steps and project back, on one constraint and
 the other in turn. Three facts make that unnecessary. In coordinates whitened by the must-links'
-scatter the first constraint is tr M ≤ 1. Every factor L of norm one makes a feasible M = L Lᵀ: what
-remains is a smooth problem on a sphere, which a quasi-Newton method solves in a dozen steps. And f
-is concave: the gradient G at any M bounds the maximum from above by f(M) + λ_max(G) - tr(G M), so
-that each answer comes with a certificate. For a diagonal A, λ_max is the largest entry; the rest is
-the same.
+scatter the first constraint is tr M ≤ 1. Every factor L of norm one gives a feasible M = L Lᵀ, so
+the problem becomes a smooth one on a sphere, which a quasi-Newton method solves in a dozen steps.
+Finally, f is concave: the gradient G at any M bounds the maximum from above by
+f(M) + λ_max(G) - tr(G M), so each result comes with a certificate. For a diagonal A, λ_max is the
+largest entry, and the rest is the same.
 
-The maximum often has a low rank. One direction can be the best trade of the two sums, and any other
-then only dilutes it: on iris and wine, A flattens the data to a line.
+The maximum often has a low rank. If one direction is the best trade-off between the two sums, any
+other direction only dilutes it: on iris and wine, A flattens the data to a line.
 
 This file has the estimator and the search. ``mmc_problem`` has the pairs, the whitened space, f,
-its gradient and the bound. Chapter 12.
+its gradient and the bound. Chapter 12 explains the method.
 
 =========  =================================================================================
 N, D       number of points x_i, and their dimensions
@@ -31,10 +31,10 @@ A          the metric, ‖δ‖²_A = δᵀ A δ
 W, V       whitening by the scatter over Q_P, to r ≤ D dimensions; whitened points V = X W
 M, L       the metric there, A = W M Wᵀ, and a factor of it: M = L Lᵀ, tr M = ‖L‖² = 1;
            for a diagonal metric L is a vector and M = diag(L²)
-u, d, η    difference of a cannot-linked pair in whitened coordinates; its length ‖Lᵀ u‖; the
-           same, but not below a floor, as the gradient divides by it
+u, d, η    difference of a cannot-linked pair in whitened coordinates; its length ‖Lᵀ u‖; that
+           length or a floor, whichever is larger, because the gradient divides by it
 G          gradient of f at M: ½ Σ_{Q_N} u uᵀ / η; for a diagonal metric its diagonal
-v          vertex: of all v vᵀ with ‖v‖ = 1 the one along which f rises most
+v          vertex: the unit vector for which f rises most along v vᵀ
 =========  =================================================================================
 """
 
@@ -68,37 +68,38 @@ from cgmm.network.misreadings import check_rows
 from cgmm.numerics import FloatArray, Seed, warn_caller
 from cgmm.runs import random_source
 
-# No certificate can be closer than the rounding of the sums that it compares.
+# A certificate cannot be more precise than the rounding of the sums that it compares.
 ROUNDING = 1e-14
 
 
 class MMC(LinearMap):
-    """Metric that keeps cannot-linked points apart and must-linked points near.
+    """Learn a metric that keeps cannot-linked points apart and must-linked points near.
 
     Parameters
     ----------
     diagonal : bool, default=False
-        Whether A is diagonal, a weight for each feature, or any positive semi-definite matrix.
+        True: A is diagonal, with one factor per feature. False: A is any positive semi-definite
+        matrix.
     tol : float, default=1e-6
         The search stops when the objective is certainly within this fraction of its maximum.
-        Below about 1e-8 rounding may hide from the search what is still to gain.
+        Below about 1e-8, rounding may hide the remaining gain from the search.
     max_iter : int, default=1000
-        Most iterations.
+        Largest number of iterations.
     max_cannot_links : int or None, default=None
-        Most cannot-links that ``y`` or ``cannot_link="rest"`` may imply. Where they imply more,
-        this many are drawn at random; None takes all of them, which costs O(N²) time an iteration
-        but no more memory than the points.
+        Largest number of cannot-links that ``y`` or ``cannot_link="rest"`` may imply. If they imply
+        more, this many are drawn at random. None takes all of them, which costs O(N²) time per
+        iteration but no more memory than the points.
     random_state : int, RandomState, Generator or None, default=None
         Seed of that draw. Nothing else is random.
     verbose : int, default=0
-        1: a line an iteration.
+        1 prints a line per iteration.
 
     Attributes
     ----------
     components_ : (D, D) array
-        L with A = Lᵀ L: distances between transformed points are those of A. Of all such L the one
-        that is symmetric where each feature is divided by its scatter over Q_P: so transformed
-        points do not depend on the units of the features.
+        L with A = Lᵀ L: distances between transformed points are those of A. Among all such L it is
+        the one that is symmetric if each feature is divided by its scatter over Q_P; therefore
+        transformed points do not depend on the units of the features.
     objective_ : float
         Σ ‖x_i - x_j‖_A over Q_N, where Σ ‖x_i - x_j‖²_A over Q_P is one.
     gap_ : float
@@ -107,11 +108,11 @@ class MMC(LinearMap):
         history_[t] is the best objective when iteration t begins; history_[0] is that of the
         start, the inverse of the scatter over Q_P (RCA's metric, where chunklets are pairs).
     n_iter_ : int
-        Number of metrics in ``history_``, the start among them.
+        Number of metrics in ``history_``, including the start.
     converged_ : bool
         Whether ``gap_`` is at most ``tol * objective_``.
     n_cannot_links_ : int
-        Number of pairs in Q_N, without those of two identical points.
+        Number of pairs in Q_N, not counting pairs of identical points.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -121,8 +122,8 @@ class MMC(LinearMap):
     depend on the units of the features nor, with a full A, on the axes of the data.
     ``get_mahalanobis_matrix`` gives A, symmetric and positive semi-definite.
 
-    Xing et al. fit a diagonal A by minimising Σ_{Q_P} ‖·‖²_A - log Σ_{Q_N} ‖·‖_A. That gives half
-    of our A: of all its multiples, the one whose first sum is one half.
+    Xing et al. fit a diagonal A by minimising Σ_{Q_P} ‖·‖²_A - log Σ_{Q_N} ‖·‖_A. The minimum is
+    half of our A: the multiple of it whose first sum is one half.
 
     Examples
     --------
@@ -182,13 +183,13 @@ class MMC(LinearMap):
         X : (N, D) array-like
             The points.
         y : (N,) array-like, default=None
-            The class of each point; -1, None or NaN where there is none: two points of one class
-            are must-linked, two of different classes cannot-linked. Any other values name classes.
+            The class of each point: two points of one class are must-linked, two of different
+            classes cannot-linked. -1, None or NaN mark unknown classes; other values name classes.
         must_link : (P, 2) int array, default=None
-            Pairs of points that belong near.
+            Pairs of points that should be near.
         cannot_link : (P, 2) int array or "rest", default=None
-            Pairs of points that do not. "rest": all pairs that no chain of must-links ties, as
-            Xing et al. had it where only must-links were known [barhillel2005, sect. 8.3].
+            Pairs of points that should be far. "rest": all pairs that no chain of must-links links,
+            as in Xing et al. if only must-links are known [barhillel2005, sect. 8.3].
 
         Returns
         -------
@@ -225,17 +226,17 @@ class MMC(LinearMap):
         distances = Distances(X @ space.whitening, far, identity_of=X)
         require_difference(distances.mean_length, space)
         ascent = Ascent(distances, self.max_iter, self.tol, self.verbose)
-        # At the start all whitened directions have the same weight.
+        # The search starts from the identity in whitened coordinates, which favours no direction.
         ascent.run(np.ones(space.rank) if self.diagonal else np.eye(space.rank))
         self._store(ascent, space, ranges)
-        # Warn after everything is stored: the warning may be an error.
+        # Warn after everything is stored, because users may turn warnings into errors.
         _warn_about(space, ascent)
         return self
 
     def _store(self, ascent: Ascent, space: Space, ranges: FloatArray) -> None:
         """Store the attributes of the fit, in the units of the data."""
         L, W = ascent.best.factor, space.whitening * space.scatter[:, None]
-        # A = W M Wᵀ, with features in units of their scatter.
+        # Here A = W M Wᵀ, with features in units of their scatter.
         root = np.diag(W @ abs(L)) if self.diagonal else _symmetric_root(W @ L)
         self.components_ = root / (space.scatter * ranges)
         self.objective_ = ascent.best.objective
@@ -283,12 +284,12 @@ def _warn_about(space: Space, ascent: Ascent) -> None:
 
 
 class Ascent:
-    """The search: L-BFGS on the factor, and a Frank-Wolfe step where that is stuck."""
+    """Search for the best metric by L-BFGS on the factor, with a Frank-Wolfe step if it is stuck."""
 
     def __init__(self, distances: Distances, max_iter: int, tol: float, verbose: int):
         self.distances = distances
         self.max_iter, self.tol, self.verbose = max_iter, max(tol, ROUNDING), verbose
-        # Nothing is known before the first evaluation.
+        # These bounds hold before the first evaluation.
         self.best = Value(np.empty(0), -np.inf, np.empty(0), np.inf)
         self.upper = np.inf
         self.history: list[float] = []
@@ -296,16 +297,16 @@ class Ascent:
 
     @property
     def certain(self) -> bool:
-        """Whether the best objective is certainly within ``tol`` of the maximum."""
+        """True if the best objective is certainly within ``tol`` of the maximum."""
         return bool(self.upper - self.best.objective <= self.tol * self.best.objective)
 
     @property
     def done(self) -> bool:
-        """Whether the objective is certain, or no iteration is left."""
+        """True if the objective is certain or no iteration is left."""
         return self.certain or len(self.history) >= self.max_iter
 
     def run(self, start: FloatArray) -> None:
-        """Climb from a factor until the objective is certain, or no step gains any more."""
+        """Climb from a factor until the objective is certain or no step improves it."""
         try:
             self._evaluate(start)
             self._record()
@@ -317,7 +318,7 @@ class Ascent:
                     self._towards_vertex()
                 gains = self.best.objective > before * (1 + 4 * np.finfo(float).eps)
         except KeyboardInterrupt:
-            # A start without an iteration is not a fit.
+            # The start alone is not a fit worth keeping.
             if len(self.history) < 2:
                 raise
             self.interrupted = True
@@ -357,21 +358,21 @@ class Ascent:
                 raise StopIteration
 
         options: Any = {"maxiter": self.max_iter, "maxfun": np.inf, "ftol": 0.0, "gtol": 0.0}
-        # The stubs want the callback's argument to be called xk.
+        # The type stubs require the name xk for the callback's argument.
         callback: Any = each_iteration
         x = self.best.factor.ravel()
         minimize(loss, x, jac=True, method="L-BFGS-B", callback=callback, options=options)
 
     def _towards_vertex(self) -> None:
-        """Mix M with the rank-one metric along which f rises most: a step of Frank and Wolfe.
+        """Mix M with the rank-one metric along which f rises most: a Frank-Wolfe step.
 
-        A factor that has lost a direction has no slope into it. This step finds the direction
-        again, and gains whenever there is a gap.
+        The gradient of a factor that has lost a direction is zero along it. This step recovers
+        the direction, and improves the objective whenever there is a gap.
         """
         value = self.best
         vertex = _vertex(value.gradient)
         for t in 0.5 ** np.arange(1, 40):
-            if self._evaluate(_mixed(value.factor, vertex, t)).objective > value.objective:
+            if self._evaluate(_mix(value.factor, vertex, t)).objective > value.objective:
                 break
         self._record()
 
@@ -383,7 +384,7 @@ def _vertex(G: FloatArray) -> FloatArray:
     return np.linalg.eigh(G)[1][:, -1]
 
 
-def _mixed(L: FloatArray, vertex: FloatArray, t: float) -> FloatArray:
+def _mix(L: FloatArray, vertex: FloatArray, t: float) -> FloatArray:
     """Return a factor of (1 - t) M + t v vᵀ."""
     if L.ndim == 1:
         return np.sqrt((1 - t) * L**2 + t * vertex**2)

@@ -6,7 +6,7 @@ pairs within groups of points (Q_P), or between them (Q_N). In coordinates W whi
 over Q_P, "must-linked points are near" becomes a trace of at most one. Directions in which no
 must-linked points differ are not part of that space: either no cannot-linked points differ along
 them, or the objective has no maximum. The objective is then a sum of distances over Q_N, whose
-gradient also bounds its maximum. Chapter 12.
+gradient also bounds its maximum. Chapter 12 explains the problem.
 
 =========  =================================================================================
 Q_P, Q_N   must-linked and cannot-linked pairs
@@ -14,8 +14,8 @@ R          triangular, with Rᵀ R = Σ (x_i - x_j)(x_i - x_j)ᵀ over Q_P, the 
 W, r       whitening by the scatter, (D, r); its rank
 V, L       whitened points; a factor of the metric M = L Lᵀ with ‖L‖ = 1, for a diagonal metric
            a vector, M = diag(L²)
-u, d, η    difference of a cannot-linked pair; its length ‖Lᵀ u‖; the same, but not below a floor,
-           as the gradient divides by it
+u, d, η    difference of a cannot-linked pair; its length ‖Lᵀ u‖; that length or a floor, whichever
+           is larger, because the gradient divides by it
 f, G       f = Σ d; gradient of f at M, ½ Σ u uᵀ / η; for a diagonal metric its diagonal
 =========  =================================================================================
 """
@@ -44,7 +44,7 @@ from cgmm.network.classes import read_classes
 from cgmm.numerics import BoolArray, FloatArray, IntArray, blocks, check_pairs, check_ranges
 
 EPS = np.finfo(float).eps
-# Distances below this share of the mean count as this much in the gradient, which divides by them.
+# The gradient divides by distances, so it raises those below this share of the mean to the share.
 FLOOR = 1e-8
 NO_PAIR = np.empty((0, 2), dtype=np.intp)
 
@@ -55,7 +55,7 @@ class Pairs(NamedTuple):
     listed: IntArray
     """(P, 2) indices, each pair once, none of them implied by the groups."""
     groups: Groups
-    """Points in groups: of Q_P in those of two or more, of Q_N in groups of any size."""
+    """Points in groups: for Q_P of two or more points, for Q_N of any size."""
 
 
 def check_classes(X: FloatArray, y: ArrayLike | None) -> IntArray:
@@ -64,7 +64,7 @@ def check_classes(X: FloatArray, y: ArrayLike | None) -> IntArray:
         return np.full(len(X), -1)
     y = column_or_1d(check_array(read_classes(y), ensure_2d=False, dtype=None, input_name="y"))
     check_consistent_length(X, y)
-    # Errors name a class as the user does.
+    # Non-negative integers stay as they are, so errors name classes as the user does.
     if np.issubdtype(y.dtype, np.integer) and y.min() >= -1:
         return y.astype(np.intp)
     return number_classes(y)[1]
@@ -74,15 +74,15 @@ def check_relations(
     classes: IntArray, must_link: ArrayLike | None, cannot_link: ArrayLike | str | None
 ) -> tuple[Pairs, Pairs]:
     """Return Q_P and Q_N, neither of them empty, and without contradictions."""
-    takes_rest = isinstance(cannot_link, str)
-    if takes_rest and cannot_link != "rest":
+    is_rest = isinstance(cannot_link, str)
+    if is_rest and cannot_link != "rest":
         raise ValueError(f'cannot_link is {cannot_link!r}; it must be pairs of points, or "rest".')
-    cannot = NO_PAIR if takes_rest else check_pairs("cannot_link", cannot_link, len(classes))
+    cannot = NO_PAIR if is_rest else check_pairs("cannot_link", cannot_link, len(classes))
     labels = classes if classes.max() >= 0 else None
     known: dict[str, Any] = {"labels": labels, "must_link": must_link, "cannot_link": cannot}
     side = SideInformation.build(len(classes), **known)
     near = Pairs(_distinct(side.must_link, classes), group_points(classes))
-    if takes_rest:
+    if is_rest:
         far = Pairs(NO_PAIR, group_points(close_chunklets(classes, side.must_link).node_of, 1))
     else:
         far = Pairs(_distinct(cannot, classes), group_points(classes, 1))
@@ -98,7 +98,7 @@ def _distinct(pairs: IntArray, groups: IntArray) -> IntArray:
 
 
 def _require_both(near: Pairs, far: Pairs) -> None:
-    """Raise an error if there are relations of one kind only."""
+    """Raise an error unless there are both must-links and cannot-links."""
     if len(near.listed) == 0 and len(near.groups.sizes) == 0:
         raise ValueError(
             "there is no must-link: nothing says which distances should be small. Give must_link, "
@@ -121,8 +121,8 @@ def sample_far_pairs(far: Pairs, limit: int | None, rng: np.random.RandomState) 
     last = np.cumsum(len(order) - ends)
     if limit is None or len(order) == 0 or last[-1] <= limit:
         return far
-    # Pairs are numbered along rows: pair k joins the row into whose range k falls with one of the
-    # points that come after the group of that row.
+    # Pairs are numbered row by row: pair k consists of the row whose range contains k, and of one
+    # of the points after the group of that row.
     k = np.sort(sample_without_replacement(last[-1], limit, random_state=rng))
     row = np.searchsorted(last, k, side="right")
     drawn = np.column_stack([order[row], order[len(order) - last[row] + k]])
@@ -142,16 +142,16 @@ class Space(NamedTuple):
     """The directions in which must-linked points differ, and those in which they do not."""
 
     whitening: FloatArray
-    """(D, r) W; the scatter over Q_P becomes the identity, or for a diagonal metric its diagonal
-    ones."""
+    """(D, r) W: the whitened scatter over Q_P is the identity; for a diagonal metric only its
+    diagonal is one."""
     scatter: FloatArray
-    """(D,) root of each feature's scatter over Q_P, one where it has none."""
+    """(D,) root of each feature's scatter over Q_P, or one if it has no scatter."""
     free: FloatArray
     """(D, q) directions in which no must-linked points differ."""
     slack: FloatArray
-    """(q,) differences along them that rounding can cause."""
+    """(q,) largest differences along the free directions that rounding can cause."""
     noise: float
-    """Whitened differences that rounding can cause."""
+    """Largest whitened difference that rounding can cause."""
 
     @property
     def rank(self) -> int:
@@ -162,8 +162,8 @@ class Space(NamedTuple):
 def in_units_of_range(X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the features divided by their ranges, the ranges, and the rounding noise.
 
-    Features are centred at their medians, so that an outlier costs the other points no digits. A
-    constant feature has the range one.
+    Features are centred at their medians, so an outlier does not cost the other points digits. A
+    constant feature gets the range one.
     """
     ranges = check_ranges(X)
     ranges = np.where(ranges > 0, ranges, 1.0)
@@ -179,10 +179,10 @@ def whiten_by_scatter(X: FloatArray, noise: FloatArray, near: Pairs, diagonal: b
     """
     R = root_of_scatter(X, near)
     scatter = np.linalg.norm(R, axis=0)
-    # How often the square of a number's rounding enters a column: twice for a listed pair, and n²
-    # times for a group of n points.
-    weight = 2.0 * len(near.listed) + np.square(near.groups.sizes).sum()
-    least = noise * np.sqrt(weight)
+    # The squared rounding error of a number enters the sum of a column twice for a listed pair,
+    # and n² times for a group of n points.
+    n_errors = 2.0 * len(near.listed) + np.square(near.groups.sizes).sum()
+    least = noise * np.sqrt(n_errors)
     varies = scatter > least
     s = np.where(varies, scatter, 1.0)
     scaled, axes = np.diag(1 / s)[:, varies], np.eye(len(s))
@@ -237,7 +237,7 @@ def require_maximum(X: FloatArray, space: Space, far: Pairs) -> None:
     order = far.groups.order
     for direction, slack in zip(space.free.T, space.slack, strict=True):
         along = X @ direction
-        # Points of one group are must-linked and agree here: extremes are of different groups.
+        # Points of one group are must-linked and agree here, so extremes are of different groups.
         candidates = [order[[along[order].argmin(), along[order].argmax()]]] if len(order) else []
         if len(far.listed):
             gaps = abs(along[far.listed[:, 0]] - along[far.listed[:, 1]])
@@ -260,7 +260,7 @@ def _explain_unbounded(i: int, j: int, direction: FloatArray, space: Space) -> s
 
 
 def require_difference(mean_length: float, space: Space) -> None:
-    """Raise an error if cannot-linked points differ by rounding only."""
+    """Raise an error if cannot-linked points differ by rounding errors only."""
     if mean_length <= space.noise * np.sqrt(space.rank):
         raise ValueError(
             "all cannot-linked pairs are pairs of identical points, or of points that differ by "
@@ -280,7 +280,7 @@ def objective(
     must_link: ArrayLike | None = None,
     cannot_link: ArrayLike | str | None = None,
 ) -> float:
-    """Compute for any metric the objective that :class:`~cgmm.metric_learning.MMC` maximises.
+    """Compute the objective of :class:`~cgmm.metric_learning.MMC` for any metric.
 
     The scale of the metric does not matter.
 
@@ -318,7 +318,7 @@ def objective(
             "features; give L of shape (any, D)."
         )
     near, far = check_relations(check_classes(X, y), must_link, cannot_link)
-    # Only differences matter; without an offset they round less. Outliers do not move the median.
+    # Only differences matter, and they round less without an offset. Outliers do not move medians.
     mapped = (X - np.median(X, axis=0)) @ components.T
     scatter = np.linalg.norm(root_of_scatter(mapped, near))
     if scatter == 0:
@@ -346,15 +346,15 @@ class Distances:
     """The objective f and its gradient, as sums over blocks of Q_N."""
 
     def __init__(self, V: FloatArray, far: Pairs, identity_of: FloatArray):
-        # Identical points coincide under every metric, and their difference has no direction. They
-        # are found before whitening, which may round equal rows differently.
+        # Identical points coincide under every metric, so their pairs are dropped. They are
+        # detected before whitening, because whitening may round equal rows differently.
         i, j = far.listed.T
         self._listed = far.listed[(identity_of[i] != identity_of[j]).any(axis=1)]
         order, self._ends = far.groups.order, far.groups.ends
         self._identity = np.unique(identity_of[order], axis=0, return_inverse=True)[1].ravel()
         self._V, self._grouped = V, V[order]
         self.n_pairs = len(self._listed) + int(sum(apart.sum() for *_, apart in self._rectangles()))
-        # This prevents divisions by zero until the mean length is known.
+        # This floor prevents divisions by zero until the mean length is known.
         self._floor = np.finfo(float).eps * abs(V).max(initial=1.0)
         self.mean_length = self.total() / max(1, self.n_pairs)
         self._floor = max(self._floor, FLOOR * self.mean_length / np.sqrt(max(1, V.shape[1])))
@@ -370,8 +370,8 @@ class Distances:
         total, lengths, G = 0.0, 0.0, np.zeros_like(L)
         for d, eta, moment in chain(self._along_list(L), self._between_groups(L)):
             total, lengths, G = total + d, lengths + eta, G + 0.5 * moment
-        # √q ≤ ½ (q / η + η) for any η > 0, so that f(M') ≤ tr(G M') + ½ Σ η ≤ λ_max(G) + ½ Σ η for
-        # every M' of trace one. With η = d it is the tangent of f at M.
+        # √q ≤ ½ (q / η + η) for any η > 0, so f(M') ≤ tr(G M') + ½ Σ η ≤ λ_max(G) + ½ Σ η for
+        # every M' of trace one. With η = d, the middle term is the tangent of f at M.
         largest = G.max() if G.ndim == 1 else np.linalg.eigvalsh(G)[-1]
         return Value(L, float(total), G, float(largest + 0.5 * lengths))
 
@@ -383,7 +383,7 @@ class Distances:
             yield d.sum(), eta.sum(), (1 / eta) @ u**2 if L.ndim == 1 else u.T @ (u / eta[:, None])
 
     def _between_groups(self, L: FloatArray) -> Iterator[tuple[float, float, FloatArray]]:
-        """Yield the same sums over all pairs between groups, for some rows at a time."""
+        """Yield Σ d, Σ η and Σ u uᵀ / η over blocks of the pairs between groups."""
         V = self._grouped
         mapped, degrees = _times(V, L), np.zeros(len(V))
         for rows, columns, apart in self._rectangles():
@@ -394,7 +394,7 @@ class Distances:
             degrees[columns] += w.sum(axis=0)
             cross = _moment(V[rows], w @ V[columns], L.ndim)
             yield d.sum(), (eta * apart).sum(), -(cross + cross.T)
-        # The squares in Σ w (v_i - v_j)(v_i - v_j)ᵀ; the loop has yielded the cross terms.
+        # The loop yielded the cross terms of Σ w (v_i - v_j)(v_i - v_j)ᵀ; these are its squares.
         yield 0.0, 0.0, _moment(V * degrees[:, None], V, L.ndim)
 
     def _rectangles(self) -> Iterator[tuple[slice, slice, BoolArray]]:
@@ -402,14 +402,14 @@ class Distances:
         ends, identity = self._ends, self._identity
         for rows in blocks(len(ends), len(ends), at_least=16):
             columns = slice(ends[rows.start], len(ends))
-            # Points are sorted by group: those after the group of a row are its partners.
+            # Points are sorted by group, so the partners of a row are all points after its group.
             apart = np.arange(columns.start, columns.stop) >= ends[rows, None]
             apart &= identity[columns] != identity[rows, None]
             yield rows, columns, apart
 
 
 def _times(X: FloatArray, L: FloatArray) -> FloatArray:
-    """Map rows x to Lᵀ x, where a vector L stands for a diagonal matrix."""
+    """Map rows x to Lᵀ x; a vector L is the diagonal of a matrix."""
     return X * L if L.ndim == 1 else X @ L
 
 

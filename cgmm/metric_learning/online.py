@@ -1,12 +1,12 @@
-"""Relevant component analysis of a stream of chunklets: the estimator. Chapter 12.
+"""The estimator of relevant component analysis for a stream of chunklets.
 
-The estimator takes the steps of ``online_steps``, one a chunklet, and says when they have not led
-to a whitening, or cannot.
+The estimator takes the steps of ``online_steps``, one per chunklet. It warns or raises an error if
+they have not led to a whitening, or cannot. Chapter 12 explains it.
 
 =======  ======================================================================================
 W, D     the map so far, D by D
 Ĉ        covariance within chunklets, which W is to whiten
-η_0, η   the parameter ``eta``, and the size of a step that a schedule makes of it
+η_0, η   the parameter ``eta``, and the size of a step that the schedule computes from it
 =======  ======================================================================================
 """
 
@@ -43,59 +43,60 @@ from cgmm.metric_learning.whiten import TOL, Spectrum, correlation_spectrum
 from cgmm.numerics import FloatArray, Seed, warn_caller
 from cgmm.runs import random_source
 
-# Size of W at the start, in units of the reciprocal deviation of each column.
+# The initial W has this size, in units of the reciprocal deviation of each column.
 START = 0.1
 
 
 class OnlineRCA(ChunkletMap):
-    """Relevant component analysis of a stream of chunklets.
+    """Learn the metric of relevant component analysis from a stream of chunklets.
 
     Parameters
     ----------
     schedule : {"decreasing", "constant"}, default="decreasing"
         "decreasing" steps η_0 / (points so far) converge to the metric of the whole stream.
-        "constant" steps η_0 follow a source that drifts, with a noise in proportion to η_0.
+        "constant" steps η_0 adapt to a source that drifts, with noise in proportion to η_0.
     eta : float, default=None
         η_0. None is 1 for decreasing steps and 0.05 / D for constant ones.
     n_epochs : int, default=10
-        How often ``fit`` takes all chunklets, in random order. ``partial_fit`` takes them once.
+        Number of passes of ``fit`` over all chunklets, each in random order. ``partial_fit`` makes
+        one pass.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the start, and of the order in ``fit``.
     verbose : int, default=0
-        1: a line an epoch.
+        1 prints a line per epoch.
 
     Attributes
     ----------
     components_ : (D, D) array
-        W: an orthonormal matrix times the inverse square root of Ĉ, so that only the metric is
-        comparable with that of :class:`~cgmm.metric_learning.RCA`. Columns in which no chunklet has
-        varied are zero.
+        W, an orthonormal matrix times the inverse square root of Ĉ. Therefore its metric, but not W
+        itself, can be compared with that of :class:`~cgmm.metric_learning.RCA`. Columns in which no
+        chunklet has varied are zero.
     inverse_components_ : (D, D) array
         Its inverse, or pseudo-inverse.
     mean_ : (D,) array
-        Mean of the points seen.
+        Mean of the points so far.
     n_steps_, n_points_ : int
-        Chunklets of two or more, and the points in them, so far.
+        Number of chunklets of two or more points so far, and of the points in them.
     n_guarded_ : int
-        Steps so far that would have overshot, and were :func:`~cgmm.metric_learning.flow_step`
-        instead. Those at the beginning do no harm; if with a constant step many do, far chunklets
-        count for too little: lower ``eta``.
+        Number of steps so far that would have overshot and were replaced by
+        :func:`~cgmm.metric_learning.flow_step`. Those at the beginning do no harm. If there are
+        many with a constant step, distant chunklets count too little: lower ``eta``.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
     [barhillel2005, sect. 7 and App. C] with the bracket of Algorithm 4 corrected. W starts as a
-    random symmetric orthogonal matrix over ten times the deviation of each column, small as the
-    paper has it, but in no direction so small that growing takes long. It is written in units of
-    the data, so that the course of the algorithm does not depend on them.
+    random symmetric orthogonal matrix divided by ten times the deviation of each column: small, as in
+    the paper, but in no direction so small that it takes long to grow. It scales with the units of
+    the data, so the course of the algorithm does not depend on them.
 
-    The printed steady state, the root of the inverse of E[(1/n) Σ h hᵗ], holds for chunklets of one
-    size; in general it is that of E[Σ h hᵗ] / E[n], which is Ĉ as the batch algorithm has it.
+    The steady state in the paper, the root of the inverse of E[(1/n) Σ h hᵗ], holds for chunklets
+    of one size. In general it is the inverse root of E[Σ h hᵗ] / E[n], the Ĉ of the batch algorithm.
 
-    Directions without variance within chunklets are left out by ``fit``, which sees all of them.
-    ``partial_fit`` leaves out columns that have not varied yet; a *combination* of columns that
-    never does makes W grow along it, which raises an error in the end.
+    ``fit`` leaves out directions without variance within chunklets, since it has all chunklets.
+    ``partial_fit`` leaves out columns that have not varied yet. A *combination* of columns that
+    never varies makes W grow along it, which finally raises an error.
 
     Examples
     --------
@@ -139,7 +140,7 @@ class OnlineRCA(ChunkletMap):
     def fit(
         self, X: ArrayLike, y: ArrayLike | None = None, *, must_link: ArrayLike | None = None
     ) -> Self:
-        """Start anew, and take all chunklets ``n_epochs`` times.
+        """Reset the map, and pass over all chunklets ``n_epochs`` times.
 
         Parameters
         ----------
@@ -153,9 +154,8 @@ class OnlineRCA(ChunkletMap):
         Raises
         ------
         ValueError
-            As :meth:`cgmm.metric_learning.RCA.fit`; and if a step could let W grow beyond all
-            numbers, or W has grown so far that the metric overflows: ``eta`` is too large, or the
-            data are tiny.
+            As in :meth:`cgmm.metric_learning.RCA.fit`. Also if a step could make W overflow, or W
+            has grown until the metric overflows: ``eta`` is too large, or the data are tiny.
         KeyboardInterrupt
             If interrupted before the first step is complete. The model is then as it was before.
 
@@ -169,7 +169,7 @@ class OnlineRCA(ChunkletMap):
             given.
         """
         self._validate_params()
-        with _wholly_or_not(self):
+        with _restore_on_error(self):
             X, chunklets = self._validate_chunklets(X, y, must_link)
             within, noise = pooled_covariance(X, chunklets), rounding_noise(X)
             require_scatter(within, noise)
@@ -182,20 +182,20 @@ class OnlineRCA(ChunkletMap):
             error = self._take_epochs(chunklet_deviations(X, chunklets), rng, within, rank)
             self._n_rows = len(X)
             self._finish(X.mean(axis=0))
-        # After everything is stored: the warning may be an error.
+        # Warn after everything is stored, because users may turn warnings into errors.
         self._warn_unfinished(error)
         return self
 
     def _take_epochs(
         self, stream: list[FloatArray], rng: np.random.RandomState, within: FloatArray, rank: int
     ) -> float | None:
-        """Take all chunklets ``n_epochs`` times; how far from white they are then.
+        """Pass over all chunklets ``n_epochs`` times; return the final whiteness error.
 
-        None if the keyboard ended it.
+        Return None if the user interrupted the passes.
         """
         try:
             for epoch in range(self.n_epochs):
-                self._follow([stream[j] for j in rng.permutation(len(stream))])
+                self._take_steps([stream[j] for j in rng.permutation(len(stream))])
                 if self.verbose:
                     error = whiteness_error(self.components_, within, rank)
                     print(f"epoch {epoch}: variance off by {error:.3f} at most")
@@ -208,14 +208,14 @@ class OnlineRCA(ChunkletMap):
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike | None = None, *, must_link: ArrayLike | None = None
     ) -> Self:
-        """Go on with the next chunklets of a stream, in the order of their first points.
+        """Continue with the next chunklets of a stream, in the order of their first points.
 
         Parameters
         ----------
         X : (N, D) array-like
             The next points.
         y : (N,) int array-like, default=None
-            The chunklet of each, -1 for none. Numbers mean nothing beyond this call.
+            The chunklet of each point, -1 for none. The numbers hold for this call only.
         must_link : (P, 2) int array-like, default=None
             Pairs of rows of this X that share a class.
 
@@ -227,11 +227,11 @@ class OnlineRCA(ChunkletMap):
         ------
         ValueError
             If no two points share a chunklet, if W grows without bound because some combination of
-            columns does not vary within chunklets, or if a point is absurdly far. The model is then
-            as it was before; so it is after an interrupt from the keyboard.
+            columns does not vary within chunklets, or if a point is extremely far. After an error,
+            and after an interrupt from the keyboard, the model is as it was before the call.
         """
         self._validate_params()
-        with _wholly_or_not(self):
+        with _restore_on_error(self):
             first = not hasattr(self, "components_")
             X, chunklets = self._validate_chunklets(X, y, must_link, reset=first)
             within, noise = pooled_covariance(X, chunklets), rounding_noise(X)
@@ -239,28 +239,28 @@ class OnlineRCA(ChunkletMap):
                 require_scatter(within, noise)
                 self._reset(X.shape[1], random_source(self.random_state))
             self._begin(correlation_spectrum(np.diag(within.diagonal()), TOL, noise))
-            self._follow(chunklet_deviations(X, chunklets))
+            self._take_steps(chunklet_deviations(X, chunklets))
             require_bounded(self.components_, self._scale)
             self._n_rows += len(X)
             mean = self.mean_ + (X.mean(axis=0) - self.mean_) * (len(X) / self._n_rows)
             return self._finish(mean)
 
     def _reset(self, D: int, rng: np.random.RandomState) -> None:
-        """Forget everything: W is zero until columns vary, and then starts symmetric."""
+        """Reset the state: each column of W is zero until its feature varies for the first time."""
         Q = np.linalg.qr(rng.normal(size=(D, D)))[0]
         self._symmetric = (Q * rng.choice([-1.0, 1.0], D)) @ Q.T
         self.components_, self.mean_, self._scale = np.zeros((D, D)), np.zeros(D), np.zeros(D)
         self.n_steps_ = self.n_points_ = self.n_guarded_ = self._n_rows = 0
 
     def _begin(self, spectrum: Spectrum) -> None:
-        """Start the columns that vary for the first time."""
+        """Initialise the columns of W whose features vary for the first time."""
         start = START * self._symmetric @ spectrum.vectors @ spectrum.vectors.T / spectrum.scale
         untouched = ~self.components_.any(axis=0)
         self.components_ = np.where(untouched, start, self.components_)
         self._scale = np.where(untouched, spectrum.scale, self._scale)
 
-    def _follow(self, stream: list[FloatArray]) -> None:
-        """Take one step a chunklet, given by its deviations from its mean."""
+    def _take_steps(self, stream: list[FloatArray]) -> None:
+        """Take one step per chunklet; each chunklet is given by deviations from its mean."""
         eta = self.eta
         if eta is None:
             eta = 1.0 if self.schedule == "decreasing" else 0.05 / self.components_.shape[1]
@@ -270,18 +270,18 @@ class OnlineRCA(ChunkletMap):
             require_finite_growth(step, len(H))
             guarded = overshoots(self.components_, H, step)
             self.components_ = (flow_step if guarded else online_step)(self.components_, H, step)
-            # A step that is interrupted does not count.
+            # The counters change last, so an interrupted step does not count.
             self.n_steps_, self.n_points_ = self.n_steps_ + 1, n_points
             self.n_guarded_ += int(guarded)
 
     def _finish(self, mean: FloatArray) -> Self:
-        """Store W with its inverse; columns that have not varied have none."""
+        """Store W with its pseudo-inverse, in which columns that have not varied are zero."""
         require_finite_metric(self.components_)
         inverse = cast("FloatArray", np.linalg.pinv(self.components_, rcond=1e-12))
         return self._store_map(self.components_, inverse, mean)
 
     def _warn_unfinished(self, error: float | None) -> None:
-        """Warn if the keyboard ended the fit, or the epochs before the chunklets were white."""
+        """Warn if the fit was interrupted, or ended before chunklets were whitened."""
         if error is None:
             warn_caller(
                 f"fitting was interrupted; what has been learnt is kept, of {self.n_steps_} steps "
@@ -298,8 +298,8 @@ class OnlineRCA(ChunkletMap):
 
 
 @contextmanager
-def _wholly_or_not(model: OnlineRCA) -> Iterator[None]:
-    """What fails, or is interrupted, leaves the model as it was."""
+def _restore_on_error(model: OnlineRCA) -> Iterator[None]:
+    """Restore the model if the block fails or is interrupted."""
     before = model.__dict__.copy()
     try:
         yield

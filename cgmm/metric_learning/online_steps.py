@@ -1,14 +1,14 @@
-"""Steps of online relevant component analysis: one chunklet at a time. Chapter 12.
+"""Steps of online relevant component analysis, one chunklet at a time.
 
-A plain step as the paper has it, the flow that it discretises, which cannot diverge, and when the
-flow must stand in for the step. Sizes of steps follow a schedule. At the end stands what is refused
-because W would grow beyond all numbers.
+``OnlineRCA`` takes the plain step of the paper, or, if that would overshoot, the flow that the step
+discretises and that cannot diverge. A schedule gives the sizes of steps. The checks at the end
+raise an error before W overflows. Chapter 12 explains the steps.
 
 =======  ======================================================================================
 W        the map so far, K by D
 h, y     deviation of a point from the mean of its chunklet, and its image y = W h
 n        points in a chunklet
-η, T     size of a step; points in chunklets seen so far
+η, T     size of a step; number of points in chunklets so far
 =======  ======================================================================================
 """
 
@@ -21,29 +21,29 @@ import numpy as np
 from cgmm.metric_learning.whiten import TOL
 from cgmm.numerics import FloatArray
 
-# Distance in the metric so far beyond which no step is accurate.
+# No step is accurate beyond this distance, measured in the metric learnt so far.
 FARTHEST = 1e12
 
-# Logarithm of the growth in one step beyond which W would overflow, or its squares.
+# If the logarithm of the growth in one step exceeds this, W or its squares overflow.
 FASTEST = 300.0
 
 SCHEDULES: dict[str, Callable[[float, int], float]] = {
     "constant": lambda eta, n_points: eta,
-    # [barhillel2005, sect. 7]: η_0 / T, T in points, for a step of Algorithm 4 sums over points
+    # [barhillel2005, sect. 7]: η_0 / T, where T counts points because a step sums over points
     "decreasing": lambda eta, n_points: eta / n_points,
 }
-"""Sizes of steps by name: from η_0 and the number of points seen so far to η."""
+"""Functions by name that compute the step size η from η_0 and the number of points so far."""
 
 
 def online_step(W: FloatArray, deviations: FloatArray, eta: float) -> FloatArray:
-    """One chunklet's correction of the online map.
+    """Correct the online map by one chunklet.
 
     Parameters
     ----------
     W : (K, D) array
         The map so far.
     deviations : (n, D) array
-        h_i: the points of a chunklet less their mean; for Algorithm 3 the one row x_1 - x_2.
+        h_i: the points of a chunklet minus their mean; for Algorithm 3 the one row x_1 - x_2.
     eta : float
         η.
 
@@ -54,12 +54,13 @@ def online_step(W: FloatArray, deviations: FloatArray, eta: float) -> FloatArray
 
     Notes
     -----
-    [barhillel2005, Algs. 3 and 4]. Algorithm 4 prints Σ (W - y yᵗ) W, which does not become
-    Algorithm 3 for one row, and whose only invertible fixed point is the inverse of the covariance
-    instead of the root of that, and is unstable: W fades away, wholly or in part.
+    [barhillel2005, Algs. 3 and 4]. The paper prints Σ (W - y yᵗ) W in Algorithm 4. This does not
+    reduce to Algorithm 3 for one row. Its only invertible fixed point is the inverse of the
+    covariance instead of the root of the inverse, and it is unstable: W vanishes, wholly or in
+    part.
 
-    Half the difference of a pair is the deviation from its mean, and Algorithm 4 has two of them:
-    on pairs it converges to twice the W of Algorithm 3.
+    The deviation of a point from the mean of its pair is half the difference, and Algorithm 4 sums
+    over two such deviations: on pairs it converges to twice the W of Algorithm 3.
 
     Examples
     --------
@@ -73,7 +74,7 @@ def online_step(W: FloatArray, deviations: FloatArray, eta: float) -> FloatArray
 
 
 def flow_step(W: FloatArray, deviations: FloatArray, eta: float) -> FloatArray:
-    """The correction of one chunklet made of infinitely many short ones: it cannot diverge.
+    """Correct the online map by infinitely many short steps, which cannot diverge.
 
     Parameters
     ----------
@@ -89,8 +90,8 @@ def flow_step(W: FloatArray, deviations: FloatArray, eta: float) -> FloatArray:
     -----
     Along an eigenvector of Σ y yᵗ, of eigenvalue λ, the differential equation is that of logistic
     growth, and W is multiplied by exp(nη) / sqrt(1 + (exp(2nη) - 1) λ / n), which is
-    1 + η (n - λ) for small η. However far a chunklet is, afterwards it is seen at a squared
-    distance of no more than n / (1 - exp(-2nη)), about 1 / (2η).
+    1 + η (n - λ) for small η. However far the points of a chunklet were, the sum of their squared
+    distances along any direction is at most n / (1 - exp(-2nη)), about 1 / (2η), afterwards.
 
     Examples
     --------
@@ -103,8 +104,8 @@ def flow_step(W: FloatArray, deviations: FloatArray, eta: float) -> FloatArray:
     _, lengths, directions = np.linalg.svd(deviations @ W.T, full_matrices=False)
     growth, decay = np.exp(n * eta), -np.expm1(-2 * n * eta)
     factors = 1 / np.sqrt(1 - decay + decay * lengths**2 / n)
-    seen = directions @ W
-    return growth * (W - directions.T @ seen) + (directions.T * factors) @ seen
+    varying = directions @ W
+    return growth * (W - directions.T @ varying) + (directions.T * factors) @ varying
 
 
 def overshoots(W: FloatArray, deviations: FloatArray, eta: float) -> bool:
@@ -123,7 +124,7 @@ def overshoots(W: FloatArray, deviations: FloatArray, eta: float) -> bool:
     Raises
     ------
     ValueError
-        If a deviation is so far that rounding would hide what the step does.
+        If a deviation is so large that rounding would hide the effect of the step.
 
     Examples
     --------
@@ -139,7 +140,7 @@ def overshoots(W: FloatArray, deviations: FloatArray, eta: float) -> bool:
             f"{FARTHEST:g} in the metric learnt so far, beyond what rounding lets a step correct. "
             "Remove the outlier; if the units have changed, start anew."
         )
-    # The sum of the eigenvalues bounds the largest, and settles nearly every case.
+    # The sum of the eigenvalues bounds the largest one, and decides nearly every case cheaply.
     if eta * (power - len(Y)) <= 0.5:
         return False
     gram = Y @ Y.T if len(Y) < Y.shape[1] else Y.T @ Y
@@ -147,7 +148,7 @@ def overshoots(W: FloatArray, deviations: FloatArray, eta: float) -> bool:
 
 
 def whiteness_error(W: FloatArray, within: FloatArray, rank: int) -> float:
-    """Return how far variances within chunklets are from one, in directions with any variance."""
+    """Return the largest deviation from one of the variances within chunklets."""
     variances = np.linalg.eigvalsh(W @ within @ W.T)[::-1][:rank]
     return float(abs(variances - 1).max())
 
@@ -156,7 +157,7 @@ def whiteness_error(W: FloatArray, within: FloatArray, rank: int) -> float:
 
 
 def require_bounded(W: FloatArray, scale: FloatArray) -> None:
-    """W may be as large as a whitening at the limit of ``TOL``, over deviations at first sight."""
+    """Raise an error if W is larger than a whitening at the limit of ``TOL`` could be."""
     with np.errstate(over="ignore"):
         heights = np.linalg.norm(W * scale, axis=0)
     if not heights.max() < TOL**-0.5:
@@ -169,7 +170,7 @@ def require_bounded(W: FloatArray, scale: FloatArray) -> None:
 
 
 def require_finite_growth(eta: float, n_points: int) -> None:
-    """Where a chunklet does not vary, W grows by exp(eta n), or 1 + eta n, and nothing holds it."""
+    """Raise an error if W would overflow where the chunklet does not vary: it grows by exp(η n)."""
     if not eta * n_points <= FASTEST:
         raise ValueError(
             f"a step of {eta:.3g} times the {n_points} points of a chunklet lets W grow by exp("
@@ -179,7 +180,7 @@ def require_finite_growth(eta: float, n_points: int) -> None:
 
 
 def require_finite_metric(W: FloatArray) -> None:
-    """Refuse a map whose squares, the entries of the metric, overflow."""
+    """Raise an error if the squares of W, the entries of the metric, overflow."""
     with np.errstate(over="ignore"):
         finite = np.isfinite(np.square(W).sum())
     if not finite:

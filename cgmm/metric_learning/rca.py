@@ -1,29 +1,30 @@
 """Relevant component analysis: a Mahalanobis metric learnt from points that belong together.
 
-Points of one chunklet share a class, whatever it is, so how they scatter about their mean is
-variability that tells nothing. RCA measures it and whitens it away [barhillel2005]. Chapter 12.
+Points of one chunklet share a class, whichever it is, so their scatter about their mean has nothing
+to do with classes. RCA measures this scatter and removes it by whitening [barhillel2005]. Chapter
+12 explains and applies it.
 
 ==========  ===============================================================================
 N, D        points in chunklets of two or more, and their dimensions; K columns of the result
 n, n_j      number of chunklets and their sizes; Σ_j (n_j - 1) degrees of freedom
 Ĉ, S_t      within-chunklet covariance; total covariance of all the data
 A, W, B     rows of a linear map y = A x; one that whitens Ĉ; a metric B = AᵗA
-R           rank of Ĉ: in how many directions chunklets vary
-α           share of R to which PCA reduces the data where must-links are too few
+R           rank of Ĉ: the number of directions in which chunklets vary
+α           share of R to which PCA reduces the data if there are too few must-links
 ==========  ===============================================================================
 
-What is done about rank, on which 1 / Ĉ depends. Ranks are judged on correlations (each column is
-first divided by its deviation), so they do not depend on units. Variance that rounding of the data
-could have made counts as none.
+Ĉ may be singular, and then needs special treatment. Ranks are determined from correlations (each
+column is first divided by its deviation), so they do not depend on units. Variance that rounding of
+the data could have caused counts as none. There are three causes.
 
 1. Columns that are constant or depend on others: the data span less than D. The map is learnt in
    the span, with as many columns; no training point loses anything.
 2. Too few must-links, Σ_j (n_j - 1) below the dimensions of the data: the data are first projected
-   on their α R leading principal axes, as Algorithm 2 has it (unless chunklets do not vary there).
+   onto their α R leading principal axes, as in Algorithm 2 (unless chunklets do not vary there).
 3. A direction along which the data vary and chunklets do not would be stretched infinitely. It is
    left out: the metric is that of a pseudo-inverse, in units of each column's deviation.
 
-Each is told by a warning that names the ranks. ``shrinkage`` is another answer to 2 and 3.
+A warning reports each and names the ranks. ``shrinkage`` is another remedy for 2 and 3.
 """
 
 from __future__ import annotations
@@ -48,23 +49,23 @@ from cgmm.numerics import FloatArray, warn_caller
 
 
 class RCA(ChunkletMap):
-    """Relevant component analysis: whiten what varies within chunklets.
+    """Learn a metric by relevant component analysis, which whitens the scatter within chunklets.
 
     Parameters
     ----------
     n_components : int, default=None
-        K, columns of the result, by Fisher's discriminant from chunklets. None: as many as there
-        are directions in which both data and chunklets vary.
+        K, columns of the result, found by Fisher's discriminant from chunklets. None: the number of
+        directions in which both data and chunklets vary.
     unbiased : bool, default=False
         Divide the scatter by N - n instead of N; the map is then smaller by a constant, which is
         sqrt(½) for pairs.
     alpha : float, default=0.5
-        α in (0, 1]: where must-links are too few to measure every direction, PCA to α R dimensions
-        comes first, R being the rank of Ĉ (or to ``n_components``, if that is more).
+        α in (0, 1]. If there are too few must-links to measure every direction, PCA first reduces
+        the data to α R dimensions, where R is the rank of Ĉ (or to ``n_components`` if it is more).
     shrinkage : float, default=0
-        s in [0, 1]: (1 - s) Ĉ + s S_t takes the place of Ĉ. It is invertible wherever the data
-        vary, so that PCA is not needed, and no direction is stretched beyond 1 / sqrt(s) of its
-        deviation in the data.
+        s in [0, 1]: (1 - s) Ĉ + s S_t replaces Ĉ. It is invertible wherever the data vary, so PCA
+        is not needed, and no direction is stretched beyond 1 / sqrt(s) of its deviation in the
+        data.
     tol : float, default=1e-10
         Eigenvalues of a correlation matrix below this share of the largest count as zero.
 
@@ -74,7 +75,7 @@ class RCA(ChunkletMap):
         W. Symmetric, the inverse square root of Ĉ, if ``n_components`` is None and Ĉ has rank D.
         Otherwise rows by descending ratio of total variance to variance within chunklets.
     inverse_components_ : (D, K) array
-        What ``inverse_transform`` multiplies with.
+        The matrix by which ``inverse_transform`` multiplies.
     within_covariance_ : (D, D) array
         Ĉ, without shrinkage.
     mean_ : (D,) array
@@ -91,7 +92,7 @@ class RCA(ChunkletMap):
 
     Notes
     -----
-    [barhillel2005, Algs. 1 and 2]. What is done about rank is said at the top of this module.
+    [barhillel2005, Algs. 1 and 2]. The top of this module explains the treatment of deficient ranks.
     Without any chunklet of two points there is nothing to learn from, and ``fit`` raises an error.
 
     Examples
@@ -137,12 +138,12 @@ class RCA(ChunkletMap):
         Parameters
         ----------
         X : (N, D) array-like
-            The points, also those that no relation mentions: they tell the total covariance.
+            The points, including those without relations: the total covariance needs them.
         y : (N,) int array-like, default=None
-            The chunklet of each point, -1 for none. Class labels will do. A pipeline passes its
-            ``y`` on to this argument, also if it is only meant for the score.
+            The chunklet of each point, -1 for none. Class labels serve, too. A pipeline passes its
+            ``y`` to this argument even if it is only meant for the score.
         must_link : (P, 2) int array-like, default=None
-            Pairs of points that share a class; chains are closed. Chunklets and pairs are joined.
+            Pairs of points that share a class, closed transitively together with the chunklets.
 
         Returns
         -------
@@ -157,8 +158,8 @@ class RCA(ChunkletMap):
         Warns
         -----
         UserWarning
-            If ranks are deficient: which, and what has been done. If ``y`` and ``must_link`` are
-            both given.
+            If ranks are deficient; the message names them and the remedy taken. If ``y`` and
+            ``must_link`` are both given.
         """
         self._validate_params()
         X, chunklets = self._validate_chunklets(X, y, must_link)
@@ -178,7 +179,7 @@ class RCA(ChunkletMap):
     def _learn(
         self, X: FloatArray, within: FloatArray, freedom: float, noise: FloatArray
     ) -> _Learnt:
-        """Algorithm 1 where the rank is full, which needs no S_t; otherwise Algorithm 2."""
+        """Run Algorithm 1, which needs no S_t, if the rank is full, and Algorithm 2 otherwise."""
         total = None
         if self.shrinkage > 0:
             total = covariance_of_all(X)
@@ -187,7 +188,6 @@ class RCA(ChunkletMap):
         if self.n_components is None:
             W = whitening(within, tol=self.tol, noise=noise)
             if len(W) == len(within):
-                # No rank is deficient.
                 return _Learnt(W, within @ W.T, _Ranks(*[len(W)] * 6))
         total = covariance_of_all(X) if total is None else total
         return self._reduce(within, total, freedom, noise)
@@ -195,61 +195,61 @@ class RCA(ChunkletMap):
     def _reduce(
         self, within: FloatArray, total: FloatArray, freedom: float, noise: FloatArray
     ) -> _Learnt:
-        """Algorithm 2 from the two covariances on, and Algorithm 1 in what it leaves."""
+        """Run Algorithm 2, given both covariances, and Algorithm 1 in the space that it leaves."""
         D, axes, wanted = len(within), None, self.n_components or 1
         rank = len(correlation_spectrum(within, self.tol, noise).values)
         span = D if rank == D else len(correlation_spectrum(total, self.tol, noise).values)
         if freedom < span:
-            # [barhillel2005, Alg. 2, steps 1 and 2], R being what the rank is, not its bound
+            # [barhillel2005, Alg. 2, steps 1 and 2], where R is the actual rank, not its bound.
             axes = principal_axes(total, int(np.clip(self.alpha * rank, wanted, rank)))
-            # Turned, a direction without scatter keeps what the products round off.
+            # After rotation, a direction without scatter holds the rounding of the products.
             rounding = D * np.finfo(float).eps * np.trace(within)
-            seen = np.sqrt(np.square(axes) @ np.square(noise) + rounding)
+            turned_noise = np.sqrt(np.square(axes) @ np.square(noise) + rounding)
             A, ratios = cfld(
-                axes @ within @ axes.T, axes @ total @ axes.T, tol=self.tol, noise=seen
+                axes @ within @ axes.T, axes @ total @ axes.T, tol=self.tol, noise=turned_noise
             )
             if len(A) < wanted:
-                # The data vary most where chunklets do not: PCA leaves too little of chunklets.
+                # The data vary most where chunklets do not, so PCA would drop too many directions.
                 axes = None
         if axes is None:
             A, ratios = cfld(within, total, tol=self.tol, noise=noise)
         ranks = _Ranks(D, span, freedom, rank, D if axes is None else len(axes), len(A))
         A, ratios = A[: self.n_components], ratios[: self.n_components]
         A = A if axes is None else A @ axes
-        # Regression of the data on their image: exact on the span of the data, if the rank allows.
+        # The regression of the data on their image is exact on their span if the rank suffices.
         return _Learnt(A, total @ A.T / ratios, ranks)
 
     def _report(self, ranks: _Ranks) -> None:
-        """Warn of directions that are lost, or refuse if too few are left."""
-        said = " ".join(_explain(ranks))
+        """Warn about lost directions, or raise an error if too few are left."""
+        losses = " ".join(_explain(ranks))
         if ranks.kept < (self.n_components or 1):
             raise ValueError(
                 f"n_components={self.n_components}, but only {ranks.kept} directions can be "
-                f"whitened. {said} Lower n_components, or mend the cause."
+                f"whitened. {losses} Lower n_components, or mend the cause."
             )
-        if said:
+        if losses:
             K = self.n_components or ranks.kept
-            warn_caller(f"{said} transform gives {K} columns.", UserWarning)
+            warn_caller(f"{losses} transform gives {K} columns.", UserWarning)
 
 
 # ---------------------------------------------------------------------------- deficient ranks
 
 
 class _Ranks(NamedTuple):
-    """Dimensions met on the way from the data to the result."""
+    """Numbers of dimensions at each stage from the data to the result."""
 
     features: int
-    """D."""
+    """D, number of columns of the data."""
     data: int
     """Rank of S_t."""
     freedom: float
-    """Σ_j (n_j - 1)."""
+    """Degrees of freedom, Σ_j (n_j - 1)."""
     chunklets: int
     """R, the rank of Ĉ."""
     axes: int
-    """How many principal axes PCA kept; D where there was none."""
+    """Number of principal axes that PCA kept; D without PCA."""
     kept: int
-    """Directions that can be whitened."""
+    """Number of directions that can be whitened."""
 
 
 class _Learnt(NamedTuple):
@@ -258,20 +258,20 @@ class _Learnt(NamedTuple):
     components: FloatArray
     """(K, D) W."""
     inverse: FloatArray
-    """(D, K) what maps back."""
+    """(D, K) matrix of the inverse map."""
     ranks: _Ranks
 
 
 def _explain(ranks: _Ranks) -> list[str]:
     """Return a sentence for each loss of rank."""
-    said = []
+    losses = []
     if ranks.data < ranks.features:
-        said.append(
+        losses.append(
             f"The data span {ranks.data} of {ranks.features} dimensions: columns are constant or "
             "depend on others."
         )
     if ranks.axes < ranks.features:
-        said.append(
+        losses.append(
             f"The chunklets have Σ(n_j - 1) = {ranks.freedom:.0f} degrees of freedom and vary in "
             f"{ranks.chunklets} of the {ranks.data} dimensions of the data, too few to measure "
             f"them all: PCA has reduced the data to {ranks.axes} dimensions first (alpha). Give "
@@ -279,9 +279,9 @@ def _explain(ranks: _Ranks) -> list[str]:
         )
     reached = min(ranks.axes, ranks.data)
     if ranks.kept < reached:
-        said.append(
+        losses.append(
             f"The data vary and the chunklets do not in {reached - ranks.kept} of {reached} "
             "dimensions: the metric would stretch these infinitely, so they are left out. If they "
             "matter, give shrinkage > 0."
         )
-    return said
+    return losses

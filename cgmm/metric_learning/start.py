@@ -1,6 +1,7 @@
-"""Relevant component analysis as the start of a mixture: the end of chapter 12.
+"""Relevant component analysis as the initialisation of a mixture.
 
-EM runs in the original space; only its first responsibilities come from the learnt metric.
+EM runs in the original space; only its first responsibilities come from the learnt metric. The end
+of chapter 12 compares this with a fit in the learnt space.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def rca_start(
     rca: RCA | None = None,
     random_state: Seed = None,
 ) -> FloatArray:
-    """Responsibilities from which EM in the original space starts with the learnt metric.
+    """Compute initial responsibilities in the metric of RCA, for EM in the original space.
 
     Parameters
     ----------
@@ -36,26 +37,26 @@ def rca_start(
     y, must_link
         As in :meth:`cgmm.metric_learning.RCA.fit`.
     rca : RCA, default=None
-        With which parameters; None: those of ``RCA()``. It is cloned, not fitted.
+        Estimator whose parameters are taken; None: ``RCA()``. It is cloned, not fitted.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the k-means++ draws.
 
     Returns
     -------
     (N, K) array
-        Hard responsibilities, for ``ConstrainedGaussianMixture(init_params=...)``: k-means++ seeds
-        by chunklets in the space of RCA, and each chunklet, as a whole, at the nearest.
+        Hard responsibilities, for ``ConstrainedGaussianMixture(init_params=...)``: k-means++ draws
+        seeds in the space of RCA, and each chunklet as a whole is assigned to the nearest one.
 
     Raises
     ------
     ValueError
-        As :meth:`cgmm.metric_learning.RCA.fit`.
+        As in :meth:`cgmm.metric_learning.RCA.fit`.
 
     Notes
     -----
-    "RCA as the initial metric" of constrained EM, variant f of [barhillel2005, sect. 8.3]. A
-    pipeline of RCA and the mixture is the other reading: covariances "full" and "tied" are then
-    equivariant, and the metric tells in the start (and in ``reg_covar``) alone.
+    "RCA as the initial metric" of constrained EM, variant f of [barhillel2005, sect. 8.3]. It could
+    also mean a pipeline of RCA and the mixture. There, fits with covariances "full" and "tied" are
+    equivariant, so the metric affects only the initialisation (and ``reg_covar``).
 
     Examples
     --------
@@ -67,7 +68,7 @@ def rca_start(
     model = RCA() if rca is None else clone(rca)
     Y = model.fit(X, y, must_link=must_link).transform(X)
     side = close_chunklets(check_chunklets(y, len(Y)), must_link)
-    # Each point stands at the centroid of its chunklet, so that a chunklet stays whole.
+    # Each point is moved to the centroid of its chunklet, so that the chunklet stays together.
     centroids = side.sum_over_nodes(Y) / np.bincount(side.node_of)[:, None]
     rng = random_source(random_state)
     return from_chunklets(side.spread(centroids), n_components, rng, side)

@@ -1,12 +1,13 @@
-"""Whitening: the inverse square root of a covariance, and what to do where it has none.
+"""Whitening: the inverse square root of a covariance, or a pseudo-inverse if it is singular.
 
-Chapter 12, where RCA whitens the covariance within chunklets. Ranks are judged on correlations, so
-that they do not depend on units, and variance that rounding could have made counts as none.
+RCA whitens the covariance within chunklets with these functions; chapter 12 explains them. Ranks
+are determined from correlations, so they do not depend on units. Variance that rounding could have
+caused counts as none.
 
 =======  ======================================================================================
 C, D     a covariance, and its dimensions
 W        the linear map with W C Wᵗ = I
-R        rank of C: in how many directions there is variance
+R        rank of C: the number of directions with variance
 =======  ======================================================================================
 """
 
@@ -26,7 +27,7 @@ TOL = 1e-10
 def whitening(
     covariance: FloatArray, *, tol: float = TOL, noise: FloatArray | float = 0.0
 ) -> FloatArray:
-    """A linear map W with W C Wᵗ = I.
+    """Return a linear map W with W C Wᵗ = I.
 
     Parameters
     ----------
@@ -35,15 +36,16 @@ def whitening(
     tol : float, default=1e-10
         Eigenvalues of the correlation matrix below this share of the largest count as zero.
     noise : float or (D,) array, default=0
-        Standard deviation of rounding in each column: what no direction's variance may owe to it.
+        Standard deviation of rounding errors in each column. Directions whose variance these errors
+        could explain are left out.
 
     Returns
     -------
     (R, D) array
-        Of rank R: if that is D, the symmetric inverse square root; otherwise R rows that span the
+        W. If R = D, it is the symmetric inverse square root; otherwise R rows that span the
         directions with variance, whose metric WᵗW is a pseudo-inverse of C in units of each
-        column's deviation. Where columns differ so much in scale (10⁸ and more) that the symmetric
-        root cannot be held in floating point, the rows are a rotation of it.
+        column's deviation. If columns differ so much in scale (10⁸ and more) that floating point
+        cannot represent the symmetric root, W is a rotation of it.
 
     Examples
     --------
@@ -61,7 +63,7 @@ def whitening(
     scale, rows = spectrum.scale, spectrum.whitening_rows
     if len(rows) < len(covariance):
         return fix_signs(rows[::-1], scale)
-    # rows = U S Vᵗ and rowsᵗ rows = C⁻¹, so V S Vᵗ is its root; no digit of C is lost to squaring.
+    # rows = U S Vᵗ and rowsᵗ rows = C⁻¹, so V S Vᵗ is its root; squaring would lose digits of C.
     _, lengths, right = np.linalg.svd(rows)
     root = (right.T * lengths) @ right
     correlation = covariance / scale / scale[:, None]
@@ -73,7 +75,7 @@ def whitening(
 
 
 def _easy_root(covariance: FloatArray, tol: float, noise: FloatArray | float) -> FloatArray | None:
-    """The inverse root from one decomposition, where the condition number permits; or None."""
+    """Return the inverse root from one decomposition, or None if C is badly conditioned."""
     values, vectors = np.linalg.eigh(covariance)
     variances = covariance.diagonal()
     if not (values[0] > 1e-6 * values[-1] and variances.min() > 0):
@@ -89,36 +91,36 @@ class Spectrum(NamedTuple):
     """Directions in which there is variance, in units of each column's deviation."""
 
     scale: FloatArray
-    """(D,) deviation of each column, one where it does not vary."""
+    """(D,) standard deviation of each column, or one if it does not vary."""
     values: FloatArray
     """(R,) eigenvalues of the correlation matrix, ascending."""
     vectors: FloatArray
-    """(D, R) its eigenvectors."""
+    """(D, R) eigenvectors of the correlation matrix."""
 
     @property
     def whitening_rows(self) -> FloatArray:
-        """(R, D) one row an eigenvector, in units of the data, scaled to unit variance."""
+        """(R, D) eigenvectors as rows, in units of the data, scaled to unit variance."""
         return (self.vectors / np.sqrt(self.values)).T / self.scale
 
 
 def correlation_spectrum(covariance: FloatArray, tol: float, noise: FloatArray | float) -> Spectrum:
-    """Eigenvectors of the correlation matrix that stand out of rounding."""
-    # A variance of zero may be rounded to less.
+    """Return the eigenvectors of the correlation matrix whose variance exceeds rounding."""
+    # Rounding may make a variance of zero negative.
     scale = np.sqrt(np.maximum(covariance.diagonal(), 0))
     varies = scale > noise
     scale = np.where(varies, scale, 1)
     values, vectors = eigh(covariance / scale / scale[:, None] * np.outer(varies, varies))
-    # eigh may leave rounding where a column does not vary.
+    # eigh may leave rounding errors in columns that do not vary.
     vectors[~varies] = 0
-    # The variance that an error of ``noise`` in each column makes along each eigenvector
+    # Eigenvalues must exceed the variance that ``noise`` in each column causes along eigenvectors.
     floor = tol * values[-1] + np.square(noise / scale) @ np.square(vectors)
     kept = values > np.maximum(floor, 0)
     return Spectrum(scale, values[kept], vectors[:, kept])
 
 
 def fix_signs(rows: FloatArray, scale: FloatArray) -> FloatArray:
-    """Eigenvectors have no sign: take the one that makes a row's heaviest entry positive."""
-    heaviest = abs(rows * scale).argmax(axis=1)
-    signs = np.sign(rows[np.arange(len(rows)), heaviest])
+    """Choose the sign of each row (eigenvectors have none) so that its largest entry is positive."""
+    largest = abs(rows * scale).argmax(axis=1)
+    signs = np.sign(rows[np.arange(len(rows)), largest])
     # Adding zero turns -0.0 into 0.0.
     return rows * signs[:, None] + 0.0
