@@ -1,9 +1,10 @@
 """Gaussian mixtures with side information: labels, chunklets, cannot-links and preferences.
 
-The package is a tower of rooms, each with a door that lists what is public: ``numerics`` at the
-bottom, then ``network``, ``inference`` with one engine a file, ``mixture`` with the one EM loop,
-and on top ``kmeans``, ``metric_learning`` and the rest. Here stand the names that most people need.
-A name, or a room, is loaded when it is first used; ``python -m cgmm`` shows around.
+The package consists of layers of subpackages: ``numerics`` at the bottom, then ``network``,
+``inference`` with one engine per file, ``mixture`` with the EM loop, and on top ``kmeans``,
+``metric_learning`` and the rest. Each subpackage lists its public names in ``__all__``; this module
+offers the names that most people need. A name or a subpackage is loaded when it is first used.
+``python -m cgmm`` runs a short tour.
 """
 
 from importlib import import_module
@@ -30,19 +31,19 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name):
-        """Load a room, or a name of ``__all__`` from the lowest room whose door has it."""
-        if name in _rooms():
+        """Load a subpackage, or a name of ``__all__`` from the lowest subpackage that has it."""
+        if name in _subpackages():
             return import_module(f"cgmm.{name}")
         if name in __all__:
-            for room in ("network", "inference", "kmeans", "mixture", "metric_learning"):
-                door = import_module(f"cgmm.{room}")
-                if name in door.__all__:
-                    return globals().setdefault(name, getattr(door, name))
+            for layer in ("network", "inference", "kmeans", "mixture", "metric_learning"):
+                subpackage = import_module(f"cgmm.{layer}")
+                if name in subpackage.__all__:
+                    return globals().setdefault(name, getattr(subpackage, name))
         raise AttributeError(f"module 'cgmm' has no attribute {name!r}")
 
     def __dir__():
-        return sorted({*globals(), *__all__, *_rooms()})
+        return sorted({*globals(), *__all__, *_subpackages()})
 
 
-def _rooms() -> set[str]:
+def _subpackages() -> set[str]:
     return {module.name for module in iter_modules(__path__)} - {"__main__"}

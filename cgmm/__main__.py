@@ -1,6 +1,7 @@
-"""``python -m cgmm``: the version, where the book is, and a tour that takes half a minute.
+"""The command line: ``python -m cgmm`` prints the version and runs a tour of half a minute.
 
-``python -m cgmm ask table.csv`` asks a person which rows belong together: :mod:`cgmm.explore.ask`.
+It also tells where the book is. ``python -m cgmm ask table.csv`` asks a person which rows belong
+together; :mod:`cgmm.explore.ask` implements that command.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Parameters
     ----------
     arguments : sequence of str, default=None
-        Those of the process.
+        The arguments after the program's name; None takes those of the process.
     """
     require_this_package()
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -63,7 +64,7 @@ def require_this_package() -> None:
 
 
 def where_the_book_is() -> str:
-    """Return what to open, or what to do first, for a clone and for an installed package."""
+    """Return a sentence on how to open the book, for a clone or an installed package."""
     project = Path(cgmm.__file__).resolve().parents[1]
     page = project / "_build/html/index.html"
     if page.exists():
