@@ -284,7 +284,7 @@ def _warn_about(space: Space, ascent: Ascent) -> None:
 
 
 class Ascent:
-    """Search for the best metric by L-BFGS on the factor, with a Frank-Wolfe step if it is stuck."""
+    """Search for the best metric: L-BFGS on the factor, and Frank-Wolfe steps if it is stuck."""
 
     def __init__(self, distances: Distances, max_iter: int, tol: float, verbose: int):
         self.distances = distances

@@ -87,12 +87,12 @@ class OnlineRCA(ChunkletMap):
     Notes
     -----
     [barhillel2005, sect. 7 and App. C] with the bracket of Algorithm 4 corrected. W starts as a
-    random symmetric orthogonal matrix divided by ten times the deviation of each column: small, as in
-    the paper, but in no direction so small that it takes long to grow. It scales with the units of
-    the data, so the course of the algorithm does not depend on them.
+    random symmetric orthogonal matrix divided by ten times the deviation of each column: small, as
+    in the paper, but in no direction so small that it takes long to grow. It scales with the units
+    of the data, so the course of the algorithm does not depend on them.
 
     The steady state in the paper, the root of the inverse of E[(1/n) Σ h hᵗ], holds for chunklets
-    of one size. In general it is the inverse root of E[Σ h hᵗ] / E[n], the Ĉ of the batch algorithm.
+    of one size. In general it is the inverse root of E[Σ h hᵗ] / E[n], which is Ĉ of ``RCA``.
 
     ``fit`` leaves out directions without variance within chunklets, since it has all chunklets.
     ``partial_fit`` leaves out columns that have not varied yet. A *combination* of columns that

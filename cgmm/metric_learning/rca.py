@@ -92,7 +92,7 @@ class RCA(ChunkletMap):
 
     Notes
     -----
-    [barhillel2005, Algs. 1 and 2]. The top of this module explains the treatment of deficient ranks.
+    [barhillel2005, Algs. 1 and 2]. The top of this module explains how deficient ranks are treated.
     Without any chunklet of two points there is nothing to learn from, and ``fit`` raises an error.
 
     Examples

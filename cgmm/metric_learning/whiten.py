@@ -119,7 +119,7 @@ def correlation_spectrum(covariance: FloatArray, tol: float, noise: FloatArray |
 
 
 def fix_signs(rows: FloatArray, scale: FloatArray) -> FloatArray:
-    """Choose the sign of each row (eigenvectors have none) so that its largest entry is positive."""
+    """Flip eigenvectors, whose sign is arbitrary, so that their largest entries are positive."""
     largest = abs(rows * scale).argmax(axis=1)
     signs = np.sign(rows[np.arange(len(rows)), largest])
     # Adding zero turns -0.0 into 0.0.
