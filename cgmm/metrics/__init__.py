@@ -1,10 +1,10 @@
 """Scores of a clustering against known classes: on points, on pairs, on neighbourhoods.
 
-A clustering has no names for its clusters, so a score must not depend on them. There are two ways
-out. *Match* clusters with classes, then count points. Or ask only of each *pair* of points
-whether the two belong together, which is also the question that must-links and cannot-links
-answer. Two methods are compared by the differences of their scores on the same draws.
-Probabilities are held against what came true.
+A clustering has no names for its clusters, so a score must not depend on them. There are two
+solutions. Either *match* clusters with classes and count points, or ask only whether the two points
+of each *pair* belong together, which is also what must-links and cannot-links state. Two methods
+are compared by the differences of their scores on the same draws. Probabilities are compared with
+the frequencies of the events. All chapters use these functions.
 """
 
 from cgmm.metrics.calibration import Reliability, reliability

@@ -1,12 +1,12 @@
-"""Calibration of probabilities: reliability diagram and calibration error. Chapter 14.
+"""Calibration of probabilities: reliability diagram and calibration error.
 
-Of all answers given with probability 0.8, eight in ten should be right. Whether it is so can be
-asked of responsibilities (``max_k r_ik``: is the point in that class?) and of pair probabilities
-(``p(z_i = z_j)``: do the two share a class?), on points whose classes were not told to the fit.
+Of all predictions made with probability 0.8, eight in ten should be right. Chapter 14 examines this
+for responsibilities (``max_k r_ik``: is the point in that class?) and pair probabilities
+(``p(z_i = z_j)``: do the two share a class?), on points whose classes the fit did not know.
 
 =========  ===================================================================
-n          number of cases; p_i probability given to case i, t_i = 1 if it held
-b, n_b     a bin of cases with similar p, and how many
+n          number of cases; p_i probability given to case i, t_i = 1 if it came true
+b, n_b     a bin of cases with similar p, and the number of cases in it
 p̄_b, t̄_b   mean of p_i, of t_i in the bin
 =========  ===================================================================
 """
@@ -22,30 +22,30 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 
 class Reliability(NamedTuple):
-    """Probabilities beside what came true, bin by bin; bins without a case are left out."""
+    """Mean probabilities and observed frequencies in bins, without empty bins."""
 
     predicted: FloatArray
     """(B,) p̄_b, mean probability in the bin."""
     observed: FloatArray
-    """(B,) t̄_b, the share that held."""
+    """(B,) t̄_b, the share of cases that came true."""
     counts: IntArray
-    """(B,) n_b."""
+    """(B,) n_b, the number of cases in the bin."""
 
     @property
     def standard_error(self) -> FloatArray:
-        """(B,) of t̄_b, were the bin calibrated and its cases independent: √(p̄ (1 - p̄) / n_b)."""
+        """(B,) √(p̄ (1 - p̄) / n_b): error of t̄_b in a calibrated bin of independent cases."""
         p = self.predicted
         return np.asarray(np.sqrt(p * (1 - p) / self.counts))
 
     @property
     def error(self) -> float:
-        """The expected calibration error, ``Σ_b n_b / n |t̄_b - p̄_b|``."""
+        """Expected calibration error, ``Σ_b n_b / n |t̄_b - p̄_b|``."""
         gaps = np.abs(self.observed - self.predicted)
         return float(self.counts @ gaps / self.counts.sum())
 
 
 def reliability(probabilities: ArrayLike, held: ArrayLike, *, n_bins: int = 10) -> Reliability:
-    """Probabilities beside what came true, in bins of equal width.
+    """Compare probabilities with observed frequencies, in bins of equal width.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def reliability(probabilities: ArrayLike, held: ArrayLike, *, n_bins: int = 10) 
     held : (n,) bool array_like
         t_i, whether case i came true.
     n_bins : int, default=10
-        How many bins [0, 1] is cut into; 1 is in the last one.
+        Number of bins into which [0, 1] is cut; 1 is in the last one.
 
     Returns
     -------
@@ -69,14 +69,14 @@ def reliability(probabilities: ArrayLike, held: ArrayLike, *, n_bins: int = 10) 
 
     Notes
     -----
-    The error of probabilities that are calibrated is not zero but about ``Σ_b √(n_b) / n``: bins
-    have few cases. Compare with ``standard_error``, and take fewer bins where cases are few.
+    Even calibrated probabilities have an error of about ``Σ_b √(n_b) / n``, because each bin has a
+    finite number of cases. Compare with ``standard_error``, and use fewer bins for fewer cases.
     Naeini, Cooper and Hauskrecht (2015), Obtaining well calibrated probabilities using Bayesian
     binning.
 
     Examples
     --------
-    Said with 0.9, but right in one case of two:
+    Predictions with probability 0.9 are right in one case of two:
 
     >>> found = reliability([0.9, 0.9, 0.2], [True, False, False])
     >>> found.predicted, found.observed, found.counts
@@ -84,7 +84,7 @@ def reliability(probabilities: ArrayLike, held: ArrayLike, *, n_bins: int = 10) 
     >>> round(found.error, 4)
     0.3333
     """
-    p, t = _checked(probabilities, held)
+    p, t = _check_cases(probabilities, held)
     if n_bins < 1:
         raise ValueError(f"n_bins is {n_bins}; there must be a bin at least: n_bins=10.")
     bins, of_case = np.unique(
@@ -94,8 +94,8 @@ def reliability(probabilities: ArrayLike, held: ArrayLike, *, n_bins: int = 10) 
     return Reliability(np.bincount(of_case, p) / counts, np.bincount(of_case, t) / counts, counts)
 
 
-def _checked(probabilities: ArrayLike, held: ArrayLike) -> tuple[FloatArray, BoolArray]:
-    """Check probabilities and outcomes; name the first that is not one."""
+def _check_cases(probabilities: ArrayLike, held: ArrayLike) -> tuple[FloatArray, BoolArray]:
+    """Return probabilities and outcomes as arrays, or raise an error that names an invalid one."""
     p, t = np.asarray(probabilities, dtype=float), np.asarray(held)
     if p.ndim != 1 or p.shape != t.shape or len(p) == 0:
         raise ValueError(

@@ -1,7 +1,7 @@
-"""Scores on points: clusters are matched with classes, then the points that fit are counted.
+"""Scores on points: match clusters with classes, then count the points in the right class.
 
-A clustering has no names for its clusters, so a score must not depend on them: here the best naming
-counts. All chapters use it.
+A clustering has no names for its clusters, so a score must not depend on them. These functions give
+clusters the names under which most points are right. All chapters use them.
 
 Letters, as in the book: N points; n_ab the number of points of class a in cluster b, the
 contingency table.
@@ -17,16 +17,16 @@ from cgmm.numerics import IntArray, check_labels
 
 
 def matched_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Share of points in the right class, under the best matching of clusters with classes.
+    """Return the share of points in the right class, under the best matching with clusters.
 
     The matching is one-to-one. This is the classification accuracy of lu2007, sect. 5.1.2: the
-    sum over the diagonal of the confusion matrix, once the clusters stand in the best order.
-    Points of a cluster that is left without a class count as errors.
+    sum over the diagonal of the confusion matrix, with clusters in the best order. Points of a
+    cluster without a class count as errors.
 
     Parameters
     ----------
     y_true, y_pred : (N,) int array_like
-        Class and predicted cluster of each point; any integers, names play no part.
+        Class and predicted cluster of each point, any integers; their values do not matter.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def match_labels(y_true: ArrayLike, y_pred: ArrayLike) -> dict[int, int]:
     Raises
     ------
     ValueError
-        As :func:`matched_accuracy`.
+        As in :func:`matched_accuracy`.
 
     Examples
     --------
@@ -90,10 +90,10 @@ def match_labels(y_true: ArrayLike, y_pred: ArrayLike) -> dict[int, int]:
 
 
 def _best_matching(classes: IntArray, clusters: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """The one-to-one matching of clusters with classes that gets most points right.
+    """Return the one-to-one matching of clusters with classes that gets most points right.
 
-    Three (m,) arrays, m the number of classes or of clusters, if there are fewer: matched classes,
-    their clusters, and the points that each match gets right.
+    The result is three (m,) arrays, where m is the smaller number of classes and clusters: matched
+    classes, their clusters, and the number of points that each match gets right.
     """
     class_names, a = np.unique(classes, return_inverse=True)
     cluster_names, b = np.unique(clusters, return_inverse=True)
@@ -104,6 +104,6 @@ def _best_matching(classes: IntArray, clusters: IntArray) -> tuple[IntArray, Int
 
 
 def check_both(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[IntArray, IntArray]:
-    """Classes and clusters as arrays of integers; any integer may be the name of one."""
+    """Return classes and clusters as arrays of arbitrary integers, or raise an error."""
     classes = check_labels("y_true", y_true, least=None)
     return classes, check_labels("y_pred", y_pred, len(classes), least=None)

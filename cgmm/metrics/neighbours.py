@@ -1,4 +1,6 @@
-"""Purity of neighbourhoods: a score of a metric, not of a clustering. Chapter 12.
+"""Purity of neighbourhoods: a score of a metric rather than a clustering.
+
+Chapter 12 judges learnt metrics by it: points of a class should be each other's nearest neighbours.
 
 Letters: N points in D dimensions; p the exponent of the distance.
 """
@@ -15,9 +17,9 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray, check_integer, check_
 def cumulative_neighbour_purity(
     X: ArrayLike, y: ArrayLike, n_neighbours: int = 10, *, p: float = 2.0
 ) -> FloatArray:
-    """Share of neighbours of the right class among the first 1, 2, ..., as a mean over points.
+    """Return the mean share of neighbours of the right class among the nearest 1, 2, ...
 
-    It judges a metric rather than a clustering: points of a class should find each other first.
+    The score judges a metric: the nearest neighbours of a point should be of its class.
 
     Parameters
     ----------
@@ -33,8 +35,8 @@ def cumulative_neighbour_purity(
     Returns
     -------
     (n_neighbours,) array
-        Entry k - 1: the mean, over all points, of the share of their class among the k nearest
-        others. A point is not its own neighbour.
+        Entry k - 1 is the share of a point's class among its k nearest neighbours, as a mean over
+        all points. A point is not its own neighbour.
 
     Raises
     ------
@@ -59,9 +61,9 @@ def cumulative_neighbour_purity(
         )
     check_integer("n_neighbours", n_neighbours, 1, len(X) - 1)
     nearest: IntArray = np.asarray(KDTree(X).query(X, k=n_neighbours + 1, p=p)[1])
-    # A point may share its place with others, and then need not be the first that it finds.
-    itself: BoolArray = nearest == np.arange(len(X))[:, None]
-    itself[~itself.any(axis=1), -1] = True
-    others = nearest[~itself].reshape(len(X), n_neighbours)
+    # A point that coincides with others need not come first among its own nearest points.
+    is_self: BoolArray = nearest == np.arange(len(X))[:, None]
+    is_self[~is_self.any(axis=1), -1] = True
+    others = nearest[~is_self].reshape(len(X), n_neighbours)
     right = (classes[others] == classes[:, None]).mean(axis=0)
     return np.cumsum(right) / np.arange(1, n_neighbours + 1)

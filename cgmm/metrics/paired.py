@@ -1,9 +1,9 @@
-"""Is one method better than another? Paired differences over draws, with their error.
+"""Compare two methods by paired differences over draws, with their standard error.
 
-Two methods that are run on the same draws (the same points, labels, relations and starts) share
-what makes a draw easy or hard, and that leaves their difference. So its error is often much smaller
-than that of either mean, and the other way round: two error bars that overlap say little about it.
-Chapter 4 and all later comparisons.
+Some draws (of points, labels, relations and starts) are easier than others. If two methods run on
+the same draws, this cancels in the difference of their scores, so its error is often much smaller
+than that of either mean. Therefore overlapping error bars of the means say little about the
+difference. Chapter 4 and all later comparisons use these functions.
 
 Letters:
 
@@ -30,18 +30,18 @@ class PairedDifference(NamedTuple):
     mean: NDArray[np.float64]
     """(...) mean over the draws of the differences."""
     standard_error: NDArray[np.float64]
-    """(...) of the mean, s / √R."""
+    """(...) standard error of the mean, s / √R."""
     n_draws: int
-    """R."""
+    """Number of draws, R."""
 
     @property
     def ahead(self) -> NDArray[np.bool_]:
-        """(...) whether the mean is above zero by more than two standard errors; 0 ± 0 is not."""
+        """(...) True if the mean is above zero by more than two standard errors; 0 ± 0 is not."""
         return self.mean > 2 * self.standard_error
 
     @property
     def behind(self) -> NDArray[np.bool_]:
-        """(...) whether the mean is below zero by more than two standard errors."""
+        """(...) True if the mean is below zero by more than two standard errors."""
         return self.mean < -2 * self.standard_error
 
     def __str__(self) -> str:
@@ -51,16 +51,16 @@ class PairedDifference(NamedTuple):
 
 
 def paired_difference(scores: ArrayLike, baseline: ArrayLike) -> PairedDifference:
-    """Mean of the differences of two methods on the same draws, and its standard error.
+    """Return the mean difference of two methods on the same draws, and its standard error.
 
-    The error tells what other draws would have changed, and nothing of another data set. It is that
-    of a mean of independent draws: draws that share points or labels hide a part of it.
+    The error covers the variation from draw to draw, but not from data set to data set. It assumes
+    that draws are independent: if draws share points or labels, it is too small.
 
     Parameters
     ----------
     scores, baseline : (R,) or (R, ...) array_like
-        Score of either method in each draw; row r of both is made from the same points, labels,
-        relations and starts. Further axes are compared one by one.
+        Scores of both methods in each draw; row r of both comes from the same points, labels,
+        relations and starts. Entries along further axes are compared separately.
 
     Returns
     -------
@@ -70,8 +70,8 @@ def paired_difference(scores: ArrayLike, baseline: ArrayLike) -> PairedDifferenc
     Raises
     ------
     ValueError
-        If the shapes differ, a score is not finite, or there are fewer than twelve draws: an error
-        that is itself estimated from a handful of them tells little.
+        If the shapes differ, a score is not finite, or there are fewer than twelve draws: a
+        standard error estimated from fewer is itself unreliable.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def paired_difference(scores: ArrayLike, baseline: ArrayLike) -> PairedDifferenc
 
 
 def _check(scores: NDArray[np.float64], baseline: NDArray[np.float64]) -> None:
-    """Raise an error for scores that are not paired, not finite, or too few."""
+    """Raise an error if scores are not paired, not finite or not numerous enough."""
     if scores.shape != baseline.shape or scores.ndim == 0:
         raise ValueError(
             f"scores have the shape {scores.shape} and the baseline {baseline.shape}: a paired "

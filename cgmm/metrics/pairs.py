@@ -1,7 +1,7 @@
 """Scores on pairs of points: do classes and clusters agree on whether the two belong together?
 
-A clustering has no names for its clusters, and a question about pairs needs none. It is also the
-question that must-links and cannot-links answer. Chapters 3, 5, 7 and 12 to 14.
+A clustering has no names for its clusters, and a question about pairs needs none. Must-links and
+cannot-links settle the same question. Chapters 3, 5, 7 and 12 to 14 use these scores.
 
 Letters, as in the book:
 
@@ -14,8 +14,8 @@ B     pairs of one class and of one cluster, Σ_ab C(n_ab, 2)
 M     all unordered pairs, C(N, 2)
 ====  ==========================================================================
 
-Every pair count comes from the non-empty cells of the table: at most N of them, so nothing here
-walks over the N²/2 pairs or needs more memory than the labels do.
+All pair counts are computed from the non-empty cells of the table, of which there are at most N.
+Nothing here loops over the N²/2 pairs or needs more memory than the labels do.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class PairwiseScores(NamedTuple):
     """Precision, recall and their harmonic mean over pairs of points."""
 
     precision: float
-    """B / Q: of the pairs put into one cluster, the share that are of one class."""
+    """Share of pairs of one class among the pairs in one cluster, B / Q."""
     recall: float
-    """B / T: of the pairs of one class, the share that are put into one cluster."""
+    """Share of pairs in one cluster among the pairs of one class, B / T."""
     f_half: float
-    """f½ = 2PR / (P + R) = 2B / (Q + T) [shental2003, sect. 3]."""
+    """Harmonic mean f½ = 2PR / (P + R) = 2B / (Q + T) [shental2003, sect. 3]."""
 
 
 def pairwise_scores(y_true: ArrayLike, y_pred: ArrayLike) -> PairwiseScores:
-    """Precision, recall and f½ over all pairs of points [shental2003, sect. 3].
+    """Compute precision, recall and f½ over all pairs of points [shental2003, sect. 3].
 
     A pair is *retrieved* when its two points share a cluster, and *relevant* when they share a
     class.
@@ -59,15 +59,15 @@ def pairwise_scores(y_true: ArrayLike, y_pred: ArrayLike) -> PairwiseScores:
     Raises
     ------
     ValueError
-        As :func:`matched_accuracy`; also if no two points share a class (recall has no meaning)
-        or no two points share a cluster (precision has none).
+        As in :func:`matched_accuracy`; also if no two points share a class (recall is undefined)
+        or no two points share a cluster (precision is undefined).
 
     Examples
     --------
     >>> pairwise_scores([0, 0, 0, 1, 1], [0, 0, 1, 1, 1])
     PairwiseScores(precision=0.5, recall=0.5, f_half=0.5)
 
-    One cluster for all retrieves every pair, and is right on two of five:
+    A single cluster of all points retrieves every pair, and is right on two of five:
 
     >>> pairwise_scores([0, 0, 0, 1, 1], [4, 4, 4, 4, 4])
     PairwiseScores(precision=0.4, recall=1.0, f_half=0.5714285714285714)
@@ -84,12 +84,12 @@ def pairwise_scores(y_true: ArrayLike, y_pred: ArrayLike) -> PairwiseScores:
 
 
 def balanced_rand_index(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Rand index in which pairs of one class weigh as much, in all, as pairs of two classes.
+    """Compute the Rand index with equal total weights of same-class and two-class pairs.
 
-    The probability that the clustering is right about a pair which is drawn, with equal chance,
-    from the pairs of one class or from the pairs of two classes [barhillel2005, sect. 8.3, note 8].
-    The note says "cluster" for what is drawn; here it is the true class, since a score that is
-    weighted by the prediction would let the prediction choose its own weights.
+    This is the probability that the clustering is right about a pair which is drawn, with equal
+    chance, from the pairs of one class or from the pairs of two classes [barhillel2005, sect. 8.3,
+    note 8]. The note draws pairs by "cluster"; here they are drawn by true class, since a score
+    that is weighted by the prediction would let the prediction choose its own weights.
 
     Parameters
     ----------
@@ -100,12 +100,12 @@ def balanced_rand_index(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     -------
     float
         In [0, 1]: ½ (share of same-class pairs kept together + share of two-class pairs kept
-        apart). One cluster for all scores ½, and so does a cluster for each point.
+        apart). A single cluster scores ½, and so does a separate cluster for each point.
 
     Raises
     ------
     ValueError
-        As :func:`matched_accuracy`; also if no two points share a class, or all do.
+        As in :func:`matched_accuracy`; also if no two points share a class, or all do.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def balanced_rand_index(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 
 
 def _require(count: int, complaint: str) -> None:
-    """Refuse a share of nothing."""
+    """Raise an error if the denominator of a share is zero."""
     if count == 0:
         raise ValueError(f"{complaint}. Score more points, or use matched_accuracy.")
 
@@ -138,7 +138,7 @@ class _PairCounts(NamedTuple):
 
 def _count_pairs(y_true: ArrayLike, y_pred: ArrayLike) -> _PairCounts:
     """Count B, T, Q and M from the non-empty cells of the contingency table."""
-    # Classes and clusters by number, from 0, and how many points each has.
+    # Here a and b number the classes and clusters from 0, and n_a and n_b count their points.
     (_, a, n_a), (_, b, n_b) = (
         np.unique(labels, return_inverse=True, return_counts=True)
         for labels in check_both(y_true, y_pred)
@@ -175,12 +175,12 @@ def broken_relations(
     y_pred : (N,) int array_like
         Predicted cluster of each point.
     must_link, cannot_link : (P, 2), (P', 2) int array_like
-        Pairs of sample indices; either may be empty. A pair that stands there twice counts twice.
+        Pairs of sample indices; either may be empty. A pair that is given twice counts twice.
 
     Returns
     -------
     BrokenRelations
-        ``must_link`` and ``cannot_link``, both zero for a clustering that honours every relation.
+        ``must_link`` and ``cannot_link``, both zero for a clustering that satisfies every relation.
 
     Raises
     ------
