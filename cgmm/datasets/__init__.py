@@ -1,8 +1,9 @@
 """Data of the book: toy problems, real data that scikit-learn carries, and tables to be fetched.
 
-The papers print figures, not numbers. Each toy problem is therefore built so that *what the paper
-says about its figure* is true of it, and the tests hold it to that: which partition maximises the
-likelihood, which classifier can succeed, where a given start ends. Positions and sizes are ours.
+The papers print figures, not numbers. Each toy problem is therefore built so that *the paper's
+statements about its figure* hold: which partition maximises the likelihood, which classifier can
+succeed, where EM from a given start ends. Tests check these statements; positions and sizes are
+ours. All chapters use these data.
 """
 
 from cgmm.datasets.catalogue import DATASETS, load

@@ -1,4 +1,7 @@
-"""All data sets by name, as the chapters and the experiments ask for them."""
+"""All data sets by name.
+
+The chapters and the experiments load their data through :func:`load`.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,8 @@ def load(name: str, **kwargs: Any) -> Dataset:
     name : str
         A key of :data:`~cgmm.datasets.catalogue.DATASETS`.
     **kwargs
-        For the function of that name: ``n_per_class`` or ``n_samples``, and ``random_state``, for
-        generators; nothing for the real data.
+        Arguments of the function of that name: ``n_per_class`` or ``n_samples``, and
+        ``random_state``, for generators; none for real data.
 
     Returns
     -------
@@ -67,4 +70,4 @@ DATASETS: dict[str, Callable[..., Dataset]] = {
     "lu_set_1_near": partial(clumps.lu_set_1, near=True),
     "lu_set_2_near": partial(clumps.lu_set_2, near=True),
 }
-"""Every data set by name; :func:`~cgmm.datasets.load` looks here."""
+"""Functions by the names under which :func:`~cgmm.datasets.load` offers their data sets."""

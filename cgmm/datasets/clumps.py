@@ -1,11 +1,11 @@
-"""Toy problems made of clumps, in which the likelihood points away from the truth.
+"""Toy problems made of clumps, in which the likelihood prefers a wrong partition.
 
-A class is made of two or three round *clumps*, so that it is not Gaussian, and clumps of different
-classes lie such that a mixture of two Gaussians explains the data better by joining the wrong ones.
-This is so however many points there are: here side information has something to do.
+A class consists of two or three round *clumps*, so it is not Gaussian. Clumps of different classes
+lie such that a mixture of two Gaussians explains the data better by joining the wrong ones. This
+holds however many points there are, so side information is needed.
 
-First the problems of shental2003, chapters 1, 6 and 7; then those of lu2007, chapters 4, 9 and 11;
-then how clumps are drawn.
+The file begins with the problems of shental2003, for chapters 1, 6 and 7, continues with those of
+lu2007, for chapters 4, 9 and 11, and ends with the drawing of clumps.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Clump(NamedTuple):
 
     mean: tuple[float, float]
     share: float = 1.0
-    """Its part of the class, relative to the other clumps of the class."""
+    """Relative share of the clump in the points of its class."""
     deviations: tuple[float, float] = (1.0, 1.0)
     """Standard deviation of each coordinate."""
 
@@ -34,7 +34,7 @@ class Clump(NamedTuple):
 
 
 def vertical_classes(n_per_class: int = 300, random_state: Seed = 0) -> Dataset:
-    """Two upright classes in which the likelihood sees two level ones [shental2003, Fig. 1a].
+    """Draw two upright classes; the likelihood prefers two level ones [shental2003, Fig. 1a].
 
     Each class is a column of two clumps, far apart: at (∓3, ±10), standard deviation 1. Two
     Gaussians fit best when one takes both upper clumps and the other both lower ones, since that
@@ -54,7 +54,7 @@ def vertical_classes(n_per_class: int = 300, random_state: Seed = 0) -> Dataset:
 
     Notes
     -----
-    At the default size the log-likelihoods come to about -2800 for the level and -3500 for the
+    At the default size the log-likelihoods are about -2800 for the level and -3500 for the
     upright solution, close to the numbers of the paper. The paper assigns them the other way round,
     though a most likely solution cannot have the lower log-likelihood.
 
@@ -70,10 +70,10 @@ def vertical_classes(n_per_class: int = 300, random_state: Seed = 0) -> Dataset:
 
 
 def overlapping_classes(n_per_class: int = 300, random_state: Seed = 0) -> Dataset:
-    """Overlapping classes; the likelihood prefers disjoint ones [shental2003, Fig. 1b].
+    """Draw overlapping classes; the likelihood prefers disjoint ones [shental2003, Fig. 1b].
 
-    Two columns again, of two clumps each, leaning apart: they run into one another at the foot and
-    less so at the head. The best fit cuts between head and foot, where nothing overlaps at all.
+    The classes are two columns of two clumps each, and lean apart: their lower clumps overlap more
+    than their upper ones. The best fit separates upper from lower clumps, which do not overlap.
 
     Parameters
     ----------
@@ -102,25 +102,25 @@ def overlapping_classes(n_per_class: int = 300, random_state: Seed = 0) -> Datas
 
 
 def two_models(n_per_class: int = 70, random_state: Seed = 0) -> Dataset:
-    """Two fits of nearly equal likelihood, and pairs that tell them apart [lu2007, Figs. 1 and 2].
+    """Draw data with two nearly equal fits, and pairs that decide [lu2007, Figs. 1 and 2].
 
-    Four clumps on the corners of a square: a class is a left or a right column, but two level
-    rows explain the data as well. ``must_link`` joins the two ends of a column, ten times,
-    ``cannot_link`` two neighbouring ends of different columns, ten times. Every pair is correct,
-    every one contradicts the rows, and no point is in two of them.
+    Four clumps lie at the corners of a square. The classes are the left and the right column, but
+    two level rows explain the data as well. The ten pairs in ``must_link`` join the two ends of a
+    column, the ten in ``cannot_link`` neighbouring ends of different columns. Every pair is
+    correct and contradicts the rows, and no point is in two pairs.
 
-    ``start`` is the paper's "poor initial condition": two round components which all but sit on
-    the rows. From there EM ends in the rows without relations and with weak ones, and in the
-    columns with strong ones. The paper's weights W = 0, 1.3 and 3 do just that; the change comes
-    near W = 2. Twenty iterations settle it for the book's sample and for 98 of 100 others.
+    ``start`` is the paper's "poor initial condition": two round components close to the rows. From
+    there EM converges to the rows without relations and with weak ones, and to the columns with
+    strong ones. This holds for the paper's weights W = 0, 1.3 and 3; the change is near W = 2.
+    Twenty iterations suffice for the book's sample and for 98 of 100 others.
 
     Parameters
     ----------
     n_per_class : int, default=70
-        Points in each class; at least 20, since forty points are needed for the pairs. With many
-        more, the pairs become too few to matter: what counts is their share.
+        Points in each class; at least 20, since the pairs need forty points. With many more, the
+        pairs lose their effect, which depends on their share.
     random_state : int, RandomState, Generator or None, default=0
-        The book's sample is 0. It settles the points and the pairs.
+        The book's sample is 0. It determines the points and the pairs.
 
     Returns
     -------
@@ -157,7 +157,7 @@ def two_models(n_per_class: int = 70, random_state: Seed = 0) -> Dataset:
 
 
 def _pairs_against_rows(clump: IntArray, rng: np.random.RandomState) -> tuple[IntArray, IntArray]:
-    """Ten links within columns and ten do-not-links within rows; no point is drawn twice."""
+    """Draw ten must-links within columns and ten cannot-links within rows, without overlap."""
     lower_left, upper_left, lower_right, upper_right = (
         rng.choice(np.flatnonzero(clump == c), size=10, replace=False) for c in range(4)
     )
@@ -168,11 +168,11 @@ def _pairs_against_rows(clump: IntArray, rng: np.random.RandomState) -> tuple[In
 
 
 def lu_set_1(n_per_class: int = 200, random_state: Seed = 0, *, near: bool = False) -> Dataset:
-    """Two long stripes, each broken in the middle [lu2007, Fig. 5, data set 1].
+    """Draw two long stripes, each broken in the middle [lu2007, Fig. 5, data set 1].
 
-    Easy for two Gaussians once relations say what belongs together: one flat component a stripe.
-    Out of reach for K-means: the gap is wider than the stripes are apart. Without relations both
-    take the left and the right half, which gets 57.5 % of the points right.
+    With relations, two Gaussians solve the problem easily, by one flat component per stripe.
+    K-means cannot: the gap within a stripe is wider than the distance of the stripes. Without
+    relations both methods find the left and the right half, which gets 57.5 % of the points right.
 
     Parameters
     ----------
@@ -181,8 +181,8 @@ def lu_set_1(n_per_class: int = 200, random_state: Seed = 0, *, near: bool = Fal
     random_state : int, RandomState, Generator or None, default=0
         The book's sample is 0.
     near : bool, default=False
-        Whether the gap is so narrow that the halves are the better fit by a few nats only, as
-        Figure 10 of the paper implies of its set; else by 184 nats, which no soft relation outbids.
+        True: the gap is so narrow that the halves fit better by a few nats only, as Figure 10 of
+        the paper implies for its data. False: by 184 nats, which no soft relation outweighs.
 
     Returns
     -------
@@ -207,10 +207,10 @@ def lu_set_1(n_per_class: int = 200, random_state: Seed = 0, *, near: bool = Fal
 
 
 def lu_set_2(n_per_class: int = 200, random_state: Seed = 0, *, near: bool = False) -> Dataset:
-    """A round class leaning on a class of two clumps [lu2007, Fig. 5, data set 2].
+    """Draw a round class that overlaps a class of two clumps [lu2007, Fig. 5, data set 2].
 
-    The classes overlap: two Gaussians classify about 95 % at best. Without relations they do worse,
-    about 75 %, by giving one component to the clump that stands alone.
+    The classes overlap: two Gaussians get at most about 95 % of the points right. Without relations
+    they get about 75 %, since one component takes the separate clump.
 
     Parameters
     ----------
@@ -219,8 +219,8 @@ def lu_set_2(n_per_class: int = 200, random_state: Seed = 0, *, near: bool = Fal
     random_state : int, RandomState, Generator or None, default=0
         The book's sample is 0.
     near : bool, default=False
-        Whether that clump stands so near that the wrong fit is better by six nats instead of 38,
-        and the classes overlap a little more, as Figures 6 and 10 of the paper imply of its set.
+        True: the separate clump is so near that the wrong fit is better by six nats instead of 38,
+        and the classes overlap slightly more, as Figures 6 and 10 of the paper imply for its data.
 
     Returns
     -------
@@ -240,11 +240,11 @@ def lu_set_2(n_per_class: int = 200, random_state: Seed = 0, *, near: bool = Fal
 
 
 def lu_set_3(n_per_class: int = 200, random_state: Seed = 0) -> Dataset:
-    """Two crossing classes, nearly empty where they cross [lu2007, Fig. 5, data set 3].
+    """Draw two crossing classes, nearly empty where they cross [lu2007, Fig. 5, data set 3].
 
-    The hardest of the three: each class is a dumb-bell, and the two lie across one another. Two
-    Gaussians can represent them, about 95 % right, but prefer the left and the right half, which is
-    no better than tossing a coin. So does K-means.
+    This is the hardest of the three sets: each class is a dumb-bell, and the two cross. Two
+    Gaussians can represent them with about 95 % of the points right, but prefer the left and the
+    right half, which is no better than tossing a coin. K-means prefers these, too.
 
     Parameters
     ----------
@@ -277,9 +277,9 @@ def lu_set_3(n_per_class: int = 200, random_state: Seed = 0) -> Dataset:
 def _sample_clumps(
     classes: Sequence[Sequence[Clump]], n_per_class: int, random_state: Seed
 ) -> tuple[FloatArray, IntArray, IntArray]:
-    """Points, classes and clumps (numbered through all classes), in random order.
+    """Draw points in random order, with their classes and clumps (numbered across classes).
 
-    The sizes of classes and clumps are fixed, so that only positions vary from seed to seed.
+    The sizes of classes and clumps are fixed, so only positions vary from seed to seed.
     """
     check_integer("n_per_class", n_per_class, max(map(len, classes)))
     rng = random_source(random_state)
@@ -293,6 +293,6 @@ def _sample_clumps(
 
 
 def _split(n: int, shares: Sequence[float]) -> IntArray:
-    """Integers in proportion to the shares that add up to n."""
+    """Divide n into integers in proportion to the shares."""
     ends = np.round(np.cumsum(shares) / np.sum(shares) * n).astype(int)
     return np.diff(ends, prepend=0)

@@ -1,7 +1,7 @@
-"""Real tables that this package does not carry: fetched once, and kept. Chapter 13.
+"""Real tables that the package does not contain: they are downloaded once and stored.
 
-The experiments of the papers need them. A table is a CSV file, which may as well be put in place by
-hand: a header row, then one row a point, features first and its label last.
+Chapter 13 repeats experiments of the papers on them. A table is a CSV file, which users may also
+provide themselves: a header row, then one row per point with the features first and the label last.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from cgmm.numerics import IntArray
 
 
 class Remote(NamedTuple):
-    """A data set that this package does not carry: what it is, and where it can be had."""
+    """Description of a data set that the package does not contain, and its source."""
 
     title: str
     source: str
     openml: str | None
-    """Its name at OpenML, where version 1 is taken; None if it is not to be had there."""
+    """Name at OpenML, of which version 1 is taken; None if OpenML does not have it."""
 
 
 FETCHED: dict[str, Remote] = {
@@ -45,11 +45,11 @@ FETCHED: dict[str, Remote] = {
         None,
     ),
 }
-"""What :func:`~cgmm.datasets.fetch` knows, by name."""
+"""Data sets that :func:`~cgmm.datasets.fetch` can read, by name."""
 
 
 def fetch(name: str, data_home: str | os.PathLike[str] = "data") -> Dataset:
-    """Read a data set from a file of one's own, or download it from OpenML and write that file.
+    """Read a data set from a local file; if there is none, download it from OpenML first.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def fetch(name: str, data_home: str | os.PathLike[str] = "data") -> Dataset:
     ValueError
         If there is no data set of that name, or the file is not such a table.
     OSError
-        If there is no file and it cannot be had from the network; it says where to put the file.
+        If there is no file and the download fails; the message says where to put the file.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def fetch(name: str, data_home: str | os.PathLike[str] = "data") -> Dataset:
 
 
 def _download(name: str, path: Path) -> None:
-    """Write the file from OpenML's table; not a trace of it if that fails."""
+    """Download OpenML's table into the file, or leave no file if that fails."""
     remote = FETCHED[name]
     try:
         if remote.openml is None:
@@ -98,7 +98,7 @@ def _download(name: str, path: Path) -> None:
         bunch = fetch_openml(
             remote.openml, version=1, as_frame=False, parser="liac-arff", cache=False
         )
-    # scikit-learn's word for what OpenML refuses, or delivers damaged, is ValueError.
+    # scikit-learn raises ValueError if OpenML rejects the request or delivers damaged data.
     except (OSError, ValueError) as error:
         raise OSError(
             f"{name} is not at {path}, and could not be downloaded ({error}). Put the file there "
@@ -115,20 +115,20 @@ def _download(name: str, path: Path) -> None:
 
 
 def _read_table(name: str, path: Path) -> Dataset:
-    """The Dataset in a file: features first, label last."""
+    """Read a Dataset from a file with features first and the label last."""
     with open(path, newline="", encoding="utf-8") as file:
         header, *rows = list(csv.reader(file)) or [[]]
     if len(header) < 2 or not rows:
         raise ValueError(f"{path} must have a header row, and rows of features and a label.")
-    X = np.array([_numbers(row, header, path, i) for i, row in enumerate(rows, start=2)])
-    classes, y = _numbered([row[-1] for row in rows])
+    X = np.array([_parse_features(row, header, path, i) for i, row in enumerate(rows, start=2)])
+    classes, y = _number_classes([row[-1] for row in rows])
     title, source, _ = FETCHED[name]
     licence = "as its source states it; this package does not contain the data"
     return Dataset(X, y, name, title, source, licence, tuple(header[:-1]), classes)
 
 
-def _numbers(row: list[str], header: list[str], path: Path, line: int) -> list[float]:
-    """The features of one row, or an error that names its line."""
+def _parse_features(row: list[str], header: list[str], path: Path, line: int) -> list[float]:
+    """Return the features of one row, or raise an error that names its line."""
     try:
         if len(row) != len(header):
             raise ValueError(f"{len(row)} entries under a header of {len(header)}")
@@ -142,8 +142,8 @@ def _numbers(row: list[str], header: list[str], path: Path, line: int) -> list[f
     return features
 
 
-def _numbered(labels: list[str]) -> tuple[tuple[str, ...], IntArray]:
-    """Names of the classes, and the number of each point's class."""
+def _number_classes(labels: list[str]) -> tuple[tuple[str, ...], IntArray]:
+    """Return the names of the classes, and the number of each point's class."""
     try:
         names = sorted(set(labels), key=float)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Real tables that scikit-learn carries. All through the book.
+"""Real tables that scikit-learn contains.
 
-Each names its record in the UCI Machine Learning Repository, which says who measured what, and
-under which licence.
+Chapters throughout the book use them. Each table names its record in the UCI Machine Learning
+Repository, which gives the authors, the measurements and the licence.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from cgmm.datasets.dataset import UCI, Dataset
 
 
 def iris() -> Dataset:
-    """Fisher's irises: 150 flowers of three species, four lengths in cm.
+    """Return Fisher's irises: 150 flowers of three species, four lengths in cm.
 
     Returns
     -------
     Dataset
-        50 flowers a species. The values are those of Fisher's paper; UCI's copy differs in two.
+        50 flowers per species. The values are those of Fisher's paper; UCI's copy differs in two.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def iris() -> Dataset:
 
 
 def wine() -> Dataset:
-    """Chemical analyses of 178 wines from three cultivars, in 13 features of very different scales.
+    """Return analyses of 178 wines of three cultivars, 13 features of very different scales.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def wine() -> Dataset:
 
 
 def breast_cancer() -> Dataset:
-    """Cell nuclei in 569 breast tissue samples, malignant (0) or benign (1), in 30 features.
+    """Return 30 features of cell nuclei in 569 breast samples, malignant (0) or benign (1).
 
     Returns
     -------
@@ -78,7 +78,7 @@ def breast_cancer() -> Dataset:
 
 
 def digits() -> Dataset:
-    """Handwritten digits: 1797 images of 8 x 8 pixels, grey levels 0 to 16.
+    """Return handwritten digits: 1797 images of 8 x 8 pixels, grey levels 0 to 16.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def digits() -> Dataset:
 
 
 def _bundled(bunch: Any, name: str, title: str, source: str, record: str) -> Dataset:
-    """A Dataset from what one of scikit-learn's loaders returns."""
+    """Build a Dataset from the result of one of scikit-learn's loaders."""
     return Dataset(
         X=bunch.data.astype(np.float64),
         y=bunch.target.astype(np.int64),

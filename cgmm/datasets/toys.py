@@ -1,11 +1,12 @@
-"""Toy problems that are easy once seen in the right way: Gaussian classes, and waves in noise.
+"""Toy problems with Gaussian classes, and with waves in noise.
 
 ``two_clusters`` is the running example of chapters 2 to 6. ``three_classes`` and ``shared_axis``
-are the problems of barhillel2005, chapter 12: all depends on the metric. The waveform generator has
-many features, chapter 13. Where a class is one Gaussian, the data set carries the θ that made it.
+are the problems of barhillel2005 for chapter 12, in which everything depends on the metric. The
+waveform generator of chapter 13 has many features. If each class is one Gaussian, the data set
+holds the θ that generated it.
 
 Letters: K classes in D dimensions; θ: weights π_k, means μ_k, covariances Σ_k; waves h_1 to h_3 at
-the places m = 1, ..., 21.
+the positions m = 1, ..., 21.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from cgmm.runs import random_source
 
 
 def two_clusters(n_per_class: int = 100, random_state: Seed = 0) -> Dataset:
-    """Two Gaussian clusters, well apart: the running example of the slides [green].
+    """Draw two well separated Gaussian clusters, the running example of the slides [green].
 
     Parameters
     ----------
@@ -46,12 +47,12 @@ def two_clusters(n_per_class: int = 100, random_state: Seed = 0) -> Dataset:
 
 
 def three_classes(n_per_class: int = 100, random_state: Seed = 0) -> Dataset:
-    """Three classes behind a variability that they share [barhillel2005, Fig. 1].
+    """Draw three classes hidden by a variability that they share [barhillel2005, Fig. 1].
 
-    Every class has the same covariance: a standard deviation of 6 along the direction (1, 1), of
-    0.5 across it. The classes lie side by side across it, six of the small standard deviations
-    apart. In the given coordinates the large, irrelevant spread hides them; in coordinates in
-    which the within-class covariance is the identity they are three round clusters.
+    Every class has the same covariance, with a standard deviation of 6 along the direction (1, 1)
+    and of 0.5 across it. The classes lie side by side across it, six of the small standard
+    deviations apart. In the given coordinates the large, irrelevant spread hides them; in
+    coordinates whose within-class covariance is the identity they are three round clusters.
 
     Parameters
     ----------
@@ -73,9 +74,9 @@ def three_classes(n_per_class: int = 100, random_state: Seed = 0) -> Dataset:
     """
     along, across = np.array([1.0, 1.0]) / np.sqrt(2), np.array([-1.0, 1.0]) / np.sqrt(2)
     covariance = 6.0**2 * np.outer(along, along) + 0.5**2 * np.outer(across, across)
-    # Places in whitened coordinates: (along, across), in within-class standard deviations.
-    places = np.array([[-0.5, -6.0], [0.5, 0.0], [-0.5, 6.0]])
-    means = places * [6.0, 0.5] @ np.stack([along, across])
+    # Coordinates are (along, across), in units of the within-class standard deviations.
+    positions = np.array([[-0.5, -6.0], [0.5, 0.0], [-0.5, 6.0]])
+    means = positions * [6.0, 0.5] @ np.stack([along, across])
     parameters = equal_weights(means, [covariance] * 3)
     X, y = _sample_gaussians(parameters, n_per_class, random_state)
     title, source = "Three classes under a shared variability", "[barhillel2005, Fig. 1]"
@@ -83,7 +84,7 @@ def three_classes(n_per_class: int = 100, random_state: Seed = 0) -> Dataset:
 
 
 def shared_axis(n_per_class: int = 1000, epsilon: float = 0.1, random_state: Seed = 0) -> Dataset:
-    """Two thin sheets that share one axis of large spread [barhillel2005, Fig. 11].
+    """Draw two thin sheets that share one axis of large spread [barhillel2005, Fig. 11].
 
     The standard deviations along x, y and z are (ε, 1, 2) in one class and (1, ε, 2) in the
     other. The paper lists these numbers as the diagonals of the covariances, but the eigenvalues
@@ -128,7 +129,7 @@ def shared_axis(n_per_class: int = 1000, epsilon: float = 0.1, random_state: See
 def _sample_gaussians(
     parameters: Parameters, n_per_class: int, random_state: Seed
 ) -> tuple[FloatArray, IntArray]:
-    """Points and classes in random order, n_per_class from each component."""
+    """Draw points and classes in random order, n_per_class from each component."""
     check_integer("n_per_class", n_per_class, 1)
     rng = random_source(random_state)
     K, D = parameters.means.shape
@@ -139,7 +140,7 @@ def _sample_gaussians(
 
 
 def waveform(n_samples: int = 5000, random_state: Seed = 0) -> Dataset:
-    """Random mixtures of two out of three triangular waves, in noise [breiman1984, sect. 2.6.2].
+    """Draw noisy mixtures of two of three triangular waves [breiman1984, sect. 2.6.2].
 
     With the base waves, for m = 1, ..., 21::
 
@@ -182,6 +183,6 @@ def waveform(n_samples: int = 5000, random_state: Seed = 0) -> Dataset:
 
 
 def _base_waves() -> FloatArray:
-    """(3, 21): the triangles h_1, h_2, h_3, with their peaks at m = 11, 15 and 7."""
+    """Return (3, 21) triangular waves h_1, h_2, h_3, with their peaks at m = 11, 15 and 7."""
     m = np.arange(1, 22)
     return np.stack([np.maximum(6 - np.abs(m - peak), 0) for peak in (11, 15, 7)]).astype(float)
