@@ -1,8 +1,8 @@
-"""Where relations come from: the ways in which the papers make side information from known classes.
+"""Simulated side information: the ways in which the papers derive it from known classes.
 
-An experiment needs side information of which the truth is known. Each function here plays somebody
-who knows something about the classes, and writes it down in the estimators' formats. None of them
-looks at the points, only at their classes y, or at their places in a grid.
+An experiment needs side information whose truth is known. Each function here simulates somebody who
+knows something about the classes, and returns it in the formats of the estimators. The functions
+use only the classes y, or positions in a grid, never the points. Chapters 4 to 12 call them.
 """
 
 from cgmm.scenarios.answers import (

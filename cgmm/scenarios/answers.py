@@ -1,7 +1,8 @@
-"""Answers that may be wrong, and the three ways to write them down. Chapters 5 and 9.
+"""Answers that may be wrong, and conversions between answers, pairs and preferences.
 
-Pairs are certain, preferences say how likely, and answers are what somebody said: between any two
-there is a function for each way, named after both.
+Pairs are certain relations, preferences are relations with log-odds, and answers are what a person
+said. For each two of these formats there are functions that convert either into the other, named
+after both. Chapters 5 and 9 use them.
 
 ====  ===========================================================================
 P     number of relations
@@ -25,7 +26,7 @@ from cgmm.scenarios.relations import Relations
 
 
 def flip(relations: Relations, q: float, *, random_state: Seed = None) -> Relations:
-    """Flipping noise: each relation turns into its opposite with probability q.
+    """Turn each relation into its opposite with probability q.
 
     Parameters
     ----------
@@ -34,12 +35,12 @@ def flip(relations: Relations, q: float, *, random_state: Seed = None) -> Relati
     q : float
         Probability of a flip, from 0 to 0.5.
     random_state : int, RandomState, Generator or None, default=None
-        Which relations.
+        Seed of the choice of relations.
 
     Returns
     -------
     Relations
-        As many in all; those that were flipped stand behind those that were not.
+        The same number of relations in total; flipped ones come after the others.
 
     Raises
     ------
@@ -48,7 +49,7 @@ def flip(relations: Relations, q: float, *, random_state: Seed = None) -> Relati
 
     Notes
     -----
-    [lu2007, sect. 5.1.4], with q = 0.15 and 0.3; the weight to go with it is that of eq. 5.1,
+    [lu2007, sect. 5.1.4], with q = 0.15 and 0.3; the matching log-weight is that of eq. 5.1,
     ``weight_from_certainty(1 - q)``.
 
     Examples
@@ -65,7 +66,7 @@ def flip(relations: Relations, q: float, *, random_state: Seed = None) -> Relati
     must, cannot = relations
     must, cannot = check_pairs("must_link", must), check_pairs("cannot_link", cannot)
     rng = generator(random_state)
-    # Which must-links and which cannot-links turn into their opposite.
+    # The masks m and c select the relations that turn into their opposite.
     m, c = rng.random(len(must)) < q, rng.random(len(cannot)) < q
     return Relations(np.concatenate([must[~m], cannot[c]]), np.concatenate([cannot[~c], must[m]]))
 
@@ -76,7 +77,7 @@ def preferences(
     *,
     certainty: float | ArrayLike,
 ) -> FloatArray:
-    """Soft relations: pairs with log-odds that they belong together, from how certain one is.
+    """Convert pairs of a given certainty to log-odds that their points belong together.
 
     Parameters
     ----------
@@ -102,12 +103,12 @@ def preferences(
 def answers_from_pairs(
     must_link: ArrayLike | None = (), cannot_link: ArrayLike | None = ()
 ) -> IntArray:
-    """Pairs as answers to "do these two belong together?"; undoes :func:`pairs_from_answers`.
+    """Convert pairs to answers; the inverse of :func:`pairs_from_answers`.
 
     Parameters
     ----------
     must_link, cannot_link : (P, 2), (P', 2) int array_like
-        Pairs said to be of one class, and of two; either may be empty.
+        Pairs of points of one class, and of two classes; either may be empty.
 
     Returns
     -------
@@ -128,7 +129,7 @@ def answers_from_pairs(
 
 
 def pairs_from_answers(answers: ArrayLike) -> Relations:
-    """Answers as pairs, as if they were certain; undoes :func:`answers_from_pairs`.
+    """Convert answers to pairs, as if they were certain; the inverse of :func:`answers_from_pairs`.
 
     Parameters
     ----------
@@ -151,25 +152,25 @@ def pairs_from_answers(answers: ArrayLike) -> Relations:
 
 
 def preferences_from_answers(answers: ArrayLike, certainty: float | ArrayLike) -> FloatArray:
-    """Answers as ``fit(X, preferences=...)`` takes them; undoes :func:`answers_from_preferences`.
+    """Convert answers to preferences; the inverse of :func:`answers_from_preferences`.
 
     Parameters
     ----------
     answers : (P, 3) array_like
         Rows ``i, j, said``: 1 if "together" was said, 0 if "apart".
     certainty : float or (P,) array_like
-        γ, the probability that an answer is right: one for all, or one each.
+        γ, the probability that an answer is right: one number for all, or one for each.
 
     Returns
     -------
     (P, 3) array
-        Rows ``i, j, w`` with w = logit γ where "together" was said and -logit γ elsewhere; ±inf, a
-        hard relation, at γ = 1.
+        Rows ``i, j, w`` with w = logit γ where "together" was said and -logit γ elsewhere. For
+        γ = 1 these are ±inf, hard relations. ``fit(X, preferences=...)`` takes them.
 
     Raises
     ------
     ValueError
-        If answers are none, a certainty is no probability, or their number does not fit.
+        If ``answers`` has no valid answers, a certainty is no probability, or numbers differ.
 
     Notes
     -----
@@ -185,20 +186,22 @@ def preferences_from_answers(answers: ArrayLike, certainty: float | ArrayLike) -
     >>> answers.tolist(), certainty.round(3).tolist()
     ([[0, 1, 1], [2, 3, 0]], [0.9, 0.9])
     """
-    rows, weights = check_answers(answers), weight_from_certainty(certainty)
-    if np.ndim(weights) and np.shape(weights) != (len(rows),):
+    rows, log_odds = check_answers(answers), weight_from_certainty(certainty)
+    if np.ndim(log_odds) and np.shape(log_odds) != (len(rows),):
         raise ValueError(
-            f"certainty has shape {np.shape(weights)} for {len(rows)} answers; give one number "
+            f"certainty has shape {np.shape(log_odds)} for {len(rows)} answers; give one number "
             "for all, or one for each, those of must-links first."
         )
     # [lu2007, eq. 2.15]
     # [lu2007, eqs. 5.1 and B.3], with q = 1 - γ and w = 2 W^p
-    w = np.where(rows[:, 2] == 1, 1, -1) * weights
+    w = np.where(rows[:, 2] == 1, 1, -1) * log_odds
     return np.column_stack([rows[:, :2], w])
 
 
 def answers_from_preferences(preferences: ArrayLike) -> tuple[IntArray, FloatArray]:
-    """Log-odds as answers, and how certain each is; undoes :func:`preferences_from_answers`.
+    """Convert preferences to answers and their certainties.
+
+    This is the inverse of :func:`preferences_from_answers`.
 
     Parameters
     ----------
@@ -210,7 +213,7 @@ def answers_from_preferences(preferences: ArrayLike) -> tuple[IntArray, FloatArr
     answers : (P, 3) int array
         Rows ``i, j, said``: 1 where w > 0, else 0.
     certainty : (P,) array
-        γ of each, ½ or more.
+        γ of each answer, ½ or more.
 
     Examples
     --------
@@ -223,19 +226,19 @@ def answers_from_preferences(preferences: ArrayLike) -> tuple[IntArray, FloatArr
 
 
 def check_answers(answers: ArrayLike, n_points: int | None = None) -> IntArray:
-    """The answers as whole numbers i, j, said, or an error that names what is none.
+    """Return answers as integers i, j, said, or raise an error that names an invalid one.
 
     Parameters
     ----------
     answers : (P, 3) array_like
-        Anything empty is no answer.
+        Rows i, j, said. Anything empty means that there are no answers.
     n_points : int, default=None
-        How many points there are; None: any.
+        Number of points, N; None: indices have no upper limit.
 
     Returns
     -------
     (P, 3) int array
-        The same.
+        The same rows as integers.
 
     Examples
     --------
@@ -265,7 +268,7 @@ def check_answers(answers: ArrayLike, n_points: int | None = None) -> IntArray:
 
 
 def _explain_text(answers: ArrayLike) -> str:
-    """Name the first answer that holds something else than three numbers, and the remedy."""
+    """Return a message that names the first answer that is not three numbers, and the remedy."""
     table: Any = getattr(answers, "to_numpy", lambda: answers)()
     for row, answer in enumerate(table):
         if np.shape(answer) != (3,):
@@ -287,7 +290,7 @@ def _explain_text(answers: ArrayLike) -> str:
 
 
 def weight_from_certainty(certainty: float | ArrayLike) -> float | FloatArray:
-    """Log-odds w = logit γ of a relation that is right with probability γ.
+    """Return the log-odds w = logit γ of a relation that is right with probability γ.
 
     Parameters
     ----------
@@ -297,8 +300,8 @@ def weight_from_certainty(certainty: float | ArrayLike) -> float | FloatArray:
     Returns
     -------
     float or array
-        w; infinite, hence hard, at γ = 1. An edge adds w to the log-weight of its two ends' being
-        equal.
+        w; infinite for γ = 1, a hard relation. An edge adds w to the log-potential if its two nodes
+        have the same state.
 
     Raises
     ------
@@ -324,7 +327,7 @@ def weight_from_certainty(certainty: float | ArrayLike) -> float | FloatArray:
 
 
 def certainty_from_weight(weight: float | ArrayLike) -> float | FloatArray:
-    """The certainty γ = 1 / (1 + e^-w) that log-odds stand for; undoes weight_from_certainty.
+    """Return the certainty γ = 1 / (1 + e^-w); the inverse of weight_from_certainty.
 
     Parameters
     ----------
@@ -348,20 +351,20 @@ def certainty_from_weight(weight: float | ArrayLike) -> float | FloatArray:
 def estimate_flip_rate(
     y: ArrayLike, must_link: ArrayLike = (), cannot_link: ArrayLike = ()
 ) -> float:
-    """Maximum-likelihood estimate of q: the share of relations that a labelled example breaks.
+    """Estimate q by maximum likelihood: the share of relations that a labelled example breaks.
 
     Parameters
     ----------
     y : (N,) int array_like
         True classes of an example, such as a segmented image.
     must_link, cannot_link : (P, 2), (P', 2) int array_like
-        Relations as somebody, or a rule such as :func:`grid_neighbours`, states them.
+        Relations given by a person, or by a rule such as :func:`grid_neighbours`.
 
     Returns
     -------
     float
-        q̂ in [0, 1]. Zero if no relation is broken: then ``1 - q`` makes hard relations, which a
-        small example hardly justifies.
+        q̂ in [0, 1]. It is zero if no relation is broken. The certainty ``1 - q`` then makes
+        relations hard, which a small example hardly justifies.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""Teachers who sort points, and chunklets, points known to share a class. Chapters 5, 6 and 12.
+"""Simulated teachers who sort points, and chunklets, sets of points known to share a class.
+
+The functions draw relations from known classes as shental2003 and barhillel2005 do. Chapters 5, 6
+and 12 call them.
 
 ====  ===========================================================================
 N     number of points; y_i the class of point i
@@ -26,11 +29,11 @@ def teachers(
     minimal: bool = False,
     random_state: Seed = None,
 ) -> Relations:
-    """Distributed learning: teachers who do not know each other sort small piles of points.
+    """Simulate distributed learning: independent teachers sort small piles of points.
 
-    Each of T teachers is given L points at random and partitions them into classes, under names of
-    their own: within a part all pairs are must-links, between two parts all pairs are cannot-links.
-    Names are lost, and piles of different teachers may overlap.
+    Each of T teachers gets L points at random and partitions them into classes: within a part all
+    pairs are must-links, between two parts all pairs are cannot-links. Names of parts are not
+    recorded, since each teacher uses others. Piles of different teachers may overlap.
 
     Parameters
     ----------
@@ -39,17 +42,17 @@ def teachers(
     n_teachers : int
         T.
     n_points : int
-        L, points that each teacher is given, drawn without replacement; at most N.
+        L, points of each teacher, drawn without replacement; at most N.
     minimal : bool, default=False
-        Say the same with as few pairs as possible: a chain through each part, and one cannot-link
-        between two parts. The default says it with all T L (L - 1) / 2 pairs.
+        True: give the same information with as few pairs as possible, a chain through each part and
+        one cannot-link between two parts. False: give all T L (L - 1) / 2 pairs.
     random_state : int, RandomState, Generator or None, default=None
-        Who gets which points.
+        Seed of the teachers' points.
 
     Returns
     -------
     Relations
-        Teacher by teacher; a pair that two teachers saw stands there twice.
+        Relations by teacher; a pair that two teachers got appears twice.
 
     Raises
     ------
@@ -76,13 +79,13 @@ def teachers(
     rng = generator(random_state)
     draws = [rng.choice(len(y), n_points, replace=False) for _ in range(n_teachers)]
     piles = np.array(draws, dtype=np.int64)
-    # Sorted by class: a part is a run of its pile.
+    # Piles are sorted by class, so each part is contiguous.
     piles = np.take_along_axis(piles, np.argsort(y[piles], axis=1, kind="stable"), axis=1)
     i, j = np.triu_indices(n_points, 1)
     together = y[piles[:, i]] == y[piles[:, j]]
     apart = ~together
     if minimal:
-        # A chain ties neighbours of a run; two runs are kept apart by the first points of both.
+        # A chain links neighbours within a part; first points keep two parts apart.
         is_first = np.ones(piles.shape, dtype=bool)
         is_first[:, 1:] = y[piles[:, 1:]] != y[piles[:, :-1]]
         together &= j == i + 1
@@ -92,20 +95,20 @@ def teachers(
 
 
 def expected_chunklet_size(ratio: float, n_classes: int | None = None) -> float:
-    """How large a teacher's chunklets are on average, where only two points or more make one.
+    """Return the mean size of a teacher's chunklets, where a chunklet has at least two points.
 
     Parameters
     ----------
     ratio : float
-        r = L / M, points that a teacher is given for each class; positive.
+        r = L / M, points of a teacher per class; positive.
     n_classes : int, default=None
-        M equally probable classes: the number of points of a class is then binomial, B(r M, 1/M),
-        and r M must be an integer, at least two. None: the limit of many classes.
+        M, the number of equally probable classes. The number of points of a class is binomial,
+        B(r M, 1/M), and r M must be an integer of at least two. None: the limit of many classes.
 
     Returns
     -------
     float
-        E[x | x ≥ 2]. About 2.9 at r = 2.
+        E[x | x ≥ 2], about 2.9 at r = 2.
 
     Raises
     ------
@@ -115,7 +118,7 @@ def expected_chunklet_size(ratio: float, n_classes: int | None = None) -> float:
     Notes
     -----
     [barhillel2005, App. D]: E = r (1 - e^-r) / (1 - (r + 1) e^-r), for classes of equal probability
-    and a data set that is large beside L.
+    and a data set that is large compared with L.
 
     Examples
     --------
@@ -141,7 +144,7 @@ def expected_chunklet_size(ratio: float, n_classes: int | None = None) -> float:
 def equal_chunklets(
     y: ArrayLike, size: int, n_points: int, *, random_state: Seed = None
 ) -> IntArray:
-    """Chunklets of one size from a random part of the data.
+    """Draw chunklets of one size from a random part of the data.
 
     Parameters
     ----------
@@ -150,16 +153,16 @@ def equal_chunklets(
     size : int
         Points in each chunklet, all of one class; at least 2.
     n_points : int
-        Points drawn at random to be divided into chunklets. Of each class the remainder, fewer than
-        ``size`` points, stays outside.
+        Number of points drawn at random to be divided into chunklets. In each class a remainder of
+        fewer than ``size`` points gets no chunklet.
     random_state : int, RandomState, Generator or None, default=None
-        Which points, and how they are divided.
+        Seed of the points and of their division.
 
     Returns
     -------
     (N,) int array
-        The chunklet of each point, 0, 1, ...; -1 for none. :func:`links_of_chunklets` makes
-        must-links of it.
+        The chunklet of each point, 0, 1, ...; -1 for none. :func:`links_of_chunklets` converts
+        it to must-links.
 
     Raises
     ------
@@ -182,15 +185,15 @@ def equal_chunklets(
     drawn = generator(random_state).choice(len(y), n_points, replace=False)
     drawn = drawn[np.argsort(y[drawn], kind="stable")]
     _, starts, counts = np.unique(y[drawn], return_index=True, return_counts=True)
-    place = np.arange(n_points) - np.repeat(starts, counts)
-    used = place < np.repeat(counts // size * size, counts)
+    position = np.arange(n_points) - np.repeat(starts, counts)
+    used = position < np.repeat(counts // size * size, counts)
     chunklets = np.full(len(y), -1, dtype=np.int64)
     chunklets[drawn[used]] = np.arange(used.sum()) // size
     return chunklets
 
 
 def links_of_chunklets(chunklets: ArrayLike) -> IntArray:
-    """Must-links that make the given chunklets: a chain through each.
+    """Return must-links that form the given chunklets, a chain through each.
 
     Parameters
     ----------
@@ -200,7 +203,7 @@ def links_of_chunklets(chunklets: ArrayLike) -> IntArray:
     Returns
     -------
     (P, 2) int array
-        must_link; P is the number of points in chunklets less the number of chunklets.
+        must_link; P is the number of points in chunklets minus the number of chunklets.
 
     Raises
     ------

@@ -1,4 +1,6 @@
-"""Some labels, sets of allowed classes, and the cannot-links that they imply. Chapters 4, 7 and 10.
+"""Partial labels, sets of allowed classes, and the cannot-links that these sets imply.
+
+The functions draw such side information from known classes. Chapters 4, 7 and 10 call them.
 
 Letters: N points, y_i the class of point i; P pairs.
 """
@@ -21,9 +23,9 @@ def partial_labels(y: ArrayLike, n_labelled: int, *, random_state: Seed = None) 
     y : (N,) int array_like
         True classes, from 0 on.
     n_labelled : int
-        How many labels stay.
+        Number of labels that are kept.
     random_state : int, RandomState, Generator or None, default=None
-        Which ones.
+        Seed of the choice of points.
 
     Returns
     -------
@@ -56,7 +58,7 @@ def partial_labels(y: ArrayLike, n_labelled: int, *, random_state: Seed = None) 
 def allowed_classes(
     set_of: ArrayLike, class_sets: Sequence[Iterable[int]], n_classes: int
 ) -> BoolArray:
-    """Which classes each point may have, where only a set of classes is known of it.
+    """Return a mask of the classes that each point may have, given a set of classes per point.
 
     Parameters
     ----------
@@ -79,8 +81,8 @@ def allowed_classes(
 
     Notes
     -----
-    [lu2007, sect. 5.2.1]. The mask says more than cannot-links between the sets do: it names the
-    classes.
+    [lu2007, sect. 5.2.1]. The mask contains more information than cannot-links between the sets,
+    because it names the classes.
 
     Examples
     --------
@@ -91,7 +93,7 @@ def allowed_classes(
     """
     set_of = check_labels("set_of", set_of)
     masks = np.zeros((len(class_sets) + 1, n_classes), dtype=bool)
-    # A point of which nothing is known has the index -1, and so the last row: all is allowed.
+    # Points without a class set have the index -1, which selects the last row: all is allowed.
     masks[-1] = True
     for index, members in enumerate(class_sets):
         members = np.asarray(list(members), dtype=int)
@@ -113,25 +115,25 @@ def allowed_classes(
 def class_set_stars(
     set_of: ArrayLike, centre: int, n_partners: int = 6, *, random_state: Seed = None
 ) -> IntArray:
-    """Cannot-links from each point of one class set to a few points of others, used once each.
+    """Draw cannot-links from each point of one class set to points of others, each used once.
 
-    The network falls into stars of 1 + ``n_partners`` points, which exact inference likes.
+    The network consists of stars of 1 + ``n_partners`` points, for which exact inference is cheap.
 
     Parameters
     ----------
     set_of : (N,) int array_like
         The class set of each point; -1 where nothing is known.
     centre : int
-        The set whose points become centres.
+        Index of the set whose points become centres.
     n_partners : int, default=6
         Cannot-links of each centre, to points of other sets drawn without replacement.
     random_state : int, RandomState, Generator or None, default=None
-        Which partners.
+        Seed of the choice of partners.
 
     Returns
     -------
     (P, 2) int array
-        cannot_link: the centre first; P is the number of centres times ``n_partners``.
+        cannot_link, with the centre first; P is the number of centres times ``n_partners``.
 
     Raises
     ------

@@ -1,9 +1,12 @@
-"""Pairs of points, and what somebody says of them: drawn at random, or read off a grid. Chapter 5.
+"""Pairs of points with their relations, drawn at random or read off a grid.
+
+The functions derive relations from known classes or from positions. Chapter 5 explains them, and
+most later chapters call them.
 
 ====  ===========================================================================
 N     number of points; y_i the class of point i
 P     number of pairs
-K_c   number of connected components that the points fall into
+K_c   number of connected components of the points
 ====  ===========================================================================
 """
 
@@ -25,13 +28,13 @@ class Relations(NamedTuple):
     """Pairs of sample indices, as the estimators' fit takes them."""
 
     must_link: IntArray
-    """(P, 2) int64, pairs said to be of one class."""
+    """(P, 2) int64, pairs of points of one class."""
     cannot_link: IntArray
-    """(P', 2) int64, pairs said to be of two classes."""
+    """(P', 2) int64, pairs of points of two classes."""
 
 
 def random_pairs(y: ArrayLike, n_pairs: int, *, random_state: Seed = None) -> Relations:
-    """Pairs that do not overlap, drawn without replacement, and what they are.
+    """Draw disjoint pairs of points, and return them as must-links and cannot-links.
 
     Parameters
     ----------
@@ -40,12 +43,12 @@ def random_pairs(y: ArrayLike, n_pairs: int, *, random_state: Seed = None) -> Re
     n_pairs : int
         P; no point is in two pairs, so at most N / 2.
     random_state : int, RandomState, Generator or None, default=None
-        Which pairs.
+        Seed of the choice of pairs.
 
     Returns
     -------
     Relations
-        P relations in all: must-links where the two share a class, cannot-links elsewhere.
+        P relations in total: must-links if both points share a class, otherwise cannot-links.
 
     Raises
     ------
@@ -54,7 +57,7 @@ def random_pairs(y: ArrayLike, n_pairs: int, *, random_state: Seed = None) -> Re
 
     Notes
     -----
-    [lu2007, sect. 5.1.1]. Every point is in at most one relation, so inference is in closed form.
+    [lu2007, sect. 5.1.1]. Every point is in at most one relation, so inference has a closed form.
 
     Examples
     --------
@@ -75,7 +78,7 @@ def random_pairs(y: ArrayLike, n_pairs: int, *, random_state: Seed = None) -> Re
 
 
 def pairs_until(y: ArrayLike, n_components: int, *, random_state: Seed = None) -> IntArray:
-    """Random must-links, added until the data fall into so many connected components.
+    """Draw random must-links until the data form a given number of connected components.
 
     Parameters
     ----------
@@ -83,15 +86,15 @@ def pairs_until(y: ArrayLike, n_components: int, *, random_state: Seed = None) -
         True classes.
     n_components : int
         K_c, from the number of classes to N. The paper takes 0.9 N for little and 0.7 N for much
-        side information. Close to the number of classes it takes nearly all pairs.
+        side information. Values close to the number of classes need nearly all pairs.
     random_state : int, RandomState, Generator or None, default=None
-        Which pairs.
+        Seed of the choice of pairs.
 
     Returns
     -------
     (P, 2) int array
-        must_link: different pairs, in random order, all pairs of one class equally likely. The last
-        one brings the number of components down to ``n_components``.
+        must_link: distinct pairs in random order, where all pairs of one class are equally likely.
+        The last one reduces the number of components to ``n_components``.
 
     Raises
     ------
@@ -116,7 +119,7 @@ def pairs_until(y: ArrayLike, n_components: int, *, random_state: Seed = None) -
     while _count_components(pairs, len(y)) > n_components:
         pairs = _first_occurrences(np.concatenate([pairs, _same_class_pairs(y, n_draws, rng)]))
         n_draws *= 2
-    # The number of components falls as pairs are added: bisection finds how many are enough.
+    # More pairs never increase the number of components, so bisection finds the smallest number.
     enough = bisect_left(
         range(len(pairs)), -n_components, key=lambda n: -_count_components(pairs[:n], len(y))
     )
@@ -124,7 +127,7 @@ def pairs_until(y: ArrayLike, n_components: int, *, random_state: Seed = None) -
 
 
 def _same_class_pairs(y: IntArray, n_draws: int, rng: np.random.Generator) -> IntArray:
-    """(n_draws, 2) pairs i < j of one class, each such pair equally likely, with replacement."""
+    """Draw (n_draws, 2) pairs i < j of one class uniformly, with replacement."""
     order = np.argsort(y, kind="stable").astype(np.int64)
     _, starts, codes, counts = np.unique(
         y[order], return_index=True, return_inverse=True, return_counts=True
@@ -137,25 +140,25 @@ def _same_class_pairs(y: IntArray, n_draws: int, rng: np.random.Generator) -> In
 
 
 def _first_occurrences(pairs: IntArray) -> IntArray:
-    """Drop repetitions; what remains keeps its order."""
+    """Drop repeated pairs; the others keep their order."""
     _, first = np.unique(pairs, axis=0, return_index=True)
     return pairs[np.sort(first)]
 
 
 def _count_components(pairs: IntArray, n_points: int) -> int:
-    ties = (np.ones(len(pairs), dtype=bool), (pairs[:, 0], pairs[:, 1]))
-    matrix = sparse.coo_array(ties, shape=(n_points, n_points))
+    links = (np.ones(len(pairs), dtype=bool), (pairs[:, 0], pairs[:, 1]))
+    matrix = sparse.coo_array(links, shape=(n_points, n_points))
     n_parts: Any = connected_components(matrix, directed=False, return_labels=False)
     return int(n_parts)
 
 
 def grid_neighbours(shape: int | Sequence[int]) -> IntArray:
-    """Pairs of neighbours in a grid: four to a pixel, two to a moment.
+    """Return the pairs of neighbours in a grid: four neighbours per pixel, two per time step.
 
     Parameters
     ----------
     shape : int or sequence of int
-        Extent along each axis: ``(rows, columns)`` of an image, a length for a series in time.
+        Extent along each axis: ``(rows, columns)`` of an image, or the length of a time series.
 
     Returns
     -------
@@ -182,6 +185,6 @@ def grid_neighbours(shape: int | Sequence[int]) -> IntArray:
     shape = tuple(np.atleast_1d(shape).tolist())
     if min(shape, default=0) < 1:
         raise ValueError(f"shape is {shape}; every extent must be positive.")
-    places = np.arange(np.prod(shape), dtype=np.int64).reshape(shape)
-    along = [np.moveaxis(places, axis, 0) for axis in range(len(shape))]
+    indices = np.arange(np.prod(shape), dtype=np.int64).reshape(shape)
+    along = [np.moveaxis(indices, axis, 0) for axis in range(len(shape))]
     return np.concatenate([np.stack([p[:-1].ravel(), p[1:].ravel()], axis=1) for p in along])
