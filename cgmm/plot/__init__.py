@@ -9,11 +9,11 @@ K      number of components, counted from 0 as in the code
 r_ik   responsibility of component k for point i
 =====  ====================================================================
 
-Component or class k has one colour, one marker and one line style in the whole book: colour alone
-never carries a meaning. The eight colours keep their distance for every kind of colour vision, and
-when a page inverts its figures for the dark; the first four also step in lightness, for grey print.
+Component or class k has the same colour, marker and line style in the whole book, so colour alone
+never carries a meaning. The eight colours remain distinct for every kind of colour vision, and in
+dark mode, which inverts figures; the first four also differ in lightness, for grey print.
 
-Every function draws on the axes that it is given, or on new ones, and returns the axes.
+Every function draws on the given axes, or on new ones, and returns the axes. All chapters use them.
 """
 
 from cgmm.plot.axes import label

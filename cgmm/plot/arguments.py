@@ -1,4 +1,6 @@
-"""Check what figures are given before anything is drawn. All chapters.
+"""Check the arguments of figures before anything is drawn.
+
+The functions of this subpackage, which all chapters use, call these checks.
 
 ====  ======================================================================
 N, K  number of points and of components
@@ -21,7 +23,7 @@ from cgmm.numerics import FloatArray
 
 
 def check_points(X: ArrayLike) -> FloatArray:
-    """X as (N, 2) floats."""
+    """Return X as (N, 2) floats, or raise an error."""
     X = np.asarray(X, dtype=float)
     if X.ndim != 2 or X.shape[1] != 2 or not len(X):
         raise ValueError(
@@ -35,7 +37,7 @@ def check_points(X: ArrayLike) -> FloatArray:
 
 
 def check_responsibilities(responsibilities: ArrayLike, n_samples: int) -> FloatArray:
-    """Responsibilities as an (N, K) array whose rows are distributions."""
+    """Return (N, K) responsibilities, or raise an error if a row is not a distribution."""
     r = np.asarray(responsibilities, dtype=float)
     if r.ndim != 2 or len(r) != n_samples:
         raise ValueError(
@@ -62,7 +64,7 @@ def theta_of(model: Any) -> Any:
     """Return θ of a fitted mixture, or θ as it is given."""
     model = estimator_of(model)
     if isinstance(model, BaseEstimator):
-        # hasattr(model, ...) would take a mixture that is not fitted for one without parameters.
+        # hasattr(model, ...) would be False for a mixture that is not fitted, so ask its type.
         if not hasattr(type(model), "parameters_"):
             raise ValueError(
                 f"{type(model).__name__} has no densities to draw. Give a fitted mixture; "
@@ -73,7 +75,7 @@ def theta_of(model: Any) -> Any:
 
 
 def flatten(theta: Any) -> Parameters:
-    """Return θ of Gaussians alone, where classes are mixtures of several."""
+    """Return θ as one mixture of Gaussians, even if classes are mixtures themselves."""
     if not hasattr(theta, "class_of"):
         return Parameters(*theta)
     components = theta.components
@@ -81,7 +83,7 @@ def flatten(theta: Any) -> Parameters:
 
 
 def check_parameters(parameters: Any, n_dims: int) -> Parameters:
-    """Return θ of a model as floats, or an error if it is not of the dimension to be drawn."""
+    """Return θ of a model as floats, or raise an error if its dimension cannot be drawn."""
     theta = flatten(theta_of(parameters))
     theta = Parameters(*(np.asarray(part, dtype=float) for part in theta))
     weights, means, covariances = theta
@@ -96,7 +98,7 @@ def check_parameters(parameters: Any, n_dims: int) -> Parameters:
 
 
 def names_of(names: Sequence[str] | None, n_components: int) -> list[str]:
-    """One name a component; by default its number, with the word where there is room for it."""
+    """Return a name per component; by default its number, in short form if there are many."""
     if names is None:
         return [f"component {k}" if n_components <= 4 else f"{k}" for k in range(n_components)]
     if len(names) not in (0, n_components):
@@ -107,7 +109,7 @@ def names_of(names: Sequence[str] | None, n_components: int) -> list[str]:
 
 
 def sorted_distances(n_std: Sequence[float]) -> FloatArray:
-    """Mahalanobis distances in increasing order."""
+    """Return Mahalanobis distances in increasing order, or raise an error."""
     n_std = np.sort(n_std)
     if not len(n_std) or not n_std[0] > 0:
         raise ValueError(f"n_std = {n_std}: give at least one distance, all of them positive")

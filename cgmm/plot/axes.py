@@ -1,4 +1,7 @@
-"""Axes to draw on, and words on them. All chapters."""
+"""Axes with equal scales, and labels on them.
+
+The functions of this subpackage, which all chapters use, draw on these axes.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,12 @@ from cgmm.plot.looks import colour as colour_of
 
 
 def axes_or_new(ax: Axes | None) -> Axes:
-    """The axes given, or those of a new figure."""
+    """Return the given axes, or those of a new figure."""
     return plt.subplots()[1] if ax is None else ax
 
 
 def equal_scales(ax: Axes) -> Axes:
-    """Make a unit as long across as upwards, so that circles are round, and set few ticks."""
+    """Set equal scales in both directions, so that circles are round, and at most five ticks."""
     ax.set_aspect("equal", adjustable="box")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(5, integer=False, steps=[1, 2, 5, 10]))
@@ -35,27 +38,28 @@ def label(
     offset: tuple[float, float] = (0, 0),
     ha: str = "center",
 ) -> Axes:
-    """Write a word beside the thing that it names, instead of a legend.
+    """Write a label beside the object that it names, instead of a legend.
 
     Parameters
     ----------
     ax : Axes
         Where to write.
     text : str
-        The word.
+        The label.
     xy : (float, float)
-        The place, in data coordinates.
+        Position in data coordinates.
     colour : int or str, default=INK
         A component's number or a colour.
     offset : (float, float), default=(0, 0)
-        Distance from the place in points; a text above it stands on it, a text below hangs from it.
+        Offset from the position in points. A text above it is aligned at its bottom, a text below
+        at its top.
     ha : {"center", "left", "right"}, default="center"
-        Which part of the text is at the place.
+        Part of the text that is at the position.
 
     Returns
     -------
     Axes
-        The same.
+        The same axes.
 
     Examples
     --------

@@ -1,4 +1,6 @@
-"""A number on each axis: densities on a line, traces of EM, methods compared. All chapters.
+"""Charts of numbers: densities on a line, traces of EM, and comparisons of methods.
+
+All chapters draw such charts; ``compare`` arranges them in panels.
 
 ===============  ============================================================
 π_k, μ_k, σ_k²   weight, mean and variance of component k on the line
@@ -36,7 +38,7 @@ def density_1d(
     names: Sequence[str] | None = None,
     resolution: int = 500,
 ) -> Axes:
-    """Draw a mixture on the line: every π_k N(x | μ_k, σ_k²), and their sum.
+    """Draw a one-dimensional mixture: every π_k N(x | μ_k, σ_k²), and their sum.
 
     Parameters
     ----------
@@ -45,8 +47,8 @@ def density_1d(
     ax : Axes, optional
         Where to draw; a new figure by default.
     X : (N,) or (N, 1) array, optional
-        Points, drawn as a histogram of area one behind the curves. Without them the area below each
-        component is tinted.
+        Points, drawn as a histogram of area one behind the curves. Without points, the area below
+        each component is tinted.
     names : sequence of str, optional
         Written at each component's peak; "component 0", ... by default, ``()`` for none.
     resolution : int, default=500
@@ -79,7 +81,7 @@ def density_1d(
     total = parts.sum(axis=1)
     ax.plot(x, total, color=INK, lw=2.4, zorder=3)
     if any(names) and len(names) > 1:
-        # The sum is named on the flank beyond the last peak, where nothing else is written.
+        # The label of the sum is beyond the last peak, where no other label is.
         last = x >= theta.means.max()
         flank = x[last][total[last] >= 0.5 * total[last].max()].max()
         label(ax, "mixture", (flank, np.interp(flank, x, total)), offset=(8, 0), ha="left")
@@ -96,11 +98,11 @@ def density_1d(
 
 
 def _line_grid(parameters: Parameters, X: ArrayLike | None, resolution: int) -> FloatArray:
-    """Abscissae that reach four standard deviations beyond the means, and all points."""
+    """Return abscissae that cover all points, and four standard deviations around the means."""
     means = parameters.means[:, 0]
     reach = 4 * np.sqrt(parameters.variances[:, 0])
     ends = np.concatenate([means - reach, means + reach, np.ravel(X) if X is not None else []])
-    # The means belong to the grid, so that a narrow component keeps its peak.
+    # The grid contains the means, so that narrow components keep their peaks.
     return np.union1d(np.linspace(ends.min(), ends.max(), resolution), means)
 
 
@@ -119,12 +121,12 @@ def trace(
     ax : Axes, optional
         Where to draw; a new figure by default.
     ylabel : str, default="log-likelihood"
-        What the numbers are.
+        Meaning of the numbers.
 
     Returns
     -------
     Axes
-        One line a run, its name and last value at its end.
+        One line per run, with its name and last value at its end.
 
     Raises
     ------
@@ -145,7 +147,7 @@ def trace(
                 "all of them finite"
             )
     ax = axes_or_new(ax)
-    # A run on its own is drawn in ink: it stands for no component.
+    # A single run is drawn in ink, because colours belong to components.
     numbers = range(len(runs)) if len(runs) > 1 else [-1]
     for k, run in zip(numbers, runs.values(), strict=True):
         shade = colour(k) if k >= 0 else INK
@@ -158,7 +160,7 @@ def trace(
 
 
 def _label_ends(ax: Axes, runs: Mapping[str, Sequence[float]], numbers: Sequence[int]) -> None:
-    """Write name and last value of each run to the right, apart even where the ends coincide."""
+    """Write the name and last value of each run at its right end, without overlaps."""
     ends = [float(run[-1]) for run in runs.values()]
     low, high = ax.get_ylim()
     gap = 0.085 * (high - low)
@@ -171,16 +173,16 @@ def _label_ends(ax: Axes, runs: Mapping[str, Sequence[float]], numbers: Sequence
 
 
 def _spread(heights: Sequence[float], gap: float) -> list[float]:
-    """Heights in the same order, moved apart until neighbours differ by at least the gap."""
+    """Move heights apart until neighbours differ by at least the gap, in the same order."""
     order = np.argsort(heights, kind="stable")
-    placed = np.array(heights, dtype=float)
-    for _ in range(len(placed)):
+    spread = np.array(heights, dtype=float)
+    for _ in range(len(spread)):
         for lower, upper in pairwise(order):
-            short = gap - (placed[upper] - placed[lower])
+            short = gap - (spread[upper] - spread[lower])
             if short > 0:
-                placed[lower] -= short / 2
-                placed[upper] += short / 2
-    return placed.tolist()
+                spread[lower] -= short / 2
+                spread[upper] += short / 2
+    return spread.tolist()
 
 
 def dots(
@@ -191,26 +193,26 @@ def dots(
     xlabel: str = "",
     highlight: str | None = None,
 ) -> Axes:
-    """Compare methods by one number each: a row, a dot and the number written beside it.
+    """Compare methods by one number each, shown as a dot in a row with its value beside it.
 
     Parameters
     ----------
     values : mapping from str to float or sequence of float
-        The number of each method, in the order from top to bottom; several are repetitions, drawn
-        as small dots about their mean.
+        The number of each method, in order from top to bottom. Several numbers are repetitions,
+        drawn as small dots around their mean.
     ax : Axes, optional
-        Where to draw; by default a new figure as high as the rows need.
+        Where to draw; by default a new figure with a height in proportion to the rows.
     format : str, default="{:.2f}"
-        How the number is written.
+        Format of the numbers.
     xlabel : str, default=""
-        What the numbers are.
+        Meaning of the numbers.
     highlight : str, optional
         The method in colour; all others are grey. By default all have one colour.
 
     Returns
     -------
     Axes
-        One row a method.
+        One row per method.
 
     Raises
     ------

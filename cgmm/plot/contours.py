@@ -1,4 +1,6 @@
-"""Components, densities and boundaries in the plane: what a mixture says. All chapters.
+"""Components, densities and boundaries of a mixture in the plane.
+
+All chapters draw mixtures with these functions; ``fit`` combines them for a fitted model.
 
 ========  ==================================================================
 θ         weights π_k, means μ_k and covariances Σ_k of K components
@@ -39,7 +41,7 @@ def ellipses(
     names: Sequence[str] | None = None,
     looks: Sequence[int] | IntArray | None = None,
 ) -> Axes:
-    """Draw each component as its mean and the ellipses at so many standard deviations.
+    """Draw each component as its mean and its ellipses at the given standard deviations.
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ def ellipses(
     names : sequence of str, optional
         Written beside each component; "component 0", ... by default, ``()`` for none.
     looks : sequence of int, optional
-        Class of each component, whose colour, marker and line it has; by default its own number.
+        Class of each component, which sets its colour, marker and line; by default its own number.
 
     Returns
     -------
@@ -93,8 +95,8 @@ def ellipses(
 def _ellipse(
     k: int, mean: FloatArray, covariance: FloatArray, n: float, *, strong: bool
 ) -> Ellipse:
-    """The points at Mahalanobis distance n, from the eigenvectors of Σ_k."""
-    # Σ_k = U diag(λ) Uᵀ: the half axes are n √λ along the columns of U.
+    """Build the ellipse at Mahalanobis distance n from the eigenvectors of Σ_k."""
+    # With Σ_k = U diag(λ) Uᵀ, the half axes are n √λ along the columns of U.
     variances, axes = np.linalg.eigh(covariance)
     if not variances[0] > 0:
         raise ValueError(
@@ -116,17 +118,17 @@ def density(
     fill: bool = True,
     resolution: int = 200,
 ) -> Axes:
-    """Draw the contours of the mixture's density over the axes' present limits.
+    """Draw the contours of the mixture's density over the current limits of the axes.
 
     Parameters
     ----------
     parameters : Parameters or fitted mixture
         θ in two dimensions.
     ax : Axes, optional
-        Draw the points first: the contours fill the limits that they find. On empty axes they reach
+        Draw the points first: the contours fill the current limits. On empty axes they extend over
         3.5 standard deviations.
     n_std : sequence of float, default=(0.5, 1, 1.5, 2, 2.5, 3)
-        A contour lies where the density has fallen to ``exp(-n²/2)`` of its highest value; for a
+        Each n gives the contour at which the density is ``exp(-n²/2)`` of its highest value; for a
         single component this is its ellipse at n standard deviations.
     fill : bool, default=True
         Tint the area between the contours.
@@ -171,16 +173,16 @@ def boundary(
     regions: bool = True,
     resolution: int = 300,
 ) -> Axes:
-    """Draw where the most probable component changes, over the axes' present limits.
+    """Draw the lines at which the most probable component changes, over the current limits.
 
     Parameters
     ----------
     model : Parameters, fitted model or callable
         θ in two dimensions, or a model that was fitted to two columns; or a function from (M, 2)
         points to (M,) classes 0, 1, ..., such as an estimator's ``predict``, or to (M, K) scores,
-        such as ``predict_proba``: the highest wins, and the line between two classes has no steps.
+        such as ``predict_proba``: the highest score wins, and boundaries are smooth lines.
     ax : Axes, optional
-        Draw the points first: the regions fill the limits that they find.
+        Draw the points first: the regions fill the current limits.
     regions : bool, default=True
         Tint each region with its component's colour.
     resolution : int, default=300
@@ -194,7 +196,7 @@ def boundary(
     Raises
     ------
     ValueError
-        If there are fewer than two components, or axes without limits and a function to draw.
+        If there are fewer than two components, or the model is a function and the axes are empty.
 
     Examples
     --------
@@ -214,7 +216,7 @@ def boundary(
     present = [k for k, margin in enumerate(margins) if margin.max() > 0]
     for k in present if regions else ():
         ax.contourf(x, y, margins[k], [0, np.inf], colors=[tint(colour(k))], zorder=0.3)
-    # The last region's edges are those of its neighbours.
+    # The edges of the last region are drawn as edges of its neighbours.
     for k in present[:-1]:
         ax.contour(x, y, margins[k], [0], colors=[INK], linewidths=1.2, zorder=1.5)
     return equal_scales(ax)
@@ -236,18 +238,18 @@ def _log_joint(theta: Any, X: FloatArray) -> FloatArray:
 
 
 def _margins(scores: FloatArray) -> FloatArray:
-    """(N, K) by how much each component's score beats the best other one."""
+    """Return (N, K) differences between each component's score and the best other score."""
     if scores.shape[1] < 2:
         raise ValueError("one component has no boundary: it needs at least two")
     second, first = np.sort(scores, axis=1)[:, -2:, None].swapaxes(0, 1)
-    # A weight of zero makes infinite margins, which no contour can pass.
+    # A component of weight zero makes infinite margins, which contours cannot interpolate.
     return np.clip(scores - np.where(scores == first, second, first), -1e6, 1e6)
 
 
 def _grid(
     ax: Axes, parameters: Parameters | None, resolution: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Coordinates of a grid over the limits of the axes, and its (M, 2) points."""
+    """Return the coordinates of a grid over the limits of the axes, and its (M, 2) points."""
     if ax.has_data() or not ax.get_autoscale_on():
         low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
     elif parameters is not None:

@@ -1,6 +1,6 @@
 """Draw a fitted model in one call: points, components, and the relations that it was given.
 
-For whoever has fitted a model and wants to see it; the howto page shows it first.
+Users who have fitted a model call :func:`fit`; the howto page shows it first.
 
 ====  ======================================================================
 N, D  number of points x_i and of their columns
@@ -33,16 +33,16 @@ SOLID, DASHED = "-", (0, (4, 2.5))
 
 
 class Links(NamedTuple):
-    """Relations between points, as they are drawn."""
+    """Relations between points, with the properties that decide how they are drawn."""
 
     pairs: IntArray
-    """(P, 2) the two points."""
+    """(P, 2) indices of the two points."""
     together: BoolArray
-    """(P,) whether the relation says "together"."""
+    """(P,) True if the relation means "together"."""
     broken: BoolArray
-    """(P,) whether the model's labels contradict the relation."""
+    """(P,) True if the model's labels contradict the relation."""
     doubtful: BoolArray
-    """(P,) whether the points and the other relations contradict it, and labels do not."""
+    """(P,) True if the points and other relations contradict it, but the labels do not."""
 
 
 def fit(
@@ -59,9 +59,9 @@ def fit(
     """Draw a fitted model: points by component, ellipses, and relations between points.
 
     Must-links and preferences for "together" are solid lines, cannot-links and preferences for
-    "apart" are dashed. A relation that the labels break is thick and crossed out. One that the
-    points and the other relations speak against, though the labels keep it, is thick and has a
-    question mark: by :func:`cgmm.diagnose.judge` it is likelier wrong than right.
+    "apart" are dashed. A relation that the labels break is thick and crossed out. A relation that
+    the labels satisfy, but the points and the other relations contradict, is thick and has a
+    question mark: according to :func:`cgmm.diagnose.judge`, it is likelier wrong than right.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def principal_plane(X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _labels_of(model: Any, X: FloatArray) -> IntArray:
-    """Return the labels of the fit if they are as many as the points, or predictions."""
+    """Return the labels of the fit if there is one per point, otherwise predictions."""
     labels = getattr(model, "labels_", None)
     return labels if labels is not None and len(labels) == len(X) else model.predict(X)
 
@@ -169,7 +169,7 @@ def _judge_links(
     cannot_link: ArrayLike | None,
     preferences: ArrayLike | None,
 ) -> Links:
-    """Read the relations, and find those that labels break or that points speak against."""
+    """Read the relations, and find those that labels break or that points contradict."""
     must, cannot = (
         check_pairs(name, pairs, len(X))
         for name, pairs in (("must_link", must_link), ("cannot_link", cannot_link))
@@ -189,7 +189,7 @@ def _judge_links(
 
 
 def _draw_links(points: FloatArray, links: Links, ax: Axes) -> None:
-    """Draw the lines of relations, marks on those that are broken or doubtful, and a legend."""
+    """Draw lines for relations, marks on broken and doubtful ones, and a legend."""
     marked = links.broken | links.doubtful
     middles = points[links.pairs].mean(axis=1)
     for strong in (False, True):
@@ -207,7 +207,7 @@ def _draw_links(points: FloatArray, links: Links, ax: Axes) -> None:
 
 
 def _legend(links: Links) -> Iterator[Line2D]:
-    """Yield an entry, with its number, for each kind of line and mark that is there."""
+    """Yield a legend entry with a count for each kind of line and mark in the figure."""
     for which, words, look in (
         (links.together, "must-link", {"ls": SOLID}),
         (~links.together, "cannot-link", {"ls": DASHED}),

@@ -1,4 +1,6 @@
-"""What a component looks like in every figure: its colour, its marker, its line. All chapters.
+"""Colour, marker and line style of each component, the same in every figure.
+
+All figures of the book take them from here.
 
 ====  ======================================================================
 k     a component or class, counted from 0; -1 stands for the unlabelled
@@ -16,12 +18,13 @@ from cgmm.numerics import FloatArray
 BACKGROUND = "#fcfcfb"
 INK = "#1d2129"
 MUTED = "#5c6370"
-# Points without a label, and everything else that belongs to no component.
+# This is the colour of points without a label, and of everything else without a component.
 NEUTRAL = "#7d7d78"
 
-# Blue, orange, green, wine (four steps in lightness); crimson, periwinkle, umber, mauve.
+# The first four differ in lightness: blue, orange, green and wine. The others are crimson,
+# periwinkle, umber and mauve.
 COLOURS = ("#414c8b", "#db7223", "#1d7e5f", "#550018", "#c11f3e", "#6a7dc6", "#624802", "#ab819f")
-# The same hues where they are read as text, dark enough for a contrast of 4.5 to 1.
+# Text has the same hues, but is dark enough for a contrast of 4.5 to 1.
 TEXT_COLOURS = (
     "#414c8b", "#a54c05", "#1d7e5f", "#550018", "#c11f3e", "#4a5fb4", "#624802", "#87597a",
 )  # fmt: skip
@@ -29,7 +32,7 @@ TEXT_COLOURS = (
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p", "*")
 
 LineStyle = str | tuple[float, tuple[float, ...]]
-# Each is an offset and the lengths of dash, gap, dash, gap in multiples of the line's width.
+# Each tuple is an offset and the lengths of dash, gap, dash, gap in units of the line width.
 LINE_STYLES: tuple[LineStyle, ...] = (
     "-",
     (0, (5, 2)),
@@ -40,7 +43,7 @@ LINE_STYLES: tuple[LineStyle, ...] = (
 
 
 def colour(k: int, *, text: bool = False) -> str:
-    """Colour of component k, from ``COLOURS``; beyond the eighth they come round again.
+    """Return the colour of component k from ``COLOURS``, which repeat after the eighth.
 
     Parameters
     ----------
@@ -61,7 +64,7 @@ def colour(k: int, *, text: bool = False) -> str:
 
 
 def marker(k: int) -> str:
-    """Marker of component k, one of nine; the unlabelled (-1) have a circle.
+    """Return the marker of component k, one of nine; unlabelled points (-1) have a circle.
 
     Examples
     --------
@@ -72,7 +75,7 @@ def marker(k: int) -> str:
 
 
 def line_style(k: int) -> LineStyle:
-    """Line style of component k, one of five; the unlabelled (-1) have a full line.
+    """Return the line style of component k, one of five; -1 gives a solid line.
 
     Examples
     --------
@@ -83,7 +86,7 @@ def line_style(k: int) -> LineStyle:
 
 
 def tint(shade: str, strength: float = 0.15) -> tuple[float, float, float]:
-    """A light, opaque version of a colour for areas: that share of it, the rest background.
+    """Mix a colour with the background to a light, opaque colour for areas.
 
     Examples
     --------
@@ -94,6 +97,6 @@ def tint(shade: str, strength: float = 0.15) -> tuple[float, float, float]:
 
 
 def blend(responsibilities: FloatArray) -> FloatArray:
-    """(N, 3) colours: the mean of the components' colours under r_ik."""
+    """Return (N, 3) colours: the mean of the components' colours under r_ik."""
     palette = np.array([to_rgb(colour(k)) for k in range(responsibilities.shape[1])])
     return np.clip(responsibilities @ palette, 0, 1)

@@ -1,6 +1,6 @@
-"""Panels side by side: the same axes, different things on them. All chapters.
+"""Panels side by side, with the same axes and different contents.
 
-Panels have one pair of limits that holds all of them, so that what looks larger is larger.
+All panels share their limits, so sizes can be compared between them. All chapters use them.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ def compare(
     n_columns: int | None = None,
     height: float | None = None,
 ) -> list[Axes]:
-    """Draw small multiples that share their axes, each under a title that says what it shows.
+    """Draw small multiples that share their axes, each under a descriptive title.
 
     Parameters
     ----------
     panels : mapping from str to callable
-        Title, wrapped where it does not come in lines, and a function that draws on the axes handed
-        to it. Each function is called twice: the first time to find limits that hold all panels.
+        Title, which is wrapped unless it has line breaks, and a function that draws on the axes
+        given to it. Each function is called twice, the first time to find common limits.
     n_columns : int, optional
         Panels in a row; up to three by default.
     height : float, optional
-        Of the whole figure, in inches; by default what the panels' shape needs.
+        Height of the whole figure in inches; by default it follows from the shape of the panels.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def _joint_limits(draws: Iterable[Callable[[Axes], object]]) -> tuple[FloatArray
 
 
 def _panel_height(limits: FloatArray, equal: bool, width: float, titles: Iterable[str]) -> float:
-    """Height of a row of panels in inches: the data's shape, the titles' lines, the tick labels."""
+    """Return the height of a row in inches, for the shape of the data, titles and tick labels."""
     lines = max(wrap_title(title, width).count("\n") + 1 for title in titles)
     x, y = np.diff(limits, axis=1).ravel()
     panel = np.clip((width - 0.3) * y / x, 1.2, 5.5) if equal else 2.2
@@ -103,9 +103,9 @@ def _panel_height(limits: FloatArray, equal: bool, width: float, titles: Iterabl
 
 
 def wrap_title(title: str, width: float) -> str:
-    """A title in as few lines as fit a panel of that width in inches, of about the same length.
+    """Wrap a title into the fewest lines that fit the width in inches, of nearly equal length.
 
-    One that comes in lines keeps them: equal scales may leave a panel narrower than its share.
+    Line breaks in a title are kept, since equal scales may make a panel narrower than its width.
     """
     if "\n" in title:
         return title
@@ -114,7 +114,7 @@ def wrap_title(title: str, width: float) -> str:
     letter = TextPath((0, 0), title, size=size).get_extents().width / 72 / len(title)
     most = max(int((width - 0.5) / letter), 10)
     n_lines = len(textwrap.wrap(title, most))
-    # The narrowest width that needs no more lines makes them equally long, or nearly.
+    # The narrowest width with the same number of lines makes them nearly equally long.
     widths = range(len(title) // n_lines, most + 1)
     wrapped = (textwrap.wrap(title, letters) for letters in widths)
     return "\n".join(next(lines for lines in wrapped if len(lines) <= n_lines))

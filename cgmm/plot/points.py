@@ -1,4 +1,6 @@
-"""Points in the plane, coloured by their classes or by their responsibilities. All chapters.
+"""Points in the plane, coloured by their classes or by their responsibilities.
+
+All chapters draw their points with :func:`scatter`.
 
 ====  ======================================================================
 N, K  number of points x_i and of components
@@ -21,8 +23,8 @@ from cgmm.plot.arguments import check_points, check_responsibilities
 from cgmm.plot.axes import axes_or_new, equal_scales, label
 from cgmm.plot.looks import BACKGROUND, NEUTRAL, blend, colour, marker
 
-# A point without a label is hollow; one with a label is full, and a light rim keeps it apart from
-# its neighbours.
+# Points without a label are hollow. Points with a label are filled, and a light edge separates them
+# from their neighbours.
 HOLLOW: dict[str, Any] = {
     "facecolors": "none",
     "edgecolors": NEUTRAL,
@@ -48,9 +50,10 @@ def scatter(
     X : (N, 2) array
         The points.
     labels : (N,) int array, optional
-        The class of each; -1 (unlabelled) is a small hollow circle. Without labels all are.
+        The class of each point; -1 (unlabelled) is a small hollow circle. Without labels, all are.
     responsibilities : (N, K) array, optional
-        r_ik. The colour is the components' mean under r_ik, the marker the most probable one's.
+        r_ik. The colour is the mean of the components' colours under r_ik, and the marker is that
+        of the most probable component.
     ax : Axes, optional
         Where to draw; a new figure by default.
     names : sequence of str, default=()
@@ -94,7 +97,7 @@ def scatter(
 def _groups(
     n_samples: int, labels: ArrayLike | None, responsibilities: ArrayLike | None
 ) -> Iterator[tuple[int, IntArray, Any]]:
-    """The points of one marker at a time: component, indices, face colours."""
+    """Yield component, indices and face colours of the points with each marker."""
     faces = None
     if responsibilities is not None:
         r = check_responsibilities(responsibilities, n_samples)

@@ -1,7 +1,9 @@
-"""Probabilities beside what came true: do they mean what they say? Chapter 14.
+"""Reliability diagrams, which compare probabilities with observed frequencies.
+
+Chapter 14 draws them to check the calibration of a model.
 
 =====  ====================================================================
-p̄, t̄   mean probability in a bin, and the share of its cases that held
+p̄, t̄   mean probability in a bin, and the share of its cases that came true
 =====  ====================================================================
 """
 
@@ -16,7 +18,7 @@ from cgmm.metrics import Reliability
 from cgmm.plot.axes import axes_or_new, equal_scales, label
 from cgmm.plot.looks import BACKGROUND, MUTED, colour, line_style, marker, tint
 
-# Between lines of words in the free corner, as a part of the axis.
+# This is the distance of lines of text in the free corner, as a share of the axis.
 LINE = 0.075
 
 
@@ -27,29 +29,29 @@ def calibration(
     xlabel: str = "probability given",
     ylabel: str = "share that held",
 ) -> Axes:
-    """Draw what came true over the probabilities that were given; on the diagonal they are right.
+    """Draw observed frequencies against probabilities; calibrated ones lie on the diagonal.
 
     Parameters
     ----------
     found : Reliability, or mapping from name to one
-        As of :func:`cgmm.metrics.reliability`.
+        Results of :func:`cgmm.metrics.reliability`.
     ax : Axes, optional
         Where to draw; a new figure by default.
     xlabel, ylabel : str
-        What the axes are.
+        Labels of the axes.
 
     Returns
     -------
     Axes
-        The first line is the diagonal, the others a dot a bin, each with two standard errors of
-        what a calibrated bin of as many cases would show; the area of a dot grows with their
-        number. Below the diagonal more was promised than held. Beside the name stands the expected
-        calibration error.
+        The first line is the diagonal. The others have a dot per bin, with a band of two standard
+        errors of a calibrated bin with the same number of cases; larger dots have more cases. Dots
+        below the diagonal are overconfident. The label of a line has the expected calibration
+        error.
 
     Raises
     ------
     ValueError
-        If there is none.
+        If ``found`` is empty.
 
     Examples
     --------
@@ -72,7 +74,7 @@ def calibration(
 
 
 def _draw(ax: Axes, k: int, bins: Reliability) -> None:
-    """Dots and what tells chance from error."""
+    """Draw dots, and bands of two standard errors that distinguish chance from error."""
     p, reach = bins.predicted, 2 * bins.standard_error
     low, high = np.clip([p - reach, p + reach], 0, 1)
     ax.vlines(p, low, high, color=tint(colour(k), 0.35), lw=4, zorder=2)

@@ -1,7 +1,7 @@
-"""The style of every figure: its width, its resolution, its letters; and its file. All chapters.
+"""The style of all figures (width, resolution, fonts) and their output as SVG and PNG.
 
-The first cell of a chapter calls :func:`~cgmm.plot.use_style`. An explorer draws its frames in
-``STYLE`` whatever the notebook has set.
+The first cell of every chapter calls :func:`~cgmm.plot.use_style`. Explorers draw their frames in
+``STYLE``, regardless of the settings of the notebook.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ STYLE: dict[str, Any] = {
     "savefig.dpi": "figure",
     "savefig.facecolor": BACKGROUND,
     "savefig.transparent": False,
-    # The second one writes what the first has not: ∞, Ĉ, ₁.
+    # The second font has the characters that the first lacks: ∞, Ĉ, ₁.
     "font.family": ["cgmm Sans", "DejaVu Sans"],
-    # The letters of the book's captions, and its formulas' own.
+    # Formulas have the same font as those of the book.
     "mathtext.fontset": "cm",
     "font.size": 12,
     "axes.titlesize": 12,
@@ -65,18 +65,19 @@ STYLE: dict[str, Any] = {
 with as_file(files("cgmm.plot").joinpath("fonts/cgmm-sans.ttf")) as font:
     fontManager.addfont(font)
 
-# Without the name and version of matplotlib, two installations write the same bytes.
+# The name and version of matplotlib are left out, so all installations write the same bytes.
 PNG_METADATA = {"Software": None}
 SVG_METADATA = dict.fromkeys(["Creator", "Date", "Format", "Type"])
-# What is drawn of more marks weighs less as pixels.
+# Above this number of characters a PNG is smaller than an SVG.
 LARGEST_SVG = 400_000
 
 
 def use_style() -> None:
-    """Set the book's style for every figure that follows; call it in a notebook's first cell.
+    """Set the book's style for all later figures; call it in the first cell of a notebook.
 
-    In a notebook figures also keep their full width and carry no metadata, so that two runs write
-    the same bytes. Lines and points are SVG on a transparent ground, images and crowds PNG.
+    In a notebook, figures also keep their full width and have no metadata, so two runs write the
+    same bytes. Figures of lines and points are SVG on a transparent background; figures with images
+    or very many marks are PNG.
 
     Examples
     --------
@@ -93,10 +94,10 @@ def use_style() -> None:
 
 
 def _use_style_inline(shell: Any) -> None:
-    """The same for the figures that a notebook shows at the end of a cell."""
+    """Set the formats of figures that a notebook shows at the end of a cell."""
     from matplotlib_inline.config import InlineBackend
 
-    # The backend that is not yet active would else set formats of its own.
+    # Otherwise the backend would set its own formats when it becomes active.
     InlineBackend.instance(parent=shell).figure_formats = set()
     formatters = shell.display_formatter.formatters
     formatters["image/svg+xml"].for_type(Figure, svg)
@@ -104,18 +105,17 @@ def _use_style_inline(shell: Any) -> None:
 
 
 def svg(figure: Figure) -> str | None:
-    """Write a figure as SVG on a transparent ground, without what differs between two runs.
+    """Write a figure as SVG on a transparent background, with the same bytes in every run.
 
     Parameters
     ----------
     figure : matplotlib Figure
-        It keeps its size.
+        The figure; it keeps its size.
 
     Returns
     -------
     str or None
-        The SVG file; None for a figure with an image in it or of very many marks, which is better
-        kept as PNG.
+        The SVG file; None for figures with an image or very many marks, for which PNG is smaller.
 
     Examples
     --------
@@ -127,9 +127,11 @@ def svg(figure: Figure) -> str | None:
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata=SVG_METADATA, transparent=True)
     text = buffer.getvalue()
-    # Six decimals of a place are four more than are seen, and the last are a processor's own.
-    text = PLACE.sub(lambda found: DECIMALS.sub(_rounded, found[0]), text[text.index("<svg") :])
-    text = _renamed(text)
+    # Positions have six decimals, of which two are visible; the last ones depend on the processor.
+    text = PLACE.sub(
+        lambda found: DECIMALS.sub(_round_decimals, found[0]), text[text.index("<svg") :]
+    )
+    text = _rename_parts(text)
     return text if len(text) < LARGEST_SVG else None
 
 
@@ -138,24 +140,24 @@ DECIMALS = re.compile(r"\d+\.\d{3,}")
 NAME = re.compile(r"(?<=[pm_])[0-9a-f]{10}\b")
 
 
-def _renamed(text: str) -> str:
-    """Parts of a picture have names that are hashes of all decimals: these are of what is seen."""
-    seen = hashlib.sha256(NAME.sub("", text).encode()).hexdigest()[:8]
-    names = {name: f"{seen}{n}" for n, name in enumerate(dict.fromkeys(NAME.findall(text)))}
+def _rename_parts(text: str) -> str:
+    """Rename the parts of a picture by a hash of its rounded text instead of all decimals."""
+    digest = hashlib.sha256(NAME.sub("", text).encode()).hexdigest()[:8]
+    names = {name: f"{digest}{n}" for n, name in enumerate(dict.fromkeys(NAME.findall(text)))}
     return NAME.sub(lambda found: names[found[0]], text)
 
 
-def _rounded(number: re.Match[str]) -> str:
+def _round_decimals(number: re.Match[str]) -> str:
     return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
 
 
 def png(figure: Figure) -> bytes:
-    """Encode a figure as PNG, without the metadata that differs between two installations.
+    """Encode a figure as PNG, without metadata that differs between installations.
 
     Parameters
     ----------
     figure : matplotlib Figure
-        It keeps its size and resolution.
+        The figure; it keeps its size and resolution.
 
     Returns
     -------

@@ -1,4 +1,7 @@
-"""Show results as tables: HTML in a notebook and in the book, text elsewhere. All chapters."""
+"""Show results as tables: HTML in a notebook and in the book, text elsewhere.
+
+All chapters call :func:`table`.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,22 @@ from collections.abc import Iterable, Sequence
 
 from cgmm.summary import Table
 
-# A hyphen before a number: not the one in "1e-06", "k-2" or "2003-2007".
+# Only hyphens before numbers match, not those in "1e-06", "k-2" or "2003-2007".
 HYPHEN = r"(?<![\w.])-(?=\.?\d)"
 NEGATIVE_ZERO = HYPHEN + r"(?=0*\.?0*(?![\d.]))"
 
 
 def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> Table:
-    """Show results as a table: the first column names, the others numbers at the right.
+    """Show results as a table with names in the first column and right-aligned numbers.
 
     Parameters
     ----------
     head : sequence
-        What stands above the columns.
+        Titles of the columns.
     rows : iterable of sequences
-        What stands below, each as long as the head; numbers are shown as ``str`` writes them, so
-        that they come formatted. A hyphen before a number becomes a minus sign, and the sign of
-        a number that was rounded to zero is dropped.
+        Entries of the rows, each as long as the head. They are shown as ``str`` writes them, so
+        format numbers before. A hyphen before a number becomes a minus sign, and the sign of a
+        number that was rounded to zero is dropped.
 
     Returns
     -------
