@@ -1,4 +1,7 @@
-"""Sliders and choices: what a reader can set, and the names of its values. All chapters."""
+"""Sliders and choices, the controls of an explorer, with the names of their values.
+
+Chapters create them for :class:`~cgmm.explore.Explorer`.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +10,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# Of a list, the control's format makes the names.
+# For a list, names come from ``Control.format``.
 Values = Sequence[Any] | Mapping[str, Any]
-# The theme's script sets the search field of this name on every page, and would empty a control.
+# The script of the theme sets the fields of this name on every page, and would clear a control.
 SEARCH_FIELD = "q"
 
 
 @dataclass(frozen=True)
 class Control:
-    """What ``Slider`` and ``Choice`` have in common.
+    """Base of ``Slider`` and ``Choice``.
 
     Parameters
     ----------
     label : str
-        What the values are, in the reader's words.
+        Description of the values for readers.
     values : sequence, or mapping from name to value
         A finite list: the page without a kernel holds one frame for each.
     format : callable, default=str
-        Writes a value as its name, where the names are not given.
+        Function that writes a value as its name, if ``values`` is a sequence.
     start : int, default=0
         Position of the value that is shown first.
 
@@ -57,21 +60,21 @@ class Control:
 
     @property
     def names(self) -> list[str]:
-        """How the page writes each value."""
+        """Names of the values, as the page shows them."""
         return [name for name, _ in self._named(self.values)]
 
     @property
     def options(self) -> dict[str, Any]:
-        """Name and value of what each frame can show."""
+        """Values that frames can show, by name."""
         return dict(self._named(self.values))
 
     @property
     def live_options(self) -> dict[str, Any]:
-        """Name and value of what a reader with a kernel can choose."""
+        """Values that readers with a kernel can choose, by name."""
         return self.options
 
     def _named(self, values: Values) -> list[tuple[str, Any]]:
-        """Each value with the name that is given, or that the format makes."""
+        """Return each value with its name, which is given or written by the format."""
         if isinstance(values, Mapping):
             return list(values.items())
         return [(self.format(value), value) for value in values]
@@ -84,16 +87,16 @@ class Slider(Control):
     Parameters
     ----------
     label, values, format, start
-        As for every ``Control``.
+        As in ``Control``.
     live : sequence or mapping, optional
-        A finer list, for readers with a kernel; it must contain the value that is shown first.
+        A finer list for readers with a kernel; it must contain the value that is shown first.
     button : str, optional
         Text of a button that goes to the next value, and from the last one to the first.
 
     Raises
     ------
     ValueError
-        As for every ``Control``, or if ``live`` lacks the first value shown.
+        As in ``Control``, or if ``live`` lacks the first value shown.
 
     Examples
     --------
@@ -114,18 +117,18 @@ class Slider(Control):
 
     @property
     def live_options(self) -> dict[str, Any]:
-        """Name and value of what a reader with a kernel can choose."""
+        """Values that readers with a kernel can choose, by name."""
         return self.options if self.live is None else dict(self._named(self.live))
 
 
 @dataclass(frozen=True)
 class Choice(Control):
-    """A control whose values have no order: one radio button each.
+    """A control whose values have no order, shown as radio buttons.
 
     Parameters
     ----------
     label, values, format, start
-        As for every ``Control``.
+        As in ``Control``.
 
     Examples
     --------
@@ -135,7 +138,7 @@ class Choice(Control):
 
 
 def check_controls(controls: Mapping[str, Control], *functions: Callable[..., Any]) -> None:
-    """Require controls by names that may be used, and functions that take exactly these."""
+    """Raise an error unless the names are allowed and the functions take exactly these controls."""
     for name, control in controls.items():
         if not isinstance(control, Control):
             raise ValueError(f"the control {name!r} is {control!r}: give a Slider or a Choice")

@@ -1,7 +1,7 @@
-"""The explorer: a figure for every combination of its controls' values. All chapters.
+"""The explorer: a figure for every combination of its controls' values.
 
-Its two lives are files of their own: ``page.py`` for readers without a kernel, ``widget.py`` for
-those who have one.
+``page.py`` shows it to readers without a kernel, ``widget.py`` to readers with one. All chapters
+with sliders create an :class:`Explorer`.
 """
 
 from __future__ import annotations
@@ -22,31 +22,32 @@ from cgmm.explore.widget import live_widget
 class Explorer:
     """A figure with sliders, for a notebook and for the page made from it.
 
-    All frames are drawn when the explorer is made, so that a mistake fails the cell.
+    All frames are drawn when the explorer is created, so errors appear in that cell.
 
     Parameters
     ----------
     draw : callable
         ``draw(**values)`` returns a matplotlib Figure, or the Axes of one; it is called once for
-        every combination of values, in the style of ``cgmm.plot`` whatever the notebook has set.
+        every combination of values, in the style of ``cgmm.plot``, regardless of notebook settings.
         All figures need the same size.
     controls : mapping from str to Slider or Choice
-        Which control sets which argument of ``draw``, in the order of the page.
+        Control of each argument of ``draw``, in the order in which the page shows them.
     title : str
-        What the explorer is about.
+        Title of the explorer.
     describe : callable
         ``describe(**values)`` returns a sentence that says what the frame shows, with its numbers.
-        It is the picture's alternative text, and stands below it.
+        It is the picture's alternative text, and appears below it.
     max_frames : int, default=240
-        More combinations than this are refused.
+        Largest number of combinations; more raise an error.
     max_bytes : int, default=3_000_000
-        A larger page is refused.
+        Largest size of the page; more raises an error.
     dpi : float, default=144
-        Resolution of the frames, in pixels an inch. The page shows them at most 704 wide, and on
-        sharp screens with two pixels for each.
+        Resolution of the frames, in pixels per inch. The page shows them at most 704 CSS pixels
+        wide, which are twice as many device pixels on high-resolution screens.
     colours : int, optional
-        A palette for each frame, from 2 to 256: 64 colours take half the bytes of all, which leaves
-        room for twice the pixels, and only shades of edges change. By default all are kept.
+        Number of colours in the palette of each frame, from 2 to 256. With 64 colours a frame takes
+        half the bytes, which permits twice the pixels, and only shades of edges change. By default
+        all colours are kept.
 
     Attributes
     ----------
@@ -57,7 +58,7 @@ class Explorer:
     ------
     ValueError
         If the controls do not fit the functions, there are too many frames or bytes, a frame
-        differs in size, a description is empty, or a palette cannot have so many colours.
+        differs in size, a description is empty, or ``colours`` is out of range.
     ImportError
         If Pillow is missing or cannot write WebP.
 
@@ -98,8 +99,8 @@ class Explorer:
             raise ValueError(f"colours is {colours!r}: a palette has 2 to 256, None keeps all")
         self.n_frames = math.prod(len(control.values) for control in self.controls.values())
         _check_count(self.controls, self.n_frames, max_frames)
-        # The values' names are the keys: the coarse and the fine list of a slider share them. The
-        # last control runs fastest.
+        # Keys are tuples of value names, last control varying fastest. Names, unlike values, are
+        # shared by the coarse and the fine list of a slider.
         combinations = itertools.product(*(control.names for control in self.controls.values()))
         self._frames = {names: self._draw(names) for names in combinations}
         _check_sizes(self._frames)
@@ -118,11 +119,11 @@ class Explorer:
         return draw_frame(self.draw, self.describe, values, self.dpi, self.colours)
 
     def _frame(self, names: Names) -> Frame:
-        """Recall one combination, or draw it."""
+        """Return the stored frame of a combination, or draw it."""
         return self._frames.get(names) or self._draw(names)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        """Both lives at once: Jupyter and the book each take the one that they can show."""
+        """Return widget and page together; Jupyter and the book show the one that they support."""
         bundle = {"text/plain": repr(self), "text/html": self.html()}
         try:
             widget = self.widget()
@@ -131,18 +132,18 @@ class Explorer:
         return {**widget._repr_mimebundle_(), **bundle}
 
     def html(self) -> str:
-        """The life without a kernel: one element that brings its frames, style and script.
+        """Return the explorer for pages without a kernel, as one self-contained HTML element.
 
         Returns
         -------
         str
-            The same bytes for the same frames, wherever and however often it is made.
+            Equal frames give equal bytes, on all machines and at every call.
         """
         start = tuple(control.names[control.start] for control in self.controls.values())
         return page_html(self.title, self.controls, self._frames, start)
 
     def widget(self) -> Any:
-        """The life with a kernel: widgets that draw the figure anew.
+        """Return the explorer for notebooks with a kernel, as widgets that redraw the figure.
 
         Returns
         -------
@@ -158,7 +159,7 @@ class Explorer:
 
 
 def _check_count(controls: Mapping[str, Control], n_frames: int, max_frames: int) -> None:
-    """The frames can be drawn in a bearable time."""
+    """Raise an error if there are too many frames."""
     if n_frames > max_frames:
         product = " × ".join(str(len(control.values)) for control in controls.values())
         raise ValueError(
@@ -168,7 +169,7 @@ def _check_count(controls: Mapping[str, Control], n_frames: int, max_frames: int
 
 
 def _check_sizes(frames: Mapping[Names, Frame]) -> None:
-    """All frames have the size of the first: none makes the page jump."""
+    """Raise an error if frames differ in size, which would make the page jump."""
     first, size = next((names, frame.size) for names, frame in frames.items())
     for names, frame in frames.items():
         if frame.size != size:
@@ -179,7 +180,7 @@ def _check_sizes(frames: Mapping[Names, Frame]) -> None:
 
 
 def _check_bytes(n_bytes: int, n_frames: int, max_bytes: int) -> None:
-    """The page stays light."""
+    """Raise an error if the page is too large."""
     if n_bytes > max_bytes:
         raise ValueError(
             f"the explorer takes {n_bytes} bytes, more than max_bytes={max_bytes}: its {n_frames} "

@@ -1,7 +1,8 @@
-"""Frames: what an explorer shows for one choice, drawn once and kept as an image. All chapters.
+"""Frames: the pictures of an explorer, one for each combination of values.
 
-WebP without loss is the smallest form of a line drawing that every browser shows, and the same
-pixels have the same bytes: a picture that occurs twice is recognised.
+Explorers draw each frame once and keep it as a lossless WebP image. This is the smallest format of
+line drawings that every browser shows. Equal pixels give equal bytes, so the page can store
+repeated pictures once.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ from matplotlib.figure import Figure
 from cgmm.numerics import IntArray
 from cgmm.plot import STYLE
 
-# A combination of values: one name a control.
+# A combination of values is given by one name per control.
 Names = tuple[str, ...]
 
 
 class Frame(NamedTuple):
-    """What an explorer shows for one choice."""
+    """Picture and description of one combination of values."""
 
     picture: str
-    """The picture, as an address that contains it (a data URI)."""
+    """The picture as a data URI."""
     size: tuple[int, int]
-    """Its width and height in pixels."""
+    """Width and height of the picture in pixels."""
     text: str
-    """The sentence that says what it shows."""
+    """Sentence that says what the picture shows."""
 
 
 def draw_frame(
@@ -42,7 +43,7 @@ def draw_frame(
     dpi: float,
     colours: int | None = None,
 ) -> Frame:
-    """Draw and describe one combination of values; no notebook may show the figure by itself."""
+    """Draw and describe one combination of values, and close the figure."""
     text = describe(**values)
     if not isinstance(text, str) or not text.strip():
         raise ValueError(
@@ -64,7 +65,7 @@ def draw_frame(
 
 
 def webp(pixels: IntArray, colours: int | None = None) -> bytes:
-    """Encode (height, width, 4) bytes, of an opaque picture perhaps with so many colours."""
+    """Encode (height, width, 4) bytes; reduce opaque pictures to a number of colours, if given."""
     try:
         from PIL import Image, features
     except ImportError as error:

@@ -1,4 +1,7 @@
-"""Source code as a cell shows it: listings are the package's own lines. All chapters."""
+"""Source code of the package as listings in a notebook.
+
+Chapters call :func:`source`, so their listings are always the code that runs.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ class Source(str):
 
 
 def source(*functions: Callable[..., Any]) -> Source:
-    """The code of functions as it stands in the package, of their docstrings the first line.
+    """Return the source code of functions, with the first lines of their docstrings only.
 
     Parameters
     ----------
@@ -42,7 +45,7 @@ def source(*functions: Callable[..., Any]) -> Source:
 
 
 def _with_summary(function: Callable[..., Any]) -> str:
-    """The function's lines at the margin; of its docstring the first line alone."""
+    """Return the dedented lines of a function, with the first line of its docstring only."""
     text = textwrap.dedent(inspect.getsource(function))
     tree, lines = ast.parse(text), text.splitlines()
     definition = cast("ast.FunctionDef", tree.body[0])

@@ -1,8 +1,9 @@
-"""The live figure: points, relations and parameters under the reader's hand. All chapters.
+"""The live figure, in which readers move points, relations and parameters.
 
-It computes in the page, by the scripts that its mode needs (``live_script.py``): the primer's
-functions, hand and keys and drawing, and what a question of the book shows. With a kernel the same
-figure is a widget (``live_widget.py``), whose points and relations come back to Python.
+It computes in the page, by the scripts of its mode (``live_script.py``): the functions of the
+primer, input and drawing, and the display of one question of the book. With a kernel the same
+figure is a widget (``live_widget.py``), which reports points and relations to Python. Chapters
+create it as :class:`LiveFigure`.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from cgmm.network import SideInformation
 from cgmm.numerics import FloatArray, IntArray
 from cgmm.plot.looks import COLOURS
 
-# What a preset may bring in the place of what the figure was given.
-BROUGHT = ("X", "y", "must_link", "cannot_link", "starts")
+# A preset may replace these arguments of the figure.
+REPLACEABLE = ("X", "y", "must_link", "cannot_link", "starts")
 FILES = {
     name: files("cgmm.explore").joinpath(name).read_text(encoding="utf8")
     for name in ("live.html", "live.css")
@@ -32,7 +33,7 @@ FILES = {
 
 
 class LiveFigure:
-    """A figure that computes while the reader moves its points, for a notebook and for its page.
+    """A figure that computes while readers move its points, for notebooks and for pages.
 
     Parameters
     ----------
@@ -41,33 +42,33 @@ class LiveFigure:
     classes : int, default=2
         K, from 2 to 5.
     mode : {"em", "relations", "rivals", "weights", "kmeans", "metric", "cut"}, default="em"
-        What is computed: EM by half-steps; the same with relations; the best of several starts
-        at once, under relations that hold, or under answers of a weight that the reader sets;
-        a variance that goes to zero; the metric of RCA; the mixture that a straight cut makes.
+        What is computed: EM by half-steps; EM with relations; several starts compared, with hard
+        relations ("rivals") or with answers whose log-weight readers set ("weights"); EM whose
+        variance goes to zero; the metric of RCA; or the mixture defined by a straight cut.
     title : str
-        What the figure is about.
+        Title of the figure.
     task : str, optional
-        What to guess before the figure is touched.
+        Question that readers should answer before they use the figure.
     y : (N,) int array-like, optional
-        Classes, for the metric; -1 where unknown.
+        Classes, for the mode "metric"; -1 if unknown.
     must_link, cannot_link : (P, 2) int array-like, optional
         Pairs of points that the figure starts with.
     starts : sequence of parameters, optional
-        Where EM begins: objects with ``weights``, ``means`` and ``covariances``, as those of
-        ``cgmm.primer`` and ``cgmm.mixture``. Several for the modes that compare; else one.
+        Initial parameters of EM: objects with ``weights``, ``means`` and ``covariances``, as those
+        of ``cgmm.primer`` and ``cgmm.mixture``. Modes that compare starts take several, others one.
     words : sequence of str, optional
-        What the fit from each start is called.
+        Name of the fit from each start.
     pool : {"full", "tied", "diag", "spherical"}, default="full"
-        Covariances of the M-step.
+        Type of the covariances in the M-step.
     sampling : {"points", "chunklets"}, default="points"
-        What is sampled, points or chunklets.
+        Unit of the sampling model, points or chunklets.
     presets : mapping from str to mapping, optional
-        Named data sets to choose from; each may bring its own ``X``, ``y``, ``must_link``,
-        ``cannot_link`` and ``starts``, and the first is shown first.
+        Named data sets to choose from; each may have its own ``X``, ``y``, ``must_link``,
+        ``cannot_link`` and ``starts``. The first one is shown first.
     beside : bool, default=False
-        Whether K-means may be shown beside EM.
+        True: readers may show K-means beside EM.
     weight, radius : float, default=1
-        Where the sliders of "weights" and "kmeans" start.
+        Initial values of the sliders of "weights" and "kmeans".
 
     Attributes
     ----------
@@ -79,7 +80,7 @@ class LiveFigure:
     Raises
     ------
     ValueError
-        If points, relations, starts or presets do not fit, or no assignment keeps the relations.
+        If points, relations, starts or presets do not fit, or relations contradict each other.
 
     Examples
     --------
@@ -121,7 +122,7 @@ class LiveFigure:
             "K": classes, "pool": pool, "sampled": sampling, "beside": beside,
             "answers": mode == "weights", "weight": weight, "beta": radius, "speed": 2,
             "view": _view([point for one in read for point in one["X"]]),
-            "colours": COLOURS, "words": names, "presets": [read[0], *_changes(read)],
+            "colours": COLOURS, "words": names, "presets": [read[0], *_differences(read)],
         }  # fmt: skip
         self._widget: Any = None
 
@@ -130,11 +131,11 @@ class LiveFigure:
 
     @property
     def _first(self) -> dict[str, Any]:
-        """Points and links that the figure starts with."""
+        """Points and links of the first preset."""
         return self.spec["presets"][0]
 
     def _now(self, name: str) -> Any:
-        """What the widget holds, if there is one, else what the figure starts with."""
+        """Return the current value of the widget, or of the first preset without one."""
         if self._widget is not None:
             return getattr(self._widget, name)
         return self._first["X" if name == "points" else name]
@@ -155,7 +156,7 @@ class LiveFigure:
         return _pairs(self._now("links"), -1)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        """Both lives at once: Jupyter and the book each take the one that they can show."""
+        """Return widget and page together; Jupyter and the book show the one that they support."""
         bundle = {"text/plain": repr(self), "text/html": self.html()}
         try:
             widget = self.widget()
@@ -164,17 +165,17 @@ class LiveFigure:
         return {**widget._repr_mimebundle_()[0], **bundle}
 
     def html(self) -> str:
-        """The life without a kernel: one element that brings its data, style and scripts.
+        """Return the figure for pages without a kernel, as one self-contained HTML element.
 
         Returns
         -------
         str
-            The same bytes for the same figure, wherever and however often it is made.
+            Equal figures give equal bytes, on all machines and at every call.
         """
         return self._element(f"<script>\n{page_script(self.mode)}</script>\n", FILES["live.css"])
 
     def _element(self, script: str, style: str) -> str:
-        """The element, with a still of its points for pages without script."""
+        """Return the HTML element, with a static picture of its points for pages without script."""
         left, bottom, right, top = self.spec["view"]
         zoom = 400 / (right - left)
         places = (np.array(self._first["X"]) - [left, top]) * [zoom, -zoom]
@@ -188,18 +189,18 @@ class LiveFigure:
         )  # fmt: skip
 
     def _text(self) -> str:
-        """What the figure shows before a hand has moved it."""
-        told = [len(_pairs(self._first["links"], sign)) for sign in (1, -1)]
-        links = ", {} must-links and {} cannot-links".format(*told) if any(told) else ""
+        """Return a description of the figure before readers have moved anything."""
+        counts = [len(_pairs(self._first["links"], sign)) for sign in (1, -1)]
+        links = ", {} must-links and {} cannot-links".format(*counts) if any(counts) else ""
         return f"{len(self._first['X'])} points in the plane{links}."
 
     def widget(self) -> Any:
-        """The life with a kernel: the same figure, which tells Python what the hand has done.
+        """Return the figure as a widget that reports mouse and touch events to Python.
 
         Returns
         -------
         anywidget.AnyWidget
-            The same one at every call.
+            The same widget at every call.
 
         Raises
         ------
@@ -213,19 +214,19 @@ class LiveFigure:
         return self._widget
 
     def fit(self) -> ConstrainedGaussianMixture:
-        """Fit the package's mixture to points and relations as they now are, and draw it.
+        """Fit a mixture to the current points and relations, and draw it.
 
         Returns
         -------
         ConstrainedGaussianMixture
-            The model, whose ellipses of two deviations are dotted in the figure.
+            The model; its ellipses at two standard deviations are dotted in the figure.
 
         Raises
         ------
         ImportError
             If anywidget is missing.
         ValueError
-            As the model's ``fit`` does.
+            As in ``fit`` of the model.
         """
         model = ConstrainedGaussianMixture(
             self.spec["K"], covariance_type=self.spec["pool"], sampling=self.spec["sampled"],
@@ -237,16 +238,18 @@ class LiveFigure:
 
 
 def _preset(name: str, known: Mapping[str, Any], K: int, sampling: str) -> dict[str, Any]:
-    """Points, classes, links and starts as plain lists; what does not fit is refused."""
-    if unknown := set(known) - set(BROUGHT):
-        raise ValueError(f"the preset {name!r} brings {sorted(unknown)}: it may bring {BROUGHT}")
+    """Return points, classes, links and starts as plain lists, or raise an error."""
+    if unknown := set(known) - set(REPLACEABLE):
+        raise ValueError(
+            f"the preset {name!r} brings {sorted(unknown)}: it may bring {REPLACEABLE}"
+        )
     X = np.array(known["X"], dtype=float)
     if X.ndim != 2 or X.shape[1] != 2 or not np.isfinite(X).all() or len(X) < 3 * K:
         raise ValueError(
             f"X has shape {X.shape}: a live figure needs finite points in the plane, an (N, 2) "
             f"array with at least {3 * K} rows"
         )
-    must, cannot = (np.array(known[kind], dtype=int).reshape(-1, 2) for kind in BROUGHT[2:4])
+    must, cannot = (np.array(known[kind], dtype=int).reshape(-1, 2) for kind in REPLACEABLE[2:4])
     SideInformation.build(len(X), must_link=must, cannot_link=cannot, sampling=sampling)
     links = [[*pair, 1] for pair in must.tolist()] + [[*pair, -1] for pair in cannot.tolist()]
     y = np.full(len(X), -1) if known["y"] is None else np.asarray(known["y"], dtype=int)
@@ -259,14 +262,14 @@ def _preset(name: str, known: Mapping[str, Any], K: int, sampling: str) -> dict[
     }  # fmt: skip
 
 
-def _changes(presets: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of all but the first, what is not as in the first: the page is to be light."""
+def _differences(presets: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return all presets but the first, reduced to their differences to save bytes."""
     first, *others = presets
     return [{key: one[key] for key in one if one[key] != first[key]} for one in others]
 
 
 def _theta(parameters: object, K: int) -> dict[str, Any]:
-    """Parameters as plain lists."""
+    """Return parameters as plain lists, or raise an error if shapes are wrong."""
     shapes = {"weights": (K,), "means": (K, 2), "covariances": (K, 2, 2)}
     found = {name: np.asarray(getattr(parameters, name, ()), dtype=float) for name in shapes}
     for name, shape in shapes.items():
@@ -279,20 +282,20 @@ def _theta(parameters: object, K: int) -> dict[str, Any]:
 
 
 def _side_by_side(X: FloatArray, K: int) -> Parameters:
-    """K components in a row along the longer axis of the points."""
+    """Return initial parameters with components in a row along the longer axis of the points."""
     order = X[:, np.ptp(X, axis=0).argmax()].argsort()
     means = np.array([X[part].mean(axis=0) for part in np.array_split(order, K)])
     return Parameters(np.full(K, 1 / K), means, np.repeat([np.cov(X.T)], K, axis=0))
 
 
 def _plain(values: ArrayLike) -> Any:
-    """Nested lists of numbers with seven digits: enough for a figure, and light in a page."""
+    """Return nested lists of numbers, rounded to seven digits to save bytes."""
     values = np.asarray(values, dtype=float)
     return np.vectorize(lambda x: float(f"{x:.7g}"), otypes=[float])(values).tolist()
 
 
 def _view(X: Sequence[Sequence[float]]) -> list[float]:
-    """Left, bottom, right, top: all points with a margin, neither too flat nor too tall."""
+    """Return left, bottom, right and top of a view with all points and a moderate aspect ratio."""
     low, high = np.min(X, axis=0), np.max(X, axis=0)
     half, middle = 0.6 * (high - low), (low + high) / 2
     half = np.maximum(half, [half[1] / 0.95, half[0] * 0.7])
@@ -301,7 +304,7 @@ def _view(X: Sequence[Sequence[float]]) -> list[float]:
 
 
 def _pairs(links: Sequence[Sequence[int]], sign: int) -> IntArray:
-    """(P, 2) the pairs of links of one sign."""
+    """Return the (P, 2) pairs of the links of one sign."""
     return np.array([link[:2] for link in links if link[2] == sign], dtype=int).reshape(-1, 2)
 
 

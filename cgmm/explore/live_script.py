@@ -1,4 +1,7 @@
-"""The scripts of a live figure: those that its mode needs, and how page and widget start them."""
+"""The scripts of a live figure: the files of each mode, and the code that starts them.
+
+``live.py`` puts them into the page or the widget.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ _EM = ("live_network.js", "live_mixture.js", "live_em.js")
 _DRAWING = ("live_figure.js", "live_panels.js")
 _RIVALS = (*_EM, *_DRAWING, "live_rivals.js")
 _STEPS = (*_EM, "live_lloyd.js", *_DRAWING, "live_steps.js")
-# What each mode is made of; the last file defines an object of the mode's name.
+# These files make up each mode; the last one defines an object with the name of the mode.
 MODES = {
     "em": _STEPS,
     "relations": _STEPS,
@@ -40,17 +43,17 @@ liveFigure(root, JSON.parse(data.textContent), {name}, model);
 
 
 def page_script(mode: str) -> str:
-    """What the page without a kernel runs."""
+    """Return the script of a page without a kernel."""
     return PAGE.format(script=script(mode), mode=mode, name=mode.upper())
 
 
 def live_module(mode: str) -> str:
-    """What the widget runs."""
+    """Return the module of the widget."""
     return MODULE.format(script=script(mode), name=mode.upper())
 
 
 def script(mode: str) -> str:
-    """The functions of a mode. Comments and margins are for those who read the files."""
+    """Return the functions of a mode without comments and indentation."""
     whole = "".join(_read(name) for name in MODES[mode])
     bare = re.sub(r"^\s*//.*$", "", whole, flags=re.MULTILINE)
     return "\n".join(line.strip() for line in bare.splitlines() if line.strip())

@@ -1,4 +1,7 @@
-"""The life with a kernel: the live figure as a widget that tells Python what the hand does."""
+"""The live figure as a widget that reports changes to Python.
+
+``LiveFigure.widget`` calls :func:`live_widget` in notebooks with a kernel.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 def live_widget(
     html: str, style: str, module: str, preset: dict[str, Any], fit: Callable[[], object]
 ) -> Any:
-    """A widget with the traits points, links (i, j and a sign) and fitted; a button calls fit."""
+    """Build a widget with traits points, links (i, j, sign) and fitted, whose button calls fit."""
     try:
         import anywidget
         import traitlets
@@ -30,10 +33,10 @@ def live_widget(
         links = trait(traitlets.List)
         fitted = trait(traitlets.Dict, allow_none=True, default_value=None)
 
-    def answer(_: object, content: object, buffers: object) -> None:
+    def handle_message(_: object, content: object, buffers: object) -> None:
         if content == {"fit": True}:
             fit()
 
     widget = LiveWidget(html=html, points=preset["X"], links=preset["links"])
-    widget.on_msg(answer)
+    widget.on_msg(handle_message)
     return widget

@@ -1,8 +1,9 @@
-"""The life without a kernel: an explorer as one element of a static page. All chapters.
+"""An explorer without a kernel, as one element of a static page.
 
-The element's parts are files: ``explorer.html`` with gaps, ``explorer.css`` and ``explorer.js``.
-It has no ids, so that two copies of one explorer may stand on a page; its form keeps their radio
-buttons apart. The colours are those of the book's theme, else of JupyterLab, else of a white page.
+``Explorer.html`` calls :func:`page_html`. The element is composed of the files ``explorer.html``, a
+template, ``explorer.css`` and ``explorer.js``. It has no ids, so a page may contain two copies of
+one explorer; each form separates its radio buttons. Colours come from the theme of the book if
+there is one, else from JupyterLab, else from a white page.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ FILES = {
     kind: files("cgmm.explore").joinpath(f"explorer.{kind}").read_text(encoding="utf8")
     for kind in ("html", "css", "js")
 }
-# JupyterLab's notebook takes the arrow keys from everything that does not carry this.
+# JupyterLab intercepts arrow keys, except on elements with this attribute.
 OWN_KEYS = "data-lm-suppress-shortcuts"
 
 
 def page_html(
     title: str, controls: Mapping[str, Control], frames: Mapping[Names, Frame], start: Names
 ) -> str:
-    """One element that brings its frames, style and script, and shows the frame ``start`` first."""
+    """Return an element with all frames, style and script that first shows the frame ``start``."""
     shown = frames[start]
     position = 1 + list(frames).index(start)
     return (
@@ -46,7 +47,7 @@ def page_html(
 
 
 def image_html(frame: Frame) -> str:
-    """The picture with its text; decoded before it is shown, so that no blank one flashes up."""
+    """Return the picture with its text; synchronous decoding avoids a blank flash."""
     width, height = frame.size
     return (
         f'<img class="cgmm-explorer-frame" src="{frame.picture}" alt="{escape(frame.text)}" '
@@ -56,12 +57,12 @@ def image_html(frame: Frame) -> str:
 
 
 def _control_html(name: str, control: Control) -> str:
-    """A control in native elements, disabled until the script takes it over."""
+    """Return a control as native elements, disabled until the script enables it."""
     return _slider_html(control) if isinstance(control, Slider) else _choice_html(name, control)
 
 
 def _slider_html(slider: Slider) -> str:
-    # The value stands outside the label: the slider's name must not change as it moves.
+    # The value is outside the label, because the slider's accessible name must stay constant.
     shown = escape(slider.names[slider.start])
     button = f'<button type="button">{escape(slider.button)}</button>' if slider.button else ""
     return (
@@ -86,7 +87,7 @@ def _choice_html(name: str, choice: Control) -> str:
 
 
 def _data(controls: Mapping[str, Control], frames: Sequence[Frame], shown: Frame) -> str:
-    """What the script needs, as JSON; a picture that occurs twice is stored once."""
+    """Return the data of the script as JSON, with repeated pictures stored once."""
     pictures = list(dict.fromkeys(frame.picture for frame in frames))
     index = {picture: i for i, picture in enumerate(pictures)}
     data = {

@@ -1,4 +1,7 @@
-"""The life with a kernel: an explorer as widgets that draw the figure anew. All chapters."""
+"""An explorer with a kernel, as widgets that redraw the figure.
+
+``Explorer.widget`` calls :func:`live_widget` in notebooks with a kernel.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from cgmm.explore.page import image_html
 def live_widget(
     title: str, controls: Mapping[str, Control], frame_of: Callable[[Names], Frame]
 ) -> Any:
-    """Title, picture, controls and description; each move asks for the frame of the new names."""
+    """Build widgets for title, picture, controls and description that redraw on each change."""
     try:
         import ipywidgets
     except ImportError as error:
@@ -28,7 +31,7 @@ def live_widget(
 
     def show(_: object = None) -> None:
         frame = frame_of(tuple(picker.label for picker in pickers))
-        # The image widget has no alternative text; this element has.
+        # An HTML element has an alternative text, which the image widget lacks.
         image.value = image_html(frame)
         status.value = escape(frame.text)
 
@@ -40,7 +43,7 @@ def live_widget(
 
 
 def _row(ipywidgets: Any, control: Control) -> Any:
-    """A row whose first child has the control's names as options."""
+    """Build a row whose first child has the control's names as options."""
     options = list(control.live_options)
     look = {
         "options": options,
