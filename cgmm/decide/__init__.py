@@ -1,8 +1,8 @@
 """Decide by answers: choose settings, learn annotators' error rates, pick the next question.
 
-Answers that a fit has not used score it, so that settings can be compared (chapter 14). Annotators
-err, each at a rate of their own, and the points together with the other answers show how often
-(chapter 16). What the model is unsure of says which answer would tell most (chapter 15).
+Answers that a fit has not used score it, so settings can be compared (chapter 14). Annotators err,
+each at an own rate, which can be estimated from the points and the other answers (chapter 16). The
+uncertainty of a model determines which answer is the most informative (chapter 15).
 """
 
 from cgmm.decide.annotators import AnnotatorMixture, AnnotatorRates, error_rates

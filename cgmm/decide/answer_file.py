@@ -3,7 +3,8 @@
 The first line says which table was asked about. Each later line is one event: an answer, the
 withdrawal of an answer, or its revision. A line is on the disk before the interview goes on, so a
 process that is killed loses nothing that it has confirmed. Several interviews, of one process or of
-several, may append to the same file at once. :class:`cgmm.decide.Interview` uses this; chapter 15.
+several, may append to the same file at once. :class:`cgmm.decide.Interview` uses this; chapter 15
+explains interviews.
 
 =========  ====================================================================
 event      one line after the first, e.g. ``{"number": 0, "i": 3, "j": 17, "answer": "same", ...}``
@@ -87,7 +88,7 @@ class AnswerFile:
                 self._read_new(file)
 
     def give(self, answer: Answer) -> None:
-        """Append an answer; it is on the disk when this returns."""
+        """Append an answer and return once it is on the disk."""
         self._append(answer._asdict())
 
     def withdraw(self, number: int) -> None:
@@ -141,7 +142,7 @@ class AnswerFile:
     def _mend(self, file: BinaryIO, last: bytes) -> bool:
         """End a last line that has no line break; True if it was incomplete and is removed.
 
-        Its writer was killed inside this line, and so has not confirmed it to anybody.
+        The process that wrote an incomplete line was killed before it could confirm the answer.
         """
         begins = b'{"' if self._offset else b'{"format": "cgmm'
         length = min(len(begins), len(last))

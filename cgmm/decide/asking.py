@@ -1,28 +1,29 @@
-"""What to ask next: pairs by what their answer tells, and batches that do not ask twice.
+"""Choose the next questions, and fit a mixture to their answers.
 
-An answer tells of the assignments only what it tells of its own pair: given whether z_i = z_j it is
-independent of the rest. So what it is expected to tell follows from p(z_i = z_j), which
-:func:`cgmm.diagnose.pair_probabilities` gives exactly, and from how often answers are wrong.
+Questions can be chosen by information. An answer is informative about the assignments only through
+its own pair: given whether z_i = z_j, it is independent of the rest. So its expected information
+follows from p(z_i = z_j), which :func:`cgmm.diagnose.pair_probabilities` computes exactly, and from
+the error rates of answers.
 
-Or ask by distance alone, without a model. A *neighbourhood* is a set of points known to belong
-together; all neighbourhoods are known to be apart. *Explore* asks of the point farthest from all of
-them until there are K; *consolidate* goes on with points drawn at random [Basu et al.], or again
-with the farthest [Mallapragada et al.], each asked beside the nearest centroids first.
+They can also be chosen by distance alone, without a model. A *neighbourhood* is a set of points
+known to belong together; all neighbourhoods are known to be apart. *Explore* asks about the point
+farthest from all of them until there are K. *Consolidate* continues with points drawn at random
+[Basu et al.], or with the farthest ones [Mallapragada et al.], and compares each with the nearest
+centroids first.
 
-And what to do with the answers: they enter a fit as data, by the likelihood of points and answers
-together. Which pairs were asked may depend on the points in any way, and on the answers before:
-given the points, what is said depends on the truth alone, so that how pairs were chosen is a factor
-without θ. What is left is p(X, answers | θ), which has no normaliser. To take the same answers for
-a condition, p(X | answers, θ), is right only for pairs that were drawn without a look at the
-points. Chapters 8 and 15.
+Answers enter a fit as data, by the likelihood of points and answers together. The choice of pairs
+may depend on the points and on earlier answers in any way: given the points, an answer depends only
+on the truth, so the choice contributes a factor without θ. The remaining factor is
+p(X, answers | θ), which has no normaliser. To condition on the same answers, p(X | answers, θ), is
+right only if pairs were drawn without looking at the points. Chapters 8 and 15 explain this.
 
 =======  ======================================================================
 p        p(z_i = z_j | everything known)
 S        the answer, "together" or "apart"
 α, β     p("apart" | z_i = z_j), p("together" | z_i ≠ z_j)
 h(p)     entropy of a coin, in nats
-x, g     the point that is asked of, and a neighbourhood, of K looked for
-q_e      how often an answer is wrong; its log-weight is ±logit(1 - q_e)
+x, g     the point that is asked about, and one of K neighbourhoods
+q_e      error rate of an answer; its log-weight is ±logit(1 - q_e)
 =======  ======================================================================
 """
 
@@ -54,15 +55,15 @@ Mixture = TypeVar("Mixture", bound=Any)
 def answer_information(
     together: ArrayLike, *, false_apart: float = 0.0, false_together: float = 0.0
 ) -> FloatArray:
-    """What the answer on a pair is expected to tell of all assignments: mutual information.
+    """Return the mutual information between the answer about a pair and all assignments.
 
     Parameters
     ----------
     together : (P,) array_like
-        p(z_i = z_j), as of :func:`cgmm.diagnose.pair_probabilities`.
+        p(z_i = z_j), from :func:`cgmm.diagnose.pair_probabilities`.
     false_apart, false_together : float, default=0
-        α and β, how often whoever is asked parts what belongs together and joins what does not;
-        :func:`error_rates` estimates them.
+        α and β, the rates of "apart" for points that belong together and of "together" for other
+        points; :func:`error_rates` estimates them.
 
     Returns
     -------
@@ -77,12 +78,12 @@ def answer_information(
     Notes
     -----
     ``I(S; z) = h(p(S)) - p h(α) - (1 - p) h(β)``, since S is independent of z given whether
-    z_i = z_j. Where α = β the most informative pairs are those with p nearest ½, whatever the rate:
-    *uncertainty sampling* asks the same, ``values=-abs(together - 0.5)``. Where they differ the
-    best p is another. Information is what the model expects: where the model is wrong, so is it.
+    z_i = z_j. If α = β, the most informative pairs are those with p nearest ½, whatever the rate:
+    *uncertainty sampling* chooses the same, ``values=-abs(together - 0.5)``. If α ≠ β, another p is
+    best. Information is an expectation under the model, and wrong if the model is.
 
-    Pairs that were chosen by looking at the points say nothing of how pairs were drawn:
-    :func:`fit_answers` takes their answers as data, and not as a condition.
+    If pairs were chosen by looking at the points, their choice is not evidence about θ:
+    :func:`fit_answers` takes their answers as data instead of conditioning on them.
 
     Examples
     --------
@@ -94,32 +95,32 @@ def answer_information(
     p = probability("together", together)
     alpha = probability("false_apart", false_apart)
     beta = probability("false_together", false_together)
-    says = p * (1 - alpha) + (1 - p) * beta
-    gained = _entropy(says) - p * _entropy(alpha) - (1 - p) * _entropy(beta)
-    # What tells nothing may come out a rounding error below zero.
+    p_together = p * (1 - alpha) + (1 - p) * beta
+    gained = _entropy(p_together) - p * _entropy(alpha) - (1 - p) * _entropy(beta)
+    # Rounding may make an information of zero negative.
     return np.asarray(np.maximum(gained, 0.0))
 
 
 def choose_pairs(pairs: ArrayLike, values: ArrayLike, n_pairs: int, groups: ArrayLike) -> IntArray:
-    """A batch of pairs to ask: the most valuable, no two of which speak of the same group.
+    """Choose a batch of the most valuable pairs, no two of which involve the same group.
 
     Parameters
     ----------
     pairs : (P, 2) int array_like
         Candidates, pairs of points.
     values : (P,) array_like
-        What each is worth: :func:`answer_information`, or ``rng.random(P)`` for random pairs. What
-        is not worth more than 0 is not asked.
+        Value of each pair: :func:`answer_information`, or ``rng.random(P)`` for random pairs. Pairs
+        of value 0 or less are not chosen.
     n_pairs : int
-        How many to ask at once.
+        Size of the batch.
     groups : (N,) int array_like
-        The group of each point: those that relations tie have one, which
-        :func:`cgmm.network.related_groups` finds.
+        The group of each point: points connected by relations share one, as computed by
+        :func:`cgmm.network.related_groups`.
 
     Returns
     -------
     (n,) int array
-        Rows of ``pairs``, the best first; n is below ``n_pairs`` where no more can be had.
+        Rows of ``pairs``, the best first; n is below ``n_pairs`` if there are no more such pairs.
 
     Raises
     ------
@@ -129,9 +130,9 @@ def choose_pairs(pairs: ArrayLike, values: ArrayLike, n_pairs: int, groups: Arra
     Notes
     -----
     Given θ, points of different components of the network are independent. So are the answers of
-    such a batch, and the information of all of them is the sum of theirs: nothing is asked twice.
-    The best pair first, then the best of those left, comes to half of the best such sum at
-    least; a smaller batch that is asked and learnt from more often gets more.
+    such a batch, and their information is the sum of the single ones, without redundancy. The
+    greedy choice, always the best of the remaining pairs, reaches at least half of the largest
+    possible sum. Smaller batches with a fit after each give more information per answer.
 
     Korte and Hausmann (1978), An analysis of the greedy heuristic for independence systems.
 
@@ -160,12 +161,12 @@ def choose_pairs(pairs: ArrayLike, values: ArrayLike, n_pairs: int, groups: Arra
 
 
 def _entropy(p: FloatArray) -> FloatArray:
-    """h(p)."""
+    """Return h(p)."""
     return np.asarray(entr(p) + entr(1 - p))
 
 
 def probability(name: str, value: ArrayLike) -> FloatArray:
-    """Numbers from 0 to 1, or an error that names what is none."""
+    """Return numbers from 0 to 1, or raise an error that names another one."""
     p = np.asarray(value, dtype=float)
     wrong = ~((p >= 0) & (p <= 1))
     if wrong.any():
@@ -179,12 +180,12 @@ def probability(name: str, value: ArrayLike) -> FloatArray:
 
 
 class Asked(NamedTuple):
-    """What was asked and what follows from it."""
+    """Answers, and the neighbourhoods that follow from them."""
 
     answers: IntArray
     """(P, 3) rows i, j, said: 1 if "together", 0 if "apart"; in the order of asking."""
     neighbourhoods: IntArray
-    """(N,) the neighbourhood of each point, from 0 as they were found, -1 where not known."""
+    """(N,) neighbourhood of each point, numbered from 0 as they were found; -1 if unknown."""
 
 
 def farthest_first(
@@ -196,29 +197,29 @@ def farthest_first(
     then: str = "random",
     random_state: Seed = None,
 ) -> Asked:
-    """Ask of the points farthest from what is known, until there is a point of each class.
+    """Ask about the points farthest from known ones, until there is a point of each class.
 
     Parameters
     ----------
     X : (N, D) array_like
         The points, in a space whose Euclidean distances mean something.
     ask : callable
-        From two row numbers to whether the points belong together.
+        Takes two row numbers, and returns True if the points belong together.
     n_answers : int
-        How many questions may be asked.
+        Largest number of questions.
     n_neighbourhoods : int
-        K, the number of classes. When there are as many, a point apart from all but one is known
-        to be of that one, and is not asked about.
+        K, the number of classes. Once K neighbourhoods are found, a point apart from all but one is
+        known to belong to that one, without a question.
     then : {"random", "min_max"}, default="random"
-        Of which points to ask after that: at random, or still the farthest.
+        Points to ask about after that: random ones, or still the farthest.
     random_state : int, RandomState, Generator or None, default=None
-        The first point, and those at random.
+        Seed of the first point and of random points.
 
     Returns
     -------
     Asked
-        Answers, at most ``n_answers``, fewer where all points are known; and neighbourhoods.
-        ``neighbourhoods`` are labels for ``fit(X, labels=...)`` where answers are certain.
+        At most ``n_answers`` answers, fewer if all points are known; and neighbourhoods. If
+        answers are certain, ``neighbourhoods`` are labels for ``fit(X, labels=...)``.
 
     Raises
     ------
@@ -227,9 +228,9 @@ def farthest_first(
 
     Notes
     -----
-    Where classes are farther from each other than they are wide, K neighbourhoods are found by
-    K (K - 1) / 2 questions. The rule min-max takes the point whose largest similarity to the known
-    ones is least; for a similarity that falls with distance it is the farthest one.
+    If classes are farther from each other than they are wide, K (K - 1) / 2 questions find K
+    neighbourhoods. The rule min-max takes the point whose largest similarity to known points is
+    smallest; if similarity decreases with distance, this is the farthest point.
 
     Basu, Banerjee and Mooney (2004), Active semi-supervision for pairwise constrained clustering,
     algorithms 2 and 3. Mallapragada, Jin and Jain (2008), Active query selection for
@@ -251,7 +252,7 @@ def farthest_first(
         raise ValueError(f"then is {then!r}; it must be one of 'random', 'min_max'.")
     rng = generator(random_state)
     of, answers = np.full(len(points), -1), list[tuple[int, int, bool]]()
-    # To the nearest point that is known
+    # Distances are to the nearest known point.
     distance = np.full(len(points), np.inf)
     x, g = int(rng.integers(len(points))), 0
     while g >= 0:
@@ -264,41 +265,43 @@ def farthest_first(
             x = int(unknown[distance[unknown].argmax()])
         else:
             x = int(rng.choice(unknown))
-        g, told = _settle(points, of, x, ask, n_neighbourhoods, n_answers - len(answers))
-        answers += told
+        g, asked = _find_neighbourhood(
+            points, of, x, ask, n_neighbourhoods, n_answers - len(answers)
+        )
+        answers += asked
     return Asked(np.array(answers, dtype=np.intp).reshape(-1, 3), of)
 
 
-def _settle(
+def _find_neighbourhood(
     X: FloatArray, of: IntArray, x: int, ask: Callable[[int, int], bool], K: int, n_left: int
 ) -> tuple[int, list[tuple[int, int, bool]]]:
-    """The neighbourhood of a point, -1 if questions ran out, and what was asked, nearest first."""
-    n_found, told = int(of.max()) + 1, list[tuple[int, int, bool]]()
+    """Return a point's neighbourhood, or -1 if no questions are left, and the answers."""
+    n_found, asked = int(of.max()) + 1, list[tuple[int, int, bool]]()
     centroids = np.array([X[of == g].mean(axis=0) for g in range(n_found)])
     for g in np.linalg.norm(centroids - X[x], axis=1).argsort(kind="stable"):
-        if len(told) == K - 1:
-            # It is of one of K classes, and not of the others.
-            return int(g), told
-        if len(told) == n_left:
-            return -1, told
+        if len(asked) == K - 1:
+            # The point is apart from K - 1 of K classes, so it belongs to this one.
+            return int(g), asked
+        if len(asked) == n_left:
+            return -1, asked
         members = np.flatnonzero(of == g)
         nearest = int(members[np.linalg.norm(X[members] - X[x], axis=1).argmin()])
-        told.append((x, nearest, bool(ask(x, nearest))))
-        if told[-1][2]:
-            return int(g), told
-    return n_found, told
+        asked.append((x, nearest, bool(ask(x, nearest))))
+        if asked[-1][2]:
+            return int(g), asked
+    return n_found, asked
 
 
 # ---------------------------------------------------------------------------- answers as data
 
 
 def joint(model: Mixture) -> Mixture:
-    """The same mixture, told to take relations for answers: data, and no condition.
+    """Copy a mixture so that it takes relations as data instead of conditioning on them.
 
     Parameters
     ----------
     model : ConstrainedGaussianMixture or another mixture
-        It is left as it is. Its ``weights`` are "auto" or "ignore".
+        The mixture, which is not changed. Its ``weights`` are "auto" or "ignore".
 
     Returns
     -------
@@ -308,7 +311,7 @@ def joint(model: Mixture) -> Mixture:
     Raises
     ------
     ValueError
-        If ``weights`` asks for a condition, or there are none: the estimator is no mixture.
+        If ``weights`` has another value, or if the estimator is not a mixture.
 
     Examples
     --------
@@ -333,21 +336,21 @@ def joint(model: Mixture) -> Mixture:
 def fit_answers(
     model: Mixture, X: ArrayLike, answers: ArrayLike, *, error_rate: ArrayLike, **known: Any
 ) -> Mixture:
-    """Fit a mixture to points and to answers, however their pairs were chosen.
+    """Fit a mixture to points and to answers about pairs that were chosen in any way.
 
     Parameters
     ----------
     model : ConstrainedGaussianMixture or another mixture
-        As :func:`joint` takes it.
+        The mixture, as for :func:`joint`.
     X : (N, D) array_like
         The points.
     answers : (P, 3) array_like
-        Rows ``i, j, said``: 1 if "together" was said, 0 if "apart"; none is no answer.
+        Rows ``i, j, said``: 1 if "together" was said, 0 if "apart"; there may be none.
     error_rate : float or (P,) array_like
-        q_e, how often such an answer is wrong: ½ says nothing.
+        q_e, the error rate of answers; with ½ an answer has no effect.
     **known
         ``labels``, ``must_link``, ``cannot_link``, as ``fit`` takes them. These relations, too, are
-        data then, and no condition.
+        taken as data.
 
     Returns
     -------
@@ -357,13 +360,13 @@ def fit_answers(
     Raises
     ------
     ValueError
-        If a rate is no probability, or as :func:`joint` and ``fit``.
+        If a rate is no probability, or as in :func:`joint` and ``fit``.
 
     Notes
     -----
-    Whoever asks of neighbours hears "together" more often than chance has it. As a condition that
-    says that pairs were drawn until they were alike, and holds against a large component what it
-    is: weights come out too even. As data it says nothing of the kind.
+    Questions about neighbouring points get the answer "together" more often than those about random
+    pairs. A fit that conditions on the answers treats the pairs as drawn at random; it explains the
+    excess by more equal weights π, which are biased. A fit to the answers as data is not.
 
     Examples
     --------

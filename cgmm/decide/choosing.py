@@ -1,16 +1,16 @@
-"""Choose by answers held out: folds, log scores with their error; and what is left in doubt.
+"""Choose settings by held-out answers: folds, log scores with their error, and a search.
 
-How many components, which covariances, how sure the answers: what is chosen is what gives answers
-that it was not told the largest probability. Answers on points that relations tie say something of
-each other (of three, two may imply the third), so they are held out together, and count together in
-the error of the mean. A search fits every setting once without each fold of answers, which it is
-then asked for, and once with all of them, for the criteria that hold nothing out.
+The number of components, the type of covariances and the error rate of answers are chosen such that
+held-out answers get the largest probability. Answers about connected points depend on each other
+(two of three may imply the third), so they are held out together, and count together in the error
+of the mean. A search fits every setting once without each fold of answers, which it then predicts,
+and once to all of them, for the criteria that hold nothing out. Chapter 14 explains the search.
 
 =======  ======================================================================
-P        number of answers; e one, on points i and j
-q        how often an answer is wrong; its log-weight is ±logit(1 - q)
-ℓ_e      log p(what was said | X, the answers of the other folds)
-g        group: points that relations tie; G groups have answers
+P        number of answers; e one of them, about points i and j
+q        error rate of answers; the log-weight of an answer is ±logit(1 - q)
+ℓ_e      log p(answer e | X, the answers of the other folds)
+g        group: points connected by relations; G groups have answers
 z        assignments of all nodes; u_jk unary log-potentials, w_e log-weights
 r_jk     p(z_j = k), p_e = p(z_a = z_b) of edge e, given everything
 ν        number of free parameters
@@ -45,14 +45,14 @@ from cgmm.scenarios.answers import check_answers, preferences_from_answers
 
 
 class LogScore(NamedTuple):
-    """A mean over held-out answers."""
+    """Mean log score of held-out answers, with its standard error."""
 
     mean: float
     """(Σ_e ℓ_e) / P in nats, higher is better; a coin has -log 2."""
     standard_error: float
-    """Of the mean, by groups: answers of one group may go together, groups are independent."""
+    """Standard error of the mean, for dependent answers within groups and independent groups."""
     n_groups: int
-    """G."""
+    """G, the number of groups with answers."""
 
 
 def answer_folds(
@@ -62,25 +62,25 @@ def answer_folds(
     *,
     random_state: Seed = None,
 ) -> IntArray:
-    """The fold of each answer, such that no relation leads from one fold into another.
+    """Assign answers to folds such that no relation connects two folds.
 
     Parameters
     ----------
     pairs : (P, 2) int array_like
         The points that were asked about.
     groups : (N,) int array_like
-        The group of each point, of *all* relations, these answers among them:
+        The group of each point by *all* relations, including these answers, from
         :func:`cgmm.network.related_groups`.
     n_folds : int
-        How many folds, at least two, at most as many as groups with answers.
+        Number of folds, at least two, at most the number of groups with answers.
     random_state : int, RandomState, Generator or None, default=None
-        Which groups of one size go together.
+        Seed of the order of groups of equal size.
 
     Returns
     -------
     (P,) int array
-        From 0 to ``n_folds - 1``. Groups with many answers first, each into the fold with the
-        fewest, so that folds differ by the answers of one group at most.
+        Fold of each answer, from 0 to ``n_folds - 1``. Groups are assigned by decreasing number of
+        answers, each to the smallest fold, so folds differ by at most the answers of one group.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def answer_folds(
 
     Examples
     --------
-    The first three answers hang together, and so stay together:
+    The first three answers are connected, so they get the same fold:
 
     >>> from cgmm.network import related_groups
     >>> pairs = [[0, 1], [1, 2], [0, 2], [3, 4], [5, 6]]
@@ -127,30 +127,30 @@ def held_out_scores(
     error_rate: float,
     **known: Any,
 ) -> FloatArray:
-    """The log-probability of each answer, by a fit that was not told it.
+    """Compute the log-probability of each answer by a fit that has not used it.
 
     Parameters
     ----------
     X : (N, D) array
-        The points: all of them are known to each fit.
+        The points; each fit uses all of them.
     fit : callable
-        From preferences (P', 3) to θ: ``lambda rows: model.fit(X, preferences=rows).parameters_``,
-        together with what is known besides.
+        Takes preferences (P', 3) and returns θ of a fit to them and to other side information:
+        ``lambda rows: model.fit(X, preferences=rows).parameters_``.
     answers : (P, 3) array_like
         Rows ``i, j, said``: 1 if "together" was said, 0 if "apart".
     folds : (P,) int array_like
-        The fold of each answer, ``answer_folds``.
+        The fold of each answer, from ``answer_folds``.
     engine : callable
-        An exact engine, as of :data:`cgmm.inference.ENGINES`.
+        An exact engine of :data:`cgmm.inference.ENGINES`.
     error_rate : float
-        q, above 0 and below 1: answers are weighted by it, and scored with it.
+        q, above 0 and below 1; it determines the log-weights of answers and their scores.
     **known
-        What is known besides, as :meth:`cgmm.network.SideInformation.build` takes it.
+        Other side information, as :meth:`cgmm.network.SideInformation.build` takes it.
 
     Returns
     -------
     (P,) array
-        ℓ_e in nats: ``log((1 - q) p(what was said is true) + q p(it is not))``.
+        ℓ_e in nats: ``log((1 - q) p(the answer is true) + q p(it is not true))``.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def held_out_scores(
 
     Examples
     --------
-    Four points in two clusters, θ known; the second answer is unlikely:
+    Four points lie in two clusters of known θ, and the second answer is unlikely:
 
     >>> from cgmm.inference import ENGINES
     >>> X = np.array([[-2.0], [-2.0], [2.0], [2.0]])
@@ -181,23 +181,23 @@ def held_out_scores(
         side = contracted(len(X), preferences=preferences[~out], **known)
         together = pair_probabilities(X, theta, side, pairs[out], engine(side.graph))
         true = np.where(said[out], together, 1 - together)
-        # Where p is next to 0 or 1 what is left is the error rate: no tail has to be kept.
+        # Near p = 0 the error rate dominates the sum, so p itself needs no accurate tail.
         scores[out] = np.log((1 - error_rate) * true + error_rate * (1 - true))
     return scores
 
 
 def log_score(scores: ArrayLike, pairs: ArrayLike, groups: ArrayLike) -> LogScore:
-    """Mean of held-out log scores, and its standard error over groups.
+    """Return the mean of held-out log scores, and its standard error over groups.
 
     Parameters
     ----------
     scores : (P,) array_like
-        ℓ_e of :func:`held_out_scores`, or the differences of two settings, which are compared by
-        the error of the mean difference.
+        ℓ_e of :func:`held_out_scores`, or the differences of the scores of two settings, to compare
+        these by the error of the mean difference.
     pairs : (P, 2) int array_like
         The points that were asked about.
     groups : (N,) int array_like
-        As in ``answer_folds``.
+        The group of each point, as in ``answer_folds``.
 
     Returns
     -------
@@ -231,7 +231,7 @@ def log_score(scores: ArrayLike, pairs: ArrayLike, groups: ArrayLike) -> LogScor
 def assignment_entropy(
     X: FloatArray, parameters: Parameters, side: SideInformation, infer: Infer
 ) -> float:
-    """Entropy of the posterior of all assignments together.
+    """Compute the entropy of the joint posterior of all assignments.
 
     Parameters
     ----------
@@ -240,15 +240,15 @@ def assignment_entropy(
     parameters : Parameters
         θ, ``parameters_`` of a fit.
     side : SideInformation
-        Everything that is known.
+        All side information.
     infer : callable
         An exact engine applied to ``side.graph``.
 
     Returns
     -------
     float
-        H(z | X, everything known, θ) in nats. ``bic() + 2 H`` is the criterion ICL, which holds
-        classes that overlap against a fit.
+        H(z | X, all side information, θ) in nats. ``bic() + 2 H`` is the criterion ICL, which
+        penalises fits with overlapping classes.
 
     Raises
     ------
@@ -257,15 +257,16 @@ def assignment_entropy(
 
     Notes
     -----
-    ``H = log Z - Σ_jk r_jk u_jk - Σ_e w_e p_e``: one call of the engine, and the pairs that edges
-    tie. Without relations it is the sum of the points' entropies; relations lower it.
+    ``H = log Z - Σ_jk r_jk u_jk - Σ_e w_e p_e``, which takes one call of the engine, and the
+    probabilities of the pairs with edges. Without relations it is the sum of the points' entropies;
+    relations lower it.
 
     Biernacki, Celeux and Govaert (2000), Assessing a mixture model for clustering with the
     integrated completed likelihood.
 
     Examples
     --------
-    Three points between two components, two of them certainly together: four assignments are left.
+    Three points lie between two components, and two are must-linked: four assignments are left.
 
     >>> from cgmm.inference import ENGINES
     >>> theta = Parameters(np.array([0.5, 0.5]), np.array([[-1.0], [1.0]]), np.ones((2, 1, 1)))
@@ -281,15 +282,15 @@ def assignment_entropy(
             "the engine reports no log-evidence, without which there is no entropy; ask an exact "
             "one: ENGINES['auto'](side.graph)."
         )
-    tied = expit(log_odds_together(infer, unary, side.graph, edges))
-    # What is impossible has no part in the mean.
+    p_equal = expit(log_odds_together(infer, unary, side.graph, edges))
+    # Impossible states have -inf as log-potential and contribute nothing to the mean.
     of_nodes = (r * np.where(r > 0, unary, 0.0)).sum()
-    of_edges = (tied * np.where(tied > 0, w, 0.0)).sum()
+    of_edges = (p_equal * np.where(p_equal > 0, w, 0.0)).sum()
     return float(max(log_z - of_nodes - of_edges, 0.0))
 
 
 def _groups_of(pairs: ArrayLike, groups: ArrayLike) -> tuple[IntArray, IntArray]:
-    """The group of each pair, numbered, and its pairs; or an error that names one between two."""
+    """Return the group number of each pair, and the number of pairs in each group."""
     group = check_labels("groups", groups, least=0)
     of_pair = group[check_pairs("pairs", pairs, len(group))]
     across = np.flatnonzero(of_pair[:, 0] != of_pair[:, 1])
@@ -302,7 +303,7 @@ def _groups_of(pairs: ArrayLike, groups: ArrayLike) -> tuple[IntArray, IntArray]
 
 
 def _require_rate(error_rate: float) -> None:
-    """Refuse a rate by which one answer that a fit holds impossible would decide over all."""
+    """Raise an error if one answer that is impossible under a fit could have infinite weight."""
     if not 0 < error_rate < 1:
         raise ValueError(
             f"error_rate is {error_rate:g}; it must lie between 0 and 1, since one answer that a "
@@ -314,46 +315,46 @@ def _require_rate(error_rate: float) -> None:
 
 
 class Trial(NamedTuple):
-    """The scores of one setting; NaN where its fit failed."""
+    """The scores of one setting; NaN if its fit failed."""
 
     params: dict[str, Any]
     """Parameters of the estimator, and ``error_rate`` if the grid has it."""
     mean_test_score: float
-    """Mean log-probability of answers held out, in nats, higher is better."""
+    """Mean log-probability of held-out answers in nats, higher is better."""
     standard_error: float
-    """Of the mean, over groups of connected answers."""
+    """Standard error of the mean, over groups of connected answers."""
     evidence: float
-    """log p(X, answers | θ) in nats of a fit to everything, given the hard relations. Answers count
-    as data, so that error rates can be compared."""
+    """log p(X, answers | θ) in nats of a fit to all answers, given the hard relations; since answers
+    count as data, error rates can be compared."""
     bic: float
     """-2 evidence + ν log N, lower is better."""
     icl: float
-    """BIC + 2 H, H the entropy of all assignments: lower is better."""
+    """BIC + 2 H, where H is the entropy of all assignments; lower is better."""
     n_free: int
-    """ν."""
+    """ν, the number of free parameters."""
     error: str
-    """Message of the error that ended the fit, or nothing."""
+    """Message of the error that ended the fit, or an empty string."""
 
 
 class AnswerSearch(BaseEstimator):
-    """Search for the settings of a mixture that predict answers held out.
+    """Search for the settings of a mixture that best predict held-out answers.
 
     Parameters
     ----------
     estimator : ConstrainedGaussianMixture or another mixture
-        The mixture whose parameters are searched; its own values hold where a setting has none.
-        Answers enter by the joint likelihood: ``weights`` "auto" stands for "ignore" here.
+        The mixture whose parameters are searched; parameters outside the grid keep its values.
+        Answers enter by the joint likelihood: ``weights`` "auto" means "ignore" here.
     param_grid : dict or list of dict
         As scikit-learn's ``ParameterGrid``: lists of values by the name of a parameter.
-        ``"error_rate"`` is q, how often answers are wrong, in place of a γ = 1 - q.
+        ``"error_rate"`` is q, the error rate of answers, instead of γ = 1 - q.
     error_rate : float, default=0.1
-        q where the grid does not name it.
+        q, unless the grid names it.
     n_folds : int, default=5
-        Folds of groups of connected answers.
+        Number of folds, each of whole groups of connected answers.
     n_jobs : int, default=1
-        Settings tried at the same time, each by a process; -1: on all processors.
+        Number of settings fitted in parallel, each by a process; -1: all processors.
     random_state : int, RandomState, Generator or None, default=0
-        Which groups make a fold. Fits begin by the estimator's own ``random_state``.
+        Seed of the folds. Fits use the estimator's own ``random_state``.
     verbose : int, default=0
         As ``joblib.Parallel`` takes it.
 
@@ -364,14 +365,14 @@ class AnswerSearch(BaseEstimator):
         parameter, ``mean_test_score`` with its ``standard_error`` and ``rank_test_score``,
         ``evidence``, ``bic``, ``icl``, ``n_free`` and ``error``. ``pandas.DataFrame`` takes it.
     best_index_ : int
-        The simplest setting, fewest free parameters, whose mean is not below the best one's by more
-        than its standard error.
+        Index of the setting with the fewest free parameters among those whose mean is within one
+        standard error of the best mean.
     best_params_ : dict
-        Its setting.
+        The chosen setting.
     best_score_ : float
         Its ``mean_test_score``.
     best_estimator_ : estimator
-        Fitted with that setting to everything.
+        The mixture fitted with that setting to all answers.
     choices_ : dict
         The index that each criterion chooses: "held out", "highest mean", "evidence", "bic", "icl".
     folds_ : (P,) array
@@ -382,13 +383,13 @@ class AnswerSearch(BaseEstimator):
     Notes
     -----
     Breiman, Friedman, Olshen and Stone (1984), Classification and regression trees, sect. 3.4.3,
-    have the rule of one standard error.
+    give the rule of one standard error.
 
-    Criteria disagree where the model is not true. The evidence of what was fitted rises with the
-    number of components; BIC and ICL punish it, but ask how well points are described, and not
-    whether components are classes. Answers held out ask for that, with an error that is told.
-    All criteria take answers for random questions, or their pairs for chosen by a look at the
-    points: :func:`cgmm.decide.fit_answers`.
+    Criteria disagree if the model is not true. The evidence of the fitted data rises with the
+    number of components. BIC and ICL penalise this, but measure how well points are described, not
+    whether components are classes. Held-out answers measure the latter, with a known error. All
+    criteria allow pairs that were chosen at random or by looking at the points; see
+    :func:`cgmm.decide.fit_answers`.
 
     Examples
     --------
@@ -422,7 +423,7 @@ class AnswerSearch(BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: ArrayLike, answers: ArrayLike, **known: Any) -> AnswerSearch:
-        """Try every setting, choose one, and fit it to everything.
+        """Fit every setting, choose one, and fit it to all answers.
 
         Parameters
         ----------
@@ -431,7 +432,7 @@ class AnswerSearch(BaseEstimator):
         answers : (P, 3) array_like
             Rows ``i, j, said``: 1 if "together" was said, 0 if "apart".
         **known
-            What is known for certain: ``labels``, ``must_link``, ``cannot_link``.
+            Certain side information: ``labels``, ``must_link``, ``cannot_link``.
 
         Returns
         -------
@@ -440,23 +441,25 @@ class AnswerSearch(BaseEstimator):
         Raises
         ------
         ValueError
-            If answers cannot be parted into folds, or no setting can be fitted.
+            If answers cannot be divided into folds, or no setting can be fitted.
         KeyboardInterrupt
-            If interrupted. ``cv_results_`` has the settings that were complete.
+            If interrupted. ``cv_results_`` has the settings that were completed.
         """
         X = np.asarray(X, dtype=float)
         _require_rate(self.error_rate)
         rows = check_answers(answers, len(X))
         pairs = rows[:, :2]
-        ties = {name: told for name, told in known.items() if name != "labels"}
-        groups = related_groups(len(X), preferences=np.insert(pairs, 2, 1, axis=1), **ties)
+        relations = {name: given for name, given in known.items() if name != "labels"}
+        groups = related_groups(len(X), preferences=np.insert(pairs, 2, 1, axis=1), **relations)
         self.folds_ = answer_folds(pairs, groups, self.n_folds, random_state=self.random_state)
         grid = list(ParameterGrid(self.param_grid))
         parallel = Parallel(self.n_jobs, verbose=self.verbose, return_as="generator")
-        tried = partial(_try, self.estimator, self.error_rate, X, rows, self.folds_, groups, known)
+        score = partial(
+            _score_setting, self.estimator, self.error_rate, X, rows, self.folds_, groups, known
+        )
         trials = list[Trial]()
         try:
-            for trial in parallel(delayed(tried)(params) for params in grid):
+            for trial in parallel(delayed(score)(params) for params in grid):
                 trials.append(trial)
         finally:
             self.cv_results_ = _as_columns(trials)
@@ -465,7 +468,7 @@ class AnswerSearch(BaseEstimator):
     def _choose(
         self, trials: list[Trial], X: FloatArray, rows: IntArray, known: Any
     ) -> AnswerSearch:
-        """Choose by the one-standard-error rule and by every other criterion, and fit again."""
+        """Apply the one-standard-error rule and all other criteria, and fit the choice again."""
         if all(trial.error for trial in trials):
             raise ValueError(f"no setting could be fitted: {trials[0].error}")
         found = self.cv_results_
@@ -485,7 +488,7 @@ class AnswerSearch(BaseEstimator):
         return self
 
     def predict(self, X: ArrayLike, **known: Any) -> IntArray:
-        """Most probable component of each point, by the best setting fitted to everything.
+        """Return the most probable component of each point, by the best estimator.
 
         Parameters
         ----------
@@ -504,16 +507,16 @@ class AnswerSearch(BaseEstimator):
 
 
 def _simplest(trials: list[Trial]) -> int:
-    """Return the one with fewest parameters within a standard error of the best one's mean."""
+    """Return the index with fewest parameters within one standard error of the best mean."""
     means = [trial.mean_test_score for trial in trials]
     best = trials[int(np.nanargmax(means))]
     least = best.mean_test_score - best.standard_error
-    will_do = [i for i, mean in enumerate(means) if mean >= least]
-    return min(will_do, key=lambda i: (trials[i].n_free, -means[i]))
+    candidates = [i for i, mean in enumerate(means) if mean >= least]
+    return min(candidates, key=lambda i: (trials[i].n_free, -means[i]))
 
 
 def _as_columns(trials: list[Trial]) -> dict[str, Any]:
-    """Return the trials as scikit-learn's searches do: an array for each field and parameter."""
+    """Return an array per field and parameter of the trials, as scikit-learn's searches do."""
     columns: dict[str, Any] = {
         name: np.array([getattr(trial, name) for trial in trials])
         for name in Trial._fields
@@ -533,17 +536,17 @@ def _as_columns(trials: list[Trial]) -> dict[str, Any]:
 # ---------------------------------------------------------------------------- one setting
 
 
-def _try(
+def _score_setting(
     estimator: Any, error_rate: float, X: FloatArray, rows: IntArray, folds: IntArray,
     groups: IntArray, known: Any, params: dict[str, Any],
 ) -> Trial:  # fmt: skip
-    """Return the held-out scores of a setting, and its criteria on everything."""
+    """Return the held-out score of a setting, and its criteria on all answers."""
     model, q = _prepare(estimator, params, error_rate)
-    # Many fits of few points: more threads would wait for each other. The last fit warns again.
+    # More threads would slow down fits as small as these. The last fit repeats the warnings.
     with threadpool_limits(1), warnings.catch_warnings(action="ignore", category=UserWarning):
         try:
             scores = held_out_scores(
-                X, lambda told: clone(model).fit(X, preferences=told, **known).parameters_, rows,
+                X, lambda soft: clone(model).fit(X, preferences=soft, **known).parameters_, rows,
                 folds, ENGINES["auto"], error_rate=q, sampling=model.sampling, **known,
             )  # fmt: skip
             mean, error, _ = log_score(scores, rows[:, :2], groups)
@@ -555,7 +558,7 @@ def _try(
 def _criteria(
     model: Any, X: FloatArray, rows: IntArray, q: float, known: Any
 ) -> tuple[float, float, float, int]:
-    """Return evidence, BIC, ICL and ν of a fit to everything."""
+    """Return evidence, BIC, ICL and ν of a fit to all answers."""
     model = fit_answers(model, X, rows, error_rate=q, **known)
     theta, n_free = model.parameters_, round(model.aic() / 2 + model.log_evidence_)
     side, certain = (
@@ -565,7 +568,7 @@ def _criteria(
     infer = ENGINES["auto"](side.graph)
     evidence = infer(node_unaries(X, theta, side)).log_z
     evidence -= Prior(certain, ENGINES["auto"]).log_z(theta.weights)
-    # A preference leaves out the factor that an answer has whatever is true.
+    # Preferences omit the constant factor in the likelihood of an answer.
     evidence += float(np.sum(np.where(rows[:, 2] == 1, np.log(q), np.log1p(-q))))
     bic = -2 * evidence + n_free * np.log(len(X))
     return evidence, bic, bic + 2 * assignment_entropy(X, theta, side, infer), n_free

@@ -1,12 +1,12 @@
-"""What the answers about pairs imply: groups, groups that differ, and contradictions.
+"""Consequences of answers about pairs: groups, groups that differ, and contradictions.
 
-"Same" connects rows to groups. "Different" keeps two groups apart. And a group that is apart from
-K - 1 of K classes belongs to the last one. :class:`cgmm.decide.Interview` asks no pair that is
-implied; chapter 15 explains why that costs nothing.
+"Same" connects rows to groups. "Different" keeps two groups apart. A group that is apart from K - 1
+of K classes belongs to the last one. :class:`cgmm.decide.Interview` does not ask about implied
+pairs; chapter 15 explains why this loses no information.
 
 =========  ====================================================================
 group      (N,) group of each row, numbered by first rows, e.g. [0, 1, 0]
-apart      pairs of groups that answers keep apart, both ways round
+apart      pairs of groups that answers keep apart, in both orders
 closed     pairs of groups that are apart, or about which the answer was "unsure"
 =========  ====================================================================
 """
@@ -28,7 +28,7 @@ class Contradiction(NamedTuple):
     """Answers that cannot all be right."""
 
     numbers: list[int]
-    """Positions of the answers, the one that closes the contradiction first."""
+    """Positions of the answers, beginning with the one that completes the contradiction."""
     message: str
     """The chain of answers in words, with row numbers."""
 
@@ -59,7 +59,7 @@ class ImpliedPairs:
         self._report_too_many()
 
     def _read(self, n_rows: int, links: Sequence[tuple[int, int]]) -> None:
-        """Derive groups, and which of them are apart or closed."""
+        """Derive groups, and the pairs of groups that are apart or closed."""
         self._must = np.array(links, dtype=np.intp).reshape(-1, 2)
         self.group = closure(n_rows, self._must)
         self._apart, self._closed = set[tuple[int, int]](), set[tuple[int, int]]()
@@ -72,7 +72,7 @@ class ImpliedPairs:
 
     @property
     def groups_asked_about(self) -> list[int]:
-        """Groups of the rows in answers, each once; those asked beside before those asked about."""
+        """Groups of the rows in answers, each once; for each answer that of row j before row i."""
         rows = [row for a in self._answers if a.answer != "unsure" for row in (a.j, a.i)]
         return list(dict.fromkeys(self.group[rows].tolist()))
 
@@ -95,7 +95,7 @@ class ImpliedPairs:
             i, j = rng.integers(n, size=2).tolist()
             if self.is_open(i, j):
                 return i, j
-        # Where draws fail so often, few groups are left.
+        # After so many failures only a small number of groups is left, so list all pairs.
         pairs = [p for p in combinations(self._first_rows().tolist(), 2) if self.is_open(*p)]
         return pairs[int(rng.integers(len(pairs)))] if pairs else None
 
@@ -105,7 +105,7 @@ class ImpliedPairs:
     # ------------------------------------------------------------------------ K classes
 
     def _mutually_apart(self) -> list[int]:
-        """Groups that are mutually apart, found greedily, those with most differences first."""
+        """Find groups that are mutually apart, greedily by decreasing number of differences."""
         degree = dict[int, int]()
         for g, h in self._apart:
             if g != h:
@@ -117,7 +117,7 @@ class ImpliedPairs:
         return found
 
     def _link_by_count(self) -> tuple[int, int] | None:
-        """First rows of two groups that must be one class because it is apart from all others."""
+        """Return first rows of two groups that must be one class, since all others are apart."""
         found, first = self._mutually_apart(), self._first_rows()
         if len(found) != self.n_components or self.n_components == 1:
             return None
@@ -158,7 +158,7 @@ class ImpliedPairs:
         self.contradictions.append(Contradiction(numbers, f"{message} groups."))
 
     def _number_of(self, i: int, j: int) -> int:
-        """Position of the last answer "same" about a pair."""
+        """Return the position of the last answer "same" about a pair."""
         return max(
             number for number, a in enumerate(self._answers)
             if a.answer == "same" and {a.i, a.j} == {i, j}

@@ -1,8 +1,8 @@
-"""Which rows an interview asks about: far ones, unplaced ones and doubtful ones.
+"""Choose the rows for the questions of an interview: far, unplaced and doubtful ones.
 
-By distance alone, exploring finds a row of each class: it compares the farthest row with the groups
-found so far until there are K. By the model, the rows of uncertain class are compared with certain
-ones. :class:`cgmm.decide.Interview` chooses between the two; chapter 15 compares them.
+Exploring needs distances only and finds a row of each class: it compares the farthest row with the
+groups found so far until there are K. With a model, rows of uncertain class are compared with
+certain ones. :class:`cgmm.decide.Interview` chooses between the two; chapter 15 compares them.
 
 =========  ====================================================================
 group      rows that "same" answers connect, e.g. {3, 17, 20}
@@ -23,13 +23,13 @@ from cgmm.decide.implied import ImpliedPairs
 from cgmm.numerics import FloatArray, IntArray
 
 N_DOUBTFUL = 25
-"""Number of rows among which the most informative question is looked for."""
+"""Number of the most doubtful rows, from which the most informative question is chosen."""
 N_CERTAIN = 3
-"""Number of certain rows of each class that they may be asked beside."""
+"""Number of the most certain rows of each class with which doubtful rows are compared."""
 
 
 class RowsByDistance:
-    """Pairs of a row and the nearest row of the groups found.
+    """Choose pairs of a row and the nearest row of the groups found.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class RowsByDistance:
         return found, unplaced
 
     def explore(self) -> tuple[int, int] | None:
-        """Return a row of a class that may be new, and a row to compare; None if K are found."""
+        """Return a row of a possibly new class and a row to compare; None if K are found."""
         if len(self.found) == self._implied.n_components:
             return None
         if self._unplaced:
@@ -76,7 +76,7 @@ class RowsByDistance:
         return None if x is None else self._beside_nearest(x, places)
 
     def place_one(self) -> tuple[int, int] | None:
-        """Return a random row of unknown class, and a row to compare."""
+        """Return a random row of unknown class and a row to compare it with."""
         rng = np.random.default_rng([self._seed, len(self._answers), 1])
         for x in rng.permutation(len(self._Z)).tolist():
             if self._implied.group[x] not in self.found:
@@ -86,7 +86,7 @@ class RowsByDistance:
         return None
 
     def _beside_nearest(self, x: int, places: Sequence[IntArray]) -> tuple[int, int] | None:
-        """Return x and the nearest row of those groups about which there is a question."""
+        """Return x and the nearest row of the groups whose relation to x is open."""
         open_ = [rows for rows in places if self._implied.is_open(x, int(rows[0]))]
         if not open_:
             return None

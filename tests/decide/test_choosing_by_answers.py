@@ -267,7 +267,7 @@ def test_an_interrupt_leaves_what_is_whole(monkeypatch):
             raise KeyboardInterrupt
         return Trial(params, *np.zeros(6), "")
 
-    monkeypatch.setattr(choosing, "_try", struck)
+    monkeypatch.setattr(choosing, "_score_setting", struck)
     found = made()
     with pytest.raises(KeyboardInterrupt):
         found.fit(X, rows)
