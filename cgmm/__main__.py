@@ -94,9 +94,9 @@ def tour(path: Path) -> None:
     print("600 points lie in four clumps. Two classes are meant: the clumps on the left, and those")
     print("on the right. A mixture of two Gaussians, fitted in three ways:", end="\n\n")
     model = ConstrainedGaussianMixture(2, n_init=10, init_params="random_from_data", random_state=0)
-    told = clone(model).fit(X, must_link=must_link, cannot_link=cannot_link)
-    meant = ConstrainedGaussianMixture(2, means_init=[[-3, 0], [3, 0]]).fit(X)
-    fits = {"points alone": model.fit(X), "as it was meant": meant, "told of 60 pairs": told}
+    linked = clone(model).fit(X, must_link=must_link, cannot_link=cannot_link)
+    intended = ConstrainedGaussianMixture(2, means_init=[[-3, 0], [3, 0]]).fit(X)
+    fits = {"points alone": model.fit(X), "as it was meant": intended, "told of 60 pairs": linked}
     for name, fit in fits.items():
         likelihood, right = fit.score_samples(X).sum(), matched_accuracy(y, fit.labels_)
         print(f"    {name:<16} log-likelihood {likelihood:6.0f}, {right:4.0%} of the points right")

@@ -1,17 +1,16 @@
-"""Are the relations right? Each one judged by the points and by all that is said beside it.
+"""Diagnose relations: judge each one by the points and by all other relations.
 
-A relation that is wrong contradicts the fit. But it has also pulled at the fit, so it must not
-testify for itself: what counts is the posterior log-odds that its two points belong together, *less
-its own weight*. A weight enters these log-odds as a summand, so that taking a relation out costs no
-second network: all relations are judged in one.
-Chapter 14.
+A wrong relation contradicts the fit. But it has also influenced the fit, so it must not count as
+evidence for itself: its support is the posterior log-odds that its two points belong together,
+*minus its own log-weight*. The log-weight is a summand of these log-odds, so leaving out a relation
+needs no second network: all relations are judged in one. Chapter 14 explains and applies it.
 
 =======  ==================================================================
 e, w_e   a relation between two points, and its log-weight: preference rows
 s_e      +1 if it says "together" (w_e > 0), else -1
 L_e      posterior log-odds that the two share a component, given everything
 R_e      s_e L_e, the log-odds that the relation is right, given everything
-S_e      ``R_e - |w_e|``, the same without its own word: its *support*
+S_e      ``R_e - |w_e|``, the same without its own log-weight: its *support*
 =======  ==================================================================
 """
 
@@ -37,22 +36,22 @@ __all__ = [
 ]  # fmt: skip
 
 NEARLY_CERTAIN = 1 - 1e-11
-"""What a hard relation counts for while it is judged: log-odds of 25."""
+"""Certainty by which a hard relation is replaced while it is judged: log-odds of 25."""
 
 
 class Judgement(NamedTuple):
-    """What is to be thought of each relation."""
+    """Evidence for and against each relation."""
 
     support: FloatArray
-    """(P,) S_e, log-odds in nats that it is right, given the points and all but itself."""
+    """(P,) S_e, log-odds in nats that a relation is right, given everything except itself."""
     log_odds: FloatArray
-    """(P,) R_e, the same given everything: ``S_e + |w_e|`` for a relation of the network."""
+    """(P,) R_e, log-odds given everything: ``S_e + |w_e|`` for a relation of the network."""
     order: IntArray
-    """(P,) the rows of the relations, those with the least support first."""
+    """(P,) row numbers of the relations, by increasing support."""
 
     @property
     def wrong(self) -> FloatArray:
-        """(P,) the posterior probability that it is wrong, given everything: 1 / (1 + exp R_e)."""
+        """(P,) posterior probabilities that relations are wrong, 1 / (1 + exp R_e)."""
         return np.asarray(expit(-self.log_odds))
 
 
@@ -66,25 +65,25 @@ def judge(
     preferences: ArrayLike | None = None,
     held_out: ArrayLike | None = None,
 ) -> Judgement:
-    """How well each relation agrees with the points and with everything else that is known.
+    """Judge how well each relation agrees with the points and with all other relations.
 
     Parameters
     ----------
     model : ConstrainedGaussianMixture or another mixture
-        As it was fitted; or θ, a :class:`cgmm.mixture.Parameters`.
+        A fitted mixture; or θ, a :class:`cgmm.mixture.Parameters`.
     X : (N, D) array_like
         The points of the fit.
     labels, must_link, cannot_link, preferences
-        What the fit was told. The relations are judged: must-links, then cannot-links, then
-        preferences.
+        The side information of the fit. Its relations are judged: must-links, then cannot-links,
+        then preferences.
     held_out : (P, 3) array_like, default=None
-        Preferences that the fit was *not* told. If given they are judged, and they alone.
+        Preferences that were *not* given to the fit. If there are any, only these are judged.
 
     Returns
     -------
     Judgement
-        A support of -3 says that, but for this relation itself, it is e³ ≈ 20 times likelier wrong
-        than right. It is infinite where labels decide.
+        A support of -3 means that, without its own log-weight, the relation is e³ ≈ 20 times
+        likelier to be wrong than right. The support is infinite if labels decide.
 
     Raises
     ------
@@ -93,23 +92,23 @@ def judge(
 
     Notes
     -----
-    To be judged, a hard relation stands in the network with log-odds of 25, near enough to certain,
-    so that it can be taken out: what other ones imply has a support of about 25, and one that the
-    points contradict by more speaks for no other. They may contradict each other: look at the one
-    with the least support.
+    Hard relations enter the network with log-odds of 25, which is nearly certain but can be
+    subtracted again. A relation that others imply has a support of about 25, and one that the
+    points contradict by more does not support others. Relations may contradict each other: look at
+    the one with the least support.
 
-    θ was fitted with the relation to be judged. One among many hardly moves it; where few relations
-    carry the fit, judge those held out from it.
+    θ was fitted with the relation to be judged. A single one among many hardly changes θ; if the
+    fit depends on a small number of relations, judge relations held out from it.
 
     Examples
     --------
-    Two clusters, and somebody who says that a point of one belongs to the other:
+    There are two clusters, and one relation joins points of both:
 
     >>> from cgmm import ConstrainedGaussianMixture
     >>> X = np.array([[-2.0], [-1.0], [0.0], [7.0], [8.0], [9.0]])
-    >>> said = [[0, 1, 2.0], [0, 5, 2.0], [3, 4, 2.0]]
-    >>> model = ConstrainedGaussianMixture(2, random_state=0).fit(X, preferences=said)
-    >>> found = judge(model, X, preferences=said)
+    >>> relations = [[0, 1, 2.0], [0, 5, 2.0], [3, 4, 2.0]]
+    >>> model = ConstrainedGaussianMixture(2, random_state=0).fit(X, preferences=relations)
+    >>> found = judge(model, X, preferences=relations)
     >>> found.order.tolist(), found.wrong.round(3)
     ([1, 2, 0], array([0., 1., 0.]))
     """
@@ -129,13 +128,13 @@ def judge(
     points = model._read_new(X) if hasattr(model, "_read_new") else X
     infer, unary = ENGINES["auto"](side.graph), node_unaries(points, theta, side)
     log_odds = np.sign(w) * log_odds_together(infer, unary, side.graph, nodes)
-    # Those of the network have spoken for themselves.
+    # Log-odds of relations in the network include their own log-weights.
     support = log_odds - (np.abs(w) if held_out is None else 0.0)
     return Judgement(support, support + np.abs(w), np.argsort(support, kind="stable"))
 
 
 def _soft_rows(name: str, preferences: ArrayLike | None, n_points: int) -> FloatArray:
-    """Rows i, j, w, or an error for what cannot be judged: it is certain, or says nothing."""
+    """Return rows i, j, w, or raise an error if a log-odds is zero or not finite."""
     rows = read_rows(name, preferences, 3).astype(float)
     check_pairs(name, rows[:, :2], n_points)
     wrong = np.flatnonzero(~np.isfinite(rows[:, 2]) | (rows[:, 2] == 0))
@@ -149,7 +148,7 @@ def _soft_rows(name: str, preferences: ArrayLike | None, n_points: int) -> Float
 
 
 def expected_flip_rate(log_odds: ArrayLike) -> float:
-    """The share of relations that are wrong, as the posterior expects it.
+    """Return the posterior expectation of the share of wrong relations.
 
     Parameters
     ----------
@@ -159,9 +158,9 @@ def expected_flip_rate(log_odds: ArrayLike) -> float:
     Returns
     -------
     float
-        The mean of ``1 / (1 + exp(R_e))``. Where all relations have the certainty γ, it is 1 - γ at
-        the γ that maximises the log-evidence of points and relations together: put it in place of
-        1 - γ, fit again, and repeat.
+        The mean of ``1 / (1 + exp(R_e))``. If all relations have the certainty γ, it equals 1 - γ
+        at the γ that maximises the log-evidence of points and relations together: replace 1 - γ by
+        it, fit again, and repeat.
 
     Raises
     ------
@@ -170,8 +169,8 @@ def expected_flip_rate(log_odds: ArrayLike) -> float:
 
     Notes
     -----
-    The answer to what [lu2007, sect. 6] leaves open, where there is no labelled example for
-    :func:`cgmm.scenarios.estimate_flip_rate`.
+    This solves a problem that [lu2007, sect. 6] leaves open: to estimate the rate without the
+    labelled example that :func:`cgmm.scenarios.estimate_flip_rate` needs.
 
     Examples
     --------
@@ -187,7 +186,7 @@ def expected_flip_rate(log_odds: ArrayLike) -> float:
 def pair_probabilities(
     X: FloatArray, parameters: Parameters, side: SideInformation, pairs: ArrayLike, infer: Infer
 ) -> FloatArray:
-    """Posterior probability that two points share a component, for any pairs of points.
+    """Compute posterior probabilities that the two points of any pairs share a component.
 
     Parameters
     ----------
@@ -200,12 +199,12 @@ def pair_probabilities(
     pairs : (P, 2) int array_like
         Pairs of points, in a relation or not.
     infer : callable
-        An engine applied to ``side.graph``. The answers are exact where it is.
+        An engine applied to ``side.graph``. The probabilities are exact if the engine is.
 
     Returns
     -------
     (P,) array
-        ``p(z_i = z_j | X, everything known, θ)``; 1 where i and j are one point or must-linked.
+        ``p(z_i = z_j | X, everything known, θ)``; 1 if i and j are one point or must-linked.
 
     Raises
     ------
@@ -214,12 +213,12 @@ def pair_probabilities(
 
     Notes
     -----
-    ``Σ_k r_ik r_jk`` only where no chain of relations joins the two; see
-    :func:`log_odds_together`, which keeps the digits of what is nearly certain, too.
+    They equal ``Σ_k r_ik r_jk`` only if no chain of relations connects the two points. See also
+    :func:`log_odds_together`, which is accurate for nearly certain pairs.
 
     Examples
     --------
-    Three points on the border of two components; the first two are said to be the same:
+    Three points lie on the border of two components, and a preference joins the first two:
 
     >>> from cgmm.inference import ENGINES
     >>> theta = Parameters(np.array([0.5, 0.5]), np.array([[-1.0], [1.0]]), np.ones((2, 1, 1)))
@@ -234,7 +233,7 @@ def pair_probabilities(
 
 
 def log_odds_together(infer: Infer, unary: FloatArray, graph: Graph, pairs: IntArray) -> FloatArray:
-    """Posterior log-odds that two nodes have the same state, for many pairs of nodes.
+    """Compute posterior log-odds that two nodes have the same state, for many pairs of nodes.
 
     Parameters
     ----------
@@ -243,9 +242,9 @@ def log_odds_together(infer: Infer, unary: FloatArray, graph: Graph, pairs: IntA
     unary : (n_nodes, K) array
         Log-potentials of the nodes.
     graph : Graph
-        The network; it says which nodes can be held fixed at the same time.
+        The network. Nodes of different connected components are held fixed at the same time.
     pairs : (P, 2) int array
-        Any two nodes each, tied by an edge or not.
+        Pairs of any two nodes, with or without an edge.
 
     Returns
     -------
@@ -254,13 +253,13 @@ def log_odds_together(infer: Infer, unary: FloatArray, graph: Graph, pairs: IntA
 
     Notes
     -----
-    ``p(z_a = z_b) = Σ_k p(z_a = k) p(z_b = k | z_a = k)``. Sums over what differs are taken as
-    such, not as one minus the rest, so that both tails keep their digits.
+    ``p(z_a = z_b) = Σ_k p(z_a = k) p(z_b = k | z_a = k)``. p(z_a ≠ z_b) is summed directly, not
+    computed as one minus the other probability, so both tails are accurate.
 
-    A million pairs take a second where components are small. The many pairs of a large component
-    are found together by one clique tree, where the engine is exact, the tables fit into memory and
-    that is cheaper (:mod:`cgmm.inference.pair_sums`); else it takes K calls of the engine for each
-    node that has to be held.
+    A million pairs take a second if components are small. One clique tree computes the many pairs
+    of a large component together if the engine is exact, the tables fit into memory and this is
+    cheaper (:mod:`cgmm.inference.pair_sums`). Otherwise the function takes K calls of the engine
+    for each node that has to be held fixed.
 
     Examples
     --------
@@ -275,22 +274,22 @@ def log_odds_together(infer: Infer, unary: FloatArray, graph: Graph, pairs: IntA
     a, b = often_first(pairs).T
     component, left = connected_components(graph), np.flatnonzero(~found)
     while len(left):
-        # Of each component one node is held at a time: the first of those that are left.
+        # Each round holds one node per component, the first one with pairs that are left.
         first = np.full(graph.n_nodes, graph.n_nodes)
         np.minimum.at(first, component[a[left]], a[left])
         turn = a[left] == first[component[a[left]]]
         now, left = left[turn], left[~turn]
         for k in range(unary.shape[1]):
-            given_k = infer(_held(unary, a[now][p[a[now], k] > 0], k)).nodes[b[now]]
-            # p(z_a = k), times what is then believed of b
+            given_k = infer(_hold_nodes(unary, a[now][p[a[now], k] > 0], k)).nodes[b[now]]
+            # The sums are over k of p(z_a = k) p(z_b | z_a = k).
             same[now] += p[a[now], k] * given_k[:, k]
             apart[now] += p[a[now], k] * np.delete(given_k, k, axis=1).sum(axis=1)
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(same) - np.log(apart))
 
 
-def _held(unary: FloatArray, nodes: IntArray, k: int) -> FloatArray:
-    """The unaries where some nodes are held at state k."""
+def _hold_nodes(unary: FloatArray, nodes: IntArray, k: int) -> FloatArray:
+    """Return the log-potentials with some nodes held at state k."""
     held = unary.copy()
     held[nodes] = np.where(np.arange(unary.shape[1]) == k, unary[nodes], -np.inf)
     return held
