@@ -274,7 +274,7 @@ def log_odds_together(infer: Infer, unary: FloatArray, graph: Graph, pairs: IntA
     a, b = often_first(pairs).T
     component, left = connected_components(graph), np.flatnonzero(~found)
     while len(left):
-        # Each round holds one node per component, the first one with pairs that are left.
+        # Each round holds one node per component: the first node that still has pairs.
         first = np.full(graph.n_nodes, graph.n_nodes)
         np.minimum.at(first, component[a[left]], a[left])
         turn = a[left] == first[component[a[left]]]

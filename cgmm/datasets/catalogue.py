@@ -14,7 +14,7 @@ from cgmm.datasets.dataset import Dataset
 
 
 def load(name: str, **kwargs: Any) -> Dataset:
-    """Make or read the data set of that name.
+    """Make or read a data set by its name.
 
     Parameters
     ----------

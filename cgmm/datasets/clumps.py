@@ -4,8 +4,8 @@ A class consists of two or three round *clumps*, so it is not Gaussian. Clumps o
 lie such that a mixture of two Gaussians explains the data better by joining the wrong ones. This
 holds however many points there are, so side information is needed.
 
-The file begins with the problems of shental2003, for chapters 1, 6 and 7, continues with those of
-lu2007, for chapters 4, 9 and 11, and ends with the drawing of clumps.
+The file has the problems of shental2003, for chapters 1, 6 and 7, then the problems of lu2007, for
+chapters 4, 9 and 11, and finally the drawing of clumps.
 """
 
 from __future__ import annotations
@@ -181,8 +181,8 @@ def lu_set_1(n_per_class: int = 200, random_state: Seed = 0, *, near: bool = Fal
     random_state : int, RandomState, Generator or None, default=0
         The book's sample is 0.
     near : bool, default=False
-        True: the gap is so narrow that the halves fit better by a few nats only, as Figure 10 of
-        the paper implies for its data. False: by 184 nats, which no soft relation outweighs.
+        True: the gap is so narrow that the halves fit better by a handful of nats only, as Figure
+        10 of the paper implies for its data. False: by 184 nats, which no soft relation outweighs.
 
     Returns
     -------

@@ -56,13 +56,13 @@ def fetch(name: str, data_home: str | os.PathLike[str] = "data") -> Dataset:
     name : str
         A key of :data:`~cgmm.datasets.fetched.FETCHED`.
     data_home : path, default="data"
-        The folder of ``<name>.csv``: a header row, then one row a point, features first and its
-        label last. Made if need be.
+        The folder of ``<name>.csv``, which has a header row, then one row per point with the
+        features first and the label last. The folder is created if it does not exist.
 
     Returns
     -------
     Dataset
-        Classes are numbered in the order of their labels: as numbers if all are, else as text.
+        Classes are numbered in the order of their labels, which is numerical if all are numbers.
 
     Raises
     ------

@@ -27,7 +27,7 @@ def iris() -> Dataset:
     >>> iris()
     Dataset('iris': 150 points, 4 features, 3 classes)
     """
-    return _bundled(
+    return _build_dataset(
         load_iris(),
         "iris",
         "Irises",
@@ -42,14 +42,14 @@ def wine() -> Dataset:
     Returns
     -------
     Dataset
-        59, 71 and 48 wines.
+        59, 71 and 48 wines of the three cultivars.
 
     Examples
     --------
     >>> wine()
     Dataset('wine': 178 points, 13 features, 3 classes)
     """
-    return _bundled(
+    return _build_dataset(
         load_wine(), "wine", "Wines", "S. Aeberhard and M. Forina (1992), Wine", "C5PC7J"
     )
 
@@ -67,7 +67,7 @@ def breast_cancer() -> Dataset:
     >>> breast_cancer()
     Dataset('breast_cancer': 569 points, 30 features, 2 classes)
     """
-    return _bundled(
+    return _build_dataset(
         load_breast_cancer(),
         "breast_cancer",
         "Breast cancer, Wisconsin (diagnostic)",
@@ -91,7 +91,7 @@ def digits() -> Dataset:
     >>> digits()
     Dataset('digits': 1797 points, 64 features, 10 classes)
     """
-    return _bundled(
+    return _build_dataset(
         load_digits(),
         "digits",
         "Handwritten digits",
@@ -100,7 +100,7 @@ def digits() -> Dataset:
     )
 
 
-def _bundled(bunch: Any, name: str, title: str, source: str, record: str) -> Dataset:
+def _build_dataset(bunch: Any, name: str, title: str, source: str, record: str) -> Dataset:
     """Build a Dataset from the result of one of scikit-learn's loaders."""
     return Dataset(
         X=bunch.data.astype(np.float64),

@@ -160,10 +160,10 @@ def error_rates(
     (array([0.111, 0.333]), array([0., 0., 1., 1.]))
     """
     rows, names, of = _read(answers, annotator, len(X), prior, start)
-    (a, b), said, G = prior, rows[:, 2] == 1, len(names)
+    (a, b), says_together, G = prior, rows[:, 2] == 1, len(names)
     # Row 0 assumes that the points of an answer belong together, row 1 that they do not: whether
     # the answer is then wrong, and the index of the rate that applies.
-    wrong_if, which = np.array([~said, said]), np.array([of, of + kinds * G])
+    wrong_if, which = np.array([~says_together, says_together]), np.array([of, of + kinds * G])
     rates = np.full((1 + kinds) * G, (a - 1) / (a + b - 2))
     if start is not None:
         rates = np.concatenate(start[: 1 + kinds])
@@ -372,7 +372,7 @@ class AnnotatorMixture(BaseEstimator):
         a, b = self.prior
         mode = (b - 1) / (a + b - 2)
         order = generator(self.random_state).permutation(n_annotators)
-        # A certainty of 0.5 makes the answers of the others weightless.
+        # With a certainty of 0.5, answers of the other annotators have log-weight zero.
         believed = [np.where(of == g, mode, 0.5) for g in order[: self.n_init - 1]]
         return [np.full(len(of), mode), *believed]
 

@@ -84,7 +84,7 @@ class AnswerFile:
             "format": FORMAT, "rows": len(X), "columns": X.shape[1], "fingerprint": fingerprint(X)
         }  # fmt: skip
         if self.path is not None:
-            with self._locked() as file:
+            with self._lock() as file:
                 self._read_new(file)
 
     def give(self, answer: Answer) -> None:
@@ -104,13 +104,13 @@ class AnswerFile:
         if self.path is None:
             self._apply(event)
             return
-        with self._locked() as file:
+        with self._lock() as file:
             self._read_new(file)
             self._write(file, event)
             self._read_new(file)
 
     @contextmanager
-    def _locked(self) -> Iterator[BinaryIO]:
+    def _lock(self) -> Iterator[BinaryIO]:
         """Open the file for reading and appending, and keep other processes from it meanwhile."""
         assert self.path is not None
         with open(self.path, "a+b") as file:

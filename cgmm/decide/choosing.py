@@ -96,7 +96,7 @@ def answer_folds(
     >>> answer_folds(pairs, related_groups(7, cannot_link=pairs), 2, random_state=0)
     array([0, 0, 0, 1, 1])
     """
-    which, counts = _groups_of(pairs, groups)
+    which, counts = _number_groups(pairs, groups)
     if len(counts) < 2:
         raise ValueError(
             "all answers hang together, by chains of relations: none can be held out without those "
@@ -173,14 +173,14 @@ def held_out_scores(
     _require_rate(error_rate)
     rows = check_answers(answers, len(X))
     fold = check_labels("folds", folds, len(rows), least=0)
-    pairs, said = rows[:, :2], rows[:, 2] == 1
+    pairs, says_together = rows[:, :2], rows[:, 2] == 1
     preferences = preferences_from_answers(rows, 1 - error_rate)
     scores = np.empty(len(rows))
     for out in (fold == f for f in np.unique(fold)):
         theta = fit(preferences[~out])
         side = contracted(len(X), preferences=preferences[~out], **known)
         together = pair_probabilities(X, theta, side, pairs[out], engine(side.graph))
-        true = np.where(said[out], together, 1 - together)
+        true = np.where(says_together[out], together, 1 - together)
         # Near p = 0 the error rate dominates the sum, so p itself needs no accurate tail.
         scores[out] = np.log((1 - error_rate) * true + error_rate * (1 - true))
     return scores
@@ -215,7 +215,7 @@ def log_score(scores: ArrayLike, pairs: ArrayLike, groups: ArrayLike) -> LogScor
     >>> round(found.mean, 4), round(found.standard_error, 4), found.n_groups
     (-0.3, 0.1155, 3)
     """
-    values, (which, counts) = np.asarray(scores, dtype=float), _groups_of(pairs, groups)
+    values, (which, counts) = np.asarray(scores, dtype=float), _number_groups(pairs, groups)
     n_groups = len(counts)
     if values.shape != which.shape or n_groups < 2:
         raise ValueError(
@@ -289,7 +289,7 @@ def assignment_entropy(
     return float(max(log_z - of_nodes - of_edges, 0.0))
 
 
-def _groups_of(pairs: ArrayLike, groups: ArrayLike) -> tuple[IntArray, IntArray]:
+def _number_groups(pairs: ArrayLike, groups: ArrayLike) -> tuple[IntArray, IntArray]:
     """Return the group number of each pair, and the number of pairs in each group."""
     group = check_labels("groups", groups, least=0)
     of_pair = group[check_pairs("pairs", pairs, len(group))]
@@ -324,8 +324,8 @@ class Trial(NamedTuple):
     standard_error: float
     """Standard error of the mean, over groups of connected answers."""
     evidence: float
-    """log p(X, answers | θ) in nats of a fit to all answers, given the hard relations; since answers
-    count as data, error rates can be compared."""
+    """log p(X, answers | θ) in nats of a fit to all answers, given the hard relations. Error rates
+    can be compared by it, since answers count as data."""
     bic: float
     """-2 evidence + ν log N, lower is better."""
     icl: float
@@ -473,7 +473,7 @@ class AnswerSearch(BaseEstimator):
             raise ValueError(f"no setting could be fitted: {trials[0].error}")
         found = self.cv_results_
         self.choices_ = {
-            "held out": _simplest(trials),
+            "held out": _choose_simplest(trials),
             "highest mean": int(np.nanargmax(found["mean_test_score"])),
             "evidence": int(np.nanargmax(found["evidence"])),
             "bic": int(np.nanargmin(found["bic"])),
@@ -506,7 +506,7 @@ class AnswerSearch(BaseEstimator):
         return self.best_estimator_.predict(X, **known)
 
 
-def _simplest(trials: list[Trial]) -> int:
+def _choose_simplest(trials: list[Trial]) -> int:
     """Return the index with fewest parameters within one standard error of the best mean."""
     means = [trial.mean_test_score for trial in trials]
     best = trials[int(np.nanargmax(means))]
@@ -550,12 +550,14 @@ def _score_setting(
                 folds, ENGINES["auto"], error_rate=q, sampling=model.sampling, **known,
             )  # fmt: skip
             mean, error, _ = log_score(scores, rows[:, :2], groups)
-            return Trial(params, mean, error, *_criteria(clone(model), X, rows, q, known), "")
+            return Trial(
+                params, mean, error, *_compute_criteria(clone(model), X, rows, q, known), ""
+            )
         except ValueError as refusal:
             return Trial(params, np.nan, np.nan, np.nan, np.nan, np.nan, 0, str(refusal))
 
 
-def _criteria(
+def _compute_criteria(
     model: Any, X: FloatArray, rows: IntArray, q: float, known: Any
 ) -> tuple[float, float, float, int]:
     """Return evidence, BIC, ICL and ν of a fit to all answers."""
@@ -568,7 +570,7 @@ def _criteria(
     infer = ENGINES["auto"](side.graph)
     evidence = infer(node_unaries(X, theta, side)).log_z
     evidence -= Prior(certain, ENGINES["auto"]).log_z(theta.weights)
-    # Preferences omit the constant factor in the likelihood of an answer.
+    # Preferences omit a constant factor of the likelihood of each answer, so add its logarithm.
     evidence += float(np.sum(np.where(rows[:, 2] == 1, np.log(q), np.log1p(-q))))
     bic = -2 * evidence + n_free * np.log(len(X))
     return evidence, bic, bic + 2 * assignment_entropy(X, theta, side, infer), n_free

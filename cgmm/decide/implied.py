@@ -104,7 +104,7 @@ class ImpliedPairs:
 
     # ------------------------------------------------------------------------ K classes
 
-    def _mutually_apart(self) -> list[int]:
+    def _find_mutually_apart(self) -> list[int]:
         """Find groups that are mutually apart, greedily by decreasing number of differences."""
         degree = dict[int, int]()
         for g, h in self._apart:
@@ -118,7 +118,7 @@ class ImpliedPairs:
 
     def _link_by_count(self) -> tuple[int, int] | None:
         """Return first rows of two groups that must be one class, since all others are apart."""
-        found, first = self._mutually_apart(), self._first_rows()
+        found, first = self._find_mutually_apart(), self._first_rows()
         if len(found) != self.n_components or self.n_components == 1:
             return None
         for g in sorted({g for g, _ in self._apart} - set(found)):
@@ -134,7 +134,7 @@ class ImpliedPairs:
         for number, answer in enumerate(self._answers):
             if answer.answer == "different" and self.group[answer.i] == self.group[answer.j]:
                 chain = must_link_chain(self._must, answer.i, answer.j)
-                links = [self._number_of(*pair) for pair in pairwise(chain)]
+                links = [self._find_number(*pair) for pair in pairwise(chain)]
                 text = " - ".join(map(str, chain))
                 self.contradictions.append(Contradiction(
                     [number, *links],
@@ -144,7 +144,7 @@ class ImpliedPairs:
 
     def _report_too_many(self) -> None:
         """Find more than K groups that are mutually different."""
-        found = self._mutually_apart()
+        found = self._find_mutually_apart()
         if len(found) <= self.n_components:
             return
         numbers = [
@@ -157,7 +157,7 @@ class ImpliedPairs:
         )
         self.contradictions.append(Contradiction(numbers, f"{message} groups."))
 
-    def _number_of(self, i: int, j: int) -> int:
+    def _find_number(self, i: int, j: int) -> int:
         """Return the position of the last answer "same" about a pair."""
         return max(
             number for number, a in enumerate(self._answers)

@@ -69,23 +69,23 @@ class RowsByDistance:
             return None
         if self._unplaced:
             x = int(np.flatnonzero(self._implied.group == self._unplaced[0])[0])
-            return self._beside_nearest(x, self._places)
+            return self._pair_with_nearest(x, self._places)
         first = int(np.random.default_rng(self._seed).integers(len(self._Z)))
         places = self._places or [np.array([first])]
         x = self._farthest_row(np.concatenate(places))
-        return None if x is None else self._beside_nearest(x, places)
+        return None if x is None else self._pair_with_nearest(x, places)
 
     def place_one(self) -> tuple[int, int] | None:
         """Return a random row of unknown class and a row to compare it with."""
         rng = np.random.default_rng([self._seed, len(self._answers), 1])
         for x in rng.permutation(len(self._Z)).tolist():
             if self._implied.group[x] not in self.found:
-                pair = self._beside_nearest(x, self._places)
+                pair = self._pair_with_nearest(x, self._places)
                 if pair is not None:
                     return pair
         return None
 
-    def _beside_nearest(self, x: int, places: Sequence[IntArray]) -> tuple[int, int] | None:
+    def _pair_with_nearest(self, x: int, places: Sequence[IntArray]) -> tuple[int, int] | None:
         """Return x and the nearest row of the groups whose relation to x is open."""
         open_ = [rows for rows in places if self._implied.is_open(x, int(rows[0]))]
         if not open_:

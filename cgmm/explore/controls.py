@@ -61,19 +61,19 @@ class Control:
     @property
     def names(self) -> list[str]:
         """Names of the values, as the page shows them."""
-        return [name for name, _ in self._named(self.values)]
+        return [name for name, _ in self._name_values(self.values)]
 
     @property
     def options(self) -> dict[str, Any]:
         """Values that frames can show, by name."""
-        return dict(self._named(self.values))
+        return dict(self._name_values(self.values))
 
     @property
     def live_options(self) -> dict[str, Any]:
         """Values that readers with a kernel can choose, by name."""
         return self.options
 
-    def _named(self, values: Values) -> list[tuple[str, Any]]:
+    def _name_values(self, values: Values) -> list[tuple[str, Any]]:
         """Return each value with its name, which is given or written by the format."""
         if isinstance(values, Mapping):
             return list(values.items())
@@ -118,7 +118,7 @@ class Slider(Control):
     @property
     def live_options(self) -> dict[str, Any]:
         """Values that readers with a kernel can choose, by name."""
-        return self.options if self.live is None else dict(self._named(self.live))
+        return self.options if self.live is None else dict(self._name_values(self.live))
 
 
 @dataclass(frozen=True)

@@ -41,10 +41,10 @@ def source(*functions: Callable[..., Any]) -> Source:
     >>> print(source(marker).splitlines()[-1].strip())
     return MARKERS[k % len(MARKERS)] if k >= 0 else "o"
     """
-    return Source("\n\n\n".join(map(_with_summary, functions)))
+    return Source("\n\n\n".join(map(_read_listing, functions)))
 
 
-def _with_summary(function: Callable[..., Any]) -> str:
+def _read_listing(function: Callable[..., Any]) -> str:
     """Return the dedented lines of a function, with the first line of its docstring only."""
     text = textwrap.dedent(inspect.getsource(function))
     tree, lines = ast.parse(text), text.splitlines()

@@ -134,7 +134,7 @@ class LiveFigure:
         """Points and links of the first preset."""
         return self.spec["presets"][0]
 
-    def _now(self, name: str) -> Any:
+    def _current(self, name: str) -> Any:
         """Return the current value of the widget, or of the first preset without one."""
         if self._widget is not None:
             return getattr(self._widget, name)
@@ -143,17 +143,17 @@ class LiveFigure:
     @property
     def points(self) -> FloatArray:
         """(N, 2) the points; with a kernel, as the reader has moved them."""
-        return np.array(self._now("points"), dtype=float)
+        return np.array(self._current("points"), dtype=float)
 
     @property
     def must_link(self) -> IntArray:
         """(P, 2) pairs that belong together; with a kernel, as the reader has drawn them."""
-        return _pairs(self._now("links"), 1)
+        return _pairs(self._current("links"), 1)
 
     @property
     def cannot_link(self) -> IntArray:
         """(P, 2) pairs that do not; with a kernel, as the reader has drawn them."""
-        return _pairs(self._now("links"), -1)
+        return _pairs(self._current("links"), -1)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         """Return widget and page together; Jupyter and the book show the one that they support."""
@@ -255,9 +255,9 @@ def _preset(name: str, known: Mapping[str, Any], K: int, sampling: str) -> dict[
     y = np.full(len(X), -1) if known["y"] is None else np.asarray(known["y"], dtype=int)
     if y.shape != (len(X),) or y.max() >= K:
         raise ValueError(f"y must hold one class below {K} for each of {len(X)} points, -1: none")
-    starts = known["starts"] or [_side_by_side(X, K)]
+    starts = known["starts"] or [_default_start(X, K)]
     return {
-        "name": name, "X": _plain(X), "y": y.tolist(), "links": links,
+        "name": name, "X": _round_to_lists(X), "y": y.tolist(), "links": links,
         "starts": [_theta(start, K) for start in starts],
     }  # fmt: skip
 
@@ -278,17 +278,17 @@ def _theta(parameters: object, K: int) -> dict[str, Any]:
                 f"{name} of a start have shape {found[name].shape}; with classes={K} in the plane "
                 f"it must be {shape}"
             )
-    return {name: _plain(values) for name, values in found.items()}
+    return {name: _round_to_lists(values) for name, values in found.items()}
 
 
-def _side_by_side(X: FloatArray, K: int) -> Parameters:
+def _default_start(X: FloatArray, K: int) -> Parameters:
     """Return initial parameters with components in a row along the longer axis of the points."""
     order = X[:, np.ptp(X, axis=0).argmax()].argsort()
     means = np.array([X[part].mean(axis=0) for part in np.array_split(order, K)])
     return Parameters(np.full(K, 1 / K), means, np.repeat([np.cov(X.T)], K, axis=0))
 
 
-def _plain(values: ArrayLike) -> Any:
+def _round_to_lists(values: ArrayLike) -> Any:
     """Return nested lists of numbers, rounded to seven digits to save bytes."""
     values = np.asarray(values, dtype=float)
     return np.vectorize(lambda x: float(f"{x:.7g}"), otypes=[float])(values).tolist()
@@ -300,7 +300,7 @@ def _view(X: Sequence[Sequence[float]]) -> list[float]:
     half, middle = 0.6 * (high - low), (low + high) / 2
     half = np.maximum(half, [half[1] / 0.95, half[0] * 0.7])
     left, bottom, right, top = np.concatenate([middle - half, middle + half])
-    return _plain([left, bottom, right, top])
+    return _round_to_lists([left, bottom, right, top])
 
 
 def _pairs(links: Sequence[Sequence[int]], sign: int) -> IntArray:

@@ -94,7 +94,7 @@ def _data(controls: Mapping[str, Control], frames: Sequence[Frame], shown: Frame
         "names": [control.names for control in controls.values()],
         "text": [frame.text for frame in frames],
         "frame": [index[frame.picture] for frame in frames],
-        # The picture that the element shows is not repeated here.
+        # The element already contains the picture that it shows first, so it is not repeated.
         "pictures": [None if picture == shown.picture else picture for picture in pictures],
     }
     # Without "<", nothing in it can end the script element that holds it.

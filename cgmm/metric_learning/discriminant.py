@@ -44,7 +44,7 @@ def cfld(
     within, total : (D, D) array
         Ĉ and S_t.
     n_components : int, default=None
-        K; None and more than the rank of Ĉ give that rank.
+        K; if it is None or exceeds the rank of Ĉ, that rank is used.
     tol, noise
         As in :func:`~cgmm.metric_learning.whitening`.
 

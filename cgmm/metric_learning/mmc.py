@@ -313,12 +313,12 @@ class Ascent:
             gains = True
             while gains and not self.done:
                 before = self.best.objective
-                self._quasi_newton()
+                self._run_quasi_newton()
                 if not self.done:
-                    self._towards_vertex()
+                    self._step_towards_vertex()
                 gains = self.best.objective > before * (1 + 4 * np.finfo(float).eps)
         except KeyboardInterrupt:
-            # The start alone is not a fit worth keeping.
+            # Without a complete iteration there is no metric but the start, so let the error pass.
             if len(self.history) < 2:
                 raise
             self.interrupted = True
@@ -341,7 +341,7 @@ class Ascent:
                 f"maximum at most {excess:.1e} higher"
             )
 
-    def _quasi_newton(self) -> None:
+    def _run_quasi_newton(self) -> None:
         """Maximise log f(L / ‖L‖), which has no constraint and no scale, from the best factor."""
         shape = self.best.factor.shape
 
@@ -363,7 +363,7 @@ class Ascent:
         x = self.best.factor.ravel()
         minimize(loss, x, jac=True, method="L-BFGS-B", callback=callback, options=options)
 
-    def _towards_vertex(self) -> None:
+    def _step_towards_vertex(self) -> None:
         """Mix M with the rank-one metric along which f rises most: a Frank-Wolfe step.
 
         The gradient of a factor that has lost a direction is zero along it. This step recovers

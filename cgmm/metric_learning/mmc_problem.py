@@ -44,7 +44,7 @@ from cgmm.network.classes import read_classes
 from cgmm.numerics import BoolArray, FloatArray, IntArray, blocks, check_pairs, check_ranges
 
 EPS = np.finfo(float).eps
-# The gradient divides by distances, so it raises those below this share of the mean to the share.
+# The gradient divides by distances, so distances are raised to at least this share of their mean.
 FLOOR = 1e-8
 NO_PAIR = np.empty((0, 2), dtype=np.intp)
 
@@ -81,16 +81,16 @@ def check_relations(
     labels = classes if classes.max() >= 0 else None
     known: dict[str, Any] = {"labels": labels, "must_link": must_link, "cannot_link": cannot}
     side = SideInformation.build(len(classes), **known)
-    near = Pairs(_distinct(side.must_link, classes), group_points(classes))
+    near = Pairs(_drop_duplicates(side.must_link, classes), group_points(classes))
     if is_rest:
         far = Pairs(NO_PAIR, group_points(close_chunklets(classes, side.must_link).node_of, 1))
     else:
-        far = Pairs(_distinct(cannot, classes), group_points(classes, 1))
+        far = Pairs(_drop_duplicates(cannot, classes), group_points(classes, 1))
     _require_both(near, far)
     return near, far
 
 
-def _distinct(pairs: IntArray, groups: IntArray) -> IntArray:
+def _drop_duplicates(pairs: IntArray, groups: IntArray) -> IntArray:
     """Return each unordered pair once, without pairs of one point and pairs implied by groups."""
     i, j = np.sort(pairs.reshape(-1, 2).astype(np.intp), axis=1).T
     new = (i != j) & ((groups[i] < 0) | (groups[j] < 0))
@@ -198,10 +198,10 @@ def whiten_by_scatter(X: FloatArray, noise: FloatArray, near: Pairs, diagonal: b
 
 
 def _split_axes(R: FloatArray, cut: float, X: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """Return the whitened axes of R, its axes of length zero, and the errors along the latter.
+    """Return the whitened axes of R, its flat axes (of length zero), and errors along those.
 
-    A flat axis is accurate only to ``cut``, relative to the longest axis: a difference appears to
-    have a part along it that is ``cut`` times its whitened length.
+    Rounding tilts a flat axis by up to ``cut``, relative to the longest axis. So a difference seems
+    to have a component along it of up to ``cut`` times its whitened length.
     """
     _, sigma, axes = np.linalg.svd(R)
     cut *= sigma.max(initial=0.0)
@@ -216,12 +216,12 @@ def root_of_scatter(X: FloatArray, near: Pairs) -> FloatArray:
     The scatter itself is never formed: its squares would lose small directions.
     """
     R: FloatArray = np.zeros((X.shape[1], X.shape[1]))
-    for rows in chain(differences(X, near.listed), _spreads(X, near.groups)):
+    for rows in chain(differences(X, near.listed), _yield_deviations(X, near.groups)):
         R = cast("FloatArray", np.linalg.qr(np.vstack([R, rows]), mode="r"))
     return R
 
 
-def _spreads(X: FloatArray, groups: Groups) -> Iterator[FloatArray]:
+def _yield_deviations(X: FloatArray, groups: Groups) -> Iterator[FloatArray]:
     """Yield √n (x_i - mean) for each point of a group of n, in blocks.
 
     Over all pairs of a group, Σ (x_i - x_j)(x_i - x_j)ᵀ is n times the scatter about its mean.
@@ -362,30 +362,32 @@ class Distances:
     def total(self) -> float:
         """Return Σ ‖u‖, the sum of the distances under the identity."""
         ones = np.ones(self._V.shape[1])
-        return float(sum(d for d, *_ in chain(self._along_list(ones), self._between_groups(ones))))
+        return float(
+            sum(d for d, *_ in chain(self._sum_listed(ones), self._sum_between_groups(ones)))
+        )
 
     def at(self, factor: FloatArray) -> Value:
         """Evaluate a factor, after normalising it."""
         L = factor / np.linalg.norm(factor)
         total, lengths, G = 0.0, 0.0, np.zeros_like(L)
-        for d, eta, moment in chain(self._along_list(L), self._between_groups(L)):
+        for d, eta, moment in chain(self._sum_listed(L), self._sum_between_groups(L)):
             total, lengths, G = total + d, lengths + eta, G + 0.5 * moment
         # √q ≤ ½ (q / η + η) for any η > 0, so f(M') ≤ tr(G M') + ½ Σ η ≤ λ_max(G) + ½ Σ η for
         # every M' of trace one. With η = d, the middle term is the tangent of f at M.
         largest = G.max() if G.ndim == 1 else np.linalg.eigvalsh(G)[-1]
         return Value(L, float(total), G, float(largest + 0.5 * lengths))
 
-    def _along_list(self, L: FloatArray) -> Iterator[tuple[float, float, FloatArray]]:
+    def _sum_listed(self, L: FloatArray) -> Iterator[tuple[float, float, FloatArray]]:
         """Yield Σ d, Σ η and Σ u uᵀ / η over blocks of the listed pairs."""
         for u in differences(self._V, self._listed):
             d = _lengths(u, L)
             eta = np.maximum(d, self._floor)
             yield d.sum(), eta.sum(), (1 / eta) @ u**2 if L.ndim == 1 else u.T @ (u / eta[:, None])
 
-    def _between_groups(self, L: FloatArray) -> Iterator[tuple[float, float, FloatArray]]:
+    def _sum_between_groups(self, L: FloatArray) -> Iterator[tuple[float, float, FloatArray]]:
         """Yield Σ d, Σ η and Σ u uᵀ / η over blocks of the pairs between groups."""
         V = self._grouped
-        mapped, degrees = _times(V, L), np.zeros(len(V))
+        mapped, degrees = _map_rows(V, L), np.zeros(len(V))
         for rows, columns, apart in self._rectangles():
             d = cdist(mapped[rows], mapped[columns]) * apart
             eta = np.maximum(d, self._floor)
@@ -408,7 +410,7 @@ class Distances:
             yield rows, columns, apart
 
 
-def _times(X: FloatArray, L: FloatArray) -> FloatArray:
+def _map_rows(X: FloatArray, L: FloatArray) -> FloatArray:
     """Map rows x to Lᵀ x; a vector L is the diagonal of a matrix."""
     return X * L if L.ndim == 1 else X @ L
 

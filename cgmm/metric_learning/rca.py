@@ -10,7 +10,7 @@ n, n_j      number of chunklets and their sizes; Σ_j (n_j - 1) degrees of freed
 Ĉ, S_t      within-chunklet covariance; total covariance of all the data
 A, W, B     rows of a linear map y = A x; one that whitens Ĉ; a metric B = AᵗA
 R           rank of Ĉ: the number of directions in which chunklets vary
-α           share of R to which PCA reduces the data if there are too few must-links
+α           share of R to which PCA reduces the data if must-links do not suffice
 ==========  ===============================================================================
 
 Ĉ may be singular, and then needs special treatment. Ranks are determined from correlations (each
@@ -216,7 +216,7 @@ class RCA(ChunkletMap):
         ranks = _Ranks(D, span, freedom, rank, D if axes is None else len(axes), len(A))
         A, ratios = A[: self.n_components], ratios[: self.n_components]
         A = A if axes is None else A @ axes
-        # The regression of the data on their image is exact on their span if the rank suffices.
+        # Regression of the data on their image inverts the map; it is exact if no rank is lost.
         return _Learnt(A, total @ A.T / ratios, ranks)
 
     def _report(self, ranks: _Ranks) -> None:

@@ -20,7 +20,7 @@ from scipy.linalg import eigh
 
 from cgmm.numerics import FloatArray
 
-# Smallest eigenvalue of a correlation matrix, relative to the largest, that counts as variance.
+# Eigenvalues of a correlation matrix below this share of the largest one count as zero.
 TOL = 1e-10
 
 

@@ -61,7 +61,7 @@ def estimator_of(model: Any) -> Any:
 
 
 def theta_of(model: Any) -> Any:
-    """Return θ of a fitted mixture, or θ as it is given."""
+    """Return θ of a fitted mixture, or the given θ."""
     model = estimator_of(model)
     if isinstance(model, BaseEstimator):
         # hasattr(model, ...) would be False for a mixture that is not fitted, so ask its type.

@@ -71,7 +71,7 @@ def label(
         "color": colour if isinstance(colour, str) else colour_of(colour, text=True),
         "ha": ha,
         "va": "center" if offset[1] == 0 else "bottom" if offset[1] > 0 else "top",
-        # An outline in the background's colour keeps the word legible above marks.
+        # An outline in the background's colour keeps the label legible above marks.
         "path_effects": [withStroke(linewidth=3, foreground=BACKGROUND)],
         "zorder": 6,
     }

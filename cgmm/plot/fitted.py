@@ -75,7 +75,7 @@ def fit(
     must_link, cannot_link : (P, 2) int array-like, optional
         Pairs of points.
     preferences : (P, 3) array-like, optional
-        Rows ``i, j, log-odds``; those of zero are left out.
+        Rows ``i, j, log-odds``; log-odds of zero are left out.
     names : sequence of str, optional
         Name of each component; "component 0", ... by default, ``()`` for none.
     size : float, optional

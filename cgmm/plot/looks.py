@@ -28,7 +28,7 @@ COLOURS = ("#414c8b", "#db7223", "#1d7e5f", "#550018", "#c11f3e", "#6a7dc6", "#6
 TEXT_COLOURS = (
     "#414c8b", "#a54c05", "#1d7e5f", "#550018", "#c11f3e", "#4a5fb4", "#624802", "#87597a",
 )  # fmt: skip
-# There are nine markers and eight colours, so that the pair is unique for 72 components.
+# With nine markers and eight colours, 72 components have distinct pairs of marker and colour.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p", "*")
 
 LineStyle = str | tuple[float, tuple[float, ...]]

@@ -84,7 +84,7 @@ def compare(
 
 
 def _joint_limits(draws: Iterable[Callable[[Axes], object]]) -> tuple[FloatArray, bool]:
-    """Limits of x and y that hold every panel, and whether the scales must be equal."""
+    """Return limits of x and y that contain all panels, and True if scales must be equal."""
     trials = []
     for draw in draws:
         trials.append(Figure().add_subplot())

@@ -18,7 +18,7 @@ from cgmm.metrics import Reliability
 from cgmm.plot.axes import axes_or_new, equal_scales, label
 from cgmm.plot.looks import BACKGROUND, MUTED, colour, line_style, marker, tint
 
-# This is the distance of lines of text in the free corner, as a share of the axis.
+# Lines of text in the free corner are this far apart, as a share of the axis.
 LINE = 0.075
 
 

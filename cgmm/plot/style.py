@@ -22,7 +22,8 @@ from matplotlib.image import AxesImage
 
 from cgmm.plot.looks import BACKGROUND, COLOURS, INK, MUTED
 
-PAGE_WIDTH = 7.2  # inches: 720 CSS pixels, so that 1 pt is 1.4 pixels
+# Figures are 7.2 inches wide and shown at 720 CSS pixels, so 1 pt is 1.4 pixels.
+PAGE_WIDTH = 7.2
 
 STYLE: dict[str, Any] = {
     "figure.figsize": (PAGE_WIDTH, 3.6),

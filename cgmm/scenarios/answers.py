@@ -124,8 +124,8 @@ def answers_from_pairs(
     [[2, 3]]
     """
     must, cannot = check_pairs("must_link", must_link), check_pairs("cannot_link", cannot_link)
-    said = np.repeat([1, 0], [len(must), len(cannot)])
-    return np.column_stack([np.concatenate([must, cannot]), said])
+    replies = np.repeat([1, 0], [len(must), len(cannot)])
+    return np.column_stack([np.concatenate([must, cannot]), replies])
 
 
 def pairs_from_answers(answers: ArrayLike) -> Relations:
@@ -256,15 +256,15 @@ def check_answers(answers: ArrayLike, n_points: int | None = None) -> IntArray:
             f"answers has shape {rows.shape}; it must be (P, 3), rows i, j, said: "
             "answers=[[0, 1, 1]] says that points 0 and 1 belong together."
         )
-    pairs, said = check_pairs("answers", rows[:, :2], n_points), rows[:, 2]
-    wrong = np.flatnonzero(~np.isin(said, (0, 1)))
+    pairs, replies = check_pairs("answers", rows[:, :2], n_points), rows[:, 2]
+    wrong = np.flatnonzero(~np.isin(replies, (0, 1)))
     if len(wrong):
         raise ValueError(
-            f'answers[{wrong[0]}] says {said[wrong[0]]:g}; it must be 1, "together", or 0, '
+            f'answers[{wrong[0]}] says {replies[wrong[0]]:g}; it must be 1, "together", or 0, '
             '"apart". Log-odds, or 1 and -1, are converted by '
             "cgmm.scenarios.answers_from_preferences(rows)[0]."
         )
-    return np.column_stack([pairs, said == 1])
+    return np.column_stack([pairs, replies == 1])
 
 
 def _explain_text(answers: ArrayLike) -> str:
@@ -273,18 +273,18 @@ def _explain_text(answers: ArrayLike) -> str:
     for row, answer in enumerate(table):
         if np.shape(answer) != (3,):
             return f"answers[{row}] is {answer!r}; it must be three numbers: i, j, said."
-        *pair, said = np.asarray(answer, dtype=object).tolist()
+        *pair, reply = np.asarray(answer, dtype=object).tolist()
         if any(is_text(point) for point in pair):
             return (
                 f"answers[{row}] is about {pair[0]!r} and {pair[1]!r}; it must name points by row "
                 "numbers: cgmm.network.positions(answers, names).pairs, where names holds the name "
                 "of each row, as X.index does."
             )
-        if is_text(said):
+        if is_text(reply):
             return (
-                f'answers[{row}] says {said!r}; it must be 1, "together", or 0, "apart": '
-                f"answers=[(i, j, said == {said!r}) for i, j, said in np.asarray(answers, "
-                f"object)], if {said!r} means together."
+                f'answers[{row}] says {reply!r}; it must be 1, "together", or 0, "apart": '
+                f"answers=[(i, j, said == {reply!r}) for i, j, said in np.asarray(answers, "
+                f"object)], if {reply!r} means together."
             )
     return "answers must be (P, 3) numbers, rows of i, j, said."
 
@@ -389,6 +389,6 @@ def estimate_flip_rate(
     if len(pairs) == 0:
         raise ValueError("there is no relation from which to estimate q; give at least one pair.")
     together = y[pairs[:, 0]] == y[pairs[:, 1]]
-    said_together = np.arange(len(pairs)) < len(must)
+    says_together = np.arange(len(pairs)) < len(must)
     # [lu2007, sect. 2.4.2]
-    return float(np.mean(together != said_together))
+    return float(np.mean(together != says_together))

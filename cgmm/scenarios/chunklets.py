@@ -85,7 +85,7 @@ def teachers(
     together = y[piles[:, i]] == y[piles[:, j]]
     apart = ~together
     if minimal:
-        # A chain links neighbours within a part; first points keep two parts apart.
+        # Chains link each part; one cannot-link joins the first points of each two parts.
         is_first = np.ones(piles.shape, dtype=bool)
         is_first[:, 1:] = y[piles[:, 1:]] != y[piles[:, :-1]]
         together &= j == i + 1

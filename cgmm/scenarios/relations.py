@@ -117,7 +117,7 @@ def pairs_until(y: ArrayLike, n_components: int, *, random_state: Seed = None) -
     pairs = np.empty((0, 2), dtype=np.int64)
     n_draws = len(y) - n_components
     while _count_components(pairs, len(y)) > n_components:
-        pairs = _first_occurrences(np.concatenate([pairs, _same_class_pairs(y, n_draws, rng)]))
+        pairs = _drop_repeated(np.concatenate([pairs, _draw_same_class_pairs(y, n_draws, rng)]))
         n_draws *= 2
     # More pairs never increase the number of components, so bisection finds the smallest number.
     enough = bisect_left(
@@ -126,7 +126,7 @@ def pairs_until(y: ArrayLike, n_components: int, *, random_state: Seed = None) -
     return pairs[:enough]
 
 
-def _same_class_pairs(y: IntArray, n_draws: int, rng: np.random.Generator) -> IntArray:
+def _draw_same_class_pairs(y: IntArray, n_draws: int, rng: np.random.Generator) -> IntArray:
     """Draw (n_draws, 2) pairs i < j of one class uniformly, with replacement."""
     order = np.argsort(y, kind="stable").astype(np.int64)
     _, starts, codes, counts = np.unique(
@@ -139,7 +139,7 @@ def _same_class_pairs(y: IntArray, n_draws: int, rng: np.random.Generator) -> In
     return np.sort(np.stack([order[first], order[second]], axis=1), axis=1)
 
 
-def _first_occurrences(pairs: IntArray) -> IntArray:
+def _drop_repeated(pairs: IntArray) -> IntArray:
     """Drop repeated pairs; the others keep their order."""
     _, first = np.unique(pairs, axis=0, return_index=True)
     return pairs[np.sort(first)]

@@ -251,7 +251,7 @@ def test_the_choice_is_the_simplest_within_an_error_of_the_best(seed, n):
     best = max(trials, key=lambda t: t.mean_test_score)
     least = best.mean_test_score - best.standard_error
     will_do = [t for t in trials if t.mean_test_score >= least]
-    chosen = trials[choosing._simplest(trials)]
+    chosen = trials[choosing._choose_simplest(trials)]
     assert chosen in will_do
     assert chosen.n_free == min(t.n_free for t in will_do)
     simplest = [t.mean_test_score for t in will_do if t.n_free == chosen.n_free]
