@@ -16,7 +16,7 @@ import numpy as np
 from cgmm.mixture import Parameters
 from cgmm.numerics import FloatArray, IntArray
 
-# Most real data have a record there; the name of the record completes the DOI.
+# The name of a data set's record in this repository completes the DOI.
 UCI = "UCI Machine Learning Repository, doi:10.24432/"
 
 

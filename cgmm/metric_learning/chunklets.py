@@ -125,7 +125,7 @@ class Groups(NamedTuple):
 
     @property
     def ends(self) -> IntArray:
-        """(N,) for each point, the position in ``order`` at which its group ends."""
+        """(N,) position in ``order`` at which the group of each point ends."""
         return np.repeat(np.cumsum(self.sizes), self.sizes)
 
     @property
@@ -156,7 +156,7 @@ def check_chunklets(y: ArrayLike | None, n_points: int) -> IntArray:
 def close_chunklets(chunklet_of: IntArray, must_link: ArrayLike | None) -> SideInformation:
     """Close chunklets and must-links together: points linked by chains of both share a node."""
     chunklets = group_points(chunklet_of)
-    # A star of must-links about its first point holds a chunklet together.
+    # Links from its first point to all others connect a chunklet.
     centres = np.repeat(chunklets.order[chunklets.starts], chunklets.sizes)
     stars = np.column_stack([centres, chunklets.order])
     given = check_pairs("must_link", must_link, len(chunklet_of))

@@ -297,7 +297,7 @@ class Ascent:
 
     @property
     def certain(self) -> bool:
-        """True if the best objective is certainly within ``tol`` of the maximum."""
+        """True if the bound proves that the best objective is within ``tol`` of the maximum."""
         return bool(self.upper - self.best.objective <= self.tol * self.best.objective)
 
     @property
