@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, logsumexp
+from scipy.special import entr, expit, logit, logsumexp, softmax
 from scipy.stats import binomtest
 from sklearn.utils import check_array
 
@@ -58,8 +58,8 @@ CHECK_EVERY = 3
 """One question in this many is a random pair, once exploring has ended."""
 WINDOW = 30
 """Number of latest checks that count: earlier ones were predicted by an earlier model."""
-TRUST_IN_TABLE = 0.1
-"""Weight of the table's log-likelihood, beside that of the answers, where fits are compared."""
+MAX_SURPRISE = 1.645
+"""Standard deviations of surprise above which answers refute a fit: a one-sided test at 5 %."""
 FEWEST_CHECKS = 10
 """Number of checks before which there is no advice to stop."""
 
@@ -138,10 +138,13 @@ class Interview:
     ``error_rate``; so do those to checks, after they were predicted.
 
     Each answer starts EM from the parameters before it. A second thread then fits afresh, from the
-    default start and from the groups that exploring found; the next answer takes over the fit
-    that explains the answers best: log p(answers | table) plus a tenth of log p(table). The full
-    weight of the table would keep a cut that is more probable than the one that people mean. The
-    results do not depend on the speed of the second thread.
+    default start and from the groups that exploring found; the next answer takes over the best of
+    these fits. Among the fits that the answers do not refute, that is the one of the highest
+    log-evidence; if the answers refute all, it is the one that gives them the highest probability.
+    Answers refute a fit if they surprise it more than answers drawn from it would in 95 % of cases.
+    The evidence alone would keep a cut that is more probable than the one that people mean; the
+    answers alone would let a single error overturn the table. The results do not depend on the
+    speed of the second thread.
 
     Basu, Banerjee and Mooney (2004), Active semi-supervision for pairwise constrained clustering.
     Dawid (1984), Statistical theory: the prequential approach.
@@ -421,15 +424,23 @@ class Interview:
             fits, self._pending = self._pending.result(), None
             self._model = max([self._model, *fits], key=self._score)
 
-    def _score(self, model: Any) -> float:
-        """Score for comparing fits: log p(answers | table) plus a tenth of log p(table).
+    def _score(self, model: Any) -> tuple[bool, float]:
+        """Score for comparing fits: whether the answers spare it, and then how probable it is.
 
         The likelihood of the table alone may prefer a cut that no person means (chapter 7).
         """
         _, infer = self._known()
         unary = self._log_joint(model)
-        of_table = float(logsumexp(unary, axis=1).sum())
-        return infer(unary).log_z - of_table + TRUST_IN_TABLE * of_table
+        evidence = infer(unary).log_z
+        if not _is_refuted(self._p_of_answers(unary)):
+            return True, evidence
+        return False, evidence - float(logsumexp(unary, axis=1).sum())
+
+    def _p_of_answers(self, unary: FloatArray) -> FloatArray:
+        """Probability of each answer given the table alone, errors of the person included."""
+        r, rows, q = softmax(unary, axis=1), self.answer_rows, self.error_rate
+        same = q + (1 - 2 * q) * (r[rows[:, 0]] * r[rows[:, 1]]).sum(axis=1)
+        return np.where(rows[:, 2] == 1, same, 1 - same)
 
     def _log_joint(self, model: Any) -> FloatArray:
         """(N, K) log p(x_i, z_i = k), by methods that the mixtures of all families have."""
@@ -485,6 +496,12 @@ class Interview:
         best = int(information.argmax())
         i, j = pairs[best].tolist()
         return Question(i, j, float(information[best]), float(p[best]), "doubt")
+
+
+def _is_refuted(p: FloatArray) -> bool:
+    """True if answers of these probabilities surprise a model more than its own would."""
+    excess = (-np.log(p) - entr(p) - entr(1 - p)).sum()
+    return bool(excess > MAX_SURPRISE * np.sqrt((p * (1 - p) * logit(p) ** 2).sum()))
 
 
 def _interval(is_right: BoolArray) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """The interview: what it asks, what it makes of answers, and when it advises to stop."""
 
 import time
-from itertools import combinations
+from itertools import combinations, count
 
 import numpy as np
 import pytest
@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
 from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import StandardScaler
 
 import cgmm.decide.interview as interview_module
 from cgmm import (
@@ -242,10 +244,29 @@ def test_answers_overrule_the_likelihood_of_the_table(monkeypatch):
     interview = Interview(X, 2, random_state=0)
     ask(interview, y, 25)
     assert matched_accuracy(y, interview.labels_) > 0.95
-    monkeypatch.setattr(interview_module, "TRUST_IN_TABLE", 1.0)
+    monkeypatch.setattr(interview_module, "MAX_SURPRISE", 1e9)
     by_likelihood = Interview(X, 2, random_state=0)
     ask(by_likelihood, y, 25)
     assert matched_accuracy(y, by_likelihood.labels_) < 0.7
+
+
+def test_a_single_wrong_answer_does_not_overturn_the_table():
+    """A fit that explains the wrong one of ten answers is less probable by many nats."""
+    wine, numbers = datasets.wine(), count()
+    X = PCA(5, random_state=0).fit_transform(StandardScaler().fit_transform(wine.X))[::2]
+    interview = Interview(X, 3, random_state=0)
+    ask(interview, wine.y[::2], 10, wrong=lambda: next(numbers) == 3)
+    assert matched_accuracy(wine.y[::2], interview.labels_) > 0.95
+
+
+def test_answers_that_a_model_draws_refute_it_in_one_of_twenty_cases():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.05, 0.95, size=40)
+    said = rng.random((2000, 40)) < p
+    refuted = [interview_module._is_refuted(np.where(row, p, 1 - p)) for row in said]
+    assert 0.03 < np.mean(refuted) < 0.07
+    assert interview_module._is_refuted(np.full(4, 0.05))
+    assert not interview_module._is_refuted(np.empty(0))
 
 
 def test_another_family_can_be_asked_about():
