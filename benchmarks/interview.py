@@ -14,10 +14,12 @@ strategies of ``asking.py``; they know no "unsure", so with a share u of unsure 
 installed; NPU gets the partition of a new fit after every ten questions. All answers but the
 interview's are fitted as in ``asking.py``.
 
-    python benchmarks/interview.py --draws 24 --wrong 0,0.05,0.1 --unsure 0,0.1
+    python benchmarks/interview.py --draws 24
 
-resumes where it was left. ``--datasets``, ``--strategies`` and ``--results`` are those of
-``asking.py``; ``--smoke`` is one curve of the interview.
+takes some ten minutes of processor time for each share of wrong answers. It resumes where it was
+left, since a curve is written when it is finished. ``--wrong 0,0.05`` and ``--unsure 0`` change the
+person; ``--datasets``, ``--strategies`` and ``--results`` are those of ``asking.py``; ``--smoke``
+is one curve of the interview.
 """
 
 from __future__ import annotations
@@ -148,7 +150,7 @@ def main() -> None:
     parser.add_argument("--datasets", default=DATASETS)
     parser.add_argument("--strategies", default="interview,random,uncertainty,farthest,in order")
     parser.add_argument("--wrong", default="0,0.05,0.1")
-    parser.add_argument("--unsure", default="0,0.1")
+    parser.add_argument("--unsure", default="0.1")
     parser.add_argument("--results", type=Path, default=FILE)
     parser.add_argument("--smoke", action="store_true", help="one curve of iris")
     given = parser.parse_args()

@@ -42,7 +42,7 @@ from cgmm.diagnose import log_odds_together
 from cgmm.given import explain_missing
 from cgmm.inference import ENGINES
 from cgmm.mixture import ConstrainedGaussianMixture
-from cgmm.network import Infer, SideInformation
+from cgmm.network import SideInformation
 from cgmm.numerics import (
     BoolArray,
     FloatArray,
@@ -395,9 +395,12 @@ class Interview:
         self._pending = self._background.submit(self._fresh_fits, *data)
 
     def _understand(self) -> None:
-        """Derive what the answers imply."""
+        """Derive what the answers imply, and the engine for their network."""
         self._implied = ImpliedPairs(len(self._X), self.n_components, self.answers)
         self._rows = RowsByDistance(self._X, self._implied, self.answers, self._seed)
+        soft = self._preferences(self.answer_rows)
+        self._graph = SideInformation.build(len(self._X), preferences=soft).graph
+        self._infer = ENGINES["auto"](self._graph)
 
     def _data_of_a_fit(self) -> tuple[IntArray, FloatArray | None]:
         """Answers, and the centres of the classes that exploring has found, if all are."""
@@ -429,9 +432,8 @@ class Interview:
 
         The likelihood of the table alone may prefer a cut that no person means (chapter 7).
         """
-        _, infer = self._known()
         unary = self._log_joint(model)
-        evidence = infer(unary).log_z
+        evidence = self._infer(unary).log_z
         if not _is_refuted(self._p_of_answers(unary)):
             return True, evidence
         return False, evidence - float(logsumexp(unary, axis=1).sum())
@@ -446,11 +448,6 @@ class Interview:
         """(N, K) log p(x_i, z_i = k), by methods that the mixtures of all families have."""
         r = np.maximum(model.predict_proba(self._X), np.finfo(float).tiny)
         return np.asarray(np.log(r) + model.score_samples(self._X)[:, None])
-
-    def _known(self) -> tuple[SideInformation, Infer]:
-        """The answers as a network, and the engine for it."""
-        known = SideInformation.build(len(self._X), preferences=self._preferences(self.answer_rows))
-        return known, ENGINES["auto"](known.graph)
 
     def _preferences(self, rows: IntArray) -> FloatArray:
         return preferences_from_answers(rows, 1 - self.error_rate)
@@ -479,8 +476,8 @@ class Interview:
 
     def _p_same(self, pairs: IntArray) -> FloatArray:
         """Probability that the rows of each pair are in one group, given all answers."""
-        known, infer = self._known()
-        return expit(log_odds_together(infer, self._log_joint(self._model), known.graph, pairs))
+        unary = self._log_joint(self._model)
+        return expit(log_odds_together(self._infer, unary, self._graph, pairs))
 
     def _information(self, p: FloatArray) -> FloatArray:
         q = self.error_rate

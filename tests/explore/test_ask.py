@@ -40,20 +40,10 @@ def start() -> Iterator[Callable[..., tuple[subprocess.Popen, str]]]:
     running = []
 
     def start_one(table: Path, *options: str) -> tuple[subprocess.Popen, str]:
-        command = [
-            sys.executable,
-            "-m",
-            "cgmm",
-            "ask",
-            str(table),
-            "--classes",
-            "3",
-            "--no-browser",
-        ]
+        command = [sys.executable, "-m", "cgmm", "ask", str(table), "--classes", "3"]
         answers = ["--answers", str(table.parent / "answers.jsonl")]
-        running.append(
-            subprocess.Popen([*command, *answers, *options], stdout=subprocess.PIPE, text=True)
-        )
+        command += [*answers, "--no-browser", *options]
+        running.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
         return running[-1], re.search(r"http\S+", running[-1].stdout.readline())[0]
 
     yield start_one
