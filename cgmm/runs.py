@@ -38,7 +38,7 @@ def best_of(
     n_most : int, default=0
         Maximum number of runs made to obtain ``n_init`` usable ones, if larger than ``n_init``.
     is_usable : callable, optional
-        Function that returns True if a run is usable. Other runs are kept only if none is usable.
+        Function that returns True if a run is usable. If none is, the first run is returned.
 
     Returns
     -------
@@ -72,8 +72,9 @@ def best_of(
                 continue
             usable = is_usable(run)
             n_usable += usable
-            is_first = best is None or (usable and not best_is_usable)
-            if is_first or (usable == best_is_usable and is_better(run.score, best.score)):
+            if best is None or (
+                usable and (not best_is_usable or is_better(run.score, best.score))
+            ):
                 best, best_is_usable = run, usable
             if run.interrupted:
                 raise KeyboardInterrupt

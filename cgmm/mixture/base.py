@@ -328,8 +328,8 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         """Run EM from the starts and return the run of the highest score.
 
         Of a portfolio one run more than ``n_init`` is made. A run that collapses onto a point or
-        two is replaced by the next, since its evidence has no upper bound; it is kept only if all
-        runs collapse.
+        two is replaced by the next, since its evidence has no upper bound. If all runs collapse,
+        the one from the best start is kept.
         """
         one_run = partial(
             follow, partial(problem.steps, starts), tol=self.tol, max_iter=self.max_iter,
