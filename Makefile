@@ -66,10 +66,11 @@ chapters: $(READY) ## each cell of each notebook against what it shows
 check: lint ## while editing: lint, types, the core's tests, one chapter
 	$(PYTEST) -m "not slow" $(CORE)
 
-lint: $(READY) ## style and types
+lint: $(READY) ## style, types and wording
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tools/wording.py
 
 ##@ For maintainers
 

@@ -142,12 +142,12 @@ def grouped(judged: Iterable[Judged], field: str) -> dict[str, list[Judged]]:
 
 
 def label(paper: str, figure: str) -> str:
-    """Where the claims about a figure stand on the page."""
+    """Return the link to the claims about a figure."""
     return f"comparisons-{paper}-{figure.replace(' ', '-')}"
 
 
 def summary(judged: list[Judged]) -> str:
-    """How many sentences of each kind and paper ended how; and where some did not agree."""
+    """Return the numbers of sentences by verdict, and the figures whose claims disagree."""
     sentences = by_sentence(one[:2] for one in judged)
     lines = []
     for paper, of_paper in grouped(judged, "paper").items():
@@ -168,16 +168,16 @@ def summary(judged: list[Judged]) -> str:
 
 
 def in_a_sentence(judged: list[Judged]) -> str:
-    """The counts of sentences, by what they stand on."""
+    """Return the numbers of sentences, by the data that they were judged on."""
     sentences = by_sentence(one[:2] for one in judged)
-    said = []
+    phrases = []
     for kind in KINDS:
         count = Counter(verdict for of, verdict in sentences.values() if of == kind)
         words = ", ".join(f"{count[v]} {WORDS[v].lower()}" for v in VERDICTS if count[v])
-        said.append(f"{ON[kind][0].lower()}{ON[kind][1:]}, {count.total()}: {words}")
+        phrases.append(f"{ON[kind][0].lower()}{ON[kind][1:]}, {count.total()}: {words}")
     return (
         f"{len(sentences)} sentences, some of which have several readings or parts ({len(judged)} "
-        f"claims in all). {'; '.join(said).capitalize()}."
+        f"claims in all). {'; '.join(phrases).capitalize()}."
     )
 
 
@@ -206,7 +206,7 @@ def _row(judged: Judged) -> tuple[str, str]:
 
 
 def _again(claim: Comparison, judgement: Judgement) -> str:
-    """What the same claim comes to where mixtures begin at the default start."""
+    """Return the verdict on the same claim if mixtures begin at the default start."""
     found = judgement.found
     holding = f", in {sum(f.holds for f in found)} of {len(found)}" if len(found) > 1 else ""
     failing = "; ".join(_group(claim, one).removesuffix(FAILS) for one in found if not one.holds)
@@ -222,7 +222,7 @@ def _sentence(words: str) -> str:
 
 
 def _realisations(found: list[Found]) -> str:
-    """How many, and how many failed."""
+    """Return how many realisations there are, and how many failed."""
     numbers = sorted({one.n + one.n_failed for one in found})
     several = "–".join(str(n) for n in dict.fromkeys((numbers[0], numbers[-1])))
     text = f"{several} realisation{'s' * (numbers[-1] > 1)}"

@@ -73,17 +73,17 @@ def _rows(
     in_tests: dict[Name, list[Site]],
 ) -> Iterator[tuple[str, str]]:
     """A row for every equation; of other kinds only for what the package carries a tag of."""
-    for name, said in entry.get(kind, {}).items():
+    for name, about in entry.get(kind, {}).items():
         key = (source, kind, name)
         if kind == "eq" or key in in_package:
-            said = said if kind == "eq" else {"says": said[0].upper() + said[1:]}
+            about = about if kind == "eq" else {"says": about[0].upper() + about[1:]}
             where = [
                 _chapters(stem for stem, keys in chapters.items() if key in keys),
-                _code(key, in_package.get(key, []), said),
-                _tests(in_tests.get(key, []), said),
+                _code(key, in_package.get(key, []), about),
+                _tests(in_tests.get(key, []), about),
             ]
             sign = SIGNS[kind].format(name).replace("*", r"\*")
-            yield sign, f"{said['says']}.<br>{' '.join(filter(None, where))}"
+            yield sign, f"{about['says']}.<br>{' '.join(filter(None, where))}"
 
 
 def _chapters(stems: Iterable[str]) -> str:
@@ -91,18 +91,18 @@ def _chapters(stems: Iterable[str]) -> str:
     return f"{_counted('Chapter', linked)}." if linked else ""
 
 
-def _code(key: Name, found: list[Site], said: dict) -> str:
+def _code(key: Name, found: list[Site], about: dict) -> str:
     if found:
         return f"Code: {links(found)}."
-    if "no_code" not in said:
+    if "no_code" not in about:
         raise TagError(f"{' '.join(key)}: no tag in cgmm names it, and no_code gives no reason")
-    return f"No code: {said['no_code']}.".replace("*", r"\*")
+    return f"No code: {about['no_code']}.".replace("*", r"\*")
 
 
-def _tests(found: list[Site], said: dict) -> str:
+def _tests(found: list[Site], about: dict) -> str:
     # Helper modules carry tags too, but only files named test_* are collected.
     files = {Path(site.path).stem for site in found if Path(site.path).name.startswith("test_")}
-    files |= {Path(holder.partition("::")[0]).stem for holder in said.get("held_by", [])}
+    files |= {Path(holder.partition("::")[0]).stem for holder in about.get("held_by", [])}
     return f"{_counted('Test', [f'`{file}`' for file in sorted(files)])}." if files else ""
 
 

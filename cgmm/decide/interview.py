@@ -80,7 +80,7 @@ class Question(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far an interview is."""
+    """State of an interview, with advice on what to do next."""
 
     n_answers: int
     """Number of answers "same" and "different"."""
@@ -342,7 +342,7 @@ class Interview:
         return found._replace(may_stop=may_stop, advice=advice)
 
     def _checks(self, n_latest: int) -> tuple[BoolArray, BoolArray]:
-        """Whether the latest random pairs were "same", and whether the model had predicted it."""
+        """Return which of the latest random pairs were "same", and which the model predicted."""
         checks = [a for a in self.answers if a.kind == "check" and a.answer != "unsure"][-n_latest:]
         same = np.array([a.answer == "same" for a in checks], dtype=bool)
         return same, np.array([a.p_same > 0.5 for a in checks], dtype=bool)

@@ -112,9 +112,9 @@ def _points(table: Any, columns: str | None) -> FloatArray:
     names = _names(table, columns)
     gaps = {name: int(table[name].isna().sum()) for name in names if table[name].isna().any()}
     if gaps:
-        told = ", ".join(f"{name} ({n})" for name, n in gaps.items())
+        listed = ", ".join(f"{name} ({n})" for name, n in gaps.items())
         raise ValueError(
-            f"columns have gaps: {told}. Fill them, remove these rows, or name complete columns "
+            f"columns have gaps: {listed}. Fill them, remove these rows, or name complete columns "
             "by --columns; gaps in other columns do not matter."
         )
     values = table[names].to_numpy(dtype=float)

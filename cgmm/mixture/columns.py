@@ -28,7 +28,7 @@ UNKNOWN = -2
 
 
 class Columns(NamedTuple):
-    """What a fit has learnt of the columns of a table."""
+    """The columns of a table: their names, kinds and categories, as a fit has found them."""
 
     names: list[Any]
     """(D,) names, or numbers where columns have none."""

@@ -1,4 +1,4 @@
-"""What to ask next: information of an answer, and batches. Chapter 15.
+"""The next question: information of an answer, and batches. Chapter 15.
 
 ======  ==================================================================
 p       (P,) p(z_i = z_j) of each pair that could be asked about

@@ -1,4 +1,4 @@
-"""How well a mean over realisations is known. Chapter 13.
+"""Errors of means over realisations. Chapter 13.
 
 ======  ==================================================================
 v       (R,) value of a method in each realisation

@@ -1,4 +1,4 @@
-"""Whom to believe: how often each witness errs. Chapter 16.
+"""Annotators: the error rate of each, learnt from their answers. Chapter 16.
 
 ======  ==================================================================
 u       (J, K) unary log-potentials of the points, for a θ that is known
