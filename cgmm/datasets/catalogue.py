@@ -1,6 +1,6 @@
 """All data sets by name.
 
-The chapters and the experiments load their data through :func:`load`.
+The chapters and the experiments load their data through ``load``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Source code of the package as listings in a notebook.
 
-Chapters call :func:`source`, so their listings are always the code that runs.
+Chapters call ``source``, so their listings are always the code that runs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The live figure as a widget that reports changes to Python.
 
-``LiveFigure.widget`` calls :func:`live_widget` in notebooks with a kernel.
+``LiveFigure.widget`` calls ``live_widget`` in notebooks with a kernel.
 """
 
 from __future__ import annotations

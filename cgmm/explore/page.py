@@ -1,6 +1,6 @@
 """An explorer without a kernel, as one element of a static page.
 
-``Explorer.html`` calls :func:`page_html`. The element is composed of the files ``explorer.html``, a
+``Explorer.html`` calls ``page_html``. The element is composed of the files ``explorer.html``, a
 template, ``explorer.css`` and ``explorer.js``. It has no ids, so a page may contain two copies of
 one explorer; each form separates its radio buttons. Colours come from the theme of the book if
 there is one, else from JupyterLab, else from a white page.

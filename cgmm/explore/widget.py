@@ -1,6 +1,6 @@
 """An explorer with a kernel, as widgets that redraw the figure.
 
-``Explorer.widget`` calls :func:`live_widget` in notebooks with a kernel.
+``Explorer.widget`` calls ``live_widget`` in notebooks with a kernel.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Read tables whose columns are numbers or categories, with empty cells in both.
 
-:class:`~cgmm.mixture.MixedMixture` calls :meth:`Columns.learn` in ``fit`` and ``read`` for every
+:class:`~cgmm.mixture.MixedMixture` calls ``Columns.learn`` in ``fit`` and ``read`` for every
 table after that. A cell is empty if it holds NaN, None, or what pandas and polars have for them.
 
 =====  ====================================================================

@@ -1,6 +1,6 @@
 """Draw a fitted model in one call: points, components, and the relations that it was given.
 
-Users who have fitted a model call :func:`fit`; the howto page shows it first.
+Users who have fitted a model call ``fit``; the howto page shows it first.
 
 ====  ======================================================================
 N, D  number of points x_i and of their columns

@@ -1,6 +1,6 @@
 """Points in the plane, coloured by their classes or by their responsibilities.
 
-All chapters draw their points with :func:`scatter`.
+All chapters draw their points with ``scatter``.
 
 ====  ======================================================================
 N, K  number of points x_i and of components

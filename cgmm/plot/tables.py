@@ -1,6 +1,6 @@
 """Show results as tables: HTML in a notebook and in the book, text elsewhere.
 
-All chapters call :func:`table`.
+All chapters call ``table``.
 """
 
 from __future__ import annotations
