@@ -376,5 +376,7 @@ def test_y_and_random_state_mean_the_same_everywhere(name):
 
 
 def test_every_estimator_is_here():
+    """MixedMixture reads tables of its own: tests/mixture/test_mixed.py."""
     estimators = {name for name in cgmm.__all__ if hasattr(getattr(cgmm, name), "fit")}
+    estimators.remove("MixedMixture")
     assert {type(model).__name__ for model, _ in MODELS.values()} == estimators

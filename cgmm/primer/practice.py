@@ -1,4 +1,4 @@
-"""Starts and ends of EM; empty components; a prior; the number of components. Chapter 3.
+"""Starts and ends of EM, empty components, a prior, how many. Chapter 3.
 
 ======  ==================================================================
 X, μ    points (N, D) and centres (K, D); steps: what an `em` yields

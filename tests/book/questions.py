@@ -43,7 +43,7 @@ QUESTIONS = [
     ("quality of crowd workers", "16_many_witnesses"),
     ("how do I install this", "using"),
     ("run in colab", "using"),
-    ("handle missing data", "howto"),
+    ("handle missing data", "howto 03_practice"),
     ("choose number of clusters", "howto"),
     ("constraints that contradict each other", "howto"),
     ("use it in a scikit-learn pipeline", "howto"),
