@@ -188,12 +188,12 @@ def ask(y: IntArray, n_answers: int, q: float, rng: Generator) -> Known:
 
 
 class Fitted(NamedTuple):
-    """What is kept of a fit."""
+    """The parts of a fit that comparisons use."""
 
     predict: Callable[[FloatArray], IntArray]
     """(M, D) points to (M,) clusters."""
     log_evidence: float | None = None
-    """Of a mixture; None for K-means."""
+    """Log-evidence of a mixture; None for K-means."""
 
 
 Transform = Callable[[FloatArray], FloatArray]

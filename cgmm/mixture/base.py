@@ -79,7 +79,7 @@ NO_BATCHES_WITH_GAPS = (
 class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
     """Base class of the mixtures: everything but the family of the components.
 
-    A subclass returns its family from ``_family``; CONTRIBUTING shows one of three lines.
+    A subclass returns its family from ``_family``; CONTRIBUTING writes one in full.
     """
 
     _parameter_constraints = {
@@ -191,8 +191,8 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
             The points, N ≥ K. Mixtures of Gaussians take NaN in cells that are empty. An
             ``np.memmap`` stays on its disk. The chunks of a dask.array stay on the workers of a
             ``distributed.Client``, which do the work, or in this process where there is none;
-            Gaussians are fitted there, other families fetch the points. A start is then made of at
-            most 100,000 points.
+            Gaussians are fitted there, other families fetch the points. A start is made of
+            10,000 of the points at most.
         y : ignored
             Present for scikit-learn's conventions, whose searches score by it. What is known of
             classes goes to ``labels``.

@@ -31,7 +31,7 @@ class Found(NamedTuple):
     """Results of the best run for each point, and reports of the engine."""
 
     responsibilities: FloatArray | None
-    """(N, K) r_ik; None or labels where they are not kept."""
+    """(N, K) r_ik; (N,) labels instead if neither the caller nor relations need r_ik."""
     labels: IntArray
     """(N,) component of each point; it breaks no hard relation."""
     labels_exact: bool

@@ -42,7 +42,7 @@ ENOUGH = 3  # names of checks that identify a notebook without a title
 
 
 class Found(NamedTuple):
-    """What the path of a file says: student, file name, platform, and whether it came late."""
+    """Student, file name, platform and lateness, read off the path of a file."""
 
     student: str
     file: str

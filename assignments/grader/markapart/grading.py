@@ -154,7 +154,7 @@ def hour_of_submission(path: Path) -> str:
 
 
 def _examined(orders: dict, jobs: int, boxes: box.Boxes | None) -> Iterator[tuple]:
-    """Examine in several processes; a submission that ends one is tried once more, alone."""
+    """Examine in several processes; repeat alone a submission that ends its process."""
     left = {}
     for key, result in _in_processes(orders, jobs, boxes):
         if result is None:
