@@ -1,4 +1,4 @@
-"""What nbgrader puts in place of a solution; sources.py reads it. No path stands here."""
+"""Text that nbgrader puts in place of a solution; sources.py reads it, and it holds no path."""
 
 c = get_config()  # noqa: F821 (nbgrader hands it in)
 

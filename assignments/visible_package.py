@@ -1,4 +1,4 @@
-"""What solutions see of cgmm where they are graded: this file and ``cgmm.primer``.
+"""The part of cgmm that graded solutions can import: this file and ``cgmm.primer``.
 
 A box shows this file in place of the package's own ``__init__.py``. The rest of the package judges
 the solutions, so they cannot import it.

@@ -1,4 +1,4 @@
-"""How many answers for how much accuracy? What to ask, chosen in several ways, beside each other.
+"""Compare strategies of asking: accuracy by the number of answers.
 
 Writes ``book/_data/asking/answers.csv``, a row a fit, with the columns
 
@@ -87,7 +87,7 @@ class Problem(NamedTuple):
         return len(np.unique(self.y))
 
     def ask(self, i: int, j: int) -> bool:
-        """Whether two points belong together, as somebody says who may err."""
+        """Return whether two points belong together, according to a person who may err."""
         return bool((self.y[i] == self.y[j]) ^ self.wrong[min(i, j), max(i, j)])
 
 
@@ -298,7 +298,7 @@ def curve(name: str, strategy: str, draw: int, n_answers: int) -> list[tuple[Any
 
 
 def finished(path: Path) -> set[tuple[str, str, int]]:
-    """Which curves a file has."""
+    """Return the curves that a file has."""
     if not path.exists():
         return set()
     with open(path, newline="", encoding="utf-8") as file:

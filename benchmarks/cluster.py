@@ -1,4 +1,4 @@
-"""What blocks, workers and a disk make of a fit that is too large: memory, and time an iteration.
+"""Measure memory and time per iteration of large fits: in blocks, on workers, from a disk.
 
 Memory: the most that a fit takes beside its points, by ``tracemalloc``, with responsibilities and
 without, of points in memory and on a disk. Time: iterations on points that are generated on the
@@ -69,7 +69,7 @@ def peak(fit: Callable[[], object]) -> common.Measured:
 
 
 def memory(n_points: int, folder: Path) -> dict[str, list[common.Measured]]:
-    """Of fits to points here and on a disk; and of the table that is not made."""
+    """Measure the memory of fits to points in memory and on a disk, beside the full table's."""
     X = np.asfortranarray(points(n_points, 0))
     stored = np.memmap(folder / "points", dtype=np.float32, mode="w+", shape=X.shape)
     stored[:] = X

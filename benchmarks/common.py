@@ -1,4 +1,4 @@
-"""What the measurements share: one thread, times and their ratios, options, files of results.
+"""Shared parts of the benchmarks: one thread, times and ratios, options, files of results.
 
 A script imports this module before anything that computes. Then every linear algebra library runs
 on one thread, and times are of the processor, so that other programs hardly count. What is compared
@@ -66,7 +66,7 @@ def seconds(
 
 
 def in_turn(works: Mapping[str, Callable[[], float]], repeats: int) -> dict[str, list[float]]:
-    """What each measures, A B A B: a slow moment of the machine meets them all."""
+    """Return the times of works in turn (A B A B), so a slow moment affects all of them."""
     times: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(repeats):
         for name, measure in works.items():
@@ -92,7 +92,7 @@ def spread(quotients: np.ndarray, digits: int = 2) -> str:
 
 
 class Options(NamedTuple):
-    """What the command line says."""
+    """The options of the command line."""
 
     repeats: int
     smoke: bool
@@ -157,7 +157,7 @@ def write(folder: Path, measured: Sequence[Row]) -> None:
 
 
 class Quality(NamedTuple):
-    """What a measurement found that is no time."""
+    """A measured quantity that is not a time."""
 
     benchmark: str
     case: str

@@ -72,11 +72,11 @@ class Problem(NamedTuple):
 
     @property
     def is_call(self) -> bool:
-        """Whether engines are called, and nothing is fitted."""
+        """Return whether engines are called directly and nothing is fitted."""
         return self.case.startswith(("marginals", "messages"))
 
     def repeats(self, asked: int) -> int:
-        """How many draws, of so many for what is not heavy."""
+        """Return the number of draws: fewer than asked for heavy problems."""
         return -(-asked // 4) if self.n_points >= 10_000 else asked
 
 
@@ -139,12 +139,12 @@ class Drawn(NamedTuple):
 
     @property
     def known(self) -> dict[str, np.ndarray]:
-        """As ``fit`` takes it."""
+        """Return the side information as arguments of ``fit``."""
         return self.relations._asdict()
 
     @property
     def side(self) -> SideInformation:
-        """As engines are asked about it."""
+        """Return the side information as the network that engines take."""
         return SideInformation.build(len(self.X), **self.known)
 
     def preferred(self, wrong: float, rng: np.random.Generator) -> SideInformation:

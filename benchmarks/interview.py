@@ -1,4 +1,4 @@
-"""How good is the interview after 10, 20 and 40 questions? A simulated person, and other rules.
+"""Measure the interview after 10, 20 and 40 questions, beside other rules of asking.
 
 Writes ``book/_data/asking/interview.csv``, a row for each fit, with the columns
 

@@ -80,7 +80,7 @@ def draw(y: np.ndarray, problem: Problem, seed: int) -> Relations:
 
 
 class Fit(NamedTuple):
-    """What one fit took and gave; of a fit that failed, nothing."""
+    """Time and result of one fit; empty if the fit failed."""
 
     seconds: float = np.nan
     n_iterations: int = 1

@@ -1,4 +1,4 @@
-"""What a method costs: time of a fit beside plain K-means, as N, K and the relations grow.
+"""Measure the time of each method beside plain K-means as N, K and the relations grow.
 
     python benchmarks/methods.py                all of it, a few minutes
     python benchmarks/methods.py --smoke        two sizes of each case, once, in seconds

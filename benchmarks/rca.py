@@ -149,7 +149,7 @@ def compare(problem: Problem, n_repeats: int) -> Iterable[common.Row]:
 
 
 def verdict(fit: Callable, X: np.ndarray, chunklets: np.ndarray) -> str:
-    """What comes of a difficult problem."""
+    """Return the outcome of a difficult problem."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

@@ -1,4 +1,4 @@
-"""How time grows: an iteration or an E-step of cgmm as one size grows and the others stay.
+"""Measure how the time of an iteration or an E-step grows with one size at a time.
 
     python benchmarks/scaling.py                all of it, a minute or two
     python benchmarks/scaling.py --smoke        the smallest size of each case, once

@@ -1,4 +1,4 @@
-"""What a second thread does for an iteration of EM: cgmm's, and that of scikit-learn.
+"""Measure the gain from a second thread in an iteration of EM, for cgmm and scikit-learn.
 
 Run it with ``python benchmarks/threads.py``; ``--repeats N`` for more rounds, ``--smoke`` for a
 hundredth of the points. The problems of ``plain_mixture.py`` and a long, narrow one, with

@@ -12,7 +12,7 @@ def truthful(rng, z, n_pairs):
 
 
 def repeated(known, times):
-    """What is known of points that come so many times: copies of related points are linked."""
+    """Return the relations of repeated points: all copies of related points are linked."""
     first, pairs = np.cumsum(times) - times, {}
     for name in known.keys() - {"labels"}:
         pairs[name] = known[name].copy()

@@ -1,4 +1,4 @@
-"""Of a test with several parameters: cases that show each value, in the place of all."""
+"""Select cases of a test with several parameters that cover each value at least once."""
 
 from collections.abc import Hashable, Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""What several test modules share: single-threaded kernels, and a browser without a network."""
+"""Fixtures of several test modules: single-threaded kernels, a browser without a network."""
 
 import os
 from collections import Counter, defaultdict
@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
-    """Of a test marked ``each_value`` the combinations that show no new value are slow."""
+    """Mark as slow the combinations of an ``each_value`` test that cover no new value."""
     groups = defaultdict(list)
     for item in items:
         if item.get_closest_marker("each_value"):

@@ -1,4 +1,4 @@
-"""What is refused, and in which words: a table makes a test."""
+"""Turn a table of refused calls and their messages into a test."""
 
 import pytest
 

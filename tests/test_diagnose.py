@@ -39,7 +39,7 @@ def problem(seed, n_points=6, n_components=2, n_relations=7):
 
 
 def log_odds_by_hand(X, theta, rows):
-    """Of all pairs, from every assignment of points, equal and unequal, relation by relation."""
+    """Return the log-odds of each relation, by summing over all assignments of the points."""
     z, log_weights = every_assignment(X, theta, rows)
     equal, log_weights = z[:, :, None] == z[:, None], log_weights[:, None, None]
     together, apart = (

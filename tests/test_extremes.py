@@ -83,7 +83,7 @@ ESTIMATORS = {
 
 @cache
 def found_in(name: str, s: float = 1.0, offset: float = 0.0) -> dict[str, np.ndarray]:
-    """What an estimator finds in s X + offset, in the units of X by the exact law."""
+    """Return what an estimator finds in s X + offset, converted to the units of X."""
     (make, known), X = ESTIMATORS[name], BLOBS
     model = make(s).fit(s * X + offset, **known)
     if hasattr(model, "components_"):

@@ -1,4 +1,4 @@
-"""What somebody meets first: names that load when they are used, and ``python -m cgmm``."""
+"""Test a user's first contact: names that load on first use, and ``python -m cgmm``."""
 
 import shutil
 import subprocess

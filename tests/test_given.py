@@ -1,4 +1,4 @@
-"""What is given in another form says the same, or is called what it is; what a message prints can
+"""Test other forms of input: they are equivalent or refused, and a message's remedy can
 be run as printed.
 """
 
@@ -39,7 +39,7 @@ MATRIX[[0, 2, 1, 4], [1, 4, 0, 2]] = [1.5, -2.0, 1.5, -2.0]
 
 
 def refused(name, value, named):
-    """What the remedy makes of it, for the error must name one that works."""
+    """Apply the remedy that the error names, and return its result."""
     with pytest.raises(ValueError, match=named) as info:
         SideInformation.build(5, **{name: value})
     remedy = re.search(rf"{name}=(.*?)(\.$|, where)", str(info.value))[1]
@@ -87,7 +87,7 @@ def test_relations_without_the_star():
 
 
 def test_numbers_as_objects_are_numbers():
-    """As the columns of a table of several types are."""
+    """Columns of a table of several types are arrays of objects."""
     side = SideInformation.build(5, must_link=np.array(PAIRS, dtype=object))
     np.testing.assert_array_equal(side.must_link, PAIRS)
 

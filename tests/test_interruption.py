@@ -39,7 +39,7 @@ def answer(model, X):
 
 
 def whole(model, X, known):
-    """What is kept answers, belongs together, and honours what is known."""
+    """Check that the kept fit predicts, is consistent, and satisfies the side information."""
     CHECKS[type(model).__name__](model, Problem(model, X, known))
 
 
@@ -48,7 +48,7 @@ def whole(model, X, known):
 
 @pytest.fixture(autouse=True)
 def sigint_comes_through():
-    """Where tests run in the background, a shell has told them and their children to ignore it."""
+    """Restore the signal's default: a shell makes background jobs and their children ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -57,7 +57,7 @@ def sigint_comes_through():
 @pytest.mark.slow
 @ALONE
 def test_sigint_in_a_replication_with_two_jobs_loses_nothing(tmp_path, capsys):
-    """As a terminal does, the signal goes to the workers too."""
+    """Send the signal to the workers too, as a terminal does."""
     experiment, n = EXPERIMENTS["barhillel2005-fig3"], 10
     replicate(experiment, tmp_path / "whole", realisations=n)
     expected = (tmp_path / "whole" / f"{experiment.name}.csv").read_bytes()
@@ -179,7 +179,7 @@ def struck(name: str, at: int | None):
 
 
 def what_is_kept(model) -> str:
-    """How the warning of an interrupted fit says it."""
+    """Return the words of the warning of an interrupted fit."""
     if isinstance(model, OnlineRCA):
         return f"of {model.n_steps_} steps"
     return f"of {len(model.history_) - 1 if isinstance(model, MMC) else model.n_iter_} iterations"

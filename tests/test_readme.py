@@ -1,4 +1,4 @@
-"""What the first pages claim: the example runs, and the numbers in text and figure are of runs."""
+"""Test the first pages: the example runs, and all numbers in text and figure come from runs."""
 
 import doctest
 import re

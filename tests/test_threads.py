@@ -51,7 +51,7 @@ def clouds(n_samples: int, n_dims: int, n_classes: int) -> tuple[np.ndarray, np.
 
 
 def pairs(n: int, n_classes: int) -> dict[str, np.ndarray]:
-    """Of n points two by two: each tied to one of its class, and kept from its neighbour."""
+    """Return relations of n points: each is linked to one of its class and not to its neighbour."""
     first = np.arange(0, n, 2 * n_classes)
     return {
         "must_link": np.column_stack([first, first + n_classes]),

@@ -1,4 +1,4 @@
-"""What a type checker knows of a user's script: the types it must find, line by line.
+"""A user's script with the types that a type checker must find, line by line.
 
 ``make lint`` checks this file with the package, and that it finds the mistakes of
 ``typing_mistakes.py``; ``test_typing.py`` runs it, so that the types are those of the values.

@@ -15,7 +15,7 @@ X, y = PCA(5, random_state=0).fit_transform(digits.X[few]), digits.y[few]
 
 
 def accuracy(seed, *, chosen, n_answers=10):
-    """Of a fit that was told ten answers, chosen or drawn."""
+    """Return the accuracy of fits with ten answers, chosen or drawn at random."""
     if chosen:
         asked = farthest_first(
             X, lambda a, b: y[a] == y[b], n_answers, 4, then="min_max", random_state=seed

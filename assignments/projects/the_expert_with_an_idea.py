@@ -12,7 +12,7 @@ hers = np.where((iris.y == 1) & (iris.X[:, 2] > 4.4), 2, iris.y)  # her idea of 
 
 
 def accuracy(seed, *, has_idea):
-    """Of a fit that believes sixty answers as they deserve on average."""
+    """Return the accuracy of a fit that weights sixty answers by their average reliability."""
     rng = np.random.default_rng(seed)
     a, b = rng.permutation(150).reshape(75, 2)[:60].T
     truth, said = iris.y[a] == iris.y[b], hers[a] == hers[b]

@@ -1,4 +1,4 @@
-"""How the pages about the package show what its docstrings say, and the page at their old address.
+"""Build the pages about the package from its docstrings, and a page at their old address.
 
 tools/api.py says which pages there are, and what stands on each.
 """

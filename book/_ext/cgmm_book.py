@@ -1,4 +1,4 @@
-"""What the book needs beside Jupyter Book: pages complete in themselves, and small mendings."""
+"""Make pages complete in themselves, and fix details that Jupyter Book leaves open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the search finds, and what a link shows before it is followed: read off the built pages.
+"""Collect the search entries and the previews of links from the built pages.
 
 Browsers let no page opened from a plain file fetch another. So both are scripts that a page can
 load: ``_static/search_entries.js`` has a line for everything with a name or a number, and for each
@@ -88,7 +88,7 @@ def write_all(app: Sphinx, exception: Exception | None) -> None:
 
 
 def script(thing: object) -> str:
-    """As a literal of a script that may stand in a page."""
+    """Return a value as a script literal that is safe inside a page."""
     return json.dumps(thing, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
 
 
@@ -210,7 +210,7 @@ def _resolve(page: str, where: str) -> str:
 
 
 def previews_of(page: str, article: BeautifulSoup, wanted: set[tuple[str, str]]) -> dict[str, str]:
-    """What links lead to on a page, by anchor."""
+    """Return the previews of link targets on a page, by anchor."""
     places = {one["id"]: one for one in article.find_all(id=True)}
     leads = sorted(anchor for where, anchor in wanted if where == page and anchor in places)
     return {one: html for one in leads if (html := preview(page, places[one]))}

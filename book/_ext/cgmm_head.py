@@ -1,4 +1,4 @@
-"""What a page says of itself: its description in the head, and at its foot version, date, BibTeX.
+"""Add a description to each page's head, and version, date and BibTeX to its foot.
 
 A link for reports of errors, and the buttons that run a chapter elsewhere, appear once _config.yml
 names the addresses.

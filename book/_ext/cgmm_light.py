@@ -1,4 +1,4 @@
-"""What makes the site light: 73 MB without it, under 30 with it.
+"""Reduce the weight of the site from 73 MB to under 30.
 
 Notebooks are offered without outputs, figures have palettes or short names, frames of explorers are
 files of their own, and what browsers do not ask for is left out. The stored notebooks stay as they
@@ -229,7 +229,7 @@ def lean(text: str) -> str:
 
 
 def ungrouped(parent: ElementTree.Element) -> list[ElementTree.Element]:
-    """What stands in it, without groups that only name; neighbours cut off alike in one group."""
+    """Return the children without groups that only name; neighbours with one clip share a group."""
     found: list[ElementTree.Element] = []
     for child in parent:
         child[:] = ungrouped(child)

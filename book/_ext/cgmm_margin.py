@@ -1,4 +1,4 @@
-"""What stands in the margin where a page has one: captions, and the works that the text cites.
+"""Put captions and cited works into the margin of pages that have one.
 
 The theme keeps its contents away while something of its class ``margin`` or ``margin-caption`` is
 seen; the style sheet says how wide a page must be, and puts all of it below on others.
@@ -61,5 +61,5 @@ def _leads_to_a_work(one: nodes.Node) -> bool:
 
 
 def _above(one: nodes.Node) -> list[nodes.Node]:
-    """What a node stands in, from the inside out, at last the document."""
+    """Yield the ancestors of a node from the innermost out to the document."""
     return [] if one.parent is None else [one.parent, *_above(one.parent)]

@@ -140,7 +140,7 @@ def _apart(n: int, gap: float, rng: Generator) -> FloatArray:
 
 
 class Known(NamedTuple):
-    """As many answers of either kind: relations, or labels."""
+    """Side information of one kind, relations or labels, from an equal number of answers."""
 
     relations: Relations
     """P pairs of points."""

@@ -89,7 +89,7 @@ def named_accuracy(
 
 
 def figure_5(data: Dataset, rng: Generator) -> Results:
-    """What the toy problems are made for, in a new sample of each.
+    """Check in a new sample of each toy problem the property that it was made for.
 
     "bic_gain" is by how much two Gaussians explain one class better than one does. Without
     relations a mixture and K-means are to fail; "Gaussians" and "centres" are those of the true

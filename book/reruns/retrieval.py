@@ -92,7 +92,7 @@ def _unwhitened(X: FloatArray, chunklets: IntArray, n_components: int) -> FloatA
 
 
 def figure_5(data: Dataset, share: float, n_dims: int, rng: Generator) -> Results:
-    """How much the lights still tell images of a person apart, beside how far persons are apart.
+    """Compare the spread of a person's images over lights with the distance between persons.
 
     Eigenfaces are orthonormal: the distance between two remade images is that between their
     coefficients, and no image is needed to measure it. "remaining" is the ratio after RCA over the

@@ -1,4 +1,4 @@
-"""What the papers print beside what we find: every verdict follows from the result files.
+"""Judge the papers' printed claims: every verdict follows from the result files.
 
 :func:`verdict_on` judges one claim, :func:`judge_all` all of them, and :func:`statement` and
 :func:`line` put a verdict into words. Chapter 13, the page of comparisons and the command line call
@@ -117,7 +117,7 @@ class Comparison(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What we find in one group of rows."""
+    """Our result for one group of rows."""
 
     group: Group
     mean: float

@@ -24,14 +24,14 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture(scope="class")
 def rows(request):
-    """By student: the right submission, each mistake, and the untouched notebook."""
+    """Return rows by student: the right submission, each mistake, and the untouched notebook."""
     name = request.cls.name
     found = trial.submissions(name).items()
     return grading.by_student(row for who, one in found for row in run_here(who, name, one))
 
 
 class Assignment:
-    """What holds for each assignment; a class of tests each, so that workers share them out."""
+    """Tests of every assignment, one class for each, so that several workers can share them."""
 
     name: str
 
@@ -138,7 +138,7 @@ def disturbed(name):
 
 @pytest.mark.parametrize("name", ["02_em", "12_rca", NAMES[-1]])
 def test_a_disturbance_costs_only_its_own_task(name):
-    """What ends Python or goes on for ever, test_attacks runs in boxes."""
+    """Code that ends Python or never returns is left to test_attacks, which runs it in boxes."""
     for what, (notebook, expected) in disturbed(name).items():
         repaired = sources.repair(notebook, sources.read_released(name))
         lost = {row.task for row in trial.lost_rows(run_here(what, name, repaired))}

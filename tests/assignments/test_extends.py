@@ -14,7 +14,7 @@ FUNCTIONS = {name: function for name in primer.__all__
 
 
 def asked(name):
-    """Of each task with code: its cell, and the function that the official solution defines."""
+    """Return for each task with code its cell and the function that the solution defines."""
     for cell in sources.source(name).cells:
         if cell.cell_type == "code" and "BEGIN SOLUTION" in cell.source:
             for node in ast.parse(trial.MARKERS.sub("", cell.source)).body:
@@ -23,7 +23,7 @@ def asked(name):
 
 
 def earns_all(name, task, given):
-    """Whether a function of the primer, handed in as it stands, passes every check of a task."""
+    """Return whether a function of the primer, submitted unchanged, passes all checks of a task."""
     cells = [cell for cell in sources.source(name).cells if cell.cell_type == "code"]
     text = {sources.grade_id(cell): cell.source for cell in cells}
     space: dict = {"__name__": "__main__"}

@@ -126,7 +126,7 @@ GIVEN = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_lies_win_no_hidden_check(name):
-    """Of functions that are right where the notebook shows the call, and elsewhere do no work."""
+    """Submit functions that are right only for the calls shown in the notebook."""
     given = GIVEN.get(name, set())
     found = {said: won(name, lying(lie)) - given for said, lie in LIES.items()}
     found |= {said: won(name, lying(lie)) for said, lie in EMPTY.items()}

@@ -17,7 +17,7 @@ MANY = [f"word{n}" for n in range(40)]
 
 
 def _printed(name, seed):
-    """What the cell with the numbers of task 1 prints."""
+    """Return what the cell with the numbers of task 1 prints."""
     cells = {sources.grade_id(cell): cell.source for cell in sources.source(name, seed).cells}
     space: dict = {}
     exec(cells["setup"], space)

@@ -157,7 +157,7 @@ def visiting(
 
 
 def frame(explorer: Locator) -> dict[str, str]:
-    """What an explorer shows and says at the moment."""
+    """Return what an explorer shows at the moment, with its text alternative."""
     image = explorer.locator("img.cgmm-explorer-frame")
     return {
         "picture": image.get_attribute("src"),

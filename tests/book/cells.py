@@ -1,4 +1,4 @@
-"""What stands in the chapters: text and code."""
+"""Read the text and code cells of the chapters, for the tests of the book."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is said of a figure: numbers that the run has shown, and nothing that the dark turns round.
+"""Captions give only numbers that the run has shown, and no colours that the dark page inverts.
 
 A number in a caption or in a text alternative has to stand in the figure's own cell, where it is
 drawn or asserted, or in what a cell of the same section computes or prints; those are run again by

@@ -45,7 +45,7 @@ def short_ranges(tree: ast.AST) -> Iterator[int]:
 
 
 def complaints(source: str) -> list[str]:
-    """What a cell does that a comparison must not do."""
+    """Return messages for what a cell does that a comparison of methods must not do."""
     tree = ast.parse(source)
     few = [
         f"{n} draws, of {FEWEST_DRAWS} at least"

@@ -1,4 +1,4 @@
-"""What the search finds first, and what a link shows before it is followed."""
+"""Test the first results of the search, and the previews of links."""
 
 import re
 import sys

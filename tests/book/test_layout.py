@@ -1,4 +1,4 @@
-"""How a page looks: rings, formulas, letters, head and foot."""
+"""Test the look of a page: focus rings, formulas, fonts, header and footer."""
 
 import re
 

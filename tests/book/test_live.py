@@ -68,7 +68,7 @@ def settings(home: Path) -> dict[str, str]:
 
 
 def wait_until_it_runs(runtime: Path, server: subprocess.Popen, log: Path) -> dict[str, str]:
-    """What the server says of itself: its address, its token."""
+    """Wait until the server runs, and return its address and token."""
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline and server.poll() is None:
         for told in list_running_servers(str(runtime)):

@@ -41,7 +41,7 @@ def public_members(cls: type) -> set[str]:
 
 
 def empty(article: Tag) -> list[str]:
-    """What an entry, a field, or an item of a field says nothing about."""
+    """Return the entries, fields, and items of fields that have no text."""
     entries = [one.parent.select_one("dt") for one in article.select("dl.py > dd") if not said(one)]
     fields = article.select("dl.field-list > dd")
     items = [

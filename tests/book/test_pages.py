@@ -147,7 +147,7 @@ def test_pictures_speak(opened):
 
 
 def complaints(page, rules):
-    """What axe finds by these rules."""
+    """Return the violations of these rules that axe finds."""
     violations = Axe().run(page, options=AXE_OPTIONS | rules).response["violations"]
     return [
         f"{violation['id']} at {node['target']}: {node.get('failureSummary')}"

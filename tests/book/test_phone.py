@@ -61,7 +61,7 @@ class Finger:
         self.touch = page.context.new_cdp_session(page)
 
     def places(self):
-        """Where the points are seen."""
+        """Return the positions of the points on the screen."""
         return self.main.locator(".points").evaluate(PLACES)
 
     def free_place(self):

@@ -17,7 +17,7 @@ ITEM = re.compile(r"^\d\. (.+)$", re.MULTILINE)
 
 
 def questions(path: Path) -> list[tuple[str, list[str], list[str]]]:
-    """What is asked, the options, and what is said of each."""
+    """Return for each question its text, its options, and the comment on each option."""
     found = QUESTION.finditer(prose(path))
     return [(q["asked"], ITEM.findall(q["options"]), ITEM.findall(q["said"])) for q in found]
 

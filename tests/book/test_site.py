@@ -26,7 +26,7 @@ def test_the_book_was_built_without_asking_a_network(built):
 
 
 def test_no_id_stands_twice_on_a_page(site):
-    """Where it did, a link led to the first box of its kind."""
+    """Every id is unique on its page: a link would otherwise lead to the first of several boxes."""
     twice = {}
     for name in CHAPTERS:
         ids = re.findall(r' id="([^"]+)"', (site / f"{name}.html").read_text(encoding="utf8"))

@@ -22,7 +22,7 @@ RANGES = [
 
 
 def pins() -> dict[str, str]:
-    """What requirements.txt pins for this Python and system."""
+    """Return the versions that requirements.txt pins for this Python and system."""
     lines = (ROOT / "requirements.txt").read_text(encoding="utf8").splitlines()
     pinned = [Requirement(pin) for line in lines if (pin := line.partition("#")[0].strip())]
     assert all(re.fullmatch(r"==[\w.]+", str(one.specifier)) for one in pinned)

@@ -1,4 +1,4 @@
-"""What barhillel2005, breiman1984 and the slides say of their problems holds for our versions.
+"""The toy problems have the properties that barhillel2005, breiman1984 and the slides state.
 
 What the papers say of clumps follows from stored results.
 """

@@ -1,4 +1,4 @@
-"""What to ask: information as entropies have it, and neighbourhoods, question by question."""
+"""Test the choice of questions: information from entropies, and growing neighbourhoods."""
 
 import itertools
 from operator import call
@@ -18,7 +18,7 @@ RATES = st.floats(0, 1)
 
 @given(st.lists(RATES, min_size=1, max_size=9), RATES, RATES)
 def test_information_is_that_of_what_holds_and_what_is_said(together, alpha, beta):
-    """Of all assignments it tells no more: given its own pair an answer depends on no other."""
+    """Compare with entropies over all assignments: an answer depends on its own pair alone."""
     found = answer_information(together, false_apart=alpha, false_together=beta)
     said = np.array([[1 - alpha, alpha], [beta, 1 - beta]])
     for p, information in zip(together, found, strict=True):

@@ -201,7 +201,7 @@ def test_results_are_a_table_of_pandas_in_which_a_parameter_may_be_absent():
 
 
 def test_what_is_certain_is_a_condition_of_the_evidence_and_icl_has_the_entropy():
-    """As all assignments have it, those that break a cannot-link left out above and below."""
+    """Compare with sums over all assignments without those that break a cannot-link."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(10, 1)) + np.where(np.arange(10) % 2, 1.5, -1.5)[:, None]
     rows = np.array([[0, 2, 1], [1, 3, 1], [4, 5, 0], [6, 8, 1], [7, 9, 0]])

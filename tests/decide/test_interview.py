@@ -114,7 +114,7 @@ def test_the_order_is_explore_then_two_of_doubt_and_a_check():
 
 
 def test_what_is_uncertain_is_asked_first():
-    """Of all open pairs hardly one is expected to tell more than the question."""
+    """Hardly any open pair has a higher expected information than the question."""
     interview = Interview(IRIS.X, 3, random_state=0)
     while (question := interview.next_question()).kind != "doubt":
         interview.answer("same" if IRIS.y[question.i] == IRIS.y[question.j] else "different")
@@ -142,7 +142,7 @@ def test_a_question_stands_until_it_is_answered_and_unsure_is_not_asked_again():
 
 
 def test_a_seed_decides_and_the_speed_of_the_second_thread_does_not(monkeypatch):
-    """Of two classes of two clumps only the second thread finds the cut that is meant."""
+    """With two classes of two clumps each, only the second thread finds the intended cut."""
     data, fits = datasets.vertical_classes(random_state=2), Interview._fresh_fits
     X, y = data.X[::6], data.y[::6]
 

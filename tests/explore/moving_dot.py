@@ -52,7 +52,7 @@ def pixels(address: str) -> np.ndarray:
 
 
 def drawn(**values) -> np.ndarray:
-    """What the drawing function shows in the book's style at 144 dots an inch."""
+    """Return the pixels of the drawing function in the book's style at 144 dots per inch."""
     with plt.style.context(["default", plot.STYLE]):
         figure = draw(**values)
         figure.set_dpi(144)

@@ -1,4 +1,4 @@
-"""What the interview shows of two rows, and what it makes of what the person does."""
+"""Test the cards that the interview's widget shows, and its reactions to the person."""
 
 import html
 import json

@@ -1,4 +1,4 @@
-"""What a live figure computes is the primer's: the same data and start, the same θ to 1e-9."""
+"""A live figure computes what the primer does: from the same data and start, θ equal to 1e-9."""
 
 from importlib.resources import files
 
@@ -72,7 +72,7 @@ class Problem:
 
     @property
     def names(self) -> dict:
-        """What is asked about, as the figure calls it."""
+        """Return the points of the question under the names that the figure uses."""
         links = [(*pair, np.inf) for pair in self.must.tolist()]
         links += [(*pair, -np.inf) for pair in self.cannot.tolist()] + self.preferences
         mu = self.X[: self.K]

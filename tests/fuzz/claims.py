@@ -1,4 +1,4 @@
-"""What must hold of what was fitted, and how a broken claim is told.
+"""Check the claims that every fit must satisfy, and report those that are broken.
 
 =====  ==================================================================
 N, D   points x_i and dimensions; K components
@@ -23,11 +23,11 @@ FEW_ASSIGNMENTS = 4096
 
 
 class BrokenContractError(AssertionError):
-    """What came of a problem is neither a sound answer nor a clear refusal."""
+    """Error for a problem that got neither a sound result nor a clear refusal."""
 
 
 def require(holds, complaint: str) -> None:
-    """As assert, also under -O, and with a message that is worth reading."""
+    """Raise an error with a readable message unless a claim holds, even under ``python -O``."""
     if not np.all(holds):
         raise BrokenContractError(complaint)
 
@@ -84,7 +84,7 @@ APPROXIMATE = {"mean_field", "gibbs", "belief_propagation", "tree_reweighted"}
 
 
 def _is_exact(model) -> bool:
-    """Whether all that was answered is exact: these engines are not, and auto may ask one."""
+    """Return whether all results are exact, that is, no approximate engine took part."""
     return {answer.engine for answer in model.inference_}.isdisjoint(APPROXIMATE)
 
 

@@ -1,4 +1,4 @@
-"""What may come of a problem: an answer that honours the contract, or a clear refusal.
+"""Check that a problem gets a result that satisfies the contract, or a clear refusal.
 
 An answer is finite, has the shapes and sums that it should, breaks no hard relation, and agrees
 with brute force where that is possible. A refusal is a ValueError raised on purpose, in cgmm or by

@@ -81,7 +81,7 @@ def _weights(rng: Rng, n_components: int) -> str:
 
 
 def _mixture_options(rng: Rng, n_points: int, n_components: int) -> dict[str, Any]:
-    """What both families of mixtures take."""
+    """Draw options that both families of mixtures accept."""
     return {
         "n_components": n_components,
         "sampling": one_of(rng, ["points", "chunklets"]),

@@ -54,7 +54,7 @@ def chain(n_nodes):
 
 
 def enumerated(graph, unary):
-    """What enumeration says; None where no assignment is possible."""
+    """Return the result of enumeration, or None if no assignment is possible."""
     try:
         return enumerate_assignments(graph)(unary)
     except TooCostlyError:

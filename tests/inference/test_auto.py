@@ -1,4 +1,4 @@
-"""What auto puts together, and when it approximates."""
+"""Test which engines auto combines, and when it approximates."""
 
 import sys
 import warnings

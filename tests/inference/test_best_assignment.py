@@ -63,7 +63,7 @@ def test_a_known_assignment_is_improved_and_one_that_breaks_something_is_not_use
 
 @pytest.mark.parametrize("seed", range(4))
 def test_what_the_descent_finds_is_measured_by_the_optimum_that_is_proved(seed):
-    """Of what cannot-links cost of the points' first choices at least, it pays at most twice."""
+    """Descent loses at most twice what the optimum loses against the points' first choices."""
     graph, hidden = planted(90, 4, 5, seed)
     unary = 1.5 * np.eye(4)[hidden] + np.random.default_rng(seed).normal(size=(90, 4))
     proved, descended = (

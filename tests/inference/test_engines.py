@@ -1,4 +1,4 @@
-"""What every engine promises. The registry is the list of tests: a new engine is tested by them."""
+"""Test the promises of every engine in the registry; a new engine is tested automatically."""
 
 import inspect
 import itertools

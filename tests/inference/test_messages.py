@@ -62,7 +62,7 @@ def test_on_forests_messages_end_at_the_exact_answer(engine, network):
 
 @BOTH
 def test_what_is_known_at_one_end_of_a_long_chain_arrives_at_the_other(engine):
-    """Of two states that alternate along a thousand nodes, more than there are sweeps as a rule."""
+    """Pass evidence along a thousand nodes of alternating states, more than the usual sweeps."""
     graph, unary = Graph(1000, chain(1000), np.full(999, -np.inf)), np.zeros((1000, 2))
     unary[0] = np.log([0.9, 0.1])
     found = engine(graph)(unary)

@@ -1,4 +1,4 @@
-"""What the papers say of networks, where it is not so: the checks of book/_data/errata.toml."""
+"""Check the errata about networks in the papers, as listed in book/_data/errata.toml."""
 
 import networkx as nx
 import numpy as np

@@ -1,4 +1,4 @@
-"""What the tests of constrained K-means share: small problems, and their answers by enumeration."""
+"""Small problems for the tests of constrained K-means, and their solutions by enumeration."""
 
 import itertools
 

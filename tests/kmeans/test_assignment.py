@@ -1,4 +1,4 @@
-"""How K-means assigns: by the rules of COP-KMeans and PCKMeans, and by an engine of inference."""
+"""Test the assignment step of K-means: COP-KMeans, PCKMeans, and an inference engine."""
 
 import itertools
 import warnings

@@ -42,7 +42,7 @@ def test_a_weight_is_a_number_of_points(kinds, seed):
 
 @given(seed=st.integers(0, 10**6), w=st.floats(0.1, 5))
 def test_relations_count_once_beside_weighted_points(seed, w):
-    """Of all points twice, distances are worth twice as much beside the same penalties."""
+    """Doubling all points doubles the distances, while the penalties stay the same."""
     _, X, init, _, known = problem(seed)
     one = PCKMeans(K, w=2 * w, init=init).fit(X, **known, sample_weight=np.full(N, 2.0))
     other = PCKMeans(K, w=w, init=init).fit(X, **known)

@@ -1,4 +1,4 @@
-"""Where K-means starts, and how many starts it tries by default where there are relations."""
+"""Test the seeds of K-means, and its default number of starts with relations."""
 
 import numpy as np
 import pytest

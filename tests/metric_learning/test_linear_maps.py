@@ -1,4 +1,4 @@
-"""What every learnt map promises: scikit-learn's conventions, and the distances of its metric."""
+"""Test every learnt map: scikit-learn's conventions, and the distances of its metric."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""What barhillel2005 proves of RCA, checked; and what it prints that does not hold."""
+"""Check what barhillel2005 proves about RCA, and its printed statements that do not hold."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What tests of mixtures share: points in groups, what is known of them, families of components."""
+"""Problems for the tests of mixtures: grouped points, side information, families of components."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What two papers print about chunklets and their weights, beside sums over all assignments."""
+"""Compare printed formulas about chunklets and weights with sums over all assignments."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a fit by defaults may cost, counted in entries of tables; and what it says meanwhile."""
+"""Bound the cost of a default fit in table entries, and test its warnings."""
 
 import warnings
 from dataclasses import replace
@@ -62,7 +62,7 @@ def test_where_only_counts_of_the_prior_are_dear_just_these_are_done_without(vis
 
 
 def test_the_budget_grows_with_the_points(monkeypatch):
-    """Of many small components, which cost no more than the rest of an iteration, none is left."""
+    """Many small components cost no more than the rest of an iteration, so all are exact."""
     monkeypatch.setattr("cgmm.mixture.assignments.OPERATIONS_OF_A_FIT", 0)
     X = np.random.default_rng(0).normal(size=(600, 2))
     four = np.array([*combinations(range(4), 2)])

@@ -16,14 +16,14 @@ from cgmm.scenarios import random_pairs
 
 
 def words(model, X, **said):
-    """What a fit warns of."""
+    """Return the warnings of a fit."""
     with warnings.catch_warnings(record=True, action="always") as caught:
         model.fit(X, **said)
     return [str(warning.message) for warning in caught]
 
 
 def doubted(seed, sep=2.5, q=0.0):
-    """Whether relations of 90 points in three classes, true or flipped, are doubted."""
+    """Return whether a fit doubts relations of 90 points in three classes, true or flipped."""
     rng = np.random.default_rng(seed)
     y = rng.integers(3, size=90)
     corners = sep * np.array([[0, 0], [1, 0], [0, 1]])

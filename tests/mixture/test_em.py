@@ -49,7 +49,7 @@ def problem(seed, pool="full"):
 @settings(max_examples=12)
 @given(seed=st.integers(0, 100_000), sampling=st.sampled_from(["points", "chunklets"]))
 def test_evidence_never_falls(family, kind, seed, sampling):
-    """Of any family, whatever is known, where nothing is added and the weights' update is exact."""
+    """Test every family and kind of side information, without reg_covar and with exact updates."""
     rng = np.random.default_rng(seed)
     X, start, pool = points_and_start(rng, family)
     known = what_is_known(rng, rng.permutation(np.arange(60) % 3), kind)

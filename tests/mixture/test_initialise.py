@@ -1,4 +1,4 @@
-"""Where EM starts: distributions, far seeds, what is known; and which of them by default."""
+"""Test the starts of EM: responsibilities, far seeds, side information, and the default."""
 
 import numpy as np
 import pytest
@@ -107,7 +107,7 @@ def test_points_of_a_chunklet_start_alike_at_the_mean_of_their_starts():
 
 
 def test_a_start_of_weighted_chunklets_is_the_mean_of_their_points():
-    """As if each point were there as often as it counts; one without weight keeps its start."""
+    """Weights act as repeated points; a point of weight zero keeps its start."""
     r = np.array([[1.0, 0.0], [0.4, 0.6], [0.1, 0.9], [0.3, 0.7]])
     side = SideInformation.build(4, must_link=[[0, 1], [2, 3]])
     weighted = side.weighted(np.array([2.0, 1.0, 0.0, 0.0]))

@@ -150,7 +150,7 @@ def test_one_number_that_has_not_mixed_is_enough_and_too_few_sweeps_are_not_judg
 
 
 def without_evidence(path):
-    """What a sampler reports along a path of responsibilities of one component in two."""
+    """Return a sampler's posteriors along a path of the responsibility of one component in two."""
     for share in path:
         r = np.column_stack([share, 1 - share])
         yield None, Posterior(r, r.sum(axis=0), np.nan)

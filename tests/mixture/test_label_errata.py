@@ -1,4 +1,4 @@
-"""What two lecture notes print about EM with labels, beside the same formulas put right."""
+"""Compare two lecture notes' formulas for EM with labels with their corrected forms."""
 
 import numpy as np
 import pytest

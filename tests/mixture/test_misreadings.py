@@ -1,4 +1,4 @@
-"""What may be meant otherwise than it is read: folds, an index, certainties, labels in y."""
+"""Test the warnings about inputs that may be misread: folds, an index, certainties, labels in y."""
 
 import re
 import sys
@@ -76,7 +76,7 @@ class Witness(ConstrainedGaussianMixture):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("n_pairs", [len(MUST), N * 2 // 3, N], ids=["P", "as a fold", "as N"])
 def test_pairs_among_rows_follow_them_into_every_fold_and_plain_ones_are_refused(way, n_pairs):
-    """As many pairs as rows are themselves cut by scikit-learn; others arrive as they are."""
+    """If there are as many pairs as rows, scikit-learn selects from them; others stay unchanged."""
     pairs = np.resize(MUST, (n_pairs, 2))
     refusal = pytest.raises(ValueError, match=r"cross-validation fits to some.*PairsAmong")
     with warnings.catch_warnings(action="ignore"), refusal:

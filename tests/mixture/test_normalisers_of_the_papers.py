@@ -1,4 +1,4 @@
-"""What the papers say of normalisers, where it is not so: the checks of book/_data/errata.toml."""
+"""Check the errata about normalisers in the papers, as listed in book/_data/errata.toml."""
 
 from itertools import product
 

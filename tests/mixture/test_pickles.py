@@ -1,4 +1,4 @@
-"""What is saved carries its version; what is cloned keeps its settings."""
+"""Test that saved estimators carry their version and cloned ones keep their settings."""
 
 import pickle
 import warnings

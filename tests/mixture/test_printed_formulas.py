@@ -1,4 +1,4 @@
-"""What the two teaching notes on EM print, against what they must mean: `schmidt2016`, `green`."""
+"""Compare printed formulas of `schmidt2016` and `green` with what they must mean."""
 
 from itertools import islice
 

@@ -1,4 +1,4 @@
-"""What a fit does by default is safe with every engine, and with exact ones it is exact."""
+"""Test that the default weights' update is safe with every engine and exact with exact ones."""
 
 import re
 import warnings
@@ -57,7 +57,7 @@ def softened(known, w):
 
 @cache
 def found_without(seed):
-    """How well the clumps are found without relations."""
+    """Return the accuracy on the clumps without relations."""
     X, z, _ = three_clumps(seed)
     return adjusted_rand_score(z, ConstrainedGaussianMixture(3, random_state=0).fit(X).labels_)
 
@@ -67,7 +67,7 @@ def found_without(seed):
     ["auto", "belief_propagation", "tree_reweighted", "mean_field", "gibbs", "spanning_tree"],
 )
 def test_the_default_is_no_worse_than_no_relations(name):
-    """Of engines that take such a network, those that answer in a way of their own."""
+    """Test the engines that accept such a network, one for each way of computing."""
     told, asked = [], {"inference": name}
     if name == "gibbs":
         # Sampling would take most of the seconds; some sweeps and iterations show the way.

@@ -1,4 +1,4 @@
-"""Where a default fit starts: the batch of short runs beside the package's EM, and its maximum."""
+"""Test the default start: its batch of short runs against EM, and the maximum it leads to."""
 
 import numpy as np
 import pytest

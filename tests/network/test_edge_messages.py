@@ -1,4 +1,4 @@
-"""What one end of an edge tells the other, against the sum written down."""
+"""Compare the message along an edge with the sum written out."""
 
 import numpy as np
 from hypothesis import example, given

@@ -41,7 +41,7 @@ def test_an_error_keeps_its_nodes_through_renaming_and_pickling():
 
 @given(seed=st.integers(0, 10_000), n_nodes=st.integers(2, 12), n_edges=st.integers(0, 12))
 def test_components_and_forest_equal_those_of_networkx(seed, n_nodes, n_edges):
-    """Of edges given twice and in both orders, whose weights are finite, zero and -inf."""
+    """Use edges given twice and in both orders, with finite, zero and -inf log-weights."""
     rng = np.random.default_rng(seed)
     edges = rng.integers(n_nodes, size=(n_edges, 2))
     edges = edges[edges[:, 0] != edges[:, 1]]

@@ -1,4 +1,4 @@
-"""What is known: contracted, shown where it contradicts itself, selected with its rows."""
+"""Test side information: contraction, errors for contradictions, selection of rows."""
 
 import itertools
 import pickle

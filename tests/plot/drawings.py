@@ -1,4 +1,4 @@
-"""What is drawn in these tests, and what is read off the axes afterwards."""
+"""Drawings for the tests of plots, and functions that read the axes afterwards."""
 
 import numpy as np
 

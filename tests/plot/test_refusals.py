@@ -1,4 +1,4 @@
-"""What cannot be drawn is refused, with its name and what is wrong with it."""
+"""Test that plots refuse unusable input, naming the argument and the fault."""
 
 import numpy as np
 from drawings import ONE, TWO, points

@@ -20,7 +20,7 @@ SLOPE = 2e-8
 
 
 def few(*drawn, **named):
-    """As given, for 25 examples."""
+    """Return hypothesis settings for 25 examples."""
     return lambda test: settings(max_examples=25)(given(*drawn, **named)(test))
 
 

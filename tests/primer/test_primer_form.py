@@ -34,7 +34,7 @@ def test_functions_are_short_and_plain_enough_to_be_known_by_heart(stem):
 
 
 def test_the_whole_of_it_is_short():
-    """Of lines that are neither blank nor comments nor docstrings."""
+    """Count lines that are neither blank nor comments nor docstrings."""
     source = "\n".join(path.read_text("utf8") for path in FILES.values())
     lines = map(str.strip, re.sub(r'"""(?s:.*?)"""', "", source).splitlines())
     assert sum(bool(line) and not line.startswith("#") for line in lines) <= MOST_CODE

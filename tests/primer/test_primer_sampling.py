@@ -174,7 +174,7 @@ def test_belief_propagation_settles_where_that_of_the_package_does(seed, J, K, d
 
 @few(SEEDS, st.floats(0, 1))
 def test_damping_mixes_what_is_said_with_what_was(seed, damping):
-    """Where it ends is held with the package's messages, above."""
+    """The fixed point itself is compared with the package's messages above."""
     u, edges, w = network(np.random.default_rng(seed), 2, 2, p_edge=1.0)
     plain, damped = (primer.messages(u, edges, w, d, 1)[0, 1] for d in (0, damping))
     mixed = (1 - damping) * np.exp(plain) + damping

@@ -1,4 +1,4 @@
-"""What is stored is whole, and is found again."""
+"""Test that stored results are complete and can be reproduced."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Which equations a chapter covers, by its line **Covers** and by what its text cites."""
+"""Test the equations that a chapter covers: its line **Covers** and the citations in its text."""
 
 import json
 

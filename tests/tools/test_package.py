@@ -1,4 +1,4 @@
-"""What the two distributions hold, and what their metadata say."""
+"""Test the contents and metadata of the two distributions."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ if not (ROOT / "cgmm").is_dir():
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory) -> tuple[set[str], set[str]]:
-    """What both distributions hold, built as `make package` does, with the setuptools at hand."""
+    """Return the contents of both distributions, built as `make package` does."""
     place = tmp_path_factory.mktemp("package")
     sdist, wheel = build(ROOT, place, isolated=False)
     shutil.unpack_archive(wheel, place / "wheel", "zip")

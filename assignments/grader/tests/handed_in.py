@@ -48,7 +48,7 @@ def written(folder, name, notebooks):
 
 
 def as_kept(student, name, rows, **changes):
-    """What grading keeps of a submission."""
+    """Return what grading stores of a submission."""
     plain = {"cells": [], "notes": [], "handed_in": "", "file": "", "kept_apart": "",
              "platform": "", "late": False}  # fmt: skip
     return {"student": student, "assignment": name, "rows": rows} | plain | changes

@@ -166,7 +166,7 @@ def _page(graded, who):
 
 
 def _result_of(graded, attack):
-    """Of the one who attacks so, among other things."""
+    """Return the result of the student who makes this attack."""
     return next(result for who, result in graded[0].items() if attack in who.split())
 
 
@@ -234,7 +234,7 @@ def test_lines_for_notebooks_are_not_noted_and_a_long_sum_is_survived():
 
 
 class TestBox:
-    """What holds a submission, and what it is not blamed for."""
+    """Test the box that confines a submission, and failures that are not the student's fault."""
 
     @pytest.fixture
     def one(self, boxes):
@@ -419,7 +419,7 @@ def _fail_to_import(packed):
 
 
 class TestWire:
-    """What a student's process may send is data."""
+    """Test that a student's process can send nothing but data."""
 
     def test_no_code_is_accepted_from_a_student(self):
         teacher = wire.Wire(0, 1, trusts=False)

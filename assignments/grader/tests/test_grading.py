@@ -1,4 +1,4 @@
-"""What a teacher does with a course: hand out, collect, grade, mark by hand, grade again."""
+"""Test a teacher's round: release, collect, grade, mark by hand, and grade again."""
 
 import csv
 import datetime
@@ -147,7 +147,7 @@ class TestCommands:
 
 
 def _within(seconds, condition):
-    """Whether a condition comes true in that time."""
+    """Return whether a condition becomes true within the given time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():

@@ -18,7 +18,7 @@ NAME = "06_chunklet_em"
 
 @pytest.fixture
 def container(boxes, tmp_path):
-    """What Gradescope makes of our zip, with this Python in place of what setup.sh installs."""
+    """Run our zip as Gradescope does, with this Python instead of what setup.sh installs."""
     gradescope.bundle(NAME, "autumn26", tmp_path / "upload.zip")
     root = tmp_path / "autograder"
     with zipfile.ZipFile(tmp_path / "upload.zip") as archive:
