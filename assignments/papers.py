@@ -184,13 +184,13 @@ def assignment_key(name: str, seed: str | None = None) -> str:
 def _solved(cell, task: str, heading: str, space: dict) -> str:
     """Return HTML of a solution and its results, or of the numbers that a course was given."""
     known = set(space)
-    with contextlib.redirect_stdout(io.StringIO()) as said:
+    with contextlib.redirect_stdout(io.StringIO()) as output:
         exec(cell.source, space)
     code = html.escape(cell.source.strip())
     if task == "setup":
         return ""
     if task.endswith("numbers"):
-        return f"<p><b>Given</b>: {html.escape(said.getvalue().strip())}</p>"
+        return f"<p><b>Given</b>: {html.escape(output.getvalue().strip())}</p>"
     values = {key: value for key, value in space.items() if key not in known and task == "task-1"}
     results = "".join(f"{key} = {value}\n" for key, value in values.items() if not callable(value))
     shown = f"<pre>{html.escape(results.strip())}</pre>" if results else ""

@@ -215,8 +215,8 @@ def in_batches(choose: Callable[..., np.ndarray]) -> Ask:
         yield rows, found
         while len(rows) < n_answers:
             pairs = choose(problem, found, rng)
-            said = [problem.ask(i, j) for i, j in pairs.tolist()]
-            rows = np.concatenate([rows, np.column_stack([pairs, said])])
+            replies = [problem.ask(i, j) for i, j in pairs.tolist()]
+            rows = np.concatenate([rows, np.column_stack([pairs, replies])])
             found = fit(problem, rows)
             yield rows, found
 
@@ -255,8 +255,8 @@ def in_order(own_start: bool) -> Ask:
         ):
             n += BATCH
         known = neighbourhoods(problem, n).neighbourhoods if own_start else None
-        for told, found in by_distance("random")(problem, n):
-            rows = told.astype(float)
+        for relations, found in by_distance("random")(problem, n):
+            rows = relations.astype(float)
             if not own_start and len(rows):
                 found = fit(problem, rows)
             yield rows, found
@@ -265,8 +265,8 @@ def in_order(own_start: bool) -> Ask:
             so_far = np.concatenate([rows, np.column_stack([doubt, np.zeros(len(doubt))])])
             rest = rng.choice(all_pairs(problem, so_far), BATCH - len(doubt), replace=False)
             pairs = np.concatenate([doubt, rest])
-            said = [problem.ask(i, j) for i, j in pairs.tolist()]
-            rows = np.concatenate([rows, np.column_stack([pairs, said])])
+            replies = [problem.ask(i, j) for i, j in pairs.tolist()]
+            rows = np.concatenate([rows, np.column_stack([pairs, replies])])
             found = fit(problem, rows, known)
             yield rows, found
 

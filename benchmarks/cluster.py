@@ -32,7 +32,7 @@ from cgmm import ConstrainedGaussianMixture
 D, K = 8, 5
 N_IN_MEMORY = 400_000
 SIZES, WORKERS, CHUNK = (50_000, 100_000, 200_000), (1, 2), 12_500
-FEW, MANY = 1, 4
+SHORT, LONG = 1, 4
 CLOCKS = ("workers, processor", "driver, processor")
 MEMORY, MANY_CENTRES = "memory", 3 * np.random.default_rng(0).normal(size=(40, D))
 CENTRES = MANY_CENTRES[:K]
@@ -109,11 +109,11 @@ def clocks(client: Any) -> np.ndarray:
 def per_iteration(X: Any, client: Any) -> np.ndarray:
     """Seconds of an iteration by each of the clocks."""
     took = []
-    for n_iterations in (FEW, MANY):
+    for n_iterations in (SHORT, LONG):
         began = clocks(client)
         model(n_iterations).fit(X)
         took.append(clocks(client) - began)
-    return (took[1] - took[0]) / (MANY - FEW)
+    return (took[1] - took[0]) / (LONG - SHORT)
 
 
 def workers(sizes: tuple[int, ...], chunk: int, repeats: int) -> list[common.Row]:
@@ -147,8 +147,8 @@ def main() -> None:
     n_points = N_IN_MEMORY // (20 if options.smoke else 1)
     with TemporaryDirectory() as folder:
         found = memory(n_points, Path(folder))
-    for method, ((_, told),) in found.items():
-        print(f"{n_points:>11,}  {method:24} {told['MiB']:8.1f} MiB")
+    for method, ((_, values),) in found.items():
+        print(f"{n_points:>11,}  {method:24} {values['MiB']:8.1f} MiB")
     measured, quality = common.tabulate("cluster", MEMORY, n_points, found)
     try:
         sizes = tuple(n // 20 for n in SIZES) if options.smoke else SIZES

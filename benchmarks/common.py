@@ -247,5 +247,5 @@ def blas() -> str:
 
 def head() -> str:
     """One line on the machine, for the top of what is printed."""
-    told = machine()
-    return f"{told.pop('processor')}, " + ", ".join(f"{key} {told[key]}" for key in told)
+    facts = machine()
+    return f"{facts.pop('processor')}, " + ", ".join(f"{key} {facts[key]}" for key in facts)

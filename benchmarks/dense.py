@@ -52,7 +52,7 @@ from reruns.choosing import sample_truth
 
 CLASSES = (2, 3, 5, 10)
 APART, WEAK, WEAKER = 2.5, 1.0, 0.5  # deviations between the nearest means
-FEW, MANY = 60, 900  # points in the calls of engines
+N_SMALL, N_LARGE = 60, 900  # points in the calls of engines
 TIMES_DEFAULT = 20  # what Gibbs gets
 LOG_ODDS = 2.0  # of a preference
 
@@ -85,16 +85,16 @@ def _fitted() -> Iterator[Problem]:
         for p in (90, 450, 1000, 2000, 9000):
             both, starts = (k in ks and p in (1000, 2000) for ks in ((3,), (3, 10)))
             case = f"random pairs, N = 900, K = {k}"
-            yield Problem(case, p, MANY, k, with_gibbs=both, with_starts=starts)
+            yield Problem(case, p, N_LARGE, k, with_gibbs=both, with_starts=starts)
     for k in CLASSES:
         for p in (1000, 10_000, 100_000):
             yield Problem(f"random pairs, N = 10,000, K = {k}", p, 10_000, k)
     for p in (1000, 2000):
-        yield Problem("weak points, N = 900, K = 3", p, MANY, 3, gap=WEAK, with_gibbs=True)
+        yield Problem("weak points, N = 900, K = 3", p, N_LARGE, 3, gap=WEAK, with_gibbs=True)
     case = "weak points, cannot-links, N = 900, K = 3"
-    yield Problem(case, 1800, MANY, 3, "cannot-links", WEAK)
+    yield Problem(case, 1800, N_LARGE, 3, "cannot-links", WEAK)
     for t in (20, 50, 100):
-        yield Problem("teachers, N = 900, K = 10", t, MANY, 10, "teachers")
+        yield Problem("teachers, N = 900, K = 10", t, N_LARGE, 10, "teachers")
     for k in (2, 3, 5):
         for n in (100, 1600):
             yield Problem(f"grid, K = {k}", n, n, k, "grid")
@@ -104,13 +104,15 @@ def _fitted() -> Iterator[Problem]:
 def _called() -> Iterator[Problem]:
     for k, sizes in ((3, (600, 700)), (5, (600,))):
         for p in sizes:
-            yield Problem(f"marginals, random pairs, N = 900, K = {k}", p, MANY, k)
+            yield Problem(f"marginals, random pairs, N = 900, K = {k}", p, N_LARGE, k)
     for gap in (WEAKER, WEAK, APART):
         for n in (30, 60, 90):
-            yield Problem(f"marginals, cannot-links, {gap} apart", n, FEW, 3, "cannot-links", gap)
+            yield Problem(
+                f"marginals, cannot-links, {gap} apart", n, N_SMALL, 3, "cannot-links", gap
+            )
     for what, n, densities in (
-        ("marginals", FEW, (1.0, 1.5)),
-        ("messages", MANY, (0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)),
+        ("marginals", N_SMALL, (1.0, 1.5)),
+        ("messages", N_LARGE, (0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)),
     ):
         for wrong, gap in ((0.2, WEAKER), (0.4, WEAKER), (0.4, APART)):
             case = f"{what}, preferences, {wrong:.0%} wrong, {gap} apart"
@@ -118,7 +120,7 @@ def _called() -> Iterator[Problem]:
                 yield Problem(case, size, n, 3, "preferences", gap, wrong)
     for n in (450, 900, 1350, 1800, 2700, 4500, 7200):
         case = f"messages, cannot-links, {WEAKER} apart"
-        yield Problem(case, n, MANY, 3, "cannot-links", WEAKER)
+        yield Problem(case, n, N_LARGE, 3, "cannot-links", WEAKER)
 
 
 PROBLEMS = [*_fitted(), *_called()]
@@ -149,8 +151,8 @@ class Drawn(NamedTuple):
 
     def preferred(self, wrong: float, rng: np.random.Generator) -> SideInformation:
         """The same pairs as preferences, some of them wrong."""
-        said = scenarios.flip(self.relations, wrong, random_state=rng)
-        rows = [(pairs, sign) for pairs, sign in zip(said, (LOG_ODDS, -LOG_ODDS), strict=True)]
+        flipped = scenarios.flip(self.relations, wrong, random_state=rng)
+        rows = [(pairs, sign) for pairs, sign in zip(flipped, (LOG_ODDS, -LOG_ODDS), strict=True)]
         soft = np.concatenate([np.column_stack([p, np.full(len(p), w)]) for p, w in rows])
         return SideInformation.build(len(self.X), preferences=soft)
 
@@ -227,7 +229,7 @@ def fits(problem: Problem, seed: int) -> Iterator[tuple[str, common.Measured]]:
     yield "default", default
     if problem.with_starts:
         yield "default, ten starts", fit(drawn, mixture(n_init=10))
-    yield "no relations", fit(drawn, mixture(init_params=start), told=False)
+    yield "no relations", fit(drawn, mixture(init_params=start), is_related=False)
     yield "spanning tree", fit(drawn, mixture(inference="spanning_tree", init_params=start))
     yield "COP-KMeans", fit(drawn, COPKMeans(problem.n_classes, n_init=10, random_state=seed))
     if problem.with_gibbs:
@@ -255,20 +257,20 @@ def _no_longer_than(limit: float, graph: Graph, *, random_state: int) -> Callabl
 
 
 def fit(
-    drawn: Drawn, model: ConstrainedGaussianMixture | COPKMeans, told: bool = True
+    drawn: Drawn, model: ConstrainedGaussianMixture | COPKMeans, is_related: bool = True
 ) -> common.Measured:
     """Time and quality of a fit."""
-    known = drawn.known if told else {}
-    with warnings.catch_warnings(record=True) as said:
+    known = drawn.known if is_related else {}
+    with warnings.catch_warnings(record=True) as flipped:
         warnings.simplefilter("always")
         try:
             seconds = common.seconds(lambda: model.fit(drawn.X, **known))
         except (ValueError, RuntimeError):
             return None, {}
     quality = {"ARI": adjusted_rand_score(drawn.y, model.labels_)}
-    if told:
+    if is_related:
         quality["broken"] = sum(broken_relations(model.labels_, *drawn.relations))
-        unsettled = [w for w in said if "a sweep still changes" in str(w.message)]
+        unsettled = [w for w in flipped if "a sweep still changes" in str(w.message)]
         quality |= _who(model) | {"unsettled": float(bool(unsettled))}
     return seconds, quality
 
@@ -321,7 +323,7 @@ def call(engine: Engine, graph: Graph, unary: np.ndarray) -> tuple[float, Margin
 
 def smallest(problems: list[Problem]) -> list[Problem]:
     """The first of each kind that takes no time, fitted and called, with Gibbs and without."""
-    light = [p for p in problems if p.n_points <= MANY and p.size <= 1000]
+    light = [p for p in problems if p.n_points <= N_LARGE and p.size <= 1000]
     first = {(p.kind, p.is_call, p.with_gibbs): p for p in reversed(light)}
     return list(reversed(first.values()))
 
@@ -333,8 +335,8 @@ def report(problem: Problem, measured: dict[str, list[common.Measured]]) -> None
         took = [np.nan if seconds is None else seconds for seconds, _ in found]
         names = dict.fromkeys(name for _, quality in found for name in quality)
         means = {n: np.mean([q[n] for _, q in found if n in q]) for n in names}
-        told = "  ".join(f"{name} {mean:.3g}" for name, mean in means.items())
-        print(f"    {method:20} {np.nanmedian(took):8.3f} s  {told}", flush=True)
+        summary = "  ".join(f"{name} {mean:.3g}" for name, mean in means.items())
+        print(f"    {method:20} {np.nanmedian(took):8.3f} s  {summary}", flush=True)
 
 
 def main() -> None:

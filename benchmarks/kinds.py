@@ -45,7 +45,7 @@ def knowledge(y: np.ndarray, seed: int) -> dict[str, dict[str, np.ndarray]]:
         "cannot-links": {"cannot_link": links.cannot_link[:80]},
         "answers": {"preferences": answers},
     }
-    every = {name: told for kind in single.values() for name, told in kind.items()}
+    every = {name: relations for kind in single.values() for name, relations in kind.items()}
     return {NOTHING: {}, **single, ALL: every}
 
 

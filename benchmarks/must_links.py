@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cgmm import ConstrainedGaussianMixture
 
 N, D, K, N_LINKS = 1_000_000, 2, 3, 200_000
-FEW, MANY, ROUNDS = 2, 52, 7
+SHORT, LONG, ROUNDS = 2, 52, 7
 CASE = "must-links for a fifth of the points"
 CASES = {(CASE, N)}
 
@@ -46,8 +46,8 @@ def seconds(X, means, max_iter: int, **known) -> float:
 
 def per_iteration(X, means, **known) -> float:
     """Seconds of one iteration."""
-    few, many = (seconds(X, means, n, **known) for n in (FEW, MANY))
-    return (many - few) / (MANY - FEW)
+    short, many = (seconds(X, means, n, **known) for n in (SHORT, LONG))
+    return (many - short) / (LONG - SHORT)
 
 
 def main() -> None:
@@ -56,7 +56,7 @@ def main() -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)
     X, means, must_link = problem(N // 10 if options.smoke else N)
     plain = partial(per_iteration, X, means)
-    seconds(X, means, FEW, must_link=must_link)  # the first call loads libraries
+    seconds(X, means, SHORT, must_link=must_link)  # the first call loads libraries
     times = common.in_turn(
         {"plain": plain, "must-links": partial(plain, must_link=must_link)}, options.repeats
     )

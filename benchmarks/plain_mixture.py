@@ -154,8 +154,8 @@ def main() -> None:
     for problem in [SMALL, *PROBLEMS]:
         sized = problem
         if options.smoke:
-            few = max(20, problem.n_samples // 100)
-            sized = problem._replace(n_samples=few, n_iterations=2)
+            n_reduced = max(20, problem.n_samples // 100)
+            sized = problem._replace(n_samples=n_reduced, n_iterations=2)
         found = [compare(sized, apart, options.repeats) for apart in APART]
         _, worst = min(found, key=itemgetter(0))
         measured += [] if problem is SMALL else worst

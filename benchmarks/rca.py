@@ -116,8 +116,8 @@ def error_of(W: np.ndarray, X: np.ndarray, chunklets: np.ndarray) -> str:
     for j in np.unique(chunklets[chunklets >= 0]):
         rows = X[chunklets == j]
         if len(rows) > 1:
-            seen = (rows - rows.mean(axis=0)) @ W.T
-            scatter, n_points = scatter + seen.T @ seen, n_points + len(rows)
+            mapped = (rows - rows.mean(axis=0)) @ W.T
+            scatter, n_points = scatter + mapped.T @ mapped, n_points + len(rows)
     return f"{float(abs(scatter / n_points - np.eye(len(W))).max()):.0e}"
 
 
@@ -156,8 +156,8 @@ def verdict(fit: Callable, X: np.ndarray, chunklets: np.ndarray) -> str:
             W = fit(X, chunklets)
         except (ValueError, np.linalg.LinAlgError) as error:
             return f"{type(error).__name__}: {str(error)[:28]}..."
-        said = " w" if any(issubclass(c.category, UserWarning) for c in caught) else ""
-        return f"{len(W)} columns, error {error_of(W, X, chunklets)}{said}"
+        warned = " w" if any(issubclass(c.category, UserWarning) for c in caught) else ""
+        return f"{len(W)} columns, error {error_of(W, X, chunklets)}{warned}"
 
 
 def million(n: int, n_repeats: int) -> Iterator[common.Row]:

@@ -143,9 +143,9 @@ def labels(seed: int, draw: Callable[[int], Drawn], n_labels: int) -> Drawn:
 def doubtful(seed: int, draw: Callable[[int], Drawn], n_pairs: int) -> Drawn:
     """The same points, and answers of which 5 % are wrong, as preferences that say so."""
     X, y, _ = draw(seed)
-    told = scenarios.random_pairs(y, n_pairs, random_state=seed)
-    told = scenarios.flip(told, 0.05, random_state=seed)
-    return X, y, {"preferences": scenarios.preferences(*told, certainty=0.95)}
+    relations = scenarios.random_pairs(y, n_pairs, random_state=seed)
+    relations = scenarios.flip(relations, 0.05, random_state=seed)
+    return X, y, {"preferences": scenarios.preferences(*relations, certainty=0.95)}
 
 
 FIVE = partial(clumps, n_points=300, n_classes=5)
@@ -205,9 +205,9 @@ def fits(family: Family, seed: int) -> dict[str, common.Measured]:
     measured: dict[str, common.Measured] = {}
     highest = np.nan
     for name, model in models.items():
-        told = {} if name == PEER else known
+        relations = {} if name == PEER else known
         try:
-            seconds = common.seconds(lambda m=model, t=told: m.fit(X, **t))
+            seconds = common.seconds(lambda m=model, t=relations: m.fit(X, **t))
         except ValueError:
             measured[name] = None, {}
             continue

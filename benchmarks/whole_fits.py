@@ -36,8 +36,8 @@ class Problem(NamedTuple):
 
     @property
     def case(self) -> str:
-        told = f", {self.n_pairs} pairs" if self.n_pairs else ""
-        return f"D={self.n_dims}, K={self.n_components}{told}"
+        pairs = f", {self.n_pairs} pairs" if self.n_pairs else ""
+        return f"D={self.n_dims}, K={self.n_components}{pairs}"
 
 
 SIZES = (300, 3000, 30_000, 300_000)

@@ -71,8 +71,8 @@ def test_a_trial_runs_and_writes_rows(benchmark, tmp_path, load, monkeypatch):
     require_form(rows, benchmark)
     assert {row["repetition"] for row in rows} == {"0"}
     assert {row["case"] for row in rows} <= {case for case, _ in load(benchmark).CASES}
-    told = tomllib.loads((tmp_path / "machine.toml").read_text(encoding="utf8"))
-    assert set(told) == {benchmark}
+    machine = tomllib.loads((tmp_path / "machine.toml").read_text(encoding="utf8"))
+    assert set(machine) == {benchmark}
 
 
 def test_the_experiment_on_asking_takes_up_what_is_missing(tmp_path, load, monkeypatch):

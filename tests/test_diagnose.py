@@ -194,20 +194,20 @@ def test_the_expected_flip_rate_is_the_maximum_of_the_evidence_of_points_and_rel
     rng = np.random.default_rng(1)
     y = np.repeat([0, 1], 30)
     X, theta = rng.normal(size=(60, 1)) + 4 * y[:, None] - 2, THETA._replace(means=2 * THETA.means)
-    said = scenarios.flip(scenarios.random_pairs(y, 30, random_state=1), 0.3, random_state=1)
+    flipped = scenarios.flip(scenarios.random_pairs(y, 30, random_state=1), 0.3, random_state=1)
 
     def cost(rate):
         # [lu2007, eq. 2.15] with its constants: a broken relation has the probability q.
-        rows = scenarios.preferences(*said, certainty=1 - rate)
+        rows = scenarios.preferences(*flipped, certainty=1 - rate)
         side = SideInformation.build(len(X), preferences=rows)
-        n_must, n_cannot = map(len, said)
+        n_must, n_cannot = map(len, flipped)
         log_z = AUTO(side.graph)(node_unaries(X, theta, side)).log_z
         return -(log_z + n_must * np.log(rate) + n_cannot * np.log1p(-rate))
 
     best = minimize_scalar(cost, bounds=(1e-3, 0.49), method="bounded", options={"xatol": 1e-8}).x
     rate = 0.2
     for _ in range(40):
-        rows = scenarios.preferences(*said, certainty=1 - rate)
+        rows = scenarios.preferences(*flipped, certainty=1 - rate)
         rate = expected_flip_rate(judge(theta, X, preferences=rows).log_odds)
     assert rate == pytest.approx(best, abs=1e-5)
     with pytest.raises(ValueError, match="no relation"):

@@ -358,11 +358,11 @@ def test_y_and_random_state_mean_the_same_everywhere(name):
     model, known = (MODELS | DECIDING)[name]
     known, X = known if isinstance(known, dict) else {"answers": known}, points_for(name)
     if name in MODELS:
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             clone(model).fit(X, y=PARTLY)
         unread = isinstance(model, UNREAD)
-        assert any("y is not read" in str(warning.message) for warning in said) == unread
+        assert any("y is not read" in str(warning.message) for warning in caught) == unread
     if "random_state" in model.get_params(deep=False):
         names = set()
         for source in (int, np.random.RandomState, np.random.default_rng):

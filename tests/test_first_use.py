@@ -26,8 +26,8 @@ print('matplotlib' in sys.modules)
 
 
 def test_rooms_load_when_they_are_used_and_figures_when_they_are_drawn():
-    said = python("-c", LOADS).stdout.splitlines()
-    assert said == ["set()", "RCA preferences", "False"]
+    output = python("-c", LOADS).stdout.splitlines()
+    assert output == ["set()", "RCA preferences", "False"]
     assert {*cgmm.__all__, "__version__", "mixture", "plot", "scenarios"} <= set(dir(cgmm))
 
 
@@ -40,9 +40,9 @@ def test_other_names_are_refused():
 
 def test_the_tour_says_what_it_fits_and_draws_it(tmp_path, capsys):
     main(["--figure", str(tmp_path / "tour.png")])
-    said = capsys.readouterr().out
-    assert said.startswith(f"cgmm {cgmm.__version__},")
-    shares = [line.split()[-5] for line in said.splitlines() if "log-likelihood" in line]
+    output = capsys.readouterr().out
+    assert output.startswith(f"cgmm {cgmm.__version__},")
+    shares = [line.split()[-5] for line in output.splitlines() if "log-likelihood" in line]
     assert shares == ["50%", "100%", "100%"]
     assert (tmp_path / "tour.png").read_bytes().startswith(b"\x89PNG")
 
@@ -69,22 +69,24 @@ def folder(tmp_path):
 
 def test_another_package_of_the_same_name_is_named_with_the_remedy(folder):
     (folder / "__init__.py").write_text('__version__ = "0.5.1"\n')
-    said = python("-m", "cgmm", cwd=folder.parent)
-    assert said.returncode == 1
-    assert "Another package named cgmm is installed over this one" in said.stderr
+    output = python("-m", "cgmm", cwd=folder.parent)
+    assert output.returncode == 1
+    assert "Another package named cgmm is installed over this one" in output.stderr
 
 
 def test_a_folder_of_the_same_name_is_named_where_it_wins(folder):
     """Without site-packages (-S) nothing is installed, so that the folder is what is imported."""
-    said = python("-S", "-m", "cgmm", cwd=folder.parent)
-    assert said.returncode == 1
-    assert f"imports the folder {folder} in place of the package" in said.stderr
-    assert "pip uninstall" not in said.stderr
+    output = python("-S", "-m", "cgmm", cwd=folder.parent)
+    assert output.returncode == 1
+    assert f"imports the folder {folder} in place of the package" in output.stderr
+    assert "pip uninstall" not in output.stderr
 
 
 def test_a_folder_of_the_same_name_does_not_win(tmp_path):
     """A clone in the current directory is such a folder: the installed package comes before it."""
     (tmp_path / "cgmm").mkdir()
-    said = python("-c", "from cgmm import ConstrainedGaussianMixture as C; print(C)", cwd=tmp_path)
-    assert "cgmm.mixture" in said.stdout, said.stderr
+    output = python(
+        "-c", "from cgmm import ConstrainedGaussianMixture as C; print(C)", cwd=tmp_path
+    )
+    assert "cgmm.mixture" in output.stdout, output.stderr
     assert python("-m", "cgmm", "--version", cwd=tmp_path).stdout == f"cgmm {cgmm.__version__}\n"

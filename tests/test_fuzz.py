@@ -34,7 +34,7 @@ def test_an_answer_or_a_clear_refusal(kind):
     assert np.mean(found) > 0.2
 
 
-def test_every_public_estimator_is_tried():
+def test_every_public_estimator_is_fuzzed():
     estimators = {name for name in cgmm.__all__ if hasattr(getattr(cgmm, name), "fit")}
     estimators.remove("MixedMixture")  # tables of its own: tests/mixture/test_mixed.py
     assert MAKERS.keys() == estimators == contract.CHECKS.keys()

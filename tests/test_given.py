@@ -273,11 +273,14 @@ def test_a_model_that_is_handed_over_stays_as_it_is():
 # ------------------------------------------------------------------ what a message prints
 
 
-def said_by(call, *arguments, **options):
+def message_of(call, *arguments, **options):
     """The text of the error or warning."""
-    with warnings.catch_warnings(action="error"), pytest.raises((ValueError, UserWarning)) as said:
+    with (
+        warnings.catch_warnings(action="error"),
+        pytest.raises((ValueError, UserWarning)) as raised,
+    ):
         call(*arguments, **options)
-    return str(said.value)
+    return str(raised.value)
 
 
 HANGING = [[i, i + 1, 1] for i in range(7)]
@@ -306,13 +309,13 @@ def calls(message):
 @pytest.mark.parametrize("case", MESSAGES)
 def test_what_a_message_prints_runs_as_printed(case):
     cause, names = MESSAGES[case]
-    printed = list(calls(said_by(cause)))
+    printed = list(calls(message_of(cause)))
     assert printed
     for call in printed:
         assert eval(call, {"cgmm": cgmm, "np": np} | names) is not None
 
 
 def test_answers_that_cannot_be_held_out_or_read_say_what_to_do():
-    assert "model.bic()" in said_by(SEARCH.fit, points(), HANGING)
-    said = said_by(preferences_from_answers, [[0, 1, -1]], 0.9)
-    assert re.search(r"answers\[0\] says -1; .*answers_from_preferences", said)
+    assert "model.bic()" in message_of(SEARCH.fit, points(), HANGING)
+    raised = message_of(preferences_from_answers, [[0, 1, -1]], 0.9)
+    assert re.search(r"answers\[0\] says -1; .*answers_from_preferences", raised)

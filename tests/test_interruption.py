@@ -67,10 +67,10 @@ def test_sigint_in_a_replication_with_two_jobs_loses_nothing(tmp_path, capsys):
     rows = results / f"{experiment.name}.partial"
     n_before = finished(rows, process, at_least=2)
     os.killpg(process.pid, signal.SIGINT)
-    output, said = process.communicate(timeout=SECONDS)
-    assert (process.returncode, output) == (130, ""), said
-    assert f"what is finished is in {rows}" in said
-    assert "Traceback" not in said
+    output, errors = process.communicate(timeout=SECONDS)
+    assert (process.returncode, output) == (130, ""), errors
+    assert f"what is finished is in {rows}" in errors
+    assert "Traceback" not in errors
     kept = rows.read_text(encoding="utf-8").count("]]\n")
     assert n_before <= kept < n * len(experiment.design)
     assert not rows.with_suffix(".csv").exists()
@@ -174,8 +174,8 @@ def struck(name: str, at: int | None):
             model.fit(X, **known)
         except KeyboardInterrupt:
             raised = True
-    said = [str(w.message) for w in caught if w.category is ConvergenceWarning]
-    return model, raised, [one for one in said if "interrupted" in one], keyboard.lines
+    messages = [str(w.message) for w in caught if w.category is ConvergenceWarning]
+    return model, raised, [one for one in messages if "interrupted" in one], keyboard.lines
 
 
 def what_is_kept(model) -> str:
@@ -186,19 +186,19 @@ def what_is_kept(model) -> str:
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_wherever_the_interrupt_strikes_it_is_raised_or_told(name):
-    expected, raised, said, n_lines = struck(name, None)
+def test_wherever_the_interrupt_strikes_it_is_raised_or_reported(name):
+    expected, raised, messages, n_lines = struck(name, None)
     assert not raised
-    assert not said
+    assert not messages
     _, X, known = FITS[name]
     drawn = np.random.default_rng(0).choice(np.arange(41, n_lines + 1), 12, replace=False)
     models = {}
     for at in [40, *np.sort(drawn)]:
-        model, raised, said, _ = struck(name, at)
-        assert raised != bool(said), at
+        model, raised, messages, _ = struck(name, at)
+        assert raised != bool(messages), at
         models[raised] = model
         if not raised:
-            assert what_is_kept(model) in said[0] or "choice of a start" in said[0]
+            assert what_is_kept(model) in messages[0] or "choice of a start" in messages[0]
             whole(model, X, known)
         elif at == 40:
             with pytest.raises(NotFittedError):
@@ -274,18 +274,18 @@ def test_a_warning_that_is_an_error_takes_nothing_away(model, kept, says):
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_progress_is_told_on_demand_where_scikit_learn_tells_it(capsys, name):
+def test_progress_is_printed_on_demand_as_in_scikit_learn(capsys, name):
     model, X, known = FITS[name]
-    told = []
+    printed = []
     for verbose in (0, 1, 2):
         with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             model.set_params(verbose=verbose).fit(X, **known)
-        said = capsys.readouterr()
-        assert said.err == ""
+        streams = capsys.readouterr()
+        assert streams.err == ""
         # The seconds of a start differ from run to run.
-        told.append([re.sub(r", [\d.]+ s$", "", line) for line in said.out.splitlines()])
+        printed.append([re.sub(r", [\d.]+ s$", "", line) for line in streams.out.splitlines()])
     model.set_params(verbose=0)
-    nothing, runs, steps = told
+    nothing, runs, steps = printed
     assert nothing == []
     assert runs
     assert set(runs) <= set(steps)

@@ -188,20 +188,20 @@ def test_a_warning_points_at_the_innermost_line_outside(modules):
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([UserWarning, RuntimeWarning]))))
-def test_what_is_held_back_is_said_once_at_the_end_and_of_some_kinds_only_the_last(calls):
-    with warnings.catch_warnings(record=True, action="always") as told:
+def test_held_warnings_are_given_once_at_the_end_and_of_some_kinds_only_the_last(calls):
+    with warnings.catch_warnings(record=True, action="always") as recorded:
         # Also where the end is an error.
         with suppress(ValueError), WarnedOnce(RuntimeWarning):
             for text, kind in calls:
                 warn_caller(text, kind)
-            assert told == []
+            assert recorded == []
             raise ValueError
         warn_caller("after", UserWarning)
-    said = [(str(w.message), w.category) for w in told]
+    messages = [(str(w.message), w.category) for w in recorded]
     others = {call for call in calls if call[1] is UserWarning}
     last = [call for call in calls if call[1] is RuntimeWarning][-1:]
-    assert len(said) == len(set(said))
-    assert set(said) == others | set(last) | {("after", UserWarning)}
+    assert len(messages) == len(set(messages))
+    assert set(messages) == others | set(last) | {("after", UserWarning)}
 
 
 # ---------------------------------------------------------------------------- which one is kept

@@ -22,7 +22,7 @@ from cgmm.mixture import (
 )
 from cgmm.network import Graph, SideInformation
 
-FEW = settings(max_examples=40)
+FORTY = settings(max_examples=40)
 SEEDS = st.integers(0, 2**31 - 1)
 SMALL = st.integers(1, 5)
 
@@ -41,7 +41,7 @@ def nx_graph(graph: Graph) -> nx.Graph:
     return made
 
 
-@FEW
+@FORTY
 @given(SEEDS, st.integers(2, 7), st.integers(1, 4))
 def test_colourable_as_far_as_cliques_tell(seed, n, K):
     graph = network(np.random.default_rng(seed), n, hard=0.7)
@@ -56,7 +56,7 @@ def test_colourable_as_far_as_cliques_tell(seed, n, K):
             require_colourable(side, K)
 
 
-@FEW
+@FORTY
 @given(SEEDS, st.integers(1, 20), st.lists(st.integers(1, 5), min_size=1, max_size=4), SMALL)
 def test_categories_survive_being_written_as_ones(seed, N, sizes, K):
     rng = np.random.default_rng(seed)
@@ -79,7 +79,7 @@ def pairs_of(course):
         yield None, Posterior(np.eye(2), np.ones(2), evidence)
 
 
-@FEW
+@FORTY
 @given(st.lists(st.floats(-100, 0), min_size=1, max_size=9), st.integers(1, 12), st.floats(0, 5))
 def test_a_run_stops_one_step_after_the_first_small_gain(course, max_iter, tol):
     run = mixture.follow(lambda number: pairs_of(course), tol=tol, max_iter=max_iter)
@@ -92,9 +92,9 @@ def test_a_run_stops_one_step_after_the_first_small_gain(course, max_iter, tol):
     assert run.n_iter == length
 
 
-@FEW
+@FORTY
 @given(st.lists(st.booleans(), min_size=1, max_size=5), st.booleans(), st.integers(1, 99))
-def test_what_is_wrong_with_a_run_is_said(dead, converged, max_iter):
+def test_faults_of_a_run_are_reported(dead, converged, max_iter):
     weights = np.where(dead, 0.0, 1.0)
     theta = Parameters(weights, np.zeros((len(dead), 1)), np.ones((len(dead), 1, 1)))
     run = mixture.Run(theta, Posterior(np.eye(2), np.ones(2), 0.0), [0.0], converged)
@@ -102,6 +102,6 @@ def test_what_is_wrong_with_a_run_is_said(dead, converged, max_iter):
     expected += [f"component {k} " for k in np.flatnonzero(dead)]
     with warnings.catch_warnings(record=True, action="always") as caught:
         mixture.warn_about(run, max_iter)
-    told = [str(one.message) for one in caught if one.category is ConvergenceWarning]
-    assert len(told) == len(expected)
-    assert all(part in message for part, message in zip(expected, told, strict=True))
+    messages = [str(one.message) for one in caught if one.category is ConvergenceWarning]
+    assert len(messages) == len(expected)
+    assert all(part in message for part, message in zip(expected, messages, strict=True))

@@ -27,7 +27,7 @@ def test_the_example_runs_as_printed():
     assert results.failed == 0
 
 
-def test_forty_answers_are_worth_what_is_said():
+def test_forty_answers_are_worth_what_the_readme_states():
     """On what was not asked about, over twelve draws, with five starts each."""
     X, y = load_wine(return_X_y=True)
     scores = []
@@ -35,18 +35,18 @@ def test_forty_answers_are_worth_what_is_said():
         same, different = random_pairs(y, 40, random_state=seed)
         rest = np.setdiff1d(np.arange(len(y)), np.concatenate([same, different]))
         options = {"covariance_type": "tied", "n_init": 5, "random_state": seed}
-        told = ConstrainedGaussianMixture(3, **options)
-        told.fit(X, must_link=same, cannot_link=different)
+        related = ConstrainedGaussianMixture(3, **options)
+        related.fit(X, must_link=same, cannot_link=different)
         alone = GaussianMixture(3, **options).fit_predict(X)
         scaled = KMeans(3, n_init=10, random_state=seed).fit_predict(scale(X))
-        labels = told.labels_, alone, scaled
+        labels = related.labels_, alone, scaled
         scores.append([matched_accuracy(y[rest], z[rest]) for z in labels])
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    said = re.findall(r"0\.\d\d", text.partition("Over twelve draws")[2].partition("\n\n")[0])
+    printed = re.findall(r"0\.\d\d", text.partition("Over twelve draws")[2].partition("\n\n")[0])
     gain = paired_difference(*np.transpose(scores)[:2])
     *of_mixtures, of_kmeans = np.mean(scores, axis=0)
     expected = [*of_mixtures, gain.mean, gain.standard_error, of_kmeans]
-    assert said == [f"{number:.2f}" for number in expected]
+    assert printed == [f"{number:.2f}" for number in expected]
 
 
 def test_k_means_finds_the_level_cut_of_the_figure_and_the_mixture_the_other_with_sixty_answers():

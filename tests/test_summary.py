@@ -60,7 +60,7 @@ def test_text_and_html_have_every_fact(model):
     assert len(repr(found).splitlines()) == 1 + 4 + 4
 
 
-def test_approximation_and_an_early_end_are_said():
+def test_approximation_and_an_early_end_are_reported():
     rng = np.random.default_rng(0)
     many = np.column_stack([rng.integers(30, size=(120, 2)), rng.normal(size=120)])
     many = many[many[:, 0] != many[:, 1]]

@@ -191,14 +191,14 @@ def test_large_fits_side_by_side_are_those_one_after_the_other(hasty):
 
 def engine_problem(name: str) -> tuple[SideInformation, int]:
     """Relations that the engine can deal with, among twelve points; K."""
-    few_nodes = [[i, 11] for i in range(3, 11)]
+    to_one_node = [[i, 11] for i in range(3, 11)]
     all_pairs = [[i, j, (-1.0) ** j] for i, j in combinations(range(7), 2)]
     known = {
         "independent": {"must_link": [[0, 1], [2, 5]]},
         "clique": {"cannot_link": [*combinations(range(5), 2)]},
         "pairs": {"preferences": [[0, 1, -1.0], [2, 5, 1.0]]},
         "mean_field": {"preferences": [[i, i + 1, -1.0] for i in range(11)]},
-        "enumerate": {"cannot_link": [[0, 1], [1, 2]], "must_link": few_nodes},
+        "enumerate": {"cannot_link": [[0, 1], [1, 2]], "must_link": to_one_node},
     }.get(name, {"preferences": all_pairs})
     return SideInformation.build(12, **known), 6
 

@@ -10,8 +10,8 @@ from cgmm.metrics import matched_accuracy, paired_difference
 from cgmm.scenarios import random_pairs
 
 digits = load("digits")
-few = digits.y < 4
-X, y = PCA(5, random_state=0).fit_transform(digits.X[few]), digits.y[few]
+below_four = digits.y < 4
+X, y = PCA(5, random_state=0).fit_transform(digits.X[below_four]), digits.y[below_four]
 
 
 def accuracy(seed, *, chosen, n_answers=10):
@@ -20,10 +20,10 @@ def accuracy(seed, *, chosen, n_answers=10):
         asked = farthest_first(
             X, lambda a, b: y[a] == y[b], n_answers, 4, then="min_max", random_state=seed
         )
-        told = {"labels": asked.neighbourhoods}
+        known = {"labels": asked.neighbourhoods}
     else:
-        told = random_pairs(y, n_answers, random_state=seed)._asdict()
-    model = ConstrainedGaussianMixture(4, covariance_type="tied", random_state=seed).fit(X, **told)
+        known = random_pairs(y, n_answers, random_state=seed)._asdict()
+    model = ConstrainedGaussianMixture(4, covariance_type="tied", random_state=seed).fit(X, **known)
     return matched_accuracy(y, model.predict(X))
 
 

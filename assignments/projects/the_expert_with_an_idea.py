@@ -15,14 +15,14 @@ def accuracy(seed, *, has_idea):
     """Return the accuracy of a fit that weights sixty answers by their average reliability."""
     rng = np.random.default_rng(seed)
     a, b = rng.permutation(150).reshape(75, 2)[:60].T
-    truth, said = iris.y[a] == iris.y[b], hers[a] == hers[b]
-    wrong = (said != truth).sum()
+    truth, answers = iris.y[a] == iris.y[b], hers[a] == hers[b]
+    wrong = (answers != truth).sum()
     if not has_idea:  # as many errors, anywhere
-        said = truth ^ np.isin(np.arange(60), rng.choice(60, wrong, replace=False))
+        answers = truth ^ np.isin(np.arange(60), rng.choice(60, wrong, replace=False))
     pairs = np.column_stack([a, b])
-    told = preferences(pairs[said], pairs[~said], certainty=1 - wrong / 60)
+    known = preferences(pairs[answers], pairs[~answers], certainty=1 - wrong / 60)
     model = ConstrainedGaussianMixture(3, n_init=3, random_state=seed)
-    return matched_accuracy(iris.y, model.fit(iris.X, preferences=told).predict(iris.X))
+    return matched_accuracy(iris.y, model.fit(iris.X, preferences=known).predict(iris.X))
 
 
 def run(draws):

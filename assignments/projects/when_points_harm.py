@@ -14,11 +14,11 @@ X, y = PCA(8, random_state=0).fit_transform(digits.X), digits.y % 2  # odd or ev
 def accuracy(seed, n_unlabelled, components_per_class):
     """On 500 images that nobody has seen, with a hundred labels."""
     rows = np.random.default_rng(seed).permutation(len(X))
-    test, seen = rows[:500], rows[500 : 600 + n_unlabelled]
-    told = np.where(np.arange(len(seen)) < 100, y[seen], -1)
+    test, training = rows[:500], rows[500 : 600 + n_unlabelled]
+    labels = np.where(np.arange(len(training)) < 100, y[training], -1)
     model = SemiSupervisedGaussianClassifier(
         components_per_class=components_per_class, reg_covar=1.0, random_state=seed
-    ).fit(X[seen], told)
+    ).fit(X[training], labels)
     return (model.predict(X[test]) == y[test]).mean()
 
 

@@ -53,10 +53,12 @@ def offer_both(
 
     def both(found: re.Match) -> str:
         text = sources[f"{found['name']}.svg"].read_text(encoding="utf8")
-        said = re.sub(r' (?:width|height|class|loading)="[^"]*"', "", " " + found["said"]).strip()
-        said += f' {size(text)} loading="lazy"'
-        other = said.replace('.svg"', '.svg#dark"')
-        pair = f'<img class="only-light" {said} /><img class="only-dark" {other} />'
+        attributes = re.sub(
+            r' (?:width|height|class|loading)="[^"]*"', "", " " + found["said"]
+        ).strip()
+        attributes += f' {size(text)} loading="lazy"'
+        other = attributes.replace('.svg"', '.svg#dark"')
+        pair = f'<img class="only-light" {attributes} /><img class="only-dark" {other} />'
         return f'<span class="cgmm-pair">{pair}</span>'
 
     context["body"] = IMAGE.sub(both, context["body"])

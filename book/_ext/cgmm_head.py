@@ -66,9 +66,11 @@ def describe(
 ) -> None:
     """Put a description into the head, for searches and for links that are passed on."""
     text = description(doctree) if doctree else ""
-    said = {"og:type": "article", "og:title": plain(context.get("title", "")),
+    properties = {"og:type": "article", "og:title": plain(context.get("title", "")),
             "og:site_name": app.config.html_title, "og:description": text}  # fmt: skip
-    tags = [f'<meta property="{name}" content="{escape(of)}">' for name, of in said.items() if of]
+    tags = [
+        f'<meta property="{name}" content="{escape(of)}">' for name, of in properties.items() if of
+    ]
     if text:
         tags.insert(0, f'<meta name="description" content="{escape(text)}">')
     context["metatags"] = VIEWPORT.sub("", context.get("metatags", "")) + "\n".join(tags)

@@ -117,13 +117,17 @@ def size_images(
     sources = {name: Path(app.srcdir, path) for path, name in app.builder.images.items()}
 
     def sized(found: re.Match) -> str:
-        said = found["said"]
+        attributes = found["said"]
         source = sources.get(found["name"])
-        if source is not None and source.suffix == ".png" and not re.search("width|height", said):
+        if (
+            source is not None
+            and source.suffix == ".png"
+            and not re.search("width|height", attributes)
+        ):
             width, height = _size(source)
-            said += f' width="{width}" height="{height}"'
-        lazy = "" if "loading=" in said else ' loading="lazy"'
-        return f"<img {said}{lazy} />"
+            attributes += f' width="{width}" height="{height}"'
+        lazy = "" if "loading=" in attributes else ' loading="lazy"'
+        return f"<img {attributes}{lazy} />"
 
     if app.builder.name == "html" and "body" in context:
         context["body"] = IMAGE.sub(sized, context["body"])

@@ -144,10 +144,10 @@ def figure_3(data: Dataset, n_classes: int, rng: Generator) -> Results:
     must_link = taught(y, 0.3, rng).must_link
     # A chain of n points has n - 1 pairs, written in a row.
     begins = np.r_[True, must_link[1:, 0] != must_link[:-1, 1]]
-    as_seen = np.diff(np.append(np.flatnonzero(begins), len(must_link))) + 1
+    as_listed = np.diff(np.append(np.flatnonzero(begins), len(must_link))) + 1
     joined = np.bincount(SideInformation.build(len(y), must_link=must_link).node_of)
     joined = joined[joined > 1]
-    for method, sizes in {"as seen": as_seen, "joined": joined}.items():
+    for method, sizes in {"as seen": as_listed, "joined": joined}.items():
         yield Result(method, "mean_size", float(sizes.mean()))
         for size in range(2, 8):
             yield Result(method, f"share_of_size_{size}", float(np.mean(sizes == size)))

@@ -274,12 +274,12 @@ def _named(X: FloatArray, labels: IntArray, model: ConstrainedGaussianMixture) -
     The anchor of a class is one point more, at the mean of those that were given its name. If a
     name is right with γ and else any of the others, it weighs log γ (K - 1) / (1 - γ).
     """
-    told = np.flatnonzero(labels >= 0)
-    given = np.unique(labels[told])
+    labelled = np.flatnonzero(labels >= 0)
+    given = np.unique(labels[labelled])
     anchors = np.array([X[labels == k].mean(axis=0) for k in given]).reshape(-1, X.shape[1])
     weight = np.log(CERTAINTY * (model.n_components - 1) / (1 - CERTAINTY))
-    to = len(X) + np.searchsorted(given, labels[told])
-    soft = np.column_stack([told, to, np.full(len(told), weight)])
+    to = len(X) + np.searchsorted(given, labels[labelled])
+    soft = np.column_stack([labelled, to, np.full(len(labelled), weight)])
     names = np.append(np.full(len(X), -1), given)
     if not isinstance(model.init_params, str):
         start = np.concatenate([model.init_params, np.eye(model.n_components)[given]])

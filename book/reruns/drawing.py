@@ -17,7 +17,7 @@ from reruns.reading import spread
 
 __all__ = ["LOOKS", "Look", "curves", "ladder"]
 
-FEW = 30  # realisations, up to which each is drawn
+N_DOTS = 30  # realisations, up to which each is drawn
 
 Values = Mapping[str, Sequence[FloatArray]]
 
@@ -66,7 +66,7 @@ def ladder(ax: Axes, values: Values, *, names: bool = True) -> Axes:
         for level, v in enumerate(levels):
             y = rung + 0.32 * (level - (len(levels) - 1) / 2)
             full = level == len(levels) - 1
-            if len(v) <= FEW:
+            if len(v) <= N_DOTS:
                 ax.plot(v, np.full(len(v), y), ".", color=shade, alpha=0.35, ms=4, mew=0)
             ax.plot(np.nanquantile(v, [0.25, 0.75]), [y, y], "-", color=shade, lw=1.6)
             face = shade if full else plot.BACKGROUND

@@ -143,8 +143,8 @@ def snow_segmenters(scene: Scene, n_components: int, rng: Generator) -> Segmente
     snow = scene.snow.ravel()
     stars = class_set_stars(snow[train].astype(int), centre=0, random_state=rng)
     model = mixture(n_components, random_state=int(rng.integers(2**31)))
-    start = _told_start(scene.X[train], snow[train], n_components)
-    told = ConstrainedGaussianMixture(n_components, init_params=start, max_iter=300)
+    start = _labelled_start(scene.X[train], snow[train], n_components)
+    given = ConstrainedGaussianMixture(n_components, init_params=start, max_iter=300)
 
     def segment(model: ConstrainedGaussianMixture, **known: Any) -> IntArray:
         model.fit(scene.X[train], **known)
@@ -156,11 +156,11 @@ def snow_segmenters(scene: Scene, n_components: int, rng: Generator) -> Segmente
     return {
         "GMM": lambda: segment(model),
         "hard PPC": lambda: segment(model, cannot_link=stars),
-        "hard PPC, told start": lambda: segment(told, cannot_link=stars),
+        "hard PPC, told start": lambda: segment(given, cannot_link=stars),
     }
 
 
-def _told_start(X: FloatArray, snow: BoolArray, n_components: int) -> FloatArray:
+def _labelled_start(X: FloatArray, snow: BoolArray, n_components: int) -> FloatArray:
     """Responsibilities: one component without snow, the others share the snow by brightness."""
     component = np.zeros(len(X), dtype=np.int64)
     by_brightness = np.flatnonzero(snow)[np.argsort(X[snow, 0], kind="stable")]
@@ -194,7 +194,7 @@ def figure_11_starts(data: Dataset, n_components: int, rng: Generator) -> Result
     snow = scene.snow.ravel()
     stars = class_set_stars(snow[train].astype(int), centre=0, random_state=rng)
     model = mixture(n_components, random_state=int(rng.integers(2**31)))
-    told = _told_start(scene.X[train], snow[train], n_components).argmax(axis=1)
+    given = _labelled_start(scene.X[train], snow[train], n_components).argmax(axis=1)
 
     def measure(model: ConstrainedGaussianMixture) -> dict[str, float]:
         z = np.empty(len(snow), dtype=np.int64)
@@ -207,7 +207,7 @@ def figure_11_starts(data: Dataset, n_components: int, rng: Generator) -> Result
     fits = {
         name: partial(again.fit, scene.X[train], **relations)
         for method, relations in known.items()
-        for name, again in from_starts(method, model, told).items()
+        for name, again in from_starts(method, model, given).items()
     }
     yield from attempt_each(fits, (*BLACK, "log_evidence"), measure)
 

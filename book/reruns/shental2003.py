@@ -43,8 +43,8 @@ from reruns.design import (
     make_experiment,
 )  # fmt: skip
 
-# [shental2003, sect. 3]: what an algorithm is told, by the end of its name.
-TOLD = {"": (), " positive": ("must_link",), " both": ("must_link", "cannot_link")}
+# [shental2003, sect. 3]: the relations that an algorithm gets, by the end of its name.
+RELATIONS_OF = {"": (), " positive": ("must_link",), " both": ("must_link", "cannot_link")}
 
 
 def _six_methods(
@@ -79,7 +79,7 @@ def _six_methods(
     methods = {
         name + suffix: partial(fit, {kind: getattr(relations, kind) for kind in kinds})
         for name, fit in {"K-means": kmeans, "EM": em}.items()
-        for suffix, kinds in TOLD.items()
+        for suffix, kinds in RELATIONS_OF.items()
     }
     yield from attempt_each(methods, tuple(parts), scores)
 
@@ -168,7 +168,7 @@ def _from_starts(data: Dataset, share: float, rng: Generator, covariance: str = 
         method: partial(
             _exact_or_tree, model, X, {kind: getattr(relations, kind) for kind in kinds}
         )
-        for suffix, kinds in TOLD.items()
+        for suffix, kinds in RELATIONS_OF.items()
         for method, model in from_starts("EM" + suffix, one, y).items()
     }
     ten = clone(one).set_params(n_init=10)
@@ -183,7 +183,7 @@ def _from_starts(data: Dataset, share: float, rng: Generator, covariance: str = 
         f"K-means{suffix}{start}": partial(
             kmeans, points, n, {kind: getattr(relations, kind) for kind in kinds}
         )
-        for suffix, kinds in TOLD.items()
+        for suffix, kinds in RELATIONS_OF.items()
         for start, points, n in (
             ("", X, 1), (", ten starts", X, 10), (", ten starts, own units", raw, 10),
         )

@@ -46,11 +46,11 @@ def asked(name: str) -> list[Asked]:
     return found
 
 
-def won(name, told, send=True) -> set[str]:
-    """Hidden checks that pass where functions are what ``told`` makes of them."""
+def won(name, replace, send=True) -> set[str]:
+    """Hidden checks that pass where functions are what ``replace`` makes of them."""
     pair, passed = Pair(), set()
     for task, text, space, right, shown in asked(name):
-        own = {one: told(one, value, shown) for one, value in right.items()}
+        own = {one: replace(one, value, shown) for one, value in right.items()}
         if send:
             own = {one: pair.teacher.decode(pair.student.encode(f)) for one, f in own.items()}
         known = forms.Forms(examine.reference_sizes(name, None)[task])
@@ -76,7 +76,7 @@ def lying(lie):
             return tuple(lied(part, args) for part in value)
         return lie(value, args)
 
-    def told(one, value, shown):
+    def replace(one, value, shown):
         def liar(*args, **kwargs):
             call = forms._digest([args, kwargs])
             if (one, call) in shown:
@@ -88,17 +88,17 @@ def lying(lie):
 
         return liar if callable(value) else lied(value, ())
 
-    return told
+    return replace
 
 
-def written(said, number):
+def written(value, number):
     """A lie that writes a number into all arguments, and says another."""
 
     def lie(like, args):
         for one in args:
             if isinstance(one, np.ndarray):
                 one[...] = number
-        return np.full_like(like, said)[()]
+        return np.full_like(like, value)[()]
 
     return lie
 
@@ -110,12 +110,12 @@ EMPTY = {
     "flat": lambda like, args: np.empty(0),
 }
 LIES = {
-    **{said: lambda like, args, said=said: np.full_like(like, said)[()] for said in (0, 0.5, 1)},
+    **{x: lambda like, args, x=x: np.full_like(like, x)[()] for x in (0, 0.5, 1)},
     "nan": lambda like, args: np.full(np.shape(like), np.nan)[()],
     "counts": lambda like, args: np.arange(np.size(like)).reshape(np.shape(like))[()],
     "none": lambda like, args: None,
-    **{f"arguments become {number}": written(said, number)
-       for said, number in ((0.5, -300), (0, 1), (1, 0))},
+    **{f"arguments become {number}": written(value, number)
+       for value, number in ((0.5, -300), (0, 1), (1, 0))},
 }  # fmt: skip
 # A number can be guessed. The functions of chapter 16 give their caller all that they worked
 # out before they return, so that lies about what they return come too late.
@@ -128,8 +128,8 @@ GIVEN = {
 def test_lies_win_no_hidden_check(name):
     """Submit functions that are right only for the calls shown in the notebook."""
     given = GIVEN.get(name, set())
-    found = {said: won(name, lying(lie)) - given for said, lie in LIES.items()}
-    found |= {said: won(name, lying(lie)) for said, lie in EMPTY.items()}
+    found = {label: won(name, lying(lie)) - given for label, lie in LIES.items()}
+    found |= {label: won(name, lying(lie)) for label, lie in EMPTY.items()}
     assert not any(found.values()), found
 
 
@@ -173,13 +173,13 @@ def like(value, form):
 def in_form(form):
     """Tell the truth in a form, always."""
 
-    def told(one, value, shown):
+    def replace(one, value, shown):
         def truth(*args, **kwargs):
             return like(value(*args, **kwargs), form)
 
         return truth if callable(value) else like(value, form)
 
-    return told
+    return replace
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -198,5 +198,5 @@ def test_closing_cells_take_what_checks_take(name, monkeypatch):
     space = asked(name)[-1].space
     right = {one: space[one] for one in examine.solution_names(name) if callable(space[one])}
     for form in SENT:
-        told = {one: in_form(form)(one, function, ()) for one, function in right.items()}
-        assert examine.error_of(closing, space | told) == ""
+        functions = {one: in_form(form)(one, function, ()) for one, function in right.items()}
+        assert examine.error_of(closing, space | functions) == ""

@@ -53,8 +53,8 @@ def _lost_in_task(number, notebook, checks, hear):
         task = sources.grade_id(cell) or ""
         if task in own:
             error_of(cell.source, space)
-        elif task.startswith(f"check-{number}-") and (said := hear(checks[task], space)):
-            lost[task] = said
+        elif task.startswith(f"check-{number}-") and (message := hear(checks[task], space)):
+            lost[task] = message
     return lost
 
 

@@ -30,7 +30,7 @@ LIGHTNESS = re.compile(r"\b(?:black|white|dark|darker|light|lighter|pale|paler)\
 OF_LAMPS = {("12_rca", "fig-lamps")}
 
 
-class Said(NamedTuple):
+class FigureText(NamedTuple):
     """Caption and text alternative of a figure, and what the run knows there."""
 
     chapter: str
@@ -40,7 +40,7 @@ class Said(NamedTuple):
     keeps_colours: bool
 
 
-def figures(path: Path) -> Iterator[Said]:
+def figures(path: Path) -> Iterator[FigureText]:
     for section in sections(cells(path)):
         known = {n for cell in section for text in computed(cell) for n in numbers(text)}
         for cell in section:
@@ -49,7 +49,7 @@ def figures(path: Path) -> Iterator[Said]:
             if alt or figure:
                 text = f"{alt} {figure.get('caption', '')}"
                 tags = cell["metadata"].get("tags", ())
-                yield Said(path.stem, cell["id"], text, known, "keep-colours" in tags)
+                yield FigureText(path.stem, cell["id"], text, known, "keep-colours" in tags)
 
 
 def sections(cells: list[dict]) -> Iterator[list[dict]]:
@@ -81,23 +81,23 @@ def numbers(text: str) -> set[float]:
     return found
 
 
-def typed(said: Said) -> list[str]:
+def typed(shown: FigureText) -> list[str]:
     """Numbers of which the run knows nothing."""
-    text = NAMES.sub("", said.text)
-    return [one.strip(", ") for one in NUMBER.findall(text) if not numbers(one) & said.known]
+    text = NAMES.sub("", shown.text)
+    return [one.strip(", ") for one in NUMBER.findall(text) if not numbers(one) & shown.known]
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_numbers_said_of_a_figure_come_from_the_run(path):
-    found = {said.cell: " ".join(typed(said)) for said in figures(path) if typed(said)}
+def test_numbers_in_captions_come_from_the_run(path):
+    found = {drawn.cell: " ".join(typed(drawn)) for drawn in figures(path) if typed(drawn)}
     assert found == {}, "assert these numbers in a cell of the figure's section"
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_nothing_is_said_that_the_dark_turns_round(path):
-    for said in figures(path):
-        if not said.keeps_colours and (said.chapter, said.cell) not in OF_LAMPS:
-            assert not LIGHTNESS.search(said.text), (said.cell, said.text)
+def test_captions_name_no_colours_that_dark_mode_inverts(path):
+    for drawn in figures(path):
+        if not drawn.keeps_colours and (drawn.chapter, drawn.cell) not in OF_LAMPS:
+            assert not LIGHTNESS.search(drawn.text), (drawn.cell, drawn.text)
 
 
 def test_no_table_shares_a_cell_with_a_figure():

@@ -47,14 +47,16 @@ def short_ranges(tree: ast.AST) -> Iterator[int]:
 def complaints(source: str) -> list[str]:
     """Return messages for what a cell does that a comparison of methods must not do."""
     tree = ast.parse(source)
-    few = [
+    faults = [
         f"{n} draws, of {FEWEST_DRAWS} at least"
         for target, over in loops(tree)
         if names(target) & SEEDS
         for n in short_ranges(over)
     ]
     by_hand = [n for n in ast.walk(tree) if isinstance(n, ast.keyword) and n.arg == "ddof"]
-    return few + ["an error reckoned by hand: cgmm.metrics.paired_difference has it"] * len(by_hand)
+    return faults + ["an error reckoned by hand: cgmm.metrics.paired_difference has it"] * len(
+        by_hand
+    )
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)

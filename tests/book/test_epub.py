@@ -17,7 +17,7 @@ CHAPTER = "book/07_cannot_links"
 XHTML = "{http://www.w3.org/1999/xhtml}"
 MATHML = "{http://www.w3.org/1998/Math/MathML}"
 # What an open page of a reader would cut off, pictures that are not there, formulas left as TeX.
-SEEN = r"""() => {
+VISIBLE = r"""() => {
   const cut = [...document.querySelectorAll("div.math, pre, table, img")]
     .filter(one => one.scrollWidth > one.clientWidth + 1 || one.offsetLeft + one.offsetWidth > 600);
   const missing = [...document.images].filter(one => !one.naturalWidth).map(one => one.src);
@@ -96,7 +96,7 @@ def test_nothing_is_cut_off_on_a_small_tablet(edition, browser):
     faults = {}
     for name in names:
         sheet.goto((folder / f"{Path(name).name}.xhtml").as_uri())
-        if found := sheet.evaluate(SEEN):
+        if found := sheet.evaluate(VISIBLE):
             faults[name] = found
     context.close()
     assert faults == {}

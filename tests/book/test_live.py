@@ -37,11 +37,11 @@ def in_lab(tmp_path, browser: Browser) -> Iterator[Callable[[str], Page]]:
         )  # fmt: skip
 
     def open_chapter(name: str) -> Page:
-        told = wait_until_it_runs(tmp_path / "runtime", server, log)
+        info = wait_until_it_runs(tmp_path / "runtime", server, log)
         shutil.copy(ROOT / "book" / name, folder)
         page = browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()
         page.set_default_timeout(60_000)
-        page.goto(f"{told['url']}lab/tree/{name}?token={told['token']}")
+        page.goto(f"{info['url']}lab/tree/{name}?token={info['token']}")
         return page
 
     try:
@@ -71,8 +71,8 @@ def wait_until_it_runs(runtime: Path, server: subprocess.Popen, log: Path) -> di
     """Wait until the server runs, and return its address and token."""
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline and server.poll() is None:
-        for told in list_running_servers(str(runtime)):
-            return told
+        for info in list_running_servers(str(runtime)):
+            return info
         time.sleep(0.2)
     pytest.fail(f"JupyterLab does not start:\n{log.read_text()}")
 
@@ -107,8 +107,8 @@ def assert_it_moves(page: Page, slider, explorer) -> None:
     """Press the arrow on a slider: another picture, and another sentence."""
     image = explorer.locator("img").first
     image.scroll_into_view_if_needed()
-    before, said = image.get_attribute("src"), explorer.inner_text()
+    before, text = image.get_attribute("src"), explorer.inner_text()
     slider.focus()
     page.keyboard.press("ArrowRight")
     expect(image).not_to_have_attribute("src", before)
-    assert explorer.inner_text() != said
+    assert explorer.inner_text() != text

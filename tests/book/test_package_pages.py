@@ -42,17 +42,21 @@ def public_members(cls: type) -> set[str]:
 
 def empty(article: Tag) -> list[str]:
     """Return the entries, fields, and items of fields that have no text."""
-    entries = [one.parent.select_one("dt") for one in article.select("dl.py > dd") if not said(one)]
+    entries = [
+        one.parent.select_one("dt") for one in article.select("dl.py > dd") if not text_of(one)
+    ]
     fields = article.select("dl.field-list > dd")
     items = [
         item for field in fields for item in field.select("ul.simple > li, ol > li") or [field]
     ]
-    unsaid = [one for one in [*fields, *items] if not said(one) or one.select("li:empty, ol:empty")]
+    unsaid = [
+        one for one in [*fields, *items] if not text_of(one) or one.select("li:empty, ol:empty")
+    ]
     dashed = [item for item in items if re.search(r"–\s*$", item.get_text())]
     return [" ".join(one.get_text().split()) for one in [*entries, *unsaid, *dashed]]
 
 
-def said(element: Tag) -> str:
+def text_of(element: Tag) -> str:
     return element.get_text(strip=True)
 
 

@@ -183,7 +183,7 @@ def test_fits_a_telephone_and_twice_the_size(opened):
         assert max(overflow) <= 0, width
 
 
-def test_toggles_captions_and_works_stand_where_they_can_be_seen(opened):
+def test_toggles_captions_and_works_are_visible(opened):
     """A work once a page, beside the text or below; at the captions' line, none on another."""
     if not re.search(r"/book/\d\d_", opened.page.url):
         pytest.skip("this page is no chapter")

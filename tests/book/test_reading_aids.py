@@ -28,10 +28,10 @@ def test_three_questions_before_the_exercises(path):
     assert headings.index("Three questions") + 1 == headings.index("Exercises")
     found = questions(path)
     assert len(found) == 3
-    for _, options, said in found:
-        assert len(options) == len(set(options)) == len(said) == 3
-        assert [s.startswith("**Right.**") for s in said].count(True) == 1
-        assert all(len(s) > 20 for s in said)
+    for _, options, comments in found:
+        assert len(options) == len(set(options)) == len(comments) == 3
+        assert [s.startswith("**Right.**") for s in comments].count(True) == 1
+        assert all(len(s) > 20 for s in comments)
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
@@ -57,14 +57,14 @@ def test_an_option_says_what_it_is_worth(chapter):
     page = chapter.page
     box = page.locator(".cgmm-question").first
     assert box.locator("details").get_attribute("open") is None
-    said = box.get_by_role("status")
+    status = box.get_by_role("status")
     options = box.locator("button[aria-pressed]")
     options.nth(0).focus()
     page.keyboard.press("Enter")
-    assert said.inner_text().startswith("No. That would be a witness")
+    assert status.inner_text().startswith("No. That would be a witness")
     assert box.get_attribute("data-answer") == "wrong"
     options.nth(2).click()
-    assert said.inner_text().startswith("Right. The log-odds")
+    assert status.inner_text().startswith("Right. The log-odds")
     pressed = options.evaluate_all("all => all.map(one => one.getAttribute('aria-pressed'))")
     assert pressed == ["false", "false", "true"]
     assert options.nth(2).locator("mjx-container").count() == 1

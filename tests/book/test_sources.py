@@ -32,13 +32,13 @@ def pins() -> dict[str, str]:
 
 def required(wanted: list[Requirement]) -> Iterator[Requirement]:
     """These requirements, and those of what is installed for them, all the way down."""
-    waiting, seen = list(wanted), set()
+    waiting, visited = list(wanted), set()
     while waiting:
         one = waiting.pop()
         yield one
         for extra in {"", *one.extras}:
-            if (key := (canonicalize_name(one.name), extra)) not in seen:
-                seen.add(key)
+            if (key := (canonicalize_name(one.name), extra)) not in visited:
+                visited.add(key)
                 further = map(Requirement, requires(one.name) or [])
                 waiting += [
                     need for need in further

@@ -58,8 +58,8 @@ def test_fetch_takes_what_openml_answers_and_asks_once(name, tmp_path, monkeypat
 @pytest.mark.parametrize("error", [OSError("no network"), ValueError("it was withdrawn")])
 def test_fetch_says_where_to_put_the_file_if_openml_fails(error, tmp_path, monkeypatch):
     monkeypatch.setattr(fetched, "fetch_openml", Mock(side_effect=error))
-    told = rf"(?s)could not be downloaded \({error}\).*Put the file there.*UCI"
-    with pytest.raises(OSError, match=told):
+    message = rf"(?s)could not be downloaded \({error}\).*Put the file there.*UCI"
+    with pytest.raises(OSError, match=message):
         fetch("ionosphere", tmp_path / "home")
     assert not (tmp_path / "home").exists()
 

@@ -43,11 +43,11 @@ def problem(seed, *, K=2, N=6, P=8, G=2):
 def by_hand(X, theta, answers, annotator, alpha, beta, must_link=()):
     """log p(X, answers) and p(wrong), from every assignment of points."""
     z, logs = every_assignment(X, theta, [[i, j, np.inf] for i, j in must_link])
-    i, j, said = answers.astype(int).T
+    i, j, says_same = answers.astype(int).T
     together = z[:, i] == z[:, j]
     p_together = np.where(together, 1 - alpha[annotator], beta[annotator])
-    logs += np.log(np.where(said == 1, p_together, 1 - p_together)).sum(axis=1)
-    return logsumexp(logs), softmax(logs) @ (together != said)
+    logs += np.log(np.where(says_same == 1, p_together, 1 - p_together)).sum(axis=1)
+    return logsumexp(logs), softmax(logs) @ (together != says_same)
 
 
 @settings(max_examples=15)
@@ -70,10 +70,10 @@ def test_rates_are_a_fixed_point_and_the_evidence_is_that_of_all_assignments(
     rates = np.array([alpha, beta] if kinds else [alpha])
     last = evidence + (0.5 * np.log(rates) + 2.0 * np.log1p(-rates)).sum()
     assert last == pytest.approx(found.history[-1], abs=1e-6)
-    said = answers[:, 2] == 1
-    together = np.where(said, 1 - wrong, wrong)
+    says_same = answers[:, 2] == 1
+    together = np.where(says_same, 1 - wrong, wrong)
     # Who errs about a pair that is together says that it is apart, and the other way round.
-    counted = ((alpha, wrong * ~said, together), (beta, wrong * said, 1 - together))
+    counted = ((alpha, wrong * ~says_same, together), (beta, wrong * says_same, 1 - together))
     for rate, errors, cases in counted if kinds else [(alpha, wrong, np.ones(len(wrong)))]:
         share = (np.bincount(annotator, errors) + 0.5) / (np.bincount(annotator, cases) + 2.5)
         np.testing.assert_allclose(rate, share, atol=1e-8)
@@ -81,7 +81,7 @@ def test_rates_are_a_fixed_point_and_the_evidence_is_that_of_all_assignments(
     if not must:
         kept = SideInformation.build(len(X), preferences=found.preferences)
         p = pair_probabilities(X, theta, kept, answers[:, :2], AUTO(kept.graph))
-        np.testing.assert_allclose(np.where(said, 1 - p, p), found.wrong, atol=1e-10)
+        np.testing.assert_allclose(np.where(says_same, 1 - p, p), found.wrong, atol=1e-10)
 
 
 # ---------------------------------------------------------------------------- bad input
@@ -135,7 +135,7 @@ def test_the_common_likelihood_never_falls_and_ends_where_each_agrees_with_the_o
     assert again.history[-1] == pytest.approx(model.history_[-1], abs=1e-4)
 
 
-def test_what_is_certain_is_told_to_fits_and_rates_and_new_points_are_predicted():
+def test_certain_relations_reach_fits_and_rates_and_new_points_are_predicted():
     X, answers, annotator = two_annotators(3)
     labels = np.where(np.arange(len(X)) < 4, X[:, 0] > 1.5, -1)
     model = AnnotatorMixture(MIXTURE).fit(X, answers, annotator=annotator, labels=labels)
@@ -153,10 +153,10 @@ def test_what_is_certain_is_told_to_fits_and_rates_and_new_points_are_predicted(
 def test_a_round_that_is_not_kept_says_nothing():
     X, answers, _ = two_annotators(3)
     cut_short = clone(MIXTURE).set_params(max_iter=1, tol=0)
-    with pytest.warns(ConvergenceWarning) as said:
+    with pytest.warns(ConvergenceWarning) as caught:
         model = AnnotatorMixture(cut_short, tol=0.05).fit(X, answers)
     assert len(model.history_) > 1
-    assert len(said) == 1
+    assert len(caught) == 1
 
 
 test_what_cannot_be_learnt_from_is_refused = refused(
@@ -175,23 +175,23 @@ def test_of_several_beginnings_and_rounds_the_highest_end_is_kept(monkeypatch):
     poor = good._replace(means=good.means * 0 + np.array([[-9.0], [9.0]]))
 
     def learn(thetas, **options):
-        ends, told = iter(thetas), []
+        ends, strengths = iter(thetas), []
 
         def sent(self, X, preferences):
             self.weights_, self.means_, self.covariances_ = next(ends)
             self.labels_, self._type = None, "full"
-            told.append(np.abs(preferences[:, 2]))
+            strengths.append(np.abs(preferences[:, 2]))
 
         monkeypatch.setattr(ConstrainedGaussianMixture, "fit", sent)
         model = AnnotatorMixture(MIXTURE, max_rounds=2, tol=0, **options)
-        return model.fit(X, answers, annotator=annotator), told
+        return model.fit(X, answers, annotator=annotator), strengths
 
     for thetas in ([good, poor], [poor, poor, good, poor]):
-        model, told = learn(thetas, n_init=len(thetas) // 2)
+        model, strengths = learn(thetas, n_init=len(thetas) // 2)
         assert model.estimator_.means_ is good.means
     # At first all are weighted alike, by the prior's mode of 1/5; then one alone.
-    np.testing.assert_allclose(told[0], np.log(4))
-    believed = [set(told[2][annotator == g]) for g in (0, 1)]
+    np.testing.assert_allclose(strengths[0], np.log(4))
+    believed = [set(strengths[2][annotator == g]) for g in (0, 1)]
     assert sorted(map(max, believed)) == pytest.approx([0, np.log(4)])
     assert all(len(weights) == 1 for weights in believed)
     first, both = learn([good, good])[0], learn([good, good, poor, poor], n_init=2)[0]

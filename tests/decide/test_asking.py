@@ -17,12 +17,12 @@ RATES = st.floats(0, 1)
 
 
 @given(st.lists(RATES, min_size=1, max_size=9), RATES, RATES)
-def test_information_is_that_of_what_holds_and_what_is_said(together, alpha, beta):
+def test_information_is_that_between_assignment_and_answer(together, alpha, beta):
     """Compare with entropies over all assignments: an answer depends on its own pair alone."""
     found = answer_information(together, false_apart=alpha, false_together=beta)
-    said = np.array([[1 - alpha, alpha], [beta, 1 - beta]])
+    says_same = np.array([[1 - alpha, alpha], [beta, 1 - beta]])
     for p, information in zip(together, found, strict=True):
-        joint = np.array([[p], [1 - p]]) * said
+        joint = np.array([[p], [1 - p]]) * says_same
         parts = entropy(joint.sum(axis=0)) + entropy(joint.sum(axis=1))
         expected = parts - entropy(joint.ravel())
         assert information == pytest.approx(expected, abs=1e-12)
@@ -49,8 +49,8 @@ def test_neighbourhoods_are_classes_and_answers_are_true(seed, K, n_answers, the
     found = farthest_first(X, ask, n_answers, K, then=then, random_state=seed)
     assert found.answers[:, :2].tolist() == [list(pair) for pair in asked]
     assert len(set(map(frozenset, asked))) == len(asked) <= n_answers
-    i, j, said = found.answers.T
-    assert (said == (y[i] == y[j])).all()
+    i, j, says_same = found.answers.T
+    assert (says_same == (y[i] == y[j])).all()
     settled = np.flatnonzero(found.neighbourhoods >= 0)
     a, b = np.array(list(itertools.product(settled, repeat=2))).T
     assert ((found.neighbourhoods[a] == found.neighbourhoods[b]) == (y[a] == y[b])).all()

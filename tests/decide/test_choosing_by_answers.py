@@ -67,24 +67,24 @@ def test_scores_are_those_of_all_assignments(seed, K, q):
     answers = np.column_stack(
         [[rng.choice(N, 2, replace=False) for _ in range(P)], rng.random(P) < 0.5]
     )
-    folds, told = np.arange(P) % 2, []
+    folds, training = np.arange(P) % 2, []
 
     def fit(rows):
-        told.append(rows)
+        training.append(rows)
         return theta
 
     found = held_out_scores(X, fit, answers, folds, AUTO, error_rate=q, **known)
     z, logs = every_assignment(X, theta, [[0, 5, -np.inf]])
-    i, j, said = answers.T.astype(int)
+    i, j, says_same = answers.T.astype(int)
     # p(s_e | z) of each assignment and answer.
-    said_true = (z[:, i] == z[:, j]) == (said == 1)
-    p = np.where(said_true, 1 - q, q)
+    is_right = (z[:, i] == z[:, j]) == (says_same == 1)
+    p = np.where(is_right, 1 - q, q)
     for e in range(P):
         others = folds != folds[e]
         weight = np.exp(logs) * p[:, others].prod(axis=1)
         expected = np.log((weight * p[:, e]).sum() / weight.sum())
         assert found[e] == pytest.approx(expected, abs=1e-10)
-    for f, rows in enumerate(told):
+    for f, rows in enumerate(training):
         np.testing.assert_array_equal(rows[:, :2], answers[folds != f, :2])
 
 
@@ -172,7 +172,7 @@ def test_a_trial_is_what_one_does_by_hand():
         assert (results["param_error_rate"][i], results["param_n_components"][i]) == (q, K)
         model = ConstrainedGaussianMixture(K, weights="ignore", random_state=0)
         scores = held_out_scores(
-            X, lambda told, m=model: m.fit(X, preferences=told).parameters_, rows, folds, AUTO,
+            X, lambda some, m=model: m.fit(X, preferences=some).parameters_, rows, folds, AUTO,
             error_rate=q,
         )  # fmt: skip
         mean, error, _ = log_score(scores, pairs, groups)
@@ -220,8 +220,8 @@ def test_what_is_certain_is_a_condition_of_the_evidence_and_icl_has_the_entropy(
 
 def test_two_processes_find_the_same():
     X, rows = problem()
-    few = {"n_components": [1, 2]}
-    one, two = (made(n_jobs=n).set_params(param_grid=few).fit(X, rows) for n in (1, 2))
+    candidates = {"n_components": [1, 2]}
+    one, two = (made(n_jobs=n).set_params(param_grid=candidates).fit(X, rows) for n in (1, 2))
     for name, column in one.cv_results_.items():
         np.testing.assert_array_equal(column, two.cv_results_[name])
 
@@ -229,17 +229,17 @@ def test_two_processes_find_the_same():
 def test_fits_of_a_search_use_one_thread(monkeypatch):
     """Several threads for so few points took four times as long on a busy machine."""
     X, rows = problem()
-    seen = []
+    n_threads = []
 
     def look(*arguments, **options):
-        seen.extend(library["num_threads"] for library in threadpool_info())
+        n_threads.extend(library["num_threads"] for library in threadpool_info())
         return held_out_scores(*arguments, **options)
 
     monkeypatch.setattr(choosing, "held_out_scores", look)
     with threadpool_limits(2):
         made().set_params(param_grid={"n_components": [2]}).fit(X, rows)
-    assert seen
-    assert set(seen) == {1}
+    assert n_threads
+    assert set(n_threads) == {1}
 
 
 @given(st.integers(0, 10_000), st.integers(1, 8))
@@ -284,7 +284,7 @@ def test_a_setting_that_cannot_be_fitted_says_why_and_the_others_are_chosen_from
         made().set_params(param_grid={"n_components": [5000]}).fit(X, rows)
 
 
-def test_what_is_known_for_certain_is_told_to_every_fit_and_ties_groups():
+def test_certain_relations_reach_every_fit_and_link_groups():
     X, rows = problem(P=30)
     labels = np.where(np.arange(90) < 6, np.arange(90) % 2, -1)
     links = [[10, 12], [11, 13]]

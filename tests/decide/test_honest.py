@@ -24,8 +24,8 @@ def test_a_fit_to_answers_is_that_of_the_joint_likelihood(seed):
         p = np.exp(log_joint(X, theta))
         a, b = p[pairs[:, 0]], p[pairs[:, 1]]
         same = (a * b).sum(axis=1)
-        said = np.where(answers[:, 2] == 1, 0.95, 0.05)
-        tied = said * same + (1 - said) * (a.sum(axis=1) * b.sum(axis=1) - same)
+        says_same = np.where(answers[:, 2] == 1, 0.95, 0.05)
+        tied = says_same * same + (1 - says_same) * (a.sum(axis=1) * b.sum(axis=1) - same)
         alone = np.setdiff1d(np.arange(60), pairs)
         return np.log(tied).sum() + np.log(p[alone].sum(axis=1)).sum()
 

@@ -87,16 +87,18 @@ def test_what_is_implied_is_true_in_every_assignment(seed, K, n_answers):
     y = rng.integers(K, size=6)
     pairs = [tuple(rng.choice(6, 2, replace=False).tolist()) for _ in range(n_answers)]
     rows = [(i, j, bool(y[i] == y[j])) for i, j in pairs]
-    said = [Answer(i, j, "same" if s else "different", None, "", "check", 0.5) for i, j, s in rows]
-    known, sure = ImpliedPairs(6, K, said), determined(6, K, rows)
+    answers = [
+        Answer(i, j, "same" if s else "different", None, "", "check", 0.5) for i, j, s in rows
+    ]
+    known, sure = ImpliedPairs(6, K, answers), determined(6, K, rows)
     closed = {pair for pair in combinations(range(6), 2) if not known.is_open(*pair)}
     assert {tuple(sorted(pair)) for pair in pairs} <= closed <= sure
 
 
 def test_the_last_class_follows_from_the_others():
     pairs = [(0, 1), (0, 2), (1, 2), (3, 0), (3, 1), (4, 0), (4, 2)]
-    said = [Answer(i, j, "different", None, "", "check", 0.5) for i, j in pairs]
-    known = ImpliedPairs(6, 3, said)
+    answers = [Answer(i, j, "different", None, "", "check", 0.5) for i, j in pairs]
+    known = ImpliedPairs(6, 3, answers)
     assert known.group[3] == known.group[2]
     assert known.group[4] == known.group[1]
     assert [j for j in range(5) if known.is_open(5, j)] == list(range(5))
@@ -210,12 +212,14 @@ def test_contradictions_show_their_chain_and_can_be_revised(tmp_path):
 
 
 def test_more_different_groups_than_classes_are_a_contradiction():
-    said = [Answer(i, j, "different", None, "", "check", 0.5) for i, j in combinations(range(3), 2)]
-    (found,) = ImpliedPairs(5, 2, said).contradictions
+    answers = [
+        Answer(i, j, "different", None, "", "check", 0.5) for i, j in combinations(range(3), 2)
+    ]
+    (found,) = ImpliedPairs(5, 2, answers).contradictions
     assert "0, 1, 2" in found.message
     assert "2 groups" in found.message
     assert sorted(found.numbers) == [0, 1, 2]
-    assert ImpliedPairs(5, 3, said).contradictions == []
+    assert ImpliedPairs(5, 3, answers).contradictions == []
 
 
 # ---------------------------------------------------------------------------- fits
@@ -224,8 +228,8 @@ def test_more_different_groups_than_classes_are_a_contradiction():
 def test_all_answers_are_in_the_fit():
     interview = Interview(IRIS.X, 3, random_state=0)
     ask(interview, IRIS.y, 15)
-    i, j, said = interview.answer_rows.T
-    assert ((interview.labels_[i] == interview.labels_[j]) == said).mean() > 0.9
+    i, j, says_same = interview.answer_rows.T
+    assert ((interview.labels_[i] == interview.labels_[j]) == says_same).mean() > 0.9
     np.testing.assert_allclose(interview.probabilities_.sum(axis=1), 1)
     # A fit from there finds nothing better.
     start = {
@@ -262,8 +266,8 @@ def test_a_single_wrong_answer_does_not_overturn_the_table():
 def test_answers_that_a_model_draws_refute_it_in_one_of_twenty_cases():
     rng = np.random.default_rng(0)
     p = rng.uniform(0.05, 0.95, size=40)
-    said = rng.random((2000, 40)) < p
-    refuted = [interview_module._is_refuted(np.where(row, p, 1 - p)) for row in said]
+    answers = rng.random((2000, 40)) < p
+    refuted = [interview_module._is_refuted(np.where(row, p, 1 - p)) for row in answers]
     assert 0.03 < np.mean(refuted) < 0.07
     assert interview_module._is_refuted(np.full(4, 0.05))
     assert not interview_module._is_refuted(np.empty(0))

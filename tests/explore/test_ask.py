@@ -260,10 +260,10 @@ def test_groups_are_exported_and_nothing_is_overwritten(table, tmp_path, capsys)
 def test_many_columns_become_five(table):
     rng = np.random.default_rng(0)
     assert _points(pd.DataFrame(rng.normal(size=(30, 9))), None).shape == (30, 5)
-    few = _points(pd.read_csv(table), "width, sepal width")
-    np.testing.assert_allclose(few.mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(few.std(axis=0), 1)
-    assert few.shape == (150, 2)
+    points = _points(pd.read_csv(table), "width, sepal width")
+    np.testing.assert_allclose(points.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(points.std(axis=0), 1)
+    assert points.shape == (150, 2)
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,8 @@ def test_two_processes_write_the_same_bytes():
     """Another one, whose sets have another order, and this."""
     code = PROCESS.format(tests=str(Path(__file__).parent))
     settings = os.environ | {"PYTHONHASHSEED": "1", "MPLBACKEND": "agg"}
-    said = subprocess.check_output([sys.executable, "-c", code], env=settings, text=True)
-    assert said.strip() == f"{make()!r} {make().html()}"
+    output = subprocess.check_output([sys.executable, "-c", code], env=settings, text=True)
+    assert output.strip() == f"{make()!r} {make().html()}"
 
 
 N, SIDE = Slider("n", [1]), Choice("to the", [1])

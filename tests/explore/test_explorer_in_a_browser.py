@@ -43,11 +43,11 @@ def test_keys_and_buttons_move_one_explorer_and_no_other(visit):
     page.keyboard.press("ArrowRight")
     assert state(first)[1] == "A dot at 1, for n = 0."
     # The button goes round.
-    seen = []
+    states = []
     for _ in range(4):
         first.get_by_role("button", name="Next step").press("Enter")
-        seen.append(state(first)[2])
-    assert seen == ["1", "2", "4", "0"]
+        states.append(state(first)[2])
+    assert states == ["1", "2", "4", "0"]
     assert (state(twin), state(other)) == before
     other.get_by_role("slider", name="s").press("End")
     other.get_by_role("slider", name="n").press("End")

@@ -65,9 +65,9 @@ class Problem:
         pairs = pairs[: len(pairs) * (kind in ("hard", "both"))]
         same = y[pairs[:, 0]] == y[pairs[:, 1]]
         self.must, self.cannot = pairs[same], pairs[~same]
-        told = rng.permutation(N)[: 6 * (kind in ("soft", "both"))].reshape(-1, 2)
-        sign = np.where(rng.random(len(told)) < 0.5, 1, -1)
-        self.preferences = [(*p, s * 1.3) for p, s in zip(told.tolist(), sign, strict=True)]
+        linked = rng.permutation(N)[: 6 * (kind in ("soft", "both"))].reshape(-1, 2)
+        sign = np.where(rng.random(len(linked)) < 0.5, 1, -1)
+        self.preferences = [(*p, s * 1.3) for p, s in zip(linked.tolist(), sign, strict=True)]
         self.chunklet = primer.closure(N, self.must)
 
     @property
@@ -214,6 +214,6 @@ def test_what_no_assignment_keeps_is_no_network(ask):
      ([(i, i + 1, 1.0) for i in range(17)], "more points than the figure can sum over")],
 )  # fmt: skip
 def test_a_refusal_names_its_cause(ask, links, reason):
-    told = ask("{ let why; network(20, links, 2, {}, (one) => { why = one; }); return why; }"
+    reply = ask("{ let why; network(20, links, 2, {}, (one) => { why = one; }); return why; }"
                .join(["(() => ", ")()"]), links=links)  # fmt: skip
-    assert reason in told
+    assert reason in reply

@@ -76,12 +76,12 @@ def figure_of(page, at=0):
     return page.locator(".cgmm-live").nth(at)
 
 
-def said(root) -> str:
+def status(root) -> str:
     return root.locator(".cgmm-live-status").inner_text()
 
 
 def evidence(root) -> float:
-    return float(re.search(r"log-evidence (−?[\d.]+)", said(root))[1].replace("−", "-"))
+    return float(re.search(r"log-evidence (−?[\d.]+)", status(root))[1].replace("−", "-"))
 
 
 def log_evidence_at(steps) -> float:
@@ -95,7 +95,7 @@ def test_half_steps_and_run_are_those_of_em(visit):
     assert evidence(root) == pytest.approx(log_evidence_at(0), abs=0.06)
     for half in ("M-step", "E-step", "M-step"):
         root.get_by_role("button", name=half, exact=True).press("Enter")
-    assert said(root).startswith("After M2:")
+    assert status(root).startswith("After M2:")
     assert evidence(root) == pytest.approx(log_evidence_at(2), abs=0.06)
     root.get_by_role("button", name="Run or stop").click()
     assert evidence(root) == pytest.approx(log_evidence_at(500), abs=0.06)
@@ -111,7 +111,7 @@ def test_points_are_added_moved_and_taken_away_by_keyboard(visit):
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Shift+ArrowUp")
     assert points.first.get_attribute("transform") != before
-    assert said(root).startswith("Point 1 at")
+    assert status(root).startswith("Point 1 at")
     page.keyboard.press("a")
     assert points.count() == 31
     assert page.evaluate("document.activeElement.ariaLabel").startswith("Point 31:")
@@ -129,18 +129,18 @@ def test_links_are_drawn_and_undone_by_keyboard(visit):
     points, links = root.locator(".cgmm-live-main [role=button]"), root.locator("g.links path")
     points.nth(3).focus()
     page.keyboard.press("t")
-    assert said(root).startswith("Point 4 picked")
+    assert status(root).startswith("Point 4 picked")
     page.keyboard.press("PageDown")
     page.keyboard.press("t")
     assert links.count() == 1
-    assert said(root).startswith("Points 4 and 5 belong together.")
+    assert status(root).startswith("Points 4 and 5 belong together.")
     page.keyboard.press("d")
     page.keyboard.press("PageUp")
     page.keyboard.press("d")
     assert links.count() == 0
     page.keyboard.press("d")
     page.keyboard.press("Escape")
-    assert said(root).startswith("Let go.")
+    assert status(root).startswith("Let go.")
 
 
 def test_links_are_drawn_by_clicks_but_none_that_no_assignment_keeps(visit):
@@ -151,7 +151,7 @@ def test_links_are_drawn_by_clicks_but_none_that_no_assignment_keeps(visit):
     for pair, n_links in [((0, 2), 2), ((0, 9), 3)]:
         for i in pair:
             root.locator("[role=button]").nth(i).dispatch_event("pointerdown")
-        assert said(root).startswith("This relation contradicts the others") == (n_links == 2)
+        assert status(root).startswith("This relation contradicts the others") == (n_links == 2)
         assert links.count() == n_links
     assert root.locator("g.links path.apart").count() == 1
     # A preset brings its own.
@@ -208,7 +208,7 @@ def test_a_page_without_script_shows_the_points(visit):
     root = figure_of(visit(make(), java_script_enabled=False))
     assert root.locator("svg circle").count() == 30
     assert root.get_by_text("where scripts run").is_visible()
-    assert said(root) == "30 points in the plane, 3 must-links and 1 cannot-links."
+    assert status(root) == "30 points in the plane, 3 must-links and 1 cannot-links."
 
 
 # ----------------------------------------------------------------- few points, or all in one place
@@ -232,9 +232,9 @@ HARM = """(live, how) => {
 
 @pytest.mark.parametrize("how", ["few", "one spot", "one line"])
 def test_degenerate_points_break_nothing(visit, how):
-    few = {"y": DATA.y[::3], "must_link": [[0, 1]], "cannot_link": [[6, 7]]}
+    subset = {"y": DATA.y[::3], "must_link": [[0, 1]], "cannot_link": [[6, 7]]}
     page = visit(
-        *(LiveFigure(DATA.X[::3], mode=mode, title=mode, starts=[START, OTHER], **few)
+        *(LiveFigure(DATA.X[::3], mode=mode, title=mode, starts=[START, OTHER], **subset)
           for mode in MODES)
     )  # fmt: skip
     for root in page.locator(".cgmm-live").all():
@@ -244,7 +244,7 @@ def test_degenerate_points_break_nothing(visit, how):
                 slider.press(key)
         for button in root.get_by_role("button", name="M-step").all():
             button.press("Enter")
-        shown = root.locator(".cgmm-live-stage").inner_html() + said(root)
+        shown = root.locator(".cgmm-live-stage").inner_html() + status(root)
         assert not re.findall("NaN|Infinity|undefined|null", shown)
 
 
@@ -255,7 +255,7 @@ HOST = """async ({esm, html, style}) => {
     window.kept = {html}; window.sent = []; window.heard = {};
     const model = {
         get: (name) => window.kept[name], set: (given) => Object.assign(window.kept, given),
-        save_changes: () => {}, send: (said) => window.sent.push(said),
+        save_changes: () => {}, send: (message) => window.sent.push(message),
         on: (event, act) => { window.heard[event] = act; },
     };
     document.head.append(Object.assign(document.createElement("style"), {textContent: style}));
@@ -337,6 +337,6 @@ def test_degenerate_points_are_explained(visit, mode, says):
     spot = {"X": np.zeros_like(DATA.X)}
     links = {"must_link": (), "cannot_link": ()}
     root = figure_of(visit(make(mode, presets={"spread": {}, "spot": spot}, **links)))
-    assert says not in said(root)
+    assert says not in status(root)
     root.get_by_role("radio", name="spot").check()
-    assert says in said(root)
+    assert says in status(root)

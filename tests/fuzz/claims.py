@@ -19,7 +19,7 @@ from cgmm.numerics import AGREE
 from .problems import Problem
 
 # Joint assignments that brute force visits in a moment.
-FEW_ASSIGNMENTS = 4096
+N_ENUMERABLE = 4096
 
 
 class BrokenContractError(AssertionError):
@@ -130,8 +130,11 @@ def _check_against_enumeration(model, problem: Problem) -> None:
     kept = ("labels", "must_link", "cannot_link", "preferences")
     known = {name: problem.arguments[name] for name in kept if name in problem.arguments}
     side = SideInformation.build(len(problem.X), sampling=model.sampling, **known)
-    few = model.n_components**side.n_nodes <= FEW_ASSIGNMENTS
-    parameters, infer = model._parameters(), ENGINES["enumerate" if few else "exact"](side.graph)
+    is_small = model.n_components**side.n_nodes <= N_ENUMERABLE
+    parameters, infer = (
+        model._parameters(),
+        ENGINES["enumerate" if is_small else "exact"](side.graph),
+    )
     X = model._read_new(problem.X)
     truth = e_step(X, parameters, side, infer)
     unaries = node_unaries(X, parameters, side)

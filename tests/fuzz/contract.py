@@ -87,8 +87,8 @@ def _check_repeats(model, problem: Problem) -> None:
     second = clone(problem.estimator).fit(problem.X, **problem.arguments)
     for name, value in vars(model).items():
         if name.endswith("_") and isinstance(value, np.ndarray | float | int):
-            said = f"{name} differs between two fits of the same seed"
-            np.testing.assert_equal(getattr(second, name), value, said)
+            message = f"{name} differs between two fits of the same seed"
+            np.testing.assert_equal(getattr(second, name), value, message)
 
 
 @contextmanager

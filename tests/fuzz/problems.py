@@ -66,8 +66,12 @@ def _n_components(rng: Rng, z: np.ndarray) -> int:
 def _inference(rng: Rng, n_points: int, n_components: int):
     """An engine; where the network may be large, one that refuses early."""
     name = one_of(rng, ["auto"] * 4 + [*ENGINES, "spanning_tree"])
-    few = n_components**n_points <= 4096
-    if name == "enumerate" and not few and (n_components**n_points <= 2e6 or rng.random() < 0.8):
+    is_small = n_components**n_points <= 4096
+    if (
+        name == "enumerate"
+        and not is_small
+        and (n_components**n_points <= 2e6 or rng.random() < 0.8)
+    ):
         name = "auto"  # within its limits, but slow; or refused, as is seen often enough
     if name in ("auto", "junction_tree") and n_points > 12:
         return partial(one_of(rng, [auto, ENGINES["junction_tree"]]), max_bytes=MAX_BYTES)

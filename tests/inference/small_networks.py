@@ -78,6 +78,6 @@ def assert_as_enumerated(infer, graph, unary, atol=1e-10):
     if not infer.finds_best:
         return True
     best = log_weight(graph, unary, enumerate_assignments(graph).most_probable(unary))
-    said = log_weight(graph, unary, infer.most_probable(unary))
-    assert said == pytest.approx(best, rel=1e-13, abs=1e-11)
+    log_best = log_weight(graph, unary, infer.most_probable(unary))
+    assert log_best == pytest.approx(best, rel=1e-13, abs=1e-11)
     return True

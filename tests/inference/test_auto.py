@@ -92,7 +92,7 @@ def test_of_nodes_alone_a_table_is_what_is_visited():
     assert answer == ("independent", 5, 5, 0, True, 0, 8 * 15, 15)
 
 
-def test_a_cheap_component_beside_a_dear_one_stays_exact():
+def test_a_cheap_component_beside_an_expensive_one_stays_exact():
     ring = [(33, 34), (34, 35), (35, 36), (33, 36)]
     graph = tied(37, [*wide_and_pair().edges.tolist(), *ring], 1.0)
     for budgets in ({}, {"max_bytes": 30_000}, {"max_operations": 16}):
@@ -113,16 +113,16 @@ def test_one_engine_answers_for_any_number_of_states_and_any_evidence(problem, s
     """Reduced, divided and put together as enumerated; nothing of a call is left for the next."""
     graph, rng = problem[0], np.random.default_rng(seed)
     graph = simplify(graph)
-    said = exact(graph)
+    result = exact(graph)
     for states in (1, 2, 3, 2):
         for share in (0.0, 0.3, 0.6):
             unary = rng.normal(size=(graph.n_nodes, states)) * 3
             masked = rng.random(unary.shape) < share
             masked[np.arange(len(unary)), rng.integers(states, size=len(unary))] = False
             unary = np.where(masked, -np.inf, unary)
-            if assert_as_enumerated(said, graph, unary):
-                told = inference_cost(graph, states, allowed=~masked)
-                assert sorted(told) == sorted(said.results(unary))
+            if assert_as_enumerated(result, graph, unary):
+                cost = inference_cost(graph, states, allowed=~masked)
+                assert sorted(cost) == sorted(result.results(unary))
 
 
 # ---------------------------------------------------------------------------- what is remembered

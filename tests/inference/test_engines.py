@@ -377,6 +377,6 @@ def test_enumeration_equals_brute_force(network):
     assert found.log_z == pytest.approx(np.log(z_total), rel=1e-10, abs=1e-12)
 
 
-def test_of_equally_probable_assignments_the_one_of_low_labels_is_told():
+def test_of_equally_probable_assignments_the_one_of_low_labels_is_returned():
     infer = pairs(tied(2, [(0, 1)], HARD))
     np.testing.assert_array_equal(infer.most_probable(np.zeros((2, 3))), [0, 1])

@@ -45,12 +45,14 @@ def test_reductions_change_nothing(problem, more, seed):
             raise AssertionError("a contradiction where there is none") from error
         return
     for h, smaller, constant, trace_back, leave in found:
-        said = enumerated(smaller, h)
+        smaller_result = enumerated(smaller, h)
         if expected is None:
-            assert said is None
+            assert smaller_result is None
             continue
-        np.testing.assert_allclose(leave(said.nodes), expected.nodes, rtol=0, atol=1e-11)
-        assert said.log_z + constant == pytest.approx(expected.log_z, rel=1e-12, abs=1e-11)
+        np.testing.assert_allclose(leave(smaller_result.nodes), expected.nodes, rtol=0, atol=1e-11)
+        assert smaller_result.log_z + constant == pytest.approx(
+            expected.log_z, rel=1e-12, abs=1e-11
+        )
         z = trace_back(enumerate_assignments(smaller).most_probable(h))
         best = enumerate_assignments(graph).most_probable(unary)
         top = log_weight(graph, unary, best)

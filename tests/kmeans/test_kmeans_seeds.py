@@ -42,7 +42,7 @@ def test_true_relations_do_not_spoil_a_single_run(Estimator, kinds):
         assert model.inertia_ == pytest.approx(truth, rel=1e-9)
 
 
-def test_what_is_known_decides_what_is_tried():
+def test_relations_decide_the_number_of_starts():
     alone = SideInformation.build(5)
     tied = SideInformation.build(5, must_link=[[0, 1]])
     apart = SideInformation.build(5, cannot_link=[[0, 1]])

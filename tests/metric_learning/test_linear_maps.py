@@ -82,9 +82,9 @@ class TestTwoSources:
         match = f"{name} learns from y as well as from .*puts 178 of 178 points into 3 groups"
         step = {f"{name.lower()}__{key}": pairs for key, pairs in known.items()}
         pipeline = make_pipeline(StandardScaler(), model, KMeans(3, n_init=1, random_state=0))
-        with pytest.warns(UserWarning, match=match) as told:
+        with pytest.warns(UserWarning, match=match) as caught:
             pipeline.fit(self.X, self.y, **step)
-        assert __file__ in {warning.filename for warning in told}
+        assert __file__ in {warning.filename for warning in caught}
 
     @pytest.mark.parametrize(
         ("y", "must_link"),

@@ -91,12 +91,12 @@ def test_what_is_given_says_these_pairs_in_whatever_order(case):
     S, D = sums(np.eye(2), X, must, cannot)
     assert objective(np.eye(2), X, **known) == pytest.approx(D / np.sqrt(S), rel=1e-12)
     listed = {"must_link": must[::-1], "cannot_link": np.array(cannot)[::-1, ::-1]}
-    here, there = (MMC(tol=1e-8).fit(X, **told) for told in (known, listed))
+    here, there = (MMC(tol=1e-8).fit(X, **given) for given in (known, listed))
     assert here.n_cannot_links_ == there.n_cannot_links_ == len(cannot)
     assert here.objective_ == pytest.approx(there.objective_, rel=1e-8)
 
 
-def test_a_sample_is_as_large_as_it_is_told_and_listed_cannot_links_stay_beside_it():
+def test_a_sample_has_the_given_size_and_listed_cannot_links_stay_beside_it():
     X, y = IRIS
     whole, sample = MMC().fit(X, y), MMC(max_cannot_links=7500).fit(X, y)
     np.testing.assert_array_equal(sample.components_, whole.components_)

@@ -95,8 +95,8 @@ def test_certificate_holds_at_every_stage_and_the_objective_never_falls(diagonal
     best = MMC(diagonal, tol=1e-8).fit(X, y)
     metric = MMC(diagonal, max_iter=max_iter)
     if max_iter < 1000:
-        told = rf"did not converge in {max_iter} .* fraction of \d"
-        with pytest.warns(ConvergenceWarning, match=told):
+        message = rf"did not converge in {max_iter} .* fraction of \d"
+        with pytest.warns(ConvergenceWarning, match=message):
             metric.fit(X, y)
     else:
         metric.fit(X, y)
@@ -129,11 +129,11 @@ def test_a_factor_that_lost_a_direction_finds_it_again(diagonal):
 
 
 @BOTH
-def test_a_tolerance_below_rounding_is_not_met_and_the_gap_is_told(diagonal):
+def test_a_tolerance_below_rounding_is_not_met_and_the_gap_is_reported(diagonal):
     rng = np.random.default_rng(int(diagonal))
     X, y = rng.normal(size=(12, 3)), rng.integers(0, 2, 12)
-    told = r"rounding hides any gain; the maximum may be a fraction of \d\.\de-1[1-5] above"
-    with pytest.warns(ConvergenceWarning, match=told):
+    message = r"rounding hides any gain; the maximum may be a fraction of \d\.\de-1[1-5] above"
+    with pytest.warns(ConvergenceWarning, match=message):
         exact = MMC(diagonal, tol=0.0, max_iter=3000).fit(X, y)
     # It is the maximum all the same.
     assert exact.objective_ == pytest.approx(MMC(diagonal).fit(X, y).objective_, rel=1e-5)

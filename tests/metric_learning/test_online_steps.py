@@ -88,14 +88,14 @@ def test_no_chunklet_is_too_far_for_the_guarded_step(decades, n, eta):
     rng = np.random.default_rng(n)
     W, H = np.eye(3), 10.0**decades * rng.normal(size=(n, 3))
     after = flow_step(W, H, eta)
-    seen = np.linalg.svd(H @ after.T)[1].max() ** 2
-    assert seen <= n / -np.expm1(-2 * n * eta) * (1 + 1e-5)
+    largest = np.linalg.svd(H @ after.T)[1].max() ** 2
+    assert largest <= n / -np.expm1(-2 * n * eta) * (1 + 1e-5)
     if n >= 3:
         # no direction is lost
         assert np.linalg.svd(after)[1].min() > 0
 
 
-def test_overshooting_is_told_by_the_largest_eigenvalue():
+def test_overshooting_is_bounded_by_the_largest_eigenvalue():
     H = np.array([[3.0, 0.0], [0.0, 3.0]])
     # λ - n = 7: the bound by the trace, 16, alone would say otherwise at 0.05.
     assert not overshoots(np.eye(2), H, 0.05)

@@ -87,7 +87,7 @@ def test_a_column_that_adds_nothing_changes_no_distance(extra):
     )
 
 
-def test_a_direction_without_variance_in_chunklets_is_left_out_and_said_so():
+def test_a_direction_without_variance_in_chunklets_is_left_out_with_a_warning():
     # What tells the classes apart entirely would be stretched infinitely.
     X, y = IRIS
     Z = np.column_stack([X, y])
@@ -109,8 +109,8 @@ def test_too_few_must_links_are_met_by_pca(alpha, n_axes):
     chunklets = np.full(len(y), -1)
     for j in range(20):
         chunklets[np.flatnonzero(y == j % 10)[[j, j + 20]]] = j
-    said = r"= 20 degrees of freedom and vary in 20 of the 61 .*too few .*PCA .* to {} dim"
-    with pytest.warns(UserWarning, match=said.format(n_axes)):
+    text = r"= 20 degrees of freedom and vary in 20 of the 61 .*too few .*PCA .* to {} dim"
+    with pytest.warns(UserWarning, match=text.format(n_axes)):
         model = RCA(alpha=alpha).fit(X, chunklets)
     assert model.components_.shape == (n_axes, 64)
     axes = principal_axes(total_covariance(X), n_axes)
@@ -145,15 +145,15 @@ def test_the_rank_of_algorithm_2_only_bounds_it_from_above():
 
 def test_n_components_beyond_the_rank():
     X, y = IRIS
-    few = np.full(150, -1)
-    few[[0, 1, 60, 61, 62]] = [0, 0, 1, 1, 1]
+    labels = np.full(150, -1)
+    labels[[0, 1, 60, 61, 62]] = [0, 0, 1, 1, 1]
     for K, points, chunklets, message in (
         (5, X, y, "n_components=5, but the data have n_features = 4"),
         (5, np.column_stack([X, y]), y, r"=5, but only 4 directions.*do not in 1 of 5"),
-        (4, X, few, r"only 3 directions can be whitened.*do not in 1 of 4"),
+        (4, X, labels, r"only 3 directions can be whitened.*do not in 1 of 4"),
     ):
         with pytest.raises(ValueError, match=message):
             RCA(K).fit(points, chunklets)
     for K, n_axes in ((3, 3), (None, 1)):
         with pytest.warns(UserWarning, match=f"reduced the data to {n_axes} dimensions"):
-            assert RCA(K).fit(X, few).components_.shape == (n_axes, 4)
+            assert RCA(K).fit(X, labels).components_.shape == (n_axes, 4)

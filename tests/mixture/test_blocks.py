@@ -199,6 +199,6 @@ def test_threads_hold_back_warnings_as_the_fit_does():
     def work(block):
         warn_caller("the same", UserWarning)
 
-    with pytest.warns(UserWarning, match="the same") as told, WarnedOnce(), workers(2) as over:
+    with pytest.warns(UserWarning, match="the same") as caught, WarnedOnce(), workers(2) as over:
         list(over(work, range(20)))
-    assert len(told) == 1
+    assert len(caught) == 1

@@ -46,7 +46,7 @@ test_what_is_no_category_is_refused = refused(
 )
 
 
-def test_categories_never_seen_are_refused_unless_announced():
+def test_unknown_categories_are_refused_unless_announced():
     X = np.array([[0, 1], [1, 0], [1, 1], [0, 0]])
     model = ConstrainedCategoricalMixture(2, random_state=0).fit(X)
     with pytest.raises(ValueError, match="n_categories"):

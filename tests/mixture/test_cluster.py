@@ -223,16 +223,16 @@ def test_errors_from_workers_name_points_as_they_were_given():
 
 def test_chunks_are_read_once(tmp_path):
     """However often EM passes over the points: a file is opened once a chunk."""
-    seen = tmp_path / "seen"
-    seen.mkdir()
+    markers = tmp_path / "seen"
+    markers.mkdir()
 
-    def told(block, block_info=None):
+    def mark_read(block, block_info=None):
         place = block_info[0]["chunk-location"][0] if block_info else "nobody"
-        (seen / f"{place}-{time.time_ns()}").touch()
+        (markers / f"{place}-{time.time_ns()}").touch()
         return block
 
     X = da.from_array(groups(0, N)[0], chunks=(200, -1))
-    read = X.map_blocks(told, dtype=float, meta=np.empty((0, 0)))
+    read = X.map_blocks(mark_read, dtype=float, meta=np.empty((0, 0)))
     fitted(read, {"must_link": [[0, 599]]})
-    assert len(list(seen.iterdir())) == 3
+    assert len(list(markers.iterdir())) == 3
     assert read_chunks(X.astype(np.float32))[0].shape == (N, D)

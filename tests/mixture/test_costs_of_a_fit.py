@@ -46,7 +46,7 @@ def test_random_pairs_in_any_number_cost_a_few_seconds_at_most(seed, n_pairs, vi
     assert model.weights_update_ in ("exact", "cautious")
 
 
-def test_where_only_counts_of_the_prior_are_dear_just_these_are_done_without(visited):
+def test_where_only_counts_of_the_prior_are_expensive_just_these_are_avoided(visited):
     """A clique of ten preferences, K = 3: 3^10 entries an answer, which is half of the prior's."""
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + 4])
@@ -56,8 +56,8 @@ def test_where_only_counts_of_the_prior_are_dear_just_these_are_done_without(vis
     assert 2e6 < max(visited) < 2e7
     assert [answer.engine for answer in model.inference_ if answer.n_edges] == ["junction_tree"]
     assert model.weights_update_ == "cautious"
-    said = model.set_params(weights="exact").fit(X, preferences=pairs)
-    assert said.weights_update_ == "exact"
+    fitted = model.set_params(weights="exact").fit(X, preferences=pairs)
+    assert fitted.weights_update_ == "exact"
     assert len(visited) > 10
 
 

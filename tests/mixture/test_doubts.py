@@ -15,10 +15,10 @@ from cgmm.network import PairsAmong
 from cgmm.scenarios import random_pairs
 
 
-def words(model, X, **said):
+def words(model, X, **known):
     """Return the warnings of a fit."""
     with warnings.catch_warnings(record=True, action="always") as caught:
-        model.fit(X, **said)
+        model.fit(X, **known)
     return [str(warning.message) for warning in caught]
 
 
@@ -28,11 +28,11 @@ def doubted(seed, sep=2.5, q=0.0):
     y = rng.integers(3, size=90)
     corners = sep * np.array([[0, 0], [1, 0], [0, 1]])
     X = rng.normal(size=(90, 2)) + corners[y]
-    said = scenarios.flip(scenarios.random_pairs(y, 30, random_state=rng), q, random_state=rng)
+    drawn = scenarios.flip(scenarios.random_pairs(y, 30, random_state=rng), q, random_state=rng)
     model = ConstrainedGaussianMixture(
         3, covariance_type="spherical", means_init=corners, init_params="k-means++"
     )
-    return any("speak against" in told for told in words(model, X, **said._asdict()))
+    return any("speak against" in text for text in words(model, X, **drawn._asdict()))
 
 
 def test_true_relations_are_doubted_as_rarely_as_stated_and_wrong_ones_mostly():
@@ -59,10 +59,10 @@ def test_the_ratio_of_a_right_relation_has_expectation_one():
 def test_the_worst_relation_is_named_by_the_row_of_its_points():
     X = np.random.default_rng(0).normal(size=(40, 1)) + np.repeat([[-4.0], [4.0]], 20, axis=0)
     model = ConstrainedGaussianMixture(2, random_state=0)
-    (said,) = words(model, X, must_link=PairsAmong([[0, 1], [2, 3], [5, 25]], 40))
-    assert "(p = 0.0004), most against 5 and 25 together" in said
-    (said,) = words(model, X, must_link=[[0, 1]], cannot_link=[[2, 30], [7, 8]])
-    assert "most against 7 and 8 apart" in said
+    (message,) = words(model, X, must_link=PairsAmong([[0, 1], [2, 3], [5, 25]], 40))
+    assert "(p = 0.0004), most against 5 and 25 together" in message
+    (message,) = words(model, X, must_link=[[0, 1]], cannot_link=[[2, 30], [7, 8]])
+    assert "most against 7 and 8 apart" in message
     # With a component alone there is nothing that relations could fight.
     assert not words(ConstrainedGaussianMixture(1), X, must_link=[[5, 25]])
 
@@ -71,39 +71,39 @@ def test_the_call_that_the_message_names_answers_the_doubt():
     X = np.random.default_rng(0).normal(size=(40, 1)) + np.repeat([[-4.0], [4.0]], 20, axis=0)
     must_link, cannot_link = [[0, 1], [2, 3], [5, 25]], [[1, 30]]
     model = ConstrainedGaussianMixture(2, random_state=0)
-    (said,) = words(model, X, must_link=must_link, cannot_link=cannot_link)
-    call = said.split("Soften them, ")[1].split(", or check")[0]
+    (message,) = words(model, X, must_link=must_link, cannot_link=cannot_link)
+    call = message.split("Soften them, ")[1].split(", or check")[0]
     names = {"X": X, "must_link": must_link, "cannot_link": cannot_link, "cgmm": cgmm}
     with warnings.catch_warnings(action="error"):
         soft = eval(f"model.{call}", names | {"model": model})
     assert soft.labels_[5] != soft.labels_[25]
 
 
-def test_a_poor_maximum_is_told_from_wrong_relations():
+def test_a_poor_maximum_is_distinguished_from_wrong_relations():
     """True relations look wrong from K-means, and right from the start that the message names."""
     X, person = datasets.vertical_classes()[:2]
     known = random_pairs(person, 60, random_state=0)._asdict()
     poor = ConstrainedGaussianMixture(2, init_params="kmeans", random_state=0)
-    (said,) = words(poor, X, **known)
-    assert "ended at a poor maximum" in said
-    call = said.split("Fit again, ")[1].replace("fit(...).", "fit(X, **known)")
+    (message,) = words(poor, X, **known)
+    assert "ended at a poor maximum" in message
+    call = message.split("Fit again, ")[1].replace("fit(...).", "fit(X, **known)")
     better = eval(f"poor.{call}", {"poor": poor, "X": X, "known": known})
-    gain = float(said.split("log-evidence is ")[1].split(" nats")[0])
+    gain = float(message.split("log-evidence is ")[1].split(" nats")[0])
     assert gain > 5
     with warnings.catch_warnings(action="error"):
         again = ConstrainedGaussianMixture(2, random_state=0).fit(X, **known)
     assert again.log_evidence_ == pytest.approx(better.log_evidence_, abs=0.5)
     flipped = scenarios.flip(random_pairs(person, 60, random_state=0), 0.1, random_state=0)
-    (said,) = words(poor.set_params(init_params="kmeans", n_init=1), X, **flipped._asdict())
-    assert "speak against the relations (p" in said
+    (message,) = words(poor.set_params(init_params="kmeans", n_init=1), X, **flipped._asdict())
+    assert "speak against the relations (p" in message
 
 
 @pytest.mark.parametrize("n_points", [5, 6])
 def test_components_of_single_points_are_noticed(n_points):
     """With as many components as points no variance but reg_covar is left to compare with."""
     X = np.random.default_rng(0).normal(size=(n_points, 2))
-    (said, *_) = words(ConstrainedGaussianMixture(5, random_state=0), X)
-    assert "covariances are near to singular" in said
+    (message, *_) = words(ConstrainedGaussianMixture(5, random_state=0), X)
+    assert "covariances are near to singular" in message
 
 
 @settings(max_examples=30)
@@ -122,9 +122,9 @@ def test_covariances_of_every_type_are_looked_at(covariance_type):
     X = np.random.default_rng(0).normal(size=(50, 4))
     X[:, 3] = X[:, 2] if covariance_type in ("full", "tied") else 7.0
     model = ConstrainedGaussianMixture(covariance_type=covariance_type)
-    told = words(model, X)
+    message = words(model, X)
     # A ball of four columns has what variance the others have.
-    assert len(told) == (covariance_type != "spherical")
+    assert len(message) == (covariance_type != "spherical")
     assert not words(model.set_params(reg_covar=0.1), X)
     X[:25] = 0.0
     alone = ConstrainedGaussianMixture(2, covariance_type=covariance_type, means_init=X[[0, -1]])

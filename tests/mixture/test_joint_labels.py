@@ -130,9 +130,9 @@ def test_chains_that_had_not_mixed_are_warned_about_once_a_fit():
         2, covariance_type="tied", inference=frozen, weights="ignore", tol=1.0, max_iter=9,
         means_init=[[-5.5], [5.5]],
     )  # fmt: skip
-    with pytest.warns(ConvergenceWarning, match="R-hat is .* worth .*n_sweeps=1000") as said:
+    with pytest.warns(ConvergenceWarning, match="R-hat is .* worth .*n_sweeps=1000") as caught:
         model.fit(X, **odds)
-    assert [warning.filename for warning in said] == [__file__]
+    assert [warning.filename for warning in caught] == [__file__]
     with warnings.catch_warnings(action="error"):
         model.set_params(inference=partial(gibbs, n_sweeps=1000)).fit(X, **odds)
 

@@ -40,6 +40,6 @@ def test_counts_add_up_only_if_the_second_sum_starts_after_the_labelled_points(s
 
 def test_as_many_labels_as_dimensions_make_no_covariance():
     """Green's slides: first estimates from the labelled points need D + 1 in a class."""
-    few = LABELS >= 0
+    is_known = LABELS >= 0
     with pytest.raises(ValueError, match="not positive definite"):
-        SemiSupervisedGaussianClassifier(reg_covar=0).fit(X[few], LABELS[few])
+        SemiSupervisedGaussianClassifier(reg_covar=0).fit(X[is_known], LABELS[is_known])

@@ -115,22 +115,24 @@ def test_routing_of_metadata():
 @pytest.mark.parametrize("is_mask", [False, True])
 def test_plain_pairs_in_a_loop_over_folds_are_warned_of(is_mask):
     """Numbers below the size of a fold are no error there, but mean other points."""
-    few, model = MUST[MUST.max(axis=1) < 30], COPKMeans(2, random_state=0)
+    first_pairs, model = MUST[MUST.max(axis=1) < 30], COPKMeans(2, random_state=0)
     for split in KFold(3, shuffle=True, random_state=0).split(X):
         rows = np.isin(np.arange(N), split[0]) if is_mask else split[0]
-        with pytest.warns(UserWarning, match=r"the points are X\[rows\], and must_link is") as told:
-            model.fit(X[rows], must_link=few)
-        assert [warning.filename for warning in told] == [__file__]
+        with pytest.warns(
+            UserWarning, match=r"the points are X\[rows\], and must_link is"
+        ) as caught:
+            model.fit(X[rows], must_link=first_pairs)
+        assert [warning.filename for warning in caught] == [__file__]
         # Both remedies are silent, and mean different things.
         of_table, of_fold = (
-            eval(text, {"cgmm": cgmm, "must_link": few, "X": X, "rows": rows})
-            for text in re.findall(r"must_link=(cgmm\S+ [^ ]+?)\. ", str(told[0].message) + " ")
+            eval(text, {"cgmm": cgmm, "must_link": first_pairs, "X": X, "rows": rows})
+            for text in re.findall(r"must_link=(cgmm\S+ [^ ]+?)\. ", str(caught[0].message) + " ")
         )
         for relations in (of_table, of_fold):
             model.fit(X[rows], must_link=relations)
-        kept = few[np.isin(few, split[0]).all(axis=1)]
+        kept = first_pairs[np.isin(first_pairs, split[0]).all(axis=1)]
         np.testing.assert_array_equal(np.arange(N)[rows][of_table.pairs], kept)
-        np.testing.assert_array_equal(of_fold.pairs, few)
+        np.testing.assert_array_equal(of_fold.pairs, first_pairs)
 
 
 def test_other_arrays_beside_the_points_are_no_selection_of_rows():
@@ -143,19 +145,19 @@ def test_other_arrays_beside_the_points_are_no_selection_of_rows():
 
 def test_the_module_in_which_scikit_learn_selects_rows_is_the_one_that_is_looked_for():
     """Named in CONTRIBUTING.md: if it fails, plain pairs in folds are wrong without a word."""
-    seen = []
+    modules = []
 
     class Spy(ConstrainedGaussianMixture):
         def fit(self, X, y=None):
             frame = sys._getframe()
             while frame := frame.f_back:
-                seen.append(frame.f_globals.get("__name__"))
+                modules.append(frame.f_globals.get("__name__"))
             return super().fit(X)
 
     for way in WAYS.values():
-        seen.clear()
+        modules.clear()
         way(Spy(2))
-        assert cross_validate.__module__ in seen
+        assert cross_validate.__module__ in modules
 
 
 # ---------------------------------------------------------------------------- an index of X
@@ -166,13 +168,15 @@ def test_an_index_of_integers_is_asked_about():
     for fit in (MIXTURE.fit, SemiSupervisedGaussianClassifier().fit, MIXTURE.predict):
         with pytest.warns(
             UserWarning, match="index of integers of its own, .* first is 59"
-        ) as told:
+        ) as caught:
             fit(table, **({"y": y} if "Semi" in str(fit) else {}), must_link=MUST)
-        assert told[0].filename == __file__
+        assert caught[0].filename == __file__
     # Both remedies are silent, and mean different things.
-    said = re.findall(r"must_link=(cgmm\S+ [^.]*\)|cgmm[^:]*?\))[. ]", str(told[0].message) + " ")
+    found = re.findall(
+        r"must_link=(cgmm\S+ [^.]*\)|cgmm[^:]*?\))[. ]", str(caught[0].message) + " "
+    )
     scope = {"cgmm": cgmm, "must_link": MUST, "X": table}
-    by_name, by_row = (eval(remedy, scope) for remedy in said)
+    by_name, by_row = (eval(remedy, scope) for remedy in found)
     np.testing.assert_array_equal(by_name, N - 1 - MUST)
     np.testing.assert_array_equal(by_row, MUST)
     MIXTURE.fit(table, must_link=by_name, cannot_link=positions(CANNOT, table.index))
@@ -204,12 +208,12 @@ def points_for(model):
 @pytest.mark.each_value
 @pytest.mark.parametrize("labels", [SOME, SOME.astype(float), TEXTS, y, y == 1, list("ab") * 30])
 @pytest.mark.parametrize("model", IGNORES, ids=repr)
-def test_labels_that_are_not_read_are_told_of(model, labels):
-    with pytest.warns(UserWarning, match="y is not read here") as told:
+def test_labels_that_are_not_read_are_reported(model, labels):
+    with pytest.warns(UserWarning, match="y is not read here") as caught:
         model.fit(points_for(model), labels)
-    assert len(told) == 1
-    assert told[0].filename == __file__
-    remedy = re.search(r"(labels|must_link)=(cgmm.*\])", str(told[0].message))
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    remedy = re.search(r"(labels|must_link)=(cgmm.*\])", str(caught[0].message))
     known = eval(remedy[2] + ")" * (remedy[1] == "must_link"), {"cgmm": cgmm, "y": labels})
     model.fit(points_for(model), **{remedy[1]: known})
 
@@ -242,7 +246,7 @@ def test_pipelines_and_searches_by_y_are_silent():
 
 
 def test_a_search_with_unknown_labels_warns_once():
-    with warnings.catch_warnings(record=True, action="always") as told:
+    with warnings.catch_warnings(record=True, action="always") as caught:
         GridSearchCV(MIXTURE, {"tol": [1e-3, 1e-4]}, cv=3).fit(X, SOME)
-    said = [(str(warning.message)[:19], warning.filename) for warning in told]
-    assert said == [("y is not read here:", __file__)]
+    found = [(str(warning.message)[:19], warning.filename) for warning in caught]
+    assert found == [("y is not read here:", __file__)]

@@ -68,7 +68,7 @@ def found_without(seed):
 )
 def test_the_default_is_no_worse_than_no_relations(name):
     """Test the engines that accept such a network, one for each way of computing."""
-    told, asked = [], {"inference": name}
+    with_relations, asked = [], {"inference": name}
     if name == "gibbs":
         # Sampling would take most of the seconds; some sweeps and iterations show the way.
         asked = {"inference": partial(gibbs, n_sweeps=40, burn_in=10, n_chains=2), "max_iter": 3}
@@ -76,9 +76,9 @@ def test_the_default_is_no_worse_than_no_relations(name):
         X, z, known = three_clumps(seed)
         known = softened(known, 3.0) if name == "mean_field" else known
         model = ConstrainedGaussianMixture(3, random_state=0, **asked).fit(X, **known)
-        told.append(adjusted_rand_score(z, model.labels_))
+        with_relations.append(adjusted_rand_score(z, model.labels_))
     without = [*map(found_without, range(DRAWS))]
-    assert np.mean(told) >= np.mean(without) - MARGIN, (told, without)
+    assert np.mean(with_relations) >= np.mean(without) - MARGIN, (with_relations, without)
 
 
 # ------------------------------------------------------------------ exact where it can be
@@ -167,10 +167,10 @@ def test_the_evidence_means_one_thing(weights, name, monkeypatch):
     exact = log_z - Prior(side, ENGINES["exact"]).log_z(theta.weights)
     assert model.log_evidence_ == pytest.approx(exact, abs=1e-6 if model.evidence_exact_ else 5)
     assert model.evidence_exact_ or name in ("belief_propagation", "tree_reweighted")
-    said = nullcontext()
+    expectation = nullcontext()
     if not model.evidence_exact_:
-        said = pytest.warns(ApproximationWarning, match="is an approximation")
-    with said:
+        expectation = pytest.warns(ApproximationWarning, match="is an approximation")
+    with expectation:
         assert model.bic() == pytest.approx(-2 * model.log_evidence_ + 11 * np.log(40))
         assert model.aic() == pytest.approx(-2 * model.log_evidence_ + 11 * 2)
 
@@ -200,11 +200,11 @@ def test_only_the_last_answer_of_a_run_need_be_settled(after, n_warnings, n_init
         2, inference=settles_late, weights="ignore", random_state=0, n_init=n_init, tol=1e-2,
         init_params="k-means++",
     )  # fmt: skip
-    with warnings.catch_warnings(record=True, action="always") as told:
+    with warnings.catch_warnings(record=True, action="always") as caught:
         model.fit(X, **softened(known, 1.0))
     assert len(model.history_) >= 4
-    assert [w.category for w in told] == [ConvergenceWarning] * n_warnings
-    assert all("still moving" in str(w.message) for w in told)
+    assert [w.category for w in caught] == [ConvergenceWarning] * n_warnings
+    assert all("still moving" in str(w.message) for w in caught)
 
 
 def approximating(graph):
@@ -227,9 +227,9 @@ def test_one_warning_a_fit_however_often_the_engine_warns(n_init):
     X, _z, hard = three_clumps(5, 40, 12)
     model = ConstrainedGaussianMixture(2, inference=approximating, random_state=0, n_init=n_init)
     for method, known in ((model.fit, softened(hard, 1.0)), (model.predict, {})):
-        with warnings.catch_warnings(record=True, action="always") as told:
+        with warnings.catch_warnings(record=True, action="always") as caught:
             method(X, **known | {"cannot_link": [[0, 1]]})
-        assert [(w.category, w.filename) for w in told] == [(ApproximationWarning, __file__)]
+        assert [(w.category, w.filename) for w in caught] == [(ApproximationWarning, __file__)]
     assert model.inference_ == (("belief_propagation", 1, 40, 2, False, 3, 800, 99),)
 
 

@@ -123,22 +123,22 @@ def test_a_point_of_weight_zero_is_no_seed(init, step):
     inside = weights > 0
     among = np.full(72, -1)
     among[6:9] = range(3) if init == "labels" else -1
-    few, many = (
+    inner, many = (
         ConstrainedGaussianMixture(3, init_params=init, random_state=0, max_iter=20)
         for _ in range(2)
     )
-    getattr(few, step)(X, labels=among[inside], sample_weight=weights[inside])
+    getattr(inner, step)(X, labels=among[inside], sample_weight=weights[inside])
     getattr(many, step)(more, labels=among, sample_weight=weights)
-    np.testing.assert_allclose(many.means_, few.means_, rtol=1e-6, atol=1e-6)
-    np.testing.assert_array_equal(many.labels_[inside], few.labels_)
+    np.testing.assert_allclose(many.means_, inner.means_, rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(many.labels_[inside], inner.labels_)
 
 
 def test_a_category_of_weight_zero_is_no_seed():
     codes = np.random.default_rng(0).integers(3, size=(40, 4))
     codes[20:] = 2
-    few, many = (ConstrainedCategoricalMixture(2, random_state=0, max_iter=5) for _ in range(2))
+    inner, many = (ConstrainedCategoricalMixture(2, random_state=0, max_iter=5) for _ in range(2))
     many.fit(codes, sample_weight=np.repeat([1.0, 0.0], 20))
-    np.testing.assert_array_equal(many.labels_[:20], few.fit(codes[:20]).labels_)
+    np.testing.assert_array_equal(many.labels_[:20], inner.fit(codes[:20]).labels_)
 
 
 def test_a_class_that_only_points_of_weight_zero_have():

@@ -222,23 +222,23 @@ def test_runs_that_agree_count_once():
     assert distinct(scores, 0.1) == [1, 3, 4]
 
 
-def test_of_many_points_a_sample_is_tried():
+def test_of_many_points_a_sample_is_used():
     X = np.zeros((5000, 3))
     side = SideInformation.build(5000, must_link=[[0, 1], [2, 3]])
-    few, known = sample_for_portfolio(X, side, 2, np.random.RandomState(0))
-    assert 850 < len(few) <= 1000
-    assert len(known.node_of) == len(few)
+    sample, known = sample_for_portfolio(X, side, 2, np.random.RandomState(0))
+    assert 850 < len(sample) <= 1000
+    assert len(known.node_of) == len(sample)
     assert not known.nodes_are_points  # what is known comes along
     assert sample_for_portfolio(X[:1000], SideInformation.build(1000), 2, None)[0].shape == (
         1000,
         3,
     )
     wide = np.zeros((5000, 49))
-    few, _ = sample_for_portfolio(wide, SideInformation.build(5000), 3, np.random.RandomState(0))
-    assert 2200 < len(few) <= 3000
+    sample, _ = sample_for_portfolio(wide, SideInformation.build(5000), 3, np.random.RandomState(0))
+    assert 2200 < len(sample) <= 3000
 
 
-def test_further_runs_try_kinds_that_no_run_has_tried(capsys):
+def test_further_runs_try_new_kinds(capsys):
     X, _ = groups(np.random.default_rng(0), 100)
     known = {"labels": [0, *[-1] * 99], "must_link": [[1, 2]]}
     kinds = []

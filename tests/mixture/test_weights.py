@@ -226,9 +226,9 @@ def test_cautious_weights_lie_between_the_closed_form_and_equal_ones(seed, w, n_
     np.testing.assert_allclose(weights, closed + share * (1 / n_components - closed), atol=1e-9)
     # No other weights on the way are better.
     pull = max(SelectedPairs(side).slope((closed**2).sum()), 0)
-    tried = closed + np.linspace(0, 1, 500)[:, None] * (1 / n_components - closed)
+    others = closed + np.linspace(0, 1, 500)[:, None] * (1 / n_components - closed)
     objective = lambda pi: np.log(pi) @ counts - pull * (pi**2).sum(axis=-1)  # noqa: E731
-    assert objective(weights) >= objective(tried).max() - 1e-9 * counts.sum()
+    assert objective(weights) >= objective(others).max() - 1e-9 * counts.sum()
 
 
 @given(st.floats(0.05, 0.95), st.floats(0.5, 30.0))

@@ -95,12 +95,12 @@ def test_what_labels_break_is_crossed_out():
 
 def test_what_the_points_speak_against_is_doubtful_though_the_fit_keeps_it():
     """The two points of a wrong must-link share a component, far from one of them."""
-    told = {"must_link": [[0, 1], [2, 4]]}
+    relations = {"must_link": [[0, 1], [2, 4]]}
     model = ConstrainedGaussianMixture(2, random_state=0)
     with pytest.warns(UserWarning, match="speak against"):
-        model.fit(X, **told)
+        model.fit(X, **relations)
     assert model.labels_[0] == model.labels_[1]
-    ax = plot.fit(model, X, **told)
+    ax = plot.fit(model, X, **relations)
     assert entries(ax) == ["must-link (2)", "doubtful (1)"]
     assert lines_of(ax) == {ends(0, 1): (False, True), ends(2, 4): (False, False)}
     np.testing.assert_allclose(ax.collections[-1].get_offsets(), [X[[0, 1]].mean(axis=0)])

@@ -60,7 +60,7 @@ def lab(linear_rgb: np.ndarray) -> np.ndarray:
     return np.column_stack([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
-def seen(colours, deficiency: str) -> np.ndarray:
+def simulate(colours, deficiency: str) -> np.ndarray:
     """L*a*b* of colours as an eye of that kind sees them."""
     return lab(np.clip(linear(rgb(colours)) @ np.array(DEFICIENCIES[deficiency]).T, 0, 1))
 
@@ -80,8 +80,8 @@ def at_night(colours) -> list[str]:
 @pytest.mark.parametrize("deficiency", DEFICIENCIES)
 @pytest.mark.parametrize("light", [list, at_night], ids=["day", "night"])
 def test_colours_are_apart_for_every_eye_by_day_and_by_night(deficiency, light):
-    assert pdist(seen(light(plot.COLOURS[:4]), deficiency)).min() > 20
-    assert pdist(seen(light(plot.COLOURS), deficiency)).min() > 14
+    assert pdist(simulate(light(plot.COLOURS[:4]), deficiency)).min() > 20
+    assert pdist(simulate(light(plot.COLOURS), deficiency)).min() > 14
 
 
 def test_marks_and_text_stand_out_by_day_and_by_night():

@@ -19,7 +19,7 @@ SEEDS = st.integers(0, 2**31 - 1)
 SLOPE = 2e-8
 
 
-def few(*drawn, **named):
+def examples(*drawn, **named):
     """Return hypothesis settings for 25 examples."""
     return lambda test: settings(max_examples=25)(given(*drawn, **named)(test))
 

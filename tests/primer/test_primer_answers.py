@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from primer_problems import SEEDS, SLOPE, few, mixture
+from primer_problems import SEEDS, SLOPE, examples, mixture
 
 from cgmm import decide, primer
 from cgmm.decide import error_rates
@@ -15,7 +15,7 @@ from cgmm.network import SideInformation
 from reruns.reading import realisations_needed, spread, wrong_order
 
 
-@few(seed=SEEDS, R=st.integers(2, 30), n=st.integers(1, 50), alpha=st.floats(0.01, 0.4))
+@examples(seed=SEEDS, R=st.integers(2, 30), n=st.integers(1, 50), alpha=st.floats(0.01, 0.4))
 def test_errors_and_orders_are_those_of_the_package(seed, R, n, alpha):
     d = np.random.default_rng(seed).normal(0.3, size=R)
     assert primer.mean_and_error(d) == pytest.approx(spread(d)[:2], rel=1e-12)
@@ -27,7 +27,7 @@ def test_errors_and_orders_are_those_of_the_package(seed, R, n, alpha):
     assert primer.wrong_order(d, max(enough - 1 - 1e-3, 0)) > alpha
 
 
-@few(p=st.floats(1e-9, 1) | st.just(0.0), alpha=st.floats(0, 0.9), beta=st.floats(0, 0.9))
+@examples(p=st.floats(1e-9, 1) | st.just(0.0), alpha=st.floats(0, 0.9), beta=st.floats(0, 0.9))
 def test_information_is_that_of_the_package_and_all_of_a_coin_where_answers_are_right(
     p, alpha, beta
 ):
@@ -36,7 +36,7 @@ def test_information_is_that_of_the_package_and_all_of_a_coin_where_answers_are_
     assert primer.coin_entropy(p) == pytest.approx(decide.answer_information(p), abs=1e-12)
 
 
-@few(seed=SEEDS, n=st.integers(1, 4))
+@examples(seed=SEEDS, n=st.integers(1, 4))
 def test_a_batch_is_the_one_that_the_package_takes(seed, n):
     rng = np.random.default_rng(seed)
     pairs = np.array(list(combinations(range(6), 2)))
@@ -45,7 +45,7 @@ def test_a_batch_is_the_one_that_the_package_takes(seed, n):
     np.testing.assert_array_equal(chosen, decide.choose_pairs(pairs, values, n, group))
 
 
-@few(seed=SEEDS)
+@examples(seed=SEEDS)
 def test_the_farthest_point_is_the_one_of_which_the_package_asks_first(seed):
     X = np.random.default_rng(seed).normal(size=(8, 2))
     asked = []
@@ -56,23 +56,23 @@ def test_the_farthest_point_is_the_one_of_which_the_package_asks_first(seed):
     assert primer.farthest(X, np.array([first, far])) == nearest.argmax()
 
 
-@few(seed=SEEDS, a=st.floats(1.1, 4), b=st.floats(1.1, 9))
+@examples(seed=SEEDS, a=st.floats(1.1, 4), b=st.floats(1.1, 9))
 def test_em_with_witnesses_climbs_as_the_package_does(seed, a, b):
     rng = np.random.default_rng(seed)
     theta, X = mixture(rng, 2, 1), 2 * rng.normal(size=(5, 1))
     # Of two witnesses; some pairs come twice.
     edges = np.array(list(combinations(range(5), 2)))[rng.integers(10, size=7)]
-    said, g = rng.random(7) < 0.5, np.arange(7) % 2
+    says_same, g = rng.random(7) < 0.5, np.arange(7) % 2
     u, mode = primer.log_joint(X, theta), (a - 1) / (a + b - 2)
-    course = list(primer.witness_em(u, edges, said, g, np.full(2, mode), a, b, 12))
+    course = list(primer.witness_em(u, edges, says_same, g, np.full(2, mode), a, b, 12))
     heights = [height for _, height in course]
     # A posterior by central differences: a maximum is reached up to their error.
     assert min(np.diff(heights)) > -1e-7
-    side, rows = SideInformation.build(len(X)), np.column_stack([edges, said])
+    side, rows = SideInformation.build(len(X)), np.column_stack([edges, says_same])
     known = X, Parameters(*theta), side, rows, ENGINES["auto"]
     found = error_rates(*known, annotator=g, prior=(a, b), tol=0, max_iter=11)
     n = len(found.history)  # it may have arrived to the last bit
     np.testing.assert_allclose(found.false_apart, course[n][0], atol=1e-6)
     np.testing.assert_allclose(found.history, heights[:n], atol=1e-6)
-    wrong = primer.p_wrong(u, edges, said, 1 - found.false_apart[g])
+    wrong = primer.p_wrong(u, edges, says_same, 1 - found.false_apart[g])
     np.testing.assert_allclose(found.wrong, wrong, atol=SLOPE)

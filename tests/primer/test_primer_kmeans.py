@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import example
 from hypothesis import strategies as st
-from primer_problems import SEEDS, few, network
+from primer_problems import SEEDS, examples, network
 
 from cgmm import kmeans, primer
 from cgmm.inference.auto import auto
@@ -21,7 +21,7 @@ def problem(seed, N, K, **kinds):
     return 2 * rng.normal(size=(N, 2)), rng.normal(size=(K, 2)), edges, w
 
 
-@few(**SIZES)
+@examples(**SIZES)
 def test_the_objective_is_that_of_the_package(seed, N, K):
     X, mu, edges, w = problem(seed, N, K)
     c, z = primer.costs(X, mu), np.random.default_rng(seed).integers(K, size=N)
@@ -34,7 +34,7 @@ def test_the_objective_is_that_of_the_package(seed, N, K):
     assert np.isinf(primer.objective(c, z, edges, hard)) == broken.any()
 
 
-@few(**SIZES)
+@examples(**SIZES)
 def test_the_cheapest_assignment_is_the_best_of_all(seed, N, K):
     X, mu, edges, w = problem(seed, N, K, p_hard=0.4)
     c = primer.costs(X, mu)
@@ -43,7 +43,7 @@ def test_the_cheapest_assignment_is_the_best_of_all(seed, N, K):
     np.testing.assert_array_equal(primer.cheapest(c, edges, w), theirs)
 
 
-@few(**SIZES)
+@examples(**SIZES)
 @example(seed=6, N=5, K=2)  # It gives up.
 def test_cop_gives_each_in_turn_the_cheapest_that_is_free_or_gives_up(seed, N, K):
     X, mu, edges, w = problem(seed, N, K, p_hard=0.4)
@@ -63,7 +63,7 @@ def test_cop_gives_each_in_turn_the_cheapest_that_is_free_or_gives_up(seed, N, K
         assert c[range(N), best].sum() <= c[range(N), z].sum() + 1e-12
 
 
-@few(**SIZES)
+@examples(**SIZES)
 def test_pck_never_rises_and_ends_where_no_point_gains(seed, N, K):
     X, mu, edges, w = problem(seed, N, K)
     c = primer.costs(X, mu)
@@ -78,7 +78,7 @@ def test_pck_never_rises_and_ends_where_no_point_gains(seed, N, K):
         assert min(primer.objective(c, one, edges, w) for one in moved) >= reached - 1e-12
 
 
-@few(SEEDS, st.integers(1, 3))
+@examples(SEEDS, st.integers(1, 3))
 def test_lloyd_takes_the_steps_of_the_package(seed, K):
     X = np.random.default_rng(seed).normal(size=(12, 2))
     side = SideInformation.build(12)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from primer_problems import SEEDS, few
+from primer_problems import SEEDS, examples
 
 from cgmm import MMC, primer
 from cgmm import metric_learning as production
@@ -21,7 +21,7 @@ def spd(rng, D):
 # ---------------------------------------------------------------------------- RCA
 
 
-@few(**SIZES, N=st.integers(8, 15))
+@examples(**SIZES, N=st.integers(8, 15))
 def test_the_scatter_within_is_that_of_the_package(seed, D, N):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(N, D)), rng.integers(-1, 3, size=N)
@@ -33,7 +33,7 @@ def test_the_scatter_within_is_that_of_the_package(seed, D, N):
     np.testing.assert_allclose(primer.within_covariance(X, y), C, atol=1e-12)
 
 
-@few(**SIZES)
+@examples(**SIZES)
 def test_whitening_and_three_criteria_are_those_of_the_package(seed, D):
     rng = np.random.default_rng(seed)
     C, A = spd(rng, D), rng.normal(size=(D, D)) + 2 * np.eye(D)
@@ -54,7 +54,7 @@ def test_whitening_and_three_criteria_are_those_of_the_package(seed, D):
         np.testing.assert_allclose(primer.derivative(mine, best), 0, atol=1e-6)
 
 
-@few(**SIZES, d=st.integers(1, 3))
+@examples(**SIZES, d=st.integers(1, 3))
 def test_the_discriminant_solves_fishers_equation(seed, D, d):
     rng = np.random.default_rng(seed)
     C = spd(rng, D)
@@ -64,7 +64,7 @@ def test_the_discriminant_solves_fishers_equation(seed, D, d):
     np.testing.assert_allclose(A @ S, ratios[:, None] * A @ C, atol=1e-7 * ratios[0])
 
 
-@few(**SIZES, n=st.integers(1, 5))
+@examples(**SIZES, n=st.integers(1, 5))
 def test_an_online_step_adds_a_bracket_a_point(seed, D, n):
     rng = np.random.default_rng(seed)
     W, h, eta = rng.normal(size=(D, D)), rng.normal(size=(n, D)), rng.random()
@@ -82,7 +82,7 @@ def linked(rng, D):
     return X, near, far, X[near[:, 0]] - X[near[:, 1]], X[far[:, 0]] - X[far[:, 1]]
 
 
-@few(**SIZES)
+@examples(**SIZES)
 def test_the_spread_is_the_objective_and_uphill_its_slope(seed, D):
     rng = np.random.default_rng(seed)
     X, must, cannot, near, far = linked(rng, D)
@@ -96,7 +96,7 @@ def test_the_spread_is_the_objective_and_uphill_its_slope(seed, D):
     np.testing.assert_allclose(primer.uphill(A, near, far), slope, atol=1e-6)
 
 
-@few(**SIZES)
+@examples(**SIZES)
 def test_projection_is_to_the_nearest_semidefinite_matrix(seed, D):
     rng = np.random.default_rng(seed)
     _, _, _, near, _ = linked(rng, D)

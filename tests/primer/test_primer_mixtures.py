@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example
 from hypothesis import strategies as st
-from primer_problems import SEEDS, as_theta, courses, few, mixture, related
+from primer_problems import SEEDS, as_theta, courses, examples, mixture, related
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 from scipy.stats import invwishart
@@ -146,7 +146,7 @@ def cannot_links(p):
     ],
 )  # fmt: skip
 def test_the_primer_says_what_the_package_says(compared):
-    @few(**SIZES)
+    @examples(**SIZES)
     def says_the_same(seed, K, D):
         for mine, theirs in compared(Problem(seed, K, D)):
             np.testing.assert_allclose(mine, theirs, rtol=1e-7, atol=1e-7)
@@ -157,7 +157,7 @@ def test_the_primer_says_what_the_package_says(compared):
 # ---------------------------------------------------------------- what has no twin in the package
 
 
-@few(**SIZES)
+@examples(**SIZES)
 def test_a_sample_is_an_affine_map_of_noise(seed, K, D):
     theta = mixture(np.random.default_rng(seed), K, D)
     X, z = primer.sample(theta, 9, np.random.default_rng(seed))
@@ -168,7 +168,7 @@ def test_a_sample_is_an_affine_map_of_noise(seed, K, D):
     np.testing.assert_allclose(noise, again.standard_normal((9, D)), atol=1e-9)
 
 
-@few(SEEDS, st.integers(2, 6), st.integers(1, 3), st.data())
+@examples(SEEDS, st.integers(2, 6), st.integers(1, 3), st.data())
 def test_centres_are_drawn_by_squared_distance_from_the_nearest(seed, N, D, data):
     X = np.random.default_rng(seed).normal(size=(N, D))
     drawn = data.draw(st.permutations(range(N)))
@@ -183,7 +183,7 @@ def test_centres_are_drawn_by_squared_distance_from_the_nearest(seed, N, D, data
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@few(SEEDS, st.integers(1, 2), st.floats(1e-4, 1e-1))
+@examples(SEEDS, st.integers(1, 2), st.floats(1e-4, 1e-1))
 @example(seed=0, D=1, tol=0.0)  # It does not, and all steps are taken.
 def test_em_stops_where_the_estimator_does(seed, D, tol):
     X = np.random.default_rng(seed).normal(size=(40, D))
@@ -196,7 +196,7 @@ def test_em_stops_where_the_estimator_does(seed, D, tol):
     np.testing.assert_allclose(course, fit.history_, rtol=1e-9)
 
 
-@few(SEEDS, st.integers(1, 4), st.lists(st.integers(0, 3), min_size=1, unique=True))
+@examples(SEEDS, st.integers(1, 4), st.lists(st.integers(0, 3), min_size=1, unique=True))
 def test_an_empty_component_is_no_loss(seed, D, lived_in):
     """The density without it is that with it: its weight is zero. One of a single point stays."""
     assert primer.occupied(np.eye(3)[[0, 0, 2]]).shape == (3, 2)
@@ -212,7 +212,7 @@ def test_an_empty_component_is_no_loss(seed, D, lived_in):
     np.testing.assert_allclose(logsumexp(found, axis=1), there, rtol=1e-7)
 
 
-@few(**SIZES, nu=st.floats(0, 9))
+@examples(**SIZES, nu=st.floats(0, 9))
 def test_the_prior_on_covariances_makes_its_posterior_level(seed, K, D, nu):
     rng = np.random.default_rng(seed)
     X, r = rng.normal(size=(9, D)), rng.dirichlet(np.ones(K), size=9)

@@ -12,7 +12,7 @@ from primer_problems import (
     assignments,
     courses,
     enumerate_all,
-    few,
+    examples,
     mixture,
     network,
     related,
@@ -36,7 +36,7 @@ HARD = {"p_hard": 0.5, "p_masked": 0.2}
 # ---------------------------------------------------------------------------- chapter 7
 
 
-@few(**SIZES)
+@examples(**SIZES)
 def test_factors_multiply_to_the_weight_of_every_assignment(seed, J, K):
     rng = np.random.default_rng(seed)
     net, order = network(rng, J, K, **HARD), rng.permutation(J).tolist()
@@ -52,7 +52,7 @@ def test_factors_multiply_to_the_weight_of_every_assignment(seed, J, K):
     np.testing.assert_allclose(summed, p.sum(axis=lost), rtol=1e-12)
 
 
-@few(**SIZES)
+@examples(**SIZES)
 def test_elimination_is_that_of_the_junction_tree(seed, J, K):
     net = network(np.random.default_rng(seed), J, K, **HARD)
     tree = junction_tree(net.graph)
@@ -63,7 +63,7 @@ def test_elimination_is_that_of_the_junction_tree(seed, J, K):
     np.testing.assert_array_equal(primer.most_probable(*net), tree.most_probable(net.u))
 
 
-@few(SEEDS, st.integers(1, 8))
+@examples(SEEDS, st.integers(1, 8))
 def test_the_order_fills_in_as_little_as_it_can(seed, J):
     edges = network(np.random.default_rng(seed), J, 2).edges
     order, tied = primer.min_fill(J, edges), set(edges.ravel().tolist())
@@ -74,7 +74,7 @@ def test_the_order_fills_in_as_little_as_it_can(seed, J):
     assert primer.induced_width(J, edges, order) == max(len(near) for _, near in steps)
 
 
-@few(**SIZES)
+@examples(**SIZES)
 def test_the_kept_edges_are_the_heaviest_forest_of_the_package(seed, J, K):
     graph = simplify(network(np.random.default_rng(seed), J, K, p_hard=0.3).graph)
     kept = primer.spanning_tree(J, graph.edges, graph.weights)
@@ -90,7 +90,7 @@ def test_a_clique_is_summed_by_classes_taken(seed, J, K):
     assert primer.clique_log_z(u) == pytest.approx(theirs.log_z, rel=1e-10)
 
 
-@few(SEEDS, st.integers(1, 6))
+@examples(SEEDS, st.integers(1, 6))
 @example(seed=17, J=6)  # Cannot-links in a ring.
 def test_a_component_of_two_states_is_one_node_and_its_mirror_image(seed, J):
     net = network(np.random.default_rng(seed), J, 2, p_hard=0.6)
@@ -106,7 +106,7 @@ def test_a_component_of_two_states_is_one_node_and_its_mirror_image(seed, J):
 # ---------------------------------------------------------------------------- chapter 8
 
 
-@few(SEEDS, st.integers(2, 3))
+@examples(SEEDS, st.integers(2, 3))
 def test_the_prior_network_and_pseudo_likelihood_are_those_of_the_package(seed, K):
     rng = np.random.default_rng(seed)
     known, eta = related(rng, 6, K, 2), np.log(rng.dirichlet(np.ones(K)))
@@ -175,7 +175,7 @@ def test_em_with_relations_climbs_as_the_package_does(seed, K, sampling):
 # ---------------------------------------------------------------------------- chapters 9 and 14
 
 
-@few(SEEDS, st.integers(1, 5))
+@examples(SEEDS, st.integers(1, 5))
 def test_a_weight_is_the_log_odds_of_the_certainty(seed, E):
     rng = np.random.default_rng(seed)
     gamma, are_together = rng.uniform(0.5, 1, size=E), rng.random(E) < 0.5
@@ -188,7 +188,7 @@ def test_a_weight_is_the_log_odds_of_the_certainty(seed, E):
     np.testing.assert_allclose(rows[:, 2], w[order], rtol=1e-9)
 
 
-@few(**SIZES)
+@examples(**SIZES)
 def test_answers_as_data_are_weighed_by_what_each_says(seed, J, K):
     u, edges, w = network(np.random.default_rng(seed), J, K)
     z = assignments(J, K)
@@ -200,7 +200,7 @@ def test_answers_as_data_are_weighed_by_what_each_says(seed, J, K):
     assert primer.log_p_of_answers(u, edges, w) == pytest.approx(total, rel=1e-10, abs=1e-10)
 
 
-@few(SEEDS, st.integers(2, 3))
+@examples(SEEDS, st.integers(2, 3))
 def test_support_is_that_of_judge(seed, K):
     rng = np.random.default_rng(seed)
     theta, X = mixture(rng, K, 1), rng.normal(size=(4, 1))

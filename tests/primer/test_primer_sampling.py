@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from primer_problems import SEEDS, enumerate_all, few, mixture, network
+from primer_problems import SEEDS, enumerate_all, examples, mixture, network
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
@@ -84,7 +84,7 @@ def test_no_move_changes_the_posterior(seed, J, K):
         np.testing.assert_array_equal(everything.z, before)
 
 
-@few(**SIZES)
+@examples(**SIZES)
 def test_clusters_hold_what_an_edge_can_tie(seed, J, K):
     rng = np.random.default_rng(seed)
     u, edges, w = network(rng, J, K, p_hard=0.3)
@@ -110,8 +110,8 @@ def test_a_mean_of_probabilities_keeps_the_marginals(seed, J, K):
     np.testing.assert_allclose(q, everything.marginals(K), atol=1e-12)
 
 
-@few(SEEDS, st.integers(2, 4), st.integers(2, 10))
-def test_chains_that_disagree_are_told(seed, chains, half):
+@examples(SEEDS, st.integers(2, 4), st.integers(2, 10))
+def test_chains_that_disagree_are_noticed(seed, chains, half):
     draws = np.random.default_rng(seed).normal(size=(chains, 2 * half)).round(1)  # some are equal
     found = primer.r_hat(draws)
     # The package's is that of ranks, and of ranks of distances to the median.
@@ -126,7 +126,7 @@ def test_chains_that_disagree_are_told(seed, chains, half):
 # ---------------------------------------------------------------------------- mean field
 
 
-@few(**SIZES)
+@examples(**SIZES)
 def test_mean_field_is_that_of_the_package_colour_by_colour(seed, J, K):
     u, edges, w = network(np.random.default_rng(seed), J, K)
     graph = Graph(J, edges, w)
@@ -143,7 +143,7 @@ def test_mean_field_is_that_of_the_package_colour_by_colour(seed, J, K):
 # ---------------------------------------------------------------------------- belief propagation
 
 
-@few(**SIZES)
+@examples(**SIZES)
 def test_belief_propagation_is_exact_on_a_forest(seed, J, K):
     u, edges, w = network(np.random.default_rng(seed), J, K, p_hard=0.3)
     kept = primer.spanning_tree(J, edges, w)
@@ -172,8 +172,8 @@ def test_belief_propagation_settles_where_that_of_the_package_does(seed, J, K, d
         np.testing.assert_allclose(both / both.sum(), q[b], atol=1e-9)
 
 
-@few(SEEDS, st.floats(0, 1))
-def test_damping_mixes_what_is_said_with_what_was(seed, damping):
+@examples(SEEDS, st.floats(0, 1))
+def test_damping_mixes_new_messages_with_old_ones(seed, damping):
     """The fixed point itself is compared with the package's messages above."""
     u, edges, w = network(np.random.default_rng(seed), 2, 2, p_edge=1.0)
     plain, damped = (primer.messages(u, edges, w, d, 1)[0, 1] for d in (0, damping))
@@ -181,7 +181,7 @@ def test_damping_mixes_what_is_said_with_what_was(seed, damping):
     np.testing.assert_allclose(np.exp(damped), mixed, rtol=1e-12)
 
 
-@few(SEEDS, st.integers(2, 5), st.integers(2, 3), st.integers(1, 4))
+@examples(SEEDS, st.integers(2, 5), st.integers(2, 3), st.integers(1, 4))
 def test_a_mean_over_trees_is_never_below_log_z(seed, J, K, M):
     rng = np.random.default_rng(seed)
     u, edges, w = network(rng, J, K)

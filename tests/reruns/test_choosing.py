@@ -92,7 +92,7 @@ def sample(shape, n_classes=3, seed=0):
     return *truth.sample(300, r), *truth.sample(200, r), r
 
 
-def test_told_nothing_every_method_is_its_plain_self():
+def test_without_relations_every_method_is_its_plain_self():
     X, y, new, _, r = sample("overlapping")
     runs = methods(X, 3, ask(y, 0, 0, r), 7)
     fitted = {name: fit().predict(new) for name, fit in runs.items()}
@@ -103,18 +103,18 @@ def test_told_nothing_every_method_is_its_plain_self():
         assert matched_accuracy(fitted["mixture"], fitted[name]) == 1, name
 
 
-def test_methods_are_told_what_their_names_say(monkeypatch):
+def test_methods_get_the_relations_that_their_names_say(monkeypatch):
     X, y, _, _, r = sample("spherical")
     known = ask(y, 60, 0.2, r)
     must, cannot = known.relations
-    told, running = [], []
+    arguments, running = [], []
     for cls in (ConstrainedGaussianMixture, COPKMeans):
         original = cls.fit
 
         def spy(self, X, _fit=original, **known):
             # Fits within a fit are its start, or another that it is compared with.
             if not running:
-                told.append(known)
+                arguments.append(known)
             running.append(1)
             try:
                 return _fit(self, X, **known)
@@ -134,10 +134,10 @@ def test_methods_are_told_what_their_names_say(monkeypatch):
         "preferences": {"preferences": preferences(must, cannot, certainty=0.9)},
     }
     for name, fit in methods(X, 3, known, 7).items():
-        told.clear()
+        arguments.clear()
         fit()
         if name in expected:
-            np.testing.assert_equal(told, [expected[name]], name)
+            np.testing.assert_equal(arguments, [expected[name]], name)
 
 
 def test_mixtures_begin_where_they_are_asked_to():

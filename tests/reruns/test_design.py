@@ -20,7 +20,7 @@ def test_a_seed_is_made_of_names_and_stays_what_it_was():
     assert len({seed_of(*one) for one in given}) == 6
 
 
-def test_tasks_are_those_of_the_paper_unless_told_otherwise():
+def test_tasks_are_those_of_the_paper_by_default():
     experiment = toy(draw)
     assert len(tasks_of(experiment)) == 2 * 4
     assert len(tasks_of(experiment, 3, quick=True)) == 3

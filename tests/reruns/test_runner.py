@@ -20,7 +20,7 @@ def test_the_file_does_not_depend_on_the_workers(tmp_path):
         assert written(FAST, tmp_path / "many", realisations=3, jobs=2) == alone
 
 
-def test_what_lacks_data_is_told_and_the_rest_is_run(tmp_path, monkeypatch):
+def test_missing_data_are_reported_and_the_rest_is_run(tmp_path, monkeypatch):
     monkeypatch.setattr(fetched, "fetch_openml", no_network)
     experiment = toy(draw, design=(Setting("iris", (2,)), Setting("pima", (2,))))
     (complaint,) = replicate(experiment, tmp_path, data_home=tmp_path / "empty")

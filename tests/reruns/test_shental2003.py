@@ -21,7 +21,7 @@ def test_a_tied_covariance_finds_the_stripes_that_all_classes_are(seed):
     assert found["EM both"]["f_half"] > 0.95 > found["K-means"]["f_half"]
 
 
-def test_where_exactness_costs_too_much_a_spanning_tree_is_kept_and_said(monkeypatch):
+def test_where_exactness_costs_too_much_a_spanning_tree_is_reported(monkeypatch):
     model = shental2003.ConstrainedGaussianMixture(3, random_state=0)
     fit = ConstrainedMixture.fit
 

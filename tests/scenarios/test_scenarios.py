@@ -48,13 +48,13 @@ def test_teachers_are_right_and_say_it_with_all_pairs_or_the_fewest(y, n_teacher
     assert_true_of(y, *relations)
     assert sum(map(len, relations)) == n_teachers * n_points * (n_points - 1) // 2
     full = scenarios.teachers(y, 1, n_points, random_state=seed)
-    few = scenarios.teachers(y, 1, n_points, minimal=True, random_state=seed)
-    assert_true_of(y, *few)
+    fewest = scenarios.teachers(y, 1, n_points, minimal=True, random_state=seed)
+    assert_true_of(y, *fewest)
     n_parts = len(np.unique(y[np.concatenate([*full])]))
-    assert len(few.must_link) == n_points - n_parts
-    assert len(few.cannot_link) == n_parts * (n_parts - 1) // 2
-    assert n_components(len(y), few.must_link) == n_components(len(y), full.must_link)
-    parts = {frozenset(y[pair].tolist()) for pair in few.cannot_link}
+    assert len(fewest.must_link) == n_points - n_parts
+    assert len(fewest.cannot_link) == n_parts * (n_parts - 1) // 2
+    assert n_components(len(y), fewest.must_link) == n_components(len(y), full.must_link)
+    parts = {frozenset(y[pair].tolist()) for pair in fewest.cannot_link}
     assert parts == {frozenset(y[pair].tolist()) for pair in full.cannot_link}
 
 
@@ -220,7 +220,9 @@ def test_answers_and_preferences_undo_each_other(answers, data):
     assert back.tolist() == [list(row) for row in answers]
     np.testing.assert_allclose(certainty, gamma, rtol=1e-12)
     # Of equal prior odds the posterior that the two belong together
-    believed = [g if said else 1 - g for (_, _, said), g in zip(answers, gamma, strict=True)]
+    believed = [
+        g if says_same else 1 - g for (_, _, says_same), g in zip(answers, gamma, strict=True)
+    ]
     np.testing.assert_allclose(scenarios.certainty_from_weight(rows[:, 2]), believed, atol=1e-12)
 
 

@@ -46,9 +46,9 @@ def test_the_counts_on_top_are_of_sentences_and_add_up(judged, text):
         numbers = " | ".join(str(counts[group, v]) for v in VERDICTS)
         assert text.count(f"| {names[group]} | {numbers} |\n") == 1
     kinds = [[counts[kind, v] for v in VERDICTS] for kind in KINDS]
-    said = [int(n) for n in re.findall(r"\d+", comparisons.in_a_sentence(judged))]
+    stated = [int(n) for n in re.findall(r"\d+", comparisons.in_a_sentence(judged))]
     wanted = [n for kind in kinds for n in (sum(kind), *filter(None, kind))]
-    assert said == [len(sentences), len(judged), *wanted]
+    assert stated == [len(sentences), len(judged), *wanted]
     assert sum(map(sum, kinds)) == len(sentences)
 
 

@@ -77,14 +77,14 @@ class Boxes:
             imports = ", ".join(COURSE_SAYS.imports or ["sys"])
             look = LOOK.format(imports=imports, paths=self._out_of_reach())
             reply = box.wire.ask(do="run", source=look)
-            seen = box.wire.decode(box.wire.ask(do="get", names=["seen"])["found"].get("seen"))
+            leaked = box.wire.decode(box.wire.ask(do="get", names=["seen"])["found"].get("seen"))
         except (Gone, KeyError) as error:
             return f"does not work: {error}"
         finally:
             box.end()
-        if seen is None:
+        if leaked is None:
             return f"does not work: {reply.get('says')}"
-        return f"does not keep apart: {seen[0]} can be read" if seen else ""
+        return f"does not keep apart: {leaked[0]} can be read" if leaked else ""
 
     def _out_of_reach(self) -> list[str]:
         """Return the keys and some submissions, which a box must not be able to read."""
@@ -95,14 +95,14 @@ class Boxes:
 
 def find_boxes(hide: Iterable[Path | str] = (), kinds: Iterable[str] | None = None) -> Boxes:
     """Return the first kind of box that works and isolates here, or raise ValueError."""
-    tried = []
+    failures = []
     for kind in kinds or COMMANDS:
         boxes = Boxes(kind, hide)
         wrong = boxes.attempt()
         if not wrong:
             return boxes
-        tried.append(f"    {kind} {wrong}")
-    raise ValueError(ADVICE.format(tried="\n".join(tried)))
+        failures.append(f"    {kind} {wrong}")
+    raise ValueError(ADVICE.format(tried="\n".join(failures)))
 
 
 class Box:

@@ -133,13 +133,13 @@ def _grade(options: argparse.Namespace) -> int:
     new = {(result["student"], result["assignment"]) for result in graded}
     rows = [row for row in everything if row[:2] in new]
     print(table(rows))
-    said = [f"{' '.join(key)} {remark}" for key, remark in remarks.items()]
-    print("\n".join([*said, *(f"{line['state']}: {line['file']}" for line in others)]))
+    message = [f"{' '.join(key)} {remark}" for key, remark in remarks.items()]
+    print("\n".join([*message, *(f"{line['state']}: {line['file']}" for line in others)]))
     print(f"\n{out / 'totals.csv'}, {out / 'submissions.csv'}, {out / 'feedback'}")
     if any(row.state == "awaits manual grading" for row in rows):
         print(f"Read and mark answers in {out / 'answers.html'} or {out / SHEETS[0]}, then: "
               f"course.py mark --out {out}")  # fmt: skip
-    return _said(changes, problems, out)
+    return _report(changes, problems, out)
 
 
 def _sheets(out: Path) -> list[Path]:
@@ -155,10 +155,10 @@ def _mark(options: argparse.Namespace) -> int:
     rows = write_reports(options.out, problems)
     waiting = sum(row.state == "awaits manual grading" for row in rows)
     print(f"{len(changes)} marks entered; {waiting} answers wait.")
-    return _said(changes, problems, options.out)
+    return _report(changes, problems, options.out)
 
 
-def _said(changes: list[str], problems: list[Problem], out: Path) -> int:
+def _report(changes: list[str], problems: list[Problem], out: Path) -> int:
     """Print what was entered and what was not; return the exit status."""
     print("\n".join(changes))
     for problem in problems:

@@ -73,10 +73,10 @@ def moment(text: str) -> str:
     return moment.astimezone().isoformat(timespec="minutes")
 
 
-def days_late(came: str, due: str, said_late: bool, policy: dict) -> int:
+def days_late(came: str, due: str, reported_late: bool, policy: dict) -> int:
     """Return the days begun after the due hour and the grace; one if only "late" is known."""
     if not came or not due:
-        return int(said_late)
+        return int(reported_late)
     late = datetime.datetime.fromisoformat(came) - datetime.datetime.fromisoformat(due)
     price = LATE.fullmatch(policy.get("late", ""))
     if price and price["grace"] and late <= datetime.timedelta(hours=_number(price["grace"])):

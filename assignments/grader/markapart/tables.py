@@ -75,8 +75,8 @@ def _line(result: dict, policy: dict, hours: dict, people: dict) -> dict:
     platform_says = result["handed_in"] or known.get("handed_in", "")
     came = entered.get("handed_in") or platform_says
     due = entered.get("due") or policy.get("due", {}).get(name, "")
-    said_late = result.get("late", False) and not came and not entered.get("due")
-    days = days_late(came, due, said_late, policy)
+    reported_late = result.get("late", False) and not came and not entered.get("due")
+    days = days_late(came, due, reported_late, policy)
     points, most, states = tally(rows)
     after = deduct(points, days, policy)
     line = {

@@ -45,7 +45,7 @@ def test_bubblewrap_is_started_from_where_the_path_has_it(tmp_path, monkeypatch)
     assert "started from the path" in box.Boxes("bwrap").attempt()
 
 
-def test_a_python_that_others_may_not_read_is_said(tmp_path, monkeypatch):
+def test_a_python_that_others_may_not_read_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(box.os, "getuid", lambda: 0)
     monkeypatch.setattr(box.sys, "platform", "linux")
     tmp_path.chmod(0o700)

@@ -209,11 +209,11 @@ def test_what_came_out_is_small(graded):
     assert "[...] too long" in _page(graded, _result_of(graded, "prints-100-MB")["student"])
 
 
-def test_who_does_not_end_and_who_ends_python_are_told_so(graded):
-    for attack, said in {"ignores-interrupts": f"not done after {SECONDS} seconds",
+def test_endless_code_and_code_that_ends_python_are_reported(graded):
+    for attack, expected in {"ignores-interrupts": f"not done after {SECONDS} seconds",
                          "ends-python": "ended Python"}.items():  # fmt: skip
         cells = _result_of(graded, attack)["cells"]
-        assert said in " ".join(cell.get("error", "") for cell in cells)
+        assert expected in " ".join(cell.get("error", "") for cell in cells)
 
 
 def test_the_key_is_out_of_reach_and_nobody_is_called(graded):
@@ -224,8 +224,11 @@ def test_the_key_is_out_of_reach_and_nobody_is_called(graded):
 
 def test_oddities_are_reported(graded):
     assert graded[0]["ada"]["notes"] == []
-    for attack, said in (("patches", "changes numpy"), ("reads-memory", "looks through memory")):
-        assert said in " ".join(_result_of(graded, attack)["notes"])
+    for attack, expected in (
+        ("patches", "changes numpy"),
+        ("reads-memory", "looks through memory"),
+    ):
+        assert expected in " ".join(_result_of(graded, attack)["notes"])
 
 
 def test_lines_for_notebooks_are_not_noted_and_a_long_sum_is_survived():
@@ -247,7 +250,7 @@ class TestBox:
         assert psutil.wait_procs(family, timeout=20)[1] == []
         assert not os.path.exists(one.place.name)
 
-    def test_without_a_box_nothing_is_graded_and_it_is_said_what_to_install(
+    def test_without_a_box_nothing_is_graded_and_the_message_says_what_to_install(
         self, tmp_path, monkeypatch
     ):
         # This kind needs no program, so that the test is the same with and without bubblewrap.
@@ -269,7 +272,7 @@ class TestBox:
         monkeypatch.setitem(box.COMMANDS, "bwrap", open_house)
         assert "can be read" in box.Boxes("bwrap").attempt()
 
-    def test_a_box_that_dies_at_start_is_nobodys_fault_and_is_tried_again(
+    def test_a_box_that_dies_at_start_is_nobodys_fault_and_is_started_again(
         self, boxes, tmp_path, monkeypatch
     ):
         paths = written(tmp_path, NAME, {"ada": right(NAME)})
@@ -301,8 +304,8 @@ class TestBox:
     def test_the_primer_can_be_imported_and_what_judges_cannot(self, one, boxes, way):
         if boxes.kind == "user":
             pytest.skip("another user can read the packages that are installed")
-        told = one.wire.ask(do="run", source="from cgmm.primer import costs\nimport cgmm")
-        assert "error" not in told
+        reply = one.wire.ask(do="run", source="from cgmm.primer import costs\nimport cgmm")
+        assert "error" not in reply
         assert "error" in one.wire.ask(do="run", source=way)
 
     def test_the_imports_of_a_check_run_though_one_of_them_fails(self, one):
@@ -325,9 +328,9 @@ class TestBox:
         (result,) = grading.grade(paths, tmp_path / "out", timeout=1)
         starts = 4 * box.START  # no more boxes than cells that there is time for
         assert time.monotonic() - began < starts
-        told = [cell["error"] for cell in result["cells"] if cell.get("error")]
-        assert sum("not done after" in error for error in told) <= 2
-        assert sum("the whole notebook" in error for error in told) >= 18
+        errors = [cell["error"] for cell in result["cells"] if cell.get("error")]
+        assert sum("not done after" in error for error in errors) <= 2
+        assert sum("the whole notebook" in error for error in errors) >= 18
 
 
 SPY = """
@@ -407,8 +410,8 @@ def test_forged_answers_earn_nothing(boxes, tmp_path):
 
 def test_a_hidden_message_cuts_values_and_keeps_its_own_words():
     check = "assert not x, f'your x is {x!r} and {len(x):3d} long; which should it be?'"
-    said = examine.error_of(check, {"x": "secret " * 9}, hidden=True)
-    assert said == "AssertionError: your x is […] and 63 long; which should it be?"
+    reply = examine.error_of(check, {"x": "secret " * 9}, hidden=True)
+    assert reply == "AssertionError: your x is […] and 63 long; which should it be?"
     assert "secret secret" in examine.error_of(check, {"x": "secret " * 9})
     assert "'NoneType' object is not iterable" in examine.error_of("list(None)", {}, hidden=True)
     assert "secret" not in examine.error_of("int('secret')", {}, hidden=True)

@@ -116,7 +116,7 @@ class TestCommands:
         assert _total(_read(out / "grades.csv"), "ada") == 20
 
     def test_what_is_asked_for_has_to_exist(self, tmp_path, capsys):
-        for arguments, said in {
+        for arguments, expected in {
             ("release", "99_nothing", "--out", str(tmp_path)): "there is no assignment",
             ("grade", str(tmp_path / "nowhere")): "there is no folder",
             ("grade", str(tmp_path)): "holds no student/assignment.ipynb",
@@ -124,7 +124,7 @@ class TestCommands:
             ("release", NAMES[0], "--out", str(tmp_path), "--seed", '"'): "the seed is",
         }.items():
             assert cli.main(list(arguments)) == 2
-            assert said in capsys.readouterr().err
+            assert expected in capsys.readouterr().err
 
     @pytest.mark.slow  # grade, mark, grade again: without a kill, above
     def test_grading_that_is_killed_leaves_no_process_and_is_taken_up(self, boxes, tmp_path):
@@ -387,7 +387,7 @@ class TestCollect:
             with pytest.raises(ValueError, match="the file is no notebook"):
                 grading._read(path, "12_rca", {"seed": None, "owner": "ada"})
 
-    def test_the_newest_of_several_counts_and_this_is_said(self, tmp_path):
+    def test_the_newest_of_several_counts_and_this_is_reported(self, tmp_path):
         for hours, name in enumerate(["02_em (1).ipynb", "02_em.ipynb"]):
             (tmp_path / "ada").mkdir(exist_ok=True)
             (tmp_path / "ada" / name).write_text("{}")
@@ -528,13 +528,13 @@ class TestTables:
         results = self.results(out)
         found, (problem,) = tables.lines_of(out, results)
         assert "adjusted without a reason" in problem
-        said = [line["says"] for line in found]
-        assert said == [
+        message = [line["says"] for line in found]
+        assert message == [
             "Changed by -4 to 6 points: Copied from a neighbour.",
             "Excused: this assignment does not count for you.",
             "2 days late: 8 of your 10 points count.", "",
         ]  # fmt: skip
-        assert said[2] in feedback.page(results[2], {}, said[2])
+        assert message[2] in feedback.page(results[2], {}, message[2])
         tables.write_tables(out, results, found)
         totals = {row["student"]: row for row in _read(out / "totals.csv")}
         assert (totals["eve_12"]["02_em"], totals["eve_12"]["of"]) == ("excused", "0")

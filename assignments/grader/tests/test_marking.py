@@ -51,8 +51,8 @@ def test_one_question_is_marked_by_the_keyboard_alone(page, tmp_path):
     given = marks.load(tmp_path).values()
     want = sum(rubric["item"][n]["points"] for n in (0, 2))
     assert sorted(mark["points"] for mark in given) == [0.0] * 60 + [want] * 60
-    said = " ".join(rubric["item"][n]["says"] for n in (0, 2))
-    assert {mark["comment"] for mark in given} == {"", said}
+    message = " ".join(rubric["item"][n]["says"] for n in (0, 2))
+    assert {mark["comment"] for mark in given} == {"", message}
 
 
 def test_ticks_fill_points_and_comment_and_leave_what_was_typed(page):

@@ -136,7 +136,7 @@ def test_a_changed_answer_waits_and_its_old_points_are_shown(out):
     assert points(out) == WANT
 
 
-def test_what_cannot_be_entered_is_said_and_kept_and_the_rest_is_entered(out):
+def test_what_cannot_be_entered_is_reported_and_kept_and_the_rest_is_entered(out):
     fill(out, {"ada": ("99", "typo"), "ben": ("2", "")})
     lines = lines_of(out / "open_questions.csv")
     lines.append(dict.fromkeys(marks.COLUMNS, "") | {"student": "nobody", "points": "3"})
@@ -190,7 +190,7 @@ def test_a_check_is_overridden_with_a_reason_and_this_outlasts_another_grading(o
     assert line["before"] == "1 graded"
 
 
-def test_an_override_waits_where_the_code_changed_and_this_is_said(out):
+def test_an_override_waits_where_the_code_changed_and_this_is_reported(out):
     def rows_with(code):
         return [row._replace(code=code) if row.task == "check-1" else row for row in rows()]
 
