@@ -4,7 +4,7 @@ import numpy as np
 
 
 def truthful(rng, z, n_pairs):
-    """Random pairs, answered by somebody who knows; points come again, so that relations meet."""
+    """Return true answers about random pairs; points occur in several pairs, so relations meet."""
     pairs = rng.integers(len(z), size=(n_pairs, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     same = z[pairs[:, 0]] == z[pairs[:, 1]]

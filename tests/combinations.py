@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterator, Sequence
 
 
 def showing_each_value(cases: Sequence[set[Hashable]]) -> Iterator[int]:
-    """Numbers of cases that together have all values; each time the one that adds most."""
+    """Return numbers of cases that together cover all values, chosen greedily."""
     left = set().union(*cases)
     while left:
         i = max(range(len(cases)), key=lambda i: len(cases[i] & left))

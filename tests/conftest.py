@@ -24,7 +24,7 @@ settings.register_profile("quick", settings.get_profile("cgmm"), max_examples=33
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Before the tests are read, whose decorators copy the profile."""
+    """Load the hypothesis profile before the tests are imported, because decorators copy it."""
     if config.option.markexpr == "not slow":
         settings.load_profile("quick")
         # Kernels inherit it, too: tools/drafts.py.
@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
 
 
 def _put_in_order(items: list[pytest.Item]) -> None:
-    """The pages first, while one worker builds them what is long, and last what waits for them."""
+    """Sort the tests: pages, then chapters, then the rest, and last what waits for the built site."""
     wait = {item.path for item in items if "site" in getattr(item, "fixturenames", ())}
 
     def turn(item: pytest.Item) -> int:
@@ -61,7 +61,7 @@ def _put_in_order(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print each reason for skipping once, with its number of tests: it says what to install."""
+    """Print each reason for skipping once, with the number of tests and what to install."""
     skipped = terminalreporter.stats.get("skipped", [])
     reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
     for reason, count in reasons.most_common():
@@ -70,7 +70,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def chromium_path() -> str:
-    """Path of an installed Chromium; without one the test is skipped, or fails where CI asks."""
+    """Return the path of Chromium; without it skip the test, or fail it in CI."""
     if found := chromium.find():
         return found
     if os.environ.get("CGMM_REQUIRE_BROWSER") == "1":
@@ -80,7 +80,7 @@ def chromium_path() -> str:
 
 @pytest.fixture(scope="module")
 def browser(chromium_path: str) -> Iterator[Browser]:
-    """One headless browser a test module, cut off from every network."""
+    """Yield one headless browser for each test module, without a network."""
     with sync_playwright() as engine:
         browser = chromium.launch(engine)
         yield browser

@@ -1,4 +1,4 @@
-"""Every assignment of a few points, and how probable it is: an oracle for all that is asked."""
+"""Enumerate the assignments of a small number of points, as an oracle for all inference."""
 
 import itertools
 
@@ -8,7 +8,7 @@ from cgmm.mixture import log_joint
 
 
 def every_assignment(X, theta, rows=()):
-    """(n, N) those that are possible; log p(X, z | θ), less |w| of each i, j, w that z breaks."""
+    """Return (n, N) possible z, and log p(X, z | θ) less |w| for each broken preference."""
     z = np.array(list(itertools.product(range(len(theta.weights)), repeat=len(X))))
     logs = log_joint(X, theta)[np.arange(len(X)), z].sum(axis=1)
     for i, j, w in rows:

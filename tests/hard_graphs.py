@@ -1,4 +1,4 @@
-"""Graphs of cannot-links that can be honoured, for the tests of engines, searches and K-means."""
+"""Satisfiable graphs of cannot-links for the tests of engines, searches and K-means."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ def hard_graph(n_nodes, edges):
 
 
 def planted(n_nodes, n_clusters, degree, seed):
-    """A random graph of cannot-links that a hidden assignment honours."""
+    """Draw a random graph of cannot-links that a hidden assignment satisfies."""
     rng = np.random.default_rng(seed)
     hidden = rng.integers(n_clusters, size=n_nodes)
     pairs = rng.integers(n_nodes, size=(20 * n_nodes * degree, 2))

@@ -4,7 +4,7 @@ import pytest
 
 
 def refused(use, *cases, error=ValueError):
-    """A test: used with a case, of which a dictionary has names, it raises what its end says."""
+    """Return a test that calls ``use`` with each case and expects the message at its end."""
 
     @pytest.mark.parametrize("case", cases)
     def is_refused(case):

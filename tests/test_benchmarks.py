@@ -1,4 +1,4 @@
-"""Every measurement runs, writes rows of one form, and is stored whole. No time decides a test."""
+"""Every benchmark runs, writes rows of one form, and is stored completely; times decide nothing."""
 
 import csv
 import importlib
@@ -35,7 +35,7 @@ def read(path: Path) -> list[dict[str, str]]:
 
 @pytest.fixture
 def load(monkeypatch):
-    """Import a script by its name, as its neighbours do."""
+    """Import a script by its name, as other benchmarks do."""
     monkeypatch.syspath_prepend(str(SCRIPTS))
     return importlib.import_module
 
@@ -127,7 +127,7 @@ def test_the_readme_quotes_the_range_of_what_is_stored():
         times[row["case"], int(row["size"])][row["method"]].append(float(row["seconds"]))
 
     def quoted(ours, peer, sizes):
-        """The smallest and the largest ratio among problems of these sizes."""
+        """Return the smallest and the largest ratio among problems of these sizes."""
         ratios = [
             np.median(np.divide(t[ours], t[peer]))
             for (_, size), t in times.items()

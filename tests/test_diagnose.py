@@ -1,4 +1,4 @@
-"""Relations judged: against enumeration of every assignment, against refits, and in the limits."""
+"""Test judged relations against enumeration, refits, and limits."""
 
 import itertools
 
@@ -27,7 +27,7 @@ THETA = Parameters(np.full(2, 0.5), np.array([[-1.0], [1.0]]), np.ones((2, 1, 1)
 
 
 def problem(seed, n_points=6, n_components=2, n_relations=7):
-    """Points, θ, and preferences of which some share points or even both points."""
+    """Return points, θ, and preferences, some of which share points."""
     rng = np.random.default_rng(seed)
     means = 2 * rng.normal(size=(n_components, 2))
     covariances = np.tile(np.eye(2), (n_components, 1, 1))
@@ -101,7 +101,7 @@ def test_tables_beyond_the_memory_leave_the_pairs_to_nodes_held():
 
 
 def counting(engine, calls, **changes):
-    """An engine, and how often it is asked itself; one that is not exact is."""
+    """Return an engine that counts its calls in a list, with changes to its results."""
 
     def counted(unary):
         calls.append(1)

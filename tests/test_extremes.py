@@ -1,4 +1,4 @@
-"""Extreme numbers: offsets, units, components, log-odds, and every way to hold X.
+"""Test extreme offsets, units, components and log-odds, and every way to store X.
 
 What comes out is compared with the unshifted, unscaled problem by an exact law, with arbitrary
 precision, or with a closed form. Where no floating-point answer exists the answer is a ValueError.
@@ -158,7 +158,7 @@ def test_categories_have_no_units_but_codes_too_large_are_refused():
 
 
 def exact_log_density(x, mean, covariance) -> mpmath.mpf:
-    """log N(x | mean, covariance) with 60 digits."""
+    """Return log N(x | mean, covariance) with 60 digits."""
     S = mpmath.matrix(covariance.tolist())
     apart = mpmath.matrix(x.tolist()) - mpmath.matrix(mean.tolist())
     square = (apart.T * mpmath.lu_solve(S, apart))[0]
@@ -166,7 +166,7 @@ def exact_log_density(x, mean, covariance) -> mpmath.mpf:
 
 
 def exact_posterior(unaries, prior, edges, weights):
-    """Marginals and log-evidence by the sum over all assignments, with 60 digits."""
+    """Return marginals and log-evidence by summing over all assignments with 60 digits."""
     n, K = len(unaries), len(unaries[0])
     shares, total, total_prior = [[mpmath.mpf(0)] * K for _ in range(n)], 0, 0
     for z in itertools.product(range(K), repeat=n):
@@ -295,7 +295,7 @@ MODELS = {
 
 
 def results(model, X) -> dict[str, np.ndarray]:
-    """Every fitted attribute that is an array or a number, and what the methods say of X."""
+    """Return every fitted attribute that is numeric, and the results of methods on X."""
     found = {
         name: value for name, value in vars(model).items()
         if name.endswith("_") and np.asarray(value).dtype.kind in "biuf"
@@ -313,7 +313,7 @@ def points_for(name: str) -> np.ndarray:
 
 @cache
 def results_of(name: str, layout: str | None = None) -> dict[str, np.ndarray]:
-    """Results of a model on points that are held in a certain way."""
+    """Return results of a model on points that are stored in a certain way."""
     (model, known), X = MODELS[name], points_for(name)
     held = LAYOUTS[layout](X.copy()) if layout else X
     found = results(clone(model).fit(held, **known), X)

@@ -60,7 +60,7 @@ def test_the_book_is_where_it_can_be_had(tmp_path, monkeypatch):
 
 @pytest.fixture
 def folder(tmp_path):
-    """Folder named cgmm that holds the command line and nothing else of the package."""
+    """Return a folder named cgmm that holds only the command line of the package."""
     folder = tmp_path / "cgmm"
     folder.mkdir()
     shutil.copy(Path(cgmm.__file__).with_name("__main__.py"), folder)

@@ -1,4 +1,4 @@
-"""Random problems of every estimator: an answer that honours the contract, or a clear refusal."""
+"""Every estimator gives sound results or a clear refusal for random problems."""
 
 import os
 from datetime import timedelta

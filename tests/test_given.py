@@ -274,7 +274,7 @@ def test_a_model_that_is_handed_over_stays_as_it_is():
 
 
 def message_of(call, *arguments, **options):
-    """The text of the error or warning."""
+    """Return the text of the error or warning."""
     with (
         warnings.catch_warnings(action="error"),
         pytest.raises((ValueError, UserWarning)) as raised,
@@ -297,7 +297,7 @@ CALL = re.compile(r"cgmm\.[\w.]+\(")
 
 
 def calls(message):
-    """Every call of the package in a message, to the end of its brackets."""
+    """Return every call of the package in a message, up to its closing bracket."""
     for start in CALL.finditer(message):
         depth, end = 1, start.end()
         while depth:

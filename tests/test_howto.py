@@ -1,4 +1,4 @@
-"""The page of short answers: every snippet runs as printed, in order."""
+"""Run every snippet of the how-to page as printed, in order."""
 
 import doctest
 import re

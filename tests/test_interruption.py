@@ -1,4 +1,4 @@
-"""Ctrl-C: what is done is kept and said, nothing is swallowed, and no half of a fit is left.
+"""Ctrl-C keeps and reports finished work, and never leaves half a fit.
 
 Every loop is sent a real signal at lines that chance chooses. A replication, which has
 workers, is interrupted in a process of its own.
@@ -104,7 +104,7 @@ def replication(*arguments) -> subprocess.Popen:
 
 
 def finished(rows: Path, process: subprocess.Popen, *, at_least: int) -> int:
-    """Wait until some realisations are written down, and say how many."""
+    """Wait until some realisations are written, and return their number."""
     end = time.monotonic() + SECONDS
     while time.monotonic() < end and process.poll() is None:
         n = rows.read_text(encoding="utf-8").count("]]\n") if rows.exists() else 0
@@ -119,7 +119,7 @@ def finished(rows: Path, process: subprocess.Popen, *, at_least: int) -> int:
 
 
 def clouds(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points and their three classes, in turn."""
+    """Return points of three classes in turn."""
     rng = np.random.default_rng(0)
     z = np.arange(n_samples) % 3
     return rng.normal(size=(n_samples, 2)) + 2 * rng.normal(size=(3, 2))[z], z
@@ -141,7 +141,7 @@ PACKAGE = str(Path(cgmm.__file__).parent)
 
 
 class Keyboard:
-    """Counts the lines of the package that are run, and strikes at one of them."""
+    """A trace function that counts the package's lines and interrupts at one of them."""
 
     def __init__(self, at: int | None = None):
         self.at, self.lines = at, 0
@@ -166,7 +166,7 @@ class Keyboard:
 
 
 def struck(name: str, at: int | None):
-    """Fit, with an interrupt at a line: whether it came out, what was said of it, lines in all."""
+    """Fit with an interrupt at a line; return the model, the raised error, messages and lines."""
     model, X, known = FITS[name]
     model, raised = pickle.loads(pickle.dumps(model)), False
     with warnings.catch_warnings(record=True, action="always") as caught, Keyboard(at) as keyboard:

@@ -1,4 +1,4 @@
-"""Imports run strictly downward: the rooms of the package, and what each may import.
+"""Imports run strictly downward through the subpackages, each of which lists what it may import.
 
 The rules are read off the source with ``ast``, so they hold for imports inside functions as well.
 """
@@ -48,7 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 
 def module_name(path: Path) -> str:
-    """``cgmm/inference/pairs.py`` is "inference.pairs"; the package itself is ""."""
+    """Return the module's name: "inference.pairs" for that file, "" for the package itself."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(part for part in parts if part != "__init__")
 
@@ -57,7 +57,7 @@ MODULES = {module_name(path): path for path in sorted(ROOT.rglob("*.py"))}
 
 
 def imported(source: str) -> Iterator[str]:
-    """Full names of what a module imports; ``from cgmm import em`` is "cgmm.mixture.loop"."""
+    """Return full names of imports; ``from cgmm import em`` gives "cgmm.mixture.loop"."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -72,12 +72,12 @@ def is_package(name: str) -> bool:
 
 
 def room(name: str) -> str:
-    """The room that a module lies in: "mixture" of "mixture.loop"; the package itself is ""."""
+    """Return the subpackage of a module: "mixture" for "mixture.loop", "" for the package."""
     return name.partition(".")[0]
 
 
 def module_of(name: str) -> str:
-    """The module that a full name stands in: the longest known prefix."""
+    """Return the module of a full name, its longest known prefix."""
     name = name.removeprefix("cgmm").removeprefix(".")
     while name and name not in MODULES:
         name = name.rpartition(".")[0]
@@ -85,14 +85,14 @@ def module_of(name: str) -> str:
 
 
 def breaches(module: str, source: str) -> list[str]:
-    """Every import of ``module`` that its room does not permit."""
+    """Return every import of ``module`` that its subpackage does not permit."""
     rooms = MAY_IMPORT.get(room(module), set()) | {room(module)}
     names = [name for name in imported(source) if name.partition(".")[0] == "cgmm"]
     return [name for name in names if room(module_of(name)) not in rooms]
 
 
 def inside(module: str) -> set[str]:
-    """The modules of its own room that a module imports; a door imports all of its room."""
+    """Return the modules of its own subpackage that a module imports."""
     names = imported(MODULES[module].read_text(encoding="utf8"))
     found = {module_of(name) for name in names if name.startswith("cgmm.")}
     return {other for other in found if room(other) == room(module) and other != module}

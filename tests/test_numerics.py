@@ -1,5 +1,5 @@
-"""The shared tools: blocks cover, normalisation in logs is exact where exp is not, checks name the
-first offender, and a warning points at whoever called the package.
+"""Test shared tools: blocks, normalisation in logs, checks that name the first offender, and
+warnings that point at the caller.
 """
 
 import warnings
@@ -162,7 +162,7 @@ def go(inner):
 
 
 def inside(module: str) -> dict:
-    """The names of a module that has that name, and of which this file knows nothing."""
+    """Return the functions of a module with this name, which warn from inside it."""
     names = {"__name__": module, "warn_caller": warn_caller}
     exec(compile(INSIDE, f"/site-packages/{module.replace('.', '/')}.py", "exec"), names)
     return names

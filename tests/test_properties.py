@@ -1,4 +1,4 @@
-"""Laws of public functions that no room's own tests hold, on random problems."""
+"""Test laws of public functions on random problems, where no subpackage's tests have them."""
 
 import itertools
 import warnings

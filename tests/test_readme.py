@@ -75,7 +75,7 @@ def test_the_figure_says_what_the_fits_say():
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="no make here")
 class TestCommands:
-    """The Makefile is the one source: what documents say of it is what it says of itself."""
+    """Test that documents describe the commands of the Makefile as its help does."""
 
     @pytest.fixture
     def helped(self):

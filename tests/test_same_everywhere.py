@@ -1,4 +1,4 @@
-"""The same seed gives the same answer, whichever kernel of BLAS this processor can run."""
+"""The same seed gives the same result with every BLAS kernel that this processor can run."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The summary of a fit says what the model's attributes say, as text and as HTML."""
+"""The summary of a fit agrees with the model's attributes, as text and as HTML."""
 
 import warnings
 

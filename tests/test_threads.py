@@ -1,4 +1,4 @@
-"""Threads change nothing: those of linear algebra, those of a pool, and copies.
+"""Threads do not change results: those of linear algebra, those of a pool, and copies.
 
 Fits are compared to the last bit, except where the number of threads inside linear algebra changes:
 there ``DIGITS`` says how close they are.
@@ -60,7 +60,7 @@ def pairs(n: int, n_classes: int) -> dict[str, np.ndarray]:
 
 
 def outcome(model) -> dict[str, object]:
-    """Everything that a fit has left, by name."""
+    """Return everything that a fit has stored, by name."""
     found = {}
     for name, value in vars(model).items():
         if name == "mixture_":
@@ -79,7 +79,7 @@ def fitted(fit: Fit) -> dict[str, np.ndarray]:
 
 
 def large() -> dict[str, Fit]:
-    """Problems whose matrix products are worth a second thread, where there are any."""
+    """Return problems whose matrix products are large enough for a second thread."""
     X, _ = clouds(4000, 24, 12)
     wide, classes = clouds(1500, 100, 10)
     short = {"max_iter": 2, "random_state": 0}
@@ -94,7 +94,7 @@ LARGE = large()
 
 
 def on_threads(n: int, fit: Fit) -> dict[str, np.ndarray]:
-    """The fit with n threads in BLAS."""
+    """Return the fit with n BLAS threads."""
     with threadpool_limits(n, user_api="blas"):
         used = {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
         assert used == {n}
@@ -117,7 +117,7 @@ def test_one_and_two_threads_of_linear_algebra_agree(name):
 
 
 def small_fits() -> dict[str, Fit]:
-    """One of each kind, on the same points and with the same things known."""
+    """Return one fit of each kind with the same points and side information."""
     X, z = clouds(120, 3, 3)
     known = pairs(60, 3)
     chain = {"preferences": [[i, i + 1, -1.0] for i in range(12)]}
@@ -150,7 +150,7 @@ FITS = small_fits()
 
 @pytest.fixture
 def hasty():
-    """Threads take turns as often as they can."""
+    """Make threads switch as often as possible."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -158,7 +158,7 @@ def hasty():
 
 
 def together(tasks: list[Callable]) -> list:
-    """The results of tasks that are all begun before any is finished."""
+    """Return the results of tasks that all begin before any ends."""
     barrier = threading.Barrier(len(tasks))
 
     def begin(task):
@@ -190,7 +190,7 @@ def test_large_fits_side_by_side_are_those_one_after_the_other(hasty):
 
 
 def engine_problem(name: str) -> tuple[SideInformation, int]:
-    """Relations that the engine can deal with, among twelve points; K."""
+    """Return relations among twelve points that the engine can handle, and K."""
     to_one_node = [[i, 11] for i in range(3, 11)]
     all_pairs = [[i, j, (-1.0) ** j] for i, j in combinations(range(7), 2)]
     known = {

@@ -1,4 +1,4 @@
-"""The types that a user's checker is told, ``make lint``, are those of the values."""
+"""The types that ``make lint`` shows to a user's checker are those of the values."""
 
 import pytest
 from typing_example import core, engines, estimators

@@ -41,7 +41,7 @@ THETA = Parameters(np.array([0.5, 0.5]), np.array([[-1.5], [1.5]]), np.ones((2, 
 
 
 def estimators() -> None:
-    """Fit, and read what was found."""
+    """Fit, and read the results."""
     mixture = ConstrainedGaussianMixture(2, random_state=0).fit(X, must_link=[[0, 1]])
     assert_type(mixture, ConstrainedGaussianMixture)
     assert_type(mixture.labels_, IntArray)
@@ -54,7 +54,7 @@ def estimators() -> None:
 
 
 def core() -> None:
-    """The same loop by hand, for either family."""
+    """Run the same loop by hand for either family."""
     side = SideInformation.build(4, must_link=[[0, 1]], preferences=[[1, 2, -0.5]])
     assert_type(side, SideInformation)
     infer = ENGINES["auto"](side.graph)
@@ -76,12 +76,12 @@ def core() -> None:
 
 
 def answers() -> CategoricalParameters:
-    """Two components with a taste of their own."""
+    """Return the parameters of two components with different answers."""
     return CategoricalParameters(np.array([0.5, 0.5]), np.array([[0.9, 0.1], [0.2, 0.8]]))
 
 
 def engines() -> None:
-    """An exact engine can tell the most probable joint assignment; one's own is an engine too."""
+    """Use an exact engine's most probable joint assignment, and an engine of one's own."""
     graph = Graph(2, np.array([[0, 1]]), np.array([-np.inf]))
     exact = junction_tree(graph)
     assert_type(exact, Inference)

@@ -1,4 +1,4 @@
-"""Mistakes that a type checker must find: an ignored line without its error is an error itself."""
+"""Mistakes that a type checker must find; each line must really be an error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cgmm.numerics import FloatArray
 
 
 def mistakes(X: FloatArray, theta: Parameters, posterior: Posterior) -> None:
-    """One a line."""
+    """Make one mistake on each line."""
     ConstrainedGaussianMixture(n_components="two")  # type: ignore[arg-type]
     ConstrainedGaussianMixture(components=2)  # type: ignore[call-arg]
     model = ConstrainedGaussianMixture(2)

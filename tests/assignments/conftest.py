@@ -1,4 +1,4 @@
-"""Make the course of assignments/, its grader and that one's helpers for tests importable."""
+"""Make the course of assignments/, its grader and the grader's test helpers importable."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The graded assignments: every check does what it is there for, and nothing is given away."""
+"""Test the graded assignments: every check catches its mistake, and no solution is given away."""
 
 import copy
 import re
@@ -80,7 +80,7 @@ class Assignment:
 
 
 def _secrets(notebook):
-    """Lines of solutions, answers and hidden checks, unless the reader sees them elsewhere."""
+    """Return lines of solutions and hidden checks that the student does not see elsewhere."""
     region = re.compile(r"### BEGIN (SOLUTION|HIDDEN TESTS)\n(.*?)### END \1", re.DOTALL)
     shown = "\n".join(region.sub("", cell.source) for cell in notebook.cells)
     for cell in notebook.cells:
@@ -98,7 +98,7 @@ for _name in NAMES:
 
 
 def disturbed(name):
-    """Submissions that something happened to, and the checks that each may lose."""
+    """Return disturbed submissions, and the checks that each may lose."""
     first, last = solutions(name)[0], solutions(name)[-1]
     its, others = checks_of(name, first), checks_of(name, last)
     forged = changed(name, its[0], "assert True")

@@ -1,4 +1,4 @@
-"""Assignments extend what the chapters show by hand: no task asks for a function of the primer."""
+"""Assignments go beyond the chapters: no task asks for a function of the primer."""
 
 import ast
 import inspect

@@ -1,4 +1,4 @@
-"""The commands that guides for instructors name are commands, and papers are made by them."""
+"""Commands in the guides for instructors exist, and make the exam papers."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""No lie wins a hidden check, and no right answer loses one for the form that it comes in."""
+"""No cheating function passes a hidden check, and no right one fails because of its form."""
 
 import functools
 from fractions import Fraction
@@ -14,7 +14,7 @@ NAMES = sources.names()
 
 
 class Asked(NamedTuple):
-    """A hidden check, what it finds, and the calls that the notebook shows up to there."""
+    """A hidden check with the names that it uses, and the calls that the notebook shows before it."""
 
     task: str
     text: str
@@ -25,7 +25,7 @@ class Asked(NamedTuple):
 
 @functools.cache
 def asked(name: str) -> list[Asked]:
-    """Every hidden check of an assignment, after right solutions."""
+    """Return every hidden check of an assignment after the right solutions."""
     released = {sources.grade_id(cell): cell.source for cell in sources.read_released(name).cells}
     space, calls, found = {"__name__": "__main__"}, set(), []
     for cell in sources.source(name).cells:
@@ -47,7 +47,7 @@ def asked(name: str) -> list[Asked]:
 
 
 def won(name, replace, send=True) -> set[str]:
-    """Hidden checks that pass where functions are what ``replace`` makes of them."""
+    """Return the hidden checks that pass after ``replace`` has changed the functions."""
     pair, passed = Pair(), set()
     for task, text, space, right, shown in asked(name):
         own = {one: replace(one, value, shown) for one, value in right.items()}
@@ -69,7 +69,7 @@ def _noted(one, value, calls):
 
 
 def lying(lie):
-    """Tell a lie wherever the notebook does not show the call; it looks like the truth."""
+    """Return a replacement that is right for calls shown in the notebook, and false elsewhere."""
 
     def lied(value, args):
         if isinstance(value, tuple):
@@ -92,7 +92,7 @@ def lying(lie):
 
 
 def written(value, number):
-    """A lie that writes a number into all arguments, and says another."""
+    """Return a lie that overwrites array arguments with a number and returns another one."""
 
     def lie(like, args):
         for one in args:
@@ -171,7 +171,7 @@ def like(value, form):
 
 
 def in_form(form):
-    """Tell the truth in a form, always."""
+    """Return a replacement that gives right results in another form, such as a list."""
 
     def replace(one, value, shown):
         def truth(*args, **kwargs):

@@ -1,4 +1,4 @@
-"""The exam bank: every number in a key is computed, and papers give nothing away."""
+"""Test the exam bank: every number in a key is computed, and papers give no solution away."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""The projects: the central step of each runs, and what it finds is there to be found."""
+"""Test the projects: the central step of each runs and finds what the project is about."""
 
 import importlib.util
 import re

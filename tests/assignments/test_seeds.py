@@ -1,4 +1,4 @@
-"""Another word makes other numbers, and they work out as well, in whatever right way."""
+"""Another seed word gives other numbers, for which every right solution still passes."""
 
 import contextlib
 import io
@@ -46,7 +46,7 @@ def test_task_1_tells_right_from_wrong_for_any_word(name):
 
 
 def _lost_in_task(number, notebook, checks, hear):
-    """Checks of a task that are lost, and what they say; no task needs the code of another."""
+    """Return the failed checks of a task with their messages, without code of other tasks."""
     own, lost = {"setup", "task-1-numbers", f"task-{number}"}, {}
     space = {"__name__": "__main__"}
     for cell in notebook.cells:

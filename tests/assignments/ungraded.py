@@ -1,4 +1,4 @@
-"""Submissions that share the process of the tests: only for code that we wrote ourselves."""
+"""Run submissions in the process of the tests; this is safe only for our own code."""
 
 import tomllib
 
@@ -16,7 +16,7 @@ def without(name, *cells):
 
 
 def run_here(who, name, notebook, seed=None):
-    """Rows of one submission. It shares this process: only for code that we wrote ourselves."""
+    """Return rows of one submission, run in this process; safe only for our own code."""
     ours = sources.source(name, seed).cells
     checks = {sources.grade_id(cell): cell for cell in ours if is_grade(cell)}
     shown = {
@@ -41,6 +41,6 @@ def run_here(who, name, notebook, seed=None):
 
 
 def variants(name):
-    """The other right solutions of an assignment's tasks."""
+    """Return the alternative right solutions of an assignment's tasks."""
     text = (sources.COURSE / "variants" / f"{name}.toml").read_text(encoding="utf8")
     return [sources.Mistake(**entry) for entry in tomllib.loads(text)["variant"]]

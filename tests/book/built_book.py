@@ -1,4 +1,4 @@
-"""The built book, and a page of it opened in a browser."""
+"""Build the book, and open its pages in a browser, for the tests of the book."""
 
 import os
 import re
@@ -59,17 +59,17 @@ STRANDED = r"""() => [...document.querySelectorAll(".bd-article :is(p, li, dd) >
 
 
 def pages() -> list[str]:
-    """Every page of the book that is no listing of source code, known before it is built."""
+    """Return the names of all pages without listings of source code; no build is needed."""
     return [*sorted(parse_toc_yaml(ROOT / "_toc.yml")), *GENERATED]
 
 
 def visited() -> list[str]:
-    """The pages that are each opened in a browser: of those about the package a sample."""
+    """Return the pages that tests open: all but those about the package, of which a sample."""
     return [name for name in pages() if not name.startswith(PACKAGE) or name in SAMPLE]
 
 
 def short_and_whole(chapter: str, appendix: str) -> list:
-    """The pages that editions of the book are made of: these two, or, which is slow, all."""
+    """Return the editions of the book to test: two pages, or all pages as a slow test."""
     return [
         pytest.param([("Part II", chapter), ("Back matter", appendix)], id="short"),
         pytest.param(editions.names_by_part(), id="book", marks=pytest.mark.slow),
@@ -77,7 +77,7 @@ def short_and_whole(chapter: str, appendix: str) -> list:
 
 
 def build(project: Path) -> str:
-    """Copy the sources, and build as `make book` does; return what went wrong."""
+    """Copy the sources and build as `make book` does; return the complaints of the build."""
     junk = shutil.ignore_patterns(".ipynb_checkpoints", "__pycache__")
     # The chapters include pieces of the package's source.
     for folder in ("book", "cgmm"):
@@ -98,7 +98,7 @@ def build(project: Path) -> str:
 
 
 class Visit:
-    """A page opened in the browser, with everything that it asked for or complained about."""
+    """A page opened in the browser, with its requests and error messages."""
 
     def __init__(self, browser: Browser, site: Path, **options):
         defaults = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"}
@@ -124,13 +124,13 @@ class Visit:
             self.complaints.append(f"{message.type}: {message.text}")
 
     def open(self, name: str, fragment: str = "") -> Page:
-        """Open a page by its name in the table of contents, and wait until mathematics is set."""
+        """Open a page by its name in the table of contents, and wait until formulas are typeset."""
         self.page.goto((self.site / f"{name}.html").as_uri() + fragment)
         self.page.evaluate("window.MathJax?.startup?.promise.then(() => null)")
         return self.page
 
     def unfold(self) -> Page:
-        """Open every fold of the page, and wait until what was in it is measured."""
+        """Open every fold of the page, and wait until its contents are laid out."""
         self.page.evaluate(UNFOLD)
         return self.page
 
@@ -141,7 +141,7 @@ class Visit:
         return self.page
 
     def close(self) -> None:
-        """Close the page and forget what it stored."""
+        """Close the page and clear its storage."""
         self.context.close()
 
 
@@ -149,7 +149,7 @@ class Visit:
 def visiting(
     browser: Browser, site: Path, name: str, fragment: str = "", **options
 ) -> Iterator[Visit]:
-    """A page that is open for the tests of a module."""
+    """Yield a page that stays open for the tests of a module."""
     one = Visit(browser, site, **options)
     one.open(name, fragment)
     yield one

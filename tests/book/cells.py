@@ -13,10 +13,10 @@ def cells(path: Path) -> list[dict]:
 
 
 def prose(path: Path) -> str:
-    """All cells of text."""
+    """Return all text cells."""
     return "\n\n".join("".join(c["source"]) for c in cells(path) if c["cell_type"] == "markdown")
 
 
 def sources(path: Path) -> list[tuple[str, str]]:
-    """Id and source of each cell of code."""
+    """Return id and source of each code cell."""
     return [(c["id"], "".join(c["source"])) for c in cells(path) if c["cell_type"] == "code"]

@@ -1,4 +1,4 @@
-"""The built book, once for all tests, and its pages opened in a browser."""
+"""Fixtures: the book, built once for all tests, and its pages opened in a browser."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory) -> tuple[Path, str]:
-    """The folder of the built pages, and what the build complained about; one build a run.
+    """Return the folder of the built pages and the complaints of the build, made once a run.
 
     CGMM_BOOK names pages that `make book` has just built, and complained of nothing.
     """
@@ -30,7 +30,7 @@ def built(tmp_path_factory) -> tuple[Path, str]:
 
 @pytest.fixture(scope="session")
 def site(built: tuple[Path, str]) -> Path:
-    """The folder of the built pages. With warnings it is still a book: one test reports them."""
+    """Return the folder of the built pages, even after warnings, which one test reports."""
     folder, complaints = built
     if not (folder / "book/index.html").exists():
         pytest.fail(f"there is no book to look at: {complaints}", pytrace=False)
@@ -39,7 +39,7 @@ def site(built: tuple[Path, str]) -> Path:
 
 @pytest.fixture
 def visit(browser: Browser, site: Path) -> Iterator[Callable[..., Visit]]:
-    """Open pages, each in a context of its own: ``visit(name, fragment, **context)``."""
+    """Yield ``visit(name, fragment, **context)``, which opens a page in a context of its own."""
     visits = []
 
     def visit(name: str, fragment: str = "", **options) -> Visit:

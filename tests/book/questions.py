@@ -1,4 +1,4 @@
-"""Fifty questions in readers' own words, each with the pages on which the answer may stand.
+"""Fifty questions in readers' words, each with the pages that may answer it.
 
 They were written before the search was tried on them; the first hit has to be on one of the pages.
 """

@@ -31,7 +31,7 @@ OF_LAMPS = {("12_rca", "fig-lamps")}
 
 
 class FigureText(NamedTuple):
-    """Caption and text alternative of a figure, and what the run knows there."""
+    """Caption and text alternative of a figure, with the numbers that the run shows near it."""
 
     chapter: str
     cell: str
@@ -53,7 +53,7 @@ def figures(path: Path) -> Iterator[FigureText]:
 
 
 def sections(cells: list[dict]) -> Iterator[list[dict]]:
-    """The cells of code between two headings."""
+    """Return the code cells between two headings."""
     section: list[dict] = []
     for cell in cells:
         if cell["cell_type"] == "code":
@@ -65,7 +65,7 @@ def sections(cells: list[dict]) -> Iterator[list[dict]]:
 
 
 def computed(cell: dict) -> Iterator[str]:
-    """The source of a cell, and what it printed."""
+    """Return the source of a cell and its printed output."""
     yield "".join(cell["source"])
     for output in cell["outputs"]:
         yield "".join(output.get("text", ()))
@@ -73,7 +73,7 @@ def computed(cell: dict) -> Iterator[str]:
 
 
 def numbers(text: str) -> set[float]:
-    """The numbers of a text; a percentage also as a share."""
+    """Return the numbers of a text; a percentage also as a share."""
     found = set()
     for one in NUMBER.findall(text):
         value = float(re.sub(r"[,_% ]", "", one))
@@ -82,7 +82,7 @@ def numbers(text: str) -> set[float]:
 
 
 def typed(shown: FigureText) -> list[str]:
-    """Numbers of which the run knows nothing."""
+    """Return the numbers that the run does not show."""
     text = NAMES.sub("", shown.text)
     return [one.strip(", ") for one in NUMBER.findall(text) if not numbers(one) & shown.known]
 

@@ -1,4 +1,4 @@
-"""Comparisons of methods in the chapters: at least twelve draws, and errors of paired differences.
+"""Comparisons of methods in chapters use at least twelve draws and errors of paired differences.
 
 `cgmm.metrics.paired_difference` refuses fewer than twelve draws when a cell runs. What can be read
 off the source is held here: no cell goes over a handful of seeds, and none reckons a standard error
@@ -21,7 +21,7 @@ NO_COMPARISON = {
 
 
 def loops(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Target and iterable of every loop; a loop over a product is several."""
+    """Return target and iterable of every loop; a loop over a product counts as several."""
     for node in ast.walk(tree):
         if isinstance(node, ast.For | ast.comprehension):
             match node.target, node.iter:
@@ -36,7 +36,7 @@ def names(tree: ast.AST) -> set[str]:
 
 
 def short_ranges(tree: ast.AST) -> Iterator[int]:
-    """The n of every range(n) with too few draws to compare by."""
+    """Return n of every range(n) with too few draws for a comparison."""
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Name("range"), args=[ast.Constant(int(n))]):

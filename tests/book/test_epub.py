@@ -1,4 +1,4 @@
-"""The book as an EPUB: whole, valid, no formula as TeX, nothing cut off on a small tablet."""
+"""Test the EPUB: complete and valid, formulas as MathML, nothing cut off on a small tablet."""
 
 import re
 import shutil
@@ -29,7 +29,7 @@ VISIBLE = r"""() => {
 
 @pytest.fixture(scope="module", params=short_and_whole(CHAPTER, "book/notation"))
 def edition(request, chromium_path, site, tmp_path_factory):
-    """The EPUB, its unpacked pages, and their names in the book."""
+    """Return the EPUB, its unpacked pages, and their names in the book."""
     path: Path = tmp_path_factory.mktemp("epub") / "cgmm.epub"
     # In a thread: the tests of the edition before may have a browser open in this one.
     with ThreadPoolExecutor(1) as maker:

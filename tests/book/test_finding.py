@@ -15,7 +15,7 @@ FOUND = "([query, n]) => search(query).slice(0, n).map(one => one.url)"
 
 @pytest.fixture(scope="module")
 def results(browser, site):
-    """The page of the search, for all queries."""
+    """Return the result page of the search for all queries."""
     with visiting(browser, site, "search", "?q=cannot-link") as one:
         yield one
 

@@ -9,7 +9,7 @@ SHOWN = {"table", "source", "Explorer", "LiveFigure"}
 
 
 def lost(source: str) -> list[str]:
-    """Return the calls whose value a reader should see and which are not the last statement."""
+    """Return calls whose value should be shown but that are not the last statement."""
     return [
         ast.unparse(one.value.func)
         for one in ast.parse(source).body[:-1]

@@ -1,4 +1,4 @@
-"""The site is light: its weight, what it is made of, and that nothing was lost for it."""
+"""Test the weight of the site, its parts, and that nothing was lost by making it lighter."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""An explorer in a real JupyterLab on this machine: alive before the first run, and after it."""
+"""Test an explorer in a real JupyterLab on this machine, before and after its first run."""
 
 import json
 import os
@@ -24,7 +24,7 @@ OPTIONS = [
 
 @pytest.fixture
 def in_lab(tmp_path, browser: Browser) -> Iterator[Callable[[str], Page]]:
-    """JupyterLab on loopback, with settings and trust database of its own; always shut down.
+    """Yield a JupyterLab on loopback with its own settings and trust database; shut it down.
 
     Copies a chapter to where it shows the files, and opens it.
     """
@@ -52,7 +52,7 @@ def in_lab(tmp_path, browser: Browser) -> Iterator[Callable[[str], Page]]:
 
 
 def settings(home: Path) -> dict[str, str]:
-    """Folders for everything that Jupyter would put into the user's home; every cell rendered."""
+    """Return folders in place of the user's home, and settings that render every cell."""
     tracker = home / "config/lab/user-settings/@jupyterlab/notebook-extension"
     tracker.mkdir(parents=True)
     whole = json.dumps({"windowingMode": "none"})
@@ -104,7 +104,7 @@ def test_an_explorer_lives_in_jupyterlab(in_lab, tmp_path):
 
 
 def assert_it_moves(page: Page, slider, explorer) -> None:
-    """Press the arrow on a slider: another picture, and another sentence."""
+    """Press the arrow key on a slider, and expect another picture and another sentence."""
     image = explorer.locator("img").first
     image.scroll_into_view_if_needed()
     before, text = image.get_attribute("src"), explorer.inner_text()

@@ -1,4 +1,4 @@
-"""The pages about the package, all of them: every method has its entry, no description is empty."""
+"""Test the pages about the package: every method has an entry, and no description is empty."""
 
 import inspect
 import re
@@ -31,7 +31,7 @@ def soup(path: Path) -> BeautifulSoup:
 
 
 def public_members(cls: type) -> set[str]:
-    """Methods and properties that are defined for it, in this package or in scikit-learn."""
+    """Return methods and properties that this package or scikit-learn defines."""
     found = [one for one in inspect.classify_class_attrs(cls) if one.kind != "data"]
     return {
         name for name, _, of, _ in found

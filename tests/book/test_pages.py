@@ -1,4 +1,4 @@
-"""Every page of the book, opened from a plain file path with the network cut off.
+"""Test every page of the book, opened as a plain file without a network.
 
 Of those about the package a sample; test_package_pages looks at all of them.
 """
@@ -108,7 +108,7 @@ PAGES = [pytest.param(name, marks=[pytest.mark.slow] * is_slow(name)) for name i
 
 @pytest.fixture(scope="module", params=PAGES)
 def opened(request, browser, site):
-    """One page after the other; its tests share one visit, the last of them touch the page."""
+    """Yield one page after the other; the tests of a page share one visit."""
     with visiting(browser, site, request.param) as one:
         yield one
 

@@ -1,4 +1,4 @@
-"""A chapter before it is printed, from a dark screen, and after."""
+"""Test how a chapter is printed from a dark screen."""
 
 LAID = """() => {
   const article = document.querySelector(".bd-article");

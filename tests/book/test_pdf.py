@@ -1,4 +1,4 @@
-"""The book as one PDF: pages, bookmarks, links that land, no address of this machine."""
+"""Test the book as one PDF: pages, bookmarks, links, and no path of this machine."""
 
 import re
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""A chapter on a telephone: formulas are broken, figures enlarge, and on a live figure a point
-follows the finger, which beside the points scrolls the page. test_pages looks at all pages.
+"""Test a chapter on a telephone: formulas break, figures enlarge, and a finger on a live figure
+moves points there and scrolls the page elsewhere. Other pages are tested in test_pages.
 """
 
 import math
@@ -53,7 +53,7 @@ PLACES = """points => [...points.children].map(one => {
 
 
 class Finger:
-    """A page on a telephone, and its first live figure."""
+    """A page on a telephone with its first live figure."""
 
     def __init__(self, page):
         self.page, self.main = page, page.locator(".cgmm-live-main").first
@@ -65,13 +65,13 @@ class Finger:
         return self.main.locator(".points").evaluate(PLACES)
 
     def free_place(self):
-        """A place on the figure that is far from all points."""
+        """Return a position on the figure that is far from all points."""
         box = self.main.bounding_box()
         spots = [(box["x"] + 20 * i, box["y"] + 20 * j) for i in range(1, 15) for j in range(1, 12)]
         return max(spots, key=lambda at: min(math.dist(at, one) for one in self.places()))
 
     def swipe(self, start, by, steps=8):
-        """Press at a place, move, and let go."""
+        """Press at a position, move, and release."""
         self._send("touchStart", start)
         for n in range(1, steps + 1):
             self._send("touchMove", [a + n * b / steps for a, b in zip(start, by, strict=True)])
@@ -84,7 +84,7 @@ class Finger:
 
 
 def require_following(one):
-    """The fourth point goes where the finger does, and nothing else moves."""
+    """Check that the fourth point follows the finger and that nothing else moves."""
     before, scrolled = one.places(), one.page.evaluate("scrollY")
     one.swipe(before[3], (36, 48))
     after = one.places()

@@ -1,4 +1,4 @@
-"""Questions that answer, marks of what is read, and a chart whose answers are links."""
+"""Test questions with comments, marks of sections read, and the chart with links."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The site: built without a warning, each id once, figures in the dark, explorers that compute."""
+"""Test the site: no warnings, unique ids, dark figures, and explorers that compute."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""Exercises: each has its stars and a solution, whose code runs after the cells of its chapter."""
+"""Each exercise has its stars and a solution, whose code runs after the cells of its chapter."""
 
 import json
 import os
@@ -41,7 +41,7 @@ print(json.dumps(failed))
 
 
 def solutions(path: Path) -> list[tuple[str, str]]:
-    """Label and code of each solution that has code."""
+    """Return label and code of each solution that has code."""
     found = ((label, CODE.findall(body)) for _, label, body in SOLUTION.findall(prose(path)))
     return [(label, "\n".join(parts)) for label, parts in found if parts]
 

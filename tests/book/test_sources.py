@@ -1,4 +1,4 @@
-"""The lists of the project agree with each other: contents, pages of the package, versions."""
+"""Lists of the project agree with each other: contents, pages of the package, versions."""
 
 import re
 import tomllib
@@ -31,7 +31,7 @@ def pins() -> dict[str, str]:
 
 
 def required(wanted: list[Requirement]) -> Iterator[Requirement]:
-    """These requirements, and those of what is installed for them, all the way down."""
+    """Return these requirements and, recursively, those of the packages installed for them."""
     waiting, visited = list(wanted), set()
     while waiting:
         one = waiting.pop()

@@ -1,4 +1,4 @@
-"""Every data set is what it claims, and every generator settles everything by its seed."""
+"""Test that every data set is as described and every generator depends on its seed alone."""
 
 import inspect
 

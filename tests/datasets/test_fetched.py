@@ -1,4 +1,4 @@
-"""Fetched tables: files good and bad, and what OpenML answers, or does not."""
+"""Test fetched tables: valid and damaged files, and answers or failures of OpenML."""
 
 from unittest.mock import Mock
 

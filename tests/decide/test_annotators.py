@@ -1,4 +1,4 @@
-"""Error rates: against enumeration; what is not told; points and annotators at once."""
+"""Test error rates of annotators against enumeration, alone and together with a mixture."""
 
 import itertools
 from functools import partial
@@ -29,7 +29,7 @@ BLIND = Parameters(np.full(2, 0.5), np.zeros((2, 1)), np.ones((2, 1, 1)))
 
 
 def problem(seed, *, K=2, N=6, P=8, G=2):
-    """Points, θ, answers and who gave them; some pairs twice."""
+    """Return points, θ, answers and annotators; some pairs are answered twice."""
     rng = np.random.default_rng(seed)
     theta = Parameters(
         rng.dirichlet(5 * np.ones(K)), 2 * rng.normal(size=(K, 1)), np.ones((K, 1, 1))
@@ -41,7 +41,7 @@ def problem(seed, *, K=2, N=6, P=8, G=2):
 
 
 def by_hand(X, theta, answers, annotator, alpha, beta, must_link=()):
-    """log p(X, answers) and p(wrong), from every assignment of points."""
+    """Return log p(X, answers) and p(wrong) by summing over all assignments."""
     z, logs = every_assignment(X, theta, [[i, j, np.inf] for i, j in must_link])
     i, j, says_same = answers.astype(int).T
     together = z[:, i] == z[:, j]

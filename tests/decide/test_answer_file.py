@@ -1,4 +1,4 @@
-"""The file of an interview: nothing that was confirmed is lost, and nothing foreign is touched."""
+"""The file of an interview loses no confirmed answer and overwrites no foreign file."""
 
 import json
 import os

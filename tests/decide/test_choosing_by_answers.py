@@ -1,4 +1,4 @@
-"""Choosing: nothing leaks, scores and entropy are those of all assignments; the search, by hand."""
+"""Test choosing a model by answers: held-out scores, entropies, and the search."""
 
 import itertools
 from functools import partial

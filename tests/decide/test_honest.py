@@ -1,4 +1,4 @@
-"""Answers as data: the weights they deserve, and their likelihood."""
+"""Test answers as data: their optimal weights, and their likelihood."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -39,7 +39,7 @@ def test_a_fit_to_answers_is_that_of_the_joint_likelihood(seed):
 
 
 def draw(seed, N=300):
-    """Two classes of 3 : 1 that overlap."""
+    """Return two overlapping classes in the ratio 3 : 1."""
     rng = np.random.default_rng(seed)
     y = (rng.random(N) < 0.25).astype(int)
     return rng.normal(size=(N, 1)) + np.where(y, 1.2, -1.2)[:, None], y

@@ -1,4 +1,4 @@
-"""The interview: what it asks, what it makes of answers, and when it advises to stop."""
+"""Test the interview: its questions, its fits to the answers, and its advice to stop."""
 
 import time
 from itertools import combinations, count
@@ -39,7 +39,7 @@ def blobs(seed: int, K: int = 3, n: int = 24) -> tuple[np.ndarray, np.ndarray]:
 def ask(
     interview: Interview, y, n: int, *, wrong=lambda: False, unsure=lambda: False
 ) -> list[Question]:
-    """Answer n questions by the classes, or as many as there are."""
+    """Answer n questions according to the true classes, or all that there are."""
     asked = []
     while len(asked) < n and (question := interview.next_question()) is not None:
         asked.append(question)
@@ -49,7 +49,7 @@ def ask(
 
 
 def determined(n: int, K: int, rows: list[tuple[int, int, bool]]) -> set[tuple[int, int]]:
-    """Pairs that are alike, or are not, in every assignment of K classes that fits the answers."""
+    """Return pairs whose relation is the same in every assignment that fits the answers."""
     assignments = np.stack(np.meshgrid(*[np.arange(K)] * n), axis=-1).reshape(-1, n)
     for i, j, same in rows:
         assignments = assignments[(assignments[:, i] == assignments[:, j]) == same]

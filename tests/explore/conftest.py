@@ -1,4 +1,4 @@
-"""One explorer for all that only look at it, a page in a browser; and no figure stays open."""
+"""Fixtures: one explorer that tests only read, a browser page, and closed figures."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,7 +32,7 @@ def _no_figure_is_left_over():
 
 @pytest.fixture
 def open_page(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
-    """Open a page that holds this html; no error may occur on it."""
+    """Open a page with this HTML, and fail on any error of its scripts."""
     errors, contexts = [], []
 
     def open_one(html: str, width: int = 900, **options) -> Page:

@@ -1,4 +1,4 @@
-"""The explorer of these tests, a dot that moves, and the means to read its page."""
+"""A small explorer for the tests, a dot that moves, and functions that read its page."""
 
 import base64
 import io
@@ -14,7 +14,7 @@ from cgmm.explore import Choice, Explorer, Slider
 
 
 def draw(n, side):
-    """A dot on a line; left of the middle it does not move."""
+    """Draw a dot on a line; to the left of the middle it does not move."""
     figure, ax = plt.subplots(figsize=(2, 1))
     ax.set(xlim=(-5, 5), ylim=(-1, 1))
     ax.plot([max(n, 1) * side], [0], "o")

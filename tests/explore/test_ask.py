@@ -1,4 +1,4 @@
-"""``python -m cgmm ask``: the page in a real browser, and the command's messages."""
+"""Test ``python -m cgmm ask``: the page in a real browser, and the messages of the command."""
 
 import re
 import signal
@@ -36,7 +36,7 @@ def table(tmp_path) -> Path:
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., tuple[subprocess.Popen, str]]]:
-    """Start the command; what it printed first is its address."""
+    """Start the command and return the address that it prints first."""
     running = []
 
     def start_one(table: Path, *options: str) -> tuple[subprocess.Popen, str]:

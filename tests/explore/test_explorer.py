@@ -1,4 +1,4 @@
-"""An explorer writes the same bytes everywhere, draws in its own style, and refuses the rest."""
+"""Explorers write the same bytes everywhere, draw in their own style, and refuse bad input."""
 
 import os
 import subprocess

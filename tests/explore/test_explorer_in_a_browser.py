@@ -1,4 +1,4 @@
-"""The life without a kernel, in a real browser: keys, buttons, the dark, a telephone."""
+"""Test the static page in a real browser: keys, buttons, dark mode, a telephone."""
 
 from functools import partial
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.filterwarnings("error")
 
 @pytest.fixture
 def visit(open_page, explorer):
-    """Open a page with two copies of one explorer and another one."""
+    """Open a page with two copies of one explorer and another explorer."""
     other = make(title="Another", controls={"n": Slider("n", [0, 3]), "side": Slider("s", [1, 2])})
     explorers = "\n".join([explorer.html(), explorer.html(), other.html()])
     return partial(open_page, explorers)

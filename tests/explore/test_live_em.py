@@ -22,7 +22,7 @@ STEPS = 20
 
 @pytest.fixture(scope="module")
 def ask(browser):
-    """Evaluate an expression of the figure's functions, in the browser: ``ask(code, **names)``."""
+    """Evaluate an expression with the figure's functions in the browser: ``ask(code, **names)``."""
     page = browser.new_page()
     page.add_script_tag(content=SOURCE)
 
@@ -80,7 +80,7 @@ class Problem:
 
     @property
     def edges(self) -> tuple:
-        """Between chunklets, as the primer has them; a preference within one says nothing."""
+        """Return the edges between chunklets; preferences within a chunklet are dropped."""
         hard = [(*e, -np.inf) for e in primer.cannot_edges(self.chunklet, self.cannot).tolist()]
         soft = [(*self.chunklet[[i, j]], w) for i, j, w in self.preferences]
         edges = [e for e in hard + soft if e[0] != e[1]]

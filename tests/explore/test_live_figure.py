@@ -1,4 +1,4 @@
-"""The live figure: what it refuses, what its page holds, how it moves, what a kernel hears."""
+"""Test the live figure: refused input, its page, its moves, and messages to the kernel."""
 
 import json
 import re
@@ -85,7 +85,7 @@ def evidence(root) -> float:
 
 
 def log_evidence_at(steps) -> float:
-    """After so many steps of the primer's EM, without relations."""
+    """Return the log-evidence after this number of EM steps of the primer, without relations."""
     path = list(primer.em(DATA.X, START, primer.full, steps + 1))
     return path[-1][1]
 

@@ -1,4 +1,4 @@
-"""The life without a kernel: what the page holds, and how a browser would read it."""
+"""Test the static page of an explorer: its contents, and how a browser parses it."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The life with a kernel: widgets that draw the figure anew."""
+"""Test explorers with a kernel: widgets that redraw the figure."""
 
 import numpy as np
 import pytest

@@ -1,1 +1,1 @@
-"""Random problems for every public estimator, and the contract that every answer must honour."""
+"""Fit every public estimator to random problems, and check the contract of its results."""

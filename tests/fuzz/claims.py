@@ -44,7 +44,7 @@ def _pairs(arguments: dict[str, Any], name: str) -> np.ndarray:
 
 
 def hard_relations(arguments: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Must-links and cannot-links, those among the preferences too."""
+    """Return must-links and cannot-links, including infinite preferences."""
     must, cannot = _pairs(arguments, "must_link"), _pairs(arguments, "cannot_link")
     preferences = np.asarray(arguments.get("preferences", ()), dtype=float)
     if preferences.size:
@@ -89,7 +89,7 @@ def _is_exact(model) -> bool:
 
 
 def _check_evidence(model, problem: Problem) -> None:
-    """Finite; never falls, with engine and weights exact and nothing added in the M-step."""
+    """Check that the evidence is finite and, where EM is exact, never falls."""
     require(len(model.history_) == model.n_iter_, "history_ and n_iter_ disagree")
     if model.inference == "gibbs":
         return
@@ -104,7 +104,7 @@ def _check_evidence(model, problem: Problem) -> None:
 
 
 def _check_known(model, problem: Problem) -> None:
-    """Labels, masks, must-links and cannot-links, whatever the engine."""
+    """Check labels, masks, must-links and cannot-links, whatever the engine."""
     must, cannot = hard_relations(problem.arguments)
     require_relations(model.labels_, must, cannot)
     r = model.responsibilities_
@@ -124,7 +124,7 @@ def _allowed(labels: np.ndarray, K: int) -> np.ndarray:
 
 
 def _check_against_enumeration(model, problem: Problem) -> None:
-    """Posterior, evidence and labels are those of the sum over all assignments written down."""
+    """Compare posterior, evidence and labels with sums over all assignments."""
     if not _is_exact(model) or model.inference == "spanning_tree":
         return
     kept = ("labels", "must_link", "cannot_link", "preferences")
@@ -159,7 +159,7 @@ def _log_weight(z: np.ndarray, unaries: np.ndarray, side: SideInformation) -> fl
 
 
 def _check_new_points(model, problem: Problem) -> None:
-    """Predictions for the same points as if they were new, and for a sample."""
+    """Check predictions for the same points as new ones, and for a sample."""
     p = model.predict_proba(problem.X)
     require(np.isfinite(p) & (p >= 0), "predict_proba is no probability")
     require(abs(p.sum(axis=1) - 1) < 1e-9, "predict_proba does not sum to one")
@@ -229,7 +229,7 @@ def check_k_means(model, problem: Problem) -> None:
 
 
 def _hardened(model, arguments: dict[str, Any]) -> dict[str, Any]:
-    """PCKMeans must honour links of infinite weight alone."""
+    """Return the relations that must hold; for PCKMeans only preferences of infinite weight can."""
     if isinstance(model, COPKMeans) or model.w == np.inf:
         return arguments
     return {"preferences": arguments.get("preferences", ())}

@@ -52,7 +52,7 @@ CHECKS: dict[str, Callable[[Any, Problem], None]] = {
 
 
 def examine(problem: Problem, *, again: bool = False) -> bool:
-    """Fit, and look at what comes of it: True for an answer, False for a refusal.
+    """Fit and check the outcome; return True for a result and False for a refusal.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def examine(problem: Problem, *, again: bool = False) -> bool:
 
 
 def _check_repeats(model, problem: Problem) -> None:
-    """The same seed gives the same answer, to the last bit."""
+    """Check that the same seed gives the same result to the last bit."""
     second = clone(problem.estimator).fit(problem.X, **problem.arguments)
     for name, value in vars(model).items():
         if name.endswith("_") and isinstance(value, np.ndarray | float | int):
@@ -93,7 +93,7 @@ def _check_repeats(model, problem: Problem) -> None:
 
 @contextmanager
 def _only_expected_warnings() -> Iterator[None]:
-    """Complain of any class of warning that no estimator documents."""
+    """Raise an error for any class of warning that no estimator documents."""
     with warnings.catch_warnings(record=True, action="always") as caught:
         yield
     for warning in caught:
@@ -107,7 +107,7 @@ def _only_expected_warnings() -> Iterator[None]:
 
 
 def _check_refusal(error: Exception) -> None:
-    """The statement that raised must be a ``raise``, in cgmm or scikit-learn."""
+    """Check that the error comes from a ``raise`` statement in cgmm or scikit-learn."""
     trace = error.__traceback__
     while trace.tb_next:
         trace = trace.tb_next

@@ -1,4 +1,4 @@
-"""Random points: blobs as a rule; at times coinciding, far apart, not finite, or oddly laid out.
+"""Draw random points: usually blobs, sometimes equal, far apart, not finite, or oddly stored.
 
 =====  ==================================================================
 N, D   points x_i, in rows of X, and dimensions
@@ -16,7 +16,7 @@ Rng = np.random.Generator
 
 
 def one_of(rng: Rng, options):
-    """A plain Python object, not numpy's idea of it."""
+    """Return a random element as a plain Python object instead of a NumPy scalar."""
     options = list(options)
     return options[rng.integers(len(options))]
 
@@ -33,7 +33,7 @@ def put(value: float) -> Callable:
 
 
 def draw_sizes(rng: Rng) -> tuple[int, int, int]:
-    """Points, dimensions and groups: few as a rule, absurd at times."""
+    """Draw numbers of points, dimensions and groups: usually small, sometimes absurd."""
     n_groups = int(rng.integers(1, 6))
     n_points = int(rng.integers(2 * n_groups, 26))
     kind = rng.random()
@@ -48,7 +48,7 @@ def draw_sizes(rng: Rng) -> tuple[int, int, int]:
 
 
 def draw_points(rng: Rng) -> tuple[np.ndarray, np.ndarray]:
-    """X (N, D), z (N,)."""
+    """Return X (N, D) and z (N,)."""
     n_points, n_dims, n_groups = draw_sizes(rng)
     z = rng.integers(n_groups, size=n_points)
     centres = rng.normal(size=(n_groups, n_dims)) * one_of(rng, [0.0, 1.0, 5.0, 50.0])

@@ -1,4 +1,4 @@
-"""Random problems: data, side information, an estimator's parameters, from a seed.
+"""Draw random problems from a seed: data, side information, and parameters of an estimator.
 
 Most are sensible, many are not: points that coincide, columns in wild units, relations that
 contradict each other, classes that do not exist. What may come of one is said in ``contract``.
@@ -47,7 +47,7 @@ class Problem(NamedTuple):
 
 
 def make(kind: str, seed: int) -> Problem:
-    """The problem of that number for an estimator; the same on every machine.
+    """Return the problem of this number for an estimator; it is the same on every machine.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def _n_components(rng: Rng, z: np.ndarray) -> int:
 
 
 def _inference(rng: Rng, n_points: int, n_components: int):
-    """An engine; where the network may be large, one that refuses early."""
+    """Draw an engine; for large networks, one that refuses early."""
     name = one_of(rng, ["auto"] * 4 + [*ENGINES, "spanning_tree"])
     is_small = n_components**n_points <= 4096
     if (
@@ -79,7 +79,7 @@ def _inference(rng: Rng, n_points: int, n_components: int):
 
 
 def _weights(rng: Rng, n_components: int) -> str:
-    """An update; no grid of 156,849 points, which is legal and takes minutes."""
+    """Draw a weights' update, but no grid of 156,849 points, which would take minutes."""
     name = one_of(rng, ["exact", "exact", *UPDATES])
     return "exact" if name == "grid" and n_components == 4 else name
 
@@ -114,7 +114,7 @@ def _gaussian(rng: Rng):
 
 
 def _unit(rng: Rng, X) -> float:
-    """The squared range of the points, the unit of reg_covar; at times one, as for a default."""
+    """Return the squared range of the points as the unit of reg_covar, or sometimes one."""
     if rng.random() < 0.2 or np.size(X) == 0:
         return 1.0
     with np.errstate(all="ignore"):
@@ -123,7 +123,7 @@ def _unit(rng: Rng, X) -> float:
 
 
 def _given_start(rng: Rng, X: np.ndarray, K: int) -> dict[str, Any]:
-    """Some part of the start, sometimes impossible."""
+    """Draw a part of the start, which is sometimes impossible."""
     D = X.shape[1]
     size = one_of(rng, [0.0, 1.0, 1e5])
     start = {

@@ -1,4 +1,4 @@
-"""Random side information: relations and labels that agree with the groups z, or do not."""
+"""Draw random side information that agrees with the groups z, or contradicts them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from .points import Rng, one_of, put
 
 
 def _links(rng: Rng, z: np.ndarray) -> dict[str, np.ndarray]:
-    """Must-links and cannot-links, some of them lies."""
+    """Draw must-links and cannot-links, some of them wrong."""
     pairs = STRUCTURES[one_of(rng, STRUCTURES)](rng, len(z))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     together = z[pairs[:, 0]] == z[pairs[:, 1]]
@@ -37,7 +37,7 @@ def _clique(rng: Rng, n: int) -> np.ndarray:
 
 
 def _cliques(rng: Rng, n: int) -> np.ndarray:
-    """Teachers: each relates all points of its own small batch."""
+    """Draw relations of teachers: each relates all points of a small batch."""
     batches = np.array_split(rng.permutation(n), max(1, n // 4))
     return np.concatenate([b[np.column_stack(np.triu_indices(len(b), 1))] for b in batches])
 
@@ -69,7 +69,7 @@ STRUCTURES: dict[str, Callable] = {
 
 
 def _preferences(rng: Rng, z: np.ndarray) -> np.ndarray:
-    """Rows i, j, log-odds: faint, strong, or absurd."""
+    """Draw rows i, j, log-odds: faint, strong, or absurd."""
     pairs = _some_pairs(rng, len(z), 0.8)
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     sizes = one_of(rng, [[0.0, 0.1], [1.0, 3.0], [30.0, 700.0], [1e5, 1e9, 1e300], [1.0, np.inf]])
@@ -79,14 +79,14 @@ def _preferences(rng: Rng, z: np.ndarray) -> np.ndarray:
 
 
 def _labels(rng: Rng, z: np.ndarray, n_components: int) -> np.ndarray:
-    """Classes of some points: those of z, other names for them, or none that exists."""
+    """Draw classes of some points: true, renamed, or out of range."""
     known = rng.random(len(z)) < one_of(rng, [0.0, 0.2, 0.5, 1.0])
     classes = one_of(rng, [z % n_components] * 4 + [rng.integers(n_components, size=len(z)), z])
     return np.where(known, classes, -1)
 
 
 def _mask(rng: Rng, z: np.ndarray, n_components: int) -> np.ndarray:
-    """Classes still allowed."""
+    """Draw a mask of allowed classes."""
     allowed = rng.random((len(z), n_components)) < one_of(rng, [0.5, 0.8, 1.0])
     if rng.random() < 0.9:
         allowed[np.arange(len(z)), z % n_components] = True
@@ -94,7 +94,7 @@ def _mask(rng: Rng, z: np.ndarray, n_components: int) -> np.ndarray:
 
 
 def draw_side(rng: Rng, z: np.ndarray, n_components: int, *, accepts) -> dict[str, Any]:
-    """Arguments of fit, as far as the estimator accepts them."""
+    """Draw those arguments of ``fit`` that the estimator accepts."""
     arguments: dict[str, Any] = _links(rng, z)
     if rng.random() < 0.3:
         arguments["preferences"] = _preferences(rng, z)

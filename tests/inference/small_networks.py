@@ -1,4 +1,4 @@
-"""Networks that are small enough to be enumerated, and what enumeration says of them."""
+"""Networks small enough for enumeration, and comparisons with its results."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from cgmm.network import Graph, NetworkError, TooCostlyError, log_weight
 
 @st.composite
 def networks(draw, max_nodes=6, max_states=3, p_forbidden=0.0):
-    """A random graph with weights of both signs, and unaries with some impossible states."""
+    """Draw a random graph with weights of both signs, and unaries with impossible states."""
     n_nodes, n_states = draw(st.integers(1, max_nodes)), draw(st.integers(1, max_states))
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     edges = complete(n_nodes)
@@ -24,18 +24,18 @@ def networks(draw, max_nodes=6, max_states=3, p_forbidden=0.0):
 
 
 def tied(n_nodes, edges, weights):
-    """A graph of these edges, of one weight or of one each."""
+    """Return a graph of these edges with one log-weight for all or one for each."""
     edges = np.array(list(edges), dtype=np.intp).reshape(-1, 2)
     return Graph(n_nodes, edges, np.broadcast_to(np.asarray(weights, float), len(edges)).copy())
 
 
 def complete(n_nodes):
-    """Edges between every two nodes."""
+    """Return edges between every two nodes."""
     return np.column_stack(np.triu_indices(n_nodes, 1))
 
 
 def grid(n_rows, n_columns):
-    """Edges between horizontal and vertical neighbours."""
+    """Return edges between horizontal and vertical neighbours."""
     names = np.arange(n_rows * n_columns).reshape(n_rows, n_columns)
     across = np.column_stack([names[:, :-1].ravel(), names[:, 1:].ravel()])
     down = np.column_stack([names[:-1].ravel(), names[1:].ravel()])
@@ -43,13 +43,13 @@ def grid(n_rows, n_columns):
 
 
 def without_others(graph, nodes):
-    """The edges among some nodes, of as many nodes as before."""
+    """Return the graph with only the edges among some nodes."""
     among = np.isin(graph.edges, nodes).all(axis=1)
     return Graph(graph.n_nodes, graph.edges[among], graph.weights[among])
 
 
 def chain(n_nodes):
-    """Edges between each node and the next."""
+    """Return edges between each node and the next."""
     return np.column_stack([np.arange(n_nodes - 1), np.arange(1, n_nodes)])
 
 
@@ -64,7 +64,7 @@ def enumerated(graph, unary):
 
 
 def assert_as_enumerated(infer, graph, unary, atol=1e-10):
-    """Marginals, log Z and, if the engine finds it, the best; or all refuse. Tell which."""
+    """Compare an engine with enumeration; return whether any assignment is possible."""
     expected = enumerated(graph, unary)
     if expected is None:
         for question in [infer, infer.most_probable][: 1 + infer.finds_best]:

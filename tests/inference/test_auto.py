@@ -43,7 +43,7 @@ def test_errors_name_nodes_of_the_whole_graph(state):
 
 
 def wide_and_pair():
-    """A pair, a node by itself, and thirty nodes of which every two are tied."""
+    """Return a graph of a pair, a single node, and thirty nodes that are all connected."""
     return tied(33, [(0, 1), *(complete(30) + 2)], 1.0)
 
 
@@ -129,7 +129,7 @@ def test_one_engine_answers_for_any_number_of_states_and_any_evidence(problem, s
 
 
 def patterns_of(graph, n):
-    """Unaries of which each leaves another node only one of three states."""
+    """Return unaries each of which restricts another node to one of three states."""
     for j in range(n):
         unary = np.random.default_rng(j).normal(size=(graph.n_nodes, 3))
         unary[j, 1:] = -np.inf

@@ -1,4 +1,4 @@
-"""The best assignment that is found: never a broken relation, and how near the best of all."""
+"""Test the search for the best assignment: relations hold, and it is near the optimum."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Cliques of cannot-links: a sum over matchings, against enumeration and by its theorems."""
+"""Compare sums over matchings in cliques of cannot-links with enumeration and theorems."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from cgmm.inference.clique import clique
 
 
 def cliques(n_cliques, n):
-    """Disjoint cliques of n mutually cannot-linked nodes."""
+    """Return disjoint cliques of n mutually cannot-linked nodes."""
     edges = np.concatenate([complete(n) + n * b for b in range(n_cliques)])
     return tied(n * n_cliques, edges, -np.inf)
 

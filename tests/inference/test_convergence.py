@@ -1,4 +1,4 @@
-"""R-hat and effective sample size, against chains of which both are known."""
+"""Compare R-hat and effective sample size with their known values for simple chains."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from cgmm.inference import effective_sample_size, r_hat
 
 
 def autoregressive(phi, shape, seed):
-    """AR(1): stationary, of variance one, with correlation phi^t at lag t."""
+    """Draw AR(1) chains: stationary, of variance one, with correlation phi^t at lag t."""
     rng = np.random.default_rng(seed)
     noise = np.sqrt(1 - phi**2) * rng.normal(size=shape)
     noise[:, 0] = rng.normal(size=shape[0])

@@ -48,7 +48,7 @@ PROBLEMS = {
 
 
 def evidence(graph, strong):
-    """Log-potentials of three states: weak, or strong and such that some states are impossible."""
+    """Draw log-potentials of three states; strong ones make some states impossible."""
     scale = 900.0 if strong else 1.0
     unary = np.random.default_rng(0).uniform(-scale, scale, size=(graph.n_nodes, 3))
     if strong:
@@ -114,7 +114,7 @@ def test_the_parts_that_auto_reports_as_exact_are_those_whose_marginals_are(netw
 
 
 def modest(graph):
-    """An engine of a user's own that is exact, and reports that it is not."""
+    """Return an exact engine, as a user may write it, that reports its results as approximate."""
     infer = ENGINES["enumerate"](graph)
     return lambda unary: infer(unary)._replace(exact=False)
 
@@ -163,12 +163,12 @@ def test_an_engine_needs_a_seed_where_seeds_change_its_marginals(name):
 
 
 def brief(name):
-    """An engine; the one that samples does so for some sweeps."""
+    """Return an engine; a sampler with a small number of sweeps."""
     return partial(ENGINES[name], **{"n_sweeps": 20} if name == "gibbs" else {})
 
 
 def accepted(name):
-    """The structures that an engine takes, and itself prepared for them."""
+    """Return the networks that an engine accepts, and the engine prepared for each."""
     for graph, _ in PROBLEMS.values():
         try:
             yield graph, brief(name)(graph)
@@ -271,7 +271,7 @@ REMEDY = re.compile(r"inference=(?:'(\w+)'|partial\((\w+)((?:, \w+=[\d.e+]+)+)\)
 
 
 def remedies(message):
-    """The engines that a message names, with their settings."""
+    """Return the engines that a message names, with their settings."""
     calls = list(REMEDY.finditer(message))
     assert len(calls) == message.count("inference=") > 0, message
     for name, function, options in (call.groups() for call in calls):
@@ -355,7 +355,7 @@ def test_what_nobody_answers_exactly_has_a_cost_and_is_sampled():
 
 
 def brute_force(graph, unary):
-    """Marginals and Z in probabilities, by loops that follow the definition word for word."""
+    """Return marginals and Z by loops that follow the definition literally."""
     nodes = np.zeros_like(unary)
     for z in itertools.product(range(unary.shape[1]), repeat=len(unary)):
         weight = np.prod([np.exp(u[k]) for u, k in zip(unary, z, strict=True)])

@@ -1,4 +1,4 @@
-"""Colours: whether as many as there are suffice, and who is to blame; or as many as it takes."""
+"""Test colourings: feasibility, the nodes to blame, and the smallest number of colours."""
 
 import networkx as nx
 import numpy as np

@@ -1,4 +1,4 @@
-"""Gibbs sampling against enumeration, within sampling error, and around forbidden pairs."""
+"""Compare Gibbs sampling with enumeration, up to sampling error and with forbidden pairs."""
 
 from importlib import import_module
 
@@ -20,7 +20,7 @@ N_SEEDS = 24
 
 
 def graph_of(n_nodes, *edges):
-    """Edges as (a, b, w)."""
+    """Return the graph of edges (a, b, w)."""
     return tied(n_nodes, [edge[:2] for edge in edges], [edge[2] for edge in edges])
 
 
@@ -41,7 +41,7 @@ PROBLEMS = {
 
 
 def posed(problem):
-    """Its graph, and unaries."""
+    """Return the graph and unaries of a problem."""
     graph, n_states = PROBLEMS[problem]
     unary = np.random.default_rng(7).normal(size=(graph.n_nodes, n_states))
     if problem == "some states impossible":

@@ -1,4 +1,4 @@
-"""The junction tree against everything small, closed forms, and an independent library."""
+"""Compare the junction tree with enumeration, closed forms, and an independent library."""
 
 import tracemalloc
 
@@ -42,7 +42,7 @@ def way(request, monkeypatch):
 
 
 def draw(rng, net, n_states):
-    """Random finite, zero and -inf weights; the evidence forbids a state here and there."""
+    """Draw finite, zero and -inf log-weights, and evidence that forbids some states."""
     edges = np.array(net.edges, dtype=np.intp).reshape(-1, 2)
     weights = rng.normal(size=len(edges)) * 2
     weights[rng.random(len(edges)) < rng.choice([0.25, 1.0], p=[0.8, 0.2])] = -np.inf

@@ -1,4 +1,4 @@
-"""Mean field: a bound that never exceeds log Z and never falls."""
+"""Test mean field: its bound never exceeds log Z and never falls."""
 
 import itertools
 
@@ -15,7 +15,7 @@ from cgmm.network import Graph, adjacency
 
 
 def bound_by_definition(graph, unary, q):
-    """E_Q[log weight] + H(Q) [lu2007, eq. 3.3]; what is impossible has no share in it."""
+    """Return E_Q[log weight] + H(Q) [lu2007, eq. 3.3]; impossible terms have probability zero."""
     return primer.mean_field_bound(q, np.where(q > 0, unary, 0.0), graph.edges, graph.weights)
 
 

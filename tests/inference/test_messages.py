@@ -1,4 +1,4 @@
-"""Belief propagation, plain and tree-reweighted: exact on trees, what theory says elsewhere."""
+"""Test belief propagation, plain and tree-reweighted: exact on trees, bounded elsewhere."""
 
 import warnings
 
@@ -34,7 +34,7 @@ TWO_CYCLES = [(0, 1), (1, 2), (2, 3), (0, 3), (0, 2), (3, 4)]
 
 
 def clumps(hidden, separation, seed):
-    """Log-densities of points around as many centres as there are classes, on a circle."""
+    """Return log-densities of points around the centres of classes on a circle."""
     rng, n_states = np.random.default_rng(seed), hidden.max() + 1
     angle = 2 * np.pi * np.arange(n_states) / n_states
     centres = np.column_stack([np.cos(angle), np.sin(angle)])

@@ -12,7 +12,7 @@ AUTO, INF = ENGINES["auto"], np.inf
 
 
 def apart(graph: nx.Graph) -> Graph:
-    """Its edges as cannot-links."""
+    """Return the edges as cannot-links."""
     edges = np.array(sorted(sorted(edge) for edge in graph.edges))
     return Graph(len(graph), edges, np.full(len(edges), -INF))
 
@@ -59,7 +59,7 @@ def test_a_star_and_a_path_of_fifty_cost_next_to_nothing():
 
 
 def c_given_a(weights: list[float], unary_b: list[float]) -> list[np.ndarray]:
-    """p(c | a = k), for each k, in a triangle of preferences ab, bc and ac."""
+    """Return p(c | a = k) for each k in a triangle of preferences ab, bc and ac."""
     triangle = Graph(3, np.array([[0, 1], [1, 2], [0, 2]]), np.array(weights))
     given = [[[0, -INF], unary_b, [0, 0]], [[-INF, 0], unary_b, [0, 0]]]
     infer = ENGINES["enumerate"](triangle)

@@ -1,4 +1,4 @@
-"""Networks made smaller before any engine sees them: each step against enumeration."""
+"""Compare every reduction of a network with enumeration of the original."""
 
 import re
 
@@ -17,7 +17,7 @@ MIXED_OR_HARD = st.one_of(networks(p_forbidden=0.4), networks(p_forbidden=1.0))
 
 
 def steps(graph, unary):
-    """Every way to reduce a network: (h, smaller graph, constant, way back of z and of nodes)."""
+    """Yield each reduction: h, smaller graph, constant, and maps back for z and marginals."""
     same = lambda answer: answer  # noqa: E731
     evidence = propagate_evidence(graph, unary > -np.inf)
     yield unary + evidence.addend, evidence.graph, evidence.constant, same, same

@@ -15,7 +15,7 @@ def all_assignments(n_nodes, n_clusters):
 
 @st.composite
 def problems(draw, max_nodes=5):
-    """Costs, and relations that are all hard or of either kind."""
+    """Draw costs, and relations that are hard or of both kinds."""
     n_nodes, n_clusters = draw(st.integers(2, max_nodes)), draw(st.integers(2, 4))
     pairs = list(itertools.combinations(range(n_nodes), 2))
     graph = hard_graph(n_nodes, draw(st.lists(st.sampled_from(pairs), max_size=10, unique=True)))

@@ -29,7 +29,7 @@ TRIANGLE = np.eye(3)[:, :2], hard_graph(3, [[0, 1], [1, 2], [0, 2]])
 
 
 def beginnings(costs, graph, seed):
-    """The least J, and to begin with nothing, or any assignment that breaks no cannot-link."""
+    """Return the least J, and starts: none, and an assignment that satisfies all cannot-links."""
     z = all_assignments(*costs.shape)
     values = np.array([objective(costs, graph, a) for a in z])
     possible = z[np.isfinite(values)]

@@ -1,4 +1,4 @@
-"""The estimators of constrained K-means: data sets, the shell, interruption, bad input."""
+"""Test the estimators of constrained K-means: data sets, conventions, interruption, bad input."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Constrained K-means as the limit of PPC: lu2007, App. C, and what it prints."""
+"""Test constrained K-means as the limit of PPC: lu2007, App. C, and its misprints."""
 
 from itertools import islice
 
@@ -16,13 +16,13 @@ SIGNED = [[0, 1, 0.9], [1, 2, -0.6], [2, 3, 0.4], [0, 4, -1.1], [3, 4, 0.7]]
 
 
 def small_problem(seed):
-    """Five points, three centres, uneven weights."""
+    """Return five points, three centres, and unequal weights."""
     rng = np.random.default_rng(seed)
     return rng.normal(size=(5, 2)), rng.normal(size=(3, 2)), rng.dirichlet([5, 5, 5])
 
 
 def posterior(X, means, weights, rows, variance):
-    """Responsibilities of PPC with spherical components, every assignment enumerated."""
+    """Return responsibilities of PPC with spherical components, by enumeration."""
     side = SideInformation.build(len(X), preferences=rows)
     theta = Parameters(weights, means, variance * np.stack([np.eye(2)] * len(means)))
     return e_step(X, theta, side, ENGINES["enumerate"](side.graph)).responsibilities
@@ -33,7 +33,7 @@ def scaled(rows, factor):
 
 
 def every_cost(X, means, rows):
-    """Every assignment, and its J."""
+    """Return every assignment with its J."""
     side = SideInformation.build(len(X), preferences=rows)
     costs = Nodes.of(X, side, 0.5).costs(means)
     z = all_assignments(len(X), len(means))
@@ -61,7 +61,7 @@ def test_the_whole_run_of_ppc_becomes_that_of_cop_k_means(seed):
 
 
 def assert_same_run(seed, side, rule, rows, variance):
-    """Centres and labels, until a cluster has no points: in Lloyd's loop it gets one, not in EM."""
+    """Compare centres and labels until a cluster is empty, where Lloyd's loop and EM differ."""
     X, means, weights = small_problem(seed)
     for step in islice(lloyd(Nodes.of(X, side, 0.5), side.graph, means, rule), 6):
         r = posterior(X, means, weights, rows, variance)

@@ -1,4 +1,4 @@
-"""Weighted points of K-means: each is so many points, whatever is known."""
+"""A weighted point of K-means counts as that number of points, with any side information."""
 
 import numpy as np
 import pytest

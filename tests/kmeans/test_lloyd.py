@@ -1,4 +1,4 @@
-"""Lloyd's loop: plain K-means without relations, empty clusters, penalties."""
+"""Test Lloyd's loop: plain K-means without relations, empty clusters, penalties."""
 
 import warnings
 

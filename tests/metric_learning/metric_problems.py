@@ -1,4 +1,4 @@
-"""Data in chunklets, streams of them, and relations for Xing's metric, with sums by definition."""
+"""Data in chunklets, streams of them, and relations, with sums by their definitions."""
 
 from itertools import combinations
 
@@ -19,7 +19,7 @@ C2 = np.array([[2.0, 0.9], [0.9, 0.6]])
 
 
 def stream(covariance, n_chunklets, size, seed=0):
-    """Gaussian chunklets about far means."""
+    """Draw Gaussian chunklets about distant means."""
     rng = np.random.default_rng(seed)
     root = np.linalg.cholesky(covariance)
     means = 9 * rng.normal(size=(n_chunklets, 1, len(root)))
@@ -28,7 +28,7 @@ def stream(covariance, n_chunklets, size, seed=0):
 
 
 def off_by(W, C):
-    """Largest deviation of a variance from one: zero for the metric of C up to a rotation."""
+    """Return the largest deviation of a variance from one; zero for the metric of C."""
     return abs(np.linalg.eigvalsh(W @ C @ W.T) - 1).max()
 
 
@@ -38,20 +38,20 @@ BOTH = pytest.mark.parametrize("diagonal", [False, True])
 
 
 def sums(A, X, must_link, cannot_link):
-    """Σ over S of squared distances and Σ over D of distances, pair by pair."""
+    """Return Σ over S of squared distances and Σ over D of distances, pair by pair."""
     S = sum((X[i] - X[j]) @ A @ (X[i] - X[j]) for i, j in must_link)
     D = sum(np.sqrt(max((X[i] - X[j]) @ A @ (X[i] - X[j]), 0)) for i, j in cannot_link)
     return S, D
 
 
 def pairs_of(y, same):
-    """All unordered pairs of labelled points of one class, or of two."""
+    """Return all unordered pairs of labelled points of one class, or of two."""
     labelled = np.flatnonzero(np.asarray(y) != -1)
     return [(i, j) for i, j in combinations(labelled, 2) if (y[i] == y[j]) == same]
 
 
 def random_problem(seed, n_dims=3, n_points=14):
-    """Points of two overlapping classes, and some relations between them."""
+    """Draw points of two overlapping classes, and relations between some of them."""
     rng = np.random.default_rng(seed)
     y = np.arange(n_points) % 2
     X = rng.normal(size=(n_points, n_dims)) + 0.7 * y[:, None]

@@ -1,4 +1,4 @@
-"""Covariances within chunklets and of all points, against their definitions."""
+"""Compare covariances within chunklets and of all points with their definitions."""
 
 import numpy as np
 import pytest

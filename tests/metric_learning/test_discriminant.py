@@ -1,4 +1,4 @@
-"""Fisher's discriminant from chunklets, and principal axes, against other ways to them."""
+"""Compare Fisher's discriminant from chunklets, and principal axes, with other algorithms."""
 
 import numpy as np
 import pytest

@@ -62,7 +62,7 @@ def test_chunklets_that_vary_by_rounding_alone(fit):
 
 
 class TestTwoSources:
-    """``y`` is learnt from beside relations; a pipeline that is scored does so unasked."""
+    """Test that maps learn from ``y`` beside relations, also inside a scored pipeline."""
 
     X, y = load_wine(return_X_y=True)
     same, different = random_pairs(y, 40, random_state=0)

@@ -1,4 +1,4 @@
-"""Xing's metric: its objective in two forms, what relations say, units, and what is refused.
+"""Test Xing's metric: both forms of its objective, relations, units, and refusals.
 
 The oracles solve the problem as the papers state it, in the coordinates of the data, without the
 whitening and the factor that the package works with.

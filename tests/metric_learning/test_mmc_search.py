@@ -1,4 +1,4 @@
-"""The search for Xing's metric: its sums, its certificate, its two kinds of step, and its end."""
+"""Test the search for Xing's metric: sums, certificate, both kinds of step, and stopping."""
 
 from itertools import combinations
 
@@ -14,7 +14,7 @@ from cgmm.metric_learning.mmc_problem import Distances, Pairs, sample_far_pairs
 
 
 def pairs_between(listed, groups=()):
-    """Pairs of which some are listed, and the rest are all between groups."""
+    """Return listed pairs together with all pairs between groups."""
     listed = np.reshape(listed, (-1, 2)).astype(np.intp)
     return Pairs(listed, group_points(np.array(groups, dtype=np.intp), 1))
 
@@ -37,7 +37,7 @@ def test_drawn_cannot_links_are_distinct_pairs_of_two_classes_all_equally_likely
 
 
 def everything_about(L, V, pairs, floor=0.0):
-    """f, the largest eigenvalue of G (in G or its diagonal), that part of G, and Σ η."""
+    """Return f, the largest eigenvalue or entry of G, G or its diagonal, and Σ η."""
     U = np.array([V[i] - V[j] for i, j in pairs])
     d = np.linalg.norm(U * L if L.ndim == 1 else U @ L, axis=1)
     eta = np.maximum(d, floor)

@@ -1,4 +1,4 @@
-"""Steps of online RCA: Algorithms 3 and 4, the flow that they discretise, and overshooting."""
+"""Test the steps of online RCA: Algorithms 3 and 4, their common flow, and overshooting."""
 
 import numpy as np
 import pytest
@@ -30,13 +30,13 @@ def test_algorithm_4_on_a_pair_is_algorithm_3_at_half_the_difference():
 
 
 def printed_step(W, H, eta):
-    """Algorithm 4 as it is printed: W + η Σ (W - y yᵗ) W."""
+    """Return Algorithm 4 as printed: W + η Σ (W - y yᵗ) W."""
     Y = H @ W.T
     return W + eta * (len(Y) * W - Y.T @ Y) @ W
 
 
 def run(step, W, C, n_steps=4_000, eta=0.02):
-    """The mean field of a step: a chunklet whose scatter is exactly C per point."""
+    """Return the mean field of a step: a chunklet whose scatter is exactly C per point."""
     H = np.linalg.cholesky(C).T * np.sqrt(len(C))
     for _ in range(n_steps):
         W = step(W, H, eta)

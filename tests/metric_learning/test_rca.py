@@ -1,4 +1,4 @@
-"""RCA as an estimator: what it learns, what ranks do, conventions."""
+"""Test RCA as an estimator: its map, reduced ranks, and scikit-learn's conventions."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""RCA of a stream: where the steps of Algorithms 3 and 4 lead, and what keeps them there."""
+"""Test RCA of a stream: the limits of Algorithms 3 and 4, and their stability."""
 
 import numpy as np
 import pytest

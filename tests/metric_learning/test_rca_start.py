@@ -1,4 +1,4 @@
-"""RCA as the initial metric of constrained EM: as a start, and as the first step of a pipeline."""
+"""Test RCA as the initial metric of constrained EM, as a start and in a pipeline."""
 
 import numpy as np
 import pytest

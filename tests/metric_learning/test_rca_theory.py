@@ -29,7 +29,7 @@ from cgmm.primer import deviations
 
 @pytest.fixture(scope="module")
 def sample():
-    """Points in four correlated dimensions, chunklets of 2 to 5, some points in none."""
+    """Return points in four correlated dimensions, in chunklets of 2 to 5 or in none."""
     rng = np.random.default_rng(0)
     sizes = rng.integers(2, 6, size=25)
     y = np.concatenate([np.repeat(np.arange(25), sizes), np.full(20, -1)])
@@ -180,7 +180,7 @@ def test_n_of_equation_1_must_be_the_points_in_chunklets(sample, within):
 
 
 def estimates(n_chunklets, size, C, n_draws, seed=0):
-    """(n_draws, D, D) unbiased covariances of Gaussian chunklets about means of their own."""
+    """Return (n_draws, D, D) unbiased covariances of Gaussian chunklets about their means."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_draws, n_chunklets, size, len(C))) @ np.linalg.cholesky(C).T
     X -= X.mean(axis=2, keepdims=True)
@@ -280,7 +280,7 @@ def test_figure_11():
 
 def test_figure_11_for_the_true_covariances():
     def conditions(variances):
-        """Largest and smallest eigenvalue of a class, before and after."""
+        """Return the largest and smallest variance of a class before whitening, and after it."""
         W = whitening(np.diag((variances + variances[[1, 0, 2]]) / 2))
         return np.sort(variances)[[-1, 0]], np.linalg.eigvalsh(W * variances @ W.T)[[-1, 0]]
 

@@ -1,4 +1,4 @@
-"""Whitening: the symmetric root where there is one, ranks and units where there is none."""
+"""Test whitening: the symmetric root, or ranks and units if there is none."""
 
 import numpy as np
 import pytest

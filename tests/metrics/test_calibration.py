@@ -1,4 +1,4 @@
-"""Calibration: the bins of scipy, probabilities that are true by construction, and the optimum."""
+"""Test calibration against scipy's bins, true probabilities, and the optimum."""
 
 from operator import call
 

@@ -1,4 +1,4 @@
-"""Scores against brute force over every matching, and against scikit-learn's pairs."""
+"""Compare scores with brute force over every matching, and with scikit-learn's pairs."""
 
 from itertools import permutations
 from operator import call
@@ -15,14 +15,14 @@ from cgmm import metrics
 
 @st.composite
 def labellings(draw, max_size=12, max_labels=4):
-    """Two labellings of the same points, from -1 on, so that no code can lean on 0, 1, 2."""
+    """Draw two labellings of the same points with numbers from -1 on, in any order."""
     n = draw(st.integers(2, max_size))
     label = st.integers(-1, max_labels - 2)
     return tuple(np.array(draw(st.lists(label, min_size=n, max_size=n))) for _ in range(2))
 
 
 def accuracy_by_hand(y_true, y_pred):
-    """The best of all one-to-one namings of the clusters; None names a class that no point has."""
+    """Return the best accuracy of all one-to-one namings; None names a class without points."""
     clusters, classes = sorted(set(y_pred.tolist())), sorted(set(y_true.tolist()))
     names = classes + [None] * max(0, len(clusters) - len(classes))
     namings = [dict(zip(clusters, p, strict=True)) for p in permutations(names, len(clusters))]

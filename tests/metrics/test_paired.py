@@ -1,4 +1,4 @@
-"""Paired differences: against the sums written out, by invariances, on input that is refused."""
+"""Test paired differences: against sums written out, invariances, and refusals."""
 
 import numpy as np
 from hypothesis import given

@@ -23,7 +23,7 @@ KINDS = ["nothing", "labels", "allowed", "chunklets", "cannot", "preferences", "
 
 
 def groups(seed=0, n_points=60, n_dims=2, n_components=3, spread=3.0):
-    """Points about random centres, and the group of each; no group is empty."""
+    """Return points about random centres and the group of each; no group is empty."""
     rng = np.random.default_rng(seed)
     z = np.concatenate([np.arange(n_components), rng.integers(n_components, size=n_points)])
     centres = spread * rng.normal(size=(n_components, n_dims))
@@ -31,7 +31,7 @@ def groups(seed=0, n_points=60, n_dims=2, n_components=3, spread=3.0):
 
 
 def random_mixture(rng, n_components, n_dims, *, scale=1.0):
-    """Parameters of any covariances, none of them thin."""
+    """Return random parameters without nearly singular covariances."""
     factors = rng.normal(size=(n_components, n_dims, n_dims)) * scale
     covariances = factors @ factors.transpose(0, 2, 1) + 0.3 * scale**2 * np.eye(n_dims)
     weights = rng.dirichlet(np.ones(n_components))
@@ -39,7 +39,7 @@ def random_mixture(rng, n_components, n_dims, *, scale=1.0):
 
 
 def what_is_known(rng, z, kind):
-    """True of the groups z but for preferences; chunklets and edges so few that all is exact."""
+    """Return side information, true but for preferences, small enough for exact inference."""
     n, n_components = len(z), z.max() + 1
     some, by_group = rng.permutation(n), np.argsort(z, kind="stable")
     same = by_group[: n // 3 * 2].reshape(-1, 2)[rng.permutation(n // 3)]
@@ -66,7 +66,7 @@ def what_is_known(rng, z, kind):
 
 
 def regularised(family, reg_covar):
-    """Return the family with this reg_covar; one without covariances as it is."""
+    """Return the family with this reg_covar, or unchanged if it has no covariances."""
     if isinstance(family, ClassPooling):
         return family._replace(pool=regularised(family.pool, reg_covar))
     if isinstance(family, MixedFamily):
@@ -109,7 +109,7 @@ def points_and_start(rng, family, n_points=60, n_components=3):
 
 
 def assert_same_theta(one, other, **tolerance):
-    """Two sets of parameters, number by number."""
+    """Compare two sets of parameters number by number."""
     for here, there in zip(one, other, strict=True):
         if isinstance(here, tuple):
             assert_same_theta(here, there, **tolerance)
@@ -118,7 +118,7 @@ def assert_same_theta(one, other, **tolerance):
 
 
 def assert_same_fit(one, copied, times=1):
-    """Parameters, evidence and what is said of each point, of which the other has so many."""
+    """Compare parameters, evidence and responsibilities, where the other fit repeats points."""
     assert_same_theta(one.parameters_, copied.parameters_, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(one.history_, copied.history_, rtol=1e-10)
     assert one.log_evidence_ == pytest.approx(copied.log_evidence_, rel=1e-10)

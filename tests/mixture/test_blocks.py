@@ -1,4 +1,4 @@
-"""EM over blocks is EM over everything: every family, relation and covariance type."""
+"""EM over blocks equals EM over all points: every family, relation and covariance type."""
 
 import threading
 import time
@@ -40,7 +40,7 @@ AUTO = ENGINES["auto"]
 
 
 def steps_of(data, theta, side, pool, infer=None):
-    """EM without log Z_prior, which is that of the whole network."""
+    """Return steps of EM without log Z_prior, which belongs to the whole network."""
     pool = regularised(pool, 1e-9)
     return em(data, theta, side, infer, pool, closed_form, log_z_prior=no_prior)
 
@@ -96,7 +96,7 @@ def test_digits_that_a_far_start_costs_are_won_back():
 
 
 def left(model):
-    """Every number that a fit leaves, in bytes."""
+    """Return every fitted number as bytes."""
     arrays = [*model.parameters_, model.responsibilities_, model.labels_, model.history_]
     return [np.asarray(array).tobytes() for array in arrays]
 
@@ -117,7 +117,7 @@ def test_the_number_of_threads_changes_no_bit(kind, covariance_type):
 
 
 def peak_of(fit, *args, **known):
-    """The most bytes that a fit takes at a time."""
+    """Return the peak memory of a fit in bytes."""
     tracemalloc.start()
     fit(*args, **known)
     _, peak = tracemalloc.get_traced_memory()

@@ -1,4 +1,4 @@
-"""The second family: naive Bayes with all labels, samples, and what is no known category."""
+"""Test the categorical family: naive Bayes with all labels, samples, unknown categories."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from cgmm.mixture.categorical import sample
 
 
 def survey(seed, n_samples=120, n_components=3, sizes=(2, 3, 4, 2, 3), sharp=0.3):
-    """Answers to a few questions by groups of people with different habits."""
+    """Return answers to questions by groups of people with different habits."""
     rng = np.random.default_rng(seed)
     blocks = [rng.dirichlet(np.full(size, sharp), size=n_components) for size in sizes]
     theta = CategoricalParameters(np.full(n_components, 1 / n_components), np.hstack(blocks))

@@ -1,4 +1,4 @@
-"""The semi-supervised classifier: scikit-learn's own where all is labelled, and what it adds."""
+"""Test the semi-supervised classifier: scikit-learn's if all is labelled, and its additions."""
 
 import warnings
 
@@ -73,7 +73,7 @@ def random_classes(rng, sizes):
 
 
 def crossed(seed, n=240):
-    """Two classes of two clumps each, at the corners of a square; every eighth point labelled."""
+    """Return two classes of two clumps each at the corners of a square, an eighth labelled."""
     rng = np.random.default_rng(seed)
     clump = rng.integers(4, size=n)
     X = 6 * np.array([[0, 0], [1, 1], [0, 1], [1, 0]])[clump] + rng.normal(size=(n, 2))

@@ -1,4 +1,4 @@
-"""A fit on a dask.array is the fit on one machine; what goes wrong on a worker is named here."""
+"""A fit on a dask.array equals the fit on one machine, and workers' errors are explained."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Two processes; a task that ends two of them is given up."""
+    """Yield a client of two processes; a task that has ended both is given up."""
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 1}),
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
@@ -36,7 +36,7 @@ def cluster():
 
 
 def assert_same(there, here):
-    """Two fits, number by number."""
+    """Compare two fits number by number."""
     assert_same_fit(there, here)
     assert (there.labels_exact_, there.inference_) == (here.labels_exact_, here.inference_)
 
@@ -157,7 +157,7 @@ def test_a_worker_that_dies_is_replaced_and_the_fit_is_the_same(cluster, monkeyp
 
 
 def with_chunk(other):
-    """An array of which chunk 3 is not what the rest is."""
+    """Return an array whose chunk 3 differs from the others."""
     X, _ = groups(0, N)
     chunks = [da.from_array(X[part]) for part in np.split(np.arange(N), 6)]
     there = dask.delayed(other)(X[300:400])

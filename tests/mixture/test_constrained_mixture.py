@@ -1,4 +1,4 @@
-"""The estimator with side information: reductions, contracts that hold always, and refusals."""
+"""Test the estimator with side information: reductions, contracts, and refusals."""
 
 from functools import partial
 from unittest import mock

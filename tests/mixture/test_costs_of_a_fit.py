@@ -17,7 +17,7 @@ from cgmm.network import ApproximationWarning
 
 @pytest.fixture
 def visited(monkeypatch):
-    """Entries of tables that exact parts of every answer of "auto" took, in this list."""
+    """Record the table entries of every exact part that "auto" computes."""
     counts = []
 
     def counting(graph, **settings):

@@ -1,4 +1,4 @@
-"""The prior of covariances: its M-step is a maximum, EM ascends, and few points are served."""
+"""Test the prior of covariances: its M-step is a maximum, EM ascends, small samples gain."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A fit warns of what goes wrong without an error: wrong relations, covariances too thin."""
+"""A fit warns of faults that raise no error: wrong relations and thin covariances."""
 
 import warnings
 

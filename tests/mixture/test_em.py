@@ -1,4 +1,4 @@
-"""The loop: theorems, reductions, and what reg_covar does to monotonicity."""
+"""Test the loop: theorems, reductions, and the effect of reg_covar on monotonicity."""
 
 import itertools
 
@@ -34,7 +34,7 @@ from cgmm.numerics import log_normalise
 
 
 def problem(seed, pool="full"):
-    """Random data and a random, not too poor start of the given covariance type."""
+    """Return random data and a random, reasonable start of the given covariance type."""
     rng = np.random.default_rng(seed)
     (X, _), r = groups(seed, spread=rng.uniform(0, 4)), rng.dirichlet(np.ones(3), size=60)
     return X, from_responsibilities(X, r, POOLINGS[pool], reg_covar=1e-3)

@@ -1,4 +1,4 @@
-"""The loop with labels, must-links, cannot-links and preferences, against sums over everything."""
+"""Compare the loop with labels and relations with sums over all assignments."""
 
 import itertools
 
@@ -18,7 +18,7 @@ AUTO = ENGINES["auto"]
 
 
 def random_relations(rng, n_samples, n_components):
-    """Arguments of ``build``, of every kind, consistent with one hidden assignment."""
+    """Draw arguments of ``build``, of every kind, consistent with a hidden assignment."""
     truth = rng.integers(n_components, size=n_samples)
     pairs = np.array(list(itertools.combinations(range(n_samples), 2)))
     soft = pairs[rng.random(len(pairs)) < 0.2]
@@ -34,7 +34,7 @@ def random_relations(rng, n_samples, n_components):
 
 
 def by_enumeration(X, theta, relations):
-    """Responsibilities and evidence from all K^N assignments *of points*: no graph."""
+    """Return responsibilities and evidence from all K^N assignments of points, without a graph."""
     n, K = len(X), len(theta.weights)
     z = np.array(list(itertools.product(range(K), repeat=n)))
     counted = np.arange(n)

@@ -1,4 +1,4 @@
-"""The scikit-learn shell: conventions, bookkeeping, and answers where others give NaN."""
+"""Test scikit-learn's conventions, the attributes of a fit, and difficult data."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Densities, moments and poolings against independent libraries, in both of their forms."""
+"""Compare densities, moments and covariance types with independent libraries."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ DIMENSIONS = [1, 2, 5, products.MAX_DIMENSION, products.MAX_DIMENSION + 1]
 
 @pytest.fixture(params=[-1.0, np.inf], ids=["direct", "expanded"])
 def _each_form(request, monkeypatch):
-    """The direct form and the expanded one, whatever the data."""
+    """Run a test with the direct form of densities and with the expanded one."""
     monkeypatch.setattr(products, "SAFE_RATIO", request.param)
 
 

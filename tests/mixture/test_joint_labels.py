@@ -1,4 +1,4 @@
-"""labels_ break no hard relation, whatever the engine; runs are compared, and chains are judged."""
+"""labels_ break no hard relation; runs are compared, and chains of samplers are judged."""
 
 import warnings
 from functools import partial
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 
 def deaf(graph):
-    """An engine that listens to no relation and has no log Z: whatever a user may write."""
+    """Return a user's engine that ignores relations and reports no log Z."""
     return lambda unary: Marginals(softmax(unary, axis=1), np.nan, exact=False)
 
 

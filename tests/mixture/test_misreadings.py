@@ -62,7 +62,7 @@ WAYS = {
 
 
 class Witness(ConstrainedGaussianMixture):
-    """Writes down whether the must-links that it is fitted with join points of one class."""
+    """An estimator that records whether its must-links join points of one class."""
 
     true: list = []
 

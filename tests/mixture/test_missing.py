@@ -1,4 +1,4 @@
-"""Tables with empty cells: exact marginals, conditional moments, starts, imputation."""
+"""Test tables with empty cells: exact marginals, conditional moments, starts, imputation."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tables of numbers and categories, with empty cells in both."""
+"""Test tables of numbers and categories with empty cells in both."""
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ K = 3
 
 
 def penguins(seed=0, n=240, share=0.1):
-    """A table with two columns of numbers and two of categories, and the group of each row."""
+    """Return a table with two columns of numbers and two of categories, and the groups."""
     rng = np.random.default_rng(seed)
     z = rng.integers(K, size=n)
     length, depth = (rng.normal(scale=2.0, size=K)[z] + rng.normal(size=n) for _ in range(2))
@@ -32,7 +32,7 @@ def penguins(seed=0, n=240, share=0.1):
 
 
 def joint_by_hand(model, table):
-    """(N, K) log π_k + log-density of the present cells."""
+    """Return (N, K) log π_k + log-density of the present cells."""
     found = np.tile(np.log(model.weights_), (len(table), 1))
     for i, (length, island, depth, sex) in enumerate(table.itertuples(index=False)):
         x = np.array([length, depth], dtype=float)

@@ -15,7 +15,7 @@ START = Theta(np.full(2, 0.5), np.array([[-1.0, 2.0], [1.0, -2.0]]), 4 * np.arra
 
 @pytest.fixture(scope="module")
 def fitted() -> tuple[Theta, np.ndarray]:
-    """Parameters that a long run has reached, and their responsibilities."""
+    """Return parameters after a long run, and their responsibilities."""
     theta = list(em(X, START, full, 60))[-1][0]
     return theta, responsibilities(log_joint(X, theta))[0]
 

@@ -39,7 +39,7 @@ MARGIN = 0.02
 
 
 def three_clumps(seed, n_samples=150, n_pairs=120):
-    """Overlapping clumps on a triangle, and true answers about random pairs."""
+    """Return overlapping clumps on a triangle, and true answers about random pairs."""
     rng = np.random.default_rng(seed)
     z, angle = rng.integers(3, size=n_samples), 2 * np.pi * np.arange(3) / 3
     centres = 2 / np.sqrt(3) * np.column_stack([np.cos(angle), np.sin(angle)])
@@ -48,7 +48,7 @@ def three_clumps(seed, n_samples=150, n_pairs=120):
 
 
 def softened(known, w):
-    """The answers as preferences of ±w."""
+    """Return the answers as preferences of ±w."""
     return {"preferences": preferences(**known, certainty=expit(w))}
 
 
@@ -85,7 +85,7 @@ def test_the_default_is_no_worse_than_no_relations(name):
 
 
 def plain(graph):
-    """An engine of a user, that tells no most probable assignment."""
+    """Return a user's engine that finds no most probable assignment."""
     infer = ENGINES["junction_tree"](graph)
     return lambda unary: infer(unary)
 
@@ -179,7 +179,7 @@ def test_the_evidence_means_one_thing(weights, name, monkeypatch):
 
 
 def settles_late(graph):
-    """An engine whose messages settle only after four answers, and that ``after`` may change."""
+    """Return an engine that warns that it has not converged until its call number ``after``."""
     exact, calls = ENGINES["junction_tree"](graph), []
 
     def infer(unary):
@@ -208,7 +208,7 @@ def test_only_the_last_answer_of_a_run_need_be_settled(after, n_warnings, n_init
 
 
 def approximating(graph):
-    """An engine that reports, and warns in other words with every answer."""
+    """Return an engine that reports its results as approximate, with a new warning each time."""
     exact, calls = ENGINES["junction_tree"](graph), []
 
     def infer(unary):

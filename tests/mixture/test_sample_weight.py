@@ -1,4 +1,4 @@
-"""Weighted points: each is so many points, in every family, with every relation and engine."""
+"""A weighted point counts as that number of points, in every family and with every engine."""
 
 import warnings
 
@@ -28,7 +28,7 @@ RELATIONS = ["nothing", "labels", "chunklets", "cannot", "preferences"]
 
 
 def problem(seed):
-    """Points of two classes, a start, and how many times each point comes."""
+    """Return points of two classes, a start, and the number of copies of each point."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(N, 2)) + 2 * rng.integers(K, size=N)[:, None]
     return rng, X, rng.dirichlet(np.ones(K), N), rng.integers(1, 4, size=N)

@@ -36,13 +36,13 @@ STAGES = (BALLS, SHARED, FREE)
 
 
 def groups(rng, n_points=40, n_dims=2, n_components=3):
-    """Points of a few groups, and the group of each."""
+    """Return points of a small number of groups, and the group of each."""
     y = rng.integers(n_components, size=n_points)
     return rng.normal(size=(n_points, n_dims)) + 2 * rng.normal(size=(n_components, n_dims))[y], y
 
 
 def known_of(kind, rng, y):
-    """Side information of one kind about the points, true."""
+    """Return true side information of one kind about the points."""
     n = len(y)
     if kind == "must-links":
         return truthful(rng, y, 20) | {"cannot_link": np.empty((0, 2), dtype=int)}
@@ -297,7 +297,7 @@ def test_columns_that_are_constant_or_copies_start_as_any_others(covariance_type
 
 
 def truth_and_default(X, y, known, seed, **options):
-    """Fits from the true classes and by default: distance in nats, and both accuracies."""
+    """Fit from the true classes and by default; return the gap in nats and both accuracies."""
     K = len(np.unique(y))
     truth = ConstrainedGaussianMixture(K, init_params=np.eye(K)[y], **options).fit(X, **known)
     model = ConstrainedGaussianMixture(K, random_state=seed, **options).fit(X, **known)
@@ -306,7 +306,7 @@ def truth_and_default(X, y, known, seed, **options):
 
 
 def scene(seed):
-    """The scenes of chapter 7: who is seen together differs, by day and by night."""
+    """Return the scenes of chapter 7, in which day and night decide who is seen together."""
     X, person = datasets.vertical_classes(random_state=seed)[:2]
     day, rng, must_link, cannot_link = X[:, 1] > 0, np.random.default_rng(seed), [], []
     for _ in range(12):
@@ -318,7 +318,7 @@ def scene(seed):
 
 
 def elongated(seed, n_pairs=0, n_classes=5, n_points=300):
-    """Classes stretched by eight in two directions that tell nothing."""
+    """Return classes stretched by eight in two directions without information."""
     rng = np.random.default_rng(seed)
     X, y = sample_truth("elongated", n_classes, rng).sample(n_points, rng)
     return X, y, truthful(rng, y, n_pairs) if n_pairs else {}

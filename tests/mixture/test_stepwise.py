@@ -1,4 +1,4 @@
-"""Stepwise EM: a step of one is an iteration of EM, and batches add up to the whole.
+"""Test stepwise EM: a step of size one is an iteration of EM, and batches add up.
 
 That many small steps lead where EM leads is asserted in the book, behind large data.
 """
@@ -27,7 +27,7 @@ def clumps(seed=0, n_points=N):
 
 
 def gaussians(X, covariance_type="full", offset=0.0, **options):
-    """An estimator with a start that does not depend on the batch."""
+    """Return an estimator with a start that does not depend on the batch."""
     pool = POOLINGS[covariance_type]
     means = np.array([[-1.0, 0.0], [3.0, 1.0], [1.0, 3.0]]) + offset
     start = from_responsibilities(X, np.eye(K)[np.arange(len(X)) % K], pool)

@@ -1,4 +1,4 @@
-"""The weights' updates maximise what they say, the cautious one too; the search arrives, soon."""
+"""Each weights' update maximises its objective, and the search converges quickly."""
 
 import itertools
 
@@ -28,7 +28,7 @@ ENUMERATE = ENGINES["enumerate"]
 
 
 def random_side(seed, n_samples=6):
-    """Must-links, cannot-links and preferences at random, under either sampling assumption."""
+    """Draw must-links, cannot-links and preferences under either sampling assumption."""
     rng = np.random.default_rng(seed)
     pairs = np.array(list(itertools.combinations(range(n_samples), 2)))
     soft = pairs[rng.random(len(pairs)) < 0.25]
@@ -42,14 +42,14 @@ def random_side(seed, n_samples=6):
 
 
 def posterior_counts(side, n_components, rng):
-    """Expected counts that some data give: inside what the prior can match."""
+    """Return expected counts of some data, which the prior can match."""
     unary = side.multiplicity[:, None] * np.log(rng.dirichlet(np.ones(n_components)))
     unary = unary + rng.normal(size=(side.n_nodes, n_components))
     return side.multiplicity @ ENUMERATE(side.graph)(unary).nodes
 
 
 def objective(side, counts, weights):
-    """Σ_k C_k log π_k - log Z_prior(π), the prior summed over every assignment."""
+    """Return Σ_k C_k log π_k - log Z_prior(π), with the prior summed over all assignments."""
     eta = np.log(weights)
     return counts @ eta - ENUMERATE(side.graph)(side.multiplicity[:, None] * eta).log_z
 
@@ -141,7 +141,7 @@ RING = np.array([[0, 1], [1, 2], [2, 3], [0, 3]])
 
 
 def counting(name, answers):
-    """An engine that keeps the counts of each of its answers."""
+    """Return an engine that appends each of its results to a list."""
 
     def engine(graph):
         infer = ENGINES[name](graph)

@@ -1,4 +1,4 @@
-"""Classes by any name: what is unknown is no class."""
+"""Test classes with any names; unknown entries are no class."""
 
 import numpy as np
 import pandas as pd

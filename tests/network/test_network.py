@@ -1,4 +1,4 @@
-"""Graphs: simplification, checks, components, forests, and messages across edges."""
+"""Test graphs: simplification, checks, components, forests, and messages across edges."""
 
 import pickle
 

@@ -20,7 +20,7 @@ from cgmm.network.side_information import contracted
 
 
 def random_relations(seed, n_samples=12):
-    """True classes and relations that agree with them."""
+    """Return true classes and relations that agree with them."""
     rng = np.random.default_rng(seed)
     y = rng.integers(3, size=n_samples)
     return y, *truthful(rng, y, n_samples).values()
@@ -127,7 +127,7 @@ def as_tuples(pairs):
 
 
 def relations_of_all_kinds(seed):
-    """Those that agree with random classes, and three preferences."""
+    """Return relations that agree with random classes, and three preferences."""
     rng = np.random.default_rng(seed)
     _, must, cannot = random_relations(seed)
     soft = np.column_stack([rng.choice(12, size=(3, 2)), rng.normal(size=3) * 3])

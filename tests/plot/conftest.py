@@ -1,4 +1,4 @@
-"""Every figure of these tests is drawn in the book's style."""
+"""Draw every figure of these tests in the book's style."""
 
 import matplotlib.pyplot as plt
 import pytest

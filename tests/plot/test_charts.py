@@ -1,4 +1,4 @@
-"""Curves have the mixture's height, dots lie where numbers are, bars where chance puts them."""
+"""Test charts: heights of curves, positions of dots, lengths of bars."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Ellipses, contours and boundaries lie where the mixture says."""
+"""Test that ellipses, contours and boundaries agree with the mixture."""
 
 import itertools
 

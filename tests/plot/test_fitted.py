@@ -1,4 +1,4 @@
-"""A model is drawn in one call: what lies where, and which relations are marked."""
+"""Test the plot of a fitted model: positions, and marks of broken relations."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ CENTRES = {"COP": COPKMeans(2, random_state=0).fit(X), "PCK": PCKMeans(2, random
 
 
 def lines_of(ax):
-    """Ends of all lines, sorted; with the dash and the width of each."""
+    """Return the ends of all lines, sorted, with dash and width of each."""
     found = {}
     for part in ax.collections:
         if isinstance(part, LineCollection):

@@ -1,4 +1,4 @@
-"""Colours keep apart for every eye, by day and by night; and no meaning stands on colour alone."""
+"""Test that colours differ for every kind of vision, and are never the only sign."""
 
 import cgmm_dark
 import numpy as np
@@ -61,12 +61,12 @@ def lab(linear_rgb: np.ndarray) -> np.ndarray:
 
 
 def simulate(colours, deficiency: str) -> np.ndarray:
-    """L*a*b* of colours as an eye of that kind sees them."""
+    """Return L*a*b* of colours as seen with this colour deficiency."""
     return lab(np.clip(linear(rgb(colours)) @ np.array(DEFICIENCIES[deficiency]).T, 0, 1))
 
 
 def contrasts(colours, background: str) -> np.ndarray:
-    """Contrast ratios as the WCAG define them."""
+    """Return contrast ratios as defined by WCAG."""
     luminance = linear(rgb(colours)) @ XYZ[1] + 0.05
     paper = linear(rgb([background])) @ XYZ[1] + 0.05
     return np.maximum(luminance / paper, paper / luminance)

@@ -1,4 +1,4 @@
-"""Points are drawn once each, words beside them, and panels share limits that hold everything."""
+"""Test that points are drawn once, labels are near them, and panels share limits."""
 
 import numpy as np
 from drawings import TWO, filled_areas, points, vertices

@@ -1,4 +1,4 @@
-"""The style of figures: legible letters, the width of the page, the same bytes twice."""
+"""Test the style of figures: legible letters, the width of the page, reproducible bytes."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""Tables: each cell where it belongs, as HTML and as text, whatever it holds."""
+"""Test tables: the place of each cell, as HTML and as text."""
 
 from bs4 import BeautifulSoup
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Small random problems, and sums over every assignment of them: the primer's own oracle."""
+"""Small random problems, and sums over all assignments as the oracle of the primer."""
 
 import itertools
 from typing import NamedTuple
@@ -25,14 +25,14 @@ def examples(*drawn, **named):
 
 
 def mixture(rng, K, D):
-    """θ whose components overlap."""
+    """Return θ with overlapping components."""
     A = rng.normal(size=(K, D, D))
     covariances = A @ A.transpose(0, 2, 1) + 0.3 * np.eye(D)
     return Theta(rng.dirichlet(np.full(K, 5.0)), 2 * rng.normal(size=(K, D)), covariances)
 
 
 def as_theta(parameters):
-    """The package may store variances, also shared ones, where the primer has matrices."""
+    """Return the package's parameters as the primer's, with a full matrix for each component."""
     K, D = parameters.means.shape
     S = parameters.covariances
     whole = S[:, :, None] * np.eye(D) if S.ndim == 2 else S
@@ -40,7 +40,7 @@ def as_theta(parameters):
 
 
 def courses(mine, X, theta, side, kind, update=production.closed_form, engine="independent"):
-    """The primer's course and the package's, number by number."""
+    """Yield pairs that must be equal, along the iterations of the primer and of the package."""
     infer = ENGINES[engine](side.graph)
     theirs = production.em(X, Parameters(*theta), side, infer, POOLINGS[kind], update)
     # The package goes on for ever.
@@ -60,7 +60,7 @@ class Network(NamedTuple):
 
 
 def network(rng, J, K, *, p_edge=0.5, p_hard=0.0, p_masked=0.0):
-    """A network in which some assignment z is possible."""
+    """Draw a network that has at least one possible assignment z."""
     z = rng.integers(K, size=J)
     pairs = np.array(list(itertools.combinations(range(J), 2)), dtype=int).reshape(-1, 2)
     edges = pairs[rng.random(len(pairs)) < p_edge]
@@ -94,7 +94,7 @@ def assignments(J, K):
 
 
 def enumerate_all(u, edges, w):
-    """Σ_j u_jz + Σ_e w_e [z_a = z_b] for every z, by the definition."""
+    """Return Σ_j u_jz + Σ_e w_e [z_a = z_b] for every z, by the definition."""
     z = assignments(*u.shape)
     total = u[range(len(u)), z].sum(axis=1)
     for (a, b), x in zip(edges, w, strict=True):
@@ -103,7 +103,7 @@ def enumerate_all(u, edges, w):
 
 
 class Related(NamedTuple):
-    """Points with relations that some assignment honours."""
+    """Points with relations that some assignment satisfies."""
 
     X: np.ndarray
     must: np.ndarray
@@ -119,7 +119,7 @@ class Related(NamedTuple):
         )  # fmt: skip
 
     def edges_of(self, chunklet):
-        """Edges between chunklets and their log-weights, those within a chunklet left out."""
+        """Return edges between chunklets and their log-weights, without those inside a chunklet."""
         edges = chunklet[np.concatenate([self.cannot, self.soft])]
         w = np.concatenate([np.full(len(self.cannot), -np.inf), self.odds])
         apart = edges[:, 0] != edges[:, 1]

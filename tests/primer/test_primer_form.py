@@ -1,4 +1,4 @@
-"""The form of the primer: short, plain, and all of it behind one door."""
+"""Test the form of the primer: short, plain, and imported from one place."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""Chapter 11 by hand: the objective, its rules and its steps are those of the package."""
+"""The primer's functions of chapter 11 agree with the package: objective, rules, steps."""
 
 from itertools import islice
 

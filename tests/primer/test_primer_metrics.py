@@ -1,4 +1,4 @@
-"""Chapter 12 by hand: optima by slopes, and against the package."""
+"""The primer's functions of chapter 12 reach optima and agree with the package."""
 
 import numpy as np
 import pytest
@@ -76,7 +76,7 @@ def test_an_online_step_adds_a_bracket_a_point(seed, D, n):
 
 
 def linked(rng, D):
-    """Points, must-links and cannot-links, and the differences of both."""
+    """Return points, must-links and cannot-links, and the differences of both."""
     X = rng.normal(size=(12, D))
     near, far = np.arange(8).reshape(4, 2), np.column_stack([np.arange(6), np.arange(6, 12)])
     return X, near, far, X[near[:, 0]] - X[near[:, 1]], X[far[:, 0]] - X[far[:, 1]]

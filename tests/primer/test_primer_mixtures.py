@@ -1,4 +1,4 @@
-"""Chapters 1 to 6 by hand: what the package says of the same points, parameters and relations.
+"""The primer's functions of chapters 1 to 6 agree with the package.
 
 The package has its own oracles (scipy, sums over every assignment) in its own rooms.
 """
@@ -26,7 +26,7 @@ N = 20
 
 
 class Problem:
-    """Points, θ, responsibilities, labels, and relations that some assignment honours."""
+    """Points, θ, responsibilities, labels, and relations that some assignment satisfies."""
 
     def __init__(self, seed, K, D):
         rng = np.random.default_rng(seed)
@@ -76,7 +76,7 @@ def em(p):
 
 
 def em_in_blocks(p):
-    """Statistics of blocks add up to those of all points, and so does an iteration."""
+    """Yield pairs that must be equal: sums over blocks, and statistics of all points."""
     parts = np.split(p.X, [p.K, 8])
     r, log_p = primer.responsibilities(primer.log_joint(p.X, p.theta))
     n, theta = r.sum(axis=0), production.from_responsibilities(p.X, r, POOLINGS["full"])
@@ -109,7 +109,7 @@ def labels(p):
     yield primer.nearest(p.X, primer.label_means(p.X, p.y, p.K)), start
 
     def of_the_others(N_k):
-        """Labels that were chosen by class count for means, and not for weights."""
+        """Return an update of the weights as if labels had been drawn class by class."""
         return primer.shares(N_k - 0.9)
 
     for mine, theirs in ((primer.shares, production.closed_form), (of_the_others,) * 2):

@@ -1,4 +1,4 @@
-"""Chapter 10 by hand: every course that a move can take, every assignment, and the package."""
+"""Compare the primer's sampling of chapter 10 with every possible course of a move."""
 
 from functools import partial
 from itertools import islice
@@ -24,7 +24,7 @@ SIZES = {"seed": SEEDS, "J": st.integers(1, 5), "K": st.integers(2, 3)}
 
 
 class Scripted:
-    """A generator of random numbers that takes prescribed turns, and knows their probability."""
+    """A random generator that follows prescribed outcomes and records their probability."""
 
     def __init__(self, turns):
         self.turns, self.options, self.probability = turns, [], 1.0
@@ -50,7 +50,7 @@ class Scripted:
 
 
 def outcomes(move):
-    """Every outcome of a move that is handed a generator, with its probability."""
+    """Return every outcome of a move that takes a generator, with its probability."""
     waiting = [[]]
     while waiting:
         rng = Scripted(waiting.pop())
@@ -61,7 +61,7 @@ def outcomes(move):
 
 
 def after(move, everything, K):
-    """Distribution over assignments after a move from the posterior."""
+    """Return the distribution over assignments after a move from the posterior."""
     q, places = np.zeros(len(everything.z)), K ** np.arange(everything.z.shape[1])[::-1]
     for z, p in zip(everything.z, everything.p, strict=True):
         if p > 0:

@@ -1,4 +1,4 @@
-"""The experiments of barhillel2005, on stand-ins for its faces: what theory says holds there."""
+"""Test the experiments of barhillel2005 on artificial faces, where theory gives the result."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def seeded(seed: int) -> np.random.Generator:
 
 @pytest.fixture(scope="module")
 def faces() -> Dataset:
-    """Classes that differ in every direction, and one light that varies far more within them."""
+    """Return classes that differ in all directions, and a light with far larger variance."""
     rng = seeded(0)
     y = np.repeat(np.arange(N_CLASSES), N_A_CLASS)
     X = 1.2 * rng.normal(size=(N_CLASSES, D))[y] + rng.normal(size=(len(y), D))

@@ -1,4 +1,4 @@
-"""The simulations of the chapter on choosing a method: truths, answers, laws, and stored rows."""
+"""Test the simulations of chapter 14: truths, answers, laws, and stored rows."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Seeds, tasks and attempts."""
+"""Test seeds, tasks and attempts of experiments."""
 
 import warnings
 

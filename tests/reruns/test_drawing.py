@@ -1,4 +1,4 @@
-"""Curves and ladders: marks and bars stand where the numbers are."""
+"""Test curves and ladders: marks and bars are at the values of their numbers."""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,4 +1,4 @@
-"""The experiments of lu2007 on clustering and on images: what theory says holds."""
+"""Test the experiments of lu2007 on clustering and on images against theory."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Result files as arrays, and how well means are known."""
+"""Test reading result files as arrays, and the standard errors of means."""
 
 import statistics
 from operator import call

@@ -1,4 +1,4 @@
-"""The runner: the same files whoever runs and whatever happens; the command line says so."""
+"""Test the runner: files do not depend on workers or interruptions, and its command line."""
 
 from collections import Counter
 

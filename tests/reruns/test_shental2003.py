@@ -1,4 +1,4 @@
-"""The experiments of shental2003, on stand-ins where data must be fetched."""
+"""Test the experiments of shental2003, on artificial data where data must be fetched."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Claims of the papers: which verdict follows from which rows, and how it is put in words."""
+"""Test which verdict on a paper's claim follows from which rows, and its wording."""
 
 import csv
 import re

@@ -1,4 +1,4 @@
-"""Small experiments, and result files of their own: what several test modules start from."""
+"""Small experiments with result files, shared by several test modules."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ FAST = EXPERIMENTS["barhillel2005-fig3"]
 
 
 def toy(run, **changes) -> Experiment:
-    """An experiment of four realisations in two settings, on the irises."""
+    """Return an experiment of four realisations in two settings on the irises."""
     settings = (Setting("iris", (2,)), Setting("iris", (10,)))
     fields = {"name": "toy-fig1", "paper": "toy", "figure": "1", "columns": ("n",)}
     fields |= {"design": settings, "quick": settings[:1], "realisations": 4, "run": run}
@@ -23,14 +23,14 @@ def toy(run, **changes) -> Experiment:
 
 
 def draw(data, n, rng):
-    """A number for each of two methods; the second sometimes fails."""
+    """Return a number for each of two methods; the second sometimes fails."""
     value = float(rng.normal())
     yield Result("mean", "score", value * n)
     yield Result("rash", "score", None if value > 0 else value, "why, exactly" if value > 0 else "")
 
 
 class Interrupted:
-    """Runs ``draw``, counts what it is asked for, and is interrupted at one call."""
+    """A version of ``draw`` that counts its calls and is interrupted at one of them."""
 
     def __init__(self, at: int | None = None):
         self.at, self.calls = at, []
@@ -58,7 +58,7 @@ def dataset(X, y) -> Dataset:
 
 
 def three_clumps() -> Dataset:
-    """Ten deviations apart: every method can find them, and none needs relations."""
+    """Return clumps ten deviations apart, which every method finds without relations."""
     rng = np.random.default_rng(1)
     y = np.repeat([0, 1, 2], 30)
     centres = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]])
@@ -66,7 +66,7 @@ def three_clumps() -> Dataset:
 
 
 def by_method(results) -> dict[str, dict[str, float]]:
-    """Values by method and quantity; a method that failed would have none."""
+    """Return values by method and quantity; a method that failed has none."""
     found: dict[str, dict[str, float]] = {}
     for result in results:
         assert result.value is not None, result

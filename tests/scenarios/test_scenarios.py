@@ -1,4 +1,4 @@
-"""Made side information is true of the classes it was made from, and of the promised amount."""
+"""Generated side information is true of its classes and has the requested size."""
 
 import itertools
 from operator import call
@@ -28,7 +28,7 @@ def as_set(pairs):
 
 
 def assert_true_of(y, must_link, cannot_link):
-    """Shapes and types as the estimators want them; no self pairs; right about the classes."""
+    """Check shapes, types, absence of self pairs, and agreement with the classes."""
     for pairs in (must_link, cannot_link):
         assert pairs.shape == (len(pairs), 2)
         assert pairs.dtype == np.int64

@@ -1,4 +1,4 @@
-"""The pages of the package name what the doors offer."""
+"""Test that the pages of the package list its public names."""
 
 import api_names
 

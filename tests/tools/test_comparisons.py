@@ -1,4 +1,4 @@
-"""The page of comparisons says what follows from the results, and is not stale."""
+"""The page of comparisons agrees with the results and is up to date."""
 
 import re
 from collections import Counter

@@ -1,6 +1,4 @@
-"""Equations: what a tag may look like and what it names; that every numbered equation has code or
-a reason to have none, and its row on the page.
-"""
+"""Equation tags are valid, and every numbered equation has code or a reason to have none."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The page of errata is what its table says, and every check that the table names exists."""
+"""The page of errata agrees with its table, and every check named there exists."""
 
 import errata
 import pytest

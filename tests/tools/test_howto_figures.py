@@ -1,4 +1,4 @@
-"""Each recipe has its figure: one of what the recipe computes, with an alternative text."""
+"""Each recipe has a figure of its result, with an alternative text."""
 
 import re
 
@@ -40,5 +40,5 @@ def test_figures_are_of_what_the_recipes_compute(tmp_path, monkeypatch):
 
 
 def words(path):
-    """Texts of an SVG file are drawn as letters, each text with a comment that says what it is."""
+    """Return the texts of an SVG file, read from the comments beside its drawn letters."""
     return re.findall(r"<!-- (.*?) -->", path.read_text(encoding="utf8"))

@@ -1,4 +1,4 @@
-"""Citations are text in JupyterLab, and what is saved is what was opened."""
+"""Citations are readable in JupyterLab, and saving a notebook does not change it."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""JupyterLab as `make lab` starts it hides from readers what is for teachers or the build."""
+"""JupyterLab as started by `make lab` hides commands for teachers and for the build."""
 
 import asyncio
 

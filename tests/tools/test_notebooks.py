@@ -1,4 +1,4 @@
-"""The committed notebooks are clean, and the tool that cleans them does what it says."""
+"""The committed notebooks are clean, and the cleaning tool works as documented."""
 
 import copy
 
@@ -30,7 +30,7 @@ def cell(source="1 + 1", count=1, outputs=(), **metadata):
 
 
 def write(path, *cells):
-    """Write a notebook as the tool would leave it."""
+    """Write a notebook as the tool would."""
     path.write_bytes(notebooks.to_bytes(notebooks.clean(new_notebook(cells=list(cells)))))
     return path
 

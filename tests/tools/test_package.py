@@ -24,7 +24,7 @@ def built(tmp_path_factory) -> tuple[set[str], set[str]]:
 
 
 def files(folder: str) -> set[str]:
-    """Paths of the files below a folder of the project, without what running it leaves behind."""
+    """Return paths below a folder of the project, without files that running it creates."""
     found = set()
     for place, folders, names in os.walk(ROOT / folder):
         left = CLUTTER(place, [*folders, *names])

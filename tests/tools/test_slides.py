@@ -1,4 +1,4 @@
-"""Slides: each chapter has some, everything on them can be read, and they need nothing else."""
+"""Test slides: each chapter has some, everything is readable, and they need no other files."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Imported by every Python that starts with this folder on PYTHONPATH: it reaches no network.
+"""Block the network in every Python process that starts with this folder on PYTHONPATH.
 
 What somebody tried to reach is refused, and written to the file that CGMM_NETWORK_LOG names.
 """
@@ -11,7 +11,7 @@ LOOKED_UP = {"socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr
 
 
 def refuse(event: str, arguments: tuple) -> None:
-    """An audit hook, which no code can take out again, wherever it calls from."""
+    """Refuse network events, as an audit hook, which code cannot remove again."""
     if event in LOOKED_UP:
         host = arguments[0]
     elif event in {"socket.connect", "socket.sendto", "socket.sendmsg"}:
