@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
 
 
 def _put_in_order(items: list[pytest.Item]) -> None:
-    """Sort the tests: pages, then chapters, then the rest, and last what waits for the built site."""
+    """Sort the tests: pages, then chapters, then others, and last those that wait for the site."""
     wait = {item.path for item in items if "site" in getattr(item, "fixturenames", ())}
 
     def turn(item: pytest.Item) -> int:

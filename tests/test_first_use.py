@@ -75,7 +75,7 @@ def test_another_package_of_the_same_name_is_named_with_the_remedy(folder):
 
 
 def test_a_folder_of_the_same_name_is_named_where_it_wins(folder):
-    """Without site-packages (-S) nothing is installed, so that the folder is what is imported."""
+    """Without site-packages (-S) nothing is installed, so the folder is imported."""
     output = python("-S", "-m", "cgmm", cwd=folder.parent)
     assert output.returncode == 1
     assert f"imports the folder {folder} in place of the package" in output.stderr
@@ -83,7 +83,7 @@ def test_a_folder_of_the_same_name_is_named_where_it_wins(folder):
 
 
 def test_a_folder_of_the_same_name_does_not_win(tmp_path):
-    """A clone in the current directory is such a folder: the installed package comes before it."""
+    """A clone in the current directory is such a folder, but the installed package comes first."""
     (tmp_path / "cgmm").mkdir()
     output = python(
         "-c", "from cgmm import ConstrainedGaussianMixture as C; print(C)", cwd=tmp_path

@@ -118,12 +118,12 @@ def test_the_package_stands_without_the_book():
 
 
 def test_no_room_has_a_cycle():
-    """Within a room, too, there is an order in which its files can be read."""
+    """The files of a subpackage, too, can be read in an order without forward references."""
     TopologicalSorter({module: inside(module) for module in MODULES}).prepare()
 
 
 def test_every_module_on_disk_is_what_its_name_says():
-    """``import cgmm.a.b as b`` binds the file: no name of a package hides one of its files."""
+    """``import cgmm.a.b as b`` binds the file, since no public name hides a file."""
     for module in filter(None, MODULES):
         found = importlib.import_module(f"cgmm.{module}")
         assert isinstance(found, ModuleType)

@@ -173,7 +173,7 @@ OWN = ["cgmm", "cgmm.kmeans.loop", "sklearn", "sklearn.base", "joblib.parallel"]
 
 @given(st.lists(st.sampled_from([*OWN, "reader"]), max_size=6))
 def test_a_warning_points_at_the_innermost_line_outside(modules):
-    """A chain of calls, from the last of the modules to the first, and without a line between."""
+    """Modules call each other in a chain, from the last to the first."""
     call = partial(warn_caller, "not converged", UserWarning)
     for module in modules:
         call = partial(inside(module)["go"], call)
@@ -209,7 +209,7 @@ def test_held_warnings_are_given_once_at_the_end_and_of_some_kinds_only_the_last
 
 @given(st.lists(st.tuples(st.integers(-5, 5), st.floats(-1, 1)), min_size=1, max_size=12))
 def test_of_scores_that_differ_by_rounding_the_first_is_kept(scored):
-    """Whatever their last digits say; the scale of the scores does not matter."""
+    """This holds at any scale of the scores."""
     for scale in (1e-150, 1.0, 1e150):
         scores = [scale * (level + np.sign(level) * 1e-9 * last) for level, last in scored]
         levels = [level for level, _ in scored]

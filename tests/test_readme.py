@@ -28,7 +28,7 @@ def test_the_example_runs_as_printed():
 
 
 def test_forty_answers_are_worth_what_the_readme_states():
-    """On what was not asked about, over twelve draws, with five starts each."""
+    """Accuracy on other points, over twelve draws with five starts each."""
     X, y = load_wine(return_X_y=True)
     scores = []
     for seed in range(12):

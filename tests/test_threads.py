@@ -178,7 +178,7 @@ def test_fits_side_by_side_are_those_one_after_the_other(hasty):
 
 
 def test_large_fits_side_by_side_are_those_one_after_the_other(hasty):
-    """So large that linear algebra lets other threads run while it writes into its buffers."""
+    """Fits are so large that linear algebra releases Python's lock while it fills buffers."""
     X, _ = clouds(20_000, 6, 3)
     model = ConstrainedGaussianMixture(3, tol=0, max_iter=3, random_state=0)
     tasks = [partial(fitted, (model, X * scale, {})) for scale in (1.0, 2.0, 3.0, 5.0)]

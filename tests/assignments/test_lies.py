@@ -14,7 +14,7 @@ NAMES = sources.names()
 
 
 class Asked(NamedTuple):
-    """A hidden check with the names that it uses, and the calls that the notebook shows before it."""
+    """A hidden check, the names that it uses, and the calls that the notebook shows."""
 
     task: str
     text: str

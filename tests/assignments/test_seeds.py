@@ -34,7 +34,7 @@ def test_there_are_many_courses_and_terms_that_follow_each_other_differ(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_task_1_tells_right_from_wrong_for_any_word(name):
-    """Some numbers might make an error come out right by chance."""
+    """With unlucky numbers a mistake could give the right result by chance."""
     first = [mistake for mistake in sources.mistakes(name) if mistake.cell == "task-1"]
     for word in MANY[:20]:
         for mistake in [None, *first]:

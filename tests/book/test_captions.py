@@ -101,7 +101,7 @@ def test_captions_name_no_colours_that_dark_mode_inverts(path):
 
 
 def test_no_table_shares_a_cell_with_a_figure():
-    """It would be a second figure, with the caption of the first."""
+    """A table would become a second figure with the caption of the first."""
     shown = [cell for cell in EVERY if "figure" in cell["metadata"].get("mystnb", {})]
     assert len(shown) > 100
     assert [cell["id"] for cell in shown if "cgmm-table" in json.dumps(cell["outputs"])] == []

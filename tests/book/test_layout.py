@@ -32,7 +32,7 @@ def test_what_has_the_focus_has_a_ring(reader):
 
 
 def test_letters_come_with_the_book(reader):
-    """The same on every system: no text asks for a family that is not bundled."""
+    """Pages look the same on every system, because every font family is bundled."""
     page = reader.show()
     page.evaluate("document.fonts.ready.then(() => null)")
     assert {"Source Serif 4", "Source Sans 3", "Source Code Pro"} <= set(page.evaluate(LETTERS))

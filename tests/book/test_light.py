@@ -19,7 +19,7 @@ EDITIONS = {"cgmm.pdf", "cgmm.epub"}
 
 
 def test_the_site_is_light(site):
-    """It was 73 MB, of which 26 were notebooks with outputs."""
+    """Without these measures the site weighed 73 MB, 26 of them notebooks with outputs."""
     files = [path for path in site.rglob("*") if path.is_file() and path.name not in EDITIONS]
     of = {path.relative_to(site).as_posix(): path.stat().st_size for path in files}
     assert sum(of.values()) < MOST, sorted(of.items(), key=lambda one: -one[1])[:20]
@@ -45,7 +45,7 @@ def test_images_are_sized_and_come_when_they_are_near(site):
 
 
 def test_a_lean_figure_looks_the_same(browser):
-    """With what a scatter, a curve, a clipped marker, words and formulas are made of."""
+    """The figure has all elements in use: a scatter, a curve, a clipped marker, words, formulas."""
     figure = Figure(figsize=(4, 3))
     ax = figure.subplots()
     ax.plot(np.sin(np.arange(9)), "o-")

@@ -157,7 +157,7 @@ def complaints(page, rules):
 
 
 def test_accessible(opened):
-    """With everything unfolded, from here on."""
+    """From this test on, everything is unfolded."""
     opened.show()
     page = opened.unfold()
     page.evaluate(STAND_IN)
@@ -184,7 +184,7 @@ def test_fits_a_telephone_and_twice_the_size(opened):
 
 
 def test_toggles_captions_and_works_are_visible(opened):
-    """A work once a page, beside the text or below; at the captions' line, none on another."""
+    """Each cited work appears once a page, beside its text or below it, and overlaps no other."""
     if not re.search(r"/book/\d\d_", opened.page.url):
         pytest.skip("this page is no chapter")
     for width in (1280, 1000, 390):
@@ -213,14 +213,15 @@ def test_formulas_fit_a_telephone_or_say_that_they_go_on(opened):
 
 
 def test_a_chapter_is_light(opened):
-    """With its figures, in one of their two colours, and all else that it has loaded by now."""
+    """The weight counts figures in one of their two colours, and everything loaded so far."""
     asked = {Path(unquote(urlparse(url).path)) for url in opened.requests if url[:5] == "file:"}
     assert sum(path.stat().st_size for path in asked) < MOST_OF_A_PAGE
 
 
 def test_what_is_folded_unfolds_by_keyboard(opened):
-    """The first of each kind by a key; each can have the focus, and turns, without motion for
-    readers who asked for none: colours that fade in are pale for a while."""
+    """Open the first fold of each kind by a key; each can have the focus. Motion is switched off,
+    because colours that fade in are pale for a while.
+    """
     page = opened.show()
     for kind, is_open in FOLDS:
         for fold in page.locator(kind).all()[:1]:
@@ -246,7 +247,7 @@ def test_every_slider_moves_by_keyboard(opened):
 
 
 def test_every_live_figure_computes(opened):
-    """A point is moved by the arrow key, and what is said of the figure is another sentence."""
+    """The arrow key moves a point, and the status of the figure changes."""
     page = opened.show()
     for live in page.locator(".cgmm-live").all():
         point = live.locator(".cgmm-live-main [role=button]").first
@@ -258,7 +259,7 @@ def test_every_live_figure_computes(opened):
 
 
 def test_contrasts(opened):
-    """In the light and in the dark. The last test of each page, of which it leaves little."""
+    """Contrasts suffice in light and in dark. This test comes last because it changes the page."""
     page, found = opened.show(), []
     page.evaluate(STAND_IN)
     page.evaluate(KEEP_ONE_OF_EACH_LOOK)

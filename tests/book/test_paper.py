@@ -28,7 +28,7 @@ LAID = """() => {
 
 
 def test_paper_is_light_unfolded_and_numbered(visit):
-    """In one column; a box that would leave a third of a page empty may be broken."""
+    """Print in one column; a box may break if it would leave a third of a page empty."""
     page = visit("book/02_em", color_scheme="dark").page
     article = "document.querySelector('.bd-article').innerHTML.replaceAll(' class=\"\"', '')"
     before = page.evaluate(article)

@@ -66,7 +66,7 @@ def test_solutions_stand_at_the_end_of_their_chapter(edition):
 
 
 def test_it_has_a_language_and_says_what_is_a_heading(edition):
-    """Each page leads to its elements, and all kinds of them stand below one root."""
+    """Each page leads to its elements, and the tree of elements has one root."""
     reader, names = edition
     root = reader.trailer["/Root"]
     assert root["/Lang"] == "en-GB"

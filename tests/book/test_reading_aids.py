@@ -36,7 +36,7 @@ def test_three_questions_before_the_exercises(path):
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_every_answer_stands_in_a_fold(path):
-    """In the page, and in JupyterLab."""
+    """Answers are folded on the page and in JupyterLab."""
     text = prose(path)
     solutions = re.findall(r"^:{3,}\{solution\} .+\n(.*)$", text, re.MULTILINE)
     assert solutions
@@ -71,7 +71,7 @@ def test_an_option_says_what_it_is_worth(chapter):
 
 
 def test_what_was_read_is_remembered(chapter):
-    """On a page that is open beside it as well, and when that is opened again."""
+    """Marks appear on a page that is open at the same time, and after reopening."""
     page, index = chapter.page, chapter.page.context.new_page()
     index.goto((chapter.site / "book/index.html").as_uri())
     button = page.get_by_role("button", name="I have read this chapter")
@@ -105,7 +105,7 @@ def test_the_answers_of_the_chart_are_links(visit, site, width):
 
 @pytest.mark.parametrize("name", ["book/01_mixtures", "book/09_soft_preferences"])
 def test_every_option_has_a_name(visit, name):
-    """A formula alone gives a button none: MathJax hides its drawing from screen readers."""
+    """A formula gives a button no name, because MathJax hides its drawing from screen readers."""
     options = visit(name).page.locator(".cgmm-question > ol button")
     assert options.count() == 9
     for option in options.all():

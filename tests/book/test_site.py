@@ -36,7 +36,7 @@ def test_no_id_stands_twice_on_a_page(site):
 
 
 def test_figures_follow_into_the_dark(visit):
-    """Those of lines have colours of their own for it, on the ground of the page, and no filter."""
+    """Line figures have their own dark colours on the page's ground, without a filter."""
     page = visit("book/02_em", color_scheme="dark").page
     shown = page.locator("figure img.only-dark:visible")
     style = "image => [getComputedStyle(image).filter, getComputedStyle(image).backgroundColor]"
@@ -56,7 +56,7 @@ def test_figures_follow_into_the_dark(visit):
 
 
 def test_every_chapter_has_an_explorer_whose_frames_are_sharp_files(site):
-    """Three pixels at least for each two that they are shown in, which are 704 at most."""
+    """Frames have at least 1.5 times as many pixels as their width on the page, at most 704."""
     for name in WITH_EXPLORERS:
         text = (site / f"{name}.html").read_text(encoding="utf8")
         assert re.search(r'class="[^"]*cgmm-(explorer|live)\b', text), name
@@ -67,7 +67,7 @@ def test_every_chapter_has_an_explorer_whose_frames_are_sharp_files(site):
 
 
 def test_the_home_page_computes_above_the_fold(visit):
-    """Two ties between the first points of the columns do not turn the answer, three do."""
+    """Two links between the first points of the columns do not turn the cut, three do."""
     page = visit("book/index").page
     live = page.locator(".cgmm-live")
     box = live.locator(".cgmm-live-main").bounding_box()

@@ -47,7 +47,7 @@ def required(wanted: list[Requirement]) -> Iterator[Requirement]:
 
 
 def test_the_pins_are_what_the_ranges_need_and_nothing_else():
-    """`make lock` makes them so; this holds without a network."""
+    """This checks without a network that the pins are those of `make lock`."""
     pinned, reached = pins(), set()
     for need in required(RANGES):
         name = canonicalize_name(need.name)

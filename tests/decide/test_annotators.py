@@ -169,7 +169,7 @@ test_what_cannot_be_learnt_from_is_refused = refused(
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_of_several_beginnings_and_rounds_the_highest_end_is_kept(monkeypatch):
-    """The second beginning believes one annotator alone; each fit ends where it is sent."""
+    """The second start believes one annotator alone; each fit ends at a prescribed score."""
     X, answers, annotator = two_annotators(0)
     good = ConstrainedGaussianMixture(2, random_state=0).fit(X).parameters_
     poor = good._replace(means=good.means * 0 + np.array([[-9.0], [9.0]]))

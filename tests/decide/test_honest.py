@@ -13,7 +13,7 @@ from cgmm.mixture import log_joint
 @settings(max_examples=10)
 @given(st.integers(0, 1000))
 def test_a_fit_to_answers_is_that_of_the_joint_likelihood(seed):
-    """log p(X, answers | θ) never falls, and is higher than where answers are a condition."""
+    """log p(X, answers | θ) never falls, and exceeds that of a fit conditional on the answers."""
     X, y = draw(seed, 60)
     pairs = np.random.default_rng(seed).permutation(60)[:40].reshape(-1, 2)
     answers = np.column_stack([pairs, y[pairs[:, 0]] == y[pairs[:, 1]]])

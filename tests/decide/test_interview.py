@@ -242,7 +242,7 @@ def test_all_answers_are_in_the_fit():
 
 
 def test_answers_overrule_the_likelihood_of_the_table(monkeypatch):
-    """Classes of two clumps each: the likelihood prefers the other cut, whatever the answers."""
+    """With two clumps in each class the likelihood prefers the other cut."""
     data = datasets.vertical_classes(random_state=2)
     X, y = data.X[::4], data.y[::4]
     interview = Interview(X, 2, random_state=0)

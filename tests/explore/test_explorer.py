@@ -24,7 +24,7 @@ print(bundle["text/plain"], bundle["text/html"])
 
 
 def test_two_processes_write_the_same_bytes():
-    """Another one, whose sets have another order, and this."""
+    """Another process, whose sets are ordered differently, writes what this one does."""
     code = PROCESS.format(tests=str(Path(__file__).parent))
     settings = os.environ | {"PYTHONHASHSEED": "1", "MPLBACKEND": "agg"}
     output = subprocess.check_output([sys.executable, "-c", code], env=settings, text=True)

@@ -149,7 +149,7 @@ def test_the_map_has_all_rows_or_a_sample_and_ends_with_those_asked_about():
 
 
 def test_the_map_shows_the_two_widest_directions():
-    """A table of principal components is shown by its first two."""
+    """Principal components are shown by the first two."""
     X = np.random.default_rng(0).normal(size=(100, 4)) * [1, 9, 0.1, 5]
     places = InterviewWidget(Interview(X, 2, random_state=0))._places
     for axis, column in zip(places.T, X[:, [1, 3]].T, strict=True):

@@ -108,7 +108,7 @@ def test_em(ask, seed, sampled, kind, pool):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_em_with_answers(ask, seed):
-    """Relations as data that each assignment makes more or less probable."""
+    """Answers are data that each assignment makes more or less probable."""
     one = Problem(seed, "both")
     ends = np.array([pair[:2] for pair in one.preferences])
     w, theta = np.array([pair[2] for pair in one.preferences]), one.start
@@ -125,7 +125,7 @@ def test_em_with_answers(ask, seed):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_the_bound(ask, seed):
-    """F(q, θ') of the plain mixture, with q of θ; with relations at least that it is a bound."""
+    """Compare F(q, θ') of the plain mixture; with relations check that it is a bound."""
     one = Problem(seed)
     r, _ = primer.responsibilities(primer.log_joint(one.X, one.start))
     theta = primer.m_step(one.X, r, primer.full)
@@ -143,7 +143,7 @@ def test_the_bound(ask, seed):
 @pytest.mark.parametrize("kind", ["none", "hard", "soft"])
 @pytest.mark.parametrize("seed", range(2))
 def test_kmeans(ask, seed, kind):
-    """Lloyd's centres, where relations are kept exactly or at a price."""
+    """Compare Lloyd's centres, with hard relations and with penalties."""
     one = Problem(seed, kind)
     ends, w = one.edges
 
@@ -164,7 +164,7 @@ def test_kmeans(ask, seed, kind):
 
 @pytest.mark.parametrize(("seed", "beta"), [(0, 1.0), (1, 0.3), (2, 0.05)])
 def test_soft_costs(ask, seed, beta):
-    """The mixture of balls whose variance goes to zero."""
+    """K-means is the mixture of balls in the limit of variance zero."""
     one = Problem(seed, "both")
     costs, ones = primer.costs(one.X, one.X[: one.K]), np.ones(one.chunklet.max() + 1)
     u = primer.node_unaries(-costs / beta**2, ones[: one.K], one.chunklet, ones)

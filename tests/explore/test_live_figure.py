@@ -177,7 +177,7 @@ def test_sliders_of_every_mode_move_by_keyboard(visit):
 
 
 def test_names_say_what_the_figure_is(visit):
-    """The group, the panel with its points, the panel beside it; a point names its relations."""
+    """The figure, its panels and points have names; a point's name lists its relations."""
     page = visit(make(), make("em"))
     root = page.get_by_role("group", name="Live figure: Live relations")
     panel = root.get_by_role("application", name="Live relations: 30 points, 4 relations")

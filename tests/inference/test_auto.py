@@ -110,7 +110,7 @@ def test_a_cheap_component_beside_an_expensive_one_stays_exact():
 @settings(max_examples=20)
 @given(problem=networks(max_nodes=7, p_forbidden=0.3), seed=st.integers(0, 999))
 def test_one_engine_answers_for_any_number_of_states_and_any_evidence(problem, seed):
-    """Reduced, divided and put together as enumerated; nothing of a call is left for the next."""
+    """Results equal enumeration, and no call influences the next."""
     graph, rng = problem[0], np.random.default_rng(seed)
     graph = simplify(graph)
     result = exact(graph)
@@ -137,7 +137,7 @@ def patterns_of(graph, n):
 
 
 def test_a_pattern_of_evidence_is_divided_once_and_few_patterns_are_remembered(monkeypatch):
-    """A fit asks with the patterns of data and prior; new points may have any number of them."""
+    """A fit needs two patterns, of data and prior; new points may bring any number."""
     graph, made = tied(3 * MAX_PATTERNS, chain(3 * MAX_PATTERNS), 1.0), []
     module = sys.modules["cgmm.inference.auto"]
     divide = module.divide

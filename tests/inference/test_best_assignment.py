@@ -92,7 +92,7 @@ def test_what_a_program_proves_is_the_best_of_all(network):
 
 @pytest.mark.parametrize(("degree", "signal"), [(2, 0.0), (3, 3.0), (4, 1.0), (5, 0.0)])
 def test_dense_cannot_links_are_never_broken(degree, signal):
-    """Up to the density where three colours are hardest to find, with data that help or do not."""
+    """Use densities up to the hardest for three colours, with helpful and misleading data."""
     graph, hidden = planted(250, 3, degree, degree)
     unary = signal * np.eye(3)[hidden] + np.random.default_rng(0).normal(size=(250, 3))
     z = find_best(graph, unary, log_normalise(unary)[0]).states

@@ -23,7 +23,7 @@ def cliques(n_cliques, n):
     preferred=st.sampled_from([0.0, 800.0]),
 )
 def test_clique_equals_enumeration(seed, n, extra, scale, preferred):
-    """Also where all prefer one label by 800 nats, which all matchings but one give up."""
+    """Include the case in which all prefer one label by 800 nats and only one can have it."""
     rng = np.random.default_rng(seed)
     graph, n_states = cliques(1, n), n + extra
     unary = rng.uniform(-scale, scale, size=(n, n_states))

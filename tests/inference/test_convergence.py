@@ -19,7 +19,7 @@ def autoregressive(phi, shape, seed):
 
 @pytest.mark.parametrize("phi", [-0.5, 0.0, 0.3, 0.6, 0.9])
 def test_an_autoregressive_chain_has_the_size_of_the_textbook(phi):
-    """Σ_t φ^t is a geometric series: N (1 - φ) / (1 + φ), but never above N log10 N."""
+    """The effective size is N (1 - φ) / (1 + φ), and at most N log10 N."""
     sizes = [effective_sample_size(autoregressive(phi, (4, 5000), s)) for s in range(10)]
     expected = 20_000 * (1 - phi) / (1 + phi)
     assert np.mean(sizes) == pytest.approx(expected, rel=0.08)

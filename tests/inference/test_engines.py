@@ -121,7 +121,7 @@ def modest(graph):
 
 @pytest.mark.parametrize("engine", [*(name for name in ENGINES if name != "clique"), modest])
 def test_a_fit_reports_what_the_marginals_of_its_engine_do(engine):
-    """That of independent nodes refuses the relation; cliques are of cannot-links alone."""
+    """Independent nodes refuse relations, and the clique engine takes cannot-links only."""
     X = np.random.default_rng(0).normal(size=(10, 2))
     known = {} if engine == "independent" else {"preferences": [[0, 5, -3.0]]}
     model = ConstrainedGaussianMixture(2, inference=engine, random_state=0, reg_covar=0.1)
@@ -178,7 +178,7 @@ def accepted(name):
 
 @EVERY
 def test_it_remembers_nothing_and_owns_nothing(name):
-    """A call changes neither what it was given nor, whatever is done to its answer, the next."""
+    """A call changes neither its argument nor, even if its result is overwritten, the next call."""
     for graph, infer in accepted(name):
         unary, other = evidence(graph, strong=False), evidence(graph, strong=True)
         before, first = unary.copy(), infer(unary)
@@ -207,7 +207,7 @@ def test_edges_given_twice_add_up_and_zeros_do_not_count(name):
 
 @EVERY
 def test_what_is_impossible_is_refused_or_at_least_not_called_exact(name):
-    """For want of states, or because the evidence leaves both ends of an edge the same one."""
+    """There are too few states, or the evidence gives both ends of a cannot-link the same one."""
     for (graph, infer), n_states in itertools.product(accepted(name), (2, 3)):
         unary = np.zeros((graph.n_nodes, n_states))
         unary[graph.edges[-1:], 4 - n_states :] = -np.inf
@@ -326,7 +326,7 @@ def test_what_messages_that_do_not_settle_name_settles(engine):
 
 @pytest.mark.parametrize("affordable", [1e3, 3e5, 1e8])
 def test_exact_is_named_just_where_the_cost_is_within_its_budget(affordable, monkeypatch):
-    """The grid takes 8.7e4 operations; the budget of exact, or a day's, is put beside it."""
+    """The grid takes 8.7e4 operations; the budgets of exact and of a day are set around that."""
     graph, unary = GRIDS[7], np.zeros((49, 3))
     (result,) = inference_cost(graph, 3)
     monkeypatch.setattr("cgmm.inference.costs.MAX_OPERATIONS", affordable)

@@ -33,7 +33,7 @@ def test_an_assignment_is_found_exactly_when_there_is_one(network, with_lists):
 @example(seed=10)  # No four nodes are a clique.
 @given(seed=st.integers(0, 10**6))
 def test_who_is_blamed_cannot_be_honoured_and_without_any_of_them_it_can(seed):
-    """Three states are too few for these graphs, and for every core that is blamed."""
+    """Three states do not suffice for these graphs, nor for any core that the error names."""
     rng = np.random.default_rng(seed)
     graph = hard_graph(9, complete(9)[rng.random(36) < 0.55])
     try:
@@ -47,7 +47,7 @@ def test_who_is_blamed_cannot_be_honoured_and_without_any_of_them_it_can(seed):
 
 
 def test_the_data_hint_at_an_assignment():
-    """Near the hardest density it takes a proof or a long walk, but clusters that are seen help."""
+    """Near the hardest density a search needs a proof or a long walk, but the clusters help."""
     graph, hidden = planted(1000, 3, 5, 0)
     wrong = hidden.copy()
     wrong[:50] = (wrong[:50] + 1) % 3
@@ -64,7 +64,7 @@ def test_the_data_hint_at_an_assignment():
 
 @pytest.mark.parametrize("seed", [0, 1, 3, 4])
 def test_a_component_without_a_core_needs_no_search(seed):
-    """Greedy colouring takes a fourth state, but all nodes can be peeled off and put back."""
+    """Greedy colouring needs a fourth state, but all nodes can be removed and put back."""
     graph, _ = planted(100, 3, 3, seed)
     assert colour_nodes(graph).max() >= 3
     assert breaks_none(graph, feasible_assignment(graph, 3, max_search=1))

@@ -56,7 +56,7 @@ def posed(problem):
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("cluster_moves", [None, True])
 def test_within_sampling_error_of_enumeration(problem, cluster_moves):
-    """Independent runs against the exact marginals, by Student's t.
+    """Compare independent runs with the exact marginals by Student's t.
 
     Each of the at most 18 numbers is refused wrongly with probability 10^-8, so all tests of this
     module together fail by chance with less than 10^-5; a bias of a few per cent does not pass.
@@ -112,7 +112,7 @@ def test_what_the_chains_report_is_what_the_engine_averages():
 
 
 def test_edges_that_are_weak_alone_are_strong_together():
-    """Three nodes tied by 3 nats each hold one another for e^6 sweeps if each moves alone."""
+    """Three nodes linked by 3 nats each hold each other for e^6 sweeps if each moves alone."""
     graph, unary = tied(3, complete(3), 3.3), np.zeros((3, 2))
     unary[0] = np.log([0.6, 0.4])
     settings = {"n_sweeps": 200, "n_chains": 200}

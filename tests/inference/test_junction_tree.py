@@ -70,7 +70,7 @@ def test_every_graph_of_up_to_six_nodes(n_states):
 
 @pytest.mark.usefixtures("way")
 def test_what_underflows_counts_where_its_neighbours_forbid_all_else():
-    """Two nodes leave the third, which is summed out first, a state that costs it 760 nats."""
+    """Two nodes leave the third, which is summed out first, only a state that costs 760 nats."""
     edges = [(0, 2), (1, 2), (0, 1), (0, 3), (0, 4), (1, 3), (1, 4), (3, 4)]
     unary = np.zeros((5, 3))
     unary[:3] = [[-900, 0, -900], [0, -900, -900], [0, 0, -760]]
@@ -79,7 +79,7 @@ def test_what_underflows_counts_where_its_neighbours_forbid_all_else():
 
 @pytest.mark.usefixtures("way")
 def test_steps_of_hundreds_of_nats():
-    """Probabilities beside which others underflow, which forbidden pairs then call for."""
+    """Some probabilities underflow beside others, but forbidden pairs make them matter."""
     rng = np.random.default_rng(0)
     n_feasible = 0
     for _ in range(75):
@@ -98,7 +98,7 @@ def test_steps_of_hundreds_of_nats():
 @pytest.mark.parametrize("weight", [-np.inf, -3.0, 0.7])
 @pytest.mark.parametrize("shape", ["chain", "star"])
 def test_trees_of_equal_edges_have_a_closed_form(shape, weight):
-    """Every node but the first has the K - 1 other states and the one same."""
+    """Every node but the first has one equal state and K - 1 others."""
     n, k = 30_000, 3
     edges = chain(n) * (1 if shape == "chain" else [0, 1])
     nodes, log_z, *_ = junction_tree(tied(n, edges, weight))(np.full((n, k), -1.0))
@@ -110,7 +110,7 @@ def test_trees_of_equal_edges_have_a_closed_form(shape, weight):
 @pytest.mark.parametrize(("side", "n_states"), [(5, 5), (8, 2), (8, 4)])
 @pytest.mark.parametrize("hard", [0.0, 0.1])
 def test_grids_agree_with_pyagrum(side, n_states, hard):
-    """Marginals by Shafer-Shenoy inference in the same Markov random field."""
+    """Compare with marginals by Shafer-Shenoy inference in the same Markov random field."""
     rng = np.random.default_rng(side + n_states)
     edges = grid(side, side)
     weights = rng.normal(size=len(edges)) * 1.5
@@ -132,7 +132,7 @@ def test_grids_agree_with_pyagrum(side, n_states, hard):
 @settings(max_examples=30)
 @given(seed=st.integers(0, 10_000), n_nodes=st.integers(40, 150), n_extra=st.integers(0, 4))
 def test_contraction_changes_nothing(seed, n_nodes, n_extra):
-    """Random trees with a few more edges, by rounds and one by one."""
+    """Contract random trees with a small number of extra edges, in rounds and one by one."""
     rng = np.random.default_rng(seed)
     tree = [(int(rng.integers(max(0, j - 20), j)), j) for j in range(1, n_nodes)]
     edges = np.concatenate([tree, rng.choice(n_nodes, size=(n_extra, 2))])

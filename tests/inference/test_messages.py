@@ -84,7 +84,7 @@ def test_marginals_are_the_slopes_of_log_z_in_the_unaries(engine, weights):
 
 
 def test_where_one_colouring_is_left_it_is_found():
-    """So many cannot-links that all but certainty vanishes: probabilities far below 1e-308."""
+    """Cannot-links leave probabilities far below 1e-308 to everything else."""
     graph, hidden = planted(150, 3, 20, 0)
     unary = clumps(hidden, 1.0, 0)
     found = belief_propagation(graph)(unary)
@@ -99,7 +99,7 @@ def test_where_one_colouring_is_left_it_is_found():
 @pytest.mark.parametrize("strength", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize("damping", [0.0, 0.3, None])
 def test_nothing_is_wrong_in_silence(damping, strength):
-    """Strong messages go round in circles here; others stop there, far off, without a word."""
+    """Strong messages may oscillate, or converge far from the marginals; both are reported."""
     for seed in range(3):
         # Preferences of both signs between weak unaries: no assignment contents them all.
         rng, edges = np.random.default_rng(seed), grid(6, 6)
@@ -165,7 +165,7 @@ def ring(n):
 
 
 def test_what_is_known_passes_beyond_cycles():
-    """A label takes its state from a neighbour, who is then known and takes it from the next."""
+    """A label fixes a neighbour's state, which fixes that of the next node."""
     unary = np.zeros((5, 3))
     unary[0, 1:] = unary[1, 2] = unary[2, 0] = -np.inf
     found, exact = belief_propagation(ring(5))(unary), enumerated(ring(5), unary)
@@ -210,7 +210,7 @@ def test_at_the_fixed_point_the_bound_is_lowest_and_equal_to_the_free_energy(see
 
 @pytest.mark.parametrize("seed", range(3))
 def test_hard_relations_in_number_do_not_let_messages_run_away(seed):
-    """With weights of -inf alone the bound ends hundreds of nats above; it is near Bethe's now."""
+    """With -inf alone the bound would be hundreds of nats too high; here it is near Bethe's."""
     # Truthful answers about random pairs, two and more a point, of three clumps that overlap.
     rng = np.random.default_rng(seed)
     z, means = rng.integers(3, size=600), 2.5 * np.eye(3)
@@ -226,7 +226,7 @@ def test_hard_relations_in_number_do_not_let_messages_run_away(seed):
 
 @pytest.mark.parametrize("max_sweeps", [500, 7])
 def test_evidence_that_outweighs_the_soft_stand_in_keeps_what_is_hard(max_sweeps):
-    """Unaries of fifty nats against a stand-in of ten: the hard messages have the lower bound."""
+    """Unaries of fifty nats outweigh a stand-in of ten, but hard messages give a lower bound."""
     unary = np.zeros((4, 3))
     unary[:, 0] = [50.0, 60.0, 0.0, 1.0]
     exact = enumerated(ring(4), unary)

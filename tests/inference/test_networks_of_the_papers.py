@@ -22,7 +22,7 @@ def width(graph: nx.Graph) -> int:
 
 
 def test_the_width_decides_and_not_the_number_of_cannot_links():
-    """[shental2003, sect. 2.2]: O(N) of them are said to be few enough."""
+    """[shental2003, sect. 2.2] claims that O(N) cannot-links are tractable."""
     widths = []
     for n in (20, 40, 80, 160):
         cubic, piles = nx.random_regular_graph(3, n, seed=0), nx.caveman_graph(n // 5, 5)
@@ -67,7 +67,7 @@ def c_given_a(weights: list[float], unary_b: list[float]) -> list[np.ndarray]:
 
 
 def test_dependence_is_no_equivalence_relation():
-    """[lu2007, sect. 3]: R_a is said to be reflexive, transitive and the closure of R_d."""
+    """[lu2007, sect. 3] claims that R_a is reflexive, transitive and the closure of R_d."""
     assert not np.allclose(*c_given_a([1, 1, 0], [0, 0]))
     np.testing.assert_allclose(*c_given_a([1, 1, 0], [0, -INF]))  # the middle one is certain
     # tanh(w/2) of a chain is the product of its links', and a third edge may undo it.

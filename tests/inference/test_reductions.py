@@ -31,7 +31,7 @@ def steps(graph, unary):
 @settings(max_examples=150)
 @given(problem=MIXED_OR_HARD, more=st.sampled_from([0.0, 0.3, 0.6]), seed=st.integers(0, 99))
 def test_reductions_change_nothing(problem, more, seed):
-    """Marginals, log Z and the best assignment; where nothing is possible nothing is invented."""
+    """Compare marginals, log Z and the best assignment; impossible networks stay impossible."""
     graph, unary = problem
     graph, rng = simplify(graph), np.random.default_rng(seed)
     masked = rng.random(unary.shape) < more
@@ -65,7 +65,7 @@ def test_reductions_change_nothing(problem, more, seed):
 
 @given(problem=networks(max_states=2, p_forbidden=0.5))
 def test_two_states_leave_no_cannot_link_or_an_odd_cycle_is_shown(problem):
-    """The cycle is one: its neighbours are cannot-linked, and its length is odd."""
+    """The cycle in the error has an odd length, and its neighbours are cannot-linked."""
     graph = simplify(problem[0])
     hard = {frozenset(edge) for edge in graph.edges[graph.weights == -np.inf].tolist()}
     try:
@@ -103,7 +103,7 @@ def test_half_a_million_cannot_links_of_two_states_are_one_node():
 
 
 def test_a_contradiction_shows_the_steps_from_the_evidence_to_it():
-    """Nodes 0 and 1 leave 2 the state 2, nodes 3 and 4 leave it to 5, and 2 - 5 is a clash."""
+    """Nodes 0 and 1 leave node 2 only state 2, nodes 3 and 4 leave it to 5, and 2 - 5 clash."""
     graph = tied(6, [(0, 2), (1, 2), (3, 5), (4, 5), (2, 5)], -np.inf)
     possible = np.ones((6, 3), dtype=bool)
     possible[[0, 3]], possible[[1, 4]] = [True, False, False], [False, True, False]
@@ -137,7 +137,7 @@ def test_what_a_contradiction_blames_is_a_contradiction_by_itself(problem, seed)
 
 
 def test_a_long_chain_of_steps_is_shown_by_its_ends():
-    """A path of 50 nodes, each with two states of three, one of them its neighbour's."""
+    """On a path of 50 nodes each has two states, one of them its neighbour's."""
     n = 50
     possible = np.ones((n, 3), dtype=bool)
     possible[np.arange(n), (np.arange(n) + 1) % 3] = False

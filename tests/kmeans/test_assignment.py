@@ -110,7 +110,7 @@ def test_engines_that_cannot_or_will_not_answer():
 
 @pytest.mark.parametrize("make", [COPKMeans, partial(PCKMeans, w=np.inf)])
 def test_what_a_refusal_names_is_accepted(make):
-    """Forty points of which every two should differ are out of the reach of exact inference."""
+    """Forty points that should all differ are too many for exact inference."""
     X = np.random.default_rng(0).normal(size=(40, 2))
     pairs = np.array(list(itertools.combinations(range(14), 2)))
     exact = partial(ENGINES["exact"], max_bytes=1000, max_operations=1e3)

@@ -92,7 +92,7 @@ test_bad_input_is_refused = refused(
 
 
 def test_weights_too_slight_for_the_units_of_the_data_are_named():
-    """w = 1 on raw wine, whose columns reach into the thousands, breaks relations in silence."""
+    """On raw wine, whose columns reach thousands, w = 1 would break relations silently."""
     X, relations = relations_on_wine()
     with pytest.warns(UserWarning, match=r"relations are broken: .* slight beside"):
         PCKMeans(3, random_state=0).fit(X, **relations)

@@ -73,7 +73,7 @@ def assert_same_run(seed, side, rule, rows, variance):
 
 
 def test_the_limit_needs_a_single_best_assignment():
-    """[lu2007, eqs. C.7, C.14] fail at a tie: both halves of it stay, however small the variance.
+    """[lu2007, eqs. C.7, C.14] fail at a tie: both assignments keep probability ½.
 
     C.12 takes ε > 0 for every other assignment. Consistent relations do not give that.
     """

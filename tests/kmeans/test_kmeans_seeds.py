@@ -12,7 +12,7 @@ from cgmm.scenarios import random_pairs
 
 
 def test_seeded_k_means_uses_the_relations_for_its_start_only():
-    """PCKMeans with w = 0: Lloyd from the chunklets, and no penalty afterwards."""
+    """PCKMeans with w = 0 is Lloyd's algorithm started from the chunklets."""
     X, y = load_iris(return_X_y=True)
     must, _ = random_pairs(y, 60, random_state=0)
     model = PCKMeans(3, w=0.0, init="chunklets", random_state=5).fit(X, must_link=must)
@@ -34,7 +34,7 @@ X = 20.0 * Y[:, None] + np.random.default_rng(0).normal(size=(120, 1))
 @pytest.mark.parametrize("kinds", [("must_link",), ("cannot_link",), ("must_link", "cannot_link")])
 @pytest.mark.parametrize("Estimator", [COPKMeans, PCKMeans])
 def test_true_relations_do_not_spoil_a_single_run(Estimator, kinds):
-    """A group without a chunklet or a seed is merged with its neighbour by one start in several."""
+    """One start in several merges a group without a chunklet or a seed with its neighbour."""
     truth = float(6 * 20 * X.reshape(6, 20).var(axis=1).mean())
     for seed in range(10):
         pairs = random_pairs(Y, 50, random_state=seed)._asdict()

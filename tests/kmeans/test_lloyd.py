@@ -41,7 +41,7 @@ def test_without_relations_it_is_scikit_learns_k_means(make, seed, settings):
 
 
 def test_data_far_from_zero_keep_their_digits():
-    """Sums of many numbers of 1e8 lose what a centre is known to, unless points are centred."""
+    """Sums of many numbers near 1e8 lose digits of the centre, unless points are centred."""
     rng = np.random.default_rng(0)
     X = rng.integers(2**20, size=(100_000, 1)) / 2.0**20 + 3.0 * rng.integers(2, size=(100_000, 1))
     start = np.array([[0.0], [4.0]])

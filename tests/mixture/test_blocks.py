@@ -79,7 +79,7 @@ def test_em_over_blocks_is_em_over_everything(family, kind, seed, height, sampli
 
 
 def test_digits_that_a_far_start_costs_are_won_back():
-    """Squares of 2^20 hide a spread of 2^-9: a mean that far away moves first, its matrix after."""
+    """Squares of 2^20 hide a spread of 2^-9, so a distant mean moves before its covariance."""
     rng = np.random.default_rng(0)
     tight = rng.integers(-3, 4, size=(30, 2)) * 2.0**-10
     X, z = np.concatenate([tight, tight + 2.0**20]), np.repeat([0, 1], 30)

@@ -28,7 +28,7 @@ def posterior(sampling):
 
 @pytest.mark.parametrize(("sampling", "same"), [("points", True), ("chunklets", False)])
 def test_the_likelihood_of_section_2_3_is_that_of_sampled_points(sampling, same):
-    """Footnote 4 says the first assumption; a factor for each of the N points is the second."""
+    """Footnote 4 names the first assumption, but a factor for each point is the second."""
     # The assignments in which no chunklet is torn.
     z, logs = every_assignment(X, THETA, [(i, j, np.inf) for i, j in BONDS])
     printed = logsumexp(logs) - np.log(THETA.weights[z].prod(axis=1).sum())
@@ -36,7 +36,7 @@ def test_the_likelihood_of_section_2_3_is_that_of_sampled_points(sampling, same)
 
 
 def test_a_chunklet_is_not_one_point_weighted_by_its_size():
-    """So it is for the means; covariances keep the scatter within chunklets, weights count one."""
+    """This holds for means; covariances keep the scatter within, and weights count one."""
     r = posterior("chunklets").responsibilities
     middles = np.array([X[group].mean(axis=0) for group in GROUPS])
     of_groups = r[[group[0] for group in GROUPS]]
@@ -58,7 +58,7 @@ def test_a_cannot_link_costs_sampled_chunklets_their_closed_form():
 
 @pytest.mark.parametrize(("with_cannot_links", "right"), [(True, True), (False, False)])
 def test_random_pairs_need_their_cannot_links_where_points_are_sampled(with_cannot_links, right):
-    """§2.1 justifies assumption 2 for distributed learning; of the answers it uses one kind."""
+    """§2.1 justifies assumption 2 by distributed learning, but uses only one kind of answers."""
     pi = np.array([0.7, 0.2, 0.1])
     z = np.random.default_rng(0).choice(3, 6000, p=pi)
     must, cannot = random_pairs(z, 3000, random_state=0)

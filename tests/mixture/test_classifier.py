@@ -54,7 +54,7 @@ def test_with_all_labels_it_is_scikit_learns_own(covariance_type, load):
 
 
 def test_minus_one_beside_one_alone_is_asked_about():
-    """Half of the labels of {-1, 1} would be lost in silence."""
+    """Half of the labels of {-1, 1} would be lost silently."""
     X, y = np.arange(6.0)[:, None] ** 2, np.array([-1, -1, 1, 1, 1, -1])
     with pytest.warns(UserWarning, match=r"-1 means unknown.*np.where\(y == -1, 0, y\)"):
         SemiSupervisedGaussianClassifier().fit(X, y)
@@ -86,7 +86,7 @@ def crossed(seed, n=240):
 
 @given(seed=st.integers(0, 10**6), hard=st.booleans())
 def test_relations_of_classes_are_the_sum_over_all_components(seed, hard):
-    """Five points in M = 4 components: every assignment, relations judged by the class of each."""
+    """Sum over every assignment of five points to four components; relations concern classes."""
     rng = np.random.default_rng(seed)
     theta, X = random_classes(rng, (1, 3)), 2 * rng.normal(size=(5, 2))
     known = {"must_link": [[0, 1]], "preferences": [[2, 3, 1.5], [1, 4, -0.7]]}
@@ -110,7 +110,7 @@ def test_relations_of_classes_are_the_sum_over_all_components(seed, hard):
 
 @pytest.mark.parametrize("covariance_type", POOLINGS)
 def test_without_relations_it_is_the_mixture_with_a_mask(covariance_type):
-    """All components in one mixture, points confined to those of their class: the same fit."""
+    """One mixture of all components, with points confined to those of their class, is the same."""
     X, _, hidden = crossed(1)
     options = {"covariance_type": covariance_type, "tol": 1e-7, "max_iter": 300}
     classes = ClassMixture((2, 2), random_state=0, **options).fit(X, labels=hidden)

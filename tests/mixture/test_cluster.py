@@ -72,7 +72,7 @@ def test_a_cluster_of_two_processes_fits_as_one_machine(cluster, kind):
     height=st.integers(40, N),
 )
 def test_however_it_is_cut(seed, kind, covariance_type, sampling, weighted, height):
-    """Without a cluster Dask has threads, or does one task after the other."""
+    """Without a cluster, Dask uses threads or does one task after the other."""
     rng, X, known = problem(kind, seed)
     if weighted:
         known["sample_weight"] = rng.integers(0, 3, size=N)
@@ -84,7 +84,7 @@ def test_however_it_is_cut(seed, kind, covariance_type, sampling, weighted, heig
 
 @pytest.mark.parametrize("inference", ["exact", "spanning_tree"])
 def test_with_the_engine_that_was_asked_for(inference):
-    """One that wants the whole network is refused."""
+    """An engine that needs the whole network is refused."""
     rng, X, _ = problem("nothing")
     pairs = np.column_stack([np.arange(0, 400, 4), np.arange(0, 400, 4) + 3])
     known = {"preferences": np.column_stack([pairs, rng.normal(size=100)])}
@@ -124,7 +124,7 @@ def test_a_start_is_made_of_a_sample(kind, where, tmp_path, monkeypatch):
 
 
 def test_the_sample_brings_what_is_known():
-    """One label a class among 100,000: their points are in the sample, and tied ones together."""
+    """One label a class among 100,000 points is in the sample, and linked points come together."""
     labels = np.full(100_000, -1)
     labels[[77, 50_000, 99_999]] = range(3)
     side = SideInformation.build(100_000, labels=labels, must_link=[[77, 4000], [5, 6]])
@@ -222,7 +222,7 @@ def test_errors_from_workers_name_points_as_they_were_given():
 
 
 def test_chunks_are_read_once(tmp_path):
-    """However often EM passes over the points: a file is opened once a chunk."""
+    """A file is opened once for each chunk, however often EM uses the points."""
     markers = tmp_path / "seen"
     markers.mkdir()
 

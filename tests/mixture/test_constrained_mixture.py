@@ -81,7 +81,7 @@ CHAIN = {"must_link": [[0, 1], [5, 7], [7, 9]]}
 @pytest.mark.parametrize("inference", ENGINES_OF_A_FIT)
 @pytest.mark.parametrize("n_cannot", [0, 4])
 def test_the_fit_on_its_own_points_is_the_fit(inference, random_state, n_cannot):
-    """Also with settings that were changed since."""
+    """This also holds after settings have been changed."""
     X, z = groups(1)
     cannot = scenarios.random_pairs(z, 30, random_state=0).cannot_link[:n_cannot]
     known = CHAIN | {"cannot_link": cannot, "preferences": [[20, 21, 0.4]]} if n_cannot else CHAIN

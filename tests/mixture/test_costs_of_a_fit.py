@@ -47,7 +47,7 @@ def test_random_pairs_in_any_number_cost_a_few_seconds_at_most(seed, n_pairs, vi
 
 
 def test_where_only_counts_of_the_prior_are_expensive_just_these_are_avoided(visited):
-    """A clique of ten preferences, K = 3: 3^10 entries an answer, which is half of the prior's."""
+    """A clique of ten preferences with K = 3 takes 3^10 entries a call; the prior takes twice that."""
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + 4])
     pairs = [[i, j, 0.1] for i in range(13) for j in range(i)]

@@ -42,7 +42,7 @@ def test_true_relations_are_doubted_as_rarely_as_stated_and_wrong_ones_mostly():
 
 
 def test_the_ratio_of_a_right_relation_has_expectation_one():
-    """At the θ that made the points, which is what bounds the rate of false alarms."""
+    """This holds at the true θ, and bounds the rate of false alarms."""
     rng = np.random.default_rng(0)
     means, covariances = np.array([[-1.0], [1.0]]), np.ones((2, 1, 1))
     theta = Parameters(np.array([0.3, 0.7]), means, covariances)
@@ -100,7 +100,7 @@ def test_a_poor_maximum_is_distinguished_from_wrong_relations():
 
 @pytest.mark.parametrize("n_points", [5, 6])
 def test_components_of_single_points_are_noticed(n_points):
-    """With as many components as points no variance but reg_covar is left to compare with."""
+    """With one component for each point, every variance is reg_covar."""
     X = np.random.default_rng(0).normal(size=(n_points, 2))
     (message, *_) = words(ConstrainedGaussianMixture(5, random_state=0), X)
     assert "covariances are near to singular" in message

@@ -77,7 +77,7 @@ def test_evidence_never_falls(family, kind, seed, sampling):
 @pytest.mark.parametrize("pool", POOLINGS)
 @given(seed=st.integers(0, 100_000), log_reg=st.floats(-6, 1))
 def test_what_does_not_fall_with_regularisation(pool, seed, log_reg):
-    """No M-step lowers F(q, θ) - penalty(θ, N): evidence falls by the penalty's fall at most."""
+    """No M-step lowers F(q, θ) - penalty(θ, N): evidence falls at most as the penalty does."""
     reg_covar = 10**log_reg
     X, start = problem(seed, pool)
     side, kind = SideInformation.build(len(X)), POOLINGS[pool]

@@ -67,7 +67,7 @@ def test_scikit_learn_estimator_checks(estimator, check):
 @pytest.mark.parametrize("covariance_type", POOLINGS)
 @pytest.mark.parametrize("reg_covar", [0.0, 1e-6, 1e-2])
 def test_fit_equals_scikit_learn_from_the_same_start(covariance_type, reg_covar):
-    """The path of the evidence, where it ends, and what is said of points there."""
+    """Compare the path of the evidence, its end, and the predictions for points."""
     pool = POOLINGS[covariance_type]
     start = Parameters(np.full(3, 1 / 3), X[[0, 60, 120]], np.stack([np.eye(4)] * 3))
     precisions = pool.combine(np.ones(3), start.covariances)
@@ -178,7 +178,7 @@ def test_a_warm_start_of_another_shape_is_refused():
 
 
 def test_the_start_by_kmeans_is_that_of_scikit_learn():
-    """In noise, where another number of runs would end elsewhere."""
+    """In pure noise, another number of runs would end elsewhere."""
     noise = np.random.default_rng(0).normal(size=(120, 2))
     options = {"init_params": "kmeans", "random_state": 4, "max_iter": 1}
     ours, theirs = (

@@ -41,7 +41,7 @@ def test_log_density_equals_scipy(n_dims, order):
 
 @given(st.integers(0, 1000), st.booleans(), st.sampled_from([3.0, 3e4]))
 def test_the_forms_of_covariances_say_the_same(seed, shared, reach):
-    """Variances as diagonal matrices, a shared matrix as K copies: densities, samples, views.
+    """Variances equal diagonal matrices, and a shared matrix equals K copies of it.
 
     Of points that reach so far that each mean is subtracted first, too.
     """
@@ -93,7 +93,7 @@ def test_moments_of_responsibilities_equal_the_sums_written_down(n_dims, offset)
 @pytest.mark.parametrize("form", ["diagonal", "full", "shared"])
 @pytest.mark.parametrize("scale", [1.0, 1e-250])
 def test_what_is_negligible_is_left_out_and_nothing_else(form, scale):
-    """Beside the largest most responsibilities add nothing; the largest count, however small."""
+    """Small responsibilities add nothing beside the largest, which counts however small it is."""
     rng = np.random.default_rng(0)
     n_dims = products.MAX_DIMENSION + 1
     X = rng.normal(size=(900, n_dims)) + 9 * np.repeat(np.eye(3, n_dims), 300, axis=0)
@@ -131,7 +131,7 @@ def test_singular_covariance_is_named(bad):
 
 @pytest.mark.parametrize("name", POOLINGS)
 def test_pooling_maximises_the_expected_log_likelihood_within_its_type(name):
-    """No random competitor of the same type does better on -½ Σ_k (N_k log|Σ_k| + tr Σ_k⁻¹ S_k)."""
+    """No random competitor of the same type has a higher -½ Σ_k (N_k log|Σ_k| + tr Σ_k⁻¹ S_k)."""
     rng = np.random.default_rng(0)
     X, r = rng.normal(size=(200, 3)) * [1, 2, 3], rng.dirichlet(np.ones(3), size=200)
     counts, _, scatter = primer.moments(X, r)

@@ -66,7 +66,7 @@ def test_seeds_are_drawn_by_mass_times_squared_distance():
 
 @pytest.mark.parametrize("known", [(1, 2), (2, 0), (0, 1)])
 def test_labels_name_the_components_whatever_classes_they_show(known):
-    """Two classes are seen; the third component starts in the group that nobody has labelled."""
+    """Two classes have labels; the third component starts in the unlabelled group."""
     groups = np.array([[0.0, 0.0], [100.0, 0.0], [0.0, 300.0]])
     rng = np.random.default_rng(0)
     z = np.repeat(range(3), 8)
@@ -81,7 +81,7 @@ def test_labels_name_the_components_whatever_classes_they_show(known):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_chunklets_start_at_their_means_and_single_points_nowhere(seed):
-    """Means 5 and 11, and an outlier that belongs to no chunklet."""
+    """The means are 5 and 11; an outlier belongs to no chunklet."""
     X = np.array([[0.0], [10.0], [2.0], [20.0], [1000.0]])
     side = SideInformation.build(5, must_link=[[0, 1], [2, 3]])
     r = from_chunklets(X, 2, np.random.RandomState(seed), side)
@@ -91,7 +91,7 @@ def test_chunklets_start_at_their_means_and_single_points_nowhere(seed):
 
 
 def test_the_first_chunklet_is_drawn_by_its_number_of_points():
-    """Six points in one and two in the other: component 0 is whichever comes first."""
+    """One chunklet has six points and the other two; the first one drawn is component 0."""
     X = np.array([[0.0]] * 6 + [[1.0]] * 2)
     side = SideInformation.build(8, must_link=[[0, j] for j in range(1, 6)] + [[6, 7]])
     n_runs, rng = 2000, np.random.RandomState(0)
@@ -117,7 +117,7 @@ def test_a_start_of_weighted_chunklets_is_the_mean_of_their_points():
 
 
 def test_components_take_the_names_of_the_classes_that_most_points_show():
-    """A chunklet of five outweighs two points and a third one that say otherwise."""
+    """A chunklet of five outweighs three single points with other labels."""
     start = np.eye(2)[[1] * 5 + [0, 0, 1]]
     must_link = [[0, j] for j in range(1, 5)]
     side = SideInformation.build(8, labels=[0] * 7 + [1], must_link=must_link)
@@ -137,7 +137,7 @@ def test_a_start_that_its_evidence_excludes_begins_alike_in_what_is_left():
 
 @pytest.mark.parametrize(("n_points", "n_init"), [(36, 10), (37, 1)])
 def test_k_means_runs_ten_times_where_points_are_few_for_their_clusters(n_points, n_init):
-    """In noise, where a run seldom ends where the best of ten does."""
+    """In pure noise a single run seldom ends where the best of ten does."""
     X = np.random.default_rng(0).normal(size=(n_points, 2))
     known = random_pairs(np.arange(36) % 6, 12, random_state=0)._asdict()
     side = SideInformation.build(n_points, **known)

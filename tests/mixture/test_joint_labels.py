@@ -49,7 +49,7 @@ def fitted(engine, X, known, **settings):
 @pytest.mark.parametrize("name", ANSWERS)
 @pytest.mark.parametrize("n_pairs", [600, 1000, 5000])
 def test_no_engine_breaks_what_is_hard(name, n_pairs):
-    """It may refuse such a network before any work; these three may not."""
+    """Other engines may refuse such a network before any work; these three may not."""
     X, z = groups(0, 900, spread=1.5)
     known = truthful(np.random.default_rng(0), z, n_pairs)
     try:
@@ -120,7 +120,7 @@ def test_runs_without_evidence_are_rated_by_the_likelihood_of_the_best_assignmen
 
 
 def test_chains_that_had_not_mixed_are_warned_about_once_a_fit():
-    """Five points between two clumps, tied by 3 nats each, and no cluster move."""
+    """Five points between two clumps are linked by 3 nats each, and no cluster move helps."""
     X = np.concatenate([np.zeros((5, 1)), np.linspace(-6, -5, 9)[:, None]])
     X = np.concatenate([X, -X[5:]])
     pairs = np.column_stack(np.triu_indices(5, 1))

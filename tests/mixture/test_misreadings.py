@@ -114,7 +114,7 @@ def test_routing_of_metadata():
 
 @pytest.mark.parametrize("is_mask", [False, True])
 def test_plain_pairs_in_a_loop_over_folds_are_warned_of(is_mask):
-    """Numbers below the size of a fold are no error there, but mean other points."""
+    """Row numbers below the size of a fold raise no error there, but mean other points."""
     first_pairs, model = MUST[MUST.max(axis=1) < 30], COPKMeans(2, random_state=0)
     for split in KFold(3, shuffle=True, random_state=0).split(X):
         rows = np.isin(np.arange(N), split[0]) if is_mask else split[0]
@@ -144,7 +144,7 @@ def test_other_arrays_beside_the_points_are_no_selection_of_rows():
 
 
 def test_the_module_in_which_scikit_learn_selects_rows_is_the_one_that_is_looked_for():
-    """Named in CONTRIBUTING.md: if it fails, plain pairs in folds are wrong without a word."""
+    """CONTRIBUTING.md explains it: if this fails, plain pairs in folds are silently wrong."""
     modules = []
 
     class Spy(ConstrainedGaussianMixture):

@@ -46,7 +46,7 @@ def conditional(x, mean, covariance):
 @pytest.mark.parametrize("far", [0.0, 1e3])
 @pytest.mark.parametrize("kind", POOLINGS)
 def test_densities_and_moments_are_those_of_conditional_gaussians(kind, far):
-    """Far from the means the quick form has too few digits, and another one takes its place."""
+    """Far from the means the quick formula has too few digits, and a direct one replaces it."""
     rng = np.random.default_rng(3)
     pool, theta = POOLINGS[kind], random_mixture(rng, 3, 4)
     shape = 3, 4
@@ -109,7 +109,7 @@ def test_a_complete_table_is_left_as_it_is():
 
 
 def test_cells_missing_at_random_leave_estimates_unbiased():
-    """Dropping rows, and filling in means, move the mean and the variance of the second column."""
+    """Dropping rows, and filling in means, bias the mean and variance of the second column."""
     errors = {"gaps": [], "dropped": [], "filled": []}
     start = {"means_init": MEANS, "covariances_init": COVARIANCES, "weights_init": np.full(2, 0.5)}
     for seed in range(24):

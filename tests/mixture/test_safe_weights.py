@@ -111,7 +111,7 @@ def test_with_an_exact_engine_the_default_is_exact_to_the_last_bit(seed, engine,
 
 
 def test_evidence_makes_the_posterior_cheap_and_not_the_prior():
-    """An engine that gives up unless a node is decided: the posterior is answered, exactly."""
+    """The engine refuses unless evidence decides a node, so only the posterior is exact."""
 
     def only_decided(graph):
         infer = ENGINES["junction_tree"](graph)
@@ -154,7 +154,7 @@ def test_what_em_raises_has_the_normaliser_that_the_update_assumes():
      ("auto", "tree_reweighted"), ("auto", "belief_propagation")],
 )  # fmt: skip
 def test_the_evidence_means_one_thing(weights, name, monkeypatch):
-    """With the network's normaliser, whatever update was made; and marked where it is not exact."""
+    """The evidence has the network's normaliser after every update, and says if it is not exact."""
     X, _z, known = three_clumps(4, 40, 90)
     if weights == "auto":
         monkeypatch.setattr(assignments, "QUESTIONS", 1e8)  # dear: no exact update by default
@@ -248,7 +248,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_named_as_a_remedy_works(case):
-    """Every call that a message names is complete, and is made here on what was refused."""
+    """Every call that a message names is complete, and works on the refused input."""
     n_components, options, n_samples, cannot_link = CASES[case]
     rng = np.random.default_rng(0)
     centres = 5 * rng.normal(size=(n_components, 2))

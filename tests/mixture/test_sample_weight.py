@@ -115,7 +115,7 @@ def test_permuted_points_have_permuted_answers(name):
 @pytest.mark.parametrize("init", ["auto", *STARTS, *GUIDED_STARTS])
 @pytest.mark.parametrize("step", ["fit", "partial_fit"])
 def test_a_point_of_weight_zero_is_no_seed(init, step):
-    """Three clumps, and as many points far away that do not count, first and last."""
+    """There are three clumps, and an equal number of distant points of weight zero."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(60, 2)) + 8 * np.eye(3)[np.arange(60) % 3][:, :2]
     more = np.insert(X, [0] * 6 + [60] * 6, rng.uniform(-500, 500, (12, 2)), axis=0)
@@ -160,7 +160,7 @@ def test_weights_that_are_shares_of_one_are_noticed_where_relations_are():
 
 
 def test_log_odds_near_zero_mean_what_zero_means():
-    """Weights of points change their meaning with relations: a row is one, whatever it says."""
+    """Any relation, even of log-odds zero, changes the meaning of its points' weights."""
     X = np.random.default_rng(0).normal(size=(60, 2))
     ends = np.column_stack([np.arange(0, 60, 2), np.arange(1, 60, 2)])
     model = ConstrainedGaussianMixture(2, init_params=np.eye(2)[np.arange(60) % 2], max_iter=3)

@@ -63,7 +63,7 @@ def known_of(kind, rng, y):
 @pytest.mark.parametrize("kind", ["nothing", "must-links", "labels", "forest", "weights"])
 @pytest.mark.parametrize("covariance_type", TYPES)
 def test_a_batch_takes_the_e_step_of_the_package(covariance_type, kind, stage, monkeypatch):
-    """The same responsibilities and evidence as e_step at the parameters of the batch."""
+    """Responsibilities and evidence equal those of e_step at the parameters of the batch."""
     monkeypatch.setattr(starts, "SWEEPS", 60)  # messages are damped, and forget slowly
     rng = np.random.default_rng(0)
     X, y = groups(rng)
@@ -96,7 +96,7 @@ def test_a_batch_takes_the_e_step_of_the_package(covariance_type, kind, stage, m
 @pytest.mark.parametrize("covariance_type", TYPES)
 @pytest.mark.parametrize("stage", STAGES, ids=COVARIANCES)
 def test_the_evidence_of_short_runs_rises(covariance_type, stage):
-    """But for what the pull of one point costs: less than its share of the evidence."""
+    """The pull towards all data, with the weight of one point, may cost less than that point."""
     rng = np.random.default_rng(1)
     X, _ = groups(rng, 300, 3)
     batch = Batch.of(X, SideInformation.build(300), 3, covariance_type)
@@ -128,7 +128,7 @@ def test_points_of_weight_two_are_two_points(kind):
 
 
 def test_messages_of_certain_beliefs_lose_no_digits():
-    """1 - p is summed from the other components, where p rounds to one."""
+    """Where p rounds to one, 1 - p is summed from the other components."""
     log_p = np.array([[-1e-300], [-50.0], [-300.0]])[:, None]
     p = np.exp(log_p)
     got = send(p, np.array([-np.inf]))[:, 0, 0]
@@ -140,7 +140,7 @@ def test_messages_of_certain_beliefs_lose_no_digits():
 
 
 def test_a_cannot_link_between_two_far_pairs_costs_what_it_costs():
-    """Four points at two places: with all apart both pairs share, at a price beyond exp(-50)."""
+    """Four points at two places, all apart: both pairs share, at a price beyond exp(-50)."""
     X = np.repeat([[0.0], [40.0]], 20, axis=0) + np.linspace(-1, 1, 40)[:, None]
     side = SideInformation.build(40, cannot_link=[[0, 1]])
     batch = Batch.of(X, side, 2, "spherical")
@@ -176,7 +176,7 @@ def test_a_linear_map_of_the_points_changes_no_distance_of_the_batch():
 
 @pytest.mark.parametrize("stage", [SHARED, FREE])
 def test_what_few_points_gain_by_chance_is_what_they_gain(stage):
-    """The log-likelihood of the points less that of new ones, over many draws of two groups."""
+    """Compare with the log-likelihood of the points less that of new ones, over many draws."""
     n_each, n_dims, rng = 15, 3, np.random.default_rng(0)
     batch = Batch.of(
         rng.normal(size=(2 * n_each, n_dims)), SideInformation.build(2 * n_each), 2, "full"

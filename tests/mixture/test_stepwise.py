@@ -58,7 +58,7 @@ def test_the_first_step_is_an_iteration_of_em(covariance_type, known):
 @pytest.mark.parametrize("family", [*POOLINGS, "categorical"])
 @given(seed=st.integers(0, 10**6), offset=st.sampled_from([0.0, 1e5]))
 def test_with_every_label_known_batches_add_up_to_the_whole(family, seed, offset):
-    """Steps 1/t of equal batches are a running mean: order and cuts cannot be seen any more.
+    """Steps 1/t of equal batches are a running mean, which does not depend on their order.
 
     Pseudo-counts fade as they would were all points there, not once for each batch.
     """

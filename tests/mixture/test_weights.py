@@ -233,7 +233,7 @@ def test_cautious_weights_lie_between_the_closed_form_and_equal_ones(seed, w, n_
 
 @given(st.floats(0.05, 0.95), st.floats(0.5, 30.0))
 def test_the_balance_of_answers_is_the_chance_of_the_same_class(s, w):
-    """An answer errs with the probability 1 / (1 + e^w) that belongs to its w."""
+    """An answer of weight w is wrong with probability 1 / (1 + e^w)."""
     n, p = 4000, 1 / (1 + np.exp(-w))
     signs = np.where(np.arange(n) < n * (p * s + (1 - p) * (1 - s)), 1.0, -1.0)
     ends = np.arange(2 * n).reshape(n, 2)

@@ -139,7 +139,7 @@ def relations_of_all_kinds(seed):
 
 @given(seed=st.integers(0, 100_000))
 def test_a_selection_holds_the_relations_within_it(seed):
-    """Word for word: both ends are selected, and are called by their new places."""
+    """A relation stays if both of its points are selected, under their new numbers."""
     rng = np.random.default_rng(seed)
     pairs = np.column_stack([rng.integers(10, size=(8, 2)), rng.normal(size=8)])
     rows = rng.permutation(10)[: rng.integers(1, 11)]
@@ -177,7 +177,7 @@ test_what_cannot_be_meant_is_refused = refused(
 
 @given(seed=st.integers(0, 100_000), sampling=st.sampled_from(["points", "chunklets"]))
 def test_a_restricted_network_is_what_closure_says_of_the_rows(seed, sampling):
-    """Against the definition: build it from all pairs that the whole network implies."""
+    """By definition it is built from all pairs that the whole network implies."""
     relations = relations_of_all_kinds(seed)
     labels = np.full(12, -1)
     side = SideInformation.build(12, **relations, labels=labels, sampling=sampling)

@@ -94,7 +94,7 @@ def test_what_labels_break_is_crossed_out():
 
 
 def test_what_the_points_speak_against_is_doubtful_though_the_fit_keeps_it():
-    """The two points of a wrong must-link share a component, far from one of them."""
+    """The two points of a wrong must-link share a component that is far from one of them."""
     relations = {"must_link": [[0, 1], [2, 4]]}
     model = ConstrainedGaussianMixture(2, random_state=0)
     with pytest.warns(UserWarning, match="speak against"):

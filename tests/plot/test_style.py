@@ -41,7 +41,7 @@ def test_the_last_digits_of_places_change_nothing_in_a_figure():
 
 
 def test_what_a_notebook_stores_of_a_figure():
-    """Lines are SVG, images and crowds PNG: whole, without metadata, the same bytes twice."""
+    """Lines are stored as SVG, images and large scatters as PNG, without metadata."""
     begin = "from cgmm import plot\nplot.use_style()\nimport matplotlib.pyplot as plt\n"
     images = ["plt.imshow([[1, 2]])", "plt.scatter(range(9999), range(9999))"]
     codes = [begin + "plt.plot([1, 2])", "plt.plot([1, 2])", *images]

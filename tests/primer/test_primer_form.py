@@ -17,7 +17,7 @@ PLAIN = re.compile(r"numpy(\.typing)?|typing|collections|itertools|scipy\.specia
 
 @pytest.mark.parametrize("stem", FILES)
 def test_functions_are_short_and_plain_enough_to_be_known_by_heart(stem):
-    """No options, no checks, no classes but θ, and nothing imported that hides the work."""
+    """Functions have no options and no checks, θ is the only class, and imports hide no work."""
     source = FILES[stem].read_text(encoding="utf8")
     for node in ast.walk(ast.parse(source)):
         assert not isinstance(node, ast.Raise | ast.Assert | ast.Try)

@@ -198,7 +198,7 @@ def test_em_stops_where_the_estimator_does(seed, D, tol):
 
 @examples(SEEDS, st.integers(1, 4), st.lists(st.integers(0, 3), min_size=1, unique=True))
 def test_an_empty_component_is_no_loss(seed, D, lived_in):
-    """The density without it is that with it: its weight is zero. One of a single point stays."""
+    """An empty component has weight zero and does not change the density."""
     assert primer.occupied(np.eye(3)[[0, 0, 2]]).shape == (3, 2)
     p = Problem(seed, 4, D)
     p.r = np.zeros((N, 4))

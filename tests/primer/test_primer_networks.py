@@ -132,7 +132,7 @@ def test_the_prior_network_and_pseudo_likelihood_are_those_of_the_package(seed, 
 @given(SEEDS, st.integers(2, 4), st.sampled_from([0.0, 3.0]))
 @example(seed=5, K=2, spread=3.0)
 def test_newton_ends_where_counts_match(seed, K, spread):
-    """Near edges of what counts are possible; and large chunklets move all at once."""
+    """Include counts near their bounds, and large chunklets that move as one."""
     rng = np.random.default_rng(seed)
     net = network(rng, J=4, K=K, p_hard=0.6)
     loose = np.empty((0, 2), dtype=int), np.empty(0)

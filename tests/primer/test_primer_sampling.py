@@ -100,7 +100,7 @@ def test_clusters_hold_what_an_edge_can_tie(seed, J, K):
 @settings(max_examples=10)
 @given(SEEDS, st.integers(1, 2), st.integers(2, 3))
 def test_a_mean_of_probabilities_keeps_the_marginals(seed, J, K):
-    """From the posterior one sweep of `gibbs` expects the truth, over every course it can take."""
+    """From the posterior, the expected result of a sweep over every course is the posterior."""
     net = network(np.random.default_rng(seed), J, K, p_edge=0.8, p_hard=0.3)
     everything, q = enumerate_all(*net), 0
     for z, p in zip(everything.z, everything.p, strict=True):

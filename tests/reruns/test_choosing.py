@@ -141,7 +141,7 @@ def test_methods_get_the_relations_that_their_names_say(monkeypatch):
 
 
 def test_mixtures_begin_where_they_are_asked_to():
-    """At the truth of round classes far apart every mixture stays; only mixtures have evidence."""
+    """From the truth of round, distant classes every mixture stays; only mixtures have evidence."""
     X, y, _, _, r = sample("spherical")
     for name, fit in methods(X, 3, ask(y, 45, 0.0, r), 7, start=y).items():
         fitted = fit()

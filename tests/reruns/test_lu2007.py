@@ -13,7 +13,7 @@ from reruns.segmentation import TERRAINS, snow_scene
 
 
 def test_where_soft_relations_missed_on_near_sets_it_was_for_want_of_starts():
-    """[chapter 13]: in every draw that missed, EM that starts at the truth ends higher."""
+    """[chapter 13]: wherever it missed, EM from the truth reaches a higher evidence."""
     missed = [
         r
         for r in read_rows(STORED / "lu2007-fig10-near.csv")

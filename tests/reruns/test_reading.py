@@ -65,7 +65,7 @@ def test_spread_agrees_with_the_standard_library(values):
 
 
 def test_wrong_order_against_experiments():
-    """Normal differences: the formula is exact but for δ and s, here those of the sample."""
+    """For normal differences the formula is exact, except for δ and s from the sample."""
     rng = np.random.default_rng(0)
     d = rng.normal(0.3, 1.0, size=400)
     z = (d - d.mean()) / d.std(ddof=1)

@@ -42,7 +42,7 @@ AT_HAND = [
 
 @pytest.mark.parametrize(("name", "task"), AT_HAND)
 def test_a_stored_realisation_is_what_is_found_again(name, task):
-    """Reasons may have been put in other words since."""
+    """The wording of reasons may have changed since."""
     header = EXPERIMENTS[name].header
     again = [dict(zip(header, row, strict=True)) for row in realise(task)]
     stored = [r for r in read_rows(STORED / f"{name}.csv") if r["seed"] == str(task.seed)]

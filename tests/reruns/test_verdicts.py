@@ -61,7 +61,7 @@ def test_the_verdict_counts_groups(good, verdict):
     ("spread", "verdict"), [(0.0, "partly"), (0.1, "partly"), (0.25, "undecided")]
 )
 def test_what_fails_within_two_standard_errors_is_undecided(spread, verdict):
-    """Mean 0.4 in one of two groups, whose error is spread / √2."""
+    """The mean is 0.4 in one of two groups, with standard error spread / √2."""
     rows = [row(0.9, realisation=r) for r in (0, 1)]
     rows += [row(0.4 + s, "wine", realisation=r) for r, s in enumerate((-spread / 2, spread / 2))]
     judgement = verdict_on(claim(bound=0.6), rows)
