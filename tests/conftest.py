@@ -15,11 +15,11 @@ from playwright.sync_api import Browser, sync_playwright
 for name, one in SINGLE_THREAD.items():
     os.environ.setdefault(name, one)
 
-# A busy machine is no fault of the code; and what is tried is the same every time, but where
-# somebody explores: CGMM_EXPLORE=1, as `make fuzz` does.
+# A busy machine is no fault of the code, so there is no deadline. Examples are the same in every
+# run, except with CGMM_EXPLORE=1, as in `make fuzz`.
 settings.register_profile("cgmm", deadline=None, derandomize="CGMM_EXPLORE" not in os.environ)
 settings.load_profile("cgmm")
-# A third of Hypothesis' own hundred, where a test does not say its number.
+# Run a third of Hypothesis' default of 100 examples, unless a test sets its number.
 settings.register_profile("quick", settings.get_profile("cgmm"), max_examples=33)
 
 
@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
         if item.get_closest_marker("each_value"):
             groups[item.parent.nodeid, item.originalname].append(item)
     for group in groups.values():
-        # A value is one object in all the combinations that it is part of.
+        # A value is the same object in all combinations that contain it.
         values = [{(name, id(v)) for name, v in item.callspec.params.items()} for item in group]
         for i in set(range(len(group))) - set(showing_each_value(values)):
             group[i].add_marker(pytest.mark.slow)

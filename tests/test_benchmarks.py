@@ -17,7 +17,7 @@ STORED = ROOT / "book" / "_data" / "benchmarks"
 if not SCRIPTS.is_dir():
     pytest.skip("an installed package is tested: no measurements", allow_module_level=True)
 
-# Not a measurement: helpers, and experiments of a chapter, which have tests of their own.
+# These are no measurements: helpers, and experiments of a chapter with tests of their own.
 HELPERS = {"common", "metric_learn_peer", "asking", "interview"}
 BENCHMARKS = sorted(path.stem for path in SCRIPTS.glob("*.py") if path.stem not in HELPERS)
 COLUMNS = ["benchmark", "case", "size", "method", "repetition", "seconds"]
@@ -61,7 +61,7 @@ def require_form(rows: list[dict[str, str]], benchmark: str) -> None:
     [pytest.param(b, marks=[pytest.mark.slow] * (b in HEAVY)) for b in BENCHMARKS],
 )
 def test_a_trial_runs_and_writes_rows(benchmark, tmp_path, load, monkeypatch):
-    """In this process; as commands, with other packages, the scripts below are called."""
+    """Run trials in this process; tests below call the scripts as commands."""
     monkeypatch.setattr(sys, "argv", [benchmark, "--smoke", "--results", str(tmp_path)])
     with warnings.catch_warnings(action="ignore"):
         load(benchmark).main()
@@ -121,7 +121,7 @@ def test_stored_files_have_every_case_and_no_other(benchmark, load):
 
 
 def test_the_readme_quotes_the_range_of_what_is_stored():
-    """Medians over rounds, in which packages come in turn."""
+    """Compare medians over rounds in which the packages take turns."""
     times = defaultdict(lambda: defaultdict(list))
     for row in read(STORED / "whole_fits.csv"):
         times[row["case"], int(row["size"])][row["method"]].append(float(row["seconds"]))

@@ -51,7 +51,7 @@ def log_odds_by_hand(X, theta, rows):
 @settings(max_examples=40)
 @given(st.integers(0, 10_000), st.integers(2, 3), st.integers(0, 8), st.sampled_from([1, 10**6]))
 def test_log_odds_of_all_pairs_are_those_of_enumeration(seed, K, n_relations, carried):
-    """However many nodes are carried along the network's tree."""
+    """The number of nodes carried along the network's tree does not matter."""
     X, theta, rows = problem(seed, n_components=K, n_relations=n_relations)
     certain = {"must_link": [[0, 3]], "cannot_link": [[1, 3]]}
     side = SideInformation.build(len(X), preferences=rows, **certain)
@@ -110,8 +110,8 @@ def counting(engine, calls, **changes):
     return counted
 
 
-# Nodes of different components are held at once, those of one in turn; of each pair the end that
-# more pairs name.
+# Nodes of different components are fixed at once, those of one component in turn; of each pair the
+# end that occurs in more pairs is fixed.
 @pytest.mark.parametrize(
     ("edges", "n_turns"),
     [

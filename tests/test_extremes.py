@@ -51,7 +51,7 @@ PARTLY = np.where(np.arange(60) % 3 == 0, CLASSES, -1)
 KNOWN = {"must_link": MUST, "cannot_link": CANNOT, "preferences": ODDS, "labels": PARTLY}
 LINKS = {"must_link": MUST, "cannot_link": CANNOT}
 SHORT = {"tol": 0.0, "max_iter": 5, "random_state": 0}
-# EM is compared step by step, on its way to where it converges.
+# EM is compared step by step before it converges.
 pytestmark = pytest.mark.filterwarnings("ignore:EM did not converge")
 
 
@@ -64,7 +64,7 @@ def mixture(covariance_type: str):
     )
 
 
-# Every estimator, as it is to be fitted to points in units that are 1/s as large; what is known.
+# Every estimator, with settings for points in units 1/s as large, and its side information.
 ESTIMATORS = {
     **{f"{name} mixture": (mixture(name), KNOWN) for name in sorted(POOLINGS)},
     "classifier": (
@@ -354,7 +354,7 @@ DECIDING = {
 
 @pytest.mark.parametrize("name", [*MODELS, *DECIDING])
 def test_y_and_random_state_mean_the_same_everywhere(name):
-    """y is what is known of points, or not read; a source of random numbers as good as a seed."""
+    """y is side information or not read, and any source of random numbers serves as a seed."""
     model, known = (MODELS | DECIDING)[name]
     known, X = known if isinstance(known, dict) else {"answers": known}, points_for(name)
     if name in MODELS:

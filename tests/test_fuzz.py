@@ -30,7 +30,7 @@ def test_an_answer_or_a_clear_refusal(kind):
         found.append(examine(problem, again=again))
 
     honours_the_contract()
-    # Who refuses everything never gives a wrong answer.
+    # An estimator that refuses everything would never be wrong, so refusals are limited.
     assert np.mean(found) > 0.2
 
 
@@ -46,7 +46,7 @@ def test_every_public_estimator_is_fuzzed():
 @pytest.mark.parametrize("sampling", ["points", "chunklets"])
 @pytest.mark.parametrize("engine", ["independent", "mean_field"])
 def test_engines_that_refuse_a_relation_name_its_points(engine, sampling):
-    # Must-links shift the numbers of nodes; names are those of points.
+    # Must-links shift node numbers, but messages name points.
     known = {"must_link": [[0, 1], [1, 2]], "cannot_link": [[4, 5]]}
     X = np.array([0.0, 1.0, 2.0, 8.0, 9.0, 11.0])[:, None]
     model = ConstrainedGaussianMixture(2, random_state=0, inference=engine, sampling=sampling)

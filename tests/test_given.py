@@ -103,7 +103,7 @@ def test_missing_values_are_named_with_a_cure_that_works():
     named = r"Input X contains NaN: first in row 7, column 1, and in 2 of 40 rows"
     with pytest.raises(ValueError, match=named) as info:
         model.fit(X, must_link=must_link)
-    # The first cure, word for word.
+    # Use the first remedy word for word.
     cure = re.search(r"(keep = .*?), then (fit\(.*?\)\[keep\]\))", str(info.value))
     scope = {"np": np, "X": X, "cgmm": cgmm, "must_link": must_link, "fit": model.fit}
     exec(cure[1], scope)
@@ -121,7 +121,7 @@ DAYS = pd.date_range("2020-01-01", periods=20)
 GAP = FRAME.astype("Float64")
 GAP.iloc[3, 1] = pd.NA
 ISLANDS = FRAME.assign(island=["Torgersen", "Dream"] * 10)
-# A table that is refused, what the message names, and a remedy that it prints.
+# A refused table, the names in the message, and a remedy that it prints.
 TABLES = {
     "pd.NA": (GAP, "row 3, column 1, and in 1 of 20 rows", r"(X.notna\(\).all\(axis=1\))"),
     "pd.NA among objects": (GAP.astype(object), "row 3, column 1", r"(X.notna\(\).all\(axis=1\))"),
@@ -285,7 +285,7 @@ def message_of(call, *arguments, **options):
 
 HANGING = [[i, i + 1, 1] for i in range(7)]
 SEARCH = decide.AnswerSearch(GAUSSIAN, {"n_components": [2]})
-# What is refused, and what the names in its message stand for.
+# Refused calls, and the values of the names in their messages.
 MESSAGES = {
     "certainties": (lambda: GAUSSIAN.fit(points(), preferences=[[0, 1, 0.91]]),
                     {"must_link": LINKS, "cannot_link": [], "certainties": [0.9]}),

@@ -75,7 +75,7 @@ def test_sigint_in_a_replication_with_two_jobs_loses_nothing(tmp_path, capsys):
     assert n_before <= kept < n * len(experiment.design)
     assert not rows.with_suffix(".csv").exists()
 
-    # The rest in this process, which costs less than workers; files do not depend on them.
+    # Finish in this process, which costs less than workers; files do not depend on them.
     assert reruns_command.main([experiment.name, *options, "--jobs", "1"]) == 0
     left = n * len(experiment.design) - kept
     assert f" {left}/{left}\n" in capsys.readouterr().err
@@ -127,7 +127,7 @@ def clouds(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
 
 X, Z = clouds(24)
 KNOWN = {"cannot_link": [[0, 1], [1, 2], [2, 3]], "must_link": [[4, 7], [5, 8]]}
-# Cannot-links that greed cannot honour, so that assignments are searched for.
+# Greedy colouring cannot satisfy these cannot-links, so a search is needed.
 DENSE = np.argwhere((np.random.default_rng(0).random((24, 24)) < 0.25) & (Z[:, None] != Z))
 SHORT = {"max_iter": 4, "random_state": 0}
 FITS = {
@@ -203,9 +203,9 @@ def test_wherever_the_interrupt_strikes_it_is_raised_or_reported(name):
         elif at == 40:
             with pytest.raises(NotFittedError):
                 answer(model, X)
-    # Nearly all of a search comes before there is anything to keep.
+    # Nearly all of a search happens before there is a fit to keep.
     assert models.keys() == {True, False} or name == "search"
-    # Nothing of it stays behind: the next fit of these models is that of a new one.
+    # Nothing is left over: the next fit of these models equals that of a new one.
     for model in models.values():
         with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             model.fit(X, **known)

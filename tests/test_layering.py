@@ -15,12 +15,12 @@ import cgmm
 
 ROOT = Path(cgmm.__file__).parent
 
-# The tower: what the files of a room may import beside those of their own room. Below come what
-# is given, numerics, the network, the engines; each room on top names what it stands on.
+# What each subpackage may import beside its own files, from the bottom up: input checks, numerics,
+# the network, the engines; each later one names its foundations.
 BASE = {"given", "numerics", "network"}
 CORE = BASE | {"inference", "kmeans", "mixture"}
 MAY_IMPORT: dict[str, set[str]] = {
-    # A second answer to every question shares nothing with the first.
+    # The primer computes everything a second time, so it shares nothing with the package.
     "primer": set(),
     "given": set(),
     "numerics": {"given"},
@@ -38,11 +38,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "diagnose": BASE | {"inference", "mixture", "scenarios"},
     "decide": BASE | {"inference", "mixture", "diagnose", "scenarios"},
     "plot": BASE | {"mixture", "metrics", "diagnose", "summary"},
-    # A live figure starts from parameters and fits what the hand has left; a page asks the
-    # questions of an interview.
+    # A live figure starts from parameters and refits what the reader has moved; a page runs an
+    # interview.
     "explore": {"numerics", "network", "mixture", "plot", "decide"},
     "": CORE | {"metric_learning"},
-    # The tour uses what a visitor would.
+    # The tour uses what a user would.
     "__main__": {"", "datasets", "metrics", "scenarios", "plot", "explore"},
 }
 

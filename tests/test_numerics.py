@@ -41,7 +41,7 @@ def test_blocks_cover_every_row_once_in_order(n_rows, width, at_least):
     assert rows == list(range(n_rows))
     height = max(at_least, BLOCK_CELLS // width)
     assert len(parts) == -(-n_rows // height)
-    # As even as whole numbers allow, but for the last.
+    # Slices are as equal as integers allow, except the last.
     sizes = [part.stop - part.start for part in parts]
     assert all(size == -(-n_rows // len(parts)) for size in sizes[:-1])
     assert max(sizes, default=0) <= height
@@ -51,7 +51,7 @@ def test_blocks_cover_every_row_once_in_order(n_rows, width, at_least):
 def test_log_normalise_equals_arbitrary_precision(log_values):
     log_values[:, 0] = np.maximum(log_values[:, 0], -5000)
     p, totals = log_normalise(log_values)
-    # What is impossible, or below the range of numbers, is zero and not nearly so.
+    # Impossible values, and those below the range of floats, are exactly zero.
     assert not p[log_values < log_values.max(axis=1, keepdims=True) - 709].any()
     with mpmath.workdps(60):
         for row, (values, total) in enumerate(zip(log_values, totals, strict=True)):
@@ -146,7 +146,7 @@ def test_exact_numbers_become_floats_and_nothing_else_changes(kind):
 
 test_columns_without_usable_squares_are_named = refused(
     lambda X: check_ranges(np.array(X)),
-    # The first column is larger, but it is constant: it does no harm.
+    # The first column has larger values, but it is constant and does no harm.
     ([[1e200, 0], [1e200, 1e160]], "column 1 spans 0 to 1e[+]160: its squares overflow"),
     ([[5, 0], [5, 5e-324]], "column 1 spans 4.94e-324: its squares vanish"),
     ([[0, np.nan], [1, 1]], "column 1 spans nan to nan"),
@@ -190,7 +190,7 @@ def test_a_warning_points_at_the_innermost_line_outside(modules):
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([UserWarning, RuntimeWarning]))))
 def test_held_warnings_are_given_once_at_the_end_and_of_some_kinds_only_the_last(calls):
     with warnings.catch_warnings(record=True, action="always") as recorded:
-        # Also where the end is an error.
+        # This holds even if the block ends with an error.
         with suppress(ValueError), WarnedOnce(RuntimeWarning):
             for text, kind in calls:
                 warn_caller(text, kind)

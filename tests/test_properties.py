@@ -46,7 +46,7 @@ def nx_graph(graph: Graph) -> nx.Graph:
 def test_colourable_as_far_as_cliques_tell(seed, n, K):
     graph = network(np.random.default_rng(seed), n, hard=0.7)
     side = SideInformation.build(n, preferences=np.column_stack([*graph.edges.T, graph.weights]))
-    # A soft edge may be broken: it proves nothing.
+    # A soft edge may be broken, so it proves nothing.
     apart = graph._replace(edges=graph.edges[np.isinf(graph.weights)])
     largest = max(map(len, nx.find_cliques(nx_graph(apart))))
     if largest <= K:
@@ -70,7 +70,7 @@ def test_categories_survive_being_written_as_ones(seed, N, sizes, K):
     drawn, z = categorical.sample(theta, Categories(tuple(sizes)), N, rng)
     assert drawn.shape == X.shape
     assert ((drawn >= 0) & (drawn < sizes)).all()
-    # What was drawn can be read again, and was possible.
+    # A drawn table can be read again, and was possible.
     assert (theta.log_density(one_hot(drawn, sizes))[np.arange(N), z] > -np.inf).all()
 
 

@@ -8,8 +8,8 @@ import sys
 import pytest
 from portable import KERNELS, ROOT, kernel_of
 
-# Wines without a scale, whose starts end in equal places; blobs in which all starts are as good;
-# groups and separations that only a search can honour.
+# Unscaled wines, whose starts end in different places; blobs for which all starts are equal; groups
+# and separations that only a search can satisfy.
 ASK = """
 import json, warnings
 import numpy as np

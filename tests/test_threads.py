@@ -32,7 +32,7 @@ from cgmm.inference.gibbs import gibbs
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-    # scipy silences its own line search through filters that all threads share.
+    # scipy silences its own line search through warning filters that all threads share.
     pytest.mark.filterwarnings("ignore:The line search algorithm:RuntimeWarning"),
 ]
 

@@ -49,7 +49,7 @@ class Assignment:
         rows = run_here("right", self.name, right, "spring")
         assert trial.faults_of_the_right(rows) == []
 
-    @pytest.mark.slow  # the tests above, each submission in a box of its own
+    @pytest.mark.slow  # the tests above run each submission in a box of its own
     def test_a_box_says_the_same(self, boxes, rows):
         some = ["right", sources.mistakes(self.name)[0].name]
         handed_in = trial.submissions(self.name)

@@ -41,7 +41,7 @@ def asked(name: str) -> list[Asked]:
         space |= right
         if "BEGIN HIDDEN" in cell.source:
             found.append(Asked(task, cell.source, dict(space), right, frozenset(calls)))
-        # Checks after it may use what its hidden part defines.
+        # Later checks may use names that the hidden part of this one defines.
         assert examine.error_of(cell.source, space) == ""
     return found
 
@@ -83,7 +83,7 @@ def lying(lie):
                 return value(*args, **kwargs)
             try:
                 return lied(value(*args, **kwargs), args)
-            except ValueError:  # as the right one does where no answer is right
+            except ValueError:  # as the right function raises where nothing is right
                 return lied(0.0, args)
 
         return liar if callable(value) else lied(value, ())
@@ -117,8 +117,8 @@ LIES = {
     **{f"arguments become {number}": written(value, number)
        for value, number in ((0.5, -300), (0, 1), (1, 0))},
 }  # fmt: skip
-# A number can be guessed. The functions of chapter 16 give their caller all that they worked
-# out before they return, so that lies about what they return come too late.
+# A number can be guessed. The functions of chapter 16 change their arguments before they return, so
+# a false return value comes too late.
 GIVEN = {
     "16_many_witnesses": {"check-3-words", "check-3-network"},
 }
@@ -149,7 +149,7 @@ def in_half(x):
     return x.astype(np.float32)[()] if x.dtype.kind == "f" else x[()]
 
 
-# The first also where a grader calls the functions in its own process, as nbgrader and Otter do.
+# The first also works where a grader calls functions in its own process, as nbgrader does.
 ANYWHERE = {
     "float32": in_half,
     "read-only": lambda x: np.broadcast_to(x, x.shape)[()],

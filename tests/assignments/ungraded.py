@@ -29,7 +29,7 @@ def run_here(who, name, notebook, seed=None):
         task = sources.grade_id(cell)
         if cell.cell_type != "code":
             answers[task] = cell.source
-        # A check is the teacher's, whatever the student has made of it.
+        # The text of a check is the teacher's, even if the student has changed it.
         elif task in checks:
             forms = Forms(reference_sizes(name, seed)[task])
             heard[task] = run_check(shown[task], namespace, name, forms) or run_check(

@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[2]
 # As the Makefile has it; a test compares them.
 BUILD = ["build", ".", "--all", "-W", "-n", "--keep-going"]
 GENERATED = ["genindex", "search", "py-modindex"]
-# Of the many pages about the package, which are alike, the longest of each kind; test_package_pages
-# looks at all of them.
+# The pages about the package are alike: the longest of each kind is opened, and test_package_pages
+# reads all of them.
 PACKAGE = "book/api/"
 SAMPLE = [f"{PACKAGE}{name}" for name in ("index", "mixture", "mixture/ConstrainedGaussianMixture")]
 # For a process that is to reach no network: see no_network/sitecustomize.py.
@@ -35,7 +35,7 @@ UNFOLD = """async () => {
 }"""
 
 SMALLEST = 0.7
-# Display equations: which are cut off without a sign, which scroll, which are set too small; and
+# Display equations that are cut off without a sign, that scroll, or that are too small; and
 # formulas at which the tab key stops although they do not scroll.
 FORMULAS = """() => {
   const every = [...document.querySelectorAll(".bd-article mjx-container")];
@@ -115,7 +115,7 @@ class Visit:
         page.on("console", self._hear)
 
     def _miss(self, request: Request) -> None:
-        # What was under way when the page was left is aborted, not missing.
+        # Requests that were under way when the page was left are aborted, not missing.
         if request.failure != "net::ERR_ABORTED":
             self.complaints.append(f"missing: {request.url}")
 

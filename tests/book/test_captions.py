@@ -24,9 +24,9 @@ NAMES = re.compile(
     r"\b(?:Figures?|Appendix|eq\.|Chapters?|(?:[Dd]ata )?[Ss]ets?) \(?\d[\d.]*[a-z]?\)?"
     r"(?:(?:,| and| to| or) \d[\d.]*[a-z]?)*|\b[a-z]+\d{4}\b|Ĉ"
 )
-# In the dark a figure's lightness is inverted: what was drawn black is shown white.
+# In the dark a figure's lightness is inverted: black lines become white.
 LIGHTNESS = re.compile(r"\b(?:black|white|dark|darker|light|lighter|pale|paler)\b")
-# Light as a thing, not as a colour.
+# Light as an object of the text, not as a colour.
 OF_LAMPS = {("12_rca", "fig-lamps")}
 
 

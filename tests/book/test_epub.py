@@ -16,7 +16,7 @@ from built_book import short_and_whole
 CHAPTER = "book/07_cannot_links"
 XHTML = "{http://www.w3.org/1999/xhtml}"
 MATHML = "{http://www.w3.org/1998/Math/MathML}"
-# What an open page of a reader would cut off, pictures that are not there, formulas left as TeX.
+# Elements that a reader's page would cut off, missing pictures, and formulas left as TeX.
 VISIBLE = r"""() => {
   const cut = [...document.querySelectorAll("div.math, pre, table, img")]
     .filter(one => one.scrollWidth > one.clientWidth + 1 || one.offsetLeft + one.offsetWidth > 600);
@@ -31,7 +31,7 @@ VISIBLE = r"""() => {
 def edition(request, chromium_path, site, tmp_path_factory):
     """Return the EPUB, its unpacked pages, and their names in the book."""
     path: Path = tmp_path_factory.mktemp("epub") / "cgmm.epub"
-    # In a thread: the tests of the edition before may have a browser open in this one.
+    # A separate thread is needed because an earlier test may have a browser open in this one.
     with ThreadPoolExecutor(1) as maker:
         maker.submit(epub.make, site, path, request.param).result()
     with zipfile.ZipFile(path) as archive:
@@ -44,7 +44,7 @@ def page(folder: Path, name: str) -> ET.Element:
     return ET.parse(folder / f"{Path(name).name}.xhtml").getroot()
 
 
-# The quicker twin: all that follow, on two pages.
+# The short edition runs all the following tests on two pages.
 @pytest.mark.slow
 def test_it_is_valid(edition):
     path, *_ = edition

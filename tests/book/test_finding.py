@@ -20,7 +20,7 @@ def results(browser, site):
         yield one
 
 
-# Each with what has to come first.
+# Each query has the page that must come first.
 EXACT = [
     ("cannot-link", "book/07_cannot_links.html"),
     ("normalizer", "book/08_the_normaliser.html"),
@@ -31,7 +31,7 @@ EXACT = [
     ("ConstrainedGaussianMixture", "book/api/mixture/ConstrainedGaussianMixture.html"),
     ("paired_difference", "book/api/metrics.html#cgmm.metrics.paired_difference"),
 ]
-# As readers ask, who do not know the book's words; each with the place where the answer stands.
+# Queries of readers who do not know the book's words, each with the page of the answer.
 ASKED = [
     ("pip install", "using"),
     ("requirements", "using"),
@@ -154,7 +154,7 @@ def test_a_link_shows_what_it_leads_to(chapter, address):
              return box.left >= column.left - 1 && box.right <= column.right + 1; }"""
     )
     assert inside
-    # The mouse may go there, and Escape takes it away (WCAG 1.4.13).
+    # The mouse may enter the preview, and Escape removes it (WCAG 1.4.13).
     shown.hover()
     page.wait_for_timeout(500)
     assert shown.is_visible()
@@ -167,7 +167,7 @@ def test_the_keyboard_shows_it_too(chapter):
     page = chapter.page
     page.mouse.move(0, 0)
     one = link(page, "#thm-7-width")
-    # As Tab does: the focus is visible after a key.
+    # A key was pressed, as with Tab, so the focus is visible.
     page.keyboard.press("Tab")
     one.focus()
     page.locator(PREVIEW).wait_for()

@@ -41,7 +41,7 @@ def test_letters_come_with_the_book(reader):
              .filter(one => !one.closest("mjx-container"))
              .map(one => getComputedStyle(one).fontFamily.split(",")[0].replaceAll('"', "")))]"""
     )
-    # The last has the signs of boxes.
+    # The last page has the signs of boxes.
     bundled = {"Source Serif 4", "Source Sans 3", "Source Code Pro", "Font Awesome 6 Free"}
     assert set(families) <= bundled
     fonts = list((ROOT / "book/_static/fonts").iterdir())
@@ -60,7 +60,7 @@ def test_the_foot_says_version_date_and_how_to_cite(reader):
     assert "title     = {2. EM as a lower bound}" in entry
     assert "booktitle = {Gaussian Mixtures with Side Information}" in entry
     assert foot.locator("button.copybtn").count() == 1
-    # Where errors are reported is a setting, which is empty here.
+    # The address for error reports is a setting, which is empty here.
     assert page.locator(".cgmm-report").count() == 0
 
 

@@ -14,7 +14,7 @@ from built_book import PACKAGE, pages
 import cgmm
 
 PAGES = [name for name in pages() if name.startswith(PACKAGE)]
-# Of these classes, and of those of Python, other documentation tells.
+# These classes, and those of Python, are documented elsewhere.
 ELSEWHERE = {"BaseEstimator", "_MetadataRequester", "ReprHTMLMixin", "_HTMLDocumentationLinkMixin"}
 REQUEST = re.compile(r"set_\w+_request")
 CLASSES = [
@@ -64,7 +64,7 @@ def test_no_description_is_empty(site):
     for name in PAGES:
         article = soup(site / f"{name}.html").select_one("article")
         assert empty(article) == [], name
-        # No name of a parameter stands without type and description.
+        # Every parameter has a type and a description.
         assert not article.select("dl.field-list > dd > strong:only-child"), name
 
 

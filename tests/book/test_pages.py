@@ -18,8 +18,8 @@ AXE_OPTIONS = {"resultTypes": ["violations"], "preload": False}
 COLOURS = ["color-contrast", "link-in-text-block"]
 OF_COLOURS = {"runOnly": COLOURS}
 OF_STRUCTURE = {"rules": {rule: {"enabled": False} for rule in COLOURS}}
-# Of thousands of words one of each look is enough: takes out of the page what holds no look, of its
-# own or within, in the light or in the dark, that has not been shown before.
+# Of thousands of words one for each style suffices: remove elements whose style, including that of
+# their children, has occurred before, in light or in dark.
 KEEP_ONE_OF_EACH_LOOK = """() => {
   const looks = new Map(), seen = new Set();
   const look = (one, around, ground) => {
@@ -42,8 +42,8 @@ KEEP_ONE_OF_EACH_LOOK = """() => {
   };
   keep(document.body);
 }"""
-# A formula is thousands of elements, in which axe looks for nothing: a word that stands for it
-# has its colours. What is taken away comes back when the same is asked again.
+# A formula has thousands of elements without faults that axe could find, so a word in its colours
+# replaces it. A second call restores what was removed.
 STAND_IN = """() => {
   if (window.formulas) {
     for (const [word, formula] of window.formulas) word.replaceWith(formula);
@@ -57,7 +57,7 @@ STAND_IN = """() => {
     return [word, formula];
   });
 }"""
-# Focus each, and say which could not have it, or would not turn when it is clicked.
+# Focus each fold; report those that cannot have the focus or do not open when clicked.
 TURN_EACH = """([folds, isOpen]) => {
   const open = new Function("fold", `return ${isOpen}`);
   return [...document.querySelectorAll(folds)].filter(fold => {
@@ -73,14 +73,14 @@ FOLDS = [
     ("main button.toggle-button", "fold.getAttribute('aria-expanded') === 'true'"),
 ]
 
-# Of each toggle, whether all of it lies within its visible box.
+# For each toggle, whether it lies within its visible box.
 HIDDEN = """() => [...document.querySelectorAll(".admonition.toggle")].filter(box => {
   const inside = box.getBoundingClientRect(), button = box.querySelector("button.toggle-button");
   const at = button.getBoundingClientRect();
   return !at.height || at.top < inside.top - 1 || at.bottom > inside.bottom + 1
     || at.right > inside.right + 1;
 }).map(box => box.innerText.slice(0, 50))"""
-# What stands in the margin, and where the text ends to which it belongs.
+# Elements of the margin, with the end of the text that each belongs to.
 MARGIN = """() => [...document.querySelectorAll(".cgmm-work, figure.margin-caption figcaption")]
   .map(one => {
     const text = one.parentElement.querySelector(":scope > :is(p, ul, ol), img, svg");
@@ -89,13 +89,13 @@ MARGIN = """() => [...document.querySelectorAll(".cgmm-work, figure.margin-capti
             right_of_text: its.right, end_of_text: its.bottom};
   })"""
 
-# Of a page, with its figures and all else that it loads; frames come when a slider moves.
+# Weight of a page with its figures and everything loaded; frames load when a slider moves.
 MOST_OF_A_PAGE = 2.5e6
 # Decorations: a picture that says nothing needs no text.
 DECORATIVE = ".navbar-brand img"
 ENDINGS = ("png", "jpg", "jpeg", "svg", "webp", "gif")
 
-# Of the chapters the quick run opens these, which have the most of everything.
+# The quick run opens these chapters, which have the most elements of every kind.
 QUICK = {"07_cannot_links", "12_rca"}
 
 
@@ -166,7 +166,7 @@ def test_accessible(opened):
     assert not found, "\n".join(found)
 
 
-# Of a small telephone, of a screen that is enlarged twice, and of a larger telephone.
+# Widths of a small telephone, of a screen enlarged twice, and of a larger telephone.
 WIDTHS = [340, 640, 390]
 
 
@@ -207,7 +207,7 @@ def test_formulas_fit_a_telephone_or_say_that_they_go_on(opened):
     page.wait_for_function("innerWidth === widthSeen")
     found = page.evaluate(FORMULAS)
     assert found["cut"] == found["small"] == found["stops"] == []
-    # There were 75 of 90 in the book. One that cannot be broken may scroll; a second wants a break.
+    # The book had 75 of 90 such formulas. One that cannot be broken may scroll.
     assert len(found["scroll"]) <= 1, found["scroll"]
     assert page.evaluate(STRANDED) == []
 

@@ -10,7 +10,7 @@ import json
 import pytest
 from cells import CHAPTERS, cells
 
-# Chapters whose code is on the page as a whole.
+# Chapters whose visible code is complete.
 WHOLE = CHAPTERS
 WITHOUT_CODE = {"remove-cell", "remove-input"}
 WITHOUT_OUTPUT = {"remove-cell", "remove-output"}

@@ -20,7 +20,7 @@ def test_the_book_builds_without_a_warning(built):
 
 
 def test_the_book_was_built_without_asking_a_network(built):
-    # Of a build before the tests, CGMM_BOOK, the log is named beside it.
+    # The log of a build made before the tests (CGMM_BOOK) is named in the folder beside it.
     log = Path(os.environ.get("CGMM_NETWORK_LOG", built[0].parents[1] / "network.log"))
     assert log.read_text(encoding="utf8") == ""
 
@@ -44,7 +44,7 @@ def test_figures_follow_into_the_dark(visit):
     for figure in shown.all():
         assert figure.get_attribute("src").endswith(".svg#dark")
         assert figure.evaluate(style) == ["none", "rgba(0, 0, 0, 0)"]
-    # The ink of words, dark on paper, is light here.
+    # The colour of text, dark on paper, is light here.
     shown.first.scroll_into_view_if_needed()
     page.wait_for_timeout(300)
     pixels = np.asarray(Image.open(io.BytesIO(shown.first.screenshot())).convert("L"))

@@ -24,7 +24,7 @@ AUTO = ENGINES["auto"]
 SEEDS = st.integers(0, 10_000)
 ANN = AnnotatorRates(*np.full((2, 1), 0.1), None, None, np.array(["ann"]), None, False)
 MIXTURE = ConstrainedGaussianMixture(2, random_state=0)
-# Two components of which points say nothing.
+# Two components with equal densities, so points do not distinguish them.
 BLIND = Parameters(np.full(2, 0.5), np.zeros((2, 1)), np.ones((2, 1, 1)))
 
 
@@ -72,7 +72,7 @@ def test_rates_are_a_fixed_point_and_the_evidence_is_that_of_all_assignments(
     assert last == pytest.approx(found.history[-1], abs=1e-6)
     says_same = answers[:, 2] == 1
     together = np.where(says_same, 1 - wrong, wrong)
-    # Who errs about a pair that is together says that it is apart, and the other way round.
+    # A wrong answer about a pair that is together is "apart", and the reverse.
     counted = ((alpha, wrong * ~says_same, together), (beta, wrong * says_same, 1 - together))
     for rate, errors, cases in counted if kinds else [(alpha, wrong, np.ones(len(wrong)))]:
         share = (np.bincount(annotator, errors) + 0.5) / (np.bincount(annotator, cases) + 2.5)

@@ -13,7 +13,7 @@ import pytest
 from cgmm.decide.answer_file import Answer, AnswerFile
 
 X = np.arange(40.0).reshape(20, 2)
-# Appends answers for ever, and says on its standard output which number is safe.
+# Append answers for ever, and print the number of each that is safe.
 WRITER = """
 import sys, itertools
 import numpy as np

@@ -54,9 +54,9 @@ def test_neighbourhoods_are_classes_and_answers_are_true(seed, K, n_answers, the
     settled = np.flatnonzero(found.neighbourhoods >= 0)
     a, b = np.array(list(itertools.product(settled, repeat=2))).T
     assert ((found.neighbourhoods[a] == found.neighbourhoods[b]) == (y[a] == y[b])).all()
-    # What is apart from all classes but one is not asked about.
+    # A group that is apart from all classes but one needs no question.
     assert np.bincount(found.answers[:, 0]).max(initial=0) <= K - 1
-    # It ends for one of two reasons.
+    # The interview ends for one of two reasons.
     assert len(asked) == n_answers or len(settled) == 20
 
 
@@ -80,7 +80,7 @@ def test_min_max_asks_of_the_point_least_like_the_known_ones(seed):
     for x, member, _ in found.answers:
         to_known = np.linalg.norm(X[:, None] - X[known], axis=2).min(axis=1)
         assert to_known[x] == pytest.approx(to_known.max())
-        # Beside the nearest point of its neighbourhood, which is known.
+        # It is compared with the nearest point of its neighbourhood, which is known.
         assert member in known
         known.append(x)
 

@@ -34,7 +34,7 @@ def test_a_fit_to_answers_is_that_of_the_joint_likelihood(seed):
         weights = found.weights + np.array([shift, -shift])
         moved = found.means + np.array([[shift], [0.0]])
         for other in (found._replace(weights=weights), found._replace(means=moved)):
-            # EM's last step gains 1e-9 a point; where it creeps, what is left is a thousand such.
+            # EM's last step gains 1e-9 a point; slow convergence may leave a thousand such gains.
             assert likelihood(other) < likelihood(found) + 1e-4
 
 

@@ -231,7 +231,7 @@ def test_all_answers_are_in_the_fit():
     i, j, says_same = interview.answer_rows.T
     assert ((interview.labels_[i] == interview.labels_[j]) == says_same).mean() > 0.9
     np.testing.assert_allclose(interview.probabilities_.sum(axis=1), 1)
-    # A fit from there finds nothing better.
+    # EM from there finds no better fit.
     start = {
         f"{name}_init": getattr(interview.model_, f"{name}_")
         for name in ("weights", "means", "covariances")

@@ -42,7 +42,7 @@ def test_keys_and_buttons_move_one_explorer_and_no_other(visit):
     first.get_by_role("radio", name="left").focus()
     page.keyboard.press("ArrowRight")
     assert state(first)[1] == "A dot at 1, for n = 0."
-    # The button goes round.
+    # After the last state the button returns to the first.
     states = []
     for _ in range(4):
         first.get_by_role("button", name="Next step").press("Enter")

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.filterwarnings("error")
 
 # Both do the same sums in another order; twenty steps of EM amplify the rounding a little.
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}
-# Mathematics alone, without the drawing.
+# The figure's mathematics without its drawing.
 SOURCE = "".join(
     files("cgmm.explore").joinpath(f"live_{name}.js").read_text(encoding="utf8")
     for name in ("network", "mixture", "em", "lloyd", "rca", "cut")

@@ -119,7 +119,7 @@ def test_points_are_added_moved_and_taken_away_by_keyboard(visit):
     assert points.count() == 30
     page.keyboard.press("PageDown")
     assert page.evaluate("document.activeElement.ariaLabel").startswith("Point 1:")
-    # One stop of the Tab key, whichever point has it.
+    # The points share one stop of the Tab key, whichever has the focus.
     assert root.locator(".cgmm-live-main [tabindex='0']").count() == 1
 
 
@@ -154,14 +154,14 @@ def test_links_are_drawn_by_clicks_but_none_that_no_assignment_keeps(visit):
         assert status(root).startswith("This relation contradicts the others") == (n_links == 2)
         assert links.count() == n_links
     assert root.locator("g.links path.apart").count() == 1
-    # A preset brings its own.
+    # A preset brings its own relations.
     root.get_by_role("radio", name="near").check()
     assert links.count() == 1
 
 
 def test_sliders_of_every_mode_move_by_keyboard(visit):
     page = visit(*map(make, MODES))
-    # A live region from the first words on would speak as soon as the page is open.
+    # A live region that has text from the start would be read aloud when the page opens.
     assert 'role="status"' not in make().html().split("<script")[0]
     assert page.get_by_role("status").count() > 0
     moved = 0
@@ -195,7 +195,7 @@ def test_names_say_what_the_figure_is(visit):
 def test_steps_glide_unless_motion_is_to_be_reduced(visit):
     for motion, gliding in [("no-preference", True), ("reduce", False)]:
         root = figure_of(visit(make("em"), motion=motion))
-        # At once: it is over in 0.3 seconds.
+        # Look at once, because it is over in 0.3 seconds.
         moving = """root => {
             [...root.querySelectorAll("button")].find(one => one.textContent === "M-step").click();
             const glides = one => one.effect.target.matches(".over > *");
@@ -213,7 +213,7 @@ def test_a_page_without_script_shows_the_points(visit):
 
 # ----------------------------------------------------------------- few points, or all in one place
 
-# What a reader's keys can do: take points away, push all into a corner, or onto one line.
+# A reader's keys can remove points, push all into a corner, or onto one line.
 HARM = """(live, how) => {
   const points = live.querySelector(".points");
   const press = (one, key) => one.dispatchEvent(
@@ -248,7 +248,7 @@ def test_degenerate_points_break_nothing(visit, how):
         assert not re.findall("NaN|Infinity|undefined|null", shown)
 
 
-# A model as the widget's manager would hand it to the page, and a button of it pressed.
+# A model as the widget's manager passes it to the page, with one button pressed.
 HOST = """async ({esm, html, style}) => {
     const url = URL.createObjectURL(new Blob([esm], {type: "text/javascript"}));
     const module = await import(url);
@@ -323,7 +323,7 @@ def test_the_chart_keeps_every_step_and_shows_the_gap(visit):
             root.get_by_role("button", name=half, exact=True).press("Enter")
     curves = root.locator(".cgmm-live-side path.curve")
     numbers = [path.get_attribute("d").count(",") for path in curves.all()]
-    # Evidence and bound have a place for each half-step, the gap one for each M-step.
+    # Evidence and bound have a value for each half-step, the gap one for each M-step.
     assert numbers == [33, 33, 16]
     assert "gap after each M-step" in text_of(root)
 

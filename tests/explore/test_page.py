@@ -27,7 +27,7 @@ def test_the_page_shows_the_first_frame_without_script_and_names_what_it_is(expl
     assert still == "Frame 3 of 8: moving on needs scripts."
     assert page.select_one("fieldset").has_attr("disabled")
     assert page.select_one("div[role=group]")["aria-label"] == "Explorer: A dot that moves"
-    # Without it, JupyterLab takes the arrow keys away.
+    # Without this, JupyterLab would handle the arrow keys.
     assert all(one.has_attr("data-lm-suppress-shortcuts") for one in page.select("input"))
 
 

@@ -215,7 +215,7 @@ def check_k_means(model, problem: Problem) -> None:
     require_finite(model, "cluster_centers_", "history_", "objective_", "inertia_")
     require(model.cluster_centers_.shape == (model.n_clusters, X.shape[1]), "shape of the centres")
     require((model.labels_ >= 0) & (model.labels_ < model.n_clusters), "labels_ names no cluster")
-    # In units of all points' spread, which the objective cannot exceed by much more than rounding.
+    # Costs are in units of the spread of all points, which bounds the objective up to rounding.
     slack = 1e-9 * (abs(model.history_).max() + np.square(X - X.mean(axis=0)).sum())
     require(np.diff(model.history_) <= slack, f"the objective rises: {model.history_[:6]}")
     require(np.isfinite(model.transform(X)), "transform is not finite")
@@ -250,7 +250,7 @@ def check_rca(model, problem: Problem) -> None:
     require_finite(model, "within_covariance_", "inverse_components_", "mean_")
     require(len(W) == (model.n_components or len(W)), f"{len(W)} rows of components_")
     if len(W) == len(C) and model.shrinkage == 0 and model.n_components is None:
-        # Columns in units of their deviation, of which the map's conditioning is free.
+        # Columns in units of their deviation do not depend on the map's conditioning.
         s = np.sqrt(C.diagonal())
         loss = np.linalg.cond(C / np.outer(s, s)) * 1e-14
         apart = abs((W * s) @ (C / np.outer(s, s)) @ (W * s).T - np.eye(len(W))).max()

@@ -97,7 +97,7 @@ def _only_expected_warnings() -> Iterator[None]:
     with warnings.catch_warnings(record=True, action="always") as caught:
         yield
     for warning in caught:
-        # The one that the updates of the weights document; its text is a promise, too.
+        # The warning that the updates of the weights document; its text is tested, too.
         known = str(warning.message).startswith(NO_MAXIMUM.partition("{")[0])
         require(
             known or warning.category in EXPECTED,
@@ -113,7 +113,7 @@ def _check_refusal(error: Exception) -> None:
         trace = trace.tb_next
     code, line = trace.tb_frame.f_code, trace.tb_lineno
     file = code.co_filename
-    # The instruction itself: a source may be edited while a long run goes on.
+    # Compare the instruction itself, because the source may be edited during a long run.
     raises = code.co_code[trace.tb_lasti] == dis.opmap["RAISE_VARARGS"]
     on_purpose = file.startswith(AUTHORS) and raises
     require(

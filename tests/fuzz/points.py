@@ -130,7 +130,7 @@ LAYOUTS: dict[str, Callable] = {
     "columns of a wider table": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
     "reversed": lambda X: X[::-1].copy()[::-1],
     "lists": lambda X: X.tolist(),
-    # One without columns scikit-learn refuses by an accident of numpy's.
+    # scikit-learn refuses tables without columns by a side effect of numpy.
     "pandas": lambda X: pd.DataFrame(_in_columns(X)) if X.shape[1] else X,
     "polars": lambda X: pl.DataFrame(_in_columns(X)) if X.shape[1] else X,
 }

@@ -72,7 +72,7 @@ def _inference(rng: Rng, n_points: int, n_components: int):
         and not is_small
         and (n_components**n_points <= 2e6 or rng.random() < 0.8)
     ):
-        name = "auto"  # within its limits, but slow; or refused, as is seen often enough
+        name = "auto"  # within its limits, but slow; or refused, which is tested often enough
     if name in ("auto", "junction_tree") and n_points > 12:
         return partial(one_of(rng, [auto, ENGINES["junction_tree"]]), max_bytes=MAX_BYTES)
     return name

@@ -21,7 +21,7 @@ from cgmm.network import ApproximationWarning, Graph, NetworkError, TooCostlyErr
 
 @pytest.mark.parametrize("state", [0, 2])
 def test_errors_name_nodes_of_the_whole_graph(state):
-    # Two nodes by themselves, a soft pair, a hard triangle and a cycle, the names shuffled.
+    # Two single nodes, a soft pair, a hard triangle and a cycle, in shuffled order.
     edges = [(2, 3), (4, 5), (4, 6), (5, 6), (7, 11), *(chain(5) + 7)]
     weights = [1.5, *[-np.inf] * 3, -np.inf, -np.inf, 0.5, -1.0, 2.0]
     names = np.random.default_rng(0).permutation(12)
@@ -165,5 +165,5 @@ def test_evidence_is_propagated_once_a_pattern_and_few_patterns_are_remembered(m
     assert len(made) == 2
     for unary in 2 * many:
         reduce(unary)
-    # None of those that came first is remembered when they come again.
+    # None of the first patterns is remembered when it comes again.
     assert len(made) == 2 + 2 * len(many) - 2

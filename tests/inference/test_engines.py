@@ -25,7 +25,7 @@ ANY = {"junction_tree", "auto", "exact", "enumerate"}
 SIMPLE = ANY | {"pairs", "clique", "independent"}
 HARD = -np.inf
 TRIANGLE = [(0, 1), (0, 4), (1, 4)]
-# Structure, and the engines that must be exact there: others may refuse, or call it approximate.
+# Networks, and the engines that must be exact there; others may refuse or approximate.
 PROBLEMS = {
     "no edges": (edgeless(5), SIMPLE),
     "idle edges": (tied(5, chain(3), 0.0), SIMPLE),
@@ -79,7 +79,7 @@ def assert_honest(infer, graph, unary):
     np.testing.assert_allclose(found.nodes.sum(axis=1), 1, rtol=1e-10)
     assert (found.nodes[np.isneginf(unary)] == 0).all()
     if not graph.weights.any():
-        # Nothing is tied: also the approximations have nothing to approximate.
+        # Without edges, approximate engines are exact as well.
         np.testing.assert_allclose(found.nodes, expected.nodes, rtol=1e-12, atol=1e-300)
         assert np.isnan(found.log_z) or found.log_z == pytest.approx(expected.log_z, rel=1e-12)
     return found
@@ -346,7 +346,7 @@ def test_what_nobody_answers_exactly_has_a_cost_and_is_sampled():
     with pytest.warns(ApproximationWarning) as warned:
         ENGINES["auto"](WIDE)(np.zeros((40, 3)))
     assert [engine for engine, _ in remedies(str(warned[0].message))] == ["gibbs"]
-    # Beyond the memory, within a day: who has the memory is told how.
+    # A cost beyond the memory but within a day: the message says how to allow it.
     with pytest.raises(TooCostlyError, match=r"partial\(exact, max_bytes=\d+\), with exact from"):
         ENGINES["exact"](tied(18, complete(18), 0.1))(np.zeros((18, 3)))
 

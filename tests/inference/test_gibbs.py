@@ -88,7 +88,7 @@ def test_it_says_when_the_search_for_a_start_gave_up_and_what_works_then(monkeyp
     graph, _ = planted(150, 3, 5, 0)
     with pytest.raises(SearchBudgetError, match=r"not known.*preferences=np.column_stack"):
         gibbs(graph)(np.zeros((150, 3)))
-    # What a search proves is no matter of its budget.
+    # The result of a search does not depend on its budget.
     with pytest.raises(NetworkError, match=r"0, 1, 2, 3, 4, 5, 6, 7, \.\.\. \(9 in all\)"):
         gibbs(tied(9, complete(9), HARD))(np.zeros((9, 8)))
 
@@ -102,7 +102,7 @@ def test_what_the_chains_report_is_what_the_engine_averages():
     assert chains.log_weights.shape == (3, 50)
     assert np.isfinite(chains.log_weights).all()  # a forbidden pair is never drawn together
     np.testing.assert_array_equal(chains.counts.sum(axis=0), graph.n_nodes)
-    # The best that was visited is the best of all, in so small a network.
+    # In so small a network the best state visited is the best of all.
     best = enumerate_assignments(graph).most_probable(unary)
     np.testing.assert_array_equal(chains.best, best)
     assert chains.log_weights.max() == pytest.approx(log_weight(graph, unary, best), rel=1e-12)

@@ -18,7 +18,7 @@ from cgmm.network import Graph, TooCostlyError, edgeless, log_weight, simplify
 ATLAS = [graph for graph in nx.graph_atlas_g() if 1 <= graph.number_of_nodes() <= 6]
 
 
-# The ways through the code: as it is; nothing contracted or merged; all contracted; in logs alone.
+# Variants of the code: default; nothing contracted or merged; all contracted; only in logs.
 WAYS = {
     "as it is": {},
     "no merging": {(clique_tree, "MERGED_CELLS"): 1},

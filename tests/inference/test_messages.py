@@ -53,7 +53,7 @@ def test_on_forests_messages_end_at_the_exact_answer(engine, network):
     exact = enumerated(graph, unary)
     if exact is None:
         return
-    # Undamped, after as many sweeps as the longest path has edges nothing moves any more.
+    # Without damping, messages stop after as many sweeps as the longest path has edges.
     found = engine(graph, tol=1e-14)(unary)
     assert found.residual <= 1e-14
     np.testing.assert_allclose(found.nodes, exact.nodes, atol=1e-9)
@@ -101,7 +101,7 @@ def test_where_one_colouring_is_left_it_is_found():
 def test_nothing_is_wrong_in_silence(damping, strength):
     """Strong messages may oscillate, or converge far from the marginals; both are reported."""
     for seed in range(3):
-        # Preferences of both signs between weak unaries: no assignment contents them all.
+        # Preferences of both signs between weak unaries cannot all be satisfied.
         rng, edges = np.random.default_rng(seed), grid(6, 6)
         graph = tied(36, edges, strength * rng.choice([-1.0, 1.0], size=len(edges)))
         unary = 0.1 * rng.normal(size=(36, 2))
@@ -211,7 +211,7 @@ def test_at_the_fixed_point_the_bound_is_lowest_and_equal_to_the_free_energy(see
 @pytest.mark.parametrize("seed", range(3))
 def test_hard_relations_in_number_do_not_let_messages_run_away(seed):
     """With -inf alone the bound would be hundreds of nats too high; here it is near Bethe's."""
-    # Truthful answers about random pairs, two and more a point, of three clumps that overlap.
+    # True answers about random pairs, two or more per point, of three overlapping clumps.
     rng = np.random.default_rng(seed)
     z, means = rng.integers(3, size=600), 2.5 * np.eye(3)
     side = SideInformation.build(600, **truthful(rng, z, 1350))
@@ -248,5 +248,5 @@ def test_every_edge_is_in_two_forests_and_each_spans(network):
     for e in range(len(graph.edges)):
         rest = Graph(graph.n_nodes, np.delete(graph.edges, e, 0), np.delete(graph.weights, e))
         bridges[e] = connected_components(rest).max() > components.max()
-    # What ties two parts alone is in every forest.
+    # An edge that alone connects two parts is in every forest.
     assert (forests.mean(axis=0)[bridges] == 1).all()

@@ -70,7 +70,7 @@ def test_dependence_is_no_equivalence_relation():
     """[lu2007, sect. 3] claims that R_a is reflexive, transitive and the closure of R_d."""
     assert not np.allclose(*c_given_a([1, 1, 0], [0, 0]))
     np.testing.assert_allclose(*c_given_a([1, 1, 0], [0, -INF]))  # the middle one is certain
-    # tanh(w/2) of a chain is the product of its links', and a third edge may undo it.
+    # tanh(w/2) of a chain is the product of its edges' values; a third edge may cancel it.
     for ab, bc in ((1.0, 1.0), (1.0, 1.5)):
         ac = 2 * np.arctanh(-np.tanh(ab / 2) * np.tanh(bc / 2))
         np.testing.assert_allclose(*c_given_a([ab, bc, ac], [0, 0]), atol=1e-12)

@@ -20,7 +20,7 @@ from cgmm.metrics import broken_relations
 from cgmm.network import ApproximationWarning, Graph, Inference, NetworkError
 from cgmm.scenarios import random_pairs
 
-# Two groups change places, and leave a node behind that is then better off alone.
+# Two groups exchange clusters, after which one remaining node is better off alone.
 LEFT_BEHIND = (
     np.array([[0.97, 0.5], [0.54, 0.78], [0.3, 0.8], [0.75, 0.66]]),
     Graph(4, np.array([[0, 1], [0, 2], [2, 3]]), np.array([0.05, -np.inf, 1.0])),

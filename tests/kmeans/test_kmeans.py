@@ -32,7 +32,7 @@ def test_feasible_problems_never_fail(seed, n_clusters, n_pairs, init, w):
     known = truthful(rng, y, n_pairs)
     params = {"init": init, "random_state": seed}
     model = COPKMeans(n_clusters, **params) if w is None else PCKMeans(n_clusters, w=w, **params)
-    # Fifty points may be contracted into fewer groups than clusters.
+    # Fifty points may be contracted into fewer groups than there are clusters.
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         model.fit(X, **known)
     if w is None or w == np.inf:

@@ -112,7 +112,7 @@ def test_the_variance_scales_the_penalties():
     assert next_one == pytest.approx(least, abs=1e-12)  # 0 0 or 1 1
 
 
-# What App. C prints, evaluated on a small problem beside what its own definitions give.
+# Compare what App. C prints with its own definitions on a small problem.
 
 
 @pytest.fixture
@@ -161,6 +161,6 @@ def test_eqs_c10_and_c11_print_one_term_twice(printed):
     epsilon = (distances - distances[best]) - (ties - ties[best])
     np.testing.assert_allclose(log_p[best] - log_p, log_pi[best] - log_pi + epsilon, atol=1e-12)
     assert (np.delete(epsilon, best) > 0).all()
-    # As printed, z' minus z' in the distances leaves the ties alone. These are no larger for Z*
-    # than for the same partition under other names, so C.11 would not be positive there.
+    # As printed, z' minus z' in the distances leaves only the relations. These are no larger for Z*
+    # than for the same partition with other labels, so C.11 would not be positive there.
     assert np.delete(ties[best] - ties, best).min() < 1e-12

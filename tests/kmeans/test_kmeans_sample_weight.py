@@ -21,7 +21,7 @@ def problem(seed):
     known = {"must_link": some[:8].reshape(-1, 2), "cannot_link": some[8:14].reshape(-1, 2)}
     centres = 7 + np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])
     X = rng.normal(size=(N, 2)) + centres[z]
-    # Near the truth: of a cluster that loses all points one copy alone would be made another.
+    # Start near the truth: an empty cluster would be refilled by a single copy of a point.
     return rng, X, centres + 0.3 * rng.normal(size=(K, 2)), rng.integers(1, 4, size=N), known
 
 
@@ -58,7 +58,7 @@ def test_without_relations_it_is_weighted_k_means_of_scikit_learn(seed):
     ours = COPKMeans(K, init=X[:K], tol=0).fit(X, sample_weight=weights)
     theirs = KMeans(K, init=ours.cluster_centers_, n_init=1, tol=0, algorithm="lloyd")
     theirs.fit(X, sample_weight=weights)
-    # What ours ends in is a place where theirs stays.
+    # scikit-learn stays where ours ends.
     if len(np.unique(ours.labels_[weights > 0])) == K:
         np.testing.assert_allclose(theirs.cluster_centers_, ours.cluster_centers_, rtol=1e-9)
         np.testing.assert_array_equal(theirs.labels_, ours.labels_)

@@ -85,7 +85,7 @@ LONELY = np.array([[4.0, 9.0, 9.0], [9.0, 1.0, 9.0], [9.0, 2.0, 9.0]])
         # The farthest point, 2, would pay 1000 for leaving: 0 fills the empty cluster.
         (COSTS, TIED, [0, 0, 0], [1, 0, 0]),
         (COSTS, TIED._replace(weights=np.array([-3.5])), [0, 0, 0], [0, 0, 1]),
-        # The farthest is alone in its cluster.
+        # The farthest point is alone in its cluster.
         (LONELY, edgeless(3), [0, 1, 1], [0, 1, 2]),
     ],
 )

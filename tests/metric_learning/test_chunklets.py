@@ -14,7 +14,7 @@ from cgmm.metric_learning import total_covariance, within_chunklet_covariance
 def test_covariances_are_their_definitions_however_the_blocks_fall(monkeypatch, cells, seed):
     monkeypatch.setattr(cgmm.numerics, "BLOCK_CELLS", cells)
     rng = np.random.default_rng(seed)
-    # Chunklets of one point are among them; they count neither as point nor as chunklet.
+    # Some chunklets have one point; they count neither as point nor as chunklet.
     X, y = rng.normal(size=(41, 3)) + 5, rng.integers(-1, rng.integers(1, 20), size=41)
     apart, sizes = primer.deviations(X, y), np.bincount(y[y >= 0])
     n_points, n_chunklets = sizes[sizes > 1].sum(), (sizes > 1).sum()
@@ -29,7 +29,7 @@ def test_names_of_chunklets_order_of_points_and_offsets_do_not_matter():
     X, y = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 3)), rng.integers(-1, 15, size=60)
     X = np.round(X * 2**12) / 2**12  # so that adding 2**40 is exact
     shuffled = np.random.default_rng(1).permutation(60)
-    # Neighbours at 2**60 are one and the same as floating-point numbers.
+    # Neighbours at 2**60 are the same floating-point number.
     names = np.where(y >= 0, 2**60 - 7 * y, -1)
     np.testing.assert_allclose(
         within_chunklet_covariance(X[shuffled] + 2.0**40, names[shuffled]),
@@ -40,7 +40,7 @@ def test_names_of_chunklets_order_of_points_and_offsets_do_not_matter():
 
 def test_points_that_coincide_leave_exact_zeros():
     X = np.repeat(np.random.default_rng(0).normal(size=(200, 2)) + 1e6 / 3, 7, axis=0)
-    # Means by numpy are not all the points that they are means of.
+    # Means computed by numpy need not equal the points that they are means of.
     assert (X.reshape(200, 7, 2).mean(axis=1) != X[::7]).any()
     assert (within_chunklet_covariance(X, np.repeat(np.arange(200), 7)) == 0).all()
 

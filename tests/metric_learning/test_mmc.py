@@ -56,17 +56,17 @@ def test_half_the_diagonal_metric_is_at_the_minimum_of_newtons_objective_of_xing
 
 
 CLASSES = [0, 0, 1, 1, -1, -1, -1, -1]
-# What is given, and the pairs that it says.
+# Relations as given, and the pairs that they mean.
 GIVEN = {
     "classes": ({"y": CLASSES}, pairs_of(CLASSES, True), pairs_of(CLASSES, False)),
-    # Some the classes imply, one is given twice, and one ties a point to itself.
+    # The classes imply some, one occurs twice, and one links a point with itself.
     "both": (
         {"y": CLASSES, "must_link": [[4, 5], [0, 6], [0, 1], [7, 7]],
          "cannot_link": [[7, 1], [4, 6], [6, 4], [0, 2]]},
         [*pairs_of(CLASSES, True), (4, 5), (0, 6)],
         [*pairs_of(CLASSES, False), (7, 1), (4, 6)],
     ),
-    # A chain is closed only as a chunklet.
+    # A chain is closed transitively only as a chunklet.
     "pairs": (
         {"must_link": [[0, 1], [1, 2]], "cannot_link": [[0, 5]]}, [(0, 1), (1, 2)], [(0, 5)]
     ),
@@ -75,7 +75,7 @@ GIVEN = {
         [(0, 1), (1, 2), (4, 5)],
         pairs_of([0, 0, 0, 1, 2, 2, 3, 4], False),
     ),
-    # The class ties its members, the points without one are apart.
+    # The class links its members; points without a class are apart.
     "the rest of both": (
         {"y": CLASSES, "must_link": [[1, 4]], "cannot_link": "rest"},
         [*pairs_of(CLASSES, True), (1, 4)],
@@ -116,7 +116,7 @@ def test_a_direction_without_must_linked_differences_has_no_maximum(diagonal):
     for limit in (None, 3):
         with pytest.raises(ValueError, match=message):
             MMC(diagonal, max_cannot_links=limit, random_state=0).fit(X, y)
-    # The points named are apart along that direction.
+    # The named points differ along that direction.
     X[:8, 1] = [0, 0, 0, 0, 0, 0, 0, 4]
     known = {"must_link": [[0, 1], [2, 3], [4, 5]], "cannot_link": [[0, 2], [7, 4], [1, 3]]}
     with pytest.raises(ValueError, match=r"points 4 and 7 .* feature 1"):
@@ -153,7 +153,7 @@ def test_pairs_of_points_that_coincide_or_almost(diagonal):
             must_link=np.vstack([known["must_link"], [[0, 14]]]),
             cannot_link=np.vstack([known["cannot_link"], [[1, 15]]]),
         )
-        # Neither sum has more than their distance from them, under any metric.
+        # Under any metric, neither sum exceeds that of their distances.
         assert twins.objective_ == pytest.approx(plain.objective_, rel=2e-6 + apart)
         assert twins.converged_
         assert twins.n_cannot_links_ <= plain.n_cannot_links_ + (apart > 0)

@@ -60,13 +60,13 @@ def test_value_gradient_and_bound_by_enumeration_over_listed_pairs_and_groups(
     V[7] = V[3]
     groups = rng.integers(-1, 4, size=40)
     groups[[3, 7]] = 1, 2
-    # They are summed as they are listed: that none is implied by groups is settled before.
+    # They are summed as listed, because implied pairs have been removed before.
     listed = [(0, 1), *combinations(range(20, 30), 2)]
     pairs = [*listed, *(pair for pair in pairs_of(groups, False) if pair != (3, 7))]
     L = rng.normal(size=3 if diagonal else (3, 3))
     if joins:
-        # The first feature alone is seen, and some points differ in the others only: the bound
-        # stays finite, and true.
+        # Only the first feature is used, and some points differ only in the others: the bound stays
+        # finite and valid.
         L, V[[0, 20], 0] = (
             np.array([1.0, 0, 0]) if diagonal else np.diag([1.0, 0, 0]),
             V[[1, 21], 0],
@@ -116,7 +116,7 @@ def test_a_factor_that_lost_a_direction_finds_it_again(diagonal):
         assert ascent.certain
         return ascent.best.objective
 
-    # A critical point of the factor's problem: its gradient has no part outside its own range.
+    # This is a critical point for the factor: the gradient vanishes outside its own range.
     V, pairs = np.random.default_rng(0).normal(size=(12, 3)), list(combinations(range(12), 2))
     whole = ascended(V, pairs, [1.0, 1, 1])
     assert ascended(V, pairs, [1.0, 0, 0]) == pytest.approx(whole, rel=1e-7)
@@ -135,5 +135,5 @@ def test_a_tolerance_below_rounding_is_not_met_and_the_gap_is_reported(diagonal)
     message = r"rounding hides any gain; the maximum may be a fraction of \d\.\de-1[1-5] above"
     with pytest.warns(ConvergenceWarning, match=message):
         exact = MMC(diagonal, tol=0.0, max_iter=3000).fit(X, y)
-    # It is the maximum all the same.
+    # The result is the maximum nevertheless.
     assert exact.objective_ == pytest.approx(MMC(diagonal).fit(X, y).objective_, rel=1e-5)

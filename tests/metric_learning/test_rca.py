@@ -73,7 +73,7 @@ def test_a_column_that_adds_nothing_changes_no_distance(extra):
     with pytest.warns(UserWarning, match="data span 4 of 5 dimensions"):
         model = RCA().fit(Z, y)
     np.testing.assert_allclose(model.inverse_transform(model.transform(Z)), Z, atol=1e-10)
-    # Four degrees of freedom measure four dimensions, whatever the number of columns.
+    # Four degrees of freedom determine four dimensions, however many columns there are.
     pairs = np.column_stack([np.arange(4), np.arange(50, 54)])
     with pytest.warns(UserWarning, match="data span 4 of 5 dimensions") as caught:
         assert RCA().fit(Z, must_link=pairs).components_.shape == (4, 5)
@@ -88,7 +88,7 @@ def test_a_column_that_adds_nothing_changes_no_distance(extra):
 
 
 def test_a_direction_without_variance_in_chunklets_is_left_out_with_a_warning():
-    # What tells the classes apart entirely would be stretched infinitely.
+    # A direction without variance inside chunklets would be stretched infinitely.
     X, y = IRIS
     Z = np.column_stack([X, y])
     with pytest.warns(UserWarning, match="chunklets do not in 1 of 5 dimensions.*shrinkage > 0"):
@@ -121,7 +121,7 @@ def test_too_few_must_links_are_met_by_pca(alpha, n_axes):
 
 
 def test_pca_does_not_throw_away_all_that_chunklets_tell():
-    # Nearly all variance is between the points of no pair.
+    # Nearly all variance is between points that no pair connects.
     X = np.array([[0.0, 1.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 9.0], [5.0, 0.0, 0.0]])
     with pytest.warns(UserWarning, match="do not in 2 of 3 dimensions") as caught:
         model = RCA().fit(X, must_link=[[0, 1]])

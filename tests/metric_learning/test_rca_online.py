@@ -18,7 +18,7 @@ def test_a_stationary_stream_leads_to_the_batch_metric_up_to_a_rotation(size):
     assert (online.n_steps_, online.n_points_) == (4000, len(X))
     P = online.components_ @ np.linalg.inv(batch.components_)
     np.testing.assert_allclose(P @ P.T, np.eye(2), atol=0.05)
-    # and it is not the batch's own root, which tells the test from one that ignores rotation
+    # and it differs from the batch's root, so a step that ignores rotation would fail
     assert abs(P - np.eye(2)).max() > 0.1
     np.testing.assert_allclose(online.inverse_transform(online.transform(X)), X, atol=1e-9)
     np.testing.assert_allclose(online.mean_, X.mean(axis=0), rtol=1e-9)
@@ -72,7 +72,7 @@ def test_dependent_columns():
     Z = np.column_stack([X, X @ [1, 2]])
     with pytest.warns(UserWarning, match="vary in 2 of 3 dimensions.*columns of transform have"):
         model = OnlineRCA(random_state=0).fit(Z, y)
-    # What is left out is the pseudo-inverse's, in units of each column's deviation.
+    # The directions left out are those of the pseudo-inverse, in units of each column's deviation.
     units = np.diag(within_chunklet_covariance(Z, y))
     np.testing.assert_allclose(model.components_ @ (units * [1, 2, -1]), np.zeros(3), atol=1e-9)
     assert np.linalg.matrix_rank(model.components_, tol=1e-6) == 2
@@ -88,7 +88,7 @@ def test_a_failed_first_call_leaves_nothing_behind():
     model.partial_fit(X, y)
     with pytest.raises(ValueError, match="3 features"):
         model.partial_fit(np.ones((4, 3)), [0, 0, 1, 1])
-    # once begun, chunklets without scatter say nothing and stop nothing
+    # after the first steps, chunklets without scatter change nothing
     assert model.partial_fit(np.ones((4, 2)), [0, 0, 1, 1]).n_steps_ == 12
 
 
@@ -101,7 +101,7 @@ def test_chunklets_come_in_the_order_of_their_first_points():
     first = learnt(X, y)
     np.testing.assert_allclose(learnt(X, np.random.default_rng(0).permutation(30)[y]), first)
     np.testing.assert_allclose(learnt(X, must_link=np.arange(60).reshape(30, 2)), first)
-    # Singletons say nothing.
+    # Chunklets of one point change nothing.
     singletons = np.concatenate([y, 100 + np.arange(5)])
     np.testing.assert_array_equal(learnt(np.concatenate([X, X[:5] + 1]), singletons), first)
     assert abs(learnt(X[::-1], y[::-1]) - first).max() > 1e-6
@@ -131,6 +131,6 @@ def test_growth_along_what_does_not_vary_is_refused_in_units_of_the_data(scale):
     long = np.tile(scale * X, (100, 1))
     with pytest.raises(ValueError, match=r"W has grown to .*some combination of columns"):
         model.partial_fit(long, np.repeat(np.arange(2000), 2))
-    # A stream cannot know beforehand; the model survives the error as it was.
+    # A stream cannot know this in advance; after the error the model is as it was.
     np.testing.assert_array_equal(model.components_, before)
     assert model.n_steps_ == 20

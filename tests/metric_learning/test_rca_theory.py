@@ -75,7 +75,7 @@ def test_no_map_to_k_dimensions_keeps_more_than_the_discriminant(within, total, 
     rng = np.random.default_rng(K)
     rivals = [principal_axes(total, K), *(A + 0.05 * rng.normal(size=(200, K, 4)))]
     assert max(information(rival, within, total) for rival in rivals) <= best + 1e-9
-    # An optimiser that knows nothing of eigenvectors gets there, and no farther.
+    # An optimiser without knowledge of eigenvectors reaches the same value, and no more.
     start = rng.normal(size=4 * K)
     found = minimize(lambda a: -information(a.reshape(K, 4), within, total), start, tol=1e-10)
     assert -found.fun == pytest.approx(best, abs=1e-5)
@@ -98,7 +98,7 @@ def test_entropy_of_the_image_has_k_over_two():
 
 
 def test_the_ratio_of_equation_14_is_one_of_determinants(within, total):
-    # Printed without bars it is a ratio of K x K matrices, which nothing can maximise.
+    # Printed without determinants it is a ratio of K x K matrices, which has no maximum.
     K = 2
     A, ratios = cfld(within, total, K)
 

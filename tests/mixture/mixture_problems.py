@@ -91,7 +91,7 @@ def points_and_start(rng, family, n_points=60, n_components=3):
         X = one_hot(np.column_stack([rng.integers(size, size=N) for size in sizes]), sizes)
         p = np.concatenate([rng.dirichlet(np.ones(size), K).T for size in sizes]).T
         return X, CategoricalParameters(rng.dirichlet(np.ones(K)), p), Categories(tuple(sizes))
-    # Far from zero or not; with components that are wide or tiny beside the whole: both forms.
+    # Points near zero or far from it, components wide or tiny: both formulas are used.
     scale = 10.0 ** rng.integers(-4, 1, size=K)[rng.integers(K, size=N), None]
     X = scale * rng.normal(size=(N, 2)) + rng.normal(size=2) * rng.integers(0, 2) * 100
     start, end = {"classes": ("full", "full"), "full to diag": ("full", "diag")}.get(

@@ -88,7 +88,7 @@ def test_digits_that_a_far_start_costs_are_won_back():
     _, (first, _), *_, (ours, _) = islice(in_blocks(X, wide, side, pool, 7)[1], 5)
     np.testing.assert_array_equal(first.covariances[1], wide.covariances[1])
     expected = np.cov(tight.T, bias=True) + 1e-9 * np.eye(2)
-    # A mean near 2^20 is rounded by 2^-33: nothing, squared, beside the spread.
+    # A mean near 2^20 is rounded by 2^-33, whose square is nothing beside the spread.
     np.testing.assert_allclose(ours.covariances, [expected, expected], rtol=1e-9)
 
 
@@ -134,7 +134,7 @@ def test_memory_is_that_of_a_block():
     )
     start = from_responsibilities(X, np.eye(40)[np.arange(len(X)) % 40], POOLINGS["full"])
     model.set_params(weights_init=start.weights, covariances_init=start.covariances)
-    # Labels, numbers of nodes and their like are some (N,) arrays, 1.6 MB each.
+    # Labels, node numbers and the like are several (N,) arrays of 1.6 MB each.
     assert peak_of(model.fit, X) < 3.2e7
     assert not hasattr(model, "responsibilities_")
     np.testing.assert_array_equal(model.labels_, model.predict(X))
@@ -184,7 +184,7 @@ def test_results_come_in_the_order_of_their_blocks_until_the_first_error_ends_th
 
     def work(block):
         begun.append(block)
-        time.sleep(0.02 if block in {0, 3} else 0.001)  # these are overtaken
+        time.sleep(0.02 if block in {0, 3} else 0.001)  # these are overwritten
         if block in {3, 4}:
             raise ValueError(block)
         return block

@@ -29,7 +29,7 @@ def posterior(sampling):
 @pytest.mark.parametrize(("sampling", "same"), [("points", True), ("chunklets", False)])
 def test_the_likelihood_of_section_2_3_is_that_of_sampled_points(sampling, same):
     """Footnote 4 names the first assumption, but a factor for each point is the second."""
-    # The assignments in which no chunklet is torn.
+    # The assignments that keep every chunklet together.
     z, logs = every_assignment(X, THETA, [(i, j, np.inf) for i, j in BONDS])
     printed = logsumexp(logs) - np.log(THETA.weights[z].prod(axis=1).sum())
     assert np.isclose(posterior(sampling).log_evidence, printed, rtol=1e-12) == same
@@ -65,7 +65,7 @@ def test_random_pairs_need_their_cannot_links_where_points_are_sampled(with_cann
     side = SideInformation.build(
         6000, must_link=must, cannot_link=cannot if with_cannot_links else []
     )
-    # The classes are known: nothing can go wrong but the weights.
+    # The classes are known, so only the weights can be wrong.
     first = np.unique(side.node_of, return_index=True)[1]
     counts = np.bincount(z[first], side.multiplicity)
     weights = exact(Prior(side, ENGINES["auto"]))(counts)

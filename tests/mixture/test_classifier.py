@@ -141,7 +141,7 @@ def test_two_gaussians_a_class_tell_crossed_classes_apart():
     )
     # Clumps at six deviations from their neighbours: three points in a thousand lie beyond.
     assert two.score(X, y) > 0.98 > 0.9 > one.score(X, y)
-    # A must-link of two clumps of a class is no lie: each point has its own component.
+    # A must-link between two clumps of a class is right: each point has its own component.
     a, b = (np.flatnonzero((y == 0) & (np.linalg.norm(X - corner, axis=1) < 2))[0] for corner in
             ([0, 0], [6, 6]))  # fmt: skip
     tied = clone(two).fit(X, hidden, must_link=[[a, b]])

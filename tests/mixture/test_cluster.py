@@ -182,7 +182,7 @@ test_what_is_no_table_of_points_is_refused = refused(
     (WHOLE[:2], "minimum of 3"),
     (dask.delayed(WHOLE), "dask.array"),
     (WHOLE * 1e200, "its squares overflow"),
-    # A chunk that is not what was said.
+    # A chunk whose shape differs from what the array declares.
     (with_chunk(lambda c: c.astype(np.float32)), r"chunk 3 of X \(rows 300 to 399\) .*float32"),
     (with_chunk(lambda c: c[:, :1]), r"shape \(100, 1\) .*, but X says \(100, 2\)"),
     (with_chunk(lambda c: c[:90]), r"chunk 3 of X .* has shape \(90, 2\)"),

@@ -33,7 +33,7 @@ def visited(monkeypatch):
     return counts
 
 
-# Exact, at 2e8 to 4e5 entries a call, and of an induced width of 16 and more.
+# Exact at 2e8 to 4e5 entries a call, with an induced width of 16 or more.
 @pytest.mark.parametrize(("seed", "n_pairs"), [(0, 1000), (1, 2000)])
 def test_random_pairs_in_any_number_cost_a_few_seconds_at_most(seed, n_pairs, visited):
     rng = np.random.default_rng(seed)
@@ -47,7 +47,7 @@ def test_random_pairs_in_any_number_cost_a_few_seconds_at_most(seed, n_pairs, vi
 
 
 def test_where_only_counts_of_the_prior_are_expensive_just_these_are_avoided(visited):
-    """A clique of ten preferences with K = 3 takes 3^10 entries a call; the prior takes twice that."""
+    """A clique of ten preferences with K = 3 takes 3^10 entries a call, the prior twice that."""
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + 4])
     pairs = [[i, j, 0.1] for i in range(13) for j in range(i)]

@@ -63,7 +63,7 @@ def test_the_worst_relation_is_named_by_the_row_of_its_points():
     assert "(p = 0.0004), most against 5 and 25 together" in message
     (message,) = words(model, X, must_link=[[0, 1]], cannot_link=[[2, 30], [7, 8]])
     assert "most against 7 and 8 apart" in message
-    # With a component alone there is nothing that relations could fight.
+    # With a single component relations cannot disagree with the points.
     assert not words(ConstrainedGaussianMixture(1), X, must_link=[[5, 25]])
 
 
@@ -123,7 +123,7 @@ def test_covariances_of_every_type_are_looked_at(covariance_type):
     X[:, 3] = X[:, 2] if covariance_type in ("full", "tied") else 7.0
     model = ConstrainedGaussianMixture(covariance_type=covariance_type)
     message = words(model, X)
-    # A ball of four columns has what variance the others have.
+    # A ball in four columns has the average of the variances.
     assert len(message) == (covariance_type != "spherical")
     assert not words(model.set_params(reg_covar=0.1), X)
     X[:25] = 0.0

@@ -68,7 +68,7 @@ def test_evidence_never_falls(family, kind, seed, sampling):
     except ValueError as error:
         # A component may shrink onto a few points; then it is named, and until then nothing fell.
         assert "not positive definite" in str(error)  # noqa: PT017
-    # "full to diag" takes its first step from matrices, which no diagonals need reach.
+    # "full to diag" starts from full matrices, which no diagonal family need reach.
     falls = np.diff(evidences[family == "full to diag" :])
     # Counts are matched to 1e-8 of all; a genuine fall is orders of magnitude larger.
     assert (falls >= -1e-7 * (60 + np.abs(evidences[-1]))).all()
@@ -118,6 +118,6 @@ def test_dead_component_keeps_its_parameters(family):
         new = m_step(X, theta, posterior, regularised(pool, reg_covar), closed_form)
         assert new.weights[2] == 0
         for before, after in zip(theta[1:], new[1:], strict=True):
-            # A covariance that all share is the others' too.
+            # A shared covariance belongs to the other components, too.
             kept = after[0] if family == "tied" and after.ndim > 2 else before[2]
             np.testing.assert_allclose(after[2], kept, rtol=1e-9)

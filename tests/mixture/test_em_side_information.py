@@ -91,7 +91,7 @@ def test_a_soft_relation_becomes_the_hard_one_as_its_weight_grows(sign):
         assert distance < previous or distance < 1e-12
         previous = distance
     assert previous < 1e-12
-    # The evidence as well: log Z's grow together, their difference has the hard one's as limit.
+    # The evidence, too, converges: both log Z grow, and their difference has the hard limit.
     assert posterior.log_evidence == pytest.approx(exact.log_evidence, abs=1e-9)
 
 

@@ -49,7 +49,7 @@ EXPECTED = {
 EVERY = [ConstrainedGaussianMixture, MixedMixture, *EXPECTED, RCA, OnlineRCA, MMC]
 
 
-# The labels of these checks are not made for metrics: ranks are deficient in places.
+# Labels of these checks are not made for metric learning, so some ranks are deficient.
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @parametrize_with_checks(
     [*(make() for make in EVERY), ConstrainedGaussianMixture(2), MixedMixture(2)],
@@ -199,7 +199,7 @@ def test_tiny_scale_with_the_default_regularisation_is_an_error_not_a_ball():
         fit(BLOBS * 1e-8)
 
 
-# Rows are contracted before the third last, and tied to it; in one block, and in several.
+# Rows before the third last are contracted and linked to it; in one block and in several.
 @pytest.mark.parametrize("n_points", [50, 12_100])
 @pytest.mark.parametrize("kind", ["nothing", "must_link", "preferences"])
 def test_a_point_too_far_for_a_density_is_named_by_its_row(n_points, kind):

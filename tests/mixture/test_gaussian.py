@@ -98,7 +98,7 @@ def test_what_is_negligible_is_left_out_and_nothing_else(form, scale):
     n_dims = products.MAX_DIMENSION + 1
     X = rng.normal(size=(900, n_dims)) + 9 * np.repeat(np.eye(3, n_dims), 300, axis=0)
     r = np.repeat(np.eye(3), 300, axis=0)
-    # Of each third a tenth is negligible, a tenth counts little, and a tenth is impossible.
+    # In each third a tenth is negligible, a tenth is small, and a tenth is impossible.
     r[:30, 1], r[30:60, 1] = 1e-60, 1e-3
     r[:, 2] *= scale
     shape = {"diagonal": form == "diagonal", "shared": form == "shared"}

@@ -77,7 +77,7 @@ def test_what_is_not_settled_says_so_and_the_remedy_works(monkeypatch):
     X, _ = groups(1, 300, spread=1.5)
     monkeypatch.setattr(module, "find_best", partial(module.find_best, max_search=3))
     fit = partial(fitted, deaf, X, init_params="k-means++")  # which searches nothing itself
-    # What was found before the fit serves where the search after it finds nothing.
+    # An assignment found before the fit is used if the search after it finds none.
     labels = fit({"cannot_link": graph.edges}).labels_
     assert broken_relations(labels, None, graph.edges) == (0, 0)
     monkeypatch.setattr(module, "FIRST_SEARCH", 3)
@@ -105,7 +105,7 @@ def test_runs_without_evidence_are_rated_by_the_likelihood_of_the_best_assignmen
     assert max(score for score, _ in kept) == pytest.approx(40 * plain.score(X), rel=1e-10)
     assert len(kept) == 3
     fitted("independent", X, {}, n_init=3, init_params="random_from_data")
-    assert len(kept) == 3  # who reports an evidence is not rated
+    assert len(kept) == 3  # an engine that reports an evidence is not rated
     kept.clear()
     model = fitted(brief, X, {"cannot_link": [[0, 1]]}, n_init=2, tol=0)
     score, run = max(kept, key=lambda pair: pair[0])
@@ -162,7 +162,7 @@ def test_noise_of_any_size_ends_a_run_and_a_drift_does_not(noise):
     at = 0.5 + noise * rng.normal(size=(60, 400))
     moving = at + np.linspace(-0.4, 0.4, 60)[:, None]
     creeping = 0.5 + 0.3 * 0.97 ** np.arange(60)[:, None] * np.ones(400)
-    # Large steps that come back are no noise.
+    # Large steps that return are not noise.
     swing = 0.5 + 0.3 * (-1.0) ** np.arange(60)[:, None] * np.ones(400)
     runs = [
         follow(lambda _, path=path: without_evidence(path), tol=1e-6, max_iter=50)

@@ -84,7 +84,7 @@ def test_pairs_among_rows_follow_them_into_every_fold_and_plain_ones_are_refused
     Witness.true = []
     WAYS[way](Witness(2), must_link=PairsAmong(pairs, N))
     assert len(Witness.true) > 5
-    # Two classes six apart: what is true of rows can be seen in the points.
+    # Two classes six deviations apart, so the class of a row can be read off its point.
     assert np.mean(Witness.true) > 0.95
 
 
@@ -227,7 +227,7 @@ def test_labels_that_are_not_read_are_reported(model, labels):
         ],
         {"preferences": [[0, 1, 0.9], [1, 2, -0.9]]},
         {"preferences": [[0, 1, weight_from_certainty(0.6)]]},
-        # The advice of the warning must not be warned of in its turn.
+        # Following the advice of the warning must not raise it again.
         {"preferences": preferences(MUST, CANNOT, certainty=0.512345)},
         {"preferences": []},
         *[{"y": k} for k in (None, X[:, 0], np.arange(N), 0 * y, X, np.full(N, -1), "none", 3)],

@@ -118,8 +118,8 @@ def test_cells_missing_at_random_leave_estimates_unbiased():
         X = MEANS[z] + np.einsum(
             "nij,nj->ni", np.linalg.cholesky(COVARIANCES)[z], rng.normal(size=(400, 3))
         )
-        # A cell of the second column is empty where the first is large: missing at random. It
-        # must not depend on the component, which nobody sees, beyond what the first column says.
+        # A cell of the second column is empty where the first is large: missing at random. Given
+        # the first column it must not depend on the component, which is not observed.
         X[(X[:, 0] % 4 < 2) & (rng.uniform(size=400) < 0.9), 1] = np.nan
         filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
         tables = {"gaps": X, "dropped": X[~np.isnan(X).any(axis=1)], "filled": filled}

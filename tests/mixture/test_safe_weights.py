@@ -34,7 +34,7 @@ from cgmm.scenarios import preferences
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 DRAWS = 12
-# The mean of so few draws, of fits that start alike but do not end alike.
+# Standard error of the mean of these draws, for fits that start alike and end differently.
 MARGIN = 0.02
 
 
@@ -70,7 +70,7 @@ def test_the_default_is_no_worse_than_no_relations(name):
     """Test the engines that accept such a network, one for each way of computing."""
     with_relations, asked = [], {"inference": name}
     if name == "gibbs":
-        # Sampling would take most of the seconds; some sweeps and iterations show the way.
+        # Sampling would take most of the time, so it gets a small number of sweeps and iterations.
         asked = {"inference": partial(gibbs, n_sweeps=40, burn_in=10, n_chains=2), "max_iter": 3}
     for seed in range(DRAWS):
         X, z, known = three_clumps(seed)
@@ -141,7 +141,7 @@ def test_what_em_raises_has_the_normaliser_that_the_update_assumes():
     side, theta = SideInformation.build(len(X), **known), model.parameters_
     log_z = ENGINES["mean_field"](side.graph)(log_joint(X, theta)).log_z
     raised = log_z - SelectedPairs(side).log_z(theta.weights)
-    # With mean field's own bound of the prior subtracted it would jump.
+    # If mean field's own bound of the prior were subtracted, it would jump.
     assert (np.diff([*model.history_, raised]) > -1e-3 * len(X)).all()
     with warnings.catch_warnings(action="ignore"):
         log_z_prior = Prior(side, ENGINES["auto"]).log_z(theta.weights)
@@ -157,7 +157,9 @@ def test_the_evidence_means_one_thing(weights, name, monkeypatch):
     """The evidence has the network's normaliser after every update, and says if it is not exact."""
     X, _z, known = three_clumps(4, 40, 90)
     if weights == "auto":
-        monkeypatch.setattr(assignments, "QUESTIONS", 1e8)  # dear: no exact update by default
+        monkeypatch.setattr(
+            assignments, "QUESTIONS", 1e8
+        )  # too expensive for an exact update by default
     options = {"covariance_type": "spherical", "random_state": 0}
     model = ConstrainedGaussianMixture(3, inference=name, weights=weights, **options)
     with warnings.catch_warnings(action="ignore"):

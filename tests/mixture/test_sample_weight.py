@@ -80,7 +80,7 @@ test_weights_that_are_none_are_refused = refused(
 # ------------------------------------------------------------------ every engine
 
 CYCLE = np.array([[0, 1, 1.0], [1, 2, -2.0], [2, 3, 0.5], [0, 3, 1.5]])
-# What engines take that do not take anything: nothing, a clique of cannot-links, disjoint pairs.
+# Networks for engines that do not take every one: no edges, a clique, disjoint pairs.
 KNOWN = {
     "independent": {},
     "clique": {"cannot_link": [[0, 1]], "must_link": [[6, 7]]},

@@ -64,7 +64,7 @@ def known_of(kind, rng, y):
 @pytest.mark.parametrize("covariance_type", TYPES)
 def test_a_batch_takes_the_e_step_of_the_package(covariance_type, kind, stage, monkeypatch):
     """Responsibilities and evidence equal those of e_step at the parameters of the batch."""
-    monkeypatch.setattr(starts, "SWEEPS", 60)  # messages are damped, and forget slowly
+    monkeypatch.setattr(starts, "SWEEPS", 60)  # damped messages converge slowly
     rng = np.random.default_rng(0)
     X, y = groups(rng)
     side = SideInformation.build(len(X), **known_of(kind, rng, y))
@@ -213,7 +213,7 @@ def test_a_move_merges_two_components_and_splits_a_third():
     assert moves.shape == (4, 12, 60)
     np.testing.assert_allclose(moves.sum(axis=0), 1)
     for s in range(12):
-        together = moves[:, s] @ r.T  # how many points of each old component each new one has
+        together = moves[:, s] @ r.T  # number of points of each old component in each new one
         assert (np.sort((together > 0).sum(axis=0)) == [1, 1, 1, 2]).all()
 
 
@@ -228,7 +228,7 @@ def test_of_many_points_a_sample_is_used():
     sample, known = sample_for_portfolio(X, side, 2, np.random.RandomState(0))
     assert 850 < len(sample) <= 1000
     assert len(known.node_of) == len(sample)
-    assert not known.nodes_are_points  # what is known comes along
+    assert not known.nodes_are_points  # the side information of the sample
     assert sample_for_portfolio(X[:1000], SideInformation.build(1000), 2, None)[0].shape == (
         1000,
         3,
@@ -267,7 +267,7 @@ def test_an_interrupt_keeps_the_best_start_so_far(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         portfolio(X, side, 3, "full", np.random.RandomState(0))
     calls.clear()
-    last = 3  # balls have ended
+    last = 3  # the runs with balls have ended
     with pytest.warns(ConvergenceWarning, match="choice of a start was interrupted"):
         r = portfolio(X, side, 3, "full", np.random.RandomState(0))[0]
     assert matched_accuracy(y, r.argmax(axis=1)) > 0.6

@@ -161,7 +161,7 @@ def counting(name, answers):
     "weights", [(0.25, 0.75), (0.02267, 0.97733), (1e-6, 1 - 1e-6), (1e-4, 0.1, 0.4, 0.4999)]
 )
 def test_the_weights_of_given_counts_are_found_within_sixty_questions(weights, n_edges, log_weight):
-    # Strong relations bend the problem: full steps overshoot, and some of these run away by them.
+    # Strong relations make the problem curved: full Newton steps overshoot or diverge.
     preferences = np.column_stack([RING[:n_edges], np.full(n_edges, log_weight)])
     side, answers = SideInformation.build(4, preferences=preferences), []
     prior = Prior(side, counting("enumerate", answers))
@@ -179,7 +179,7 @@ def test_an_engine_that_contradicts_itself_is_asked_so_often_and_the_nearest_cou
 
     def contradictory(graph):
         infer = counting("mean_field", answers)(graph)
-        # No function of the weights: it never settles.
+        # The engine is not a function of the weights, so the update never converges.
         return lambda unary: infer(unary)._replace(log_z=-float(len(answers)))
 
     prior = Prior(side, contradictory)
@@ -224,7 +224,7 @@ def test_cautious_weights_lie_between_the_closed_form_and_equal_ones(seed, w, n_
     share = np.linalg.norm(weights - closed) / (np.linalg.norm(closed - 1 / n_components) or 1)
     assert 0 <= share <= 1 + 1e-12
     np.testing.assert_allclose(weights, closed + share * (1 / n_components - closed), atol=1e-9)
-    # No other weights on the way are better.
+    # No other weights on the path are better.
     pull = max(SelectedPairs(side).slope((closed**2).sum()), 0)
     others = closed + np.linspace(0, 1, 500)[:, None] * (1 / n_components - closed)
     objective = lambda pi: np.log(pi) @ counts - pull * (pi**2).sum(axis=-1)  # noqa: E731
@@ -241,7 +241,7 @@ def test_the_balance_of_answers_is_the_chance_of_the_same_class(s, w):
     # The share of answers is a multiple of 1 / n, and 2p - 1 ≥ 0.24.
     pairs = SelectedPairs(side)
     assert pairs.balance == pytest.approx(s, abs=2 / n / (2 * p - 1))
-    # What is held against weights rises up to there, and no further.
+    # The penalty of weights rises up to there, and no further.
     first = (1 + np.sqrt(np.linspace(0, 1, 20))) / 2
     log_z = pairs.log_z(np.column_stack([first, 1 - first]))
     assert (np.diff(log_z) >= 0).all()

@@ -10,7 +10,7 @@ LOG_VALUES = st.one_of(st.floats(-20, 5), st.sampled_from([-np.inf, -1e4, -800.0
 LOG_WEIGHTS = st.one_of(st.floats(-20, 20), st.sampled_from([-np.inf, -750.0, 700.0, 800.0, 1e4]))
 
 
-# Beyond what exp can hold, its own term and the others' sum may still be equal, or all there is.
+# Beyond the range of exp, one term and the sum of the others may be equal or all there is.
 @example(h=[-800.0, 0.0], w=800.0)
 @example(h=[-800.0, 0.0], w=-np.inf)
 @given(

@@ -152,7 +152,7 @@ def test_a_selection_holds_the_relations_within_it(seed):
     assert as_tuples(selected) == expected
     assert len(selected) == selected.n_samples == len(rows)
     assert as_tuples(whole[np.isin(range(10), rows)]) == as_tuples(whole[np.sort(rows)])
-    # What is selected from is left alone, whatever becomes of what was given and taken.
+    # The original stays unchanged, even if the selection or the input is overwritten.
     selected.pairs[:] = given_pairs[:] = 0
     assert as_tuples(pickle.loads(pickle.dumps(whole))) == as_tuples(pairs)
 

@@ -17,7 +17,7 @@ def test_every_point_of_an_ellipse_has_its_distance():
     ax = plot.ellipses(TWO, n_std=(1, 2))
     for patch, (k, n) in zip(ax.patches, itertools.product(range(2), (1, 2)), strict=True):
         outline = patch.get_patch_transform().transform(patch.get_path().vertices)
-        # The outline is a Bézier curve: its first control point of every three lies on it.
+        # The outline is a Bézier curve, of whose control points every third lies on it.
         on_it = outline[:-1:3] if len(outline) % 3 == 2 else outline[::3]
         np.testing.assert_allclose(mahalanobis(on_it, TWO, k), n, rtol=1e-3)
         assert patch.get_edgecolor() == to_rgba(plot.COLOURS[k])
@@ -80,7 +80,7 @@ def test_boundary_tints_the_region_of_each_component():
         np.testing.assert_allclose(region.get_facecolor()[0, :3], plot.tint(plot.COLOURS[k]))
         inside = [path.contains_point(THREE.means[k]) for path in region.get_paths()]
         assert any(inside)
-    # Two of three regions' edges are all edges.
+    # The edges of two of three regions are all edges.
     assert len(contour_lines(ax)) == 2
 
 

@@ -43,7 +43,7 @@ def courses(mine, X, theta, side, kind, update=production.closed_form, engine="i
     """Yield pairs that must be equal, along the iterations of the primer and of the package."""
     infer = ENGINES[engine](side.graph)
     theirs = production.em(X, Parameters(*theta), side, infer, POOLINGS[kind], update)
-    # The package goes on for ever.
+    # The package's loop is endless.
     for (here, log_evidence), (there, posterior) in zip(mine, theirs, strict=False):
         yield log_evidence, posterior.log_evidence
         yield from zip(here, as_theta(there), strict=True)

@@ -60,7 +60,7 @@ def test_the_farthest_point_is_the_one_of_which_the_package_asks_first(seed):
 def test_em_with_witnesses_climbs_as_the_package_does(seed, a, b):
     rng = np.random.default_rng(seed)
     theta, X = mixture(rng, 2, 1), 2 * rng.normal(size=(5, 1))
-    # Of two witnesses; some pairs come twice.
+    # Two annotators answer; some pairs occur twice.
     edges = np.array(list(combinations(range(5), 2)))[rng.integers(10, size=7)]
     says_same, g = rng.random(7) < 0.5, np.arange(7) % 2
     u, mode = primer.log_joint(X, theta), (a - 1) / (a + b - 2)
@@ -71,7 +71,7 @@ def test_em_with_witnesses_climbs_as_the_package_does(seed, a, b):
     side, rows = SideInformation.build(len(X)), np.column_stack([edges, says_same])
     known = X, Parameters(*theta), side, rows, ENGINES["auto"]
     found = error_rates(*known, annotator=g, prior=(a, b), tol=0, max_iter=11)
-    n = len(found.history)  # it may have arrived to the last bit
+    n = len(found.history)  # it may have converged to the last bit
     np.testing.assert_allclose(found.false_apart, course[n][0], atol=1e-6)
     np.testing.assert_allclose(found.history, heights[:n], atol=1e-6)
     wrong = primer.p_wrong(u, edges, says_same, 1 - found.false_apart[g])

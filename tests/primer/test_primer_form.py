@@ -11,7 +11,7 @@ from cgmm import primer
 PRIMER = Path(primer.__file__).parent
 FILES = {path.stem: path for path in sorted(PRIMER.glob("*.py")) if path.stem != "__init__"}
 LONGEST_FUNCTION, LONGEST_LINE, MOST_CODE = 15, 78, 550
-# Of scipy functions of numbers alone.
+# Functions of scipy that take numbers alone.
 PLAIN = re.compile(r"numpy(\.typing)?|typing|collections|itertools|scipy\.special|cgmm\.primer\..*")
 
 

@@ -31,7 +31,7 @@ class Problem:
     def __init__(self, seed, K, D):
         rng = np.random.default_rng(seed)
         self.K, self.D, self.known = K, D, related(rng, N, K, D)
-        # Wide components and points for all of them: none collapses within three steps.
+        # Components are wide and share all points, so none collapses within three steps.
         theta = mixture(rng, K, D)
         self.theta = theta._replace(covariances=theta.covariances + 9 * np.eye(D))
         self.parameters = Parameters(*self.theta)
@@ -172,7 +172,7 @@ def test_a_sample_is_an_affine_map_of_noise(seed, K, D):
 def test_centres_are_drawn_by_squared_distance_from_the_nearest(seed, N, D, data):
     X = np.random.default_rng(seed).normal(size=(N, D))
     drawn = data.draw(st.permutations(range(N)))
-    # A generator that draws what it is told, and remembers what it was asked.
+    # A generator that returns prescribed draws and records its calls.
     rng = Mock(**{"integers.return_value": drawn[0], "choice.side_effect": drawn[1:]})
     np.testing.assert_array_equal(primer.far_points(X, N, rng), X[drawn])
     rng.integers.assert_called_once_with(N)
@@ -184,7 +184,7 @@ def test_centres_are_drawn_by_squared_distance_from_the_nearest(seed, N, D, data
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @examples(SEEDS, st.integers(1, 2), st.floats(1e-4, 1e-1))
-@example(seed=0, D=1, tol=0.0)  # It does not, and all steps are taken.
+@example(seed=0, D=1, tol=0.0)  # It does not converge, so all steps are taken.
 def test_em_stops_where_the_estimator_does(seed, D, tol):
     X = np.random.default_rng(seed).normal(size=(40, D))
     r = primer.nearest(X, X[:2])

@@ -152,7 +152,7 @@ def test_newton_ends_where_counts_match(seed, K, spread):
 def test_em_with_relations_climbs_as_the_package_does(seed, K, sampling):
     rng = np.random.default_rng(seed)
     theta, known = mixture(rng, K, 1), related(rng, 6, K, 1)
-    # Tied from the start: a start of another type may be better than any tied step.
+    # Start from a shared covariance: another start may be better than any step with a shared one.
     theta = theta._replace(covariances=np.repeat(theta.covariances[:1], K, axis=0))
     chunklet = primer.closure(6, known.must)
     draws = primer.if_points_are_sampled, primer.if_chunklets_are_sampled
@@ -165,8 +165,8 @@ def test_em_with_relations_climbs_as_the_package_does(seed, K, sampling):
     (_, *start), (height, weights, *rest) = pairs[:4], pairs[4:]
     for mine, theirs in (pairs[0], *start, *rest):
         np.testing.assert_allclose(mine, theirs, rtol=1e-7, atol=1e-7)
-    # The maximum may lie at a weight of zero, which steps only approach. And where counts hardly
-    # depend on weights, searches that end at slopes of 1e-8 end apart.
+    # The maximum may be at a weight of zero, which steps only approach; and where counts hardly
+    # depend on weights, searches that stop at slopes of 1e-8 stop at different points.
     counts = [primer.prior_counts(np.log(pi + 1e-300), n, *net) for pi in weights]
     if np.abs(counts[0] - counts[1]).max() < 1e-7:
         assert height[0] == pytest.approx(height[1], abs=1e-5)
@@ -209,7 +209,7 @@ def test_support_is_that_of_judge(seed, K):
     together = log_odds_together(junction_tree(graph), u, graph, edges)
     np.testing.assert_allclose(primer.p_together(u, edges, w), expit(together), atol=SLOPE)
     verdict = judge(Parameters(*theta), X, preferences=np.column_stack([edges, w]))
-    # A slope knows a probability of e^-8 to four digits.
+    # Finite differences give a probability of e^-8 to four digits.
     plain = np.abs(verdict.log_odds) < 8
     found = primer.support(u, edges, w)
     np.testing.assert_allclose(found[plain], verdict.support[plain], atol=1e-3)

@@ -114,11 +114,11 @@ def test_a_mean_of_probabilities_keeps_the_marginals(seed, J, K):
 def test_chains_that_disagree_are_noticed(seed, chains, half):
     draws = np.random.default_rng(seed).normal(size=(chains, 2 * half)).round(1)  # some are equal
     found = primer.r_hat(draws)
-    # The package's is that of ranks, and of ranks of distances to the median.
+    # The package computes it from ranks, and from ranks of distances to the median.
     ranks = [ndtri((rankdata(x) - 3 / 8) / (x.size + 1 / 4)).reshape(x.shape) for x in (
         draws, np.abs(draws - np.median(draws)))]  # fmt: skip
     assert max(map(primer.r_hat, ranks)) == pytest.approx(r_hat(draws), rel=1e-12)
-    assert r_hat(np.insert(draws, half, 9.0, axis=1)) == r_hat(draws)  # no half has the middle
+    assert r_hat(np.insert(draws, half, 9.0, axis=1)) == r_hat(draws)  # without the middle draw
     assert primer.r_hat(3 - 7 * draws) == pytest.approx(found, rel=1e-9)
     assert primer.r_hat(draws + 99 * np.arange(chains)[:, None]) > 2
 
@@ -167,7 +167,7 @@ def test_belief_propagation_settles_where_that_of_the_package_does(seed, J, K, d
     np.testing.assert_allclose(q, theirs.nodes, atol=1e-7)
     assert primer.bethe_log_z(m, *net) == pytest.approx(theirs.log_z, abs=1e-6)
     for b, j in list(m)[:2]:
-        # What b believes without j, and then what j has told it.
+        # The belief of b without j, and then the message from j.
         both = np.exp(primer.log_belief(b, m, u, j) + m[j, b])
         np.testing.assert_allclose(both / both.sum(), q[b], atol=1e-9)
 
@@ -185,7 +185,7 @@ def test_damping_mixes_new_messages_with_old_ones(seed, damping):
 def test_a_mean_over_trees_is_never_below_log_z(seed, J, K, M):
     rng = np.random.default_rng(seed)
     u, edges, w = network(rng, J, K)
-    # Trees by random priorities, and one more for each edge that none of them has.
+    # Trees by random priorities, and one more for each edge that none of them contains.
     trees = [primer.spanning_tree(J, edges, rng.random(len(w)) + 1) for _ in range(M)]
     for e in sorted(set(range(len(w))) - set(np.concatenate(trees))):
         trees.append(primer.spanning_tree(J, edges, (np.arange(len(w)) == e).astype(float)))
@@ -220,7 +220,7 @@ def test_em_with_any_e_step_is_exact_where_edges_are_disjoint_and_the_e_step_is(
     _, (theta, _) = exact
     for (_, r_start), (found, r) in courses:
         assert r.shape == (5, K)
-        # Where counts hardly depend on weights, equal counts do not make equal weights.
+        # Where counts hardly depend on weights, equal counts do not imply equal weights.
         matched = primer.prior_counts(np.log(found.weights), n, *known[4:6])
         np.testing.assert_allclose(matched, n @ r_start, atol=1e-5)
         np.testing.assert_allclose(found.means, theta.means, atol=1e-9)

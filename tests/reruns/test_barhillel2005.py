@@ -55,7 +55,7 @@ def test_taught_relations_lie_between_none_and_all(faces):
     # [barhillel2005, sect. 8.1]: thirty dimensions
     must_link = taught(faces.y, 0.5, seeded(0)).must_link
     reduced = RCA(30).fit(faces.X, must_link=must_link).transform(faces.X)
-    # The way is 0 at PCA and 1 at the discriminant.
+    # The path is 0 at PCA and 1 at the discriminant.
     none, all_ = (ends[name]["purity_63"] for name in ("PCA", "FLD"))
     assert found.pop("way") == pytest.approx((found["purity_63"] - none) / (all_ - none))
     assert found == purity(reduced, faces.y)
@@ -83,7 +83,7 @@ def test_what_remains_of_the_lights_is_a_ratio_of_ratios():
     assert before == pytest.approx(within_over_between(X, y))
     assert found["RCA"]["remaining"] == pytest.approx(after / before)
     assert after < 0.1 * before
-    # the same teachers, asked here
+    # the same teachers, simulated here
     must_link = taught(y, 0.5, seeded(3)).must_link
     Y = RCA(5).fit(X, must_link=must_link).transform(X)
     assert after == pytest.approx(within_over_between(Y, y))

@@ -38,7 +38,7 @@ def nearest(points):
 def test_means_and_covariances_are_as_the_shape_says(shape, gap, deviations, n_classes):
     truth = sample_truth(shape, n_classes, rng(n_classes))
     assert nearest(truth.means) == pytest.approx(gap, rel=1e-10)
-    # two directions tell the classes apart
+    # two directions separate the classes
     assert np.linalg.matrix_rank(truth.means, tol=1e-8) <= 2
     clumps_each = 2 if shape == "split" else 1
     assert np.bincount(truth.class_of).tolist() == [clumps_each] * n_classes
@@ -99,7 +99,7 @@ def test_without_relations_every_method_is_its_plain_self():
     for name in ("COP-KMeans", "PCKMeans", "RCA + K-means", "MMC + K-means"):
         np.testing.assert_array_equal(fitted[name], fitted["K-means"], err_msg=name)
     for name in ("must-links", "both", "preferences", "labels"):
-        # Components may come out in another order: empty relations are relations to a start.
+        # Components may come out in another order, but empty relations keep those of the start.
         assert matched_accuracy(fitted["mixture"], fitted[name]) == 1, name
 
 
@@ -112,7 +112,7 @@ def test_methods_get_the_relations_that_their_names_say(monkeypatch):
         original = cls.fit
 
         def spy(self, X, _fit=original, **known):
-            # Fits within a fit are its start, or another that it is compared with.
+            # Fits inside a fit are its start, or a fit that it is compared with.
             if not running:
                 arguments.append(known)
             running.append(1)

@@ -75,7 +75,7 @@ def test_wrong_order_against_experiments():
     assert wrong_order(d, 4) == pytest.approx(share, abs=0.006)
     assert wrong_order(z + 2, 1) == pytest.approx(statistics.NormalDist().cdf(-2))
     np.testing.assert_allclose(wrong_order(-d, np.array([1, 9])), wrong_order(d, np.array([1, 9])))
-    # How many that makes the primer's test holds.
+    # The number of realisations for which the primer's test holds.
     assert realisations_needed(np.array([-1.0, 1.0])) == np.inf
 
 

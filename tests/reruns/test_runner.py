@@ -64,7 +64,7 @@ def test_more_is_added_fewer_take_nothing_away_and_fresh_keeps_nothing(tmp_path)
     assert written(toy(more), tmp_path) == whole
     assert len(more.calls) == 7
     assert written(toy(Interrupted(0)), tmp_path, realisations=2) == whole
-    # Two realisations of a run that was interrupted, of the same seed, wait to be gone on with.
+    # An interrupted run left two realisations of the same seed, which wait to be continued.
     (tmp_path / "toy-fig1.csv").unlink()
     for at, fresh in ((2, False), (1, True)):
         with pytest.raises(KeyboardInterrupt):

@@ -29,12 +29,12 @@ def test_stored_results_are_whole(path):
 
 # More than ten seconds; quicker is lu2007-fig11, of the same code.
 SLOW = {"lu2007-fig12"}
-# Another machine may put a point on a border elsewhere, no more. These have no such points.
+# Another machine may move a point across a border; these experiments have none there.
 SMOOTH = {"barhillel2005-fig1", "barhillel2005-fig3", "barhillel2005-fig11"}
 AT_HAND = [
     pytest.param(name, task, marks=[pytest.mark.slow] * (name in SLOW))
     for name, experiment in EXPERIMENTS.items()
-    # Quick, figure 12 has fewer blocks than what is stored.
+    # As a quick run, figure 12 has fewer blocks than stored.
     for task in tasks_of(experiment, 1, quick=name != "lu2007-fig12")
     if task.setting.data not in FETCHED
 ]

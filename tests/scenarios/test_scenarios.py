@@ -81,7 +81,7 @@ def test_expected_chunklet_size_of_the_paper_and_for_few_classes():
     np.testing.assert_allclose(ours, printed, rtol=1e-12)
     assert round(ours[2], 1) == 2.9
     assert scenarios.expected_chunklet_size(1e-9) == pytest.approx(2.0, rel=1e-9)
-    # A binomial mean, given at least two.
+    # The mean of a binomial, given that it is at least two.
     p = binom(6, 1 / 3).pmf(np.arange(7))
     expected = np.arange(2, 7) @ p[2:] / p[2:].sum()
     assert scenarios.expected_chunklet_size(2, 3) == pytest.approx(expected, rel=1e-12)

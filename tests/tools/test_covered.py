@@ -17,7 +17,7 @@ def test_the_line_covers_names_something_and_what_is_cited_exists(path):
     cells = json.loads(path.read_text(encoding="utf8"))["cells"]
     texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
     (line,) = [text for text in texts if "**Covers**" in text]
-    # A chapter that goes beyond the documents says so.
+    # A chapter that goes beyond the documents states that.
     assert covered.covers(line, TABLE) or "**Covers** no equation of the five documents" in line
 
 

@@ -16,7 +16,7 @@ def test_every_document_of_the_book_has_its_errata():
 def test_an_entry_is_complete_and_its_checks_exist(source, entry):
     assert set(entry) - {"copy"} == {"where", "printed", "right", "verdict", "checks"}
     assert entry["verdict"] in errata.VERDICTS
-    # What can be run has been run; what cannot says so.
+    # Claims that can be run have been run; others say that they cannot.
     if entry["verdict"] == "read":
         assert not entry["checks"]
     for check in entry["checks"]:

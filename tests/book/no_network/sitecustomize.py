@@ -16,7 +16,7 @@ def refuse(event: str, arguments: tuple) -> None:
         host = arguments[0]
     elif event in {"socket.connect", "socket.sendto", "socket.sendmsg"}:
         address = arguments[1]
-        # A name in the file system, or no address: a connection that was refused before.
+        # A path in the file system, or no address: the connection was refused earlier.
         host = address[0] if isinstance(address, tuple) else None
     else:
         return
