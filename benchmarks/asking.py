@@ -73,7 +73,7 @@ REAL: dict[str, list[int] | None] = {
 
 
 class Problem(NamedTuple):
-    """A draw: points, classes, whom to ask, and pairs by which fits are judged."""
+    """A draw: points, classes, wrong answers, and pairs by which fits are judged."""
 
     X: np.ndarray
     y: np.ndarray
@@ -83,7 +83,7 @@ class Problem(NamedTuple):
 
     @property
     def n_classes(self) -> int:
-        """K."""
+        """Number of classes, K."""
         return len(np.unique(self.y))
 
     def ask(self, i: int, j: int) -> bool:
@@ -92,14 +92,14 @@ class Problem(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """A fit, and what it was told."""
+    """A fit with the answers that it was given."""
 
     model: ConstrainedGaussianMixture
     rows: np.ndarray
     side: SideInformation
 
     def together(self, problem: Problem, pairs: np.ndarray) -> np.ndarray:
-        """p(z_i = z_j)."""
+        """Return p(z_i = z_j)."""
         infer = ENGINES["auto"](self.side.graph)
         return pair_probabilities(problem.X, self.model.parameters_, self.side, pairs, infer)
 
@@ -108,7 +108,7 @@ class Fit(NamedTuple):
 
 
 def draw_problem(name: str, draw: int) -> Problem:
-    """150 points of a data set, and random pairs to judge by."""
+    """Draw 150 points of a data set, and random pairs by which fits are judged."""
     rng = np.random.default_rng([draw, 8])
     data = load(name, random_state=draw) if name in TOYS else load(name)
     X, y = data.X, data.y
@@ -126,7 +126,7 @@ def draw_problem(name: str, draw: int) -> Problem:
 
 
 def fit(problem: Problem, rows: np.ndarray, known: np.ndarray | None = None) -> Fit:
-    """The mixture of points and answers so far, (n, 3) rows i, j, said.
+    """Fit the mixture to the points and the answers so far, (n, 3) rows i, j, said.
 
     Where there are K neighbourhoods ``known`` (N,), it starts at their centres.
     """
@@ -144,7 +144,7 @@ def fit(problem: Problem, rows: np.ndarray, known: np.ndarray | None = None) -> 
 
 
 def judge(problem: Problem, found: Fit) -> tuple[float, float]:
-    """ARI, and the log score of the pairs kept for that."""
+    """Return ARI, and the log score of the pairs kept for judging."""
     together = found.together(problem, problem.tested)
     same = problem.y[problem.tested[:, 0]] == problem.y[problem.tested[:, 1]]
     p = np.where(same, together, 1 - together)
@@ -158,7 +158,7 @@ Ask = Callable[[Problem, int], Iterator[tuple[np.ndarray, Fit]]]
 
 
 def all_pairs(problem: Problem, rows: np.ndarray) -> np.ndarray:
-    """Pairs that were not asked."""
+    """Return the pairs that have not been asked."""
     n = len(problem.X)
     open_ = np.triu(np.ones((n, n), dtype=bool), 1)
     asked = np.sort(rows[:, :2].astype(int), axis=1)
@@ -167,12 +167,12 @@ def all_pairs(problem: Problem, rows: np.ndarray) -> np.ndarray:
 
 
 def at_random(problem: Problem, found: Fit, rng: np.random.Generator) -> np.ndarray:
-    """Ten pairs."""
+    """Choose ten random pairs."""
     return rng.choice(all_pairs(problem, found.rows), BATCH, replace=False)
 
 
 def by_information(problem: Problem, found: Fit, rng: np.random.Generator) -> np.ndarray:
-    """Ten pairs of different groups; filled up at random where there are no more."""
+    """Choose ten informative pairs of different groups, filled up with random ones."""
     pairs = all_pairs(problem, found.rows)
     values = answer_information(found.together(problem, pairs), false_apart=Q, false_together=Q)
     groups = related_groups(len(problem.X), preferences=weighted(found.rows))
@@ -183,7 +183,7 @@ def by_information(problem: Problem, found: Fit, rng: np.random.Generator) -> np
 
 
 def by_uncertainty(problem: Problem, found: Fit, rng: np.random.Generator) -> np.ndarray:
-    """Ten points in doubt, beside the surest of their classes."""
+    """Choose ten uncertain points, each with the most certain point of its class."""
     r = found.model.responsibilities_
     doubt, z = entr(r).sum(axis=1), r.argmax(axis=1)
     open_ = {tuple(pair) for pair in all_pairs(problem, found.rows).tolist()}
@@ -201,12 +201,12 @@ def by_uncertainty(problem: Problem, found: Fit, rng: np.random.Generator) -> np
 
 
 def weighted(rows: np.ndarray) -> np.ndarray:
-    """Rows i, j, 1: a relation each."""
+    """Return rows i, j, 1: one relation each."""
     return np.column_stack([rows[:, :2], np.ones(len(rows))])
 
 
 def in_batches(choose: Callable[..., np.ndarray]) -> Ask:
-    """A fit after each ten answers, which the next are chosen by."""
+    """Yield a fit after every ten answers; the next questions depend on it."""
 
     def ask(problem: Problem, n_answers: int) -> Iterator[tuple[np.ndarray, Fit]]:
         rng = np.random.default_rng([problem.seed, 9])
@@ -224,14 +224,14 @@ def in_batches(choose: Callable[..., np.ndarray]) -> Ask:
 
 
 def neighbourhoods(problem: Problem, n_answers: int, then: str = "random") -> Any:
-    """Farthest first, the first point by the draw."""
+    """Grow neighbourhoods farthest first; the first point depends on the draw."""
     return farthest_first(
         problem.X, problem.ask, n_answers, problem.n_classes, then=then, random_state=problem.seed
     )
 
 
 def by_distance(then: str) -> Ask:
-    """Neighbourhoods, whose answers are told ten by ten, and where fits start."""
+    """Yield fits after every ten answers about neighbourhoods, started from these."""
 
     def ask(problem: Problem, n_answers: int) -> Iterator[tuple[np.ndarray, Fit]]:
         for n in range(0, n_answers + 1, BATCH):
@@ -246,7 +246,7 @@ def by_distance(then: str) -> Ask:
 
 
 def in_order(own_start: bool) -> Ask:
-    """A member of each class by distance; then points in doubt, every third pair at random."""
+    """Ask about distant points until each class has one, then uncertain points and checks."""
 
     def ask(problem: Problem, n_answers: int) -> Iterator[tuple[np.ndarray, Fit]]:
         rng, n = np.random.default_rng([problem.seed, 9]), BATCH
@@ -288,7 +288,7 @@ STRATEGIES: dict[str, Ask] = {
 
 
 def curve(name: str, strategy: str, draw: int, n_answers: int) -> list[tuple[Any, ...]]:
-    """The rows of one curve."""
+    """Return the rows of one curve."""
     problem = draw_problem(name, draw)
     found = []
     for rows, fitted in STRATEGIES[strategy](problem, n_answers):
@@ -306,7 +306,7 @@ def finished(path: Path) -> set[tuple[str, str, int]]:
 
 
 def append(path: Path, rows: list[tuple[Any, ...]], columns: tuple[str, ...] = COLUMNS) -> None:
-    """A curve at once, so that a file has it whole or not at all."""
+    """Append a whole curve at once, so an interrupt leaves no part of one."""
     new = not path.exists()
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a", newline="", encoding="utf-8") as file:
@@ -315,7 +315,7 @@ def append(path: Path, rows: list[tuple[Any, ...]], columns: tuple[str, ...] = C
 
 
 def main() -> None:
-    """Draw by draw, so that what is there at any time is a comparison."""
+    """Run draw by draw, so the file can be compared at any time."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=12)
     parser.add_argument("--answers", type=int, default=80)

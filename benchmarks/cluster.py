@@ -40,13 +40,13 @@ CASES = {(f"{w} workers", n) for w in WORKERS for n in SIZES} | {(MEMORY, N_IN_M
 
 
 def points(n_points: int, seed: int) -> np.ndarray:
-    """Round clumps about the centres."""
+    """Draw round clumps about the centres."""
     rng = np.random.default_rng(seed)
     return CENTRES[rng.integers(K, size=n_points)] + rng.normal(size=(n_points, D))
 
 
 def model(max_iter: int, centres: np.ndarray = CENTRES) -> ConstrainedGaussianMixture:
-    """A fit from a given start."""
+    """Return an estimator with a given start."""
     k = len(centres)
     return ConstrainedGaussianMixture(
         k, weights_init=np.full(k, 1 / k), means_init=centres + 0.5, max_iter=max_iter, tol=0,
@@ -58,7 +58,7 @@ def model(max_iter: int, centres: np.ndarray = CENTRES) -> ConstrainedGaussianMi
 
 
 def peak(fit: Callable[[], object]) -> common.Measured:
-    """Seconds of a fit, and the MiB that it took at most."""
+    """Return seconds and peak MiB of a fit."""
     tracemalloc.start()
     began = time.perf_counter()
     fit()
@@ -87,12 +87,12 @@ def memory(n_points: int, folder: Path) -> dict[str, list[common.Measured]]:
 
 
 def generated(n_points: int, block_info: Any = None) -> np.ndarray:
-    """A chunk, made where it is wanted; every chunk has a seed of its own."""
+    """Generate a chunk on the worker that needs it, from a seed of its own."""
     return points(n_points, 1 + (block_info[None]["chunk-location"][0] if block_info else 0))
 
 
 def on_workers(n_points: int, chunk: int) -> Any:
-    """A dask.array of which nothing is here."""
+    """Return a dask.array whose chunks are all on workers."""
     import dask.array as da
 
     shape = ((chunk,) * (n_points // chunk), (D,))
@@ -101,13 +101,13 @@ def on_workers(n_points: int, chunk: int) -> Any:
 
 
 def clocks(client: Any) -> np.ndarray:
-    """The processor's time of all workers together, and of this process."""
+    """Return the processor time of all workers together, and of this process."""
     of_workers = sum(client.run(time.process_time).values())
     return np.array([of_workers, time.process_time()])
 
 
 def per_iteration(X: Any, client: Any) -> np.ndarray:
-    """Seconds of an iteration by each of the clocks."""
+    """Return seconds of an iteration by each of the clocks."""
     took = []
     for n_iterations in (SHORT, LONG):
         began = clocks(client)
@@ -117,7 +117,7 @@ def per_iteration(X: Any, client: Any) -> np.ndarray:
 
 
 def workers(sizes: tuple[int, ...], chunk: int, repeats: int) -> list[common.Row]:
-    """Times of an iteration, by the number of workers and of points."""
+    """Return times of an iteration by the number of workers and of points."""
     from distributed import Client, LocalCluster
 
     rows: list[common.Row] = []
@@ -130,7 +130,7 @@ def workers(sizes: tuple[int, ...], chunk: int, repeats: int) -> list[common.Row
         ):
             for n in sizes:
                 X = on_workers(n, chunk).persist()
-                per_iteration(X, client)  # libraries are loaded, points are there
+                per_iteration(X, client)  # libraries are loaded, points exist
                 found = np.array([per_iteration(X, client) for _ in range(repeats)]).T
                 took = dict(zip(CLOCKS, found.tolist(), strict=True))
                 rows += common.rows("cluster", f"{n_workers} workers", n, took)

@@ -57,7 +57,7 @@ def seconds(
     at_least: float = 0.0,
     clock: Callable[[], float] = time.process_time,
 ) -> float:
-    """Time of one call: the mean of as many calls as take ``at_least``."""
+    """Return the mean time of a call, over as many calls as take ``at_least``."""
     n_calls, began = 0, clock()
     while n_calls == 0 or clock() - began < at_least:
         work()
@@ -75,13 +75,13 @@ def in_turn(works: Mapping[str, Callable[[], float]], repeats: int) -> dict[str,
 
 
 def ratios(times: Sequence[float], of: Sequence[float]) -> np.ndarray:
-    """Sorted ratios of neighbours, without those of which one failed (NaN)."""
+    """Return sorted ratios of neighbouring times, without failed ones (NaN)."""
     quotients = np.divide(times, of)
     return np.sort(quotients[~np.isnan(quotients)])
 
 
 def spread(quotients: np.ndarray, digits: int = 2) -> str:
-    """Median and quartiles."""
+    """Return median and quartiles."""
     if len(quotients) == 0:
         return "-"
     low, middle, high = (f"{q:.{digits}f}" for q in np.quantile(quotients, [0.25, 0.5, 0.75]))
@@ -100,7 +100,7 @@ class Options(NamedTuple):
 
 
 def options(doc: str, repeats: int, arguments: Sequence[str] | None = None) -> Options:
-    """The options that every script has; ``--smoke`` is one repetition."""
+    """Parse the options that every script has; ``--smoke`` is one repetition."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument(
         "--repeats", type=int, default=repeats, help=f"repetitions (default: {repeats})"
@@ -112,7 +112,7 @@ def options(doc: str, repeats: int, arguments: Sequence[str] | None = None) -> O
 
 
 def without(peer: str) -> None:
-    """Say that a peer is absent, and how to get it."""
+    """Print that a peer is not installed, and how to install it."""
     print(
         f"{peer} is not installed here: it is left out. Everything that is compared:\n"
         "    python -m venv .venv-peers\n"
@@ -125,7 +125,7 @@ def without(peer: str) -> None:
 
 
 class Row(NamedTuple):
-    """One measurement; no seconds where a method refused or failed."""
+    """One measurement; it has no seconds if a method refused or failed."""
 
     benchmark: str
     case: str
@@ -138,14 +138,14 @@ class Row(NamedTuple):
 def rows(
     benchmark: str, case: str, size: int, times: Mapping[str, Iterable[float]]
 ) -> Iterable[Row]:
-    """Rows of what :func:`in_turn` measured."""
+    """Return the rows of times from :func:`in_turn`."""
     for method, measured in times.items():
         for repetition, took in enumerate(measured):
             yield Row(benchmark, case, size, method, repetition, None if np.isnan(took) else took)
 
 
 def write(folder: Path, measured: Sequence[Row]) -> None:
-    """The file of a benchmark, with four digits, and its table in ``machine.toml``."""
+    """Write the file of a benchmark with four digits, and its table in ``machine.toml``."""
     (benchmark,) = {row.benchmark for row in measured}
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / f"{benchmark}.csv", "w", newline="", encoding="utf-8") as file:
@@ -175,7 +175,7 @@ Measured = tuple[float | None, dict[str, float]]
 def tabulate(
     benchmark: str, case: str, size: int, measured: Mapping[str, Sequence[Measured]]
 ) -> tuple[list[Row], list[Quality]]:
-    """Rows of both files, of what each method measured in draw after draw."""
+    """Return the rows of both files from the measurements of each method and draw."""
     times: list[Row] = []
     quality: list[Quality] = []
     for method, draws in measured.items():
@@ -187,7 +187,7 @@ def tabulate(
 
 
 def write_quality(folder: Path, found: Sequence[Quality]) -> None:
-    """The file of a benchmark in the folder ``quality``, with four digits."""
+    """Write the file of a benchmark in the folder ``quality`` with four digits."""
     (benchmark,) = {row.benchmark for row in found}
     (folder / "quality").mkdir(parents=True, exist_ok=True)
     with open(folder / "quality" / f"{benchmark}.csv", "w", newline="", encoding="utf-8") as file:
@@ -198,7 +198,7 @@ def write_quality(folder: Path, found: Sequence[Quality]) -> None:
 
 
 def _tell_machine(path: Path, benchmark: str) -> None:
-    """Put this benchmark's table beside those of the others."""
+    """Write this benchmark's table into the file that describes the machines."""
     tables = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     tables[benchmark] = machine()
     lines = ["# Where and when each file was measured; written by benchmarks/common.py."]
@@ -212,7 +212,7 @@ def _tell_machine(path: Path, benchmark: str) -> None:
 
 
 def machine() -> dict[str, str | int | float]:
-    """Processor, versions, day, and how many programs wanted a core in the last five minutes."""
+    """Return processor, versions, day, and the load of the last five minutes."""
     found: dict[str, str | int | float] = {
         "processor": processor(),
         "cores": os.cpu_count() or 1,
@@ -230,7 +230,7 @@ def machine() -> dict[str, str | int | float]:
 
 
 def processor() -> str:
-    """The model's name."""
+    """Return the model's name."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -240,12 +240,12 @@ def processor() -> str:
 
 
 def blas() -> str:
-    """Name and version of the linear algebra library that numpy was built with."""
+    """Return name and version of the linear algebra library that numpy was built with."""
     found = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     return f"{found['name']} {found['version']}"
 
 
 def head() -> str:
-    """One line on the machine, for the top of what is printed."""
+    """Return one line on the machine, for the top of the output."""
     facts = machine()
     return f"{facts.pop('processor')}, " + ", ".join(f"{key} {facts[key]}" for key in facts)

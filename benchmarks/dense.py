@@ -1,4 +1,4 @@
-"""Relations in any number: who answers, how long a default fit takes, and how good it is.
+"""Measure default fits with many relations: engines used, time, and quality.
 
     python benchmarks/dense.py                all of it, about an hour
     python benchmarks/dense.py --smoke        the smallest sizes, once, in seconds
@@ -52,8 +52,8 @@ from reruns.choosing import sample_truth
 
 CLASSES = (2, 3, 5, 10)
 APART, WEAK, WEAKER = 2.5, 1.0, 0.5  # deviations between the nearest means
-N_SMALL, N_LARGE = 60, 900  # points in the calls of engines
-TIMES_DEFAULT = 20  # what Gibbs gets
+N_SMALL, N_LARGE = 60, 900  # points in direct calls of engines
+TIMES_DEFAULT = 20  # longest Gibbs fit, in times of the default fit
 LOG_ODDS = 2.0  # of a preference
 
 
@@ -131,7 +131,7 @@ CASES = {(p.case, p.size) for p in PROBLEMS}
 
 
 class Drawn(NamedTuple):
-    """Points, what they are, and what is said of them."""
+    """Points, their classes, and relations."""
 
     X: np.ndarray
     y: np.ndarray
@@ -150,7 +150,7 @@ class Drawn(NamedTuple):
         return SideInformation.build(len(self.X), **self.known)
 
     def preferred(self, wrong: float, rng: np.random.Generator) -> SideInformation:
-        """The same pairs as preferences, some of them wrong."""
+        """Return the same pairs as preferences, some of them wrong."""
         flipped = scenarios.flip(self.relations, wrong, random_state=rng)
         rows = [(pairs, sign) for pairs, sign in zip(flipped, (LOG_ODDS, -LOG_ODDS), strict=True)]
         soft = np.concatenate([np.column_stack([p, np.full(len(p), w)]) for p, w in rows])
@@ -158,7 +158,7 @@ class Drawn(NamedTuple):
 
 
 def draw(problem: Problem, seed: int) -> Drawn:
-    """Points of round classes, and relations that are all true."""
+    """Draw points of round classes, and true relations."""
     rng = np.random.default_rng(seed)
     truth = sample_truth("overlapping", problem.n_classes, rng)
     truth = truth._replace(means=truth.means * problem.gap / APART)
@@ -173,7 +173,7 @@ def draw(problem: Problem, seed: int) -> Drawn:
 
 
 def _coloured_grid(side: int, n_classes: int, rng: np.random.Generator) -> np.ndarray:
-    """Classes on a square grid, no two neighbours alike, each row given the one before it."""
+    """Draw classes on a square grid row by row, so that no two neighbours are alike."""
     z = np.full((side + 1, side + 1), -1)
     for i in range(side):
         for j in range(side):
@@ -182,19 +182,19 @@ def _coloured_grid(side: int, n_classes: int, rng: np.random.Generator) -> np.nd
 
 
 def _pairs(problem: Problem, y: np.ndarray, rng: np.random.Generator) -> Relations:
-    """Answers to so many questions about random pairs."""
+    """Return answers to this number of questions about random pairs."""
     i, j = rng.integers(len(y), size=(2, 2 * problem.size))
     return _answers(y, np.column_stack([i, j])[i != j][: problem.size])
 
 
 def _cannot_links(problem: Problem, y: np.ndarray, rng: np.random.Generator) -> Relations:
-    """So many cannot-links between random points of different classes."""
+    """Return this number of cannot-links between random points of different classes."""
     i, j = rng.integers(len(y), size=(2, 4 * problem.size))
     return _answers(y, np.column_stack([i, j])[y[i] != y[j]][: problem.size])
 
 
 def _hubs(problem: Problem, y: np.ndarray, rng: np.random.Generator) -> Relations:
-    """So many cannot-links of ten points."""
+    """Return this number of cannot-links, all of ten points."""
     i, j = rng.integers(10, size=2 * problem.size), rng.integers(10, len(y), size=2 * problem.size)
     return _answers(y, np.column_stack([i, j])[y[i] != y[j]][: problem.size])
 
@@ -220,7 +220,7 @@ RELATIONS: dict[str, Callable[[Problem, np.ndarray, np.random.Generator], Relati
 
 
 def fits(problem: Problem, seed: int) -> Iterator[tuple[str, common.Measured]]:
-    """The methods, one after the other, on the same points and from the same start."""
+    """Run the methods in turn on the same points and from the same start."""
     drawn = draw(problem, seed)
     mixture = partial(ConstrainedGaussianMixture, problem.n_classes, random_state=seed)
     rng = np.random.RandomState(seed)
@@ -242,7 +242,7 @@ def fits(problem: Problem, seed: int) -> Iterator[tuple[str, common.Measured]]:
 
 
 def _no_longer_than(limit: float, graph: Graph, *, random_state: int) -> Callable:
-    """Gibbs sampling whose fit ends, as if interrupted, when it has taken so many seconds."""
+    """Return a Gibbs engine whose fit is interrupted after this number of seconds."""
     infer, deadline, n_calls = gibbs(graph, random_state=random_state), None, 0
 
     def timed(unary: np.ndarray) -> object:
@@ -259,7 +259,7 @@ def _no_longer_than(limit: float, graph: Graph, *, random_state: int) -> Callabl
 def fit(
     drawn: Drawn, model: ConstrainedGaussianMixture | COPKMeans, is_related: bool = True
 ) -> common.Measured:
-    """Time and quality of a fit."""
+    """Return time and quality of a fit."""
     known = drawn.known if is_related else {}
     with warnings.catch_warnings(record=True) as flipped:
         warnings.simplefilter("always")
@@ -276,7 +276,7 @@ def fit(
 
 
 def _who(model: ConstrainedGaussianMixture | COPKMeans) -> dict[str, float]:
-    """Nodes that were approximated, and the greatest width, where a model can tell."""
+    """Return the number of approximated nodes and the greatest width, if a model knows them."""
     answers = [a for a in getattr(model, "inference_", ()) if a.n_edges]
     approximate = [a for a in answers if a.engine in ("belief_propagation", "gibbs")]
     return {
@@ -289,7 +289,7 @@ def _who(model: ConstrainedGaussianMixture | COPKMeans) -> dict[str, float]:
 
 
 def calls(problem: Problem, seed: int) -> Iterator[tuple[str, common.Measured]]:
-    """One call of each engine; errors are those of marginals against the exact ones."""
+    """Call each engine once; errors are those of marginals against the exact ones."""
     drawn = draw(problem, seed)
     side = drawn.side
     if problem.kind == "preferences":
@@ -311,7 +311,7 @@ def calls(problem: Problem, seed: int) -> Iterator[tuple[str, common.Measured]]:
 
 
 def call(engine: Engine, graph: Graph, unary: np.ndarray) -> tuple[float, Marginals]:
-    """Time of the first call, work on the structure included, and the answer."""
+    """Return the time of the first call, including work on the structure, and the result."""
     found: list[Marginals] = []
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         seconds = common.seconds(lambda: found.append(engine(graph)(unary)))
@@ -322,14 +322,14 @@ def call(engine: Engine, graph: Graph, unary: np.ndarray) -> tuple[float, Margin
 
 
 def smallest(problems: list[Problem]) -> list[Problem]:
-    """The first of each kind that takes no time, fitted and called, with Gibbs and without."""
+    """Return the first quick problem of each kind, as fit and call, with and without Gibbs."""
     light = [p for p in problems if p.n_points <= N_LARGE and p.size <= 1000]
     first = {(p.kind, p.is_call, p.with_gibbs): p for p in reversed(light)}
     return list(reversed(first.values()))
 
 
 def report(problem: Problem, measured: dict[str, list[common.Measured]]) -> None:
-    """Medians of the times, means of the qualities."""
+    """Return medians of the times and means of the qualities."""
     print(f"{problem.case}, {problem.size:,}")
     for method, found in measured.items():
         took = [np.nan if seconds is None else seconds for seconds, _ in found]
@@ -340,7 +340,7 @@ def report(problem: Problem, measured: dict[str, list[common.Measured]]) -> None
 
 
 def main() -> None:
-    """Measure, print what was found and write both files after each problem."""
+    """Measure, print the results, and write both files after each problem."""
     options = common.options(__doc__, repeats=12)
     times: list[common.Row] = []
     quality: list[common.Quality] = []
@@ -354,7 +354,7 @@ def main() -> None:
         report(problem, measured)
         rows, found = common.tabulate("dense", problem.case, problem.size, measured)
         times, quality = times + rows, quality + found
-        # It takes an hour: what is measured is kept, whatever happens later.
+        # The benchmark takes an hour, so finished measurements are stored at once.
         common.write(options.results, times)
         common.write_quality(options.results, quality)
 

@@ -1,4 +1,4 @@
-"""Time of exact inference: cgmm's engines beside pyAgrum, in turn, in one process.
+"""Measure exact inference: cgmm's engines beside pyAgrum, in turn, in one process.
 
 Run it with ``python benchmarks/inference.py``; ``--repeats N`` for more pairs of measurements,
 ``--smoke`` for small ones. Without ``pip install pyagrum`` only cgmm is measured. Both run on one
@@ -50,13 +50,13 @@ class Problem(NamedTuple):
         return self.graph.n_nodes
 
     def unary(self, seed: int) -> np.ndarray:
-        """Normal log-potentials."""
+        """Draw normal log-potentials."""
         rng = np.random.default_rng(seed)
         return self.scale * rng.normal(size=(self.graph.n_nodes, self.n_states))
 
 
 def soft(n_nodes: int, edges: np.ndarray, seed: int = 0) -> Graph:
-    """Standard normal log-weights."""
+    """Return the graph with standard normal log-weights."""
     weights = np.random.default_rng(seed).normal(size=len(edges))
     return simplify(Graph(n_nodes, edges, weights))
 
@@ -66,7 +66,7 @@ def chain(n_nodes: int) -> Graph:
 
 
 def sparse(n_nodes: int, n_edges: int) -> Graph:
-    """Random pairs: mean degree 2 n_edges / n_nodes."""
+    """Draw random pairs with mean degree 2 n_edges / n_nodes."""
     pairs = np.array(list(itertools.combinations(range(n_nodes), 2)))
     rng = np.random.default_rng(2)
     return soft(n_nodes, pairs[rng.choice(len(pairs), n_edges, replace=False)])
@@ -80,7 +80,7 @@ def grid(side: int) -> Graph:
 
 
 def cliques(n_cliques: int, n: int) -> Graph:
-    """Cliques of n mutually cannot-linked nodes."""
+    """Return cliques of n mutually cannot-linked nodes."""
     pairs = np.array(list(itertools.combinations(range(n), 2)))
     edges = np.concatenate([pairs + n * b for b in range(n_cliques)])
     return Graph(n * n_cliques, edges, np.full(len(edges), -np.inf))
@@ -93,7 +93,7 @@ PROBLEMS = [
     *(Problem("grid 8 x 8", grid(8), k, k == 5) for k in (3, 4, 5)),
     Problem("grid 12 x 12", grid(12), 3, True),
 ]
-# Without a rival.
+# These problems are measured without pyAgrum.
 ALONE = [
     *(
         Problem(f"500 cliques of {n}, unaries x {scale}", cliques(500, n), n, scale=scale)
@@ -111,7 +111,7 @@ THEIRS = "pyAgrum, first", "pyAgrum, E-step"
 
 
 def field_of(problem: Problem) -> pyagrum.MarkovRandomField:
-    """The edges as factors; unaries come as evidence."""
+    """Return the edges as factors of pyAgrum; unaries come as evidence."""
     field = pyagrum.MarkovRandomField()
     for j in range(problem.graph.n_nodes):
         field.add(pyagrum.RangeVariable(str(j), str(j), 0, problem.n_states - 1))
@@ -135,7 +135,7 @@ def ask(inference: pyagrum.ShaferShenoyMRFInference, n_nodes: int) -> np.ndarray
 
 
 def time_pyagrum(problem: Problem, field: pyagrum.MarkovRandomField) -> tuple[float, float]:
-    """Seconds of the first posterior and of one with other evidence."""
+    """Return seconds of the first posterior, and of another one with other evidence."""
     n_nodes, (one, other) = problem.graph.n_nodes, (evidence_of(problem, i) for i in (1, 2))
 
     def first() -> None:
@@ -154,7 +154,7 @@ def time_pyagrum(problem: Problem, field: pyagrum.MarkovRandomField) -> tuple[fl
 
 
 def time_engine(problem: Problem, engine: Engine) -> tuple[float, float]:
-    """Seconds of the structure and one E-step, and of another."""
+    """Return seconds of the structure with one E-step, and of another E-step."""
     one, other = (problem.unary(i) for i in (1, 2))
     infer = None
 
@@ -167,7 +167,7 @@ def time_engine(problem: Problem, engine: Engine) -> tuple[float, float]:
 
 
 def require_agreement(problem: Problem, field: pyagrum.MarkovRandomField) -> None:
-    """The two must say the same before it is worth a comparison."""
+    """Raise unless both packages give the same marginals."""
     inference = pyagrum.ShaferShenoyMRFInference(field)
     inference.setEvidence(evidence_of(problem, 1))
     theirs = ask(inference, problem.graph.n_nodes)
@@ -176,7 +176,7 @@ def require_agreement(problem: Problem, field: pyagrum.MarkovRandomField) -> Non
 
 
 def peak_mebibytes(problem: Problem) -> float:
-    """Most memory that the engine holds, its structure included."""
+    """Return the peak memory of the engine, including its structure."""
     tracemalloc.start()
     junction_tree(problem.graph)(problem.unary(1))
     _, peak = tracemalloc.get_traced_memory()
@@ -185,7 +185,7 @@ def peak_mebibytes(problem: Problem) -> float:
 
 
 def times_of(problem: Problem, n_repeats: int) -> dict[str, list[float]]:
-    """First posterior and E-step of each package, in turn."""
+    """Return times of the first posterior and of an E-step of each package, in turn."""
     field = None if pyagrum is None else field_of(problem)
     if field is not None:
         require_agreement(problem, field)
@@ -213,7 +213,7 @@ def compare(problem: Problem, n_repeats: int) -> Iterable[common.Row]:
 
 
 def measure_alone(problem: Problem, n_repeats: int) -> Iterable[common.Row]:
-    """One line for a problem without a rival."""
+    """Measure a problem without pyAgrum and print a line."""
     engine = clique if "cliques" in problem.name else junction_tree
     infer, unary = engine(problem.graph), problem.unary(1)
     infer(unary)
@@ -224,7 +224,7 @@ def measure_alone(problem: Problem, n_repeats: int) -> Iterable[common.Row]:
 
 
 def means(measured: list[common.Row]) -> None:
-    """Geometric means of the ratios of all problems, and the smallest."""
+    """Return the geometric mean of the ratios of all problems, and the smallest."""
     for ours, theirs in zip(OURS, THEIRS, strict=True):
         middle = []
         for problem in PROBLEMS:

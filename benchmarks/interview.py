@@ -47,7 +47,7 @@ AT = (10, 20, 40)
 
 
 class Person:
-    """Answers questions about a draw: the same pair always in the same way."""
+    """A simulated person, who always answers the same pair in the same way."""
 
     def __init__(self, name: str, draw: int, wrong: float, unsure: float) -> None:
         self.problem = asking.draw_problem(name, draw)
@@ -63,13 +63,13 @@ class Person:
 
 
 class Oracle:
-    """The person as scikit-query wants her: with a budget, and an error where she is unsure."""
+    """The person in the form of scikit-query: with a budget, and an error for "unsure"."""
 
     def __init__(self, person: Person, budget: int, rows: list[tuple[int, int, bool]]) -> None:
         self.person, self.budget, self.rows, self.queries = person, budget, rows, 0
 
     def query(self, i: int, j: int) -> bool:
-        """Answer, and keep the answer."""
+        """Answer, and store the answer."""
         from skquery.exceptions import EmptyBudgetError, NoAnswerError
 
         if self.queries == self.budget:
@@ -83,7 +83,7 @@ class Oracle:
 
 
 def by_interview(person: Person) -> Iterator[np.ndarray]:
-    """Labels after 10, 20 and 40 questions."""
+    """Return the labels after 10, 20 and 40 questions."""
     problem = person.problem
     interview = Interview(problem.X, problem.n_classes, random_state=problem.seed)
     for n in range(max(AT)):
@@ -94,7 +94,7 @@ def by_interview(person: Person) -> Iterator[np.ndarray]:
 
 
 def by_strategy(name: str, person: Person, unsure: float) -> Iterator[np.ndarray]:
-    """Labels of a strategy of ``asking.py`` with the share of answers that are not unsure."""
+    """Return labels of a strategy of ``asking.py``, which gets the answers that are not unsure."""
     found = {len(rows): fit for rows, fit in asking.STRATEGIES[name](person.problem, max(AT))}
     for n in AT:
         n_given = min(len(found[max(k for k in found if k <= n)].rows), round((1 - unsure) * n))
@@ -103,7 +103,7 @@ def by_strategy(name: str, person: Person, unsure: float) -> Iterator[np.ndarray
 
 
 def by_peer(name: str, person: Person) -> Iterator[np.ndarray]:
-    """Labels from the answers that a rule of scikit-query asks for."""
+    """Return labels from the answers that a strategy of scikit-query asks for."""
     import skquery.pairwise
 
     problem, rows = person.problem, list[tuple[int, int, bool]]()
@@ -122,7 +122,7 @@ def by_peer(name: str, person: Person) -> Iterator[np.ndarray]:
 
 
 def curve(task: tuple[str, str, int, float, float]) -> list[tuple[Any, ...]]:
-    """The rows of one curve."""
+    """Return the rows of one curve."""
     name, strategy, draw, wrong, unsure = task
     person = Person(name, draw, wrong, unsure)
     if strategy == "interview":
@@ -136,7 +136,7 @@ def curve(task: tuple[str, str, int, float, float]) -> list[tuple[Any, ...]]:
 
 
 def finished(path: Path) -> set[tuple[str, ...]]:
-    """Curves that a file has."""
+    """Return the curves that a file has."""
     if not path.exists():
         return set()
     with open(path, newline="", encoding="utf-8") as file:

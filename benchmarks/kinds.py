@@ -1,4 +1,4 @@
-"""Several kinds of knowledge at once, on one real table: what does each cost, and what is it worth?
+"""Combine kinds of side information on one real table: what each costs and gains.
 
 The table is of handwritten digits, 1,797 images in their ten leading directions. Somebody has named
 thirty images; forty pairs are certain to show one digit (must-links), and eighty to show two
@@ -32,7 +32,7 @@ NOTHING, ALL = "nothing", "all at once"
 
 
 def knowledge(y: np.ndarray, seed: int) -> dict[str, dict[str, np.ndarray]]:
-    """Keywords of fit by the name of the kind: one draw of what is known."""
+    """Draw the keyword arguments of ``fit`` for each kind of side information."""
     rng = np.random.default_rng(seed)
     links = scenarios.random_pairs(y, len(y) // 2, random_state=rng)
     asked = scenarios.flip(
@@ -50,7 +50,7 @@ def knowledge(y: np.ndarray, seed: int) -> dict[str, dict[str, np.ndarray]]:
 
 
 def fits(X: np.ndarray, y: np.ndarray, seed: int) -> dict[str, common.Measured]:
-    """Seconds, iterations and adjusted Rand index of the fit that each kind gets."""
+    """Return seconds, iterations and adjusted Rand index of the fit with each kind."""
     measured: dict[str, common.Measured] = {}
     for name, known in knowledge(y, seed).items():
         model = ConstrainedGaussianMixture(
@@ -63,7 +63,7 @@ def fits(X: np.ndarray, y: np.ndarray, seed: int) -> dict[str, common.Measured]:
 
 
 def report(draws: list[dict[str, common.Measured]]) -> None:
-    """A line a kind: median time beside that of nothing, mean ARI, and what it gains."""
+    """Print a line for each kind: time relative to a plain fit, mean ARI, and its gain."""
     plain = np.array([draw[NOTHING][0] for draw in draws])
     for name in draws[0]:
         took = np.array([draw[name][0] for draw in draws])
@@ -78,7 +78,7 @@ def report(draws: list[dict[str, common.Measured]]) -> None:
 
 
 def main() -> None:
-    """Measure, print what was found and write both files."""
+    """Measure, print the results, and write both files."""
     options = common.options(__doc__, repeats=12)
     warnings.simplefilter("ignore", ConvergenceWarning)
     X, y, *_ = load(CASE)

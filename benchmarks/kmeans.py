@@ -1,4 +1,4 @@
-"""Constrained K-means: cgmm beside active-semi-supervised-clustering 0.0.1, in turn, in one run.
+"""Compare constrained K-means with active-semi-supervised-clustering 0.0.1, in turn.
 
 The peer is no requirement of the book, see benchmarks/requirements.txt; without it only cgmm is
 measured. ``--repeats N`` for more sets of pairs (of digits at most three), ``--smoke`` for one of
@@ -40,7 +40,7 @@ except ImportError:
 
 
 class Problem(NamedTuple):
-    """A data set and how many pairs of which kind are known."""
+    """A data set, and the number of pairs of each kind."""
 
     name: str
     n_pairs: int
@@ -70,7 +70,7 @@ THEIRS = {} if peer is None else {"COP-KMeans": peer.COPKMeans, "PCKMeans": peer
 
 
 def draw(y: np.ndarray, problem: Problem, seed: int) -> Relations:
-    """Pairs, and what they are."""
+    """Draw pairs with their true relations."""
     if problem.kind == "apart":
         return random_pairs(y, problem.n_pairs, random_state=seed)
     pairs = np.random.default_rng(seed).integers(len(y), size=(problem.n_pairs, 2))

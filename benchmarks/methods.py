@@ -29,7 +29,7 @@ N_POINTS, N_CLASSES, N_RELATIONS = 1000, 3, 100
 
 
 class Problem(NamedTuple):
-    """One size of one case; what does not grow stays as it is."""
+    """One size of one case, with all other sizes at their defaults."""
 
     case: str
     size: int
@@ -53,7 +53,7 @@ CASES = {(p.case, p.size) for p in PROBLEMS}
 
 
 def draw(problem: Problem, seed: int) -> tuple[np.ndarray, Known]:
-    """Points of round classes, and what is said of them, all of it right."""
+    """Draw points of round classes, and true side information."""
     rng = np.random.default_rng(seed)
     truth = sample_truth("spherical", problem.n_classes, rng)
     X, y = truth.sample(problem.n_points, rng)
@@ -68,7 +68,7 @@ def draw(problem: Problem, seed: int) -> tuple[np.ndarray, Known]:
 
 
 def seconds(fit: Callable) -> float | None:
-    """Processor time of one fit; None if it refuses."""
+    """Return the processor time of one fit, or None if it refuses."""
     try:
         return common.seconds(fit)
     except (ValueError, RuntimeError):
@@ -76,7 +76,7 @@ def seconds(fit: Callable) -> float | None:
 
 
 def rows(problem: Problem, n_repetitions: int) -> Iterator[common.Row]:
-    """All methods in turn, then all again on new points."""
+    """Measure all methods in turn, then again on new points."""
     for repetition in range(n_repetitions):
         X, known = draw(problem, repetition)
         for method, fit in methods(X, problem.n_classes, known, repetition, "k-means++").items():
@@ -86,13 +86,13 @@ def rows(problem: Problem, n_repetitions: int) -> Iterator[common.Row]:
 
 
 def smallest(problems: list[Problem], n: int) -> list[Problem]:
-    """The first sizes of each case."""
+    """Return the first sizes of each case."""
     cases = dict.fromkeys(p.case for p in problems)
     return [p for case in cases for p in [q for q in problems if q.case == case][:n]]
 
 
 def report(problem: Problem, measured: list[common.Row]) -> None:
-    """Median ratio of each method to plain K-means of the same repetition."""
+    """Print the median ratio of each method to plain K-means in the same repetition."""
     times: dict[str, list[float]] = {}
     for row in measured:
         times.setdefault(row.method, []).append(np.nan if row.seconds is None else row.seconds)

@@ -1,4 +1,4 @@
-"""metric-learn 0.7.0 with the scikit-learn of today, or None where it is not installed.
+"""Adapt metric-learn 0.7.0 to today's scikit-learn; None if it is not installed.
 
 Its code passes an argument that scikit-learn has renamed since (force_all_finite, now
 ensure_all_finite); that is put right here, and nothing else.
@@ -19,7 +19,7 @@ except ImportError:
 
 
 def renamed(check: Callable) -> Callable:
-    """The check of scikit-learn, called by the old name of its argument."""
+    """Return scikit-learn's check under the old name of its argument."""
 
     def call(*args, **kwargs):
         if "force_all_finite" in kwargs:
@@ -30,7 +30,7 @@ def renamed(check: Callable) -> Callable:
 
 
 def prepare() -> None:
-    """Make it work, or say that it is absent."""
+    """Make metric-learn importable, or return None."""
     if metric_learn is None:
         common.without("metric-learn")
         return

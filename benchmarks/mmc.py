@@ -1,4 +1,4 @@
-"""Time and objective of the metric of Xing et al.: cgmm beside metric-learn, in turn, in one run.
+"""Compare the metric of Xing et al. with metric-learn: time and objective, in turn.
 
 Run it with ``make bench`` or ``python benchmarks/mmc.py``; ``--repeats N`` for more draws of pairs,
 ``--smoke`` for one of the small data. metric-learn 0.7.0 is no part of the book's environment, see
@@ -46,13 +46,13 @@ CASES = {(f"{name}, {KINDS[d]}", N_PAIRS[name]) for name, d in PROBLEMS} | {
 
 
 def problem(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Points and classes."""
+    """Return points and classes."""
     X, y, *_ = load(name)
     return (PCA(20, svd_solver="full").fit_transform(X) if name == "digits" else X), y
 
 
 def draw_pairs(y: np.ndarray, n_pairs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Must-links and cannot-links, so many of each, none twice."""
+    """Draw this number of must-links and of cannot-links without repetition."""
     rng = np.random.default_rng(seed)
     i, j = np.triu_indices(len(y), 1)
     kinds = np.flatnonzero(y[i] == y[j]), np.flatnonzero(y[i] != y[j])
@@ -61,7 +61,7 @@ def draw_pairs(y: np.ndarray, n_pairs: int, seed: int) -> tuple[np.ndarray, np.n
 
 
 def peer(diagonal: bool, X: np.ndarray, must: np.ndarray, cannot: np.ndarray):
-    """Seconds and objective of metric-learn; NaN if it is missing or fails."""
+    """Return seconds and objective of metric-learn; NaN if it is missing or fails."""
     if metric_learn is None:
         return np.nan, np.nan
     pairs, kinds = X[np.vstack([must, cannot])], np.repeat([1, -1], [len(must), len(cannot)])
@@ -116,7 +116,7 @@ def report(name: str, diagonal: bool, n_pairs: int, rows: np.ndarray) -> None:
 
 
 def all_pairs(name: str, diagonal: bool, n_repeats: int) -> Iterable[common.Row]:
-    """Time and memory of cgmm for all pairs that the classes imply."""
+    """Measure time and memory of cgmm for all pairs that the classes imply."""
     X, y = problem(name)
     model = MMC(diagonal)
     fit = {"cgmm": lambda: common.seconds(lambda: model.fit(X, y))}

@@ -27,7 +27,7 @@ CASES = {(CASE, N)}
 
 
 def problem(n_points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Points of three round classes, their centres, and pairs of the same class."""
+    """Return points of three round classes, their centres, and pairs of the same class."""
     rng = np.random.default_rng(0)
     n_links = n_points * N_LINKS // N
     z = rng.integers(K, size=n_points)
@@ -39,13 +39,13 @@ def problem(n_points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def seconds(X, means, max_iter: int, **known) -> float:
-    """Processor time of one fit."""
+    """Return the processor time of one fit."""
     model = ConstrainedGaussianMixture(K, means_init=means, max_iter=max_iter, tol=0)
     return common.seconds(lambda: model.fit(X, **known))
 
 
 def per_iteration(X, means, **known) -> float:
-    """Seconds of one iteration."""
+    """Return the seconds of one iteration."""
     short, many = (seconds(X, means, n, **known) for n in (SHORT, LONG))
     return (many - short) / (LONG - SHORT)
 

@@ -1,4 +1,4 @@
-"""Time and memory of one EM iteration: cgmm beside scikit-learn and pomegranate, in turn.
+"""Measure one EM iteration: cgmm beside scikit-learn and pomegranate, in turn.
 
 Run it with ``make bench`` or ``python benchmarks/plain_mixture.py``; ``--repeats N`` for more
 rounds, ``--smoke`` for a hundredth of the points. All packages run in one process on one thread,
@@ -34,7 +34,7 @@ except ImportError:
 
 
 class Problem(NamedTuple):
-    """Size of a benchmark, and how many iterations make a measurable time."""
+    """Size of a benchmark, and the number of iterations that can be timed well."""
 
     n_samples: int
     n_dims: int
@@ -61,7 +61,7 @@ CASES = {(p.case, p.n_samples) for p in PROBLEMS}
 
 
 class Pomegranate:
-    """Its mixture, which a fit would change: made anew for each."""
+    """A factory of pomegranate's mixture, because a fit changes it."""
 
     def __init__(self, kind: str, weights: np.ndarray, means: np.ndarray, covariances: np.ndarray):
         self.kind = kind
@@ -78,7 +78,7 @@ class Pomegranate:
 
 
 def data_and_models(problem: Problem, apart: float = 2.0) -> tuple[np.ndarray, dict[str, Any]]:
-    """Gaussian blobs and the estimators, set to the same start."""
+    """Return Gaussian blobs and the estimators with the same start."""
     rng = np.random.default_rng(0)
     n, d, k = problem[:3]
     centres = apart * rng.normal(size=(k, d))
@@ -102,7 +102,7 @@ def data_and_models(problem: Problem, apart: float = 2.0) -> tuple[np.ndarray, d
 
 
 def seconds_per_iteration(model, X: np.ndarray, n_iterations: int) -> float:
-    """Difference of a long and a short fit, so that the start and the checks cancel."""
+    """Subtract a short fit from a long one, so that start and checks cancel."""
 
     def fit(max_iter: int) -> float:
         model.set_params(max_iter=max_iter)
@@ -112,7 +112,7 @@ def seconds_per_iteration(model, X: np.ndarray, n_iterations: int) -> float:
 
 
 def peak_mebibytes(model, X: np.ndarray) -> float:
-    """Most memory that a fit of two iterations holds beyond the data."""
+    """Return the peak memory of a fit of two iterations beside the data."""
     model.set_params(max_iter=2)
     tracemalloc.start()
     model.fit(X)
@@ -122,7 +122,7 @@ def peak_mebibytes(model, X: np.ndarray) -> float:
 
 
 def compare(problem: Problem, apart: float, n_repeats: int) -> tuple[float, Iterable[common.Row]]:
-    """Measure a problem in rounds, each package in turn, and print a line; the ratio, and rows."""
+    """Measure a problem in rounds, print a line, and return the ratio and the rows."""
     X, models = data_and_models(problem, apart)
     each = partial(seconds_per_iteration, X=X, n_iterations=problem.n_iterations)
     for model in models.values():

@@ -1,4 +1,4 @@
-"""Time and accuracy of relevant component analysis: cgmm beside metric-learn, in turn, in one run.
+"""Compare relevant component analysis with metric-learn: time and accuracy, in turn.
 
 Run it with ``make bench`` or ``python benchmarks/rca.py``; ``--repeats N`` for more pairs of
 measurements, ``--smoke`` for a hundredth of the points. metric-learn 0.7.0 is no part of the book's
@@ -66,7 +66,7 @@ CASES = {(p.case, p.n_points) for p in [*PROBLEMS, MILLION]}
 
 
 def gaussian(n: int, d: int, size: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Chunklets of one size about far means, points in random order."""
+    """Draw chunklets of one size about distant means, points in random order."""
     rng = np.random.default_rng(seed)
     chunklets = rng.permutation(np.repeat(np.arange(n // size), size))
     means = 5 * rng.normal(size=(n // size, d))
@@ -74,7 +74,7 @@ def gaussian(n: int, d: int, size: int, seed: int = 0) -> tuple[np.ndarray, np.n
 
 
 def sample(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """Points and chunklets that both can solve."""
+    """Return points and chunklets that both packages can solve."""
     if problem.name == "Gaussian":
         return gaussian(problem.n_points, problem.n_dims, problem.chunk_size)
     X, y, *_ = load(problem.name)
@@ -82,7 +82,7 @@ def sample(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 
 def difficult() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Problems of deficient rank, or of units far apart."""
+    """Return problems of deficient rank, or with very different units."""
     X, y, *_ = load("digits")
     yield "digits, all labels", X, y
     yield "digits, 30 pairs", X, equal_chunklets(y, 2, 70, random_state=0)
@@ -107,7 +107,7 @@ def theirs(X: np.ndarray, chunklets: np.ndarray, **kwargs) -> np.ndarray:
 
 
 def error_of(W: np.ndarray, X: np.ndarray, chunklets: np.ndarray) -> str:
-    """Deviation of W Ĉ Wᵗ from the identity."""
+    """Return the deviation of W Ĉ Wᵗ from the identity."""
     if not np.isfinite(W).all():
         return "not finite"
     W = W.astype(np.longdouble)
@@ -125,7 +125,7 @@ def error_of(W: np.ndarray, X: np.ndarray, chunklets: np.ndarray) -> str:
 
 
 def compare(problem: Problem, n_repeats: int) -> Iterable[common.Row]:
-    """One line: times, ratio, errors."""
+    """Print one line: times, ratio, errors."""
     X, chunklets = sample(problem)
     fits = {"cgmm": ours} if metric_learn is None else {"cgmm": ours, PEER: theirs}
     works = {
@@ -161,7 +161,7 @@ def verdict(fit: Callable, X: np.ndarray, chunklets: np.ndarray) -> str:
 
 
 def million(n: int, n_repeats: int) -> Iterator[common.Row]:
-    """Time and memory of cgmm alone: the peer loops over chunklets, each a mask of all points."""
+    """Measure cgmm alone, because the peer needs a mask of all points for each chunklet."""
     X, chunklets = gaussian(n, 10, 2)
     for name, work in (
         ("cgmm, Ĉ alone", lambda: within_chunklet_covariance(X, chunklets)),
@@ -181,7 +181,7 @@ def million(n: int, n_repeats: int) -> Iterator[common.Row]:
 
 
 def stream(n: int) -> None:
-    """Time of a step of the online algorithm."""
+    """Measure a step of the online algorithm."""
     X, chunklets = gaussian(n, 10, 2)
     model = OnlineRCA(random_state=0)
     seconds = common.seconds(lambda: model.partial_fit(X, chunklets), 0.05) / (n // 2)

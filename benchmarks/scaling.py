@@ -46,21 +46,21 @@ LENGTH = 40
 
 
 def blobs(n: int, d: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Points of overlapping round classes, the classes, and starting means."""
+    """Return points of overlapping round classes, the classes, and starting means."""
     rng = np.random.default_rng(0)
     centres, z = 2 * rng.normal(size=(k, d)), rng.integers(k, size=n)
     return centres[z] + rng.normal(size=(n, d)), z, centres + 0.3 * rng.normal(size=(k, d))
 
 
 def same_class(z: np.ndarray, n_pairs: int) -> np.ndarray:
-    """Pairs of neighbours in the order of their classes, no point in two."""
+    """Return pairs of neighbours in the order of their classes, each point in one pair."""
     order = np.argsort(z, kind="stable")
     pairs = order[: len(order) // 2 * 2].reshape(-1, 2)
     return pairs[z[pairs[:, 0]] == z[pairs[:, 1]]][:n_pairs]
 
 
 def mixture(n: int, d: int, k: int, kind: str = "full", n_must_links: int = 0) -> Work:
-    """One iteration: M-step and E-step."""
+    """Return a function that makes one iteration: M-step and E-step."""
     X, z, means = blobs(n, d, k)
     side = SideInformation.build(n, must_link=same_class(z, n_must_links))
     start = Parameters(np.full(k, 1 / k), means, np.stack([np.eye(d)] * k))
@@ -71,20 +71,20 @@ def mixture(n: int, d: int, k: int, kind: str = "full", n_must_links: int = 0) -
 
 
 def e_step(graph: Graph, n_states: int, engine: Engine) -> Work:
-    """One E-step in a network; its structure is worked out before."""
+    """Return a function that makes one E-step in a network prepared before."""
     infer = engine(graph)
     unary = np.random.default_rng(1).normal(size=(graph.n_nodes, n_states))
     return lambda: common.seconds(lambda: infer(unary), AT_LEAST)
 
 
 def apart(n_pairs: int) -> Graph:
-    """Cannot-links without a common node."""
+    """Return cannot-links without a common node."""
     edges = np.arange(2 * n_pairs).reshape(-1, 2)
     return Graph(2 * n_pairs, edges, np.full(n_pairs, -np.inf))
 
 
 def strip(width: int) -> Graph:
-    """A grid of width x LENGTH: no junction tree has smaller cliques than width + 1 nodes."""
+    """Return a grid of width x LENGTH, whose junction trees have cliques of width + 1 nodes."""
     names = np.arange(width * LENGTH).reshape(width, LENGTH)
     across = np.column_stack([names[:, :-1].ravel(), names[:, 1:].ravel()])
     down = np.column_stack([names[:-1].ravel(), names[1:].ravel()])
@@ -92,7 +92,7 @@ def strip(width: int) -> Graph:
 
 
 def cop_kmeans(n: int, d: int) -> Work:
-    """One iteration; validation and start are spread over them."""
+    """Return a function that makes one iteration, with a share of validation and start."""
     X, z, means = blobs(n, d, 5)
     order = np.random.default_rng(2).permutation(n)[: n // 5].reshape(-1, 2)
     cannot_link = order[z[order[:, 0]] != z[order[:, 1]]]
@@ -107,7 +107,7 @@ def cop_kmeans(n: int, d: int) -> Work:
 
 
 def rca(n: int, d: int) -> Work:
-    """A fit to pairs."""
+    """Return a function that fits RCA to pairs."""
     X, z, _ = blobs(n, d, 5)
     pairs = same_class(z, n)
     chunklets = np.full(n, -1)
@@ -119,7 +119,7 @@ def rca(n: int, d: int) -> Work:
 
 
 class Problem(NamedTuple):
-    """One size of one case, and how to make what is timed."""
+    """One size of one case, and the function that makes what is timed."""
 
     case: str
     method: str
@@ -176,7 +176,7 @@ CASES = {(p.case, p.size) for p in PROBLEMS}
 
 
 def compare(problems: list[Problem], n_repeats: int) -> Iterable[common.Row]:
-    """All sizes of a case and method in turn; a line of times."""
+    """Measure all sizes of a case and method in turn, and print a line."""
     times = common.in_turn({p.size: p.make() for p in problems}, n_repeats)
     case, method, *_ = problems[0]
     shown = "  ".join(f"{size}: {1e3 * np.median(took):.3g}" for size, took in times.items())

@@ -1,4 +1,4 @@
-"""Time of soft clustering on an image and on a large random network, by the approximate engines.
+"""Measure soft clustering of an image, and a large random network, by approximate engines.
 
 Run it with ``make bench`` or ``python benchmarks/segmentation.py``; ``--repeats N`` for more rounds
 of all engines, ``--smoke`` for few sweeps and a small network. One thread.
@@ -48,7 +48,7 @@ CASES = {
 
 
 def fit(X: np.ndarray, start: np.ndarray, graph: Graph, engine: Engine) -> np.ndarray:
-    """30 iterations of EM with the responsibilities of an engine; the last ones are returned."""
+    """Return the responsibilities after 30 iterations of EM with an engine."""
     infer, r = engine(graph), start
     for _ in range(N_ITERATIONS):
         theta = from_responsibilities(X, r, POOLINGS["full"])
@@ -57,7 +57,7 @@ def fit(X: np.ndarray, start: np.ndarray, graph: Graph, engine: Engine) -> np.nd
 
 
 def segmentation(n_blocks: int, n_gibbs: int, n_repeats: int) -> Iterable[common.Row]:
-    """Time and accuracy of EM without relations, with mean field and with Gibbs sampling."""
+    """Measure EM without relations, with mean field and with Gibbs sampling."""
     rng = np.random.default_rng(0)
     X, texture = textured_blocks(n_blocks, rng)
     y = texture.ravel()
@@ -103,7 +103,7 @@ def segmentation(n_blocks: int, n_gibbs: int, n_repeats: int) -> Iterable[common
 
 
 def large_network(n_links: int, n_states: int = 5, n_sweeps: int = 20) -> Iterable[common.Row]:
-    """Time of a sweep of mean field, and memory."""
+    """Measure time of a sweep of mean field, and memory."""
     rng, n_points = np.random.default_rng(0), n_links // 10
     a = rng.integers(n_points, size=n_links)
     b = (a + rng.integers(1, n_points, size=n_links)) % n_points

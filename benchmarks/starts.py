@@ -1,4 +1,4 @@
-"""Does a default fit find the maximum? It beside the same fit begun at the true classes.
+"""Compare default fits with the same fits started at the true classes.
 
 Of each family of problems the data are drawn anew in every repetition. A fit *reaches* the maximum
 if its log-evidence is at most one nat below that of the fit that starts at the true classes and is
@@ -37,7 +37,7 @@ Drawn = tuple[np.ndarray, np.ndarray, dict[str, Any]]
 
 
 class Family(NamedTuple):
-    """A kind of problem: points (N, D), classes (N,) and what is known, by the number of a draw."""
+    """A kind of problem: points (N, D), classes (N,) and side information for each draw."""
 
     case: str
     n_points: int
@@ -49,14 +49,14 @@ class Family(NamedTuple):
 
 
 def turned(rng: np.random.Generator, n_dims: int) -> np.ndarray:
-    """A random rotation."""
+    """Return a random rotation."""
     return np.linalg.qr(rng.normal(size=(n_dims, n_dims)))[0]
 
 
 def clumps(
     seed: int, n_points: int, n_classes: int, kind: str, gap: float = 4.5, turn: bool = True
 ) -> Drawn:
-    """Clumps in four dimensions, the nearest means ``gap`` apart in a random plane.
+    """Draw clumps in four dimensions, the nearest means ``gap`` apart in a random plane.
 
     "round"; "elongated": a deviation of 8 in the two other dimensions, the same for all; or
     "different": deviations .3, .6, 1.5 and 3 in an order of each clump's own.
@@ -79,7 +79,7 @@ def clumps(
 def free(
     seed: int, n_points: int, n_classes: int, n_dims: int, shares: tuple[float, ...] = ()
 ) -> Drawn:
-    """Classes with random covariances of their own."""
+    """Draw classes with random covariances of their own."""
     rng = np.random.default_rng(seed)
     means = 4 * rng.normal(size=(n_classes, n_dims)) / np.sqrt(n_dims)
     shapes = rng.normal(size=(n_classes, n_dims, n_dims)) / np.sqrt(n_dims) + np.eye(n_dims) / 2
@@ -88,7 +88,7 @@ def free(
 
 
 def crossing(seed: int, n_points: int) -> Drawn:
-    """Three thin bars that cross near their middles."""
+    """Draw three thin bars that cross near their middles."""
     rng = np.random.default_rng(seed)
     y = rng.integers(3, size=n_points)
     angle = np.pi * y / 3 + rng.uniform(0, 0.3)
@@ -101,7 +101,7 @@ def crossing(seed: int, n_points: int) -> Drawn:
 
 
 def scenes(seed: int) -> Drawn:
-    """Two tall classes, and scenes by day or night in which both are seen (chapter 7)."""
+    """Draw two tall classes, and scenes by day or night in which both are seen (chapter 7)."""
     X, person = vertical_classes(random_state=seed)[:2]
     rng, day, must_link, cannot_link = np.random.default_rng(seed), X[:, 1] > 0, [], []
     for _ in range(12):
@@ -113,7 +113,7 @@ def scenes(seed: int) -> Drawn:
 
 
 def table(seed: int, name: str) -> Drawn:
-    """Nine tenths of a real table, columns standardised; in five directions if it has many."""
+    """Draw nine tenths of a real table, standardised; of many columns five components."""
     X, y = load(name)[:2]
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     if X.shape[1] > 20:
@@ -126,13 +126,13 @@ def table(seed: int, name: str) -> Drawn:
 
 
 def pairs(seed: int, draw: Callable[[int], Drawn], n_pairs: int) -> Drawn:
-    """The same points, and true answers about random pairs."""
+    """Return the same points with true answers about random pairs."""
     X, y, _ = draw(seed)
     return X, y, scenarios.random_pairs(y, n_pairs, random_state=seed)._asdict()
 
 
 def labels(seed: int, draw: Callable[[int], Drawn], n_labels: int) -> Drawn:
-    """The same points, some of them with their class."""
+    """Return the same points, some of them with their class."""
     X, y, _ = draw(seed)
     known = np.full(len(y), -1)
     rows = np.random.default_rng(seed).choice(len(y), n_labels, replace=False)
@@ -141,7 +141,7 @@ def labels(seed: int, draw: Callable[[int], Drawn], n_labels: int) -> Drawn:
 
 
 def doubtful(seed: int, draw: Callable[[int], Drawn], n_pairs: int) -> Drawn:
-    """The same points, and answers of which 5 % are wrong, as preferences that say so."""
+    """Return the same points with answers, 5 % of them wrong, as preferences."""
     X, y, _ = draw(seed)
     relations = scenarios.random_pairs(y, n_pairs, random_state=seed)
     relations = scenarios.flip(relations, 0.05, random_state=seed)
@@ -191,7 +191,7 @@ CASES = {(family.case, family.n_points) for family in FAMILIES}
 
 
 def fits(family: Family, seed: int) -> dict[str, common.Measured]:
-    """Seconds, accuracy and distance from the evidence at the truth, of each method."""
+    """Return seconds, accuracy and distance from the truth's evidence for each method."""
     X, y, known = family.draw(seed)
     K, kind = len(np.unique(y)), {"covariance_type": family.covariance_type}
     models = {
@@ -221,7 +221,7 @@ def fits(family: Family, seed: int) -> dict[str, common.Measured]:
 
 
 def report(family: Family, draws: list[dict[str, common.Measured]]) -> None:
-    """Print a line a method: share of draws that reach the truth's evidence, accuracy, seconds."""
+    """Print for each method the share that reaches the truth's evidence, accuracy, seconds."""
     print(family.case)
     for method in draws[0]:
         found = [draw[method] for draw in draws if method in draw]
@@ -236,7 +236,7 @@ def report(family: Family, draws: list[dict[str, common.Measured]]) -> None:
 
 
 def main() -> None:
-    """Measure, print what was found and write both files."""
+    """Measure, print the results, and write both files."""
     options = common.options(__doc__, repeats=24)
     warnings.simplefilter("ignore")
     print(common.head())

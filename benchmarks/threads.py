@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 
 PROBLEMS = [*PLAIN, Problem(1_000_000, 4, 5, "full", 4)]
 CASES = {(p.case, p.n_samples) for p in PROBLEMS}
-# The clock is less steady than the processor: as many times more iterations.
+# Wall time varies more than processor time, so this many times more iterations are run.
 LONGER = 5
 CLOCKS = (time.process_time, time.perf_counter)
 OURS = {1: "1 thread", 2: "2 threads"}
@@ -34,7 +34,7 @@ THEIRS = {1: "scikit-learn, 1 thread", os.cpu_count() or 1: "scikit-learn, all t
 
 
 def measure(model: Any, X: np.ndarray, n_iterations: int, n_threads: int | None) -> np.ndarray:
-    """Times of an iteration, by both clocks: a long fit less a short one."""
+    """Return times of an iteration by both clocks: a long fit less a short one."""
 
     def fit(max_iter: int) -> np.ndarray:
         model.set_params(max_iter=max_iter)
@@ -42,13 +42,13 @@ def measure(model: Any, X: np.ndarray, n_iterations: int, n_threads: int | None)
         model.fit(X)
         return np.array([clock() for clock in CLOCKS]) - began
 
-    # What cgmm asks of linear algebra is its own affair: one thread a block.
+    # cgmm gives linear algebra one thread for each block.
     with threadpool_limits(n_threads):
         return (fit(1 + n_iterations) - fit(1)) / n_iterations
 
 
 def works(problem: Problem) -> dict[str, Callable[[], np.ndarray]]:
-    """Each measurement by its name."""
+    """Return each measurement by its name."""
     X, models = data_and_models(problem)
     every = {name: (clone(models["cgmm"]).set_params(n_jobs=n), None) for n, name in OURS.items()}
     every |= {name: (models["scikit-learn"], n) for n, name in THEIRS.items()}

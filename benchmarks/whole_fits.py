@@ -1,4 +1,4 @@
-"""Time of a whole fit: cgmm beside scikit-learn's GaussianMixture, from raw points to labels.
+"""Measure whole fits, from raw points to labels, beside scikit-learn's GaussianMixture.
 
 What a user waits for: checks, the choice of a start and all iterations until each stops by its own
 default. ``init_params="kmeans"`` starts as GaussianMixture does; the default tries about forty
@@ -27,7 +27,7 @@ from cgmm.scenarios import random_pairs
 
 
 class Problem(NamedTuple):
-    """Numbers of points, columns, components, and of pairs that are answered."""
+    """Numbers of points, columns, components, and answered pairs."""
 
     n_points: int
     n_dims: int
@@ -45,7 +45,8 @@ PROBLEMS = [
     *(
         Problem(n, d, k)
         for n, d, k in product(SIZES, (2, 10, 50), (3, 10))
-        # Fewer points than numbers in the covariances: no mixture of full covariances.
+        # There are fewer points than numbers in the covariances, so full covariances are
+        # impossible.
         if n >= k * d
     ),
     *(Problem(n, 4, k, n // 10) for n, k in product((300, 1000, 3000), (2, 5))),
@@ -54,7 +55,7 @@ CASES = {(p.case, p.n_points) for p in PROBLEMS}
 
 
 def draw(problem: Problem) -> tuple[np.ndarray, dict[str, Any]]:
-    """Points of classes with random covariances, and true answers."""
+    """Draw points of classes with random covariances, and true answers."""
     rng = np.random.default_rng(0)
     n, d, k, n_pairs = problem
     means = 5 * rng.normal(size=(k, d)) / np.sqrt(d)
@@ -65,7 +66,7 @@ def draw(problem: Problem) -> tuple[np.ndarray, dict[str, Any]]:
 
 
 def works(problem: Problem) -> dict[str, Callable[[], float]]:
-    """The fits that are compared, each as a function that returns its seconds."""
+    """Return the fits to compare, each as a function that returns its seconds."""
     X, known = draw(problem)
     K = problem.n_components
     ours = partial(ConstrainedGaussianMixture, K, random_state=0)

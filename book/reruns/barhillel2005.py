@@ -29,13 +29,13 @@ from cgmm.numerics import FloatArray, IntArray
 from cgmm.scenarios import Relations, equal_chunklets, pairs_until, teachers
 from reruns.design import Result, Results, Setting, attempt_each, cross, make_experiment
 
-# Chosen by us: shental2003 (five sets) and barhillel2005 (six) name theirs in pictures that our
-# copies lack.
+# These sets are our choice: shental2003 and barhillel2005 name theirs in pictures that our copies
+# lack.
 UCI = ("iris", "wine", "breast_cancer", "ionosphere", "pima", "balance-scale")
 
 
 def standardised(X: FloatArray) -> FloatArray:
-    """Features of mean zero and variance one, without those that are constant.
+    """Return the features with mean zero and variance one, without constant ones.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def standardised(X: FloatArray) -> FloatArray:
 
 
 def principal(X: FloatArray, n_components: int) -> FloatArray:
-    """The first principal components of the points, or all, if these are no more.
+    """Return the first principal components of the points, or all if there are fewer.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def principal(X: FloatArray, n_components: int) -> FloatArray:
 
 
 def taught(y: IntArray, share: float, rng: Generator) -> Relations:
-    """Relations of teachers who are given a share of the points, two for each class at a time.
+    """Return relations from teachers of a share of the points, two for each class.
 
     [barhillel2005, sect. 8.1.2], r = L / M = 2.
     """
@@ -74,7 +74,7 @@ def taught(y: IntArray, share: float, rng: Generator) -> Relations:
 
 
 def within_over_between(X: FloatArray, y: IntArray) -> float:
-    """Variance within classes over variance between them, both summed over dimensions.
+    """Return the variance within classes over that between them, summed over dimensions.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ STEP = (
 
 
 def figure_1(data: Dataset, share: float, rng: Generator) -> Results:
-    """The steps of RCA on the toy problem: what chunklets of four points know, and what it does.
+    """Follow the steps of RCA on the toy problem, with chunklets of four points.
 
     Of the data before and after: the eigenvalues of the covariance within chunklets (d and e), and
     how evident the classes are (b and f): variance within over between, purity of 63 neighbours,
@@ -136,7 +136,7 @@ def figure_1(data: Dataset, share: float, rng: Generator) -> Results:
 
 
 def figure_3(data: Dataset, n_classes: int, rng: Generator) -> Results:
-    """Sizes of chunklets from teachers: 64 points a class, 30 % of the points, r = 2.
+    """Return sizes of chunklets from teachers: 64 points a class, 30 % of the points, r = 2.
 
     As each teacher sees them, and after chunklets that share a point have been joined.
     """
@@ -154,7 +154,7 @@ def figure_3(data: Dataset, n_classes: int, rng: Generator) -> Results:
 
 
 def figure_10(data: Dataset, ratio: float, rng: Generator) -> Results:
-    """Six ways to use must-links, on features as they are; K_c = ratio times N.
+    """Compare six uses of must-links on raw features; K_c = ratio times N.
 
     [barhillel2005, sect. 8.3]: a to f. The metric of Xing et al. comes full and diagonal, since the
     full one has no maximum where must-links are fewer than dimensions. Cannot-links that it infers
@@ -194,7 +194,7 @@ def figure_10(data: Dataset, ratio: float, rng: Generator) -> Results:
 
 
 def figure_10_reduced(data: Dataset, ratio: float, rng: Generator) -> Results:
-    """The same with features of one scale, of which every method gets five principal components.
+    """Compare the same on five principal components of standardised features.
 
     [barhillel2005, sect. 6]: in high dimension the reduction before RCA is mandatory, and where the
     chunklets are few it is PCA. Five, and the one scale, are our choice.
@@ -203,7 +203,7 @@ def figure_10_reduced(data: Dataset, ratio: float, rng: Generator) -> Results:
 
 
 def _unit_scale(X: FloatArray) -> FloatArray:
-    """All features divided by one number, so that a regulariser of 1e-6 is small beside them.
+    """Divide all features by one number, so that a regulariser of 1e-6 is small.
 
     Breaks nothing: clusters of a mixture with full covariances, and its starts, stay the same.
     """
@@ -211,7 +211,7 @@ def _unit_scale(X: FloatArray) -> FloatArray:
 
 
 def figure_11(data: Dataset, eps: float, rng: Generator) -> Results:
-    """Two classes that share their widest axis: variances before and after RCA.
+    """Return variances before and after RCA of two classes that share their widest axis.
 
     [barhillel2005, sect. 9.2]. diag(ε, 1, 2) and diag(1, ε, 2) are standard deviations, as the
     printed eigenvalues show. Each class is one chunklet of 1000 points.

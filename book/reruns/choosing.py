@@ -84,7 +84,7 @@ class Truth(NamedTuple):
 
 
 def sample_truth(shape: str, n_classes: int, rng: Generator) -> Truth:
-    """A truth of the given shape.
+    """Draw a truth of the given shape.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def sample_truth(shape: str, n_classes: int, rng: Generator) -> Truth:
 
 
 def _apart(n: int, gap: float, rng: Generator) -> FloatArray:
-    """(n, 2) random places in the plane, the two nearest of which are ``gap`` apart."""
+    """Return (n, 2) random places in the plane, the two nearest of which are ``gap`` apart."""
     draws = rng.normal(size=(50, n, 2))
     distances = np.linalg.norm(draws[:, :, None] - draws[:, None], axis=-1)
     nearest = (distances + np.diag(np.full(n, np.inf))).min(axis=(1, 2))
@@ -149,7 +149,7 @@ class Known(NamedTuple):
 
 
 def ask(y: IntArray, n_answers: int, q: float, rng: Generator) -> Known:
-    """Relations between random pairs, and as many labels; each wrong with probability q.
+    """Return relations between random pairs, and as many labels, wrong with probability q.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ MIXTURES = (
 def methods(
     X: FloatArray, n_classes: int, known: Known, seed: int, start: str | IntArray = "auto"
 ) -> Methods:
-    """The methods, by name: each a function without arguments that fits.
+    """Return the methods by name, each as a function without arguments that fits.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def methods(
     """
     must, cannot = known.relations
     soft = preferences(must, cannot, certainty=CERTAINTY)
-    # Five runs of a mixture stand beside five of K-means, and the default beside ten.
+    # Compare five runs of a mixture with five of K-means, and the default with ten.
     is_five = isinstance(start, str) and start != "auto"
     kmeans = partial(
         COPKMeans, n_classes, init="k-means++", n_init=5 if is_five else 10, random_state=seed
@@ -263,13 +263,13 @@ def methods(
 
 
 def _fit(model: Model, X: FloatArray, **known: IntArray | FloatArray) -> Fitted:
-    """Fit, and keep what is measured."""
+    """Fit, and return the quantities that are compared."""
     model.fit(X, **known)
     return Fitted(model.predict, getattr(model, "log_evidence_", None))
 
 
 def _named(X: FloatArray, labels: IntArray, model: ConstrainedGaussianMixture) -> Fitted:
-    """Names that may be wrong: preferences to be with an anchor whose name is certain.
+    """Fit uncertain labels as preferences for an anchor point of the labelled class.
 
     The anchor of a class is one point more, at the mean of those that were given its name. If a
     name is right with γ and else any of the others, it weighs log γ (K - 1) / (1 - γ).
@@ -288,7 +288,7 @@ def _named(X: FloatArray, labels: IntArray, model: ConstrainedGaussianMixture) -
 
 
 def _pck_means(X: FloatArray, plain: COPKMeans, soft: FloatArray) -> PCKMeans:
-    """PCKMeans with weights in units of the variance that plain K-means finds in its clusters.
+    """Fit PCKMeans with weights in units of the variance within clusters of K-means.
 
     The limit of small variances [lu2007, eq. 4.1] has σ² w for a weight.
     """
@@ -298,12 +298,12 @@ def _pck_means(X: FloatArray, plain: COPKMeans, soft: FloatArray) -> PCKMeans:
 
 
 def _rca(X: FloatArray, must_link: IntArray) -> Transform:
-    """The metric of RCA; without a must-link, that of the data."""
+    """Return the metric of RCA, or that of the data if there is no must-link."""
     return RCA().fit(X, must_link=must_link).transform if len(must_link) else np.asarray
 
 
 def _mmc(X: FloatArray, must_link: IntArray, cannot_link: IntArray) -> Transform:
-    """The metric of Xing et al., a full matrix; without one of the two kinds, that of the data."""
+    """Return the full metric of Xing et al., or that of the data if one kind is missing."""
     if not (len(must_link) and len(cannot_link)):
         return np.asarray
     model = MMC(diagonal=False)
@@ -356,7 +356,7 @@ class Problem(NamedTuple):
 def compare(
     data: Dataset, shape: str, n_classes: int, n_answers: int, q: float, rng: Generator
 ) -> Results:
-    """All methods on one sample of one truth, with the same answers; and from the truth."""
+    """Compare all methods on one sample with the same answers, and started at the truth."""
     problem = Problem.draw(shape, n_classes, n_answers, q, rng)
     yield from problem.run("auto", "")
     yield from problem.run(problem.y, TRUTH, mixtures_only=True)
@@ -365,7 +365,7 @@ def compare(
 def compare_starts(
     data: Dataset, shape: str, n_classes: int, n_answers: int, q: float, rng: Generator
 ) -> Results:
-    """The same, and the mixtures as the best of five starts by k-means++."""
+    """Compare the same with the best of five k-means++ starts of each mixture."""
     problem = Problem.draw(shape, n_classes, n_answers, q, rng)
     yield from problem.run("auto", "")
     yield from problem.run("k-means++", FIVE, mixtures_only=True)

@@ -17,7 +17,7 @@ from reruns.reading import spread
 
 __all__ = ["LOOKS", "Look", "curves", "ladder"]
 
-N_DOTS = 30  # realisations, up to which each is drawn
+N_DOTS = 30  # number of realisations up to which each is drawn
 
 Values = Mapping[str, Sequence[FloatArray]]
 

@@ -38,14 +38,14 @@ from reruns.design import Result, Results, Setting, attempt, attempt_each, cross
 
 TOY = ("lu_set_1", "lu_set_2", "lu_set_3")
 
-# The sets of Figure 5 were not published. What Figure 10 implies of two of them: with 100 relations
-# of which 30 % are wrong, soft ones can win only if the truth is no more than some 17 (set 1) or
-# 13 (set 2) nats behind, and ours were 184 and 38 [chapter 9, eq-9-price].
+# The sets of Figure 5 were not published. Figure 10 implies for two of them: with 100 relations, 30
+# % of them wrong, soft ones can win only if the truth is at most some 17 (set 1) or 13 (set 2) nats
+# behind; ours were 184 and 38 [chapter 9, eq-9-price].
 NEAR = ("lu_set_1_near", "lu_set_2_near")
 
 N_STARTS_NEAR = 30  # one start in seven finds the truth there, and ten may all miss it
 
-# How many relations: up to nearly all that can be had without overlap, 0.45 N.
+# Numbers of relations, up to nearly all that are possible without overlap, 0.45 N.
 N_TOY = (0, 10, 30, 50, 70, 100, 130, 160)
 
 N_UCI = {
@@ -56,7 +56,7 @@ N_UCI = {
 
 Model = ConstrainedGaussianMixture | COPKMeans | PCKMeans
 
-# Of every model the best of ten starts around random points.
+# Every model gets the best of ten starts around random points.
 mixture = partial(
     ConstrainedGaussianMixture, n_init=10, init_params="random_from_data", max_iter=300
 )
@@ -65,14 +65,14 @@ pck_kmeans = partial(PCKMeans, n_init=10, init="random")
 
 
 def accuracy(y: IntArray, labels: IntArray) -> dict[str, float]:
-    """Share of the points that fall into the cluster of their class."""
+    """Return the share of points in the cluster of their class."""
     return {"accuracy": matched_accuracy(y, labels)}
 
 
 def named_accuracy(
     y_train: IntArray, z_train: IntArray, y_test: IntArray, z_test: IntArray
 ) -> dict[str, float]:
-    """Accuracy on both parts, with the clusters named by the best matching on the first.
+    """Return accuracies on both parts, with clusters matched to classes on the first.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def figure_5(data: Dataset, rng: Generator) -> Results:
 
 
 def figures_6_to_9(data: Dataset, n_relations: int, rng: Generator) -> Results:
-    """Hard PPC, constrained EM and hard-constrained K-means; 90 % of the points to train.
+    """Compare hard PPC, constrained EM and COP-KMeans; 90 % of the points train.
 
     [lu2007, sect. 5.1.3]. PPC and constrained EM are the two sampling assumptions.
     """
@@ -136,7 +136,7 @@ def figures_6_to_9(data: Dataset, n_relations: int, rng: Generator) -> Results:
 
 
 def _six_methods(data: Dataset, q: float, rng: Generator, n_init: int = 10) -> Results:
-    """Six methods where a relation is wrong with probability q, and half of the points are in one.
+    """Compare six methods with relations of half of the points, wrong with probability q.
 
     [lu2007, sect. 5.1.4]. The best of ``n_init`` starts (the paper: of a hundred) by likelihood, or
     by cost; the weight of soft-constrained K-means is, as in the paper, the one that turns out
@@ -172,17 +172,17 @@ def _six_methods(data: Dataset, q: float, rng: Generator, n_init: int = 10) -> R
 
 
 def figure_10(data: Dataset, q: float, rng: Generator) -> Results:
-    """Six methods with noisy relations; of each the best of ten starts."""
+    """Compare six methods with noisy relations, each from the best of ten starts."""
     yield from _six_methods(data, q, rng)
 
 
 def figure_10_near(data: Dataset, q: float, rng: Generator) -> Results:
-    """The same on toy problems where the truth is not far behind; the best of thirty starts."""
+    """Compare the same on nearer toy problems, from the best of thirty starts."""
     yield from _six_methods(data, q, rng, N_STARTS_NEAR)
 
 
 def figure_2(data: Dataset, w: float, rng: Generator) -> Results:
-    """EM from the poor start of the toy problem; the paper's w counts each pair twice.
+    """Run EM from the poor start of the toy problem; the paper's w counts each pair twice.
 
     [lu2007, sect. 2.4.1]: twenty iterations.
     """

@@ -57,7 +57,7 @@ def read_rows(path: str | os.PathLike[str]) -> list[dict[str, str]]:
 def by_realisation(
     rows: Rows, by: str | Sequence[str] = "method", **where: object
 ) -> dict[Any, FloatArray]:
-    """Values of some rows of a result file, one array a group, in the order of realisations.
+    """Return values of rows of a result file, one array a group, ordered by realisation.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def by_realisation(
 def series(
     rows: Rows, column: str, **where: object
 ) -> tuple[FloatArray, dict[str, list[FloatArray]]]:
-    """Values of every method at every level of a setting, as curves and ladders take them.
+    """Return values of every method at every level of a setting, for curves and ladders.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def series(
 
 
 def require_columns(rows: Rows, columns: Set[str]) -> None:
-    """Refuse columns that the file does not have."""
+    """Raise for columns that the file does not have."""
     unknown = columns - set(rows[0] if rows else ())
     if unknown:
         raise ValueError(
@@ -151,7 +151,7 @@ def require_columns(rows: Rows, columns: Set[str]) -> None:
 
 
 def matching(rows: Rows, where: Mapping[str, object]) -> Rows:
-    """The rows with the wanted values, of which a list names several.
+    """Return the rows with the wanted values, of which a list allows several.
 
     Numbers are compared as they are written in a file: 1.0 agrees with "1", 0.30 with "0.3".
 
@@ -166,7 +166,7 @@ def matching(rows: Rows, where: Mapping[str, object]) -> Rows:
 
 
 def grouped(rows: Rows, by: Sequence[str]) -> dict[Group, dict[int, float]]:
-    """Values by group and realisation, nan where the method failed.
+    """Return values by group and realisation, nan where the method failed.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def grouped(rows: Rows, by: Sequence[str]) -> dict[Group, dict[int, float]]:
 
 
 class Spread(NamedTuple):
-    """A mean over realisations, and how well it is known."""
+    """A mean over realisations with its standard error."""
 
     mean: float
     """nan if every realisation failed."""
@@ -203,7 +203,7 @@ class Spread(NamedTuple):
 
 
 def spread(values: FloatArray) -> Spread:
-    """Mean of realisations and its standard error.
+    """Return the mean of realisations and its standard error.
 
     The standard error is s / √R, with s² = Σ (v_r - mean)² / (R - 1). It tells what another draw of
     relations and starts would have changed; nothing of another data set.
@@ -232,7 +232,7 @@ def spread(values: FloatArray) -> Spread:
 
 
 def wrong_order(difference: FloatArray, n: FloatArray | int) -> FloatArray:
-    """Probability that a mean over n realisations has the wrong sign: Φ(-√n \\|δ\\| / s).
+    """Return the probability Φ(-√n |δ| / s) that a mean of n has the wrong sign.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def wrong_order(difference: FloatArray, n: FloatArray | int) -> FloatArray:
 
 
 def realisations_needed(difference: FloatArray, risk: float = 0.05) -> float:
-    """Realisations after which the mean has the wrong sign with probability ``risk`` at most.
+    """Return the number of realisations for a wrong sign with probability ``risk`` at most.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ def realisations_needed(difference: FloatArray, risk: float = 0.05) -> float:
 
 
 def _effect(difference: FloatArray) -> tuple[float, float]:
-    """δ and s."""
+    """Return δ and s."""
     kept = np.asarray(difference, dtype=float)
     kept = kept[~np.isnan(kept)]
     if len(kept) < 2:

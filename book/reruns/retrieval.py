@@ -28,21 +28,21 @@ from cgmm.numerics import FloatArray, IntArray
 from reruns.barhillel2005 import taught, within_over_between
 from reruns.design import Result, Results, Setting, attempt, attempt_each, cross, make_experiment
 
-# How much the lights weigh, and how much of that remains.
+# Weights of the lights, and the share of them that remains.
 LIGHT = ("within_over_between", "remaining")
 
-# A curve of purity, as far as there are neighbours of one's own class.
+# Lengths of a curve of purity, up to the number of neighbours of the same class.
 NEIGHBOURS = (1, 2, 4, 8, 16, 32, 63)
 
 PURITY = tuple(f"purity_{k}" for k in NEIGHBOURS)
 
-# Dimensions after Fisher's discriminant: as many as the captions say, which in the paper is as many
-# as there are persons; and as many as our ten persons can differ in.
+# Dimensions after Fisher's discriminant: those of the captions, which equal the number of persons
+# in the paper, and the number in which our ten persons can differ.
 REDUCED = (30, 9)
 
 
 def purity(X: FloatArray, y: IntArray) -> dict[str, float]:
-    """Cumulative neighbour purity at a few lengths.
+    """Return the cumulative neighbour purity at some lengths.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def purity(X: FloatArray, y: IntArray) -> dict[str, float]:
 
 
 def figure_4(data: Dataset, share: float, n_dims: int, rng: Generator) -> Results:
-    """Neighbour purity of RCA between PCA and the supervised discriminant, in equal dimensions.
+    """Compare neighbour purity of PCA, RCA and the supervised discriminant.
 
     With share 1 all labels are known, and RCA is the whitened discriminant. "way" is how far RCA
     has come from PCA (0) to the discriminant of all labels (1), by 63 neighbours.
@@ -80,7 +80,7 @@ def figure_4(data: Dataset, share: float, n_dims: int, rng: Generator) -> Result
 
 
 def _unwhitened(X: FloatArray, chunklets: IntArray, n_components: int) -> FloatArray:
-    """Fisher's discriminant as it is used without whitening: rows are eigenvectors of length 1.
+    """Return Fisher's discriminant without whitening: its rows have length one.
 
     [barhillel2005, sect. 6]: eigenvectors of S_w⁻¹ S_t. With all labels of M classes only M - 1 of
     them are told apart from the rest, whose eigenvalue is 1.
@@ -112,7 +112,7 @@ def figure_5(data: Dataset, share: float, n_dims: int, rng: Generator) -> Result
 
 
 def figure_6(data: Dataset, share: float, n_dims: int, rng: Generator) -> Results:
-    """The two steps of RCA apart: reduction by cFLD, and whitening."""
+    """Separate the two steps of RCA: reduction by cFLD, and whitening."""
     X, y = data.X, data.y
     must_link = taught(y, share, rng).must_link
     chunklets = _nodes(must_link, len(y))
@@ -126,12 +126,12 @@ def figure_6(data: Dataset, share: float, n_dims: int, rng: Generator) -> Result
 
 
 def _nodes(must_link: IntArray, n_points: int) -> IntArray:
-    """(N,) chunklet of each point; those of one point tell nothing of scatter."""
+    """Return (N,) chunklets of the points; those of one point contain no scatter."""
     return SideInformation.build(n_points, must_link=must_link).node_of
 
 
 def figure_7(data: Dataset, n_dims: int, rng: Generator) -> Results:
-    """RCA and the metric of Xing et al., in all 60 dimensions or in 30 from cFLD; 30 % taught."""
+    """Compare RCA and the metric of Xing et al., in 60 dimensions or in 30 from cFLD."""
     X, y = data.X, data.y
     relations = taught(y, 0.3, rng)
     if n_dims < X.shape[1]:
@@ -146,7 +146,7 @@ def figure_7(data: Dataset, n_dims: int, rng: Generator) -> Results:
 
 
 def figure_8(data: Dataset, size: int, rng: Generator) -> Results:
-    """Chunklets of one size from 30 % of the points: mean error over 63 neighbours, and the bound.
+    """Compare chunklet sizes for 30 % of the points: mean error over 63 neighbours, and bound.
 
     [barhillel2005, eq. 12]. "step" is what the error loses from chunklets of size - 1, cut from
     the same points, to these.
@@ -169,7 +169,7 @@ def figure_8(data: Dataset, size: int, rng: Generator) -> Results:
 
 
 def cut(y: IntArray, drawn: IntArray, size: int) -> IntArray:
-    """(N,) chunklets of the drawn points, each of one class; -1 for none.
+    """Return (N,) chunklets of the drawn points, each of one class; -1 for none.
 
     What remains of a class makes one more, smaller chunklet [barhillel2005, footnote 7].
 

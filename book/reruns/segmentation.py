@@ -36,8 +36,8 @@ Segmenters = dict[str, Callable[[], IntArray]]
 
 # ---------------------------------------------------------------------------- an ice sheet
 
-# Of each terrain, in the paper's seven channels: reflectance; then the contrast of its grain, and
-# the grain in pixels. Those with snow first.
+# For each terrain, in the paper's seven channels: reflectance, contrast of its grain, and size of
+# the grain in pixels. Terrains with snow come first.
 TERRAINS = {
     "dry snow": ((0.92, 0.88, 0.95, 0.94, 0.60, 0.12, 0.08), 0.08, 0.7),
     "melting snow": ((0.78, 0.64, 0.84, 0.82, 0.34, 0.07, 0.05), 0.12, 2.0),
@@ -46,15 +46,15 @@ TERRAINS = {
     "cloud": ((0.84, 0.80, 0.86, 0.85, 0.58, 0.20, 0.14), 0.10, 1.5),
 }
 
-N_SNOW = 3  # how many of the terrains have snow
-SHARE_WITHOUT_SNOW = 0.12  # six blocks with snow for each without must be at hand
+N_SNOW = 3  # number of terrains with snow
+SHARE_WITHOUT_SNOW = 0.12  # each block without snow needs six blocks with snow
 SNOW_BLOCK, N_SNOW_FEATURES = 5, 50  # side of a block in pixels; features of a block
 
 BLACK = ("without_snow_found", "snow_taken_for_none")
 
 
 class Scene(NamedTuple):
-    """An image in seven channels, and what its blocks show."""
+    """An image in seven channels, with the terrain of its blocks."""
 
     image: FloatArray
     """(120, 400, 7) reflectance."""
@@ -65,12 +65,12 @@ class Scene(NamedTuple):
 
     @property
     def snow(self) -> BoolArray:
-        """(24, 80) bool, what the expert tells."""
+        """(24, 80) bool: True for blocks with snow."""
         return self.terrain < N_SNOW
 
 
 def snow_scene(rng: Generator) -> Scene:
-    """An ice sheet from above, as [lu2007, Fig. 11] describes it.
+    """Draw an ice sheet from above, as [lu2007, Fig. 11] describes it.
 
     The paper's is a satellite's image of Greenland; this one is made up, of the same size, channels
     and blocks. Its terrains differ in their spectra, but the mixture of three Gaussians that
@@ -105,20 +105,20 @@ def snow_scene(rng: Generator) -> Scene:
 
 
 def _field(shape: tuple[int, int], smoothing: tuple[float, float], rng: Generator) -> FloatArray:
-    """Smooth noise of variance one."""
+    """Draw smooth noise of variance one."""
     smooth = gaussian_filter(rng.normal(size=shape), smoothing, mode="nearest")
     return smooth / smooth.std()
 
 
 def _block_features(image: FloatArray, side: int, n_features: int) -> FloatArray:
-    """(rows x columns of blocks, n_features) principal components of the blocks of an image."""
+    """Return (rows x columns, n_features) principal components of the blocks of an image."""
     height, width, n_channels = image.shape
     cut = image.reshape(height // side, side, width // side, side, n_channels).swapaxes(1, 2)
     return principal(cut.reshape(-1, side**2 * n_channels), n_features)
 
 
 def snow_segmenters(scene: Scene, n_components: int, rng: Generator) -> Segmenters:
-    """Three ways to segment an ice sheet; half of the blocks train, both halves are labelled.
+    """Return three segmenters of an ice sheet; half of the blocks train, all are labelled.
 
     [lu2007, sect. 5.2.1]. Each training block without snow has cannot-links to six with snow. The
     third way, not of the paper, starts where the expert's word leads: it tells whether a failure is
@@ -161,7 +161,7 @@ def snow_segmenters(scene: Scene, n_components: int, rng: Generator) -> Segmente
 
 
 def _labelled_start(X: FloatArray, snow: BoolArray, n_components: int) -> FloatArray:
-    """Responsibilities: one component without snow, the others share the snow by brightness."""
+    """Return responsibilities: one component without snow, the others by brightness."""
     component = np.zeros(len(X), dtype=np.int64)
     by_brightness = np.flatnonzero(snow)[np.argsort(X[snow, 0], kind="stable")]
     for k, part in enumerate(np.array_split(by_brightness, n_components - 1), start=1):
@@ -170,7 +170,7 @@ def _labelled_start(X: FloatArray, snow: BoolArray, n_components: int) -> FloatA
 
 
 def figure_11(data: Dataset, n_components: int, rng: Generator) -> Results:
-    """Do-not-links from an expert who tells blocks with snow from those without.
+    """Compare segmenters with do-not-links of an expert who recognises snow.
 
     [lu2007, sect. 5.2.1]. "Black" is the component of most blocks without snow: how many of these
     it gets, and how many of those with snow.
@@ -185,7 +185,7 @@ def figure_11(data: Dataset, n_components: int, rng: Generator) -> Results:
 
 
 def figure_11_starts(data: Dataset, n_components: int, rng: Generator) -> Results:
-    """The same scenes from ten random starts, the default start, and the expert's word.
+    """Compare ten random starts, the default start, and the expert's labels.
 
     "Truth" is the start that the expert's word leads to: blocks without snow in one component.
     """
@@ -214,13 +214,13 @@ def figure_11_starts(data: Dataset, n_components: int, rng: Generator) -> Result
 
 # ---------------------------------------------------------------------------- four textures
 
-# Of each texture: mean brightness, contrast, smoothing in pixels along rows and along columns.
+# For each texture: mean brightness, contrast, smoothing in pixels along rows and columns.
 TEXTURES = ((-0.5, 1.0, 0.5, 4.0), (0.0, 0.6, 1.5, 1.5), (0.5, 1.0, 4.0, 0.5), (0.2, 1.6, 0.7, 0.7))
 BLOCK, N_FEATURES = 7, 5  # the same of textures
 
 
 def textured_image(n_blocks: int, rng: Generator) -> tuple[FloatArray, IntArray]:
-    """An image of four textures [lu2007, Fig. 12].
+    """Draw an image of four textures [lu2007, Fig. 12].
 
     The paper's textures are photographs (Brodatz); ours are noise of four brightnesses, contrasts
     and grains.
@@ -249,7 +249,7 @@ def textured_image(n_blocks: int, rng: Generator) -> tuple[FloatArray, IntArray]
 
 
 def textured_blocks(n_blocks: int, rng: Generator) -> tuple[FloatArray, IntArray]:
-    """The image of :func:`textured_image`, cut into blocks of 7 x 7 pixels.
+    """Return the image of :func:`textured_image` in blocks of 7 x 7 pixels.
 
     Parameters
     ----------
@@ -270,13 +270,13 @@ def textured_blocks(n_blocks: int, rng: Generator) -> tuple[FloatArray, IntArray
 
 
 def _texture(noise: FloatArray, mean: float, contrast: float, *smoothing: float) -> FloatArray:
-    """The noise of one texture, as ``TEXTURES`` describes it."""
+    """Draw the noise of one texture, as ``TEXTURES`` describes it."""
     smooth = gaussian_filter(noise, smoothing)
     return mean + contrast * smooth / smooth.std()
 
 
 def texture_segmenters(X: FloatArray, y: IntArray, rng: Generator) -> Segmenters:
-    """Three ways to segment an image: a mixture, and soft links between neighbouring blocks.
+    """Return three segmenters: a mixture, and two with soft links between neighbours.
 
     [lu2007, sect. 5.2.2]. All start where the mixture without links ended.
 
@@ -315,7 +315,7 @@ def texture_segmenters(X: FloatArray, y: IntArray, rng: Generator) -> Segmenters
 
 
 def figure_12(data: Dataset, n_blocks: int, rng: Generator) -> Results:
-    """Segmentation by soft links between neighbouring blocks: Gibbs sampling and mean field.
+    """Compare Gibbs sampling and mean field with soft links between neighbouring blocks.
 
     Times are no part of the result, since they are never twice the same:
     ``benchmarks/segmentation.py`` measures them.

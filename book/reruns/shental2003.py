@@ -50,7 +50,7 @@ RELATIONS_OF = {"": (), " positive": ("must_link",), " both": ("must_link", "can
 def _six_methods(
     data: Dataset, share: float, rng: Generator, covariance: str = "full", own_units: bool = False
 ) -> Results:
-    """K-means and EM, each told nothing, the must-links, or all relations of the same teachers.
+    """Compare K-means and EM without relations, with must-links, and with all relations.
 
     A full covariance sees no units. EM has them scaled in either case, so that what is added to the
     variances is small beside each of them, and takes its start where K-means does.
@@ -87,7 +87,7 @@ def _six_methods(
 def _exact_or_tree(
     model: ConstrainedGaussianMixture, X: FloatArray, known: dict[str, IntArray]
 ) -> ConstrainedGaussianMixture:
-    """The model fitted exactly; where that costs too much, without relations that close a cycle.
+    """Fit exactly or, if that is too expensive, with a spanning tree of the relations.
 
     Mean field is no way out: cannot-links are hard, and it is made for preferences.
     """
@@ -100,17 +100,17 @@ def _exact_or_tree(
 
 
 def figure_5(data: Dataset, share: float, rng: Generator) -> Results:
-    """Six methods on UCI data, with a share of the points given to teachers."""
+    """Compare six methods on UCI data, with a share of the points given to teachers."""
     yield from _six_methods(data, share, rng)
 
 
 def figure_5_as_they_are(data: Dataset, share: float, rng: Generator) -> Results:
-    """The same with features in their own units, of which K-means and the starts see the widest."""
+    """Compare the same with raw features, where the widest ones decide the starts."""
     yield from _six_methods(data, share, rng, own_units=True)
 
 
 def figure_7(data: Dataset, share: float, rng: Generator) -> Results:
-    """The same on faces. 64 points a class do not make a covariance in 60 dimensions: one for all.
+    """Compare the same on faces, with one covariance for all classes in 60 dimensions.
 
     The paper does not say what it did about that.
     """
@@ -118,7 +118,7 @@ def figure_7(data: Dataset, share: float, rng: Generator) -> Results:
 
 
 def figure_1(data: Dataset, n_pairs: int, rng: Generator) -> Results:
-    """Two toy problems, without relations and with pairs; the best of ten starts.
+    """Fit two toy problems without relations and with pairs; the best of ten starts.
 
     Accuracy is that of points without relations, as in the figure. For the first problem the
     log-likelihoods of the two solutions are found, each from its own start.
@@ -143,7 +143,7 @@ def figure_1(data: Dataset, n_pairs: int, rng: Generator) -> Results:
 
 
 def _from_starts(data: Dataset, share: float, rng: Generator, covariance: str = "full") -> Results:
-    """EM and K-means from one start, the best of ten, and EM from the default and the truth.
+    """Fit EM and K-means from one start, the best of ten, the default, and the truth.
 
     "own units" is K-means on features as they are; EM with a full covariance does not see units.
     """
@@ -192,7 +192,7 @@ def _from_starts(data: Dataset, share: float, rng: Generator, covariance: str = 
 
 
 def figure_5_starts(data: Dataset, share: float, rng: Generator) -> Results:
-    """Figure 5 from several starts."""
+    """Compare Figure 5 from several starts."""
     yield from _from_starts(data, share, rng)
 
 
