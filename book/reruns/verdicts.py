@@ -60,7 +60,7 @@ from reruns.design import DEFAULT
 from reruns.reading import Group, Rows, grouped, matching, read_rows, require_columns, spread
 
 __all__ = [
-    "Comparison", "Found", "Judgement", "by_sentence", "from_the_default_start", "judge_all",
+    "Comparison", "Found", "JudgedClaim", "by_sentence", "from_the_default_start", "judge_all",
     "line", "read_comparisons", "statement", "verdict_on",
 ]  # fmt: skip
 
@@ -132,7 +132,7 @@ class Found(NamedTuple):
     """True if the claim fails by at most two standard errors."""
 
 
-class Judgement(NamedTuple):
+class JudgedClaim(NamedTuple):
     """The verdict on a claim, with what was found in each group."""
 
     verdict: str
@@ -186,7 +186,7 @@ def _is_ordering(comparison: Comparison) -> bool:
     return comparison.minus is not None and comparison.claim != "near"
 
 
-def verdict_on(comparison: Comparison, rows: Rows) -> Judgement:
+def verdict_on(comparison: Comparison, rows: Rows) -> JudgedClaim:
     """Return the verdict that follows from the rows of a result file.
 
     Parameters
@@ -198,7 +198,7 @@ def verdict_on(comparison: Comparison, rows: Rows) -> Judgement:
 
     Returns
     -------
-    Judgement
+    JudgedClaim
         Verdict, and what was found in each group.
 
     Raises
@@ -231,12 +231,12 @@ def verdict_on(comparison: Comparison, rows: Rows) -> Judgement:
         groups = _step_by_step(groups)
     found = [_check(comparison, group, values) for group, values in groups.items()]
     tested = _is_tested(comparison, matching(rows, ours))
-    return Judgement(_word(found) if tested else "not tested", found)
+    return JudgedClaim(_word(found) if tested else "not tested", found)
 
 
 def judge_all(
     comparisons: Iterable[Comparison], results: str | os.PathLike[str]
-) -> list[tuple[Comparison, Judgement]]:
+) -> list[tuple[Comparison, JudgedClaim]]:
     """Return every comparison with the verdict that follows from the result files.
 
     Parameters
@@ -248,7 +248,7 @@ def judge_all(
 
     Returns
     -------
-    list of (Comparison, Judgement)
+    list of (Comparison, JudgedClaim)
         In the order of the claims.
     """
     rows = cache(lambda name: read_rows(Path(results) / f"{name}.csv"))
@@ -257,7 +257,7 @@ def judge_all(
 
 def from_the_default_start(
     comparison: Comparison, results: str | os.PathLike[str]
-) -> Judgement | None:
+) -> JudgedClaim | None:
     """Judge a claim where mixtures begin at the package's default, and K-means is the best of ten.
 
     Parameters
@@ -269,7 +269,7 @@ def from_the_default_start(
 
     Returns
     -------
-    Judgement or None
+    JudgedClaim or None
         None if the claim names no file of such runs, or the file does not exist.
     """
     path = Path(results) / f"{comparison.again}.csv"
@@ -298,13 +298,13 @@ def from_the_default_start(
 
 
 def by_sentence(
-    judged: Iterable[tuple[Comparison, Judgement]],
+    judged: Iterable[tuple[Comparison, JudgedClaim]],
 ) -> dict[tuple[str, str, str], tuple[str, str]]:
     """Return kind of data and verdict of each sentence, over the groups of all its readings.
 
     Parameters
     ----------
-    judged : iterable of (Comparison, Judgement)
+    judged : iterable of (Comparison, JudgedClaim)
         Claims, each with what :func:`verdict_on` finds.
 
     Returns
@@ -312,7 +312,7 @@ def by_sentence(
     dict of (paper, figure, quantity) to (kind, verdict)
         In the order of the claims. Readings that were not tested do not count if others were.
     """
-    readings: dict[tuple[str, str, str], list[tuple[Comparison, Judgement]]] = {}
+    readings: dict[tuple[str, str, str], list[tuple[Comparison, JudgedClaim]]] = {}
     for claim, judgement in judged:
         readings.setdefault(claim.sentence, []).append((claim, judgement))
     found = {}
@@ -392,14 +392,14 @@ def _check(comparison: Comparison, group: Group, values: dict[int, float]) -> Fo
 # ---------------------------------------------------------------------------- in words
 
 
-def statement(comparison: Comparison, judgement: Judgement) -> str:
+def statement(comparison: Comparison, judgement: JudgedClaim) -> str:
     """Describe a claim in a few lines: what was printed, what we find, the bound and the verdict.
 
     Parameters
     ----------
     comparison : Comparison
         A claim of a paper.
-    judgement : Judgement
+    judgement : JudgedClaim
         The result of :func:`verdict_on`.
 
     Returns
@@ -445,14 +445,14 @@ def statement(comparison: Comparison, judgement: Judgement) -> str:
     return "\n".join(wrapped)
 
 
-def line(comparison: Comparison, judgement: Judgement) -> str:
+def line(comparison: Comparison, judgement: JudgedClaim) -> str:
     """Describe a claim in a line: verdict, what we find, and the quantity.
 
     Parameters
     ----------
     comparison : Comparison
         A claim of a paper.
-    judgement : Judgement
+    judgement : JudgedClaim
         The result of :func:`verdict_on`.
 
     Returns

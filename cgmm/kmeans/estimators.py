@@ -34,7 +34,7 @@ from cgmm.given import explain_missing, read_rows
 from cgmm.inference import ENGINES
 from cgmm.inference.feasible import MAX_SEARCH
 from cgmm.kmeans.assignment import engine_rule, pck_rule
-from cgmm.kmeans.loop import Nodes, Run, broken, lloyd, run_to_convergence
+from cgmm.kmeans.loop import LloydRun, Nodes, broken, lloyd, run_to_convergence
 from cgmm.kmeans.seeding import SEEDINGS, best_start, choose_seedings, run_without_edges
 from cgmm.network import Engine, Graph, NetworkError, SideInformation
 from cgmm.network.misreadings import check_rows, warn_ignored
@@ -128,7 +128,7 @@ class ConstrainedKMeans(
         groups = np.unique(chunklets[has_weight], return_inverse=True)[1]
         starts = partial(self._starts, X[has_weight], groups, graph, rng, offset)
 
-        def one_run(number: int) -> Run:
+        def one_run(number: int) -> LloydRun:
             steps = lloyd(nodes, graph, best_start(starts(), nodes), rule)
             return run_to_convergence(steps, tol, self.max_iter, self.verbose, number)
 
@@ -491,7 +491,7 @@ class PCKMeans(ConstrainedKMeans):
 # ---------------------------------------------------------------------------- warnings
 
 
-def _warn_of_run(run: Run, n_clusters: int, max_iter: int) -> None:
+def _warn_of_run(run: LloydRun, n_clusters: int, max_iter: int) -> None:
     """Warn if the kept run was interrupted, did not converge, or has empty clusters."""
     remarks, n_used = [], len(np.unique(run.step.labels))
     if run.interrupted:

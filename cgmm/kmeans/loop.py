@@ -231,10 +231,10 @@ class Nodes(NamedTuple):
 
 def total_cost(costs: FloatArray, graph: Graph, z: IntArray) -> float:
     """Return J minus the constant ``within``: Σ_j c_jk for k = z_j, plus the penalties."""
-    return float(costs[np.arange(len(z)), z].sum()) + penalty(graph, z)
+    return float(costs[np.arange(len(z)), z].sum()) + cost_of_broken(graph, z)
 
 
-def penalty(graph: Graph, z: IntArray) -> float:
+def cost_of_broken(graph: Graph, z: IntArray) -> float:
     """Return the total cost of broken preferences.
 
     Parameters
@@ -251,7 +251,8 @@ def penalty(graph: Graph, z: IntArray) -> float:
 
     Examples
     --------
-    >>> penalty(Graph(3, np.array([[0, 1], [1, 2]]), np.array([2.0, -0.5])), np.array([0, 1, 1]))
+    >>> graph = Graph(3, np.array([[0, 1], [1, 2]]), np.array([2.0, -0.5]))
+    >>> cost_of_broken(graph, np.array([0, 1, 1]))
     2.5
     """
     # This is the second and third sum of [lu2007, eq. 4.1].
@@ -296,7 +297,7 @@ def nearest_rule(costs: FloatArray, z: IntArray | None = None) -> tuple[IntArray
 # ---------------------------------------------------------------------------- runs
 
 
-class Run(NamedTuple):
+class LloydRun(NamedTuple):
     """Result of one run, complete or interrupted."""
 
     step: Step
@@ -318,9 +319,9 @@ class Run(NamedTuple):
 
 def run_to_convergence(
     steps: Iterator[Step], tol: float, max_iter: int, verbose: int = 0, number: int = 0
-) -> Run:
+) -> LloydRun:
     """Take steps until convergence or ``max_iter``; return the last state if interrupted."""
-    history, run = list[float](), cast("Run", None)
+    history, run = list[float](), cast("LloydRun", None)
     try:
         for t, step in enumerate(islice(steps, max_iter + 1)):
             history = [*history, step.objective]
@@ -329,7 +330,7 @@ def run_to_convergence(
             is_near = t > 0 and bool(np.square(step.centres - run.step.centres).sum() <= tol)
             same = 0 < t < max_iter and not is_near and np.array_equal(step.labels, run.step.labels)
             # scikit-learn counts the extra step that shows that no assignment changed.
-            run = Run(step, history, t + same, is_near or same)
+            run = LloydRun(step, history, t + same, is_near or same)
             if run.converged:
                 break
     except KeyboardInterrupt:

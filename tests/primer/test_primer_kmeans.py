@@ -27,7 +27,7 @@ def test_the_objective_is_that_of_the_package(seed, N, K):
     c, z = primer.costs(X, mu), np.random.default_rng(seed).integers(K, size=N)
     theirs = kmeans.Nodes.of(X, SideInformation.build(N), 0.5).costs(mu)
     np.testing.assert_allclose(c, theirs, atol=1e-12)
-    total = theirs[range(N), z].sum() + kmeans.penalty(Graph(N, edges, w), z)
+    total = theirs[range(N), z].sum() + kmeans.cost_of_broken(Graph(N, edges, w), z)
     assert primer.objective(c, z, edges, w) == pytest.approx(total, rel=1e-12)
     broken = z[edges[:, 0]] == z[edges[:, 1]]
     hard = np.full(len(w), -np.inf)
