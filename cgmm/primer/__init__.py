@@ -23,10 +23,11 @@ functions to the one here. Nothing in the package imports this room, and it impo
 :mod:`~cgmm.primer.distances`      chapter 12: the metric of Xing et al.
 :mod:`~cgmm.primer.reruns`         chapter 13: means over realisations
 :mod:`~cgmm.primer.questions`      chapter 15: what to ask next
-:mod:`~cgmm.primer.witnesses`      chapter 16: how often witnesses err
+:mod:`~cgmm.primer.annotators`     chapter 16: how often annotators err
 =================================  =================================================================
 """
 
+from cgmm.primer.annotators import annotator_em, new_rates, p_wrong
 from cgmm.primer.chunklets import (
     cannot_edges, chunklet_em, closure, if_chunklets_are_sampled, if_points_are_sampled,
     node_unaries,
@@ -65,11 +66,10 @@ from cgmm.primer.variational import (
     approximate_em, beliefs, bethe_log_z, log_belief, mean_field, mean_field_bound,
     messages, tree_bound,
 )  # fmt: skip
-from cgmm.primer.witnesses import new_rates, p_wrong, witness_em
 
 __all__ = [
-    "Theta", "aic", "allowed", "answer_information", "approximate_em", "around", "ascent_step",
-    "beliefs", "bethe_log_z", "bic", "cannot_edges", "certainty", "cfld", "cheapest",
+    "Theta", "aic", "allowed", "annotator_em", "answer_information", "approximate_em", "around",
+    "ascent_step", "beliefs", "bethe_log_z", "bic", "cannot_edges", "certainty", "cfld", "cheapest",
     "choose_pairs", "chunklet_em", "clique_log_z", "closure", "cluster_move", "coin_entropy",
     "constrained_em", "contract", "cop_rule", "costs", "derivative", "deviations", "diag",
     "eliminate", "em", "factors", "far_points", "farthest", "fill_ins", "fold", "full", "gibbs",
@@ -85,5 +85,5 @@ __all__ = [
     "r_hat", "realisations_needed", "responsibilities", "sample", "shares", "single_moves",
     "spanning_tree", "spherical", "spread", "squares", "statistics", "support", "take_out", "tie",
     "tied", "tree_bound", "until", "uphill", "whitening", "within_covariance", "within_distance",
-    "witness_em", "wrong_order",
+    "wrong_order",
 ]  # fmt: skip

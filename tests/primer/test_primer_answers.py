@@ -57,14 +57,14 @@ def test_the_farthest_point_is_the_one_of_which_the_package_asks_first(seed):
 
 
 @examples(seed=SEEDS, a=st.floats(1.1, 4), b=st.floats(1.1, 9))
-def test_em_with_witnesses_climbs_as_the_package_does(seed, a, b):
+def test_em_with_annotators_climbs_as_the_package_does(seed, a, b):
     rng = np.random.default_rng(seed)
     theta, X = mixture(rng, 2, 1), 2 * rng.normal(size=(5, 1))
     # Two annotators answer; some pairs occur twice.
     edges = np.array(list(combinations(range(5), 2)))[rng.integers(10, size=7)]
     says_same, g = rng.random(7) < 0.5, np.arange(7) % 2
     u, mode = primer.log_joint(X, theta), (a - 1) / (a + b - 2)
-    course = list(primer.witness_em(u, edges, says_same, g, np.full(2, mode), a, b, 12))
+    course = list(primer.annotator_em(u, edges, says_same, g, np.full(2, mode), a, b, 12))
     heights = [height for _, height in course]
     # A posterior by central differences: a maximum is reached up to their error.
     assert min(np.diff(heights)) > -1e-7

@@ -5,7 +5,7 @@ u       (J, K) unary log-potentials of the points, for a θ that is known
 edges   (E, 2) pairs that were asked about; a pair may be there many times
 said    (E,) what was said: True for "together"
 g       (E,) who said it, from 0 to G - 1
-q       (G,) how often each witness errs
+q       (G,) how often each annotator errs
 a, b    of the prior Beta(a, b) of each rate
 ======  ==================================================================
 """
@@ -28,7 +28,7 @@ def new_rates(wrong, g, a, b):
     return (np.bincount(g, wrong) + a - 1) / (np.bincount(g) + a + b - 2)
 
 
-def witness_em(u, edges, said, g, q, a, b, n_iter):
+def annotator_em(u, edges, said, g, q, a, b, n_iter):
     """Yield q and log p(X, answers | q) + log prior, the start first."""
     for _ in range(n_iter):
         gamma = 1 - q[g]
