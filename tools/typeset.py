@@ -10,7 +10,6 @@ import html
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import distribution
 from pathlib import Path
 
 import chromium
@@ -18,7 +17,7 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from playwright.sync_api import Page, sync_playwright
 
-MATHJAX = "sphinx-mathjax-offline"
+MATHJAX = Path(__file__).parents[1] / "book/_static/vendor/mathjax/startup.js"
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -36,7 +35,10 @@ PAGE = """<!doctype html>
 </html>
 """
 MATHJAX_HEAD = """<script class="once">
-MathJax = {{svg: {{fontCache: "global"}}, options: {{enableMenu: false}}}};
+MathJax = {{
+  loader: {{load: ["input/tex", "output/svg"]}},
+  svg: {{fontCache: "global"}},
+}};
 </script>
 <script class="once" src="{source}"></script>"""
 # What MathJax has put there to work, beside what is seen.
@@ -91,8 +93,7 @@ def browser_page(width: int = 1280, height: int = 720, scale: int = 1) -> Iterat
 
 def typeset(page: Page, title: str, style: str, body: str, path: Path) -> None:
     """Open a page, set its formulas, and write it to a file that needs no other."""
-    source = distribution(MATHJAX).locate_file(f"{MATHJAX}/static/mathjax/tex-svg.js")
-    head = MATHJAX_HEAD.format(source=Path(str(source)).resolve().as_uri())
+    head = MATHJAX_HEAD.format(source=MATHJAX.as_uri())
     raw = PAGE.format(title=html.escape(title), style=style, head=head, body=body)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(raw, encoding="utf8")

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
-from importlib.metadata import distribution
-from pathlib import Path
 
 from docutils import nodes
 from sphinx.addnodes import toctree
 from sphinx.application import Sphinx
 
-# The distribution carries all of MathJax 3, 16 MB. A page needs some of its components, its fonts,
-# and of the TeX extensions that are loaded on first use that of \boldsymbol.
-MATHJAX = "sphinx-mathjax-offline"
-NEEDED = [
-    "startup.js", "core.js", "input/tex.js", "output/chtml.js", "output/chtml/fonts/tex.js",
-    "a11y/assistive-mml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions/boldsymbol.js",
-]  # fmt: skip
-
 # sphinx-thebe writes a remote address into every page, whether its button is on or not.
 THEBE_HANDLERS = {"init_thebe_core", "update_thebe_context"}
-
 
 # What follows a formula without a space, a comma or the rest of a word, or stands before it.
 AFTER = re.compile(r"[^\s\u2014\u2013]{1,24}(?=\s|$|[\u2014\u2013])|[^\s\w]{0,8}[\u2014\u2013]")
@@ -38,7 +26,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-resolved", take_common_names)
     app.connect("doctree-resolved", hold_formulas_together)
     app.connect("html-page-context", mend_markup)
-    app.connect("build-finished", copy_mathjax)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -127,16 +114,3 @@ def mend_markup(
     """Mend what the extensions write."""
     for pattern, better in MENDED if "body" in context else []:
         context["body"] = pattern.sub(better, context["body"])
-
-
-def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:
-    """Copy the needed part of MathJax to where `mathjax_path` expects it."""
-    if exception is not None or app.builder.format != "html":
-        return
-    source = Path(distribution(MATHJAX).locate_file(f"{MATHJAX}/static/mathjax"))
-    target = Path(app.outdir, "_static", app.config.mathjax_path).parent
-    for name in NEEDED:
-        copy = shutil.copytree if (source / name).is_dir() else shutil.copy2
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
-        if not (target / name).exists():
-            copy(source / name, target / name)

@@ -17,40 +17,29 @@ from xml.etree import ElementTree
 
 import numpy as np
 from docutils import nodes
-from fontTools import subset
 from PIL import Image
 from sphinx.application import Sphinx
 
-# Maps are for those who debug the theme; fonts of icons that no page shows; the theme's words in
-# other languages; assignments, which pages offer from another folder; pictures copied elsewhere.
+# Pages ask for none of these files: maps of scripts, fonts of icons other than the solid ones as
+# WOFF2, the theme's messages in other languages, MathJax's output for slides, what is offered or
+# copied in another folder.
 UNUSED = [
     "_static/**/*.map",
-    "_static/vendor/fontawesome/**/*.woff2",
-    "_static/vendor/fontawesome/**/fa-[brv]*.ttf",
+    "_static/vendor/fontawesome/**/*.ttf",
+    "_static/vendor/fontawesome/**/fa-[brv]*",
+    "_static/vendor/mathjax/output/svg*",
     "_static/locales",
     "_static/assignments",
     "_static/readme.png",
     "_static/front.svg",
     "_static/interview.png",
 ]
-# Font Awesome has two thousand icons, of which the theme's pages show these.
-ICONS = [
-    "arrow-up", "magnifying-glass", "bars", "download", "file", "file-pdf", "sun", "moon",
-    "circle-half-stroke", "list", "angle-left", "angle-right", "chevron-down", "xmark", "rocket",
-]  # fmt: skip
-ICON = r'(?<![\w-])"?{}"?:\[(\d+),(\d+),\[[^\]]*\],"[0-9a-f]+","([^"]+)"\]'
-# What draws them, as Font Awesome's own script does.
-DRAW = """for (const place of document.querySelectorAll(":is(i, span):is(.fas, .fa-solid)")) {
-  const name = [...place.classList].find(one => ICONS[one.slice(3)]);
-  if (!name) continue;
-  const [width, height, path] = ICONS[name.slice(3)];
-  const icon = document.createElement("template");
-  icon.innerHTML = `<svg class="${place.className} svg-inline--fa" aria-hidden="true"
-    viewBox="0 0 ${width} ${height}"><path fill="currentColor" d="${path}"/></svg>`;
-  Object.assign(icon.content.firstChild.dataset, place.dataset);
-  place.replaceWith(icon.content);
-}
-"""
+# This script replaces icons by drawings and weighs 1.5 MB. The theme's font draws the same icons.
+ICON_SCRIPT = "_static/scripts/fontawesome.js"
+THEME_SHEET = "_static/styles/pydata-sphinx-theme.css"
+# A rule of the theme's style sheet that names the character of an icon, in Font Awesome 6 or 7.
+ICON_RULE = re.compile(r'(?:\.fa-[\w-]+(?::{1,2}before)?,?)+\{(?:content|--fa):"[^"]*"\}')
+ICON_NAME = re.compile(r"\bfa-[\w-]+")
 # The mean error of a colour, of 255, which a palette may make: none that an eye sees.
 LARGEST_ERROR = 0.8
 FRAME = re.compile(r"data:image/(webp|png);base64,([A-Za-z0-9+/=]{200,})")
@@ -65,13 +54,8 @@ MARK = re.compile(r"(?!^)<span[^>]*>|</span>(?!$)")
 # What keeps its spaces, and what a page says to nobody.
 KEPT = re.compile(r"(<(pre|script|style|textarea)\b.*?</\2>)", re.DOTALL)
 UNSAID = re.compile(r"<!--.*?-->", re.DOTALL)
-# The style sheet has a line for each icon, which pages draw otherwise, and names their font twice.
-NAMED = re.compile(
-    r'(?:\.fa-[\w-]+:{1,2}before,?)+\{content:"[^"]*"\}|url\([^)]*/fa-[\w-]+\.woff2\)[^,]*,'
-)
 # The book's table of contents, which a listing of a module does without: its links lead back.
 CONTENTS = re.compile(r'<nav class="bd-links bd-docs-nav".*?</nav>', re.DOTALL)
-SIGN = re.compile(r"[\ue000-\uf8ff]|(?<=\\)[ef][0-9a-f]{3}")
 SVG = "http://www.w3.org/2000/svg"
 ElementTree.register_namespace("", SVG)
 ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
@@ -155,11 +139,11 @@ def lighten(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.name != "html":
         return
     site = Path(app.outdir)
-    for path in [path for pattern in UNUSED for path in site.glob(pattern)]:
+    for path in {path for pattern in UNUSED for path in site.glob(pattern)}:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     remove_old_frames(site)
-    keep_icons(site / "_static/scripts/fontawesome.js")
-    keep_signs(site)
+    (site / ICON_SCRIPT).write_text("", encoding="utf8")
+    drop_icon_rules(site)
     for path in site.rglob("*.html"):
         text = path.read_text(encoding="utf8")
         if path.is_relative_to(site / "_modules"):
@@ -182,29 +166,17 @@ def remove_old_frames(site: Path) -> None:
             path.unlink()
 
 
-def keep_icons(path: Path) -> None:
-    """Write those icons that are shown, and what draws them, in the place of all."""
-    text = path.read_text(encoding="utf8")
-    if text.endswith(DRAW):
-        return
-    # Of icons in two weights the solid one comes last.
-    found = {name: re.findall(ICON.format(name), text)[-1] for name in ICONS}
-    path.write_text(f"const ICONS = {json.dumps(found)};\n{DRAW}", encoding="utf8")
+def drop_icon_rules(site: Path) -> None:
+    """Remove the rules of icons that no page or script names; an unknown form of rule stays."""
+    users = [*site.rglob("*.html"), *site.glob("_static/**/*.js")]
+    used = {name for path in users for name in ICON_NAME.findall(path.read_text(encoding="utf8"))}
 
+    def keep_used(rule: re.Match) -> str:
+        return rule[0] if used.intersection(ICON_NAME.findall(rule[0])) else ""
 
-def keep_signs(site: Path) -> None:
-    """Leave in the font of icons those that a style sheet asks for, such as the signs of boxes."""
-    sheets = {path: path.read_text(encoding="utf8") for path in site.glob("_static/**/*.css")}
-    for path, text in sheets.items():
-        sheets[path] = NAMED.sub("", text)
-        path.write_text(sheets[path], encoding="utf8")
-    signs = {one for text in sheets.values() for one in SIGN.findall(text)}
-    (path,) = site.glob("_static/vendor/fontawesome/**/*.ttf")
-    font = subset.load_font(path, options := subset.Options())
-    cut = subset.Subsetter(options)
-    cut.populate(unicodes=[ord(one) if len(one) == 1 else int(one, 16) for one in signs])
-    cut.subset(font)
-    subset.save_font(font, path, options)
+    sheet = site / THEME_SHEET
+    text = ICON_RULE.sub(keep_used, sheet.read_text(encoding="utf8"))
+    sheet.write_text(text, encoding="utf8")
 
 
 def unspaced(text: str) -> str:

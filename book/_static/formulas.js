@@ -3,7 +3,8 @@
 // A formula that is too wide is set smaller, then broken into lines: between its parts, before its
 // relations, before its sums, inside brackets. Of a table of two columns, the second then stands below
 // the first. What is left scrolls, and fades where more of it is to come.
-// MathJax 3 breaks no lines; but what it draws is a row of boxes, and between two of them a line may end.
+// MathJax 3 breaks no lines, but it draws a row of boxes, and a line may end between two of them. The names mjx-c,
+// mjx-math and so on are those of version 3: version 4, Sphinx 9's default, names and nests its elements differently.
 
 // How small, broken how finely, and whether columns are stacked: what is read best comes first.
 const STACKED = true;
