@@ -36,13 +36,18 @@ help:
 
 ##@ To read the book, and to change it
 
-book: $(BOOK) ## build the book; a warning is an error
+book: $(if $(SPHINX),_build/sphinx$(SPHINX)/.ready,$(BOOK)) ## build the book; a warning is an error (SPHINX=9: without jupyter-book)
+ifdef SPHINX
+	_build/sphinx$(SPHINX)/bin/sphinx-build -c book/_sphinx -d _build/doctrees$(SPHINX) -E -W -n \
+	    --keep-going . _build/html$(SPHINX)
+else
 	@$(PAGES)
 	$(BIN)/jupyter-book build . --all -W -n --keep-going
 	@touch $(SITE)
 	@echo
 	@echo "The book is ready. Open this file in a browser:"
 	@echo "    $(CURDIR)/_build/html/index.html"
+endif
 
 lab: $(READY) ## open the chapters live in JupyterLab (LAB=--no-browser: its options)
 	-$(BIN)/jupyter trust book/*.ipynb
@@ -125,4 +130,9 @@ $(BOOK): requirements.txt pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
 	    { rm -rf $(VENV); echo "No virtual environment could be made (Debian: apt install python3-venv)."; exit 1; }
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet -c requirements.txt -e ".[book]"
+	@touch $@
+
+_build/sphinx%/.ready: book/_sphinx/requirements.txt pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet "sphinx==$*.*" -r $< -e .
 	@touch $@
