@@ -115,21 +115,21 @@ package: $(READY) ## build wheel and sdist as a release does, test them in an em
 	mkdir -p _build
 	git archive --output _build/cgmm-teachers.zip --prefix cgmm-teachers/ HEAD assignments LICENSE
 
-lock: $(READY) ## pin what pyproject.toml asks for in requirements.txt (LOCK=--upgrade: newest)
+lock: $(READY) ## pin what pyproject.toml asks for in requirements-dev.lock (LOCK=--upgrade: newest)
 	$(BIN)/uv pip compile --quiet pyproject.toml --extra tests --universal --python-version 3.11 \
-	    --annotation-style line --custom-compile-command "make lock" -o requirements.txt $(LOCK)
+	    --annotation-style line --custom-compile-command "make lock" -o requirements-dev.lock $(LOCK)
 
 # Made anew whenever the pinned versions or the project's own metadata change.
 $(READY): $(BOOK)
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet -r requirements.txt -e .
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -r requirements-dev.lock -e .
 	@touch $@
 
-$(BOOK): requirements.txt pyproject.toml
+$(BOOK): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	    { echo "cgmm needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
 	    { rm -rf $(VENV); echo "No virtual environment could be made (Debian: apt install python3-venv)."; exit 1; }
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet -c requirements.txt -e ".[book]"
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -c requirements-dev.lock -e ".[book]"
 	@touch $@
 
 _build/sphinx%/.ready: book/_sphinx/requirements.txt pyproject.toml

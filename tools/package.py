@@ -48,7 +48,7 @@ sys.path.insert(0, "tests")
 from test_howto import test_every_snippet_runs_as_printed as run
 run()
 """
-PINNED = ("--constraint", ROOT / "requirements.txt")
+PINNED = ("--constraint", ROOT / "requirements-dev.lock")
 VERSIONS = {
     "lowest": ("--resolution", "lowest-direct"),
     "newest": ("--resolution", "highest"),

@@ -22,8 +22,8 @@ RANGES = [
 
 
 def pins() -> dict[str, str]:
-    """Return the versions that requirements.txt pins for this Python and system."""
-    lines = (ROOT / "requirements.txt").read_text(encoding="utf8").splitlines()
+    """Return the versions that requirements-dev.lock pins for this Python and system."""
+    lines = (ROOT / "requirements-dev.lock").read_text(encoding="utf8").splitlines()
     pinned = [Requirement(pin) for line in lines if (pin := line.partition("#")[0].strip())]
     assert all(re.fullmatch(r"==[\w.]+", str(one.specifier)) for one in pinned)
     here = [one for one in pinned if one.marker is None or one.marker.evaluate()]

@@ -46,8 +46,8 @@ def test_the_source_distribution_holds_what_its_tests_and_the_book_need(built):
     names, _ = built
     for folder in ("cgmm", "tests", "tools", "book", "benchmarks", "slides"):
         assert files(folder) <= names, folder
-    top = {"pyproject.toml", "requirements.txt", "Makefile", "README.md", "_toc.yml", "_config.yml"}
-    assert top <= names
+    top = {"pyproject.toml", "requirements.txt", "requirements-dev.lock", "Makefile", "README.md"}
+    assert top | {"_toc.yml", "_config.yml"} <= names
     built_ones = ("_build", "build", "dist", ".git", ".venv", "env")
     assert not {name for name in names if name.partition("/")[0] in built_ones}
     assert not {name for name in names if "__pycache__" in name or ".ipynb_checkpoints" in name}

@@ -27,7 +27,7 @@ apt-get update
 apt-get install --yes python3 python3-venv bubblewrap
 python3 -c 'import sys; assert sys.version_info >= (3, 11), "choose a newer Ubuntu image"'
 python3 -m venv /autograder/venv
-/autograder/venv/bin/pip install -c /autograder/source/requirements.txt \\
+/autograder/venv/bin/pip install -c /autograder/source/requirements-dev.lock \\
     '/autograder/source[live]' nbgrader
 """
 RUN = """#!/usr/bin/env bash
