@@ -30,6 +30,11 @@ def test_bins_are_those_of_scipy_that_have_cases(seed, n, n_bins):
     assert found.error == pytest.approx(np.abs(observed - predicted).sum() / n, abs=1e-12)
 
 
+def test_the_standard_error_is_that_of_a_share():
+    found = reliability([0.2] * 4, [True, False, False, False])
+    np.testing.assert_allclose(found.standard_error, [0.2])  # √(0.2 · 0.8 / 4)
+
+
 def test_true_probabilities_lie_within_their_errors_and_exaggerated_ones_do_not():
     rng = np.random.default_rng(0)
     log_odds = 2 * rng.normal(size=20_000)

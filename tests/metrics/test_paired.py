@@ -30,6 +30,15 @@ def test_mean_over_error_is_the_paired_t_of_scipy():
     np.testing.assert_allclose(found.mean / found.standard_error, t, rtol=1e-12)
 
 
+def test_ahead_and_behind_begin_beyond_two_standard_errors():
+    """The differences alternate about their mean, and their standard error is √(1 / 11) = 0.30."""
+    alternating = np.resize([1.0, -1.0], 12)
+    found = paired_difference(alternating[:, None] + [-0.8, -0.5, 0.5, 0.8], np.zeros((12, 4)))
+    np.testing.assert_allclose(found.standard_error, 11**-0.5)
+    np.testing.assert_array_equal(found.behind, [True, False, False, False])
+    np.testing.assert_array_equal(found.ahead, [False, False, False, True])
+
+
 def test_no_difference_is_neither_ahead_nor_behind():
     same = np.linspace(0, 1, 12)
     found = paired_difference(same, same)
