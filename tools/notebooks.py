@@ -2,6 +2,7 @@
 
     python tools/notebooks.py              execute and clean every book/*.ipynb
     python tools/notebooks.py 02_em.ipynb  only these
+    python tools/notebooks.py --check      execute nothing, only report what is wrong
 
 A second run leaves every byte as it was: cell ids are kept, timing and widget state are dropped,
 and kernels compute on one thread, so that no sum depends on how it was split.
@@ -47,14 +48,22 @@ def main(arguments: list[str] | None = None) -> int:
     """Run from the command line; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("paths", nargs="*", type=Path, help="notebooks (default: all of book/)")
-    paths = parser.parse_args(arguments).paths or sorted(BOOK.glob("*.ipynb"))
+    parser.add_argument("--check", action="store_true", help="execute nothing, report faults")
+    options = parser.parse_args(arguments)
+    paths = options.paths or sorted(BOOK.glob("*.ipynb"))
+    if not options.check:
+        execute(paths)
+    found = [f"{path}: {fault}" for path in paths for fault in faults(path)]
+    print("\n".join(found))
+    return int(bool(found))
+
+
+def execute(paths: list[Path]) -> None:
+    """Execute and clean notebooks, two at a time, and print which of them changed."""
     os.environ.update(SINGLE_THREAD)
     with ThreadPoolExecutor(max_workers=2) as pool:
         for path, changed in zip(paths, pool.map(refresh, paths), strict=True):
             print(f"{path}: {'changed' if changed else 'as it was'}")
-    found = [f"{path}: {fault}" for path in paths for fault in faults(path)]
-    print("\n".join(found))
-    return int(bool(found))
 
 
 def refresh(path: Path) -> bool:

@@ -99,3 +99,12 @@ def test_a_second_run_changes_no_byte(path):
     assert nbformat.reads(first.decode(), 4).cells[0].outputs[0].text == "1\n"
     assert notebooks.main([str(path)]) == 0
     assert path.read_bytes() == first
+
+
+def test_a_check_reports_faults_and_executes_nothing(path, capsys):
+    notebook = new_notebook(cells=[new_code_cell("raise SystemExit")])
+    path.write_text(nbformat.writes(notebook), encoding="utf8")
+    before = path.read_bytes()
+    assert notebooks.main(["--check", str(path)]) == 1
+    assert "was not executed" in capsys.readouterr().out
+    assert path.read_bytes() == before
