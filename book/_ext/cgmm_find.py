@@ -1,7 +1,7 @@
 """Collect the search entries and the previews of links from the built pages.
 
 Browsers let no page opened from a plain file fetch another. So both are scripts that a page can
-load: ``_static/search_entries.js`` has a line for everything with a name or a number, and for each
+load: ``_static/search_entries.js`` has, page by page, everything with a name or a number, and each
 section with its words; ``_static/previews/`` has a file a page, of what its links lead to.
 """
 
@@ -63,7 +63,7 @@ def write_all(app: Sphinx, exception: Exception | None) -> None:
     """Read every page of the book once; write both kinds of scripts."""
     if exception is not None or app.builder.format != "html":
         return
-    site, entries, wanted = Path(app.outdir), [], set()
+    site, wanted = Path(app.outdir), set()
     articles: dict[str, BeautifulSoup] = {}
     for page in sorted(app.env.found_docs):
         found = ARTICLE.search((site / f"{page}.html").read_text(encoding="utf8"))
@@ -78,11 +78,10 @@ def write_all(app: Sphinx, exception: Exception | None) -> None:
         path = site / "_static/previews" / f"{page}.js"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"cgmmPreviews({script(page)}, {script(shown)});\n", encoding="utf8")
-    for page, article in articles.items():
+    for article in articles.values():
         simplify(article)
-        entries += entries_of(page, article)
-    text = ",\n".join(script(one) for one in entries)
-    (site / "_static/search_entries.js").write_text(f"const ENTRIES = [\n{text}\n];\n", "utf8")
+    pages = {f"{page}.html": entries_of(page, article) for page, article in articles.items()}
+    (site / "_static/search_entries.js").write_text(ENTRIES % script(pages), encoding="utf8")
     # Nobody asks Sphinx's own index any more.
     (site / "searchindex.js").unlink(missing_ok=True)
 
@@ -95,30 +94,33 @@ def script(thing: object) -> str:
 # ---------------------------------------------------------------------------- what is searched
 
 
-def entries_of(page: str, article: BeautifulSoup) -> Iterator[dict[str, str]]:
-    """One entry each for the page, what has a name or number on it, and its sections."""
+# Address and title of a page are written once, for they are a tenth of all.
+ENTRIES = """const ENTRIES = Object.entries(%s).flatMap(([address, [page, entries]]) =>
+  entries.map(([kind, title, anchor, text, number]) =>
+    ({kind, title, url: anchor ? `${address}#${anchor}` : address, page, text, number})));
+"""
+
+
+def entries_of(page: str, article: BeautifulSoup) -> tuple[str, list[tuple[str, ...]]]:
+    """Return the title of a page and its entries: the page, what has a name or number, sections.
+
+    An entry is kind, title, anchor, words and, if there is one, number.
+    """
     first = article.find("h1")
     title = words(first) if first else page
     number, _, name = title.partition(". ") if re.match(r"\d+\. ", title) else ("", "", title)
-    chapter = f"{number} {name}".strip()
-
-    def entry(kind: str, what: str, where: str, text: str, number: str = "") -> dict[str, str]:
-        address = f"{page}.html" + (f"#{where}" if where else "")
-        one = {"kind": kind, "title": what, "url": address, "page": chapter, "text": text}
-        return one | {"number": number} if number else one
-
-    for one in named(article):
-        yield entry(*one)
+    entries = list(named(article))
     for one in article.select(CODE) + article.select(FRAMED):
         one.extract()
     for heading in article.find_all(HEADINGS):
         below = heading.parent.find_all(recursive=False)
         own = " ".join(words(one) for one in below if one.name not in {"section", *HEADINGS})
         if heading is first:
-            yield entry("page", name, "", own, number)
+            entries.append(("page", name, "", own, *([number] if number else [])))
         else:
             title = re.sub(r"^[\d.]+ ", "", words(heading))
-            yield entry("section", title, heading.parent["id"], own)
+            entries.append(("section", title, heading.parent["id"], own))
+    return f"{number} {name}".strip(), entries
 
 
 def named(article: BeautifulSoup) -> Iterator[tuple[str, ...]]:
@@ -241,9 +243,9 @@ def _is_shown(one: Tag) -> bool:
 
 def mend(page: str, copy: BeautifulSoup) -> str:
     """Without what can be followed or must be unique; pictures by their way from the top."""
-    for sign in copy.select("a.headerlink, details, button, span.label, span.backrefs"):
+    for sign in copy.select("a.headerlink, details, button, span.label, span.backrefs, source"):
         sign.decompose()
-    for link in copy.find_all("a"):
+    for link in copy.find_all(["a", "picture"]):
         link.unwrap()
     for one in copy.find_all(True):
         for name in ("id", "role", "tabindex"):

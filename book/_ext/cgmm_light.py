@@ -10,8 +10,11 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import string
 from base64 import b64decode
+from decimal import Decimal
 from hashlib import sha256
+from itertools import groupby
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -60,6 +63,10 @@ SVG = "http://www.w3.org/2000/svg"
 ElementTree.register_namespace("", SVG)
 ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
 ID = re.compile(r'(?<= id=")[^"]+|(?<=#)[\w.-]+(?=[")])')
+KEPT_IDS = {name: name for name in ("dark", "phone", "phone-dark")}
+SEE_THROUGH = re.compile(r"\.(l\d+)\{[^}]*(?<!-)opacity")
+COMMAND = re.compile(r"([MLQCZz])([^A-Za-z]*)")
+NUMBERS = re.compile(r"-?[\d.]+")
 IMAGE = re.compile(r'<img (?P<said>[^>]*?src="(?:\.\./)*_images/(?P<name>[^"/]+)"[^>]*?)\s*/?>')
 
 
@@ -141,7 +148,7 @@ def lighten(app: Sphinx, exception: Exception | None) -> None:
     site = Path(app.outdir)
     for path in {path for pattern in UNUSED for path in site.glob(pattern)}:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    remove_old_frames(site)
+    remove_old_images(site)
     (site / ICON_SCRIPT).write_text("", encoding="utf8")
     drop_icon_rules(site)
     for path in site.rglob("*.html"):
@@ -157,12 +164,12 @@ def lighten(app: Sphinx, exception: Exception | None) -> None:
         give_palette(path)
 
 
-def remove_old_frames(site: Path) -> None:
-    """Remove what an earlier build has left, to which no page leads."""
+def remove_old_images(site: Path) -> None:
+    """Remove figures and frames that an earlier build has left, which no page shows."""
     texts = (path.read_text(encoding="utf8") for path in site.rglob("*.html"))
-    shown = {name for text in texts for name in re.findall(rf"{FRAMES}/([\w.]+)", text)}
-    for path in (site / FRAMES).glob("*"):
-        if path.name not in shown:
+    shown = {name for text in texts for name in re.findall(r"_images/([\w./-]+)", text)}
+    for path in (site / "_images").rglob("*.*"):
+        if path.relative_to(site / "_images").as_posix() not in shown:
             path.unlink()
 
 
@@ -192,16 +199,26 @@ def unspaced(text: str) -> str:
 
 
 def lean(text: str) -> str:
-    """A figure with short names and fewer groups, which looks the same."""
+    """Return a figure with short names, short paths and fewer groups, which looks the same."""
     if "xlink:href" not in text:
         return text
     root = ElementTree.fromstring(text)
     root[:] = ungrouped(root)
     for path in root.iter(f"{{{SVG}}}path"):
-        path.set("d", re.sub(r"\s*([A-Za-z])\s*", r"\1", path.get("d", "")))
+        # Browsers draw a circle less smoothly if rounding keeps them from seeing that it is one.
+        write = unspaced_path if "C" in path.get("d", "") else relative
+        path.set("d", write(path.get("d", "")))
+    gather_marks(root, {*SEE_THROUGH.findall(text)})
     text = ElementTree.tostring(root, encoding="unicode").replace("xlink:href", "href")
-    short = {name: f"i{n}" for n, name in enumerate(re.findall(r' id="([^"]+)"', text))}
-    return ID.sub(lambda found: (short | {"dark": "dark"}).get(found[0], found[0]), text)
+    text = text.replace(" />", "/>")
+    short = {name: in_letters(n) for n, name in enumerate(re.findall(r' id="([^"]+)"', text))}
+    return ID.sub(lambda found: (short | KEPT_IDS).get(found[0], found[0]), text)
+
+
+def in_letters(n: int) -> str:
+    """Return the n-th shortest name: a, b, ... z, aa, ab, ..."""
+    letters = string.ascii_lowercase
+    return (in_letters(n // 26 - 1) if n >= 26 else "") + letters[n % 26]
 
 
 def ungrouped(parent: ElementTree.Element) -> list[ElementTree.Element]:
@@ -216,6 +233,67 @@ def ungrouped(parent: ElementTree.Element) -> list[ElementTree.Element]:
             else:
                 found.append(one)
     return found
+
+
+def gather_marks(parent: ElementTree.Element, apart: set[str]) -> None:
+    """Put runs of marks with one look into a group that has this look, which they inherit.
+
+    Looks in ``apart`` have an opacity, which a group would apply to all its marks at once.
+    """
+    gathered: list[ElementTree.Element] = []
+    for look, run in groupby(parent, key=look_of_mark):
+        marks = list(run)
+        if look is None or look in apart or len(marks) < 3:
+            gathered += marks
+            continue
+        for one in marks:
+            del one.attrib["class"]
+        gathered.append(group := ElementTree.Element(f"{{{SVG}}}g", {"class": look}))
+        group[:] = marks
+    parent[:] = gathered
+    for child in parent:
+        if len(child):
+            gather_marks(child, apart)
+
+
+def look_of_mark(one: ElementTree.Element) -> str | None:
+    """Return the class of a mark; None for other elements and for marks that are clipped."""
+    is_mark = one.tag == f"{{{SVG}}}use" and "clip-path" not in one.attrib
+    return one.get("class") if is_mark else None
+
+
+def unspaced_path(path: str) -> str:
+    """Return the same path without spaces around its letters."""
+    return re.sub(r"\s*([A-Za-z])\s*", r"\1", path)
+
+
+def relative(path: str) -> str:
+    """Return the same path by differences of exact decimals: l12-3 for L 57.25 101.15."""
+    x, y = Decimal(0), Decimal(0)
+    start, written, before = (x, y), [], ""
+    for letter, numbers in COMMAND.findall(path):
+        ends = [Decimal(one) for one in NUMBERS.findall(numbers)]
+        if letter in "zZ":
+            (x, y), steps = start, []
+        else:
+            points = zip(ends[::2], ends[1::2], strict=True)
+            steps = [(a - x, b - y) for a, b in points]
+            x, y = ends[-2:]
+        if letter in "mM":
+            start = (x, y)
+        # A point after M would be read as one of a line.
+        written.append("" if letter == before and letter in "LCQ" else letter.lower())
+        for number in (shortest(one) for step in steps for one in step):
+            is_apart = number[0] == "-" or written[-1][-1:].isalpha()
+            written.append(number if is_apart else f" {number}")
+        before = letter
+    return "".join(written)
+
+
+def shortest(number: Decimal) -> str:
+    """Return a number without the zeros that say nothing: .5 for 0.50."""
+    text = f"{number.normalize():f}"
+    return re.sub(r"^(-?)0(?=\.)", r"\1", text) if number else "0"
 
 
 def without_outputs(text: str) -> str:
