@@ -66,7 +66,7 @@
   const unused = `script, style, svg, form, input, button:not(li button), details.above-input, .headerlink,
     .cgmm-explorer-controls, .cgmm-explorer-still, .cgmm-explorer-status, .viewcode-link, .cgmm-live-controls,
     .cgmm-live-status, .cgmm-live-still, .sd-summary-state-marker, .cgmm-read, .cgmm-foot,
-    .cgmm-work, img.only-dark`;
+    .cgmm-work, img.only-dark, source`;
   for (const one of article.querySelectorAll(unused)) one.remove();
   for (const one of article.querySelectorAll("li button")) rename(one, "span", "");
   for (const one of article.querySelectorAll("summary")) rename(one, "p", "fold-title");
@@ -86,6 +86,7 @@
       if (!/^(id|class|href|src|alt|style|colspan|rowspan|start|scope|lang)$/.test(name)
           && one.namespaceURI !== MATHML) one.removeAttribute(name);
   for (const one of article.querySelectorAll("img")) one.removeAttribute("style");
+  for (const one of article.querySelectorAll(".cgmm-pair")) one.replaceWith(...one.querySelectorAll("img"));
   const serial = new XMLSerializer();
   return [...article.childNodes].map(one => serial.serializeToString(one)).join("");
 }

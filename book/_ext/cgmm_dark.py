@@ -2,7 +2,8 @@
 
 A colour keeps its hue. What is dark on paper is light on a dark page, and the lighter a colour, the
 darker; the page's own colour becomes that of the dark page. Lightness is that of OKLab, by which
-equal steps look equal. An address that ends in ``.svg#dark`` asks for the second set.
+equal steps look equal. An address that ends in ``.svg#dark`` asks for the second set; those that
+end in ``#phone`` and ``#phone-dark`` for the stacked view that ``cgmm_phone.py`` adds.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from functools import cache
 from pathlib import Path
 
+import cgmm_phone
 import numpy as np
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -18,6 +20,8 @@ from sphinx.application import Sphinx
 IMAGE = re.compile(
     r'<img (?P<said>[^>]*?src="(?P<way>[^"]*_images/(?P<name>[^"/]+))\.svg"[^>]*?)\s*/?>'
 )
+# Windows in which figures are stacked; the style sheet has the same width.
+NARROW = "screen and (max-width: 40rem)"
 LOOK = re.compile(r' style="([^"]*)"')
 COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 # Lightness on paper and in the dark. The last is the page itself, #fcfcfb and #121212.
@@ -57,11 +61,23 @@ def offer_both(
             r' (?:width|height|class|loading)="[^"]*"', "", " " + found["said"]
         ).strip()
         attributes += f' {size(text)} loading="lazy"'
-        other = attributes.replace('.svg"', '.svg#dark"')
-        pair = f'<img class="only-light" {attributes} /><img class="only-dark" {other} />'
-        return f'<span class="cgmm-pair">{pair}</span>'
+        sides = [("only-light", "", "phone"), ("only-dark", "#dark", "phone-dark")]
+        pair = "".join(_one_side(attributes, text, *side) for side in sides)
+        style = cgmm_phone.attributes(text)
+        held = f' style="{style}"' if style else ""
+        return f'<span class="cgmm-pair"{held}>{pair}</span>'
 
     context["body"] = IMAGE.sub(both, context["body"])
+
+
+def _one_side(said: str, text: str, look: str, fragment: str, on_phone: str) -> str:
+    """Return a figure in one set of colours, with its stacked view for narrow windows."""
+    image = f'<img class="{look}" {said.replace(".svg", f".svg{fragment}")} />'
+    if cgmm_phone.stack(text) is None:
+        return image
+    source = re.search(r'src="([^"]*)"', said)[1]
+    narrow = f'<source media="{NARROW}" srcset="{source}#{on_phone}" />'
+    return f"<picture>{narrow}{image}</picture>"
 
 
 def give_colours(app: Sphinx, exception: Exception | None) -> None:
@@ -69,7 +85,8 @@ def give_colours(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.name != "html":
         return
     for path in Path(app.outdir, "_images").glob("*.svg"):
-        path.write_text(with_both(path.read_text(encoding="utf8")), encoding="utf8")
+        text = cgmm_phone.with_stack(path.read_text(encoding="utf8"))
+        path.write_text(with_both(text), encoding="utf8")
 
 
 def with_both(text: str) -> str:
@@ -83,7 +100,7 @@ def with_both(text: str) -> str:
     # As inherited properties colours reach the marks too, which are drawn where they are used.
     light = ";".join(f"{name}:{colour}" for colour, name in colours.items())
     night = ";".join(f"{name}:{dark(colour)}" for colour, name in colours.items())
-    rules = [f":root{{{light}}}", f":root:target{{{night}}}"]
+    rules = [f":root{{{light}}}", f":root:target,#phone-dark:target~*{{{night}}}"]
     for look, name in looks.items():
         rules.append(f".{name}{{{COLOUR.sub(lambda found: f'var({colours[found[0]]})', look)}}}")
     text = LOOK.sub(lambda found: f' class="{looks[found[1]]}"', text)

@@ -21,8 +21,11 @@ function showLarge(image) {
   // Within the article, where figures turn dark.
   image.closest(".bd-article").append(dialog);
   dialog.addEventListener("close", () => dialog.remove());
-  const toFit = Math.min(innerWidth / image.naturalWidth, innerHeight / image.naturalHeight);
-  const width = Math.max(toFit * image.naturalWidth, Math.min(image.naturalWidth, READABLE));
+  // The copy is the whole figure, also where the page shows it stacked.
+  const [ownWidth, ownHeight] = image.width && image.hasAttribute("height")
+    ? [Number(image.getAttribute("width")), Number(image.getAttribute("height"))] : [image.naturalWidth, image.naturalHeight];
+  const toFit = Math.min(innerWidth / ownWidth, innerHeight / ownHeight);
+  const width = Math.max(toFit * ownWidth, Math.min(1.6 * ownWidth, READABLE));
   copy.removeAttribute("height");
   copy.style.width = `${Math.round(width)}px`;
   copy.style.height = "auto";
@@ -30,20 +33,25 @@ function showLarge(image) {
   close.focus();
 }
 
+function enlargeButton(image, show) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "cgmm-enlarge";
+  button.textContent = "\u2922";
+  button.setAttribute("aria-label", `Enlarge the figure: ${image.alt}`);
+  button.addEventListener("click", show);
+  return button;
+}
+
 function letFiguresEnlarge() {
   for (const image of document.querySelectorAll(".bd-article :is(figure, div.cell_output) img")) {
     if (image.closest(".cgmm-explorer, .cgmm-live, .cgmm-figure, a, button")) continue;
     // The figure for the light and that for the dark.
-    const pair = image.closest(".cgmm-pair"), both = pair ? [...pair.children] : [image];
+    const pair = image.closest(".cgmm-pair"), both = pair ? [...pair.querySelectorAll("img")] : [image];
     const show = () => showLarge(both.find(one => one.offsetWidth));
     const holder = document.createElement("span");
     holder.className = "cgmm-figure";
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "cgmm-enlarge";
-    button.textContent = "\u2922";
-    button.setAttribute("aria-label", `Enlarge the figure: ${image.alt}`);
-    button.addEventListener("click", show);
+    const button = enlargeButton(image, show);
     (pair ?? image).before(holder);
     holder.append(pair ?? image, button);
     for (const one of both) one.addEventListener("click", () => {
@@ -53,7 +61,20 @@ function letFiguresEnlarge() {
   }
 }
 
+// The frame of an explorer, which is redrawn in its place, scrolls on a telephone, and has the same button.
+function letExplorersEnlarge() {
+  for (const image of document.querySelectorAll(".cgmm-explorer img.cgmm-explorer-frame")) {
+    const holder = document.createElement("span"), frame = document.createElement("span");
+    holder.className = "cgmm-figure";
+    frame.className = "cgmm-frame";
+    image.before(holder);
+    frame.append(image);
+    holder.append(frame, enlargeButton(image, () => showLarge(image)));
+  }
+}
+
 window.addEventListener("load", letFiguresEnlarge);
+window.addEventListener("load", letExplorersEnlarge);
 
 // The frames of an explorer are files: fetched when a hand comes near, they are there when it moves.
 function fetchFrames(event) {

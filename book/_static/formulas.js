@@ -158,7 +158,7 @@ function fitFormulas(root = document) {
 // ------------------------------------------------------------------------- what scrolls
 
 const SCROLLERS =
-  "mjx-container:is([display], .cgmm-wide), pre, .pst-scrollable-table-container, .output, div.math, .cgmm-scrolls";
+  "mjx-container:is([display], .cgmm-wide), pre, .pst-scrollable-table-container, .output, div.math, .cgmm-pair, .cgmm-frame, .cgmm-scrolls";
 
 function fade(box) {
   const rest = box.matches(".cgmm-scrolls") ? box.scrollWidth - box.clientWidth - Math.abs(box.scrollLeft) : 0;

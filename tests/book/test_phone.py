@@ -2,10 +2,20 @@
 moves points there and scrolls the page elsewhere. Other pages are tested in test_pages.
 """
 
+import json
 import math
+import re
+from itertools import combinations
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+from xml.etree import ElementTree
 
+import cgmm_phone
 import pytest
-from built_book import visiting
+from built_book import ROOT, visiting
+from matplotlib.figure import Figure
+
+from cgmm.plot import svg
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
@@ -124,3 +134,114 @@ def test_the_cut_of_chapter_1_turns_by_its_handle(visit):
     one.swipe((box["x"] + box["width"] / 2, box["y"] + box["height"] / 2), (60, 30))
     assert "Cut at" in one.page.locator(".cgmm-live-status").first.inner_text()
     assert one.page.evaluate("scrollY") == scrolled
+
+
+# ---------------------------------------------------------------------------- letters of figures
+
+SMALLEST = 11
+# Of each figure and frame that is seen: its file, its width, and the width of its column.
+SEEN = """() => [...document.querySelectorAll(".cgmm-pair img, img.cgmm-explorer-frame")]
+  .filter(one => one.clientWidth).map(one => {
+    const column = one.closest(".cgmm-pair, .cgmm-frame");
+    return [one.currentSrc, one.clientWidth, column.clientWidth];
+  })"""
+
+
+def letters_of(address, width):
+    """Size in pixels of the smallest letters of a figure that is shown so wide."""
+    file, _, view = address.partition("#")
+    text = Path(unquote(urlparse(file).path)).read_text(encoding="utf8")
+    if "phone" in view:
+        text = text[text.index(f'id="{view}"') :]
+    points = float(re.search(r'viewBox="0 0 ([\d.]+)', text)[1])
+    sizes = [100 * float(one) for one in re.findall(r"scale\((0?\.\d+) -0?\.\d+\)", text)]
+    return min(sizes, default=SMALLEST * points / width) * width / points
+
+
+@pytest.mark.parametrize("name", ["book/02_em", "book/07_cannot_links", "book/13_the_papers_rerun"])
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_letters_of_figures_can_be_read_on_a_telephone(visit, name, colours):
+    """Panels are stacked; what cannot be cut between panels scrolls in its column, and says so."""
+    page = visit(name, **PHONE, color_scheme=colours).page
+    page.evaluate("for (const one of document.images) one.loading = 'eager'")
+    page.wait_for_load_state("networkidle")
+    seen = page.evaluate(SEEN)
+    frames = [one for one in seen if one[0].endswith(".webp")]
+    figures = [one for one in seen if not one[0].endswith(".webp")]
+    # Frames are 7.2 inches wide, with letters of 11 points.
+    assert all(11 * width / (72 * 7.2) >= SMALLEST - 0.1 for _, width, _ in frames)
+    assert [one for one in figures if letters_of(*one[:2]) < SMALLEST - 0.1] == []
+    stacked = [one for one in figures if "#phone" in one[0]]
+    assert stacked
+    assert all(address.endswith("-dark") == (colours == "dark") for address, *_ in stacked)
+    assert all(width <= column for _, width, column in stacked)
+    page.wait_for_function("innerWidth === widthSeen")
+    wide = page.locator(":is(.cgmm-pair, .cgmm-frame).cgmm-scrolls")
+    assert wide.count() == sum(width > column + 1 for _, width, column in seen)
+    assert wide.evaluate_all("all => all.every(one => one.tabIndex === 0)")
+    assert page.locator(".cgmm-explorer .cgmm-enlarge").count() == len(frames)
+
+
+def stored_figures():
+    for path in sorted((ROOT / "book").glob("*.ipynb")):
+        for cell in json.loads(path.read_text(encoding="utf8"))["cells"]:
+            for output in cell.get("outputs", ()):
+                if text := "".join(output.get("data", {}).get("image/svg+xml", ())):
+                    yield f"{path.stem} {cell['id']}", text
+
+
+def test_panels_of_every_stacked_figure_stand_apart():
+    """Each part lies within the view, none over another, and the widest row fits the letters."""
+    n_stacked = 0
+    for name, text in stored_figures():
+        stack = cgmm_phone.stack(text)
+        if stack is None:
+            continue
+        n_stacked += 1
+        assert stack.width <= 358 * cgmm_phone.smallest_letters(text) / SMALLEST, name
+        parts = {one.name: one.box for one in cgmm_phone.parts_of(ElementTree.fromstring(text))}
+        moved = [
+            (box.left + dx, box.top + dy, box.right + dx, box.bottom + dy)
+            for box, (dx, dy) in ((parts[one], move) for one, move in stack.moves.items())
+        ]
+        assert parts.keys() == stack.moves.keys(), name
+        assert min(one[0] for one in moved) >= 0, name
+        assert max(one[2] for one in moved) <= stack.width, name
+        assert max(one[3] for one in moved) <= stack.height, name
+        lapping = [
+            (a, b)
+            for a, b in combinations(moved, 2)
+            if min(a[2], b[2]) - max(a[0], b[0]) > 1 and min(a[3], b[3]) - max(a[1], b[1]) > 1
+        ]
+        assert lapping == [] or stays_together(parts, stack), name
+    assert n_stacked > 40
+
+
+def stays_together(parts, stack):
+    """Parts that overlap in the whole figure, such as a legend on its panel, are moved alike."""
+    return all(
+        stack.moves[a] == stack.moves[b]
+        for a, b in combinations(parts, 2)
+        if min(parts[a].right, parts[b].right) - max(parts[a].left, parts[b].left) > 1
+        and min(parts[a].bottom, parts[b].bottom) - max(parts[a].top, parts[b].top) > 1
+    )
+
+
+def test_a_panel_that_begins_a_row_has_the_numbers_of_its_neighbour():
+    figure = Figure(figsize=(7.2, 2.4), layout="constrained")
+    for ax in figure.subplots(1, 3, sharey=True):
+        ax.plot([0, 1], [0, 20])
+    text = svg(figure)
+    stack = cgmm_phone.stack(text)
+    assert [panel for panel, _, _ in stack.axes] == ["axes_2", "axes_3"]
+    written = cgmm_phone.with_stack(text)
+    for _, axis, shift in stack.axes:
+        assert (
+            f'<use xlink:href="#{axis}" transform="translate({shift:.2f} 0)" class="y"/>' in written
+        )
+    assert cgmm_phone.with_stack(written) == written
+    # One panel alone cannot be cut, and keeps the width at which its letters are read.
+    single = Figure(figsize=(7.2, 2.4))
+    single.subplots().plot([0, 1])
+    assert cgmm_phone.stack(svg(single)) is None
+    assert re.fullmatch(r"--cgmm-least: \d{3}px", cgmm_phone.attributes(svg(single)))
