@@ -18,7 +18,7 @@ if not SCRIPTS.is_dir():
     pytest.skip("an installed package is tested: no measurements", allow_module_level=True)
 
 # These are no measurements: helpers, and experiments of a chapter with tests of their own.
-HELPERS = {"common", "metric_learn_peer", "asking", "interview"}
+HELPERS = {"common", "metric_learn_peer", "asking", "interview", "nightly"}
 BENCHMARKS = sorted(path.stem for path in SCRIPTS.glob("*.py") if path.stem not in HELPERS)
 COLUMNS = ["benchmark", "case", "size", "method", "repetition", "seconds"]
 # Trials of more than two seconds; the others have the same form.
@@ -106,6 +106,35 @@ def test_the_simulated_interview_resumes(tmp_path, load, monkeypatch):
     path.write_text("".join(text.splitlines(keepends=True)[:-2]), encoding="utf8")
     interview.main()
     assert path.read_text(encoding="utf8") == text
+
+
+def test_the_nightly_measurement_reports_a_fit_that_takes_a_quarter_longer(
+    tmp_path, load, monkeypatch, capsys
+):
+    nightly = load("nightly")
+    history = tmp_path / "history.csv"
+    times = {"default": 1.0, "one start": 2.0, "relations": 3.0}
+    monkeypatch.setattr(nightly, "fits", lambda: {name: name for name in times})
+    monkeypatch.setattr(nightly, "measure", lambda fit, repeats: times[fit])
+
+    def run(*options, **slow):
+        times.update(slow)
+        return nightly.main(["--history", str(history), *options])
+
+    assert [run(), run(default=1.1), run(default=1.0)] == [0, 0, 0]
+    assert run(relations=3.75) == 1
+    assert "SLOWER: relations: 3.75 times" in capsys.readouterr().out
+    # The slow fit did not become the measure of the next night, until that is accepted.
+    assert run() == 1
+    assert run("--accept") == 0
+    assert run() == 0
+    assert {entry.fit for entry in nightly.read(history)} == set(times)
+
+
+def test_each_nightly_fit_is_measured(load):
+    nightly = load("nightly")
+    for fit in nightly.fits().values():
+        assert 0.01 < nightly.measure(fit, repeats=1) < 1000
 
 
 # ----------------------------------------------------------------------------- common
