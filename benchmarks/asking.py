@@ -25,9 +25,11 @@ with probability 0.05, the same pair always in the same way, and enter with the 
   neighbourhoods.
 
 ``answers.csv`` has seven data sets in five ways, of which *farthest* and *min-max* started as the
-others; ``order.csv`` has three tables, with *farthest* in its own neighbourhoods and both orders:
+others; ``order.csv`` has 24 draws of three tables, with *farthest* in its own neighbourhoods and
+both orders:
 
-    python benchmarks/asking.py --datasets iris,wine,breast_cancer --results .../order.csv \\
+    python benchmarks/asking.py --draws 24 --datasets iris,wine,breast_cancer \\
+        --results .../order.csv \\
         --strategies "random;uncertainty;farthest;in order;in order, own start"
 
     python benchmarks/asking.py

@@ -23,17 +23,17 @@ functions to the one here. Nothing in the package imports this room, and it impo
 :mod:`~cgmm.primer.distances`      chapter 12: the metric of Xing et al.
 :mod:`~cgmm.primer.reruns`         chapter 13: means over realisations
 :mod:`~cgmm.primer.questions`      chapter 15: what to ask next
-:mod:`~cgmm.primer.annotators`     chapter 16: how often annotators err
+:mod:`~cgmm.primer.error_rates`    chapter 16: how often annotators err
 =================================  =================================================================
 """
 
-from cgmm.primer.annotators import annotator_em, new_rates, p_wrong
 from cgmm.primer.chunklets import (
     cannot_edges, chunklet_em, closure, if_chunklets_are_sampled, if_points_are_sampled,
     node_unaries,
 )  # fmt: skip
 from cgmm.primer.cliques import clique_log_z
 from cgmm.primer.distances import ascent_step, project, spread, squares, uphill
+from cgmm.primer.error_rates import annotator_em, new_rates, p_wrong
 from cgmm.primer.evidence import allowed, label_means, labelled_em, masked, shares
 from cgmm.primer.fitting import (
     diag, em, fold, full, lower_bound, m_step, moments, spherical, statistics, tied,
