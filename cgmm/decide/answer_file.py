@@ -203,5 +203,6 @@ class AnswerFile:
 
 def fingerprint(X: FloatArray) -> str:
     """Return 32 hexadecimal digits that depend on every value of a table."""
-    values = np.ascontiguousarray(X, dtype="<f8")
+    # NaN has many bit patterns; np.nan is one of them.
+    values = np.ascontiguousarray(np.where(np.isnan(X), np.nan, X), dtype="<f8")
     return hashlib.sha256(repr(values.shape).encode() + values.tobytes()).hexdigest()[:32]

@@ -26,22 +26,24 @@ import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
 from scipy.special import entr, expit, logit, logsumexp, softmax
 from scipy.stats import binomtest
-from sklearn.utils import check_array
 
 from cgmm.decide.answer_file import REPLIES, Answer, AnswerFile
 from cgmm.decide.asking import answer_information, fit_answers, joint, probability
 from cgmm.decide.implied import Contradiction, ImpliedPairs
-from cgmm.decide.rows import RowsByDistance, doubtful_pairs
+from cgmm.decide.rows import RowsByDistance, coordinates, doubtful_pairs
 from cgmm.diagnose import log_odds_together
 from cgmm.given import explain_missing
 from cgmm.inference import ENGINES
-from cgmm.mixture import ConstrainedGaussianMixture
+from cgmm.mixture import ConstrainedGaussianMixture, MixedMixture
+from cgmm.mixture.columns import encode_table
 from cgmm.network import SideInformation
 from cgmm.numerics import (
     BoolArray,
@@ -107,13 +109,15 @@ class Interview:
 
     Parameters
     ----------
-    X : (N, D) array_like
-        The table, without gaps. Columns count by their distances: standardise them first.
+    X : (N, D) array_like or DataFrame
+        The table: numbers, and columns of texts, booleans or a categorical dtype as categories.
+        Cells may be empty. Standardise numbers first.
     n_components : int
         K, the number of groups.
     model : ConstrainedGaussianMixture or another mixture, default=None
-        The mixture to fit, of ``n_components`` components. None: a ConstrainedGaussianMixture with
-        ``reg_covar`` of a hundredth of the smallest variance of a column.
+        The mixture to fit, of ``n_components`` components. None: a ConstrainedGaussianMixture, or a
+        MixedMixture if there are categories, with ``reg_covar`` of a hundredth of the smallest
+        variance of a column.
     path : path-like, default=None
         A JSON Lines file that keeps the answers. If it exists, the interview resumes there. Each
         answer is on the disk when :meth:`answer` returns.
@@ -173,8 +177,12 @@ class Interview:
         random_state: Seed = None,
     ) -> None:
         with explain_missing(X):
-            self._X = check_array(X, dtype=np.float64, input_name="X", ensure_min_samples=2)
-        check_integer("n_components", n_components, 1, len(self._X))
+            encoded, n_numbers = encode_table(X)
+        are_numbers = n_numbers == encoded.shape[1]
+        self._X: Any = encoded if model is None or are_numbers else X
+        self._Z = coordinates(encoded, n_numbers)
+        self._is_complete = are_numbers and not np.isnan(encoded).any()
+        check_integer("n_components", n_components, 1, len(encoded))
         if not 0 < float(probability("error_rate", error_rate)) < 0.5:
             raise ValueError(
                 f"error_rate is {error_rate:g}; answers say something only if it is below 0.5, "
@@ -182,13 +190,13 @@ class Interview:
             )
         self.n_components, self.annotator, self.error_rate = n_components, annotator, error_rate
         self._seed = int(generator(random_state).integers(2**31))
-        self._template = joint(self._default_model() if model is None else model)
+        self._template = joint(self._default_model(encoded, n_numbers) if model is None else model)
         if self._template.n_components != n_components:
             raise ValueError(
                 f"n_components is {n_components}, but model has {self._template.n_components}; "
                 "give both the same number."
             )
-        self._file = AnswerFile(path, self._X)
+        self._file = AnswerFile(path, encoded)
         self._background = ThreadPoolExecutor(max_workers=1, thread_name_prefix="interview")
         self._pending: Future[list[Any]] | None = None
         self._question: Question | None = None
@@ -277,9 +285,18 @@ class Interview:
     # ------------------------------------------------------------------------ what is known
 
     @property
-    def table(self) -> FloatArray:
-        """(N, D) the table that is asked about."""
+    def table(self) -> Any:
+        """(N, D) the table that is asked about.
+
+        Categories are codes, in the last columns, and empty cells are NaN. If a model was given, a
+        table with categories is unchanged.
+        """
         return self._X
+
+    @property
+    def coordinates(self) -> FloatArray:
+        """(N, n) numbers by which rows can be drawn: a complete table of numbers itself."""
+        return self._X if self._is_complete else self._Z
 
     @property
     def answers(self) -> list[Answer]:
@@ -369,10 +386,14 @@ class Interview:
 
     # ------------------------------------------------------------------------ fits
 
-    def _default_model(self) -> ConstrainedGaussianMixture:
-        variances = self._X.var(axis=0)
+    def _default_model(self, encoded: FloatArray, n_numbers: int) -> Any:
+        variances = np.nanvar(encoded[:, :n_numbers], axis=0)
         smallest = variances[variances > 0].min(initial=np.inf)
-        return ConstrainedGaussianMixture(
+        is_categorical = np.arange(encoded.shape[1]) >= n_numbers
+        make: Any = ConstrainedGaussianMixture
+        if is_categorical.any():
+            make = partial(MixedMixture, categorical_features=is_categorical)
+        return make(
             self.n_components, random_state=self._seed, tol=1e-3,
             reg_covar=0.01 * smallest if np.isfinite(smallest) else 1e-6,
         )  # fmt: skip
@@ -397,27 +418,30 @@ class Interview:
     def _understand(self) -> None:
         """Derive what the answers imply, and the engine for their network."""
         self._implied = ImpliedPairs(len(self._X), self.n_components, self.answers)
-        self._rows = RowsByDistance(self._X, self._implied, self.answers, self._seed)
+        self._rows = RowsByDistance(self._Z, self._implied, self.answers, self._seed)
         soft = self._preferences(self.answer_rows)
         self._graph = SideInformation.build(len(self._X), preferences=soft).graph
         self._infer = ENGINES["auto"](self._graph)
 
-    def _data_of_a_fit(self) -> tuple[IntArray, FloatArray | None]:
-        """Answers, and the centres of the classes that exploring has found, if all are."""
-        if len(self._rows.found) < self.n_components or not hasattr(self._template, "means_init"):
-            return self.answer_rows, None
-        group = self._implied.group
-        return self.answer_rows, np.array(
-            [self._X[group == g].mean(axis=0) for g in self._rows.found]
-        )
+    def _data_of_a_fit(self) -> tuple[IntArray, dict[str, Any]]:
+        """Answers, and a start from the classes that exploring has found, if all are."""
+        if len(self._rows.found) < self.n_components:
+            return self.answer_rows, {}
+        members = [self._implied.group == g for g in self._rows.found]
+        if hasattr(self._template, "means_init") and self._is_complete:
+            return self.answer_rows, {"means_init": np.array([self._X[m].mean(0) for m in members])}
+        if not hasattr(self._template, "init_params"):
+            return self.answer_rows, {}
+        distances = cdist(self._Z, [self._Z[m].mean(axis=0) for m in members])
+        return self.answer_rows, {"init_params": np.eye(len(members))[distances.argmin(axis=1)]}
 
-    def _fresh_fits(self, rows: IntArray, centres: FloatArray | None) -> list[Any]:
-        """Fits from the default start and from the centres."""
-        starts = [self._template]
-        if centres is not None:
-            starts.append(copy(self._template).set_params(means_init=centres))
+    def _fresh_fits(self, rows: IntArray, start: dict[str, Any]) -> list[Any]:
+        """Fits from the default start and from the classes found."""
+        models = [self._template]
+        if start:
+            models.append(copy(self._template).set_params(**start))
         with WarnedOnce() as warned:
-            fits = [fit_answers(s, self._X, rows, error_rate=self.error_rate) for s in starts]
+            fits = [fit_answers(m, self._X, rows, error_rate=self.error_rate) for m in models]
             warned.held.clear()
         return fits
 

@@ -7,7 +7,7 @@ certain ones. :class:`cgmm.decide.Interview` chooses between the two; chapter 15
 =========  ====================================================================
 group      rows that "same" answers connect, e.g. {3, 17, 20}
 found      groups that are mutually different, in the order of asking, e.g. [0, 4, 9]
-Z          the table with standardised columns
+Z          coordinates of the rows: standardised numbers, and scaled indicators of categories
 =========  ====================================================================
 """
 
@@ -20,6 +20,7 @@ from scipy.special import entr
 
 from cgmm.decide.answer_file import Answer
 from cgmm.decide.implied import ImpliedPairs
+from cgmm.mixture.missing import filled, with_gaps
 from cgmm.numerics import FloatArray, IntArray
 
 N_DOUBTFUL = 25
@@ -33,8 +34,8 @@ class RowsByDistance:
 
     Parameters
     ----------
-    X : (N, D) array
-        The table.
+    Z : (N, n) array
+        The rows, from ``coordinates``.
     implied : ImpliedPairs
         Consequences of the answers.
     answers : sequence of Answer
@@ -44,11 +45,9 @@ class RowsByDistance:
     """
 
     def __init__(
-        self, X: FloatArray, implied: ImpliedPairs, answers: Sequence[Answer], seed: int
+        self, Z: FloatArray, implied: ImpliedPairs, answers: Sequence[Answer], seed: int
     ) -> None:
-        spread = X.std(axis=0)
-        self._Z = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1)
-        self._implied, self._answers, self._seed = implied, answers, seed
+        self._Z, self._implied, self._answers, self._seed = Z, implied, answers, seed
         self.found, self._unplaced = self._find_groups()
         self._places = [np.flatnonzero(implied.group == g) for g in self.found]
 
@@ -102,6 +101,43 @@ class RowsByDistance:
 
     def _distances(self, x: int) -> FloatArray:
         return np.asarray(np.linalg.norm(self._Z - self._Z[x], axis=1))
+
+
+def coordinates(X: FloatArray, n_numbers: int) -> FloatArray:
+    """Return coordinates in which distances between rows count each column equally.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        Columns of numbers, then codes of categories; NaN where a cell is empty.
+    n_numbers : int
+        Number of columns of numbers.
+
+    Returns
+    -------
+    (N, n) array
+        Standardised numbers, with empty cells regressed on the present ones. Then an indicator of
+        each category, scaled so that a column of categories has the mean squared distance of a
+        standardised column; a row whose category is unknown is at the average.
+
+    Examples
+    --------
+    >>> coordinates(np.array([[1.0, 0.0], [3.0, 1.0], [3.0, np.nan], [1.0, 1.0]]), 1).round(2)
+    array([[-1. ,  1.5,  0. ],
+           [ 1. ,  0. ,  1.5],
+           [ 1. ,  0.5,  1. ],
+           [-1. ,  0. ,  1.5]])
+    """
+    numbers = filled(with_gaps(X[:, :n_numbers], rows_may_be_empty=True))
+    spread = numbers.std(axis=0)
+    columns = [(numbers - numbers.mean(axis=0)) / np.where(spread > 0, spread, 1)]
+    for codes in X[:, n_numbers:].T:
+        is_known = ~np.isnan(codes)
+        indicators = (codes[:, None] == np.unique(codes[is_known])).astype(float)
+        indicators[~is_known] = shares = indicators[is_known].mean(axis=0)
+        p_differ = 1 - np.square(shares).sum()
+        columns.append(indicators / np.sqrt(p_differ) if p_differ > 0 else 0 * indicators)
+    return np.concatenate(columns, axis=1)
 
 
 def doubtful_pairs(r: FloatArray, implied: ImpliedPairs) -> IntArray:

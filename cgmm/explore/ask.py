@@ -1,8 +1,8 @@
 """``python -m cgmm ask table.csv``: an interview about a table, in the browser.
 
-Reads the table, standardises its columns of numbers, opens the page and keeps the answers in a
-file. With ``--export`` it writes the groups that the answers give, and opens no page. The howto has
-an example; chapter 15 explains the questions.
+Reads the table, standardises its numbers, opens the page and keeps the answers in a file. Texts
+that repeat are categories, and cells may be empty. With ``--export`` it writes the groups that the
+answers give, and opens no page. The howto has an example; chapter 15 explains the questions.
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ from sklearn.preprocessing import StandardScaler
 from cgmm.decide import Interview
 from cgmm.explore.ask_server import serve
 from cgmm.explore.interview_widget import InterviewWidget
-from cgmm.numerics import FloatArray
 
 MOST_COLUMNS = 5
 """Number of principal components that stand for more columns: few answers cannot fit many."""
+MOST_CATEGORIES = 20
+"""Number of different texts up to which a column may hold categories."""
+FEWEST_ROWS = 3
+"""Number of rows, on average, in which a category appears."""
 
 
 def ask(arguments: Sequence[str] | None = None) -> None:
@@ -43,7 +46,7 @@ def ask(arguments: Sequence[str] | None = None) -> None:
     given = _parser().parse_args(arguments)
     try:
         table = _read_table(given.table)
-        X = _points(table, given.columns)
+        X = _points(table, given.columns, given.images)
         if given.export is not None and not given.answers.exists():
             raise ValueError(f"{given.answers} does not exist: ask first, and export then.")
         interview = Interview(
@@ -107,43 +110,59 @@ def _read_table(path: Path) -> Any:
     return table
 
 
-def _points(table: Any, columns: str | None) -> FloatArray:
-    """Return the points that are grouped: standardised numbers, or their principal components."""
-    names = _names(table, columns)
-    gaps = {name: int(table[name].isna().sum()) for name in names if table[name].isna().any()}
-    if gaps:
-        listed = ", ".join(f"{name} ({n})" for name, n in gaps.items())
+def _points(table: Any, columns: str | None, images: str | None = None) -> Any:
+    """Return the table that is grouped: standardised numbers, and categories as they are.
+
+    Many columns of numbers are replaced by their principal components if no cell is empty.
+    """
+    names = _names(table, columns, images)
+    empty = table[names].isna().all(axis=1)
+    if empty.any():
         raise ValueError(
-            f"columns have gaps: {listed}. Fill them, remove these rows, or name complete columns "
-            "by --columns; gaps in other columns do not matter."
+            f"row {int(empty.argmax())} is empty in {', '.join(names)}; so are {int(empty.sum())} "
+            "rows. Remove them, or name other columns by --columns."
         )
-    values = table[names].to_numpy(dtype=float)
-    if wrong := [
-        name for name, column in zip(names, values.T, strict=True) if np.isinf(column).any()
-    ]:
+    numbers = table[names].select_dtypes("number").astype(float)
+    if wrong := numbers.columns[np.isinf(numbers).any()].tolist():
         raise ValueError(f"infinite values in {', '.join(wrong)}; correct them, or choose columns.")
-    varies = values.std(axis=0) > 0
-    if not varies.any():
+    categories = table[[name for name in names if name not in numbers]]
+    numbers, categories = (part.loc[:, part.nunique() > 1] for part in (numbers, categories))
+    if numbers.shape[1] + categories.shape[1] == 0:
         raise ValueError(f"{', '.join(names)} have the same value in all rows; name other columns.")
-    X = StandardScaler().fit_transform(values[:, varies])
-    return PCA(MOST_COLUMNS, random_state=0).fit_transform(X) if X.shape[1] > MOST_COLUMNS else X
+    if numbers.shape[1] == 0:
+        return categories
+    X = StandardScaler().fit_transform(numbers.to_numpy())
+    if X.shape[1] > MOST_COLUMNS and not np.isnan(X).any():
+        X = PCA(MOST_COLUMNS, random_state=0).fit_transform(X)
+    return (
+        X
+        if categories.shape[1] == 0
+        else categories.assign(**{str(d): x for d, x in enumerate(X.T)})
+    )
 
 
-def _names(table: Any, columns: str | None) -> list[str]:
-    """Return the columns that the groups are made of: those named, or all columns of numbers."""
+def _names(table: Any, columns: str | None, images: str | None) -> list[str]:
+    """Return the columns that the groups are made of: those named, or numbers and categories."""
     numbers = table.select_dtypes("number").columns.tolist()
+    categories = [n for n in table if n not in numbers and n != images and _repeats(table[n])]
     if columns is None:
-        if not numbers:
-            raise ValueError("the table has no column of numbers to group the rows by.")
-        return numbers
+        if not numbers + categories:
+            raise ValueError("the table has no column of numbers or categories to group rows by.")
+        return numbers + categories
     names = [name.strip() for name in columns.split(",")]
     _require_columns(table, names)
-    if texts := [name for name in names if name not in numbers]:
+    if texts := [name for name in names if name not in numbers + categories]:
         raise ValueError(
-            f"{', '.join(texts)} have no numbers. Leave them out of --columns: they are shown to "
-            "the person all the same."
+            f"{', '.join(texts)} have neither numbers nor categories, which are at most "
+            f"{MOST_CATEGORIES} texts, each in {FEWEST_ROWS} rows on average. Leave them out of "
+            "--columns: they are shown to the person all the same."
         )
     return names
+
+
+def _repeats(column: Any) -> bool:
+    """Return whether the texts of a column are categories: few, and each in several rows."""
+    return 0 < column.nunique() <= min(MOST_CATEGORIES, column.count() / FEWEST_ROWS)
 
 
 def _require_columns(table: Any, names: list[str]) -> None:

@@ -84,7 +84,7 @@ class InterviewWidget:
                 f"{len(X)}; give the rows of the same table, in the same order."
             )
         self._mapped = _sample(len(X))
-        self._places = _plane(X)
+        self._places = _plane(interview.coordinates)
         self._labels: IntArray = np.zeros(len(X), dtype=np.intp)
         self._said = ""
         self._widget: Any = None

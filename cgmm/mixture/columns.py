@@ -108,6 +108,14 @@ def as_table(X: Any, n_least: int = 1) -> Any:
     )  # fmt: skip
 
 
+def encode_table(X: Any) -> tuple[FloatArray, int]:
+    """Return numbers, then codes of categories, NaN where empty; and the number of the former."""
+    table = as_table(X, 2)
+    columns = Columns.learn(table, FROM_DTYPE)
+    numbers, codes = columns.read(table, unknown_is_missing=False)
+    return np.hstack([numbers, np.where(codes < 0, np.nan, codes)]), numbers.shape[1]
+
+
 def split(X: Any) -> tuple[list[Any], list[NDArray[Any]]]:
     """Return the names of columns, or their numbers, and the columns as arrays."""
     if not hasattr(X, "columns"):

@@ -4,6 +4,7 @@ import time
 from itertools import combinations, count
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ import cgmm.decide.interview as interview_module
 from cgmm import (
     ConstrainedCategoricalMixture,
     ConstrainedGaussianMixture,
+    MixedMixture,
     SideInformation,
     datasets,
 )
@@ -352,12 +354,32 @@ def use(*given, answer=None, revise=None, **named):
         interview.revise(revise, "same")
 
 
+def test_a_table_with_categories_and_gaps_resumes(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    frame = pd.DataFrame({"size": 4.0 * y + rng.normal(size=60), "kind": np.array(list("abc"))[y]})
+    frame = frame.mask((rng.random((60, 2)) < 0.2) & [[True, False]])
+    frame.loc[::7, "kind"] = None
+    frame.loc[::7, "size"] = 4.0 * y[::7]
+    path = tmp_path / "answers.jsonl"
+    for model in (None, MixedMixture(3, random_state=0)):
+        interview = Interview(frame, 3, model=model, path=path, random_state=0)
+        for _ in range(6):
+            question = interview.next_question()
+            interview.answer("same" if y[question.i] == y[question.j] else "different")
+    assert len(interview.answers) == 12
+    assert matched_accuracy(y, interview.labels_) > 0.9
+    with pytest.raises(ValueError, match="another table"):
+        Interview(frame.assign(kind="a"), 3, path=path)
+
+
 X20 = np.arange(40.0).reshape(20, 2)
 test_refusals = refused(
     use,
     (X20, 0, "n_components"),
     (X20, 21, "n_components"),
-    ([[1.0], [np.nan]], 1, "NaN|missing"),
+    ([[1.0], [np.nan]], 1, "row 1 of X is empty"),
+    ([[1.0], [np.inf]], 1, "infinity"),
     (X20, 2, {"error_rate": 0.5}, "below 0.5"),
     (X20, 2, {"error_rate": 0.0}, "above 0"),
     (X20, 2, {"error_rate": 1.5}, "no probability"),

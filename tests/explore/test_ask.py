@@ -16,8 +16,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from matplotlib.image import imsave
 from playwright.sync_api import Browser, Page
+from sklearn.metrics import adjusted_rand_score
 
-from cgmm import datasets
+from cgmm import MixedMixture, datasets
 from cgmm.__main__ import main
 from cgmm.decide import Answer, Interview
 from cgmm.explore.ask import _points
@@ -266,17 +267,53 @@ def test_many_columns_become_five(table):
     assert points.shape == (150, 2)
 
 
+def test_categories_and_gaps_go_to_the_mixture_of_mixed_columns(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"width": IRIS.X[:, 3], "length": IRIS.X[:, 2]})
+    noisy = np.where(rng.random(150) < 0.8, IRIS.y, rng.integers(3, size=150))
+    frame["place"] = np.array(["fen", "hill", "wood"])[noisy]
+    frame = frame.mask(rng.random(frame.shape) < 0.1)
+    frame.loc[frame.isna().all(axis=1), "width"] = 1.0
+    frame["file"], frame["note"] = "same.png", [f"plant {i}" for i in range(150)]
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    (tmp_path / "same.png").touch()
+    X = _points(pd.read_csv(tmp_path / "table.csv"), None, "file")
+    assert sorted(map(str, X.columns)) == ["0", "1", "place"]
+    assert X.isna().to_numpy().any()
+    interview = Interview(X, 3, path=tmp_path / "answers.jsonl", random_state=0)
+    assert isinstance(interview.model_, MixedMixture)
+    for _ in range(15):
+        question = interview.next_question()
+        interview.answer("same" if IRIS.y[question.i] == IRIS.y[question.j] else "different")
+    run(
+        tmp_path / "table.csv", "--images", "file", "--export", str(tmp_path / "groups.csv"),
+    )  # fmt: skip
+    groups = pd.read_csv(tmp_path / "groups.csv")["group"]
+    assert adjusted_rand_score(IRIS.y, groups) > 0.8
+
+
+def test_texts_are_categories_where_they_repeat():
+    table = pd.DataFrame(
+        {"a": ["x", "y"] * 15, "b": [f"text {i % 11}" for i in range(30)], "c": range(30)}
+    )
+    assert list(_points(table, None).columns) == ["a", "0"]
+    assert _points(table, "c").shape == (30, 1)
+    assert list(_points(table, "a").columns) == ["a"]
+    with pytest.raises(ValueError, match="b have neither"):
+        _points(table, "a,b")
+
+
 @pytest.mark.parametrize(
     ("content", "options", "says"),
     [
         ("", [], "cannot be read as a table"),
         ('a,b\n1,"2\n', [], "cannot be read as a table"),
         ("a,b\n1,2\n", [], "has 1 rows"),
-        ("a,b\nx,y\nz,w\n", [], "no column of numbers"),
-        ("a,b\n1,\n2,3\n", [], r"gaps: b \(1\)"),
+        ("a,b\nx,y\nz,w\n", [], "no column of numbers or categories"),
+        ("a,b\n1,2\n,\n3,1\n,\n", [], "row 1 is empty in a, b; so are 2 rows"),
         ("a,b\n1,inf\n2,3\n3,4\n", [], "infinite values in b"),
         ("a,b\n1,1\n1,1\n1,1\n", [], "the same value"),
-        ("a,b\n1,x\n2,y\n3,z\n", ["--columns", "a,b"], "b have no numbers"),
+        ("a,b\n1,x\n2,y\n3,z\n", ["--columns", "a,b"], "b have neither numbers nor categories"),
         ("a,b\n1,2\n2,3\n3,1\n", ["--columns", "c"], "no column c; the table has a, b"),
         ("a,b\n1,2\n2,3\n3,1\n", ["--images", "c"], "no column c"),
         ("a,b\n1,x.png\n2,y.png\n3,z.png\n", ["--images", "b"], "3 images are missing"),
