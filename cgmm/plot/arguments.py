@@ -32,7 +32,9 @@ def check_points(X: ArrayLike) -> FloatArray:
         )
     if not np.isfinite(X).all():
         row = np.flatnonzero(~np.isfinite(X).all(axis=1))[0]
-        raise ValueError(f"X[{row}] is not finite: drop or impute that point before drawing it")
+        raise ValueError(
+            f"X[{row}] is not finite: drop that point, or fill in its cells by model.impute(X)"
+        )
     return X
 
 
@@ -75,7 +77,17 @@ def theta_of(model: Any) -> Any:
 
 
 def flatten(theta: Any) -> Parameters:
-    """Return θ as one mixture of Gaussians, even if classes are mixtures themselves."""
+    """Return θ as one mixture of Gaussians, even if classes are mixtures themselves.
+
+    Of a table of numbers and categories these are the Gaussians of the numbers.
+    """
+    if hasattr(theta, "parts"):
+        theta = theta.parts[0].with_weights(theta.weights)
+        if not hasattr(theta, "means"):
+            raise ValueError(
+                "the model has categories only, which have no place in the plane; draw their "
+                "probabilities as bars, ax.bar(categories, model.probabilities_[0][k])."
+            )
     if not hasattr(theta, "class_of"):
         return Parameters(*theta)
     components = theta.components

@@ -47,8 +47,8 @@ def density_1d(
     ax : Axes, optional
         Where to draw; a new figure by default.
     X : (N,) or (N, 1) array, optional
-        Points, drawn as a histogram of area one behind the curves. Without points, the area below
-        each component is tinted.
+        Points, drawn as a histogram of area one behind the curves; NaN is left out. Without points,
+        the area below each component is tinted.
     names : sequence of str, optional
         Written at each component's peak; "component 0", ... by default, ``()`` for none.
     resolution : int, default=500
@@ -74,9 +74,12 @@ def density_1d(
     theta = check_parameters(parameters, 1)
     names = names_of(names, len(theta.weights))
     ax = axes_or_new(ax)
+    if X is not None:
+        X = np.ravel(X)
+        X = X[~np.isnan(X)]
     x = _line_grid(theta, X, resolution)
     if X is not None:
-        ax.hist(np.ravel(X), bins="auto", density=True, color=tint(NEUTRAL, 0.25), zorder=1)
+        ax.hist(X, bins="auto", density=True, color=tint(NEUTRAL, 0.25), zorder=1)
     parts = np.exp(log_joint(x[:, None], theta))
     total = parts.sum(axis=1)
     ax.plot(x, total, color=INK, lw=2.4, zorder=3)

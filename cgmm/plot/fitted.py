@@ -116,11 +116,23 @@ def fit(
 
 
 def _check_table(X: ArrayLike) -> FloatArray:
-    X = np.asarray(as_points(X), dtype=float)
+    try:
+        X = np.asarray(as_points(X), dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "X holds entries that are no numbers, which have no place in the plane. Draw columns "
+            "of numbers: cgmm.plot.scatter(X[['a', 'b']], model.labels_)."
+        ) from None
     if X.ndim != 2 or X.shape[1] < 2 or not len(X):
         raise ValueError(
             f"X has the shape {X.shape}, but a fit is drawn in the plane: give (N, D) with two "
             "columns or more. A mixture on the line is drawn by cgmm.plot.density_1d(model, X=X)."
+        )
+    if np.isnan(X).any():
+        row, column = np.argwhere(np.isnan(X))[0]
+        raise ValueError(
+            f"X[{row}, {column}] is empty, and a point without a coordinate has no place in the "
+            "plane. Fill cells in from the model: cgmm.plot.fit(model, model.impute(X))."
         )
     return X
 

@@ -9,7 +9,7 @@ from refusals import refused
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
-from cgmm import ConstrainedCategoricalMixture, ConstrainedGaussianMixture, MixedMixture
+from cgmm import ConstrainedCategoricalMixture, ConstrainedGaussianMixture, MixedMixture, plot
 from cgmm.diagnose import judge
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -190,3 +190,14 @@ def test_judgements_and_summaries_read_the_table_as_the_model_does():
     found = judge(model, table, must_link=np.concatenate([pairs, wrong]))
     assert found.order[0] == 20
     assert "mean length  mean depth" in str(model.summary())
+
+
+def test_figures_draw_the_gaussians_of_the_numbers():
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.normal(size=(40, 2)).astype(object), ["a", "b"] * 20])
+    model = MixedMixture(2, random_state=0).fit(table)
+    ax = plot.fit(model, table[:, :2].astype(float))
+    assert len(ax.patches) >= 2
+    gaps = table[:, :1].astype(float)
+    gaps[3] = np.nan
+    plot.density_1d(ConstrainedGaussianMixture(2, random_state=0).fit(gaps[4:]), X=gaps)

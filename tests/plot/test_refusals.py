@@ -4,7 +4,7 @@ import numpy as np
 from drawings import ONE, TWO, points
 from refusals import refused
 
-from cgmm import plot
+from cgmm import MixedMixture, plot
 
 THREE_POINTS = np.zeros((3, 2))
 FLAT = TWO._replace(**{name: part[..., :1] for name, part in TWO._asdict().items()})
@@ -41,9 +41,13 @@ test_what_cannot_be_drawn_is_refused = refused(
         {"head": ["", "right"], "rows": [["a"]]},
         r"\['a'\] has 1 entries, the head 2",
     ),
+    (plot.fit, {"model": None, "X": [[0, 0], [np.nan, 1]]}, r"X\[1, 0\] is empty.*impute"),
+    (plot.fit, {"model": None, "X": [[0, "a"], [1, "b"]]}, "no numbers.*Draw columns"),
+    (plot.ellipses, {"parameters": MixedMixture(1).fit([["a"], ["b"]])}, "categories only"),
     (plot.scatter, {"X": np.zeros((3, 4))}, r"shape \(3, 4\)"),
     (plot.scatter, {"X": np.zeros((0, 2))}, r"shape \(0, 2\)"),
     (plot.scatter, {"X": [[0, 0], [np.nan, 1]]}, r"X\[1\] is not finite"),
+    (plot.scatter, {"X": [[0, 0], [np.nan, 1]]}, r"X\[1\] .*impute"),
     (plot.scatter, {"labels": [0, 1]}, r"labels has shape \(2,\)"),
     (plot.scatter, {"labels": [0.5, 1, 1]}, r"labels\[0\] is 0.5"),
     (plot.scatter, {"labels": [0, -2, 1]}, r"labels\[1\] is -2; .* or -1 for unknown"),
