@@ -36,7 +36,6 @@ def test_an_answer_or_a_clear_refusal(kind):
 
 def test_every_public_estimator_is_fuzzed():
     estimators = {name for name in cgmm.__all__ if hasattr(getattr(cgmm, name), "fit")}
-    estimators.remove("MixedMixture")  # tables of its own: tests/mixture/test_mixed.py
     assert MAKERS.keys() == estimators == contract.CHECKS.keys()
 
 

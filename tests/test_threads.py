@@ -23,6 +23,7 @@ from cgmm import (
     ConstrainedCategoricalMixture,
     ConstrainedGaussianMixture,
     COPKMeans,
+    MixedMixture,
     OnlineRCA,
     PCKMeans,
     SemiSupervisedGaussianClassifier,
@@ -119,7 +120,9 @@ def test_one_and_two_threads_of_linear_algebra_agree(name):
 def small_fits() -> dict[str, Fit]:
     """Return one fit of each kind with the same points and side information."""
     X, z = clouds(120, 3, 3)
-    known = pairs(60, 3)
+    known, gaps = pairs(60, 3), X.copy()
+    gaps[::4, 0], gaps[1::5, 2] = np.nan, np.nan
+    texts = np.column_stack([gaps.astype(object), np.where(X[:, 1] > 0, "a", "b")])
     chain = {"preferences": [[i, i + 1, -1.0] for i in range(12)]}
     mixture = partial(ConstrainedGaussianMixture, 3, random_state=0, reg_covar=1e-3)
     return {
@@ -134,6 +137,8 @@ def small_fits() -> dict[str, Fit]:
         "categorical": (
             ConstrainedCategoricalMixture(3, random_state=0), (X > 0).astype(int), known
         ),
+        "gaps": (mixture(), gaps, known),
+        "mixed": (MixedMixture(3, random_state=0, reg_covar=1e-3), texts, known),
         "classifier": (
             SemiSupervisedGaussianClassifier(), X, {"y": np.where(np.arange(120) < 30, z, -1)}
         ),

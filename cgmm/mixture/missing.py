@@ -26,7 +26,7 @@ import numpy as np
 
 from cgmm.mixture import products
 from cgmm.mixture.family import Statistics
-from cgmm.mixture.gaussian import Parameters, whiten
+from cgmm.mixture.gaussian import SMALLEST_DEVIATION, Parameters, whiten
 from cgmm.numerics import BLOCK_CELLS, BoolArray, FloatArray, IntArray, block_height
 from cgmm.runs import Rng
 
@@ -191,7 +191,10 @@ class PointsWithGaps:
     @cached_property
     def single(self) -> Parameters:
         """The one Gaussian of all points, pulled towards uncorrelated columns by D points."""
-        variances = np.maximum(np.nanvar(self.values, axis=0), np.finfo(float).tiny ** 0.5)
+        variances = np.nanvar(self.values, axis=0)
+        # A constant column gets a variance that is small beside the others.
+        variances = np.where(variances > 0, variances, 1e-12 * variances.max())
+        variances = np.maximum(variances, SMALLEST_DEVIATION**2)
         theta = Parameters(
             np.ones(1), np.nanmean(self.values, axis=0)[None], np.diag(variances)[None]
         )
@@ -359,7 +362,10 @@ def _complete(
         A, C = _regressions(piece.present, theta)
         first = (A @ first[..., None])[..., 0]
         second = A @ second @ A.mT + counts[..., None, None] * C
-    return counts.sum(axis=0), first.sum(axis=0), second.sum(axis=0)
+    second = second.sum(axis=0)
+    if second.ndim == 3:
+        second = (second + second.mT) / 2  # rounding of the products is not symmetric
+    return counts.sum(axis=0), first.sum(axis=0), second
 
 
 def _regressions(present: BoolArray, theta: Parameters) -> tuple[FloatArray, FloatArray]:

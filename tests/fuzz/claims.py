@@ -9,6 +9,7 @@ r, S   responsibilities r_ik, and the covariances
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from cgmm import COPKMeans, SideInformation
 from cgmm.inference import ENGINES
@@ -94,7 +95,7 @@ def _check_evidence(model, problem: Problem) -> None:
     if model.inference == "gibbs":
         return
     require_finite(model, "history_", "log_evidence_")
-    added = model.get_params().get("reg_covar", model.get_params().get("pseudo_count"))
+    added = max(model.get_params().get(name, 0) for name in ("reg_covar", "pseudo_count"))
     are_exact = _is_exact(model) and model.evidence_exact_
     if added == 0 and are_exact and model.weights_update_ == "exact":
         course = np.append(model.history_, model.log_evidence_)
@@ -168,28 +169,53 @@ def _check_new_points(model, problem: Problem) -> None:
     chosen = p[np.arange(len(p)), model.predict(problem.X)]
     require(chosen >= (1 - AGREE) * p.max(axis=1), "predict is not the most probable component")
     X, z = model.sample(5)
-    require(np.isfinite(X) & (len(z) == 5), "sample is not finite")
+    infinite = np.isin(X, [np.inf, -np.inf]).any()
+    require(not infinite and not pd.isna(X).any() and len(z) == 5, "sample is not finite")
 
 
 def check_gaussian(model, problem: Problem) -> None:
-    K, D = model.n_components, np.shape(problem.X)[1]
+    _check_gaussians(model, np.shape(problem.X)[1])
+    _check_mixture(model, problem)
+    if hasattr(model, "impute"):
+        require(np.isfinite(model.impute(problem.X)), "impute leaves a gap")
+
+
+def _check_gaussians(model, D: int) -> None:
+    K = model.n_components
     require_finite(model, "means_", "covariances_")
     require(model.means_.shape == (K, D), f"means_ has shape {model.means_.shape}")
     shapes = {"full": (K, D, D), "tied": (D, D), "diag": (K, D), "spherical": (K,)}
     found = model.covariances_.shape
     require(found == shapes[model.covariance_type], f"covariances_ has shape {found}")
-    S = model.parameters_.full_covariances
+    theta = model.parameters_
+    S = getattr(theta, "parts", (theta,))[0].full_covariances
     require(S.transpose(0, 2, 1) == S, "a covariance is not symmetric")
     np.linalg.cholesky(S)
-    _check_mixture(model, problem)
 
 
 def check_categorical(model, problem: Problem) -> None:
+    _check_probabilities(model, model.n_categories_)
+    _check_mixture(model, problem)
+
+
+def _check_probabilities(model, sizes) -> None:
     for d, p in enumerate(model.probabilities_):
-        require(p.shape == (model.n_components, model.n_categories_[d]), f"p of feature {d}: shape")
+        require(p.shape == (model.n_components, sizes[d]), f"p of feature {d}: shape")
         require(np.isfinite(p) & (p >= 0), f"p of feature {d} is no probability")
         require(abs(p.sum(axis=1) - 1) < 1e-9, f"p of feature {d} does not sum to one")
+
+
+def check_mixed(model, problem: Problem) -> None:
+    """Both kinds of columns, and a table that is filled in: present cells stay."""
+    if not model.is_categorical_.all():
+        _check_gaussians(model, int((~model.is_categorical_).sum()))
+    if model.is_categorical_.any():
+        _check_probabilities(model, list(map(len, model.categories_)))
     _check_mixture(model, problem)
+    before = np.array(problem.X, dtype=object)
+    after = np.array(model.impute(problem.X), dtype=object)
+    require(not pd.isna(after).any(), "impute leaves a gap")
+    require((before == after) | pd.isna(before), "impute changes a present cell")
 
 
 def check_classifier(model, problem: Problem) -> None:

@@ -31,6 +31,7 @@ from .claims import (
     check_gaussian,
     check_k_means,
     check_linear_map,
+    check_mixed,
     check_mmc,
     check_rca,
     require,
@@ -42,6 +43,7 @@ AUTHORS = tuple(str(Path(package.__file__).parent) for package in (cgmm, sklearn
 CHECKS: dict[str, Callable[[Any, Problem], None]] = {
     "ConstrainedGaussianMixture": check_gaussian,
     "ConstrainedCategoricalMixture": check_categorical,
+    "MixedMixture": check_mixed,
     "SemiSupervisedGaussianClassifier": check_classifier,
     "COPKMeans": check_k_means,
     "PCKMeans": check_k_means,

@@ -79,6 +79,11 @@ def _one_far_point(rng: Rng, X, z):
     return X
 
 
+def _empty_cells(rng: Rng, X, z):
+    X[rng.random(X.shape) < one_of(rng, [0.02, 0.1, 0.3])] = np.nan
+    return X
+
+
 def _not_finite(rng: Rng, X, z):
     X[rng.integers(len(X)), rng.integers(X.shape[1])] = one_of(rng, [np.nan, np.inf, -np.inf])
     return X
@@ -101,6 +106,7 @@ TROUBLES: dict[str, Callable] = {
     "small": lambda rng, X, z: X * one_of(rng, [1e-50, 1e-140, 1e-150]),
     "enormous": lambda rng, X, z: X * one_of(rng, [1e160, 1e200, 1e300]),
     "vanishing": lambda rng, X, z: X * one_of(rng, [1e-160, 1e-200, 1e-310]),
+    "empty cells": _empty_cells,
     "not finite": _not_finite,
     "no points": lambda rng, X, z: X[:0],
     "no columns": lambda rng, X, z: X[:, :0],

@@ -14,6 +14,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+import polars as pl
 from sklearn.base import BaseEstimator
 
 from cgmm import (
@@ -22,6 +24,7 @@ from cgmm import (
     ConstrainedCategoricalMixture,
     ConstrainedGaussianMixture,
     COPKMeans,
+    MixedMixture,
     OnlineRCA,
     PCKMeans,
     SemiSupervisedGaussianClassifier,
@@ -153,6 +156,35 @@ def _categorical(rng: Rng):
     return ConstrainedCategoricalMixture(**options), X, draw_side(rng, z, K, accepts=EVERYTHING)
 
 
+def _mixed(rng: Rng):
+    """Numbers, categories that depend on the group, and empty cells, in one of four containers."""
+    X, z = draw_points(rng)
+    numbers = np.asarray(X, dtype=float)
+    columns = {f"x{d}": list(column) for d, column in enumerate(numbers.T)}
+    for d in range(rng.integers(4)):
+        names = one_of(rng, [list("abcdef"), [f"no. {k}" for k in range(6)], [True, False] * 3])
+        noisy = np.where(rng.random(len(z)) < 0.7, z, rng.integers(6, size=len(z)))
+        columns[f"c{d}"] = [names[code] for code in noisy[: len(numbers)]]
+    share = one_of(rng, [0.0, 0.0, 0.1, 0.3])
+    columns = {
+        name: [None if rng.random() < share else entry for entry in column]
+        for name, column in columns.items()
+    }
+    rows = [list(row) for row in zip(*columns.values(), strict=True)]
+    table = one_of(
+        rng, [rows, np.array(rows, dtype=object), pd.DataFrame(columns), pl.DataFrame(columns)]
+    )
+    K = _n_components(rng, z)
+    options = _mixture_options(rng, len(z), K) | {
+        "covariance_type": one_of(rng, ["full", "tied", "diag", "spherical"]),
+        "categorical_features": one_of(rng, ["from_dtype"] * 6 + [None, [0], [99]]),
+        "handle_unknown": one_of(rng, ["error", "missing"]),
+        "pseudo_count": one_of(rng, [1.0, 1.0, 0.0, 0.0, 1e-300]),
+        "reg_covar": one_of(rng, [1e-6] * 4 + [0.0] * 4 + [1e-2]) * _unit(rng, numbers),
+    }
+    return MixedMixture(**options), table, draw_side(rng, z, K, accepts=EVERYTHING)
+
+
 def _classifier(rng: Rng):
     X, z = draw_points(rng)
     names = one_of(rng, [np.arange(9), np.array([5, 2, 0, 7, 9, 4]), np.array(list("fedcba"))])
@@ -226,6 +258,7 @@ LINKS = {"must_link", "cannot_link"}
 MAKERS: dict[str, Callable] = {
     "ConstrainedGaussianMixture": _gaussian,
     "ConstrainedCategoricalMixture": _categorical,
+    "MixedMixture": _mixed,
     "SemiSupervisedGaussianClassifier": _classifier,
     "COPKMeans": partial(_k_means, COPKMeans, LINKS),
     "PCKMeans": partial(_k_means, PCKMeans, LINKS | {"preferences"}),
