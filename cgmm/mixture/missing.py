@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cgmm.mixture import products
+from cgmm.mixture.categorical import Categories, draw_categories
 from cgmm.mixture.family import Statistics
 from cgmm.mixture.gaussian import SMALLEST_DEVIATION, Parameters, whiten
 from cgmm.numerics import BLOCK_CELLS, BoolArray, FloatArray, IntArray, block_height
@@ -180,8 +181,7 @@ class PointsWithGaps:
                 else:
                     gaps = ~piece.present[p]
                     padded = np.where(gaps & gaps[:, None], C[p], np.eye(len(gaps)))
-                    z = (np.cumsum(r, axis=1) < rng.uniform(size=(len(r), 1))).sum(axis=1)
-                    z = np.minimum(z, r.shape[1] - 1)
+                    z = draw_categories(r, Categories((r.shape[1],)), rng)[:, 0]
                     noise = rng.standard_normal((len(r), len(gaps), 1))
                     found = means[z, np.arange(len(r))]
                     found = found + (np.linalg.cholesky(padded)[z] @ noise)[:, :, 0]

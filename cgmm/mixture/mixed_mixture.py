@@ -260,8 +260,7 @@ class MixedMixture(ImputingMixture):
         table = as_table(X)
         numbers, codes = self._columns.read(table, self.handle_unknown == "missing")
         if rng is not None:  # a row has one component, for its numbers and its categories
-            z = (np.cumsum(r, axis=1) < rng.uniform(size=(len(r), 1))).sum(axis=1)
-            r = np.eye(r.shape[1])[np.minimum(z, r.shape[1] - 1)]
+            r = np.eye(r.shape[1])[draw_categories(r, Categories((r.shape[1],)), rng)[:, 0]]
         return self._columns.join(table, *self._fill(numbers, codes, r, rng))
 
     def _fill(

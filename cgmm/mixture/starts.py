@@ -161,6 +161,11 @@ class Batch(NamedTuple):
         return stage != FREE or self.covariance_type == "tied"
 
     @property
+    def share_present(self) -> float:
+        """Share of cells that are not empty."""
+        return 1.0 if self.gaps is None else float(1 - np.isnan(self.gaps.values).mean())
+
+    @property
     def is_diagonal(self) -> bool:
         """True if covariances are held as variances."""
         return self.ball.ndim == 1
@@ -280,8 +285,9 @@ def short_runs(batch: Batch, r: FloatArray, stage: int, n_iter: int) -> Runs:
     stage : int
         BALLS, SHARED or FREE.
     n_iter : int
-        Iterations; a run makes fewer if one gains less than ``AGREE`` nats per point, or too little
-        to overtake the best run.
+        Iterations of a complete table; with empty cells EM converges more slowly, so that more are
+        allowed. A run makes fewer if one gains less than ``AGREE`` nats per point, or too little to
+        overtake the best run.
 
     Returns
     -------
@@ -292,7 +298,7 @@ def short_runs(batch: Batch, r: FloatArray, stage: int, n_iter: int) -> Runs:
     r, evidence = r.copy(), np.full(r.shape[1], -np.inf)
     counts, moving = np.zeros(r.shape[:2]), np.arange(r.shape[1])
     components = None
-    for n_left in range(n_iter, 0, -1):
+    for n_left in range(round(n_iter / batch.share_present**2), 0, -1):
         components = maximise(batch, r[:, moving], stage, components)
         found, r[:, moving], log_messages = expect(batch, components, log_messages)
         gains = found - evidence[moving]
