@@ -70,12 +70,12 @@ def offer_both(
     context["body"] = IMAGE.sub(both, context["body"])
 
 
-def _one_side(said: str, text: str, look: str, fragment: str, on_phone: str) -> str:
+def _one_side(attributes: str, text: str, look: str, fragment: str, on_phone: str) -> str:
     """Return a figure in one set of colours, with its stacked view for narrow windows."""
-    image = f'<img class="{look}" {said.replace(".svg", f".svg{fragment}")} />'
+    image = f'<img class="{look}" {attributes.replace(".svg", f".svg{fragment}")} />'
     if cgmm_phone.stack(text) is None:
         return image
-    source = re.search(r'src="([^"]*)"', said)[1]
+    source = re.search(r'src="([^"]*)"', attributes)[1]
     narrow = f'<source media="{NARROW}" srcset="{source}#{on_phone}" />'
     return f"<picture>{narrow}{image}</picture>"
 

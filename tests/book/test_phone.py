@@ -139,8 +139,8 @@ def test_the_cut_of_chapter_1_turns_by_its_handle(visit):
 # ---------------------------------------------------------------------------- letters of figures
 
 SMALLEST = 11
-# Of each figure and frame that is seen: its file, its width, and the width of its column.
-SEEN = """() => [...document.querySelectorAll(".cgmm-pair img, img.cgmm-explorer-frame")]
+# For each visible figure and frame: its file, its width, and the width of its column.
+VISIBLE = """() => [...document.querySelectorAll(".cgmm-pair img, img.cgmm-explorer-frame")]
   .filter(one => one.clientWidth).map(one => {
     const column = one.closest(".cgmm-pair, .cgmm-frame");
     return [one.currentSrc, one.clientWidth, column.clientWidth];
@@ -148,7 +148,7 @@ SEEN = """() => [...document.querySelectorAll(".cgmm-pair img, img.cgmm-explorer
 
 
 def letters_of(address, width):
-    """Size in pixels of the smallest letters of a figure that is shown so wide."""
+    """Return the size in pixels of the smallest letters of a figure of this width."""
     file, _, view = address.partition("#")
     text = Path(unquote(urlparse(file).path)).read_text(encoding="utf8")
     if "phone" in view:
@@ -161,13 +161,13 @@ def letters_of(address, width):
 @pytest.mark.parametrize("name", ["book/02_em", "book/07_cannot_links", "book/13_the_papers_rerun"])
 @pytest.mark.parametrize("colours", ["light", "dark"])
 def test_letters_of_figures_can_be_read_on_a_telephone(visit, name, colours):
-    """Panels are stacked; what cannot be cut between panels scrolls in its column, and says so."""
+    """Panels are stacked; a figure that cannot be cut scrolls in its column, with a sign."""
     page = visit(name, **PHONE, color_scheme=colours).page
     page.evaluate("for (const one of document.images) one.loading = 'eager'")
     page.wait_for_load_state("networkidle")
-    seen = page.evaluate(SEEN)
-    frames = [one for one in seen if one[0].endswith(".webp")]
-    figures = [one for one in seen if not one[0].endswith(".webp")]
+    shown = page.evaluate(VISIBLE)
+    frames = [one for one in shown if one[0].endswith(".webp")]
+    figures = [one for one in shown if not one[0].endswith(".webp")]
     # Frames are 7.2 inches wide, with letters of 11 points.
     assert all(11 * width / (72 * 7.2) >= SMALLEST - 0.1 for _, width, _ in frames)
     assert [one for one in figures if letters_of(*one[:2]) < SMALLEST - 0.1] == []
@@ -177,7 +177,7 @@ def test_letters_of_figures_can_be_read_on_a_telephone(visit, name, colours):
     assert all(width <= column for _, width, column in stacked)
     page.wait_for_function("innerWidth === widthSeen")
     wide = page.locator(":is(.cgmm-pair, .cgmm-frame).cgmm-scrolls")
-    assert wide.count() == sum(width > column + 1 for _, width, column in seen)
+    assert wide.count() == sum(width > column + 1 for _, width, column in shown)
     assert wide.evaluate_all("all => all.every(one => one.tabIndex === 0)")
     assert page.locator(".cgmm-explorer .cgmm-enlarge").count() == len(frames)
 
