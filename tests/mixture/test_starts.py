@@ -128,7 +128,7 @@ def test_points_of_weight_two_are_two_points(kind):
 
 
 def test_messages_of_certain_beliefs_lose_no_digits():
-    """Where p rounds to one, 1 - p is summed from the other components."""
+    """If p rounds to one, 1 - p is summed from the other components."""
     log_p = np.array([[-1e-300], [-50.0], [-300.0]])[:, None]
     p = np.exp(log_p)
     got = send(p, np.array([-np.inf]))[:, 0, 0]

@@ -177,7 +177,7 @@ test_what_cannot_be_meant_is_refused = refused(
 
 @given(seed=st.integers(0, 100_000), sampling=st.sampled_from(["points", "chunklets"]))
 def test_a_restricted_network_is_what_closure_says_of_the_rows(seed, sampling):
-    """By definition it is built from all pairs that the whole network implies."""
+    """It equals the network built from all pairs that the whole network implies."""
     relations = relations_of_all_kinds(seed)
     labels = np.full(12, -1)
     side = SideInformation.build(12, **relations, labels=labels, sampling=sampling)
