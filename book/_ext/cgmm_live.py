@@ -9,7 +9,6 @@ from sphinx.util.docutils import SphinxDirective
 
 from cgmm.datasets import vertical_classes
 from cgmm.explore import LiveFigure
-from cgmm.mixture import POOLINGS, from_responsibilities
 
 TASK = (
     "Two upright classes were meant; the likelihood prefers two level ones. Click an upper point, "
@@ -36,8 +35,7 @@ def home_figure() -> LiveFigure:
     X, y = vertical_classes(16)[:2]
     level = (X[:, 1] > 0).astype(int)
     X = X - np.outer(2 * level - 1, [0, 6])
-    starts = [from_responsibilities(X, np.eye(2)[z], POOLINGS["full"]) for z in (y, level)]
     return LiveFigure(
-        X, mode="rivals", title="Who belongs with whom?", task=TASK, starts=starts,
-        words=["upright", "level"],
+        X, mode="rivals", title="Who belongs with whom?", task=TASK, starts=[y, level],
+        words=["upright", "level"], name="home",
     )  # fmt: skip

@@ -9,6 +9,7 @@ create it as :class:`LiveFigure`.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -19,13 +20,22 @@ from numpy.typing import ArrayLike
 
 from cgmm.explore.live_script import MODES, live_module, page_script
 from cgmm.explore.live_widget import live_widget
-from cgmm.mixture import POOLINGS, ConstrainedGaussianMixture, Parameters
+from cgmm.mixture import (
+    POOLINGS,
+    ConstrainedGaussianMixture,
+    Parameters,
+    from_responsibilities,
+)
 from cgmm.network import SideInformation
 from cgmm.numerics import FloatArray, IntArray
 from cgmm.plot.looks import COLOURS
 
 # A preset may replace these arguments of the figure.
 REPLACEABLE = ("X", "y", "must_link", "cannot_link", "starts")
+# The mode "companion" offers these.
+CONTROLS = ("labels", "together", "apart", "normaliser", "weight", "metric")
+# A name stands in addresses as it is.
+NAME = re.compile(r"[a-z][a-z0-9-]*")
 FILES = {
     name: files("cgmm.explore").joinpath(name).read_text(encoding="utf8")
     for name in ("live.html", "live.css")
@@ -41,10 +51,13 @@ class LiveFigure:
         The points.
     classes : int, default=2
         K, from 2 to 5.
-    mode : {"em", "relations", "rivals", "weights", "kmeans", "metric", "cut"}, default="em"
+    mode : {"em", "relations", "rivals", "weights", "kmeans", "metric", "cut", "duel", \
+"companion"}, default="em"
         What is computed: EM by half-steps; EM with relations; several starts compared, with hard
         relations ("rivals") or with answers whose log-weight readers set ("weights"); EM whose
-        variance goes to zero; the metric of RCA; or the mixture defined by a straight cut.
+        variance goes to zero; the metric of RCA; the mixture defined by a straight cut; ellipses
+        that readers place and EM improves, the first must-links being given one by one ("duel");
+        or several starts compared, with the controls that `controls` names ("companion").
     title : str
         Title of the figure.
     task : str, optional
@@ -53,9 +66,10 @@ class LiveFigure:
         Classes, for the mode "metric"; -1 if unknown.
     must_link, cannot_link : (P, 2) int array-like, optional
         Pairs of points that the figure starts with.
-    starts : sequence of parameters, optional
+    starts : sequence of parameters or of (N,) int array-likes, optional
         Initial parameters of EM: objects with ``weights``, ``means`` and ``covariances``, as those
-        of ``cgmm.primer`` and ``cgmm.mixture``. Modes that compare starts take several, others one.
+        of ``cgmm.primer`` and ``cgmm.mixture``, or classes, from which an M-step makes them. Modes
+        that compare starts take several, others one; the last of "duel" is the reader's.
     words : sequence of str, optional
         Name of the fit from each start.
     pool : {"full", "tied", "diag", "spherical"}, default="full"
@@ -68,7 +82,14 @@ class LiveFigure:
     beside : bool, default=False
         True: readers may show K-means beside EM.
     weight, radius : float, default=1
-        Initial values of the sliders of "weights" and "kmeans".
+        Initial values of the sliders of "weights" (and of "companion", where 4 means a hard
+        relation) and "kmeans".
+    controls : sequence of str, default=()
+        Controls of the mode "companion": "labels", "together", "apart", "normaliser", "weight" and
+        "metric".
+    name : str, optional
+        Name of the figure in the page's address, which then holds what readers have set, for
+        instance ``#figure=pairs&together=1-17``. A link with such an address sets the figure.
 
     Attributes
     ----------
@@ -108,15 +129,23 @@ class LiveFigure:
         beside: bool = False,
         weight: float = 1.0,
         radius: float = 1.0,
+        controls: Sequence[str] = (),
+        name: str | None = None,
     ) -> None:
         _check_choice("mode", mode, tuple(MODES))
         _check_choice("pool", pool, tuple(POOLINGS))
         _check_choice("classes", classes, (2, 3, 4, 5))
+        for control in controls:
+            _check_choice("a control", control, CONTROLS)
+        if name is not None and not NAME.fullmatch(name):
+            raise ValueError(
+                f"name is {name!r}: in addresses use small letters, digits and hyphens"
+            )
         self.title, self.task, self.mode = title, task, mode
         given = {"X": X, "y": y, "must_link": must_link, "cannot_link": cannot_link}
         given["starts"] = starts
         chosen = [(name, {**given, **preset}) for name, preset in (presets or {"": {}}).items()]
-        read = [_preset(name, known, classes, sampling) for name, known in chosen]
+        read = [_preset(which, known, classes, sampling) for which, known in chosen]
         names = list(words or [f"start {k + 1}" for k in range(len(read[0]["starts"]))])
         self.spec: dict[str, Any] = {
             "K": classes, "pool": pool, "sampled": sampling, "beside": beside,
@@ -124,6 +153,17 @@ class LiveFigure:
             "view": _view([point for one in read for point in one["X"]]),
             "colours": COLOURS, "words": names, "presets": [read[0], *_differences(read)],
         }  # fmt: skip
+        if name is not None:
+            self.spec["name"] = name
+        if mode == "duel":
+            self.spec["count"] = 0
+        if mode == "companion":
+            self.spec |= {
+                "controls": [*controls],
+                "normaliser": "kept",
+                "role": "fit",
+                "shape": pool,
+            }
         self._widget: Any = None
 
     def __repr__(self) -> str:
@@ -258,7 +298,7 @@ def _preset(name: str, known: Mapping[str, Any], K: int, sampling: str) -> dict[
     starts = known["starts"] or [_default_start(X, K)]
     return {
         "name": name, "X": _round_to_lists(X), "y": y.tolist(), "links": links,
-        "starts": [_theta(start, K) for start in starts],
+        "starts": [_theta(_start(start, X, K), K) for start in starts],
     }  # fmt: skip
 
 
@@ -279,6 +319,19 @@ def _theta(parameters: object, K: int) -> dict[str, Any]:
                 f"it must be {shape}"
             )
     return {name: _round_to_lists(values) for name, values in found.items()}
+
+
+def _start(start: Any, X: FloatArray, K: int) -> Any:
+    """Return initial parameters, from an M-step if the start is an (N,) array of classes."""
+    if hasattr(start, "means"):
+        return start
+    z = np.asarray(start)
+    if z.shape != (len(X),) or not np.isin(z, range(K)).all():
+        raise ValueError(
+            f"a start must have weights, means and covariances, or be one class below {K} for each "
+            f"of {len(X)} points"
+        )
+    return from_responsibilities(X, np.eye(K)[z.astype(int)], POOLINGS["full"])
 
 
 def _default_start(X: FloatArray, K: int) -> Parameters:

@@ -3,10 +3,12 @@
 // angle  of the cut, in degrees; gain: its log-evidence a point, less the upright cut's, NaN if a
 //        side of either has no Gaussian of its own
 
-// Two halves on either side of a line through the centre, and the mixture that they make.
-function cut(X, [cx, cy], angle) {
-  const [c, s] = [Math.cos(angle), Math.sin(angle)];
-  const z = X.map(([x, y]) => ((x - cx) * c + (y - cy) * s > 0 ? 1 : 0));
+// Two halves on either side of a line through the centre, and the mixture that they make. A chunklet
+// lies wholly on the side of its middle.
+function cut(X, [cx, cy], angle, chunklet = range(X.length)) {
+  const [c, s] = [Math.cos(angle), Math.sin(angle)], middle = X.map(() => 0);
+  X.forEach(([x, y], i) => { middle[chunklet[i]] += (x - cx) * c + (y - cy) * s; });
+  const z = chunklet.map((j) => (middle[j] > 0 ? 1 : 0));
   const r = z.map((k) => [1 - k, k]), { N, mu, S } = moments(X, r);
   const theta = { weights: N.map((x) => x / X.length), means: mu, covariances: POOLS.full(N, S) };
   const u = logDensities(X, theta).map((row) => row.map((x, k) => x + Math.log(theta.weights[k])));
@@ -17,7 +19,7 @@ function cut(X, [cx, cy], angle) {
 const TURNS = range(181);
 
 const CUT = {
-  tools: ["move", "add", "remove"],
+  tools: () => ["move", "add", "remove"],
   controls: ({ slider }) => slider("turn of the cut", "angle", TURNS, (a) => `${a}°`),
 
   refresh(s) {

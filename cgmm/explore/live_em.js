@@ -76,13 +76,13 @@ function solve(A, b) {
 
 // ------------------------------------------------------------ EM: chapters 2, 6 to 9
 
-// What an E-step finds at θ, and log p(X | θ, relations), or with the relations as answers.
+// What an E-step finds at θ, and log p(X, labels | θ, relations), or with the relations as answers, or
+// without the normaliser.
 function eStep(X, theta, net) {
   const u = nodeUnaries(logDensities(X, theta), theta.weights, net);
   const { q, logZ } = marginals(u, net);
-  const logPrior = net.answers
-    ? sum(net.edges.map(([, , w]) => Math.log1p(Math.exp(w))))
-    : prior(theta.weights.map(Math.log), net).logZ;
+  const logPrior = net.answers ? sum(net.edges.map(([, , w]) => Math.log1p(Math.exp(w))))
+    : net.normalised ? prior(theta.weights.map(Math.log), net).logZ : 0;
   return { u, q, r: net.chunklet.map((j) => q[j]), logPrior, logEvidence: logZ - logPrior };
 }
 
@@ -90,7 +90,7 @@ function eStep(X, theta, net) {
 function mStep(X, E, net, pool) {
   const { N, mu, S } = moments(X, E.r);
   const C = N.map((_, k) => sum(E.q.map((row, j) => net.n[j] * row[k])));
-  const weights = net.answers ? N.map((x) => x / X.length) : newton(C, net);
+  const weights = net.answers || !net.normalised ? N.map((x) => x / X.length) : newton(C, net);
   return { weights, means: mu, covariances: POOLS[pool](N, S) };
 }
 

@@ -3,18 +3,14 @@
 // W  the ruler, between Euclid's and that of RCA; Y: the points under it
 
 const SHARES = range(21).map((i) => i / 20);
-const apply = ([[a, b], [c, d]], [x, y]) => [a * x + b * y, c * x + d * y];
 
 const METRIC = {
-  tools: ["move", "add", "remove", "together"],
+  tools: () => ["move", "add", "remove", "together"],
   controls: ({ slider }) => slider("from Euclid's ruler to that of RCA", "t", SHARES, percent),
 
   refresh(s) {
-    const C = withinCovariance(s.X, s.net.chunklet), det = C && C[0][0] * C[1][1] - C[0][1] ** 2;
-    s.learnt = det > 1e-9 * C?.[0][0] * C?.[1][1];
-    const W = s.learnt ? whitening(C) : [[1, 0], [0, 1]];
-    // W of the same area as Euclid's.
-    const size = s.learnt ? det ** -0.25 : 1, [[a, b], [, d]] = W.map((row) => row.map((x) => x / size));
+    const { isLearnt, W: [[a, b], [, d]] } = ruler(s.X, s.net.chunklet);
+    s.learnt = isLearnt;
     s.W = [[1 - s.t + s.t * a, s.t * b], [s.t * b, 1 - s.t + s.t * d]];
     s.centre = [0, 1].map((e) => sum(s.X.map((x) => x[e])) / s.X.length);
     s.Y = s.X.map((x) => apply(s.W, x.map((v, e) => v - s.centre[e])));

@@ -1,6 +1,7 @@
 // Relations between points as a network, and exact answers about it: the primer's functions, by the
 // primer's names. tests/explore/test_live_em.py holds each of them to cgmm/primer. Chapters 5 to 7.
 //
+// labels    class of each point, -1 where unknown; a label leaves its node one class
 // links     [i, j, w]: w = Infinity for a must-link, -Infinity for a cannot-link, else a preference
 // chunklet  node of each point: points that must-links tie together
 // n         multiplicity of each node: how often π_k counts in it
@@ -35,7 +36,7 @@ const TOO_LARGE = "This relation would connect more points than the figure can s
 
 // All that depends on the relations alone; null if no assignment keeps them, or too many do. `why` is
 // called with the reason.
-function network(N, links, K, { sampled = "points", answers = false } = {}, why) {
+function network(N, links, K, { sampled = "points", answers = false, labels = [], normalised = true } = {}, why) {
   const chunklet = closure(N, links.filter(([, , w]) => w === Infinity));
   const n = Array(1 + most(chunklet)).fill(0);
   for (const j of chunklet) n[j] = sampled === "points" ? n[j] + 1 : 1;
@@ -50,10 +51,13 @@ function network(N, links, K, { sampled = "points", answers = false } = {}, why)
       part.before[late].push([early, w]);
     }
     assignments(part, K, [], 0);
-    if (!part.z.length) return why?.(CONTRADICTION) ?? null;
     if (part.z.length > MOST_ASSIGNMENTS) return why?.(TOO_LARGE) ?? null;
+    const known = labels.flatMap((k, i) => (k < 0 || !part.nodes.includes(chunklet[i]) ? []
+      : [[part.nodes.indexOf(chunklet[i]), k]]));
+    part.logLabel = part.z.map((z) => (known.every(([j, k]) => z[j] === k) ? 0 : -Infinity));
+    if (!part.logLabel.includes(0)) return why?.(CONTRADICTION) ?? null;
   }
-  return { K, chunklet, n, edges, parts, answers };
+  return { K, chunklet, n, edges, parts, answers, normalised };
 }
 
 // Every assignment of a part's nodes, one node after the other, and the weight of its edges.
@@ -83,7 +87,7 @@ function nodeUnaries(logP, pi, net) {
 
 // The log of each assignment's weight, part by part.
 const logWeights = (u, part) =>
-  part.z.map((z, s) => part.logWeight[s] + sum(z.map((k, j) => u[part.nodes[j]][k])));
+  part.z.map((z, s) => part.logWeight[s] + part.logLabel[s] + sum(z.map((k, j) => u[part.nodes[j]][k])));
 
 // p(z_j = k) of every node and log Z, by the sum over all assignments of each part.
 function marginals(u, net) {

@@ -1,7 +1,11 @@
 // What several modes draw: curves in the panel at the side, components on the points. All chapters.
 //
 // A mode of the live figure is a handful of functions of the state s and of the pen that draws:
-// tools     what the hand can do, if not all; hand: what it does first ("move" if not named)
+// tools     what the hand can do in a figure of this spec, if not all but labels; hand: what it does
+//           first ("move" if not named)
+// chosen    the relations that hold, if not all of s.all; model: options of their network
+// begin     follows a preset, or the hand of an address; hold: that hand, as numbers
+// handles   what else can be dragged, {at, name, colour} each; grab: moves one of them
 // controls  adds sliders and choices, each of which sets s by its name
 // refresh   what follows once points or relations have changed: sets s.r, the points' colours
 // half      one half-step; whether it gained anything

@@ -21,6 +21,15 @@ function whitening([[a, b], [, d]]) {
   return [[(d + root) / trace, -b / trace], [-b / trace, (a + root) / trace]];
 }
 
+const apply = ([[a, b], [c, d]], [x, y]) => [a * x + b * y, c * x + d * y];
+
+// W of chunklets, scaled to keep areas; the identity if their points lie on one line.
+function ruler(X, chunklet) {
+  const C = withinCovariance(X, chunklet), det = C && C[0][0] * C[1][1] - C[0][1] ** 2;
+  const isLearnt = det > 1e-9 * C?.[0][0] * C?.[1][1], size = isLearnt ? det ** -0.25 : 1;
+  return { isLearnt, W: isLearnt ? whitening(C).map((row) => row.map((x) => x / size)) : [[1, 0], [0, 1]] };
+}
+
 // Of the nearest neighbours of points with a class, how many share it.
 function purity(Y, y, near) {
   const known = range(Y.length).filter((i) => y[i] >= 0);

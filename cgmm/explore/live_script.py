@@ -9,7 +9,7 @@ import re
 from importlib.resources import files
 
 _EM = ("live_network.js", "live_mixture.js", "live_em.js")
-_DRAWING = ("live_figure.js", "live_panels.js")
+_DRAWING = ("live_address.js", "live_figure.js", "live_panels.js")
 _RIVALS = (*_EM, *_DRAWING, "live_rivals.js")
 _STEPS = (*_EM, "live_lloyd.js", *_DRAWING, "live_steps.js")
 # These files make up each mode; the last one defines an object with the name of the mode.
@@ -21,6 +21,8 @@ MODES = {
     "kmeans": ("live_network.js", "live_lloyd.js", *_DRAWING, "live_shrink.js"),
     "metric": ("live_network.js", "live_rca.js", *_DRAWING, "live_metric.js"),
     "cut": ("live_network.js", "live_mixture.js", *_DRAWING, "live_cut.js"),
+    "duel": (*_EM, *_DRAWING, "live_cut.js", "live_duel.js"),
+    "companion": (*_EM, "live_rca.js", *_DRAWING, "live_rivals.js", "live_companion.js"),
 }
 PAGE = """(() => {{
 "use strict";

@@ -5,7 +5,7 @@ const SMALLEST_GAP = -10;
 const power = (exponent) => `10<tspan dy="-5" font-size="11">${signed(exponent, 0)}</tspan>`;
 
 const EM = {
-  tools: ["move", "add", "remove"],
+  tools: () => ["move", "add", "remove"],
 
   controls({ spec, radios }) {
     if (spec.beside) radios("beside it", "crosses", { "": "nothing", yes: "K-means (crosses)" });

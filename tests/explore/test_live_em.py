@@ -14,7 +14,7 @@ CLOSE = {"rtol": 1e-9, "atol": 1e-9}
 # The figure's mathematics without its drawing.
 SOURCE = "".join(
     files("cgmm.explore").joinpath(f"live_{name}.js").read_text(encoding="utf8")
-    for name in ("network", "mixture", "em", "lloyd", "rca", "cut")
+    for name in ("network", "mixture", "em", "lloyd", "rca", "cut", "duel", "rivals", "companion")
 )
 POOLS = {kind: getattr(primer, kind) for kind in ("full", "tied", "diag", "spherical")}
 STEPS = 20
@@ -124,6 +124,63 @@ def test_em_with_answers(ask, seed):
 
 
 @pytest.mark.parametrize("seed", range(2))
+def test_em_with_labels(ask, seed):
+    one = Problem(seed, "none")
+    y = np.where(np.arange(20) < 6, np.arange(20) % one.K, -1)
+    A = primer.allowed(y, one.K)
+    *_, (theta, log_evidence) = primer.labelled_em(
+        one.X, one.start, A, primer.full, primer.shares, STEPS + 1
+    )
+    found = ask(
+        "em(X, theta, network(X.length, links, K, {labels}), 'full', steps)",
+        **one.names, labels=y, steps=STEPS,
+    )  # fmt: skip
+    assert_same(found["theta"], theta)
+    np.testing.assert_allclose(found["E"]["logEvidence"], log_evidence, **CLOSE)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_em_with_labels_and_relations(ask, seed):
+    """Labels mask the nodes of their points; the prior knows only of the relations."""
+    one = Problem(seed, "both")
+    y = np.full(20, -1)
+    # What the chunklets say, so that no label contradicts a relation.
+    y[one.must[0]] = 0
+    n = primer.if_points_are_sampled(one.chunklet)
+    node = np.full(len(n), -1)
+    node[one.chunklet[one.must[0, 0]]] = 0
+    log_p = primer.log_densities(one.X, one.start)
+    u = primer.node_unaries(log_p, one.start.weights, one.chunklet, n)
+    u = primer.masked(u, primer.allowed(node, one.K))
+    found = ask("eStep(X, theta, network(X.length, links, K, {labels}))", **one.names, labels=y)
+    q = primer.marginals(u, *one.edges)
+    np.testing.assert_allclose(found["q"], q, **CLOSE)
+    log_prior = primer.prior_log_z(np.log(one.start.weights), n, *one.edges)
+    expected = primer.log_z(u, *one.edges) - log_prior
+    np.testing.assert_allclose(found["logEvidence"], expected, **CLOSE)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_em_without_the_normaliser(ask, seed):
+    """As with it, but the weights are shares of the points, and no prior is subtracted."""
+    one = Problem(seed, "hard")
+    theta, n = one.start, primer.if_points_are_sampled(one.chunklet)
+
+    def unaries(theta):
+        log_p = primer.log_densities(one.X, theta)
+        return primer.node_unaries(log_p, theta.weights, one.chunklet, n)
+
+    for _ in range(STEPS):
+        r = primer.marginals(unaries(theta), *one.edges)[one.chunklet]
+        theta = primer.m_step(one.X, r, primer.full)
+    code = "em(X, theta, network(X.length, links, K, {normalised: false}), 'full', steps)"
+    found = ask(code, **one.names, steps=STEPS)
+    assert_same(found["theta"], theta)
+    expected = primer.log_z(unaries(theta), *one.edges)
+    np.testing.assert_allclose(found["E"]["logEvidence"], expected, **CLOSE)
+
+
+@pytest.mark.parametrize("seed", range(2))
 def test_the_bound(ask, seed):
     """Compare F(q, θ') of the plain mixture; with relations check that it is a bound."""
     one = Problem(seed)
@@ -200,6 +257,66 @@ def test_a_cut(ask, angle):
     np.testing.assert_allclose(found["logEvidence"], log_evidence, **CLOSE)
 
 
+def test_a_cut_leaves_chunklets_whole(ask):
+    one, angle = Problem(0), 2.0
+    along = one.X @ [np.cos(angle), np.sin(angle)]
+    half = (np.bincount(one.chunklet, along) > 0).astype(int)[one.chunklet]
+    found = ask(
+        "cut(X, [0, 0], angle, chunklet)", X=one.X, angle=angle, chunklet=one.chunklet
+    )  # fmt: skip
+    assert found["z"] == half.tolist()
+    assert half.tolist() != (along > 0).astype(int).tolist()
+
+
+def test_the_landscape_of_cuts(ask):
+    """Each height is the upright cut's log-evidence less that of the cut, both under the links."""
+    one = Problem(0)
+
+    def log_evidence(turn, n_links):
+        chunklet = primer.closure(20, one.must[:n_links])
+        n = primer.if_points_are_sampled(chunklet)
+        angle = np.radians(turn)
+        middle = np.bincount(chunklet, one.X @ [np.cos(angle), np.sin(angle)])
+        theta = primer.m_step(one.X, np.eye(2)[(middle > 0).astype(int)[chunklet]], primer.full)
+        u = primer.node_unaries(primer.log_densities(one.X, theta), theta.weights, chunklet, n)
+        none = np.empty((0, 2), dtype=int), np.empty(0)
+        log_prior = primer.prior_log_z(np.log(theta.weights), n, *none)
+        return primer.responsibilities(u)[1] - log_prior
+
+    expected = [
+        [log_evidence(0, n) - log_evidence(turn, n) for turn in range(0, 185, 5)] for n in range(3)
+    ]
+    nets = "range(3).map(n => network(X.length, links.slice(0, n), 2))"
+    found = ask(
+        f"landscape(X, {nets})", X=one.X, links=[(*pair, np.inf) for pair in one.must.tolist()]
+    )
+    np.testing.assert_allclose([row["heights"] for row in found], expected, **CLOSE)
+    assert len({tuple(np.round(row, 3)) for row in expected}) == 3
+
+
+@pytest.mark.parametrize("Sigma", [[[3, 1], [1, 2]], [[1, -0.4], [-0.4, 9]], [[4, 0], [0, 4]]])
+def test_an_ellipse_has_the_axes_of_its_covariance(ask, Sigma):
+    found = ask("axesOf(S)", S=np.array(Sigma))
+    (first, second), vectors = np.linalg.eigh(np.linalg.inv(Sigma))
+    assert np.hypot(*found["axis"]) == pytest.approx(first**-0.5)
+    assert found["width"] == pytest.approx(second**-0.5)
+    if first != pytest.approx(second):
+        assert abs(np.cross([*found["axis"], 0], [*vectors[:, 0], 0])[2]) < 1e-9
+    np.testing.assert_allclose(ask("covarianceOf(axesOf(S))", S=np.array(Sigma)), Sigma, **CLOSE)
+
+
+def test_a_mixture_follows_a_linear_map(ask):
+    one, A = Problem(0), np.array([[2.0, 0.5], [0.5, 1.0]])
+    found = ask("transform(theta, A)", theta=one.start, A=A)
+    u = primer.log_densities(one.X, one.start)
+    moved = primer.Theta(*(np.array(found[name]) for name in primer.Theta._fields))
+    v = primer.log_densities(one.X @ A.T, moved) + np.log(np.linalg.det(A))
+    np.testing.assert_allclose(v, u, **CLOSE)
+    W = np.array(ask("ruler(X, closure(X.length, must)).W", X=one.X, must=one.must))
+    C = primer.within_covariance(one.X, one.chunklet)
+    np.testing.assert_allclose(W, primer.whitening(C) * np.linalg.det(C) ** 0.25, **CLOSE)
+
+
 def test_what_no_assignment_keeps_is_no_network(ask):
     triangle = [(0, 1, -np.inf), (1, 2, -np.inf), (0, 2, -np.inf)]
     assert ask("network(3, links, 2)", links=triangle) is None
@@ -217,3 +334,9 @@ def test_a_refusal_names_its_cause(ask, links, reason):
     reply = ask("{ let why; network(20, links, 2, {}, (one) => { why = one; }); return why; }"
                .join(["(() => ", ")()"]), links=links)  # fmt: skip
     assert reason in reply
+
+
+def test_a_label_that_contradicts_relations_is_refused(ask):
+    code = "network(3, links, 2, {labels: [0, 1, -1]}) === null"
+    assert ask(code, links=[(0, 1, np.inf)])
+    assert not ask(code, links=[(0, 1, -np.inf)])
