@@ -1,6 +1,12 @@
-"""The live figure of the home page, made while the book is built: it cannot be out of date."""
+"""The live figure of the home page, made while the book is built, and the scripts of all of them.
+
+A figure brings its script along, so that a notebook needs nothing else. Of the site's pages, those
+with figures of one mode share one file instead.
+"""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 from docutils import nodes
@@ -9,6 +15,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from cgmm.datasets import vertical_classes
 from cgmm.explore import LiveFigure
+from cgmm.explore.live_script import MODES, page_script
 
 TASK = (
     "Two upright classes were meant; the likelihood prefers two level ones. Click an upper point, "
@@ -19,6 +26,7 @@ TASK = (
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_directive("live-home", LiveHome)
+    app.connect("html-page-context", share_scripts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -39,3 +47,20 @@ def home_figure() -> LiveFigure:
         X, mode="rivals", title="Who belongs with whom?", task=TASK, starts=[y, level],
         words=["upright", "level"], name="home",
     )  # fmt: skip
+
+
+def share_scripts(
+    app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None
+) -> None:
+    """Move the script of each mode into one file for all pages that have such a figure."""
+    if app.builder.name != "html" or "cgmm-live" not in context.get("body", ""):
+        return
+    folder = Path(app.outdir, "_static", "live")
+    for mode in MODES:
+        script = page_script(mode)
+        inline = f"<script>\n{script}</script>"
+        if inline in context["body"]:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{mode}.js").write_text(script, encoding="utf8")
+            path = f"{'../' * pagename.count('/')}_static/live/{mode}.js"
+            context["body"] = context["body"].replace(inline, f'<script src="{path}"></script>')

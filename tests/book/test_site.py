@@ -66,6 +66,18 @@ def test_every_chapter_has_an_explorer_whose_frames_are_sharp_files(site):
         assert all((site / one).exists() for one in re.findall(r"_images/frames/[\w.]+", text))
 
 
+def test_live_figures_of_one_mode_share_a_script(site):
+    modes = set()
+    for name in CHAPTERS:
+        text = (site / f"{name}.html").read_text(encoding="utf8")
+        assert "function liveFigure" not in text, name
+        modes |= (here := set(re.findall(r'class="cgmm-live"[^>]* data-mode="(\w+)"', text)))
+        for mode in here:
+            (source,) = set(re.findall(rf'<script src="([^"]*/live/{mode}\.js)"', text))
+            assert "function liveFigure" in (site / name).parent.joinpath(source).read_text("utf8")
+    assert {"rivals", "em", "cut"} <= modes
+
+
 def test_the_home_page_computes_above_the_fold(visit):
     """Two links between the first points of the columns do not turn the cut, three do."""
     page = visit("book/index").page
