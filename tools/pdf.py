@@ -20,8 +20,10 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pdf_pages
+import pikepdf
 from editions import Address, EditedPage, address, names_by_part, offer, open_page
 from playwright.sync_api import Page
+from print_fonts import use_static, write_instances, write_maths
 from pypdf import PageObject, PdfReader, PdfWriter
 from pypdf.generic import (
     ArrayObject,
@@ -70,10 +72,11 @@ class Chapter(EditedPage):
 
 
 def print_chapter(
-    page: Page, site: Path, part: str, name: str, folder: Path, number: int
+    page: Page, site: Path, part: str, name: str, folder: Path, number: int, fonts: str
 ) -> Chapter:
     """Print a page of the built book; its first sheet has this number."""
     sections = open_page(page, site, name)
+    use_static(page, fonts, folder)
     page.evaluate(ANCHORS)
     title = json.dumps(sections[0][1], ensure_ascii=False)
     page.add_style_tag(content=pdf_pages.FOOT % (title, number))
@@ -82,11 +85,12 @@ def print_chapter(
     return Chapter(name, part, sections, PdfReader(path))
 
 
-def print_html(page: Page, body: str, path: Path) -> PdfReader:
+def print_html(page: Page, body: str, path: Path, fonts: str) -> PdfReader:
     """Print a page that is written here."""
     source = path.with_suffix(".html")
     source.write_text(pdf_pages.PAGE.format(body=body), encoding="utf8")
     page.goto(source.as_uri())
+    use_static(page, fonts, path.parent)
     page.evaluate(ANCHORS.replace(".bd-article", "body"))
     print_pdf(page, path)
     return PdfReader(path)
@@ -252,18 +256,29 @@ def make(site: Path, out: Path, names: list[tuple[str, str]] | None = None) -> P
     site = site.resolve()
     with tempfile.TemporaryDirectory() as name, browser_page(1000, 1400) as page:
         folder = Path(name)
+        fonts = write_instances(folder)
+        write_maths(site, folder)
         chapters: list[Chapter] = []
         for part, one in names or names_by_part():
             number = 1 + sum(len(chapter.pdf.pages) for chapter in chapters)
-            chapters.append(print_chapter(page, site, part, one, folder, number))
-        front = print_html(page, front_matter(chapters, site), folder / f"{FRONT}.pdf")
+            chapters.append(print_chapter(page, site, part, one, folder, number, fonts))
+        front = print_html(page, front_matter(chapters, site), folder / f"{FRONT}.pdf", fonts)
         writer = join(front, chapters, site)
         writer.add_metadata({"/Title": pdf_pages.TITLE, "/Author": pdf_pages.AUTHOR})
         writer.root_object[NameObject("/Lang")] = TextStringObject("en-GB")
         writer.compress_identical_objects(remove_duplicates=True)
         out.parent.mkdir(parents=True, exist_ok=True)
         writer.write(out)
+        compress(out)
     return writer
+
+
+def compress(path: Path) -> None:
+    """Pack the many small objects of a PDF, a third of its size, into compressed streams."""
+    pikepdf.settings.set_flate_compression_level(9)
+    with pikepdf.open(path, allow_overwriting_input=True) as whole:
+        packed = pikepdf.ObjectStreamMode.generate
+        whole.save(path, object_stream_mode=packed, recompress_flate=True)
 
 
 def main() -> None:

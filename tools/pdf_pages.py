@@ -9,16 +9,14 @@ from editions import ROOT
 
 TITLE = "Gaussian Mixtures with Side Information"
 AUTHOR = "the cgmm authors"
-FONT = ROOT / "book/_static/fonts/source-sans-3-latin-wght-normal.woff2"
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <title>Gaussian Mixtures with Side Information</title>
 <style>
-@font-face {{ font-family: "Source Sans 3"; font-weight: 200 900; src: url("FONT"); }}
 @page {{ size: A4; margin: 0; }}
-body {{ margin: 0; color: #111; font: 10.5pt/1.45 "Source Sans 3", sans-serif; }}
+body {{ margin: 0; color: #111; font: 10.5pt/1.45 "Source Sans 3 static", sans-serif; }}
 a {{ color: inherit; text-decoration: none; }}
 .cover {{ box-sizing: border-box; height: 297mm; break-after: page; }}
 .cover {{ padding: 70mm 25mm 0; }}
@@ -40,7 +38,7 @@ a {{ color: inherit; text-decoration: none; }}
 {body}
 </body>
 </html>
-""".replace("FONT", FONT.as_uri())
+"""
 COVER = """<div class="cover">
 {logo}
 <h1>Gaussian Mixtures with Side Information</h1>
@@ -57,8 +55,8 @@ CONTENTS = """<div class="contents">
 """
 LINE = '<a class="line {kind}" href="{href}"><span>{title}</span>{number}</a>'
 FOOT = """@page {
-  @bottom-left { content: %s; font: 8.5pt "Source Sans 3"; color: #444; }
-  @bottom-right { content: counter(page); font: 8.5pt "Source Sans 3"; color: #444; }
+  @bottom-left { content: %s; font: 8.5pt "Source Sans 3 static"; color: #444; }
+  @bottom-right { content: counter(page); font: 8.5pt "Source Sans 3 static"; color: #444; }
 }
 @page :first { counter-set: page %d; }
 """

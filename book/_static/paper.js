@@ -4,7 +4,8 @@
 // code that draws stays folded. Solutions leave their exercises and stand at the end of the chapter.
 
 // Lower boxes stay on one page; higher ones may be broken, lest half of the page before them is empty.
-const KEPT_WHOLE = "div.proof, div.exercise, .admonition:not(.solution), pre, table, div.cell_output > .output, dl.py";
+const KEPT_WHOLE = "div.proof, div.exercise, .admonition:not(.solution), pre, div.cell_input, div.highlight, table, "
+  + "div.cell_output > .output, dl.py";
 const LARGEST_WHOLE = 280;
 
 let restore = [];

@@ -1,5 +1,6 @@
 """Test the book as one PDF: pages, bookmarks, links, and no path of this machine."""
 
+import io
 import re
 from pathlib import Path
 
@@ -85,3 +86,19 @@ def test_it_has_a_language_and_says_what_is_a_heading(edition):
             below = one["/K"].get_object() if "/K" in one else []
             waiting += below if isinstance(below, list) else [below]
     assert {"/H1", "/H2", "/P", "/Table", "/Figure", "/Link"} <= kinds
+
+
+def test_fonts_are_real_and_pages_are_light(edition):
+    """Chromium makes Type 3, drawings without hints, of variable fonts and of CFF outlines."""
+    reader, _ = edition
+    fonts = [
+        font.get_object()
+        for sheet in reader.pages
+        for font in sheet["/Resources"].get("/Font", {}).values()
+    ]
+    assert {font["/Subtype"] for font in fonts} == {"/Type0"}
+    names = {font["/BaseFont"].partition("+")[2] for font in fonts}
+    assert any(name.startswith("SourceSerif4") for name in names)
+    assert any(name.startswith("MathJax_Math") for name in names)
+    # 15 MB for 600 pages.
+    assert reader.stream.seek(0, io.SEEK_END) / len(reader.pages) < 25_000

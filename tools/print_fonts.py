@@ -1,0 +1,126 @@
+"""Fonts for paper: static instances of the variable fonts with which the pages are set.
+
+Chromium prints a variable font as Type 3: drawings without hints, unevenly spaced in small sizes,
+and large. ``tools/pdf.py`` puts these instances in their place before it prints a page.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from fontTools.pens.cu2quPen import Cu2QuPen
+from fontTools.pens.ttGlyphPen import TTGlyphPen
+from fontTools.ttLib import TTFont, newTable
+from fontTools.varLib import instancer
+from pages import ROOT
+from playwright.sync_api import Page
+
+FONTS = ROOT / "book/_static/fonts"
+GREEK = "U+370-3FF"
+
+
+class Face(NamedTuple):
+    """A variable font, and the weights in which the book uses it."""
+
+    family: str
+    file: str
+    weights: tuple[int, ...]
+    style: str = "normal"
+    range: str = ""
+
+
+# Text that is set in another weight takes the next of these, as style sheets have it.
+FACES = [
+    Face("Source Serif 4", "source-serif-4-latin-wght-normal", (400, 650)),
+    Face("Source Serif 4", "source-serif-4-latin-wght-italic", (400, 650), style="italic"),
+    Face("Source Serif 4", "source-serif-4-greek-wght-normal", (400,), range=GREEK),
+    Face("Source Sans 3", "source-sans-3-latin-wght-normal", (400, 620, 650)),
+    Face("Source Sans 3", "source-sans-3-latin-wght-italic", (400,), style="italic"),
+    Face("Source Sans 3", "source-sans-3-greek-wght-normal", (400, 620), range=GREEK),
+    Face("Source Code Pro", "source-code-pro-latin-wght-normal", (400, 650)),
+]
+RULE = (
+    '@font-face {{ font-family: "{family} static"; font-weight: {weight}; font-style: {style}; '
+    'src: url("{address}");{range} }}'
+)
+# The fonts of formulas are named in the style sheet that MathJax writes into the page.
+MATHS = "_static/vendor/mathjax/output/chtml/fonts/woff-v2"
+MATH_RULES = """() => [...document.querySelectorAll("#MJX-CHTML-styles")].flatMap(
+  style => [...style.sheet.cssRules].filter(one => one instanceof CSSFontFaceRule)
+                                    .map(one => one.cssText))"""
+# The largest error of an outline, in thousandths of its size: no printer shows it.
+OUTLINE_ERROR = 0.5
+# The families of the pages' style sheet, which are variables there.
+FAMILIES = """html {
+  --cgmm-serif: "Source Serif 4 static", serif;
+  --pst-font-family-base: "Source Sans 3 static", sans-serif;
+  --pst-font-family-heading: "Source Sans 3 static", sans-serif;
+  --pst-font-family-monospace: "Source Code Pro static", monospace;
+}"""
+LOAD = """() => Promise.all([...document.fonts].filter(one => one.family.includes("static"))
+  .map(one => one.load())).then(() => document.fonts.ready).then(() => null)"""
+
+
+def write_instances(folder: Path) -> str:
+    """Write the instances into a folder; return the style sheet by which pages use them."""
+    rules = []
+    for face in FACES:
+        for weight in face.weights:
+            font = TTFont(FONTS / f"{face.file}.woff2")
+            static = instancer.instantiateVariableFont(font, {"wght": weight})
+            static.flavor = None
+            path = folder / f"{face.file}-{weight}.ttf"
+            static.save(path)
+            only = f" unicode-range: {face.range};" if face.range else ""
+            rules.append(
+                RULE.format(
+                    family=face.family, weight=weight, style=face.style, address=path.as_uri(),
+                    range=only,
+                )
+            )  # fmt: skip
+    return "\n".join([*rules, FAMILIES])
+
+
+def write_maths(site: Path, folder: Path) -> None:
+    """Write the fonts of formulas with outlines that Chromium embeds: of CFF it makes Type 3."""
+    for path in (site / MATHS).glob("*.woff"):
+        font = TTFont(path)
+        if "CFF " in font:
+            give_true_type_outlines(font)
+        font.flavor = None
+        font.save(folder / f"{path.stem}.ttf")
+
+
+def give_true_type_outlines(font: TTFont) -> None:
+    """Replace the cubic outlines of a font by quadratic ones."""
+    glyphs, outlines = font.getGlyphSet(), {}
+    for name in font.getGlyphOrder():
+        pen = TTGlyphPen(glyphs)
+        glyphs[name].draw(Cu2QuPen(pen, OUTLINE_ERROR, reverse_direction=True))
+        outlines[name] = pen.glyph()
+    del font["CFF "]
+    font["loca"], font["glyf"] = newTable("loca"), newTable("glyf")
+    font["glyf"].glyphOrder, font["glyf"].glyphs = font.getGlyphOrder(), outlines
+    for name in {"VORG"} & set(font.keys()):
+        del font[name]
+    most = font["maxp"]
+    most.tableVersion = 0x00010000
+    limits = ("maxZones", "maxTwilightPoints", "maxStorage", "maxFunctionDefs", "maxStackElements",
+              "maxInstructionDefs", "maxSizeOfInstructions", "maxComponentElements")  # fmt: skip
+    for name in limits:
+        setattr(most, name, 1 if name == "maxZones" else 0)
+    font["post"].formatType = 3.0
+    font.sfntVersion = "\000\001\000\000"
+
+
+def use_static(page: Page, style: str, folder: Path) -> None:
+    """Set the open page in the fonts that were written into a folder."""
+    rules = page.evaluate(MATH_RULES)
+    maths = [re.sub(r'url\("[^"]*/([^"/]+)\.woff"\)', rf'url("{folder.as_uri()}/\1.ttf")', one)
+             for one in rules]  # fmt: skip
+    page.add_style_tag(
+        content="\n".join([style, *(re.sub(r" format\([^)]*\)", "", one) for one in maths)])
+    )
+    page.evaluate(LOAD)
