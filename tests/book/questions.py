@@ -1,6 +1,8 @@
-"""Fifty questions in readers' words, each with the pages that may answer it.
+"""List questions in readers' own words, each with the pages on which the answer may stand.
 
-They were written before the search was tried on them; the first hit has to be on one of the pages.
+All were written before the search was tried on them; the first hit has to be on one of the pages.
+By the first two lists the ranking was then improved. The third, asked afterwards and never used for
+that, tells how well it does on what nobody has thought of: 17 of 20.
 """
 
 QUESTIONS = [
@@ -43,7 +45,7 @@ QUESTIONS = [
     ("quality of crowd workers", "16_many_witnesses"),
     ("how do I install this", "using"),
     ("run in colab", "using"),
-    ("handle missing data", "howto 03_practice"),
+    ("handle missing data", "howto"),
     ("choose number of clusters", "howto"),
     ("constraints that contradict each other", "howto"),
     ("use it in a scikit-learn pipeline", "howto"),
@@ -57,4 +59,83 @@ QUESTIONS = [
     ("what does the symbol omega mean", "notation"),
     ("fit(X, must_link=...)", "api/mixture/ConstrainedGaussianMixture howto"),
     ("plot ellipses of a mixture", "api/plot"),
+]
+
+MORE_QUESTIONS = [
+    (
+        "how do I fit a mixture with constraints",
+        "06_chunklet_em howto api/mixture/ConstrainedGaussianMixture using",
+    ),
+    ("must-link example code", "06_chunklet_em howto using"),
+    ("what are cannot-link constraints", "07_cannot_links glossary"),
+    ("how does expectation maximisation work", "02_em"),
+    ("jensen inequality proof", "02_em"),
+    ("why do I get a different answer each run", "03_practice"),
+    ("avoid empty clusters", "03_practice 11_kmeans_limit"),
+    ("regularise the covariance", "03_practice"),
+    ("labels for ten percent of the data", "04_some_labels"),
+    ("label noise", "04_some_labels 16_many_witnesses"),
+    ("where do constraints come from in practice", "05_where_relations_come_from"),
+    ("tracking objects in video", "05_where_relations_come_from"),
+    ("merge must-link groups", "06_chunklet_em 05_where_relations_come_from"),
+    ("graph colouring", "07_cannot_links"),
+    ("treewidth of the constraint graph", "07_cannot_links"),
+    ("sum over all assignments", "07_cannot_links 08_the_normaliser"),
+    ("why not ignore the normaliser", "08_the_normaliser"),
+    ("partition function estimation", "08_the_normaliser"),
+    ("how strong should the constraint weight be", "09_soft_preferences"),
+    ("constraint that may be wrong", "09_soft_preferences"),
+    ("approximate inference with sampling", "10_gibbs_and_mean_field"),
+    ("belief propagation", "10_gibbs_and_mean_field"),
+    ("variational mean field", "10_gibbs_and_mean_field"),
+    ("COP-KMeans algorithm", "11_kmeans_limit"),
+    ("hard assignments instead of soft", "11_kmeans_limit 02_em"),
+    ("relevant component analysis", "12_rca"),
+    ("whitening transform", "12_rca"),
+    ("difference between RCA and LDA", "12_rca"),
+    ("did the results replicate", "13_the_papers_rerun comparisons"),
+    ("statistical significance of a difference", "13_the_papers_rerun before_you_believe"),
+    ("which algorithm is best for my data", "14_choosing_a_method"),
+    ("which questions to ask an expert", "15_the_next_question"),
+    ("uncertainty sampling", "15_the_next_question"),
+    ("dawid skene model", "16_many_witnesses"),
+    ("several doctors disagree", "16_many_witnesses"),
+    ("install the package", "using"),
+    ("open the notebooks in jupyter", "using"),
+    ("data with nan", "howto"),
+    ("how many components", "howto"),
+    ("use with pandas dataframe", "howto"),
+    ("gridsearch cross-validation", "howto"),
+    ("pickle a fitted model", "howto"),
+    ("large dataset out of memory", "large_data"),
+    ("faster than sklearn", "benchmarks"),
+    ("errors in the original paper", "errata"),
+    ("list of symbols", "notation"),
+    ("definition of treewidth", "glossary 07_cannot_links"),
+    ("exercises for students", "instructors"),
+    ("rand index", "api/metrics glossary 13_the_papers_rerun before_you_believe"),
+    ("draw covariance ellipse", "api/plot"),
+]
+
+HELD_OUT = [
+    ("what is expectation maximization good for", "02_em"),
+    ("number of restarts", "03_practice"),
+    ("singular covariance matrix", "03_practice"),
+    ("unlabelled data together with labelled", "04_some_labels"),
+    ("pairs that belong to the same class", "05_where_relations_come_from glossary 06_chunklet_em"),
+    ("contradicting cannot-links", "07_cannot_links howto"),
+    ("exact inference too expensive", "07_cannot_links 10_gibbs_and_mean_field howto"),
+    ("what is omega", "08_the_normaliser notation"),
+    ("trust in a constraint", "09_soft_preferences"),
+    ("markov chain monte carlo", "10_gibbs_and_mean_field"),
+    ("limit of zero variance", "11_kmeans_limit"),
+    ("learn mahalanobis distance", "12_rca"),
+    ("reproduce the experiments of Shental", "13_the_papers_rerun comparisons api/reruns"),
+    ("compare methods on my own data", "14_choosing_a_method howto"),
+    ("most informative pair to query", "15_the_next_question"),
+    ("reliability of raters", "16_many_witnesses"),
+    ("how long does fitting take", "benchmarks howto"),
+    ("streaming data", "large_data"),
+    ("cite this book", "bibliography using index"),
+    ("teach a course with this", "instructors"),
 ]
