@@ -218,7 +218,11 @@ def _explain(X: Any, error: str) -> str:
         table = np.asarray(X, dtype=object)
     except ValueError:  # Rows of different lengths cannot become a table.
         return ""
-    missing, texts = (np.frompyfunc(are, 1, 1)(table).astype(bool) for are in (is_missing, is_text))
+    # np.frompyfunc would warn of the comparison with NaN, from numpy 2.5 on.
+    missing, texts = (
+        np.array([are(entry) for entry in table.flat], dtype=bool).reshape(table.shape)
+        for are in (is_missing, is_text)
+    )
     # Estimators that take tables with empty cells, or texts, refuse them for other reasons, too.
     if table.ndim == 2 and missing.any() and re.search("contains NaN|NAType|NoneType", error):
         return _on_missing(X, missing)
