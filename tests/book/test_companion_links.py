@@ -1,0 +1,69 @@
+"""The figure that accompanies the reader: each sentence sets the state whose numbers it names."""
+
+import re
+from html import unescape
+
+import pytest
+from cells import CHAPTERS, cells, prose
+from playwright.sync_api import expect
+
+# What the figure says in the state of each link, in the order of the text. tests/explore holds such
+# numbers to the primer.
+SAID = {
+    "01_mixtures": ["51.0 nats below", "25.1 nats below", "3 links"],
+    "02_em": ["After E5: log-evidence −137.3", "After E5: log-evidence −161.3"],
+    "04_some_labels": ["level by 2.6", "upright by 13.3"],
+    "06_chunklet_em": ["level by 0.1", "upright by 3.5"],
+    "07_cannot_links": ["level by 2.6", "upright by 12.9", "level by 37.0"],
+    "08_the_normaliser": ["Shares 1.00 and 0.00", "Shares 0.67 and 0.33"],
+    "09_soft_preferences": ["level by 16.0", "upright and level, equally likely", "upright by 7.3"],
+    "12_rca": ["level, from every", "upright, from every", "level by 24.0"],
+    "14_choosing_a_method": [
+        "upright by 13.3", "upright by 3.5", "upright by 12.9", "upright, from every",
+        "level by 24.0",
+    ],
+}  # fmt: skip
+LINK = re.compile(r'<a href="(#figure=[^"]+)">')
+PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Chapter</title></head>
+<body><h1>Chapter</h1>{figure}{links}</body></html>"""
+
+
+def figure(path) -> str:
+    """The stored page of the cell that shows the figure."""
+    (cell,) = [one for one in cells(path) if one["id"] == "companion"]
+    return "".join(cell["outputs"][0]["data"]["text/html"])
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_sentences_set_the_figure(browser, tmp_path, name):
+    (path,) = [one for one in CHAPTERS if one.stem == name]
+    links = [unescape(one) for one in LINK.findall(prose(path))]
+    anchors = "".join(f'<a href="{one}">{n}</a> ' for n, one in enumerate(links))
+    (tmp_path / "page.html").write_text(PAGE.format(figure=figure(path), links=anchors), "utf8")
+    page, errors = browser.new_page(), []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text))
+    page.goto((tmp_path / "page.html").as_uri())
+    assert len(links) == len(SAID[name])
+    for n, words in enumerate(SAID[name]):
+        page.get_by_role("link", name=str(n), exact=True).click()
+        expect(page.locator(".cgmm-live-status")).to_contain_text(words)
+    page.close()
+    assert errors == []
+
+
+@pytest.mark.parametrize("name", ["01_mixtures", "02_em"])
+def test_numbers_of_the_text_are_differences_of_the_figure(name):
+    """24.0 nats lie between the two maxima, −161.3 and −137.3."""
+    (path,) = [one for one in CHAPTERS if one.stem == name]
+    (text,) = ["".join(c["source"]) for c in cells(path) if c["id"] == "companion-intro"]
+    assert re.findall(r"(\d+\.\d) nats", text) == [f"{161.3 - 137.3:.1f}"]
+
+
+def test_a_chapter_says_what_its_figure_says():
+    """Numbers of nats in the sentence are those of its links."""
+    for path in CHAPTERS:
+        numbers = set(re.findall(r"by (\d+\.\d)", " ".join(SAID.get(path.stem, []))))
+        text = " ".join("".join(c["source"]) for c in cells(path) if c["id"] == "companion-intro")
+        if path.stem not in ("12_rca", "14_choosing_a_method"):
+            assert numbers <= set(re.findall(r"\d+\.\d", text)), path.stem
