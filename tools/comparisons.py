@@ -24,7 +24,7 @@ from reruns.verdicts import (
     VERDICTS,
     Comparison,
     Found,
-    Judgement,
+    JudgedClaim,
     by_sentence,
     from_the_default_start,
     judge_all,
@@ -99,8 +99,8 @@ class Judged(NamedTuple):
     """A claim, and what follows from the results."""
 
     claim: Comparison
-    judgement: Judgement
-    again: Judgement | None = None
+    judgement: JudgedClaim
+    again: JudgedClaim | None = None
     """The same from the package's default start, if it was run."""
 
 
@@ -205,7 +205,7 @@ def _row(judged: Judged) -> tuple[str, str]:
     return "<br>".join(left), "<br>".join(right + [claim.why] * bool(claim.why))
 
 
-def _again(claim: Comparison, judgement: Judgement) -> str:
+def _again(claim: Comparison, judgement: JudgedClaim) -> str:
     """Return the verdict on the same claim if mixtures begin at the default start."""
     found = judgement.found
     holding = f", in {sum(f.holds for f in found)} of {len(found)}" if len(found) > 1 else ""

@@ -7,9 +7,9 @@ import pytest
 from cells import CHAPTERS, cells, prose
 from playwright.sync_api import expect
 
-# What the figure says in the state of each link, in the order of the text. tests/explore holds such
-# numbers to the primer.
-SAID = {
+# Words of the figure in the state of each link, in the order of the text. tests/explore compares
+# such numbers with the primer.
+SHOWN = {
     "01_mixtures": ["51.0 nats below", "25.1 nats below", "3 links"],
     "02_em": ["After E5: log-evidence −137.3", "After E5: log-evidence −161.3"],
     "04_some_labels": ["level by 2.6", "upright by 13.3"],
@@ -34,7 +34,7 @@ def figure(path) -> str:
     return "".join(cell["outputs"][0]["data"]["text/html"])
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", SHOWN)
 def test_sentences_set_the_figure(browser, tmp_path, name):
     (path,) = [one for one in CHAPTERS if one.stem == name]
     links = [unescape(one) for one in LINK.findall(prose(path))]
@@ -44,8 +44,8 @@ def test_sentences_set_the_figure(browser, tmp_path, name):
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.append(message.text))
     page.goto((tmp_path / "page.html").as_uri())
-    assert len(links) == len(SAID[name])
-    for n, words in enumerate(SAID[name]):
+    assert len(links) == len(SHOWN[name])
+    for n, words in enumerate(SHOWN[name]):
         page.get_by_role("link", name=str(n), exact=True).click()
         expect(page.locator(".cgmm-live-status")).to_contain_text(words)
     page.close()
@@ -63,7 +63,7 @@ def test_numbers_of_the_text_are_differences_of_the_figure(name):
 def test_a_chapter_says_what_its_figure_says():
     """Numbers of nats in the sentence are those of its links."""
     for path in CHAPTERS:
-        numbers = set(re.findall(r"by (\d+\.\d)", " ".join(SAID.get(path.stem, []))))
+        numbers = set(re.findall(r"by (\d+\.\d)", " ".join(SHOWN.get(path.stem, []))))
         text = " ".join("".join(c["source"]) for c in cells(path) if c["id"] == "companion-intro")
         if path.stem not in ("12_rca", "14_choosing_a_method"):
             assert numbers <= set(re.findall(r"\d+\.\d", text)), path.stem

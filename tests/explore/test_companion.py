@@ -16,7 +16,7 @@ X, Y = vertical_classes(16)[:2]
 LEVEL = (X[:, 1] > 0).astype(int)
 X = X - np.outer(2 * LEVEL - 1, [0, 6])
 # The first four of each clump at the right, and all at the left.
-FEW = np.flatnonzero((Y == 0) | (np.arange(32) < 15))
+SOME = np.flatnonzero((Y == 0) | (np.arange(32) < 15))
 NONE = np.empty((0, 2), dtype=int)
 STEPS = 60
 ROUND = primer.Theta(
@@ -29,7 +29,7 @@ def companion(**changes) -> LiveFigure:
     arguments = {
         "mode": "companion", "title": "Thirty-two points", "starts": [Y, LEVEL], "weight": 4,
         "words": ["upright", "level"], "controls": CONTROLS, "name": "points",
-        "presets": {"even": {}, "uneven": {"X": X[FEW], "starts": [Y[FEW], LEVEL[FEW]]}},
+        "presets": {"even": {}, "uneven": {"X": X[SOME], "starts": [Y[SOME], LEVEL[SOME]]}},
         **changes,
     }  # fmt: skip
     return LiveFigure(X, **arguments)
@@ -65,7 +65,7 @@ def status(page) -> str:
 
 
 def lead(page) -> float:
-    """By how many nats the upright answer is more likely, as the figure says."""
+    """Return the lead of the upright answer in nats, read from the figure."""
     who, nats = re.search(r"(upright|level) by ([\d.]+) nats", status(page)).groups()
     return float(nats) * (1 if who == "upright" else -1)
 

@@ -162,7 +162,7 @@ def test_em_with_labels_and_relations(ask, seed):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_em_without_the_normaliser(ask, seed):
-    """As with it, but the weights are shares of the points, and no prior is subtracted."""
+    """The weights are shares of the points, and no prior is subtracted."""
     one = Problem(seed, "hard")
     theta, n = one.start, primer.if_points_are_sampled(one.chunklet)
 
