@@ -102,7 +102,7 @@ class ConstrainedGaussianMixture(ImputingMixture):
         start. What is known beside the data may differ from fit to fit, and so may
         ``covariance_type``.
     init_params : str or (N, K) array, default="auto"
-        Where the responsibilities of the start come from. "auto" tries about forty groupings of
+        Where the responsibilities of the start come from. "auto" tries about fifty groupings of
         unlike kinds in short runs of EM, with equal balls, with one shared covariance and with
         those of ``covariance_type``; the Bayesian information criterion says which of the three the
         points support, and its best grouping goes on (``cgmm.mixture.starts``). Labels and
