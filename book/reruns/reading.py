@@ -232,7 +232,7 @@ def spread(values: FloatArray) -> Spread:
 
 
 def wrong_order(difference: FloatArray, n: FloatArray | int) -> FloatArray:
-    """Return the probability Φ(-√n |δ| / s) that a mean of n has the wrong sign.
+    """Return the probability ``Φ(-√n |δ| / s)`` that a mean of n has the wrong sign.
 
     Parameters
     ----------
