@@ -297,12 +297,12 @@ def shortest(number: Decimal) -> str:
 
 
 def without_outputs(text: str) -> str:
-    """A notebook that is still to be run."""
+    """Return a notebook without outputs, in the shortest form of JSON."""
     notebook = json.loads(text)
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             cell |= {"outputs": [], "execution_count": None}
-    return json.dumps(notebook, ensure_ascii=False, indent=1) + "\n"
+    return json.dumps(notebook, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 def give_palette(path: Path) -> None:

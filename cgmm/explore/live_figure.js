@@ -444,6 +444,8 @@ function liveFigure(root, spec, mode, model) {
   // In JupyterLab an address belongs to the application: there the figure listens to the links alone.
   if (model) listenToLinks(showState);
   else {
+    // A state that still waits to be written must not replace the one of a link.
+    addEventListener("click", (event) => event.target.closest("a") && clearTimeout(waiting), true);
     addEventListener("hashchange", () => showState(location.hash));
     showState(location.hash);
   }
