@@ -146,7 +146,10 @@ def test_a_link_shows_what_it_leads_to(chapter, address):
     assert shown.locator("mjx-merror, a, button, [id]").count() == 0
     if address.startswith("#equation"):
         assert shown.locator("mjx-container").count() == 1
-    for image in shown.locator("img").all():
+    # The image for the other colours is hidden, and a hidden image is never loaded.
+    images = shown.locator("img:visible")
+    assert images.count() == address.startswith("#fig")
+    for image in images.all():
         assert image.evaluate("one => one.decode().then(() => one.naturalWidth)") > 100
     inside = shown.evaluate(
         """one => { const box = one.getBoundingClientRect();
