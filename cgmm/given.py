@@ -250,7 +250,7 @@ def is_text(entry: object) -> bool:
         float(entry)  # type: ignore[arg-type]
     except ValueError:
         return True
-    except TypeError:  # scikit-learn itself reports other objects that are not numbers.
+    except TypeError:  # scikit-learn's own check raises an error for such objects.
         return False
     return False
 

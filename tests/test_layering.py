@@ -92,7 +92,7 @@ def breaches(module: str, source: str) -> list[str]:
 
 
 def inside(module: str) -> set[str]:
-    """Return the modules of its own subpackage that a module imports."""
+    """Return the modules that a module imports from its own subpackage."""
     names = imported(MODULES[module].read_text(encoding="utf8"))
     found = {module_of(name) for name in names if name.startswith("cgmm.")}
     return {other for other in found if room(other) == room(module) and other != module}

@@ -542,7 +542,8 @@ def _score_setting(
 ) -> Trial:  # fmt: skip
     """Return the held-out score of a setting, and its criteria on all answers."""
     model, q = _prepare(estimator, params, error_rate)
-    # More threads would slow down fits as small as these. The last fit repeats the warnings.
+    # One thread is fastest for fits this small. Warnings are ignored here, because the last fit
+    # gives them again.
     with threadpool_limits(1), warnings.catch_warnings(action="ignore", category=UserWarning):
         try:
             scores = held_out_scores(

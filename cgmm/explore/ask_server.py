@@ -102,6 +102,6 @@ def _application(asking: InterviewWidget, token: str) -> Any:
 
 
 def _page(nonce: str) -> str:
-    # The script is a module whose default export the page calls, as anywidget does.
+    # This page inlines the script and calls ``render`` itself, so the export for anywidget goes.
     script = SCRIPT.replace("export default { render };", "")
     return PAGE.replace("{nonce}", nonce).replace("{style}", STYLE).replace("{script}", script)

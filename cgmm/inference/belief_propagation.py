@@ -394,7 +394,8 @@ def free_energy(edges: Directed, unary: FloatArray, state: MessageState) -> floa
     incoming = state.messages[:, edges.reverse[once]]
     _, log_edges = log_normalise((state.cavities[:, once] + incoming).T)
     appearance, weights = edges.appearance[once], edges.weights[once]
-    # Messages omit the factor exp(w / ρ), which Z_j has ρ times from both sides and Z_e once.
+    # Messages are scaled by exp(-w / ρ) where w > 0. Undoing this adds w to log Z_j at each end and
+    # w / ρ to log Z_e, so the result, nodes less ρ times edges, gains w.
     factors = appearance @ np.maximum(weights, 0)
     return float(log_nodes.sum() - appearance @ log_edges + factors)
 

@@ -50,7 +50,7 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray, blocks, log_normalise
 
 __all__ = ["clique"]
 
-# Largest number of sets and of transitions between sets in one clique; 2**24 floats are 128 MiB.
+# Maximum number of sets of states in a clique, and of transitions between them (128 MiB).
 MAX_SETS = 2**21
 MAX_TRANSITIONS = 2**24
 

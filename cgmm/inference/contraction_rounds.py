@@ -206,7 +206,8 @@ def log_product(left: FloatArray, right: FloatArray) -> FloatArray:
 def joint_with_left(left: FloatArray, right: FloatArray, outer: FloatArray) -> FloatArray:
     """Return (..., V, A) p(v, a) = Σ_b p(a, b) p(v | a, b), with p(v | a, b) from these logs."""
     exp_left, exp_right, _, product, rows = _multiply(left, right)
-    # Entries of zero are impossible, or unsafe and computed again below; avoid dividing by them.
+    # A zero is an impossible state, or an underflow that is computed again below. Replace it by
+    # one, because the next line divides by it.
     product[product == 0] = 1.0
     exp_left *= exp_right @ (outer / product).swapaxes(-1, -2)
     if len(rows[0]):

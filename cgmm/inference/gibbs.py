@@ -35,7 +35,8 @@ __all__ = ["Chains", "gibbs", "gibbs_chains"]
 
 Watch = Callable[[FloatArray, FloatArray], None]
 """Function that is called with the unaries and the states after each sweep."""
-# Above this sum of |w|, a node changes alone only once in e^5 (about 150) sweeps or more rarely.
+# If the |w| of a node's edges sum to more than this, moves of single nodes change it at most about
+# once in e^5, or 150, sweeps.
 STRONG = 5.0
 
 

@@ -220,7 +220,8 @@ def _repair(
     descent = Descent(induced_subgraph(hard, nodes), unary.T[nodes], search)
     chains = np.flatnonzero(stuck.any(axis=0))
     initial = states[:, nodes[:, None], chains].argmax(axis=0)
-    # Equal starts are repaired once, and if there are too many, chains share the repaired ones.
+    # Repair each distinct start once. If there are too many, repair only some of them, and let
+    # several chains share each.
     different, of_chain = np.unique(initial, axis=1, return_inverse=True)
     known, found = None, []
     for z in different.T[:MAX_STARTS]:

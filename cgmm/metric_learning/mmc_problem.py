@@ -50,7 +50,7 @@ NO_PAIR = np.empty((0, 2), dtype=np.intp)
 
 
 class Pairs(NamedTuple):
-    """A set of unordered pairs: some by index, and all within, or between, groups of points."""
+    """A set of unordered pairs: listed ones, and all pairs within, or across, given groups."""
 
     listed: IntArray
     """(P, 2) indices, each pair once, none of them implied by the groups."""

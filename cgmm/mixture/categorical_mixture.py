@@ -24,7 +24,7 @@ MOST_CATEGORIES = 1_000_000
 
 
 class ConstrainedCategoricalMixture(ConstrainedMixture):
-    """Mixture of independent categorical features, with whatever is known beside the data.
+    """Mixture with categorical features, independent within components, and side information.
 
     For surveys, texts as sets of words, and other tables of categories; binary features are the
     case of two categories (Bernoulli). With a label for every point this is naive Bayes.

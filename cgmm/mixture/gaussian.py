@@ -85,7 +85,7 @@ class Parameters(NamedTuple):
                 apart = X.T - mean[:, None]
                 if whitener.ndim == 1:
                     apart *= whitener[:, None]
-                else:  # a triangular product takes half the work, and in place
+                else:  # full: a triangular product needs half the work, in place
                     apart = dtrmm(1.0, whitener.T, apart.T, side=1, overwrite_b=1).T
                 np.einsum("db,db->b", apart, apart, out=distances[k])
         return distances

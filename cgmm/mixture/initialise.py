@@ -34,7 +34,8 @@ from cgmm.runs import Rng
 
 # Largest number of points that a start is made of: enough to compare starts.
 MOST = 10_000
-# Steps of the search for an assignment that breaks no hard relation, as before a fit.
+# Maximum number of steps of the search for an assignment that satisfies all hard relations; the
+# check before a fit has the same limit.
 SEARCH = 20_000
 
 
@@ -236,7 +237,7 @@ def honour(responsibilities: FloatArray, side: SideInformation) -> FloatArray:
            [0.5, 0.5]])
     """
     sizes = side.sum_over_nodes(np.ones((len(responsibilities), 1)))[:, 0]
-    # A chunklet of weight zero starts where its first point does.
+    # A chunklet of total weight zero has no weighted mean, so it keeps its first point's row.
     alone = responsibilities[side.first_points]
     of_node = side.sum_over_nodes(responsibilities) / np.where(sizes > 0, sizes, 1)[:, None]
     of_node = np.where(sizes[:, None] > 0, of_node, alone)

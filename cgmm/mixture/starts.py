@@ -82,7 +82,8 @@ INTERRUPTED = (
     "the choice of a start was interrupted; EM goes on from the best start so far, and another "
     "interrupt ends it."
 )
-# Short runs are exact with gaps up to this number of patterns times squared columns.
+# With empty cells, short runs use exact conditional moments if the number of patterns of empty
+# cells, times squared columns, is at most this.
 MATRICES = 4000
 # Added to the covariances of short runs, in units of the variance of all the data.
 RIDGE = 1e-6

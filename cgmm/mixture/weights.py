@@ -45,7 +45,7 @@ Update = Callable[[FloatArray], FloatArray]
 """From expected counts (K,) to the weights (K,) that maximise the bound."""
 
 SMALLEST_GRADIENT = 1e-8
-# Relative difference of counts above which they count as not matched.
+# The update has failed to match the expected counts if the relative difference exceeds this.
 UNMATCHED = 1e-4
 # Most calls of an approximate engine in one update: its log Z may have no maximum.
 MOST_QUESTIONS = 20

@@ -1,4 +1,4 @@
-"""Number class labels of any type, some of which may be unknown.
+"""Map class labels of any type to integers 0, 1, ...; some labels may be unknown.
 
 Users call ``number_classes`` before ``fit``; classifiers and the check for misread labels call it
 too. Chapter 4 explains partial labels.

@@ -128,7 +128,8 @@ def svg(figure: Figure) -> str | None:
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata=SVG_METADATA, transparent=True)
     text = buffer.getvalue()
-    # Positions have six decimals, of which two are visible; the last ones depend on the processor.
+    # Round coordinates to two decimals: further digits are invisible, and the last ones depend on
+    # the processor, so files would differ.
     text = PLACE.sub(
         lambda found: DECIMALS.sub(_round_decimals, found[0]), text[text.index("<svg") :]
     )

@@ -1,4 +1,4 @@
-"""The Markov network over assignments, exactly, for any graph. Chapter 7.
+"""Exact computations with the Markov network over assignments, for any graph. Chapter 7.
 
 ======  ==================================================================
 J, K    number of nodes, and of states of each (at least two)

@@ -53,7 +53,7 @@ def figures(path: Path) -> Iterator[FigureText]:
 
 
 def sections(cells: list[dict]) -> Iterator[list[dict]]:
-    """Return the code cells between two headings."""
+    """Return, for each section of a chapter, its code cells."""
     section: list[dict] = []
     for cell in cells:
         if cell["cell_type"] == "code":

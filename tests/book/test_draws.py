@@ -1,4 +1,4 @@
-"""Comparisons of methods in chapters use at least twelve draws and errors of paired differences.
+"""Chapters compare methods by at least twelve draws and standard errors of paired differences.
 
 `cgmm.metrics.paired_difference` refuses fewer than twelve draws when a cell runs. What can be read
 off the source is held here: no cell goes over a handful of seeds, and none reckons a standard error

@@ -77,7 +77,7 @@ def wait_until_it_runs(runtime: Path, server: subprocess.Popen, log: Path) -> di
     pytest.fail(f"JupyterLab does not start:\n{log.read_text()}")
 
 
-@pytest.mark.slow  # tests/explore moves the same explorer, with a kernel and in a page
+@pytest.mark.slow  # tests/explore covers the same explorer, with a kernel and as a page
 def test_an_explorer_lives_in_jupyterlab(in_lab, tmp_path):
     chapters = sorted((ROOT / "book").glob("*.ipynb"))
     name = next(one.name for one in chapters if "Explorer(" in one.read_text("utf8"))

@@ -89,7 +89,7 @@ MARGIN = """() => [...document.querySelectorAll(".cgmm-work, figure.margin-capti
             right_of_text: its.right, end_of_text: its.bottom};
   })"""
 
-# Weight of a page with its figures and everything loaded; frames load when a slider moves.
+# Maximum bytes of a page and all that it loads when opened; frames of sliders load later.
 MOST_OF_A_PAGE = 2.5e6
 # Decorations: a picture that says nothing needs no text.
 DECORATIVE = ".navbar-brand img"

@@ -269,7 +269,7 @@ def test_a_cut_leaves_chunklets_whole(ask):
 
 
 def test_the_landscape_of_cuts(ask):
-    """Each height is the upright cut's log-evidence less that of the cut, both under the links."""
+    """A height is the upright cut's log-evidence less that of the turned cut, given the links."""
     one = Problem(0)
 
     def log_evidence(turn, n_links):

@@ -1,4 +1,4 @@
-"""Compare the loop with labels and relations with sums over all assignments."""
+"""Check EM with labels and relations against sums over all assignments."""
 
 import itertools
 
