@@ -16,7 +16,7 @@ const KEYS = {
   ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1],
 };
 const TOOLS = {
-  move: "move", add: "add a point", remove: "take away", label: "label", together: "together", apart: "apart",
+  move: "move", add: "add a point", remove: "delete", label: "label", together: "together", apart: "apart",
 };
 const LETTERS = { a: "add", x: "remove", Delete: "remove", l: "label", t: "together", d: "apart" };
 const EVERYWHERE = Object.keys(TOOLS).filter((tool) => tool !== "label");
@@ -415,7 +415,7 @@ function liveFigure(root, spec, mode, model) {
   function controls() {
     if (spec.presets.length > 1) radios("example", "preset", { ...spec.presets.map(({ name }) => name) });
     const offered = Object.fromEntries(tools.map((tool) => [tool, TOOLS[tool]]));
-    if (tools.length > 1) radios("the hand", "tool", offered);
+    if (tools.length > 1) radios("tool", "tool", offered);
     mode.controls?.({ spec, slider, radios });
     if (mode.half) {
       const next = button(mode.stepName, step);
@@ -427,7 +427,7 @@ function liveFigure(root, spec, mode, model) {
     const help = [HELP, tools.includes("add") && HELP_ADD, tools.includes("label") && HELP_LABEL,
       tools.includes("together") && HELP_LINKS, mode.handles && HELP_HANDLES,
       spec.name && !model && HELP_ADDRESS];
-    form.append(make("details", {}, make("summary", {}, "Hand and keys"),
+    form.append(make("details", {}, make("summary", {}, "Mouse, touch and keys"),
       make("p", {}, `${help.filter(Boolean).join("")}.`)));
   }
 
