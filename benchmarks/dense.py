@@ -289,7 +289,7 @@ def _who(model: ConstrainedGaussianMixture | COPKMeans) -> dict[str, float]:
 
 
 def calls(problem: Problem, seed: int) -> Iterator[tuple[str, common.Measured]]:
-    """Call each engine once; errors are those of marginals against the exact ones."""
+    """Call each engine once, and measure the errors of its marginals."""
     drawn = draw(problem, seed)
     side = drawn.side
     if problem.kind == "preferences":

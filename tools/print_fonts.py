@@ -84,7 +84,7 @@ def write_instances(folder: Path) -> str:
 
 
 def write_maths(site: Path, folder: Path) -> None:
-    """Write the fonts of formulas with outlines that Chromium embeds: of CFF it makes Type 3."""
+    """Write the fonts of formulas with TrueType outlines; Chromium makes Type 3 of others."""
     for path in (site / MATHS).glob("*.woff"):
         font = TTFont(path)
         if "CFF " in font:

@@ -46,13 +46,13 @@ class Part(NamedTuple):
     axis: str = ""
     """Name of the neighbour's axis, "" if the panel has its own."""
     shift: float = 0.0
-    """How far that axis is moved to the right."""
+    """Distance by which that axis is moved to the right, in points."""
     left: float = np.inf
-    """Where the panel begins with that axis."""
+    """Left end of the panel together with that axis, in points."""
 
 
 class Stack(NamedTuple):
-    """Size of the stacked view, how far panels are moved, and (panel, axis, shift) of axes."""
+    """Size of the stacked view, moves of its panels, and (panel, axis, shift) of copied axes."""
 
     width: float
     height: float

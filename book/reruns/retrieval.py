@@ -36,8 +36,8 @@ NEIGHBOURS = (1, 2, 4, 8, 16, 32, 63)
 
 PURITY = tuple(f"purity_{k}" for k in NEIGHBOURS)
 
-# Dimensions after Fisher's discriminant: those of the captions, which equal the number of persons
-# in the paper, and the number in which our ten persons can differ.
+# Dimensions after Fisher's discriminant: the number of persons in the paper, as its captions say,
+# and the number in which our ten persons can differ.
 REDUCED = (30, 9)
 
 

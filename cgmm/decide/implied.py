@@ -95,7 +95,7 @@ class ImpliedPairs:
             i, j = rng.integers(n, size=2).tolist()
             if self.is_open(i, j):
                 return i, j
-        # After so many failures only a small number of groups is left, so list all pairs.
+        # After 100 failures only a small number of groups is left, so list all pairs.
         pairs = [p for p in combinations(self._first_rows().tolist(), 2) if self.is_open(*p)]
         return pairs[int(rng.integers(len(pairs)))] if pairs else None
 

@@ -161,7 +161,7 @@ def _names(table: Any, columns: str | None, images: str | None) -> list[str]:
 
 
 def _repeats(column: Any) -> bool:
-    """Return whether the texts of a column are categories: few, and each in several rows."""
+    """Return whether a column's texts are categories: not many, and each in several rows."""
     return 0 < column.nunique() <= min(MOST_CATEGORIES, column.count() / FEWEST_ROWS)
 
 

@@ -286,7 +286,7 @@ def short_runs(batch: Batch, r: FloatArray, stage: int, n_iter: int) -> Runs:
     stage : int
         BALLS, SHARED or FREE.
     n_iter : int
-        Iterations of a complete table; with empty cells EM converges more slowly, so that more are
+        Iterations for a complete table; with empty cells EM converges more slowly, so more are
         allowed. A run makes fewer if one gains less than ``AGREE`` nats per point, or too little to
         overtake the best run.
 
