@@ -1,4 +1,4 @@
-"""Exact computations with the Markov network over assignments, for any graph. Chapter 7.
+"""Exact computations with a Markov network over assignments. Chapter 7.
 
 ======  ==================================================================
 J, K    number of nodes, and of states of each (at least two)
