@@ -24,7 +24,7 @@ from sklearn.metrics import adjusted_rand_score
 from cgmm import ConstrainedGaussianMixture, scenarios
 from cgmm.datasets import load
 from cgmm.metrics import paired_difference
-from cgmm.metrics.paired import FEWEST_DRAWS
+from cgmm.metrics.uncertainty import FEWEST_DRAWS
 
 CASE, N_POINTS, N_DIMS, ERROR_RATE = "digits", 1797, 10, 0.1
 CASES = {(CASE, N_POINTS)}

@@ -15,7 +15,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from cgmm.datasets import vertical_classes
 from cgmm.explore import LiveFigure
-from cgmm.explore.live_script import MODES, page_script
+from cgmm.explore.live import MODES, page_script
 
 TASK = (
     "Two upright classes were meant; the likelihood prefers two level ones. Click an upper point, "

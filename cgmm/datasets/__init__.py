@@ -7,13 +7,12 @@ ours. All chapters use these data.
 """
 
 from cgmm.datasets.catalogue import DATASETS, load
-from cgmm.datasets.clumps import (
-    lu_set_1, lu_set_2, lu_set_3, overlapping_classes, two_models, vertical_classes,
-)  # fmt: skip
 from cgmm.datasets.dataset import Dataset
-from cgmm.datasets.fetched import FETCHED, fetch
-from cgmm.datasets.real import breast_cancer, digits, iris, wine
-from cgmm.datasets.toys import shared_axis, three_classes, two_clusters, waveform
+from cgmm.datasets.tables import FETCHED, breast_cancer, digits, fetch, iris, wine
+from cgmm.datasets.toys import (
+    lu_set_1, lu_set_2, lu_set_3, overlapping_classes, shared_axis, three_classes, two_clusters,
+    two_models, vertical_classes, waveform,
+)  # fmt: skip
 
 __all__ = [
     "DATASETS", "FETCHED", "Dataset", "breast_cancer", "digits", "fetch", "iris", "load",

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from cgmm.datasets import clumps, real, toys
+from cgmm.datasets import tables, toys
 from cgmm.datasets.dataset import Dataset
 
 
@@ -51,23 +51,23 @@ def load(name: str, **kwargs: Any) -> Dataset:
 DATASETS: dict[str, Callable[..., Dataset]] = {
     make.__name__: make
     for make in (
-        clumps.vertical_classes,
-        clumps.overlapping_classes,
+        toys.vertical_classes,
+        toys.overlapping_classes,
         toys.three_classes,
         toys.shared_axis,
-        clumps.two_models,
-        clumps.lu_set_1,
-        clumps.lu_set_2,
-        clumps.lu_set_3,
+        toys.two_models,
+        toys.lu_set_1,
+        toys.lu_set_2,
+        toys.lu_set_3,
         toys.two_clusters,
         toys.waveform,
-        real.iris,
-        real.wine,
-        real.breast_cancer,
-        real.digits,
+        tables.iris,
+        tables.wine,
+        tables.breast_cancer,
+        tables.digits,
     )
 } | {
-    "lu_set_1_near": partial(clumps.lu_set_1, near=True),
-    "lu_set_2_near": partial(clumps.lu_set_2, near=True),
+    "lu_set_1_near": partial(toys.lu_set_1, near=True),
+    "lu_set_2_near": partial(toys.lu_set_2, near=True),
 }
 """Functions by the names under which :func:`~cgmm.datasets.load` offers their data sets."""

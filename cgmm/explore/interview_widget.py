@@ -18,7 +18,7 @@ from scipy.optimize import linear_sum_assignment
 from cgmm.decide import Interview, Progress
 from cgmm.explore.interview_cards import Cards
 from cgmm.numerics import IntArray
-from cgmm.plot.looks import COLOURS
+from cgmm.plot.style import COLOURS
 
 SCRIPT, STYLE = (
     files("cgmm.explore").joinpath(name).read_text(encoding="utf8")

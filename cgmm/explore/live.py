@@ -1,16 +1,15 @@
 """The live figure, in which readers move points, relations and parameters.
 
-It computes in the page, by the scripts of its mode (``live_script.py``): the functions of the
-primer, input and drawing, and the display of one question of the book. With a kernel the same
-figure is a widget (``live_widget.py``), which reports points and relations to Python. Chapters
-create it as :class:`LiveFigure`.
+It computes in the page, by the scripts of its mode: the functions of the primer, input and drawing,
+and the display of one question of the book. With a kernel the same figure is a widget, which
+reports points and relations to Python. Chapters create it as :class:`LiveFigure`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -18,8 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cgmm.explore.live_script import MODES, live_module, page_script
-from cgmm.explore.live_widget import live_widget
 from cgmm.mixture import (
     POOLINGS,
     ConstrainedGaussianMixture,
@@ -28,7 +25,10 @@ from cgmm.mixture import (
 )
 from cgmm.network import SideInformation
 from cgmm.numerics import FloatArray, IntArray
-from cgmm.plot.looks import COLOURS
+from cgmm.plot.style import COLOURS
+
+# ------------------------------------------------------------ the figure
+
 
 # A preset may replace these arguments of the figure.
 REPLACEABLE = ("X", "y", "must_link", "cannot_link", "starts")
@@ -364,3 +364,99 @@ def _pairs(links: Sequence[Sequence[int]], sign: int) -> IntArray:
 def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
     if value not in choices:
         raise ValueError(f"{name} is {value!r}; it must be one of {choices}")
+
+
+# ------------------------------------------------------------ scripts
+
+
+_EM = ("live_network.js", "live_mixture.js", "live_em.js")
+_DRAWING = ("live_address.js", "live_figure.js", "live_panels.js")
+_RIVALS = (*_EM, *_DRAWING, "live_rivals.js")
+_STEPS = (*_EM, "live_lloyd.js", *_DRAWING, "live_steps.js")
+# These files make up each mode; the last one defines an object with the name of the mode.
+MODES = {
+    "em": _STEPS,
+    "relations": _STEPS,
+    "rivals": _RIVALS,
+    "weights": (*_RIVALS, "live_weights.js"),
+    "kmeans": ("live_network.js", "live_lloyd.js", *_DRAWING, "live_shrink.js"),
+    "metric": ("live_network.js", "live_rca.js", *_DRAWING, "live_metric.js"),
+    "cut": ("live_network.js", "live_mixture.js", *_DRAWING, "live_cut.js"),
+    "duel": (*_EM, *_DRAWING, "live_cut.js", "live_duel.js"),
+    "companion": (*_EM, "live_rca.js", *_DRAWING, "live_rivals.js", "live_companion.js"),
+}
+PAGE = """(() => {{
+"use strict";
+{script}
+for (const root of document.querySelectorAll(".cgmm-live[data-mode={mode}]:not([data-ready])")) {{
+const data = root.querySelector("script[type='application/json']");
+liveFigure(root, JSON.parse(data.textContent), {name});
+}}
+}})();
+"""
+MODULE = """{script}
+export default {{
+render({{ model, el }}) {{
+el.innerHTML = model.get("html");
+const root = el.querySelector(".cgmm-live"), data = root.querySelector("script");
+liveFigure(root, JSON.parse(data.textContent), {name}, model);
+}}
+}};
+"""
+
+
+def page_script(mode: str) -> str:
+    """Return the script of a page without a kernel."""
+    return PAGE.format(script=script(mode), mode=mode, name=mode.upper())
+
+
+def live_module(mode: str) -> str:
+    """Return the module of the widget."""
+    return MODULE.format(script=script(mode), name=mode.upper())
+
+
+def script(mode: str) -> str:
+    """Return the functions of a mode without comments and indentation."""
+    whole = "".join(_read(name) for name in MODES[mode])
+    bare = re.sub(r"^\s*//.*$", "", whole, flags=re.MULTILINE)
+    return "\n".join(line.strip() for line in bare.splitlines() if line.strip())
+
+
+def _read(name: str) -> str:
+    return files("cgmm.explore").joinpath(name).read_text(encoding="utf8")
+
+
+# ------------------------------------------------------------ widget
+
+
+def live_widget(
+    html: str, style: str, module: str, preset: dict[str, Any], fit: Callable[[], object]
+) -> Any:
+    """Build a widget with traits points, links (i, j, sign) and fitted, whose button calls fit."""
+    try:
+        import anywidget
+        import traitlets
+    except ImportError as error:
+        raise ImportError(
+            "a live figure with a kernel needs anywidget: install it with pip install "
+            "'constrained-mixtures[widgets]'"
+        ) from error
+
+    def trait(kind: type, **options: Any) -> Any:
+        return kind(**options).tag(sync=True)
+
+    class LiveWidget(anywidget.AnyWidget):
+        _esm = module
+        _css = style
+        html = trait(traitlets.Unicode)
+        points = trait(traitlets.List)
+        links = trait(traitlets.List)
+        fitted = trait(traitlets.Dict, allow_none=True, default_value=None)
+
+    def handle_message(_: object, content: object, buffers: object) -> None:
+        if content == {"fit": True}:
+            fit()
+
+    widget = LiveWidget(html=html, points=preset["X"], links=preset["links"])
+    widget.on_msg(handle_message)
+    return widget

@@ -15,11 +15,10 @@ from cgmm.inference import (
     tree_reweighted,
 )  # fmt: skip
 from cgmm.inference.auto import exact, inference_cost
-from cgmm.inference.convergence import effective_sample_size, r_hat
-from cgmm.inference.elimination import elimination_order, min_fill
+from cgmm.inference.clique_tree import elimination_order, min_fill
 from cgmm.inference.enumerate import enumerate_assignments
 from cgmm.inference.feasible import colour_nodes, feasible_assignment, require_colourable
-from cgmm.inference.gibbs_sweeps import by_colour
+from cgmm.inference.gibbs import by_colour, effective_sample_size, r_hat
 from cgmm.inference.mean_field import mean_field_ascent
 from cgmm.network import Engine, Graph, Infer, Inference
 

@@ -1,33 +1,41 @@
-"""Plan rake and compress: sum out nodes with one or two edges, many at a time.
+"""Contract a graph by rake and compress: sum out nodes with one or two edges, many at a time.
 
-The junction tree calls it first; chapter 7 explains it. A loop over the nodes of a chain of 100,000
-nodes would be slow. In each round, either all leaves are summed out at once (*rake*), or a large
-set of nodes of degree two, no two of them connected (*compress*). A round removes a constant
+The junction tree calls this file first; chapter 7 explains it. A loop over the nodes of a chain of
+100,000 nodes would be slow. In each round, either all leaves are summed out at once (*rake*), or a
+large set of nodes of degree two, no two of them connected (*compress*). A round removes a constant
 fraction of the nodes, so a chain or a tree is gone after a number of rounds logarithmic in its
-size. The rest, the *core*, goes to the junction tree (:mod:`cgmm.inference.clique_tree`). The
-computations of a round are in :mod:`cgmm.inference.contraction_rounds`.
+size. The rest, the *core*, goes to the junction tree (:mod:`cgmm.inference.clique_tree`).
+
+The first part plans the rounds. The second computes one: on the way in it sums out its nodes and
+adds the results to h and T, on the way out it computes the marginals of its nodes from those of the
+remaining nodes. Each step handles all nodes of the round at once, in logarithms.
 
 =============  ======================================================================
-v              node that is summed out, e.g. 7
+v              node that is summed out: a leaf, or the middle node of a - v - b, e.g. 7
 h (n_nodes,K)  log-potentials of the nodes, plus everything summed into them, e.g. -1.2
-T (t, K, K)    log-potentials of the pairs that compression has joined, first node first
+T (t, K, K)    log-potentials of the pairs that compression has joined, the smaller node
+               first, e.g. -0.4; ``tables`` in the code
 slot           index of an edge's table in T, e.g. 3; -1 for the potential w [z_a = z_b]
+E              number of edges in a call, e.g. 40
 total          function that sums out states: log_sum, or best for the best assignment
 =============  ======================================================================
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from cgmm.inference.contraction_rounds import Compress, Edges, Rake, Total, diagonals
-from cgmm.network import Graph
-from cgmm.numerics import BoolArray, FloatArray, IntArray
+from cgmm.network import Graph, edge_message
+from cgmm.numerics import BoolArray, FloatArray, IntArray, blocks
 
 __all__ = ["Contraction", "contract"]
+
+
+# ------------------------------------------------------------ the plan
+
 
 # The overhead of a round exceeds its gain below this number of nodes; the junction tree sums them.
 SMALLEST_ROUND = 16
@@ -89,7 +97,7 @@ def contract(graph: Graph) -> Contraction:
     --------
     >>> n = np.arange(1000)
     >>> chain = Graph(1000, np.column_stack([n[:-1], n[1:]]), np.ones(999))
-    >>> from cgmm.inference.contraction_rounds import log_sum
+    >>> from cgmm.inference.contraction import log_sum
     >>> contraction = contract(chain)
     >>> h, _ = contraction.collect(np.zeros((1000, 2)), log_sum)
     >>> 1000 - len(contraction.roots) - len(np.unique(contraction.core.ends)) > 900
@@ -187,3 +195,255 @@ def _assign_slots(
     rest = kept.take(np.delete(np.arange(len(kept.slots)), in_kept))
     merged = map(np.concatenate, zip(rest, added, strict=True))
     return slots[of_pair], Edges._make(cast("Iterable[Any]", merged))
+
+
+# ------------------------------------------------------------ one round
+
+
+# Sums of products above this are accurate, because terms that underflow are below 1e-307.
+SMALLEST_SUM = 1e-250
+
+Total = Callable[..., FloatArray]
+"""``log_sum`` or ``best``: a function of log-values and an axis."""
+
+
+class Edges(NamedTuple):
+    """Edges with their log-weights or slots."""
+
+    ends: IntArray
+    """(E, 2) nodes; for a slot in T, its first axis is that of the smaller node."""
+    weights: FloatArray
+    """(E,) log-weights of the edges without a slot."""
+    slots: IntArray
+    """(E,) index into T, or -1."""
+
+    def take(self, rows: IntArray | slice) -> Edges:
+        """Return the edges of the given rows."""
+        return Edges(self.ends[rows], self.weights[rows], self.slots[rows])
+
+
+class Rake(NamedTuple):
+    """A round that sums out leaves; a row of its edges is (leaf v, its neighbour)."""
+
+    plain: Edges
+    """Leaves whose edge has a log-weight."""
+    tabled: Edges
+    """Leaves whose edge has a table."""
+
+    @property
+    def summed_out(self) -> IntArray:
+        """(n,) leaves."""
+        return np.concatenate([self.plain.ends[:, 0], self.tabled.ends[:, 0]])
+
+    def collect(self, h: FloatArray, tables: FloatArray, total: Total) -> None:
+        """Add to each neighbour the messages of its leaves, of which it may have several."""
+        v, parent = self.plain.ends.T
+        message = edge_message(h[v], self.plain.weights, largest=total is best)
+        np.add.at(h, parent, message)
+        v, parent = self.tabled.ends.T
+        np.add.at(h, parent, total(h[v][:, :, None] + _oriented(self.tabled, tables), 1))
+
+    def distribute(
+        self, h: FloatArray, tables: FloatArray, nodes: FloatArray, pairs: FloatArray
+    ) -> None:
+        """Compute p(v) = Σ_parent p(parent) p(v | parent)."""
+        v, parent = self.plain.ends.T
+        message = edge_message(h[v], self.plain.weights)
+        # The belief of the parent without this leaf is sent back through the edge.
+        outside = _log(nodes[parent]) - np.where(message == -np.inf, 0.0, message)
+        nodes[v] = np.exp(h[v] + edge_message(outside, self.plain.weights))
+        v, parent = self.tabled.ends.T
+        joint = conditional(h[v][:, :, None] + _oriented(self.tabled, tables), 1)
+        joint *= nodes[parent][:, None, :]
+        nodes[v] = joint.sum(axis=2)
+        _store(self.tabled, joint, pairs)
+
+    def trace_back(self, h: FloatArray, tables: FloatArray, z: IntArray) -> None:
+        """Fill in the best state of each leaf, given the state of its neighbour."""
+        for edges in self:
+            v, parent = edges.ends.T
+            z[v] = (h[v] + _given(edges, tables, z, parent)).argmax(axis=1)
+
+
+class Compress(NamedTuple):
+    """A round that sums out middle nodes v of a - v - b, with a < b."""
+
+    left: Edges
+    """Edges (a, v)."""
+    right: Edges
+    """Edges (v, b)."""
+    target: IntArray
+    """Slot of the pair (a, b), to which the result is added."""
+
+    @property
+    def summed_out(self) -> IntArray:
+        """(n,) middle nodes."""
+        return self.left.ends[:, 1]
+
+    def collect(self, h: FloatArray, tables: FloatArray, total: Total) -> None:
+        """Add to the table of (a, b) the sum over the node between them."""
+        for part in self._parts(h):
+            summed = matrix_product(*self._sides(part, h, tables), total)
+            np.add.at(tables, self.target[part], summed)
+
+    def distribute(
+        self, h: FloatArray, tables: FloatArray, nodes: FloatArray, pairs: FloatArray
+    ) -> None:
+        """Compute p(v), p(a, v) and p(v, b) from p(a, b)."""
+        for part in self._parts(h):
+            left, right = self._sides(part, h, tables)
+            outer = pairs[self.target[part]]
+            with_a = joint_with_left(left, right, outer)
+            nodes[self.summed_out[part]] = with_a.sum(axis=2)
+            with_b = joint_with_left(right, left, outer.transpose(0, 2, 1))
+            _store(self.left.take(part), with_a.transpose(0, 2, 1), pairs)
+            _store(self.right.take(part), with_b, pairs)
+
+    def trace_back(self, h: FloatArray, tables: FloatArray, z: IntArray) -> None:
+        """Fill in the best state of each v, given those of a and b."""
+        (a, v), b = self.left.ends.T, self.right.ends[:, 1]
+        score = h[v] + _given(self.left, tables, z, a)
+        score += _given(self.right, tables, z, b)
+        z[v] = score.argmax(axis=1)
+
+    def _parts(self, h: FloatArray) -> Iterator[slice]:
+        """Return blocks of rows whose tables fit into the cache."""
+        return blocks(len(self.target), 4 * h.shape[1] ** 2)
+
+    def _sides(
+        self, part: slice, h: FloatArray, tables: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return (E, K, K) log-potentials of (v, a) including those of v, and of (v, b)."""
+        left, right = self.left.take(part), self.right.take(part)
+        with_a = _oriented(left, tables) + h[left.ends[:, 1]][:, None, :]
+        return with_a.transpose(0, 2, 1), _oriented(right, tables)
+
+
+# ------------------------------------------------------------------- potentials of edges
+
+
+def diagonals(weights: FloatArray, n_states: int) -> FloatArray:
+    """Return (E, K, K) log-potentials w [z_a = z_b]."""
+    tables = np.zeros((len(weights), n_states, n_states))
+    tables[:, np.arange(n_states), np.arange(n_states)] = weights[:, None]
+    return tables
+
+
+def _oriented(edges: Edges, tables: FloatArray) -> FloatArray:
+    """Return (E, K, K) log-potentials whose first axis is that of the first end."""
+    potentials = diagonals(np.where(edges.slots < 0, edges.weights, 0.0), tables.shape[1])
+    slotted = np.flatnonzero(edges.slots >= 0)
+    potentials[slotted] = tables[edges.slots[slotted]]
+    turned = slotted[edges.ends[slotted, 0] > edges.ends[slotted, 1]]
+    potentials[turned] = potentials[turned].transpose(0, 2, 1)
+    return potentials
+
+
+def _given(edges: Edges, tables: FloatArray, z: IntArray, other: IntArray) -> FloatArray:
+    """Return (E, K) log-potentials of one end, given the state z of the other end."""
+    potentials, rows = _oriented(edges, tables), np.arange(len(other))
+    first = (edges.ends[:, 0] == other)[:, None]
+    return np.where(first, potentials[rows, z[other]], potentials[rows, :, z[other]])
+
+
+def _store(edges: Edges, joint: FloatArray, pairs: FloatArray) -> None:
+    """Write the joint distributions of edges with a slot into ``pairs``."""
+    forward = (edges.slots >= 0) & (edges.ends[:, 0] < edges.ends[:, 1])
+    turned = (edges.slots >= 0) & ~forward
+    pairs[edges.slots[forward]] = joint[forward]
+    pairs[edges.slots[turned]] = joint[turned].transpose(0, 2, 1)
+
+
+# -------------------------------------------------------------- sums over the middle node
+
+
+def matrix_product(left: FloatArray, right: FloatArray, total: Total) -> FloatArray:
+    """Return (..., A, B) total over v of left[v, a] + right[v, b]; no table has an axis for v."""
+    if total is log_sum:
+        return log_product(left, right)
+    largest = np.full((*left.shape[:-2], left.shape[-1], right.shape[-1]), -np.inf)
+    for v in range(left.shape[-2]):
+        np.maximum(largest, left[..., v, :, None] + right[..., v, None, :], out=largest)
+    return largest
+
+
+def log_product(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return (..., A, B) log Σ_v exp(left[v, a] + right[v, b]), as a scaled matrix product."""
+    _, _, tops, product, rows = _multiply(left, right)
+    summed = _log(product)
+    summed += tops[0].swapaxes(-1, -2)
+    summed += tops[1]
+    if len(rows[0]):
+        summed[rows] = log_sum(_triples(left, right, rows), 1)
+    return summed
+
+
+def joint_with_left(left: FloatArray, right: FloatArray, outer: FloatArray) -> FloatArray:
+    """Return (..., V, A) p(v, a) = Σ_b p(a, b) p(v | a, b), with p(v | a, b) from these logs."""
+    exp_left, exp_right, _, product, rows = _multiply(left, right)
+    # A zero is an impossible state, or an underflow that is computed again below. Replace it by
+    # one, because the next line divides by it.
+    product[product == 0] = 1.0
+    exp_left *= exp_right @ (outer / product).swapaxes(-1, -2)
+    if len(rows[0]):
+        given = conditional(_triples(left, right, rows), 1)
+        exp_left.swapaxes(-1, -2)[rows] = np.einsum("nvb,nb->nv", given, outer[rows])
+    return exp_left
+
+
+def _multiply(left: FloatArray, right: FloatArray) -> tuple[Any, ...]:
+    """Return both scaled factors, the logs of the scales, the product (..., A, B), unsafe rows.
+
+    A row is unsafe if it has an entry so small that terms lost by underflow may matter.
+    """
+    exp_left, top_left = _scale(left, -2)
+    exp_right, top_right = _scale(right, -2)
+    product = exp_left.swapaxes(-1, -2) @ exp_right
+    rows: tuple[IntArray, ...] = (np.empty(0, dtype=np.intp),)
+    if product.min() < SMALLEST_SUM:
+        rows = np.nonzero((product.min(axis=-1) < SMALLEST_SUM) & exp_left.any(axis=-2))
+    return exp_left, exp_right, (top_left, top_right), product, rows
+
+
+def _triples(left: FloatArray, right: FloatArray, rows: tuple[IntArray, ...]) -> FloatArray:
+    """Return (n, V, B) log-potentials of v and b, for the given rows of a."""
+    of_rows = np.broadcast_to(right, (*left.shape[:-2], *right.shape[-2:]))[rows[:-1]]
+    return left.swapaxes(-1, -2)[rows][:, :, None] + of_rows
+
+
+# ------------------------------------------------------------------------ sums in logs
+
+
+def log_sum(log_values: FloatArray, axis: int) -> FloatArray:
+    """Return log Σ exp along an axis; -inf if all terms are -inf."""
+    terms, top = _scale(log_values, axis)
+    return _log(terms.sum(axis=axis)) + top.squeeze(axis)
+
+
+def best(log_values: FloatArray, axis: int) -> FloatArray:
+    """Return the largest value along an axis."""
+    return log_values.max(axis=axis)
+
+
+def conditional(log_values: FloatArray, axis: int) -> FloatArray:
+    """Return probabilities normalised along an axis, in place; zeros if all values are -inf."""
+    top = log_values.max(axis=axis, keepdims=True)
+    top[top == -np.inf] = 0.0
+    p = np.exp(np.subtract(log_values, top, out=log_values), out=log_values)
+    total = p.sum(axis=axis, keepdims=True)
+    total[total == 0] = 1.0
+    p /= total
+    return p
+
+
+def _scale(log_values: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
+    """Return exponentials scaled to a maximum of one along an axis, and the log of the scale."""
+    top = log_values.max(axis=axis, keepdims=True)
+    top[top == -np.inf] = 0.0
+    return np.exp(log_values - top), top
+
+
+def _log(p: FloatArray) -> FloatArray:
+    """Return natural logarithms, -inf for zero."""
+    with np.errstate(divide="ignore"):
+        return np.log(p)

@@ -29,11 +29,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from cgmm.inference.clique_tree import Clique, CliqueTree, Constants, plan_tree, spread_axes
-from cgmm.inference.contraction import Contraction, contract
-from cgmm.inference.contraction_rounds import (
+from cgmm.inference.contraction import (
+    Contraction,
     Total,
     best,
     conditional,
+    contract,
     joint_with_left,
     log_sum,
     matrix_product,
@@ -167,7 +168,7 @@ def _only_assignment(graph: Graph, unary: FloatArray) -> Marginals:
     return Marginals(np.ones(unary.shape), log_z, exact=True)
 
 
-# ---------------------------------------------------------------------------- passes
+# ------------------------------------------------------------ passes
 
 
 def _collect(
@@ -276,7 +277,7 @@ def _trace_back(tree: CliqueTree, constants: list[Constants], kept: list[Any]) -
     return z
 
 
-# ---------------------------------------------------------------------------- errors
+# ------------------------------------------------------------ errors
 
 
 def refuse_impossible(graph: Graph, node: int, n_states: int) -> NoReturn:

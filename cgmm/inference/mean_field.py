@@ -26,7 +26,7 @@ import numpy as np
 from scipy import sparse
 
 from cgmm.inference.belief_propagation import check_settings
-from cgmm.inference.gibbs_sweeps import by_colour
+from cgmm.inference.gibbs import by_colour
 from cgmm.network import Graph, Inference, Marginals, NetworkError, check_unary
 from cgmm.numerics import FloatArray, IntArray, log_normalise
 
@@ -199,7 +199,7 @@ def _field(rows: sparse.csr_array, q: FloatArray) -> FloatArray:
     return np.stack([rows @ q_k for q_k in q])
 
 
-# ---------------------------------------------------------------------------- checks
+# ------------------------------------------------------------ checks
 
 
 def _refuse_forbidden(graph: Graph) -> None:

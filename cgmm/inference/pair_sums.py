@@ -27,10 +27,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from cgmm.inference.clique_tree import spread_axes
-from cgmm.inference.contraction_rounds import conditional, diagonals, log_sum
+from cgmm.inference.clique_tree import Order, elimination_order, spread_axes
+from cgmm.inference.contraction import conditional, diagonals, log_sum
 from cgmm.inference.costs import MAX_BYTES, most_neighbours
-from cgmm.inference.elimination import Order, elimination_order
 from cgmm.inference.reduction import Reduced, reducer
 from cgmm.network import Graph, connected_components, edge_message, induced_subgraph, simplify
 from cgmm.numerics import BoolArray, FloatArray, IntArray

@@ -27,7 +27,7 @@ from cgmm.large.batches import add_statistics
 from cgmm.large.blocks import Block, Blocks, Points, as_slice, has_information, scatter_rows
 from cgmm.large.threads import workers
 from cgmm.network import SideInformation, connected_components
-from cgmm.network.errors import naming
+from cgmm.network.graph import naming
 from cgmm.numerics import FloatArray, IntArray
 
 Rows = slice | IntArray
@@ -163,7 +163,7 @@ def partitions(side: SideInformation, starts: IntArray) -> list[Rows]:
     return [as_slice(rows) for rows in parts if len(rows)]
 
 
-# ---------------------------------------------------------------------------- on the workers
+# ------------------------------------------------------------ on the workers
 
 
 class Partition(NamedTuple):
@@ -201,7 +201,7 @@ def _on_worker(part: Partition, question: Callable[[Partition], Any]) -> Any:
         return question(part)
 
 
-# ---------------------------------------------------------------------------- refusals
+# ------------------------------------------------------------ refusals
 
 
 def like_array(X: Any) -> FloatArray:

@@ -6,14 +6,12 @@ cannot-links. The functions compute their single steps. Chapter 12 explains them
 
 from cgmm.metric_learning.chunklets import total_covariance, within_chunklet_covariance
 from cgmm.metric_learning.criteria import (
-    information, likelihood_criterion, variance_of_covariance, variance_ratio, weight_ratio,
-    within_distance,
+    Discriminant, cfld, information, likelihood_criterion, principal_axes,
+    variance_of_covariance, variance_ratio, weight_ratio, within_distance,
 )  # fmt: skip
-from cgmm.metric_learning.discriminant import Discriminant, cfld, principal_axes
 from cgmm.metric_learning.mmc import MMC
 from cgmm.metric_learning.mmc_problem import objective
-from cgmm.metric_learning.online import OnlineRCA
-from cgmm.metric_learning.online_steps import SCHEDULES, flow_step, online_step, overshoots
+from cgmm.metric_learning.online import SCHEDULES, OnlineRCA, flow_step, online_step, overshoots
 from cgmm.metric_learning.rca import RCA
 from cgmm.metric_learning.start import rca_start
 from cgmm.metric_learning.whiten import whitening

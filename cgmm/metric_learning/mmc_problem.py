@@ -40,7 +40,7 @@ from cgmm.metric_learning.chunklets import (
     rounding_noise,
 )  # fmt: skip
 from cgmm.network import SideInformation, number_classes
-from cgmm.network.classes import read_classes
+from cgmm.network.labels import read_classes
 from cgmm.numerics import BoolArray, FloatArray, IntArray, blocks, check_pairs, check_ranges
 
 EPS = np.finfo(float).eps

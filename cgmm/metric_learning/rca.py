@@ -42,7 +42,7 @@ from cgmm.metric_learning.chunklets import (
     require_scatter,
     rounding_noise,
 )
-from cgmm.metric_learning.discriminant import cfld, principal_axes
+from cgmm.metric_learning.criteria import cfld, principal_axes
 from cgmm.metric_learning.linear_map import ChunkletMap
 from cgmm.metric_learning.whiten import TOL, correlation_spectrum, whitening
 from cgmm.numerics import FloatArray, warn_caller
@@ -232,7 +232,7 @@ class RCA(ChunkletMap):
             warn_caller(f"{losses} transform gives {K} columns.", UserWarning)
 
 
-# ---------------------------------------------------------------------------- deficient ranks
+# ------------------------------------------------------------ deficient ranks
 
 
 class _Ranks(NamedTuple):

@@ -7,13 +7,11 @@ are compared by the differences of their scores on the same draws. Probabilities
 the frequencies of the events. All chapters use these functions.
 """
 
-from cgmm.metrics.calibration import Reliability, reliability
-from cgmm.metrics.matching import match_labels, matched_accuracy
-from cgmm.metrics.neighbours import cumulative_neighbour_purity
-from cgmm.metrics.paired import PairedDifference, paired_difference
-from cgmm.metrics.pairs import (
-    BrokenRelations, PairwiseScores, balanced_rand_index, broken_relations, pairwise_scores,
+from cgmm.metrics.scores import (
+    BrokenRelations, PairwiseScores, balanced_rand_index, broken_relations,
+    cumulative_neighbour_purity, match_labels, matched_accuracy, pairwise_scores,
 )  # fmt: skip
+from cgmm.metrics.uncertainty import PairedDifference, Reliability, paired_difference, reliability
 
 __all__ = [
     "BrokenRelations", "PairedDifference", "PairwiseScores", "Reliability", "balanced_rand_index",

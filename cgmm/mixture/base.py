@@ -45,7 +45,7 @@ from cgmm.mixture.problem import Found, Problem
 from cgmm.mixture.runs import follow, warn_about, warn_about_chains
 from cgmm.mixture.weights import UPDATES, closed_form
 from cgmm.network import SAMPLING, ApproximationWarning, DoubtWarning, Engine, SideInformation
-from cgmm.network.errors import naming
+from cgmm.network.graph import naming
 from cgmm.network.misreadings import check_rows, warn_ignored, warn_of_fractions
 from cgmm.numerics import (
     FloatArray,

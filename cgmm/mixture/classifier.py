@@ -18,7 +18,7 @@ from cgmm.given import explain_missing
 from cgmm.mixture.class_mixture import ClassMixture
 from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
 from cgmm.network import Engine, number_classes
-from cgmm.network.classes import read_classes
+from cgmm.network.labels import read_classes
 from cgmm.network.misreadings import check_rows
 from cgmm.numerics import AnyArray, FloatArray, IntArray, Seed, check_sample_weight, warn_caller
 from cgmm.runs import Versioned

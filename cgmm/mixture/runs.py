@@ -19,8 +19,7 @@ from typing import Any, cast
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from cgmm.inference.convergence import FEWEST_DRAWS, effective_sample_size, r_hat
-from cgmm.inference.gibbs import Chains
+from cgmm.inference.gibbs import FEWEST_DRAWS, Chains, effective_sample_size, r_hat
 from cgmm.mixture.loop import Posterior, Run
 from cgmm.numerics import FloatArray, WarnedOnce, warn_caller
 

@@ -5,33 +5,25 @@ Estimators build it with ``SideInformation.build``; inference engines take its g
 explains labels, chapter 5 relations, chapters 6 and 7 the network.
 
 ==========================================  ========================================================
-:mod:`~cgmm.network.graph`                  nodes and weighted edges, and graphs made of graphs
+:mod:`~cgmm.network.graph`                  nodes and weighted edges, and errors about them
 :mod:`~cgmm.network.engine`                 the input and the result of an inference engine
-:mod:`~cgmm.network.errors`                 errors for impossible and for too costly networks
 :mod:`~cgmm.network.messages`               messages along edges, for belief propagation
-:mod:`~cgmm.network.relations`              relations between points, checked and contracted
-:mod:`~cgmm.network.rows`                   rows of relations: names, subsets, folds
-:mod:`~cgmm.network.classes`                classes of any type, some of them unknown
+:mod:`~cgmm.network.relations`              relations between points: checks, subsets, folds
+:mod:`~cgmm.network.labels`                 class names, and labels as evidence on nodes
 :mod:`~cgmm.network.misreadings`            checks for input that is likely to be misread
-:mod:`~cgmm.network.evidence`               labels and sets of allowed classes
 :mod:`~cgmm.network.side_information`       all side information of a data set, as one network
 ==========================================  ========================================================
 """
 
-from cgmm.network.classes import number_classes
-from cgmm.network.engine import (
-    Engine, Infer, Inference, Marginals, Result, check_unary,
-)  # fmt: skip
-from cgmm.network.errors import (
-    ApproximationWarning, DoubtWarning, NetworkError, TooCostlyError,
-)  # fmt: skip
+from cgmm.network.engine import Engine, Infer, Inference, Marginals, Result, check_unary
 from cgmm.network.graph import (
-    Graph, adjacency, are_disjoint_pairs, connected_components, edgeless, induced_subgraph,
-    log_weight, require_edgeless, simplify, spanning_forest,
+    ApproximationWarning, DoubtWarning, Graph, NetworkError, TooCostlyError, adjacency,
+    are_disjoint_pairs, connected_components, edgeless, induced_subgraph, log_weight,
+    require_edgeless, simplify, spanning_forest,
 )  # fmt: skip
+from cgmm.network.labels import number_classes
 from cgmm.network.messages import edge_message
-from cgmm.network.relations import must_link_chain
-from cgmm.network.rows import PairsAmong, positions, related_groups
+from cgmm.network.relations import PairsAmong, must_link_chain, positions, related_groups
 from cgmm.network.side_information import SAMPLING, SideInformation
 
 __all__ = [

@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgmm.network.errors import NetworkError
-from cgmm.network.graph import Graph
+from cgmm.network.graph import Graph, NetworkError
 from cgmm.numerics import FloatArray, IntArray
 
 

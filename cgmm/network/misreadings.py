@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from cgmm.given import read_rows
-from cgmm.network.classes import number_classes
-from cgmm.network.rows import PairsAmong
+from cgmm.network.labels import number_classes
+from cgmm.network.relations import PairsAmong
 from cgmm.numerics import FloatArray, is_own, warn_caller
 
 # Modules of scikit-learn that wrap the methods of an estimator which the user calls directly.
@@ -50,7 +50,7 @@ def is_cross_validation(modules: set[str]) -> bool:
     return model_selection is not None and model_selection.cross_validate.__module__ in modules
 
 
-# ---------------------------------------------------------------------------- rows
+# ------------------------------------------------------------ rows
 
 
 def check_rows(X: Any, **relations: Any) -> None:
@@ -140,7 +140,7 @@ def _selects(rows: NDArray[Any], X: NDArray[Any], whole: NDArray[Any]) -> bool:
     return can_select and np.array_equal(whole[rows], X)
 
 
-# ---------------------------------------------------------------------------- certainties
+# ------------------------------------------------------------ certainties
 
 
 def warn_of_certainties(preferences: ArrayLike | None) -> None:
@@ -177,7 +177,7 @@ def warn_of_fractions(power: FloatArray | None) -> None:
         )
 
 
-# ---------------------------------------------------------------------------- labels not read
+# ------------------------------------------------------------ labels not read
 
 
 def warn_ignored(y: Any, instead: str) -> None:

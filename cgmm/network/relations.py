@@ -1,26 +1,35 @@
-"""Check relations between points, and contract must-linked points into the nodes of a graph.
+"""Relations between points: check them, contract must-links into nodes, and keep them beside rows.
 
-``SideInformation.build`` calls this file; so do tools that need only the closure of must-links.
-Chapter 5 explains both steps.
+``SideInformation.build`` calls the first part; so do tools that need only the closure of
+must-links. The second part is for users before ``fit``. A relation holds row numbers, which refer
+to other points once rows are left out. A :class:`PairsAmong` therefore stores the number of rows,
+so scikit-learn can select relations together with the rows in cross-validation, searches and
+``train_test_split``. Chapter 5 explains both parts.
 
 =======  ==================================================================
-N        number of points, e.g. 150; i, j two of them, e.g. 0 and 7
+N        number of points or rows, e.g. 150; i, j two of them, e.g. 0 and 7
 P, E     number of must-links and of edges (all other relations), e.g. 20, 30
 must     (P, 2) must-links, e.g. [[0, 7]]
 node_of  (N,) chunklet of each point: points linked by must-links, e.g. [0, 1, 0]
+rows     selected points, by number, mask or slice, e.g. [4, 3, 0]
 =======  ==================================================================
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from cgmm.given import read_rows, require_samples
 from cgmm.network.graph import Graph, simplify
-from cgmm.numerics import FloatArray, IntArray, check_pairs
+from cgmm.numerics import FloatArray, IntArray, check_integer, check_pairs
+
+# ------------------------------------------------------------ checks and contraction
 
 
 def read_relations(
@@ -61,7 +70,7 @@ def _read_preferences(value: ArrayLike | None, n_samples: int) -> tuple[IntArray
     return pairs, odds
 
 
-# ---------------------------------------------------------------------------- closure
+# ------------------------------------------------------------ closure
 
 
 def closure(n_samples: int, must: IntArray) -> IntArray:
@@ -123,7 +132,7 @@ def show_chain(must: IntArray, start: int, end: int) -> str:
     return " - ".join(map(str, must_link_chain(must, int(start), int(end))))
 
 
-# ---------------------------------------------------------------------------- edges
+# ------------------------------------------------------------ edges
 
 
 def contract_edges(
@@ -141,3 +150,231 @@ def contract_edges(
         )
     # A preference inside a chunklet adds the same constant to every assignment, so it is dropped.
     return simplify(Graph(n_nodes, ends[~inside], weights[~inside]))
+
+
+# ------------------------------------------------------------ selected rows
+
+
+class PairsAmong:
+    """Relations that store the number of rows, so that they can be selected with the rows.
+
+    scikit-learn treats this as an array with one entry per row, like ``sample_weight``. It passes
+    through ``GridSearchCV.fit``, ``cross_validate``, ``train_test_split`` and pipelines. A
+    selection of rows keeps the relations among the selected rows, renumbered. An estimator takes
+    it in place of the plain array, and raises an error if the number of rows differs.
+
+    Parameters
+    ----------
+    pairs : (P, 2) int array or (P, 3) array
+        ``must_link``, ``cannot_link`` or ``preferences``.
+    n_samples : int
+        N.
+
+    Attributes
+    ----------
+    pairs : (P, 2) int array or (P, 3) array
+        The relations, checked.
+    n_samples : int
+        N.
+    shape : tuple
+        (N,), which scikit-learn reads.
+
+    Raises
+    ------
+    ValueError
+        If a relation does not name two of the rows; on selection, if a row is taken twice.
+
+    See Also
+    --------
+    related_groups : Groups for splitting the data without cutting any relation.
+    positions : Translate names of points to row numbers.
+
+    Notes
+    -----
+    A relation is dropped if one of its points is left out, and so is everything implied by chains
+    through that point; :meth:`cgmm.network.SideInformation.restrict` keeps what is implied.
+
+    Examples
+    --------
+    >>> must_link = PairsAmong([[0, 4], [1, 2]], 5)
+    >>> len(must_link), must_link[[4, 3, 0]]
+    (5, PairsAmong([[2, 0]], 3))
+    >>> np.asarray(must_link[1:])
+    array([[0, 1]])
+    """
+
+    def __init__(self, pairs: ArrayLike, n_samples: int):
+        check_integer("n_samples", n_samples, 1)
+        self.n_samples, self.shape = int(n_samples), (int(n_samples),)
+        self.pairs = _read_relations(pairs, self.n_samples)
+
+    def __len__(self) -> int:
+        """Return N."""
+        return self.n_samples
+
+    def __getitem__(self, rows: Any) -> PairsAmong:
+        """Return the relations among the selected rows (numbers, mask or slice), renumbered."""
+        # scikit-learn indexes with array[rows, ...], which passes a tuple.
+        rows = selected_rows(rows[0] if isinstance(rows, tuple) else rows, self.n_samples)
+        place = np.full(self.n_samples, -1)
+        place[rows] = np.arange(len(rows))
+        ends = place[self.pairs[:, :2].astype(np.intp)]
+        within = (ends >= 0).all(axis=1)
+        kept = self.pairs[within]
+        kept[:, :2] = ends[within]
+        return PairsAmong(kept, len(rows))
+
+    def __iter__(self) -> Iterator[Any]:
+        """Raise ``TypeError``: a relation belongs to two rows, so there is nothing to iterate."""
+        raise TypeError("PairsAmong has no items; its relations are in the attribute pairs.")
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return the plain array of relations."""
+        return np.array(self.pairs, dtype=dtype)
+
+    def __repr__(self) -> str:
+        """Return the relations and N as text."""
+        return f"PairsAmong({self.pairs.tolist()}, {self.n_samples})"
+
+
+def _read_relations(pairs: ArrayLike, n_samples: int) -> NDArray[Any]:
+    """Return a checked copy of the relations: (P, 2) row numbers, or (P, 3) with log-odds."""
+    require_samples("pairs", pairs, n_samples)
+    pairs = getattr(pairs, "pairs", pairs)
+    if np.ndim(pairs) == 2 and np.shape(pairs)[1] == 3:
+        rows = read_rows("pairs", pairs, 3).astype(float)
+        check_pairs("pairs", rows[:, :2], n_samples)
+        return rows
+    return check_pairs("pairs", pairs, n_samples).copy()
+
+
+def selected_rows(rows: Any, n_samples: int) -> IntArray:
+    """Return the numbers of the selected rows (n,), or raise an error if a row is repeated."""
+    if not isinstance(rows, slice):
+        rows = np.asarray(rows) if np.size(rows) else slice(0)
+    numbers = np.arange(n_samples)[rows]
+    if numbers.ndim != 1 or len(numbers) == 0:
+        raise ValueError("no rows are selected; give a list of row numbers, a mask or a slice.")
+    count = np.bincount(numbers)
+    if count.max() > 1:
+        raise ValueError(
+            f"row {count.argmax()} is selected {count.max()} times; relations do not say what "
+            "holds between copies of a point. Select each row once: np.unique(rows)."
+        )
+    return numbers
+
+
+# ------------------------------------------------------------ names of points
+
+
+def positions(pairs: ArrayLike, names: ArrayLike) -> PairsAmong:
+    """Translate relations between names of points into relations between row numbers.
+
+    Parameters
+    ----------
+    pairs : (P, 2) or (P, 3) array-like
+        The names of two points per row, and optionally the log-odds that they belong together: a
+        list of tuples, or columns of a table.
+    names : (N,) array-like
+        The name of each row, in order: ``X.index`` of pandas, or a column.
+
+    Returns
+    -------
+    PairsAmong
+        The relations by row number, for ``fit``; ``.pairs`` is the plain array.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, or if two rows have the same name; the error shows the name.
+
+    Examples
+    --------
+    >>> positions([("ann", "eve"), ("bob", "ann")], ["ann", "bob", "eve"])
+    PairsAmong([[0, 2], [1, 0]], 3)
+    >>> positions([("ann", "eve", -1.5)], ["ann", "bob", "eve"])
+    PairsAmong([[0.0, 2.0, -1.5]], 3)
+    >>> positions([("ann", "Eve")], ["ann", "bob", "eve"])
+    Traceback (most recent call last):
+        ...
+    ValueError: pairs[0] names 'Eve', which is the name of no row; names begin 'ann', 'bob', 'eve'.
+    """
+    table = np.array(np.asarray(pairs, dtype=object).tolist(), dtype=object)
+    if table.size == 0:
+        return PairsAmong((), np.size(names))
+    if table.ndim != 2 or table.shape[1] not in (2, 3):
+        raise ValueError(
+            f"pairs has shape {table.shape}; it must be (P, 2), two names a row, or (P, 3), two "
+            "names and their log-odds."
+        )
+    place = _places(np.asarray(names).tolist())
+    _require_known(table, place)
+    # Names may be of any hashable type, so they are looked up in a dict and not by numpy.
+    found = np.array([[place[i], place[j]] for i, j in table[:, :2]], dtype=np.intp)
+    if table.shape[1] == 3:
+        return PairsAmong(np.column_stack([found, table[:, 2].astype(float)]), len(place))
+    return PairsAmong(found, len(place))
+
+
+def _places(names: list[Any]) -> dict[Any, int]:
+    """Return the row of each name, or raise ``ValueError`` for a duplicate name."""
+    place = dict[Any, int]()
+    for row, name in enumerate(names):
+        if place.setdefault(name, row) != row:
+            raise ValueError(
+                f"rows {place[name]} and {row} are both named {name!r}; each row needs a name of "
+                "its own. Drop the copies, or number the rows: names=range(len(X))."
+            )
+    return place
+
+
+def _require_known(table: NDArray[Any], place: dict[Any, int]) -> None:
+    """Raise ``ValueError`` for the first name that no row has."""
+    for row, pair in enumerate(table[:, :2]):
+        for name in pair:
+            if name not in place:
+                some = ", ".join(map(repr, list(place)[:3]))
+                raise ValueError(
+                    f"pairs[{row}] names {name!r}, which is the name of no row; names begin {some}."
+                )
+
+
+# ------------------------------------------------------------ splitting
+
+
+def related_groups(
+    n_samples: int,
+    *,
+    must_link: ArrayLike | None = None,
+    cannot_link: ArrayLike | None = None,
+    preferences: ArrayLike | None = None,
+) -> IntArray:
+    """Return groups of related points, for splitting the data without cutting relations.
+
+    Parameters
+    ----------
+    n_samples : int
+        N.
+    must_link, cannot_link : (P, 2) int array, default=None
+        Pairs of points.
+    preferences : (P, 3) array, default=None
+        Rows ``i, j, log-odds``; log-odds of zero join nothing.
+
+    Returns
+    -------
+    (N,) int array
+        The group of each point, numbered from 0 in the order of first points. Pass it as ``groups``
+        to scikit-learn's ``GroupKFold``, ``GroupShuffleSplit`` or ``cross_validate``.
+
+    Raises
+    ------
+    ValueError
+        If a relation does not refer to two existing points.
+
+    Examples
+    --------
+    >>> related_groups(6, must_link=[[0, 4]], cannot_link=[[4, 2]])
+    array([0, 1, 0, 2, 0, 3])
+    """
+    must, edges, weights = read_relations(n_samples, must_link, cannot_link, preferences)
+    return closure(n_samples, np.concatenate([must, edges[weights != 0]]))

@@ -23,11 +23,16 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cgmm.network.evidence import read_evidence
 from cgmm.network.graph import Graph, edgeless, simplify
+from cgmm.network.labels import read_evidence
 from cgmm.network.misreadings import warn_of_certainties
-from cgmm.network.relations import closure, contract_edges, first_of_nodes, read_relations
-from cgmm.network.rows import selected_rows
+from cgmm.network.relations import (
+    closure,
+    contract_edges,
+    first_of_nodes,
+    read_relations,
+    selected_rows,
+)
 from cgmm.numerics import AnyArray, BoolArray, FloatArray, IntArray
 
 SAMPLING = ("points", "chunklets")

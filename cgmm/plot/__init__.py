@@ -17,16 +17,14 @@ Every function draws on the given axes, or on new ones, and returns the axes. Al
 """
 
 from cgmm.plot.axes import label
-from cgmm.plot.charts import density_1d, dots, trace
-from cgmm.plot.contours import boundary, density, ellipses
+from cgmm.plot.charts import calibration, density_1d, dots, trace
 from cgmm.plot.fitted import fit
-from cgmm.plot.looks import (
-    BACKGROUND, COLOURS, INK, MUTED, NEUTRAL, colour, line_style, marker, tint,
-)  # fmt: skip
+from cgmm.plot.mixtures import boundary, density, ellipses, scatter
 from cgmm.plot.panels import compare
-from cgmm.plot.points import scatter
-from cgmm.plot.promises import calibration
-from cgmm.plot.style import PAGE_WIDTH, STYLE, png, svg, use_style
+from cgmm.plot.style import (
+    BACKGROUND, COLOURS, INK, MUTED, NEUTRAL, PAGE_WIDTH, STYLE, colour, line_style, marker,
+    png, svg, tint, use_style,
+)  # fmt: skip
 from cgmm.plot.tables import table
 
 __all__ = [

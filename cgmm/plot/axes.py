@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
-from cgmm.plot.looks import BACKGROUND, INK
-from cgmm.plot.looks import colour as colour_of
+from cgmm.plot.style import BACKGROUND, INK
+from cgmm.plot.style import colour as colour_of
 
 
 def axes_or_new(ax: Axes | None) -> Axes:

@@ -1,11 +1,13 @@
-"""Charts of numbers: densities on a line, traces of EM, and comparisons of methods.
+"""Charts of numbers: densities on a line, traces of EM, comparisons of methods, calibration.
 
-All chapters draw such charts; ``compare`` arranges them in panels.
+All chapters draw such charts; ``compare`` arranges them in panels. Chapter 14 checks the
+calibration of a model by reliability diagrams, which compare probabilities with frequencies.
 
 ===============  ============================================================
 π_k, μ_k, σ_k²   weight, mean and variance of component k on the line
 t                iteration; the history's entry t belongs to the parameters
                  that enter it
+p̄, t̄             mean probability in a bin, and the share of its cases that came true
 ===============  ============================================================
 """
 
@@ -22,12 +24,24 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
+from cgmm.metrics import Reliability
 from cgmm.mixture import Parameters, log_joint
 from cgmm.numerics import FloatArray
 from cgmm.plot.arguments import check_parameters, names_of
-from cgmm.plot.axes import axes_or_new, label
-from cgmm.plot.looks import BACKGROUND, INK, NEUTRAL, colour, line_style, marker, tint
-from cgmm.plot.style import PAGE_WIDTH
+from cgmm.plot.axes import axes_or_new, equal_scales, label
+from cgmm.plot.style import (
+    BACKGROUND,
+    INK,
+    MUTED,
+    NEUTRAL,
+    PAGE_WIDTH,
+    colour,
+    line_style,
+    marker,
+    tint,
+)
+
+# ------------------------------------------------------------ densities, traces, dots
 
 
 def density_1d(
@@ -250,3 +264,73 @@ def dots(
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     return ax
+
+
+# ------------------------------------------------------------ calibration
+
+
+# Lines of text in the free corner are this far apart, as a share of the axis.
+LINE = 0.075
+
+
+def calibration(
+    found: Reliability | Mapping[str, Reliability],
+    ax: Axes | None = None,
+    *,
+    xlabel: str = "probability given",
+    ylabel: str = "share that held",
+) -> Axes:
+    """Draw observed frequencies against probabilities; calibrated ones lie on the diagonal.
+
+    Parameters
+    ----------
+    found : Reliability, or mapping from name to one
+        Results of :func:`cgmm.metrics.reliability`.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+    xlabel, ylabel : str
+        Labels of the axes.
+
+    Returns
+    -------
+    Axes
+        The first line is the diagonal. The others have a dot per bin, with a band of two standard
+        errors of a calibrated bin with the same number of cases; larger dots have more cases. Dots
+        below the diagonal are overconfident. The label of a line has the expected calibration
+        error.
+
+    Raises
+    ------
+    ValueError
+        If ``found`` is empty.
+
+    Examples
+    --------
+    >>> from cgmm.metrics import reliability
+    >>> ax = calibration({"too sure": reliability([0.9, 0.9, 0.2], [True, False, False])})
+    >>> [text.get_text() for text in ax.texts]
+    ['too sure: error 0.33']
+    """
+    named = {"": found} if isinstance(found, Reliability) else dict(found)
+    if not named:
+        raise ValueError("found is empty: give calibration(cgmm.metrics.reliability(p, held)).")
+    ax = axes_or_new(ax)
+    ax.plot([0, 1], [0, 1], color=MUTED, lw=1, zorder=1)
+    for k, (name, bins) in enumerate(named.items()):
+        _draw(ax, k, bins)
+        words = f"{name}: error {bins.error:.2f}" if name else f"error {bins.error:.2f}"
+        label(ax, words, (0.02, 0.96 - k * LINE), k, ha="left")
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel=xlabel, ylabel=ylabel)
+    return equal_scales(ax)
+
+
+def _draw(ax: Axes, k: int, bins: Reliability) -> None:
+    """Draw dots, and bands of two standard errors that distinguish chance from error."""
+    p, reach = bins.predicted, 2 * bins.standard_error
+    low, high = np.clip([p - reach, p + reach], 0, 1)
+    ax.vlines(p, low, high, color=tint(colour(k), 0.35), lw=4, zorder=2)
+    ax.plot(p, bins.observed, color=colour(k), ls=line_style(k), lw=1.2, zorder=3)
+    sizes = 20 + 100 * bins.counts / bins.counts.max()
+    ax.scatter(
+        p, bins.observed, s=sizes, color=colour(k), marker=marker(k), ec=BACKGROUND, zorder=4
+    )

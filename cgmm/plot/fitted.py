@@ -25,9 +25,8 @@ from cgmm.given import read_rows
 from cgmm.mixture import Parameters
 from cgmm.numerics import BoolArray, FloatArray, IntArray, as_points, check_pairs
 from cgmm.plot.arguments import estimator_of, flatten, theta_of
-from cgmm.plot.contours import ellipses
-from cgmm.plot.looks import BACKGROUND, INK, MUTED, colour, marker
-from cgmm.plot.points import scatter
+from cgmm.plot.mixtures import ellipses, scatter
+from cgmm.plot.style import BACKGROUND, INK, MUTED, colour, marker
 
 SOLID, DASHED = "-", (0, (4, 2.5))
 
@@ -171,7 +170,7 @@ def _draw_components(
     ellipses(Parameters(flat.weights, means, covariances), ax, names=names, looks=looks)
 
 
-# ---------------------------------------------------------------------------- relations
+# ------------------------------------------------------------ relations
 
 
 def _judge_links(

@@ -10,17 +10,13 @@ functions to the one here. Nothing in the package imports this room, and it impo
 :mod:`~cgmm.primer.practice`       chapter 3: start and stop, a prior on covariances, how many
 :mod:`~cgmm.primer.evidence`       chapter 4: labels
 :mod:`~cgmm.primer.chunklets`      chapters 5 and 6: must-links, two sampling assumptions
-:mod:`~cgmm.primer.networks`       chapter 7: elimination, marginals, the best assignment
-:mod:`~cgmm.primer.orders`         chapter 7: the order, and what it costs
-:mod:`~cgmm.primer.cliques`        chapter 7: one teacher
-:mod:`~cgmm.primer.mirrors`        chapter 7: two components
+:mod:`~cgmm.primer.networks`       chapter 7: elimination and its order, marginals, two components
 :mod:`~cgmm.primer.normaliser`     chapter 8: the weights, and EM with any relations
 :mod:`~cgmm.primer.preferences`    chapters 9 and 14: certainties, and what relations deserve
 :mod:`~cgmm.primer.sampling`       chapter 10: Gibbs sampling
 :mod:`~cgmm.primer.variational`    chapter 10: mean field, belief propagation, EM with either
 :mod:`~cgmm.primer.kmeans`         chapter 11: Lloyd, COP, PCK
-:mod:`~cgmm.primer.rulers`         chapter 12: relevant components
-:mod:`~cgmm.primer.distances`      chapter 12: the metric of Xing et al.
+:mod:`~cgmm.primer.metrics`        chapter 12: relevant components, the metric of Xing et al.
 :mod:`~cgmm.primer.reruns`         chapter 13: means over realisations
 :mod:`~cgmm.primer.questions`      chapter 15: what to ask next
 :mod:`~cgmm.primer.error_rates`    chapter 16: how often annotators err
@@ -31,40 +27,37 @@ from cgmm.primer.chunklets import (
     cannot_edges, chunklet_em, closure, if_chunklets_are_sampled, if_points_are_sampled,
     node_unaries,
 )  # fmt: skip
-from cgmm.primer.cliques import clique_log_z
-from cgmm.primer.distances import ascent_step, project, spread, squares, uphill
 from cgmm.primer.error_rates import annotator_em, new_rates, p_wrong
 from cgmm.primer.evidence import allowed, label_means, labelled_em, masked, shares
 from cgmm.primer.fitting import (
     diag, em, fold, full, lower_bound, m_step, moments, spherical, statistics, tied,
 )  # fmt: skip
 from cgmm.primer.kmeans import cheapest, cop_rule, costs, lloyd, objective, pck_rule
-from cgmm.primer.mirrors import contract, mirror_images
+from cgmm.primer.metrics import (
+    ascent_step, cfld, deviations, information, likelihood_criterion, online_step, project,
+    spread, squares, uphill, whitening, within_covariance, within_distance,
+)  # fmt: skip
 from cgmm.primer.mixtures import (
     Theta, log_densities, log_gaussian, log_joint, responsibilities, sample,
 )  # fmt: skip
 from cgmm.primer.networks import (
-    derivative, eliminate, factors, given_later, log_z, marginal, marginals, marginals_by_slope,
-    most_probable, multiply, spanning_tree,
+    clique_log_z, contract, derivative, eliminate, factors, fill_ins, given_later,
+    induced_width, log_z, marginal, marginals, marginals_by_slope, min_fill, mirror_images,
+    most_probable, multiply, neighbours, spanning_tree, take_out,
 )  # fmt: skip
 from cgmm.primer.normaliser import (
     constrained_em, newton, prior_counts, prior_log_z, pseudo_counts, pseudo_log_z,
 )  # fmt: skip
-from cgmm.primer.orders import fill_ins, induced_width, min_fill, neighbours, take_out
 from cgmm.primer.practice import (
     aic, bic, far_points, map_covariances, n_parameters, nearest, occupied, until,
 )  # fmt: skip
 from cgmm.primer.preferences import certainty, log_p_of_answers, log_weights, p_together, support
 from cgmm.primer.questions import answer_information, choose_pairs, coin_entropy, farthest
 from cgmm.primer.reruns import mean_and_error, realisations_needed, wrong_order
-from cgmm.primer.rulers import (
-    cfld, deviations, information, likelihood_criterion, online_step, whitening, within_covariance,
-    within_distance,
-)  # fmt: skip
 from cgmm.primer.sampling import around, cluster_move, gibbs, given_others, r_hat, single_moves, tie
 from cgmm.primer.variational import (
-    approximate_em, beliefs, bethe_log_z, log_belief, mean_field, mean_field_bound,
-    messages, tree_bound,
+    approximate_em, beliefs, bethe_log_z, log_belief, mean_field, mean_field_bound, messages,
+    tree_bound,
 )  # fmt: skip
 
 __all__ = [

@@ -6,15 +6,24 @@ u       (J, K) unary log-potentials
 edges   (E, 2) pairs of nodes a, b
 w       (E,) log-weight of z_a = z_b; -inf for a cannot-link
 factor  the names of its nodes, and logs: an array with an axis for each
-order   the nodes in the sequence in which they go
+order   the nodes in the sequence in which they are summed out
+near    from each node that is left to the set of its neighbours
 clique  of a node, the factor from which it was summed out: its first name
         is that node, the others, S, are neighbours that go later
+S       of a teacher's points: the set of classes that are taken
+f       from S to the log of the sum over all assignments so far
+part    (J,) component of each node: nodes that cannot-links connect
+parity  (J,) 0 or 1: whether z_j is the state of its component, or the other
 ======  ==================================================================
 """
 
-import numpy as np
+from collections import defaultdict
+from itertools import combinations
 
-from cgmm.primer.orders import min_fill
+import numpy as np
+from scipy.special import logsumexp
+
+# ------------------------------------ elimination
 
 
 def factors(u, edges, w):
@@ -113,3 +122,87 @@ def spanning_tree(J, edges, w):
             kept.append(e)
             part[part == b] = a
     return sorted(kept)
+
+
+# ------------------------------------ orders
+
+
+def neighbours(J, edges):
+    """From each node to the set of its neighbours."""
+    near = {j: set() for j in range(J)}
+    for a, b in edges:
+        near[a].add(b)
+        near[b].add(a)
+    return near
+
+
+def fill_ins(near, v):
+    """Pairs of neighbours of v that its elimination would make adjacent."""
+    return [(a, b) for a, b in combinations(near[v], 2) if b not in near[a]]
+
+
+def take_out(near, v):
+    """The neighbours that v has when it goes; they are tied by that."""
+    met = near.pop(v)
+    for a in met:
+        near[a] = (near[a] | met) - {a, v}
+    return met
+
+
+def min_fill(J, edges):
+    """An order: next, the fewest fill-ins; of these, fewest neighbours."""
+    near, order = neighbours(J, edges), []
+    while near:
+        v = min(near, key=lambda v: (len(fill_ins(near, v)), len(near[v])))
+        take_out(near, v)
+        order.append(v)
+    return order
+
+
+def induced_width(J, edges, order):
+    """The most neighbours that a node has when it goes."""
+    near = neighbours(J, edges)
+    return max(len(take_out(near, v)) for v in order)
+
+
+# ------------------------------------ one teacher
+
+
+def clique_log_z(u):
+    """Log Z of a clique of cannot-links, by which classes are taken."""
+    f = {frozenset(): 0.0}
+    for u_j in u:
+        ways = defaultdict(list)
+        for S, log_sum in f.items():
+            for k in set(range(len(u_j))) - S:
+                ways[S | {k}].append(log_sum + u_j[k])
+        f = {S: logsumexp(logs) for S, logs in ways.items()}
+    # [shental2003, eq. 10]
+    return logsumexp(list(f.values()))
+
+
+# ------------------------------------ mirror images
+
+
+def mirror_images(J, cannot_links):
+    """(J,) part and (J,) parity of each node, by closure that alternates."""
+    part, parity = np.arange(J), np.zeros(J, dtype=int)
+    for a, b in cannot_links:
+        if part[a] != part[b]:
+            joined = part == part[b]
+            if parity[a] == parity[b]:
+                parity[joined] = 1 - parity[joined]
+            part[joined] = part[a]
+    return np.unique(part, return_inverse=True)[1], parity
+
+
+def contract(u, edges, w, part, parity):
+    """Unaries, edges and weights of the groups, and a constant of log Z."""
+    mirrored = np.where(parity[:, None] == 1, u[:, ::-1], u)
+    v = np.zeros((part.max() + 1, 2))
+    np.add.at(v, part, mirrored)
+    same = parity[edges[:, 0]] == parity[edges[:, 1]]
+    inside = part[edges[:, 0]] == part[edges[:, 1]]
+    constant = w[same == inside].sum()
+    signed = np.where(same, w, -w)
+    return v, part[edges[~inside]], signed[~inside], constant

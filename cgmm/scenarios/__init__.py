@@ -6,14 +6,14 @@ use only the classes y, or positions in a grid, never the points. Chapters 4 to 
 """
 
 from cgmm.scenarios.answers import (
-    answers_from_pairs, answers_from_preferences, certainty_from_weight, estimate_flip_rate, flip,
-    pairs_from_answers, preferences, preferences_from_answers, weight_from_certainty,
-)  # fmt: skip
-from cgmm.scenarios.chunklets import (
-    equal_chunklets, expected_chunklet_size, links_of_chunklets, teachers,
+    answers_from_pairs, answers_from_preferences, certainty_from_weight, estimate_flip_rate,
+    flip, pairs_from_answers, preferences, preferences_from_answers, weight_from_certainty,
 )  # fmt: skip
 from cgmm.scenarios.labels import allowed_classes, class_set_stars, partial_labels
-from cgmm.scenarios.relations import Relations, grid_neighbours, pairs_until, random_pairs
+from cgmm.scenarios.relations import (
+    Relations, equal_chunklets, expected_chunklet_size, grid_neighbours, links_of_chunklets,
+    pairs_until, random_pairs, teachers,
+)  # fmt: skip
 
 __all__ = [
     "Relations", "allowed_classes", "answers_from_pairs", "answers_from_preferences",

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from cells import CHAPTERS, sources
 
-from cgmm.metrics.paired import FEWEST_DRAWS
+from cgmm.metrics.uncertainty import FEWEST_DRAWS
 
 SEEDS = {"s", "seed", "draw"}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.utils import Bunch
 
-from cgmm.datasets import fetch, fetched
+from cgmm.datasets import fetch, tables
 
 TABLE = "a,b,label\n1,2.5,yes\n-3,0,no\n4e2,1,yes\n"
 
@@ -18,7 +18,7 @@ def put(home, name, text):
 
 
 def test_fetch_reads_the_file_that_is_there(tmp_path, monkeypatch):
-    monkeypatch.setattr(fetched, "fetch_openml", None)  # not asked for
+    monkeypatch.setattr(tables, "fetch_openml", None)  # not asked for
     data = fetch("ionosphere", put(tmp_path, "ionosphere", TABLE))
     assert data.X.tolist() == [[1, 2.5], [-3, 0], [400, 1]]
     assert (data.X.dtype, data.y.dtype) == (np.float64, np.int64)
@@ -44,7 +44,7 @@ def test_fetch_takes_what_openml_answers_and_asks_once(name, tmp_path, monkeypat
     X = np.array([[1.0, -0.5], [0.0, 0.1], [1e-9, 4e2]])
     answer = Bunch(data=X, target=np.array(labels), feature_names=["a", "b"])
     openml = Mock(return_value=answer)
-    monkeypatch.setattr(fetched, "fetch_openml", openml)
+    monkeypatch.setattr(tables, "fetch_openml", openml)
     home = tmp_path / "new" / "home"
     for data in (fetch(name, home), fetch(name, str(home))):
         assert data.X.tolist() == X.tolist()
@@ -57,7 +57,7 @@ def test_fetch_takes_what_openml_answers_and_asks_once(name, tmp_path, monkeypat
 
 @pytest.mark.parametrize("error", [OSError("no network"), ValueError("it was withdrawn")])
 def test_fetch_says_where_to_put_the_file_if_openml_fails(error, tmp_path, monkeypatch):
-    monkeypatch.setattr(fetched, "fetch_openml", Mock(side_effect=error))
+    monkeypatch.setattr(tables, "fetch_openml", Mock(side_effect=error))
     message = rf"(?s)could not be downloaded \({error}\).*Put the file there.*UCI"
     with pytest.raises(OSError, match=message):
         fetch("ionosphere", tmp_path / "home")

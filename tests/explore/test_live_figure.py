@@ -11,7 +11,7 @@ from refusals import refused
 
 from cgmm import datasets, primer
 from cgmm.explore import LiveFigure
-from cgmm.explore.live_script import MODES
+from cgmm.explore.live import MODES
 
 pytestmark = pytest.mark.filterwarnings("error")
 

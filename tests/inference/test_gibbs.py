@@ -13,7 +13,7 @@ from cgmm.inference.feasible import SearchBudgetError
 from cgmm.inference.gibbs import gibbs, gibbs_chains
 from cgmm.network import NetworkError, log_weight
 
-sweeps = import_module("cgmm.inference.gibbs_sweeps")
+sweeps = import_module("cgmm.inference.gibbs")
 
 HARD = -np.inf
 N_SEEDS = 24

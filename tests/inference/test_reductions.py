@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from small_networks import chain, enumerated, grid, networks, tied, without_others
 
 from cgmm.inference import enumerate_assignments
-from cgmm.inference.mirror import contract_mirrored
-from cgmm.inference.reduction import propagate_evidence, reducer
+from cgmm.inference.reduction import contract_mirrored, propagate_evidence, reducer
 from cgmm.network import NetworkError, log_weight, simplify
 
 MIXED_OR_HARD = st.one_of(networks(p_forbidden=0.4), networks(p_forbidden=1.0))

@@ -7,7 +7,7 @@ from matplotlib.colors import to_hex, to_rgb
 from scipy.spatial.distance import pdist
 
 from cgmm import plot
-from cgmm.plot.looks import TEXT_COLOURS
+from cgmm.plot.style import TEXT_COLOURS
 
 # Machado, Oliveira and Fernandes (2009), severity 1, for linear RGB.
 DEFICIENCIES = {

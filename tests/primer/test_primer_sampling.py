@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 from cgmm import primer
 from cgmm.inference import by_colour, mean_field_ascent, r_hat
 from cgmm.inference.belief_propagation import belief_propagation
-from cgmm.inference.gibbs_sweeps import clusters, prepare
+from cgmm.inference.gibbs import clusters, prepare
 from cgmm.network import Graph
 
 SIZES = {"seed": SEEDS, "J": st.integers(1, 5), "K": st.integers(2, 3)}

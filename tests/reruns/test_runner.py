@@ -8,7 +8,7 @@ from distributed import Client, LocalCluster
 from joblib import parallel_config
 from toy_experiments import FAST, Interrupted, draw, no_network, toy, written
 
-from cgmm.datasets import fetched
+from cgmm.datasets import tables
 from reruns import EXPERIMENTS, Setting, read_rows, replicate
 from reruns.__main__ import COMPARISONS, main
 from reruns.verdicts import read_comparisons
@@ -21,7 +21,7 @@ def test_the_file_does_not_depend_on_the_workers(tmp_path):
 
 
 def test_missing_data_are_reported_and_the_rest_is_run(tmp_path, monkeypatch):
-    monkeypatch.setattr(fetched, "fetch_openml", no_network)
+    monkeypatch.setattr(tables, "fetch_openml", no_network)
     experiment = toy(draw, design=(Setting("iris", (2,)), Setting("pima", (2,))))
     (complaint,) = replicate(experiment, tmp_path, data_home=tmp_path / "empty")
     assert f"pima is not at {tmp_path / 'empty' / 'pima.csv'}" in complaint
@@ -97,7 +97,7 @@ def test_the_command_line_runs_a_part_and_says_where_it_stopped(tmp_path, monkey
 
 
 def test_the_command_line_complains_about_data_and_names(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(fetched, "fetch_openml", no_network)
+    monkeypatch.setattr(tables, "fetch_openml", no_network)
     monkeypatch.setitem(EXPERIMENTS, "toy-fig1", toy(draw, design=(Setting("pima", (2,)),)))
     options = ["--results", str(tmp_path), "--data-home", str(tmp_path)]
     assert main(["toy-fig1", *options]) == 1

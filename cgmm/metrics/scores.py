@@ -1,9 +1,10 @@
-"""Scores on pairs of points: do classes and clusters agree on whether the two belong together?
+"""Scores of a clustering against known classes: on points, on pairs, and on neighbourhoods.
 
-A clustering has no names for its clusters, and a question about pairs needs none. Must-links and
-cannot-links settle the same question. Chapters 3, 5, 7 and 12 to 14 use these scores.
-
-Letters, as in the book:
+A clustering has no names for its clusters, so a score must not depend on them. Scores on points
+give clusters the names under which most points are right. Scores on pairs need no names: they ask
+whether classes and clusters agree that two points belong together, the question which must-links
+and cannot-links answer. The purity of neighbourhoods judges a metric instead of a clustering:
+points of a class should be each other's nearest neighbours. All chapters use these functions.
 
 ====  ==========================================================================
 N     number of points; c_i the class of point i, ĉ_i its predicted cluster
@@ -12,6 +13,7 @@ T     pairs of one class, Σ_a C(Σ_b n_ab, 2)
 Q     pairs of one cluster, Σ_b C(Σ_a n_ab, 2)
 B     pairs of one class and of one cluster, Σ_ab C(n_ab, 2)
 M     all unordered pairs, C(N, 2)
+p     exponent of the distance between points, e.g. 2
 ====  ==========================================================================
 
 All pair counts are computed from the non-empty cells of the table, of which there are at most N.
@@ -24,9 +26,108 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial import KDTree
 
-from cgmm.metrics.matching import check_both
-from cgmm.numerics import check_labels, check_pairs
+from cgmm.numerics import BoolArray, FloatArray, IntArray, check_integer, check_labels, check_pairs
+
+# ------------------------------------------------------------ points
+
+
+def matched_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
+    """Return the share of points in the right class, under the best matching with clusters.
+
+    The matching is one-to-one. This is the classification accuracy of lu2007, sect. 5.1.2: the
+    sum over the diagonal of the confusion matrix, with clusters in the best order. Points of a
+    cluster without a class count as errors.
+
+    Parameters
+    ----------
+    y_true, y_pred : (N,) int array_like
+        Class and predicted cluster of each point, any integers; their values do not matter.
+
+    Returns
+    -------
+    float
+        In (0, 1]. With K classes of equal size and K clusters it is never below 1/K.
+
+    Raises
+    ------
+    ValueError
+        If the two differ in length, are empty, not one-dimensional or not of integers.
+
+    Examples
+    --------
+    >>> matched_accuracy([0, 0, 0, 1, 1], [7, 7, 3, 3, 3])
+    0.8
+    """
+    classes, clusters = check_both(y_true, y_pred)
+    *_, hits = _best_matching(classes, clusters)
+    return int(hits.sum()) / len(classes)
+
+
+def match_labels(y_true: ArrayLike, y_pred: ArrayLike) -> dict[int, int]:
+    """Name each cluster after the class that the best matching gives it.
+
+    The matching is one-to-one and puts as many points as possible into their class (the Hungarian
+    method). Clusters that outnumber the classes get new names, from ``max(y_true) + 1`` on.
+
+    Parameters
+    ----------
+    y_true, y_pred : (N,) int array_like
+        Class and predicted cluster of each point.
+
+    Returns
+    -------
+    dict of int to int
+        The name of every cluster in ``y_pred``, in ascending order of the clusters. No two clusters
+        share a name; with as many clusters as classes it is a permutation.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`matched_accuracy`.
+
+    Examples
+    --------
+    >>> y_true, y_pred = [0, 0, 0, 1, 1], [1, 1, 1, 0, 0]
+    >>> names = match_labels(y_true, y_pred)
+    >>> names
+    {0: 1, 1: 0}
+    >>> [names[k] for k in y_pred]
+    [0, 0, 0, 1, 1]
+    >>> match_labels([0, 0, 0, 1], [5, 5, 6, 7])
+    {5: 0, 6: 2, 7: 1}
+    """
+    classes, clusters = check_both(y_true, y_pred)
+    names, matched, _ = _best_matching(classes, clusters)
+    surplus = np.setdiff1d(clusters, matched)
+    fresh = classes.max() + 1 + np.arange(len(surplus))
+    keys, values = np.concatenate([matched, surplus]), np.concatenate([names, fresh])
+    return dict(sorted(zip(keys.tolist(), values.tolist(), strict=True)))
+
+
+def _best_matching(classes: IntArray, clusters: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the one-to-one matching of clusters with classes that gets most points right.
+
+    The result is three (m,) arrays, where m is the smaller number of classes and clusters: matched
+    classes, their clusters, and the number of points that each match gets right.
+    """
+    class_names, a = np.unique(classes, return_inverse=True)
+    cluster_names, b = np.unique(clusters, return_inverse=True)
+    shape = len(class_names), len(cluster_names)
+    table = np.bincount(a * shape[1] + b, minlength=shape[0] * shape[1]).reshape(shape)
+    rows, columns = linear_sum_assignment(table, maximize=True)
+    return class_names[rows], cluster_names[columns], table[rows, columns]
+
+
+def check_both(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[IntArray, IntArray]:
+    """Return classes and clusters as arrays of arbitrary integers, or raise an error."""
+    classes = check_labels("y_true", y_true, least=None)
+    return classes, check_labels("y_pred", y_pred, len(classes), least=None)
+
+
+# ------------------------------------------------------------ pairs
 
 
 class PairwiseScores(NamedTuple):
@@ -153,7 +254,7 @@ def _pairs_within(sizes: ArrayLike) -> int:
     return int((n * (n - 1) // 2).sum())
 
 
-# ---------------------------------------------------------------------------- given relations
+# ------------------------------------------------------------ given relations
 
 
 class BrokenRelations(NamedTuple):
@@ -196,3 +297,61 @@ def broken_relations(
     must_a, must_b = clusters[check_pairs("must_link", must_link, len(clusters))].T
     cannot_a, cannot_b = clusters[check_pairs("cannot_link", cannot_link, len(clusters))].T
     return BrokenRelations(int(np.sum(must_a != must_b)), int(np.sum(cannot_a == cannot_b)))
+
+
+# ------------------------------------------------------------ neighbours
+
+
+def cumulative_neighbour_purity(
+    X: ArrayLike, y: ArrayLike, n_neighbours: int = 10, *, p: float = 2.0
+) -> FloatArray:
+    """Return the mean share of neighbours of the right class among the nearest 1, 2, ...
+
+    The score judges a metric: the nearest neighbours of a point should be of its class.
+
+    Parameters
+    ----------
+    X : (N, D) array_like
+        The points; transform them first to judge a learnt metric.
+    y : (N,) int array_like
+        Class of each point.
+    n_neighbours : int, default=10
+        Length of the curve, from 1 to N - 1.
+    p : float, default=2.0
+        Minkowski exponent of the distance: 1 for L1, 2 for Euclid.
+
+    Returns
+    -------
+    (n_neighbours,) array
+        Entry k - 1 is the share of a point's class among its k nearest neighbours, as a mean over
+        all points. A point is not its own neighbour.
+
+    Raises
+    ------
+    ValueError
+        If X and y do not fit together, hold NaN, or n_neighbours is out of range.
+
+    Notes
+    -----
+    [barhillel2005, sect. 8], the curves of its figures 4, 6, 7 and 9.
+
+    Examples
+    --------
+    >>> X = [[0.0], [1.0], [2.5], [10.0], [11.0]]
+    >>> cumulative_neighbour_purity(X, [0, 0, 1, 1, 1], 2)
+    array([0.8, 0.6])
+    """
+    X, classes = np.asarray(X, dtype=float), check_labels("y", y, least=None)
+    if X.ndim != 2 or len(X) != len(classes) or not np.isfinite(X).all():
+        raise ValueError(
+            f"X has shape {X.shape}; it must have one row of finite numbers for each of the "
+            f"{len(classes)} entries of y."
+        )
+    check_integer("n_neighbours", n_neighbours, 1, len(X) - 1)
+    nearest: IntArray = np.asarray(KDTree(X).query(X, k=n_neighbours + 1, p=p)[1])
+    # A point that coincides with others need not come first among its own nearest points.
+    is_self: BoolArray = nearest == np.arange(len(X))[:, None]
+    is_self[~is_self.any(axis=1), -1] = True
+    others = nearest[~is_self].reshape(len(X), n_neighbours)
+    right = (classes[others] == classes[:, None]).mean(axis=0)
+    return np.cumsum(right) / np.arange(1, n_neighbours + 1)
