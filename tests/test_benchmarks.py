@@ -75,7 +75,7 @@ def test_a_trial_runs_and_writes_rows(benchmark, tmp_path, load, monkeypatch):
     assert set(machine) == {benchmark}
 
 
-def test_the_experiment_on_asking_takes_up_what_is_missing(tmp_path, load, monkeypatch):
+def test_the_experiment_on_asking_resumes(tmp_path, load, monkeypatch):
     path = tmp_path / "answers.csv"
     monkeypatch.setattr(sys, "argv", ["asking", "--smoke", "--results", str(path)])
     asking = load("asking")

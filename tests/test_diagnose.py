@@ -143,7 +143,7 @@ def test_pairs_of_a_large_component_take_one_call_of_the_engine():
     assert len(calls) == 1
 
 
-def test_what_an_approximate_engine_says_is_not_mixed_with_what_is_exact():
+def test_approximate_pairs_are_not_mixed_with_exact_ones():
     rng = np.random.default_rng(0)
     ring = np.column_stack([np.arange(12), np.roll(np.arange(12), -1)])
     graph, unary = Graph(12, ring, rng.normal(size=12)), rng.normal(size=(12, 2))
@@ -159,7 +159,7 @@ def test_what_an_approximate_engine_says_is_not_mixed_with_what_is_exact():
 
 @settings(max_examples=40)
 @given(st.integers(0, 10_000), st.integers(2, 3), st.booleans())
-def test_support_is_what_the_network_without_the_relation_says(seed, n_components, with_hard):
+def test_support_is_computed_without_the_relation_itself(seed, n_components, with_hard):
     X, theta, rows = problem(seed, n_components=n_components)
     must, cannot = ([[0, 1], [1, 2]], [[2, 3]]) if with_hard else ([], [])
     found = judge(theta, X, must_link=must, cannot_link=cannot, preferences=rows)
@@ -181,7 +181,7 @@ def test_hard_relations_that_contradict_each_other_are_judged():
     assert found.order[0] == 2
 
 
-def test_held_out_relations_are_judged_by_the_network_as_it_is():
+def test_held_out_relations_are_judged_by_the_unchanged_network():
     X, theta, rows = problem(3)
     kept, out = rows[:4], rows[4:]
     found = judge(theta, X, preferences=kept, held_out=out)
@@ -217,7 +217,7 @@ def test_the_expected_flip_rate_is_the_maximum_of_the_evidence_of_points_and_rel
 # ---------------------------------------------------------------------------- bad input
 
 
-test_what_cannot_be_judged_is_refused = refused(
+test_too_few_or_missing_draws_are_refused = refused(
     lambda rows: judge(THETA, np.zeros((3, 1)), must_link=[[0, 1]], preferences=rows),
     *(([[0, 1, 1.0], [0, 2, w]], r"preferences\[1\] has") for w in (0.0, np.inf, np.nan)),
     ([[0, 1, 1.0], [99, 2, 1.0]], r"preferences\[1\] is \[99"),

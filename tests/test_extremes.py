@@ -146,7 +146,7 @@ def test_digits_that_just_suffice_let_the_evidence_rise():
 
 @pytest.mark.parametrize(("s", "cause"), [(1e200, "overflow"), (1e-200, "vanish")])
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_what_has_no_squares_is_refused(name, s, cause):
+def test_values_whose_squares_overflow_are_refused(name, s, cause):
     make, known = ESTIMATORS[name]
     with pytest.raises(ValueError, match=rf"column . spans .*({cause})"):
         make(1.0 if "Means" in name else 0.0).fit(points_for(name) * s, **known)
@@ -253,7 +253,7 @@ def test_a_tiny_component_in_wide_data_keeps_its_digits(reach):
 
 
 @pytest.mark.parametrize("thin", [1e-4, 1e-6, 1e-7])
-def test_moments_of_a_thin_sheet_equal_arbitrary_precision(thin):
+def test_moments_of_a_thin_plane_equal_arbitrary_precision(thin):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2)) @ np.array([[1.0, 1.0], [-thin, thin]]) + 3
     r = rng.dirichlet([1, 1], 40)
@@ -272,7 +272,7 @@ def test_moments_of_a_thin_sheet_equal_arbitrary_precision(thin):
 
 
 @pytest.mark.parametrize(("seed", "n_points"), [(0, 40), (1, 40), (0, 4000)])
-def test_a_sheet_too_thin_for_its_covariance_is_refused(seed, n_points):
+def test_a_plane_too_thin_for_its_covariance_is_refused(seed, n_points):
     # Its variance across is 1e-20, of which nothing is left in a covariance with entries of one:
     # what Cholesky finds there is rounding, negative as often as not.
     rng = np.random.default_rng(seed)
@@ -342,7 +342,7 @@ def results_of(name: str, layout: str | None = None) -> dict[str, np.ndarray]:
 @pytest.mark.each_value
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", MODELS)
-def test_how_x_is_held_does_not_matter(name, layout):
+def test_the_container_of_x_does_not_matter(name, layout):
     truth, found = results_of(name), results_of(name, layout)
     assert truth.keys() == found.keys()
     for key, value in truth.items():
@@ -393,6 +393,6 @@ def test_y_and_random_state_mean_the_same_everywhere(name):
         assert len(names) == 1
 
 
-def test_every_estimator_is_here():
+def test_every_estimator_is_in_the_registry():
     estimators = {name for name in cgmm.__all__ if hasattr(getattr(cgmm, name), "fit")}
     assert {type(model).__name__ for model, _ in MODELS.values()} == estimators

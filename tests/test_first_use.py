@@ -25,7 +25,7 @@ print('matplotlib' in sys.modules)
 """
 
 
-def test_rooms_load_when_they_are_used_and_figures_when_they_are_drawn():
+def test_subpackages_load_lazily():
     output = python("-c", LOADS).stdout.splitlines()
     assert output == ["set()", "RCA preferences", "False"]
     assert {*cgmm.__all__, "__version__", "mixture", "plot", "scenarios"} <= set(dir(cgmm))
@@ -38,7 +38,7 @@ def test_other_names_are_refused():
         exec("from cgmm import GMM")
 
 
-def test_the_tour_says_what_it_fits_and_draws_it(tmp_path, capsys):
+def test_the_tour_describes_and_draws_its_fit(tmp_path, capsys):
     main(["--figure", str(tmp_path / "tour.png")])
     output = capsys.readouterr().out
     assert output.startswith(f"cgmm {cgmm.__version__},")
@@ -47,7 +47,7 @@ def test_the_tour_says_what_it_fits_and_draws_it(tmp_path, capsys):
     assert (tmp_path / "tour.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_book_is_where_it_can_be_had(tmp_path, monkeypatch):
+def test_the_tour_names_the_address_of_the_book(tmp_path, monkeypatch):
     monkeypatch.setattr(cgmm, "__file__", str(tmp_path / "cgmm/__init__.py"))
     assert f"constrained-mixtures=={cgmm.__version__}" in where_the_book_is()
     (tmp_path / "_toc.yml").touch()

@@ -21,7 +21,7 @@ TIMES = 100 if "CGMM_EXPLORE" in os.environ else 1
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_an_answer_or_a_clear_refusal(kind):
+def test_random_problems_are_solved_or_clearly_refused(kind):
     found = []
 
     @settings(max_examples=TIMES * PROBLEMS[kind], deadline=timedelta(minutes=1))

@@ -74,7 +74,7 @@ def test_relations_in_another_form_are_named_with_a_remedy_that_works(name, valu
         assert sorted(table.tolist()) == ODDS
 
 
-def test_relations_without_the_star():
+def test_relations_passed_without_their_star_are_refused():
     relations = flip(Relations(np.array([[0, 1], [2, 3]]), np.array([[1, 4]])), 0.0)
     for call in (
         lambda: preferences(relations, certainty=0.9),
@@ -95,7 +95,7 @@ def test_numbers_as_objects_are_numbers():
 # ---------------------------------------------------------------------------- missing values
 
 
-def test_missing_values_are_named_with_a_cure_that_works():
+def test_missing_values_are_named_with_a_working_remedy():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(20, 2)), rng.normal(size=(20, 2)) + 5])
     X[[7, 9], 1] = np.nan
@@ -260,7 +260,7 @@ def test_points_may_be_an_array_a_list_or_a_table(name):
             np.testing.assert_allclose(PUBLIC[name](given), found, rtol=1e-12, atol=1e-12)
 
 
-def test_a_model_that_is_handed_over_stays_as_it_is():
+def test_a_given_model_is_not_changed():
     model = ConstrainedGaussianMixture(2, reg_covar=0.1, random_state=0)
     before = str(clone(model).get_params())
     decide.fit_answers(model, points(), ANSWERS, error_rate=0.1)
@@ -307,7 +307,7 @@ def calls(message):
 
 
 @pytest.mark.parametrize("case", MESSAGES)
-def test_what_a_message_prints_runs_as_printed(case):
+def test_code_in_messages_runs_as_printed(case):
     cause, names = MESSAGES[case]
     printed = list(calls(message_of(cause)))
     assert printed
@@ -315,7 +315,7 @@ def test_what_a_message_prints_runs_as_printed(case):
         assert eval(call, {"cgmm": cgmm, "np": np} | names) is not None
 
 
-def test_answers_that_cannot_be_held_out_or_read_say_what_to_do():
+def test_invalid_answers_are_refused_with_a_remedy():
     assert "model.bic()" in message_of(SEARCH.fit, points(), HANGING)
     raised = message_of(preferences_from_answers, [[0, 1, -1]], 0.9)
     assert re.search(r"answers\[0\] says -1; .*answers_from_preferences", raised)

@@ -186,7 +186,7 @@ def what_is_kept(model) -> str:
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_wherever_the_interrupt_strikes_it_is_raised_or_reported(name):
+def test_an_interrupt_at_any_point_is_raised_or_reported(name):
     expected, raised, messages, n_lines = struck(name, None)
     assert not raised
     assert not messages
@@ -214,7 +214,7 @@ def test_wherever_the_interrupt_strikes_it_is_raised_or_reported(name):
                 np.testing.assert_array_equal(getattr(model, attribute), value)
 
 
-def test_a_second_interrupt_stops_at_once_and_leaves_no_half_of_a_fit():
+def test_a_second_interrupt_stops_at_once():
     calls = []
 
     def engine(graph):
@@ -261,7 +261,7 @@ def test_an_interrupt_leaves_a_stream_as_it_was():
         (OnlineRCA("constant", eta=1e-4, n_epochs=1), "mean_", "1 epochs .* variance .* off by"),
     ],
 )
-def test_a_warning_that_is_an_error_takes_nothing_away(model, kept, says):
+def test_warnings_turned_into_errors_keep_the_fit(model, kept, says):
     X, z = clouds(300)
     known = {"must_link": KNOWN["must_link"]} if hasattr(model, "predict") else {"y": z}
     with pytest.raises(ConvergenceWarning, match=says):

@@ -109,7 +109,7 @@ def test_the_rules_have_no_cycle():
     TopologicalSorter(MAY_IMPORT).prepare()
 
 
-def test_the_package_stands_without_the_book():
+def test_the_package_does_not_import_the_book():
     """Chapters import the papers' experiments, book/reruns/; the package must not."""
     source = {module: path.read_text(encoding="utf8") for module, path in MODULES.items()}
     found = {module: [n for n in imported(text) if n.startswith("reruns")]
@@ -117,12 +117,12 @@ def test_the_package_stands_without_the_book():
     assert not {module: names for module, names in found.items() if names}
 
 
-def test_no_room_has_a_cycle():
+def test_no_subpackage_has_an_import_cycle():
     """The files of a subpackage, too, can be read in an order without forward references."""
     TopologicalSorter({module: inside(module) for module in MODULES}).prepare()
 
 
-def test_every_module_on_disk_is_what_its_name_says():
+def test_every_module_imports_under_its_own_name():
     """``import cgmm.a.b as b`` binds the file, since no public name hides a file."""
     for module in filter(None, MODULES):
         found = importlib.import_module(f"cgmm.{module}")

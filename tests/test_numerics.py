@@ -83,7 +83,7 @@ NUMBERS = st.one_of(st.integers(-5, 5), st.floats(width=32), st.booleans())
 
 
 @given(st.lists(NUMBERS, min_size=1), st.sampled_from([-1, 0, None]))
-def test_labels_come_back_whole_or_the_first_bad_entry_is_named(labels, least):
+def test_the_first_invalid_label_is_named(labels, least):
     wrong = [
         i for i, k in enumerate(labels)
         if not (np.isfinite(k) and k == int(k) and (least is None or k >= least) and abs(k) < 2**63)
@@ -188,7 +188,7 @@ def test_a_warning_points_at_the_innermost_line_outside(modules):
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([UserWarning, RuntimeWarning]))))
-def test_held_warnings_are_given_once_at_the_end_and_of_some_kinds_only_the_last(calls):
+def test_held_warnings_are_shown_once_at_the_end(calls):
     with warnings.catch_warnings(record=True, action="always") as recorded:
         # This holds even if the block ends with an error.
         with suppress(ValueError), WarnedOnce(RuntimeWarning):
@@ -208,7 +208,7 @@ def test_held_warnings_are_given_once_at_the_end_and_of_some_kinds_only_the_last
 
 
 @given(st.lists(st.tuples(st.integers(-5, 5), st.floats(-1, 1)), min_size=1, max_size=12))
-def test_of_scores_that_differ_by_rounding_the_first_is_kept(scored):
+def test_ties_within_rounding_keep_the_first_score(scored):
     """This holds at any scale of the scores."""
     for scale in (1e-150, 1.0, 1e150):
         scores = [scale * (level + np.sign(level) * 1e-9 * last) for level, last in scored]
@@ -221,7 +221,7 @@ def test_of_scores_that_differ_by_rounding_the_first_is_kept(scored):
 
 
 @given(st.integers(0, 2**31 - 1))
-def test_of_equally_probable_states_the_first_is_named(seed):
+def test_ties_between_states_go_to_the_first(seed):
     rng = np.random.default_rng(seed)
     p = rng.integers(1, 4, size=(50, 4)).astype(float)
     blurred = p * (1 + 1e-10 * rng.uniform(-1, 1, size=p.shape))

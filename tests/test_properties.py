@@ -58,7 +58,7 @@ def test_colourable_as_far_as_cliques_tell(seed, n, K):
 
 @FORTY
 @given(SEEDS, st.integers(1, 20), st.lists(st.integers(1, 5), min_size=1, max_size=4), SMALL)
-def test_categories_survive_being_written_as_ones(seed, N, sizes, K):
+def test_one_hot_categories_round_trip(seed, N, sizes, K):
     rng = np.random.default_rng(seed)
     X = rng.integers(sizes, size=(N, len(sizes)))
     rows = one_hot(X, sizes).toarray()
@@ -94,7 +94,7 @@ def test_a_run_stops_one_step_after_the_first_small_gain(course, max_iter, tol):
 
 @FORTY
 @given(st.lists(st.booleans(), min_size=1, max_size=5), st.booleans(), st.integers(1, 99))
-def test_faults_of_a_run_are_reported(dead, converged, max_iter):
+def test_warnings_describe_faults_of_a_run(dead, converged, max_iter):
     weights = np.where(dead, 0.0, 1.0)
     theta = Parameters(weights, np.zeros((len(dead), 1)), np.ones((len(dead), 1, 1)))
     run = mixture.Run(theta, Posterior(np.eye(2), np.ones(2), 0.0), [0.0], converged)

@@ -27,7 +27,7 @@ def test_the_example_runs_as_printed():
     assert results.failed == 0
 
 
-def test_forty_answers_are_worth_what_the_readme_states():
+def test_forty_answers_gain_what_the_readme_states():
     """Accuracy on other points, over twelve draws with five starts each."""
     X, y = load_wine(return_X_y=True)
     scores = []
@@ -60,7 +60,7 @@ def test_k_means_finds_the_level_cut_of_the_figure_and_the_mixture_the_other_wit
     assert matched_accuracy(y, labels) > 0.99
 
 
-def test_the_figure_says_what_the_fits_say():
+def test_the_figure_of_the_readme_shows_its_fits():
     X = vertical_classes().X
     best = ConstrainedGaussianMixture(2, n_init=10, random_state=0).fit(X).log_evidence_
     meant = ConstrainedGaussianMixture(2, means_init=[[-3, 0], [3, 0]]).fit(X).log_evidence_

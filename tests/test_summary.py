@@ -38,7 +38,7 @@ def test_sizes_weights_and_evidence_are_those_of_the_fit(model):
         assert row[3:] == [f"{mean:.2f}" for mean in model.means_[k, :4]]
 
 
-def test_relations_are_counted_by_what_the_labels_keep(model):
+def test_the_summary_counts_kept_relations(model):
     wrong = [[0, 1, 2.0], [0, 3, 2.0], [0, 6, -1.0], [1, 2, -1.0]]
     found = summarise(model, must_link=[*MUST, [0, 1]], cannot_link=CANNOT, preferences=wrong)
     kept = {name: value for name, value in found.facts.items() if name.endswith("kept")}

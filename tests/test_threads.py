@@ -174,7 +174,7 @@ def together(tasks: list[Callable]) -> list:
         return list(pool.map(begin, tasks))
 
 
-def test_fits_side_by_side_are_those_one_after_the_other(hasty):
+def test_concurrent_fits_equal_sequential_ones(hasty):
     tasks = [partial(fitted, fit) for fit in FITS.values()]
     at_once = together(tasks * 2)
     alone = {task: task() for task in tasks}
@@ -182,7 +182,7 @@ def test_fits_side_by_side_are_those_one_after_the_other(hasty):
         np.testing.assert_equal(result, alone[task], repr(task.args[0][0]))
 
 
-def test_large_fits_side_by_side_are_those_one_after_the_other(hasty):
+def test_large_concurrent_fits_equal_sequential_ones(hasty):
     """Fits are so large that linear algebra releases Python's lock while it fills buffers."""
     X, _ = clouds(20_000, 6, 3)
     model = ConstrainedGaussianMixture(3, tol=0, max_iter=3, random_state=0)
@@ -209,7 +209,7 @@ def engine_problem(name: str) -> tuple[SideInformation, int]:
 
 
 @pytest.mark.parametrize("name", ENGINES)
-def test_threads_may_share_an_engine_that_is_ready(name, hasty):
+def test_threads_can_share_an_engine(name, hasty):
     side, n_states = engine_problem(name)
     rng = np.random.default_rng(0)
     unaries = rng.normal(size=(3, side.n_nodes, n_states))

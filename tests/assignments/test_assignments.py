@@ -44,13 +44,13 @@ class Assignment:
     def test_the_untouched_notebook_earns_nothing_and_says_what_to_do(self, rows):
         assert trial.faults_of_the_untouched(rows["untouched"]) == []
 
-    def test_the_right_solution_is_right_with_other_numbers(self):
+    def test_the_solution_earns_all_points_with_other_seeds(self):
         right = trial.right_submission(self.name, "spring")
         rows = run_here("right", self.name, right, "spring")
         assert trial.faults_of_the_right(rows) == []
 
     @pytest.mark.slow  # the tests above run each submission in a box of its own
-    def test_a_box_says_the_same(self, boxes, rows):
+    def test_grading_in_the_sandbox_gives_the_same_points(self, boxes, rows):
         some = ["right", sources.mistakes(self.name)[0].name]
         handed_in = trial.submissions(self.name)
         found = trial.grade_notebooks({(who, self.name): handed_in[who] for who in some})
@@ -137,7 +137,7 @@ def disturbed(name):
 
 
 @pytest.mark.parametrize("name", ["02_em", "12_rca", NAMES[-1]])
-def test_a_disturbance_costs_only_its_own_task(name):
+def test_a_mistake_in_one_task_costs_no_points_of_others(name):
     """Code that ends Python or never returns is left to test_attacks, which runs it in boxes."""
     for what, (notebook, expected) in disturbed(name).items():
         repaired = sources.repair(notebook, sources.read_released(name))

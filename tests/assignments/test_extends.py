@@ -34,7 +34,7 @@ def earns_all(name, task, given):
 
 
 @pytest.mark.parametrize("name", sources.names())
-def test_no_function_of_the_primer_solves_a_task(name):
+def test_no_primer_function_alone_passes_a_task(name):
     solved = {}
     for task, node in asked(name):
         for of, function in FUNCTIONS.items():

@@ -12,14 +12,14 @@ COMMAND = re.compile(r"^ *python (?:assignments/)?course\.py (\w+.*?)\s*(?:#|$)"
 
 
 @pytest.mark.parametrize("guide", ["book/instructors.md", "assignments/README.md"])
-def test_what_a_guide_types_is_understood(guide):
+def test_command_line_of_the_guide_is_parsed(guide):
     typed = COMMAND.findall((sources.COURSE.parent / guide).read_text(encoding="utf8"))
     assert typed
     for line in typed:
         assert callable(course._parser().parse_args(shlex.split(line)).run), line
 
 
-def test_papers_are_made_of_what_is_asked_for(monkeypatch):
+def test_the_guide_writes_the_requested_papers(monkeypatch):
     made = {}
     monkeypatch.setattr(papers, "write_papers", lambda sheets, out: made.update(sheets) or [])
     for command in (["exam", "06"], ["key", "12_rca"], ["projects"]):

@@ -125,7 +125,7 @@ GIVEN = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_lies_win_no_hidden_check(name):
+def test_false_answers_pass_no_hidden_check(name):
     """Submit functions that are right only for the calls shown in the notebook."""
     given = GIVEN.get(name, set())
     found = {label: won(name, lying(lie)) - given for label, lie in LIES.items()}
@@ -183,7 +183,7 @@ def in_form(form):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_form_wins_every_hidden_check(name):
+def test_correct_answers_of_any_type_pass_every_hidden_check(name):
     every = {one.task for one in asked(name)}
     lost = {form: every - won(name, in_form(form), form in SENT) for form in FORMS}
     assert not any(lost.values()), lost
@@ -191,7 +191,7 @@ def test_every_form_wins_every_hidden_check(name):
 
 @pytest.mark.slow  # fits and pictures of all closing cells; their functions are tested above
 @pytest.mark.parametrize("name", NAMES)
-def test_closing_cells_take_what_checks_take(name, monkeypatch):
+def test_closing_cells_accept_the_same_types_as_checks(name, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "agg")
     (closing,) = [cell.source for cell in sources.source(name).cells
                   if cell.cell_type == "code" and not sources.grade_id(cell)]  # fmt: skip

@@ -21,7 +21,7 @@ def bank():
 
 @pytest.mark.parametrize("name", ENTRIES)
 class TestQuestion:
-    def test_its_key_is_computed_and_asserted(self, name, bank):
+    def test_the_answer_key_is_computed_and_asserted(self, name, bank):
         entry, question = ENTRIES[name], bank[name]
         assert entry["compute"].count("assert ") >= 1
         typed = papers.FILLED.sub("", entry["key"])
@@ -30,7 +30,7 @@ class TestQuestion:
         assert "<<" not in question.key + str(question.misconceptions)
         assert papers.FILLED.search(entry["key"])
 
-    def test_its_points_add_up_and_it_takes_five_to_fifteen_minutes(self, name, bank):
+    def test_points_add_up_and_the_stated_time_is_5_to_15_minutes(self, name, bank):
         question = bank[name]
         assert sum(line["points"] for line in question.rubric) == question.points
         assert 5 <= question.minutes <= 15
@@ -50,7 +50,7 @@ def test_a_seed_varies_every_question_and_its_key(bank):
 
 
 @pytest.mark.parametrize("path", sorted(quiz.BOOK.glob("[0-9][0-9]_*.ipynb")), ids=lambda p: p.stem)
-def test_a_chapters_guess_boxes_become_a_quiz(path, tmp_path):
+def test_predictions_of_a_chapter_become_a_quiz(path, tmp_path):
     asked = path.read_text(encoding="utf8").count("{admonition} Guess first")
     questions = quiz.boxes(path)
     assert len(questions) == asked

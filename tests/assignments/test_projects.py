@@ -23,21 +23,21 @@ def trial(name):
 
 @pytest.mark.parametrize("name", NAMES)
 class TestProject:
-    def test_its_central_step_runs(self, name):
+    def test_the_central_step_of_a_project_runs(self, name):
         assert np.isfinite(trial(name).run(range(1))).all()
 
     @pytest.mark.slow  # twelve draws; the test above makes one
-    def test_its_finding_is_there_to_be_found(self, name):
+    def test_the_finding_of_a_project_holds_in_its_data(self, name):
         module = trial(name)
         module.finding(module.run(range(12)))
 
-    def test_its_brief_has_all_parts_and_the_points_add_up(self, name):
+    def test_a_project_brief_has_all_parts_and_points_add_up(self, name):
         text = (sources.COURSE / "projects" / f"{name}.md").read_text(encoding="utf8")
         assert re.findall(r"^## (.+)$", text, re.MULTILINE) == STUDENTS + TEACHERS
         judged = text.partition("## How it is judged")[2].partition("## ")[0]
         assert sum(map(int, re.findall(r"^\| (\d+) \|", judged, re.MULTILINE))) == 20
 
-    def test_what_students_get_leaves_out_what_the_teacher_keeps(self, name):
+    def test_the_student_version_of_a_project_contains_no_teacher_files(self, name):
         page = papers.project(name, teacher=False)
         assert "Traps" not in page
         assert "What can be found" not in page

@@ -27,13 +27,13 @@ def _printed(name, seed):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_there_are_many_courses_and_terms_that_follow_each_other_differ(name):
+def test_seeds_of_consecutive_terms_differ(name):
     assert len({_printed(name, word) for word in WORDS}) == len(WORDS)
     assert len({_printed(name, word) for word in MANY}) >= 12
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_task_1_tells_right_from_wrong_for_any_word(name):
+def test_task_1_accepts_right_and_rejects_wrong_answers_for_any_seed(name):
     """With unlucky numbers a mistake could give the right result by chance."""
     first = [mistake for mistake in sources.mistakes(name) if mistake.cell == "task-1"]
     for word in MANY[:20]:
@@ -58,7 +58,7 @@ def _lost_in_task(number, notebook, checks, hear):
     return lost
 
 
-def test_the_first_cell_knows_somebody_elses_package_of_our_name(monkeypatch):
+def test_the_first_cell_reports_another_package_named_cgmm(monkeypatch):
     monkeypatch.setitem(sys.modules, "cgmm", types.ModuleType("cgmm"))
     for name in NAMES:
         cells = {sources.grade_id(cell): cell.source for cell in sources.read_released(name).cells}
@@ -72,7 +72,7 @@ BY_HAND = [(name, one) for name in NAMES for one in variants(name)]
 @pytest.mark.parametrize(
     ("name", "one"), BY_HAND, ids=[f"{n}-{one.cell}-{one.name}" for n, one in BY_HAND]
 )
-def test_another_right_way_loses_nothing(name, one):
+def test_other_correct_solutions_earn_all_points(name, one):
     for seed in (None, "spring"):
         checks = {sources.grade_id(c): c for c in sources.source(name, seed).cells}
 

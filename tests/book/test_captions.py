@@ -94,7 +94,7 @@ def test_numbers_in_captions_come_from_the_run(path):
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_captions_name_no_colours_that_dark_mode_inverts(path):
+def test_captions_name_no_colours_that_dark_mode_changes(path):
     for drawn in figures(path):
         if not drawn.keeps_colours and (drawn.chapter, drawn.cell) not in OF_LAMPS:
             assert not LIGHTNESS.search(drawn.text), (drawn.cell, drawn.text)

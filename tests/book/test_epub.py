@@ -46,7 +46,7 @@ def page(folder: Path, name: str) -> ET.Element:
 
 # The short edition runs all the following tests on two pages.
 @pytest.mark.slow
-def test_it_is_valid(edition):
+def test_the_epub_is_valid(edition):
     path, *_ = edition
     if not (checker := shutil.which("epubcheck")):
         pytest.skip("no epubcheck found (Debian: apt install epubcheck)")
@@ -55,7 +55,7 @@ def test_it_is_valid(edition):
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-def test_every_formula_of_a_page_is_there_and_every_figure(edition, site):
+def test_every_formula_and_figure_of_a_page_is_in_the_epub(edition, site):
     _, folder, names = edition
     for name in names:
         html = BeautifulSoup((site / f"{name}.html").read_text(encoding="utf8"), "html.parser")
@@ -65,7 +65,7 @@ def test_every_formula_of_a_page_is_there_and_every_figure(edition, site):
         assert all(image.get("alt") for image in read.iter(f"{XHTML}img"))
 
 
-def test_folds_are_open_and_solutions_come_last(edition):
+def test_folds_are_open_and_solutions_come_last_in_the_epub(edition):
     _, folder, names = edition
     for name in names:
         tags = {one.tag.removeprefix(XHTML) for one in page(folder, name).iter()}
@@ -75,7 +75,7 @@ def test_folds_are_open_and_solutions_come_last(edition):
     assert text.index("Exercise 7.6 (") < text.index("Solution to Exercise 7.1")
 
 
-def test_links_lead_to_what_is_there(edition):
+def test_links_of_the_epub_have_targets(edition):
     _, folder, names = edition
     files = [f"{Path(name).name}.xhtml" for name in names]
     ids = {file: {one.get("id") for one in page(folder, file[:-6]).iter()} for file in files}

@@ -60,7 +60,7 @@ ASKED = [
 ]
 
 
-def test_what_is_named_or_asked_is_found_first(results, site):
+def test_searching_a_name_or_question_finds_its_page_first(results, site):
     def first(query):
         return (results.page.evaluate(FOUND, [query, 1]) or [""])[0]
 
@@ -76,7 +76,7 @@ def test_what_is_named_or_asked_is_found_first(results, site):
         assert f"{name}.html" in results.page.evaluate(FOUND, [" ".join(words), 8])
 
 
-def test_what_has_a_number_or_a_name_is_found_by_it(results):
+def test_searching_a_number_of_an_equation_or_figure_finds_it(results):
     missed = results.page.evaluate(
         """() => ENTRIES.filter(one => {
           if (one.kind === "equation") return search(`eq. ${one.number}`)[0] !== one;
@@ -88,7 +88,7 @@ def test_what_has_a_number_or_a_name_is_found_by_it(results):
     assert missed == []
 
 
-def test_a_hit_shows_its_kind_and_the_words_around(results):
+def test_a_search_result_shows_its_kind_and_its_context(results):
     page = results.page
     assert re.fullmatch(r"\d+ places for “cannot-link”\.", page.get_by_role("status").inner_text())
     hit = page.locator("#search-results li").nth(1)
@@ -100,7 +100,7 @@ def test_a_hit_shows_its_kind_and_the_words_around(results):
     assert not results.complaints, "\n".join(results.complaints)
 
 
-def test_every_hit_leads_somewhere(results, site):
+def test_every_search_result_has_a_target(results, site):
     urls = results.page.evaluate("() => ENTRIES.map(one => one.url)")
     pages = {url.partition("#")[0] for url in urls}
     assert len(urls) > 1000
@@ -135,7 +135,7 @@ def link(page, address):
 
 
 @pytest.mark.parametrize("address", LEADS)
-def test_a_link_shows_what_it_leads_to(chapter, address):
+def test_hovering_a_link_shows_a_preview(chapter, address):
     page = chapter.page
     page.mouse.move(0, 0)
     link(page, address).hover()
@@ -166,7 +166,7 @@ def test_a_link_shows_what_it_leads_to(chapter, address):
     assert not chapter.complaints, "\n".join(chapter.complaints)
 
 
-def test_the_keyboard_shows_it_too(chapter):
+def test_the_keyboard_shows_the_preview_of_a_link(chapter):
     page = chapter.page
     page.mouse.move(0, 0)
     one = link(page, "#thm-7-width")
@@ -210,7 +210,7 @@ def test_a_question_in_plain_words_finds_its_page_first(results, questions, most
     assert not {"gpu", "speed vs scikit-learn", "handle missing data"} & set(missed)
 
 
-def test_the_sign_leaves_room_for_what_is_typed(visit):
+def test_the_search_icon_does_not_cover_typed_text(visit):
     page = visit("search").page
     text_begins = page.locator(".bd-search-container input[type=search]").evaluate(
         "one => one.getBoundingClientRect().left + parseFloat(getComputedStyle(one).paddingLeft)"
@@ -219,7 +219,7 @@ def test_the_sign_leaves_room_for_what_is_typed(visit):
     assert text_begins >= sign["x"] + sign["width"] + 2
 
 
-def test_hits_come_while_somebody_types(visit):
+def test_search_results_appear_while_typing(visit):
     one = visit("book/02_em")
     one.page.keyboard.press("Control+k")
     one.page.keyboard.type("chunkl")
@@ -234,6 +234,6 @@ def test_hits_come_while_somebody_types(visit):
     assert not one.complaints + results.complaints
 
 
-def test_a_fraction_keeps_its_bar_in_a_snippet():
+def test_fractions_are_readable_in_search_snippets():
     assert cgmm_find.plain(r"\frac{e^{u_{jk}}}{\sum_l e^{u_{jl}}}") == "(e^u_jk)/(∑_l e^u_jl)"
     assert cgmm_find.plain(r"\frac{a}{\mathcal{Z}}").replace(" ", "") == "a/Z"

@@ -25,6 +25,6 @@ def test_a_table_before_a_print_is_found():
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_what_a_cell_should_show_is_its_last_expression(path):
+def test_only_the_last_expression_of_a_cell_is_shown(path):
     found = {key: calls for key, source in sources(path) if (calls := lost(source))}
     assert not found, f"{path.stem}: put the call last in its cell"

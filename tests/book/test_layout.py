@@ -19,7 +19,7 @@ FOCUSED = ["button.primary-toggle", ".dropdown-download-buttons > button", "main
            "button.theme-switch-button", ".bd-article p a"]  # fmt: skip
 
 
-def test_what_has_the_focus_has_a_ring(reader):
+def test_focused_elements_have_a_visible_ring(reader):
     page = reader.page
     page.keyboard.press("Tab")
     for what in FOCUSED:
@@ -31,7 +31,7 @@ def test_what_has_the_focus_has_a_ring(reader):
         assert ring[1] >= 2, what
 
 
-def test_letters_come_with_the_book(reader):
+def test_fonts_are_files_of_the_book(reader):
     """Pages look the same on every system, because every font family is bundled."""
     page = reader.show()
     page.evaluate("document.fonts.ready.then(() => null)")
@@ -49,7 +49,7 @@ def test_letters_come_with_the_book(reader):
     assert sum(path.stat().st_size for path in fonts) < 250_000
 
 
-def test_the_foot_says_version_date_and_how_to_cite(reader):
+def test_the_footer_has_version_date_and_citation(reader):
     page = reader.page
     foot = page.locator(".cgmm-foot")
     assert re.match(
@@ -67,7 +67,7 @@ def test_the_foot_says_version_date_and_how_to_cite(reader):
 @pytest.mark.parametrize(
     "name", ["book/index", "book/02_em", "book/api/mixture/ConstrainedGaussianMixture"]
 )
-def test_the_head_describes_the_page(site, name):
+def test_the_html_head_describes_the_page(site, name):
     text = (site / f"{name}.html").read_text(encoding="utf8")
     head = text[: text.index("</head>")]
     assert head.count('name="viewport"') == 1

@@ -17,7 +17,7 @@ MOST = 30e6
 EDITIONS = {"cgmm.pdf", "cgmm.epub"}
 
 
-def test_the_site_is_light(site):
+def test_the_size_of_the_site_is_bounded(site):
     """Without these measures the site weighed 73 MB, 26 of them notebooks with outputs."""
     files = [path for path in site.rglob("*") if path.is_file() and path.name not in EDITIONS]
     of = {path.relative_to(site).as_posix(): path.stat().st_size for path in files}
@@ -35,7 +35,7 @@ def test_notebooks_are_offered_whole_and_still_to_be_run(site):
         assert not any(cell.get("outputs") for cell in cells)
 
 
-def test_images_are_sized_and_come_when_they_are_near(site):
+def test_images_have_sizes_and_load_lazily(site):
     text = (site / "book/02_em.html").read_text(encoding="utf8")
     figures = re.findall(r'<img [^>]*src="\.\./_images/[^/"]+\.(?:png|svg)"[^>]*>', text)
     assert figures
@@ -43,7 +43,7 @@ def test_images_are_sized_and_come_when_they_are_near(site):
         assert re.search(r'width="\d+" height="\d+" loading="lazy"', one)
 
 
-def test_a_lean_figure_looks_the_same(browser):
+def test_a_compressed_figure_has_the_same_pixels(browser):
     """The figure has all elements in use: a scatter, a curve, a clipped marker, words, formulas."""
     figure = Figure(figsize=(4, 3))
     ax = figure.subplots()
@@ -73,6 +73,6 @@ def test_images_of_an_earlier_build_are_removed(tmp_path):
     assert left == {"index.html", "shown.svg", "shown.webp"}
 
 
-def test_paths_keep_their_points():
+def test_compressed_paths_keep_their_points():
     line = "M 1 2.5 \nL 57.25 -0.75 \nL 57.25 101.15 \nz\nM 3 3 \nQ 4 5 6.5 7 \n"
     assert cgmm_light.relative(line) == "m1 2.5l56.25-3.25 0 101.9zm2 .5q1 2 3.5 4"

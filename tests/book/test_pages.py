@@ -130,7 +130,7 @@ def test_mathematics_is_typeset(opened):
     assert r"\[" not in prose
 
 
-def test_pictures_speak(opened):
+def test_every_image_has_alternative_text(opened):
     images = opened.page.locator("img").evaluate_all(
         """async (images, decorative) => {
           for (const image of images) image.loading = "eager";
@@ -170,7 +170,7 @@ def test_accessible(opened):
 WIDTHS = [340, 640, 390]
 
 
-def test_fits_a_telephone_and_twice_the_size(opened):
+def test_a_page_fits_a_telephone_and_200_percent_zoom(opened):
     for width in WIDTHS:
         overflow = opened.show(width=width).evaluate(
             """async () => {
@@ -183,7 +183,7 @@ def test_fits_a_telephone_and_twice_the_size(opened):
         assert max(overflow) <= 0, width
 
 
-def test_toggles_captions_and_works_are_visible(opened):
+def test_toggles_captions_and_references_are_visible(opened):
     """Each cited work appears once a page, beside its text or below it, and overlaps no other."""
     if not re.search(r"/book/\d\d_", opened.page.url):
         pytest.skip("this page is no chapter")
@@ -202,7 +202,7 @@ def test_toggles_captions_and_works_are_visible(opened):
             assert all(a[1] <= b[0] + 1 for a, b in pairwise(ends))
 
 
-def test_formulas_fit_a_telephone_or_say_that_they_go_on(opened):
+def test_formulas_fit_a_telephone_or_show_that_they_scroll(opened):
     page = opened.show(width=390)
     page.wait_for_function("innerWidth === widthSeen")
     found = page.evaluate(FORMULAS)
@@ -212,13 +212,13 @@ def test_formulas_fit_a_telephone_or_say_that_they_go_on(opened):
     assert page.evaluate(STRANDED) == []
 
 
-def test_a_chapter_is_light(opened):
+def test_the_size_of_a_chapter_is_bounded(opened):
     """The weight counts figures in one of their two colours, and everything loaded so far."""
     asked = {Path(unquote(urlparse(url).path)) for url in opened.requests if url[:5] == "file:"}
     assert sum(path.stat().st_size for path in asked) < MOST_OF_A_PAGE
 
 
-def test_what_is_folded_unfolds_by_keyboard(opened):
+def test_folds_open_by_keyboard(opened):
     """Open the first fold of each kind by a key; each can have the focus. Motion is switched off,
     because colours that fade in are pale for a while.
     """

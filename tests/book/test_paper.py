@@ -27,7 +27,7 @@ LAID = """() => {
 }"""
 
 
-def test_paper_is_light_unfolded_and_numbered(visit):
+def test_printed_pages_are_light_unfolded_and_numbered(visit):
     """Print in one column; a box may break if it would leave a third of a page empty."""
     page = visit("book/02_em", color_scheme="dark").page
     article = "document.querySelector('.bd-article').innerHTML.replaceAll(' class=\"\"', '')"

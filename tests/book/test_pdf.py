@@ -66,7 +66,7 @@ def test_solutions_stand_at_the_end_of_their_chapter(edition):
     assert solutions[-1] == len(texts) - 1
 
 
-def test_it_has_a_language_and_says_what_is_a_heading(edition):
+def test_the_pdf_has_a_language_and_tagged_headings(edition):
     """Each page leads to its elements, and the tree of elements has one root."""
     reader, names = edition
     root = reader.trailer["/Root"]
@@ -88,7 +88,7 @@ def test_it_has_a_language_and_says_what_is_a_heading(edition):
     assert {"/H1", "/H2", "/P", "/Table", "/Figure", "/Link"} <= kinds
 
 
-def test_fonts_are_real_and_pages_are_light(edition):
+def test_the_pdf_has_no_type_3_fonts_and_a_bounded_size(edition):
     """Chromium makes Type 3, drawings without hints, of variable fonts and of CFF outlines."""
     reader, _ = edition
     fonts = [

@@ -26,7 +26,7 @@ def phone(browser, site):
         yield one
 
 
-def test_what_was_broken_for_a_telephone_is_whole_on_a_screen(phone):
+def test_formulas_broken_for_a_telephone_are_whole_on_a_wide_screen(phone):
     broken = "document.querySelectorAll('mjx-piece').length"
     phone.unfold()
     assert phone.page.evaluate(broken) > 10

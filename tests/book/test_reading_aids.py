@@ -35,7 +35,7 @@ def test_three_questions_before_the_exercises(path):
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_every_answer_stands_in_a_fold(path):
+def test_every_answer_is_folded(path):
     """Answers are folded on the page and in JupyterLab."""
     text = prose(path)
     solutions = re.findall(r"^:{3,}\{solution\} .+\n(.*)$", text, re.MULTILINE)
@@ -53,7 +53,7 @@ def chapter(browser, site):
         yield one
 
 
-def test_an_option_says_what_it_is_worth(chapter):
+def test_options_of_a_prediction_show_their_result(chapter):
     page = chapter.page
     box = page.locator(".cgmm-question").first
     assert box.locator("details").get_attribute("open") is None
@@ -70,7 +70,7 @@ def test_an_option_says_what_it_is_worth(chapter):
     assert options.nth(2).locator("mjx-container").count() == 1
 
 
-def test_what_was_read_is_remembered(chapter):
+def test_read_pages_are_marked_on_the_next_visit(chapter):
     """Marks appear on a page that is open at the same time, and after reopening."""
     page, index = chapter.page, chapter.page.context.new_page()
     index.goto((chapter.site / "book/index.html").as_uri())
@@ -90,7 +90,7 @@ def test_what_was_read_is_remembered(chapter):
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_answers_of_the_chart_are_links(visit, site, width):
+def test_answers_in_the_decision_chart_are_links(visit, site, width):
     page = visit("book/14_choosing_a_method", viewport={"width": width, "height": 900}).page
     links = page.locator(".cgmm-chart > a")
     assert links.count() == 5

@@ -25,7 +25,7 @@ def test_the_book_was_built_without_asking_a_network(built):
     assert log.read_text(encoding="utf8") == ""
 
 
-def test_no_id_stands_twice_on_a_page(site):
+def test_no_id_occurs_twice_on_a_page(site):
     """Every id is unique on its page: a link would otherwise lead to the first of several boxes."""
     twice = {}
     for name in CHAPTERS:
@@ -35,7 +35,7 @@ def test_no_id_stands_twice_on_a_page(site):
     assert twice == {}
 
 
-def test_figures_follow_into_the_dark(visit):
+def test_figures_have_dark_versions(visit):
     """Line figures have their own dark colours on the page's ground, without a filter."""
     page = visit("book/02_em", color_scheme="dark").page
     shown = page.locator("figure img.only-dark:visible")
@@ -95,7 +95,7 @@ def test_the_home_page_computes_above_the_fold(visit):
     assert status.inner_text().endswith("3 relations: upright by 3.5 nats.")
 
 
-def test_no_picture_says_twice_when_it_loads(site):
+def test_no_image_has_two_loading_attributes(site):
     for name in visited():
         text = (site / f"{name}.html").read_text(encoding="utf8")
         assert not re.search(r"<img [^>]*loading=[^>]*loading=", text), name

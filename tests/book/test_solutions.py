@@ -60,7 +60,7 @@ def test_an_exercise_has_stars_and_a_solution(path):
     [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem[:2] != "05"))
      for path in WITH_EXERCISES],
 )  # fmt: skip
-def test_solutions_run_and_hold(path):
+def test_solutions_run_and_their_assertions_hold(path):
     alone = dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"], "1")
     run = subprocess.run(
         [sys.executable, "-c", RUN],

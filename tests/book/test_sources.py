@@ -46,7 +46,7 @@ def required(wanted: list[Requirement]) -> Iterator[Requirement]:
                 ]  # fmt: skip
 
 
-def test_the_pins_are_what_the_ranges_need_and_nothing_else():
+def test_pinned_versions_are_those_that_the_ranges_need():
     """This checks without a network that the pins are those of `make lock`."""
     pinned, reached = pins(), set()
     for need in required(RANGES):

@@ -18,7 +18,7 @@ PER_CLASS = [n for n in GENERATORS if "n_per_class" in inspect.signature(DATASET
 
 
 @pytest.mark.parametrize("name", DATASETS)
-def test_shapes_types_provenance_and_memory(name):
+def test_data_sets_have_shapes_types_and_provenance(name):
     data = load(name)
     N, D = data.X.shape
     K = len(data.target_names)
@@ -60,7 +60,7 @@ def test_real_data_are_the_published_ones_and_cite_record_and_licence(name, clas
 
 
 @pytest.mark.parametrize("name", GENERATORS)
-def test_the_seed_settles_everything_and_leaves_the_global_state_alone(name):
+def test_data_depend_on_the_seed_only(name):
     before = np.random.get_state()[1].copy()  # noqa: NPY002 - the global state is what is tested
     rng = np.random.RandomState(7)
     first, second, advanced = (load(name, random_state=seed) for seed in (7, rng, rng))

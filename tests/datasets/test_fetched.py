@@ -39,7 +39,7 @@ AT_OPENML = {
 
 
 @pytest.mark.parametrize("name", AT_OPENML)
-def test_fetch_takes_what_openml_answers_and_asks_once(name, tmp_path, monkeypatch):
+def test_fetch_stores_the_table_of_openml(name, tmp_path, monkeypatch):
     there, labels, y = AT_OPENML[name]
     X = np.array([[1.0, -0.5], [0.0, 0.1], [1e-9, 4e2]])
     answer = Bunch(data=X, target=np.array(labels), feature_names=["a", "b"])

@@ -150,7 +150,7 @@ def test_certain_relations_reach_fits_and_rates_and_new_points_are_predicted():
         AnnotatorMixture(MIXTURE, max_rounds=1).fit(X, answers)
 
 
-def test_a_round_that_is_not_kept_says_nothing():
+def test_rejected_rounds_print_no_warning():
     X, answers, _ = two_annotators(3)
     cut_short = clone(MIXTURE).set_params(max_iter=1, tol=0)
     with pytest.warns(ConvergenceWarning) as caught:
@@ -168,7 +168,7 @@ test_what_cannot_be_learnt_from_is_refused = refused(
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_of_several_beginnings_and_rounds_the_highest_end_is_kept(monkeypatch):
+def test_the_round_with_the_highest_evidence_is_kept(monkeypatch):
     """The second start believes one annotator alone; each fit ends at a prescribed score."""
     X, answers, annotator = two_annotators(0)
     good = ConstrainedGaussianMixture(2, random_state=0).fit(X).parameters_

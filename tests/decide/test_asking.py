@@ -17,7 +17,7 @@ RATES = st.floats(0, 1)
 
 
 @given(st.lists(RATES, min_size=1, max_size=9), RATES, RATES)
-def test_information_is_that_between_assignment_and_answer(together, alpha, beta):
+def test_information_equals_the_mutual_information_of_assignment_and_answer(together, alpha, beta):
     """Compare with entropies over all assignments: an answer depends on its own pair alone."""
     found = answer_information(together, false_apart=alpha, false_together=beta)
     says_same = np.array([[1 - alpha, alpha], [beta, 1 - beta]])
@@ -28,7 +28,7 @@ def test_information_is_that_between_assignment_and_answer(together, alpha, beta
         assert information == pytest.approx(expected, abs=1e-12)
 
 
-def test_what_is_known_is_not_asked():
+def test_known_pairs_are_not_asked():
     assert len(choose_pairs([[0, 1], [2, 3]], [0.0, 0.0], 5, [0, 1, 2, 3])) == 0
 
 

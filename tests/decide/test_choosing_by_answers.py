@@ -40,7 +40,7 @@ def asked(seed, N=20, P=12):
 
 
 @given(SEEDS, st.integers(2, 5))
-def test_no_relation_leads_from_one_fold_into_another(seed, n_folds):
+def test_relations_never_join_different_folds(seed, n_folds):
     pairs, groups = asked(seed)
     n_groups = len(np.unique(groups[pairs]))
     if n_groups < n_folds:
@@ -89,7 +89,7 @@ def test_scores_are_those_of_all_assignments(seed, K, q):
 
 
 @given(SEEDS)
-def test_the_error_is_that_of_sums_over_groups(seed):
+def test_the_standard_error_is_that_of_sums_over_groups(seed):
     pairs, groups = asked(seed)
     scores = np.random.default_rng(seed).normal(size=len(pairs))
     own = groups[pairs[:, 0]]
@@ -157,7 +157,7 @@ def made(**options):
     return AnswerSearch(model, GRID, n_folds=3, **options)
 
 
-def test_a_trial_is_what_one_does_by_hand():
+def test_a_trial_equals_the_same_steps_by_hand():
     X, rows = problem()
     found = made().fit(X, rows)
     pairs = rows[:, :2]
@@ -200,7 +200,7 @@ def test_results_are_a_table_of_pandas_in_which_a_parameter_may_be_absent():
     assert table["bic"].dtype == float
 
 
-def test_what_is_certain_is_a_condition_of_the_evidence_and_icl_has_the_entropy():
+def test_certain_relations_condition_the_evidence_and_icl_subtracts_the_entropy():
     """Compare with sums over all assignments without those that break a cannot-link."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(10, 1)) + np.where(np.arange(10) % 2, 1.5, -1.5)[:, None]
@@ -258,7 +258,7 @@ def test_the_choice_is_the_simplest_within_an_error_of_the_best(seed, n):
     assert chosen.mean_test_score == max(simplest)
 
 
-def test_an_interrupt_leaves_what_is_whole(monkeypatch):
+def test_an_interrupted_search_keeps_finished_trials(monkeypatch):
     X, rows = problem()
 
     def struck(*others):

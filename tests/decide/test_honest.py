@@ -45,7 +45,7 @@ def draw(seed, N=300):
     return rng.normal(size=(N, 1)) + np.where(y, 1.2, -1.2)[:, None], y
 
 
-def test_no_answer_is_a_plain_fit():
+def test_without_answers_the_fit_is_plain():
     X, _ = draw(0, 50)
     plain = ConstrainedGaussianMixture(2, random_state=0).fit(X)
     none = fit_answers(ConstrainedGaussianMixture(2, random_state=0), X, [], error_rate=0.1)

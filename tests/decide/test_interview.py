@@ -84,7 +84,7 @@ def test_it_asks_until_every_pair_is_determined_and_nothing_twice(seed, K):
 
 @settings(max_examples=20)
 @given(SEEDS, st.integers(2, 3), st.integers(1, 8))
-def test_what_is_implied_is_true_in_every_assignment(seed, K, n_answers):
+def test_implied_answers_hold_in_every_allowed_assignment(seed, K, n_answers):
     rng = np.random.default_rng(seed)
     y = rng.integers(K, size=6)
     pairs = [tuple(rng.choice(6, 2, replace=False).tolist()) for _ in range(n_answers)]
@@ -106,7 +106,7 @@ def test_the_last_class_follows_from_the_others():
     assert [j for j in range(5) if known.is_open(5, j)] == list(range(5))
 
 
-def test_the_order_is_explore_then_two_of_doubt_and_a_check():
+def test_questions_explore_first_then_alternate_doubt_and_checks():
     interview = Interview(IRIS.X, 3, random_state=0)
     kinds = [question.kind for question in ask(interview, IRIS.y, 12)]
     n = kinds.index("doubt")
@@ -117,7 +117,7 @@ def test_the_order_is_explore_then_two_of_doubt_and_a_check():
     assert set(IRIS.y[rows[:, :2].ravel()]) == {0, 1, 2}
 
 
-def test_what_is_uncertain_is_asked_first():
+def test_the_most_uncertain_pair_is_asked_first():
     """Hardly any open pair has a higher expected information than the question."""
     interview = Interview(IRIS.X, 3, random_state=0)
     while (question := interview.next_question()).kind != "doubt":
@@ -134,7 +134,7 @@ def test_what_is_uncertain_is_asked_first():
     assert question.information == pytest.approx(information[mine][0])
 
 
-def test_a_question_stands_until_it_is_answered_and_unsure_is_not_asked_again():
+def test_a_question_repeats_until_answered_and_unsure_ends_it():
     X, y = blobs(0)
     interview = Interview(X, 3, random_state=0)
     assert interview.next_question() is interview.next_question()
@@ -145,7 +145,7 @@ def test_a_question_stands_until_it_is_answered_and_unsure_is_not_asked_again():
     assert len(interview.answer_rows) == 0
 
 
-def test_a_seed_decides_and_the_speed_of_the_second_thread_does_not(monkeypatch):
+def test_questions_depend_on_the_seed_not_on_the_background_thread(monkeypatch):
     """With two classes of two clumps each, only the second thread finds the intended cut."""
     data, fits = datasets.vertical_classes(random_state=2), Interview._fresh_fits
     X, y = data.X[::6], data.y[::6]
@@ -165,7 +165,7 @@ def test_a_seed_decides_and_the_speed_of_the_second_thread_does_not(monkeypatch)
 # ---------------------------------------------------------------------------- answers
 
 
-def test_it_resumes_with_everything(tmp_path):
+def test_an_interview_resumes_with_all_its_state(tmp_path):
     path = tmp_path / "answers.jsonl"
     first = Interview(IRIS.X, 3, path=path, annotator="ann", random_state=0)
     ask(first, IRIS.y, 8)
@@ -227,7 +227,7 @@ def test_more_different_groups_than_classes_are_a_contradiction():
 # ---------------------------------------------------------------------------- fits
 
 
-def test_all_answers_are_in_the_fit():
+def test_every_answer_enters_the_fit():
     interview = Interview(IRIS.X, 3, random_state=0)
     ask(interview, IRIS.y, 15)
     i, j, says_same = interview.answer_rows.T

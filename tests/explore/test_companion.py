@@ -128,7 +128,7 @@ def lead_of_circles_with(must):
     return lead_of_circles(X, primer.closure(32, np.array(must)))
 
 
-def test_labels_count_as_in_the_primer(visit):
+def test_labels_change_the_evidence_as_in_the_primer(visit):
     page = visit(
         companion(), "figure=points&labels=1:1,4:1,7:2,2:2", "figure=points&labels=1:1,7:2"
     )
@@ -146,14 +146,14 @@ def test_labels_count_as_in_the_primer(visit):
      ("apart=1-7,4-2", {"cannot": [(0, 6), (3, 1)]}),
      ("together=1-4,7-2,3-12&weight=2", {"must": PAIRS[:3], "w": 2.0})],
 )  # fmt: skip
-def test_relations_count_as_in_the_primer(visit, state, relations):
+def test_relations_change_the_evidence_as_in_the_primer(visit, state, relations):
     page = visit(companion(), f"figure=points&{state}")
     follow(page, "set 0")
     upright, level = (with_network(start(z), **relations) for z in (Y, LEVEL))
     assert lead(page) == pytest.approx(upright - level, abs=0.06)
 
 
-def test_a_ruler_counts_as_in_the_primer(visit):
+def test_a_metric_changes_the_evidence_as_in_the_primer(visit):
     page = visit(
         companion(), "figure=points&shape=spherical&role=ruler&together=1-4,7-2",
         "figure=points&shape=spherical&role=ruler&together=1-7,4-2",
@@ -177,7 +177,7 @@ def test_a_ruler_counts_as_in_the_primer(visit):
     assert leads[0] == leads[1] == pytest.approx(-24.0, abs=0.06)
 
 
-def test_the_normaliser_decides_the_shares(visit):
+def test_the_normaliser_changes_the_weights(visit):
     # Eight of 24 points are at the right, each set apart from one at the left: 16 are left over.
     pairs = "1-7,3-8,6-11,10-15,2-4,5-12,9-16,13-17"
     state = f"figure=points&preset=1&apart={pairs}"
@@ -213,7 +213,7 @@ def test_a_state_is_shown_written_and_shown_again(visit, state):
     assert page.locator(".cgmm-live-side").inner_html() == sides
 
 
-def test_what_the_reader_does_stands_in_the_address(visit):
+def test_actions_of_the_reader_are_stored_in_the_address(visit):
     page = visit(companion())
     points = page.locator(".cgmm-live .points > *")
     points.nth(3).press("l")
@@ -252,7 +252,7 @@ def test_the_address_of_another_figure_or_section_changes_nothing(visit):
         assert status(page).startswith("0 relations")
 
 
-def test_steps_stand_in_the_address(visit):
+def test_steps_are_stored_in_the_address(visit):
     figure = LiveFigure(X, title="Steps", starts=[ROUND], name="steps")
     page = visit(figure, "figure=steps&steps=4")
     follow(page, "set 0")
@@ -305,7 +305,7 @@ def test_a_figure_has_the_controls_of_its_chapter(visit):
     [({"controls": ["colour"]}, "a control is 'colour'"), ({"name": "my figure"}, "name is"),
      ({"starts": [Y, np.full(32, 2)]}, "one class below 2 for each of 32 points")],
 )  # fmt: skip
-def test_what_does_not_fit_is_refused(changes, message):
+def test_arguments_that_do_not_fit_the_figure_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         companion(presets=None, **changes)
 

@@ -66,7 +66,7 @@ def test_missing_libraries_are_named(monkeypatch, explorer):
     plt.close("all")
 
 
-def test_frames_ignore_the_notebooks_own_style_and_axes_will_do_for_a_figure(explorer):
+def test_frames_ignore_notebook_styles_and_accept_axes(explorer):
     with plt.rc_context({"figure.facecolor": "red", "font.size": 30, "savefig.dpi": 30}):
         inside = make(draw=lambda n, side: draw(n, side).axes[0]).html()
     assert inside == explorer.html()

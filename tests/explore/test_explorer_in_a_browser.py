@@ -54,7 +54,7 @@ def test_keys_and_buttons_move_one_explorer_and_no_other(visit):
     assert state(other)[1] == "A dot at 6, for n = 3."
 
 
-def test_nothing_moves_on_a_telephone_and_words_are_for_scripts(visit):
+def test_a_slider_stays_in_place_on_a_telephone(visit):
     page = visit(width=320)
     slider = page.locator("input[type=range]").first
     before = slider.bounding_box()

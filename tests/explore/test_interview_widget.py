@@ -33,7 +33,7 @@ def interview(**options) -> Interview:
 # ---------------------------------------------------------------------------- cards
 
 
-def test_numbers_have_their_place_in_the_range_and_differences_are_marked():
+def test_numbers_show_their_place_in_the_range_and_differences_are_marked():
     table = pd.DataFrame({
         "size": [0.0, 10.0, 2.0], "kind": ["a", "b", "a"], "gap": [1.0, np.nan, np.nan],
         "same": [3, 3, 3], "yes": [True, False, True],

@@ -317,7 +317,7 @@ def test_a_mixture_follows_a_linear_map(ask):
     np.testing.assert_allclose(W, primer.whitening(C) * np.linalg.det(C) ** 0.25, **CLOSE)
 
 
-def test_what_no_assignment_keeps_is_no_network(ask):
+def test_contradictory_relations_make_no_network(ask):
     triangle = [(0, 1, -np.inf), (1, 2, -np.inf), (0, 2, -np.inf)]
     assert ask("network(3, links, 2)", links=triangle) is None
     assert ask("network(3, links, 3) !== null", links=triangle)

@@ -34,7 +34,7 @@ def make(mode="relations", **changes) -> LiveFigure:
 # ----------------------------------------------------------------------------- without a browser
 
 
-def test_nothing_escapes_its_place():
+def test_html_and_scripts_in_arguments_are_escaped():
     evil = '</script><img src=x onerror="alert(1)"> & {title}'
     html = make(title=evil, task=evil, words=[evil, evil]).html()
     page = read(html)
@@ -44,7 +44,7 @@ def test_nothing_escapes_its_place():
     assert json.loads(data.string)["words"] == [evil, evil]
 
 
-test_what_does_not_fit_is_refused = refused(
+test_arguments_that_do_not_fit_the_figure_are_refused = refused(
     make,
     ({"mode": "film"}, "mode is 'film'; it must be one of"),
     ({"pool": "round"}, "pool is 'round'"),
@@ -176,7 +176,7 @@ def test_sliders_of_every_mode_move_by_keyboard(visit):
     assert moved >= 4
 
 
-def test_names_say_what_the_figure_is(visit):
+def test_the_figure_has_accessible_names(visit):
     """The figure, its panels and points have names; a point's name lists its relations."""
     page = visit(make(), make("em"))
     root = page.get_by_role("group", name="Live figure: Live relations")
@@ -192,7 +192,7 @@ def test_names_say_what_the_figure_is(visit):
     assert root.get_by_role("application", name="29 points, 3 relations").count() == 1
 
 
-def test_steps_glide_unless_motion_is_to_be_reduced(visit):
+def test_steps_are_animated_unless_motion_is_reduced(visit):
     for motion, gliding in [("no-preference", True), ("reduce", False)]:
         root = figure_of(visit(make("em"), motion=motion))
         # Look at once, because it is over in 0.3 seconds.
@@ -270,7 +270,7 @@ def test_without_anywidget_there_is_the_page(monkeypatch):
         make().widget()
 
 
-def test_what_the_hand_has_moved_comes_back_and_the_page_stays():
+def test_moved_points_reach_python_and_the_page_stays():
     figure = make()
     page, widget = figure.html(), figure.widget()
     moved = DATA.X[:20].copy()
@@ -297,7 +297,7 @@ def test_the_fit_that_the_button_asks_for_is_that_of_the_package():
     assert (pairs[:, 0] == pairs[:, 1]).all()
 
 
-def test_the_page_of_the_widget_tells_its_model(visit):
+def test_the_widget_updates_its_model(visit):
     figure, page = make(), visit()
     widget = figure.widget()
     page.evaluate(HOST, {"esm": widget._esm, "html": widget.html, "style": widget._css})

@@ -46,7 +46,7 @@ def test_every_frame_shows_what_was_drawn_and_equal_pictures_are_stored_once(exp
     assert explorer.n_frames == 8
 
 
-def test_nothing_escapes_its_place():
+def test_html_and_scripts_in_arguments_are_escaped():
     evil = '</script><img src=x onerror="alert(1)"> & "quoted"'
     explorer = make(
         title=evil,

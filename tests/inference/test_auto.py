@@ -47,7 +47,7 @@ def wide_and_pair():
     return tied(33, [(0, 1), *(complete(30) + 2)], 1.0)
 
 
-def test_what_is_too_wide_is_approximated_and_says_so_once():
+def test_components_too_wide_are_approximated_with_one_warning():
     graph, unary = wide_and_pair(), np.random.default_rng(0).normal(size=(33, 4))
     infer = auto(graph)
     with pytest.warns(ApproximationWarning, match=r"30 nodes tied by 435 edges.*K = 4") as caught:
@@ -87,7 +87,7 @@ def test_labels_that_take_a_component_apart_make_it_exact():
     np.testing.assert_allclose(found.nodes[[2, 3, 30, 31]], left(of_four).nodes, atol=1e-12)
 
 
-def test_of_nodes_alone_a_table_is_what_is_visited():
+def test_isolated_nodes_cost_one_table():
     (answer,) = auto(tied(5, [], 1.0)).results(np.zeros((5, 3)))
     assert answer == ("independent", 5, 5, 0, True, 0, 8 * 15, 15)
 

@@ -18,7 +18,7 @@ from cgmm.numerics import log_normalise
 
 
 @given(networks(p_forbidden=0.5), st.booleans(), st.integers(0, 3))
-def test_never_better_than_the_best_nor_broken_and_refused_only_if_impossible(network, alone, seed):
+def test_an_assignment_found_is_feasible_and_not_above_the_optimum(network, alone, seed):
     graph, unary = network
     marginals = np.random.default_rng(seed).random(unary.shape)
     with pytest.MonkeyPatch.context() as patch:
@@ -40,7 +40,7 @@ def test_never_better_than_the_best_nor_broken_and_refused_only_if_impossible(ne
 # ---------------------------------------------------------------------------- what is hard
 
 
-def test_no_way_is_proved_and_an_exhausted_budget_says_so():
+def test_infeasibility_is_proved_and_an_exhausted_budget_reported():
     with pytest.raises(NetworkError, match="1, 3 and 4"):
         find_best(hard_graph(5, [[1, 3], [3, 4], [4, 1]]), np.zeros((5, 2)), np.ones((5, 2)))
     graph, hidden = planted(300, 3, 5, 0)
@@ -62,7 +62,7 @@ def test_a_known_assignment_is_improved_and_one_that_breaks_something_is_not_use
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_the_descent_finds_is_measured_by_the_optimum_that_is_proved(seed):
+def test_descent_reaches_the_proved_optimum(seed):
     """Descent loses at most twice what the optimum loses against the points' first choices."""
     graph, hidden = planted(90, 4, 5, seed)
     unary = 1.5 * np.eye(4)[hidden] + np.random.default_rng(seed).normal(size=(90, 4))
@@ -79,7 +79,7 @@ def test_what_the_descent_finds_is_measured_by_the_optimum_that_is_proved(seed):
 
 
 @given(networks(p_forbidden=0.3))
-def test_what_a_program_proves_is_the_best_of_all(network):
+def test_the_integer_programme_finds_the_optimum(network):
     graph, unary = simplify(network[0]), network[1]
     (z, proved), exact = feasible.solve(graph, unary), enumerate_assignments(graph)
     assert proved

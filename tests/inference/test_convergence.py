@@ -30,7 +30,7 @@ def test_draws_that_alternate_are_worth_more_than_independent_ones_up_to_a_limit
     assert effective_sample_size(draws) == pytest.approx(2000 * np.log10(2000), rel=1e-12)
 
 
-def test_chains_that_stand_apart_or_still():
+def test_diagnostics_of_chains_that_differ_or_never_move():
     apart = np.random.default_rng(0).normal(size=(4, 500)) + 2 * np.arange(4)[:, None]
     assert effective_sample_size(apart) < 20
     stuck = np.repeat(np.arange(3.0)[:, None], 8, axis=1)
@@ -41,7 +41,7 @@ def test_chains_that_stand_apart_or_still():
 
 
 @given(seed=st.integers(0, 10**6), m=st.integers(1, 4), n=st.integers(4, 60))
-def test_of_draws_only_their_order_counts_and_no_chain_comes_first(seed, m, n):
+def test_the_effective_sample_size_depends_on_ranks_only(seed, m, n):
     rng = np.random.default_rng(seed)
     draws = rng.normal(size=(m, n))
     size = effective_sample_size(draws)
@@ -50,7 +50,7 @@ def test_of_draws_only_their_order_counts_and_no_chain_comes_first(seed, m, n):
 
 
 @pytest.mark.parametrize("judge", [r_hat, effective_sample_size])
-def test_what_cannot_be_judged_is_refused(judge):
+def test_too_few_or_missing_draws_are_refused(judge):
     for shape in ((2, 0), (2, 3), (9,)):
         with pytest.raises(ValueError, match="at least 4 draws"):
             judge(np.zeros(shape))

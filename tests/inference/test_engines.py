@@ -177,7 +177,7 @@ def accepted(name):
 
 
 @EVERY
-def test_it_remembers_nothing_and_owns_nothing(name):
+def test_engines_keep_no_state_and_copy_nothing(name):
     """A call changes neither its argument nor, even if its result is overwritten, the next call."""
     for graph, infer in accepted(name):
         unary, other = evidence(graph, strong=False), evidence(graph, strong=True)
@@ -206,7 +206,7 @@ def test_edges_given_twice_add_up_and_zeros_do_not_count(name):
 
 
 @EVERY
-def test_what_is_impossible_is_refused_or_at_least_not_called_exact(name):
+def test_impossible_networks_are_refused_or_not_called_exact(name):
     """There are too few states, or the evidence gives both ends of a cannot-link the same one."""
     for (graph, infer), n_states in itertools.product(accepted(name), (2, 3)):
         unary = np.zeros((graph.n_nodes, n_states))
@@ -294,7 +294,7 @@ TOO_COSTLY = {
 
 
 @pytest.mark.parametrize("case", TOO_COSTLY)
-def test_what_a_refusal_of_costs_names_answers(case):
+def test_engines_named_in_a_cost_error_work(case):
     name, graph, settings = TOO_COSTLY[case]
     n_states = 30 if name == "clique" else 3
     unary = np.random.default_rng(0).normal(size=(graph.n_nodes, n_states))
@@ -308,7 +308,7 @@ def test_what_a_refusal_of_costs_names_answers(case):
 
 
 @pytest.mark.parametrize("engine", ["belief_propagation", "tree_reweighted"])
-def test_what_messages_that_do_not_settle_name_settles(engine):
+def test_damping_named_in_a_convergence_warning_works(engine):
     rng = np.random.default_rng(0)
     graph, unary = tied(12, complete(12), rng.normal(size=66)), rng.normal(size=(12, 3))
     with pytest.warns(ConvergenceWarning, match="did not converge") as warned:
@@ -325,7 +325,7 @@ def test_what_messages_that_do_not_settle_name_settles(engine):
 
 
 @pytest.mark.parametrize("affordable", [1e3, 3e5, 1e8])
-def test_exact_is_named_just_where_the_cost_is_within_its_budget(affordable, monkeypatch):
+def test_the_exact_engine_is_suggested_only_within_its_budget(affordable, monkeypatch):
     """The grid takes 8.7e4 operations; the budgets of exact and of a day are set around that."""
     graph, unary = GRIDS[7], np.zeros((49, 3))
     (result,) = inference_cost(graph, 3)
@@ -339,7 +339,7 @@ def test_exact_is_named_just_where_the_cost_is_within_its_budget(affordable, mon
         assert remedy(graph)(unary).exact
 
 
-def test_what_nobody_answers_exactly_has_a_cost_and_is_sampled():
+def test_networks_beyond_every_exact_engine_report_a_cost_and_are_sampled():
     (result,) = inference_cost(WIDE, 3)
     assert (result.engine, result.exact) == ("none", False)
     assert result.n_operations > 1e13
@@ -377,6 +377,6 @@ def test_enumeration_equals_brute_force(network):
     assert found.log_z == pytest.approx(np.log(z_total), rel=1e-10, abs=1e-12)
 
 
-def test_of_equally_probable_assignments_the_one_of_low_labels_is_returned():
+def test_ties_between_assignments_go_to_the_lowest_labels():
     infer = pairs(tied(2, [(0, 1)], HARD))
     np.testing.assert_array_equal(infer.most_probable(np.zeros((2, 3))), [0, 1])

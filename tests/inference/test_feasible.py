@@ -32,7 +32,7 @@ def test_an_assignment_is_found_exactly_when_there_is_one(network, with_lists):
 
 @example(seed=10)  # No four nodes are a clique.
 @given(seed=st.integers(0, 10**6))
-def test_who_is_blamed_cannot_be_honoured_and_without_any_of_them_it_can(seed):
+def test_the_nodes_that_an_error_names_are_a_minimal_contradiction(seed):
     """Three states do not suffice for these graphs, nor for any core that the error names."""
     rng = np.random.default_rng(seed)
     graph = hard_graph(9, complete(9)[rng.random(36) < 0.55])
@@ -86,7 +86,7 @@ def test_a_walk_leaves_no_node_in_a_state_that_is_not_allowed(seed):
 
 
 @given(st.integers(1, 60), st.floats(0, 0.5), st.integers(0, 10**6))
-def test_colourings_are_proper_and_not_wasteful(n_nodes, density, seed):
+def test_colourings_are_proper_and_use_few_colours(n_nodes, density, seed):
     rng = np.random.default_rng(seed)
     edges = complete(n_nodes)
     edges = edges[rng.random(len(edges)) < density]

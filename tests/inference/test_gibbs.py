@@ -83,7 +83,7 @@ def test_every_chain_starts_where_nothing_is_broken_although_a_greedy_start_fail
     np.testing.assert_allclose(infer(unary).nodes, [[1, 0, 0], [0, 0, 1], [0, 1, 0]])
 
 
-def test_it_says_when_the_search_for_a_start_gave_up_and_what_works_then(monkeypatch):
+def test_a_failed_search_for_a_start_names_a_working_remedy(monkeypatch):
     monkeypatch.setattr(sweeps, "MAX_SEARCH", 3)
     graph, _ = planted(150, 3, 5, 0)
     with pytest.raises(SearchBudgetError, match=r"not known.*preferences=np.column_stack"):
@@ -93,7 +93,7 @@ def test_it_says_when_the_search_for_a_start_gave_up_and_what_works_then(monkeyp
         gibbs(tied(9, complete(9), HARD))(np.zeros((9, 8)))
 
 
-def test_what_the_chains_report_is_what_the_engine_averages():
+def test_the_mean_of_the_chains_equals_the_marginals_of_the_engine():
     graph, unary = posed("hard and soft, three states")
     settings = {"n_sweeps": 50, "burn_in": 5, "n_chains": 3, "random_state": 2}
     infer, chains = gibbs(graph, **settings), gibbs_chains(graph, unary, **settings)

@@ -69,7 +69,7 @@ def test_every_graph_of_up_to_six_nodes(n_states):
 
 
 @pytest.mark.usefixtures("way")
-def test_what_underflows_counts_where_its_neighbours_forbid_all_else():
+def test_underflowing_states_count_if_all_others_are_forbidden():
     """Two nodes leave the third, which is summed out first, only a state that costs 760 nats."""
     edges = [(0, 2), (1, 2), (0, 1), (0, 3), (0, 4), (1, 3), (1, 4), (3, 4)]
     unary = np.zeros((5, 3))
@@ -131,7 +131,7 @@ def test_grids_agree_with_pyagrum(side, n_states, hard):
 
 @settings(max_examples=30)
 @given(seed=st.integers(0, 10_000), n_nodes=st.integers(40, 150), n_extra=st.integers(0, 4))
-def test_contraction_changes_nothing(seed, n_nodes, n_extra):
+def test_contraction_leaves_the_marginals_unchanged(seed, n_nodes, n_extra):
     """Contract random trees with a small number of extra edges, in rounds and one by one."""
     rng = np.random.default_rng(seed)
     tree = [(int(rng.integers(max(0, j - 20), j)), j) for j in range(1, n_nodes)]

@@ -23,7 +23,7 @@ def bound_by_definition(graph, unary, q):
 
 
 @given(networks())
-def test_the_bound_is_one_and_never_falls(network):
+def test_the_mean_field_bound_is_below_log_z_and_never_falls(network):
     graph, unary = network
     log_z = enumerate_assignments(graph)(unary).log_z
     ascent = mean_field_ascent(graph, unary)

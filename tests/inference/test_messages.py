@@ -61,7 +61,7 @@ def test_on_forests_messages_end_at_the_exact_answer(engine, network):
 
 
 @BOTH
-def test_what_is_known_at_one_end_of_a_long_chain_arrives_at_the_other(engine):
+def test_evidence_travels_along_a_long_chain(engine):
     """Pass evidence along a thousand nodes of alternating states, more than the usual sweeps."""
     graph, unary = Graph(1000, chain(1000), np.full(999, -np.inf)), np.zeros((1000, 2))
     unary[0] = np.log([0.9, 0.1])
@@ -83,7 +83,7 @@ def test_marginals_are_the_slopes_of_log_z_in_the_unaries(engine, weights):
 # ---------------------------------------------------------------------------- plain: how near it is
 
 
-def test_where_one_colouring_is_left_it_is_found():
+def test_a_single_remaining_colouring_is_found():
     """Cannot-links leave probabilities far below 1e-308 to everything else."""
     graph, hidden = planted(150, 3, 20, 0)
     unary = clumps(hidden, 1.0, 0)
@@ -98,7 +98,7 @@ def test_where_one_colouring_is_left_it_is_found():
 
 @pytest.mark.parametrize("strength", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize("damping", [0.0, 0.3, None])
-def test_nothing_is_wrong_in_silence(damping, strength):
+def test_inexact_results_come_with_a_warning(damping, strength):
     """Strong messages may oscillate, or converge far from the marginals; both are reported."""
     for seed in range(3):
         # Preferences of both signs between weak unaries cannot all be satisfied.
@@ -164,7 +164,7 @@ def ring(n):
     return tied(n, [*chain(n), (0, n - 1)], -np.inf)
 
 
-def test_what_is_known_passes_beyond_cycles():
+def test_evidence_travels_through_cycles():
     """A label fixes a neighbour's state, which fixes that of the next node."""
     unary = np.zeros((5, 3))
     unary[0, 1:] = unary[1, 2] = unary[2, 0] = -np.inf
@@ -209,7 +209,7 @@ def test_at_the_fixed_point_the_bound_is_lowest_and_equal_to_the_free_energy(see
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_hard_relations_in_number_do_not_let_messages_run_away(seed):
+def test_many_hard_relations_do_not_make_messages_diverge(seed):
     """With -inf alone the bound would be hundreds of nats too high; here it is near Bethe's."""
     # True answers about random pairs, two or more per point, of three overlapping clumps.
     rng = np.random.default_rng(seed)

@@ -21,7 +21,7 @@ def width(graph: nx.Graph) -> int:
     return treewidth_min_fill_in(graph)[0]
 
 
-def test_the_width_decides_and_not_the_number_of_cannot_links():
+def test_cost_grows_with_the_width_and_not_with_the_number_of_cannot_links():
     """[shental2003, sect. 2.2] claims that O(N) cannot-links are tractable."""
     widths = []
     for n in (20, 40, 80, 160):

@@ -29,7 +29,7 @@ def steps(graph, unary):
 
 @settings(max_examples=150)
 @given(problem=MIXED_OR_HARD, more=st.sampled_from([0.0, 0.3, 0.6]), seed=st.integers(0, 99))
-def test_reductions_change_nothing(problem, more, seed):
+def test_reductions_leave_marginals_and_log_z_unchanged(problem, more, seed):
     """Compare marginals, log Z and the best assignment; impossible networks stay impossible."""
     graph, unary = problem
     graph, rng = simplify(graph), np.random.default_rng(seed)
@@ -123,7 +123,7 @@ def test_a_contradiction_shows_the_steps_from_the_evidence_to_it():
 
 
 @given(problem=networks(max_nodes=6, p_forbidden=1.0), seed=st.integers(0, 999))
-def test_what_a_contradiction_blames_is_a_contradiction_by_itself(problem, seed):
+def test_the_relations_that_an_error_names_contradict_each_other_alone(problem, seed):
     graph, unary = problem
     rng = np.random.default_rng(seed)
     possible = rng.random(unary.shape) < 0.4

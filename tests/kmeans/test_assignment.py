@@ -60,7 +60,7 @@ def test_the_assignment_is_the_best_or_there_is_none(problem, seed):
 # ---------------------------------------------------------------------------- PCKMeans
 
 
-def test_w_grows_from_plain_k_means_to_hard_relations():
+def test_growing_w_leads_from_k_means_to_hard_relations():
     X, y = load_wine(return_X_y=True)
     must, cannot = random_pairs(y, 80, random_state=0)
     start = X[[0, 70, 150]]
@@ -99,7 +99,7 @@ def test_preferences_are_weights_of_their_own():
 # ---------------------------------------------------------------------------- an engine
 
 
-def test_engines_that_cannot_or_will_not_answer():
+def test_engines_that_raise_or_return_no_assignment_are_reported():
     X = np.random.default_rng(0).normal(size=(10, 2))
     with pytest.raises(ValueError, match=r"'mean_field' cannot tell the most probable"):
         PCKMeans(2, inference=ENGINES["mean_field"]).fit(X, preferences=[[0, 1, 1.0]])
@@ -109,7 +109,7 @@ def test_engines_that_cannot_or_will_not_answer():
 
 
 @pytest.mark.parametrize("make", [COPKMeans, partial(PCKMeans, w=np.inf)])
-def test_what_a_refusal_names_is_accepted(make):
+def test_settings_named_in_an_error_are_accepted(make):
     """Forty points that should all differ are too many for exact inference."""
     X = np.random.default_rng(0).normal(size=(40, 2))
     pairs = np.array(list(itertools.combinations(range(14), 2)))

@@ -50,7 +50,7 @@ def relations_on_wine():
 
 
 @pytest.mark.parametrize("make", [COPKMeans, PCKMeans])
-def test_more_starts_are_no_worse(make):
+def test_more_starts_never_raise_the_cost(make):
     X, relations = relations_on_wine()
     X = scale(X)
     one = make(4, random_state=2, init="random").fit(X, **relations)

@@ -89,7 +89,7 @@ LONELY = np.array([[4.0, 9.0, 9.0], [9.0, 1.0, 9.0], [9.0, 2.0, 9.0]])
         (LONELY, edgeless(3), [0, 1, 1], [0, 1, 2]),
     ],
 )
-def test_who_fills_an_empty_cluster(costs, graph, z, filled):
+def test_the_costliest_point_fills_an_empty_cluster(costs, graph, z, filled):
     np.testing.assert_array_equal(_fill_empty(costs, graph, np.array(z)), filled)
 
 
@@ -105,7 +105,7 @@ def test_clusters_that_nothing_can_fill_are_reported():
                                          must_link=chain)  # fmt: skip
 
 
-def test_an_interrupt_keeps_what_there_is_of_a_run():
+def test_an_interrupted_run_keeps_its_iterations():
     def steps(n):
         yield from (Step(np.full((1, 1), t), np.array([t]), -t, False) for t in range(n))
         raise KeyboardInterrupt

@@ -24,7 +24,7 @@ def test_covariances_are_their_definitions_however_the_blocks_fall(monkeypatch, 
     np.testing.assert_allclose(total_covariance(X), np.cov(X.T, bias=True), rtol=1e-10)
 
 
-def test_names_of_chunklets_order_of_points_and_offsets_do_not_matter():
+def test_covariances_do_not_depend_on_names_order_or_offset():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 3)), rng.integers(-1, 15, size=60)
     X = np.round(X * 2**12) / 2**12  # so that adding 2**40 is exact

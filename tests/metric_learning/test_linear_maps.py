@@ -54,7 +54,7 @@ def test_without_side_information_there_is_nothing_to_learn(fit):
 
 
 @pytest.mark.parametrize("fit", [RCA().fit, RCA(2).fit, OnlineRCA().fit])
-def test_chunklets_that_vary_by_rounding_alone(fit):
+def test_chunklets_that_vary_only_by_rounding_are_refused(fit):
     rng = np.random.default_rng(0)
     X = np.repeat(rng.normal(size=(30, 3)), 2, axis=0) * (1 + rng.integers(-1, 2, (60, 1)) * 2e-16)
     with pytest.raises(ValueError, match="by no more than rounding"):
@@ -91,6 +91,6 @@ class TestTwoSources:
         [(None, same), (y, None), (y, ()), (np.full(178, -1), same)],
         ids=["pairs", "y", "y, no pairs", "y unknown"],
     )
-    def test_one_source_is_read_in_silence(self, y, must_link):
+    def test_one_source_of_chunklets_gives_no_warning(self, y, must_link):
         with warnings.catch_warnings(action="error", category=UserWarning):
             RCA(shrinkage=0.2).fit(self.X, y, must_link=must_link)

@@ -85,7 +85,7 @@ GIVEN = {
 
 
 @pytest.mark.parametrize("case", GIVEN)
-def test_what_is_given_says_these_pairs_in_whatever_order(case):
+def test_mmc_does_not_depend_on_the_order_of_pairs(case):
     known, must, cannot = GIVEN[case]
     X = np.random.default_rng(1).normal(size=(8, 2))
     S, D = sums(np.eye(2), X, must, cannot)
@@ -143,7 +143,7 @@ def test_a_constant_feature_gets_a_warning_and_no_weight(diagonal, constant):
 
 
 @BOTH
-def test_pairs_of_points_that_coincide_or_almost(diagonal):
+def test_must_linked_points_that_nearly_coincide_change_little(diagonal):
     X, known = random_problem(4)
     plain = MMC(diagonal).fit(X, **known)
     for apart in (0, 1e-13, 1e-3):

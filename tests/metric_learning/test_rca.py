@@ -104,7 +104,7 @@ def test_a_direction_without_variance_in_chunklets_is_left_out_with_a_warning():
 
 
 @pytest.mark.parametrize(("alpha", "n_axes"), [(0.9, 18), (0.01, 1)])
-def test_too_few_must_links_are_met_by_pca(alpha, n_axes):
+def test_too_few_must_links_lead_to_pca(alpha, n_axes):
     X, y = DIGITS
     chunklets = np.full(len(y), -1)
     for j in range(20):
@@ -120,7 +120,7 @@ def test_too_few_must_links_are_met_by_pca(alpha, n_axes):
     )
 
 
-def test_pca_does_not_throw_away_all_that_chunklets_tell():
+def test_pca_keeps_directions_in_which_chunklets_vary():
     # Nearly all variance is between points that no pair connects.
     X = np.array([[0.0, 1.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 9.0], [5.0, 0.0, 0.0]])
     with pytest.warns(UserWarning, match="do not in 2 of 3 dimensions") as caught:
@@ -129,7 +129,7 @@ def test_pca_does_not_throw_away_all_that_chunklets_tell():
     np.testing.assert_array_equal(model.components_, [[0, 1, 0]])
 
 
-def test_the_rank_of_algorithm_2_only_bounds_it_from_above():
+def test_algorithm_2_keeps_at_most_its_rank():
     # 40 pairs have 40 degrees of freedom, but these differ along two directions alone.
     rng = np.random.default_rng(0)
     first = rng.normal(size=(40, 6))

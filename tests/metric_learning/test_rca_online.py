@@ -92,7 +92,7 @@ def test_a_failed_first_call_leaves_nothing_behind():
     assert model.partial_fit(np.ones((4, 2)), [0, 0, 1, 1]).n_steps_ == 12
 
 
-def test_chunklets_come_in_the_order_of_their_first_points():
+def test_chunklets_are_taken_in_the_order_of_their_first_points():
     X, y = stream(C2, 30, 2)
 
     def learnt(X, y=None, **known):

@@ -59,7 +59,7 @@ def test_chunklets_by_y_are_those_by_links(data):
     )
 
 
-def test_the_model_given_is_used_and_left_alone(data, must):
+def test_the_given_rca_is_cloned_and_not_fitted(data, must):
     model = RCA(1)
     r = rca_start(data.X, 3, must_link=must, rca=model, random_state=0)
     assert not hasattr(model, "components_")

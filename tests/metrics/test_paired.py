@@ -15,7 +15,7 @@ SCORES = st.tuples(st.integers(12, 30), st.integers(1, 3)).flatmap(
 
 
 @given(SCORES)
-def test_what_is_ahead_one_way_is_behind_the_other(pair):
+def test_ahead_and_behind_exchange_with_the_methods(pair):
     one, other = paired_difference(*pair), paired_difference(*pair[::-1])
     assert np.array_equal(one.ahead, other.behind)
     assert not np.any(one.ahead & one.behind)

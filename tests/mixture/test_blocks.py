@@ -78,7 +78,7 @@ def test_em_over_blocks_is_em_over_everything(family, kind, seed, height, sampli
         assert (found.responsibilities is None) == (not data.is_whole)
 
 
-def test_digits_that_a_far_start_costs_are_won_back():
+def test_precision_lost_by_a_distant_start_returns():
     """Squares of 2^20 hide a spread of 2^-9, so a distant mean moves before its covariance."""
     rng = np.random.default_rng(0)
     tight = rng.integers(-3, 4, size=(30, 2)) * 2.0**-10
@@ -125,7 +125,7 @@ def peak_of(fit, *args, **known):
     return peak
 
 
-def test_memory_is_that_of_a_block():
+def test_peak_memory_is_bounded_by_a_block():
     """200,000 points in 40 components: a table of N times K numbers is 64 MB."""
     X, _ = groups(0, 200_000)
     X = np.asfortranarray(X)

@@ -53,7 +53,7 @@ def test_with_all_labels_it_is_scikit_learns_own(covariance_type, load):
     np.testing.assert_allclose(ours.predict_log_proba(X), log_proba, atol=1e-9)
 
 
-def test_minus_one_beside_one_alone_is_asked_about():
+def test_a_lone_class_1_beside_minus_1_gives_a_warning():
     """Half of the labels of {-1, 1} would be lost silently."""
     X, y = np.arange(6.0)[:, None] ** 2, np.array([-1, -1, 1, 1, 1, -1])
     with pytest.warns(UserWarning, match=r"-1 means unknown.*np.where\(y == -1, 0, y\)"):

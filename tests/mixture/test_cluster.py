@@ -71,7 +71,9 @@ def test_a_cluster_of_two_processes_fits_as_one_machine(cluster, kind):
     weighted=st.booleans(),
     height=st.integers(40, N),
 )
-def test_however_it_is_cut(seed, kind, covariance_type, sampling, weighted, height):
+def test_the_fit_does_not_depend_on_the_chunks(
+    seed, kind, covariance_type, sampling, weighted, height
+):
     """Without a cluster, Dask uses threads or does one task after the other."""
     rng, X, known = problem(kind, seed)
     if weighted:
@@ -83,7 +85,7 @@ def test_however_it_is_cut(seed, kind, covariance_type, sampling, weighted, heig
 
 
 @pytest.mark.parametrize("inference", ["exact", "spanning_tree"])
-def test_with_the_engine_that_was_asked_for(inference):
+def test_a_distributed_fit_uses_the_chosen_engine(inference):
     """An engine that needs the whole network is refused."""
     rng, X, _ = problem("nothing")
     pairs = np.column_stack([np.arange(0, 400, 4), np.arange(0, 400, 4) + 3])
@@ -110,7 +112,7 @@ def test_a_start_of_responsibilities_and_one_that_goes_on():
 @pytest.mark.each_value
 @pytest.mark.parametrize("kind", ["nothing", "labels", "chunklets"])
 @pytest.mark.parametrize("where", ["disk", "cluster"])
-def test_a_start_is_made_of_a_sample(kind, where, tmp_path, monkeypatch):
+def test_a_distributed_start_uses_a_sample(kind, where, tmp_path, monkeypatch):
     """A sample of 200 of 3,000 points leads to the same optimum."""
     monkeypatch.setattr(initialise, "MOST", 200)
     _, X, known = problem(kind, 5, 3000)
@@ -123,7 +125,7 @@ def test_a_start_is_made_of_a_sample(kind, where, tmp_path, monkeypatch):
     np.testing.assert_allclose(there.means_[order[0]], here.means_[order[1]], atol=1e-3)
 
 
-def test_the_sample_brings_what_is_known():
+def test_the_sample_of_a_start_keeps_side_information():
     """One label a class among 100,000 points is in the sample, and linked points come together."""
     labels = np.full(100_000, -1)
     labels[[77, 50_000, 99_999]] = range(3)
@@ -195,7 +197,7 @@ test_what_is_no_table_of_points_is_refused = refused(
 )
 
 
-def test_the_remedies_work():
+def test_remedies_named_for_chunked_tables_work():
     fit = partial(fitted, known={}, max_iter=2)
     X = with_chunk(lambda c: c.astype(np.float32))
     fit(X.map_blocks(lambda chunk: chunk.astype("float64"), dtype="float64"))

@@ -21,7 +21,7 @@ from cgmm.mixture import UPDATES
 
 
 @pytest.mark.parametrize("weights", UPDATES)
-def test_relations_that_say_nothing_change_nothing(weights):
+def test_relations_of_weight_zero_change_nothing(weights):
     X, _ = groups(0)
     model = ConstrainedGaussianMixture(3, weights=weights, random_state=0)
     plain = model.fit(X)
@@ -80,7 +80,7 @@ CHAIN = {"must_link": [[0, 1], [5, 7], [7, 9]]}
 @pytest.mark.parametrize("random_state", [0, None])
 @pytest.mark.parametrize("inference", ENGINES_OF_A_FIT)
 @pytest.mark.parametrize("n_cannot", [0, 4])
-def test_the_fit_on_its_own_points_is_the_fit(inference, random_state, n_cannot):
+def test_predictions_for_the_training_points_equal_the_fit(inference, random_state, n_cannot):
     """This also holds after settings have been changed."""
     X, z = groups(1)
     cannot = scenarios.random_pairs(z, 30, random_state=0).cannot_link[:n_cannot]
@@ -94,7 +94,7 @@ def test_the_fit_on_its_own_points_is_the_fit(inference, random_state, n_cannot)
     np.testing.assert_array_equal(model.predict_proba(codes, **known), model.responsibilities_)
 
 
-def test_the_classifier_answers_in_its_names():
+def test_the_classifier_predicts_class_names():
     X, z = groups(4, spread=4.0)
     names = np.array(["c", "a", "b"])
     y = names[z].astype(object)

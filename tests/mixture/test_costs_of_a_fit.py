@@ -46,7 +46,7 @@ def test_random_pairs_in_any_number_cost_a_few_seconds_at_most(seed, n_pairs, vi
     assert model.weights_update_ in ("exact", "cautious")
 
 
-def test_where_only_counts_of_the_prior_are_expensive_just_these_are_avoided(visited):
+def test_expensive_prior_counts_alone_are_avoided(visited):
     """A clique of ten preferences with K = 3 takes 3^10 entries a call, the prior twice that."""
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + 4])

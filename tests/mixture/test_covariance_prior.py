@@ -73,7 +73,7 @@ def test_evidence_and_prior_never_fall(covariance_type, kind):
     assert scores[-1] > scores[0] + 1e-3
 
 
-def test_fraley_and_raftery_serve_few_points():
+def test_the_fraley_raftery_prior_helps_with_few_points():
     """Four points a class in three columns: without a prior, covariances collapse."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(12, 3)) + 6 * np.repeat(np.eye(3), 4, axis=0)

@@ -118,7 +118,7 @@ def test_covariances_of_full_rank_are_never_doubted_and_thin_ones_always(seed, D
 
 
 @pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
-def test_covariances_of_every_type_are_looked_at(covariance_type):
+def test_thin_covariances_of_every_type_are_noticed(covariance_type):
     X = np.random.default_rng(0).normal(size=(50, 4))
     X[:, 3] = X[:, 2] if covariance_type in ("full", "tied") else 7.0
     model = ConstrainedGaussianMixture(covariance_type=covariance_type)

@@ -76,7 +76,7 @@ def test_evidence_never_falls(family, kind, seed, sampling):
 
 @pytest.mark.parametrize("pool", POOLINGS)
 @given(seed=st.integers(0, 100_000), log_reg=st.floats(-6, 1))
-def test_what_does_not_fall_with_regularisation(pool, seed, log_reg):
+def test_the_penalised_evidence_never_falls_with_regularisation(pool, seed, log_reg):
     """No M-step lowers F(q, θ) - penalty(θ, N): evidence falls at most as the penalty does."""
     reg_covar = 10**log_reg
     X, start = problem(seed, pool)
@@ -110,7 +110,7 @@ def test_bound_is_evidence_minus_divergence(seed):
 
 
 @pytest.mark.parametrize("family", [*POOLINGS, "categorical"])
-def test_dead_component_keeps_its_parameters(family):
+def test_a_component_without_points_keeps_its_parameters(family):
     X, theta, pool = points_and_start(np.random.default_rng(7), family)
     r = np.tile([0.5, 0.5, 0.0], (60, 1))
     posterior = Posterior(r, r.sum(axis=0), 0.0)

@@ -117,7 +117,7 @@ test_impossible_starts_are_refused = refused(
 # ------------------------------------------------------------------ warnings and interruption
 
 
-def test_runs_start_elsewhere_and_one_that_fails_does_not_lose_the_others(monkeypatch):
+def test_a_failed_run_does_not_end_the_others(monkeypatch):
     starts = []
 
     def sometimes(data, theta, *args, **kwargs):

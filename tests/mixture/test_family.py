@@ -52,7 +52,7 @@ def log_evidence_of_all_assignments(theta, X, cannot_link):
 
 
 @pytest.mark.parametrize("known", ["nothing", "labels", "relations"])
-def test_it_finds_the_groups(Mixture, known):
+def test_a_family_from_the_guide_finds_the_groups(Mixture, known):
     X, z = table()
     given = {"nothing": {}, "labels": {"labels": np.where(np.arange(150) < 9, z, -1)}}
     given = given.get(known, relations(z))
@@ -66,7 +66,7 @@ def test_it_finds_the_groups(Mixture, known):
     )
 
 
-def test_its_evidence_is_the_sum_over_all_assignments(Mixture):
+def test_evidence_of_a_family_is_the_sum_over_all_assignments(Mixture):
     X, _ = table(n_points=7)
     apart = np.array([[0, 1], [1, 2], [4, 6]])
     model = Mixture(3, random_state=0, max_iter=20).fit(X, cannot_link=apart)
@@ -75,7 +75,7 @@ def test_its_evidence_is_the_sum_over_all_assignments(Mixture):
 
 
 @pytest.mark.parametrize("engine", sorted(set(ENGINES) - {"independent", "clique"}))
-def test_every_engine_answers_for_it(Mixture, engine):
+def test_every_engine_works_with_a_family(Mixture, engine):
     X, _ = table(n_points=12)
     preferences = [[0, 3, 1.5], [1, 5, -2.0], [2, 7, -1.0]]
     with warnings.catch_warnings():
@@ -86,7 +86,7 @@ def test_every_engine_answers_for_it(Mixture, engine):
     assert len(set(model.labels_)) > 1
 
 
-def test_predictions_scores_and_batches(Mixture):
+def test_a_family_predicts_scores_and_takes_batches(Mixture):
     X, _ = table(n_points=600)
     model = Mixture(3, n_init=3, random_state=0).fit(X)
     theta = model.parameters_

@@ -40,7 +40,7 @@ def test_log_density_equals_scipy(n_dims, order):
 
 
 @given(st.integers(0, 1000), st.booleans(), st.sampled_from([3.0, 3e4]))
-def test_the_forms_of_covariances_say_the_same(seed, shared, reach):
+def test_all_covariance_types_give_equal_densities(seed, shared, reach):
     """Variances equal diagonal matrices, and a shared matrix equals K copies of it.
 
     Of points that reach so far that each mean is subtracted first, too.
@@ -92,7 +92,7 @@ def test_moments_of_responsibilities_equal_the_sums_written_down(n_dims, offset)
 
 @pytest.mark.parametrize("form", ["diagonal", "full", "shared"])
 @pytest.mark.parametrize("scale", [1.0, 1e-250])
-def test_what_is_negligible_is_left_out_and_nothing_else(form, scale):
+def test_only_negligible_responsibilities_are_left_out(form, scale):
     """Small responsibilities add nothing beside the largest, which counts however small it is."""
     rng = np.random.default_rng(0)
     n_dims = products.MAX_DIMENSION + 1

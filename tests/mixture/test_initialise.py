@@ -127,7 +127,7 @@ def test_components_take_the_names_of_the_classes_that_most_points_show():
     assert honour(np.vstack([start, [[0.0, 1.0]]]), free)[8].tolist() == [1.0, 0.0]
 
 
-def test_a_start_that_its_evidence_excludes_begins_alike_in_what_is_left():
+def test_excluded_components_of_a_start_are_replaced_by_equal_ones():
     allowed = np.array([[1, 0, 0], [0, 1, 0], [0, 1, 1], [1, 1, 1]], dtype=bool)
     start = np.eye(3)[[0, 1, 0, 2]]
     side = SideInformation.build(4, labels=allowed)

@@ -48,7 +48,7 @@ def fitted(engine, X, known, **settings):
 @pytest.mark.each_value
 @pytest.mark.parametrize("name", ANSWERS)
 @pytest.mark.parametrize("n_pairs", [600, 1000, 5000])
-def test_no_engine_breaks_what_is_hard(name, n_pairs):
+def test_no_engine_breaks_hard_relations(name, n_pairs):
     """Other engines may refuse such a network before any work; these three may not."""
     X, z = groups(0, 900, spread=1.5)
     known = truthful(np.random.default_rng(0), z, n_pairs)
@@ -72,7 +72,7 @@ def test_labels_say_whether_they_are_known_to_be_the_best():
     assert fitted("gibbs", X, {}).labels_exact_
 
 
-def test_what_is_not_settled_says_so_and_the_remedy_works(monkeypatch):
+def test_unconverged_inference_warns_with_a_working_remedy(monkeypatch):
     graph, _ = planted(300, 3, 5, 0)
     X, _ = groups(1, 300, spread=1.5)
     monkeypatch.setattr(module, "find_best", partial(module.find_best, max_search=3))
@@ -157,7 +157,7 @@ def without_evidence(path):
 
 
 @pytest.mark.parametrize("noise", [1e-3, 2e-2])
-def test_noise_of_any_size_ends_a_run_and_a_drift_does_not(noise):
+def test_a_run_ends_at_noise_and_not_at_a_trend(noise):
     rng = np.random.default_rng(0)
     at = 0.5 + noise * rng.normal(size=(60, 400))
     moving = at + np.linspace(-0.4, 0.4, 60)[:, None]
@@ -172,7 +172,7 @@ def test_noise_of_any_size_ends_a_run_and_a_drift_does_not(noise):
     assert runs[0].n_iter < 12
 
 
-def test_an_interrupted_e_step_has_no_say():
+def test_an_interrupted_e_step_is_discarded():
     r = np.eye(2)
 
     def steps(number):

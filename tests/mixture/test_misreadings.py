@@ -163,7 +163,7 @@ def test_the_module_in_which_scikit_learn_selects_rows_is_the_one_that_is_looked
 # ---------------------------------------------------------------------------- an index of X
 
 
-def test_an_index_of_integers_is_asked_about():
+def test_integer_row_names_give_a_warning():
     table = pd.DataFrame(X, index=np.arange(N)[::-1])
     for fit in (MIXTURE.fit, SemiSupervisedGaussianClassifier().fit, MIXTURE.predict):
         with pytest.warns(
@@ -186,7 +186,7 @@ def test_an_index_of_integers_is_asked_about():
 # ---------------------------------------------------------------------------- certainties
 
 
-def test_certainties_in_place_of_log_odds():
+def test_certainties_given_as_log_odds_give_a_warning():
     with pytest.warns(UserWarning, match=r"0.9 is a certainty of 0.711.*scenarios.preferences"):
         MIXTURE.fit(X, preferences=[[0, 1, 0.9]])
     with pytest.warns(UserWarning, match="read as log-odds"):
@@ -208,7 +208,7 @@ def points_for(model):
 @pytest.mark.each_value
 @pytest.mark.parametrize("labels", [SOME, SOME.astype(float), TEXTS, y, y == 1, list("ab") * 30])
 @pytest.mark.parametrize("model", IGNORES, ids=repr)
-def test_labels_that_are_not_read_are_reported(model, labels):
+def test_ignored_labels_give_a_warning(model, labels):
     with pytest.warns(UserWarning, match="y is not read here") as caught:
         model.fit(points_for(model), labels)
     assert len(caught) == 1
@@ -234,7 +234,7 @@ def test_labels_that_are_not_read_are_reported(model, labels):
         {"y": y, "labels": SOME},
     ],
 )
-def test_what_can_mean_one_thing_only_is_read_in_silence(given):
+def test_unambiguous_input_gives_no_warning(given):
     clone(MIXTURE).fit(**{"X": X} | given)
 
 

@@ -110,7 +110,7 @@ def test_with_an_exact_engine_the_default_is_exact_to_the_last_bit(seed, engine,
     assert default.log_evidence_ == exact.log_evidence_
 
 
-def test_evidence_makes_the_posterior_cheap_and_not_the_prior():
+def test_labels_make_the_posterior_cheap_but_not_the_prior():
     """The engine refuses unless evidence decides a node, so only the posterior is exact."""
 
     def only_decided(graph):
@@ -134,7 +134,7 @@ def test_evidence_makes_the_posterior_cheap_and_not_the_prior():
 # ------------------------------------------------------------------ the evidence
 
 
-def test_what_em_raises_has_the_normaliser_that_the_update_assumes():
+def test_em_raises_the_evidence_with_the_normaliser_of_its_update():
     X, _z, known = three_clumps(1)
     known = softened(known, 3.0)
     model = ConstrainedGaussianMixture(3, inference="mean_field", random_state=0).fit(X, **known)
@@ -153,7 +153,7 @@ def test_what_em_raises_has_the_normaliser_that_the_update_assumes():
     [("auto", "auto"), ("cautious", "auto"), ("ignore", "auto"), ("pseudo-likelihood", "auto"),
      ("auto", "tree_reweighted"), ("auto", "belief_propagation")],
 )  # fmt: skip
-def test_the_evidence_means_one_thing(weights, name, monkeypatch):
+def test_the_evidence_is_comparable_between_weight_updates(weights, name, monkeypatch):
     """The evidence has the network's normaliser after every update, and says if it is not exact."""
     X, _z, known = three_clumps(4, 40, 90)
     if weights == "auto":
@@ -180,13 +180,13 @@ def test_the_evidence_means_one_thing(weights, name, monkeypatch):
 # ------------------------------------------------------------------ what is said
 
 
-def settles_late(graph):
+def converges_late(graph):
     """Return an engine that warns that it has not converged until its call number ``after``."""
     exact, calls = ENGINES["junction_tree"](graph), []
 
     def infer(unary):
         calls.append(1)
-        if len(calls) < settles_late.after:
+        if len(calls) < converges_late.after:
             warn_caller(f"still moving after {len(calls)}", ConvergenceWarning)
         return exact(unary)
 
@@ -195,11 +195,11 @@ def settles_late(graph):
 
 @pytest.mark.parametrize(("after", "n_warnings"), [(4, 0), (10**6, 1)])
 @pytest.mark.parametrize("n_init", [1, 3])
-def test_only_the_last_answer_of_a_run_need_be_settled(after, n_warnings, n_init):
+def test_only_the_last_e_step_must_converge(after, n_warnings, n_init):
     X, _, known = three_clumps(5, 40, 12)
-    settles_late.after = after
+    converges_late.after = after
     model = ConstrainedGaussianMixture(
-        2, inference=settles_late, weights="ignore", random_state=0, n_init=n_init, tol=1e-2,
+        2, inference=converges_late, weights="ignore", random_state=0, n_init=n_init, tol=1e-2,
         init_params="k-means++",
     )  # fmt: skip
     with warnings.catch_warnings(record=True, action="always") as caught:
@@ -225,7 +225,7 @@ def approximating(graph):
 
 
 @pytest.mark.parametrize("n_init", [1, 3])
-def test_one_warning_a_fit_however_often_the_engine_warns(n_init):
+def test_a_fit_warns_once_of_an_approximate_engine(n_init):
     X, _z, hard = three_clumps(5, 40, 12)
     model = ConstrainedGaussianMixture(2, inference=approximating, random_state=0, n_init=n_init)
     for method, known in ((model.fit, softened(hard, 1.0)), (model.predict, {})):
@@ -249,7 +249,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_named_as_a_remedy_works(case):
+def test_remedies_named_in_warnings_work(case):
     """Every call that a message names is complete, and works on the refused input."""
     n_components, options, n_samples, cannot_link = CASES[case]
     rng = np.random.default_rng(0)

@@ -141,7 +141,7 @@ def test_a_category_of_weight_zero_is_no_seed():
     np.testing.assert_array_equal(many.labels_[:20], inner.fit(codes[:20]).labels_)
 
 
-def test_a_class_that_only_points_of_weight_zero_have():
+def test_a_class_of_weight_zero_is_allowed():
     known = {"labels": [0, 0, 1, -1], "cannot_link": [[2, 0]], "sample_weight": [1, 1, 0, 1]}
     model = ConstrainedGaussianMixture(2).fit([[0.0], [1.0], [5.0], [2.0]], **known)
     assert model.labels_.tolist()[:3] == [0, 0, 1]

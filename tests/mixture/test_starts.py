@@ -139,7 +139,7 @@ def test_messages_of_certain_beliefs_lose_no_digits():
     np.testing.assert_allclose(weak, expected, rtol=1e-12)
 
 
-def test_a_cannot_link_between_two_far_pairs_costs_what_it_costs():
+def test_a_cannot_link_between_distant_pairs_has_its_exact_cost():
     """Four points at two places, all apart: both pairs share, at a price beyond exp(-50)."""
     X = np.repeat([[0.0], [40.0]], 20, axis=0) + np.linspace(-1, 1, 40)[:, None]
     side = SideInformation.build(40, cannot_link=[[0, 1]])
@@ -175,7 +175,7 @@ def test_a_linear_map_of_the_points_changes_no_distance_of_the_batch():
 
 
 @pytest.mark.parametrize("stage", [SHARED, FREE])
-def test_what_few_points_gain_by_chance_is_what_they_gain(stage):
+def test_the_penalty_equals_the_gain_of_pure_noise(stage):
     """Compare with the log-likelihood of the points less that of new ones, over many draws."""
     n_each, n_dims, rng = 15, 3, np.random.default_rng(0)
     batch = Batch.of(
@@ -341,7 +341,7 @@ def test_default_fits_reach_the_maximum_at_the_truth(draw, n_draws):
 
 
 @pytest.mark.slow  # as the quick one, and with few points in many classes
-def test_of_few_points_in_many_classes_a_default_fit_is_not_behind_k_means():
+def test_a_default_fit_is_not_behind_k_means_with_few_points_in_many_classes():
     right = []
     for seed in range(16):
         rng = np.random.default_rng(seed)
@@ -354,7 +354,7 @@ def test_of_few_points_in_many_classes_a_default_fit_is_not_behind_k_means():
 
 
 @pytest.mark.parametrize("covariance_type", TYPES)
-def test_the_answer_is_that_of_its_seed(covariance_type):
+def test_the_start_depends_on_the_seed_only(covariance_type):
     X, y = groups(np.random.default_rng(6), 120)
     known = truthful(np.random.default_rng(6), y, 20)
     fits = [

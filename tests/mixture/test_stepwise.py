@@ -93,7 +93,7 @@ def test_fit_begins_anew_and_a_step_goes_on_from_a_fit():
     assert not {"history_", "log_evidence_", "responsibilities_", "inference_"} & set(vars(used))
 
 
-def test_what_is_left_predicts_is_copied_and_goes_on():
+def test_a_stepwise_model_can_predict_be_copied_and_continue():
     _, X, z = clumps()
     model = gaussians(X).partial_fit(X[:300]).partial_fit(X[300:600])
     assert (model.labels_ == z[300:600]).mean() > 0.9
@@ -103,7 +103,7 @@ def test_what_is_left_predicts_is_copied_and_goes_on():
     np.testing.assert_equal(copy.parameters_, model.partial_fit(X[600:]).parameters_)
 
 
-def test_a_start_of_its_own():
+def test_partial_fit_starts_from_its_first_batch():
     _, X, _ = clumps()
     model = ConstrainedGaussianMixture(K, random_state=0)
     for batch in np.split(np.arange(N), 10):

@@ -119,7 +119,7 @@ def test_chunklets_sampled_as_chunklets_have_the_closed_form():
     )
 
 
-def test_a_count_that_relations_force_never_makes_a_weight_zero():
+def test_forced_counts_never_make_a_weight_zero():
     # Three points, one of a cannot-linked pair in component 1: no prior gives it a lower count.
     side = SideInformation.build(3, cannot_link=[[0, 1]])
     weights = UPDATES["exact"](Prior(side, ENUMERATE))(np.array([2.0, 1.0]))
@@ -128,7 +128,7 @@ def test_a_count_that_relations_force_never_makes_a_weight_zero():
 
 
 @pytest.mark.parametrize("name", ["exact", "pseudo-likelihood", "ignore", "cautious", "auto"])
-def test_a_component_without_counts_stays_without(name):
+def test_a_component_without_counts_keeps_weight_zero(name):
     side = SideInformation.build(6, preferences=[[0, 1, 3.0], [2, 3, 3.0]])
     weights = UPDATES[name](Prior(side, ENUMERATE))(np.array([5.0, 1.0, 0.0]))
     assert weights[2] == 0
@@ -160,7 +160,7 @@ def counting(name, answers):
 @pytest.mark.parametrize(
     "weights", [(0.25, 0.75), (0.02267, 0.97733), (1e-6, 1 - 1e-6), (1e-4, 0.1, 0.4, 0.4999)]
 )
-def test_the_weights_of_given_counts_are_found_within_sixty_questions(weights, n_edges, log_weight):
+def test_weights_for_given_counts_need_at_most_sixty_calls(weights, n_edges, log_weight):
     # Strong relations make the problem curved: full Newton steps overshoot or diverge.
     preferences = np.column_stack([RING[:n_edges], np.full(n_edges, log_weight)])
     side, answers = SideInformation.build(4, preferences=preferences), []
@@ -173,7 +173,7 @@ def test_the_weights_of_given_counts_are_found_within_sixty_questions(weights, n
     np.testing.assert_allclose(matched, counts, rtol=0, atol=1e-7)
 
 
-def test_an_engine_that_contradicts_itself_is_asked_so_often_and_the_nearest_counts_are_kept():
+def test_an_inconsistent_engine_is_called_a_bounded_number_of_times():
     side = SideInformation.build(60, preferences=[[i, i + 1, 5.0 * (-1) ** i] for i in range(59)])
     answers, wanted = [], np.array([40.0, 15.0, 5.0])
 
@@ -194,7 +194,7 @@ def test_an_engine_that_contradicts_itself_is_asked_so_often_and_the_nearest_cou
 # ------------------------------------------------------------------ caution
 
 
-def test_auto_is_exact_where_answers_are_and_cautious_elsewhere():
+def test_the_automatic_update_is_exact_where_its_engine_is():
     side, counts = SideInformation.build(3, preferences=[[0, 1, -9.0]]), np.array([1.9, 1.1])
     chosen = {"mean_field": "cautious", "gibbs": "cautious", "auto": "exact", "pairs": "exact"}
     for engine, name in chosen.items():
@@ -213,7 +213,7 @@ def test_auto_is_exact_where_answers_are_and_cautious_elsewhere():
     w=st.sampled_from([-np.inf, -2.0, 0.5, 3.0, 800.0]),
     n_components=st.integers(1, 4),
 )
-def test_cautious_weights_lie_between_the_closed_form_and_equal_ones(seed, w, n_components):
+def test_cautious_weights_lie_between_closed_form_and_equal_weights(seed, w, n_components):
     rng = np.random.default_rng(seed)
     ends = rng.permutation(40).reshape(20, 2)
     signs = np.where(rng.random(20) < rng.random(), 1.0, -1.0)
@@ -232,7 +232,7 @@ def test_cautious_weights_lie_between_the_closed_form_and_equal_ones(seed, w, n_
 
 
 @given(st.floats(0.05, 0.95), st.floats(0.5, 30.0))
-def test_the_balance_of_answers_is_the_chance_of_the_same_class(s, w):
+def test_the_share_of_must_links_is_the_probability_of_one_class(s, w):
     """An answer of weight w is wrong with probability 1 / (1 + e^w)."""
     n, p = 4000, 1 / (1 + np.exp(-w))
     signs = np.where(np.arange(n) < n * (p * s + (1 - p) * (1 - s)), 1.0, -1.0)

@@ -21,7 +21,7 @@ def is_unknown(label):
 
 
 @given(y=NAMES)
-def test_numbers_name_the_classes_and_nothing_else(y):
+def test_only_class_names_get_numbers(y):
     classes, numbers = number_classes(y)
     for label, number in zip(y, numbers, strict=True):
         assert (number == -1) if is_unknown(label) else (classes[number] == label)
@@ -46,7 +46,7 @@ def test_columns_of_tables(y):
 
 
 @pytest.mark.parametrize("text", ["-1", "nan", "", "-1.0"])
-def test_texts_that_nobody_can_tell_from_unknown(text):
+def test_texts_that_look_like_unknown_are_refused(text):
     y = np.array(["aa", text, "bb"])
     with pytest.raises(ValueError, match=rf"y\[1\] is the text '{text}'.*np\.where") as info:
         number_classes(y)

@@ -176,7 +176,7 @@ test_what_cannot_be_meant_is_refused = refused(
 
 
 @given(seed=st.integers(0, 100_000), sampling=st.sampled_from(["points", "chunklets"]))
-def test_a_restricted_network_is_what_closure_says_of_the_rows(seed, sampling):
+def test_a_restricted_network_equals_the_network_of_the_rows(seed, sampling):
     """It equals the network built from all pairs that the whole network implies."""
     relations = relations_of_all_kinds(seed)
     labels = np.full(12, -1)
@@ -201,7 +201,7 @@ def test_a_restricted_network_is_what_closure_says_of_the_rows(seed, sampling):
 
 
 @given(seed=st.integers(0, 100_000))
-def test_must_links_of_a_network_tie_what_they_tied(seed):
+def test_must_links_of_a_network_give_the_same_nodes_again(seed):
     side = SideInformation.build(12, **relations_of_all_kinds(seed))
     again = side.restrict(slice(None))
     closed = SideInformation.build(12, must_link=again.must_link)
@@ -237,7 +237,7 @@ def test_groups_are_connected_components(seed):
 
 
 @given(seed=st.integers(0, 100_000))
-def test_names_are_found_where_they_stand(seed):
+def test_positions_of_names_are_found(seed):
     rng = np.random.default_rng(seed)
     names = rng.choice(1000, size=9, replace=False)
     pairs = rng.integers(9, size=(5, 2))
@@ -250,7 +250,7 @@ def test_names_are_found_where_they_stand(seed):
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_tables_beside_tables(frame):
+def test_tables_of_relations_are_accepted(frame):
     X = pd.DataFrame({"x": [1.0, 2.0, 3.0]}, index=["ann", "bob", "eve"])
     table = frame({"one": ["eve", "bob"], "other": ["ann", "eve"], "odds": [1.5, -0.5]})
     assert positions(table[["one", "other"]], X.index).pairs.tolist() == [[2, 0], [1, 2]]

@@ -13,7 +13,7 @@ from cgmm.mixture import log_density
 # ---------------------------------------------------------------------------- ellipses
 
 
-def test_every_point_of_an_ellipse_has_its_distance():
+def test_all_points_of_an_ellipse_have_the_given_mahalanobis_distance():
     ax = plot.ellipses(TWO, n_std=(1, 2))
     for patch, (k, n) in zip(ax.patches, itertools.product(range(2), (1, 2)), strict=True):
         outline = patch.get_patch_transform().transform(patch.get_path().vertices)

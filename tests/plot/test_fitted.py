@@ -73,7 +73,7 @@ def test_every_kind_of_model_is_drawn_with_its_labels(name):
     assert entries(ax) == ["must-link (1)"]
 
 
-def test_lines_join_their_points_and_the_style_says_what_they_say():
+def test_lines_join_their_points_in_the_style_of_their_relation():
     known = {"must_link": [[0, 2]], "cannot_link": [[4, 5]], "preferences": [[6, 8, 2], [6, 7, -2]]}
     found = lines_of(plot.fit(MODEL, X, **known))
     assert found == {
@@ -82,7 +82,7 @@ def test_lines_join_their_points_and_the_style_says_what_they_say():
     }  # fmt: skip
 
 
-def test_what_labels_break_is_crossed_out():
+def test_broken_relations_are_crossed_out():
     ax = plot.fit(MODEL, X, must_link=[[0, 1], [0, 2]], cannot_link=[[2, 4]])
     found = lines_of(ax)
     assert found[ends(0, 1)] == (False, True)
@@ -93,7 +93,7 @@ def test_what_labels_break_is_crossed_out():
     np.testing.assert_allclose(crosses, [X[[0, 1]].mean(axis=0), X[[2, 4]].mean(axis=0)])
 
 
-def test_what_the_points_speak_against_is_doubtful_though_the_fit_keeps_it():
+def test_doubtful_relations_are_marked_even_if_kept():
     """The two points of a wrong must-link share a component that is far from one of them."""
     relations = {"must_link": [[0, 1], [2, 4]]}
     model = ConstrainedGaussianMixture(2, random_state=0)
@@ -132,7 +132,7 @@ def test_without_relations_there_is_no_legend():
 
 @pytest.mark.parametrize("draw", [plot.ellipses, plot.density, plot.boundary])
 @pytest.mark.parametrize("name", MODELS)
-def test_what_takes_parameters_takes_a_model(draw, name):
+def test_figures_of_parameters_also_accept_a_model(draw, name):
     model = MODELS[name]
     ax = draw(model, plot.scatter(X))
     if name in ("mixture", "diag"):

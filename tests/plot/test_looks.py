@@ -79,12 +79,12 @@ def at_night(colours) -> list[str]:
 
 @pytest.mark.parametrize("deficiency", DEFICIENCIES)
 @pytest.mark.parametrize("light", [list, at_night], ids=["day", "night"])
-def test_colours_are_apart_for_every_eye_by_day_and_by_night(deficiency, light):
+def test_colours_differ_under_colour_blindness_in_light_and_dark(deficiency, light):
     assert pdist(simulate(light(plot.COLOURS[:4]), deficiency)).min() > 20
     assert pdist(simulate(light(plot.COLOURS), deficiency)).min() > 14
 
 
-def test_marks_and_text_stand_out_by_day_and_by_night():
+def test_marks_and_text_have_contrast_in_light_and_dark():
     marks = [*plot.COLOURS, plot.NEUTRAL]
     texts = [*TEXT_COLOURS, plot.MUTED, plot.INK]
     night = at_night([plot.BACKGROUND])[0]
@@ -96,7 +96,7 @@ def test_marks_and_text_stand_out_by_day_and_by_night():
     assert contrasts(drawn, "#121212").min() >= 3
 
 
-def test_colour_is_never_alone():
+def test_every_component_differs_in_more_than_colour():
     looks = [(plot.colour(k), plot.marker(k)) for k in range(72)]
     assert len(set(looks)) == 72
     assert len({plot.marker(k) for k in range(8)}) == 8

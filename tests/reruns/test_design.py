@@ -48,7 +48,7 @@ def test_a_failure_is_a_row_for_each_quantity(error):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), TypeError("a bug"), KeyError("a bug")])
-def test_what_is_no_failure_of_a_method_is_not_hidden(error):
+def test_programming_errors_are_not_counted_as_failures(error):
     with pytest.raises(type(error)):
         attempt("rash", ("a",), fails(error))
 

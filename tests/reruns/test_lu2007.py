@@ -12,7 +12,7 @@ from reruns import lu2007, read_rows
 from reruns.segmentation import TERRAINS, snow_scene
 
 
-def test_where_soft_relations_missed_on_near_sets_it_was_for_want_of_starts():
+def test_soft_relations_on_near_sets_fail_only_with_few_starts():
     """[chapter 13]: wherever it missed, EM from the truth reaches a higher evidence."""
     missed = [
         r

@@ -57,7 +57,7 @@ def test_two_interruptions_and_a_line_cut_off_in_writing(tmp_path):
     assert len(rest.calls) == 8 - (3 - 1 + 2)
 
 
-def test_more_is_added_fewer_take_nothing_away_and_fresh_keeps_nothing(tmp_path):
+def test_more_realisations_are_added_and_fresh_starts_again(tmp_path):
     whole = written(toy(draw), tmp_path / "whole")
     written(toy(draw), tmp_path, realisations=1, quick=True)
     more = Interrupted()

@@ -41,7 +41,7 @@ AT_HAND = [
 
 
 @pytest.mark.parametrize(("name", "task"), AT_HAND)
-def test_a_stored_realisation_is_what_is_found_again(name, task):
+def test_a_stored_realisation_is_reproduced(name, task):
     """The wording of reasons may have changed since."""
     header = EXPERIMENTS[name].header
     again = [dict(zip(header, row, strict=True)) for row in realise(task)]

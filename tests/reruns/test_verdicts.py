@@ -60,7 +60,7 @@ def test_the_verdict_counts_groups(good, verdict):
 @pytest.mark.parametrize(
     ("spread", "verdict"), [(0.0, "partly"), (0.1, "partly"), (0.25, "undecided")]
 )
-def test_what_fails_within_two_standard_errors_is_undecided(spread, verdict):
+def test_failures_within_two_standard_errors_are_undecided(spread, verdict):
     """The mean is 0.4 in one of two groups, with standard error spread / √2."""
     rows = [row(0.9, realisation=r) for r in (0, 1)]
     rows += [row(0.4 + s, "wine", realisation=r) for r, s in enumerate((-spread / 2, spread / 2))]
@@ -69,7 +69,7 @@ def test_what_fails_within_two_standard_errors_is_undecided(spread, verdict):
     assert [g.near for g in judgement.found] == [False, verdict == "undecided"]
 
 
-def test_ours_may_be_held_to_the_middle_of_two():
+def test_a_value_may_be_compared_with_the_mean_of_two():
     rows = [row(v, method=m) for m, v in {"a": 0.6, "b": 0.2, "c": 0.8}.items()]
     (found,) = verdict_on(claim(bound=0.0, minus={"method": ["b", "c"]}), rows).found
     assert (found.mean, found.holds) == (pytest.approx(0.1), True)
@@ -126,7 +126,7 @@ def test_parts_of_a_printed_sentence_count_once():
     assert by_sentence(parts) == {("p", "1", "the caption"): ("identity", "reproduced")}
 
 
-def test_what_was_not_run_is_not_tested_and_readings_are_one_sentence():
+def test_claims_without_runs_are_untested():
     good, bad = [row(0.9)], [row(0.1)]
     one, other = claim(reading="so"), claim(reading="otherwise")
     both = [(one, verdict_on(one, good)), (other, verdict_on(other, bad))]
@@ -138,7 +138,7 @@ def test_what_was_not_run_is_not_tested_and_readings_are_one_sentence():
     assert by_sentence(both[1:]) == {("p", "1", "score"): ("identity", "not tested")}
 
 
-def test_runs_that_did_something_else_test_nothing():
+def test_runs_with_other_settings_test_no_claim():
     good = [row(0.9, realisation=i) | {"reason": "a tree is kept" * (i < 2)} for i in range(4)]
     other = [row(0.9, method="b", realisation=i) | {"reason": "a tree is kept"} for i in range(9)]
     claimed = claim(void="tree is kept")

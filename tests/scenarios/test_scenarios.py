@@ -58,7 +58,7 @@ def test_teachers_are_right_and_say_it_with_all_pairs_or_the_fewest(y, n_teacher
     assert parts == {frozenset(y[pair].tolist()) for pair in full.cannot_link}
 
 
-def test_every_point_and_every_pair_of_one_class_is_drawn_alike():
+def test_points_and_pairs_of_a_class_are_equally_likely():
     relations = scenarios.teachers(np.zeros(10, dtype=int), 5000, 2, random_state=0)
     counts = np.bincount(relations.must_link.ravel(), minlength=10)
     # Binomial(5000, 0.2): standard deviation 28
@@ -117,7 +117,7 @@ def test_random_pairs_do_not_overlap(y, data, seed):
 
 
 @given(classes, st.data(), seeds)
-def test_pairs_until_stops_at_the_first_pair_that_is_enough(y, data, seed):
+def test_pairs_until_stops_at_the_first_sufficient_pair(y, data, seed):
     wanted = data.draw(st.integers(len(np.unique(y)), len(y)))
     must_link = scenarios.pairs_until(y, wanted, random_state=seed)
     assert_true_of(y, must_link, np.empty((0, 2), dtype=np.int64))
@@ -150,7 +150,7 @@ def test_allowed_classes_are_true_and_leave_the_unknown_free():
 
 
 @given(st.integers(1, 6), st.integers(1, 4), st.integers(0, 5), seeds)
-def test_stars_fall_apart_into_one_component_a_centre(n_centres, n_partners, n_spare, seed):
+def test_stars_are_one_component_per_centre(n_centres, n_partners, n_spare, seed):
     set_of = np.repeat([3, 0, 1, -1], [n_centres, n_centres * n_partners, n_spare, 2])
     set_of = np.random.default_rng(seed).permutation(set_of)
     stars = scenarios.class_set_stars(set_of, 3, n_partners, random_state=seed)
@@ -188,7 +188,7 @@ def test_flipping_keeps_the_pairs_and_changes_some_sides(y, data, seed):
         assert_true_of(y, *noisy)
 
 
-def test_the_estimate_of_q_finds_the_noise_that_was_put_in():
+def test_the_estimated_flip_rate_is_near_the_true_one():
     """[lu2007, sect. 2.4.2] undoes [lu2007, sect. 5.1.4]; standard error √(q (1 - q) / P)."""
     y = np.random.default_rng(0).integers(3, size=40_000)
     true = scenarios.random_pairs(y, 20_000, random_state=1)

@@ -12,7 +12,7 @@ CHAPTERS = sorted(BOOK.glob("[0-9][0-9]_*.ipynb"))
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_the_line_covers_names_something_and_what_is_cited_exists(path):
+def test_citations_of_a_chapter_exist(path):
     covered.covered(path, TABLE)
     cells = json.loads(path.read_text(encoding="utf8"))["cells"]
     texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
@@ -21,7 +21,7 @@ def test_the_line_covers_names_something_and_what_is_cited_exists(path):
     assert covered.covers(line, TABLE) or "**Covers** no equation of the five documents" in line
 
 
-def test_a_chapter_that_cites_what_is_not_there_is_named(tmp_path):
+def test_a_chapter_with_a_missing_citation_is_named(tmp_path):
     path = tmp_path / "05_wrong.ipynb"
     cells = [{"cell_type": "markdown", "source": ["by {cite:t}`lu2007`, eq. 3.6"]}]
     path.write_text(json.dumps({"cells": cells}), encoding="utf8")

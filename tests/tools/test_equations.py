@@ -21,7 +21,7 @@ TABLE = load_table()
         ('[green, "Supervised" and "Recap"]', [("slide", "Supervised", "Recap")]),
     ],
 )
-def test_what_a_tag_names(tag, expected):
+def test_tags_of_equations_are_parsed(tag, expected):
     source = re.match(r"\[(\w+)", tag)[1]
     assert parse(tag, TABLE) == [Reference(source, kind, tuple(ids)) for kind, *ids in expected]
 

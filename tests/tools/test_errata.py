@@ -23,7 +23,7 @@ def test_an_entry_is_complete_and_its_checks_exist(source, entry):
         errata.require_existing(check)
 
 
-def test_what_may_be_a_slip_of_our_copy_stands_apart_and_says_so():
+def test_possible_errors_of_our_copy_are_listed_separately():
     sure, doubtful = errata.page().split("(errata-copy)=")
     for _, entry in ENTRIES:
         row = errata._row(entry)[1]

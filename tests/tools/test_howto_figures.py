@@ -31,7 +31,7 @@ def test_the_overview_has_a_thumbnail_for_each_section_in_order():
     assert sorted(path.stem for path in howto.FIGURES.iterdir()) == drawn
 
 
-def test_figures_are_of_what_the_recipes_compute(tmp_path, monkeypatch):
+def test_figures_show_the_results_of_their_recipes(tmp_path, monkeypatch):
     """The words and numbers in the stored figures are those of figures drawn now."""
     monkeypatch.setattr(howto, "FIGURES", tmp_path)
     stored = {path.stem: words(path) for path in (howto.PAGE.parent / "_figures").iterdir()}

@@ -58,7 +58,7 @@ ERROR = new_output("error", ename="ValueError", evalue="no", traceback=["ValueEr
         ([cell(outputs=[ERROR], tags=["raises-exception"])], ""),
     ],
 )
-def test_what_is_missing_is_a_fault(path, cells, fault):
+def test_missing_metadata_is_reported(path, cells, fault):
     found = "".join(notebooks.faults(write(path, *cells)))
     assert fault in found
     assert bool(fault) == bool(found)
@@ -75,7 +75,7 @@ def test_what_is_missing_is_a_fault(path, cells, fault):
         lambda notebook: notebook.metadata.kernelspec.update(name="mine"),
     ],
 )
-def test_what_differs_between_runs_is_a_fault_and_cleaned(path, soil):
+def test_outputs_that_differ_between_runs_are_cleaned(path, soil):
     notebook = notebooks.clean(new_notebook(cells=[cell(tags=["hide-input"])]))
     soil(notebook)
     path.write_text(nbformat.writes(notebook) + "\n", encoding="utf8")

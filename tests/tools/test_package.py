@@ -53,7 +53,7 @@ def test_the_source_distribution_holds_what_its_tests_and_the_book_need(built):
     assert not {name for name in names if "__pycache__" in name or ".ipynb_checkpoints" in name}
 
 
-def test_solutions_and_rubrics_stay_with_the_teacher(built):
+def test_solutions_and_rubrics_are_not_distributed(built):
     kept = tuple(
         f"assignments/{name}"
         for name in ("source/", "mistakes/", "variants/", "exam/", "projects/", "rubrics/")

@@ -35,7 +35,7 @@ def test_a_chapters_slides_are_few_fit_and_need_nothing_else(name, page, tmp_pat
     )
 
 
-def test_what_cannot_be_read_is_named(page, tmp_path, monkeypatch):
+def test_unreadable_slides_are_named(page, tmp_path, monkeypatch):
     long = "A word and another. " * 200
     wide = "$$ " + " + ".join(f"x_{{{n}}}" for n in range(60)) + " $$"
     plan = [("Long", long), ("Wide", wide), ("Tall", "{{ fig-9-noise }}")]

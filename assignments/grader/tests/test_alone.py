@@ -15,7 +15,7 @@ EXAMPLE = "12_rca"
 ASKED_FOR = ["course.toml", "nbgrader_config.py", "visible_package.py", f"source/{EXAMPLE}"]
 
 
-def test_the_programs_name_nothing_of_a_course():
+def test_the_grader_names_no_particular_course():
     for path in [*PROGRAM.glob("*.py"), *PROGRAM.glob("*.html"), *PROGRAM.glob("*.js")]:
         assert not re.search(r"cgmm|mixture|chunklet", path.read_text(encoding="utf8")), path.name
 

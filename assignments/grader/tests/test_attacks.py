@@ -170,7 +170,7 @@ def _result_of(graded, attack):
     return next(result for who, result in graded[0].items() if attack in who.split())
 
 
-def test_attackers_lose_the_tasks_that_they_replaced_and_nobody_anything_else(graded):
+def test_attacks_cost_only_their_own_tasks(graded):
     found, _, _ = graded
     lost = {who: _lost(result) for who, result in found.items()}
     attacked = {check for cell in ATTACKED for check in checks_of(NAME, cell)}
@@ -203,7 +203,7 @@ def test_pages_show_no_key_and_hold_no_html_of_a_student(graded):
         assert "default-src 'none'" in page
 
 
-def test_what_came_out_is_small(graded):
+def test_long_output_is_cut(graded):
     found, _, _ = graded
     assert max(len(json.dumps(result)) for result in found.values()) < 200_000
     assert "[...] too long" in _page(graded, _result_of(graded, "prints-100-MB")["student"])
@@ -216,13 +216,13 @@ def test_endless_code_and_code_that_ends_python_are_reported(graded):
         assert expected in " ".join(cell.get("error", "") for cell in cells)
 
 
-def test_the_key_is_out_of_reach_and_nobody_is_called(graded):
+def test_answer_keys_and_networks_are_unreachable(graded):
     assert graded[2] == []
     printed = [cell.get("printed") for cell in _result_of(graded, "reads-the-key")["cells"]]
     assert "not there\nnot there\n" in printed
 
 
-def test_oddities_are_reported(graded):
+def test_suspicious_code_is_reported(graded):
     assert graded[0]["ada"]["notes"] == []
     for attack, expected in (
         ("patches", "changes numpy"),
@@ -272,9 +272,7 @@ class TestBox:
         monkeypatch.setitem(box.COMMANDS, "bwrap", open_house)
         assert "can be read" in box.Boxes("bwrap").attempt()
 
-    def test_a_box_that_dies_at_start_is_nobodys_fault_and_is_started_again(
-        self, boxes, tmp_path, monkeypatch
-    ):
+    def test_a_sandbox_that_fails_to_start_is_started_again(self, boxes, tmp_path, monkeypatch):
         paths = written(tmp_path, NAME, {"ada": right(NAME)})
         with monkeypatch.context() as broken:
             broken.setitem(box.COMMANDS, boxes.kind, lambda place, hide: (["false"], {}))
@@ -285,7 +283,7 @@ class TestBox:
         assert _lost(result) == set()
         assert result["digest"]
 
-    def test_notebooks_have_what_they_have_elsewhere(self, one):
+    def test_the_sandbox_has_the_usual_jupyter_functions(self, one):
         for code in ("!pip install cgmm\nimport math", "%pip install cgmm", "!echo hello",
                      "from sklearn.cluster import KMeans\n"
                      "from joblib import Parallel, delayed\n"
@@ -301,7 +299,7 @@ class TestBox:
         'import importlib.util\nspec = importlib.util.find_spec("cg" + "mm.mixture")\nspec.loader',
         "import cgmm, os\nopen(os.path.dirname(cgmm.__file__) + '/runs.py')",
     ])  # fmt: skip
-    def test_the_primer_can_be_imported_and_what_judges_cannot(self, one, boxes, way):
+    def test_the_sandbox_imports_the_primer_but_no_grader(self, one, boxes, way):
         if boxes.kind == "user":
             pytest.skip("another user can read the packages that are installed")
         reply = one.wire.ask(do="run", source="from cgmm.primer import costs\nimport cgmm")
@@ -318,7 +316,7 @@ class TestBox:
         with pytest.raises(wire.Gone), examine.at_most(box.START, "the box goes on"):
             one.wire.ask(do="run", source=TAKES_IT_BY_PARTS)
 
-    def test_the_budget_ends_at_the_budget(self, boxes, tmp_path, monkeypatch):
+    def test_a_check_ends_at_its_time_limit(self, boxes, tmp_path, monkeypatch):
         monkeypatch.setattr(examine, "PATIENCE", 2)
         notebook = right(NAME)
         loops = [nbformat.v4.new_code_cell("while True:\n    pass") for _ in range(20)]
@@ -432,7 +430,7 @@ class TestWire:
             with pytest.raises(wire.Gone):
                 teacher.decode(sent)
 
-    def test_a_value_is_the_same_after_the_journey(self):
+    def test_values_survive_serialisation(self):
         teacher, student = wire.Wire(0, 1, trusts=False), wire.Wire(0, 1, trusts=True)
         values = [None, True, 3, 10**30, 1.5, float("nan"), "ä", b"x", 1 + 2j, (1, [2, {3}]),
                   {"a": (1,)}, range(3), np.float32(1.5), np.arange(6).reshape(2, 3).T,
@@ -443,7 +441,7 @@ class TestWire:
                 assert type(got) is type(value)
                 assert repr(got) == repr(value)
 
-    def test_items_are_counted_before_a_message_is_read(self):
+    def test_messages_with_too_many_items_are_refused_unread(self):
         pair = Pair()
         remote = pair.teacher.decode(pair.student.encode(lambda: [[]] * 10**6))
         with pytest.raises(ValueError, match="more than a million items are returned"):
@@ -467,7 +465,7 @@ class TestWire:
             np.empty(2 * examine.MEMORY, np.uint8)
         np.empty(2 * examine.MEMORY, np.uint8)  # nothing is written, so nothing is taken
 
-    def test_an_object_of_a_package_that_is_not_shown_comes_back_as_it_was(self, monkeypatch):
+    def test_objects_of_other_packages_come_back_unchanged(self, monkeypatch):
         pair, sent = Pair(), Fraction(1, 3)
         remote = pair.teacher.decode(pair.student.encode(lambda x: (type(x).__name__, x)))
         monkeypatch.setattr(wire.pickle, "loads", _fail_to_import)
@@ -475,7 +473,7 @@ class TestWire:
         assert (name, back is sent) == ("Opaque", True)
         pair.close()
 
-    def test_what_is_lazy_is_not_written_out_by_the_grader(self):
+    def test_lazy_values_are_not_expanded_by_the_grader(self):
         student = wire.Wire(0, 1, trusts=True)
         for value in (range(10**8), np.broadcast_to(0.0, (10**5, 10**5))):
             with pytest.raises(ValueError, match="more than"):
@@ -499,7 +497,7 @@ class TestWire:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="nobody waits for the dead")
-def test_the_dead_are_not_killed_again_and_again():
+def test_dead_processes_are_not_killed_again():
     one = subprocess.Popen([sys.executable, "-c", ""])
     process = psutil.Process(one.pid)
     os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and is still listed

@@ -115,7 +115,7 @@ class TestCommands:
         assert "99 points, but there are 0 to" in capsys.readouterr().err
         assert _total(_read(out / "grades.csv"), "ada") == 20
 
-    def test_what_is_asked_for_has_to_exist(self, tmp_path, capsys):
+    def test_requested_files_must_exist(self, tmp_path, capsys):
         for arguments, expected in {
             ("release", "99_nothing", "--out", str(tmp_path)): "there is no assignment",
             ("grade", str(tmp_path / "nowhere")): "there is no folder",
@@ -199,7 +199,7 @@ class TestOwnNumbers:
 class TestLimits:
     """Nothing that one student hands in stops or slows the others, or costs them a point."""
 
-    def test_whatever_one_hands_in_the_others_are_graded_and_get_a_row(self, boxes, tmp_path):
+    def test_a_broken_submission_does_not_stop_the_others(self, boxes, tmp_path):
         name = NAMES[0]
         task, question = solutions(name)[0], sources.grade_id(_question(name))
         handed_in = {
@@ -221,7 +221,7 @@ class TestLimits:
         assert "more than 30,000 characters" in " ".join(found["long"]["notes"])
         assert "more than 50,000 characters" in " ".join(found["large"]["notes"])
 
-    def test_who_brings_the_grader_down_does_so_alone(self, boxes, tmp_path, monkeypatch):
+    def test_a_crashing_submission_fails_alone(self, boxes, tmp_path, monkeypatch):
         paths = written(tmp_path, NAMES[0], dict.fromkeys(["ada", "ben"], right(NAMES[0])))
         ours = grading.examine
         monkeypatch.setattr(grading, "examine", lambda student, *args, **options: (
@@ -244,7 +244,7 @@ class TestAnswers:
              "awAAAABJRU5ErkJggg==")  # fmt: skip
 
     @pytest.mark.parametrize("place", ["own cell", "question", "code"])
-    def test_one_that_stands_elsewhere_is_taken_from_there_and_this_is_noted(self, place):
+    def test_a_misplaced_answer_is_found_and_noted(self, place):
         name, ours = NAMES[0], sources.read_released(NAMES[0])
         question = _question(name)
         notebook = changed(name, sources.grade_id(question), question.source)
@@ -387,7 +387,7 @@ class TestCollect:
             with pytest.raises(ValueError, match="the file is no notebook"):
                 grading._read(path, "12_rca", {"seed": None, "owner": "ada"})
 
-    def test_the_newest_of_several_counts_and_this_is_reported(self, tmp_path):
+    def test_the_newest_of_several_submissions_counts(self, tmp_path):
         for hours, name in enumerate(["02_em (1).ipynb", "02_em.ipynb"]):
             (tmp_path / "ada").mkdir(exist_ok=True)
             (tmp_path / "ada" / name).write_text("{}")
@@ -396,7 +396,7 @@ class TestCollect:
         assert found["ada", "02_em"].name == "02_em.ipynb"
         assert "more than once" in remarks["ada", "02_em"]
 
-    def test_when_it_came_is_what_the_platform_says_and_no_date_of_a_file(self, tmp_path):
+    def test_the_time_of_submission_comes_from_the_platform(self, tmp_path):
         (tmp_path / "ada/02_em").mkdir(parents=True)
         file, note = (tmp_path / "ada/02_em" / name for name in ("02_em.ipynb", "timestamp.txt"))
         file.write_text("{}")
@@ -441,7 +441,7 @@ class TestTables:
             student, name, [row], handed_in=when, file=file, platform=platform, late=late
         )
 
-    def test_a_row_a_student_with_what_being_late_costs(self, out):
+    def test_the_table_has_a_row_per_student_with_lateness_penalty(self, out):
         found = {row["student"]: row for row in _read(out / "totals.csv")}
         assert {who: row["total"] for who, row in found.items()} == {
             "ada_11": "10.0", "eve_12": "9.0", "'=cmd": "8.0", "Ben Ox": "10.0",
@@ -487,7 +487,7 @@ class TestTables:
             "canvas": ["ada_11_9_02_em.html", "eve_LATE_12_8_02_em.html"],
         }
 
-    def test_moodles_twins_stay_apart_and_others_are_one_through_the_weeks(self, tmp_path):
+    def test_moodle_students_of_equal_name_stay_separate(self, tmp_path):
         def of(student, name):
             return self._result(student, "", "", "moodle", name)
 
@@ -503,7 +503,7 @@ class TestTables:
             "Participant_6": "10.0",
         }  # fmt: skip
 
-    def test_prices_and_dates_have_to_be_understood(self, tmp_path):
+    def test_invalid_penalties_and_dates_are_refused(self, tmp_path):
         with pytest.raises(ValueError, match="say --late"):
             policy.set_policy(tmp_path, [], None, "a lot")
         with pytest.raises(ValueError, match="say --due"):
@@ -513,7 +513,7 @@ class TestTables:
         late = {"late": "2 points a day"}
         assert [policy.deduct(5.0, days, late) for days in (0, 1, 9)] == [5, 3, 0]
 
-    def test_grace_and_a_cap_are_part_of_the_price(self):
+    def test_the_lateness_penalty_has_grace_and_a_cap(self):
         late = {"late": "10 % a day, at most 30 %, after 2 hours"}
         assert [policy.deduct(10.0, days, late) for days in (1, 3, 9)] == [9, 7, 7]
         came = ["2026-11-05T13:59+00:00", "2026-11-05T14:01+00:00", "2026-11-06T14:01+00:00"]
@@ -557,7 +557,7 @@ class TestTables:
         result["rows"] = [result["rows"][0]._replace(points=12.0)]
         assert "02_em.html" not in feedback.page(result, {}, "", "https://example.org/book")
 
-    def test_the_best_of_several_count(self, tmp_path):
+    def test_the_best_of_several_assignments_count(self, tmp_path):
         results = [self._result("ada", "", "", name=name) for name in NAMES[:4]]
         for n, result in enumerate(results):
             result["rows"] = [result["rows"][0]._replace(points=3.0 * n)]

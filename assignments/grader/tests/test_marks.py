@@ -93,7 +93,7 @@ def _excel(text, delimiter=";", encoding="utf-8-sig", end="\r\n"):
     ],
     ids=["excel", "ansi", "unicode", "sep", "crlf", "name", "numbers", "as written"],
 )
-def test_points_are_entered_once_and_stay_whatever_a_spreadsheet_does_to_a_sheet(out, save):
+def test_points_survive_spreadsheet_formats(out, save):
     fill(out, ALL)
     path = out / "open_questions.csv"
     text = path.read_text(encoding="utf-8-sig")
@@ -113,7 +113,7 @@ def test_no_cell_is_a_formula(out):
         assert [cell for cell in cells if cell.startswith(marks.FORMULA)] == []
 
 
-def test_two_sheets_are_merged_and_an_empty_cell_says_nothing(out, tmp_path):
+def test_two_sheets_are_merged_and_empty_cells_ignored(out, tmp_path):
     other = out / "other.csv"
     shutil.copy(out / "open_questions.csv", other)
     fill(out, {"ada": ("4", "")})
@@ -136,7 +136,7 @@ def test_a_changed_answer_waits_and_its_old_points_are_shown(out):
     assert points(out) == WANT
 
 
-def test_what_cannot_be_entered_is_reported_and_kept_and_the_rest_is_entered(out):
+def test_invalid_marks_are_reported_and_valid_ones_entered(out):
     fill(out, {"ada": ("99", "typo"), "ben": ("2", "")})
     lines = lines_of(out / "open_questions.csv")
     lines.append(dict.fromkeys(marks.COLUMNS, "") | {"student": "nobody", "points": "3"})
