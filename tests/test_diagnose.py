@@ -217,7 +217,7 @@ def test_the_expected_flip_rate_is_the_maximum_of_the_evidence_of_points_and_rel
 # ---------------------------------------------------------------------------- bad input
 
 
-test_too_few_or_missing_draws_are_refused = refused(
+test_short_or_missing_draws_are_refused = refused(
     lambda rows: judge(THETA, np.zeros((3, 1)), must_link=[[0, 1]], preferences=rows),
     *(([[0, 1, 1.0], [0, 2, w]], r"preferences\[1\] has") for w in (0.0, np.inf, np.nan)),
     ([[0, 1, 1.0], [99, 2, 1.0]], r"preferences\[1\] is \[99"),

@@ -50,7 +50,7 @@ def test_the_effective_sample_size_depends_on_ranks_only(seed, m, n):
 
 
 @pytest.mark.parametrize("judge", [r_hat, effective_sample_size])
-def test_too_few_or_missing_draws_are_refused(judge):
+def test_short_or_missing_draws_are_refused(judge):
     for shape in ((2, 0), (2, 3), (9,)):
         with pytest.raises(ValueError, match="at least 4 draws"):
             judge(np.zeros(shape))

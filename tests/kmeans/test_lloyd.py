@@ -89,7 +89,7 @@ LONELY = np.array([[4.0, 9.0, 9.0], [9.0, 1.0, 9.0], [9.0, 2.0, 9.0]])
         (LONELY, edgeless(3), [0, 1, 1], [0, 1, 2]),
     ],
 )
-def test_the_costliest_point_fills_an_empty_cluster(costs, graph, z, filled):
+def test_the_move_of_least_cost_fills_an_empty_cluster(costs, graph, z, filled):
     np.testing.assert_array_equal(_fill_empty(costs, graph, np.array(z)), filled)
 
 
