@@ -24,7 +24,7 @@ from scipy.special import expit
 
 from cgmm.given import read_rows
 from cgmm.inference import ENGINES
-from cgmm.inference.pair_sums import often_first, pair_sums
+from cgmm.inference.pair_sums import order_by_frequency, pair_sums
 from cgmm.mixture import Parameters, node_unaries
 from cgmm.network import Graph, Infer, SideInformation, connected_components
 from cgmm.network.side_information import contracted
@@ -271,7 +271,7 @@ def log_odds_together(infer: Infer, unary: FloatArray, graph: Graph, pairs: IntA
     """
     p, _, exact, _ = infer(unary)
     same, apart, found = pair_sums(graph, unary, p, pairs, exact=exact)
-    a, b = often_first(pairs).T
+    a, b = order_by_frequency(pairs).T
     component, left = connected_components(graph), np.flatnonzero(~found)
     while len(left):
         # Each round holds one node per component: the first node that still has pairs.

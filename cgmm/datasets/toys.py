@@ -464,7 +464,9 @@ def _sample_clumps(
     """
     check_integer("n_per_class", n_per_class, max(map(len, classes)))
     rng = random_source(random_state)
-    sizes = np.concatenate([_split(n_per_class, [c.share for c in clumps]) for clumps in classes])
+    sizes = np.concatenate(
+        [_split_points(n_per_class, [c.share for c in clumps]) for clumps in classes]
+    )
     clump = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     class_of_clump = np.repeat(np.arange(len(classes)), [len(clumps) for clumps in classes])
     means = np.array([c.mean for clumps in classes for c in clumps], dtype=float)
@@ -473,7 +475,7 @@ def _sample_clumps(
     return X, class_of_clump[clump], clump
 
 
-def _split(n: int, shares: Sequence[float]) -> IntArray:
+def _split_points(n: int, shares: Sequence[float]) -> IntArray:
     """Divide n into integers in proportion to the shares."""
     ends = np.round(np.cumsum(shares) / np.sum(shares) * n).astype(int)
     return np.diff(ends, prepend=0)

@@ -35,7 +35,7 @@ REPLACEABLE = ("X", "y", "must_link", "cannot_link", "starts")
 # The mode "companion" offers these.
 CONTROLS = ("labels", "together", "apart", "normaliser", "weight", "metric")
 # A name stands in addresses as it is.
-NAME = re.compile(r"[a-z][a-z0-9-]*")
+FIGURE_NAME = re.compile(r"[a-z][a-z0-9-]*")
 FILES = {
     name: files("cgmm.explore").joinpath(name).read_text(encoding="utf8")
     for name in ("live.html", "live.css")
@@ -137,7 +137,7 @@ class LiveFigure:
         _check_choice("classes", classes, (2, 3, 4, 5))
         for control in controls:
             _check_choice("a control", control, CONTROLS)
-        if name is not None and not NAME.fullmatch(name):
+        if name is not None and not FIGURE_NAME.fullmatch(name):
             raise ValueError(
                 f"name is {name!r}: in addresses use small letters, digits and hyphens"
             )
@@ -385,7 +385,7 @@ MODES = {
     "duel": (*_EM, *_DRAWING, "live_cut.js", "live_duel.js"),
     "companion": (*_EM, "live_rca.js", *_DRAWING, "live_rivals.js", "live_companion.js"),
 }
-PAGE = """(() => {{
+PAGE_SCRIPT = """(() => {{
 "use strict";
 {script}
 for (const root of document.querySelectorAll(".cgmm-live[data-mode={mode}]:not([data-ready])")) {{
@@ -394,7 +394,7 @@ liveFigure(root, JSON.parse(data.textContent), {name});
 }}
 }})();
 """
-MODULE = """{script}
+WIDGET_MODULE = """{script}
 export default {{
 render({{ model, el }}) {{
 el.innerHTML = model.get("html");
@@ -407,12 +407,12 @@ liveFigure(root, JSON.parse(data.textContent), {name}, model);
 
 def page_script(mode: str) -> str:
     """Return the script of a page without a kernel."""
-    return PAGE.format(script=script(mode), mode=mode, name=mode.upper())
+    return PAGE_SCRIPT.format(script=script(mode), mode=mode, name=mode.upper())
 
 
 def live_module(mode: str) -> str:
     """Return the module of the widget."""
-    return MODULE.format(script=script(mode), name=mode.upper())
+    return WIDGET_MODULE.format(script=script(mode), name=mode.upper())
 
 
 def script(mode: str) -> str:

@@ -1,7 +1,7 @@
 """The default engine: exact for cheap components, an approximation with a warning for the others.
 
 A network passes through three steps. First, evidence and, for K = 2, mirroring make it smaller
-(:mod:`cgmm.inference.reduction`). Second, ``engine_for`` assigns each component of the reduced
+(:mod:`cgmm.inference.reduction`). Second, ``choose_engine`` assigns each component of the reduced
 network to the first engine that applies. Third, the marginals of all components are combined and
 mapped back to the whole network. :func:`exact` has the same steps, but raises an error for a
 component beyond the budget before any work, with both costs (:mod:`cgmm.inference.costs`).
@@ -28,10 +28,10 @@ from cgmm.inference.clique import clique, count_transitions
 from cgmm.inference.clique_tree import CliqueTree, plan_tree
 from cgmm.inference.contraction import Contraction, contract
 from cgmm.inference.costs import (
+    A_DAYS_OPERATIONS,
     AFFORDABLE,
     MAX_BYTES,
     MAX_OPERATIONS,
-    REACH,
     Budget,
     Cost,
     cost_of,
@@ -183,7 +183,7 @@ def exact(
     >>> [(result.engine, result.width) for result in infer.results(np.zeros((4, 3)))]
     [('junction_tree', 2)]
     """
-    return Chain(graph, Budget(max_bytes, max_operations), _refuse).inference()
+    return Chain(graph, Budget(max_bytes, max_operations), _raise_too_costly).inference()
 
 
 def inference_cost(
@@ -227,7 +227,7 @@ def inference_cost(
     >>> [(result.engine, result.n_nodes) for result in inference_cost(grid, 3)]
     [('none', 900)]
     """
-    chain = Chain(graph, Budget(max_bytes, REACH), _price)
+    chain = Chain(graph, Budget(max_bytes, A_DAYS_OPERATIONS), _report_costs)
     unary = np.zeros((graph.n_nodes, n_states))
     if allowed is not None:
         unary[~np.asarray(allowed, dtype=bool)] = -np.inf
@@ -259,14 +259,14 @@ class Wide(NamedTuple):
     """Cost of exact inference in the component, or a lower bound."""
 
 
-Beyond = Callable[[list[Wide], int, Budget], list[Part]]
+HandleOverBudget = Callable[[list[Wide], int, Budget], list[Part]]
 """Function that takes the components beyond the budget and K; it returns parts or raises."""
 
 IN_CLOSED_FORM = {"independent": independent, "pairs": pairs, "clique": clique}
-BEYOND = "beyond the budget"
+OVER_BUDGET = "beyond the budget"
 
 
-def engine_for(n_nodes: int, is_affordable_clique: bool, fits_tree: bool) -> str:
+def choose_engine(n_nodes: int, is_affordable_clique: bool, fits_tree: bool) -> str:
     """Return the name of the engine of a component: the first of the rules of :func:`auto`.
 
     Parameters
@@ -281,11 +281,11 @@ def engine_for(n_nodes: int, is_affordable_clique: bool, fits_tree: bool) -> str
     Returns
     -------
     str
-        A name in ENGINES, or ``BEYOND``.
+        A name in ENGINES, or ``OVER_BUDGET``.
 
     Examples
     --------
-    >>> engine_for(2, False, False), engine_for(4, False, True)
+    >>> choose_engine(2, False, False), choose_engine(4, False, True)
     ('pairs', 'junction_tree')
     """
     if n_nodes == 1:
@@ -297,10 +297,12 @@ def engine_for(n_nodes: int, is_affordable_clique: bool, fits_tree: bool) -> str
     elif fits_tree:
         return "junction_tree"
     else:
-        return BEYOND
+        return OVER_BUDGET
 
 
-def divide(graph: Graph, n_states: int, budget: Budget, beyond: Beyond) -> list[Part]:
+def choose_parts(
+    graph: Graph, n_states: int, budget: Budget, handle_over_budget: HandleOverBudget
+) -> list[Part]:
     """Assign each component of a reduced network to the first engine that applies."""
     label = connected_components(graph)
     sizes = np.bincount(label)
@@ -311,16 +313,18 @@ def divide(graph: Graph, n_states: int, budget: Budget, beyond: Beyond) -> list[
     for part in trees:
         fits[label[part.nodes]] = True
     rules = zip(sizes.tolist(), is_clique.tolist(), fits.tolist(), strict=True)
-    chosen = np.array([engine_for(*rule) for rule in rules])
+    chosen = np.array([choose_engine(*rule) for rule in rules])
     parts = list[Part]()
     for name in IN_CLOSED_FORM:
         if (applies := chosen == name).any():
             cost, width = int(costs[applies].sum()), int(sizes[applies].max()) - 1
             nodes = np.flatnonzero(applies[label])
             priced = Cost(width, 8 * cost, cost)
-            parts.append(_in_closed_form(name, graph, nodes, int(applies.sum()), priced))
-    wide = [_describe_wide(graph, label == c, n_states) for c in np.flatnonzero(chosen == BEYOND)]
-    return parts + trees + (beyond(wide, n_states, budget) if wide else [])
+            parts.append(_part_in_closed_form(name, graph, nodes, int(applies.sum()), priced))
+    wide = [
+        _describe_wide(graph, label == c, n_states) for c in np.flatnonzero(chosen == OVER_BUDGET)
+    ]
+    return parts + trees + (handle_over_budget(wide, n_states, budget) if wide else [])
 
 
 def _affordable_cliques(
@@ -343,7 +347,7 @@ def _affordable_cliques(
     return is_clique, costs
 
 
-def _in_closed_form(name: str, graph: Graph, nodes: IntArray, n: int, cost: Cost) -> Part:
+def _part_in_closed_form(name: str, graph: Graph, nodes: IntArray, n: int, cost: Cost) -> Part:
     """Apply an engine to the subgraph of its n components."""
     part = induced_subgraph(graph, nodes)
     infer = IN_CLOSED_FORM[name](part)
@@ -359,12 +363,12 @@ def _affordable_tree(graph: Graph, nodes: IntArray, n_states: int, budget: Budge
         tree = plan_tree(contraction.core, n_states, max_degree)
         fits = budget.fits(tree, part)
         if fits.all():
-            return [_in_tree(part, nodes, contraction, tree, max_degree)]
+            return [_part_in_tree(part, nodes, contraction, tree, max_degree)]
         nodes = nodes[fits]
     return []
 
 
-def _in_tree(
+def _part_in_tree(
     part: Graph, nodes: IntArray, contraction: Contraction, tree: CliqueTree, max_degree: int
 ) -> Part:
     """Apply the engine of a planned junction tree to its part."""
@@ -392,12 +396,12 @@ def _propagate(wide: Wide) -> Part:
     return Part(wide.nodes, Inference(infer, best, exact=infer.exact), result)
 
 
-def _refuse(wide: list[Wide], n_states: int, budget: Budget) -> list[Part]:
+def _raise_too_costly(wide: list[Wide], n_states: int, budget: Budget) -> list[Part]:
     """Raise ``TooCostlyError`` for the first of the components."""
     refuse_cost(wide[0].graph, n_states, budget)
 
 
-def _price(wide: list[Wide], n_states: int, budget: Budget) -> list[Part]:
+def _report_costs(wide: list[Wide], n_states: int, budget: Budget) -> list[Part]:
     """Return a part with the cost of each component, marked as having no engine."""
     return [
         Part(nodes, exact(graph), describe("none", 1, graph, cost)) for nodes, graph, cost in wide
@@ -435,12 +439,13 @@ class Chain:
         Any graph.
     budget : Budget
         The limits of exact inference.
-    beyond : callable
+    handle_over_budget : callable
         Function that takes the components beyond the budget, and returns parts or raises.
     """
 
-    def __init__(self, graph: Graph, budget: Budget, beyond: Beyond):
-        self.graph, self.budget, self.beyond = simplify(graph), budget, beyond
+    def __init__(self, graph: Graph, budget: Budget, handle_over_budget: HandleOverBudget):
+        self.graph, self.budget = simplify(graph), budget
+        self.handle_over_budget = handle_over_budget
         self.connected = np.unique(self.graph.edges)
         self.isolated = np.delete(np.arange(graph.n_nodes), self.connected)
         self.reduce = reducer(induced_subgraph(self.graph, self.connected))
@@ -492,7 +497,9 @@ class Chain:
         if key not in self.parts:
             if len(self.parts) >= MAX_PATTERNS:
                 self.parts.clear()
-            self.parts[key] = divide(reduced.graph, key[0], self.budget, self.beyond)
+            self.parts[key] = choose_parts(
+                reduced.graph, key[0], self.budget, self.handle_over_budget
+            )
         return unary, reduced, self.parts[key]
 
 

@@ -61,9 +61,9 @@ from cgmm.numerics import (
 __all__ = ["belief_propagation"]
 
 # A sum of probabilities below this is inaccurate and is computed again in logarithms.
-SMALLEST = 1e-280
+SMALLEST_SUM = 1e-280
 # If relations allow a single colouring, log-messages of all other states diverge; this stops them.
-FLOOR = -1e12
+LOWEST_MESSAGE = -1e12
 # Default damping of the first sweep and of sweep RISE: messages that do not converge with weak
 # damping may converge with strong damping.
 DAMPINGS, RISE = (0.3, 0.9), 499
@@ -295,7 +295,7 @@ def iterate_messages(
     messages = np.zeros((len(unary), len(edges.source)))
     h, q = cavities(edges, unary, messages)
     residuals: list[float] = []
-    for share in _plan(edges, max_sweeps, damping).tolist():
+    for share in _schedule_damping(edges, max_sweeps, damping).tolist():
         updated = compute_messages(edges, h, q, excluded)
         updated *= 1 - share
         updated += share * messages
@@ -308,7 +308,7 @@ def iterate_messages(
     return MessageState(h, compute_messages(edges, h, q, excluded), residuals[-1], len(residuals))
 
 
-def _plan(edges: Directed, max_sweeps: int, damping: float | None) -> FloatArray:
+def _schedule_damping(edges: Directed, max_sweeps: int, damping: float | None) -> FloatArray:
     """Return (n_sweeps,) the damping γ of each sweep.
 
     A forest needs no damping, because no message returns to its sender: every message is final
@@ -358,14 +358,14 @@ def compute_messages(
     sums += edges.equal * q
     if excluded is not None:
         sums[excluded] = 1
-    tiny = np.flatnonzero(sums.min(axis=0) < SMALLEST)
+    tiny = np.flatnonzero(sums.min(axis=0) < SMALLEST_SUM)
     sums[:, tiny] = 1
     messages = np.log(sums, out=sums)
     if len(tiny):
         weights = edges.weights[tiny]
         again = edge_message(h[:, tiny].T, weights).T - np.maximum(weights, 0)
         kept = again if excluded is None else np.where(excluded[:, tiny], 0.0, again)
-        messages[:, tiny] = np.maximum(kept, FLOOR)
+        messages[:, tiny] = np.maximum(kept, LOWEST_MESSAGE)
     return messages
 
 

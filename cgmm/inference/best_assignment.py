@@ -277,7 +277,7 @@ def exchange(costs: FloatArray, edges: IntArray, z: IntArray, soft: sparse.csr_a
     z = z.copy()
     while True:
         chain = kempe_chains(edges, z, costs.shape[1])
-        gains = _gains(costs, z, chain, soft)
+        gains = _chain_gains(costs, z, chain, soft)
         improves = gains > ROUNDING * largest * np.bincount(chain.ravel())
         if not improves.any():
             return z
@@ -297,7 +297,9 @@ def kempe_chains(edges: IntArray, z: IntArray, n_states: int) -> IntArray:
     return connected_components(copies).reshape(len(z), n_states)
 
 
-def _gains(costs: FloatArray, z: IntArray, chain: IntArray, soft: sparse.csr_array) -> FloatArray:
+def _chain_gains(
+    costs: FloatArray, z: IntArray, chain: IntArray, soft: sparse.csr_array
+) -> FloatArray:
     """Return for every chain the decrease of the cost if all of its nodes move."""
     states, own = np.arange(costs.shape[1]), (np.arange(len(z)), z)
     local = costs - soft @ np.eye(len(states))[z]

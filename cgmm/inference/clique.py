@@ -189,7 +189,7 @@ def _require_labels(n_states: int, members: IntArray) -> None:
         )
 
 
-def _prices(u: FloatArray, best: IntArray) -> FloatArray:
+def _label_prices(u: FloatArray, best: IntArray) -> FloatArray:
     """Return (B, K) dual prices c of the labels: the smallest that support the best matching.
 
     No node j with label σ(j) may gain by changing it: c_k ≥ c_{σ(j)} + u_jk - u_{j σ(j)}. The
@@ -263,11 +263,11 @@ def _require_reach(n_states: int, members: IntArray) -> None:
 def _forward_backward(u: FloatArray, best: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return marginals (B, n, K) and log Z (B,), in the units of the dual prices."""
     _, n, n_states = u.shape
-    c = _prices(u, best)
+    c = _label_prices(u, best)
     r = (u - c[:, None]).max(axis=2)
     # The last axis is that of the cliques, so the B numbers of a set are contiguous.
     e_u = np.exp(u - r[:, :, None] - c[:, None]).transpose(1, 2, 0).copy()
-    sets, transitions = _sets(n, n_states)
+    sets, transitions = _sets_of_labels(n, n_states)
     f, g = np.zeros((2, len(sets), len(u)))
     f[0] = 1.0
     for j in range(n):
@@ -292,7 +292,7 @@ Transitions = list[list[tuple[IntArray, IntArray]]]
 
 
 @lru_cache(maxsize=64)
-def _sets(n: int, n_states: int) -> tuple[BoolArray, Transitions]:
+def _sets_of_labels(n: int, n_states: int) -> tuple[BoolArray, Transitions]:
     """Return all sets of at most n labels (sets, K), smaller ones first, and their transitions."""
     # A set is coded as an integer with one bit per label; above 62 labels by Python integers.
     labels = np.arange(n_states, dtype=np.int64 if n_states < 63 else object)

@@ -92,7 +92,7 @@ def elimination_order(edges: IntArray, n_states: int, max_degree: int) -> Order:
     order = min_fill(core.edges, np.arange(len(nodes)), max_degree)
     cost = _cost_of(order, len(nodes), n_states)
     if cost > COST_OF_SWEEP * len(nodes):
-        sweep = _sweep(core, max_degree)
+        sweep = _eliminate_by_degree(core, max_degree)
         if _cost_of(sweep, len(nodes), n_states) < cost:
             order = sweep
     names = nodes.tolist()
@@ -108,7 +108,7 @@ def _cost_of(order: Elimination, n_nodes: int, n_states: int) -> float:
     return float(sum(float(n_states) ** (len(near) + 1) for _, near in order))
 
 
-def _sweep(core: Graph, max_degree: int) -> Elimination:
+def _eliminate_by_degree(core: Graph, max_degree: int) -> Elimination:
     """Return an elimination along a front that sweeps the graph, until the front is too wide."""
     ends = np.concatenate([core.edges, core.edges[:, ::-1]])
     matrix = coo_array((np.ones(len(ends)), tuple(ends.T)), shape=(core.n_nodes,) * 2)

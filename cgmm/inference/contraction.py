@@ -241,7 +241,7 @@ class Rake(NamedTuple):
         message = edge_message(h[v], self.plain.weights, largest=total is best)
         np.add.at(h, parent, message)
         v, parent = self.tabled.ends.T
-        np.add.at(h, parent, total(h[v][:, :, None] + _oriented(self.tabled, tables), 1))
+        np.add.at(h, parent, total(h[v][:, :, None] + _orient_tables(self.tabled, tables), 1))
 
     def distribute(
         self, h: FloatArray, tables: FloatArray, nodes: FloatArray, pairs: FloatArray
@@ -250,19 +250,19 @@ class Rake(NamedTuple):
         v, parent = self.plain.ends.T
         message = edge_message(h[v], self.plain.weights)
         # The belief of the parent without this leaf is sent back through the edge.
-        outside = _log(nodes[parent]) - np.where(message == -np.inf, 0.0, message)
+        outside = _log_or_minus_inf(nodes[parent]) - np.where(message == -np.inf, 0.0, message)
         nodes[v] = np.exp(h[v] + edge_message(outside, self.plain.weights))
         v, parent = self.tabled.ends.T
-        joint = conditional(h[v][:, :, None] + _oriented(self.tabled, tables), 1)
+        joint = conditional(h[v][:, :, None] + _orient_tables(self.tabled, tables), 1)
         joint *= nodes[parent][:, None, :]
         nodes[v] = joint.sum(axis=2)
-        _store(self.tabled, joint, pairs)
+        _store_pairs(self.tabled, joint, pairs)
 
     def trace_back(self, h: FloatArray, tables: FloatArray, z: IntArray) -> None:
         """Fill in the best state of each leaf, given the state of its neighbour."""
         for edges in self:
             v, parent = edges.ends.T
-            z[v] = (h[v] + _given(edges, tables, z, parent)).argmax(axis=1)
+            z[v] = (h[v] + _condition_tables(edges, tables, z, parent)).argmax(axis=1)
 
 
 class Compress(NamedTuple):
@@ -282,41 +282,41 @@ class Compress(NamedTuple):
 
     def collect(self, h: FloatArray, tables: FloatArray, total: Total) -> None:
         """Add to the table of (a, b) the sum over the node between them."""
-        for part in self._parts(h):
-            summed = matrix_product(*self._sides(part, h, tables), total)
+        for part in self._split_into_blocks(h):
+            summed = matrix_product(*self._tables_of_both_edges(part, h, tables), total)
             np.add.at(tables, self.target[part], summed)
 
     def distribute(
         self, h: FloatArray, tables: FloatArray, nodes: FloatArray, pairs: FloatArray
     ) -> None:
         """Compute p(v), p(a, v) and p(v, b) from p(a, b)."""
-        for part in self._parts(h):
-            left, right = self._sides(part, h, tables)
+        for part in self._split_into_blocks(h):
+            left, right = self._tables_of_both_edges(part, h, tables)
             outer = pairs[self.target[part]]
             with_a = joint_with_left(left, right, outer)
             nodes[self.summed_out[part]] = with_a.sum(axis=2)
             with_b = joint_with_left(right, left, outer.transpose(0, 2, 1))
-            _store(self.left.take(part), with_a.transpose(0, 2, 1), pairs)
-            _store(self.right.take(part), with_b, pairs)
+            _store_pairs(self.left.take(part), with_a.transpose(0, 2, 1), pairs)
+            _store_pairs(self.right.take(part), with_b, pairs)
 
     def trace_back(self, h: FloatArray, tables: FloatArray, z: IntArray) -> None:
         """Fill in the best state of each v, given those of a and b."""
         (a, v), b = self.left.ends.T, self.right.ends[:, 1]
-        score = h[v] + _given(self.left, tables, z, a)
-        score += _given(self.right, tables, z, b)
+        score = h[v] + _condition_tables(self.left, tables, z, a)
+        score += _condition_tables(self.right, tables, z, b)
         z[v] = score.argmax(axis=1)
 
-    def _parts(self, h: FloatArray) -> Iterator[slice]:
+    def _split_into_blocks(self, h: FloatArray) -> Iterator[slice]:
         """Return blocks of rows whose tables fit into the cache."""
         return blocks(len(self.target), 4 * h.shape[1] ** 2)
 
-    def _sides(
+    def _tables_of_both_edges(
         self, part: slice, h: FloatArray, tables: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return (E, K, K) log-potentials of (v, a) including those of v, and of (v, b)."""
         left, right = self.left.take(part), self.right.take(part)
-        with_a = _oriented(left, tables) + h[left.ends[:, 1]][:, None, :]
-        return with_a.transpose(0, 2, 1), _oriented(right, tables)
+        with_a = _orient_tables(left, tables) + h[left.ends[:, 1]][:, None, :]
+        return with_a.transpose(0, 2, 1), _orient_tables(right, tables)
 
 
 # ------------------------------------------------------------------- potentials of edges
@@ -329,7 +329,7 @@ def diagonals(weights: FloatArray, n_states: int) -> FloatArray:
     return tables
 
 
-def _oriented(edges: Edges, tables: FloatArray) -> FloatArray:
+def _orient_tables(edges: Edges, tables: FloatArray) -> FloatArray:
     """Return (E, K, K) log-potentials whose first axis is that of the first end."""
     potentials = diagonals(np.where(edges.slots < 0, edges.weights, 0.0), tables.shape[1])
     slotted = np.flatnonzero(edges.slots >= 0)
@@ -339,14 +339,14 @@ def _oriented(edges: Edges, tables: FloatArray) -> FloatArray:
     return potentials
 
 
-def _given(edges: Edges, tables: FloatArray, z: IntArray, other: IntArray) -> FloatArray:
+def _condition_tables(edges: Edges, tables: FloatArray, z: IntArray, other: IntArray) -> FloatArray:
     """Return (E, K) log-potentials of one end, given the state z of the other end."""
-    potentials, rows = _oriented(edges, tables), np.arange(len(other))
+    potentials, rows = _orient_tables(edges, tables), np.arange(len(other))
     first = (edges.ends[:, 0] == other)[:, None]
     return np.where(first, potentials[rows, z[other]], potentials[rows, :, z[other]])
 
 
-def _store(edges: Edges, joint: FloatArray, pairs: FloatArray) -> None:
+def _store_pairs(edges: Edges, joint: FloatArray, pairs: FloatArray) -> None:
     """Write the joint distributions of edges with a slot into ``pairs``."""
     forward = (edges.slots >= 0) & (edges.ends[:, 0] < edges.ends[:, 1])
     turned = (edges.slots >= 0) & ~forward
@@ -370,7 +370,7 @@ def matrix_product(left: FloatArray, right: FloatArray, total: Total) -> FloatAr
 def log_product(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return (..., A, B) log Σ_v exp(left[v, a] + right[v, b]), as a scaled matrix product."""
     _, _, tops, product, rows = _multiply(left, right)
-    summed = _log(product)
+    summed = _log_or_minus_inf(product)
     summed += tops[0].swapaxes(-1, -2)
     summed += tops[1]
     if len(rows[0]):
@@ -396,8 +396,8 @@ def _multiply(left: FloatArray, right: FloatArray) -> tuple[Any, ...]:
 
     A row is unsafe if it has an entry so small that terms lost by underflow may matter.
     """
-    exp_left, top_left = _scale(left, -2)
-    exp_right, top_right = _scale(right, -2)
+    exp_left, top_left = _largest_finite(left, -2)
+    exp_right, top_right = _largest_finite(right, -2)
     product = exp_left.swapaxes(-1, -2) @ exp_right
     rows: tuple[IntArray, ...] = (np.empty(0, dtype=np.intp),)
     if product.min() < SMALLEST_SUM:
@@ -416,8 +416,8 @@ def _triples(left: FloatArray, right: FloatArray, rows: tuple[IntArray, ...]) ->
 
 def log_sum(log_values: FloatArray, axis: int) -> FloatArray:
     """Return log Σ exp along an axis; -inf if all terms are -inf."""
-    terms, top = _scale(log_values, axis)
-    return _log(terms.sum(axis=axis)) + top.squeeze(axis)
+    terms, top = _largest_finite(log_values, axis)
+    return _log_or_minus_inf(terms.sum(axis=axis)) + top.squeeze(axis)
 
 
 def best(log_values: FloatArray, axis: int) -> FloatArray:
@@ -436,14 +436,14 @@ def conditional(log_values: FloatArray, axis: int) -> FloatArray:
     return p
 
 
-def _scale(log_values: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
+def _largest_finite(log_values: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
     """Return exponentials scaled to a maximum of one along an axis, and the log of the scale."""
     top = log_values.max(axis=axis, keepdims=True)
     top[top == -np.inf] = 0.0
     return np.exp(log_values - top), top
 
 
-def _log(p: FloatArray) -> FloatArray:
+def _log_or_minus_inf(p: FloatArray) -> FloatArray:
     """Return natural logarithms, -inf for zero."""
     with np.errstate(divide="ignore"):
         return np.log(p)

@@ -25,10 +25,10 @@ from cgmm.numerics import BoolArray
 __all__ = ["MAX_BYTES", "MAX_OPERATIONS", "Budget", "Cost", "in_words"]
 
 # Table entries per second on one core of 3 GHz, measured on grids in benchmarks/inference.py.
-SPEED = 1e8
+ENTRIES_PER_SECOND = 1e8
 # Table entries per call: the limit of "auto" (a second), that of "exact" (half an hour), and a
 # day's work, above which costs are reported as lower bounds.
-AFFORDABLE, MAX_OPERATIONS, REACH = 1e8, 2e11, 1e13
+AFFORDABLE, MAX_OPERATIONS, A_DAYS_OPERATIONS = 1e8, 2e11, 1e13
 # Bytes of tables: the default limit of engines, and the largest limit that messages suggest.
 MAX_BYTES, LARGEST_MEMORY = 2**31, 2**36
 
@@ -92,7 +92,7 @@ def cost_of(tree: CliqueTree, max_degree: int) -> Cost:
 
 def full_cost(graph: Graph, n_states: int) -> Cost:
     """Return the cost of a component, or a lower bound if it exceeds a day's work."""
-    max_degree = most_neighbours(REACH, n_states)
+    max_degree = most_neighbours(A_DAYS_OPERATIONS, n_states)
     return cost_of(plan_tree(contract(graph).core, n_states, max_degree), max_degree)
 
 
@@ -148,11 +148,11 @@ def suggest_exact(cost: Cost, otherwise: str = OUT_OF_REACH) -> str:
     >>> suggest_exact(Cost(21, 2**34, 511_000_000_000))[:60]
     'inference=partial(exact, max_bytes=17179869184, max_operatio'
     """
-    if cost.at_least or cost.n_operations > REACH or cost.n_bytes > LARGEST_MEMORY:
+    if cost.at_least or cost.n_operations > A_DAYS_OPERATIONS or cost.n_bytes > LARGEST_MEMORY:
         return otherwise
     settings = f", max_bytes={cost.n_bytes}" if cost.n_bytes > MAX_BYTES else ""
     if cost.n_operations > MAX_OPERATIONS:
         settings += f", max_operations={cost.n_operations}"
     call = f"inference=partial(exact{settings}), with exact from cgmm.inference,"
-    named, seconds = "inference='exact'", max(cost.n_operations / SPEED, 1)
+    named, seconds = "inference='exact'", max(cost.n_operations / ENTRIES_PER_SECOND, 1)
     return f"{call if settings else named} answers exactly, in about {seconds:.0f} s a call. "

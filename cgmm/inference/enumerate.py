@@ -60,20 +60,20 @@ def enumerate_assignments(graph: Graph) -> Inference:
     """
 
     def infer(unary: FloatArray) -> Marginals:
-        assignments, log_weights = _weigh(graph, unary)
+        assignments, log_weights = _log_weights_of_all(graph, unary)
         # [shental2003, eqs. 2, 3 and 9] and [lu2007, eq. 2.12]; nodes are chunklets.
         (p,), (log_z,) = log_normalise(log_weights[None])
         one_hot = assignments[:, :, None] == np.arange(unary.shape[1])
         return Marginals(np.einsum("a,ajk->jk", p, one_hot), float(log_z), exact=True)
 
     def most_probable(unary: FloatArray) -> IntArray:
-        assignments, log_weights = _weigh(graph, unary)
+        assignments, log_weights = _log_weights_of_all(graph, unary)
         return assignments[log_weights.argmax()]
 
     return Inference(infer, most_probable, exact=True)
 
 
-def _weigh(graph: Graph, unary: FloatArray) -> tuple[IntArray, FloatArray]:
+def _log_weights_of_all(graph: Graph, unary: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return all assignments and their log-weights; raise ``NetworkError`` if none is possible."""
     unary = check_unary(graph, unary)
     n_nodes, n_states = unary.shape

@@ -144,11 +144,13 @@ def feasible_assignment(
     for c in np.unique(label[fails]):
         nodes = np.flatnonzero(label == c)
         part, near_here = induced_subgraph(hard, nodes), None if near is None else near[nodes]
-        z[nodes] = _colour(part, allowed[nodes], near_here, partial(search, remedy=remedy))
+        z[nodes] = _colour_components(
+            part, allowed[nodes], near_here, partial(search, remedy=remedy)
+        )
     return z
 
 
-def _colour(
+def _colour_components(
     graph: Graph, allowed: BoolArray, near: IntArray | None, search: Callable[..., IntArray]
 ) -> IntArray:
     """Return colours of a component: first of its core, then of peeled nodes in reverse order."""
@@ -188,7 +190,7 @@ def _colour_core(
             if proof.states is not None:
                 return proof.states
             if proof.proved:
-                _refuse(graph, allowed, noun)
+                _raise_infeasible(graph, allowed, noun)
         start, n_steps, left = rng.randint(n_states, size=(n_nodes,)), 2 * n_steps, left - used
     raise SearchBudgetError(
         f"no assignment to {n_states} {noun}s that breaks no cannot-link was found in "
@@ -198,7 +200,7 @@ def _colour_core(
     )
 
 
-def _refuse(graph: Graph, allowed: BoolArray, noun: str) -> None:
+def _raise_infeasible(graph: Graph, allowed: BoolArray, noun: str) -> None:
     """Raise ``NetworkError`` for a minimal set of nodes that cannot be coloured."""
     blamed = np.arange(len(allowed))
     for j in range(len(allowed) if len(allowed) <= MAX_BLAMED else 0):

@@ -468,11 +468,11 @@ def start(
         stuck[block] = logs.max(axis=0) < FORBIDDEN / 2
         _, states[:, block] = draw(logs, rng)
     if stuck.any():
-        _repair(network, unary, states, stuck)
+        _repair_starts(network, unary, states, stuck)
     return states
 
 
-def _repair(
+def _repair_starts(
     network: SamplerNetwork, unary: FloatArray, states: FloatArray, stuck: BoolArray
 ) -> None:
     """Replace, in place, infeasible assignments of components of hard edges by feasible ones."""

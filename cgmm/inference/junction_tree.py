@@ -184,7 +184,7 @@ def _collect(
     kept: list[Any] = []
     log_z = 0.0
     for clique, (local, psi) in zip(tree.cliques, constants, strict=True):
-        table = _add_up(clique, local, h, tables, messages).reshape(len(psi), -1)
+        table = _sum_factors(clique, local, h, tables, messages).reshape(len(psi), -1)
         message = _sum_out(table, psi, total).reshape((tree.n_states,) * len(clique.separator))
         if not clique.separator:
             if message == -np.inf:
@@ -195,7 +195,7 @@ def _collect(
     return kept, log_z
 
 
-def _add_up(
+def _sum_factors(
     clique: Clique, local: FloatArray, h: FloatArray, tables: FloatArray, messages: list[Any]
 ) -> FloatArray:
     """Return P, the sum of constants, unaries, tables of pairs, and the children's messages."""
@@ -234,7 +234,7 @@ def _distribute(
     for i in reversed(range(len(kept))):
         clique, (_, psi) = tree.cliques[i], constants[i]
         outer = separators[i].transpose(clique.from_message).reshape(-1, psi.shape[1])
-        joint = _joint(kept[i], psi, outer).reshape((tree.n_states,) * clique.n_inner)
+        joint = _joint_of_clique(kept[i], psi, outer).reshape((tree.n_states,) * clique.n_inner)
         separators[i] = kept[i] = None
         own = tuple(range(len(clique.own)))
         belief = _sum_to(joint, own)
@@ -248,7 +248,7 @@ def _distribute(
             separators[child] = _sum_to(joint, axes)
 
 
-def _joint(table: FloatArray, psi: FloatArray, outer: FloatArray) -> FloatArray:
+def _joint_of_clique(table: FloatArray, psi: FloatArray, outer: FloatArray) -> FloatArray:
     """Return (K**|R|, K**|A|) p(R, A) = Σ_F p(A, F) p(R | A, F), overwriting the table."""
     if psi.shape[1] == 1:
         joint = conditional(table, 0)

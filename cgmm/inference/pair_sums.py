@@ -105,8 +105,8 @@ def pair_sums(
     sums[0, is_one] = 1.0
     weight_of = np.zeros(reduced.graph.n_nodes)
     weight_of[reduced.graph.edges.T] = reduced.graph.weights
-    sums[:, is_alone] = _of_two(reduced.h, ends[is_alone], weight_of[ends[is_alone, 0]])
-    if in_tree.any() and (by_tree := _by_tree(reduced, ends[in_tree], max_bytes)) is not None:
+    sums[:, is_alone] = _sum_two_states(reduced.h, ends[is_alone], weight_of[ends[is_alone, 0]])
+    if in_tree.any() and (by_tree := _sum_by_tree(reduced, ends[in_tree], max_bytes)) is not None:
         sums[:, in_tree], found = by_tree, found | in_tree
     sums[:, is_turned] = sums[::-1, is_turned]
     p, q = nodes[pairs[is_free].T]
@@ -114,13 +114,13 @@ def pair_sums(
     return PairSums(sums[0], sums[1], found)
 
 
-def often_first(pairs: IntArray) -> IntArray:
+def order_by_frequency(pairs: IntArray) -> IntArray:
     """Return each pair with its more frequent node first, so that fewer nodes must be carried."""
     often = np.bincount(pairs.ravel())[pairs] if pairs.size else pairs
     return np.where((often[:, 1] > often[:, 0])[:, None], pairs[:, ::-1], pairs)
 
 
-def _of_two(h: FloatArray, pairs: IntArray, weights: FloatArray) -> FloatArray:
+def _sum_two_states(h: FloatArray, pairs: IntArray, weights: FloatArray) -> FloatArray:
     """Return (2, P) p(z_a = z_b) and p(z_a ≠ z_b) of pairs that form a component."""
     h_a, h_b = h[pairs[:, 0]], h[pairs[:, 1]]
     others = edge_message(h_b, np.full(len(pairs), -np.inf))
@@ -128,7 +128,7 @@ def _of_two(h: FloatArray, pairs: IntArray, weights: FloatArray) -> FloatArray:
     return np.stack([expit(log_odds), expit(-log_odds)])
 
 
-def _by_tree(reduced: Reduced, pairs: IntArray, max_bytes: int) -> FloatArray | None:
+def _sum_by_tree(reduced: Reduced, pairs: IntArray, max_bytes: int) -> FloatArray | None:
     """Return (2, P) p(z_a = z_b) and p(z_a ≠ z_b); None if tables would be too large."""
     graph, n_states = reduced.graph, reduced.h.shape[1]
     label = connected_components(graph)
@@ -141,7 +141,7 @@ def _by_tree(reduced: Reduced, pairs: IntArray, max_bytes: int) -> FloatArray | 
     tree = _Tree(part, order, reduced.h[members])
     place = np.zeros(graph.n_nodes, dtype=np.intp)
     place[members[order.nodes]] = np.arange(len(members))
-    ends = place[often_first(pairs)]
+    ends = place[order_by_frequency(pairs)]
     carried, row = np.unique(ends[:, 0], return_inverse=True)
     same, apart = sums = np.empty((2, len(pairs)))
     height = max(1, MAX_CARRIED // n_cells)
@@ -162,16 +162,18 @@ class _Tree:
         self.cliques = [[v, *sorted(place[u] for u in found)] for v, found in near]
         tables = [np.zeros((k,) * len(clique)) for clique in self.cliques]
         for v, h in enumerate(unary[order.nodes]):
-            tables[v] += self._spread(h, [v], v)
+            tables[v] += self._spread_table(h, [v], v)
         for (a, b), table in zip(graph.edges.tolist(), diagonals(graph.weights, k), strict=True):
             v, u = sorted((place[a], place[b]))
-            tables[v] += self._spread(table, [v, u], v)
+            tables[v] += self._spread_table(table, [v, u], v)
         for v, (_, *separator) in enumerate(self.cliques):
             if separator:
-                tables[separator[0]] += self._spread(log_sum(tables[v], 0), separator, separator[0])
+                tables[separator[0]] += self._spread_table(
+                    log_sum(tables[v], 0), separator, separator[0]
+                )
         self.given = [conditional(table, 0) for table in tables]
 
-    def _spread(self, table: FloatArray, nodes: list[int], v: int) -> FloatArray:
+    def _spread_table(self, table: FloatArray, nodes: list[int], v: int) -> FloatArray:
         """Return a table whose last axes are the given nodes, expanded to the clique of v."""
         clique, n_first = self.cliques[v], table.ndim - len(nodes)
         axes = (*range(n_first), *(n_first + clique.index(u) for u in nodes))
@@ -190,7 +192,7 @@ class _Tree:
             below.append(tables[v].sum(axis=2))
             if separator:
                 above = separator[0]
-                tables[above] = tables[above] * self._spread(below[v], separator, above)
+                tables[above] = tables[above] * self._spread_table(below[v], separator, above)
         joints = np.empty((len(cliques), n, k, k))
         for v, (_, *separator) in reversed(list(enumerate(cliques))):
             if separator:

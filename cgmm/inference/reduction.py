@@ -256,8 +256,8 @@ def exclude_states(graph: Graph, allowed: BoolArray) -> BoolArray:
         allowed[rows.indices, state] = False
         n_left = allowed[nodes].sum(axis=1)
         if not n_left.all():
-            steps = _steps(forbidden, given, rounds, int(nodes[n_left.argmin()]))
-            _refuse(graph, steps, given.shape[1])
+            steps = _steps_of_round(forbidden, given, rounds, int(nodes[n_left.argmin()]))
+            _raise_contradiction(graph, steps, given.shape[1])
         held = nodes[n_left == 1]
     return allowed
 
@@ -276,7 +276,7 @@ class _Step(NamedTuple):
     """Neighbours that excluded its other states."""
 
 
-def _refuse(graph: Graph, steps: list[_Step], n_states: int) -> NoReturn:
+def _raise_contradiction(graph: Graph, steps: list[_Step], n_states: int) -> NoReturn:
     """Raise ``NetworkError`` with the steps from the evidence to a node without a state."""
     names = {step.node: place for place, step in enumerate(steps)}
     shown = [_show_step(step, names) for step in steps]
@@ -289,7 +289,7 @@ def _refuse(graph: Graph, steps: list[_Step], n_states: int) -> NoReturn:
     )
 
 
-def _steps(
+def _steps_of_round(
     forbidden: sparse.csr_array,
     given: BoolArray,
     rounds: list[tuple[IntArray, IntArray]],
@@ -343,18 +343,18 @@ class Mirror(NamedTuple):
 
     def enter(self, unary: FloatArray) -> FloatArray:
         """Return (contracted, 2) log-potentials: sums over member nodes, mirrored by parity."""
-        u, n = self._mirror(unary), self.graph.n_nodes
+        u, n = self._mirror_rows(unary), self.graph.n_nodes
         return np.array([np.bincount(self.node_of, column, n) for column in u.T], dtype=float).T
 
     def leave(self, of_contracted: FloatArray) -> FloatArray:
         """Return the marginals of the nodes, given those of contracted nodes (contracted, 2)."""
-        return self._mirror(of_contracted[self.node_of])
+        return self._mirror_rows(of_contracted[self.node_of])
 
     def trace_back(self, s: IntArray) -> IntArray:
         """Return the states of the nodes, given those of contracted nodes."""
         return s[self.node_of] ^ self.parity.astype(np.intp)
 
-    def _mirror(self, rows: FloatArray) -> FloatArray:
+    def _mirror_rows(self, rows: FloatArray) -> FloatArray:
         """Return the rows with swapped columns for nodes of the opposite state."""
         return np.where(self.parity[:, None], rows[:, ::-1], rows)
 

@@ -52,7 +52,7 @@ DAMPING = 0.3
 # Log-weights that replace -inf, one after the other, until the messages converge; see the notes.
 FLOORS = (-np.inf, -20.0, -10.0)
 # Each edge is in at least this number of forests. With one, the fractions ρ would vary by chance.
-TIMES = 2
+FORESTS_PER_EDGE = 2
 
 
 def tree_reweighted(
@@ -180,7 +180,7 @@ def covering_forests(graph: Graph) -> BoolArray:
     """
     rng, counts = np.random.default_rng(0), np.zeros(len(graph.edges), dtype=np.intp)
     forests: list[BoolArray] = []
-    while not forests or counts.min(initial=TIMES) < TIMES:
+    while not forests or counts.min(initial=FORESTS_PER_EDGE) < FORESTS_PER_EDGE:
         # Kruskal's algorithm starts with the edges that are in the fewest forests.
         forests.append(_forest(graph, np.lexsort((rng.permutation(len(counts)), counts))))
         counts += forests[-1]

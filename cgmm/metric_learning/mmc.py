@@ -372,7 +372,7 @@ class Ascent:
         value = self.best
         vertex = _vertex(value.gradient)
         for t in 0.5 ** np.arange(1, 40):
-            if self._evaluate(_mix(value.factor, vertex, t)).objective > value.objective:
+            if self._evaluate(_step_between(value.factor, vertex, t)).objective > value.objective:
                 break
         self._record()
 
@@ -384,7 +384,7 @@ def _vertex(G: FloatArray) -> FloatArray:
     return np.linalg.eigh(G)[1][:, -1]
 
 
-def _mix(L: FloatArray, vertex: FloatArray, t: float) -> FloatArray:
+def _step_between(L: FloatArray, vertex: FloatArray, t: float) -> FloatArray:
     """Return a factor of (1 - t) M + t v vᵀ."""
     if L.ndim == 1:
         return np.sqrt((1 - t) * L**2 + t * vertex**2)

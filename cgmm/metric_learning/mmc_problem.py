@@ -45,8 +45,8 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray, blocks, check_pairs, 
 
 EPS = np.finfo(float).eps
 # The gradient divides by distances, so distances are raised to at least this share of their mean.
-FLOOR = 1e-8
-NO_PAIR = np.empty((0, 2), dtype=np.intp)
+SMALLEST_DISTANCE = 1e-8
+EMPTY_PAIRS = np.empty((0, 2), dtype=np.intp)
 
 
 class Pairs(NamedTuple):
@@ -77,13 +77,13 @@ def check_relations(
     is_rest = isinstance(cannot_link, str)
     if is_rest and cannot_link != "rest":
         raise ValueError(f'cannot_link is {cannot_link!r}; it must be pairs of points, or "rest".')
-    cannot = NO_PAIR if is_rest else check_pairs("cannot_link", cannot_link, len(classes))
+    cannot = EMPTY_PAIRS if is_rest else check_pairs("cannot_link", cannot_link, len(classes))
     labels = classes if classes.max() >= 0 else None
     known: dict[str, Any] = {"labels": labels, "must_link": must_link, "cannot_link": cannot}
     side = SideInformation.build(len(classes), **known)
     near = Pairs(_drop_duplicates(side.must_link, classes), group_points(classes))
     if is_rest:
-        far = Pairs(NO_PAIR, group_points(close_chunklets(classes, side.must_link).node_of, 1))
+        far = Pairs(EMPTY_PAIRS, group_points(close_chunklets(classes, side.must_link).node_of, 1))
     else:
         far = Pairs(_drop_duplicates(cannot, classes), group_points(classes, 1))
     _require_both(near, far)
@@ -357,7 +357,9 @@ class Distances:
         # This floor prevents divisions by zero until the mean length is known.
         self._floor = np.finfo(float).eps * abs(V).max(initial=1.0)
         self.mean_length = self.total() / max(1, self.n_pairs)
-        self._floor = max(self._floor, FLOOR * self.mean_length / np.sqrt(max(1, V.shape[1])))
+        self._floor = max(
+            self._floor, SMALLEST_DISTANCE * self.mean_length / np.sqrt(max(1, V.shape[1]))
+        )
 
     def total(self) -> float:
         """Return Σ ‖u‖, the sum of the distances under the identity."""

@@ -42,10 +42,10 @@ from cgmm.runs import random_source
 
 
 # No step is accurate beyond this distance, measured in the metric learnt so far.
-FARTHEST = 1e12
+MAX_DISTANCE = 1e12
 
 # If the logarithm of the growth in one step exceeds this, W or its squares overflow.
-FASTEST = 300.0
+MAX_LOG_GROWTH = 300.0
 
 SCHEDULES: dict[str, Callable[[float, int], float]] = {
     "constant": lambda eta, n_points: eta,
@@ -154,11 +154,11 @@ def overshoots(W: FloatArray, deviations: FloatArray, eta: float) -> bool:
     with np.errstate(over="ignore", invalid="ignore"):
         Y = deviations @ W.T
         power = np.sum(Y * Y)
-    if not power < FARTHEST**2:
+    if not power < MAX_DISTANCE**2:
         raise ValueError(
             f"a deviation of {abs(deviations).max():.3g} from a chunklet's mean is more than "
-            f"{FARTHEST:g} in the metric learnt so far, beyond what rounding lets a step correct. "
-            "Remove the outlier; if the units have changed, start anew."
+            f"{MAX_DISTANCE:g} in the metric learnt so far, beyond what rounding lets a step "
+            "correct. Remove the outlier; if the units have changed, start anew."
         )
     # The sum of the eigenvalues bounds the largest one, and decides nearly every case cheaply.
     if eta * (power - len(Y)) <= 0.5:
@@ -191,7 +191,7 @@ def require_bounded(W: FloatArray, scale: FloatArray) -> None:
 
 def require_finite_growth(eta: float, n_points: int) -> None:
     """Raise an error if W would overflow where the chunklet does not vary: it grows by exp(η n)."""
-    if not eta * n_points <= FASTEST:
+    if not eta * n_points <= MAX_LOG_GROWTH:
         raise ValueError(
             f"a step of {eta:.3g} times the {n_points} points of a chunklet lets W grow by exp("
             f"{eta * n_points:.3g}), beyond all numbers, where the chunklet does not vary. Lower "
@@ -214,7 +214,7 @@ def require_finite_metric(W: FloatArray) -> None:
 
 
 # The initial W has this size, in units of the reciprocal deviation of each column.
-START = 0.1
+INITIAL_SCALE = 0.1
 
 
 class OnlineRCA(ChunkletMap):
@@ -346,12 +346,12 @@ class OnlineRCA(ChunkletMap):
             rng = random_source(self.random_state)
             self._reset(X.shape[1], rng)
             spectrum = correlation_spectrum(within, TOL, noise)
-            self._begin(spectrum)
+            self._set_initial_map(spectrum)
             _warn_left_out(spectrum)
             rank = len(spectrum.values)
             error = self._take_epochs(chunklet_deviations(X, chunklets), rng, within, rank)
             self._n_rows = len(X)
-            self._finish(X.mean(axis=0))
+            self._store_result(X.mean(axis=0))
         # Warn after everything is stored, because users may turn warnings into errors.
         self._warn_unfinished(error)
         return self
@@ -408,12 +408,12 @@ class OnlineRCA(ChunkletMap):
             if first:
                 require_scatter(within, noise)
                 self._reset(X.shape[1], random_source(self.random_state))
-            self._begin(correlation_spectrum(np.diag(within.diagonal()), TOL, noise))
+            self._set_initial_map(correlation_spectrum(np.diag(within.diagonal()), TOL, noise))
             self._take_steps(chunklet_deviations(X, chunklets))
             require_bounded(self.components_, self._scale)
             self._n_rows += len(X)
             mean = self.mean_ + (X.mean(axis=0) - self.mean_) * (len(X) / self._n_rows)
-            return self._finish(mean)
+            return self._store_result(mean)
 
     def _reset(self, D: int, rng: np.random.RandomState) -> None:
         """Reset the state: each column of W is zero until its feature varies for the first time."""
@@ -422,9 +422,11 @@ class OnlineRCA(ChunkletMap):
         self.components_, self.mean_, self._scale = np.zeros((D, D)), np.zeros(D), np.zeros(D)
         self.n_steps_ = self.n_points_ = self.n_guarded_ = self._n_rows = 0
 
-    def _begin(self, spectrum: Spectrum) -> None:
+    def _set_initial_map(self, spectrum: Spectrum) -> None:
         """Initialise the columns of W whose features vary for the first time."""
-        start = START * self._symmetric @ spectrum.vectors @ spectrum.vectors.T / spectrum.scale
+        start = (
+            INITIAL_SCALE * self._symmetric @ spectrum.vectors @ spectrum.vectors.T / spectrum.scale
+        )
         untouched = ~self.components_.any(axis=0)
         self.components_ = np.where(untouched, start, self.components_)
         self._scale = np.where(untouched, spectrum.scale, self._scale)
@@ -444,7 +446,7 @@ class OnlineRCA(ChunkletMap):
             self.n_steps_, self.n_points_ = self.n_steps_ + 1, n_points
             self.n_guarded_ += int(guarded)
 
-    def _finish(self, mean: FloatArray) -> Self:
+    def _store_result(self, mean: FloatArray) -> Self:
         """Store W with its pseudo-inverse, in which columns that have not varied are zero."""
         require_finite_metric(self.components_)
         inverse = cast("FloatArray", np.linalg.pinv(self.components_, rcond=1e-12))

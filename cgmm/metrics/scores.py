@@ -174,8 +174,10 @@ def pairwise_scores(y_true: ArrayLike, y_pred: ArrayLike) -> PairwiseScores:
     PairwiseScores(precision=0.4, recall=1.0, f_half=0.5714285714285714)
     """
     pairs = _count_pairs(y_true, y_pred)
-    _require(pairs.same_class, "no two points share a class in y_true: recall is undefined")
-    _require(pairs.same_cluster, "no two points share a cluster in y_pred: precision is undefined")
+    _require_pairs(pairs.same_class, "no two points share a class in y_true: recall is undefined")
+    _require_pairs(
+        pairs.same_cluster, "no two points share a cluster in y_pred: precision is undefined"
+    )
     return PairwiseScores(
         precision=pairs.both / pairs.same_cluster,
         recall=pairs.both / pairs.same_class,
@@ -217,14 +219,16 @@ def balanced_rand_index(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     """
     pairs = _count_pairs(y_true, y_pred)
     two_classes = pairs.all - pairs.same_class
-    _require(pairs.same_class, "no two points share a class in y_true: nothing to keep together")
-    _require(two_classes, "all points share one class in y_true: nothing to keep apart")
+    _require_pairs(
+        pairs.same_class, "no two points share a class in y_true: nothing to keep together"
+    )
+    _require_pairs(two_classes, "all points share one class in y_true: nothing to keep apart")
     kept_together = pairs.both / pairs.same_class
     kept_apart = 1 - (pairs.same_cluster - pairs.both) / two_classes
     return (kept_together + kept_apart) / 2
 
 
-def _require(count: int, complaint: str) -> None:
+def _require_pairs(count: int, complaint: str) -> None:
     """Raise an error if the denominator of a share is zero."""
     if count == 0:
         raise ValueError(f"{complaint}. Score more points, or use matched_accuracy.")

@@ -22,7 +22,7 @@ from cgmm.network.relations import PairsAmong
 from cgmm.numerics import FloatArray, is_own, warn_caller
 
 # Modules of scikit-learn that wrap the methods of an estimator which the user calls directly.
-WRAPS = {"sklearn.base", "sklearn.utils._set_output"}
+WRAPPER_MODULES = {"sklearn.base", "sklearn.utils._set_output"}
 
 
 def own_frames() -> Iterator[FrameType]:
@@ -190,7 +190,7 @@ def warn_ignored(y: Any, instead: str) -> None:
     if y is None:
         return
     modules = callers()
-    by_others = {name for name in modules if name.startswith("sklearn.")} - WRAPS
+    by_others = {name for name in modules if name.startswith("sklearn.")} - WRAPPER_MODULES
     if is_cross_validation(modules):
         return
     content = _classify_content(y)

@@ -270,7 +270,7 @@ def dots(
 
 
 # Lines of text in the free corner are this far apart, as a share of the axis.
-LINE = 0.075
+LINE_SPACING = 0.075
 
 
 def calibration(
@@ -319,7 +319,7 @@ def calibration(
     for k, (name, bins) in enumerate(named.items()):
         _draw(ax, k, bins)
         words = f"{name}: error {bins.error:.2f}" if name else f"error {bins.error:.2f}"
-        label(ax, words, (0.02, 0.96 - k * LINE), k, ha="left")
+        label(ax, words, (0.02, 0.96 - k * LINE_SPACING), k, ha="left")
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel=xlabel, ylabel=ylabel)
     return equal_scales(ax)
 

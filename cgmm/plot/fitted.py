@@ -105,7 +105,7 @@ def fit(
     links = _judge_links(model, X, must_link, cannot_link, preferences)
     centre, axes, shares = principal_plane(X)
     points = (X - centre) @ axes.T
-    ax = scatter(points, _labels_of(model, X), ax=ax, size=size)
+    ax = scatter(points, _predicted_labels(model, X), ax=ax, size=size)
     _draw_components(model, centre, axes, ax, names)
     _draw_links(points, links, ax)
     if X.shape[1] > 2:
@@ -148,7 +148,7 @@ def principal_plane(X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return X.mean(axis=0), axes * np.sign(largest), variances[:-3:-1] / total
 
 
-def _labels_of(model: Any, X: FloatArray) -> IntArray:
+def _predicted_labels(model: Any, X: FloatArray) -> IntArray:
     """Return the labels of the fit if there is one per point, otherwise predictions."""
     labels = getattr(model, "labels_", None)
     return labels if labels is not None and len(labels) == len(X) else model.predict(X)
@@ -190,7 +190,7 @@ def _judge_links(
     pairs = np.concatenate([must, cannot, check_pairs("preferences", soft[:, :2], len(X))])
     together = np.repeat([True, False], [len(must), len(cannot)])
     together = np.concatenate([together, soft[:, 2] > 0])
-    labels = _labels_of(model, X)
+    labels = _predicted_labels(model, X)
     broken = (labels[pairs[:, 0]] == labels[pairs[:, 1]]) != together
     doubtful = np.zeros(len(pairs), dtype=bool)
     if len(pairs) and hasattr(model, "weights_"):

@@ -231,23 +231,23 @@ def svg(figure: Figure) -> str | None:
     text = buffer.getvalue()
     # Round coordinates to two decimals: further digits are invisible, and the last ones depend on
     # the processor, so files would differ.
-    text = PLACE.sub(
-        lambda found: DECIMALS.sub(_round_decimals, found[0]), text[text.index("<svg") :]
+    text = COORDINATE.sub(
+        lambda found: LONG_DECIMAL.sub(_round_decimals, found[0]), text[text.index("<svg") :]
     )
     text = _rename_parts(text)
     return text if len(text) < LARGEST_SVG else None
 
 
-PLACE = re.compile(r' (?:d|x|y)="[^"]*"|translate\([^)]*\)')
-DECIMALS = re.compile(r"\d+\.\d{3,}")
-NAME = re.compile(r"(?<=[pm_])[0-9a-f]{10}\b")
+COORDINATE = re.compile(r' (?:d|x|y)="[^"]*"|translate\([^)]*\)')
+LONG_DECIMAL = re.compile(r"\d+\.\d{3,}")
+PART_NAME = re.compile(r"(?<=[pm_])[0-9a-f]{10}\b")
 
 
 def _rename_parts(text: str) -> str:
     """Rename the parts of a picture by a hash of its rounded text instead of all decimals."""
-    digest = hashlib.sha256(NAME.sub("", text).encode()).hexdigest()[:8]
-    names = {name: f"{digest}{n}" for n, name in enumerate(dict.fromkeys(NAME.findall(text)))}
-    return NAME.sub(lambda found: names[found[0]], text)
+    digest = hashlib.sha256(PART_NAME.sub("", text).encode()).hexdigest()[:8]
+    names = {name: f"{digest}{n}" for n, name in enumerate(dict.fromkeys(PART_NAME.findall(text)))}
+    return PART_NAME.sub(lambda found: names[found[0]], text)
 
 
 def _round_decimals(number: re.Match[str]) -> str:

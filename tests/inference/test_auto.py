@@ -140,9 +140,9 @@ def test_a_pattern_of_evidence_is_divided_once_and_few_patterns_are_remembered(m
     """A fit needs two patterns, of data and prior; new points may bring any number."""
     graph, made = tied(3 * MAX_PATTERNS, chain(3 * MAX_PATTERNS), 1.0), []
     module = sys.modules["cgmm.inference.auto"]
-    divide = module.divide
-    monkeypatch.setattr(module, "divide", lambda *given: made.append(1) or divide(*given))
-    asked = Chain(graph, Budget(2**31, 1e8), module._refuse)
+    choose = module.choose_parts
+    monkeypatch.setattr(module, "choose_parts", lambda *given: made.append(1) or choose(*given))
+    asked = Chain(graph, Budget(2**31, 1e8), module._raise_too_costly)
     two = list(patterns_of(graph, 2))
     for unary in 3 * two:
         asked.marginals(unary)
